@@ -3,11 +3,11 @@ PREFIX ?= /usr/local
 
 .PHONY: help demo test bench check install clean
 help:
-	@echo 'make demo      set up, build, train a small model under kymo, show what was measured'
+	@echo 'make demo      set up, build, train a small model under marey, show what was measured'
 	@echo 'make test      set up, build, run all tests'
 	@echo 'make bench     what each thing costs, against its peers'
 	@echo 'make check     all that CI runs: sanitizers, fuzzing, static analysis, long fault runs'
-	@echo 'make install   the libraries, headers and the kymo command, into PREFIX ($(PREFIX))'
+	@echo 'make install   the libraries, headers and the marey command, into PREFIX ($(PREFIX))'
 	@echo 'make clean     remove what was built; .venv stays'
 
 demo test bench check:

@@ -4,14 +4,14 @@
  * A benchmark prints its details to stdout as it goes. What has a bar goes to the file named by --results as well, one
  * line of four fields between tabs (what, measured, bar, met?), from which bench/run makes its table.
  */
-#ifndef KYMO_BENCH_H
-#define KYMO_BENCH_H
+#ifndef MAREY_BENCH_H
+#define MAREY_BENCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 struct bench_args {
     bool quick;          /* --quick: enough to see that it works, not to quote */
@@ -22,8 +22,8 @@ struct bench_args {
 /* Read the arguments; an unknown one ends the program. */
 struct bench_args bench_parse(int argc, char **argv);
 
-/* End the program with a sentence; kymo's own last error is added when `status` is a failure. */
-void bench_die(const char *what, kymo_status status) __attribute__((noreturn));
+/* End the program with a sentence; marey's own last error is added when `status` is a failure. */
+void bench_die(const char *what, marey_status status) __attribute__((noreturn));
 
 /* Keep this thread on one processor, or let it run anywhere again. Threads started meanwhile inherit it. */
 void bench_pin(int cpu);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How fast `kymo breakdown` reads traces of PyTorch's profiler, and how much memory it takes.
+"""How fast `marey breakdown` reads traces of PyTorch's profiler, and how much memory it takes.
 
     bench_breakdown.py [--quick] [--dir DIR] [--results FILE]
 
@@ -24,7 +24,7 @@ from typing import Any
 
 from bench_results import Results, median_with_interval, options_of
 
-BUILD = Path(os.environ["KYMO_BUILD"])
+BUILD = Path(os.environ["MAREY_BUILD"])
 RANK, WORLD_SIZE = 0, 8
 MB = 1_000_000
 
@@ -43,10 +43,10 @@ def pack(path: Path) -> Path:
 
 
 class Run:
-    """One `kymo breakdown`: its answer, processor time and memory."""
+    """One `marey breakdown`: its answer, processor time and memory."""
 
     def __init__(self, path: Path) -> None:
-        command = [str(BUILD / "cli" / "kymo"), "breakdown", str(path), "--json"]
+        command = [str(BUILD / "cli" / "marey"), "breakdown", str(path), "--json"]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert process.stdout is not None
         answer = process.stdout.read()
@@ -112,7 +112,7 @@ def put_against_peer(results: Results, rounds: Rounds) -> None:
     results.put(what, measured, f">= {bar} x faster", mid >= bar)
     ours = rounds.ours
     print(
-        f"  compute: {ours['compute'] / 1e3:.0f} us by kymo, {rounds.peer['compute_us']:.0f} us by HTA, which rounds "
+        f"  compute: {ours['compute'] / 1e3:.0f} us by marey, {rounds.peer['compute_us']:.0f} us by HTA, which rounds "
         f"times down to microseconds; overlap: {100 * ours['hidden_comm'] / ours['comm_total']:.2f} % and "
         f"{rounds.peer['overlap_percent']:.2f} %"
     )

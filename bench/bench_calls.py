@@ -3,13 +3,13 @@
 
     bench_calls.py [--quick] [--dir DIR] [--results FILE]
 
-Each candidate is a loop of calls, run with nothing on, under cProfile and under kymo.Profile without and with
+Each candidate is a loop of calls, run with nothing on, under cProfile and under marey.Profile without and with
 signatures: all of them in each round, in rotating order, on one processor, by processor time. What a profiler adds is
 the loop's time less that of the bare loop in the same round, for each call. The figure is the median of the rounds'
 ratios to cProfile.
 
-The running Python is measured with the kymo that it has. Others, from 3.9 on, are those of pyenv (or KYMO_PYTHONS,
-paths with colons between them), where there is a cmake: what a profile needs of kymo is built for each into
+The running Python is measured with the marey that it has. Others, from 3.9 on, are those of pyenv (or MAREY_PYTHONS,
+paths with colons between them), where there is a cmake: what a profile needs of marey is built for each into
 build/bench-3.X. One without numpy gets it in an environment there. Both are kept for the next time. The last line says
 which versions were measured.
 """
@@ -78,12 +78,12 @@ def workloads() -> dict[str, tuple[str, Any, Any, Any]]:
 
 
 def profilers() -> dict[str, Callable[[], Any]]:
-    import kymo
+    import marey
 
     return {
         "cProfile": cProfile.Profile,
-        "plain": lambda: kymo.Profile(signatures=False),
-        "signatures": lambda: kymo.Profile(signatures=True),
+        "plain": lambda: marey.Profile(signatures=False),
+        "signatures": lambda: marey.Profile(signatures=True),
     }
 
 
@@ -146,8 +146,8 @@ def version_of(python: str) -> Optional[str]:
 
 def pythons() -> dict[str, str]:
     """Return a Python for each version from 3.9 on; the running one for its own."""
-    if "KYMO_PYTHONS" in os.environ:
-        paths = [path for path in os.environ["KYMO_PYTHONS"].split(":") if path]
+    if "MAREY_PYTHONS" in os.environ:
+        paths = [path for path in os.environ["MAREY_PYTHONS"].split(":") if path]
     else:
         root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
         paths = [str(path) for path in sorted(root.glob("versions/3.*/bin/python"))]
@@ -186,12 +186,12 @@ def with_numpy(version: str, python: str, folder: Path) -> str:
 
 
 def prepare(version: str, python: str) -> tuple[str, dict[str, str]]:
-    """Build what a profile needs; return a Python with numpy, and the environment in which it finds kymo."""
+    """Build what a profile needs; return a Python with numpy, and the environment in which it finds marey."""
     folder = ROOT / "build" / f"bench-{version}"
-    options = ["-DKYMO_BUILD_PYTHON=ON", "-DKYMO_BUILD_EXAMPLES=OFF", f"-DPython_EXECUTABLE={python}"]
-    print(f"  Python {version}: building kymo in {folder.relative_to(ROOT)}", flush=True)
+    options = ["-DMAREY_BUILD_PYTHON=ON", "-DMAREY_BUILD_EXAMPLES=OFF", f"-DPython_EXECUTABLE={python}"]
+    print(f"  Python {version}: building marey in {folder.relative_to(ROOT)}", flush=True)
     run("cmake", "--preset", "release", "-S", ROOT, "-B", folder, *options)
-    run("cmake", "--build", folder, "--target", "kymo", "kymo_python_native")
+    run("cmake", "--build", folder, "--target", "marey", "marey_python_native")
     paths = {"PYTHONPATH": str(folder / "python"), "LD_LIBRARY_PATH": str(folder / "core")}
     return with_numpy(version, python, folder), dict(os.environ, **paths)
 

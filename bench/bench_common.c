@@ -31,10 +31,10 @@ struct bench_args bench_parse(int argc, char **argv)
     return args;
 }
 
-void bench_die(const char *what, kymo_status status)
+void bench_die(const char *what, marey_status status)
 {
-    fprintf(stderr, "bench: %s%s%s\n", what, status != KYMO_OK ? ": " : "",
-            status != KYMO_OK ? kymo_last_error() : "");
+    fprintf(stderr, "bench: %s%s%s\n", what, status != MAREY_OK ? ": " : "",
+            status != MAREY_OK ? marey_last_error() : "");
     exit(1);
 }
 
@@ -46,7 +46,7 @@ static const cpu_set_t *given_cpus(void)
     static cpu_set_t given;
     static bool known;
     if (!known && sched_getaffinity(0, sizeof given, &given) != 0)
-        bench_die("sched_getaffinity failed", KYMO_OK);
+        bench_die("sched_getaffinity failed", MAREY_OK);
     known = true;
     return &given;
 }
@@ -69,7 +69,7 @@ void bench_pin(int cpu)
     CPU_ZERO(&one);
     CPU_SET(number, &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0)
-        bench_die("sched_setaffinity failed", KYMO_OK);
+        bench_die("sched_setaffinity failed", MAREY_OK);
 }
 
 void bench_unpin(void)
@@ -116,7 +116,7 @@ double bench_max_rss_mb(void)
         if (sscanf(line, "VmHWM: %lf", &kb) == 1)
             break;
     if (kb == 0)
-        bench_die("/proc/self/status does not tell the memory", KYMO_OK);
+        bench_die("/proc/self/status does not tell the memory", MAREY_OK);
     fclose(status);
     return kb / 1024;
 }
@@ -143,7 +143,7 @@ struct bench_interval bench_median(const double *values, size_t n)
     enum { RESAMPLINGS = 1000 };
     double medians[RESAMPLINGS], *sample = malloc(n * sizeof *sample);
     if (sample == NULL)
-        bench_die("no memory", KYMO_OK);
+        bench_die("no memory", MAREY_OK);
     uint64_t random = 88172645463325252u; /* a fixed seed: the same rounds give the same interval */
     for (int i = 0; i < RESAMPLINGS; i++) {
         for (size_t k = 0; k < n; k++) {
@@ -191,17 +191,17 @@ double bench_write_mb_s(const struct bench_args *args, uint64_t bytes)
     const char *path = bench_fresh_path(args, "plain-write.bin");
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
-        bench_die("cannot create a file for the plain write", KYMO_OK);
+        bench_die("cannot create a file for the plain write", MAREY_OK);
     const uint64_t start = bench_ns();
     for (uint64_t done = 0; done < bytes;) {
         const size_t want = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
         const ssize_t got = write(fd, piece, want);
         if (got <= 0)
-            bench_die("the plain write failed", KYMO_OK);
+            bench_die("the plain write failed", MAREY_OK);
         done += (uint64_t)got;
     }
     if (fdatasync(fd) != 0)
-        bench_die("the plain write did not reach the disk", KYMO_OK);
+        bench_die("the plain write did not reach the disk", MAREY_OK);
     const double seconds = (double)(bench_ns() - start) / 1e9;
     close(fd);
     bench_remove(path);
@@ -226,7 +226,7 @@ void bench_result(const struct bench_args *args, const char *what, const char *b
         return;
     FILE *out = fopen(args->results, "a");
     if (out == NULL)
-        bench_die("cannot append to the results", KYMO_OK);
+        bench_die("cannot append to the results", MAREY_OK);
     fprintf(out, "%s\t%s\t%s\t%s\n", what, text, bar, words[met]);
     fclose(out);
 }

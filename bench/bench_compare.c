@@ -1,5 +1,5 @@
 /*
- * `kymo compare` of two long recordings: iterations times regions, read, digested and compared, by the clock on the
+ * `marey compare` of two long recordings: iterations times regions, read, digested and compared, by the clock on the
  * wall, in a process of its own. Both are real recordings of empty ranges, so that times are what the clock gives.
  */
 #include <stdio.h>
@@ -12,53 +12,53 @@
 enum { N_REGIONS = 50 };
 
 static struct bench_args args;
-static kymo_id regions[N_REGIONS];
+static marey_id regions[N_REGIONS];
 
 static void name_regions(void)
 {
     for (int i = 0; i < N_REGIONS; i++) {
         char name[32];
         const int len = snprintf(name, sizeof name, "region %d", i);
-        regions[i] = kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+        regions[i] = marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
     }
 }
 
 static void record(const char *path, uint64_t n_iterations)
 {
-    const struct kymo_options options = {
-        .path = path, .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
-    const kymo_status st = kymo_start(&options);
-    if (st != KYMO_OK)
+    const struct marey_options options = {
+        .path = path, .policy = MAREY_BLOCK, .disk_bytes = UINT64_C(64) << 30};
+    const marey_status st = marey_start(&options);
+    if (st != MAREY_OK)
         bench_die("cannot record", st);
-    kymo_iteration_reset();
-    kymo_iteration_set_warmup(10);
+    marey_iteration_reset();
+    marey_iteration_set_warmup(10);
     for (uint64_t i = 0; i < n_iterations; i++) {
         for (int r = 0; r < N_REGIONS; r++) {
-            kymo_begin(regions[r]);
-            kymo_end(regions[r]);
+            marey_begin(regions[r]);
+            marey_end(regions[r]);
         }
-        kymo_iteration_finish();
+        marey_iteration_finish();
     }
-    if (kymo_stop() != KYMO_OK)
-        bench_die("cannot stop", KYMO_EIO);
+    if (marey_stop() != MAREY_OK)
+        bench_die("cannot stop", MAREY_EIO);
 }
 
 static double compare(const char *a, const char *b)
 {
-    kymo_comparison *comparison;
+    marey_comparison *comparison;
     const uint64_t begin = bench_ns();
-    kymo_status st = kymo_comparison_create(&comparison);
-    if (st == KYMO_OK)
-        st = kymo_comparison_add(comparison, KYMO_A, a);
-    if (st == KYMO_OK)
-        st = kymo_comparison_add(comparison, KYMO_B, b);
-    if (st == KYMO_OK)
-        st = kymo_comparison_run(comparison, NULL);
-    if (st != KYMO_OK)
+    marey_status st = marey_comparison_create(&comparison);
+    if (st == MAREY_OK)
+        st = marey_comparison_add(comparison, MAREY_A, a);
+    if (st == MAREY_OK)
+        st = marey_comparison_add(comparison, MAREY_B, b);
+    if (st == MAREY_OK)
+        st = marey_comparison_run(comparison, NULL);
+    if (st != MAREY_OK)
         bench_die("cannot compare", st);
-    if (kymo_table_n_rows(kymo_comparison_table(comparison, "regions")) != N_REGIONS)
-        bench_die("regions are missing", KYMO_OK);
-    kymo_comparison_destroy(comparison);
+    if (marey_table_n_rows(marey_comparison_table(comparison, "regions")) != N_REGIONS)
+        bench_die("regions are missing", MAREY_OK);
+    marey_comparison_destroy(comparison);
     return (double)(bench_ns() - begin) / 1e9;
 }
 
@@ -69,7 +69,7 @@ static double compare_apart(const char *a, const char *b, double *cpu_seconds, d
     double seconds = 0;
     struct rusage usage;
     if (pipe(ends) != 0)
-        bench_die("no pipe", KYMO_OK);
+        bench_die("no pipe", MAREY_OK);
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
@@ -78,7 +78,7 @@ static double compare_apart(const char *a, const char *b, double *cpu_seconds, d
     }
     close(ends[1]);
     if (read(ends[0], &seconds, sizeof seconds) != sizeof seconds || wait4(child, NULL, 0, &usage) < 0)
-        bench_die("a comparison did not end well", KYMO_OK);
+        bench_die("a comparison did not end well", MAREY_OK);
     close(ends[0]);
     *cpu_seconds = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                    (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     name_regions();
     for (int i = 0; i < 2; i++) {
         snprintf(paths[i], sizeof paths[i], "%s",
-                 bench_fresh_path(&args, i == 0 ? "compare-a.kymo" : "compare-b.kymo"));
+                 bench_fresh_path(&args, i == 0 ? "compare-a.marey" : "compare-b.marey"));
         record(paths[i], n);
     }
     for (int i = 0; i < REPEATS; i++)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What dumping costs, by libkymo itself: large tensors through the page cache and past it, many small ones.
+"""What dumping costs, by libmarey itself: large tensors through the page cache and past it, many small ones.
 
     bench_dump.py [--quick] [--dir DIR] [--results FILE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What kymo.TensorDumper costs: a call while off, and small tensors while on, against other ways to save them.
+"""What marey.TensorDumper costs: a call while off, and small tensors while on, against other ways to save them.
 
     bench_dumper.py [--quick] [--dir DIR] [--results FILE]
 
@@ -23,7 +23,7 @@ from typing import Any, Callable
 
 from bench_results import Results, options_of
 
-import kymo
+import marey
 
 N_TENSORS = 2000
 N_NUMBERS = 1024
@@ -55,7 +55,7 @@ def per_turn(n: int) -> float:
 
 
 def measure_off(results: Results, rounds: int, n: int) -> None:
-    ours, plain = kymo.TensorDumper().add_tensor_data, Plain().add_tensor_data
+    ours, plain = marey.TensorDumper().add_tensor_data, Plain().add_tensor_data
     off, empty = [], []
     for _ in range(rounds):
         turn = per_turn(n)
@@ -75,13 +75,13 @@ class Steps:
 
     def run(self, n: int) -> list[tuple[float, float]]:
         """Microseconds for each tensor: of this thread until all are added, and by the clock until they are written."""
-        kymo.TensorDumper().enable(self.folder, **self.options)
+        marey.TensorDumper().enable(self.folder, **self.options)
         measured = [self.step() for _ in range(n + 1)]
-        kymo.TensorDumper().disable()
+        marey.TensorDumper().disable()
         return measured[1:]
 
     def step(self) -> tuple[float, float]:
-        dumper = kymo.TensorDumper()
+        dumper = marey.TensorDumper()
         began, busy = time.perf_counter_ns(), time.thread_time_ns()
         for name, tensor in zip(self.names, self.tensors):
             dumper.add_tensor_data(name, tensor)
@@ -116,7 +116,7 @@ def measure_on(results: Results, rounds: int, folder: Path) -> None:
     add, write, bare = [], [], []
     others: dict[str, list[float]] = {name: [] for name in ways}
     for i in range(rounds):
-        for busy, took in Steps(tensors, folder / f"kymo{i}").run(2):
+        for busy, took in Steps(tensors, folder / f"marey{i}").run(2):
             add.append(busy)
             write.append(took)
         bare += [took for _, took in Steps(tensors, folder / f"bare{i}", stats=False).run(2)]

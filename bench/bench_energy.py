@@ -24,11 +24,11 @@ STANDIN = Path(__file__).parent.parent / "tests" / "standin" / "nvml_standin.c"
 BAR_PERCENT = 0.1
 
 MEASURE = """
-import sys, time, kymo
-kymo.start(sys.argv[1], energy=True)
+import sys, time, marey
+marey.start(sys.argv[1], energy=True)
 time.sleep(float(sys.argv[2]))
-kymo.stop()
-processes = kymo.load(sys.argv[1]).processes
+marey.stop()
+processes = marey.load(sys.argv[1]).processes
 print(processes["energy_cpu_ns"][0], processes["duration_ns"][0], processes["devices"][0])
 print(processes["energy_sources"][0])
 """
@@ -36,7 +36,7 @@ print(processes["energy_sources"][0])
 
 def share_of_a_core(folder: str, seconds: float, environment: dict[str, str]) -> tuple[float, int, str]:
     """Percent of a core, of how many GPUs, and what was read."""
-    recording = tempfile.mkdtemp(dir=folder, suffix=".kymo")
+    recording = tempfile.mkdtemp(dir=folder, suffix=".marey")
     os.rmdir(recording)
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, recording, str(seconds)],
@@ -85,7 +85,7 @@ def main() -> None:
         subprocess.run(
             [compiler, "-O2", "-D_GNU_SOURCE", "-shared", "-fPIC", STANDIN, "-o", library, "-lm"], check=True
         )
-        environment = {"KYMO_NVML_LIBRARY": str(library), "KYMO_STANDIN_NVML": str(script)}
+        environment = {"MAREY_NVML_LIBRARY": str(library), "MAREY_STANDIN_NVML": str(script)}
         share, *_ = share_of_a_core(folder, 5 if args.quick else 15, environment)
         put(results, f"energy: the thread, with {n_gpus} stand-ins of GPUs", share, n_gpus)
     shutil.rmtree(folder)

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from bench_results import Results, median_with_interval, options_of
 
-import kymo
-from kymo import _tools
-from kymo._arrays import as_array
+import marey
+from marey import _tools
+from marey._arrays import as_array
 
 MB = 1e6
 
@@ -38,13 +38,13 @@ def seconds(work: Callable[[], Any]) -> float:
 
 def dump_json(folder: Path, array: np.ndarray) -> float:
     """Seconds from the add until the JSON is written, in ACCV-Lab's layout."""
-    dumper = kymo.TensorDumper(folder, layout="accvlab")
-    dumper.add_tensor_data("warm", array[:1], kymo.TensorDumper.Type.JSON)
+    dumper = marey.TensorDumper(folder, layout="accvlab")
+    dumper.add_tensor_data("warm", array[:1], marey.TensorDumper.Type.JSON)
     dumper.dump()
     dumper.wait()
 
     def work() -> None:
-        dumper.add_tensor_data("x", array, kymo.TensorDumper.Type.JSON)
+        dumper.add_tensor_data("x", array, marey.TensorDumper.Type.JSON)
         dumper.dump()
         dumper.wait()
 
@@ -94,7 +94,7 @@ def texts(results: Results, folder: Path, n_bytes: int, n_turns: int) -> None:
         read[0].append(array.nbytes / seconds(lambda: read_ours(path)) / MB)  # noqa: B023
         read[1].append(few.nbytes / seconds(lambda: read_json(folder / "few.json")) / MB)
         shutil.copytree(folder / "d", folder / "e")
-        compared.append(2 * array.nbytes / seconds(lambda: kymo.diff(folder / "d", folder / "e")) / MB)
+        compared.append(2 * array.nbytes / seconds(lambda: marey.diff(folder / "d", folder / "e")) / MB)
         shutil.rmtree(folder / "d")
         shutil.rmtree(folder / "e")
     put_rates(results, "dump as JSON, float32", *written, (150, 20), "json.dump")

@@ -5,7 +5,7 @@
 
 Needs torch and a GPU; without them it says so and ends with 77. A step is the training step of a small network, some
 430 kernels of a few microseconds each. Each tool has a process of its own, because a tool that has run may leave a
-program slower: one that is never traced, one for kymo, two for bare CUPTI whose records are thrown away
+program slower: one that is never traced, one for marey, two for bare CUPTI whose records are thrown away
 (cupti_control.c: the GPU's work alone, and with the runtime's calls), one for torch.profiler. They take turns, one
 measurement each, so that all meet the same moods of the machine. What a tool adds is what its step takes longer than
 that of the process that is never traced, both by how they compared before any tool was on.
@@ -26,10 +26,10 @@ from typing import Any, Callable
 
 from bench_results import Interval, Results, median_with_interval, options_of
 
-import kymo
+import marey
 
 HERE = Path(__file__).parent
-TOOLS = ("none", "kymo", "bare", "bare calls", "torch")
+TOOLS = ("none", "marey", "bare", "bare calls", "torch")
 
 
 class GpuOptions(ctypes.Structure):
@@ -65,12 +65,12 @@ def milliseconds(torch: Any, step: Callable[[], None], n_steps: int) -> float:
     return statistics.median(times[2:]) * 1e3
 
 
-def by_kymo(measure: Callable[[], float]) -> float:
-    library = ctypes.CDLL(os.path.join(kymo.get_library_dir(), "libkymo.so.0"))
-    if library.kymo_gpu_start_sized(ctypes.byref(GpuOptions()), ctypes.sizeof(GpuOptions)) != 0:
-        raise RuntimeError("kymo cannot trace")
+def by_marey(measure: Callable[[], float]) -> float:
+    library = ctypes.CDLL(os.path.join(marey.get_library_dir(), "libmarey.so.0"))
+    if library.marey_gpu_start_sized(ctypes.byref(GpuOptions()), ctypes.sizeof(GpuOptions)) != 0:
+        raise RuntimeError("marey cannot trace")
     took = measure()
-    library.kymo_gpu_stop()
+    library.marey_gpu_stop()
     return took
 
 
@@ -97,21 +97,21 @@ def serve(tool: str, folder: str, n_steps: int) -> None:
     def measure() -> float:
         return milliseconds(torch, step, n_steps)
 
-    if tool == "kymo":
-        kymo.start(f"{folder}/bench.kymo")
+    if tool == "marey":
+        marey.start(f"{folder}/bench.marey")
     for _ in range(3):
         measure()
     for line in sys.stdin:
         if line.strip() == "off":
             took = measure()
-        elif tool == "kymo":
-            took = by_kymo(measure)
+        elif tool == "marey":
+            took = by_marey(measure)
         elif tool == "torch":
             took = by_torch(torch, measure)
         else:
             took = by_bare_cupti(measure, folder, tool == "bare calls")
         print(took, flush=True)
-    kymo.stop()
+    marey.stop()
 
 
 # ---- who asks them ----
@@ -131,7 +131,7 @@ class Server:
 
 
 def measure_all(servers: dict[str, Server], n_rounds: int) -> dict[str, list[float]]:
-    """Milliseconds that each tool adds, and that are left after kymo has stopped, by rounds."""
+    """Milliseconds that each tool adds, and that are left after marey has stopped, by rounds."""
     before: dict[str, list[float]] = {tool: [] for tool in TOOLS}
     for _ in range(n_rounds):
         for tool in TOOLS:
@@ -141,12 +141,12 @@ def measure_all(servers: dict[str, Server], n_rounds: int) -> dict[str, list[flo
     for _ in range(n_rounds):
         plain = servers["none"].ask("off")
         took = {tool: servers[tool].ask("on") for tool in TOOLS[1:]}
-        after = {tool: servers[tool].ask("off") for tool in ("kymo", "torch")}
+        after = {tool: servers[tool].ask("off") for tool in ("marey", "torch")}
         plain = (plain + servers["none"].ask("off")) / 2
         added["none"].append(plain)
         for tool in TOOLS[1:]:
             added[tool].append(took[tool] / by[tool] - plain)
-        added["after"].append(after["kymo"] / by["kymo"] - plain)
+        added["after"].append(after["marey"] / by["marey"] - plain)
         added["torch after"].append(after["torch"] / by["torch"] - plain)
     return added
 
@@ -167,17 +167,17 @@ def tell(results: Results, added: dict[str, list[float]]) -> None:
     ):
         results.put(f"GPU step, added by {what}", f"{words(intervals[name])} to {plain:.2f} ms")
     results.put(
-        "GPU step, added by kymo",
-        f"{words(intervals['kymo'])}; {mid['kymo'] / mid['torch']:.2f} x torch.profiler's",
+        "GPU step, added by marey",
+        f"{words(intervals['marey'])}; {mid['marey'] / mid['torch']:.2f} x torch.profiler's",
         "<= 0.85 x",
-        mid["kymo"] <= 0.85 * mid["torch"],
+        mid["marey"] <= 0.85 * mid["torch"],
     )
-    above = mid["kymo"] / mid["bare calls"] - 1
-    results.put("GPU step, kymo above bare CUPTI with calls", f"{100 * above:+.0f} %", "<= +10 %", above <= 0.1)
-    above = mid["kymo"] / mid["bare"] - 1
-    results.put("GPU step, kymo above bare CUPTI without calls", f"{100 * above:+.0f} %")
+    above = mid["marey"] / mid["bare calls"] - 1
+    results.put("GPU step, marey above bare CUPTI with calls", f"{100 * above:+.0f} %", "<= +10 %", above <= 0.1)
+    above = mid["marey"] / mid["bare"] - 1
+    results.put("GPU step, marey above bare CUPTI without calls", f"{100 * above:+.0f} %")
     low, middle, high = (100 * value / plain for value in intervals["after"])
-    results.put("GPU step, left after kymo", f"{middle:+.2f} % ({low:+.2f} to {high:+.2f})", "<= 0.5 %", middle <= 0.5)
+    results.put("GPU step, left after marey", f"{middle:+.2f} % ({low:+.2f} to {high:+.2f})", "<= 0.5 %", middle <= 0.5)
     low, middle, high = (100 * value / plain for value in intervals["torch after"])
     results.put("GPU step, left after torch.profiler", f"{middle:+.2f} % ({low:+.2f} to {high:+.2f})")
 

@@ -55,7 +55,7 @@ struct process_cost {
     uint64_t n_kept, n_lost, log_bytes;
 };
 
-static kymo_id *ids;
+static marey_id *ids;
 static char (*names)[NAME_BYTES];
 
 /* ---- what a thread does ---- */
@@ -65,11 +65,11 @@ static void put_burst(uint64_t n_events, uint64_t *random)
     for (uint64_t i = 0; i < n_events / 2; i++) {
         const size_t k = (size_t)((training_random(random) >> 32) * point.n_used >> 32);
         if (point.by_push) {
-            kymo_push(names[k]);
-            kymo_pop();
+            marey_push(names[k]);
+            marey_pop();
         } else {
-            kymo_begin(ids[k]);
-            kymo_end(ids[k]);
+            marey_begin(ids[k]);
+            marey_end(ids[k]);
         }
     }
 }
@@ -134,7 +134,7 @@ static double time_first_range(void)
 {
     const uint64_t begin = bench_thread_cpu_ns();
     {
-        KYMO_SCOPE("first");
+        MAREY_SCOPE("first");
     }
     return (double)(bench_thread_cpu_ns() - begin);
 }
@@ -152,10 +152,10 @@ static void *run_thread(void *arg)
 static void start(void)
 {
     bench_remove(point.path);
-    const struct kymo_options options = {
+    const struct marey_options options = {
         .path = point.path, .pool_bytes = point.pool_mb << 20, .disk_bytes = UINT64_C(64) << 30};
-    const kymo_status st = kymo_start(&options);
-    if (st != KYMO_OK)
+    const marey_status st = marey_start(&options);
+    if (st != MAREY_OK)
         bench_die("cannot record", st);
 }
 
@@ -164,7 +164,7 @@ static void make_names(void)
     ids = calloc(point.n_names, sizeof *ids);
     names = calloc(point.n_names, sizeof *names);
     if (ids == NULL || names == NULL)
-        bench_die("no memory for the names", KYMO_OK);
+        bench_die("no memory for the names", MAREY_OK);
     for (uint64_t i = 0; i < point.n_names; i++)
         snprintf(names[i], sizeof names[i], "name %llu", (unsigned long long)i);
 }
@@ -174,7 +174,7 @@ static double register_names(void)
 {
     const uint64_t begin = bench_thread_cpu_ns();
     for (uint64_t i = 0; i < point.n_names; i++)
-        ids[i] = kymo_site_intern(names[i], strlen(names[i]), NULL, 0, NULL, 0);
+        ids[i] = marey_site_intern(names[i], strlen(names[i]), NULL, 0, NULL, 0);
     return (double)(bench_thread_cpu_ns() - begin) / (double)point.n_names;
 }
 
@@ -185,7 +185,7 @@ static void run_threads(struct process_cost *cost)
     const size_t n = (size_t)point.n_threads;
     for (size_t i = 0; i < n; i++)
         if (pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]) != 0)
-            bench_die("cannot start a thread", KYMO_OK);
+            bench_die("cannot start a thread", MAREY_OK);
     for (size_t i = 0; i < n; i++) {
         pthread_join(threads[i].thread, NULL);
         range_ns[i] = threads[i].range_ns;
@@ -200,10 +200,10 @@ static void run_process(struct process_cost *cost)
     cost->new_name_ns = register_names();
     run_threads(cost);
     cost->rss_mb = bench_max_rss_mb();
-    if (!point.is_abandoned && kymo_stop() != KYMO_OK)
-        bench_die("cannot stop", KYMO_EIO);
-    struct kymo_counts counts;
-    kymo_counts_get(&counts);
+    if (!point.is_abandoned && marey_stop() != MAREY_OK)
+        bench_die("cannot stop", MAREY_EIO);
+    struct marey_counts counts;
+    marey_counts_get(&counts);
     cost->n_kept = counts.events;
     cost->n_lost = counts.lost_events;
     cost->log_bytes = counts.log_bytes;
@@ -223,7 +223,7 @@ static struct shared *make_shared(size_t n)
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_barrierattr_t attributes;
     if (shared == MAP_FAILED)
-        bench_die("no memory to share", KYMO_OK);
+        bench_die("no memory to share", MAREY_OK);
     pthread_barrierattr_init(&attributes);
     pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_barrier_init(&shared->barrier, &attributes, (unsigned)n);
@@ -237,7 +237,7 @@ static void run_processes(struct process_cost *costs, size_t n)
     for (size_t i = 0; i < n; i++) {
         const pid_t child = fork();
         if (child < 0)
-            bench_die("cannot fork", KYMO_OK);
+            bench_die("cannot fork", MAREY_OK);
         if (child == 0) {
             pthread_barrier_wait(&shared->barrier);
             run_process(&shared->costs[i]);
@@ -247,11 +247,11 @@ static void run_processes(struct process_cost *costs, size_t n)
     for (size_t i = 0; i < n; i++) {
         int status;
         if (wait(&status) < 0 || status != 0)
-            bench_die("a process did not end well", KYMO_OK);
+            bench_die("a process did not end well", MAREY_OK);
     }
     memcpy(costs, shared->costs, n * sizeof *costs);
-    if (!point.is_abandoned && kymo_stop() != KYMO_OK) /* which would seal what the children left */
-        bench_die("cannot stop", KYMO_EIO);
+    if (!point.is_abandoned && marey_stop() != MAREY_OK) /* which would seal what the children left */
+        bench_die("cannot stop", MAREY_EIO);
 }
 
 static void print_costs(const struct process_cost *costs, size_t n, double seconds)
@@ -278,9 +278,9 @@ static int record(void)
 {
     static struct process_cost costs[PROCESSES_MAX];
     if (point.n_threads - 1 >= THREADS_MAX || point.n_processes > PROCESSES_MAX)
-        bench_die("between 1 and 256 threads, and at most 256 processes", KYMO_OK);
+        bench_die("between 1 and 256 threads, and at most 256 processes", MAREY_OK);
     if (point.n_names == 0)
-        bench_die("at least one name", KYMO_OK);
+        bench_die("at least one name", MAREY_OK);
     if (point.n_used == 0 || point.n_used > point.n_names)
         point.n_used = point.n_names;
     make_names();
@@ -302,12 +302,12 @@ static int record(void)
 
 static int open_it(const char *path)
 {
-    kymo_recording *recording;
+    marey_recording *recording;
     const uint64_t begin = bench_ns();
-    const kymo_status st = kymo_recording_open(path, &recording);
-    if (st != KYMO_OK)
+    const marey_status st = marey_recording_open(path, &recording);
+    if (st != MAREY_OK)
         bench_die("cannot open the recording", st);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     printf("{\"seconds\": %.6f, \"rss_mb\": %.2f}\n", (double)(bench_ns() - begin) / 1e9,
            bench_max_rss_mb());
     return 0;
@@ -332,7 +332,7 @@ static int time_command(char **command)
     struct rusage usage;
     int status = 0;
     if (child < 0 || wait4(child, &status, 0, &usage) < 0 || status != 0)
-        bench_die("the command could not be run, or failed", KYMO_OK);
+        bench_die("the command could not be run, or failed", MAREY_OK);
     printf("{\"seconds\": %.4f, \"cpu_seconds\": %.4f, \"rss_mb\": %.2f}\n",
            (double)(bench_ns() - begin) / 1e9,
            in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime), (double)usage.ru_maxrss / 1024);

@@ -6,8 +6,8 @@
 AXIS is events, names, python (names in Python), threads or processes; all of them by default.
 
 Each point is recorded by the program bench_growth (names in Python: by growth_names.py) in a process of its own, some
-times over, and the medians stand in the table. Then `kymo report` and `kymo export --to perfetto` read the recording,
-with their output thrown away. KYMO_BUILD names the build folder. docs/internals/growth.md says how to read the tables.
+times over, and the medians stand in the table. Then `marey report` and `marey export --to perfetto` read the recording,
+with their output thrown away. MAREY_BUILD names the build folder. docs/internals/growth.md says how to read the tables.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Bench:
     """Where the programs are, where recordings go, and how much of everything there is to be."""
 
     def __init__(self, folder: Path, is_quick: bool) -> None:
-        self.build = Path(os.environ["KYMO_BUILD"])
+        self.build = Path(os.environ["MAREY_BUILD"])
         self.folder = folder
-        self.recording = folder / "growth.kymo"
+        self.recording = folder / "growth.marey"
         self.n_repeats = 1 if is_quick else 3
         self.is_quick = is_quick
 
@@ -53,11 +53,11 @@ class Bench:
         return 1 if n_events > 2e8 else self.n_repeats
 
     def read(self, n_events: float) -> dict[str, Point]:
-        kymo = self.build / "cli" / "kymo"
+        marey = self.build / "cli" / "marey"
         jobs = {
             "open": ("open", self.recording),
-            "report": ("time", kymo, "report", self.recording),
-            "perfetto": ("time", kymo, "export", self.recording, "--to", "perfetto", "-o", "-"),
+            "report": ("time", marey, "report", self.recording),
+            "perfetto": ("time", marey, "export", self.recording, "--to", "perfetto", "-o", "-"),
         }
         n_repeats = self.n_repeats_of(n_events)
         return {name: medians([self.growth(*job) for _ in range(n_repeats)]) for name, job in jobs.items()}
@@ -65,7 +65,7 @@ class Bench:
     def python_names(self, form: str, n: int) -> Point:
         points = []
         for _ in range(self.n_repeats):
-            shutil.rmtree(self.folder / "names.kymo", ignore_errors=True)
+            shutil.rmtree(self.folder / "names.marey", ignore_errors=True)
             script = Path(__file__).with_name("growth_names.py")
             points.append(self.ask(sys.executable, script, form, n, "--dir", self.folder))
         return medians(points)

@@ -25,7 +25,7 @@ MB = 1_000_000
 
 
 class Picture(ctypes.Structure):
-    """struct kymo_image."""
+    """struct marey_image."""
 
     _fields_ = [
         ("width", ctypes.c_uint32),
@@ -39,17 +39,17 @@ class Picture(ctypes.Structure):
 
 
 def library() -> ctypes.CDLL:
-    return ctypes.CDLL(str(Path(os.environ["KYMO_BUILD"]) / "core" / "libkymo-tools.so"))
+    return ctypes.CDLL(str(Path(os.environ["MAREY_BUILD"]) / "core" / "libmarey-tools.so"))
 
 
 def pack(lib: ctypes.CDLL, pixels: np.ndarray) -> bytes:
     channels = pixels.shape[2] if pixels.ndim == 3 else 1
     picture = Picture(pixels.shape[1], pixels.shape[0], channels, 8, pixels.ctypes.data)
     out, size = ctypes.c_void_p(), ctypes.c_size_t()
-    if lib.kymo_png_pack(ctypes.byref(picture), None, ctypes.byref(out), ctypes.byref(size)) != 0:
-        raise RuntimeError("kymo_png_pack failed")
+    if lib.marey_png_pack(ctypes.byref(picture), None, ctypes.byref(out), ctypes.byref(size)) != 0:
+        raise RuntimeError("marey_png_pack failed")
     packed = ctypes.string_at(out.value or 0, size.value)
-    lib.kymo_png_free(out)
+    lib.marey_png_free(out)
     return packed
 
 

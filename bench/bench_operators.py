@@ -1,4 +1,4 @@
-"""What recording adds to an operator of PyTorch: kymo's callback beside torch.profiler, on the CPU, with one thread.
+"""What recording adds to an operator of PyTorch: marey's callback beside torch.profiler, on the CPU, with one thread.
 
     bench/run operators
 
@@ -16,7 +16,7 @@ from typing import Any, Callable
 
 from bench_results import Results, options_of
 
-import kymo
+import marey
 
 try:
     import torch
@@ -24,7 +24,7 @@ except ImportError:
     print("not here: torch is not installed")
     sys.exit(77)
 
-from kymo._operators import Operators
+from marey._operators import Operators
 
 STEPS = 20
 
@@ -56,7 +56,7 @@ def timed(step: Callable[[], None]) -> float:
 def measure(step: Callable[[], None], rounds: int) -> dict[str, float]:
     """Return seconds of STEPS steps, the smallest by each way."""
     took: dict[str, list[float]] = defaultdict(list)
-    ways = {"kymo, names": Operators(shapes=False), "kymo, shapes": Operators(shapes=True)}
+    ways = {"marey, names": Operators(shapes=False), "marey, shapes": Operators(shapes=True)}
     for _ in range(rounds):
         took["bare"].append(timed(step))
         for name, operators in ways.items():
@@ -83,14 +83,14 @@ def main() -> None:
         step()
     n = len(profile.events())
     with tempfile.TemporaryDirectory(dir=options.dir) as folder:
-        kymo.start(f"{folder}/operators.kymo")
+        marey.start(f"{folder}/operators.marey")
         took = measure(step, 5 if options.quick else 30)
-        kymo.stop()
+        marey.stop()
     added = {name: (seconds - took["bare"]) / STEPS / n for name, seconds in took.items() if name != "bare"}
     for name, seconds in added.items():
         results.put(f"added to an operator: {name}", f"{seconds * 1e9:.0f} ns")
-    times = added["torch.profiler, shapes, with its stop"] / max(added["kymo, shapes"], 1e-12)
-    results.put("operators with shapes, kymo against torch", f"{times:.1f} x less", ">= 3 x", times >= 3)
+    times = added["torch.profiler, shapes, with its stop"] / max(added["marey, shapes"], 1e-12)
+    results.put("operators with shapes, marey against torch", f"{times:.1f} x less", ">= 3 x", times >= 3)
 
 
 main()

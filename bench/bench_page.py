@@ -3,7 +3,7 @@
 
     bench_page.py [--quick] [--dir DIR] [--results FILE]
 
-The recording has five million ranges of a training loop. Making the page is timed against `kymo report` of the same
+The recording has five million ranges of a training loop. Making the page is timed against `marey report` of the same
 recording, in turns, on the wall; it has threads that pack, so processor time of both stands beside it. Chromium is
 headless and draws by processor; a frame is the page's own drawing and the reading of one pixel behind it, without which
 a canvas would put the work off; times on the wall want an idle machine, so the drawing thread's processor time stands
@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
 import perfetto_page  # noqa: E402
 
-BUILD = Path(os.environ["KYMO_BUILD"])
-KYMO = BUILD / "cli" / "kymo"
+BUILD = Path(os.environ["MAREY_BUILD"])
+MAREY = BUILD / "cli" / "marey"
 MB = 1_000_000
 FRAMES = 60
 
@@ -67,7 +67,7 @@ def run_quietly(*command: object) -> Cost:
 
 def put_making(results: Results, recording: Path, page: Path, n: int, what: str) -> None:
     pairs = [
-        (run_quietly(KYMO, "report", recording), run_quietly(KYMO, "report", recording, "--html", page))
+        (run_quietly(MAREY, "report", recording), run_quietly(MAREY, "report", recording, "--html", page))
         for _ in range(n)
     ]
     low, mid, high = median_with_interval([made.wall / report.wall for report, made in pairs])
@@ -158,9 +158,9 @@ def put_page(results: Results, browser: Any, path: Path, what: str, n: int) -> N
 
 def put_names(results: Results, browser: Any, folder: Path, n_names: int, n: int) -> None:
     """A page of many names, which are most of it; there is no bar for these."""
-    recording, page = folder / "names.kymo", folder / "names.html"
+    recording, page = folder / "names.marey", folder / "names.html"
     run_quietly(BUILD / "bench" / "page_recording", recording, "names", n_names)
-    report, made = run_quietly(KYMO, "report", recording), run_quietly(KYMO, "report", recording, "--html", page)
+    report, made = run_quietly(MAREY, "report", recording), run_quietly(MAREY, "report", recording, "--html", page)
     opened = []
     for _ in range(n):
         one = Opened(browser, page)
@@ -182,7 +182,7 @@ def put_perfetto(results: Results, browser: Any, recording: Path, folder: Path, 
         return
     traces = folder / "traces"
     traces.mkdir()
-    subprocess.run([KYMO, "export", recording, "-o", traces / "page.pftrace"], stderr=subprocess.DEVNULL, check=True)
+    subprocess.run([MAREY, "export", recording, "-o", traces / "page.pftrace"], stderr=subprocess.DEVNULL, check=True)
     with perfetto_page.served(traces) as address:
         begin = time.perf_counter()
         try:
@@ -248,7 +248,7 @@ def put_viztracer(results: Results, browser: Any, recording: Path, folder: Path,
     """The same events in the HTML that viztracer makes of them."""
     name = f"viztracer's HTML opens, {what}"
     trace, page = folder / "page.json", folder / "viztracer.html"
-    run_quietly(KYMO, "export", recording, "-o", trace)
+    run_quietly(MAREY, "export", recording, "-o", trace)
     try:
         made = run_quietly(sys.executable, "-m", "viztracer", "--combine", trace, "-o", page)
     except subprocess.CalledProcessError:
@@ -271,7 +271,7 @@ def main() -> None:
     folder, results = Path(options.dir).resolve(), Results(options.results)
     n_ranges = 500_000 if options.quick else 5_000_000
     what = f"{n_ranges / 1e6:g} M ranges"
-    recording, page = folder / "page.kymo", folder / "page.html"
+    recording, page = folder / "page.marey", folder / "page.html"
     subprocess.run([BUILD / "bench" / "page_recording", recording, str(n_ranges)], check=True)
     put_making(results, recording, page, 2 if options.quick else 9, what)
     if 'id="index"' not in page.read_text(encoding="utf-8"):

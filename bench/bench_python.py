@@ -25,7 +25,7 @@ from typing import Any, Callable
 
 from bench_results import Results, median_with_interval, options_of
 
-import kymo
+import marey
 
 # Processor time of this thread: a neighbour on a shared machine costs nothing.
 LOOP = """
@@ -61,19 +61,19 @@ class Recordings:
     """Recordings for the candidates that need one, with the options that users get."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "python.kymo"
+        self.path = folder / "python.marey"
 
     @contextlib.contextmanager
     def on(self, **options: Any) -> Any:
         shutil.rmtree(self.path, ignore_errors=True)
         allowed = os.sched_getaffinity(0)
         os.sched_setaffinity(0, Recordings.all_cpus)  # the flush thread inherits it and must not share our processor
-        kymo.start(self.path, **options)
+        marey.start(self.path, **options)
         os.sched_setaffinity(0, allowed)
         try:
             yield
         finally:
-            kymo.stop()
+            marey.stop()
 
     all_cpus = os.sched_getaffinity(0)
 
@@ -83,15 +83,15 @@ class Recordings:
 
 PAIR = "perf_counter_ns pair"
 CALL = "a call of an empty function"
-WITHOUT_NVTX = "kymo: with on a range, enabled, nvtx=0"
-WRAPPER_OFF = "kymo: NVTXRangeWrapper push and pop, disabled"
-WRAPPER_ORDERED = "kymo: NVTXRangeWrapper push and pop, ordered"
-WRAPPER_RECORDED = "kymo: NVTXRangeWrapper push and pop, ordered, recorded"
-STOPWATCH_OFF = "kymo: Stopwatch start and end, disabled, bound methods"
-STOPWATCH_OFF_OBTAINED = "kymo: Stopwatch() obtained for each, disabled"
-STOPWATCH_ON = "kymo: Stopwatch start and end, enabled"
-STOPWATCH_RECORDED = "kymo: Stopwatch start and end, enabled, recorded"
-STOPWATCH_BLOCK = "kymo: with sw(name), enabled"
+WITHOUT_NVTX = "marey: with on a range, enabled, nvtx=0"
+WRAPPER_OFF = "marey: NVTXRangeWrapper push and pop, disabled"
+WRAPPER_ORDERED = "marey: NVTXRangeWrapper push and pop, ordered"
+WRAPPER_RECORDED = "marey: NVTXRangeWrapper push and pop, ordered, recorded"
+STOPWATCH_OFF = "marey: Stopwatch start and end, disabled, bound methods"
+STOPWATCH_OFF_OBTAINED = "marey: Stopwatch() obtained for each, disabled"
+STOPWATCH_ON = "marey: Stopwatch start and end, enabled"
+STOPWATCH_RECORDED = "marey: Stopwatch start and end, enabled, recorded"
+STOPWATCH_BLOCK = "marey: with sw(name), enabled"
 NVTX = "nvtx.annotate, kept, without a tool"
 NVTX_LITERAL = 'nvtx.annotate("literal") without a tool'
 TORCH_OFF = "record_function, profiler off"
@@ -107,20 +107,20 @@ def nothing_to_decorate() -> Callable[[], None]:
 
 
 def ours(recordings: Recordings) -> list[Candidate]:
-    region = kymo.range("bench")
-    decorated = kymo.range("bench function")(nothing_to_decorate())
+    region = marey.range("bench")
+    decorated = marey.range("bench function")(nothing_to_decorate())
     plain = nothing_to_decorate()
     on = recordings.on
-    with_region, with_literal = "with region: pass", 'with kymo.range("bench literal"): pass'
+    with_region, with_literal = "with region: pass", 'with marey.range("bench literal"): pass'
     return [
-        Candidate("kymo: with on a range, enabled", with_region, {"region": region}, on),
-        Candidate("kymo: with on a range, disabled", with_region, {"region": region}),
-        Candidate('kymo: with kymo.range("literal"), enabled', with_literal, {"kymo": kymo}, on),
-        Candidate('kymo: with kymo.range("literal"), disabled', with_literal, {"kymo": kymo}),
-        Candidate("kymo: push and pop, enabled", 'push("bench push"); pop()', {"push": kymo.push, "pop": kymo.pop}, on),
+        Candidate("marey: with on a range, enabled", with_region, {"region": region}, on),
+        Candidate("marey: with on a range, disabled", with_region, {"region": region}),
+        Candidate('marey: with marey.range("literal"), enabled', with_literal, {"marey": marey}, on),
+        Candidate('marey: with marey.range("literal"), disabled', with_literal, {"marey": marey}),
+        Candidate("marey: push and pop, enabled", 'push("bench push"); pop()', {"push": marey.push, "pop": marey.pop}, on),
         Candidate(CALL, "f()", {"f": plain}),
-        Candidate("kymo: decorator, enabled", "f()", {"f": decorated}, on, minus=CALL),
-        Candidate("kymo: decorator, disabled", "f()", {"f": decorated}, minus=CALL),
+        Candidate("marey: decorator, enabled", "f()", {"f": decorated}, on, minus=CALL),
+        Candidate("marey: decorator, disabled", "f()", {"f": decorated}, minus=CALL),
     ]
 
 
@@ -128,10 +128,10 @@ def ours_with_nvtx(recordings: Recordings) -> list[Candidate]:
     """Return the range that keeps away from NVTX tools, and the range wrapper; what is not built is left out."""
     candidates = []
     if has_option("nvtx"):
-        region = {"region": kymo.range("bench")}
+        region = {"region": marey.range("bench")}
         candidates += [Candidate(WITHOUT_NVTX, "with region: pass", region, lambda: recordings.on(nvtx=0))]
-    if hasattr(kymo, "NVTXRangeWrapper"):
-        wrapper = kymo.NVTXRangeWrapper()
+    if hasattr(marey, "NVTXRangeWrapper"):
+        wrapper = marey.NVTXRangeWrapper()
 
         @contextlib.contextmanager
         def ordered(recording: Callable[[], Any] = contextlib.nullcontext) -> Any:
@@ -153,9 +153,9 @@ def ours_with_nvtx(recordings: Recordings) -> list[Candidate]:
 
 def ours_with_stopwatch(recordings: Recordings) -> list[Candidate]:
     """Return a pair of start and end on the stopwatch, as its users write it."""
-    if not hasattr(kymo, "Stopwatch"):
+    if not hasattr(marey, "Stopwatch"):
         return []
-    stopwatch = kymo.Stopwatch()
+    stopwatch = marey.Stopwatch()
 
     @contextlib.contextmanager
     def on(recording: Callable[[], Any] = contextlib.nullcontext) -> Any:
@@ -171,7 +171,7 @@ def ours_with_stopwatch(recordings: Recordings) -> list[Candidate]:
     obtained = 'Stopwatch().start_meas("bench stopwatch"); Stopwatch().end_meas("bench stopwatch")'
     return [
         Candidate(STOPWATCH_OFF, pair, bound),
-        Candidate(STOPWATCH_OFF_OBTAINED, obtained, {"Stopwatch": kymo.Stopwatch}),
+        Candidate(STOPWATCH_OFF_OBTAINED, obtained, {"Stopwatch": marey.Stopwatch}),
         Candidate(STOPWATCH_ON, pair, bound, on),
         Candidate(STOPWATCH_RECORDED, pair, bound, lambda: on(recordings.on)),
         Candidate(STOPWATCH_BLOCK, 'with sw("bench stopwatch"): pass', {"sw": stopwatch}, on),
@@ -179,7 +179,7 @@ def ours_with_stopwatch(recordings: Recordings) -> list[Candidate]:
 
 
 def has_option(name: str) -> bool:
-    return any(line.split("=")[0].strip() == name for line in kymo.options_help().splitlines())
+    return any(line.split("=")[0].strip() == name for line in marey.options_help().splitlines())
 
 
 def standard_library() -> list[Candidate]:
@@ -306,15 +306,15 @@ def print_all(figures: Figures, n_rounds: int) -> None:
 def put_against_pair(results: Results, figures: Figures) -> None:
     results.put("Python perf_counter_ns pair", f"{statistics.median(figures.net(PAIR)):.1f} ns")
     for name, bar in (
-        ("kymo: with on a range, enabled", 0.5),
-        ("kymo: with on a range, disabled", 0.4),
-        ('kymo: with kymo.range("literal"), enabled', 1.5),
-        ('kymo: with kymo.range("literal"), disabled', None),
+        ("marey: with on a range, enabled", 0.5),
+        ("marey: with on a range, disabled", 0.4),
+        ('marey: with marey.range("literal"), enabled', 1.5),
+        ('marey: with marey.range("literal"), disabled', None),
     ):
         low, mid, high = figures.ratio(name, PAIR)
         measured = f"{mid:.2f} x the pair ({low:.2f} to {high:.2f}), {statistics.median(figures.net(name)):.1f} ns"
         results.put(
-            name.replace("kymo:", "Python", 1),
+            name.replace("marey:", "Python", 1),
             measured,
             f"<= {bar} x the pair" if bar else "",
             mid <= bar if bar else None,
@@ -323,21 +323,21 @@ def put_against_pair(results: Results, figures: Figures) -> None:
 
 def put_times(results: Results, figures: Figures) -> None:
     for name, bar in (
-        ("kymo: decorator, enabled", 35),
-        ("kymo: decorator, disabled", None),
-        ("kymo: push and pop, enabled", 33),
+        ("marey: decorator, enabled", 35),
+        ("marey: decorator, disabled", None),
+        ("marey: push and pop, enabled", 33),
     ):
         low, mid, high = median_with_interval(figures.net(name))
         measured = f"{mid:.1f} ns ({low:.1f} to {high:.1f})"
         results.put(
-            name.replace("kymo:", "Python", 1), measured, f"<= {bar} ns" if bar else "", mid <= bar if bar else None
+            name.replace("marey:", "Python", 1), measured, f"<= {bar} ns" if bar else "", mid <= bar if bar else None
         )
 
 
 def put_nvtx(results: Results, figures: Figures) -> None:
     what, bar = "Python with on a range, what NVTX adds without a tool", "<= 5 ns"
     if WITHOUT_NVTX in figures:
-        low, mid, high = figures.difference("kymo: with on a range, enabled", WITHOUT_NVTX)
+        low, mid, high = figures.difference("marey: with on a range, enabled", WITHOUT_NVTX)
         results.put(what, f"{mid:.2f} ns ({low:.2f} to {high:.2f})", bar, mid <= 5)
     else:
         results.put(what, "not built", bar)
@@ -355,7 +355,7 @@ def put_pairs(results: Results, figures: Figures) -> None:
         (STOPWATCH_RECORDED, None, True),
         (STOPWATCH_BLOCK, None, True),
     ):
-        what, bar_text = name.replace("kymo:", "Python", 1), f"<= {bar} x the pair" if of_pair else f"<= {bar} ns"
+        what, bar_text = name.replace("marey:", "Python", 1), f"<= {bar} x the pair" if of_pair else f"<= {bar} ns"
         if bar is None:
             bar_text = ""
         if name not in figures:
@@ -368,14 +368,14 @@ def put_pairs(results: Results, figures: Figures) -> None:
 
 def put_with_tool(results: Results, recordings: Recordings, n_rounds: int, n: int) -> None:
     """Measure ranges that go to a tool that only counts: last of all, as a tool that is there stays there."""
-    tool = Path(os.environ.get("KYMO_BUILD", "")) / "bench" / "nvtx_counter.so"
+    tool = Path(os.environ.get("MAREY_BUILD", "")) / "bench" / "nvtx_counter.so"
     what = "  Python with on a range, with a tool that only counts"
     if not has_option("nvtx") or not tool.exists():
         results.put(what, "not built")
         return
     os.environ["NVTX_INJECTION64_PATH"] = str(tool)
     on = "with a tool, enabled"
-    with_region, region = "with region: pass", {"region": kymo.range("bench")}
+    with_region, region = "with region: pass", {"region": marey.range("bench")}
     candidates = [Candidate("empty loop", "pass", minus=""), Candidate(on, with_region, region, recordings.on)]
     run_rounds(candidates, n_rounds, n)
     results.put(what, f"{statistics.median(Figures(candidates).net(on)):.1f} ns")
@@ -383,7 +383,7 @@ def put_with_tool(results: Results, recordings: Recordings, n_rounds: int, n: in
 
 def put_against_peers(results: Results, figures: Figures) -> None:
     """Compare `with` on a range with its peers: kept with kept, as people write it with that, off with off."""
-    kept, literal = "with on a range", 'with kymo.range("literal")'
+    kept, literal = "with on a range", 'with marey.range("literal")'
     for peer, form, state, bar in (
         (NVTX, kept, "enabled", 4),
         (NVTX, kept, "disabled", None),
@@ -397,7 +397,7 @@ def put_against_peers(results: Results, figures: Figures) -> None:
         if peer not in figures:
             results.put(what, "not installed", bar_text)
             continue
-        low, mid, high = figures.ratio(peer, f"kymo: {form}, {state}")
+        low, mid, high = figures.ratio(peer, f"marey: {form}, {state}")
         measured = (
             f"{mid:.1f} x faster ({low:.1f} to {high:.1f}) than its {statistics.median(figures.net(peer)):.0f} ns"
         )
@@ -421,7 +421,7 @@ def main() -> int:
     put_nvtx(results, figures)
     put_with_tool(results, recordings, 5, n)
     put_pairs(results, figures)
-    shutil.rmtree(Path(arguments.dir) / "python.kymo", ignore_errors=True)
+    shutil.rmtree(Path(arguments.dir) / "python.marey", ignore_errors=True)
     return 0
 
 

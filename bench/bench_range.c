@@ -6,14 +6,14 @@
  * ratios is the figure. Memory regimes, because they differ:
  *
  *   enabled     the pool is a small ring that is used over and over (policy keep-newest): nothing but the range
- *   first touch the first events after kymo_start: the pool still grows, the thread attaches
+ *   first touch the first events after marey_start: the pool still grows, the thread attaches
  *   streaming   at full speed into the log; the flush thread packs and writes on another processor
  *
  * Then the same with caches emptied between ranges, and on several threads at once.
  *
  * Ranges go to an NVTX tool as well when there is one. Without one that must cost next to nothing, against the option
  * nvtx=0; with one that only counts, a child of this process shows what it comes to. The other way round, ranges that a
- * library tells NVTX are received by libkymo-nvtx.
+ * library tells NVTX are received by libmarey-nvtx.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -31,47 +31,47 @@ static uint64_t n_lost, n_streamed;
 
 /* ---- recordings around a candidate ---- */
 
-static void start(enum kymo_policy policy, uint64_t pool_bytes, const char *text)
+static void start(enum marey_policy policy, uint64_t pool_bytes, const char *text)
 {
     /* The flush thread inherits where we may run: it must not share our processor. */
     bench_unpin();
-    const struct kymo_options options = {.path = bench_fresh_path(&args, "range.kymo"),
-                                         .text = text,
-                                         .policy = policy,
-                                         .pool_bytes = pool_bytes,
-                                         .disk_bytes = UINT64_C(64) << 30};
-    const kymo_status st = kymo_start(&options);
-    if (st != KYMO_OK)
+    const struct marey_options options = {.path = bench_fresh_path(&args, "range.marey"),
+                                          .text = text,
+                                          .policy = policy,
+                                          .pool_bytes = pool_bytes,
+                                          .disk_bytes = UINT64_C(64) << 30};
+    const marey_status st = marey_start(&options);
+    if (st != MAREY_OK)
         bench_die("cannot record", st);
     bench_pin(0);
 }
 
 static void start_ring(void)
 {
-    start(KYMO_KEEP_NEWEST, 2 << 20, NULL);
+    start(MAREY_KEEP_NEWEST, 2 << 20, NULL);
 }
 
 static void start_ring_without_nvtx(void)
 {
-    start(KYMO_KEEP_NEWEST, 2 << 20, "nvtx=0");
+    start(MAREY_KEEP_NEWEST, 2 << 20, "nvtx=0");
 }
 
 static void start_stream(void)
 {
-    start(KYMO_KEEP_OLDEST, 0, NULL);
+    start(MAREY_KEEP_OLDEST, 0, NULL);
 }
 
 static void stop(void)
 {
-    if (kymo_stop() != KYMO_OK)
-        bench_die("cannot stop", KYMO_EIO);
-    bench_remove(kymo_recording_path());
+    if (marey_stop() != MAREY_OK)
+        bench_die("cannot stop", MAREY_EIO);
+    bench_remove(marey_recording_path());
 }
 
 static void stop_stream(void)
 {
-    struct kymo_counts counts;
-    kymo_counts_get(&counts);
+    struct marey_counts counts;
+    marey_counts_get(&counts);
     n_lost += counts.lost_events;
     n_streamed += counts.events;
     stop();
@@ -109,7 +109,7 @@ static void vdso_pair(uint64_t n)
 static void scope(uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        KYMO_SCOPE("bench");
+        MAREY_SCOPE("bench");
         TURN();
     }
 }
@@ -117,9 +117,9 @@ static void scope(uint64_t n)
 static void push_pop(uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++) {
-        kymo_push("bench by name");
+        marey_push("bench by name");
         TURN();
-        kymo_pop();
+        marey_pop();
     }
 }
 
@@ -258,7 +258,7 @@ static void put_nvtx(size_t n_rounds)
     for (size_t i = 0; i < n_rounds; i++)
         added[i] = candidates[ENABLED].ns[i] - candidates[WITHOUT_NVTX].ns[i];
     const struct bench_interval x = bench_median(added, n_rounds);
-    if (kymo_nvtx_version()[0] != '\0')
+    if (marey_nvtx_version()[0] != '\0')
         bench_result(&args, what, bar, bench_met_if(x.mid <= 5), "%.2f ns (%.2f to %.2f)", x.mid,
                      x.low, x.high);
     else
@@ -270,7 +270,7 @@ static void put_nvtx(size_t n_rounds)
         bench_result(&args, peer, "", BENCH_NO_BAR, "not built");
 }
 
-/* `kymo run --nvtx`: what a program tells NVTX. */
+/* `marey run --nvtx`: what a program tells NVTX. */
 static void put_received(size_t n_rounds)
 {
     static const int which[] = {RECEIVED, RECEIVED_TEXT};
@@ -297,16 +297,16 @@ static void put_with_tool(const char *what)
 {
     setenv("NVTX_INJECTION64_PATH", nvtx_peer_tool(), 1);
     const double on = time_median(&candidates[ENABLED]), off = time_median(&candidates[DISABLED]);
-    if (kymo_nvtx_attach())
+    if (marey_nvtx_attach())
         bench_result(&args, what, "", BENCH_NO_BAR, "%.1f ns; without a recording %.1f ns", on, off);
     else
-        bench_result(&args, what, "", BENCH_NO_BAR, "not attached: %s", kymo_nvtx_state());
+        bench_result(&args, what, "", BENCH_NO_BAR, "not attached: %s", marey_nvtx_state());
 }
 
 static void run_with_tool(void)
 {
     static const char what[] = "  C range with a tool that only counts";
-    if (kymo_nvtx_version()[0] == '\0' || !nvtx_peer_is_built()) {
+    if (marey_nvtx_version()[0] == '\0' || !nvtx_peer_is_built()) {
         bench_result(&args, what, "", BENCH_NO_BAR, "not built");
         return;
     }
@@ -318,7 +318,7 @@ static void run_with_tool(void)
     }
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0)
-        bench_die("the child with an NVTX tool did not end well", KYMO_OK);
+        bench_die("the child with an NVTX tool did not end well", MAREY_OK);
 }
 
 /* ---- with cold caches ---- */
@@ -339,7 +339,7 @@ static void no_range(void)
 
 static void one_range(void)
 {
-    KYMO_SCOPE("bench cold");
+    MAREY_SCOPE("bench cold");
     TURN();
 }
 
@@ -362,7 +362,7 @@ static void run_cold(void)
     unsigned char *memory = calloc(1, WALK_BYTES);
     double *bare = malloc(n * sizeof *bare), *with = malloc(n * sizeof *with);
     if (memory == NULL || bare == NULL || with == NULL)
-        bench_die("no memory", KYMO_OK);
+        bench_die("no memory", MAREY_OK);
     start_stream();
     time_cold(no_range, memory, bare, n, ticks_per_ns);
     time_cold(one_range, memory, with, n, ticks_per_ns);
@@ -393,11 +393,11 @@ static void run_threads(int n)
 {
     pthread_t threads[THREADS_MAX];
     double ns[THREADS_MAX];
-    start(KYMO_KEEP_NEWEST, 0, NULL);
+    start(MAREY_KEEP_NEWEST, 0, NULL);
     bench_unpin();
     for (int i = 0; i < n; i++)
         if (pthread_create(&threads[i], NULL, run_thread, &ns[i]) != 0)
-            bench_die("cannot start a thread", KYMO_OK);
+            bench_die("cannot start a thread", MAREY_OK);
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
     stop();

@@ -1,5 +1,5 @@
 /*
- * From a recording to answers: reading, the summary of `kymo report`, the exports. Each job runs in a process of its
+ * From a recording to answers: reading, the summary of `marey report`, the exports. Each job runs in a process of its
  * own on one processor, several times; the median time counts, and its memory at the highest. Rates are of processor
  * time, what goes to the disk by the clock on the wall.
  *
@@ -26,60 +26,60 @@ static struct bench_args args;
 
 static uint64_t sum;
 
-static kymo_status add_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status add_batch(void *ctx, const struct marey_batch *batch)
 {
     (void)ctx;
     for (size_t i = 0; i < batch->n; i++)
         sum += batch->words[i];
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status job_visit(kymo_recording *recording, const char *to)
+static marey_status job_visit(marey_recording *recording, const char *to)
 {
     (void)to;
-    return kymo_recording_visit(recording, 0, add_batch, NULL);
+    return marey_recording_visit(recording, 0, add_batch, NULL);
 }
 
-static kymo_status job_report(kymo_recording *recording, const char *to)
+static marey_status job_report(marey_recording *recording, const char *to)
 {
     (void)to;
-    const struct kymo_summary_options options = {.n_jobs = 1};
-    kymo_summary *summary;
-    KYMO_TRY(kymo_summary_create(&recording, 1, &options, &summary));
-    kymo_summary_destroy(summary);
-    return KYMO_OK;
+    const struct marey_summary_options options = {.n_jobs = 1};
+    marey_summary *summary;
+    MAREY_TRY(marey_summary_create(&recording, 1, &options, &summary));
+    marey_summary_destroy(summary);
+    return MAREY_OK;
 }
 
-static kymo_status export_to(kymo_recording *recording, const char *format, const char *to)
+static marey_status export_to(marey_recording *recording, const char *format, const char *to)
 {
     const int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
-        bench_die("cannot create the export", KYMO_OK);
-    const struct kymo_export_options options = {.filter = NULL};
-    const kymo_status st = kymo_export(&recording, 1, format, &options, fd);
+        bench_die("cannot create the export", MAREY_OK);
+    const struct marey_export_options options = {.filter = NULL};
+    const marey_status st = marey_export(&recording, 1, format, &options, fd);
     fdatasync(fd); /* /dev/null refuses */
     close(fd);
     return st;
 }
 
-static kymo_status job_perfetto(kymo_recording *recording, const char *to)
+static marey_status job_perfetto(marey_recording *recording, const char *to)
 {
     return export_to(recording, "perfetto", to);
 }
 
-static kymo_status job_chrome(kymo_recording *recording, const char *to)
+static marey_status job_chrome(marey_recording *recording, const char *to)
 {
     return export_to(recording, "chrome", to);
 }
 
-#ifdef KYMO_HAVE_SQLITE
-static kymo_status job_sqlite(kymo_recording *recording, const char *to)
+#ifdef MAREY_HAVE_SQLITE
+static marey_status job_sqlite(marey_recording *recording, const char *to)
 {
     return export_to(recording, "sqlite", to);
 }
 #endif
 
-typedef kymo_status job(kymo_recording *recording, const char *to);
+typedef marey_status job(marey_recording *recording, const char *to);
 
 /* ---- running them ---- */
 
@@ -92,14 +92,14 @@ static double do_job(job *run, const char *path, const char *to, bool is_pinned)
 {
     if (is_pinned)
         bench_pin(0);
-    kymo_recording *recording;
+    marey_recording *recording;
     const uint64_t begin = bench_ns();
-    kymo_status st = kymo_recording_open(path, &recording);
-    if (st == KYMO_OK)
+    marey_status st = marey_recording_open(path, &recording);
+    if (st == MAREY_OK)
         st = run(recording, to);
-    if (st != KYMO_OK)
+    if (st != MAREY_OK)
         bench_die("a job failed", st);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return (double)(bench_ns() - begin) / 1e9;
 }
 
@@ -113,7 +113,7 @@ static struct outcome run_once(job *run, const char *path, const char *to, bool 
     int ends[2];
     struct outcome out = {0};
     if (pipe(ends) != 0)
-        bench_die("no pipe", KYMO_OK);
+        bench_die("no pipe", MAREY_OK);
     if (strcmp(to, "/dev/null") != 0)
         unlink(to); /* the plain write beside it has a new file too; emptying a large one takes long */
     fflush(NULL);
@@ -130,7 +130,7 @@ static struct outcome run_once(job *run, const char *path, const char *to, bool 
     while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
         ;
     if (!told || status != 0)
-        bench_die("a job did not end well", KYMO_OK);
+        bench_die("a job did not end well", MAREY_OK);
     out.rss_mb = (double)usage.ru_maxrss / 1024;
     out.cpu_seconds = in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
     return out;
@@ -175,7 +175,7 @@ static void put_file(const char *what, job *run, const char *path)
     struct stat st;
     const struct outcome out = run_job(run, path, to, false);
     if (stat(to, &st) != 0)
-        bench_die("the export is not there", KYMO_OK);
+        bench_die("the export is not there", MAREY_OK);
     const double mb_s = (double)st.st_size / 1e6 / out.seconds;
     bench_remove(to);
     const double plain = bench_write_mb_s(&args, (uint64_t)st.st_size);
@@ -183,7 +183,7 @@ static void put_file(const char *what, job *run, const char *path)
                  "%.0f MB/s, %.0f%% of write(2) at %.0f MB/s", mb_s, 100 * mb_s / plain, plain);
 }
 
-#ifdef KYMO_HAVE_SQLITE
+#ifdef MAREY_HAVE_SQLITE
 /* Beside a program that inserts row by row, in turns; into files, since SQLite needs one. */
 static void put_sqlite(const char *path, uint64_t n_ranges)
 {
@@ -223,17 +223,17 @@ static uint64_t record(const struct training_trace *trace, const char *path, boo
 {
     const uint64_t n_events =
         is_long ? (args.quick ? 20000000 : 100000000) : (args.quick ? 500000 : 4000000);
-    const struct kymo_options options = {
-        .path = path, .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
-    const kymo_status st = kymo_start(&options);
-    if (st != KYMO_OK)
+    const struct marey_options options = {
+        .path = path, .policy = MAREY_BLOCK, .disk_bytes = UINT64_C(64) << 30};
+    const marey_status st = marey_start(&options);
+    if (st != MAREY_OK)
         bench_die("cannot record", st);
     if (is_long)
         training_trace_run(trace, n_events, 40e6);
     else
         training_trace_run_like(trace, n_events, 5000);
-    if (kymo_stop() != KYMO_OK)
-        bench_die("cannot stop", KYMO_EIO);
+    if (marey_stop() != MAREY_OK)
+        bench_die("cannot stop", MAREY_EIO);
     return n_events;
 }
 
@@ -243,13 +243,13 @@ int main(int argc, char **argv)
     struct training_trace trace;
     training_trace_init(&trace);
     char path[4096];
-    snprintf(path, sizeof path, "%s", bench_fresh_path(&args, "read.kymo"));
+    snprintf(path, sizeof path, "%s", bench_fresh_path(&args, "read.marey"));
     uint64_t n = record(&trace, path, false);
     put_rate("Reading back, one core", job_visit, path, n, "events", 0);
     put_rate("Report, one core", job_report, path, n, "events", 50);
     put_rate("Export to Perfetto, /dev/null", job_perfetto, path, n, "events", 60);
     put_rate("Export to Chrome JSON, /dev/null", job_chrome, path, n / 2, "ranges", 25);
-#ifdef KYMO_HAVE_SQLITE
+#ifdef MAREY_HAVE_SQLITE
     put_sqlite(path, n / 2);
 #endif
     bench_remove(path);
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
     put_rate("Export to Chrome JSON, a long recording", job_chrome, path, n / 2, "ranges", 25);
     put_file("Export to Perfetto, a file", job_perfetto, path);
     put_file("Export to Chrome JSON, a file", job_chrome, path);
-#ifdef KYMO_HAVE_SQLITE
+#ifdef MAREY_HAVE_SQLITE
     put_long_sqlite(path, n / 2);
 #endif
     bench_remove(path);

@@ -4,7 +4,7 @@
     bench_sample.py [--quick] [--dir DIR] [--results FILE] [--parts B1,B5,...]
 
 Parts are B1 to B8 and B10 to B15, all by default; docs/internals/limits.md says what each is. Targets are the scripts
-of tests/sampling/targets, run by the newest CPython of pyenv, or by KYMO_TARGET_PYTHON. Target and profiler have a
+of tests/sampling/targets, run by the newest CPython of pyenv, or by MAREY_TARGET_PYTHON. Target and profiler have a
 processor each. A peer that is not here, or does not start, is left out and said. A part that fails is named, and the
 others go on.
 """
@@ -30,7 +30,7 @@ from sample_tools import (
     ROOT,
     SAMPLING,
     Austin,
-    Kymo,
+    Marey,
     PySpy,
     Stack,
     Target,
@@ -43,7 +43,7 @@ from sample_tools import (
 from sampled_stacks import by_function, distance, floor
 from watching import PYTHONS, thread_states, tracers
 
-BUILD = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "bench"))
+BUILD = Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "bench"))
 MAX_HZ = 1_000_000
 NO_LIMIT = ("--max-slowdown", "100%")
 
@@ -53,7 +53,7 @@ class Bench:
 
     def __init__(self, folder: Path, results: Results, is_quick: bool) -> None:
         self.folder, self.results, self.is_quick = folder, results, is_quick
-        self.out = folder / "sampled.kymo"
+        self.out = folder / "sampled.marey"
         self.seconds = 1.0 if is_quick else 3.0
         self.rounds = 1 if is_quick else 2
         self.peers: dict[str, Tool] = {}
@@ -111,11 +111,11 @@ def achieved(seen: Watched) -> float:
 
 def rates(bench: Bench, bar: str, target: Target, n_threads: int, wants_hz: float, limits: dict[float, float]) -> None:
     """The most rounds per second, and the share of a processor at each of some rates, with the peers between."""
-    kymo = Kymo("--snapshot")
+    marey = Marey("--snapshot")
     fastest: list[float] = []
     peers: dict[str, list[float]] = {}
     for _ in range(bench.rounds):
-        fastest.append(achieved(bench.watch(kymo, target, MAX_HZ)))
+        fastest.append(achieved(bench.watch(marey, target, MAX_HZ)))
         for name, (hz, _cpu) in bench.peers_rates(target, n_threads, MAX_HZ).items():
             peers.setdefault(name, []).append(hz)
     own, others = statistics.median(fastest), {name: statistics.median(hz) for name, hz in peers.items()}
@@ -123,7 +123,7 @@ def rates(bench: Bench, bar: str, target: Target, n_threads: int, wants_hz: floa
     measured = f"{own:.0f} samples/s ({text}){against(own, others)}"
     bench.put(bar, "the most samples per second", measured, f">= {wants_hz:.0f}", own >= wants_hz)
     for rate, limit in limits.items():
-        seen = [bench.watch(kymo, target, rate) for _ in range(bench.rounds)]
+        seen = [bench.watch(marey, target, rate) for _ in range(bench.rounds)]
         own_cpu = statistics.median(cpu_share(one) for one in seen)
         others_cpu = bench.peers_rates(target, n_threads, rate)
         bench.put(
@@ -142,10 +142,10 @@ def b2(bench: Bench) -> None:
 
 
 def b3(bench: Bench) -> None:
-    kymo = Kymo("--snapshot")
+    marey = Marey("--snapshot")
     for n, rate, limit in ((128, 1000.0, 0.30), (512, 200.0, 0.0)):
         with Target("threads", n) as target:
-            seen = bench.watch(kymo, target, rate)
+            seen = bench.watch(marey, target, rate)
             peers = bench.peers_rates(target, n + 1, rate) if limit else {}
             missed, cpu = seen.facts["missed"], cpu_share(seen)
             measured = f"{missed} of {seen.facts['asked']} missed, {cpu_line(cpu, peers, rate)}"
@@ -169,8 +169,8 @@ def losses(bench: Bench, bar: str, what: str, values: list[float], wants: Option
 
 def b4(bench: Bench) -> None:
     ways: dict[str, tuple[Tool, float]] = {
-        "snapshot": (Kymo("--snapshot"), 1000),
-        "exact": (Kymo("--exact", *NO_LIMIT), 1000),
+        "snapshot": (Marey("--snapshot"), 1000),
+        "exact": (Marey("--exact", *NO_LIMIT), 1000),
     }
     with Target("parked", 160) as target:
         found = slowdowns(target, ways, 2 if bench.is_quick else 8, bench.out)
@@ -184,7 +184,7 @@ def b4(bench: Bench) -> None:
 
 def b5(bench: Bench) -> None:
     """A million stacks of stopped threads, of four targets; and what stopping costs."""
-    exact, n_each = Kymo("--exact", *NO_LIMIT), 5_000 if bench.is_quick else 250_000
+    exact, n_each = Marey("--exact", *NO_LIMIT), 5_000 if bench.is_quick else 250_000
     total = impossible = rejected = 0
     for name in ("flat", "churn", "generators", "flutter"):
         with Target(name) as target:
@@ -205,7 +205,7 @@ def b5(bench: Bench) -> None:
 
 def reference(bench: Bench, target: Target) -> Counter[Stack]:
     """Stacks of stopped threads, at a rate at which one stop has nothing to do with the next."""
-    return bench.watch(Kymo("--exact", *NO_LIMIT), target, 2000).stacks
+    return bench.watch(Marey("--exact", *NO_LIMIT), target, 2000).stacks
 
 
 def b5_distance(bench: Bench, target: Target) -> None:
@@ -218,7 +218,7 @@ def b5_distance(bench: Bench, target: Target) -> None:
 
 def b6(bench: Bench) -> None:
     """Snapshots: how many are impossible, rejected, and how far off they are."""
-    snapshot = Kymo("--snapshot")
+    snapshot = Marey("--snapshot")
     peers: dict[str, Tool] = {name: tool for name, tool in bench.peers.items() if name != "py-spy"}
     if bench.py_spy:
         peers["py-spy --nonblocking"] = PySpy(bench.py_spy, "--nonblocking")
@@ -250,7 +250,7 @@ def wrong_share(seen: Watched, target: Target) -> str:
 
 
 def b7(bench: Bench) -> None:
-    native = Kymo("--native", *NO_LIMIT)
+    native = Marey("--native", *NO_LIMIT)
     with Target("gil", 8, pin=False) as target:
         seen = bench.watch(native, target, 1000)
     facts, hz = seen.facts, achieved(seen)
@@ -294,12 +294,12 @@ def b8(bench: Bench) -> None:
 
 def lives_of_children(bench: Bench, rate: float) -> tuple[list[float], list[float]]:
     """Of children born while we watched: the share of their lives that samples span; milliseconds to the first one."""
-    kymo = Kymo("--snapshot")
+    marey = Marey("--snapshot")
     with Target("children", 0.05, pin=False) as target:
-        bench.watch(kymo, target, rate)
+        bench.watch(marey, target, rate)
         said = {int(words[1]): (float(words[2]) * 1e9, float(words[3]) * 1e9) for words in target.words("child")}
     spans: dict[int, tuple[float, float]] = {}
-    for row in csv.DictReader(kymo.ask("export", bench.out, "-q", "--to", "csv", "--idle", "-o", "-").splitlines()):
+    for row in csv.DictReader(marey.ask("export", bench.out, "-q", "--to", "csv", "--idle", "-o", "-").splitlines()):
         if row["kind"] == "range":
             begin, end = int(row["start_ns"]), int(row["start_ns"]) + int(row["duration_ns"])
             low, high = spans.get(int(row["pid"]), (begin, end))
@@ -324,53 +324,53 @@ def b10(bench: Bench) -> None:
     measured = f"{percent(share)} of the lives of {len(shares)} children of 50 ms at 1 kHz"
     measured += f"; the first sample at 4 kHz p99 {p99:.1f} ms late"
     bench.put("B10", "children", measured, ">= 95 %, <= 5 ms", share >= 0.95 and p99 <= 5)
-    kymo = Kymo("--snapshot")
+    marey = Marey("--snapshot")
     with Target("workers", 64, pin=False) as target:
-        seen = bench.watch(kymo, target, 200)
+        seen = bench.watch(marey, target, 200)
     measured = f"{percent(cpu_share(seen))} of a processor, {seen.facts['missed']} of {seen.facts['asked']} missed"
     bench.put("B10", "64 workers at 200 Hz", measured, "<= 100 %", cpu_share(seen) <= 1)
 
 
 def b11(bench: Bench) -> None:
-    kymo = Kymo("--snapshot")
+    marey = Marey("--snapshot")
     with Target("deep", 30) as target:
-        took = [time_of(kymo, target.pid) for _ in range(5 if bench.is_quick else 21)]
-        seen = bench.watch(kymo, target, 1000)
+        took = [time_of(marey, target.pid) for _ in range(5 if bench.is_quick else 21)]
+        seen = bench.watch(marey, target, 1000)
         rss = {name: bench.watch(tool, target, 100, 1).rss_mb for name, tool in bench.peers.items()}
     low, middle, high = median_with_interval(took)
-    measured = f"{middle:.0f} ms [{low:.0f}, {high:.0f}], from the start of kymo stacks to its end"
+    measured = f"{middle:.0f} ms [{low:.0f}, {high:.0f}], from the start of marey stacks to its end"
     bench.put("B11", "attach to first sample", measured, "<= 50 ms", middle <= 50)
     text = ", ".join(f"{name} {mb:.1f}" for name, mb in rss.items())
     bench.put("B11", "peak memory at 1 kHz", f"{seen.rss_mb:.1f} MB ({text})", "<= 10 MB", seen.rss_mb <= 10)
     targets = [Target("threads", 200) for _ in range(8)]
     try:
-        took = [time_of(kymo, *(target.pid for target in targets), "--native") for _ in range(5)]
+        took = [time_of(marey, *(target.pid for target in targets), "--native") for _ in range(5)]
     finally:
         for target in targets:
             target.__exit__()
     middle = statistics.median(took)
-    bench.put("B11", "kymo stacks of 8 x 200 threads, native", f"{middle:.0f} ms", "<= 500 ms", middle <= 500)
+    bench.put("B11", "marey stacks of 8 x 200 threads, native", f"{middle:.0f} ms", "<= 500 ms", middle <= 500)
 
 
-def time_of(kymo: Kymo, *arguments: object) -> float:
-    """Milliseconds of kymo stacks."""
+def time_of(marey: Marey, *arguments: object) -> float:
+    """Milliseconds of marey stacks."""
     begin = time.perf_counter()
-    kymo.ask("stacks", *arguments, "--json")
+    marey.ask("stacks", *arguments, "--json")
     return 1000 * (time.perf_counter() - begin)
 
 
 def b12(bench: Bench) -> None:
-    kymo = Kymo("--snapshot")
+    marey = Marey("--snapshot")
     with Target("threads", 32) as target:
-        seen = bench.watch(kymo, target, 1000, 5)
+        seen = bench.watch(marey, target, 1000, 5)
         n_bytes = sum(file.stat().st_size for file in bench.out.rglob("*") if file.is_file())
         n = sum(seen.stacks.values())
         bench.put("B12", "a sample of a thread takes", f"{n_bytes / n:.3f} bytes", "<= 1 byte", n_bytes <= n)
-        process = kymo.start(target.pid, 1000, 60, bench.out)
+        process = marey.start(target.pid, 1000, 60, bench.out)
         time.sleep(6.5)
         process.kill()
         process.communicate()
-    lost = 6.5 - kymo.tables(bench.out)["audit"][0]["seconds"]
+    lost = 6.5 - marey.tables(bench.out)["audit"][0]["seconds"]
     bench.put("B12", "lost by kill -9, the start counted in", f"{lost:.1f} s", "<= 5 s", lost <= 5)
 
 
@@ -379,7 +379,7 @@ def b12(bench: Bench) -> None:
 
 def b13(bench: Bench) -> None:
     chance, n, n_tracing, n_bad = random.Random(13), 20 if bench.is_quick else 200, 0, 0
-    exact = Kymo("--exact", *NO_LIMIT)
+    exact = Marey("--exact", *NO_LIMIT)
     with Target("threads", 4) as target:
         for _ in range(n):
             process = exact.start(target.pid, 5000, 60, bench.out)
@@ -397,7 +397,7 @@ def b13(bench: Bench) -> None:
 
 def b14(bench: Bench) -> None:
     with Target("flat") as target:
-        facts = bench.watch(Kymo("--snapshot"), target, 2000, 5).facts
+        facts = bench.watch(Marey("--snapshot"), target, 2000, 5).facts
     far = "too few samples were stopped for a distance"
     if facts["distance"] is not None:
         far = f"distance {facts['distance']:.4f} [{facts['distance_low']:.4f}, {facts['distance_high']:.4f}]"

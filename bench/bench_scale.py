@@ -3,7 +3,7 @@
 
     bench_scale.py [--quick] [--dir DIR] [--results FILE] [--tables FOLDER]
 
-For each number of ranks `kymo report` runs in its four forms. Processor time is of one thread, the time on the wall of
+For each number of ranks `marey report` runs in its four forms. Processor time is of one thread, the time on the wall of
 as many as there are cores; medians of three runs, of the largest recording one run. An event is a begin or an end of a
 range, or the end of an iteration: 61 in an iteration. --quick stops at 1,000 ranks. The largest takes 1.3 GB of disk.
 docs/internals/scale.md has the table, and what it means for 100,000 ranks.
@@ -34,9 +34,9 @@ class Bench:
     """Where the programs are and where logs go."""
 
     def __init__(self, folder: Path) -> None:
-        self.build = Path(os.environ["KYMO_BUILD"])
-        self.kymo = self.build / "cli" / "kymo"
-        self.recording = folder / "ranks.kymo"
+        self.build = Path(os.environ["MAREY_BUILD"])
+        self.marey = self.build / "cli" / "marey"
+        self.recording = folder / "ranks.marey"
 
     def make(self, n_ranks: int) -> int:
         """Make the logs and return their bytes."""
@@ -51,8 +51,8 @@ class Bench:
 
     def report(self, form: tuple[str, ...], n_runs: int) -> Point:
         """Return medians: processor time and memory with one thread, time on the wall with all."""
-        alone = [self.run(self.kymo, "report", self.recording, *form, "--jobs", 1) for _ in range(n_runs)]
-        together = [self.run(self.kymo, "report", self.recording, *form) for _ in range(n_runs)]
+        alone = [self.run(self.marey, "report", self.recording, *form, "--jobs", 1) for _ in range(n_runs)]
+        together = [self.run(self.marey, "report", self.recording, *form) for _ in range(n_runs)]
         cpu, memory = ([point[key] for point in alone] for key in ("cpu_seconds", "rss_mb"))
         wall, memory_of_all = ([point[key] for point in together] for key in ("seconds", "rss_mb"))
         return {
@@ -66,7 +66,7 @@ class Bench:
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (FEW_FILES, FEW_FILES))
 
-        command = [self.kymo, "report", self.recording]
+        command = [self.marey, "report", self.recording]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, preexec_fn=limit, check=False)
         return done.returncode == 0
 
@@ -76,7 +76,7 @@ class Bench:
 
 def run_mpi(bench: Bench, n: int) -> tuple[float, str]:
     """Return how long a report by so many processes took, and what they printed together."""
-    command = ["mpirun", "--allow-run-as-root", "--bind-to", "core", "-n", str(n), str(bench.kymo), "report"]
+    command = ["mpirun", "--allow-run-as-root", "--bind-to", "core", "-n", str(n), str(bench.marey), "report"]
     begin = time.monotonic()
     done = subprocess.run([*command, str(bench.recording), "--jobs", "1"], capture_output=True, text=True, check=True)
     return time.monotonic() - begin, done.stdout

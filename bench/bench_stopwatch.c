@@ -32,21 +32,21 @@ static void clock_pair(uint64_t n)
 
 static void pair(uint64_t n)
 {
-    const kymo_id id = KYMO_ID("bench");
+    const marey_id id = MAREY_ID("bench");
     for (uint64_t i = 0; i < n; i++) {
-        kymo_stopwatch_start(id);
+        marey_stopwatch_start(id);
         TURN();
-        kymo_stopwatch_stop(id);
+        marey_stopwatch_stop(id);
     }
 }
 
 /* An inner one alone: what is around it runs all the time. */
 static void nested(uint64_t n)
 {
-    const kymo_id outer = KYMO_ID("outer");
-    kymo_stopwatch_start(outer);
+    const marey_id outer = MAREY_ID("outer");
+    marey_stopwatch_start(outer);
     pair(n);
-    kymo_stopwatch_stop(outer);
+    marey_stopwatch_stop(outer);
 }
 
 static void empty_loop(uint64_t n)
@@ -57,18 +57,18 @@ static void empty_loop(uint64_t n)
 
 static void enable(void)
 {
-    if (kymo_stopwatch_enable(NULL) != KYMO_OK)
-        bench_die("cannot enable the stopwatch", KYMO_ESTATE);
+    if (marey_stopwatch_enable(NULL) != MAREY_OK)
+        bench_die("cannot enable the stopwatch", MAREY_ESTATE);
 }
 
 static void start_both(void)
 {
     bench_unpin(); /* the flush thread inherits where we may run */
-    const struct kymo_options options = {.path = bench_fresh_path(&args, "stopwatch.kymo"),
-                                         .policy = KYMO_KEEP_NEWEST,
-                                         .pool_bytes = 2 << 20};
-    const kymo_status st = kymo_start(&options);
-    if (st != KYMO_OK)
+    const struct marey_options options = {.path = bench_fresh_path(&args, "stopwatch.marey"),
+                                          .policy = MAREY_KEEP_NEWEST,
+                                          .pool_bytes = 2 << 20};
+    const marey_status st = marey_start(&options);
+    if (st != MAREY_OK)
         bench_die("cannot record", st);
     bench_pin(0);
     enable();
@@ -76,10 +76,10 @@ static void start_both(void)
 
 static void stop_both(void)
 {
-    kymo_stopwatch_disable();
-    if (kymo_stop() != KYMO_OK)
-        bench_die("cannot stop", KYMO_EIO);
-    bench_remove(kymo_recording_path());
+    marey_stopwatch_disable();
+    if (marey_stop() != MAREY_OK)
+        bench_die("cannot stop", MAREY_EIO);
+    bench_remove(marey_recording_path());
 }
 
 struct candidate {
@@ -95,8 +95,8 @@ enum { CLOCK_PAIR, ENABLED, NESTED, RECORDING, DISABLED, EMPTY, N_CANDIDATES };
 
 static struct candidate candidates[N_CANDIDATES] = {
     [CLOCK_PAIR] = {"two bare clock reads (2T)", clock_pair, NULL, NULL, BLOCK * 2},
-    [ENABLED] = {"start and stop", pair, enable, kymo_stopwatch_disable, BLOCK * 2},
-    [NESTED] = {"start and stop inside another", nested, enable, kymo_stopwatch_disable, BLOCK * 2},
+    [ENABLED] = {"start and stop", pair, enable, marey_stopwatch_disable, BLOCK * 2},
+    [NESTED] = {"start and stop inside another", nested, enable, marey_stopwatch_disable, BLOCK * 2},
     [RECORDING] = {"start and stop, recorded too", pair, start_both, stop_both, BLOCK * 2},
     [DISABLED] = {"start and stop, disabled", pair, NULL, NULL, BLOCK * 16},
     [EMPTY] = {"an empty loop", empty_loop, NULL, NULL, BLOCK * 16},
@@ -154,13 +154,13 @@ static void put_rounds(size_t n_rounds)
 
 /* ---- many names ---- */
 
-static kymo_id ids[NAMES];
+static marey_id ids[NAMES];
 
 static void one_iteration(void)
 {
     for (int i = 0; i < NAMES; i++) {
-        kymo_stopwatch_start(ids[i]);
-        kymo_stopwatch_stop(ids[i]);
+        marey_stopwatch_start(ids[i]);
+        marey_stopwatch_stop(ids[i]);
     }
 }
 
@@ -169,7 +169,7 @@ static void make_names(const char *stem)
     for (int i = 0; i < NAMES; i++) {
         char name[32];
         const int len = snprintf(name, sizeof name, "%s %d", stem, i);
-        ids[i] = kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+        ids[i] = marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
     }
 }
 
@@ -184,12 +184,12 @@ static void run_names(size_t n_rounds)
         for (int i = 0; i < WARM + ITERATIONS; i++) {
             one_iteration();
             const uint64_t begin = bench_thread_cpu_ns();
-            if (kymo_stopwatch_finish_iteration(0) != KYMO_OK)
-                bench_die("cannot finish an iteration", KYMO_ESTATE);
+            if (marey_stopwatch_finish_iteration(0) != MAREY_OK)
+                bench_die("cannot finish an iteration", MAREY_ESTATE);
             spent += i >= WARM ? bench_thread_cpu_ns() - begin : 0;
         }
         us[round] = (double)spent / ITERATIONS / 1000;
-        kymo_stopwatch_disable();
+        marey_stopwatch_disable();
     }
     const struct bench_interval x = bench_median(us, n_rounds);
     bench_result(&args, "C stopwatch, an iteration of 1000 names", "<= 20 us",
@@ -205,14 +205,14 @@ static void run_memory(void)
     const size_t few = mallinfo2().uordblks;
     for (int k = 0; k < 5000; k++) {
         one_iteration();
-        if (kymo_stopwatch_finish_iteration(0) != KYMO_OK)
-            bench_die("cannot finish an iteration", KYMO_ESTATE);
+        if (marey_stopwatch_finish_iteration(0) != MAREY_OK)
+            bench_die("cannot finish an iteration", MAREY_ESTATE);
     }
     const size_t all = mallinfo2().uordblks;
     bench_result(&args, "C stopwatch, memory of a name", "", BENCH_NO_BAR,
                  "%.1f kB at first, %.1f kB after 5000 iterations",
                  (double)(few - before) / NAMES / 1000, (double)(all - before) / NAMES / 1000);
-    kymo_stopwatch_disable();
+    marey_stopwatch_disable();
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,7 @@ static struct bench_args args;
 
 /* What one recording came to. */
 struct outcome {
-    struct kymo_counts counts;
+    struct marey_counts counts;
     double seconds;
     double cpu_share; /* of them the producer had its processor; less than 1 on a machine that is not idle */
     bool is_equal; /* to what was recorded, when read back */
@@ -21,13 +21,13 @@ struct outcome {
 static const char *start(void)
 {
     bench_unpin(); /* the flush thread inherits where we may run, and must not share our processor */
-    const struct kymo_options options = {.path = bench_fresh_path(&args, "stream.kymo"),
-                                         .disk_bytes = UINT64_C(64) << 30};
-    const kymo_status st = kymo_start(&options);
-    if (st != KYMO_OK)
+    const struct marey_options options = {.path = bench_fresh_path(&args, "stream.marey"),
+                                          .disk_bytes = UINT64_C(64) << 30};
+    const marey_status st = marey_start(&options);
+    if (st != MAREY_OK)
         bench_die("cannot record", st);
     bench_pin(0);
-    return kymo_recording_path();
+    return marey_recording_path();
 }
 
 static struct outcome stream(const struct training_trace *trace, uint64_t n_events,
@@ -39,9 +39,9 @@ static struct outcome stream(const struct training_trace *trace, uint64_t n_even
     training_trace_run(trace, n_events, events_per_s);
     out.seconds = (double)(bench_ns() - begin) / 1e9;
     out.cpu_share = (double)(bench_thread_cpu_ns() - cpu_begin) / 1e9 / out.seconds;
-    if (kymo_stop() != KYMO_OK)
-        bench_die("cannot stop", KYMO_EIO);
-    kymo_counts_get(&out.counts);
+    if (marey_stop() != MAREY_OK)
+        bench_die("cannot stop", MAREY_EIO);
+    marey_counts_get(&out.counts);
     out.is_equal = training_trace_check(trace, path, n_events);
     bench_remove(path);
     return out;
@@ -72,12 +72,12 @@ static void put_stream(const char *what, const struct outcome *out, double bar_p
 /* Processor time of the flush thread, as the recording tells it. */
 static uint64_t flush_cpu_ns(const char *path)
 {
-    kymo_recording *recording;
-    const kymo_status st = kymo_recording_open(path, &recording);
-    if (st != KYMO_OK)
+    marey_recording *recording;
+    const marey_status st = marey_recording_open(path, &recording);
+    if (st != MAREY_OK)
         bench_die("cannot open the recording", st);
-    const uint64_t ns = kymo_recording_process(recording, 0)->flush_cpu_ns;
-    kymo_recording_close(recording);
+    const uint64_t ns = marey_recording_process(recording, 0)->flush_cpu_ns;
+    marey_recording_close(recording);
     return ns;
 }
 
@@ -90,13 +90,13 @@ static void put_real_durations(const struct training_trace *trace)
     const uint64_t n_events = args.quick ? 400000 : 2000000;
     const char *path = start();
     training_trace_run_like(trace, n_events, 5000);
-    if (kymo_stop() != KYMO_OK)
-        bench_die("cannot stop", KYMO_EIO);
-    struct kymo_counts counts;
-    kymo_counts_get(&counts);
+    if (marey_stop() != MAREY_OK)
+        bench_die("cannot stop", MAREY_EIO);
+    struct marey_counts counts;
+    marey_counts_get(&counts);
     const double bytes = (double)counts.log_bytes / (double)counts.events;
     if (!training_trace_check(trace, path, n_events))
-        bench_die("the training-like trace differs when read back", KYMO_OK);
+        bench_die("the training-like trace differs when read back", MAREY_OK);
     const double flush_ns = (double)flush_cpu_ns(path) / (double)n_events;
     bench_remove(path);
     bench_result(&args, "Bytes on disk, training-like trace", "<= 2.5 B/event",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What kymo adds to a training by transformers' Trainer, beside torch.profiler at the same settings.
+"""What marey adds to a training by transformers' Trainer, beside torch.profiler at the same settings.
 
     bench_train.py [--quick] [--dir DIR] [--results FILE] [PART...]
 
@@ -13,8 +13,8 @@ other one. They train without any tool first, to know how they compare by themse
 processors, of all threads of a process, also those of the tool; with a GPU they are by the clock, the GPU's work done
 at each step's end. What a single step waits is by the clock, and wants an idle machine.
 
-    always     steps with the tool on, for a run of 200: phases by kymo.hf.Callback, operators by torch.profiler
-    window     20 steps recorded with operators and shapes: engine="kymo" of ProfCallback; torch.profiler by hand, what
+    always     steps with the tool on, for a run of 200: phases by marey.hf.Callback, operators by torch.profiler
+    window     20 steps recorded with operators and shapes: engine="marey" of ProfCallback; torch.profiler by hand, what
                it has thrown away, or saved as a trace, which the training waits for
     ends       windows of one step, again and again: what their edges cost, while what was recorded is exported beside
     memory     10,000 steps of a tiny model, alone, with such windows
@@ -177,16 +177,16 @@ def neighbours(answer: Answer) -> list[tuple[int, int]]:
 
 
 def measure_always(results: Results, folder: Path, n_rounds: int, n_steps: int, clock: str) -> None:
-    answers = by_turns("by turns kymo", folder, n_steps, n_rounds)
+    answers = by_turns("by turns marey", folder, n_steps, n_rounds)
     pairs = [pair for answer in answers for pair in neighbours(answer)]
-    tiny = [pair for one in by_turns("tiny by turns kymo", folder, 5 * n_steps, n_rounds) for pair in neighbours(one)]
+    tiny = [pair for one in by_turns("tiny by turns marey", folder, 5 * n_steps, n_rounds) for pair in neighbours(one)]
     step = statistics.median(without for _, without in pairs)
     tiny_step = statistics.median(without for _, without in tiny)
     added = median_with_interval([float(with_tool - without) for with_tool, without in tiny])
     edges = statistics.median(ns for answer in answers for ns in answer["edges_ns"])
     thread = statistics.median(one["thread_ns"] / sum(one["with_ns"] + one["without_ns"]) for one in answers)
     low, middle, high = ((ns + edges / RUN) / step + thread for ns in added)
-    what = f"Trainer, {RUN} steps of {step / 1e6:.1f} ms, kymo.hf.Callback"
+    what = f"Trainer, {RUN} steps of {step / 1e6:.1f} ms, marey.hf.Callback"
     results.put(what, percent((low, middle, high)), "<= 0.5 %", middle <= 0.005)
     low, middle, high = (ns / 1e3 for ns in added)
     words = f"{middle:+.1f} us ({low:+.1f} to {high:+.1f}) to {tiny_step / 1e6:.1f} ms"
@@ -215,7 +215,7 @@ def content_of(folder: str, n_steps: int) -> str:
 def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) -> None:
     wait, warmup, active, _ = WINDOW
     names = {
-        "window kymo": 'engine="kymo"',
+        "window marey": 'engine="marey"',
         "window torch.profiler": "torch.profiler, thrown away",
         "saved torch.profiler": "torch.profiler, saved",
     }
@@ -228,8 +228,8 @@ def measure_window(results: Results, folder: Path, n_rounds: int, clock: str) ->
         content = content_of(pair.rounds[-1][0]["folder"], active)
         results.put(f"a recorded step, {name}", f"{milliseconds(interval)} to {pair.step_ms():.1f} ms{content}")
     for tool in tuple(names)[1:]:
-        times = added[tool] / max(added["window kymo"], 1e-6)
-        results.put(f'engine="kymo" against {names[tool]}', f"{times:.1f} x less", ">= 3 x", times >= 3)
+        times = added[tool] / max(added["window marey"], 1e-6)
+        results.put(f'engine="marey" against {names[tool]}', f"{times:.1f} x less", ">= 3 x", times >= 3)
 
 
 # ---- the ends of windows ----
@@ -251,20 +251,20 @@ def put_waits(results: Results, what: str, waits_ms: list[float]) -> None:
 
 
 def measure_ends(results: Results, folder: Path, n_rounds: int, n_steps: int) -> None:
-    ours = Pair("ends kymo", folder, n_steps, REPEATED, n_rounds, "wall")
+    ours = Pair("ends marey", folder, n_steps, REPEATED, n_rounds, "wall")
     for is_all in (False, True):
         later = median_with_interval([p99(one, is_all) / ours.by - p99(other, is_all) for one, other in ours.rounds])
         plain = statistics.median(p99(other, is_all) for _, other in ours.rounds)
         words = f"{milliseconds(later)} to {plain:.2f} ms"
         if is_all:
-            results.put('p99 of all steps, every 25th recorded, engine="kymo"', words)
+            results.put('p99 of all steps, every 25th recorded, engine="marey"', words)
         else:
-            results.put('p99 of steps while windows are exported, engine="kymo"', words, "<= 1 ms", later[1] <= 1)
+            results.put('p99 of steps while windows are exported, engine="marey"', words, "<= 1 ms", later[1] <= 1)
     saved = [window for windows in ours.windows() for window in windows]
-    put_waits(results, 'end of a window, engine="kymo"', [window["wait_ms"] for window in saved])
-    put_waits(results, 'beginning of a window, engine="kymo"', [window["begin_ms"] for window in saved])
+    put_waits(results, 'end of a window, engine="marey"', [window["wait_ms"] for window in saved])
+    put_waits(results, 'beginning of a window, engine="marey"', [window["begin_ms"] for window in saved])
     later_ones = [window["prepare_ms"] for windows in ours.windows() for window in windows[1:]]
-    put_waits(results, 'beginning of a warm-up, engine="kymo"', later_ones)
+    put_waits(results, 'beginning of a warm-up, engine="marey"', later_ones)
     firsts = [windows[0]["prepare_ms"] for windows in ours.windows() if windows]
     put_waits(results, "the first one, beside which a recording begins", firsts)
     theirs = Pair("ends torch", folder, n_steps, REPEATED, max(n_rounds // 2, 1), "wall")
@@ -272,7 +272,7 @@ def measure_ends(results: Results, folder: Path, n_rounds: int, n_steps: int) ->
     torch_ms = statistics.median(window["engine_ms"] for window in saved)
     results.put('end of a window, engine="torch": torch', f"{torch_ms:.1f} ms")
     ours_ms = [window["wait_ms"] - window["engine_ms"] for window in saved]
-    put_waits(results, 'end of a window, engine="torch": kymo on top', ours_ms)
+    put_waits(results, 'end of a window, engine="torch": marey on top', ours_ms)
 
 
 # ---- memory ----
@@ -282,8 +282,8 @@ def measure_memory(results: Results, folder: Path, n_steps: int) -> None:
     """Growth from a fifth of the steps on, when every kind of work has been done often."""
     names = {
         "tiny none": "no tool",
-        "tiny always kymo": "kymo.hf.Callback",
-        "tiny ends kymo": 'windows, engine="kymo"',
+        "tiny always marey": "marey.hf.Callback",
+        "tiny ends marey": 'windows, engine="marey"',
         "tiny ends torch": 'windows, engine="torch"',
         "tiny saved torch.profiler": "windows, torch.profiler by hand",
     }
@@ -295,7 +295,7 @@ def measure_memory(results: Results, folder: Path, n_steps: int) -> None:
         settled = resident[len(resident) // 5 :]
         grown = (statistics.median(settled[-5:]) - statistics.median(settled[:5])) / MEBIBYTE_KB
         words = f"{grown:+.1f} MiB to {settled[0] / MEBIBYTE_KB:.0f} MiB"
-        bar = ("<= 4 MiB", grown <= 4) if "kymo" in tool else ()
+        bar = ("<= 4 MiB", grown <= 4) if "marey" in tool else ()
         results.put(f"memory, {n_steps:,} steps, {name}", words, *bar)
 
 

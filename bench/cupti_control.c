@@ -10,7 +10,7 @@
 
 enum { BUFFER_BYTES = 4 << 20, RUNTIME_CALLS = 5 };
 
-static struct kymo__cupti cupti;
+static struct marey__cupti cupti;
 static void *subscriber;
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -26,12 +26,12 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
     free(buffer);
 }
 
-static void called(void *ctx, int domain, uint32_t number, const struct kymo__cupti_call *call)
+static void called(void *ctx, int domain, uint32_t number, const struct marey__cupti_call *call)
 {
     (void)ctx, (void)domain, (void)number, (void)call;
 }
 
-static const int kinds[] = {KYMO__CUPTI_KERNEL, KYMO__CUPTI_MEMCPY, KYMO__CUPTI_MEMSET,
+static const int kinds[] = {MAREY__CUPTI_KERNEL, MAREY__CUPTI_MEMCPY, MAREY__CUPTI_MEMSET,
                             RUNTIME_CALLS};
 
 /* 0 when it is on. The CUPTI that the process has loaded is used. */
@@ -41,9 +41,9 @@ __attribute__((visibility("default"))) int control_start(bool calls)
     if (library == NULL && (library = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD)) == NULL)
         return -1;
 #define FIND(field, symbol, result, arguments) *(void **)&cupti.field = dlsym(library, symbol);
-    KYMO__CUPTI_FUNCTIONS(FIND)
+    MAREY__CUPTI_FUNCTIONS(FIND)
     const int result = cupti.subscribe(&subscriber, called, NULL);
-    if (result != KYMO__CUPTI_SUCCESS)
+    if (result != MAREY__CUPTI_SUCCESS)
         return result;
     cupti.register_buffers(request, complete);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -54,7 +54,7 @@ __attribute__((visibility("default"))) int control_start(bool calls)
 
 __attribute__((visibility("default"))) void control_stop(void)
 {
-    cupti.flush(KYMO__CUPTI_FLUSH_FORCED);
+    cupti.flush(MAREY__CUPTI_FLUSH_FORCED);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         cupti.disable(kinds[i]);
     cupti.unsubscribe(subscriber);

@@ -1,4 +1,4 @@
-"""libkymo's dumper by ctypes, for benchmarks and programs that measure it without the package in between."""
+"""libmarey's dumper by ctypes, for benchmarks and programs that measure it without the package in between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CUDA = 2
 
 
 class Tensor(ctypes.Structure):
-    """struct kymo_tensor."""
+    """struct marey_tensor."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -30,13 +30,13 @@ RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Part(ctypes.Structure):
-    """struct kymo_dump_part."""
+    """struct marey_dump_part."""
 
     _fields_ = [("key", ctypes.c_char_p), ("key_len", ctypes.c_size_t), ("index", ctypes.c_uint64)]
 
 
 class Value(ctypes.Structure):
-    """struct kymo_dump_value."""
+    """struct marey_dump_value."""
 
     _fields_ = [
         ("kind", ctypes.c_int),
@@ -55,7 +55,7 @@ class Value(ctypes.Structure):
 
 
 class Options(ctypes.Structure):
-    """struct kymo_dump_options."""
+    """struct marey_dump_options."""
 
     _fields_ = [
         ("dir", ctypes.c_char_p),
@@ -75,7 +75,7 @@ class Options(ctypes.Structure):
 
 
 class Counts(ctypes.Structure):
-    """struct kymo_dump_counts."""
+    """struct marey_dump_counts."""
 
     _fields_ = [
         (name, ctypes.c_uint64)
@@ -84,14 +84,14 @@ class Counts(ctypes.Structure):
 
 
 def find_library() -> Path:
-    """The libkymo of KYMO_BUILD, or the one that the package has."""
-    if "KYMO_BUILD" in os.environ:
-        return Path(os.environ["KYMO_BUILD"]) / "core" / "libkymo.so"
-    import kymo  # brings the library along; a second copy would stay off
+    """The libmarey of MAREY_BUILD, or the one that the package has."""
+    if "MAREY_BUILD" in os.environ:
+        return Path(os.environ["MAREY_BUILD"]) / "core" / "libmarey.so"
+    import marey  # brings the library along; a second copy would stay off
 
     maps = Path("/proc/self/maps").read_text(encoding="utf-8")
-    loaded = [line.split()[-1] for line in maps.splitlines() if "/libkymo.so" in line]
-    return Path(loaded[0]) if loaded else next(Path(kymo.__file__).parent.glob("libkymo.so*"))
+    loaded = [line.split()[-1] for line in maps.splitlines() if "/libmarey.so" in line]
+    return Path(loaded[0]) if loaded else next(Path(marey.__file__).parent.glob("libmarey.so*"))
 
 
 class Dumper:
@@ -99,18 +99,18 @@ class Dumper:
 
     def __init__(self, path: Optional[Path] = None) -> None:
         self.lib = ctypes.CDLL(str(path or find_library()))
-        self.lib.kymo_last_error.restype = ctypes.c_char_p
-        self.add_on = self.lib.kymo_dump_add_on
+        self.lib.marey_last_error.restype = ctypes.c_char_p
+        self.add_on = self.lib.marey_dump_add_on
         self.add_on.argtypes = [ctypes.c_char_p, ctypes.POINTER(Tensor)]
         self.nothing = RELEASE(lambda owner: None)
 
     def check(self, status: int) -> None:
         if status != 0:
-            raise RuntimeError(self.lib.kymo_last_error().decode())
+            raise RuntimeError(self.lib.marey_last_error().decode())
 
     def enable(self, folder: Path, **options: int) -> None:
         o = Options(dir=str(folder).encode(), **options)
-        self.check(self.lib.kymo_dump_enable_sized(ctypes.byref(o), ctypes.c_size_t(ctypes.sizeof(o))))
+        self.check(self.lib.marey_dump_enable_sized(ctypes.byref(o), ctypes.c_size_t(ctypes.sizeof(o))))
 
     def add(self, path: bytes, tensor: Tensor) -> None:
         self.check(self.add_on(path, tensor))
@@ -118,23 +118,23 @@ class Dumper:
     def hand_over(self, path: bytes, tensor: Tensor) -> None:
         """Add data that stay as they are, so that they need not be copied."""
         part, value = Part(key=path, key_len=len(path)), Value(tensor=tensor, release=self.nothing)
-        self.check(self.lib.kymo_dump_put_on(0, ctypes.byref(part), ctypes.c_size_t(1), ctypes.byref(value)))
+        self.check(self.lib.marey_dump_put_on(0, ctypes.byref(part), ctypes.c_size_t(1), ctypes.byref(value)))
 
     def flush(self) -> None:
-        self.check(self.lib.kymo_dump_flush(None))
+        self.check(self.lib.marey_dump_flush(None))
 
     def wait(self) -> None:
-        self.check(self.lib.kymo_dump_wait())
+        self.check(self.lib.marey_dump_wait())
 
     def set_count(self, count: int) -> None:
-        self.lib.kymo_dump_set_count(ctypes.c_uint64(count))
+        self.lib.marey_dump_set_count(ctypes.c_uint64(count))
 
     def disable(self) -> None:
-        self.check(self.lib.kymo_dump_disable())
+        self.check(self.lib.marey_dump_disable())
 
     def counts(self) -> Counts:
         counts = Counts()
-        self.lib.kymo_dump_counts_get(ctypes.byref(counts))
+        self.lib.marey_dump_counts_get(ctypes.byref(counts))
         return counts
 
 

@@ -4,7 +4,7 @@
     growth_names.py kept|literal|run-time N --dir DIR [--turns M]
 
     kept       with on ranges that were made before
-    literal    with kymo.range("...") on N lines of their own
+    literal    with marey.range("...") on N lines of their own
     run-time   push and pop of names that are put together each time; doing that is subtracted
 
 The answer is one JSON object on one line, in nanoseconds of this thread for one range and bytes of memory for one name.
@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Callable
 
-import kymo
+import marey
 
 Pass = Callable[[], None]
 
@@ -35,11 +35,11 @@ def resident_bytes() -> int:
 
 def kept(n: int) -> tuple[Pass, Pass]:
     names = [f"kept_{i}" for i in range(n)]
-    ranges: list[kymo.Range] = []
+    ranges: list[marey.Range] = []
 
     def one_pass() -> None:
         if not ranges:
-            ranges.extend(map(kymo.range, names))
+            ranges.extend(map(marey.range, names))
         for region in ranges:
             with region:
                 pass
@@ -56,7 +56,7 @@ def literal(n: int) -> tuple[Pass, Pass]:
     functions, empty = [], []
     for first in range(0, n, 20):
         lines = [f'    with range("line_{i}"): pass' for i in range(first, min(first + 20, n))]
-        scope = {"range": kymo.range}
+        scope = {"range": marey.range}
         exec("def part(range=range):\n" + "\n".join(lines) + "\ndef empty(range=range): pass", scope)
         functions.append(scope["part"])
         empty.append(scope["empty"])
@@ -73,7 +73,7 @@ def literal(n: int) -> tuple[Pass, Pass]:
 
 
 def run_time(n: int) -> tuple[Pass, Pass]:
-    push, pop = kymo.push, kymo.pop
+    push, pop = marey.push, marey.pop
 
     def one_pass() -> None:
         for i in range(n):
@@ -108,14 +108,14 @@ def main() -> None:
     one_pass, without = FORMS[arguments.form](arguments.n)
     n_times = max(arguments.turns // arguments.n, 1)
     turns = n_times * arguments.n
-    kymo.start(Path(arguments.dir) / "names.kymo")
+    marey.start(Path(arguments.dir) / "names.marey")
     gc.collect()
     gc.disable()
     before = resident_bytes()
     first_ns = (time_pass(one_pass, 1) - time_pass(without, 1)) / arguments.n
     name_bytes = (resident_bytes() - before) / arguments.n
     rounds = [time_pass(one_pass, n_times) - time_pass(without, n_times) for _ in range(5)]
-    kymo.stop()
+    marey.stop()
     print(
         json.dumps({"range_ns": statistics.median(rounds) / turns, "first_ns": first_ns, "name_bytes": name_bytes}),
         flush=True,

@@ -3,7 +3,7 @@
 
     hta_peer.py FILE
 
-Processor time from the open file to the two tables that kymo breakdown has in one; loading the package is not counted.
+Processor time from the open file to the two tables that marey breakdown has in one; loading the package is not counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /*
  * The least that an NVTX tool can do: a library for NVTX_INJECTION64_PATH that counts pushes and pops. What a range costs
- * with it is what kymo and NVTX take to get there.
+ * with it is what marey and NVTX take to get there.
  */
 #include <nvtx3/nvToolsExt.h>
 

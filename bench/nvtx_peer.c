@@ -1,7 +1,7 @@
 /* NVTX's own push and pop, where its headers are; see nvtx_peer.h. */
 #include "nvtx_peer.h"
 
-#ifdef KYMO_BENCH_NVTX_TOOL
+#ifdef MAREY_BENCH_NVTX_TOOL
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -10,12 +10,12 @@
 /* The variable stands for its first call alone: what else has NVTX inside goes on without a tool. */
 static void (*load_speaker(const char *name))(uint64_t n)
 {
-    void *const library = dlopen(KYMO_BENCH_NVTX_SPEAKER, RTLD_NOW | RTLD_LOCAL);
+    void *const library = dlopen(MAREY_BENCH_NVTX_SPEAKER, RTLD_NOW | RTLD_LOCAL);
     void (*const speak)(uint64_t n) =
         library != NULL ? (void (*)(uint64_t))dlsym(library, name) : NULL;
     if (speak == NULL)
-        bench_die("cannot load " KYMO_BENCH_NVTX_SPEAKER, KYMO_OK);
-    setenv("NVTX_INJECTION64_PATH", KYMO_BENCH_NVTX_RECEIVER, 1);
+        bench_die("cannot load " MAREY_BENCH_NVTX_SPEAKER, MAREY_OK);
+    setenv("NVTX_INJECTION64_PATH", MAREY_BENCH_NVTX_RECEIVER, 1);
     speak(1);
     unsetenv("NVTX_INJECTION64_PATH");
     return speak;
@@ -48,7 +48,7 @@ void nvtx_peer_push_pop(uint64_t n)
 
 const char *nvtx_peer_tool(void)
 {
-    return KYMO_BENCH_NVTX_TOOL;
+    return MAREY_BENCH_NVTX_TOOL;
 }
 #else
 void nvtx_peer_push_pop(uint64_t n)

@@ -1,16 +1,16 @@
 /*
- * nvtx_peer.h: NVTX as one would call it without kymo, a tool that only counts, and kymo as the tool. All need NVTX's headers when the
+ * nvtx_peer.h: NVTX as one would call it without marey, a tool that only counts, and marey as the tool. All need NVTX's headers when the
  * benchmarks are built.
  */
-#ifndef KYMO_BENCH_NVTX_PEER_H
-#define KYMO_BENCH_NVTX_PEER_H
+#ifndef MAREY_BENCH_NVTX_PEER_H
+#define MAREY_BENCH_NVTX_PEER_H
 
 #include "bench.h"
 
 /* Push and pop by NVTX's own functions, `n` times; nothing without the headers. */
 void nvtx_peer_push_pop(uint64_t n);
 
-/* Push and pop by NVTX's own functions in a library whose tool is libkymo-nvtx: by a registered string, by a text. */
+/* Push and pop by NVTX's own functions in a library whose tool is libmarey-nvtx: by a registered string, by a text. */
 void nvtx_peer_received(uint64_t n);
 void nvtx_peer_received_text(uint64_t n);
 

@@ -23,9 +23,9 @@ static void run_names(uint64_t n)
         char name[64];
         const int len = snprintf(name, sizeof name, "layer %d.block %d.attention",
                                  (int)(i % n % 97), (int)(i % n));
-        const kymo_id id = kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
-        kymo_begin(id);
-        kymo_end(id);
+        const marey_id id = marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+        marey_begin(id);
+        marey_end(id);
     }
 }
 
@@ -33,15 +33,15 @@ int main(int argc, char **argv)
 {
     const bool has_names = argc == 4 && strcmp(argv[2], "names") == 0;
     if (argc != 3 && !has_names)
-        bench_die("page_recording needs a folder and how many ranges or names", KYMO_OK);
-    const struct kymo_options options = {
-        .path = argv[1], .policy = KYMO_BLOCK, .disk_bytes = UINT64_C(64) << 30};
-    const kymo_status st = kymo_start(&options);
-    if (st != KYMO_OK)
+        bench_die("page_recording needs a folder and how many ranges or names", MAREY_OK);
+    const struct marey_options options = {
+        .path = argv[1], .policy = MAREY_BLOCK, .disk_bytes = UINT64_C(64) << 30};
+    const marey_status st = marey_start(&options);
+    if (st != MAREY_OK)
         bench_die("cannot record", st);
     if (has_names)
         run_names(strtoull(argv[3], NULL, 10));
     else
         run_training(strtoull(argv[2], NULL, 10));
-    return kymo_stop() == KYMO_OK ? 0 : 1;
+    return marey_stop() == MAREY_OK ? 0 : 1;
 }

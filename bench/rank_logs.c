@@ -29,24 +29,24 @@ struct job {
     uint32_t n_ranks, n_iterations;
     struct step steps[RANGE_WORDS];
     size_t n_steps;
-    struct kymo__buf sites;
+    struct marey__buf sites;
     uint32_t n_sites;
-    kymo__packer *packer;
+    marey__packer *packer;
 };
 
 /* One rank's log while it is written. */
 struct rank {
     struct job *job;
-    struct kymo__log log;
+    struct marey__log log;
     uint32_t number, sequence;
     uint64_t random, now, base_tick;
-    uint64_t words[KYMO__CHUNK_WORDS];
+    uint64_t words[MAREY__CHUNK_WORDS];
     size_t n_words;
 };
 
 static void die(const char *what)
 {
-    fprintf(stderr, "rank_logs: %s: %s\n", what, kymo_last_error());
+    fprintf(stderr, "rank_logs: %s: %s\n", what, marey_last_error());
     exit(1);
 }
 
@@ -54,14 +54,14 @@ static void die(const char *what)
 
 static uint32_t add_site(struct job *job, const char *name)
 {
-    const struct kymo__site site = {.id = ++job->n_sites,
-                                    .name = name,
-                                    .name_len = (uint32_t)strlen(name),
-                                    .category = "",
-                                    .domain = "",
-                                    .file = "train.py",
-                                    .line = 10 * job->n_sites};
-    kymo__site_put(&job->sites, &site);
+    const struct marey__site site = {.id = ++job->n_sites,
+                                     .name = name,
+                                     .name_len = (uint32_t)strlen(name),
+                                     .category = "",
+                                     .domain = "",
+                                     .file = "train.py",
+                                     .line = 10 * job->n_sites};
+    marey__site_put(&job->sites, &site);
     return site.id;
 }
 
@@ -73,27 +73,27 @@ static void add_step(struct job *job, uint32_t kind, uint32_t site, uint32_t bas
 static void add_range(struct job *job, const char *name, uint32_t base_ns, uint32_t bits)
 {
     const uint32_t site = add_site(job, name);
-    add_step(job, KYMO_KIND_BEGIN, site, 300, 8);
-    add_step(job, KYMO_KIND_END, site, base_ns, bits);
+    add_step(job, MAREY_KIND_BEGIN, site, 300, 8);
+    add_step(job, MAREY_KIND_END, site, base_ns, bits);
 }
 
 static void add_pass(struct job *job, const char *name, uint32_t layer_ns)
 {
     const uint32_t site = add_site(job, name);
-    add_step(job, KYMO_KIND_BEGIN, site, 500, 8);
+    add_step(job, MAREY_KIND_BEGIN, site, 500, 8);
     for (int i = 0; i < N_LAYERS; i++) {
         char layer[64];
         snprintf(layer, sizeof layer, "%s.layer%d", name, i);
         add_range(job, layer, layer_ns + 1000 * (uint32_t)i, 14);
     }
-    add_step(job, KYMO_KIND_END, site, 700, 8);
+    add_step(job, MAREY_KIND_END, site, 700, 8);
 }
 
 static void describe_loop(struct job *job)
 {
     add_site(job, "(other names)"); /* which is the first of every process */
     const uint32_t step = add_site(job, "step");
-    add_step(job, KYMO_KIND_BEGIN, step, 2000, 10);
+    add_step(job, MAREY_KIND_BEGIN, step, 2000, 10);
     add_range(job, "data", 150000, 17);
     add_range(job, "to_device", 20000, 13);
     add_pass(job, "forward", 40000);
@@ -103,8 +103,8 @@ static void describe_loop(struct job *job)
     add_range(job, "allreduce", 200000, 17);
     add_range(job, "optimizer", 60000, 14);
     add_range(job, "metrics", 3000, 10);
-    add_step(job, KYMO_KIND_END, step, 900, 9);
-    KYMO_ASSERT(job->n_steps == RANGE_WORDS);
+    add_step(job, MAREY_KIND_END, step, 900, 9);
+    MAREY_ASSERT(job->n_steps == RANGE_WORDS);
 }
 
 /* ---- one rank ---- */
@@ -120,12 +120,12 @@ static void flush(struct rank *rank)
 {
     if (rank->n_words == 0)
         return;
-    struct kymo__block block = {.type = KYMO__BLOCK_WORDS,
-                                .sequence = rank->sequence++,
-                                .first_tick = rank->base_tick,
-                                .last_tick = rank->now};
-    const void *bytes = kymo__pack_words(rank->job->packer, rank->words, rank->n_words, &block);
-    if (kymo__log_append(&rank->log, &block, bytes, block.packed_len) != KYMO_OK)
+    struct marey__block block = {.type = MAREY__BLOCK_WORDS,
+                                 .sequence = rank->sequence++,
+                                 .first_tick = rank->base_tick,
+                                 .last_tick = rank->now};
+    const void *bytes = marey__pack_words(rank->job->packer, rank->words, rank->n_words, &block);
+    if (marey__log_append(&rank->log, &block, bytes, block.packed_len) != MAREY_OK)
         die("cannot write");
     rank->n_words = 0;
 }
@@ -133,7 +133,7 @@ static void flush(struct rank *rank)
 /* Room for `n` words in one chunk; the header's word, with the time that has come. */
 static uint64_t head(struct rank *rank, size_t n, uint64_t then, uint32_t tag)
 {
-    if (rank->n_words + n > KYMO__CHUNK_WORDS)
+    if (rank->n_words + n > MAREY__CHUNK_WORDS)
         flush(rank);
     if (rank->n_words == 0)
         rank->base_tick = then;
@@ -151,7 +151,7 @@ static void put_iteration(struct rank *rank, uint64_t number)
         rank->words[rank->n_words++] = word;
     }
     const uint64_t word = head(rank, RECORD_WORDS, rank->now,
-                               KYMO_KIND_RECORD << 20 | KYMO_RECORD_ITERATION << 12 | RECORD_WORDS);
+                               MAREY_KIND_RECORD << 20 | MAREY_RECORD_ITERATION << 12 | RECORD_WORDS);
     uint64_t *const record = &rank->words[rank->n_words];
     record[0] = word;
     record[1] = number;
@@ -163,31 +163,31 @@ static void put_iteration(struct rank *rank, uint64_t number)
 static void put_texts(struct rank *rank)
 {
     const uint32_t number = rank->number;
-    struct kymo__buf texts = {0};
-    kymo__texts_put(&texts, KYMO__KEY_VERSION, KYMO_VERSION);
-    kymo__texts_put(&texts, KYMO__KEY_COMMAND, "python train.py");
-    kymo__texts_put(&texts, KYMO__KEY_RUN_ID, "rank-logs");
-    kymo__texts_put(&texts, KYMO__KEY_CLOCK, "monotonic");
-    kymo__texts_put(&texts, KYMO__KEY_TICK_HZ, "1000000000");
-    kymo__texts_put(&texts, KYMO__KEY_POOL, "");
-    kymo__texts_put(&texts, KYMO__KEY_EVENT_COST, "9000");
-    kymo__texts_printf(&texts, KYMO__KEY_HOST, "node%04" PRIu32, number / RANKS_OF_NODE);
-    kymo__texts_printf(&texts, KYMO__KEY_PID, "%" PRIu32, 1000 + number);
-    kymo__texts_printf(&texts, KYMO__KEY_RANK, "%" PRIu32, number);
-    kymo__texts_printf(&texts, KYMO__KEY_WORLD, "%" PRIu32, rank->job->n_ranks);
-    kymo__texts_printf(&texts, KYMO__KEY_LOCAL_RANK, "%" PRIu32, number % RANKS_OF_NODE);
-    if (kymo__log_append_texts(&rank->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
+    struct marey__buf texts = {0};
+    marey__texts_put(&texts, MAREY__KEY_VERSION, MAREY_VERSION);
+    marey__texts_put(&texts, MAREY__KEY_COMMAND, "python train.py");
+    marey__texts_put(&texts, MAREY__KEY_RUN_ID, "rank-logs");
+    marey__texts_put(&texts, MAREY__KEY_CLOCK, "monotonic");
+    marey__texts_put(&texts, MAREY__KEY_TICK_HZ, "1000000000");
+    marey__texts_put(&texts, MAREY__KEY_POOL, "");
+    marey__texts_put(&texts, MAREY__KEY_EVENT_COST, "9000");
+    marey__texts_printf(&texts, MAREY__KEY_HOST, "node%04" PRIu32, number / RANKS_OF_NODE);
+    marey__texts_printf(&texts, MAREY__KEY_PID, "%" PRIu32, 1000 + number);
+    marey__texts_printf(&texts, MAREY__KEY_RANK, "%" PRIu32, number);
+    marey__texts_printf(&texts, MAREY__KEY_WORLD, "%" PRIu32, rank->job->n_ranks);
+    marey__texts_printf(&texts, MAREY__KEY_LOCAL_RANK, "%" PRIu32, number % RANKS_OF_NODE);
+    if (marey__log_append_texts(&rank->log, MAREY__BLOCK_LOG, &texts) != MAREY_OK)
         die("cannot write");
-    kymo__buf_fini(&texts);
+    marey__buf_fini(&texts);
 }
 
 static void put_moment(struct rank *rank)
 {
-    const struct kymo__clock_entry entry = {rank->now, rank->now,
-                                            rank->now + UINT64_C(1700000000000000000), 100};
-    struct kymo__block block = {
-        .type = KYMO__BLOCK_CLOCK, .first_tick = rank->now, .last_tick = rank->now};
-    if (kymo__log_append(&rank->log, &block, &entry, sizeof entry) != KYMO_OK)
+    const struct marey__clock_entry entry = {rank->now, rank->now,
+                                             rank->now + UINT64_C(1700000000000000000), 100};
+    struct marey__block block = {
+        .type = MAREY__BLOCK_CLOCK, .first_tick = rank->now, .last_tick = rank->now};
+    if (marey__log_append(&rank->log, &block, &entry, sizeof entry) != MAREY_OK)
         die("cannot write");
 }
 
@@ -195,24 +195,25 @@ static void put_names(struct rank *rank)
 {
     static const char main_thread[] = "main";
     struct {
-        struct kymo__lane_entry entry;
+        struct marey__lane_entry entry;
         char name[4];
     } lane = {.entry = {.tid = 1000 + (int64_t)rank->number, .name_len = sizeof lane.name}};
     memcpy(lane.name, main_thread, sizeof lane.name);
-    struct kymo__block of_lane = {.type = KYMO__BLOCK_LANE};
-    if (kymo__log_append_texts(&rank->log, KYMO__BLOCK_SITES, &rank->job->sites) != KYMO_OK ||
-        kymo__log_append(&rank->log, &of_lane, &lane, sizeof lane.entry + sizeof lane.name) != KYMO_OK)
+    struct marey__block of_lane = {.type = MAREY__BLOCK_LANE};
+    if (marey__log_append_texts(&rank->log, MAREY__BLOCK_SITES, &rank->job->sites) != MAREY_OK ||
+        marey__log_append(&rank->log, &of_lane, &lane, sizeof lane.entry + sizeof lane.name) !=
+            MAREY_OK)
         die("cannot write");
 }
 
 static void put_end(struct rank *rank)
 {
-    struct kymo__buf texts = {0};
-    kymo__texts_put(&texts, KYMO__KEY_END, "stop");
-    kymo__texts_put(&texts, KYMO__KEY_FLUSH_CPU, "1000000");
-    if (kymo__log_append_texts(&rank->log, KYMO__BLOCK_END, &texts) != KYMO_OK)
+    struct marey__buf texts = {0};
+    marey__texts_put(&texts, MAREY__KEY_END, "stop");
+    marey__texts_put(&texts, MAREY__KEY_FLUSH_CPU, "1000000");
+    if (marey__log_append_texts(&rank->log, MAREY__BLOCK_END, &texts) != MAREY_OK)
         die("cannot write");
-    kymo__buf_fini(&texts);
+    marey__buf_fini(&texts);
 }
 
 static void write_rank(struct job *job, struct rank *rank, uint32_t number)
@@ -224,7 +225,7 @@ static void write_rank(struct job *job, struct rank *rank, uint32_t number)
                           .number = number,
                           .random = (number + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15),
                           .now = 5000000000 + UINT64_C(1000000) * (number % 100)};
-    if (kymo__log_create(&rank->log, job->dir, name) != KYMO_OK)
+    if (marey__log_create(&rank->log, job->dir, name) != MAREY_OK)
         die("cannot create");
     put_texts(rank);
     put_moment(rank);
@@ -234,7 +235,7 @@ static void write_rank(struct job *job, struct rank *rank, uint32_t number)
     flush(rank);
     put_moment(rank);
     put_end(rank);
-    kymo__log_close(&rank->log);
+    marey__log_close(&rank->log);
 }
 
 /* ---- all of them ---- */
@@ -248,7 +249,7 @@ static void write_meta(const struct job *job)
         fprintf(stderr, "rank_logs: cannot make %s; it must not be there before\n", job->dir);
         exit(2);
     }
-    fputs("{\"format\": \"kymo recording\", \"format_version\": 1}\n", out);
+    fputs("{\"format\": \"marey recording\", \"format_version\": 1}\n", out);
     fclose(out);
 }
 
@@ -258,7 +259,7 @@ int main(int n_args, char **args)
     struct job job = {.dir = n_args > 1 ? args[1] : NULL,
                       .n_ranks = n_args > 2 ? (uint32_t)strtoul(args[2], NULL, 10) : 0,
                       .n_iterations = n_args > 3 ? (uint32_t)strtoul(args[3], NULL, 10) : 1000,
-                      .packer = kymo__packer_create()};
+                      .packer = marey__packer_create()};
     if (n_args < 3 || n_args > 4 || job.n_ranks == 0) {
         fprintf(stderr, "rank_logs DIR RANKS [ITERATIONS]\n");
         return 2;
@@ -269,7 +270,7 @@ int main(int n_args, char **args)
     write_meta(&job);
     for (uint32_t i = 0; i < job.n_ranks; i++)
         write_rank(&job, &rank, i);
-    kymo__packer_destroy(job.packer);
-    kymo__buf_fini(&job.sites);
+    marey__packer_destroy(job.packer);
+    marey__buf_fini(&job.sites);
     return 0;
 }

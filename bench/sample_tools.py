@@ -27,9 +27,9 @@ PATIENCE_S = 60
 
 
 def targets_python() -> str:
-    """The newest CPython of pyenv, else this one; KYMO_TARGET_PYTHON names another."""
-    if "KYMO_TARGET_PYTHON" in os.environ:
-        return os.environ["KYMO_TARGET_PYTHON"]
+    """The newest CPython of pyenv, else this one; MAREY_TARGET_PYTHON names another."""
+    if "MAREY_TARGET_PYTHON" in os.environ:
+        return os.environ["MAREY_TARGET_PYTHON"]
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = [path for path in versions.glob("3.*/bin/python") if re.fullmatch(r"3\.\d+\.\d+", path.parts[-3])]
     found.sort(key=lambda path: tuple(map(int, path.parts[-3].split("."))))
@@ -222,9 +222,9 @@ def starts(program: str) -> bool:
 
 
 def program_beside_python(name: str) -> Optional[str]:
-    """A peer's program: of the variable KYMO_AUSTIN or KYMO_PY_SPY, in this Python's environment, or built here."""
+    """A peer's program: of the variable MAREY_AUSTIN or MAREY_PY_SPY, in this Python's environment, or built here."""
     folders = [Path(sys.executable).parent, ROOT / "build" / "peers" / "bin"]
-    named = os.environ.get(f"KYMO_{name.upper().replace('-', '_')}")
+    named = os.environ.get(f"MAREY_{name.upper().replace('-', '_')}")
     candidates = [named] if named else [str(folder / name) for folder in folders]
     return next((candidate for candidate in candidates if starts(candidate)), None)
 
@@ -233,13 +233,13 @@ def grammar_of(target: Target) -> Grammar:
     return Grammar(target.script)
 
 
-class Kymo(Tool):
-    """kymo attach, with options; what it writes is read by kymo export and kymo report."""
+class Marey(Tool):
+    """marey attach, with options; what it writes is read by marey export and marey report."""
 
-    name = "kymo"
+    name = "marey"
 
     def __init__(self, *options: str) -> None:
-        self.program = str(Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "bench")) / "cli" / "kymo")
+        self.program = str(Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "bench")) / "cli" / "marey")
         self.options = options
 
     def command(self, pid: int, rate: float, seconds: float, out: Path) -> list[str]:
@@ -249,7 +249,7 @@ class Kymo(Tool):
     def ask(self, *arguments: object) -> str:
         done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise RuntimeError(f"kymo {arguments[0]}: {done.stderr[-500:]}")
+            raise RuntimeError(f"marey {arguments[0]}: {done.stderr[-500:]}")
         return done.stdout
 
     def tables(self, out: Path, *options: str) -> dict[str, Any]:

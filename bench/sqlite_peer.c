@@ -21,7 +21,7 @@ struct peer {
     } stack[MAX_DEPTH + 1]; /* [0] is the thread */
 };
 
-static kymo_status put_range(struct peer *peer, uint64_t ns)
+static marey_status put_range(struct peer *peer, uint64_t ns)
 {
     const int at = peer->depth--;
     const uint64_t duration_ns = ns - peer->stack[at].start_ns;
@@ -40,25 +40,25 @@ static kymo_status put_range(struct peer *peer, uint64_t ns)
     sqlite3_bind_int64(peer->insert, 9, (sqlite3_int64)(duration_ns - peer->stack[at].children_ns));
     sqlite3_bind_null(peer->insert, 10);
     const bool is_done = sqlite3_step(peer->insert) == SQLITE_DONE;
-    return sqlite3_reset(peer->insert) == SQLITE_OK && is_done ? KYMO_OK : KYMO_EIO;
+    return sqlite3_reset(peer->insert) == SQLITE_OK && is_done ? MAREY_OK : MAREY_EIO;
 }
 
-static kymo_status put_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status put_batch(void *ctx, const struct marey_batch *batch)
 {
     struct peer *peer = ctx;
     for (size_t i = 0; i < batch->n; i++) {
-        const uint64_t word = batch->words[i], ns = kymo_batch_ns(batch, word);
-        if (kymo_word_kind(word) == KYMO_KIND_BEGIN && peer->depth < MAX_DEPTH) {
+        const uint64_t word = batch->words[i], ns = marey_batch_ns(batch, word);
+        if (marey_word_kind(word) == MAREY_KIND_BEGIN && peer->depth < MAX_DEPTH) {
             const int at = ++peer->depth;
             peer->stack[at].id = ++peer->next_id;
-            peer->stack[at].site = kymo_word_id(word);
+            peer->stack[at].site = marey_word_id(word);
             peer->stack[at].start_ns = ns;
             peer->stack[at].children_ns = 0;
-        } else if (kymo_word_kind(word) == KYMO_KIND_END && peer->depth > 0) {
-            KYMO_TRY(put_range(peer, ns));
+        } else if (marey_word_kind(word) == MAREY_KIND_END && peer->depth > 0) {
+            MAREY_TRY(put_range(peer, ns));
         }
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static const char settings[] =
@@ -68,7 +68,7 @@ static const char settings[] =
     " recursion INTEGER, site INTEGER, start_ns INTEGER, duration_ns INTEGER, self_ns INTEGER, "
     "payload)";
 
-kymo_status sqlite_peer_export(kymo_recording *recording, const char *to)
+marey_status sqlite_peer_export(marey_recording *recording, const char *to)
 {
     sqlite3 *sqlite = NULL;
     struct peer peer = {0};
@@ -78,9 +78,9 @@ kymo_status sqlite_peer_export(kymo_recording *recording, const char *to)
                    sqlite3_exec(sqlite, settings, NULL, NULL, NULL) == SQLITE_OK &&
                    sqlite3_prepare_v3(sqlite, "INSERT INTO range VALUES(?,?,?,?,?,?,?,?,?,?)", -1,
                                       SQLITE_PREPARE_PERSISTENT, &peer.insert, NULL) == SQLITE_OK;
-    is_fine = is_fine && kymo_recording_visit(recording, 0, put_batch, &peer) == KYMO_OK;
+    is_fine = is_fine && marey_recording_visit(recording, 0, put_batch, &peer) == MAREY_OK;
     sqlite3_finalize(peer.insert);
     is_fine = is_fine && sqlite3_exec(sqlite, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
     sqlite3_close(sqlite);
-    return is_fine ? KYMO_OK : KYMO_EIO;
+    return is_fine ? MAREY_OK : MAREY_EIO;
 }

@@ -5,7 +5,7 @@
 
 Each line on stdin, "off" or "on", is a training of N_STEPS by transformers' Trainer without and with the tool; the
 answer is a line of JSON: the time of train(), by the clock and of the processors, the same of every step, and what the
-tool tells. The tool "by turns kymo" is kymo.hf.Callback in every other step of one training. SCHEDULE is
+tool tells. The tool "by turns marey" is marey.hf.Callback in every other step of one training. SCHEDULE is
 wait,warmup,active,cycles of the tools that record windows. TURNS is "-", or the pipes by which two processes take
 turns, step by step: who begins, and the descriptors to read and to write.
 """
@@ -124,7 +124,7 @@ class Timer(TrainerCallback):  # type: ignore[misc]
 
 
 class ByTurns(TrainerCallback):  # type: ignore[misc]
-    """Has kymo.hf.Callback take part in half of the steps, and times all: with, without, without, with, and so on.
+    """Has marey.hf.Callback take part in half of the steps, and times all: with, without, without, with, and so on.
 
     It stands behind that callback. What it does itself between two steps is no part of either.
     """
@@ -156,7 +156,7 @@ class ByTurns(TrainerCallback):  # type: ignore[misc]
             self.callback._is_on = False
         if state.global_step == state.max_steps:
             self.callback._is_on = True  # it has something to end
-            self.thread_ns = thread_ns("kymo-flush")
+            self.thread_ns = thread_ns("marey-flush")
         self.began_ns = now_ns()
 
     def told(self) -> dict[str, Any]:
@@ -182,17 +182,17 @@ def now_ns() -> int:
 
 def edges_of_a_recording(folder: Path) -> list[int]:
     """What beginning a recording and ending it takes, together; several times."""
-    import kymo
+    import marey
 
     took = []
     for i in range(5):
         began_ns = now_ns()
-        kymo.start(folder / f"edges-{i}.kymo")
+        marey.start(folder / f"edges-{i}.marey")
         took.append(now_ns() - began_ns)
-        with kymo.range("some work"):
+        with marey.range("some work"):
             pass
         began_ns = now_ns()
-        kymo.stop()
+        marey.stop()
         took[-1] += now_ns() - began_ns
     return took
 
@@ -245,12 +245,12 @@ def make_tool(tool: str, folder: Path, wanted: tuple[int, int, int, int]) -> lis
         return [Always()]
     if tool.endswith("torch.profiler"):
         return [Windows(wanted, folder if "saved" in tool else None)]
-    from kymo import hf
+    from marey import hf
 
-    if tool.endswith("always kymo"):
-        return [hf.Callback(folder / "always.kymo")]
-    if tool.endswith("by turns kymo"):
-        callback = hf.Callback(folder / "always.kymo")
+    if tool.endswith("always marey"):
+        return [hf.Callback(folder / "always.marey")]
+    if tool.endswith("by turns marey"):
+        callback = hf.Callback(folder / "always.marey")
         return [callback, ByTurns(callback)]
     wait, warmup, active, cycles = wanted
     return [

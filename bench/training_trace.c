@@ -3,45 +3,45 @@
 
 /* ---- one step ---- */
 
-static void add(struct training_trace *trace, kymo_id id, bool is_begin, uint32_t weight)
+static void add(struct training_trace *trace, marey_id id, bool is_begin, uint32_t weight)
 {
     trace->events[trace->n++] =
         (struct training_event){.id = id, .is_begin = is_begin, .weight = weight};
 }
 
-static void add_leaf(struct training_trace *trace, kymo_id id, uint32_t weight)
+static void add_leaf(struct training_trace *trace, marey_id id, uint32_t weight)
 {
     add(trace, id, true, weight);
     add(trace, id, false, 1);
 }
 
-static void add_layer(struct training_trace *trace, kymo_id layer, uint32_t scale)
+static void add_layer(struct training_trace *trace, marey_id layer, uint32_t scale)
 {
     add(trace, layer, true, 1);
-    add_leaf(trace, KYMO_ID("norm"), 2 * scale);
-    add_leaf(trace, KYMO_ID("attention"), 12 * scale);
-    add_leaf(trace, KYMO_ID("mlp"), 16 * scale);
+    add_leaf(trace, MAREY_ID("norm"), 2 * scale);
+    add_leaf(trace, MAREY_ID("attention"), 12 * scale);
+    add_leaf(trace, MAREY_ID("mlp"), 16 * scale);
     add(trace, layer, false, 1);
 }
 
 void training_trace_init(struct training_trace *trace)
 {
     enum { LAYERS = 12 };
-    const kymo_id step = KYMO_ID("step"), forward = KYMO_ID("forward"),
-                  backward = KYMO_ID("backward");
+    const marey_id step = MAREY_ID("step"), forward = MAREY_ID("forward"),
+                   backward = MAREY_ID("backward");
     trace->n = 0;
     add(trace, step, true, 1);
-    add_leaf(trace, KYMO_ID("load"), 20);
+    add_leaf(trace, MAREY_ID("load"), 20);
     add(trace, forward, true, 2);
     for (int i = 0; i < LAYERS; i++)
-        add_layer(trace, KYMO_ID("layer"), 1);
+        add_layer(trace, MAREY_ID("layer"), 1);
     add(trace, forward, false, 1);
-    add_leaf(trace, KYMO_ID("loss"), 3);
+    add_leaf(trace, MAREY_ID("loss"), 3);
     add(trace, backward, true, 2);
     for (int i = 0; i < LAYERS; i++)
-        add_layer(trace, KYMO_ID("layer backward"), 2);
+        add_layer(trace, MAREY_ID("layer backward"), 2);
     add(trace, backward, false, 1);
-    add_leaf(trace, KYMO_ID("optimizer"), 40);
+    add_leaf(trace, MAREY_ID("optimizer"), 40);
     add(trace, step, false, 1);
 }
 
@@ -117,7 +117,7 @@ struct check {
     bool differs;
 };
 
-static kymo_status check_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status check_batch(void *ctx, const struct marey_batch *batch)
 {
     struct check *check = ctx;
     size_t at = check->n % check->trace->n;
@@ -125,32 +125,32 @@ static kymo_status check_batch(void *ctx, const struct kymo_batch *batch)
     for (size_t i = 0; i < batch->n; i++) {
         const uint64_t word = batch->words[i];
         const struct training_event *event = &check->trace->events[at];
-        const uint32_t kind = event->is_begin ? KYMO_KIND_BEGIN : KYMO_KIND_END;
+        const uint32_t kind = event->is_begin ? MAREY_KIND_BEGIN : MAREY_KIND_END;
         differences +=
-            (word & 0xffffff) != (kind << 20 | event->id) || kymo_word_ticks(word) < ticks_before;
-        ticks_before = kymo_word_ticks(word);
+            (word & 0xffffff) != (kind << 20 | event->id) || marey_word_ticks(word) < ticks_before;
+        ticks_before = marey_word_ticks(word);
         at = at + 1 < check->trace->n ? at + 1 : 0;
     }
     if (batch->n > 0) {
-        differences += kymo_batch_ns(batch, batch->words[0]) < check->before;
-        check->before = kymo_batch_ns(batch, batch->words[batch->n - 1]);
+        differences += marey_batch_ns(batch, batch->words[0]) < check->before;
+        check->before = marey_batch_ns(batch, batch->words[batch->n - 1]);
     }
     check->n += batch->n;
     check->differs = check->differs || differences > 0 || batch->gap;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 bool training_trace_check(const struct training_trace *trace, const char *path, uint64_t n_events)
 {
-    kymo_recording *recording;
-    kymo_status st = kymo_recording_open(path, &recording);
-    if (st != KYMO_OK)
+    marey_recording *recording;
+    marey_status st = marey_recording_open(path, &recording);
+    if (st != MAREY_OK)
         bench_die("cannot open the recording", st);
     struct check check = {.trace = trace};
-    if (kymo_recording_n_processes(recording) == 1)
-        st = kymo_recording_visit(recording, 0, check_batch, &check);
-    if (st != KYMO_OK)
+    if (marey_recording_n_processes(recording) == 1)
+        st = marey_recording_visit(recording, 0, check_batch, &check);
+    if (st != MAREY_OK)
         bench_die("cannot read the recording", st);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return check.n == n_events && !check.differs;
 }

@@ -2,13 +2,13 @@
  * training_trace.h: the events of a training loop, again and again: step > load, forward > layers > attention and mlp,
  * backward > layers, optimizer. Which event comes when is fixed, so that a recording can be checked word by word.
  */
-#ifndef KYMO_BENCH_TRAINING_TRACE_H
-#define KYMO_BENCH_TRAINING_TRACE_H
+#ifndef MAREY_BENCH_TRAINING_TRACE_H
+#define MAREY_BENCH_TRAINING_TRACE_H
 
 #include "bench.h"
 
 struct training_event {
-    kymo_id id;
+    marey_id id;
     bool is_begin;
     uint32_t weight; /* how long it takes until the next event, relative to the others */
 };
@@ -24,9 +24,9 @@ void training_trace_init(struct training_trace *trace);
 static inline void training_event_put(const struct training_event *event)
 {
     if (event->is_begin)
-        kymo_begin(event->id);
+        marey_begin(event->id);
     else
-        kymo_end(event->id);
+        marey_end(event->id);
 }
 
 /* A random number that costs a nanosecond. */

@@ -1,4 +1,4 @@
-/* kymo artifacts: the table of operators, and stacks for flame graphs. */
+/* marey artifacts: the table of operators, and stacks for flame graphs. */
 #include <stdio.h>
 
 #include "artifacts.h"
@@ -7,40 +7,40 @@
 static bool has_operators(const struct artifacts *job)
 {
     const int32_t depth = job->stack_depth < INT32_MAX ? (int32_t)job->stack_depth : INT32_MAX;
-    const struct kymo_operators_options wants = {.stack_depth = depth == 0 ? -1 : depth,
-                                                 .sort = job->sort};
+    const struct marey_operators_options wants = {.stack_depth = depth == 0 ? -1 : depth,
+                                                  .sort = job->sort};
     if (*job->operators == NULL &&
-        kymo_operators_create(job->trace, &wants, job->operators) != KYMO_OK)
-        cli_fail("%s: %s", job->source, kymo_last_error());
+        marey_operators_create(job->trace, &wants, job->operators) != MAREY_OK)
+        cli_fail("%s: %s", job->source, marey_last_error());
     return *job->operators != NULL;
 }
 
 /* ---- averages ---- */
 
-static kymo_status print_text(void *ctx, FILE *out)
+static marey_status print_text(void *ctx, FILE *out)
 {
     const struct artifacts *job = ctx;
-    const struct kymo_operators_text_options wants = {.n_rows = job->n_rows};
-    return kymo_operators_text(*job->operators, &wants, out);
+    const struct marey_operators_text_options wants = {.n_rows = job->n_rows};
+    return marey_operators_text(*job->operators, &wants, out);
 }
 
-static kymo_status print_csv(void *ctx, FILE *out)
+static marey_status print_csv(void *ctx, FILE *out)
 {
     const struct artifacts *job = ctx;
-    return kymo_present_csv(kymo_operators_table(*job->operators), out);
+    return marey_present_csv(marey_operators_table(*job->operators), out);
 }
 
-static kymo_status print_json(void *ctx, FILE *out)
+static marey_status print_json(void *ctx, FILE *out)
 {
     const struct artifacts *job = ctx;
-    return kymo_present_json(kymo_operators_table(*job->operators), out);
+    return marey_present_json(marey_operators_table(*job->operators), out);
 }
 
 static int make_averages(const struct artifacts *job)
 {
     static const struct {
         const char *name;
-        kymo_status (*print)(void *ctx, FILE *out);
+        marey_status (*print)(void *ctx, FILE *out);
     } files[] = {
         {"key_averages.txt", print_text},
         {"key_averages.csv", print_csv},
@@ -63,10 +63,10 @@ const struct artifact artifact_averages = {.name = "averages", .reads = true, .m
 
 /* ---- stacks ---- */
 
-static kymo_status print_stacks(void *ctx, FILE *out)
+static marey_status print_stacks(void *ctx, FILE *out)
 {
     const struct artifacts *job = ctx;
-    return kymo_operators_stacks(*job->operators, job->metric, out);
+    return marey_operators_stacks(*job->operators, job->metric, out);
 }
 
 static bool has_stacks(const struct artifacts *job)

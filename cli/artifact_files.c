@@ -1,4 +1,4 @@
-/* Files of `kymo artifacts`: whole or not there at all. */
+/* Files of `marey artifacts`: whole or not there at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,14 +18,14 @@ const char *artifacts_name(const struct artifacts *job, const char *name, char *
 
 struct file {
     char *path, *hidden; /* its name in the end, and until then */
-    kymo_status (*write)(void *ctx, int fd);
+    marey_status (*write)(void *ctx, int fd);
     void *ctx;
     const int *error; /* an errno that `write` met itself; NULL, or 0: the library tells what failed */
 };
 
 static const char *why(const struct file *file)
 {
-    return file->error != NULL && *file->error != 0 ? strerror(*file->error) : kymo_last_error();
+    return file->error != NULL && *file->error != 0 ? strerror(*file->error) : marey_last_error();
 }
 
 /* A file without a name, which the kernel takes away when we are killed; where there is none, one with a hidden name. */
@@ -51,8 +51,8 @@ static int write_and_rename(const struct artifacts *job, const struct file *file
     const int fd = open_hidden(job, file, &has_name);
     if (fd < 0)
         return cli_fail("cannot write %s: %s", file->path, strerror(errno));
-    const kymo_status status = file->write(file->ctx, fd);
-    int failed = status == KYMO_OK ? CLI_FINE : cli_fail("%s: %s", file->path, why(file));
+    const marey_status status = file->write(file->ctx, fd);
+    int failed = status == MAREY_OK ? CLI_FINE : cli_fail("%s: %s", file->path, why(file));
     if (failed == CLI_FINE && !has_name && !give_name(fd, file->hidden))
         failed = cli_fail("cannot write %s: %s", file->path, strerror(errno));
     /* Some file systems tell of a full disk only here. */
@@ -81,7 +81,7 @@ static int write_file(const struct artifacts *job, const char *name, struct file
 }
 
 int artifacts_write(const struct artifacts *job, const char *name,
-                    kymo_status (*write)(void *ctx, int fd), void *ctx)
+                    marey_status (*write)(void *ctx, int fd), void *ctx)
 {
     return write_file(job, name, (struct file){.write = write, .ctx = ctx});
 }
@@ -89,12 +89,12 @@ int artifacts_write(const struct artifacts *job, const char *name,
 /* ---- streams ---- */
 
 struct printing {
-    kymo_status (*print)(void *ctx, FILE *out);
+    marey_status (*print)(void *ctx, FILE *out);
     void *ctx;
     int error;
 };
 
-static kymo_status print_to_fd(void *ctx, int fd)
+static marey_status print_to_fd(void *ctx, int fd)
 {
     struct printing *printing = ctx;
     const int own = dup(fd);
@@ -103,17 +103,17 @@ static kymo_status print_to_fd(void *ctx, int fd)
         printing->error = errno;
         if (own >= 0)
             close(own);
-        return KYMO_EIO;
+        return MAREY_EIO;
     }
-    const kymo_status status = printing->print(printing->ctx, out);
-    if (fclose(out) == 0 || status != KYMO_OK)
+    const marey_status status = printing->print(printing->ctx, out);
+    if (fclose(out) == 0 || status != MAREY_OK)
         return status;
     printing->error = errno;
-    return KYMO_EIO;
+    return MAREY_EIO;
 }
 
 int artifacts_print_plain(const struct artifacts *job, const char *name,
-                          kymo_status (*print)(void *ctx, FILE *out), void *ctx)
+                          marey_status (*print)(void *ctx, FILE *out), void *ctx)
 {
     struct printing printing = {.print = print, .ctx = ctx};
     return write_file(
@@ -121,7 +121,7 @@ int artifacts_print_plain(const struct artifacts *job, const char *name,
 }
 
 int artifacts_print(const struct artifacts *job, const char *name,
-                    kymo_status (*print)(void *ctx, FILE *out), void *ctx)
+                    marey_status (*print)(void *ctx, FILE *out), void *ctx)
 {
     char ranked[NAME_MAX];
     return artifacts_print_plain(job, artifacts_name(job, name, ranked, sizeof ranked), print, ctx);

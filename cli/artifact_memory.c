@@ -1,35 +1,35 @@
-/* kymo artifacts: memory over time, and the allocator's snapshot. */
+/* marey artifacts: memory over time, and the allocator's snapshot. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "artifacts.h"
-#include <kymo/memory_timeline.h>
+#include <marey/memory_timeline.h>
 
 struct memory_file {
-    const kymo_memory_timeline *timeline;
-    enum kymo_memory_file kind;
+    const marey_memory_timeline *timeline;
+    enum marey_memory_file kind;
     const char *title;
 };
 
-static kymo_status write_file(void *ctx, int fd)
+static marey_status write_file(void *ctx, int fd)
 {
     const struct memory_file *file = ctx;
-    return kymo_memory_timeline_write(file->timeline, file->kind, file->title, fd);
+    return marey_memory_timeline_write(file->timeline, file->kind, file->title, fd);
 }
 
 struct named_file {
-    enum kymo_memory_file kind;
+    enum marey_memory_file kind;
     const char *name;
 };
 
 /* Each on its own: what failed is said, and the others are made. */
 static int make_files(const struct artifacts *job, const struct named_file *files, size_t n)
 {
-    kymo_memory_timeline *timeline;
+    marey_memory_timeline *timeline;
     char title[64], name[128];
     int status = CLI_FINE;
-    if (kymo_memory_timeline_create(job->trace, &timeline) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_memory_timeline_create(job->trace, &timeline) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     snprintf(title, sizeof title, "Memory of rank %" PRId64, job->rank);
     for (size_t i = 0; i < n; i++) {
         struct memory_file file = {.timeline = timeline, .kind = files[i].kind, .title = title};
@@ -37,7 +37,7 @@ static int make_files(const struct artifacts *job, const struct named_file *file
                                          write_file, &file);
         status = made != CLI_FINE ? made : status;
     }
-    kymo_memory_timeline_destroy(timeline);
+    marey_memory_timeline_destroy(timeline);
     return status;
 }
 
@@ -49,16 +49,16 @@ static bool has_memory(const struct artifacts *job)
 static int make_timeline(const struct artifacts *job)
 {
     static const struct named_file files[] = {
-        {KYMO_MEMORY_PAGE, "memory-timeline.html"},
-        {KYMO_MEMORY_JSON, "memory-timeline.json.gz"},
-        {KYMO_MEMORY_RAW, "memory-timeline.raw.json.gz"},
+        {MAREY_MEMORY_PAGE, "memory-timeline.html"},
+        {MAREY_MEMORY_JSON, "memory-timeline.json.gz"},
+        {MAREY_MEMORY_RAW, "memory-timeline.raw.json.gz"},
     };
     return make_files(job, files, sizeof files / sizeof files[0]);
 }
 
 static int make_snapshot(const struct artifacts *job)
 {
-    static const struct named_file file = {KYMO_MEMORY_SNAPSHOT, "memory_snapshot.pickle"};
+    static const struct named_file file = {MAREY_MEMORY_SNAPSHOT, "memory_snapshot.pickle"};
     return make_files(job, &file, 1);
 }
 

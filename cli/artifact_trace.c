@@ -1,16 +1,16 @@
-/* kymo artifacts: the trace itself, packed. */
+/* marey artifacts: the trace itself, packed. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "artifacts.h"
 
-static kymo_status pack(void *ctx, int fd)
+static marey_status pack(void *ctx, int fd)
 {
     const struct artifacts *job = ctx;
-    const struct kymo_torch_trace_options wants = {.progress = cli_progress,
-                                                   .progress_ctx = (void *)"packing"};
-    const kymo_status status = kymo_torch_trace_pack(job->source, fd, &wants);
+    const struct marey_torch_trace_options wants = {.progress = cli_progress,
+                                                    .progress_ctx = (void *)"packing"};
+    const marey_status status = marey_torch_trace_pack(job->source, fd, &wants);
     cli_progress_end();
     return status;
 }

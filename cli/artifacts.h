@@ -1,6 +1,6 @@
-/* What the files of `kymo artifacts` share: the trace that was read, and how a file gets into the directory. */
-#ifndef KYMO_ARTIFACTS_H
-#define KYMO_ARTIFACTS_H
+/* What the files of `marey artifacts` share: the trace that was read, and how a file gets into the directory. */
+#ifndef MAREY_ARTIFACTS_H
+#define MAREY_ARTIFACTS_H
 
 #include <sys/stat.h>
 
@@ -8,13 +8,13 @@
 
 struct artifacts {
     const char *source, *directory;
-    kymo_torch_trace *trace; /* NULL: only what needs no reading is wanted, or it could not be read */
-    struct kymo_torch_trace_facts facts; /* of it */
-    struct stat read;                    /* the source before it was read */
+    marey_torch_trace *trace; /* NULL: only what needs no reading is wanted, or it could not be read */
+    struct marey_torch_trace_facts facts; /* of it */
+    struct stat read;                     /* the source before it was read */
     int64_t rank;
     const char *sort, *metric; /* as given; NULL: what fits the trace */
     uint32_t n_rows, stack_depth;
-    kymo_operators **operators; /* of the trace: made by the first that wants them, and shared */
+    marey_operators **operators; /* of the trace: made by the first that wants them, and shared */
 };
 
 /* One thing that can be made of a trace. */
@@ -34,13 +34,13 @@ extern const struct artifact artifact_trace, artifact_averages, artifact_stacks,
  * no half of it is ever found there.
  */
 int artifacts_write(const struct artifacts *job, const char *name,
-                    kymo_status (*write)(void *ctx, int fd), void *ctx);
+                    marey_status (*write)(void *ctx, int fd), void *ctx);
 /* The same by a stream. */
 int artifacts_print_plain(const struct artifacts *job, const char *name,
-                          kymo_status (*print)(void *ctx, FILE *out), void *ctx);
+                          marey_status (*print)(void *ctx, FILE *out), void *ctx);
 /* And called rankR_NAME. */
 int artifacts_print(const struct artifacts *job, const char *name,
-                    kymo_status (*print)(void *ctx, FILE *out), void *ctx);
+                    marey_status (*print)(void *ctx, FILE *out), void *ctx);
 /* "rankR_NAME". Returned in `into`, of `size` bytes. */
 const char *artifacts_name(const struct artifacts *job, const char *name, char *into, size_t size);
 

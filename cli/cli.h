@@ -4,13 +4,13 @@
  * shells, so that these cannot disagree.
  *
  * What a value or an argument is called says what a shell offers for it: FILE and DIR are files and
- * directories, a name with ".kymo" in it is a recording or a trace, KEY=VALUE,... are options of a
+ * directories, a name with ".marey" in it is a recording or a trace, KEY=VALUE,... are options of a
  * recording, a|b|c is one of these words.
  *
  * Answers go to stdout, everything else to stderr.
  */
-#ifndef KYMO_CLI_H
-#define KYMO_CLI_H
+#ifndef MAREY_CLI_H
+#define MAREY_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,9 +18,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
-/* Exit statuses; `kymo run` otherwise passes on the program's own. */
+/* Exit statuses; `marey run` otherwise passes on the program's own. */
 enum cli_exit {
     CLI_FINE = 0,
     CLI_NO = 1,          /* the answer is no: a gate failed, things differ */
@@ -62,13 +62,13 @@ static inline bool cli_takes_word(const struct cli_option *option)
 
 struct cli_command {
     const char *name;
-    const char *usage; /* behind "kymo NAME" */
-    const char *brief; /* one line in `kymo --help` */
+    const char *usage; /* behind "marey NAME" */
+    const char *brief; /* one line in `marey --help` */
     const char *about; /* paragraphs in its own help */
     const struct cli_option *options;
     size_t n_options;
     const char *examples; /* lines, and what they do */
-    const char *exits; /* its exit statuses, where there is more to say than `kymo --help` does */
+    const char *exits; /* its exit statuses, where there is more to say than `marey --help` does */
     int *divider; /* set to how many arguments stand before "--", for two lists of them; NULL: it ends the options */
     bool is_of_itwinai;     /* a command that itwinai has: listed behind our own */
     bool stops_at_argument; /* options end at the first argument: the rest is another program's */
@@ -82,7 +82,7 @@ extern const struct cli_command cli_command_run, cli_command_attach, cli_command
     cli_command_completion, cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
     cli_command_generate_scalability_report;
 
-/* What SIGPIPE was set to when we were started; `kymo run` gives it to its program. In main.c. */
+/* What SIGPIPE was set to when we were started; `marey run` gives it to its program. In main.c. */
 extern void (*cli_inherited_sigpipe)(int sig);
 
 /* Every command, then NULL; and what stands above them all, described as if it were one. In main.c. */
@@ -100,7 +100,7 @@ void cli_print_help(const struct cli_command *command);
 void cli_print_man(const struct cli_command *command);
 
 /*
- * The options of a recording, from what kymo_options_help() says: `at` begins with NULL and is kept
+ * The options of a recording, from what marey_options_help() says: `at` begins with NULL and is kept
  * for the next call; false after the last.
  */
 struct cli_key {
@@ -111,12 +111,12 @@ bool cli_next_key(const char **at, struct cli_key *key);
 
 /* ---- sentences ---- */
 
-/* "kymo: sentence" on stderr. */
-void cli_say(const char *fmt, ...) KYMO_PRINTF(1, 2);
+/* "marey: sentence" on stderr. */
+void cli_say(const char *fmt, ...) MAREY_PRINTF(1, 2);
 /* "left out N THINGs: WHY"; nothing where `n` is 0. */
 void cli_say_left_out(uint64_t n, const char *thing, const char *why);
 /* The same, and return CLI_BAD. */
-int cli_fail(const char *fmt, ...) KYMO_PRINTF(1, 2);
+int cli_fail(const char *fmt, ...) MAREY_PRINTF(1, 2);
 
 /*
  * The one of `n` words (at `words`, `stride` bytes apart) that `word` was probably meant to be, or
@@ -181,7 +181,7 @@ bool cli_empty_recording(const char *path);
  * A file that is there stays as it is until the new one is complete, and for good when `write` fails. Every file that a
  * user names as an output is written by one of these two.
  */
-int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
+int cli_write_file(const char *path, marey_status (*write)(void *ctx, int fd), void *ctx,
                    const char *next);
 /* The same for a stream; also a NULL path is standard output. `print` returns an exit status, and has said what failed. */
 int cli_print_file(const char *path, int (*print)(void *ctx, FILE *out), void *ctx, const char *next);
@@ -191,9 +191,9 @@ const char *cli_page_next(void);
 /* ---- recordings as arguments ---- */
 
 struct cli_recordings {
-    kymo_recording **list;
+    marey_recording **list;
     size_t n;
-    kymo_recording **wholes; /* that `list` was selected from; NULL: it was not */
+    marey_recording **wholes; /* that `list` was selected from; NULL: it was not */
 };
 
 /* The threads that open recordings from now on; 0, as at first: as many as there are cores. */
@@ -204,14 +204,14 @@ bool cli_open(struct cli_recordings *recordings, char **paths, int n);
 bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n);
 void cli_close(struct cli_recordings *recordings);
 /*
- * Let `recordings` be of these processes only (kymo_recording_select); NULL: all. False with a sentence said, and then they
+ * Let `recordings` be of these processes only (marey_recording_select); NULL: all. False with a sentence said, and then they
  * are closed.
  */
 bool cli_select_process(struct cli_recordings *recordings, const char *process);
 /* Of recordings without events: wall time, CPU time and exit status of their runs, a line each. */
 void cli_print_runs(const struct cli_recordings *recordings, FILE *out);
 /* Say what the files of an imported recording left out or lack. */
-void cli_tell_notes(const kymo_recording *recording);
+void cli_tell_notes(const marey_recording *recording);
 /* `status`; but when it is fine and a recording is damaged, say so and return CLI_BAD: the answer is not whole. */
 int cli_tell_damage(const struct cli_recordings *recordings, int status);
 

@@ -63,7 +63,7 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
 {
     if (n == 0) {
         cli_fail(
-            "%s needs a process id: kymo %s 4711; 'pgrep -f train.py' lists those of a program",
+            "%s needs a process id: marey %s 4711; 'pgrep -f train.py' lists those of a program",
             command->name, command->name);
         return false;
     }

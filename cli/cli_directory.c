@@ -23,7 +23,8 @@ static bool is_our_meta(int dir_fd)
         return false;
     const ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
-    return n > 0 && strstr(text, "\"kymo recording\"") != NULL;
+    return n > 0 && (strstr(text, "\"marey recording\"") != NULL ||
+                     strstr(text, "\"kymo recording\"") != NULL); /* the name up to November 2026 */
 }
 
 static bool is_energy_lock(const char *name)
@@ -31,7 +32,7 @@ static bool is_energy_lock(const char *name)
     return strncmp(name, "energy-", 7) == 0 && ends_with(name, ".lock");
 }
 
-/* A file by a name that libkymo gives. A directory or a link of such a name is somebody else's. */
+/* A file by a name that libmarey gives. A directory or a link of such a name is somebody else's. */
 static bool is_our_file(int dir_fd, const char *name)
 {
     struct stat st;

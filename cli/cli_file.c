@@ -200,14 +200,14 @@ static int close_output(struct output *out, int status, const char *next)
 
 /* ---- writers ---- */
 
-int cli_write_file(const char *path, kymo_status (*write)(void *ctx, int fd), void *ctx,
+int cli_write_file(const char *path, marey_status (*write)(void *ctx, int fd), void *ctx,
                    const char *next)
 {
     struct output out;
     if (!open_output(&out, path))
         return cli_fail("cannot write %s: %s", path, strerror(errno));
     const int status =
-        write(ctx, out.fd) == KYMO_OK ? CLI_FINE : cli_fail("%s: %s", path, kymo_last_error());
+        write(ctx, out.fd) == MAREY_OK ? CLI_FINE : cli_fail("%s: %s", path, marey_last_error());
     return close_output(&out, status, next);
 }
 
@@ -229,8 +229,8 @@ int cli_print_file(const char *path, int (*print)(void *ctx, FILE *out), void *c
 
 const char *cli_page_next(void)
 {
-    return kymo_page_is_plain()
-               ? "open it in a browser; it has tables alone, because this kymo was "
+    return marey_page_is_plain()
+               ? "open it in a browser; it has tables alone, because this marey was "
                  "built without Node"
                : "open it in a browser; it needs nothing else";
 }

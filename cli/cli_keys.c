@@ -9,7 +9,7 @@
 
 bool cli_next_key(const char **at, struct cli_key *key)
 {
-    const char *line = *at != NULL ? *at : kymo_options_help();
+    const char *line = *at != NULL ? *at : marey_options_help();
     const size_t len = strcspn(line, "\n"), left = strcspn(line, " \n");
     const size_t name = strcspn(line, "= \n");
     if (len == 0 || name >= left)

@@ -1,6 +1,6 @@
 /*
  * Manual pages, made from the tables that also make the help. The build asks for one page per
- * command by `kymo help --man`. A page has no date, so that two builds of one version are equal.
+ * command by `marey help --man`. A page has no date, so that two builds of one version are equal.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ static void print_options(const struct cli_command *command)
     static bool ignored;
     static const struct cli_option common[] = {
         {"help", 'h', CLI_FLAG, NULL, &ignored, "show a short help and exit"},
-        {"version", 'V', CLI_FLAG, NULL, &ignored, "say which kymo this is and exit"},
+        {"version", 'V', CLI_FLAG, NULL, &ignored, "say which marey this is and exit"},
     };
     puts(".SH OPTIONS");
     for (size_t i = 0; i < command->n_options; i++)
@@ -150,16 +150,16 @@ static void print_options(const struct cli_command *command)
 static void print_head(const struct cli_command *command)
 {
     const bool is_program = command == &cli_program;
-    printf(".TH KYMO%s", is_program ? "" : "\\-");
+    printf(".TH MAREY%s", is_program ? "" : "\\-");
     if (!is_program)
         print_upper(command->name);
-    printf(" 1 \"\" \"kymo %s\" \"User Commands\"\n.SH NAME\nkymo", kymo_version());
+    printf(" 1 \"\" \"marey %s\" \"User Commands\"\n.SH NAME\nmarey", marey_version());
     if (!is_program)
         printf("\\-%s", command->name);
     fputs(" \\- ", stdout);
     print_text(command->brief);
     fputs(".SH SYNOPSIS\n", stdout);
-    print_bold("kymo");
+    print_bold("marey");
     if (!is_program) {
         putchar(' ');
         print_bold(command->name);
@@ -174,7 +174,7 @@ static void print_commands(void)
 {
     puts(".SH COMMANDS");
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
-        printf(".TP\n.BR kymo\\-%s (1)\n", cli_commands[i]->name);
+        printf(".TP\n.BR marey\\-%s (1)\n", cli_commands[i]->name);
         print_text(cli_commands[i]->brief);
     }
 }
@@ -186,7 +186,7 @@ static void print_exits(const struct cli_command *command)
         print_text(command->exits);
     else
         print_text("0 fine, 1 the answer is no, 2 wrong usage or input.");
-    if (strstr(command->usage, ".kymo") != NULL)
+    if (strstr(command->usage, ".marey") != NULL)
         print_text(
             "When a recording is damaged, what could be read is answered, and the status is 2.");
 }
@@ -199,12 +199,13 @@ static void print_variable(const char *name, const char *meaning)
     print_text(meaning);
 }
 
-/* What the variable holds is the same list everywhere; the page of kymo itself has it. */
+/* What the variable holds is the same list everywhere; the page of marey itself has it. */
 static void print_keys(void)
 {
     struct cli_key key;
-    puts(".SH RECORDING OPTIONS\nOptions of a recording, for KYMO_OPTIONS and for\n.BR kymo\\-run "
-         "(1).");
+    puts(
+        ".SH RECORDING OPTIONS\nOptions of a recording, for MAREY_OPTIONS and for\n.BR marey\\-run "
+        "(1).");
     for (const char *at = NULL; cli_next_key(&at, &key);) {
         fputs(".TP\n\\fB", stdout);
         print_span(key.name, strlen(key.name));
@@ -218,10 +219,10 @@ static void print_keys(void)
 static void print_environment(void)
 {
     puts(".SH ENVIRONMENT");
-    print_variable("KYMO",
-                   "A path: a program that has kymo ranges records there from its first event on.");
-    print_variable("KYMO_OPTIONS",
-                   "How to record, as KEY=VALUE,KEY=VALUE. The keys are listed in kymo(1).");
+    print_variable(
+        "MAREY", "A path: a program that has marey ranges records there from its first event on.");
+    print_variable("MAREY_OPTIONS",
+                   "How to record, as KEY=VALUE,KEY=VALUE. The keys are listed in marey(1).");
     print_variable("NO_COLOR", "When it is set and not empty, reports have no colors.");
 }
 
@@ -230,13 +231,13 @@ static void print_see_also(const struct cli_command *command)
     const char *separator = "";
     puts(".SH SEE ALSO");
     if (command != &cli_program) {
-        fputs(".BR kymo (1)", stdout);
+        fputs(".BR marey (1)", stdout);
         separator = ",\n";
     }
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         if (cli_commands[i] == command)
             continue;
-        printf("%s.BR kymo\\-%s (1)", separator, cli_commands[i]->name);
+        printf("%s.BR marey\\-%s (1)", separator, cli_commands[i]->name);
         separator = ",\n";
     }
     putchar('\n');

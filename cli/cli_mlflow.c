@@ -1,6 +1,6 @@
 /*
  * Runs in an MLflow store. Only MLflow knows its stores, so that a Python with it writes what it finds into a CSV of measurements,
- * by kymo/_mlflow_runs.py; reading that is ours again.
+ * by marey/_mlflow_runs.py; reading that is ours again.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,25 +11,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <kymo/scaling.h>
+#include <marey/scaling.h>
 
 #include "cli_mlflow.h"
 
 enum { NOTHING = 4, MOST_RUNS = 256, MOST_WORDS = 2 * MOST_RUNS + 16 };
 
 /*
- * The kymo beside this program first, which is of the same version; where it was built for another Python, the interpreter's own.
+ * The marey beside this program first, which is of the same version; where it was built for another Python, the interpreter's own.
  * Nothing else is taken from the folder it is in, nor from the current one.
  */
 static const char script[] =
     "import sys\n"
     "def load(folders):\n"
     "    kept = [p for p in sys.path if p]\n"
-    "    for name in [n for n in sys.modules if n.split('.')[0] == 'kymo']:\n"
+    "    for name in [n for n in sys.modules if n.split('.')[0] == 'marey']:\n"
     "        del sys.modules[name]\n"
     "    sys.path[:] = folders + kept\n"
     "    try:\n"
-    "        from kymo import _mlflow_runs\n"
+    "        from marey import _mlflow_runs\n"
     "        return _mlflow_runs\n"
     "    finally:\n"
     "        sys.path[:] = kept\n"
@@ -40,9 +40,9 @@ static const char script[] =
     "    except ImportError:\n"
     "        found = load([])\n"
     "except ImportError as error:\n"
-    "    sys.stderr.write('kymo: %s cannot import kymo, by which MLflow is asked (%s): install "
-    "kymo into '\n"
-    "                     'that Python, or name another one by KYMO_PYTHON\\n' % (sys.executable, "
+    "    sys.stderr.write('marey: %s cannot import marey, by which MLflow is asked (%s): install "
+    "marey into '\n"
+    "                     'that Python, or name another one by MAREY_PYTHON\\n' % (sys.executable, "
     "error))\n"
     "    sys.exit(2)\n"
     "sys.exit(found.main())\n";
@@ -77,7 +77,7 @@ static bool add_runs(struct words *words, char *names)
 static int start(struct words *words, pid_t *pid)
 {
     extern char **environ;
-    const char *const wanted = getenv("KYMO_PYTHON");
+    const char *const wanted = getenv("MAREY_PYTHON");
     const char *const pythons[] = {wanted != NULL && wanted[0] != '\0' ? wanted : "python3",
                                    wanted != NULL && wanted[0] != '\0' ? NULL : "python", NULL};
     int error = ENOENT;
@@ -87,7 +87,7 @@ static int start(struct words *words, pid_t *pid)
     }
     if (error != 0)
         cli_fail("an MLflow store is read by Python, and %s cannot be started (%s): install Python "
-                 "3.9 or later with kymo and mlflow, or name one by KYMO_PYTHON",
+                 "3.9 or later with marey and mlflow, or name one by MAREY_PYTHON",
                  pythons[0], strerror(error));
     return error;
 }
@@ -117,7 +117,7 @@ static int write_csv(const struct cli_mlflow *store, const char *csv)
     char *const names = strdup(store->runs != NULL ? store->runs : "");
     if (names == NULL)
         return cli_fail("no memory to ask MLflow");
-    kymo_python_boot(boot, parent);
+    marey_python_boot(boot, parent);
     add(&words, "-c");
     add(&words, script);
     add(&words, parent);
@@ -136,12 +136,12 @@ static int write_csv(const struct cli_mlflow *store, const char *csv)
     return status;
 }
 
-int cli_mlflow_read(kymo_scaling_runs *runs, const struct cli_mlflow *store,
-                    const struct kymo_scaling_read_options *options)
+int cli_mlflow_read(marey_scaling_runs *runs, const struct cli_mlflow *store,
+                    const struct marey_scaling_read_options *options)
 {
     const char *const folder = getenv("TMPDIR");
     char csv[PATH_MAX];
-    if (snprintf(csv, sizeof csv, "%s/kymo-mlflow-XXXXXX.csv",
+    if (snprintf(csv, sizeof csv, "%s/marey-mlflow-XXXXXX.csv",
                  folder != NULL && folder[0] != '\0' ? folder : "/tmp") >= (int)sizeof csv)
         return cli_fail("TMPDIR is too long a path");
     const int fd = mkstemps(csv, 4);
@@ -149,12 +149,12 @@ int cli_mlflow_read(kymo_scaling_runs *runs, const struct cli_mlflow *store,
         return cli_fail("cannot write %s: %s", csv, strerror(errno));
     close(fd);
     int status = write_csv(store, csv);
-    struct kymo_scaling_read_options wants = {0};
+    struct marey_scaling_read_options wants = {0};
     if (options != NULL)
         wants = *options;
     wants.source = "MLflow"; /* not the file, which is nobody's and gone */
-    if (status == CLI_FINE && kymo_scaling_runs_read(runs, csv, &wants) != KYMO_OK)
-        status = cli_fail("%s", kymo_last_error());
+    if (status == CLI_FINE && marey_scaling_runs_read(runs, csv, &wants) != MAREY_OK)
+        status = cli_fail("%s", marey_last_error());
     unlink(csv);
     return status;
 }

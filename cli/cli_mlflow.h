@@ -1,6 +1,6 @@
 /* Runs in an MLflow store, for commands about scaling. */
-#ifndef KYMO_CLI_MLFLOW_H
-#define KYMO_CLI_MLFLOW_H
+#ifndef MAREY_CLI_MLFLOW_H
+#define MAREY_CLI_MLFLOW_H
 
 #include "cli.h"
 
@@ -11,11 +11,11 @@ struct cli_mlflow {
 };
 
 /*
- * Append what the store has measured to `runs`. MLflow is asked by the package kymo in a Python: $KYMO_PYTHON, else python3 or
+ * Append what the store has measured to `runs`. MLflow is asked by the package marey in a Python: $MAREY_PYTHON, else python3 or
  * python on the PATH. CLI_FINE; CLI_NO when there is nothing of the kind in the store; CLI_BAD when it cannot be read; a sentence has been
  * said unless it is fine.
  */
-int cli_mlflow_read(kymo_scaling_runs *runs, const struct cli_mlflow *store,
-                    const struct kymo_scaling_read_options *options);
+int cli_mlflow_read(marey_scaling_runs *runs, const struct cli_mlflow *store,
+                    const struct marey_scaling_read_options *options);
 
 #endif

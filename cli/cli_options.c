@@ -37,7 +37,7 @@ static int unknown_option(const struct cli_command *command, const char *word)
                               : NULL;
     if (nearest != NULL)
         return cli_fail("%s has no option '%s'; did you mean '--%s'?", command->name, word, nearest);
-    return cli_fail("%s has no option '%s'; 'kymo %s --help' lists them", command->name, word,
+    return cli_fail("%s has no option '%s'; 'marey %s --help' lists them", command->name, word,
                     command->name);
 }
 
@@ -235,7 +235,7 @@ static void print_option(const struct cli_option *option)
 
 void cli_print_help(const struct cli_command *command)
 {
-    printf("Usage: kymo %s %s\n\n%s\n\nOptions:\n", command->name, command->usage, command->about);
+    printf("Usage: marey %s %s\n\n%s\n\nOptions:\n", command->name, command->usage, command->about);
     for (size_t i = 0; i < command->n_options; i++) {
         print_option(&command->options[i]);
     }

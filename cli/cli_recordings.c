@@ -13,20 +13,20 @@ void cli_use_jobs(uint32_t n_jobs)
 
 static bool open_all(struct cli_recordings *recordings, char **paths, int n, bool keep_arguments)
 {
-    const struct kymo_import_options wants = {.keep_arguments = keep_arguments,
-                                              .n_jobs = jobs,
-                                              .progress = cli_progress,
-                                              .progress_ctx = (void *)"importing"};
+    const struct marey_import_options wants = {.keep_arguments = keep_arguments,
+                                               .n_jobs = jobs,
+                                               .progress = cli_progress,
+                                               .progress_ctx = (void *)"importing"};
     *recordings = (struct cli_recordings){.list = calloc((size_t)n, sizeof recordings->list[0])};
     if (recordings->list == NULL) {
         cli_fail("no memory for %d recordings", n);
         return false;
     }
     for (int i = 0; i < n; i++) {
-        const kymo_status status = kymo_open(paths[i], &wants, &recordings->list[i]);
+        const marey_status status = marey_open(paths[i], &wants, &recordings->list[i]);
         cli_progress_end();
-        if (status != KYMO_OK) {
-            cli_fail("%s", kymo_last_error());
+        if (status != MAREY_OK) {
+            cli_fail("%s", marey_last_error());
             cli_close(recordings);
             return false;
         }
@@ -45,10 +45,10 @@ bool cli_open_whole(struct cli_recordings *recordings, char **paths, int n)
     return open_all(recordings, paths, n, true);
 }
 
-void cli_tell_notes(const kymo_recording *recording)
+void cli_tell_notes(const marey_recording *recording)
 {
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++) {
-        const struct kymo_process *process = kymo_recording_process(recording, i);
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++) {
+        const struct marey_process *process = marey_recording_process(recording, i);
         for (const char *line = process->note; process->source[0] != '\0' && *line != '\0';) {
             const size_t len = strcspn(line, "\n");
             cli_say("%.*s", (int)len, line);
@@ -60,18 +60,18 @@ void cli_tell_notes(const kymo_recording *recording)
 int cli_tell_damage(const struct cli_recordings *recordings, int status)
 {
     for (size_t i = 0; i < recordings->n && status == CLI_FINE; i++)
-        if (kymo_recording_is_damaged(recordings->list[i]))
+        if (marey_recording_is_damaged(recordings->list[i]))
             status = cli_fail("%s is damaged; this is what could be read of it",
-                              kymo_recording_name(recordings->list[i]));
+                              marey_recording_name(recordings->list[i]));
     return status;
 }
 
 void cli_close(struct cli_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n; i++)
-        kymo_recording_close(recordings->list[i]);
+        marey_recording_close(recordings->list[i]);
     for (size_t i = 0; recordings->wholes != NULL && i < recordings->n; i++)
-        kymo_recording_close(recordings->wholes[i]);
+        marey_recording_close(recordings->wholes[i]);
     free(recordings->list);
     free(recordings->wholes);
     *recordings = (struct cli_recordings){0};
@@ -87,10 +87,10 @@ bool cli_select_process(struct cli_recordings *recordings, const char *process)
     if (!is_done)
         cli_fail("no memory to select processes");
     for (size_t i = 0; is_done && i < recordings->n; i++) {
-        is_done =
-            kymo_recording_select(recordings->wholes[i], process, &recordings->list[i]) == KYMO_OK;
+        is_done = marey_recording_select(recordings->wholes[i], process, &recordings->list[i]) ==
+                  MAREY_OK;
         if (!is_done)
-            cli_fail("%s", kymo_last_error());
+            cli_fail("%s", marey_last_error());
     }
     if (!is_done && recordings->list == NULL)
         recordings->n = 0;
@@ -99,10 +99,10 @@ bool cli_select_process(struct cli_recordings *recordings, const char *process)
     return is_done;
 }
 
-static bool has_events(const kymo_recording *recording)
+static bool has_events(const marey_recording *recording)
 {
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
-        if (kymo_recording_process(recording, i)->n_events != 0)
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++)
+        if (marey_recording_process(recording, i)->n_events != 0)
             return true;
     return false;
 }
@@ -110,10 +110,10 @@ static bool has_events(const kymo_recording *recording)
 void cli_print_runs(const struct cli_recordings *recordings, FILE *out)
 {
     for (size_t r = 0; r < recordings->n; r++) {
-        const struct kymo_process *run;
+        const struct marey_process *run;
         if (has_events(recordings->list[r]))
             continue;
-        for (size_t i = 0; (run = kymo_recording_run(recordings->list[r], i)) != NULL; i++) {
+        for (size_t i = 0; (run = marey_recording_run(recordings->list[r], i)) != NULL; i++) {
             char wall[32], cpu[32], command[256];
             cli_quote(run->command, command, sizeof command);
             fprintf(out, "run: wall time %s, CPU time %s, %s%s: %s\n",

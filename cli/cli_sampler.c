@@ -8,39 +8,39 @@
 /* ---- making one ---- */
 
 /* Whether a process can be read; else it is named with the reason. */
-static bool can_read(const struct kymo_sampler_options *options, pid_t pid)
+static bool can_read(const struct marey_sampler_options *options, pid_t pid)
 {
-    struct kymo_sampler_options one = *options;
-    kymo_sampler *sampler = NULL;
+    struct marey_sampler_options one = *options;
+    marey_sampler *sampler = NULL;
     one.path = NULL;
     one.pids = &pid;
     one.n_pids = 1;
-    const kymo_status status = kymo_sampler_create(&one, &sampler);
-    if (status != KYMO_OK)
-        cli_say("%s", kymo_last_error());
-    kymo_sampler_destroy(sampler);
-    return status == KYMO_OK;
+    const marey_status status = marey_sampler_create(&one, &sampler);
+    if (status != MAREY_OK)
+        cli_say("%s", marey_last_error());
+    marey_sampler_destroy(sampler);
+    return status == MAREY_OK;
 }
 
-static kymo_sampler *create(const struct kymo_sampler_options *options)
+static marey_sampler *create(const struct marey_sampler_options *options)
 {
-    kymo_sampler *sampler = NULL;
-    return kymo_sampler_create(options, &sampler) == KYMO_OK ? sampler : NULL;
+    marey_sampler *sampler = NULL;
+    return marey_sampler_create(options, &sampler) == MAREY_OK ? sampler : NULL;
 }
 
-kymo_sampler *sampling_create(struct kymo_sampler_options *options, const pid_t *pids, size_t n,
-                              size_t *n_failed)
+marey_sampler *sampling_create(struct marey_sampler_options *options, const pid_t *pids, size_t n,
+                               size_t *n_failed)
 {
     *n_failed = 0;
     options->pids = pids;
     options->n_pids = n;
-    kymo_sampler *sampler = create(options);
+    marey_sampler *sampler = create(options);
     if (sampler != NULL)
         return sampler;
     pid_t *readable = n > 1 ? calloc(n, sizeof *readable) : NULL;
     if (readable == NULL) {
         *n_failed = n;
-        cli_say("%s", kymo_last_error());
+        cli_say("%s", marey_last_error());
         return NULL;
     }
     options->pids = readable;
@@ -50,7 +50,7 @@ kymo_sampler *sampling_create(struct kymo_sampler_options *options, const pid_t 
             readable[options->n_pids++] = pids[i];
     *n_failed = n - options->n_pids;
     if (options->n_pids != 0 && (sampler = create(options)) == NULL)
-        cli_say("%s", kymo_last_error());
+        cli_say("%s", marey_last_error());
     free(readable);
     return sampler;
 }
@@ -60,20 +60,20 @@ kymo_sampler *sampling_create(struct kymo_sampler_options *options, const pid_t 
 static void *run(void *ctx)
 {
     struct sampling *sampling = ctx;
-    sampling->status = kymo_sampler_run(sampling->sampler);
-    if (sampling->status != KYMO_OK) /* the sentence is this thread's */
-        snprintf(sampling->error, sizeof sampling->error, "%s", kymo_last_error());
+    sampling->status = marey_sampler_run(sampling->sampler);
+    if (sampling->status != MAREY_OK) /* the sentence is this thread's */
+        snprintf(sampling->error, sizeof sampling->error, "%s", marey_last_error());
     return NULL;
 }
 
-bool sampling_start(struct sampling *sampling, kymo_sampler *sampler)
+bool sampling_start(struct sampling *sampling, marey_sampler *sampler)
 {
     *sampling = (struct sampling){.sampler = sampler};
     const int error = pthread_create(&sampling->thread, NULL, run, sampling);
     if (error != 0)
         cli_say("no thread to sample in: %s", strerror(error));
     else
-        pthread_setname_np(sampling->thread, "kymo-sampler");
+        pthread_setname_np(sampling->thread, "marey-sampler");
     sampling->is_running = error == 0;
     return sampling->is_running;
 }
@@ -89,35 +89,35 @@ void sampling_stop(struct sampling *sampling)
 {
     if (!sampling->is_running)
         return;
-    kymo_sampler_stop(sampling->sampler);
+    marey_sampler_stop(sampling->sampler);
     pthread_join(sampling->thread, NULL);
     sampling->is_running = false;
 }
 
 /* ---- what came of it ---- */
 
-kymo_status sampling_print_top(kymo_recording *recording)
+marey_status sampling_print_top(marey_recording *recording)
 {
-    const struct kymo_samples_text_options options = {
+    const struct marey_samples_text_options options = {
         .text = {.width = cli_terminal_width(stderr), .color = cli_wants_color(stderr, "auto")},
         .is_short = 1};
-    kymo_samples_report *report;
-    KYMO_TRY(kymo_samples_report_create(&recording, 1, NULL, &report));
-    const kymo_status status = kymo_samples_report_text(report, &options, stderr);
-    kymo_samples_report_destroy(report);
+    marey_samples_report *report;
+    MAREY_TRY(marey_samples_report_create(&recording, 1, NULL, &report));
+    const marey_status status = marey_samples_report_text(report, &options, stderr);
+    marey_samples_report_destroy(report);
     return status;
 }
 
 void sampling_summarize(const char *path)
 {
     char quoted[4096];
-    kymo_recording *recording = NULL;
-    kymo_status status = kymo_recording_open(path, &recording);
-    if (status == KYMO_OK)
+    marey_recording *recording = NULL;
+    marey_status status = marey_recording_open(path, &recording);
+    if (status == MAREY_OK)
         status = sampling_print_top(recording);
-    if (status != KYMO_OK)
-        cli_say("%s", kymo_last_error());
-    kymo_recording_close(recording);
+    if (status != MAREY_OK)
+        cli_say("%s", marey_last_error());
+    marey_recording_close(recording);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
-    cli_say("next: kymo report %s --samples", quoted);
+    cli_say("next: marey report %s --samples", quoted);
 }

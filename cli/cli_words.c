@@ -15,8 +15,8 @@ static void say(const char *fmt, va_list args)
 {
     char raw[8192], text[8192];
     vsnprintf(raw, sizeof raw, fmt, args);
-    kymo_text_escape(raw, strlen(raw), text, sizeof text);
-    fprintf(stderr, "kymo: %s\n", text);
+    marey_text_escape(raw, strlen(raw), text, sizeof text);
+    fprintf(stderr, "marey: %s\n", text);
 }
 
 void cli_say(const char *fmt, ...)
@@ -107,10 +107,10 @@ const char *cli_quote(const char *path, char *into, size_t size)
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
     const size_t len = strlen(path);
     if ((len > 0 && strspn(path, plain) == len) || len * 4 + 4 > size) {
-        kymo_text_escape(path, len, into, size);
+        marey_text_escape(path, len, into, size);
         return into;
     }
-    if (kymo_text_escape(path, len, into, size) != len || memcmp(path, into, len) != 0)
+    if (marey_text_escape(path, len, into, size) != len || memcmp(path, into, len) != 0)
         return quote_bytes(path, into);
     char *p = into;
     *p++ = '\'';
@@ -134,9 +134,9 @@ const char *cli_short_path(const char *path)
 
 const char *cli_stem(const char *path, char *into, size_t size, const char *otherwise)
 {
-    static const char *const endings[] = {".kymo",   ".klog",       ".gz",   ".json",   ".trace",
-                                          ".pt",     ".speedscope", ".prof", ".pstats", ".txt",
-                                          ".folded", ".collapsed",  ".raw",  ".austin", ".mojo"};
+    static const char *const endings[] = {
+        ".marey", ".kymo",   ".klog", ".gz",     ".json",      ".trace", ".pt",     ".speedscope",
+        ".prof",  ".pstats", ".txt",  ".folded", ".collapsed", ".raw",   ".austin", ".mojo"};
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
         len--;
@@ -176,7 +176,7 @@ const char *cli_count(uint64_t n, char *into, size_t size)
 void cli_progress(void *ctx, double share)
 {
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\rkymo: %s %3.0f %%", (const char *)ctx, share * 100);
+        fprintf(stderr, "\rmarey: %s %3.0f %%", (const char *)ctx, share * 100);
 }
 
 void cli_progress_end(void)

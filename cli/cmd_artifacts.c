@@ -1,5 +1,5 @@
 /*
- * kymo artifacts: the files that people want of a trace of torch.profiler. Each is a row of the table below and is made on
+ * marey artifacts: the files that people want of a trace of torch.profiler. Each is a row of the table below and is made on
  * its own: one that fails is told, the others are written.
  */
 #include <errno.h>
@@ -64,14 +64,14 @@ static bool choose(const char *list, uint32_t *chosen)
                !(strlen(artifacts[i]->name) == len && memcmp(artifacts[i]->name, at, len) == 0))
             i++;
         if (i == N_ARTIFACTS && len > 0) {
-            cli_fail("there is no artifact '%.*s'; see 'kymo artifacts --help'", (int)len, at);
+            cli_fail("there is no artifact '%.*s'; see 'marey artifacts --help'", (int)len, at);
             return false;
         }
         *chosen |= len > 0 ? 1u << i : 0;
         at += len + (at[len] == ',');
     }
     if (*chosen == 0)
-        cli_fail("--only names no artifact; see 'kymo artifacts --help'");
+        cli_fail("--only names no artifact; see 'marey artifacts --help'");
     return *chosen != 0;
 }
 
@@ -111,13 +111,13 @@ static bool make_directory(const char *path)
 /* The trace with its facts. A status: what is wrong with it was said. */
 static int read_trace(struct artifacts *job)
 {
-    const struct kymo_torch_trace_options wants = {.progress = cli_progress,
-                                                   .progress_ctx = (void *)"reading"};
-    const kymo_status status = kymo_torch_trace_open(job->source, &wants, &job->trace);
+    const struct marey_torch_trace_options wants = {.progress = cli_progress,
+                                                    .progress_ctx = (void *)"reading"};
+    const marey_status status = marey_torch_trace_open(job->source, &wants, &job->trace);
     cli_progress_end();
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
-    kymo_torch_trace_describe(job->trace, &job->facts);
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    marey_torch_trace_describe(job->trace, &job->facts);
     if (given.rank == NULL)
         job->rank = job->facts.rank;
     if (job->facts.damage == NULL)
@@ -170,8 +170,8 @@ static int make_all(struct artifacts *job, uint32_t chosen)
         status = made != CLI_FINE ? made : status;
         is_packed |= made == CLI_FINE && artifacts[i] == &artifact_trace;
     }
-    kymo_operators_destroy(*job->operators);
-    kymo_torch_trace_close(job->trace);
+    marey_operators_destroy(*job->operators);
+    marey_torch_trace_close(job->trace);
     if (given.move && is_packed && delete_source(job) != CLI_FINE)
         return CLI_BAD;
     return status;
@@ -204,12 +204,13 @@ static int run(int n_args, char **args)
                             .metric = given.metric,
                             .n_rows = given.rows,
                             .stack_depth = given.stack_depth};
-    kymo_operators *operators = NULL;
+    marey_operators *operators = NULL;
     uint32_t chosen = given.only == NULL ? UINT32_MAX : 0;
     if (n_args != 1)
-        return cli_fail("artifacts needs one trace: kymo artifacts TRACE.json -o DIR");
+        return cli_fail("artifacts needs one trace: marey artifacts TRACE.json -o DIR");
     if (given.output == NULL)
-        return cli_fail("artifacts needs a directory to write to: kymo artifacts %s -o DIR", args[0]);
+        return cli_fail("artifacts needs a directory to write to: marey artifacts %s -o DIR",
+                        args[0]);
     job.source = args[0];
     if (given.rank != NULL) {
         char *end;
@@ -218,8 +219,8 @@ static int run(int n_args, char **args)
         if (errno != 0 || end == given.rank || *end != '\0' || job.rank < 0)
             return cli_fail("--rank takes a number from 0 on, not '%s'", given.rank);
     }
-    if (given.sort != NULL && kymo_operators_check_sort(given.sort) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (given.sort != NULL && marey_operators_check_sort(given.sort) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     if (given.only != NULL && !choose(given.only, &chosen))
         return CLI_BAD;
     if (access(job.source, R_OK) != 0 || stat(job.source, &job.read) != 0)
@@ -257,8 +258,8 @@ const struct cli_command cli_command_artifacts = {
         "gives the tables of what came before the damage, and exit status 2.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo artifacts worker0.pt.trace.json -o iteration_9\n"
-                "  kymo artifacts worker0.pt.trace.json.gz -o out --only averages --sort count\n"
-                "  kymo artifacts trace.json -o out --rank 3 --move",
+    .examples = "  marey artifacts worker0.pt.trace.json -o iteration_9\n"
+                "  marey artifacts worker0.pt.trace.json.gz -o out --only averages --sort count\n"
+                "  marey artifacts trace.json -o out --rank 3 --move",
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* kymo attach: sample Python processes that run already, into a recording. */
+/* marey attach: sample Python processes that run already, into a recording. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ static struct {
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
-     "record there (default: attach-PID.kymo here, or the first free\n"
-     "of attach-PID-2.kymo, ...)"},
+     "record there (default: attach-PID.marey here, or the first free\n"
+     "of attach-PID-2.marey, ...)"},
     {"rate", 'r', CLI_TEXT, "HZ", &given.rate, "samples a second of each process (default: 100)"},
     {"duration", 'd', CLI_TEXT, "TIME", &given.duration,
      "for how long: 10, 500ms, 5m (default: until ctrl-C, or until the\n"
@@ -42,15 +42,15 @@ static const struct cli_option options[] = {
 
 /* ---- options ---- */
 
-static bool read_options(struct kymo_sampler_options *wants)
+static bool read_options(struct marey_sampler_options *wants)
 {
     double percent = 0;
-    *wants = (struct kymo_sampler_options){.size = sizeof *wants,
-                                           .native = given.native,
-                                           .no_children = given.no_children,
-                                           .strategy = given.exact      ? KYMO_SAMPLER_EXACT
-                                                       : given.snapshot ? KYMO_SAMPLER_SNAPSHOT
-                                                                        : KYMO_SAMPLER_AUTO};
+    *wants = (struct marey_sampler_options){.size = sizeof *wants,
+                                            .native = given.native,
+                                            .no_children = given.no_children,
+                                            .strategy = given.exact      ? MAREY_SAMPLER_EXACT
+                                                        : given.snapshot ? MAREY_SAMPLER_SNAPSHOT
+                                                                         : MAREY_SAMPLER_AUTO};
     if (given.exact && given.snapshot) {
         cli_fail("--exact and --snapshot exclude one another");
         return false;
@@ -74,13 +74,13 @@ static bool read_options(struct kymo_sampler_options *wants)
 
 /* ---- while it samples ---- */
 
-static kymo_sampler *volatile running; /* for the handler; NULL once the sampler is not needed */
+static marey_sampler *volatile running; /* for the handler; NULL once the sampler is not needed */
 
 static void stop(int sig)
 {
     (void)sig;
     if (running != NULL)
-        kymo_sampler_stop(running);
+        marey_sampler_stop(running);
 }
 
 /* `begins`: take the signals that end us, but for those that are ignored (nohup). Else give them back. */
@@ -98,16 +98,16 @@ static void handle_signals(bool begins)
 }
 
 struct progress {
-    const kymo_sampler *sampler;
+    const marey_sampler *sampler;
     uint64_t begin_ns, next_ns;
 };
 
 /* Twice a second, in the sampler's thread. */
-static void tell_progress(void *ctx, const kymo_samples *samples,
-                          const struct kymo_samples_round *round)
+static void tell_progress(void *ctx, const marey_samples *samples,
+                          const struct marey_samples_round *round)
 {
     struct progress *progress = ctx;
-    struct kymo_sampler_counts counts;
+    struct marey_sampler_counts counts;
     char text[32];
     (void)samples;
     if (progress->begin_ns == 0)
@@ -115,22 +115,22 @@ static void tell_progress(void *ctx, const kymo_samples *samples,
     if (round->at_ns < progress->next_ns)
         return;
     progress->next_ns = round->at_ns + 500000000;
-    kymo_sampler_counts_get(progress->sampler, &counts, sizeof counts);
-    fprintf(stderr, "\rkymo: %.0f s, %s samples of %llu process%s (ctrl-C ends it)\033[K",
+    marey_sampler_counts_get(progress->sampler, &counts, sizeof counts);
+    fprintf(stderr, "\rmarey: %.0f s, %s samples of %llu process%s (ctrl-C ends it)\033[K",
             (double)(round->at_ns - progress->begin_ns) / 1e9,
             cli_count(counts.all.samples, text, sizeof text), (unsigned long long)counts.alive,
             counts.alive == 1 ? "" : "es");
 }
 
-static kymo_status sample(kymo_sampler *sampler)
+static marey_status sample(marey_sampler *sampler)
 {
     struct progress progress = {.sampler = sampler};
     const bool is_told = !given.quiet && isatty(STDERR_FILENO);
     running = sampler;
     handle_signals(true);
     if (is_told)
-        kymo_sampler_on_round(sampler, tell_progress, &progress);
-    const kymo_status status = kymo_sampler_run(sampler);
+        marey_sampler_on_round(sampler, tell_progress, &progress);
+    const marey_status status = marey_sampler_run(sampler);
     if (is_told)
         cli_progress_end();
     return status;
@@ -139,7 +139,7 @@ static kymo_status sample(kymo_sampler *sampler)
 /* ---- from the command line to the exit status ---- */
 
 /* The recording is closed; what it has, in short. */
-static int tell_end(const struct run_target *target, const struct kymo_sampler_counts *counts)
+static int tell_end(const struct run_target *target, const struct marey_sampler_counts *counts)
 {
     if (counts->all.samples == 0) {
         run_target_abandon(target);
@@ -152,24 +152,24 @@ static int tell_end(const struct run_target *target, const struct kymo_sampler_c
     return CLI_FINE;
 }
 
-static int sample_into(const struct run_target *target, struct kymo_sampler_options *wants,
+static int sample_into(const struct run_target *target, struct marey_sampler_options *wants,
                        const pid_t *pids, size_t n)
 {
-    struct kymo_sampler_counts counts;
+    struct marey_sampler_counts counts;
     size_t n_failed;
     wants->path = target->path;
-    kymo_sampler *sampler = sampling_create(wants, pids, n, &n_failed);
+    marey_sampler *sampler = sampling_create(wants, pids, n, &n_failed);
     if (sampler == NULL) {
         run_target_abandon(target);
         return CLI_BAD;
     }
     int status = CLI_FINE;
-    if (sample(sampler) != KYMO_OK)
-        status = cli_fail("%s", kymo_last_error());
-    kymo_sampler_counts_get(sampler, &counts, sizeof counts);
+    if (sample(sampler) != MAREY_OK)
+        status = cli_fail("%s", marey_last_error());
+    marey_sampler_counts_get(sampler, &counts, sizeof counts);
     /* A second ctrl-C must not cut the recording while it is closed; after that it ends us. */
     running = NULL;
-    kymo_sampler_destroy(sampler);
+    marey_sampler_destroy(sampler);
     handle_signals(false);
     const int end = tell_end(target, &counts);
     return status != CLI_FINE || n_failed != 0 ? CLI_BAD : end;
@@ -177,7 +177,7 @@ static int sample_into(const struct run_target *target, struct kymo_sampler_opti
 
 static int attach(int n_args, char **args)
 {
-    struct kymo_sampler_options wants;
+    struct marey_sampler_options wants;
     struct run_target target;
     char name[64];
     pid_t *pids;
@@ -205,15 +205,15 @@ const struct cli_command cli_command_attach = {
         "3.14,\n"
         "and of the processes they start, at random moments. Nothing runs in them and nothing is\n"
         "written into them. A launcher (a shell, torchrun, mpirun) is looked through. What it\n"
-        "needs to be allowed, 'kymo doctor' tells.",
+        "needs to be allowed, 'marey doctor' tells.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo attach 4711 --duration 10s              ten seconds into attach-4711.kymo\n"
-        "  kymo attach $(pgrep -f train.py)             all ranks, until ctrl-C\n"
-        "  kymo attach 4711 -o run.kymo --append        into the recording of 'kymo run'\n"
-        "  kymo attach 4711 --rate 1k --native          a thousand a second, with C frames\n"
-        "  kymo report run.kymo --samples               then: functions and lines",
+        "  marey attach 4711 --duration 10s             ten seconds into attach-4711.marey\n"
+        "  marey attach $(pgrep -f train.py)            all ranks, until ctrl-C\n"
+        "  marey attach 4711 -o run.marey --append      into the recording of 'marey run'\n"
+        "  marey attach 4711 --rate 1k --native         a thousand a second, with C frames\n"
+        "  marey report run.marey --samples             then: functions and lines",
     .exits = "0 fine, also when it was interrupted; 2 wrong usage, or a process could not\n"
              "be read; the others are sampled.",
     .run = attach,

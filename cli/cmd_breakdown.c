@@ -1,4 +1,4 @@
-/* kymo breakdown: computation, communication, other; what each device did in each nanosecond. */
+/* marey breakdown: computation, communication, other; what each device did in each nanosecond. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@ static const struct cli_option options[] = {
      "to the last (default), or all steps, to the end of the last\n"
      "work launched in each"},
     {"rules", 0, CLI_TEXT, "FILE", &given.rules,
-     "rules that are asked before kymo's own what computes,\n"
+     "rules that are asked before marey's own what computes,\n"
      "communicates and copies"},
-    {"print-rules", 0, CLI_FLAG, NULL, &given.print_rules, "print kymo's own rules, as such a file"},
+    {"print-rules", 0, CLI_FLAG, NULL, &given.print_rules, "print marey's own rules, as such a file"},
     {"unit", 'u', CLI_CHOICE, "ns|us|ms|s", &given.unit,
      "one unit for all times (default: what fits each)"},
     {"json", 0, CLI_FLAG, NULL, &given.json,
@@ -46,46 +46,46 @@ static const struct cli_option options[] = {
      "cores)"},
 };
 
-static struct kymo_text_options text_options(FILE *out)
+static struct marey_text_options text_options(FILE *out)
 {
-    return (struct kymo_text_options){.width = cli_terminal_width(out),
-                                      .color = cli_wants_color(out, given.color),
-                                      .unit = given.unit};
+    return (struct marey_text_options){.width = cli_terminal_width(out),
+                                       .color = cli_wants_color(out, given.color),
+                                       .unit = given.unit};
 }
 
-static int exit_status(kymo_status status)
+static int exit_status(marey_status status)
 {
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
 static int print_breakdown(void *ctx, FILE *out)
 {
-    kymo_breakdown *const breakdown = ctx;
-    const struct kymo_text_options wants = text_options(out);
+    marey_breakdown *const breakdown = ctx;
+    const struct marey_text_options wants = text_options(out);
     return exit_status(
-        given.json  ? kymo_breakdown_json(breakdown, out)
-        : given.csv ? kymo_present_csv(
-                          kymo_breakdown_table(breakdown, given.by != NULL ? "by" : "devices"), out)
-                    : kymo_breakdown_text(breakdown, &wants, out));
+        given.json  ? marey_breakdown_json(breakdown, out)
+        : given.csv ? marey_present_csv(
+                          marey_breakdown_table(breakdown, given.by != NULL ? "by" : "devices"), out)
+                    : marey_breakdown_text(breakdown, &wants, out));
 }
 
 /* ---- averages of itwinai ---- */
 
 struct fractions {
-    kymo_table *table;
-    struct kymo_legacy_source source;
+    marey_table *table;
+    struct marey_legacy_source source;
 };
 
 static int print_fractions(void *ctx, FILE *out)
 {
     const struct fractions *fractions = ctx;
-    const struct kymo_text_options wants = text_options(out);
+    const struct marey_text_options wants = text_options(out);
     if (given.csv)
-        return exit_status(kymo_present_csv(fractions->table, out));
+        return exit_status(marey_present_csv(fractions->table, out));
     if (!given.json)
-        return exit_status(kymo_legacy_text(fractions->table, &fractions->source, &wants, out));
+        return exit_status(marey_legacy_text(fractions->table, &fractions->source, &wants, out));
     fputs("{\n  \"legacy\": ", out);
-    const kymo_status status = kymo_legacy_json(fractions->table, &fractions->source, out);
+    const marey_status status = marey_legacy_json(fractions->table, &fractions->source, out);
     fputs("\n}\n", out);
     return exit_status(status);
 }
@@ -95,26 +95,26 @@ static int tell_fractions(char **paths, int n)
     struct fractions fractions = {0};
     if (given.averages != NULL)
         return cli_fail("--write-averages takes recordings or traces, not files of averages");
-    if (kymo_legacy_read((const char *const *)paths, (size_t)n, &fractions.table,
-                         &fractions.source) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_legacy_read((const char *const *)paths, (size_t)n, &fractions.table,
+                          &fractions.source) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int status = cli_print_file(given.output, print_fractions, &fractions, NULL);
-    kymo_table_destroy(fractions.table);
+    marey_table_destroy(fractions.table);
     return status;
 }
 
 static int print_averages(void *ctx, FILE *out)
 {
-    return exit_status(kymo_present_csv(ctx, out));
+    return exit_status(marey_present_csv(ctx, out));
 }
 
 static int write_averages(const struct cli_recordings *recordings)
 {
-    kymo_table *averages = NULL;
-    if (kymo_averages_create(recordings->list, recordings->n, given.strategy, &averages) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_table *averages = NULL;
+    if (marey_averages_create(recordings->list, recordings->n, given.strategy, &averages) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int status = cli_print_file(given.averages, print_averages, averages, NULL);
-    kymo_table_destroy(averages);
+    marey_table_destroy(averages);
     return status;
 }
 
@@ -123,7 +123,7 @@ static int count_averages(char **paths, int n)
 {
     int n_averages = 0;
     for (int i = 0; given.legacy && i < n; i++)
-        n_averages += kymo_legacy_is_file(paths[i]);
+        n_averages += marey_legacy_is_file(paths[i]);
     return n_averages;
 }
 
@@ -131,7 +131,7 @@ static int count_averages(char **paths, int n)
 
 static int break_down(const struct cli_recordings *recordings)
 {
-    const struct kymo_breakdown_options wants = {
+    const struct marey_breakdown_options wants = {
         .rules = given.rules,
         .by = given.by,
         .window = given.window,
@@ -140,25 +140,25 @@ static int break_down(const struct cli_recordings *recordings)
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
     };
-    kymo_breakdown *breakdown = NULL;
-    const kymo_status status =
-        kymo_breakdown_create(recordings->list, recordings->n, &wants, &breakdown);
+    marey_breakdown *breakdown = NULL;
+    const marey_status status =
+        marey_breakdown_create(recordings->list, recordings->n, &wants, &breakdown);
     cli_progress_end();
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int printed = cli_print_file(given.output, print_breakdown, breakdown, NULL);
-    kymo_breakdown_destroy(breakdown);
+    marey_breakdown_destroy(breakdown);
     return printed;
 }
 
 static int run(int n_args, char **args)
 {
     if (given.print_rules)
-        return fputs(kymo_breakdown_rules(), stdout) >= 0
+        return fputs(marey_breakdown_rules(), stdout) >= 0
                    ? CLI_FINE
                    : cli_fail("cannot write: %s", strerror(errno));
     if (n_args == 0)
-        return cli_fail("breakdown needs a recording or a trace: kymo breakdown RUN.kymo");
+        return cli_fail("breakdown needs a recording or a trace: marey breakdown RUN.marey");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
     const int n_averages = count_averages(args, n_args);
@@ -181,7 +181,7 @@ static int run(int n_args, char **args)
 
 const struct cli_command cli_command_breakdown = {
     .name = "breakdown",
-    .usage = "RUN.kymo|TRACE|FOLDER... [OPTIONS]",
+    .usage = "RUN.marey|TRACE|FOLDER... [OPTIONS]",
     .brief = "computation, communication, other: what devices did",
     .about =
         "Says for each GPU of each rank how long it computed, how long it communicated with\n"
@@ -193,10 +193,10 @@ const struct cli_command cli_command_breakdown = {
         "data, idle and wait; it computes in the rest of its time.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo breakdown trace.json.gz\n"
-                "  kymo breakdown traces/ --by step --window steps\n"
-                "  kymo breakdown train.kymo --json | jq .summary\n"
-                "  kymo breakdown --print-rules > my.rules\n"
-                "  kymo breakdown --legacy torch_profiling_averages.csv",
+    .examples = "  marey breakdown trace.json.gz\n"
+                "  marey breakdown traces/ --by step --window steps\n"
+                "  marey breakdown train.marey --json | jq .summary\n"
+                "  marey breakdown --print-rules > my.rules\n"
+                "  marey breakdown --legacy torch_profiling_averages.csv",
     .run = run,
 };

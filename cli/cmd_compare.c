@@ -1,4 +1,4 @@
-/* kymo compare: two sets of runs; is B faster, by how much, how surely? */
+/* marey compare: two sets of runs; is B faster, by how much, how surely? */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,19 +60,19 @@ static const struct cli_option options[] = {
 };
 
 /* The regions; of runs without any the functions, or at least the program. */
-static kymo_table *csv_table(kymo_comparison *comparison)
+static marey_table *csv_table(marey_comparison *comparison)
 {
     static const char *const names[] = {"regions", "functions", "program"};
     size_t i = 0;
-    while (i < 2 && kymo_table_n_rows(kymo_comparison_table(comparison, names[i])) == 0)
+    while (i < 2 && marey_table_n_rows(marey_comparison_table(comparison, names[i])) == 0)
         i++;
-    return kymo_comparison_table(comparison, names[i]);
+    return marey_comparison_table(comparison, names[i]);
 }
 
 static int print_comparison(void *ctx, FILE *out)
 {
-    kymo_comparison *const comparison = ctx;
-    const struct kymo_compare_text_options wants = {
+    marey_comparison *const comparison = ctx;
+    const struct marey_compare_text_options wants = {
         .text = {.width = cli_terminal_width(out),
                  .color = cli_wants_color(out, given.color),
                  .unit = given.unit},
@@ -80,24 +80,24 @@ static int print_comparison(void *ctx, FILE *out)
                  : given.limit != 0 ? given.limit
                                     : DEFAULT_LIMIT,
     };
-    kymo_status status;
+    marey_status status;
     if (given.json)
-        status = kymo_compare_json(comparison, out);
+        status = marey_compare_json(comparison, out);
     else if (given.csv)
-        status = kymo_present_csv(csv_table(comparison), out);
+        status = marey_present_csv(csv_table(comparison), out);
     else if (given.markdown)
-        status = kymo_compare_markdown(comparison, &wants, out);
+        status = marey_compare_markdown(comparison, &wants, out);
     else
-        status = kymo_compare_text(comparison, &wants, out);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+        status = marey_compare_text(comparison, &wants, out);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
-static kymo_status write_page(void *ctx, int fd)
+static marey_status write_page(void *ctx, int fd)
 {
-    return kymo_page_compare(ctx, NULL, fd);
+    return marey_page_compare(ctx, NULL, fd);
 }
 
-static int print_to(kymo_comparison *comparison, const char *path)
+static int print_to(marey_comparison *comparison, const char *path)
 {
     if (given.html != NULL)
         return cli_write_file(given.html, write_page, comparison, cli_page_next());
@@ -106,16 +106,16 @@ static int print_to(kymo_comparison *comparison, const char *path)
 
 /* ---- the gate ---- */
 
-static size_t n_rows(const kymo_comparison *comparison, const char *table)
+static size_t n_rows(const marey_comparison *comparison, const char *table)
 {
-    return kymo_table_n_rows(kymo_comparison_table((kymo_comparison *)comparison, table));
+    return marey_table_n_rows(marey_comparison_table((marey_comparison *)comparison, table));
 }
 
-static int check_gate(const kymo_comparison *comparison, double percent)
+static int check_gate(const marey_comparison *comparison, double percent)
 {
-    const int is_slower = kymo_comparison_is_slower(comparison, given.region, percent);
+    const int is_slower = marey_comparison_is_slower(comparison, given.region, percent);
     if (is_slower < 0)
-        return cli_fail("%s", kymo_last_error());
+        return cli_fail("%s", marey_last_error());
     if (is_slower == 0)
         return CLI_FINE;
     cli_say("%s is slower by more than %g %%",
@@ -129,22 +129,22 @@ static int check_gate(const kymo_comparison *comparison, double percent)
 
 /* ---- the two sides ---- */
 
-static bool add_all(kymo_comparison *comparison, enum kymo_compare_side side, char **paths, int n)
+static bool add_all(marey_comparison *comparison, enum marey_compare_side side, char **paths, int n)
 {
     for (int i = 0; i < n; i++)
-        if (kymo_comparison_add(comparison, side, paths[i]) != KYMO_OK) {
-            cli_fail("%s", kymo_last_error());
+        if (marey_comparison_add(comparison, side, paths[i]) != MAREY_OK) {
+            cli_fail("%s", marey_last_error());
             return false;
         }
     return true;
 }
 
-static int compare_sides(kymo_comparison *comparison, double gate)
+static int compare_sides(marey_comparison *comparison, double gate)
 {
     double smallest = 0;
     if (given.smallest != NULL && !cli_percent("smallest", given.smallest, &smallest))
         return CLI_BAD;
-    const struct kymo_compare_options wants = {
+    const struct marey_compare_options wants = {
         .smallest_percent = smallest,
         .filter = given.filter,
         .skip = given.skip,
@@ -155,14 +155,14 @@ static int compare_sides(kymo_comparison *comparison, double gate)
         .idle = given.idle,
         .startup = given.startup,
     };
-    const kymo_status status = kymo_comparison_run(comparison, &wants);
+    const marey_status status = marey_comparison_run(comparison, &wants);
     cli_progress_end();
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int printed = print_to(comparison, given.output);
     if (printed != CLI_FINE)
         return printed;
-    if (kymo_comparison_is_damaged(comparison))
+    if (marey_comparison_is_damaged(comparison))
         return cli_fail("a recording is damaged; this is what could be read of it");
     return given.gate != NULL ? check_gate(comparison, gate) : CLI_FINE;
 }
@@ -174,8 +174,8 @@ static int compare(int n_args, char **args)
     double gate = 0;
     if (n_a < 1 || n_a >= n_args)
         return cli_fail(
-            "compare needs two sides: kymo compare A.kymo B.kymo, or with several of each "
-            "kymo compare A1.kymo A2.kymo -- B1.kymo B2.kymo");
+            "compare needs two sides: marey compare A.marey B.marey, or with several of each "
+            "marey compare A1.marey A2.marey -- B1.marey B2.marey");
     if (given.json + given.csv + given.markdown + (given.html != NULL) > 1)
         return cli_fail("--json, --csv, --markdown and --html exclude one another");
     if (given.html != NULL && given.output != NULL)
@@ -185,40 +185,40 @@ static int compare(int n_args, char **args)
     if (given.region != NULL && given.gate == NULL)
         return cli_fail("--region goes with --fail-if-slower; --filter chooses what is shown");
 
-    kymo_comparison *comparison = NULL;
-    if (kymo_comparison_create(&comparison) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_comparison *comparison = NULL;
+    if (marey_comparison_create(&comparison) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     int status = CLI_BAD;
-    if (add_all(comparison, KYMO_A, args, n_a) &&
-        add_all(comparison, KYMO_B, args + n_a, n_args - n_a))
+    if (add_all(comparison, MAREY_A, args, n_a) &&
+        add_all(comparison, MAREY_B, args + n_a, n_args - n_a))
         status = compare_sides(comparison, gate);
-    kymo_comparison_destroy(comparison);
+    marey_comparison_destroy(comparison);
     return status;
 }
 
 const struct cli_command cli_command_compare = {
     .name = "compare",
-    .usage = "A.kymo... [--] B.kymo... [OPTIONS]",
+    .usage = "A.marey... [--] B.marey... [OPTIONS]",
     .brief = "is B faster than A, by how much, how surely",
     .about =
         "Compares two recordings, or several repeats of each, region by region: the change of\n"
         "the median with a 95 % interval, a verdict (faster, slower, same: no difference\n"
         "shown, unsure: too noisy to tell) and what it does to the whole iteration, the\n"
-        "heaviest first. Any two runs of 'kymo run' are compared by wall time and CPU time, and\n"
-        "by self times of functions where both sides were sampled ('kymo run --sample') or have\n"
-        "call profiles. A recording made by 'kymo run --repeat N' holds N repeats. Stats\n"
-        "saved by a Stopwatch (JSON), and traces and profiles of other tools ('kymo import\n"
+        "heaviest first. Any two runs of 'marey run' are compared by wall time and CPU time, and\n"
+        "by self times of functions where both sides were sampled ('marey run --sample') or have\n"
+        "call profiles. A recording made by 'marey run --repeat N' holds N repeats. Stats\n"
+        "saved by a Stopwatch (JSON), and traces and profiles of other tools ('marey import\n"
         "--help' says which), serve as well. Warm-up is left out; differences between repeats\n"
         "and dependence between iterations are in the intervals.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo run --repeat 5 -o before.kymo -- python train.py\n"
-                "  kymo run --repeat 5 -o after.kymo -- python train.py --fast\n"
-                "  kymo compare before.kymo after.kymo\n"
-                "  kymo compare A1.kymo A2.kymo A3.kymo -- B1.kymo B2.kymo B3.kymo\n"
-                "  kymo compare main.kymo pr.kymo --fail-if-slower 2%   for CI\n"
-                "  kymo compare main.kymo pr.kymo --markdown            for the pull request\n"
-                "  kymo compare main.kymo pr.kymo --html pr.html        a page",
+    .examples = "  marey run --repeat 5 -o before.marey -- python train.py\n"
+                "  marey run --repeat 5 -o after.marey -- python train.py --fast\n"
+                "  marey compare before.marey after.marey\n"
+                "  marey compare A1.marey A2.marey A3.marey -- B1.marey B2.marey B3.marey\n"
+                "  marey compare main.marey pr.marey --fail-if-slower 2%  for CI\n"
+                "  marey compare main.marey pr.marey --markdown           for the pull request\n"
+                "  marey compare main.marey pr.marey --html pr.html       a page",
     .exits = "0 fine, 1 the gate failed: slower than allowed, 2 wrong usage or input.",
     .divider = &given.n_a,
     .run = compare,

@@ -1,4 +1,4 @@
-/* kymo completion: a script for a shell, so that it can complete kymo's commands. */
+/* marey completion: a script for a shell, so that it can complete marey's commands. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum completion_kind completion_of_option(const struct cli_option *option)
         return COMPLETION_NOTHING;
     if (strncmp(option->value, "KEY=", 4) == 0)
         return COMPLETION_KEYS;
-    if (strstr(option->value, ".kymo") != NULL)
+    if (strstr(option->value, ".marey") != NULL)
         return COMPLETION_RECORDING;
     if (strstr(option->value, "DIR") != NULL)
         return COMPLETION_DIRECTORY;
@@ -38,7 +38,7 @@ enum completion_kind completion_of_arguments(const struct cli_command *command)
         return COMPLETION_CHOICE;
     const char *option = strstr(command->usage, "[-");
     const size_t len = option != NULL ? (size_t)(option - command->usage) : strlen(command->usage);
-    if (memmem(command->usage, len, ".kymo", strlen(".kymo")) != NULL)
+    if (memmem(command->usage, len, ".marey", strlen(".marey")) != NULL)
         return COMPLETION_RECORDING;
     return memmem(command->usage, len, "FILE", strlen("FILE")) != NULL ? COMPLETION_FILE
                                                                        : COMPLETION_NOTHING;
@@ -84,7 +84,7 @@ static const struct shell {
 static int completion(int n_args, char **args)
 {
     if (n_args != 1)
-        return cli_fail("completion needs the name of a shell: kymo completion bash|zsh|fish");
+        return cli_fail("completion needs the name of a shell: marey completion bash|zsh|fish");
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         if (strcmp(shells[i].name, args[0]) == 0) {
             shells[i].print();
@@ -100,11 +100,11 @@ const struct cli_command cli_command_completion = {
     .brief = "a script that lets a shell complete these commands",
     .about =
         "Prints a script for a shell. With it, the Tab key completes commands, options and their\n"
-        "values, recordings, and the keys and values of --options. An installed kymo has put the\n"
+        "values, recordings, and the keys and values of --options. An installed marey has put the\n"
         "scripts where shells look for them; this is for other places.",
     .examples =
-        "  source <(kymo completion bash)             in this shell; in ~/.bashrc for good\n"
-        "  source <(kymo completion zsh)              in ~/.zshrc, behind compinit\n"
-        "  kymo completion fish | source              in ~/.config/fish/config.fish",
+        "  source <(marey completion bash)            in this shell; in ~/.bashrc for good\n"
+        "  source <(marey completion zsh)             in ~/.zshrc, behind compinit\n"
+        "  marey completion fish | source             in ~/.config/fish/config.fish",
     .run = completion,
 };

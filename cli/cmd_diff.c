@@ -1,4 +1,4 @@
-/* kymo diff: two dumps; did the numbers change, and where first? */
+/* marey diff: two dumps; did the numbers change, and where first? */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -90,10 +90,10 @@ static bool parse_number(const char *option, const char *text, uint64_t *out)
     return false;
 }
 
-static bool parse_tolerance(struct kymo_tolerance *out)
+static bool parse_tolerance(struct marey_tolerance *out)
 {
     double ulp = 0;
-    *out = (struct kymo_tolerance){.nan_equal = !given.no_nan_equal, .bitwise = given.bitwise};
+    *out = (struct marey_tolerance){.nan_equal = !given.no_nan_equal, .bitwise = given.bitwise};
     if ((given.atol != NULL && !parse_amount("atol", given.atol, &out->abs, NULL)) ||
         (given.rtol != NULL && !parse_amount("rtol", given.rtol, &out->rel, NULL)) ||
         (given.ulp != NULL && !parse_amount("ulp", given.ulp, &ulp, NULL)))
@@ -103,7 +103,7 @@ static bool parse_tolerance(struct kymo_tolerance *out)
 }
 
 /* PATTERN=ATOL[,RTOL[,ULP]]; the pattern is cut off in place, in a copy. */
-static bool parse_rule(char *text, struct kymo_diff_rule *rule)
+static bool parse_rule(char *text, struct marey_diff_rule *rule)
 {
     double amounts[3] = {0};
     char *equals = strrchr(text, '=');
@@ -120,7 +120,7 @@ static bool parse_rule(char *text, struct kymo_diff_rule *rule)
         at++;
     }
     *equals = '\0';
-    *rule = (struct kymo_diff_rule){
+    *rule = (struct marey_diff_rule){
         .pattern = text,
         .tolerance = {.abs = amounts[0],
                       .rel = amounts[1],
@@ -132,10 +132,10 @@ static bool parse_rule(char *text, struct kymo_diff_rule *rule)
 
 /* What options are made of; it lives as long as they do. */
 struct wanted {
-    struct kymo_tolerance tolerance;
-    struct kymo_diff_rule rules[CLI_MAX_TEXTS];
+    struct marey_tolerance tolerance;
+    struct marey_diff_rule rules[CLI_MAX_TEXTS];
     char *patterns[CLI_MAX_TEXTS];
-    struct kymo_diff_options options;
+    struct marey_diff_options options;
 };
 
 static bool parse_rules(struct wanted *wanted)
@@ -156,12 +156,12 @@ static void free_wanted(struct wanted *wanted)
 
 static bool parse_wanted(struct wanted *wanted)
 {
-    struct kymo_diff_options *o = &wanted->options;
+    struct marey_diff_options *o = &wanted->options;
     const bool has_tolerance =
         given.bitwise || given.atol != NULL || given.rtol != NULL || given.ulp != NULL;
     if (!parse_tolerance(&wanted->tolerance) || !parse_rules(wanted))
         return false;
-    *o = (struct kymo_diff_options){
+    *o = (struct marey_diff_options){
         .tolerance = has_tolerance ? &wanted->tolerance : NULL,
         .rules = wanted->rules,
         .n_rules = given.tolerances.n,
@@ -190,32 +190,33 @@ static bool parse_wanted(struct wanted *wanted)
 
 static int print_diff(void *ctx, FILE *out)
 {
-    kymo_diff *const diff = ctx;
-    const struct kymo_diff_text_options wants = {
+    marey_diff *const diff = ctx;
+    const struct marey_diff_text_options wants = {
         .text = {.width = cli_terminal_width(out), .color = cli_wants_color(out, given.color)},
         .limit = given.limit,
         .all = given.all,
     };
-    const kymo_status status = given.json  ? kymo_diff_json(diff, out)
-                               : given.csv ? kymo_present_csv(kymo_diff_table(diff, "tensors"), out)
-                                           : kymo_diff_text(diff, &wants, out);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    const marey_status status = given.json ? marey_diff_json(diff, out)
+                                : given.csv
+                                    ? marey_present_csv(marey_diff_table(diff, "tensors"), out)
+                                    : marey_diff_text(diff, &wants, out);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
-static int diff_dumps(char **args, const struct kymo_diff_options *wanted)
+static int diff_dumps(char **args, const struct marey_diff_options *wanted)
 {
-    kymo_diff *diff = NULL;
-    const kymo_status status = given.ranks ? kymo_diff_ranks(args[0], wanted, &diff)
-                                           : kymo_diff_open(args[0], args[1], wanted, &diff);
+    marey_diff *diff = NULL;
+    const marey_status status = given.ranks ? marey_diff_ranks(args[0], wanted, &diff)
+                                            : marey_diff_open(args[0], args[1], wanted, &diff);
     cli_progress_end();
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     int answer = cli_print_file(given.output, print_diff, diff, NULL);
-    if (answer == CLI_FINE && kymo_diff_is_partial(diff))
+    if (answer == CLI_FINE && marey_diff_is_partial(diff))
         answer = cli_fail("some values could not be compared, so this is not the whole answer");
-    else if (answer == CLI_FINE && !kymo_diff_is_same(diff))
+    else if (answer == CLI_FINE && !marey_diff_is_same(diff))
         answer = CLI_NO;
-    kymo_diff_close(diff);
+    marey_diff_close(diff);
     return answer;
 }
 
@@ -223,9 +224,9 @@ static int diff(int n_args, char **args)
 {
     struct wanted wanted = {.tolerance = {0}};
     if (given.ranks && n_args != 1)
-        return cli_fail("diff --ranks takes one dump: kymo diff --ranks DUMP");
+        return cli_fail("diff --ranks takes one dump: marey diff --ranks DUMP");
     if (!given.ranks && n_args != 2)
-        return cli_fail("diff takes two dumps: kymo diff NEW REFERENCE");
+        return cli_fail("diff takes two dumps: marey diff NEW REFERENCE");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
     if (given.bitwise && given.allow_dtype)
@@ -247,7 +248,7 @@ const struct cli_command cli_command_diff = {
         "Compares dump A, the new one, with dump B, the reference, and names the first difference\n"
         "in the order of execution: step, phase, tensor, element, both values and their bits; and\n"
         "the first operation whose inputs agree and whose outputs do not. A dump is a directory\n"
-        "that kymo.TensorDumper, <kymo/dump.h> or ACCV-Lab wrote, or one file: .safetensors, "
+        "that marey.TensorDumper, <marey/dump.h> or ACCV-Lab wrote, or one file: .safetensors, "
         ".npy,\n"
         ".json, .png, .bin. Layouts and formats of the two need not be the same. Values are "
         "paired\n"
@@ -256,13 +257,13 @@ const struct cli_command cli_command_diff = {
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo diff new reference\n"
-        "  kymo diff new reference --bitwise\n"
-        "  kymo diff new reference --atol 1e-5 --rtol 1e-4 -t '*.grad=1e-3'\n"
-        "  kymo diff new reference --noise reference2   two references show the noise\n"
-        "  kymo diff new.npy reference.safetensors --allow-missing\n"
-        "  kymo diff --ranks dumps --filter '*.weight'  are parameters equal on all ranks?\n"
-        "  kymo diff new reference --json | jq .first",
+        "  marey diff new reference\n"
+        "  marey diff new reference --bitwise\n"
+        "  marey diff new reference --atol 1e-5 --rtol 1e-4 -t '*.grad=1e-3'\n"
+        "  marey diff new reference --noise reference2   two references show the noise\n"
+        "  marey diff new.npy reference.safetensors --allow-missing\n"
+        "  marey diff --ranks dumps --filter '*.weight'  are parameters equal on all ranks?\n"
+        "  marey diff new reference --json | jq .first",
     .exits = "0 the same, 1 different, 2 wrong usage or input, or not all was comparable\n"
              "(also if the rest differs).",
     .run = diff,

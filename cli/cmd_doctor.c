@@ -1,4 +1,4 @@
-/* kymo doctor: what can be measured here, and what to do about what cannot. */
+/* marey doctor: what can be measured here, and what to do about what cannot. */
 #include <stdio.h>
 
 #include "cli.h"
@@ -22,31 +22,31 @@ static const struct cli_option options[] = {
      "auto: when standard output is a terminal"},
 };
 
-static int show(const kymo_table *findings)
+static int show(const marey_table *findings)
 {
-    const struct kymo_text_options text = {.width = cli_terminal_width(stdout),
-                                           .color = cli_wants_color(stdout, given.color)};
-    const kymo_status status =
-        given.json ? kymo_doctor_json(findings, stdout) : kymo_doctor_text(findings, &text, stdout);
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
-    return kymo_doctor_can_record(findings) ? CLI_FINE : CLI_NO;
+    const struct marey_text_options text = {.width = cli_terminal_width(stdout),
+                                            .color = cli_wants_color(stdout, given.color)};
+    const marey_status status = given.json ? marey_doctor_json(findings, stdout)
+                                           : marey_doctor_text(findings, &text, stdout);
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    return marey_doctor_can_record(findings) ? CLI_FINE : CLI_NO;
 }
 
 static int doctor(int n_args, char **args)
 {
     enum { LONGEST_WAIT = 3600 };
-    kymo_table *findings;
+    marey_table *findings;
     if (n_args > 1)
         return cli_fail("doctor takes one directory, and this is a second: '%s'", args[1]);
     if (given.wait == 0 || given.wait > LONGEST_WAIT)
         return cli_fail("--wait takes 1 to %d seconds", LONGEST_WAIT);
-    const struct kymo_doctor_options wants = {
+    const struct marey_doctor_options wants = {
         .path = args[0], .measure = given.measure, .wait_ms = given.wait * 1000};
-    if (kymo_doctor(&wants, &findings) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_doctor(&wants, &findings) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int status = show(findings);
-    kymo_table_destroy(findings);
+    marey_table_destroy(findings);
     return status;
 }
 
@@ -61,10 +61,10 @@ const struct cli_command cli_command_doctor = {
         "current directory, and removed again. No CUDA context is made and no network used.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo doctor                        about recordings in this directory\n"
-                "  kymo doctor /scratch/me --measure  about another one, and how fast it is\n"
-                "  kymo doctor --json | jq '.findings[] | select(.state == \"missing\")'",
-    .exits = "0 also when optional things are missing, 1 when kymo cannot record there,\n"
+    .examples = "  marey doctor                        about recordings in this directory\n"
+                "  marey doctor /scratch/me --measure  about another one, and how fast it is\n"
+                "  marey doctor --json | jq '.findings[] | select(.state == \"missing\")'",
+    .exits = "0 also when optional things are missing, 1 when marey cannot record there,\n"
              "2 wrong usage.",
     .run = doctor,
 };

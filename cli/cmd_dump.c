@@ -1,4 +1,4 @@
-/* kymo dump: look into a dump of tensors. */
+/* marey dump: look into a dump of tensors. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -44,13 +44,13 @@ static bool is_number(const char *text, int64_t number)
     return *end == '\0' && errno == 0 && value == number;
 }
 
-bool dump_wants(const struct kymo_dumped_step *step)
+bool dump_wants(const struct marey_dumped_step *step)
 {
     return (dump_given.step == NULL || is_number(dump_given.step, (int64_t)step->step)) &&
            (dump_given.rank == NULL || is_number(dump_given.rank, step->rank));
 }
 
-static bool is_named(const struct kymo_dumped_value *value, const char *name)
+static bool is_named(const struct marey_dumped_value *value, const char *name)
 {
     return name == NULL || strcmp(value->name, name) == 0 || fnmatch(name, value->name, 0) == 0;
 }
@@ -58,11 +58,11 @@ static bool is_named(const struct kymo_dumped_value *value, const char *name)
 static int choose_in_step(struct dump_choice *choice, const char *name, dump_use *use, void *ctx,
                           size_t *n_found)
 {
-    const struct kymo_dumped_value *values;
+    const struct marey_dumped_value *values;
     size_t n;
     int status = CLI_FINE;
-    if (kymo_dumps_values(choice->dumps, choice->step_number, &values, &n) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_dumps_values(choice->dumps, choice->step_number, &values, &n) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     for (size_t i = 0; i < n && status == CLI_FINE; i++) {
         if (!is_named(&values[i], name))
             continue;
@@ -71,38 +71,38 @@ static int choose_in_step(struct dump_choice *choice, const char *name, dump_use
         ++*n_found;
         status = use(ctx, choice);
     }
-    kymo_dumps_release(choice->dumps, choice->step_number);
+    marey_dumps_release(choice->dumps, choice->step_number);
     return status;
 }
 
-int dump_choose(kymo_dumps *dumps, const char *name, dump_use *use, void *ctx)
+int dump_choose(marey_dumps *dumps, const char *name, dump_use *use, void *ctx)
 {
     size_t n_found = 0, n_steps = 0;
     int status = CLI_FINE;
-    for (size_t i = 0; i < kymo_dumps_count(dumps) && status == CLI_FINE; i++) {
+    for (size_t i = 0; i < marey_dumps_count(dumps) && status == CLI_FINE; i++) {
         struct dump_choice choice = {.dumps = dumps, .step_number = i};
-        if (kymo_dumps_step(dumps, i, &choice.step) != KYMO_OK)
-            return cli_fail("%s", kymo_last_error());
+        if (marey_dumps_step(dumps, i, &choice.step) != MAREY_OK)
+            return cli_fail("%s", marey_last_error());
         if (!dump_wants(&choice.step))
             continue;
         n_steps++;
         status = choose_in_step(&choice, name, use, ctx, &n_found);
     }
     if (status == CLI_FINE && n_steps == 0)
-        return cli_fail("there is no such step or rank in the dump; 'kymo dump ls' lists them");
+        return cli_fail("there is no such step or rank in the dump; 'marey dump ls' lists them");
     if (status == CLI_FINE && n_found == 0 && name != NULL)
-        return cli_fail("there is no value called '%s'; 'kymo dump ls' lists them", name);
+        return cli_fail("there is no value called '%s'; 'marey dump ls' lists them", name);
     return status;
 }
 
-int dump_get(const struct dump_choice *choice, struct kymo_tensor *out)
+int dump_get(const struct dump_choice *choice, struct marey_tensor *out)
 {
-    return kymo_dumps_get(choice->dumps, choice->step_number, choice->value_number, out) == KYMO_OK
+    return marey_dumps_get(choice->dumps, choice->step_number, choice->value_number, out) == MAREY_OK
                ? CLI_FINE
-               : cli_fail("%s", kymo_last_error());
+               : cli_fail("%s", marey_last_error());
 }
 
-const char *dump_shape(const struct kymo_dumped_value *value, char *into, size_t size)
+const char *dump_shape(const struct marey_dumped_value *value, char *into, size_t size)
 {
     size_t len = (size_t)snprintf(into, size, "[");
     for (uint32_t i = 0; i < value->rank && len + 24 < size; i++) {
@@ -117,7 +117,7 @@ const char *dump_shape(const struct kymo_dumped_value *value, char *into, size_t
 
 static const struct {
     const char *name;
-    int (*run)(kymo_dumps *dumps, const char *name);
+    int (*run)(marey_dumps *dumps, const char *name);
     bool needs_name;
 } actions[] = {
     {"ls", dump_list, false}, {"show", dump_print, false}, {"stats", dump_stats, false},
@@ -126,22 +126,23 @@ static const struct {
 
 static int act(size_t action, char **args)
 {
-    kymo_dumps *dumps;
-    if (kymo_dumps_open(args[1], &dumps) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
-    int status = kymo_dumps_count(dumps) != 0 ? actions[action].run(dumps, args[2])
-                                              : cli_fail("%s has no step of a dump in it", args[1]);
-    for (size_t i = 0; i < kymo_dumps_n_notes(dumps); i++) {
-        cli_say("%s", kymo_dumps_note(dumps, i));
+    marey_dumps *dumps;
+    if (marey_dumps_open(args[1], &dumps) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    int status = marey_dumps_count(dumps) != 0 ? actions[action].run(dumps, args[2])
+                                               : cli_fail("%s has no step of a dump in it", args[1]);
+    for (size_t i = 0; i < marey_dumps_n_notes(dumps); i++) {
+        cli_say("%s", marey_dumps_note(dumps, i));
         status = status == CLI_FINE ? CLI_BAD : status; /* not all of it was there */
     }
-    kymo_dumps_close(dumps);
+    marey_dumps_close(dumps);
     return status;
 }
 
 static int dump(int n_args, char **args)
 {
-    static const char usage[] = "dump takes what to do, a dump and often a name: kymo dump ls DUMP";
+    static const char usage[] =
+        "dump takes what to do, a dump and often a name: marey dump ls DUMP";
     if (n_args < 2 || n_args > 3)
         return cli_fail("%s", usage);
     if (dump_given.json && dump_given.csv)
@@ -150,14 +151,14 @@ static int dump(int n_args, char **args)
         if (strcmp(actions[i].name, args[0]) != 0)
             continue;
         if (actions[i].needs_name && n_args != 3)
-            return cli_fail("dump %s needs the name of a value; 'kymo dump ls %s' lists them",
+            return cli_fail("dump %s needs the name of a value; 'marey dump ls %s' lists them",
                             args[0], args[1]);
         return act(i, args);
     }
     const char *nearest = cli_nearest(args[0], &actions[0].name, sizeof actions / sizeof actions[0],
                                       sizeof actions[0]);
     if (nearest != NULL)
-        return cli_fail("dump cannot '%s'; did you mean 'kymo dump %s'?", args[0], nearest);
+        return cli_fail("dump cannot '%s'; did you mean 'marey dump %s'?", args[0], nearest);
     return cli_fail("dump cannot '%s'; it can ls, show, stats, cat and image", args[0]);
 }
 
@@ -166,7 +167,8 @@ const struct cli_command cli_command_dump = {
     .usage = "ls|show|stats|cat|image DUMP [NAME] [OPTIONS]",
     .brief = "look into a dump of tensors: names, numbers, statistics, pictures",
     .about =
-        "Reads what kymo.TensorDumper, <kymo/dump.h> or ACCV-Lab dumped, or one file of tensors.\n"
+        "Reads what marey.TensorDumper, <marey/dump.h> or ACCV-Lab dumped, or one file of "
+        "tensors.\n"
         "  ls     steps; of one step its values with type, shape and bytes\n"
         "  show   numbers from both ends, and where NaNs and infinities are\n"
         "  stats  least, largest, mean, norm, how many NaNs, zeroes and so on\n"
@@ -175,12 +177,12 @@ const struct cli_command cli_command_dump = {
         "NAME is a name that ls prints, or a pattern: 'layers*.out'. Pickles are never loaded.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo dump ls dumps\n"
-                "  kymo dump ls dumps --step 3\n"
-                "  kymo dump show dumps layer0.out --step 3\n"
-                "  kymo dump stats dumps '*.out' --csv\n"
-                "  kymo dump cat dumps layer0.out --step 3 --as npy -o layer0.npy\n"
-                "  kymo dump image dumps features --step 3 --map viridis -o features.png",
+    .examples = "  marey dump ls dumps\n"
+                "  marey dump ls dumps --step 3\n"
+                "  marey dump show dumps layer0.out --step 3\n"
+                "  marey dump stats dumps '*.out' --csv\n"
+                "  marey dump cat dumps layer0.out --step 3 --as npy -o layer0.npy\n"
+                "  marey dump image dumps features --step 3 --map viridis -o features.png",
     .exits = "0 fine, 2 wrong usage or input, or a part of the dump could not be read.",
     .run = dump,
 };

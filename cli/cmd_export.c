@@ -1,4 +1,4 @@
-/* kymo export: the events of recordings as a file for another tool. */
+/* marey export: the events of recordings as a file for another tool. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include <kymo/samples_report.h>
+#include <marey/samples_report.h>
 
 static struct {
     const char *to, *output, *filter, *by, *baseline, *from, *until, *launched_before, *about;
@@ -34,7 +34,7 @@ static const struct cli_option options[] = {
     {"by", 0, CLI_CHOICE, "thread|rank", &given.by,
      "collapsed, flamegraph, pyspy: threads or ranks apart\n"
      "(default: all added up)"},
-    {"baseline", 'b', CLI_TEXT, "OLD.kymo", &given.baseline,
+    {"baseline", 'b', CLI_TEXT, "OLD.marey", &given.baseline,
      "collapsed, flamegraph: what changed since this one"},
     {"calls", 0, CLI_FLAG, NULL, &given.calls,
      "what a call profiler counted instead of ranges: each path\n"
@@ -67,9 +67,9 @@ static const struct cli_option options[] = {
     {"until", 0, CLI_TEXT, "TIME", &given.until, "kineto: leave out what ended later"},
     {"launched-before", 0, CLI_TEXT, "N", &given.launched_before,
      "kineto: GPU work by the number of its launch instead, as\n"
-     "kymo_gpu_stop_later() gives it"},
+     "marey_gpu_stop_later() gives it"},
     {"about", 0, CLI_TEXT, "JSON", &given.about,
-     "kineto: an object for the file's key \"kymo\", such as\n"
+     "kineto: an object for the file's key \"marey\", such as\n"
      "{\"rank\":0,\"step\":9}"},
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
@@ -83,7 +83,7 @@ static const struct format {
     {"perfetto-gpu", ".gpu.pftrace",
      "open it at https://ui.perfetto.dev, v55 or later: GPU work as events of its own"},
     {"chrome", ".json", "open it at chrome://tracing or https://ui.perfetto.dev"},
-    {"kineto", ".pt.trace.json", "as torch.profiler writes it; 'kymo artifacts' makes tables of it"},
+    {"kineto", ".pt.trace.json", "as torch.profiler writes it; 'marey artifacts' makes tables of it"},
     {"csv", ".csv", "one line per range, mark and counter value"},
     {"sqlite", ".db", "ask it with sqlite3: SELECT * FROM summary_by_name"},
     {"sqlite", ".sqlite", "ask it with sqlite3: SELECT * FROM summary_by_name"},
@@ -138,12 +138,12 @@ static const struct format *choose_format(void)
     return wants_tar && can_split(format) ? &formats[1] : format;
 }
 
-/* runs/train.kymo becomes train.pftrace, here. Free what comes back. */
-static char *default_output(const kymo_recording *recording, const char *suffix)
+/* runs/train.marey becomes train.pftrace, here. Free what comes back. */
+static char *default_output(const marey_recording *recording, const char *suffix)
 {
     char stem[NAME_MAX];
     char *path = NULL;
-    cli_stem(kymo_recording_name(recording), stem, sizeof stem, "recording");
+    cli_stem(marey_recording_name(recording), stem, sizeof stem, "recording");
     return asprintf(&path, "%s%s", stem, suffix) >= 0 ? path : NULL;
 }
 
@@ -171,8 +171,8 @@ static uint64_t first_event_ns(const struct cli_recordings *recordings)
 {
     uint64_t first_ns = 0;
     for (size_t r = 0; r < recordings->n; r++)
-        for (size_t i = 0; i < kymo_recording_n_processes(recordings->list[r]); i++) {
-            const struct kymo_process *process = kymo_recording_process(recordings->list[r], i);
+        for (size_t i = 0; i < marey_recording_n_processes(recordings->list[r]); i++) {
+            const struct marey_process *process = marey_recording_process(recordings->list[r], i);
             if (process->n_words > 0 && (first_ns == 0 || process->first_ns < first_ns))
                 first_ns = process->first_ns;
         }
@@ -239,20 +239,20 @@ static bool adds_up_calls(const struct format *format)
     return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0;
 }
 
-static kymo_status export_to(const struct cli_recordings *recordings, const struct format *format,
-                             int fd)
+static marey_status export_to(const struct cli_recordings *recordings, const struct format *format,
+                              int fd)
 {
-    const struct kymo_samples_filter chosen = {.mode = given.mode,
-                                               .idle = given.idle,
-                                               .range = given.range,
-                                               .iterations = given.iterations,
-                                               .epochs = given.epochs,
-                                               .phase = given.phase,
-                                               .thread = given.thread,
-                                               .rank = given.rank,
-                                               .process = given.process};
+    const struct marey_samples_filter chosen = {.mode = given.mode,
+                                                .idle = given.idle,
+                                                .range = given.range,
+                                                .iterations = given.iterations,
+                                                .epochs = given.epochs,
+                                                .phase = given.phase,
+                                                .thread = given.thread,
+                                                .rank = given.rank,
+                                                .process = given.process};
     uint64_t startup_ns = 0, idle_ns = 0, n_too_deep = 0, n_unmatched = 0;
-    const struct kymo_export_options wants = {
+    const struct marey_export_options wants = {
         .samples = wants_samples() ? &chosen : NULL,
         .filter = given.filter,
         .by = given.by,
@@ -271,18 +271,19 @@ static kymo_status export_to(const struct cli_recordings *recordings, const stru
         .progress = cli_progress,
         .progress_ctx = (void *)"writing",
     };
-    const kymo_status status = kymo_export(recordings->list, recordings->n, format->name, &wants, fd);
+    const marey_status status =
+        marey_export(recordings->list, recordings->n, format->name, &wants, fd);
     cli_progress_end();
     char left_out[32];
-    if (status == KYMO_OK && startup_ns != 0 && !given.quiet)
+    if (status == MAREY_OK && startup_ns != 0 && !given.quiet)
         cli_say("left out %s of imports at start-up; --startup shows them",
                 cli_duration(startup_ns, left_out, sizeof left_out));
-    if (status == KYMO_OK && idle_ns != 0 && !given.quiet)
+    if (status == MAREY_OK && idle_ns != 0 && !given.quiet)
         cli_say("left out %s of idle processes and workers; --idle shows them",
                 cli_duration(idle_ns, left_out, sizeof left_out));
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         cli_say_left_out(n_too_deep, "range", "nested too deep");
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         cli_say_left_out(n_unmatched, "async event", "too many async ranges were in flight");
     return status;
 }
@@ -291,7 +292,7 @@ static void tell_warnings(const struct cli_recordings *recordings)
 {
     for (size_t r = 0; r < recordings->n; r++) {
         const char *warning;
-        for (size_t i = 0; (warning = kymo_recording_warning(recordings->list[r], i)) != NULL; i++)
+        for (size_t i = 0; (warning = marey_recording_warning(recordings->list[r], i)) != NULL; i++)
             cli_say("%s", warning);
         cli_tell_notes(recordings->list[r]);
     }
@@ -302,7 +303,7 @@ struct job {
     const struct format *format;
 };
 
-static kymo_status write_job(void *ctx, int fd)
+static marey_status write_job(void *ctx, int fd)
 {
     const struct job *job = ctx;
     return export_to(job->recordings, job->format, fd);
@@ -344,9 +345,9 @@ static int export_to_stdout(const struct cli_recordings *recordings, const struc
 {
     if (isatty(STDOUT_FILENO) && is_binary(format))
         return cli_fail("refusing to write binary data to a terminal; redirect it, or use -o FILE");
-    return export_to(recordings, format, STDOUT_FILENO) == KYMO_OK
+    return export_to(recordings, format, STDOUT_FILENO) == MAREY_OK
                ? CLI_FINE
-               : cli_fail("%s", kymo_last_error());
+               : cli_fail("%s", marey_last_error());
 }
 
 /* These have sums by path; the others have single events. */
@@ -359,14 +360,14 @@ static bool adds_up(const struct format *format)
 static int export(int n_args, char **args)
 {
     if (n_args == 0)
-        return cli_fail("export needs a recording: kymo export RUN.kymo --to perfetto");
+        return cli_fail("export needs a recording: marey export RUN.marey --to perfetto");
     if (given.split && !can_split(choose_format()))
         return cli_fail("only Perfetto traces can be split; leave --split or --to %s out",
                         choose_format()->name);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
     const struct format *format = choose_format();
-    if (kymo_export_check(format->name) != KYMO_OK) /* before a file is made, or an old one emptied */
-        return cli_fail("%s", kymo_last_error());
+    if (marey_export_check(format->name) != MAREY_OK) /* before a file is made, or an old one emptied */
+        return cli_fail("%s", marey_last_error());
 
     if ((given.by != NULL || given.baseline != NULL) && !adds_up(format))
         return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
@@ -388,7 +389,7 @@ static int export(int n_args, char **args)
         return CLI_BAD;
     /* Samples that are drawn without being asked for are of these processes, too. */
     given.samples |= given.process != NULL && !given.calls &&
-                     kymo_samples_are_there(recordings.list, recordings.n) &&
+                     marey_samples_are_there(recordings.list, recordings.n) &&
                      (!adds_up_calls(format) || first_event_ns(&recordings) == 0);
     if (!parse_window(&recordings)) {
         cli_close(&recordings);
@@ -422,7 +423,7 @@ static int export(int n_args, char **args)
 
 const struct cli_command cli_command_export = {
     .name = "export",
-    .usage = "RUN.kymo|TRACE|FOLDER... [--to FORMAT] [-o FILE]",
+    .usage = "RUN.marey|TRACE|FOLDER... [--to FORMAT] [-o FILE]",
     .brief = "a timeline, a flame graph or a database",
     .about =
         "Writes the events of recordings into one file for another tool: perfetto (compact, what\n"
@@ -431,7 +432,7 @@ const struct cli_command cli_command_export = {
         "speedscope (JSON, a profile for each thread), kineto (JSON as torch.profiler writes it,\n"
         "of all events or of a window of time). Several recordings, and all ranks in them, lie on\n"
         "one time axis. Files may be of any size; memory does not grow with them. Traces and\n"
-        "profiles of other tools ('kymo import --help' says which) are converted as well.\n"
+        "profiles of other tools ('marey import --help' says which) are converted as well.\n"
         "\n"
         "Or adds up the time of each path of ranges within ranges: flamegraph (a picture, SVG,\n"
         "that opens in any browser and needs nothing else), collapsed (lines for flamegraph.pl,\n"
@@ -441,23 +442,23 @@ const struct cli_command cli_command_export = {
         "Or has functions and who called them: pstats (what cProfile dumps), callgrind. Both are\n"
         "of what a call profiler counted; of samples, else of ranges, where there was none.\n"
         "\n"
-        "Of samples ('kymo attach', 'kymo run --sample') all of these, and pyspy (stacks with\n"
+        "Of samples ('marey attach', 'marey run --sample') all of these, and pyspy (stacks with\n"
         "lines, as py-spy writes them). Perfetto and chrome have samples beside other events.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo export train.kymo                     train.pftrace, for ui.perfetto.dev\n"
-        "  kymo export train.kymo -o train.tar        a trace for each rank, opened as one\n"
-        "  kymo export train.kymo --to chrome         train.json\n"
-        "  kymo export a.kymo b.kymo -o both.pftrace  two runs side by side\n"
-        "  kymo export train.kymo -o train.svg        a flame graph\n"
-        "  kymo export new.kymo -b old.kymo -o d.svg  what became slower, what faster\n"
-        "  kymo export trace.json.gz -o trace.db      one format into another\n"
-        "  kymo export train.kymo --to kineto         train.pt.trace.json, for tools of torch\n"
-        "  kymo export train.kymo --to pstats         train.prof, for pstats and snakeviz\n"
-        "  kymo export train.kymo --calls -o t.svg    a flame graph of functions\n"
-        "  kymo export train.kymo --iterations slow -o slow.svg    samples of slow iterations\n"
-        "  kymo export train.kymo --to csv -o - | head\n"
-        "  kymo export train.kymo -o train.db         a database, for sqlite3",
+        "  marey export train.marey                      train.pftrace, for ui.perfetto.dev\n"
+        "  marey export train.marey -o train.tar         a trace for each rank, opened as one\n"
+        "  marey export train.marey --to chrome          train.json\n"
+        "  marey export a.marey b.marey -o both.pftrace  two runs side by side\n"
+        "  marey export train.marey -o train.svg         a flame graph\n"
+        "  marey export new.marey -b old.marey -o d.svg  what became slower, what faster\n"
+        "  marey export trace.json.gz -o trace.db        one format into another\n"
+        "  marey export train.marey --to kineto          train.pt.trace.json, for tools of torch\n"
+        "  marey export train.marey --to pstats          train.prof, for pstats and snakeviz\n"
+        "  marey export train.marey --calls -o t.svg     a flame graph of functions\n"
+        "  marey export train.marey --iterations slow -o slow.svg  samples of slow iterations\n"
+        "  marey export train.marey --to csv -o - | head\n"
+        "  marey export train.marey -o train.db          a database, for sqlite3",
     .run = export,
 };

@@ -1,4 +1,4 @@
-/* kymo generate-flamegraph: itwinai's command of that name, without Perl. */
+/* marey generate-flamegraph: itwinai's command of that name, without Perl. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,17 +19,18 @@ static const struct cli_option options[] = {
     {"by", 0, CLI_CHOICE, "thread|rank", &given.by, "threads or ranks apart (default: all added up)"},
 };
 
-static kymo_status write_picture(void *ctx, int fd)
+static marey_status write_picture(void *ctx, int fd)
 {
     const struct cli_recordings *const recordings = ctx;
     uint64_t n_too_deep = 0;
-    const struct kymo_export_options wants = {.by = given.by,
-                                              .n_too_deep = &n_too_deep,
-                                              .progress = cli_progress,
-                                              .progress_ctx = (void *)"writing"};
-    const kymo_status status = kymo_export(recordings->list, recordings->n, "flamegraph", &wants, fd);
+    const struct marey_export_options wants = {.by = given.by,
+                                               .n_too_deep = &n_too_deep,
+                                               .progress = cli_progress,
+                                               .progress_ctx = (void *)"writing"};
+    const marey_status status =
+        marey_export(recordings->list, recordings->n, "flamegraph", &wants, fd);
     cli_progress_end();
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         cli_say_left_out(n_too_deep, "range", "nested too deep");
     return status;
 }
@@ -68,16 +69,16 @@ const struct cli_command cli_command_generate_flamegraph = {
     .about =
         "Draws a flame graph of what 'py-spy record -f raw' wrote, or of any profile or trace "
         "that\n"
-        "kymo knows: itwinai's command of this name, without Perl. The picture opens in any "
+        "marey knows: itwinai's command of this name, without Perl. The picture opens in any "
         "browser\n"
         "and can be searched and zoomed. A picture that is there already stays until the new one "
         "is\n"
-        "whole. 'kymo export -o FILE.svg' has more: filters, and what changed between two runs.",
+        "whole. 'marey export -o FILE.svg' has more: filters, and what changed between two runs.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo generate-flamegraph --file train.raw\n"
-        "  kymo generate-flamegraph --file train.raw --output-filename train.svg --by thread",
+        "  marey generate-flamegraph --file train.raw\n"
+        "  marey generate-flamegraph --file train.raw --output-filename train.svg --by thread",
     .is_of_itwinai = true,
     .run = generate,
 };

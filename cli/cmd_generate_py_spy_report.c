@@ -1,4 +1,4 @@
-/* kymo generate-py-spy-report: itwinai's command of that name, and what its table leaves out. */
+/* marey generate-py-spy-report: itwinai's command of that name, and what its table leaves out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,35 +46,35 @@ static bool parse_rows(uint32_t *limit)
 }
 
 /* Where several processes were sampled at once their shares are not of one thread's time. */
-static void tell_processes(kymo_samples_report *report)
+static void tell_processes(marey_samples_report *report)
 {
-    const kymo_table *const processes = kymo_samples_report_table(report, "processes");
-    const size_t n = kymo_table_n_rows(processes);
+    const marey_table *const processes = marey_samples_report_table(report, "processes");
+    const size_t n = marey_table_n_rows(processes);
     if (n > 1)
         cli_say("samples of %zu processes are added up; --by process tells them apart", n);
 }
 
-static kymo_status print_leaves(kymo_samples_report *report, uint32_t limit)
+static marey_status print_leaves(marey_samples_report *report, uint32_t limit)
 {
     if (!given.csv)
-        return kymo_samples_report_leaves(report, given.merge, limit, stdout);
-    kymo_table *const table =
-        kymo_samples_report_table(report, given.merge ? "leaf_paths" : "leaves");
+        return marey_samples_report_leaves(report, given.merge, limit, stdout);
+    marey_table *const table =
+        marey_samples_report_table(report, given.merge ? "leaf_paths" : "leaves");
     if (limit != 0)
-        kymo_table_truncate(table, limit);
-    return kymo_present_csv(table, stdout);
+        marey_table_truncate(table, limit);
+    return marey_present_csv(table, stdout);
 }
 
 static int show_leaves(const struct cli_recordings *recordings, uint32_t limit)
 {
-    const struct kymo_samples_report_options wants = {.library = given.library, .native = 1};
-    kymo_samples_report *report = NULL;
-    if (kymo_samples_report_create(recordings->list, recordings->n, &wants, &report) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    const struct marey_samples_report_options wants = {.library = given.library, .native = 1};
+    marey_samples_report *report = NULL;
+    if (marey_samples_report_create(recordings->list, recordings->n, &wants, &report) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     tell_processes(report);
     const int status =
-        print_leaves(report, limit) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
-    kymo_samples_report_destroy(report);
+        print_leaves(report, limit) == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+    marey_samples_report_destroy(report);
     return status;
 }
 
@@ -96,8 +96,8 @@ static int show(const struct cli_recordings *recordings, uint32_t limit)
 /* What is not of the stacks: lines that are none, files that were left out. How many samples there are the table says. */
 static void tell_left_out(const struct cli_recordings *recordings)
 {
-    for (size_t i = 0; i < kymo_recording_n_processes(recordings->list[0]); i++) {
-        const char *line = kymo_recording_process(recordings->list[0], i)->note;
+    for (size_t i = 0; i < marey_recording_n_processes(recordings->list[0]); i++) {
+        const char *line = marey_recording_process(recordings->list[0], i)->note;
         for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
             len = strcspn(line, "\n");
             if (memmem(line, len, "left out", strlen("left out")) != NULL)
@@ -133,7 +133,7 @@ const struct cli_command cli_command_generate_py_spy_report = {
     .usage = "--file FILE|DIR [OPTIONS]",
     .brief = "itwinai's table of py-spy's stacks",
     .about =
-        "Reads what 'py-spy record -f raw' wrote, or any profile of samples that kymo knows, and\n"
+        "Reads what 'py-spy record -f raw' wrote, or any profile of samples that marey knows, and\n"
         "prints innermost frames with the nearest frame of a library around each, most samples\n"
         "first: the table of itwinai's command of this name. Frames of any kind are taken: of\n"
         "native code, threads and processes, without lines, of modules. No sample is lost, so "
@@ -141,14 +141,14 @@ const struct cli_command cli_command_generate_py_spy_report = {
         "shares are of all of them.\n"
         "\n"
         "With --by self and inclusive time by function, line, file, module, process or thread.\n"
-        "'kymo report --samples' has the same and more, also of what kymo sampled itself.",
+        "'marey report --samples' has the same and more, also of what marey sampled itself.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples =
-        "  kymo generate-py-spy-report --file train.raw\n"
-        "  kymo generate-py-spy-report --file py-spy-output --num-rows all --aggregate-leaf-paths\n"
-        "  kymo generate-py-spy-report --file train.raw --library-name torch\n"
-        "  kymo generate-py-spy-report --file train.raw --by function",
+    .examples = "  marey generate-py-spy-report --file train.raw\n"
+                "  marey generate-py-spy-report --file py-spy-output --num-rows all "
+                "--aggregate-leaf-paths\n"
+                "  marey generate-py-spy-report --file train.raw --library-name torch\n"
+                "  marey generate-py-spy-report --file train.raw --by function",
     .is_of_itwinai = true,
     .run = generate,
 };

@@ -1,4 +1,4 @@
-/* kymo generate-scalability-report: itwinai's command of that name. 'kymo scale' has the same runs and says more. */
+/* marey generate-scalability-report: itwinai's command of that name. 'marey scale' has the same runs and says more. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <kymo/legacy.h>
-#include <kymo/scaling.h>
+#include <marey/legacy.h>
+#include <marey/scaling.h>
 
 #include "cli_mlflow.h"
 #include "scale.h"
@@ -58,21 +58,21 @@ static bool is_wanted(const struct section *section)
 
 /* ---- reading ---- */
 
-static int read_folder(kymo_scaling_runs *runs, const char *path)
+static int read_folder(marey_scaling_runs *runs, const char *path)
 {
-    const struct kymo_scaling_read_options wants = {.progress = cli_progress,
-                                                    .progress_ctx = (void *)"reading"};
-    const kymo_status status = kymo_scaling_runs_read(runs, path, &wants);
+    const struct marey_scaling_read_options wants = {.progress = cli_progress,
+                                                     .progress_ctx = (void *)"reading"};
+    const marey_status status = marey_scaling_runs_read(runs, path, &wants);
     cli_progress_end();
-    if (status == KYMO_EFORMAT)
-        cli_say("%s", kymo_last_error());
-    return status == KYMO_OK        ? CLI_FINE
-           : status == KYMO_EFORMAT ? CLI_NO
-                                    : cli_fail("%s", kymo_last_error());
+    if (status == MAREY_EFORMAT)
+        cli_say("%s", marey_last_error());
+    return status == MAREY_OK        ? CLI_FINE
+           : status == MAREY_EFORMAT ? CLI_NO
+                                     : cli_fail("%s", marey_last_error());
 }
 
 /* Each of the folders that --run-ids names. */
-static int read_ids(kymo_scaling_runs *runs)
+static int read_ids(marey_scaling_runs *runs)
 {
     char *const ids = strdup(given.run_ids);
     char *rest = NULL, path[PATH_MAX];
@@ -86,7 +86,7 @@ static int read_ids(kymo_scaling_runs *runs)
     return status;
 }
 
-static int read_runs(kymo_scaling_runs *runs)
+static int read_runs(marey_scaling_runs *runs)
 {
     const struct cli_mlflow store = {
         .uri = given.uri, .experiment = given.experiment, .runs = given.runs};
@@ -109,27 +109,27 @@ static void print_nothing(const struct section *section)
     printf("No %s Data Found\n", section->title);
 }
 
-static void tell_notes(kymo_scaling *scaling)
+static void tell_notes(marey_scaling *scaling)
 {
-    const kymo_table *const notes = kymo_scaling_table(scaling, "notes");
-    for (size_t i = 0; !given.no_warnings && i < kymo_table_n_rows(notes); i++) {
-        const struct kymo_cell note = kymo_table_cell(notes, i, 0);
+    const marey_table *const notes = marey_scaling_table(scaling, "notes");
+    for (size_t i = 0; !given.no_warnings && i < marey_table_n_rows(notes); i++) {
+        const struct marey_cell note = marey_table_cell(notes, i, 0);
         cli_say("%.*s", (int)note.len, note.as.text);
     }
 }
 
 /* Whether some point, or some other, has a number in that column. */
-static bool has_number(kymo_scaling *scaling, const char *column, bool wanted)
+static bool has_number(marey_scaling *scaling, const char *column, bool wanted)
 {
-    const kymo_table *const points = kymo_scaling_table(scaling, "points");
-    const size_t c = (size_t)kymo_table_find(points, column);
-    for (size_t row = 0; row < kymo_table_n_rows(points); row++)
-        if (!kymo_table_cell(points, row, c).is_null == wanted)
+    const marey_table *const points = marey_scaling_table(scaling, "points");
+    const size_t c = (size_t)marey_table_find(points, column);
+    for (size_t row = 0; row < marey_table_n_rows(points); row++)
+        if (!marey_table_cell(points, row, c).is_null == wanted)
             return true;
     return false;
 }
 
-static void tell_fraction(kymo_scaling *scaling, const char *column, const char *rule,
+static void tell_fraction(marey_scaling *scaling, const char *column, const char *rule,
                           const char *otherwise)
 {
     if (has_number(scaling, column, true))
@@ -138,7 +138,7 @@ static void tell_fraction(kymo_scaling *scaling, const char *column, const char 
         printf("%s\n", otherwise);
 }
 
-static void tell_meaning(kymo_scaling *scaling, const struct section *section)
+static void tell_meaning(marey_scaling *scaling, const struct section *section)
 {
     if (given.no_warnings)
         return;
@@ -150,18 +150,18 @@ static void tell_meaning(kymo_scaling *scaling, const struct section *section)
         printf(
             "total_energy_wh is that of one run, the median of repeats; it is never added up.\n");
     else if (strcmp(section->name, "computation") == 0)
-        tell_fraction(scaling, "computation_fraction", kymo_legacy_warning(),
+        tell_fraction(scaling, "computation_fraction", marey_legacy_warning(),
                       "For runs without itwinai's averages, computation_fraction is the share of "
-                      "computation in a step,\nas 'kymo breakdown' measures it.");
+                      "computation in a step,\nas 'marey breakdown' measures it.");
     else
         tell_fraction(scaling, "computation_vs_communication",
                       "computation_vs_communication is the share of computation in both, by "
                       "itwinai's rule of\nnames, which misses NCCL's kernels of today.",
                       "For runs without itwinai's averages, it is computation against exposed "
-                      "communication,\nas 'kymo breakdown' measures them.");
+                      "communication,\nas 'marey breakdown' measures them.");
 }
 
-static int write_pictures(kymo_scaling *scaling, const struct section *section, size_t *n_written)
+static int write_pictures(marey_scaling *scaling, const struct section *section, size_t *n_written)
 {
     int status = CLI_FINE;
     for (size_t i = 0; section->pictures[i] != NULL && status == CLI_FINE; i++)
@@ -169,26 +169,26 @@ static int write_pictures(kymo_scaling *scaling, const struct section *section, 
     return status;
 }
 
-static int show_section(kymo_scaling *scaling, const struct section *section, size_t *n_written)
+static int show_section(marey_scaling *scaling, const struct section *section, size_t *n_written)
 {
-    kymo_table *table = NULL;
-    if (kymo_scaling_itwinai(scaling, section->name, &table) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_table *table = NULL;
+    if (marey_scaling_itwinai(scaling, section->name, &table) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     int status = CLI_FINE;
     print_head(section->title);
-    if (kymo_table_n_rows(table) == 0) {
+    if (marey_table_n_rows(table) == 0) {
         print_nothing(section);
-    } else if (kymo_present_presto(table, stdout) != KYMO_OK) {
-        status = cli_fail("%s", kymo_last_error());
+    } else if (marey_present_presto(table, stdout) != MAREY_OK) {
+        status = cli_fail("%s", marey_last_error());
     } else {
         tell_meaning(scaling, section);
         status = write_pictures(scaling, section, n_written);
     }
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
     return status;
 }
 
-static int show(kymo_scaling *scaling)
+static int show(marey_scaling *scaling)
 {
     char quoted[4096];
     size_t n_written = 0;
@@ -216,23 +216,23 @@ static int show_nothing(void)
     return CLI_BAD;
 }
 
-static int show_runs(const kymo_scaling_runs *runs)
+static int show_runs(const marey_scaling_runs *runs)
 {
-    kymo_scaling *scaling = NULL;
-    const kymo_status made = kymo_scaling_create(runs, NULL, &scaling);
-    if (made != KYMO_OK) {
-        cli_fail("%s", kymo_last_error());
-        return made == KYMO_EFORMAT ? show_nothing() : CLI_BAD;
+    marey_scaling *scaling = NULL;
+    const marey_status made = marey_scaling_create(runs, NULL, &scaling);
+    if (made != MAREY_OK) {
+        cli_fail("%s", marey_last_error());
+        return made == MAREY_EFORMAT ? show_nothing() : CLI_BAD;
     }
     const int status = show(scaling);
     tell_notes(scaling);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
     return status;
 }
 
 static int generate(int n_args, char **args)
 {
-    kymo_scaling_runs *runs = NULL;
+    marey_scaling_runs *runs = NULL;
     if (n_args > 0)
         return cli_fail("generate-scalability-report takes no arguments, and this is one: '%s'",
                         args[0]);
@@ -240,14 +240,14 @@ static int generate(int n_args, char **args)
         return cli_fail("--run-ids goes with --log-dir; runs of a store are chosen by --run-names");
     if (strcmp(given.suffix, ".svg") != 0)
         cli_say("pictures are written as .svg, not as %s: they open in any browser", given.suffix);
-    if (kymo_scaling_runs_create(&runs) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_scaling_runs_create(&runs) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     int status = read_runs(runs);
     if (status == CLI_FINE)
         status = show_runs(runs);
     else if (status == CLI_NO)
         status = show_nothing();
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
     return status;
 }
 
@@ -256,21 +256,21 @@ const struct cli_command cli_command_generate_scalability_report = {
     .usage = "[OPTIONS]",
     .brief = "itwinai's tables and pictures of an MLflow store",
     .about =
-        "Reads runs that itwinai, or kymo's MLflowLogger, logged into MLflow, and prints "
+        "Reads runs that itwinai, or marey's MLflowLogger, logged into MLflow, and prints "
         "itwinai's\n"
         "tables: time of an epoch, GPU energy and utilization, computation, with its columns and\n"
         "some more. Its six pictures are written as SVG. Unlike there, first epochs are left out,\n"
         "repeats are not added up, each strategy has a baseline of its own, and nothing found is\n"
-        "no success. 'kymo scale --mlflow URI' has the same runs and says more.\n"
+        "no success. 'marey scale --mlflow URI' has the same runs and says more.\n"
         "\n"
-        "MLflow is asked by Python: $KYMO_PYTHON, else python3 on the PATH, which must have "
+        "MLflow is asked by Python: $MAREY_PYTHON, else python3 on the PATH, which must have "
         "mlflow.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo generate-scalability-report --experiment-name scaling\n"
-        "  kymo generate-scalability-report --tracking-uri sqlite:///mlflow.db --run-names a,b\n"
-        "  kymo generate-scalability-report --log-dir scalability-metrics --run-ids first",
+        "  marey generate-scalability-report --experiment-name scaling\n"
+        "  marey generate-scalability-report --tracking-uri sqlite:///mlflow.db --run-names a,b\n"
+        "  marey generate-scalability-report --log-dir scalability-metrics --run-ids first",
     .exits = "0 fine, 2 wrong usage or input, or nothing to report.",
     .is_of_itwinai = true,
     .run = generate,

@@ -1,4 +1,4 @@
-/* kymo import: traces and profiles of other tools become a recording. */
+/* marey import: traces and profiles of other tools become a recording. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static struct {
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
      "the recording (default: the name of the first file, with\n"
-     ".kymo, here)"},
+     ".marey, here)"},
     {"from", 0, CLI_CHOICE, "kineto|speedscope|pstats|austin|collapsed", &given.from,
      "what the files are, where they do not tell themselves"},
     {"rate", 0, CLI_COUNT, "HZ", &given.rate,
@@ -33,11 +33,11 @@ static const struct cli_option options[] = {
 
 /* ---- where it goes ---- */
 
-/* runs/rank0.json.gz becomes rank0.kymo, here. */
+/* runs/rank0.json.gz becomes rank0.marey, here. */
 static void default_output(const char *path, char *into, size_t size)
 {
     char stem[NAME_MAX];
-    snprintf(into, size, "%s.kymo", cli_stem(path, stem, sizeof stem, "imported"));
+    snprintf(into, size, "%s.marey", cli_stem(path, stem, sizeof stem, "imported"));
 }
 
 /* False, with a sentence, when the directory may not be used. */
@@ -77,17 +77,17 @@ static bool replace(const char *path, const char *with)
     return false;
 }
 
-static kymo_status import_into(const char *path, char **files, int n,
-                               struct kymo_import_result *result)
+static marey_status import_into(const char *path, char **files, int n,
+                                struct marey_import_result *result)
 {
-    const struct kymo_import_options wants = {.from = given.from,
-                                              .keep_arguments = 1,
-                                              .samples_per_second = given.rate,
-                                              .n_jobs = given.jobs,
-                                              .progress = cli_progress,
-                                              .progress_ctx = (void *)"importing"};
-    const kymo_status status =
-        kymo_import((const char *const *)files, (size_t)n, path, &wants, result);
+    const struct marey_import_options wants = {.from = given.from,
+                                               .keep_arguments = 1,
+                                               .samples_per_second = given.rate,
+                                               .n_jobs = given.jobs,
+                                               .progress = cli_progress,
+                                               .progress_ctx = (void *)"importing"};
+    const marey_status status =
+        marey_import((const char *const *)files, (size_t)n, path, &wants, result);
     cli_progress_end();
     return status;
 }
@@ -101,11 +101,11 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static void say_imported(const struct kymo_import_result *result, const char *path, double seconds)
+static void say_imported(const struct marey_import_result *result, const char *path, double seconds)
 {
     char quoted[PATH_MAX], events[32];
     const double bytes = (double)result->n_bytes;
-    cli_say("imported %s event%s of %llu file%s (%s, %.1f %s) in %.1f s; next: kymo report %s",
+    cli_say("imported %s event%s of %llu file%s (%s, %.1f %s) in %.1f s; next: marey report %s",
             cli_count(result->n_events, events, sizeof events), result->n_events == 1 ? "" : "s",
             (unsigned long long)result->n_files, result->n_files == 1 ? "" : "s", result->format,
             bytes / (bytes < 100000 ? 1e3 : 1e6), bytes < 100000 ? "kB" : "MB", seconds,
@@ -115,7 +115,7 @@ static void say_imported(const struct kymo_import_result *result, const char *pa
 static int import(int n_args, char **args)
 {
     if (n_args == 0)
-        return cli_fail("import needs a file: kymo import trace.json.gz -o RUN.kymo");
+        return cli_fail("import needs a file: marey import trace.json.gz -o RUN.marey");
     char name[PATH_MAX], beside[PATH_MAX + 16];
     if (given.output != NULL)
         snprintf(name, sizeof name, "%s", given.output);
@@ -126,25 +126,25 @@ static int import(int n_args, char **args)
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
     const bool is_replaced = cli_look_at(name) == CLI_IS_RECORDING;
     snprintf(beside, sizeof beside, "%s%s", name, is_replaced ? ".new" : "");
-    struct kymo_import_result result;
+    struct marey_import_result result;
     const double start = now();
-    if (import_into(beside, args, n_args, &result) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (import_into(beside, args, n_args, &result) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     if (is_replaced && !replace(name, beside))
         return CLI_BAD;
     if (!given.quiet)
         say_imported(&result, name, now() - start);
-    kymo_recording *recording = NULL;
-    if (kymo_recording_open(name, &recording) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_recording *recording = NULL;
+    if (marey_recording_open(name, &recording) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     cli_tell_notes(recording);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return CLI_FINE;
 }
 
 const struct cli_command cli_command_import = {
     .name = "import",
-    .usage = "FILE... [-o RUN.kymo] [OPTIONS]",
+    .usage = "FILE... [-o RUN.marey] [OPTIONS]",
     .brief = "traces and profiles of other tools as a recording",
     .about =
         "Reads files of other tools into a recording, on which every command here then works:\n"
@@ -159,9 +159,9 @@ const struct cli_command cli_command_import = {
         "with them.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo import trace.json.gz                  trace.kymo\n"
-                "  kymo import traces/ -o run.kymo            a folder: each file is a rank\n"
-                "  kymo import rank0.json rank1.json -o run.kymo\n"
-                "  kymo import stacks.txt --from collapsed --rate 250",
+    .examples = "  marey import trace.json.gz                 trace.marey\n"
+                "  marey import traces/ -o run.marey          a folder: each file is a rank\n"
+                "  marey import rank0.json rank1.json -o run.marey\n"
+                "  marey import stacks.txt --from collapsed --rate 250",
     .run = import,
 };

@@ -1,4 +1,4 @@
-/* kymo report: read recordings, summarize, draw the tables that were asked for. */
+/* marey report: read recordings, summarize, draw the tables that were asked for. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -75,14 +75,14 @@ static const struct cli_option options[] = {
      "what was allocated: the peak, what was alive then, growth and\n"
      "leaks; also of a CUDA snapshot (.pickle) or a torch trace"},
     {"calls", 0, CLI_FLAG, NULL, &given.calls,
-     "what a call profiler counted (kymo run --calls, kymo.Profile):\n"
+     "what a call profiler counted (marey run --calls, marey.Profile):\n"
      "functions, how often and how long; of others, their ranges"},
     {"callers", 0, CLI_TEXT, "NAME", &given.callers, "with --calls: who called NAME; as --filter"},
     {"callees", 0, CLI_TEXT, "NAME", &given.callees, "with --calls: whom NAME called"},
     {"subtract", 0, CLI_FLAG, NULL, &given.subtract,
      "with --calls: take what measuring cost out of the times"},
     {"samples", 0, CLI_FLAG, NULL, &given.samples,
-     "where a sampler found the threads (kymo attach, kymo run\n"
+     "where a sampler found the threads (marey attach, marey run\n"
      "--sample): functions and lines, with the error of each"},
     {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
      "with --samples: main thread by wall clock and other threads on\n"
@@ -160,55 +160,55 @@ static const char *table_list(char *into, size_t size)
  * A column as a table calls it, "total_ns", or as people do, "total", "median"; -1 when there is
  * none.
  */
-static int find_column(const kymo_table *table, const char *name)
+static int find_column(const marey_table *table, const char *name)
 {
     char in_ns[64];
-    const int column = kymo_table_find(table, name);
+    const int column = marey_table_find(table, name);
     if (column >= 0)
         return column;
-    for (size_t i = 0; i < kymo_table_n_columns(table); i++) {
-        const char *title = kymo_table_column(table, i)->title;
+    for (size_t i = 0; i < marey_table_n_columns(table); i++) {
+        const char *title = marey_table_column(table, i)->title;
         if (title != NULL && strcmp(title, name) == 0)
             return (int)i;
     }
     snprintf(in_ns, sizeof in_ns, "%s_ns", name);
-    return kymo_table_find(table, in_ns);
+    return marey_table_find(table, in_ns);
 }
 
 /* As the text is sorted: names from A to Z, everything else from the largest on. */
-static bool sort_rows(kymo_table *table, const char *sort)
+static bool sort_rows(marey_table *table, const char *sort)
 {
     const bool is_reversed = sort[0] == '-';
     const int column = find_column(table, sort + is_reversed);
     if (column < 0)
         return false;
-    const bool is_text = kymo_table_column(table, (size_t)column)->type == KYMO_TYPE_TEXT;
-    kymo_table_sort(table, (size_t)column, is_text == is_reversed);
+    const bool is_text = marey_table_column(table, (size_t)column)->type == MAREY_TYPE_TEXT;
+    marey_table_sort(table, (size_t)column, is_text == is_reversed);
     return true;
 }
 
 /* The table called so, or the first that was asked for; NULL for a name that there is none of. */
-static kymo_table *table_for_csv(kymo_summary *summary, const struct kymo_report_options *report)
+static marey_table *table_for_csv(marey_summary *summary, const struct marey_report_options *report)
 {
     char first[32];
     if (report->gpu != NULL)
-        return kymo_gpu_report_table(report->gpu, given.table != NULL ? given.table : "kernels");
+        return marey_gpu_report_table(report->gpu, given.table != NULL ? given.table : "kernels");
     snprintf(first, sizeof first, "%.*s", (int)strcspn(report->tables, ","), report->tables);
-    return kymo_summary_table(summary, given.table != NULL ? given.table : first);
+    return marey_summary_table(summary, given.table != NULL ? given.table : first);
 }
 
 /* CSV is one table, sorted and cut as the text would be. */
-static int print_csv(kymo_summary *summary, const struct kymo_report_options *report, FILE *out)
+static int print_csv(marey_summary *summary, const struct marey_report_options *report, FILE *out)
 {
-    kymo_table *table = table_for_csv(summary, report);
+    marey_table *table = table_for_csv(summary, report);
     if (table == NULL)
         return cli_fail("no table '%s'%s; --json has all of them", given.table,
                         given.gpu ? " of GPUs" : "");
     if (report->sort != NULL && !given.tree && !sort_rows(table, report->sort))
         return cli_fail("no column '%s' to sort by", report->sort);
     if (report->limit != 0)
-        kymo_table_truncate(table, report->limit);
-    return kymo_present_csv(table, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+        marey_table_truncate(table, report->limit);
+    return marey_present_csv(table, out) == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
 /* A launcher of MPI hands on what we print. It may give us a terminal of its own, and none is at the other end. */
@@ -223,12 +223,12 @@ static int flush_for_launcher(int status)
     return status;
 }
 
-static struct kymo_text_options text_wants(FILE *out)
+static struct marey_text_options text_wants(FILE *out)
 {
-    return (struct kymo_text_options){.width = is_relayed ? 0 : cli_terminal_width(out),
-                                      .color = !(is_relayed && strcmp(given.color, "auto") == 0) &&
-                                               cli_wants_color(out, given.color),
-                                      .unit = given.unit};
+    return (struct marey_text_options){.width = is_relayed ? 0 : cli_terminal_width(out),
+                                       .color = !(is_relayed && strcmp(given.color, "auto") == 0) &&
+                                                cli_wants_color(out, given.color),
+                                       .unit = given.unit};
 }
 
 static uint32_t limit_wanted(void)
@@ -319,8 +319,8 @@ static int print_samples(const struct cli_recordings *recordings, bool is_short,
 
 /* What was found out; without a summary, energy, epochs, memory or the series is printed. */
 struct findings {
-    kymo_summary *summary;
-    kymo_gpu_report *gpu; /* NULL: not asked for */
+    marey_summary *summary;
+    marey_gpu_report *gpu; /* NULL: not asked for */
     int n_files; /* that other tools wrote and are no recordings; then there is nothing else */
     char **files;
 };
@@ -329,7 +329,7 @@ static int print_report(const struct findings *findings, const struct cli_record
                         FILE *out)
 {
     char tables[64];
-    const struct kymo_report_options wants = {
+    const struct marey_report_options wants = {
         .text = text_wants(out),
         .tables = table_list(tables, sizeof tables),
         .sort = given.sort,
@@ -338,27 +338,27 @@ static int print_report(const struct findings *findings, const struct cli_record
     };
     if (given.csv)
         return print_csv(findings->summary, &wants, out);
-    const kymo_status status = given.json ? kymo_report_json(findings->summary, &wants, out)
-                                          : kymo_report_text(findings->summary, &wants, out);
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    const marey_status status = given.json ? marey_report_json(findings->summary, &wants, out)
+                                           : marey_report_text(findings->summary, &wants, out);
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     if (given.json || strcmp(wants.tables, "ranges") != 0)
         return CLI_FINE;
     cli_print_runs(recordings, out);
     const struct report_energy of_energy = energy_wants(true, out);
     int result = CLI_FINE;
-    if (kymo_energy_is_there(recordings->list, recordings->n))
+    if (marey_energy_is_there(recordings->list, recordings->n))
         result = report_energy(recordings, &of_energy, out);
-    if (result == CLI_FINE && kymo_samples_are_there(recordings->list, recordings->n))
+    if (result == CLI_FINE && marey_samples_are_there(recordings->list, recordings->n))
         result = print_samples(recordings, true, out);
     return result;
 }
 
 static int print_series(const struct cli_recordings *recordings, FILE *out)
 {
-    const kymo_status status =
-        kymo_report_per_iteration(recordings->list, recordings->n, given.filter, out);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    const marey_status status =
+        marey_report_per_iteration(recordings->list, recordings->n, given.filter, out);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
 /* ---- from paths to a file ---- */
@@ -406,9 +406,9 @@ static int report_to(const struct findings *findings, const struct cli_recording
     return cli_print_file(path, print, &answer, NULL);
 }
 
-static struct kymo_summary_options summary_wants(const char *doing)
+static struct marey_summary_options summary_wants(const char *doing)
 {
-    return (struct kymo_summary_options){
+    return (struct marey_summary_options){
         .filter = given.filter,
         .max_depth = given.depth,
         .n_jobs = given.jobs,
@@ -418,11 +418,11 @@ static struct kymo_summary_options summary_wants(const char *doing)
     };
 }
 
-static kymo_status write_page(void *ctx, int fd)
+static marey_status write_page(void *ctx, int fd)
 {
     const struct cli_recordings *recordings = ctx;
-    const struct kymo_page_options wants = {.summary = summary_wants("writing the page")};
-    const kymo_status status = kymo_page_write(recordings->list, recordings->n, &wants, fd);
+    const struct marey_page_options wants = {.summary = summary_wants("writing the page")};
+    const marey_status status = marey_page_write(recordings->list, recordings->n, &wants, fd);
     cli_progress_end();
     return status;
 }
@@ -441,18 +441,18 @@ static int make_page(int n_args, char **args)
     return told;
 }
 
-static kymo_status find_out(const struct cli_recordings *recordings, struct findings *findings)
+static marey_status find_out(const struct cli_recordings *recordings, struct findings *findings)
 {
     char tables[64];
-    struct kymo_summary_options wants = summary_wants("reading");
+    struct marey_summary_options wants = summary_wants("reading");
     wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
-    const struct kymo_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
-    kymo_status status = KYMO_OK;
+    const struct marey_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
+    marey_status status = MAREY_OK;
     if (!given.per_iteration && !given.energy && !given.epochs && !given.memory && !given.calls &&
         !given.samples)
-        status = kymo_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
-    if (status == KYMO_OK && given.gpu)
-        status = kymo_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
+        status = marey_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
+    if (status == MAREY_OK && given.gpu)
+        status = marey_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
     cli_progress_end();
     return status;
 }
@@ -514,9 +514,9 @@ static bool samples_are_sound(void)
 static bool has_samples_alone(const struct cli_recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n; i++)
-        if (kymo_recording_n_processes(recordings->list[i]) != 0)
+        if (marey_recording_n_processes(recordings->list[i]) != 0)
             return false;
-    return kymo_samples_are_there(recordings->list, recordings->n);
+    return marey_samples_are_there(recordings->list, recordings->n);
 }
 
 static bool is_plain(void)
@@ -562,7 +562,7 @@ static int print_share(struct report_share *share, int n_args, char **args)
                            needs_whole ? &whole : &share->recordings, given.output);
     if (status == CLI_FINE && share->damaged != NULL)
         status = cli_fail("%s is damaged; this is what could be read of it", share->damaged);
-    kymo_summary_destroy(share->summary);
+    marey_summary_destroy(share->summary);
     cli_close(&share->recordings);
     if (needs_whole)
         cli_close(&whole);
@@ -576,7 +576,7 @@ static int report(int n_args, char **args)
         given.iterations = which != NULL ? which : "";
     }
     if (n_args == 0)
-        return cli_fail("report needs a recording: kymo report RUN.kymo");
+        return cli_fail("report needs a recording: marey report RUN.marey");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
     if (given.table != NULL && !given.csv && !given.samples)
@@ -606,7 +606,7 @@ static int report(int n_args, char **args)
     keep_memory();
     cli_use_jobs(given.jobs);
     struct report_share share;
-    const struct kymo_summary_options wants = summary_wants("reading");
+    const struct marey_summary_options wants = summary_wants("reading");
     const enum report_mpi who = report_mpi(n_args, args, &wants, made_alone(), &share);
     is_relayed = share.is_job;
     switch (who) {
@@ -622,8 +622,8 @@ static int report(int n_args, char **args)
     if (given.html != NULL)
         return make_page(n_args, args);
 
-    if ((given.energy && kymo_legacy_is_file(args[0])) ||
-        (given.memory && kymo_memory_is_file(args[0])))
+    if ((given.energy && marey_legacy_is_file(args[0])) ||
+        (given.memory && marey_memory_is_file(args[0])))
         return report_to(&(struct findings){.n_files = n_args, .files = args},
                          &(struct cli_recordings){0}, given.output);
     struct cli_recordings recordings;
@@ -635,47 +635,47 @@ static int report(int n_args, char **args)
         given.samples = true;
     struct findings findings = {0};
     const int status =
-        find_out(&recordings, &findings) == KYMO_OK
+        find_out(&recordings, &findings) == MAREY_OK
             ? cli_tell_damage(&recordings, report_to(&findings, &recordings, given.output))
-            : cli_fail("%s", kymo_last_error());
-    kymo_summary_destroy(findings.summary);
-    kymo_gpu_report_destroy(findings.gpu);
+            : cli_fail("%s", marey_last_error());
+    marey_summary_destroy(findings.summary);
+    marey_gpu_report_destroy(findings.gpu);
     cli_close(&recordings);
     return flush_for_launcher(status);
 }
 
 const struct cli_command cli_command_report = {
     .name = "report",
-    .usage = "RUN.kymo|TRACE|FOLDER... [OPTIONS]",
+    .usage = "RUN.marey|TRACE|FOLDER... [OPTIONS]",
     .brief = "where the time went: a table of ranges",
     .about =
         "Reads recordings and says where the time went: for each range how often it ran, how\n"
         "long in total and by itself (without the ranges inside it), typical and worst times,\n"
         "and its share of the run. Ranks, processes and several recordings are merged. What\n"
         "was lost, what is missing and what the measuring cost stand below the table. Traces and\n"
-        "profiles of other tools are read as they are; 'kymo import --help' says which.",
+        "profiles of other tools are read as they are; 'marey import --help' says which.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo report train.kymo                     the table, heaviest first\n"
-        "  kymo report train.kymo --tree --depth 3    who called whom\n"
-        "  kymo report train.kymo -f 'data*' -s p99   some ranges, slowest tail first\n"
-        "  kymo report train.kymo --iterations        what an iteration is made of\n"
-        "  kymo report train.kymo --gpu               kernels, launches, waits of GPUs\n"
-        "  kymo report train.kymo --gpu --csv --table launch_bound\n"
-        "  kymo report train.kymo --epochs            epochs, by rank and phase\n"
-        "  kymo report train.kymo --energy --by epoch what an epoch takes in joules\n"
-        "  kymo report --energy scalability-metrics/  joules by files of itwinai 0.3\n"
-        "  kymo report train.kymo --memory            what was alive at the peak, what leaks\n"
-        "  kymo report --memory snapshot.pickle       the same of torch's CUDA allocator\n"
-        "  kymo report train.kymo --calls             functions, most time by themselves first\n"
-        "  kymo report train.kymo --calls --by shape  which arguments make a function slow\n"
-        "  kymo report old.prof --calls --callers dot a profile of cProfile\n"
-        "  kymo report train.kymo --samples           where a sampler found the threads\n"
-        "  kymo report train.kymo --samples --iterations=slow --by line\n"
-        "  kymo report train.kymo --html train.html   a page with everything\n"
-        "  kymo report trace.json.gz --tree           a trace of torch.profiler\n"
-        "  kymo report train.kymo --json | jq '.ranges[0]'\n"
-        "  mpirun -n 8 kymo report train.kymo         thousands of logs, read by eight processes",
+        "  marey report train.marey                     the table, heaviest first\n"
+        "  marey report train.marey --tree --depth 3    who called whom\n"
+        "  marey report train.marey -f 'data*' -s p99   some ranges, slowest tail first\n"
+        "  marey report train.marey --iterations        what an iteration is made of\n"
+        "  marey report train.marey --gpu               kernels, launches, waits of GPUs\n"
+        "  marey report train.marey --gpu --csv --table launch_bound\n"
+        "  marey report train.marey --epochs            epochs, by rank and phase\n"
+        "  marey report train.marey --energy --by epoch what an epoch takes in joules\n"
+        "  marey report --energy scalability-metrics/   joules by files of itwinai 0.3\n"
+        "  marey report train.marey --memory            what was alive at the peak, what leaks\n"
+        "  marey report --memory snapshot.pickle        the same of torch's CUDA allocator\n"
+        "  marey report train.marey --calls             functions, most time by themselves first\n"
+        "  marey report train.marey --calls --by shape  which arguments make a function slow\n"
+        "  marey report old.prof --calls --callers dot  a profile of cProfile\n"
+        "  marey report train.marey --samples           where a sampler found the threads\n"
+        "  marey report train.marey --samples --iterations=slow --by line\n"
+        "  marey report train.marey --html train.html   a page with everything\n"
+        "  marey report trace.json.gz --tree            a trace of torch.profiler\n"
+        "  marey report train.marey --json | jq '.ranges[0]'\n"
+        "  mpirun -n 8 marey report train.marey         thousands of logs, read by eight processes",
     .run = report,
 };

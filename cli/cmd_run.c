@@ -1,4 +1,4 @@
-/* kymo run: start a program with recording on, wait for it, say what came of it. */
+/* marey run: start a program with recording on, wait for it, say what came of it. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -19,8 +19,8 @@ static struct {
 
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
-     "record there (default: PROGRAM.kymo here, or the first free\n"
-     "of PROGRAM-2.kymo, PROGRAM-3.kymo, ...)"},
+     "record there (default: PROGRAM.marey here, or the first free\n"
+     "of PROGRAM-2.marey, PROGRAM-3.marey, ...)"},
     {"append", 0, CLI_FLAG, NULL, &given.append, "add to the recording that is there"},
     {"force", 0, CLI_FLAG, NULL, &given.force, "replace the recording that is there"},
     {"gpu", 0, CLI_FLAG, NULL, &given.gpu,
@@ -57,18 +57,18 @@ static const struct cli_option options[] = {
      "record what the program and its libraries tell NVTX: ranges\n"
      "and marks of PyTorch, NCCL, DALI, ...; no GPU is needed"},
     {"options", 0, CLI_TEXT, "KEY=VALUE,...", &given.options,
-     "how to record; they go into KYMO_OPTIONS, behind what is\n"
-     "there. 'kymo run --options help' lists them"},
+     "how to record; they go into MAREY_OPTIONS, behind what is\n"
+     "there. 'marey run --options help' lists them"},
     {"repeat", 0, CLI_COUNT, "N", &given.repeat,
      "run it N times, one after the other, into one recording:\n"
-     "repeats for 'kymo compare'; ends with the first that fails"},
+     "repeats for 'marey compare'; ends with the first that fails"},
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
 static uint64_t n_sampled; /* of all repeats */
 static bool wants_energy;
 
-/* KYMO_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
+/* MAREY_OPTIONS, then what our own options stand for, then --options, which win by being last. Free what comes back. */
 static char *joined_options(void)
 {
     char hz[16], modules[1024];
@@ -79,7 +79,7 @@ static char *joined_options(void)
     const struct {
         const char *key, *value;
     } parts[] = {
-        {"", getenv("KYMO_OPTIONS")},
+        {"", getenv("MAREY_OPTIONS")},
         {"", given.gpu ? "gpu=1" : NULL},
         {"gpu.schedule=", given.gpu_schedule},
         {"", given.energy ? "energy=1" : NULL},
@@ -102,11 +102,11 @@ static char *joined_options(void)
 
 /* ---- the last words ---- */
 
-static uint64_t count_events(const kymo_recording *recording)
+static uint64_t count_events(const marey_recording *recording)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
-        n += kymo_recording_process(recording, i)->n_events;
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++)
+        n += marey_recording_process(recording, i)->n_events;
     return n;
 }
 
@@ -134,7 +134,7 @@ static void say_why_no_events(char *const *program)
     print_program(program, typed, sizeof typed);
     const char deaf = run_python_deaf(program);
     if (deaf != 0)
-        cli_say("no events: Python's option -%c keeps kymo out of the program; call kymo.start() "
+        cli_say("no events: Python's option -%c keeps marey out of the program; call marey.start() "
                 "there, or remove the option",
                 deaf);
     else if (given.sample != NULL)
@@ -143,17 +143,17 @@ static void say_why_no_events(char *const *program)
         cli_say("no events: the program allocated too little to be sampled (--memory-sample 1 "
                 "takes every allocation), or is linked statically");
     else if (given.mpi)
-        cli_say("no events: the program has no kymo ranges and called no MPI function in C, or "
+        cli_say("no events: the program has no marey ranges and called no MPI function in C, or "
                 "its MPI is linked statically");
     else if (given.nvtx)
-        cli_say("no events: the program has no kymo ranges and sent nothing to NVTX");
+        cli_say("no events: the program has no marey ranges and sent nothing to NVTX");
     else if (run_is_python(program))
-        cli_say("no events: the program has no kymo ranges, or its Python has no kymo installed; "
-                "to see where its time goes without changing it: kymo run --sample -- %s",
+        cli_say("no events: the program has no marey ranges, or its Python has no marey installed; "
+                "to see where its time goes without changing it: marey run --sample -- %s",
                 typed);
     else
-        cli_say("no events: the program has no kymo ranges, or is not linked with libkymo; if it "
-                "starts Python, this shows where its time goes: kymo run --sample -- %s",
+        cli_say("no events: the program has no marey ranges, or is not linked with libmarey; if it "
+                "starts Python, this shows where its time goes: marey run --sample -- %s",
                 typed);
 }
 
@@ -180,27 +180,28 @@ static void say_no_events(const struct run_target *target, char *const *program,
     if (!take_printed_reasons(target->path) && !wants_energy)
         say_why_no_events(program);
     if (!given.quiet)
-        cli_say("recorded wall time (%s) and CPU time (%s) only; next: kymo compare %s OTHER.kymo",
-                cli_duration(end->wall_ns, wall, sizeof wall),
-                cli_duration(end->cpu_ns, cpu, sizeof cpu), quoted);
+        cli_say(
+            "recorded wall time (%s) and CPU time (%s) only; next: marey compare %s OTHER.marey",
+            cli_duration(end->wall_ns, wall, sizeof wall),
+            cli_duration(end->cpu_ns, cpu, sizeof cpu), quoted);
 }
 
-static void say_recorded(kymo_recording *recording, const char *path, uint64_t n_events)
+static void say_recorded(marey_recording *recording, const char *path, uint64_t n_events)
 {
     char quoted[PATH_MAX], events[32];
-    const size_t n = kymo_recording_n_processes(recording);
-    const bool has_calls = kymo_calls_are_there(&recording, 1),
-               has_energy = kymo_energy_is_there(&recording, 1) != 0,
-               has_samples = kymo_samples_are_there(&recording, 1);
+    const size_t n = marey_recording_n_processes(recording);
+    const bool has_calls = marey_calls_are_there(&recording, 1),
+               has_energy = marey_energy_is_there(&recording, 1) != 0,
+               has_samples = marey_samples_are_there(&recording, 1);
     cli_quote(cli_short_path(path), quoted, sizeof quoted);
-    if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != KYMO_OK)
-        cli_say("%s", kymo_last_error());
+    if (n_sampled != 0 && !run_is_one_of_many() && sampling_print_top(recording) != MAREY_OK)
+        cli_say("%s", marey_last_error());
     if (run_is_one_of_many()) /* the others are still at it */
-        cli_say("the ranks share %s; next: kymo report %s", quoted, quoted);
+        cli_say("the ranks share %s; next: marey report %s", quoted, quoted);
     else if (n == 0 && has_samples && !has_energy)
-        cli_say("recorded samples; next: kymo report --samples %s", quoted);
+        cli_say("recorded samples; next: marey report --samples %s", quoted);
     else
-        cli_say("recorded %zu process%s, %s event%s%s%s%s; next: kymo report %s%s", n,
+        cli_say("recorded %zu process%s, %s event%s%s%s%s; next: marey report %s%s", n,
                 n == 1 ? "" : "es", cli_count(n_events, events, sizeof events),
                 n_events == 1 ? "" : "s", has_calls ? ", calls" : "",
                 has_samples ? ", samples" : "", has_energy ? ", and energy" : "",
@@ -215,19 +216,19 @@ static void say_recorded(kymo_recording *recording, const char *path, uint64_t n
 static void say_what_came(const struct run_target *target, char *const *program,
                           const struct run_end *end)
 {
-    kymo_recording *recording = NULL;
-    if (kymo_recording_seal(target->path) != KYMO_OK ||
-        kymo_recording_open(target->path, &recording) != KYMO_OK) {
-        cli_say("%s", kymo_last_error());
+    marey_recording *recording = NULL;
+    if (marey_recording_seal(target->path) != MAREY_OK ||
+        marey_recording_open(target->path, &recording) != MAREY_OK) {
+        cli_say("%s", marey_last_error());
         return;
     }
     const uint64_t n_events = count_events(recording);
-    if (n_events == 0 && n_sampled == 0 && !kymo_energy_is_there(&recording, 1) &&
-        !kymo_calls_are_there(&recording, 1))
+    if (n_events == 0 && n_sampled == 0 && !marey_energy_is_there(&recording, 1) &&
+        !marey_calls_are_there(&recording, 1))
         say_no_events(target, program, end);
     else if (!given.quiet && !run_is_a_later_rank())
         say_recorded(recording, target->path, n_events);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
 /* ---- from the command line to the exit status ---- */
@@ -260,25 +261,25 @@ static int run_sampled(const char *recording, char **program, struct run_end *en
 /* As run_child, with energy measured beside where the options ask for it. */
 static int run_measured(const char *recording, const char *how, char **program, struct run_end *end)
 {
-    wants_energy = kymo_energy_asked(how) != 0;
+    wants_energy = marey_energy_asked(how) != 0;
     if (!wants_energy)
         return run_sampled(recording, program, end);
-    if (kymo_energy_start(recording, how) != KYMO_OK)
-        cli_say("%s", kymo_last_error());
+    if (marey_energy_start(recording, how) != MAREY_OK)
+        cli_say("%s", marey_last_error());
     const int error = run_sampled(recording, program, end);
-    kymo_energy_stop();
+    marey_energy_stop();
     return error;
 }
 
 static void add_run(const char *recording, char *const *program, const struct run_end *end)
 {
     char *command = run_join_words(program);
-    const struct kymo_run_end ended = {.command = command != NULL ? command : program[0],
-                                       .wall_ns = end->wall_ns,
-                                       .cpu_ns = end->cpu_ns,
-                                       .wait_status = end->wait_status};
-    if (kymo_recording_add_run(recording, &ended) != KYMO_OK)
-        cli_say("%s", kymo_last_error());
+    const struct marey_run_end ended = {.command = command != NULL ? command : program[0],
+                                        .wall_ns = end->wall_ns,
+                                        .cpu_ns = end->cpu_ns,
+                                        .wait_status = end->wait_status};
+    if (marey_recording_add_run(recording, &ended) != MAREY_OK)
+        cli_say("%s", marey_last_error());
     free(command);
 }
 
@@ -311,9 +312,9 @@ static int run_program(char **program, enum run_existing existing, const char *o
         return CLI_BAD;
     if (given.nvtx && !run_nvtx())
         return CLI_BAD;
-    if (given.mpi && !run_preload(&preload, "libkymo-mpi.so", "--mpi"))
+    if (given.mpi && !run_preload(&preload, "libmarey-mpi.so", "--mpi"))
         return CLI_BAD;
-    if ((given.memory && !run_preload(&preload, "libkymo-memory.so", "--memory")) ||
+    if ((given.memory && !run_preload(&preload, "libmarey-memory.so", "--memory")) ||
         !run_target_prepare(&target, given.output, existing, program)) {
         run_preload_remove(&preload);
         return CLI_BAD;
@@ -330,11 +331,11 @@ static int run_program(char **program, enum run_existing existing, const char *o
 static int run(int n_args, char **args)
 {
     if (given.options != NULL && strcmp(given.options, "help") == 0) {
-        fputs(kymo_options_help(), stdout);
+        fputs(marey_options_help(), stdout);
         return CLI_FINE;
     }
     if (n_args == 0)
-        return cli_fail("run needs a program: kymo run -- python train.py");
+        return cli_fail("run needs a program: marey run -- python train.py");
     if (given.repeat == 0)
         return cli_fail("--repeat takes 1 or more");
     if (given.gpu_schedule != NULL && !given.gpu)
@@ -356,8 +357,8 @@ static int run(int n_args, char **args)
     if (options_text == NULL)
         return cli_fail("no memory for the options");
     int status;
-    if (kymo_options_check(options_text) != KYMO_OK)
-        status = cli_fail("%s", kymo_last_error());
+    if (marey_options_check(options_text) != MAREY_OK)
+        status = cli_fail("%s", marey_last_error());
     else
         status = run_program(args,
                              given.append  ? RUN_APPEND
@@ -372,24 +373,25 @@ const struct cli_command cli_command_run = {
     .name = "run",
     .usage = "[OPTIONS] [--] PROGRAM [ARGUMENTS...]",
     .brief = "run a program and record what it does",
-    .about = "Runs a program with recording switched on, for it and for the processes it starts:\n"
-             "Python programs without any change, others when they are linked with libkymo. Works\n"
-             "in front of torchrun, mpirun and srun, and behind them. Signals go to the program;\n"
-             "its exit status is passed on. Whatever way it ends, what it recorded is kept.",
+    .about =
+        "Runs a program with recording switched on, for it and for the processes it starts:\n"
+        "Python programs without any change, others when they are linked with libmarey. Works\n"
+        "in front of torchrun, mpirun and srun, and behind them. Signals go to the program;\n"
+        "its exit status is passed on. Whatever way it ends, what it recorded is kept.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo run -- python train.py --epochs 3     records into train.kymo\n"
-        "  kymo run --gpu -- python train.py          kernels, copies and who launched them\n"
-        "  kymo run --energy -- python train.py       power, energy and utilization beside it\n"
-        "  kymo run --sample -- python train.py       where Python is, a hundred times a second\n"
-        "  kymo run --memory -- ./solver              what it allocates, what it never frees\n"
-        "  kymo run --mpi -- mpirun -n 4 ./solver     MPI's calls as well\n"
-        "  kymo run --nvtx -- python train.py         NVTX's ranges as well\n"
-        "  kymo run -o first.kymo -- ./train          names the recording\n"
-        "  kymo run -- torchrun --nproc-per-node 4 train.py\n"
-        "  kymo run --repeat 5 -o a.kymo -- python train.py     five runs to compare with\n"
-        "  kymo run --options policy=keep-newest,pool=64MiB -- ./train",
+        "  marey run -- python train.py --epochs 3    records into train.marey\n"
+        "  marey run --gpu -- python train.py         kernels, copies and who launched them\n"
+        "  marey run --energy -- python train.py      power, energy and utilization beside it\n"
+        "  marey run --sample -- python train.py      where Python is, a hundred times a second\n"
+        "  marey run --memory -- ./solver             what it allocates, what it never frees\n"
+        "  marey run --mpi -- mpirun -n 4 ./solver    MPI's calls as well\n"
+        "  marey run --nvtx -- python train.py        NVTX's ranges as well\n"
+        "  marey run -o first.marey -- ./train        names the recording\n"
+        "  marey run -- torchrun --nproc-per-node 4 train.py\n"
+        "  marey run --repeat 5 -o a.marey -- python train.py   five runs to compare with\n"
+        "  marey run --options policy=keep-newest,pool=64MiB -- ./train",
     .exits = "the program's own; 2 wrong usage, 3 the program could not be started.",
     .stops_at_argument = true,
     .run = run,

@@ -1,4 +1,4 @@
-/* kymo scale: runs with different numbers of workers; does it scale, how far, why not further? */
+/* marey scale: runs with different numbers of workers; does it scale, how far, why not further? */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static const struct cli_option options[] = {
      "numbers of workers to forecast (default: 2, 4 and 8 times\n"
      "the most that were measured)"},
     {"mlflow", 0, CLI_TEXT, "URI|DIR", &given.mlflow,
-     "runs of an MLflow store as well, as itwinai and kymo log them"},
+     "runs of an MLflow store as well, as itwinai and marey log them"},
     {"experiment", 0, CLI_TEXT, "NAME", &given.experiment,
      "the experiment of all runs; of a store, which one to read\n"
      "(default: all of it)"},
@@ -65,7 +65,7 @@ static size_t name_length(const char *argument)
     return argument[len] == '=' && access(argument, F_OK) != 0 ? len : 0;
 }
 
-static bool read_run(kymo_scaling_runs *runs, const char *argument)
+static bool read_run(marey_scaling_runs *runs, const char *argument)
 {
     char name[MOST_NAME];
     const size_t len = name_length(argument);
@@ -74,7 +74,7 @@ static bool read_run(kymo_scaling_runs *runs, const char *argument)
         return false;
     }
     snprintf(name, sizeof name, "%.*s", (int)len, argument);
-    const struct kymo_scaling_read_options wants = {
+    const struct marey_scaling_read_options wants = {
         .experiment = given.experiment,
         .strategy = len != 0 ? name : given.strategy,
         .workers = given.workers,
@@ -82,22 +82,22 @@ static bool read_run(kymo_scaling_runs *runs, const char *argument)
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
     };
-    const kymo_status status =
-        kymo_scaling_runs_read(runs, argument + (len != 0 ? len + 1 : 0), &wants);
+    const marey_status status =
+        marey_scaling_runs_read(runs, argument + (len != 0 ? len + 1 : 0), &wants);
     cli_progress_end();
-    if (status != KYMO_OK)
-        cli_fail("%s", kymo_last_error());
-    return status == KYMO_OK;
+    if (status != MAREY_OK)
+        cli_fail("%s", marey_last_error());
+    return status == MAREY_OK;
 }
 
 /* Every source of runs: paths, and what else is asked for. */
-static bool read_all(kymo_scaling_runs *runs, int n_args, char **args)
+static bool read_all(marey_scaling_runs *runs, int n_args, char **args)
 {
     for (int i = 0; i < n_args; i++)
         if (!read_run(runs, args[i]))
             return false;
     const struct cli_mlflow store = {.uri = given.mlflow, .experiment = given.experiment};
-    const struct kymo_scaling_read_options wants = {.strategy = given.strategy};
+    const struct marey_scaling_read_options wants = {.strategy = given.strategy};
     return given.mlflow == NULL || cli_mlflow_read(runs, &store, &wants) == CLI_FINE;
 }
 
@@ -121,32 +121,32 @@ static bool parse_forecast(const char *text, uint32_t counts[MOST_FORECASTS], si
 
 /* ---- the answer ---- */
 
-static kymo_status print_table(kymo_scaling *scaling, FILE *out)
+static marey_status print_table(marey_scaling *scaling, FILE *out)
 {
-    return kymo_present_csv(kymo_scaling_table(scaling, given.csv[0] != '\0' ? given.csv : "points"),
-                            out);
+    return marey_present_csv(
+        marey_scaling_table(scaling, given.csv[0] != '\0' ? given.csv : "points"), out);
 }
 
 static int print(void *ctx, FILE *out)
 {
-    kymo_scaling *const scaling = ctx;
-    const struct kymo_text_options wants = {.width = cli_terminal_width(out),
-                                            .color = cli_wants_color(out, given.color)};
-    const kymo_status status = given.json          ? kymo_scaling_json(scaling, out)
-                               : given.csv != NULL ? print_table(scaling, out)
-                               : given.markdown    ? kymo_scaling_markdown(scaling, out)
-                                                   : kymo_scaling_text(scaling, &wants, out);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    marey_scaling *const scaling = ctx;
+    const struct marey_text_options wants = {.width = cli_terminal_width(out),
+                                             .color = cli_wants_color(out, given.color)};
+    const marey_status status = given.json          ? marey_scaling_json(scaling, out)
+                                : given.csv != NULL ? print_table(scaling, out)
+                                : given.markdown    ? marey_scaling_markdown(scaling, out)
+                                                    : marey_scaling_text(scaling, &wants, out);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
 static int print_page(void *ctx, FILE *out)
 {
-    return kymo_scaling_html(ctx, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    return marey_scaling_html(ctx, out) == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
-static int answer(kymo_scaling *scaling, double gate)
+static int answer(marey_scaling *scaling, double gate)
 {
-    if (given.csv != NULL && given.csv[0] != '\0' && kymo_scaling_table(scaling, given.csv) == NULL)
+    if (given.csv != NULL && given.csv[0] != '\0' && marey_scaling_table(scaling, given.csv) == NULL)
         return cli_fail(
             "there is no table '%s'; there are points, fits, forecast, best, runs and notes",
             given.csv);
@@ -164,20 +164,20 @@ static int answer(kymo_scaling *scaling, double gate)
     return status;
 }
 
-static int tell(const kymo_scaling_runs *runs, double gate)
+static int tell(const marey_scaling_runs *runs, double gate)
 {
     uint32_t forecast[MOST_FORECASTS];
-    struct kymo_scaling_options wants = {.with_first = given.with_first,
-                                         .kind = given.kind,
-                                         .measure = given.measure,
-                                         .forecast = forecast};
-    kymo_scaling *scaling = NULL;
+    struct marey_scaling_options wants = {.with_first = given.with_first,
+                                          .kind = given.kind,
+                                          .measure = given.measure,
+                                          .forecast = forecast};
+    marey_scaling *scaling = NULL;
     if (given.forecast != NULL && !parse_forecast(given.forecast, forecast, &wants.n_forecast))
         return CLI_BAD;
-    if (kymo_scaling_create(runs, &wants, &scaling) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_scaling_create(runs, &wants, &scaling) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int status = answer(scaling, gate);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
     return status;
 }
 
@@ -186,24 +186,24 @@ static int run(int n_args, char **args)
     double gate = 0;
     if (n_args == 0 && given.mlflow == NULL)
         return cli_fail("scale needs runs with different numbers of workers: "
-                        "kymo scale one.kymo two.kymo four.kymo");
+                        "marey scale one.marey two.marey four.marey");
     if (given.json + (given.csv != NULL) + given.markdown > 1)
         return cli_fail("--json, --csv and --markdown exclude one another");
     if (given.itwinai_names && given.pictures == NULL)
         return cli_fail("--itwinai-names goes with --pictures DIR");
     if (given.gate != NULL && !cli_percent("fail-below-efficiency", given.gate, &gate))
         return CLI_BAD;
-    kymo_scaling_runs *runs = NULL;
-    if (kymo_scaling_runs_create(&runs) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_scaling_runs *runs = NULL;
+    if (marey_scaling_runs_create(&runs) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int status = read_all(runs, n_args, args) ? tell(runs, gate) : CLI_BAD;
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
     return status;
 }
 
 const struct cli_command cli_command_scale = {
     .name = "scale",
-    .usage = "RUN.kymo|FOLDER|FILE.csv|NAME=RUN... [OPTIONS]",
+    .usage = "RUN.marey|FOLDER|FILE.csv|NAME=RUN... [OPTIONS]",
     .brief = "does it scale: speedup and efficiency over workers",
     .about =
         "Reads runs of one program with different numbers of workers and says whether it gets\n"
@@ -216,13 +216,13 @@ const struct cli_command cli_command_scale = {
         "runs.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo scale one.kymo two.kymo four.kymo\n"
-                "  kymo scale runs/ --html scaling.html\n"
-                "  kymo scale ddp=ddp-runs/ horovod=horovod-runs/ --pictures pictures\n"
-                "  kymo scale measurements.csv --forecast 64,128\n"
-                "  kymo scale --mlflow mllogs/mlflow --experiment scaling\n"
-                "  kymo scale runs/ --csv=points > points.csv\n"
-                "  kymo scale runs/ --fail-below-efficiency 70%         for CI",
+    .examples = "  marey scale one.marey two.marey four.marey\n"
+                "  marey scale runs/ --html scaling.html\n"
+                "  marey scale ddp=ddp-runs/ horovod=horovod-runs/ --pictures pictures\n"
+                "  marey scale measurements.csv --forecast 64,128\n"
+                "  marey scale --mlflow mllogs/mlflow --experiment scaling\n"
+                "  marey scale runs/ --csv=points > points.csv\n"
+                "  marey scale runs/ --fail-below-efficiency 70%        for CI",
     .exits = "0 fine, 1 the gate failed: less efficient than asked for, 2 wrong usage or\n"
              "input, or no run at all.",
     .run = run,

@@ -1,4 +1,4 @@
-/* kymo stacks: all threads of Python processes, once; equal stacks together. */
+/* marey stacks: all threads of Python processes, once; equal stacks together. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,39 +19,39 @@ static const struct cli_option options[] = {
      "auto: when standard output is a terminal"},
 };
 
-static kymo_status print(const struct kymo_sampler_stacks *stacks)
+static marey_status print(const struct marey_sampler_stacks *stacks)
 {
-    const struct kymo_text_options text = {.width = cli_terminal_width(stdout),
-                                           .color = cli_wants_color(stdout, given.color)};
-    kymo_stack_groups *groups;
-    KYMO_TRY(kymo_stack_groups_create(stacks, &groups));
-    const kymo_status status =
-        given.json ? kymo_stacks_json(groups, stdout) : kymo_stacks_text(groups, &text, stdout);
-    kymo_stack_groups_destroy(groups);
+    const struct marey_text_options text = {.width = cli_terminal_width(stdout),
+                                            .color = cli_wants_color(stdout, given.color)};
+    marey_stack_groups *groups;
+    MAREY_TRY(marey_stack_groups_create(stacks, &groups));
+    const marey_status status =
+        given.json ? marey_stacks_json(groups, stdout) : marey_stacks_text(groups, &text, stdout);
+    marey_stack_groups_destroy(groups);
     return status;
 }
 
 static int stacks(int n_args, char **args)
 {
-    const struct kymo_sampler_options wants = {
+    const struct marey_sampler_options wants = {
         .size = sizeof wants, .native = given.native, .no_children = given.no_children};
-    struct kymo_sampler_stacks *found;
+    struct marey_sampler_stacks *found;
     pid_t *pids;
     if (!cli_pids(&cli_command_stacks, n_args, args, &pids))
         return CLI_BAD;
-    kymo_status status = kymo_sampler_stacks_read(pids, (size_t)n_args, &wants, &found);
+    marey_status status = marey_sampler_stacks_read(pids, (size_t)n_args, &wants, &found);
     free(pids);
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const size_t n_failures = found->n_failures;
     if (found->n_rounds == 0 && !given.json)
         for (size_t i = 0; i < n_failures; i++)
             cli_say("%s", found->failures[i].why);
     else
         status = print(found);
-    kymo_sampler_stacks_free(found);
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_sampler_stacks_free(found);
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     return n_failures != 0 ? CLI_BAD : CLI_FINE;
 }
 
@@ -65,9 +65,9 @@ const struct cli_command cli_command_stacks = {
         "most are, and which are elsewhere. A thread is stopped for some 50 us while it is read.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
-    .examples = "  kymo stacks 4711                      all threads of one process\n"
-                "  kymo stacks $(pgrep -f train.py)      all ranks of a job on this machine\n"
-                "  kymo stacks 4711 --json | jq '.groups[0].frames[0]'",
+    .examples = "  marey stacks 4711                     all threads of one process\n"
+                "  marey stacks $(pgrep -f train.py)     all ranks of a job on this machine\n"
+                "  marey stacks 4711 --json | jq '.groups[0].frames[0]'",
     .exits = "0 fine, 2 wrong usage, or a process could not be read; the others are shown.",
     .run = stacks,
 };

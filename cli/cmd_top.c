@@ -1,5 +1,5 @@
 /*
- * kymo top: what Python processes do, live. A thread samples; this one asks for a table twice a second, draws it and waits
+ * marey top: what Python processes do, live. A thread samples; this one asks for a table twice a second, draws it and waits
  * for keys. Without a terminal a table a second goes to standard output.
  */
 #include <poll.h>
@@ -43,10 +43,10 @@ static const struct cli_option options[] = {
 /* All that a loop needs. */
 struct top {
     struct sampling sampling;
-    kymo_live *live;
+    marey_live *live;
     struct top_view view;
     struct top_screen screen;
-    kymo_table *table; /* the latest */
+    marey_table *table; /* the latest */
     char what[64];
 };
 
@@ -54,18 +54,18 @@ struct top {
 
 static void refresh(struct top *top, uint32_t wait_ms)
 {
-    kymo_table *table;
-    const unsigned flags =
-        (top->view.by_total ? KYMO_LIVE_BY_TOTAL : 0u) | (top->view.is_idle ? KYMO_LIVE_IDLE : 0u);
+    marey_table *table;
+    const unsigned flags = (top->view.by_total ? MAREY_LIVE_BY_TOTAL : 0u) |
+                           (top->view.is_idle ? MAREY_LIVE_IDLE : 0u);
     top->screen.has_ended = !sampling_goes_on(&top->sampling);
     if (top->screen.has_ended ||
-        kymo_live_table(top->live, top->view.by, flags, wait_ms, &table) != KYMO_OK)
+        marey_live_table(top->live, top->view.by, flags, wait_ms, &table) != MAREY_OK)
         return; /* what was there is shown on */
-    kymo_table_destroy(top->table);
+    marey_table_destroy(top->table);
     top->table = table;
     top->screen.table = table;
-    kymo_live_state_get(top->live, 0, &top->screen.state, sizeof top->screen.state);
-    kymo_sampler_counts_get(top->sampling.sampler, &top->screen.counts, sizeof top->screen.counts);
+    marey_live_state_get(top->live, 0, &top->screen.state, sizeof top->screen.state);
+    marey_sampler_counts_get(top->sampling.sampler, &top->screen.counts, sizeof top->screen.counts);
 }
 
 static void draw(struct top *top)
@@ -94,11 +94,11 @@ static void watch_terminal(struct top *top)
     }
 }
 
-static int show_on_terminal(struct top *top, kymo_sampler *sampler)
+static int show_on_terminal(struct top *top, marey_sampler *sampler)
 {
     if (!terminal_open()) {
         terminal_close();
-        return cli_fail("cannot take the terminal; 'kymo top --once' needs none");
+        return cli_fail("cannot take the terminal; 'marey top --once' needs none");
     }
     if (sampling_start(&top->sampling, sampler))
         watch_terminal(top);
@@ -126,7 +126,7 @@ static bool print(const struct top *top)
     return is_fine && fflush(stdout) == 0;
 }
 
-static int print_tables(struct top *top, kymo_sampler *sampler, double window_s)
+static int print_tables(struct top *top, marey_sampler *sampler, double window_s)
 {
     if (!sampling_start(&top->sampling, sampler))
         return CLI_BAD;
@@ -145,35 +145,35 @@ static int print_tables(struct top *top, kymo_sampler *sampler, double window_s)
 
 /* ---- from the command line to the exit status ---- */
 
-static enum kymo_live_by view_of(const char *name)
+static enum marey_live_by view_of(const char *name)
 {
     static const char *const names[] = {"functions", "lines", "threads", "ranks"};
     for (int i = 0; i < 4; i++)
         if (strcmp(name, names[i]) == 0)
-            return (enum kymo_live_by)i;
-    return KYMO_LIVE_FUNCTIONS;
+            return (enum marey_live_by)i;
+    return MAREY_LIVE_FUNCTIONS;
 }
 
-static int show(kymo_sampler *sampler, double window_s, const char *what)
+static int show(marey_sampler *sampler, double window_s, const char *what)
 {
     struct top top = {
         .view = {.by = view_of(given.by), .by_total = given.total, .is_idle = given.idle}};
     snprintf(top.what, sizeof top.what, "%s", what);
     top.screen = (struct top_screen){
         .view = &top.view, .what = top.what, .has_color = cli_wants_color(stdout, given.color)};
-    if (kymo_live_create(window_s, &top.live) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
-    kymo_live_hang_on(top.live, sampler);
+    if (marey_live_create(window_s, &top.live) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    marey_live_hang_on(top.live, sampler);
     const int status = !given.once && terminal_is_there() ? show_on_terminal(&top, sampler)
                                                           : print_tables(&top, sampler, window_s);
-    kymo_table_destroy(top.table);
-    kymo_live_destroy(top.live);
+    marey_table_destroy(top.table);
+    marey_live_destroy(top.live);
     return status;
 }
 
 static int top(int n_args, char **args)
 {
-    struct kymo_sampler_options wants = {
+    struct marey_sampler_options wants = {
         .size = sizeof wants, .native = given.native, .no_children = given.no_children};
     double window_s = given.once ? 1 : 5;
     size_t n_failed;
@@ -185,12 +185,12 @@ static int top(int n_args, char **args)
         return CLI_BAD;
     signal(SIGPIPE, SIG_IGN);
     snprintf(what, sizeof what, "pid %d%s", (int)pids[0], n_args > 1 ? ", ..." : "");
-    kymo_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
+    marey_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
     free(pids);
     if (sampler == NULL)
         return CLI_BAD;
     const int status = show(sampler, window_s, what);
-    kymo_sampler_destroy(sampler);
+    marey_sampler_destroy(sampler);
     return status != CLI_FINE || n_failed == 0 ? status : CLI_BAD;
 }
 
@@ -207,8 +207,8 @@ const struct cli_command cli_command_top = {
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo top 4711\n"
-        "  kymo top $(pgrep -f train.py) --by ranks     all ranks of a job on this machine\n"
-        "  kymo top 4711 --once --by lines              one table, for a script",
+        "  marey top 4711\n"
+        "  marey top $(pgrep -f train.py) --by ranks    all ranks of a job on this machine\n"
+        "  marey top 4711 --once --by lines             one table, for a script",
     .run = top,
 };

@@ -1,5 +1,5 @@
 /*
- * kymo watch: wait until nothing moves any more in a job, then print where everybody is. A thread looks ten times a second,
+ * marey watch: wait until nothing moves any more in a job, then print where everybody is. A thread looks ten times a second,
  * and stops nothing; this one asks it how long nothing has moved.
  */
 #include <errno.h>
@@ -45,30 +45,31 @@ static void ask_to_end(int sig)
 
 struct watch {
     struct sampling sampling;
-    kymo_live *live;
+    marey_live *live;
     double stall_s;
 };
 
 /* ---- stacks ---- */
 
-static kymo_status print_stacks(const struct watch *watch, FILE *out)
+static marey_status print_stacks(const struct watch *watch, FILE *out)
 {
     /* All that were seen: who was named may have ended, and those that it started go on. */
-    const struct kymo_sampler_options wants = {
+    const struct marey_sampler_options wants = {
         .size = sizeof wants, .native = given.native, .no_children = 1};
-    const struct kymo_text_options text = {.width = cli_terminal_width(out),
-                                           .color = cli_wants_color(out, given.color)};
-    struct kymo_sampler_stacks *stacks;
-    kymo_stack_groups *groups;
+    const struct marey_text_options text = {.width = cli_terminal_width(out),
+                                            .color = cli_wants_color(out, given.color)};
+    struct marey_sampler_stacks *stacks;
+    marey_stack_groups *groups;
     pid_t pids[MOST_PROCESSES];
-    const size_t n = kymo_live_pids(watch->live, pids, MOST_PROCESSES);
-    KYMO_TRY(kymo_sampler_stacks_read(pids, n < MOST_PROCESSES ? n : MOST_PROCESSES, &wants, &stacks));
-    kymo_status status = kymo_stack_groups_create(stacks, &groups);
-    if (status == KYMO_OK) {
-        status = kymo_stacks_text(groups, &text, out);
-        kymo_stack_groups_destroy(groups);
+    const size_t n = marey_live_pids(watch->live, pids, MOST_PROCESSES);
+    MAREY_TRY(
+        marey_sampler_stacks_read(pids, n < MOST_PROCESSES ? n : MOST_PROCESSES, &wants, &stacks));
+    marey_status status = marey_stack_groups_create(stacks, &groups);
+    if (status == MAREY_OK) {
+        status = marey_stacks_text(groups, &text, out);
+        marey_stack_groups_destroy(groups);
     }
-    kymo_sampler_stacks_free(stacks);
+    marey_sampler_stacks_free(stacks);
     return status;
 }
 
@@ -88,12 +89,12 @@ static int tell_stall(const struct watch *watch)
     if (out == NULL)
         return cli_fail("cannot write %s: %s", given.output, strerror(errno));
     print_moment(watch, out);
-    const kymo_status status = print_stacks(watch, out);
+    const marey_status status = print_stacks(watch, out);
     const bool is_written = fputc('\n', out) != EOF && fflush(out) == 0;
     if (out != stdout)
         fclose(out);
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     if (!is_written)
         return cli_fail("cannot write the stacks: %s", strerror(errno));
     if (given.output != NULL)
@@ -108,8 +109,8 @@ static int wait_for_stalls(struct watch *watch)
 {
     bool is_told = false;
     while (!is_asked_to_end && sampling_goes_on(&watch->sampling)) {
-        struct kymo_live_state state;
-        kymo_live_state_get(watch->live, given.busy, &state, sizeof state);
+        struct marey_live_state state;
+        marey_live_state_get(watch->live, given.busy, &state, sizeof state);
         const bool is_stalled = (double)state.still_ns >= watch->stall_s * 1e9;
         if (is_stalled && !is_told) {
             const int status = tell_stall(watch);
@@ -124,27 +125,27 @@ static int wait_for_stalls(struct watch *watch)
     return CLI_FINE;
 }
 
-static int watch_sampler(struct watch *watch, kymo_sampler *sampler)
+static int watch_sampler(struct watch *watch, marey_sampler *sampler)
 {
     int status = CLI_BAD;
-    if (kymo_live_create(0, &watch->live) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
-    kymo_live_hang_on(watch->live, sampler);
+    if (marey_live_create(0, &watch->live) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    marey_live_hang_on(watch->live, sampler);
     if (sampling_start(&watch->sampling, sampler))
         status = wait_for_stalls(watch);
     sampling_stop(&watch->sampling);
-    if (watch->sampling.status != KYMO_OK)
+    if (watch->sampling.status != MAREY_OK)
         return cli_fail("%s", watch->sampling.error);
     return status;
 }
 
 static int watch(int n_args, char **args)
 {
-    struct kymo_sampler_options wants = {.size = sizeof wants,
-                                         .rate_hz = LOOK_HZ,
-                                         .strategy = KYMO_SAMPLER_SNAPSHOT,
-                                         .audit_share = -1,
-                                         .no_children = given.no_children};
+    struct marey_sampler_options wants = {.size = sizeof wants,
+                                          .rate_hz = LOOK_HZ,
+                                          .strategy = MAREY_SAMPLER_SNAPSHOT,
+                                          .audit_share = -1,
+                                          .no_children = given.no_children};
     struct watch watch = {.live = NULL};
     struct sigaction end = {.sa_handler = ask_to_end};
     size_t n_failed;
@@ -155,10 +156,10 @@ static int watch(int n_args, char **args)
     sigaction(SIGINT, &end, NULL);
     sigaction(SIGTERM, &end, NULL);
     sigaction(SIGHUP, &end, NULL);
-    kymo_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
+    marey_sampler *sampler = sampling_create(&wants, pids, (size_t)n_args, &n_failed);
     const int status = sampler != NULL ? watch_sampler(&watch, sampler) : CLI_BAD;
-    kymo_sampler_destroy(sampler);
-    kymo_live_destroy(watch.live);
+    marey_sampler_destroy(sampler);
+    marey_live_destroy(watch.live);
     free(pids);
     return status == CLI_FINE && n_failed != 0 ? CLI_BAD : status;
 }
@@ -177,10 +178,10 @@ const struct cli_command cli_command_watch = {
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =
-        "  kymo watch $(pgrep -f train.py) --stall 60s          all ranks of a job on this "
+        "  marey watch $(pgrep -f train.py) --stall 60s         all ranks of a job on this "
         "machine\n"
-        "  kymo watch 4711 --stall 5m -o hang.txt --once        for a script: status 1 on a stall\n"
-        "  kymo watch 4711 --busy --native                      also while it spins in NCCL",
+        "  marey watch 4711 --stall 5m -o hang.txt --once       for a script: status 1 on a stall\n"
+        "  marey watch 4711 --busy --native                     also while it spins in NCCL",
     .exits = "0 the processes ended, or ctrl-C; with --once 1 after a stall; 2 wrong usage,\n"
              "or a process could not be read.",
     .run = watch,

@@ -1,10 +1,10 @@
 /*
- * Completion in shells: `kymo completion` prints a script that knows the commands, their options
+ * Completion in shells: `marey completion` prints a script that knows the commands, their options
  * and what may stand for a value, all taken from the tables of the commands. Each shell has a file
  * of its own; what a value is and how texts are written is shared.
  */
-#ifndef KYMO_COMPLETION_H
-#define KYMO_COMPLETION_H
+#ifndef MAREY_COMPLETION_H
+#define MAREY_COMPLETION_H
 
 #include "cli.h"
 
@@ -13,7 +13,7 @@ enum completion_kind {
     COMPLETION_NOTHING,
     COMPLETION_FILE,
     COMPLETION_DIRECTORY,
-    COMPLETION_RECORDING, /* *.kymo directories, *.klog files and traces, else directories on the way to one */
+    COMPLETION_RECORDING, /* *.marey directories, *.klog files and traces, else directories on the way to one */
     COMPLETION_CHOICE,  /* one of a|b|c */
     COMPLETION_KEYS,    /* options of a recording: key=value,key=value */
     COMPLETION_PROGRAM, /* a program and what belongs to it */

@@ -1,7 +1,7 @@
 /*
  * Completion for bash, 4.2 or later. Bash breaks words at "=", so the script first puts them together again; what
  * it offers is cut back to where bash believes that the word begins. It needs no package bash-completion, and
- * where that is there, programs behind `kymo run` are completed as they are without it.
+ * where that is there, programs behind `marey run` are completed as they are without it.
  */
 #include <stdio.h>
 
@@ -9,16 +9,16 @@
 
 /* The parts that are the same for every table. */
 static const char helpers[] =
-    "# Completion of kymo for bash, printed by `kymo completion bash`.\n"
+    "# Completion of marey for bash, printed by `marey completion bash`.\n"
     "\n"
-    "_kymo_words() # WORDS\n"
+    "_marey_words() # WORDS\n"
     "{\n"
     "    local found\n"
     "    mapfile -t found < <(compgen -W \"$1\" -- \"$cur\")\n"
     "    COMPREPLY+=(\"${found[@]}\")\n"
     "}\n"
     "\n"
-    "_kymo_paths() # what compgen is to find: -f files, -d directories\n"
+    "_marey_paths() # what compgen is to find: -f files, -d directories\n"
     "{\n"
     "    local found\n"
     "    compopt -o filenames 2>/dev/null\n"
@@ -26,17 +26,17 @@ static const char helpers[] =
     "    COMPREPLY+=(\"${found[@]}\")\n"
     "}\n"
     "\n"
-    "_kymo_recordings()\n"
+    "_marey_recordings()\n"
     "{\n"
     "    local ending\n"
-    "    _kymo_paths -d -X '!*.kymo'\n"
+    "    _marey_paths -d -X '!*.marey'\n"
     "    for ending in klog json gz folded prof pstats; do\n"
-    "        _kymo_paths -f -X \"!*.$ending\"\n"
+    "        _marey_paths -f -X \"!*.$ending\"\n"
     "    done\n"
-    "    ((${#COMPREPLY[@]})) || _kymo_paths -d\n"
+    "    ((${#COMPREPLY[@]})) || _marey_paths -d\n"
     "}\n"
     "\n"
-    "_kymo_keys() # key=value,key=value: what is complete stays in front of each word\n"
+    "_marey_keys() # key=value,key=value: what is complete stays in front of each word\n"
     "{\n"
     "    local whole=$cur\n"
     "    local before=${cur%\"${cur##*,}\"}\n"
@@ -45,26 +45,26 @@ static const char helpers[] =
     "        before+=${cur%%=*}=\n"
     "        local key=${cur%%=*}\n"
     "        cur=${cur#*=}\n"
-    "        _kymo_words \"$(_kymo_key_values \"$key\")\"\n"
+    "        _marey_words \"$(_marey_key_values \"$key\")\"\n"
     "    else\n"
     "        compopt -o nospace 2>/dev/null\n"
-    "        _kymo_words \"$_kymo_key_names\"\n"
+    "        _marey_words \"$_marey_key_names\"\n"
     "    fi\n"
     "    cur=$whole\n"
     "    ((${#COMPREPLY[@]} == 0)) || COMPREPLY=(\"${COMPREPLY[@]/#/$before}\")\n"
     "}\n"
     "\n"
-    "_kymo_program() # INDEX of the program among the words that bash made\n"
+    "_marey_program() # INDEX of the program among the words that bash made\n"
     "{\n"
     "    if declare -F _comp_command_offset >/dev/null; then\n"
     "        _comp_command_offset \"$1\"\n"
     "    elif declare -F _command_offset >/dev/null; then\n"
     "        _command_offset \"$1\"\n"
     "    elif (($1 == COMP_CWORD)); then\n"
-    "        _kymo_paths -c\n"
-    "        _kymo_paths -d\n"
+    "        _marey_paths -c\n"
+    "        _marey_paths -d\n"
     "    else\n"
-    "        _kymo_paths -f\n"
+    "        _marey_paths -f\n"
     "    fi\n"
     "}\n"
     "\n";
@@ -72,7 +72,7 @@ static const char helpers[] =
 static const char driver[] =
     "# words: those up to the cursor, with what bash broke at \"=\" put together; at: where each "
     "began.\n"
-    "_kymo_join()\n"
+    "_marey_join()\n"
     "{\n"
     "    local i word glue=\n"
     "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
@@ -87,64 +87,65 @@ static const char driver[] =
     "    done\n"
     "}\n"
     "\n"
-    "_kymo_in_command() # COMMAND\n"
+    "_marey_in_command() # COMMAND\n"
     "{\n"
     "    local i over= last=$((${#words[@]} - 1))\n"
     "    for ((i = 2; i < last; i++)); do\n"
     "        if [[ -z $over && ${words[i]} == -- ]]; then\n"
     "            over=1\n"
     "        elif [[ -n $over || ${words[i]} != -?* ]]; then\n"
-    "            [[ $_kymo_launchers != *\" $1 \"* ]] || { _kymo_program \"${at[i]}\"; return; }\n"
-    "        elif [[ ${words[i]} != *=* ]] && _kymo_takes_value \"$1 ${words[i]}\"; then\n"
-    "            ((++i < last)) || { _kymo_value \"$1 ${words[last - 1]}\"; return; }\n"
+    "            [[ $_marey_launchers != *\" $1 \"* ]] || { _marey_program \"${at[i]}\"; return; "
+    "}\n"
+    "        elif [[ ${words[i]} != *=* ]] && _marey_takes_value \"$1 ${words[i]}\"; then\n"
+    "            ((++i < last)) || { _marey_value \"$1 ${words[last - 1]}\"; return; }\n"
     "        fi\n"
     "    done\n"
     "    if [[ -z $over && $cur == --*=* ]]; then\n"
     "        local option=${cur%%=*}\n"
     "        cur=${cur#*=}\n"
-    "        _kymo_value \"$1 $option\"\n"
+    "        _marey_value \"$1 $option\"\n"
     "        [[ $COMP_WORDBREAKS == *=* || ${#COMPREPLY[@]} == 0 ]] || "
     "COMPREPLY=(\"${COMPREPLY[@]/#/$option=}\")\n"
     "    elif [[ -z $over && $cur == -* ]]; then\n"
-    "        _kymo_words \"$(_kymo_option_names \"$1\")\"\n"
+    "        _marey_words \"$(_marey_option_names \"$1\")\"\n"
     "    else\n"
-    "        _kymo_arguments \"$1\" \"${at[last]}\"\n"
+    "        _marey_arguments \"$1\" \"${at[last]}\"\n"
     "    fi\n"
     "}\n"
     "\n"
-    "_kymo()\n"
+    "_marey()\n"
     "{\n"
     "    local cur words=() at=()\n"
     "    COMPREPLY=()\n"
-    "    _kymo_join\n"
+    "    _marey_join\n"
     "    cur=${words[${#words[@]} - 1]}\n"
     "    if ((${#words[@]} == 2)); then\n"
-    "        _kymo_words \"$_kymo_commands help --help --version\"\n"
+    "        _marey_words \"$_marey_commands help --help --version\"\n"
     "    elif [[ ${words[1]} == help ]]; then\n"
-    "        ((${#words[@]} > 3)) || _kymo_words \"$_kymo_commands\"\n"
+    "        ((${#words[@]} > 3)) || _marey_words \"$_marey_commands\"\n"
     "    else\n"
-    "        _kymo_in_command \"${words[1]}\"\n"
+    "        _marey_in_command \"${words[1]}\"\n"
     "    fi\n"
     "    # Bash replaces what stands behind the last \"=\".\n"
     "    local before=${cur%\"${cur##*=}\"}\n"
     "    [[ $COMP_WORDBREAKS != *=* || -z $before || ${#COMPREPLY[@]} == 0 ]] ||\n"
     "        COMPREPLY=(\"${COMPREPLY[@]#\"$before\"}\")\n"
     "}\n"
-    "complete -F _kymo kymo\n";
+    "complete -F _marey marey\n";
 
 /* ---- the parts that come from the tables ---- */
 
 static void print_names(void)
 {
     struct cli_key key;
-    fputs("_kymo_commands='", stdout);
+    fputs("_marey_commands='", stdout);
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         printf("%s%s", i > 0 ? " " : "", cli_commands[i]->name);
-    fputs("'\n# Options end where the program begins.\n_kymo_launchers=' ", stdout);
+    fputs("'\n# Options end where the program begins.\n_marey_launchers=' ", stdout);
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         if (cli_commands[i]->stops_at_argument)
             printf("%s ", cli_commands[i]->name);
-    fputs("'\n_kymo_key_names='", stdout);
+    fputs("'\n_marey_key_names='", stdout);
     for (const char *at = NULL; cli_next_key(&at, &key);)
         printf("%s= ", key.name);
     puts("'\n");
@@ -153,7 +154,7 @@ static void print_names(void)
 static void print_key_values(void)
 {
     struct cli_key key;
-    puts("_kymo_key_values() # KEY\n{\n    case $1 in");
+    puts("_marey_key_values() # KEY\n{\n    case $1 in");
     for (const char *at = NULL; cli_next_key(&at, &key);) {
         if (!completion_is_choice(key.values))
             continue;
@@ -166,7 +167,7 @@ static void print_key_values(void)
 
 static void print_option_names(void)
 {
-    puts("_kymo_option_names() # COMMAND\n{\n    case $1 in");
+    puts("_marey_option_names() # COMMAND\n{\n    case $1 in");
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         const struct cli_command *command = cli_commands[i];
         printf("    %s) echo '", command->name);
@@ -181,22 +182,22 @@ static void print_action(enum completion_kind kind, const char *choices)
 {
     switch (kind) {
     case COMPLETION_FILE:
-        puts("_kymo_paths -f ;;");
+        puts("_marey_paths -f ;;");
         break;
     case COMPLETION_DIRECTORY:
-        puts("_kymo_paths -d ;;");
+        puts("_marey_paths -d ;;");
         break;
     case COMPLETION_RECORDING:
-        puts("_kymo_recordings ;;");
+        puts("_marey_recordings ;;");
         break;
     case COMPLETION_KEYS:
-        puts("_kymo_keys ;;");
+        puts("_marey_keys ;;");
         break;
     case COMPLETION_PROGRAM:
-        puts("_kymo_program \"$2\" ;;");
+        puts("_marey_program \"$2\" ;;");
         break;
     case COMPLETION_CHOICE:
-        fputs("_kymo_words '", stdout);
+        fputs("_marey_words '", stdout);
         completion_print_choices(choices, " ");
         puts("' ;;");
         break;
@@ -234,7 +235,7 @@ static void print_values(const char *function, bool with_action)
 
 static void print_arguments(void)
 {
-    puts("_kymo_arguments() # COMMAND INDEX\n{\n    case $1 in");
+    puts("_marey_arguments() # COMMAND INDEX\n{\n    case $1 in");
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         printf("    %s) ", cli_commands[i]->name);
         print_action(completion_of_arguments(cli_commands[i]), cli_commands[i]->usage);
@@ -248,8 +249,8 @@ void completion_print_bash(void)
     print_names();
     print_key_values();
     print_option_names();
-    print_values("_kymo_takes_value", false);
-    print_values("_kymo_value", true);
+    print_values("_marey_takes_value", false);
+    print_values("_marey_value", true);
     print_arguments();
     fputs(driver, stdout);
 }

@@ -7,19 +7,19 @@
 #define SPECIAL "\\"
 
 static const char helpers[] =
-    "# Completion of kymo for fish, printed by `kymo completion fish`.\n"
+    "# Completion of marey for fish, printed by `marey completion fish`.\n"
     "\n"
     "# Is one of these commands on the line, and no program behind it yet?\n"
-    "function __kymo_in\n"
+    "function __marey_in\n"
     "    set -l words (commandline -opc)\n"
     "    test (count $words) -ge 2; and contains -- $words[2] $argv; and not count "
-    "(__kymo_program) >/dev/null\n"
+    "(__marey_program) >/dev/null\n"
     "end\n"
     "\n"
-    "# The words from the program on that kymo is to start.\n"
-    "function __kymo_program\n"
+    "# The words from the program on that marey is to start.\n"
+    "function __marey_program\n"
     "    set -l words (commandline -opc)\n"
-    "    test (count $words) -ge 3; and contains -- $words[2] $__kymo_launchers; or return\n"
+    "    test (count $words) -ge 3; and contains -- $words[2] $__marey_launchers; or return\n"
     "    set -l over 0\n"
     "    set -l i 3\n"
     "    while test $i -le (count $words)\n"
@@ -28,41 +28,41 @@ static const char helpers[] =
     "        else if test $over = 1; or not string match -q -- '-?*' $words[$i]\n"
     "            string join \\n -- $words[$i..]\n"
     "            return\n"
-    "        else if contains -- $words[$i] $__kymo_takes_value\n"
+    "        else if contains -- $words[$i] $__marey_takes_value\n"
     "            set i (math $i + 1)\n"
     "        end\n"
     "        set i (math $i + 1)\n"
     "    end\n"
     "end\n"
     "\n"
-    "function __kymo_complete_program\n"
-    "    set -l program (__kymo_program)\n"
+    "function __marey_complete_program\n"
+    "    set -l program (__marey_program)\n"
     "    complete -C (string join ' ' -- (string escape -- $program) (commandline -ct))\n"
     "end\n"
     "\n"
-    "function __kymo_recordings\n"
+    "function __marey_recordings\n"
     "    set -l start (string unescape -- (string replace -r '^--[^=]*=' '' -- (commandline "
     "-ct)))\n"
-    "    set -l found $start*.kymo/ $start*.{klog,json,gz,folded,prof,pstats}\n"
+    "    set -l found $start*.marey/ $start*.{klog,json,gz,folded,prof,pstats}\n"
     "    test (count $found) -gt 0; or set found $start*/\n"
     "    string join \\n -- $found\n"
     "end\n"
     "\n"
     "# key=value,key=value: what is complete stays in front of each word.\n"
-    "function __kymo_keys\n"
+    "function __marey_keys\n"
     "    set -l start (string replace -r '^--[^=]*=' '' -- (commandline -ct))\n"
     "    set -l before (string replace -r '[^,]*$' '' -- \"$start\")\n"
-    "    string replace -r '^' -- \"$before\" $__kymo_key_words\n"
+    "    string replace -r '^' -- \"$before\" $__marey_key_words\n"
     "end\n"
     "\n";
 
 static void print_launchers(void)
 {
-    fputs("set -g __kymo_launchers", stdout);
+    fputs("set -g __marey_launchers", stdout);
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         if (cli_commands[i]->stops_at_argument)
             printf(" %s", cli_commands[i]->name);
-    fputs("\nset -g __kymo_takes_value", stdout);
+    fputs("\nset -g __marey_takes_value", stdout);
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         const struct cli_command *command = cli_commands[i];
         for (size_t o = 0; command->stops_at_argument && o < command->n_options; o++) {
@@ -80,7 +80,7 @@ static void print_launchers(void)
 static void print_key_words(void)
 {
     struct cli_key key;
-    fputs("set -g __kymo_key_words", stdout);
+    fputs("set -g __marey_key_words", stdout);
     for (const char *at = NULL; cli_next_key(&at, &key);) {
         printf(" %s=", key.name);
         if (!completion_is_choice(key.values))
@@ -89,7 +89,7 @@ static void print_key_words(void)
         snprintf(between, sizeof between, " %s=", key.name);
         completion_print_choices(key.values, between);
     }
-    puts("\n\ncomplete -c kymo -f");
+    puts("\n\ncomplete -c marey -f");
 }
 
 /* -f: no files besides; -r: a value must follow. */
@@ -103,10 +103,10 @@ static void print_action(enum completion_kind kind, const char *choices)
         fputs(" -f -a '(__fish_complete_directories)'", stdout);
         break;
     case COMPLETION_RECORDING:
-        fputs(" -f -a '(__kymo_recordings)'", stdout);
+        fputs(" -f -a '(__marey_recordings)'", stdout);
         break;
     case COMPLETION_KEYS:
-        fputs(" -f -a '(__kymo_keys)'", stdout);
+        fputs(" -f -a '(__marey_keys)'", stdout);
         break;
     case COMPLETION_CHOICE:
         fputs(" -f -a '", stdout);
@@ -124,7 +124,7 @@ static void print_action(enum completion_kind kind, const char *choices)
 
 static void print_option(const struct cli_command *command, const struct cli_option *option)
 {
-    printf("complete -c kymo -n '__kymo_in %s' -l %s", command->name, option->name);
+    printf("complete -c marey -n '__marey_in %s' -l %s", command->name, option->name);
     if (option->letter != 0)
         printf(" -s %c", option->letter);
     if (cli_takes_word(option)) {
@@ -141,16 +141,16 @@ static void print_command(const struct cli_command *command)
     static const char is_first[] = "test (count (commandline -opc)) -eq 1";
     const enum completion_kind kind = completion_of_arguments(command);
     putchar('\n');
-    printf("complete -c kymo -n '%s' -a %s -d '", is_first, command->name);
+    printf("complete -c marey -n '%s' -a %s -d '", is_first, command->name);
     completion_print_quoted(command->brief, SPECIAL);
     puts("'");
     for (size_t i = 0; i < command->n_options; i++)
         print_option(command, &command->options[i]);
-    printf("complete -c kymo -n '__kymo_in %s' -l help -s h -d 'show a short help and exit'\n",
+    printf("complete -c marey -n '__marey_in %s' -l help -s h -d 'show a short help and exit'\n",
            command->name);
     if (kind == COMPLETION_NOTHING)
         return;
-    printf("complete -c kymo -n '__kymo_in %s'", command->name);
+    printf("complete -c marey -n '__marey_in %s'", command->name);
     print_action(kind, command->usage);
     putchar('\n');
 }
@@ -160,14 +160,15 @@ void completion_print_fish(void)
     fputs(helpers, stdout);
     print_launchers();
     print_key_words();
-    puts("complete -c kymo -n 'test (count (commandline -opc)) -eq 1' -l help -s h -d 'list the "
+    puts("complete -c marey -n 'test (count (commandline -opc)) -eq 1' -l help -s h -d 'list the "
          "commands and exit'\n"
-         "complete -c kymo -n 'test (count (commandline -opc)) -eq 1' -l version -s V"
-         " -d 'say which kymo this is and exit'\n"
-         "complete -c kymo -n 'test (count (commandline -opc)) -eq 1' -a help -d 'tell about a "
+         "complete -c marey -n 'test (count (commandline -opc)) -eq 1' -l version -s V"
+         " -d 'say which marey this is and exit'\n"
+         "complete -c marey -n 'test (count (commandline -opc)) -eq 1' -a help -d 'tell about a "
          "command'\n"
-         "complete -c kymo -n 'count (__kymo_program) >/dev/null' -a '(__kymo_complete_program)'");
-    fputs("complete -c kymo -n '__kymo_in help' -a '", stdout);
+         "complete -c marey -n 'count (__marey_program) >/dev/null' -a "
+         "'(__marey_complete_program)'");
+    fputs("complete -c marey -n '__marey_in help' -a '", stdout);
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         printf("%s%s", i > 0 ? " " : "", cli_commands[i]->name);
     puts("'");

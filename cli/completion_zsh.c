@@ -16,10 +16,10 @@ static void print_action(enum completion_kind kind, const char *choices)
         fputs("_files -/", stdout);
         break;
     case COMPLETION_RECORDING:
-        fputs("_kymo_recordings", stdout);
+        fputs("_marey_recordings", stdout);
         break;
     case COMPLETION_KEYS:
-        fputs("_kymo_keys", stdout);
+        fputs("_marey_keys", stdout);
         break;
     case COMPLETION_CHOICE:
         putchar('(');
@@ -80,7 +80,7 @@ static void print_command(const struct cli_command *command)
 static void print_keys(void)
 {
     struct cli_key key;
-    puts("_kymo_keys() {\n    _values -s , 'option' \\");
+    puts("_marey_keys() {\n    _values -s , 'option' \\");
     for (const char *at = NULL; cli_next_key(&at, &key);) {
         printf("        '%s[", key.name);
         completion_print_quoted(key.meaning, SPECIAL);
@@ -107,16 +107,17 @@ static void print_commands(void)
 
 void completion_print_zsh(void)
 {
-    puts("#compdef kymo\n# Completion of kymo for zsh, printed by `kymo completion zsh`.\n\n"
-         "_kymo_recordings() {\n"
-         "    _files -g '*.kymo(-/) *.(klog|json|gz|folded|prof|pstats)(-.)'\n}\n");
+    puts("#compdef marey\n# Completion of marey for zsh, printed by `marey completion zsh`.\n\n"
+         "_marey_recordings() {\n"
+         "    _files -g '*.marey(-/) *.(klog|json|gz|folded|prof|pstats)(-.)'\n}\n");
     print_keys();
-    puts("_kymo() {\n    local curcontext=$curcontext state state_descr line ret=1\n    typeset -A "
-         "opt_args");
+    puts(
+        "_marey() {\n    local curcontext=$curcontext state state_descr line ret=1\n    typeset -A "
+        "opt_args");
     print_commands();
     puts("    _arguments -C \\\n"
          "        '(- *)'{-h,--help}'[list the commands and exit]' \\\n"
-         "        '(- *)'{-V,--version}'[say which kymo this is and exit]' \\\n"
+         "        '(- *)'{-V,--version}'[say which marey this is and exit]' \\\n"
          "        '1: :->command' '*:: :->arguments' && ret=0\n"
          "    case $state in\n"
          "    command) _describe -t commands command commands && ret=0 ;;\n"
@@ -128,6 +129,6 @@ void completion_print_zsh(void)
     puts(
         "        esac\n        ;;\n    esac\n    return ret\n}\n\n"
         "# Loaded by zsh's own search the file is the function; sourced, it has to be made known.\n"
-        "if [[ $funcstack[1] == _kymo ]]; then\n    _kymo \"$@\"\nelse\n    compdef _kymo "
-        "kymo\nfi");
+        "if [[ $funcstack[1] == _marey ]]; then\n    _marey \"$@\"\nelse\n    compdef _marey "
+        "marey\nfi");
 }

@@ -1,16 +1,16 @@
-/* kymo dump: what its files share. cmd_dump.c chooses values, dump_show.c tells of them, dump_write.c hands them out. */
-#ifndef KYMO_CLI_DUMP_H
-#define KYMO_CLI_DUMP_H
+/* marey dump: what its files share. cmd_dump.c chooses values, dump_show.c tells of them, dump_write.c hands them out. */
+#ifndef MAREY_CLI_DUMP_H
+#define MAREY_CLI_DUMP_H
 
 #include "cli.h"
-#include <kymo/dumpfile.h>
+#include <marey/dumpfile.h>
 
 /* A value that was chosen, while its step is open. */
 struct dump_choice {
-    kymo_dumps *dumps;
-    struct kymo_dumped_step step;
+    marey_dumps *dumps;
+    struct marey_dumped_step step;
     size_t step_number, value_number;
-    const struct kymo_dumped_value *value;
+    const struct marey_dumped_value *value;
 };
 
 /* A status of the command; anything but CLI_FINE ends it. */
@@ -25,18 +25,18 @@ struct dump_given {
 extern struct dump_given dump_given;
 
 /* Call `use` for each value whose name is `name` or matches it, NULL for all; a sentence when there is none. */
-int dump_choose(kymo_dumps *dumps, const char *name, dump_use *use, void *ctx);
+int dump_choose(marey_dumps *dumps, const char *name, dump_use *use, void *ctx);
 /* The value's numbers; CLI_BAD with a sentence when it has none. */
-int dump_get(const struct dump_choice *choice, struct kymo_tensor *out);
+int dump_get(const struct dump_choice *choice, struct marey_tensor *out);
 /* "[2,3]". Returned in `into`. */
-const char *dump_shape(const struct kymo_dumped_value *value, char *into, size_t size);
+const char *dump_shape(const struct marey_dumped_value *value, char *into, size_t size);
 /* Whether this step is wanted by --step and --rank. */
-bool dump_wants(const struct kymo_dumped_step *step);
+bool dump_wants(const struct marey_dumped_step *step);
 
-int dump_list(kymo_dumps *dumps, const char *name);
-int dump_print(kymo_dumps *dumps, const char *name);
-int dump_stats(kymo_dumps *dumps, const char *name);
-int dump_cat(kymo_dumps *dumps, const char *name);
-int dump_image(kymo_dumps *dumps, const char *name);
+int dump_list(marey_dumps *dumps, const char *name);
+int dump_print(marey_dumps *dumps, const char *name);
+int dump_stats(marey_dumps *dumps, const char *name);
+int dump_cat(marey_dumps *dumps, const char *name);
+int dump_image(marey_dumps *dumps, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* kymo dump ls, show and stats: what there is, and its numbers. */
+/* marey dump ls, show and stats: what there is, and its numbers. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,246 +9,246 @@ enum { MAX_ODD = 10, CHUNK = 4096 };
 
 /* ---- tables ---- */
 
-static void put_text(kymo_table *table, const char *text)
+static void put_text(marey_table *table, const char *text)
 {
     if (text != NULL)
-        kymo_table_text(table, text, strlen(text));
+        marey_table_text(table, text, strlen(text));
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static void put_rank(kymo_table *table, int64_t rank)
+static void put_rank(marey_table *table, int64_t rank)
 {
     if (rank >= 0)
-        kymo_table_i64(table, rank);
+        marey_table_i64(table, rank);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static int print_table(const kymo_table *table)
+static int print_table(const marey_table *table)
 {
-    const struct kymo_text_options wants = {.width = cli_terminal_width(stdout),
-                                            .color = cli_wants_color(stdout, dump_given.color)};
-    const kymo_status status = dump_given.json  ? kymo_present_json(table, stdout)
-                               : dump_given.csv ? kymo_present_csv(table, stdout)
-                                                : kymo_present_text(table, &wants, stdout);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    const struct marey_text_options wants = {.width = cli_terminal_width(stdout),
+                                             .color = cli_wants_color(stdout, dump_given.color)};
+    const marey_status status = dump_given.json  ? marey_present_json(table, stdout)
+                                : dump_given.csv ? marey_present_csv(table, stdout)
+                                                 : marey_present_text(table, &wants, stdout);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
-static int finish_table(kymo_table *table, int status)
+static int finish_table(marey_table *table, int status)
 {
-    if (status == CLI_FINE && kymo_table_status(table) != KYMO_OK)
-        status = cli_fail("%s", kymo_last_error());
+    if (status == CLI_FINE && marey_table_status(table) != MAREY_OK)
+        status = cli_fail("%s", marey_last_error());
     if (status == CLI_FINE)
         status = print_table(table);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
     return status;
 }
 
 /* ---- ls ---- */
 
-static const struct kymo_column value_columns[] = {
-    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
-    {"seq", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"name", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"tree", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"dtype", "type", KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"shape", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"bytes", NULL, KYMO_TYPE_U64, KYMO_UNIT_BYTES},
-    {"kept", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"phase", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"source", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+static const struct marey_column value_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"tree", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"dtype", "type", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"shape", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"bytes", NULL, MAREY_TYPE_U64, MAREY_UNIT_BYTES},
+    {"kept", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"source", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
 };
 
 /* What can be had of it. */
-static const char *kept_of(const struct kymo_dumped_value *value)
+static const char *kept_of(const struct marey_dumped_value *value)
 {
     if (value->missing != NULL)
         return value->missing;
     if (value->has_data)
         return "data";
-    if (value->kind == KYMO_DUMP_BYTES)
+    if (value->kind == MAREY_DUMP_BYTES)
         return "pickle";
-    if (value->dtype == KYMO_DTYPE_NONE)
+    if (value->dtype == MAREY_DTYPE_NONE)
         return "value";
     return value->digest != NULL ? "digest" : value->stats != NULL ? "stats" : "nothing";
 }
 
 static int list_value(void *ctx, const struct dump_choice *choice)
 {
-    const struct kymo_dumped_value *value = choice->value;
-    const bool is_tensor = value->dtype != KYMO_DTYPE_NONE;
-    kymo_table *table = ctx;
+    const struct marey_dumped_value *value = choice->value;
+    const bool is_tensor = value->dtype != MAREY_DTYPE_NONE;
+    marey_table *table = ctx;
     char shape[512];
-    kymo_table_u64(table, choice->step.step);
+    marey_table_u64(table, choice->step.step);
     put_rank(table, choice->step.rank);
-    kymo_table_u64(table, value->seq);
+    marey_table_u64(table, value->seq);
     put_text(table, value->name);
-    put_text(table, value->tree == KYMO_DUMP_GRADIENTS ? "gradients" : "tensors");
-    put_text(table, is_tensor ? kymo_dtype_name(value->dtype) : NULL);
+    put_text(table, value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors");
+    put_text(table, is_tensor ? marey_dtype_name(value->dtype) : NULL);
     put_text(table, is_tensor ? dump_shape(value, shape, sizeof shape) : NULL);
     if (is_tensor)
-        kymo_table_u64(table, value->n_bytes);
+        marey_table_u64(table, value->n_bytes);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
     put_text(table, kept_of(value));
     put_text(table, value->phase);
     put_text(table, value->source);
     return CLI_FINE;
 }
 
-static const struct kymo_column step_columns[] = {
-    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
-    {"values", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"bytes", NULL, KYMO_TYPE_U64, KYMO_UNIT_BYTES},
-    {"mode", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"complete", NULL, KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
-    {"reason", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"path", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+static const struct marey_column step_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    {"values", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"bytes", NULL, MAREY_TYPE_U64, MAREY_UNIT_BYTES},
+    {"mode", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"complete", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+    {"reason", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"path", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
 };
 
-static int list_step(kymo_table *table, kymo_dumps *dumps, size_t i)
+static int list_step(marey_table *table, marey_dumps *dumps, size_t i)
 {
-    struct kymo_dumped_step step;
-    const struct kymo_dumped_value *values;
+    struct marey_dumped_step step;
+    const struct marey_dumped_value *values;
     size_t n;
     uint64_t n_bytes = 0;
-    if (kymo_dumps_step(dumps, i, &step) != KYMO_OK ||
-        kymo_dumps_values(dumps, i, &values, &n) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_dumps_step(dumps, i, &step) != MAREY_OK ||
+        marey_dumps_values(dumps, i, &values, &n) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     for (size_t v = 0; v < n; v++)
         n_bytes += values[v].n_bytes;
-    kymo_table_u64(table, step.step);
+    marey_table_u64(table, step.step);
     put_rank(table, step.rank);
-    kymo_table_u64(table, n);
-    kymo_table_u64(table, n_bytes);
+    marey_table_u64(table, n);
+    marey_table_u64(table, n_bytes);
     put_text(table, step.mode);
-    kymo_table_bool(table, step.is_complete != 0);
+    marey_table_bool(table, step.is_complete != 0);
     put_text(table, step.reason);
     put_text(table, step.path);
-    kymo_dumps_release(dumps, i);
+    marey_dumps_release(dumps, i);
     return CLI_FINE;
 }
 
-static int list_steps(kymo_dumps *dumps)
+static int list_steps(marey_dumps *dumps)
 {
-    kymo_table *table;
+    marey_table *table;
     int status = CLI_FINE;
-    if (kymo_table_create("steps", step_columns, sizeof step_columns / sizeof step_columns[0],
-                          &table) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
-    for (size_t i = 0; i < kymo_dumps_count(dumps) && status == CLI_FINE; i++)
+    if (marey_table_create("steps", step_columns, sizeof step_columns / sizeof step_columns[0],
+                           &table) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
+    for (size_t i = 0; i < marey_dumps_count(dumps) && status == CLI_FINE; i++)
         status = list_step(table, dumps, i);
     return finish_table(table, status);
 }
 
-static size_t n_wanted(kymo_dumps *dumps)
+static size_t n_wanted(marey_dumps *dumps)
 {
     size_t n = 0;
-    for (size_t i = 0; i < kymo_dumps_count(dumps); i++) {
-        struct kymo_dumped_step step;
-        n += kymo_dumps_step(dumps, i, &step) == KYMO_OK && dump_wants(&step);
+    for (size_t i = 0; i < marey_dumps_count(dumps); i++) {
+        struct marey_dumped_step step;
+        n += marey_dumps_step(dumps, i, &step) == MAREY_OK && dump_wants(&step);
     }
     return n;
 }
 
-int dump_list(kymo_dumps *dumps, const char *name)
+int dump_list(marey_dumps *dumps, const char *name)
 {
-    kymo_table *table;
+    marey_table *table;
     if (name == NULL && !dump_given.all && dump_given.step == NULL && dump_given.rank == NULL &&
         n_wanted(dumps) > 1)
         return list_steps(dumps);
-    if (kymo_table_create("values", value_columns, sizeof value_columns / sizeof value_columns[0],
-                          &table) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_table_create("values", value_columns, sizeof value_columns / sizeof value_columns[0],
+                           &table) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     return finish_table(table, dump_choose(dumps, name, list_value, table));
 }
 
 /* ---- stats ---- */
 
-static const struct kymo_column stats_columns[] = {
-    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
-    {"name", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"dtype", "type", KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"shape", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"n", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"min", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
-    {"max", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
-    {"mean", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
-    {"std", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
-    {"l2", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
-    {"nan", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"pos_inf", "+inf", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"neg_inf", "-inf", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"zero", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"denormal", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"negative", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
+static const struct marey_column stats_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"dtype", "type", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"shape", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"n", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"min", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"max", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"mean", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"std", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"l2", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"nan", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"pos_inf", "+inf", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"neg_inf", "-inf", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"zero", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"denormal", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"negative", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
 };
 
 /* What was kept, or made of the numbers; false: neither. */
-static bool find_stats(const struct dump_choice *choice, struct kymo_tensor_stats *out)
+static bool find_stats(const struct dump_choice *choice, struct marey_tensor_stats *out)
 {
-    struct kymo_tensor tensor;
+    struct marey_tensor tensor;
     if (choice->value->stats != NULL) {
         *out = *choice->value->stats;
         return true;
     }
     return choice->value->has_data && dump_get(choice, &tensor) == CLI_FINE &&
-           kymo_tensor_stats_get(&tensor, out) == KYMO_OK;
+           marey_tensor_stats_get(&tensor, out) == MAREY_OK;
 }
 
-static void put_number(kymo_table *table, double value)
+static void put_number(marey_table *table, double value)
 {
     if (isnan(value))
-        kymo_table_null(table);
+        marey_table_null(table);
     else
-        kymo_table_f64(table, value);
+        marey_table_f64(table, value);
 }
 
 static int list_stats(void *ctx, const struct dump_choice *choice)
 {
-    kymo_table *table = ctx;
-    struct kymo_tensor_stats s;
+    marey_table *table = ctx;
+    struct marey_tensor_stats s;
     char shape[512];
     if (!find_stats(choice, &s))
         return CLI_FINE;
-    kymo_table_u64(table, choice->step.step);
+    marey_table_u64(table, choice->step.step);
     put_rank(table, choice->step.rank);
     put_text(table, choice->value->name);
-    put_text(table, kymo_dtype_name(choice->value->dtype));
+    put_text(table, marey_dtype_name(choice->value->dtype));
     put_text(table, dump_shape(choice->value, shape, sizeof shape));
-    kymo_table_u64(table, s.n);
+    marey_table_u64(table, s.n);
     put_number(table, s.min);
     put_number(table, s.max);
     put_number(table, s.mean);
     put_number(table, s.std);
     put_number(table, s.l2);
-    kymo_table_u64(table, s.n_nan);
-    kymo_table_u64(table, s.n_pos_inf);
-    kymo_table_u64(table, s.n_neg_inf);
-    kymo_table_u64(table, s.n_zero);
-    kymo_table_u64(table, s.n_denormal);
-    kymo_table_u64(table, s.n_negative);
+    marey_table_u64(table, s.n_nan);
+    marey_table_u64(table, s.n_pos_inf);
+    marey_table_u64(table, s.n_neg_inf);
+    marey_table_u64(table, s.n_zero);
+    marey_table_u64(table, s.n_denormal);
+    marey_table_u64(table, s.n_negative);
     return CLI_FINE;
 }
 
-int dump_stats(kymo_dumps *dumps, const char *name)
+int dump_stats(marey_dumps *dumps, const char *name)
 {
-    kymo_table *table;
-    if (kymo_table_create("stats", stats_columns, sizeof stats_columns / sizeof stats_columns[0],
-                          &table) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_table *table;
+    if (marey_table_create("stats", stats_columns, sizeof stats_columns / sizeof stats_columns[0],
+                           &table) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     return finish_table(table, dump_choose(dumps, name, list_stats, table));
 }
 
 /* ---- show ---- */
 
-static void print_index(const struct kymo_tensor *tensor, uint64_t i)
+static void print_index(const struct marey_tensor *tensor, uint64_t i)
 {
-    uint64_t places[KYMO_MAX_RANK] = {0};
+    uint64_t places[MAREY_MAX_RANK] = {0};
     for (uint32_t d = tensor->rank; d-- > 0;) {
         places[d] = i % (uint64_t)tensor->sizes[d];
         i /= (uint64_t)tensor->sizes[d];
@@ -259,14 +259,14 @@ static void print_index(const struct kymo_tensor *tensor, uint64_t i)
     putchar(']');
 }
 
-static void print_element(const struct kymo_tensor *tensor, uint64_t i)
+static void print_element(const struct marey_tensor *tensor, uint64_t i)
 {
     char text[64];
-    printf("  %s", kymo_tensor_element(tensor, i, text, sizeof text) == KYMO_OK ? text : "?");
+    printf("  %s", marey_tensor_element(tensor, i, text, sizeof text) == MAREY_OK ? text : "?");
 }
 
 /* One innermost row: where it begins, and numbers from both ends. */
-static void print_row(const struct kymo_tensor *tensor, uint64_t row, uint64_t n)
+static void print_row(const struct marey_tensor *tensor, uint64_t row, uint64_t n)
 {
     const uint64_t limit = dump_given.limit;
     if (tensor->rank > 0)
@@ -281,9 +281,9 @@ static void print_row(const struct kymo_tensor *tensor, uint64_t row, uint64_t n
     putchar('\n');
 }
 
-static void print_rows(const struct kymo_tensor *tensor)
+static void print_rows(const struct marey_tensor *tensor)
 {
-    const uint64_t n = kymo_tensor_count(tensor), limit = dump_given.limit;
+    const uint64_t n = marey_tensor_count(tensor), limit = dump_given.limit;
     if (n == 0)
         return;
     const uint64_t n_row = tensor->rank > 0 ? (uint64_t)tensor->sizes[tensor->rank - 1] : 1;
@@ -297,22 +297,22 @@ static void print_rows(const struct kymo_tensor *tensor)
 }
 
 /* Where NaNs and infinities are; chunks that have none are not looked at. */
-static void print_odd(const struct kymo_tensor *tensor, uint64_t n_odd)
+static void print_odd(const struct marey_tensor *tensor, uint64_t n_odd)
 {
-    const uint64_t n = kymo_tensor_count(tensor), size = kymo_dtype_size(tensor->dtype);
+    const uint64_t n = marey_tensor_count(tensor), size = marey_dtype_size(tensor->dtype);
     const int64_t one = 1;
     uint64_t n_printed = 0;
     for (uint64_t begin = 0; begin < n && n_printed < MAX_ODD; begin += CHUNK) {
         const int64_t n_chunk = (int64_t)(n - begin < CHUNK ? n - begin : CHUNK);
-        struct kymo_tensor part = {.dtype = tensor->dtype, .rank = 1, .sizes = &n_chunk};
-        struct kymo_tensor_stats s;
+        struct marey_tensor part = {.dtype = tensor->dtype, .rank = 1, .sizes = &n_chunk};
+        struct marey_tensor_stats s;
         part.data = (const char *)tensor->data + begin * size;
-        if (kymo_tensor_stats_get(&part, &s) != KYMO_OK || s.n_nan + s.n_pos_inf + s.n_neg_inf == 0)
+        if (marey_tensor_stats_get(&part, &s) != MAREY_OK || s.n_nan + s.n_pos_inf + s.n_neg_inf == 0)
             continue;
         part.sizes = &one;
         for (uint64_t i = begin; i < begin + (uint64_t)n_chunk && n_printed < MAX_ODD; i++) {
             part.data = (const char *)tensor->data + i * size;
-            if (kymo_tensor_stats_get(&part, &s) != KYMO_OK ||
+            if (marey_tensor_stats_get(&part, &s) != MAREY_OK ||
                 s.n_nan + s.n_pos_inf + s.n_neg_inf == 0)
                 continue;
             printf(n_printed++ == 0 ? "not finite:" : ",");
@@ -334,7 +334,7 @@ static void print_safe(const char *before, const char *text, size_t len)
         size_t n = len < 200 ? len : 200;
         while (n < len && n > 196 && (text[n] & 0xc0) == 0x80) /* not in the middle of a character */
             n--;
-        kymo_text_escape(text, n, piece, sizeof piece);
+        marey_text_escape(text, n, piece, sizeof piece);
         fputs(piece, stdout);
         text += n;
         len -= n;
@@ -356,23 +356,23 @@ static void print_lines(const char *text, size_t len)
 
 static void print_head(const struct dump_choice *choice)
 {
-    const struct kymo_dumped_value *value = choice->value;
+    const struct marey_dumped_value *value = choice->value;
     char shape[512];
     printf("step %" PRIu64, choice->step.step);
     if (choice->step.rank >= 0)
         printf(", rank %" PRId64, choice->step.rank);
     if (value->phase != NULL)
         print_safe(", ", value->phase, strlen(value->phase));
-    print_safe(value->tree == KYMO_DUMP_GRADIENTS ? ": gradient " : ": ", value->name,
+    print_safe(value->tree == MAREY_DUMP_GRADIENTS ? ": gradient " : ": ", value->name,
                strlen(value->name));
-    if (value->dtype != KYMO_DTYPE_NONE)
-        printf(", %s %s", kymo_dtype_name(value->dtype), dump_shape(value, shape, sizeof shape));
+    if (value->dtype != MAREY_DTYPE_NONE)
+        printf(", %s %s", marey_dtype_name(value->dtype), dump_shape(value, shape, sizeof shape));
     if (value->source != NULL)
         print_safe(", added by ", value->source, strlen(value->source));
     putchar('\n');
 }
 
-static void print_stats(const struct kymo_tensor_stats *s)
+static void print_stats(const struct marey_tensor_stats *s)
 {
     printf("min %.6g, max %.6g, mean %.6g, std %.6g, l2 %.6g; %" PRIu64 " NaN, %" PRIu64
            " infinite, %" PRIu64 " zero\n",
@@ -381,15 +381,15 @@ static void print_stats(const struct kymo_tensor_stats *s)
 
 static int print_value(void *ctx, const struct dump_choice *choice)
 {
-    const struct kymo_dumped_value *value = choice->value;
-    struct kymo_tensor_stats stats;
-    struct kymo_tensor tensor;
+    const struct marey_dumped_value *value = choice->value;
+    struct marey_tensor_stats stats;
+    struct marey_tensor tensor;
     bool *is_first = ctx;
     if (!*is_first)
         putchar('\n');
     *is_first = false;
     print_head(choice);
-    if (value->dtype == KYMO_DTYPE_NONE) {
+    if (value->dtype == MAREY_DTYPE_NONE) {
         if (value->text != NULL)
             print_lines(value->text, value->text_len);
         return CLI_FINE;
@@ -411,7 +411,7 @@ static int print_value(void *ctx, const struct dump_choice *choice)
     return CLI_FINE;
 }
 
-int dump_print(kymo_dumps *dumps, const char *name)
+int dump_print(marey_dumps *dumps, const char *name)
 {
     bool is_first = true;
     return dump_choose(dumps, name, print_value, &is_first);

@@ -1,37 +1,37 @@
-/* kymo dump cat and image: one value handed out. */
+/* marey dump cat and image: one value handed out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <kymo/image.h>
+#include <marey/image.h>
 
 #include "dump.h"
 
 /* ---- cat ---- */
 
-static enum kymo_dump_type wanted_form(void)
+static enum marey_dump_type wanted_form(void)
 {
-    return strcmp(dump_given.as, "npy") == 0           ? KYMO_DUMP_NPY
-           : strcmp(dump_given.as, "json") == 0        ? KYMO_DUMP_JSON
-           : strcmp(dump_given.as, "safetensors") == 0 ? KYMO_DUMP_SAFETENSORS
-                                                       : KYMO_DUMP_BINARY;
+    return strcmp(dump_given.as, "npy") == 0           ? MAREY_DUMP_NPY
+           : strcmp(dump_given.as, "json") == 0        ? MAREY_DUMP_JSON
+           : strcmp(dump_given.as, "safetensors") == 0 ? MAREY_DUMP_SAFETENSORS
+                                                       : MAREY_DUMP_BINARY;
 }
 
 static int write_value(void *ctx, FILE *out)
 {
     const struct dump_choice *const choice = ctx;
-    struct kymo_tensor tensor;
-    if (choice->value->dtype == KYMO_DTYPE_NONE && choice->value->text != NULL)
+    struct marey_tensor tensor;
+    if (choice->value->dtype == MAREY_DTYPE_NONE && choice->value->text != NULL)
         return fwrite(choice->value->text, 1, choice->value->text_len, out) == choice->value->text_len
                    ? CLI_FINE
                    : cli_fail("cannot write %s: %s", choice->value->name, strerror(errno));
     const int status = dump_get(choice, &tensor);
     if (status != CLI_FINE)
         return status;
-    return kymo_tensor_write(&tensor, wanted_form(), choice->value->name, out) == KYMO_OK
+    return marey_tensor_write(&tensor, wanted_form(), choice->value->name, out) == MAREY_OK
                ? CLI_FINE
-               : cli_fail("%s", kymo_last_error());
+               : cli_fail("%s", marey_last_error());
 }
 
 static int cat_value(void *ctx, const struct dump_choice *choice)
@@ -50,26 +50,26 @@ static int count_value(void *ctx, const struct dump_choice *choice)
 }
 
 /* Nothing is written unless there is but one. */
-static int use_one(kymo_dumps *dumps, const char *name, dump_use *use)
+static int use_one(marey_dumps *dumps, const char *name, dump_use *use)
 {
     size_t n = 0;
     const int status = dump_choose(dumps, name, count_value, &n);
     return status == CLI_FINE ? dump_choose(dumps, name, use, NULL) : status;
 }
 
-int dump_cat(kymo_dumps *dumps, const char *name)
+int dump_cat(marey_dumps *dumps, const char *name)
 {
     return use_one(dumps, name, cat_value);
 }
 
 /* ---- image ---- */
 
-static bool parse_range(struct kymo_image_options *options)
+static bool parse_range(struct marey_image_options *options)
 {
     char *end;
     if (dump_given.range == NULL)
         return true;
-    options->range = KYMO_RANGE_FIXED;
+    options->range = MAREY_RANGE_FIXED;
     options->low = strtod(dump_given.range, &end);
     if (end != dump_given.range && *end == ',') {
         const char *high = end + 1;
@@ -82,49 +82,49 @@ static bool parse_range(struct kymo_image_options *options)
     return false;
 }
 
-static enum kymo_color_map wanted_map(void)
+static enum marey_color_map wanted_map(void)
 {
     if (dump_given.map == NULL)
-        return KYMO_MAP_NONE;
-    return strcmp(dump_given.map, "viridis") == 0 ? KYMO_MAP_VIRIDIS
-           : strcmp(dump_given.map, "heat") == 0  ? KYMO_MAP_HEAT
-                                                  : KYMO_MAP_DIVERGING;
+        return MAREY_MAP_NONE;
+    return strcmp(dump_given.map, "viridis") == 0 ? MAREY_MAP_VIRIDIS
+           : strcmp(dump_given.map, "heat") == 0  ? MAREY_MAP_HEAT
+                                                  : MAREY_MAP_DIVERGING;
 }
 
 /* Colours where the tensor can have them, unless numbers are to be coloured. */
-static kymo_status make_images(const struct kymo_tensor *tensor,
-                               const struct kymo_image_options *options, kymo_images **out)
+static marey_status make_images(const struct marey_tensor *tensor,
+                                const struct marey_image_options *options, marey_images **out)
 {
     if (dump_given.type != NULL)
-        return kymo_images_create(tensor,
-                                  strcmp(dump_given.type, "rgb") == 0   ? KYMO_IMAGE_RGB
-                                  : strcmp(dump_given.type, "bgr") == 0 ? KYMO_IMAGE_BGR
-                                                                        : KYMO_IMAGE_GREY,
-                                  options, out);
-    if (options->map == KYMO_MAP_NONE &&
-        kymo_images_create(tensor, KYMO_IMAGE_RGB, options, out) == KYMO_OK)
-        return KYMO_OK;
-    return kymo_images_create(tensor, KYMO_IMAGE_GREY, options, out);
+        return marey_images_create(tensor,
+                                   strcmp(dump_given.type, "rgb") == 0   ? MAREY_IMAGE_RGB
+                                   : strcmp(dump_given.type, "bgr") == 0 ? MAREY_IMAGE_BGR
+                                                                         : MAREY_IMAGE_GREY,
+                                   options, out);
+    if (options->map == MAREY_MAP_NONE &&
+        marey_images_create(tensor, MAREY_IMAGE_RGB, options, out) == MAREY_OK)
+        return MAREY_OK;
+    return marey_images_create(tensor, MAREY_IMAGE_GREY, options, out);
 }
 
 static int print_image(void *ctx, FILE *out)
 {
     void *bytes;
     size_t len;
-    if (kymo_png_pack(ctx, NULL, &bytes, &len) != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (marey_png_pack(ctx, NULL, &bytes, &len) != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const bool is_out = fwrite(bytes, 1, len, out) == len;
-    kymo_png_free(bytes);
+    marey_png_free(bytes);
     return is_out ? CLI_FINE : cli_fail("cannot write the image: %s", strerror(errno));
 }
 
-static int save_image(const struct kymo_image *image, const char *path)
+static int save_image(const struct marey_image *image, const char *path)
 {
     return cli_print_file(path, print_image, (void *)image, NULL);
 }
 
 /* "out.png" of picture 3 is "out-3.png". */
-static int save_numbered(const struct kymo_image *image, const char *path, size_t i)
+static int save_numbered(const struct marey_image *image, const char *path, size_t i)
 {
     char numbered[4096];
     const size_t len = strlen(path),
@@ -135,40 +135,40 @@ static int save_numbered(const struct kymo_image *image, const char *path, size_
     return save_image(image, numbered);
 }
 
-static int save_images(const kymo_images *images)
+static int save_images(const marey_images *images)
 {
     const char *path = dump_given.output != NULL ? dump_given.output : "-";
-    const size_t n = kymo_images_count(images);
+    const size_t n = marey_images_count(images);
     if (dump_given.picture != UINT32_MAX && dump_given.picture >= n)
         return cli_fail("there is no picture %u: there are %zu, from 0 on", dump_given.picture, n);
     if (dump_given.picture != UINT32_MAX || n == 1)
-        return save_image(kymo_images_get(images, n == 1 ? 0 : dump_given.picture), path);
+        return save_image(marey_images_get(images, n == 1 ? 0 : dump_given.picture), path);
     if (strcmp(path, "-") == 0)
         return cli_fail(
             "these are %zu pictures: --picture chooses one, --output FILE.png writes all", n);
     int status = CLI_FINE;
     for (size_t i = 0; i < n && status == CLI_FINE; i++)
-        status = save_numbered(kymo_images_get(images, i), path, i);
+        status = save_numbered(marey_images_get(images, i), path, i);
     return status;
 }
 
 static int draw_value(void *ctx, const struct dump_choice *choice)
 {
-    struct kymo_image_options options = {.map = wanted_map()};
-    struct kymo_tensor tensor;
-    kymo_images *images;
+    struct marey_image_options options = {.map = wanted_map()};
+    struct marey_tensor tensor;
+    marey_images *images;
     (void)ctx;
     int status = parse_range(&options) ? dump_get(choice, &tensor) : CLI_BAD;
     if (status != CLI_FINE)
         return status;
-    if (make_images(&tensor, &options, &images) != KYMO_OK)
-        return cli_fail("%s cannot be drawn: %s", choice->value->name, kymo_last_error());
+    if (make_images(&tensor, &options, &images) != MAREY_OK)
+        return cli_fail("%s cannot be drawn: %s", choice->value->name, marey_last_error());
     status = save_images(images);
-    kymo_images_destroy(images);
+    marey_images_destroy(images);
     return status;
 }
 
-int dump_image(kymo_dumps *dumps, const char *name)
+int dump_image(marey_dumps *dumps, const char *name)
 {
     return use_one(dumps, name, draw_value);
 }

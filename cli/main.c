@@ -1,6 +1,6 @@
 /*
- * kymo: the command line. `kymo run` measures a program, `kymo report` says where its time went,
- * `kymo export` hands the events to another viewer. This file has the table of commands and picks
+ * marey: the command line. `marey run` measures a program, `marey report` says where its time went,
+ * `marey export` hands the events to another viewer. This file has the table of commands and picks
  * one; each has a file of its own.
  */
 #include <errno.h>
@@ -36,16 +36,16 @@ const struct cli_command *const cli_commands[] = {
 #define N_COMMANDS (sizeof cli_commands / sizeof cli_commands[0] - 1)
 
 const struct cli_command cli_program = {
-    .name = "kymo",
+    .name = "marey",
     .usage = "COMMAND ...",
     .brief = "where the time of a training program goes",
     .about = "Records what a training program does and tells where its time goes.",
-    .examples = "  kymo run -- python train.py              records into train.kymo\n"
-                "  kymo report train.kymo                   the table: which range took how long\n"
-                "  kymo export train.kymo --to perfetto     the timeline, for ui.perfetto.dev\n"
-                "  kymo top 4711                            what a Python that runs does right now",
+    .examples = "  marey run -- python train.py             records into train.marey\n"
+                "  marey report train.marey                 the table: which range took how long\n"
+                "  marey export train.marey --to perfetto   the timeline, for ui.perfetto.dev\n"
+                "  marey top 4711                           what a Python that runs does right now",
     .exits = "0 fine, 1 the answer is no, 2 wrong usage or input, 3 the program could\n"
-             "not be started; 'kymo run' passes the program's own status on.",
+             "not be started; 'marey run' passes the program's own status on.",
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -66,14 +66,14 @@ static void print_commands(bool of_itwinai, int width)
 
 static void print_overview(void)
 {
-    printf("Usage: kymo %s\n\n%s\n\nCommands:\n", cli_program.usage, cli_program.about);
+    printf("Usage: marey %s\n\n%s\n\nCommands:\n", cli_program.usage, cli_program.about);
     print_commands(false, 12);
     printf("\nCommands of itwinai, with its options:\n");
     print_commands(true, 29);
     printf(
         "\nA first look:\n%s\n\n"
         "Which command for which question, and what each costs: docs/guide/which-instrument.md.\n"
-        "'kymo COMMAND --help' tells about one command, 'kymo --version' which kymo this is.\n"
+        "'marey COMMAND --help' tells about one command, 'marey --version' which marey this is.\n"
         "Exit status: %s\n",
         cli_program.examples, cli_program.exits);
 }
@@ -82,14 +82,14 @@ static int unknown_command(const char *name)
 {
     /* Removed; its name is in scripts and notes. */
     if (strcmp(name, "answers") == 0)
-        return cli_fail("the command 'answers' was removed; use 'kymo report'");
+        return cli_fail("the command 'answers' was removed; use 'marey report'");
     const char *names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = cli_commands[i]->name;
     const char *nearest = cli_nearest(name, names, N_COMMANDS, sizeof names[0]);
     if (nearest != NULL)
-        return cli_fail("there is no command '%s'; did you mean 'kymo %s'?", name, nearest);
-    return cli_fail("there is no command '%s'; 'kymo --help' lists them", name);
+        return cli_fail("there is no command '%s'; did you mean 'marey %s'?", name, nearest);
+    return cli_fail("there is no command '%s'; 'marey --help' lists them", name);
 }
 
 static int run_command(const struct cli_command *command, char **args)
@@ -103,7 +103,7 @@ static int run_command(const struct cli_command *command, char **args)
 static int no_such_command(const char *word)
 {
     if (word[0] == '-')
-        return cli_fail("there is no option '%s' before a command; see 'kymo --help'", word);
+        return cli_fail("there is no option '%s' before a command; see 'marey --help'", word);
     return unknown_command(word);
 }
 
@@ -114,7 +114,7 @@ static void print_names(void)
 }
 
 /*
- * kymo help [COMMAND]. The build asks for two things more: --names, the commands, and --man, a
+ * marey help [COMMAND]. The build asks for two things more: --names, the commands, and --man, a
  * manual page in place of the help.
  */
 static int help(char **args)
@@ -143,7 +143,7 @@ static int dispatch(char **argv)
         return CLI_FINE;
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-        printf("kymo %s\n", kymo_version());
+        printf("marey %s\n", marey_version());
         return CLI_FINE;
     }
     if (strcmp(word, "help") == 0)
@@ -178,10 +178,10 @@ int main(int argc, char **argv)
     /* A limit on the size of files is an error of a write. By a function, so that programs we start have the default. */
     signal(SIGXFSZ, ignore_signal);
     /*
-     * With KYMO in the environment our own library has begun to record us; that is not what was
+     * With MAREY in the environment our own library has begun to record us; that is not what was
      * meant.
      */
-    kymo_reset();
+    marey_reset();
     /* A reader that has seen enough (| head) ends us silently, whatever our parent made of SIGPIPE. */
     cli_inherited_sigpipe = signal(SIGPIPE, SIG_DFL);
     int status = dispatch(argv);

@@ -62,7 +62,7 @@ static bool has_rank(const char *environment, size_t len)
 }
 
 /*
- * A program of an MPI job may start kymo by itself, from one rank; it inherits the variables and is no part of the job: MPI
+ * A program of an MPI job may start marey by itself, from one rank; it inherits the variables and is no part of the job: MPI
  * would wait for the others for ever. Then its parent has a rank. A launcher has none, or may not be looked at.
  */
 static bool is_parent_in_job(void)
@@ -83,7 +83,7 @@ static bool is_parent_in_job(void)
 
 static bool is_launched(void)
 {
-    const char *wish = getenv("KYMO_MPI");
+    const char *wish = getenv("MAREY_MPI");
     if (wish != NULL && strcmp(wish, "off") == 0)
         return false;
     if (FIND_NUMBER(rank_names) < 0 || FIND_NUMBER(size_names) < 2)
@@ -128,7 +128,7 @@ static void *open_library(void)
     const bool is_open_mpi = getenv("OMPI_COMM_WORLD_SIZE") != NULL;
     const char *const *names = is_open_mpi ? open_mpi : mpich;
     const size_t n = is_open_mpi ? 2 : 3;
-    const char *const named = getenv("KYMO_MPI_LIBRARY");
+    const char *const named = getenv("MAREY_MPI_LIBRARY");
     void *library = NULL;
     if (named != NULL && named[0] != '\0')
         return dlopen(named, RTLD_NOW | RTLD_GLOBAL);
@@ -172,7 +172,7 @@ static const char *load(void)
 {
     void *library = open_library();
     if (library == NULL)
-        return "its library was not found (KYMO_MPI_LIBRARY=FILE says where it is)";
+        return "its library was not found (MAREY_MPI_LIBRARY=FILE says where it is)";
     return find_functions(library) && learn_dialect(library)
                ? NULL
                : "its library is neither that of Open MPI nor of MPICH or a relative";
@@ -259,7 +259,7 @@ static const char *come_up(struct mpi_job *job)
         return NULL;
     /* Each of them finds itself alone. */
     mpi.Finalize();
-    return "its library is not that of the launcher (KYMO_MPI_LIBRARY=FILE names another)";
+    return "its library is not that of the launcher (MAREY_MPI_LIBRARY=FILE names another)";
 }
 
 enum mpi_begin mpi_job_begin(struct mpi_job *job)

@@ -1,5 +1,5 @@
 /*
- * A command that was started by an MPI launcher, as one of several processes: `mpirun -n 8 kymo report run.kymo`.
+ * A command that was started by an MPI launcher, as one of several processes: `mpirun -n 8 marey report run.marey`.
  *
  * MPI is no part of any build: the library is opened when a launcher has started us, and only then. It is that of the
  * launcher: Open MPI, or MPICH with those that follow it. What is needed of them is a dozen functions and a few

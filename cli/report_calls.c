@@ -1,4 +1,4 @@
-/* kymo report --calls: functions instead of ranges. */
+/* marey report --calls: functions instead of ranges. */
 #include <string.h>
 
 #include "report_calls.h"
@@ -34,46 +34,46 @@ static const char *table_wanted(const struct report_calls *wants)
     return wants->by != NULL ? table_of(wants->by) : "functions";
 }
 
-static int print(kymo_calls_report *report, const struct report_calls *wants, FILE *out)
+static int print(marey_calls_report *report, const struct report_calls *wants, FILE *out)
 {
     const char *const name = table_wanted(wants);
-    kymo_table *const table = kymo_calls_report_table(report, name);
-    kymo_status status;
+    marey_table *const table = marey_calls_report_table(report, name);
+    marey_status status;
     if (table == NULL)
         return cli_fail("no table '%s' of calls; --json has all of them", name);
     if (wants->limit != 0 && wants->csv)
-        kymo_table_truncate(table, wants->limit);
+        marey_table_truncate(table, wants->limit);
     if (wants->json)
-        status = kymo_calls_report_json(report, out);
+        status = marey_calls_report_json(report, out);
     else if (wants->csv)
-        status = kymo_present_csv(table, out);
+        status = marey_present_csv(table, out);
     else
         status =
-            kymo_calls_report_text(report,
-                                   &(struct kymo_calls_text_options){
-                                       .text = wants->text, .table = name, .limit = wants->limit},
-                                   out);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+            marey_calls_report_text(report,
+                                    &(struct marey_calls_text_options){
+                                        .text = wants->text, .table = name, .limit = wants->limit},
+                                    out);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
 int report_calls(const struct cli_recordings *recordings, const struct report_calls *wants, FILE *out)
 {
     const bool by_signature = wants->by != NULL && strcmp(wants->by, "signature") == 0;
-    const struct kymo_calls_report_options options = {.filter =
-                                                          wants->callers != NULL   ? wants->callers
-                                                          : wants->callees != NULL ? wants->callees
-                                                                                   : wants->filter,
-                                                      .sort = wants->sort,
-                                                      .by_signature = by_signature,
-                                                      .subtract = wants->subtract,
-                                                      .startup = wants->startup};
-    kymo_calls_report *report = NULL;
-    const kymo_status status =
-        kymo_calls_report_create(recordings->list, recordings->n, &options, &report);
+    const struct marey_calls_report_options options = {.filter =
+                                                           wants->callers != NULL   ? wants->callers
+                                                           : wants->callees != NULL ? wants->callees
+                                                                                    : wants->filter,
+                                                       .sort = wants->sort,
+                                                       .by_signature = by_signature,
+                                                       .subtract = wants->subtract,
+                                                       .startup = wants->startup};
+    marey_calls_report *report = NULL;
+    const marey_status status =
+        marey_calls_report_create(recordings->list, recordings->n, &options, &report);
     cli_progress_end();
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int result = print(report, wants, out);
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
     return result;
 }

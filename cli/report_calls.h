@@ -1,11 +1,11 @@
-/* What `kymo report` has for calls. */
-#ifndef KYMO_CLI_REPORT_CALLS_H
-#define KYMO_CLI_REPORT_CALLS_H
+/* What `marey report` has for calls. */
+#ifndef MAREY_CLI_REPORT_CALLS_H
+#define MAREY_CLI_REPORT_CALLS_H
 
 #include "cli.h"
 
 struct report_calls {
-    struct kymo_text_options text;
+    struct marey_text_options text;
     const char *by, *callers, *callees; /* NULL: not given */
     const char *filter, *sort, *table;  /* the same */
     uint32_t limit;

@@ -1,4 +1,4 @@
-/* kymo report --energy: joules instead of times. Also the few lines about energy below a usual report. */
+/* marey report --energy: joules instead of times. Also the few lines about energy below a usual report. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,30 +34,30 @@ static bool parse_number(const char *option, const char *text, double least, dou
     return false;
 }
 
-static kymo_status print(kymo_energy_report *report, const struct report_energy *wants, FILE *out)
+static marey_status print(marey_energy_report *report, const struct report_energy *wants, FILE *out)
 {
     if (wants->json)
-        return kymo_energy_report_json(report, out);
+        return marey_energy_report_json(report, out);
     if (wants->csv) {
-        kymo_table *table =
-            kymo_energy_report_table(report, wants->by != NULL ? table_of(wants->by) : "runs");
+        marey_table *table =
+            marey_energy_report_table(report, wants->by != NULL ? table_of(wants->by) : "runs");
         if (wants->limit != 0)
-            kymo_table_truncate(table, wants->limit);
-        return kymo_present_csv(table, out);
+            marey_table_truncate(table, wants->limit);
+        return marey_present_csv(table, out);
     }
-    const struct kymo_energy_text_options text = {
+    const struct marey_energy_text_options text = {
         .text = wants->text,
         .by = table_of(wants->by),
         .limit = wants->limit,
         .is_short = wants->is_short,
     };
-    return kymo_energy_report_text(report, &text, out);
+    return marey_energy_report_text(report, &text, out);
 }
 
 int report_energy(const struct cli_recordings *recordings, const struct report_energy *wants,
                   FILE *out)
 {
-    struct kymo_energy_report_options options = {
+    struct marey_energy_report_options options = {
         .filter = wants->filter,
         .group = wants->group,
         .strategy = wants->itwinai == NULL    ? NULL
@@ -66,55 +66,55 @@ int report_energy(const struct cli_recordings *recordings, const struct report_e
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
     };
-    kymo_energy_report *report = NULL;
+    marey_energy_report *report = NULL;
     if (!parse_number("co2", wants->co2, 0, &options.co2_g_per_kwh) ||
         !parse_number("pue", wants->pue, 1, &options.pue))
         return CLI_BAD;
-    kymo_status status =
-        kymo_energy_report_create(recordings->list, recordings->n, &options, &report);
+    marey_status status =
+        marey_energy_report_create(recordings->list, recordings->n, &options, &report);
     cli_progress_end();
-    if (wants->is_short && status == KYMO_EFORMAT)
+    if (wants->is_short && status == MAREY_EFORMAT)
         return CLI_FINE; /* counters without a reading */
     if (wants->is_short)
         fputs("\n", out);
-    if (status == KYMO_OK && wants->itwinai != NULL)
-        status = kymo_energy_report_write_itwinai(report, wants->itwinai);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK && wants->itwinai != NULL)
+        status = marey_energy_report_write_itwinai(report, wants->itwinai);
+    if (status == MAREY_OK)
         status = print(report, wants, out);
-    kymo_energy_report_destroy(report);
-    return status == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    marey_energy_report_destroy(report);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
 /* ---- itwinai's files ---- */
 
-static kymo_status print_old(kymo_table *runs, kymo_table *repeats,
-                             const struct report_energy *wants, FILE *out)
+static marey_status print_old(marey_table *runs, marey_table *repeats,
+                              const struct report_energy *wants, FILE *out)
 {
-    const kymo_table *const both[] = {runs, repeats};
+    const marey_table *const both[] = {runs, repeats};
     if (wants->json)
-        return kymo_present_json_tables(both, 2, out);
+        return marey_present_json_tables(both, 2, out);
     if (wants->csv)
-        return kymo_present_csv(runs, out);
+        return marey_present_csv(runs, out);
     fputs("runs\n", out);
-    const kymo_status status = kymo_present_text(runs, &wants->text, out);
-    if (status != KYMO_OK)
+    const marey_status status = marey_present_text(runs, &wants->text, out);
+    if (status != MAREY_OK)
         return status;
     fputs("\nrepeats: mean of runs, and what itwinai adds up\n", out);
-    return kymo_present_text(repeats, &wants->text, out);
+    return marey_present_text(repeats, &wants->text, out);
 }
 
 int report_old_energy(int n, char **paths, const struct report_energy *wants, FILE *out)
 {
-    kymo_table *runs = NULL, *repeats = NULL;
+    marey_table *runs = NULL, *repeats = NULL;
     uint64_t n_dropped = 0;
-    kymo_status status =
-        kymo_legacy_energy_read((const char *const *)paths, (size_t)n, &runs, &repeats, &n_dropped);
-    if (status == KYMO_OK)
+    marey_status status =
+        marey_legacy_energy_read((const char *const *)paths, (size_t)n, &runs, &repeats, &n_dropped);
+    if (status == MAREY_OK)
         status = print_old(runs, repeats, wants, out);
-    kymo_table_destroy(runs);
-    kymo_table_destroy(repeats);
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    marey_table_destroy(runs);
+    marey_table_destroy(repeats);
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     if (n_dropped != 0)
         cli_say("%llu rows without a power, an interval, a strategy or a number of GPUs are left "
                 "out",

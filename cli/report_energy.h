@@ -1,11 +1,11 @@
-/* What `kymo report` has for energy. */
-#ifndef KYMO_CLI_REPORT_ENERGY_H
-#define KYMO_CLI_REPORT_ENERGY_H
+/* What `marey report` has for energy. */
+#ifndef MAREY_CLI_REPORT_ENERGY_H
+#define MAREY_CLI_REPORT_ENERGY_H
 
 #include "cli.h"
 
 struct report_energy {
-    struct kymo_text_options text;
+    struct marey_text_options text;
     const char *by, *filter, *co2, *pue, *strategy; /* as they were given; NULL: not */
     const char *itwinai; /* a folder to write its files into; NULL: not */
     uint32_t group, limit;

@@ -1,11 +1,11 @@
-/* What `kymo report` has for epochs. */
-#ifndef KYMO_CLI_REPORT_EPOCHS_H
-#define KYMO_CLI_REPORT_EPOCHS_H
+/* What `marey report` has for epochs. */
+#ifndef MAREY_CLI_REPORT_EPOCHS_H
+#define MAREY_CLI_REPORT_EPOCHS_H
 
 #include "cli.h"
 
 struct report_epochs {
-    struct kymo_text_options text;
+    struct marey_text_options text;
     const char *table; /* for CSV; NULL: that of each epoch and rank */
     uint32_t limit;
     bool with_first, json, csv;

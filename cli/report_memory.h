@@ -1,11 +1,11 @@
-/* What `kymo report` has for memory. */
-#ifndef KYMO_CLI_REPORT_MEMORY_H
-#define KYMO_CLI_REPORT_MEMORY_H
+/* What `marey report` has for memory. */
+#ifndef MAREY_CLI_REPORT_MEMORY_H
+#define MAREY_CLI_REPORT_MEMORY_H
 
 #include "cli.h"
 
 struct report_memory {
-    struct kymo_text_options text;
+    struct marey_text_options text;
     const char *filter, *table; /* NULL: not given */
     uint32_t limit;
     bool json, csv;

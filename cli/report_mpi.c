@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <kymo/partial.h>
+#include <marey/partial.h>
 
 #include "mpi_job.h"
 
@@ -88,7 +88,7 @@ static bool list_logs(struct list *list, const char *path, uint32_t recording)
     if (!done || list->n == first)
         return false;
     qsort(list->logs + first, list->n - first, sizeof *list->logs, by_name);
-    return kymo_recording_seal(path) == KYMO_OK;
+    return marey_recording_seal(path) == MAREY_OK;
 }
 
 /* ---- shares ---- */
@@ -164,16 +164,16 @@ struct news {
     char error[1024];
 };
 
-static void fail(struct news *news, kymo_status status, const char *sentence)
+static void fail(struct news *news, marey_status status, const char *sentence)
 {
-    if (news->status != KYMO_OK)
+    if (news->status != MAREY_OK)
         return;
     news->status = status;
     snprintf(news->error, sizeof news->error, "%s", sentence);
 }
 
-static kymo_status open_names(struct cli_recordings *recordings, const char *path, const char **at,
-                              const char *end, uint32_t n_jobs)
+static marey_status open_names(struct cli_recordings *recordings, const char *path, const char **at,
+                               const char *end, uint32_t n_jobs)
 {
     size_t n = 0;
     for (const char *name = *at; name < end && *name != '\0'; name += strlen(name) + 1)
@@ -182,23 +182,23 @@ static kymo_status open_names(struct cli_recordings *recordings, const char *pat
     for (size_t i = 0; names != NULL && i < n; i++, *at += strlen(*at) + 1)
         names[i] = *at;
     (*at)++;
-    const kymo_status status =
+    const marey_status status =
         names != NULL
-            ? kymo_recording_open_logs(path, names, n, n_jobs, &recordings->list[recordings->n])
-            : KYMO_ENOMEM;
+            ? marey_recording_open_logs(path, names, n, n_jobs, &recordings->list[recordings->n])
+            : MAREY_ENOMEM;
     free(names);
-    recordings->n += status == KYMO_OK;
+    recordings->n += status == MAREY_OK;
     return status;
 }
 
 /* NULL: no memory for it. */
-static kymo_status open_share(struct cli_recordings *recordings, int n_paths, char **paths,
-                              const char *share, size_t len, uint32_t n_jobs)
+static marey_status open_share(struct cli_recordings *recordings, int n_paths, char **paths,
+                               const char *share, size_t len, uint32_t n_jobs)
 {
     const char *at = share + 1;
     recordings->list = calloc((size_t)n_paths, sizeof recordings->list[0]);
-    kymo_status status = share != NULL && recordings->list != NULL ? KYMO_OK : KYMO_ENOMEM;
-    for (int i = 0; i < n_paths && status == KYMO_OK; i++)
+    marey_status status = share != NULL && recordings->list != NULL ? MAREY_OK : MAREY_ENOMEM;
+    for (int i = 0; i < n_paths && status == MAREY_OK; i++)
         status = open_names(recordings, paths[i], &at, share + len, n_jobs);
     return status;
 }
@@ -206,27 +206,27 @@ static kymo_status open_share(struct cli_recordings *recordings, int n_paths, ch
 static void look_at(const struct cli_recordings *recordings, struct news *news)
 {
     for (size_t i = 0; i < recordings->n; i++) {
-        news->n_processes += kymo_recording_n_processes(recordings->list[i]);
-        news->n_logs += kymo_recording_n_logs(recordings->list[i]);
-        if (kymo_recording_is_damaged(recordings->list[i]) && i < news->first_damaged)
+        news->n_processes += marey_recording_n_processes(recordings->list[i]);
+        news->n_logs += marey_recording_n_logs(recordings->list[i]);
+        if (marey_recording_is_damaged(recordings->list[i]) && i < news->first_damaged)
             news->first_damaged = (uint32_t)i;
     }
-    news->has_energy = kymo_energy_is_there(recordings->list, recordings->n) != 0;
-    news->has_samples = kymo_samples_are_there(recordings->list, recordings->n) != 0;
+    news->has_energy = marey_energy_is_there(recordings->list, recordings->n) != 0;
+    news->has_samples = marey_samples_are_there(recordings->list, recordings->n) != 0;
 }
 
-static const char *sentence_of(kymo_status status)
+static const char *sentence_of(marey_status status)
 {
-    return status == KYMO_ENOMEM ? "no memory for the summary in a process of the MPI job"
-                                 : kymo_last_error();
+    return status == MAREY_ENOMEM ? "no memory for the summary in a process of the MPI job"
+                                  : marey_last_error();
 }
 
 /* ---- up the tree ---- */
 
 static void add_news(struct news *news, const struct news *other)
 {
-    if (other->status != KYMO_OK)
-        fail(news, (kymo_status)other->status, other->error);
+    if (other->status != MAREY_OK)
+        fail(news, (marey_status)other->status, other->error);
     if (other->first_damaged < news->first_damaged)
         news->first_damaged = other->first_damaged;
     news->has_energy |= other->has_energy;
@@ -235,19 +235,19 @@ static void add_news(struct news *news, const struct news *other)
     news->n_logs += other->n_logs;
 }
 
-static void take_from(uint32_t rank, kymo_partial *partial, struct news *news)
+static void take_from(uint32_t rank, marey_partial *partial, struct news *news)
 {
     size_t news_len, len;
     struct news *other = mpi_job_receive(rank, &news_len);
     void *bytes = mpi_job_receive(rank, &len);
     if (other == NULL || news_len != sizeof *other || (len != 0 && bytes == NULL)) {
-        fail(news, KYMO_ENOMEM, sentence_of(KYMO_ENOMEM));
+        fail(news, MAREY_ENOMEM, sentence_of(MAREY_ENOMEM));
     } else {
         other->error[sizeof other->error - 1] = '\0';
         add_news(news, other);
-        if (news->status == KYMO_OK) {
-            const kymo_status status = kymo_partial_join(partial, bytes, len);
-            if (status != KYMO_OK)
+        if (news->status == MAREY_OK) {
+            const marey_status status = marey_partial_join(partial, bytes, len);
+            if (status != MAREY_OK)
                 fail(news, status, sentence_of(status));
         }
     }
@@ -255,13 +255,13 @@ static void take_from(uint32_t rank, kymo_partial *partial, struct news *news)
     free(bytes);
 }
 
-static void give_to(uint32_t rank, kymo_partial *partial, struct news *news)
+static void give_to(uint32_t rank, marey_partial *partial, struct news *news)
 {
     const void *bytes = NULL;
     size_t len = 0;
-    if (news->status == KYMO_OK) {
-        const kymo_status status = kymo_partial_pack(partial, &bytes, &len);
-        if (status != KYMO_OK) {
+    if (news->status == MAREY_OK) {
+        const marey_status status = marey_partial_pack(partial, &bytes, &len);
+        if (status != MAREY_OK) {
             fail(news, status, sentence_of(status));
             len = 0;
         }
@@ -270,7 +270,7 @@ static void give_to(uint32_t rank, kymo_partial *partial, struct news *news)
     mpi_job_send(rank, bytes, len);
 }
 
-static void reduce(const struct mpi_job *job, kymo_partial *partial, struct news *news)
+static void reduce(const struct mpi_job *job, marey_partial *partial, struct news *news)
 {
     for (uint32_t step = 1; step < job->size; step *= 2) {
         if ((job->rank & step) != 0) {
@@ -298,66 +298,66 @@ static uint32_t threads_of(const struct mpi_job *job, uint32_t wanted)
 }
 
 /* This process's part, and those that come to it. The partial is the caller's; NULL where it could not be made. */
-static kymo_partial *work_on(const struct mpi_job *job, int n_paths, char **paths,
-                             const struct kymo_summary_options *options, const char *share,
-                             size_t len, struct cli_recordings *recordings, struct news *news)
+static marey_partial *work_on(const struct mpi_job *job, int n_paths, char **paths,
+                              const struct marey_summary_options *options, const char *share,
+                              size_t len, struct cli_recordings *recordings, struct news *news)
 {
-    struct kymo_summary_options wants = *options;
-    kymo_partial *partial = NULL;
+    struct marey_summary_options wants = *options;
+    marey_partial *partial = NULL;
     wants.n_jobs = threads_of(job, options->n_jobs);
     if (job->rank != 0)
         wants.progress = NULL;
-    kymo_status status = open_share(recordings, n_paths, paths, share, len, wants.n_jobs);
-    if (status == KYMO_OK) {
+    marey_status status = open_share(recordings, n_paths, paths, share, len, wants.n_jobs);
+    if (status == MAREY_OK) {
         look_at(recordings, news);
-        status = kymo_partial_create(recordings->list, recordings->n, &wants, &partial);
+        status = marey_partial_create(recordings->list, recordings->n, &wants, &partial);
     }
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         fail(news, status, sentence_of(status));
     reduce(job, partial, news);
     return partial;
 }
 
-static enum report_mpi finish(kymo_partial *partial, const struct news *news,
-                              const struct kymo_summary_options *options, struct report_share *out)
+static enum report_mpi finish(marey_partial *partial, const struct news *news,
+                              const struct marey_summary_options *options, struct report_share *out)
 {
-    if (news->status != KYMO_OK) {
+    if (news->status != MAREY_OK) {
         cli_fail("%s", news->error);
         return REPORT_BAD;
     }
     /* Nothing but samplers, or nothing at all: what is to be said then is said by one who sees all. */
     if (news->n_processes == 0)
         return REPORT_ALONE;
-    if (kymo_partial_summary(partial, options, &out->summary) != KYMO_OK) {
-        cli_fail("%s", kymo_last_error());
+    if (marey_partial_summary(partial, options, &out->summary) != MAREY_OK) {
+        cli_fail("%s", marey_last_error());
         return REPORT_BAD;
     }
     out->has_energy = news->has_energy != 0;
     out->has_samples = news->has_samples != 0;
     out->damaged = news->first_damaged < out->recordings.n
-                       ? kymo_recording_name(out->recordings.list[news->first_damaged])
+                       ? marey_recording_name(out->recordings.list[news->first_damaged])
                        : NULL;
     return REPORT_DONE;
 }
 
 static enum report_mpi work(const struct mpi_job *job, int n_paths, char **paths,
-                            const struct kymo_summary_options *options, const char *share,
+                            const struct marey_summary_options *options, const char *share,
                             size_t len, struct report_share *out)
 {
     struct news news = {.first_damaged = UINT32_MAX};
-    kymo_partial *partial =
+    marey_partial *partial =
         work_on(job, n_paths, paths, options, share, len, &out->recordings, &news);
     mpi_job_end();
     cli_progress_end();
     const enum report_mpi done = job->rank == 0 ? finish(partial, &news, options, out) : REPORT_LEAVE;
-    kymo_partial_destroy(partial);
+    marey_partial_destroy(partial);
     if (done != REPORT_DONE)
         cli_close(&out->recordings);
     return done;
 }
 
 static enum report_mpi lead(const struct mpi_job *job, int n_paths, char **paths,
-                            const struct kymo_summary_options *options, struct report_share *out)
+                            const struct marey_summary_options *options, struct report_share *out)
 {
     struct list list = {0};
     bool is_shared = true;
@@ -378,7 +378,7 @@ static enum report_mpi lead(const struct mpi_job *job, int n_paths, char **paths
 }
 
 static enum report_mpi follow(const struct mpi_job *job, int n_paths, char **paths,
-                              const struct kymo_summary_options *options, struct report_share *out)
+                              const struct marey_summary_options *options, struct report_share *out)
 {
     size_t len;
     enum report_mpi done = REPORT_LEAVE;
@@ -391,7 +391,7 @@ static enum report_mpi follow(const struct mpi_job *job, int n_paths, char **pat
     return done;
 }
 
-enum report_mpi report_mpi(int n_paths, char **paths, const struct kymo_summary_options *options,
+enum report_mpi report_mpi(int n_paths, char **paths, const struct marey_summary_options *options,
                            const char *alone, struct report_share *out)
 {
     struct mpi_job job;

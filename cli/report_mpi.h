@@ -1,4 +1,4 @@
-/* `mpirun -n N kymo report RUN.kymo`: each process reads its share of the logs, rank 0 has the answer. */
+/* `mpirun -n N marey report RUN.marey`: each process reads its share of the logs, rank 0 has the answer. */
 #ifndef CLI_REPORT_MPI_H
 #define CLI_REPORT_MPI_H
 
@@ -12,9 +12,9 @@ enum report_mpi {
 };
 
 struct report_share {
-    kymo_summary *summary; /* the caller's */
-    const char *damaged;   /* the first recording that is, lent with `recordings`; NULL: none */
-    bool is_job;           /* an MPI launcher has started us; filled always */
+    marey_summary *summary; /* the caller's */
+    const char *damaged;    /* the first recording that is, lent with `recordings`; NULL: none */
+    bool is_job;            /* an MPI launcher has started us; filled always */
     bool has_energy, has_samples;     /* these are not in the summary */
     struct cli_recordings recordings; /* as this process has opened them, with its logs alone */
 };
@@ -23,7 +23,7 @@ struct report_share {
  * Share the work, when an MPI launcher has started several of us with the same command. `alone`: an option whose report is
  * made by one process, or NULL. `out` is filled for REPORT_DONE, and its summary and recordings are then the caller's.
  */
-enum report_mpi report_mpi(int n_paths, char **paths, const struct kymo_summary_options *options,
+enum report_mpi report_mpi(int n_paths, char **paths, const struct marey_summary_options *options,
                            const char *alone, struct report_share *out);
 
 #endif

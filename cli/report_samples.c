@@ -1,4 +1,4 @@
-/* kymo report --samples: where samplers found the threads of a job. */
+/* marey report --samples: where samplers found the threads of a job. */
 #include <string.h>
 #include <unistd.h>
 
@@ -34,46 +34,47 @@ static const char *table_wanted(const struct report_samples *wants)
     return wants->library != NULL ? "contacts" : NULL;
 }
 
-static kymo_status print_table(kymo_samples_report *report, const struct report_samples *wants,
-                               FILE *out)
+static marey_status print_table(marey_samples_report *report, const struct report_samples *wants,
+                                FILE *out)
 {
     const char *const name = table_wanted(wants);
-    kymo_table *const table = kymo_samples_report_table(report, name != NULL ? name : "functions");
+    marey_table *const table = marey_samples_report_table(report, name != NULL ? name : "functions");
     if (wants->json)
-        return kymo_samples_report_json(report, out);
+        return marey_samples_report_json(report, out);
     if (wants->csv && wants->limit != 0)
-        kymo_table_truncate(table, wants->limit);
+        marey_table_truncate(table, wants->limit);
     if (wants->csv)
-        return kymo_present_csv(table, out);
-    const struct kymo_samples_text_options options = {
+        return marey_present_csv(table, out);
+    const struct marey_samples_text_options options = {
         .text = wants->text, .table = name, .limit = wants->limit, .is_short = wants->is_short};
-    return kymo_samples_report_text(report, &options, out);
+    return marey_samples_report_text(report, &options, out);
 }
 
-static int print(kymo_samples_report *report, const struct report_samples *wants, FILE *out)
+static int print(marey_samples_report *report, const struct report_samples *wants, FILE *out)
 {
     const char *const name = table_wanted(wants);
-    if (name != NULL && kymo_samples_report_table(report, name) == NULL)
+    if (name != NULL && marey_samples_report_table(report, name) == NULL)
         return cli_fail("no table '%s' of samples; --json has all of them", name);
-    return print_table(report, wants, out) == KYMO_OK ? CLI_FINE : cli_fail("%s", kymo_last_error());
+    return print_table(report, wants, out) == MAREY_OK ? CLI_FINE
+                                                       : cli_fail("%s", marey_last_error());
 }
 
 int report_samples(const struct cli_recordings *recordings, const struct report_samples *wants,
                    FILE *out)
 {
-    const struct kymo_samples_report_options options = {.filter = wants->which,
-                                                        .sort = wants->sort,
-                                                        .library = wants->library,
-                                                        .names = wants->filter,
-                                                        .native = wants->native};
-    kymo_samples_report *report = NULL;
-    const kymo_status status =
-        kymo_samples_report_create(recordings->list, recordings->n, &options, &report);
+    const struct marey_samples_report_options options = {.filter = wants->which,
+                                                         .sort = wants->sort,
+                                                         .library = wants->library,
+                                                         .names = wants->filter,
+                                                         .native = wants->native};
+    marey_samples_report *report = NULL;
+    const marey_status status =
+        marey_samples_report_create(recordings->list, recordings->n, &options, &report);
     cli_progress_end();
-    if (status != KYMO_OK)
-        return cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK)
+        return cli_fail("%s", marey_last_error());
     const int result = print(report, wants, out);
-    kymo_samples_report_destroy(report);
+    marey_samples_report_destroy(report);
     return result;
 }
 

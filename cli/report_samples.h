@@ -1,12 +1,12 @@
-/* What `kymo report` has for samples. */
-#ifndef KYMO_CLI_REPORT_SAMPLES_H
-#define KYMO_CLI_REPORT_SAMPLES_H
+/* What `marey report` has for samples. */
+#ifndef MAREY_CLI_REPORT_SAMPLES_H
+#define MAREY_CLI_REPORT_SAMPLES_H
 
 #include "cli.h"
 
 struct report_samples {
-    struct kymo_text_options text;
-    struct kymo_samples_filter which;
+    struct marey_text_options text;
+    struct marey_samples_filter which;
     const char *by, *library, *filter, *sort, *table; /* NULL: not given */
     uint32_t limit;
     bool native, json, csv;

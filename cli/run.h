@@ -1,9 +1,9 @@
 /*
- * The parts of `kymo run`: where the recording goes, what the program's environment is, the program
+ * The parts of `marey run`: where the recording goes, what the program's environment is, the program
  * itself.
  */
-#ifndef KYMO_CLI_RUN_H
-#define KYMO_CLI_RUN_H
+#ifndef MAREY_CLI_RUN_H
+#define MAREY_CLI_RUN_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -37,7 +37,7 @@ char *run_join_words(char *const *words);
 
 /* ---- run_environment.c: what the program finds in its environment ---- */
 
-/* Set KYMO, KYMO_OPTIONS, KYMO_RUN_ID and, for Python, PYTHONPATH, in our own environment. */
+/* Set MAREY, MAREY_OPTIONS, MAREY_RUN_ID and, for Python, PYTHONPATH, in our own environment. */
 void run_environment_set(const char *recording, const char *options);
 /* Behind run_environment_set: the name of the `repeat`-th run, from 1, of several into one recording. */
 void run_environment_repeat(uint32_t repeat);
@@ -59,16 +59,16 @@ struct run_preload {
  * a sentence said, when it cannot be.
  */
 bool run_preload(struct run_preload *preload, const char *library, const char *option);
-/* Name libkymo-cuda for CUDA to load, in our own environment. False, with a sentence said, when it cannot be. */
+/* Name libmarey-cuda for CUDA to load, in our own environment. False, with a sentence said, when it cannot be. */
 bool run_inject_cuda(void);
 /* Once the program has ended. */
 void run_preload_remove(const struct run_preload *preload);
-/* Whether the library `name` lies beside libkymo; its path goes `into`. Else a sentence is said: `option` needs it. */
+/* Whether the library `name` lies beside libmarey; its path goes `into`. Else a sentence is said: `option` needs it. */
 bool run_find_beside(const char *name, const char *option, char into[PATH_MAX]);
 
 /* ---- run_nvtx.c ---- */
 
-/* Make libkymo-nvtx the program's NVTX tool, in our own environment. False, with a sentence said, when it cannot be. */
+/* Make libmarey-nvtx the program's NVTX tool, in our own environment. False, with a sentence said, when it cannot be. */
 bool run_nvtx(void);
 
 /* ---- run_python.c: is it Python, and will it listen? ---- */
@@ -85,7 +85,7 @@ char run_python_deaf(char *const *program);
 /* ---- run_sample.c: samples of the program ---- */
 
 struct run_sample {
-    kymo_sampler *sampler; /* NULL: none is asked for */
+    marey_sampler *sampler; /* NULL: none is asked for */
     struct sampling sampling;
 };
 /* Make a sampler that writes to `recording`; `rate` as --sample has it. False with a sentence said. */

@@ -1,5 +1,5 @@
 /*
- * The program under `kymo run`: started in our process group, so that the terminal treats us as
+ * The program under `marey run`: started in our process group, so that the terminal treats us as
  * one, and waited for.
  *
  * No signal handlers: the signals to pass on are blocked and taken in one place. What a terminal

@@ -1,6 +1,6 @@
 /*
- * The environment a measured program starts in. KYMO and KYMO_OPTIONS switch libkymo on wherever it
- * is loaded; for Python programs that never heard of kymo, a folder with a sitecustomize.py goes to
+ * The environment a measured program starts in. MAREY and MAREY_OPTIONS switch libmarey on wherever it
+ * is loaded; for Python programs that never heard of marey, a folder with a sitecustomize.py goes to
  * the front of PYTHONPATH.
  */
 #include <limits.h>
@@ -21,7 +21,7 @@ static const char *env_text(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* As libkymo finds it where it is not told, in the same words. torchrun says "none" by default. */
+/* As libmarey finds it where it is not told, in the same words. torchrun says "none" by default. */
 bool run_launch_id(char into[RUN_ID_MAX])
 {
     const char *elastic = env_text("TORCHELASTIC_RUN_ID"), *mpi = env_text("PMIX_NAMESPACE");
@@ -77,19 +77,19 @@ static void set_run_id(void)
             random = (uint64_t)getpid();
         snprintf(id, sizeof id, "%016llx", (unsigned long long)random);
     }
-    setenv("KYMO_RUN_ID", id, 0);
+    setenv("MAREY_RUN_ID", id, 0);
 }
 
-/* Numbers behind one name: ranks of a launcher, each with a 'kymo run' of its own, agree on them. */
+/* Numbers behind one name: ranks of a launcher, each with a 'marey run' of its own, agree on them. */
 void run_environment_repeat(uint32_t repeat)
 {
-    static char base[RUN_ID_MAX - 12]; /* libkymo keeps RUN_ID_MAX - 1 bytes of the whole */
+    static char base[RUN_ID_MAX - 12]; /* libmarey keeps RUN_ID_MAX - 1 bytes of the whole */
     char id[RUN_ID_MAX];
-    const char *given = env_text("KYMO_RUN_ID");
+    const char *given = env_text("MAREY_RUN_ID");
     if (base[0] == '\0')
         snprintf(base, sizeof base, "%s", given != NULL ? given : "run");
     snprintf(id, sizeof id, "%s-%u", base, repeat);
-    setenv("KYMO_RUN_ID", id, 1);
+    setenv("MAREY_RUN_ID", id, 1);
 }
 
 /* Our rank among several; -1 when there are no several. */
@@ -130,24 +130,24 @@ static void prepend_python_path(const char *dir)
 }
 
 /*
- * For an interpreter that has no kymo of its own the package beside the folder is offered, which serves if it was built
- * for the same Python.
+ * For an interpreter that has no marey of its own the package beside the folder is offered, which serves if it was
+ * built for the same Python.
  */
 static void set_python_path(void)
 {
     char boot[PATH_MAX], package_parent[PATH_MAX];
-    kymo_python_boot(boot, package_parent);
+    marey_python_boot(boot, package_parent);
     if (boot[0] != '\0')
         prepend_python_path(boot);
     if (package_parent[0] != '\0')
-        setenv("KYMO_PACKAGE_DIR", package_parent, 0);
+        setenv("MAREY_PACKAGE_DIR", package_parent, 0);
 }
 
 void run_environment_set(const char *recording, const char *options)
 {
-    setenv("KYMO", recording, 1);
+    setenv("MAREY", recording, 1);
     if (options[0] != '\0')
-        setenv("KYMO_OPTIONS", options, 1);
+        setenv("MAREY_OPTIONS", options, 1);
     set_run_id();
     set_python_path();
 }

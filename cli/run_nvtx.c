@@ -1,6 +1,6 @@
 /*
- * kymo as the NVTX tool of the program: NVTX_INJECTION64_PATH names libkymo-nvtx, and KYMO_NVTX_NEXT whatever it named
- * before, which libkymo-nvtx lets have all that it gets itself.
+ * marey as the NVTX tool of the program: NVTX_INJECTION64_PATH names libmarey-nvtx, and MAREY_NVTX_NEXT whatever it
+ * named before, which libmarey-nvtx lets have all that it gets itself.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "cli.h"
 #include "run.h"
 
-#define LIBRARY "libkymo-nvtx.so"
+#define LIBRARY "libmarey-nvtx.so"
 #define TOOL_VARIABLE "NVTX_INJECTION64_PATH"
-#define NEXT_VARIABLE "KYMO_NVTX_NEXT"
+#define NEXT_VARIABLE "MAREY_NVTX_NEXT"
 
 static const char *variable(const char *name)
 {
@@ -44,7 +44,7 @@ bool run_nvtx(void)
     }
     if (!run_find_beside(LIBRARY, "--nvtx", path))
         return false;
-    /* A `kymo run --nvtx` around us has seen to it already. */
+    /* A `marey run --nvtx` around us has seen to it already. */
     if (tool != NULL && strcmp(base_name(tool), LIBRARY) != 0)
         setenv(NEXT_VARIABLE, tool, 1);
     if (setenv(TOOL_VARIABLE, path, 1) == 0)

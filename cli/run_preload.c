@@ -1,7 +1,7 @@
 /*
- * What is loaded into the program from outside. Before everything else libkymo-mpi and libkymo-memory, by LD_PRELOAD: the
+ * What is loaded into the program from outside. Before everything else libmarey-mpi and libmarey-memory, by LD_PRELOAD: the
  * loader splits that list at blanks and colons, and fills in what follows a dollar; a folder whose name has one of those is reached by a link
- * somewhere else. With CUDA libkymo-cuda, which CUDA itself loads.
+ * somewhere else. With CUDA libmarey-cuda, which CUDA itself loads.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 
 #define AWKWARD " :$"
 
-/* The folder of libkymo, links resolved; "" when that cannot be told. */
+/* The folder of libmarey, links resolved; "" when that cannot be told. */
 static void library_folder(char into[PATH_MAX])
 {
-    if (realpath(kymo_library_path(), into) == NULL || strrchr(into, '/') == NULL)
+    if (realpath(marey_library_path(), into) == NULL || strrchr(into, '/') == NULL)
         into[0] = '\0';
     else
         *strrchr(into, '/') = '\0';
@@ -35,7 +35,7 @@ static bool make_link(const char *folder, struct run_preload *preload, char into
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         if (!is_usable_folder(places[i]))
             continue;
-        if (snprintf(preload->folder, sizeof preload->folder, "%s/kymo-XXXXXX", places[i]) >=
+        if (snprintf(preload->folder, sizeof preload->folder, "%s/marey-XXXXXX", places[i]) >=
                 (int)sizeof preload->folder ||
             mkdtemp(preload->folder) == NULL)
             continue;
@@ -48,7 +48,7 @@ static bool make_link(const char *folder, struct run_preload *preload, char into
     return false;
 }
 
-/* Whether somebody put it there already: a `kymo run --mpi` around us. */
+/* Whether somebody put it there already: a `marey run --mpi` around us. */
 static bool has_it(const char *list, const char *library)
 {
     const char *found = strstr(list, library);
@@ -76,15 +76,15 @@ bool run_find_beside(const char *name, const char *option, char into[PATH_MAX])
     library_folder(folder);
     if (snprintf(into, PATH_MAX, "%s/%s", folder, name) < PATH_MAX && access(into, R_OK) == 0)
         return true;
-    cli_fail(
-        "%s needs %s, and it is not beside libkymo in %s; install kymo anew, with all of its files",
-        option, name, folder);
+    cli_fail("%s needs %s, and it is not beside libmarey in %s; install marey anew, with all of "
+             "its files",
+             option, name, folder);
     return false;
 }
 
 bool run_inject_cuda(void)
 {
-    static const char name[] = "CUDA_INJECTION64_PATH", library[] = "libkymo-cuda.so";
+    static const char name[] = "CUDA_INJECTION64_PATH", library[] = "libmarey-cuda.so";
     char path[PATH_MAX];
     const char *before = getenv(name);
     if (before != NULL && before[0] != '\0' && strstr(before, library) == NULL) {
@@ -111,7 +111,7 @@ bool run_preload(struct run_preload *preload, const char *library, const char *o
             snprintf(link, sizeof link, "%s/lib", preload->folder);
         } else if (!make_link(folder, preload, link)) {
             cli_fail("%s cannot preload from %s, whose name has a blank, a colon or a dollar, "
-                     "nor make a link to it in /tmp; install kymo elsewhere, or set TMPDIR",
+                     "nor make a link to it in /tmp; install marey elsewhere, or set TMPDIR",
                      option, folder);
             return false;
         }

@@ -1,5 +1,5 @@
 /*
- * kymo run --sample: the program and all that it starts, sampled by a thread of ours. It begins with the program, which is
+ * marey run --sample: the program and all that it starts, sampled by a thread of ours. It begins with the program, which is
  * no Python yet and may never be one: a launcher is looked through.
  *
  * Whatever goes wrong here is told, and the program goes on.
@@ -10,34 +10,34 @@
 bool run_sample_prepare(struct run_sample *sample, const char *recording, const char *rate,
                         bool native)
 {
-    struct kymo_sampler_options wants = {
+    struct marey_sampler_options wants = {
         .size = sizeof wants, .path = recording, .native = native, .patience_ms = UINT32_MAX};
     *sample = (struct run_sample){0};
     if (rate[0] != '\0' && !cli_rate("sample", rate, &wants.rate_hz))
         return false;
-    if (kymo_sampler_create(&wants, &sample->sampler) == KYMO_OK)
+    if (marey_sampler_create(&wants, &sample->sampler) == MAREY_OK)
         return true;
-    cli_say("%s", kymo_last_error());
+    cli_say("%s", marey_last_error());
     return false;
 }
 
 void run_sample_begin(void *ctx, pid_t pid)
 {
     struct run_sample *sample = ctx;
-    if (kymo_sampler_add(sample->sampler, pid) != KYMO_OK)
-        cli_say("%s", kymo_last_error());
+    if (marey_sampler_add(sample->sampler, pid) != MAREY_OK)
+        cli_say("%s", marey_last_error());
     else
         sampling_start(&sample->sampling, sample->sampler);
 }
 
 uint64_t run_sample_end(struct run_sample *sample)
 {
-    struct kymo_sampler_counts counts = {0};
+    struct marey_sampler_counts counts = {0};
     sampling_stop(&sample->sampling);
-    if (sample->sampling.status != KYMO_OK)
+    if (sample->sampling.status != MAREY_OK)
         cli_say("%s", sample->sampling.error);
-    kymo_sampler_counts_get(sample->sampler, &counts, sizeof counts);
-    kymo_sampler_destroy(sample->sampler);
+    marey_sampler_counts_get(sample->sampler, &counts, sizeof counts);
+    marey_sampler_destroy(sample->sampler);
     sample->sampler = NULL;
     return counts.all.samples;
 }

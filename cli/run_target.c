@@ -1,5 +1,5 @@
 /*
- * Where `kymo run` records to. The directory is made before the program starts, so that a wrong
+ * Where `marey run` records to. The directory is made before the program starts, so that a wrong
  * path costs nothing; nothing that is not a recording is ever deleted.
  */
 #include <errno.h>
@@ -35,17 +35,17 @@ static void name_stem(char *const *program, char *into, size_t size)
         into[strlen(into) - 3] = '\0';
 }
 
-/* STEM.kymo, or the first of STEM-2.kymo, STEM-3.kymo, ... that is free. */
+/* STEM.marey, or the first of STEM-2.marey, STEM-3.marey, ... that is free. */
 static void free_name(char *const *program, bool may_number, char *into, size_t size)
 {
     char stem[NAME_MAX - 16];
     name_stem(program, stem, sizeof stem);
-    snprintf(into, size, "%s.kymo", stem);
+    snprintf(into, size, "%s.marey", stem);
     for (int i = 2; may_number && i < 100000; i++) {
         const enum cli_existing existing = cli_look_at(into);
         if (existing == CLI_IS_NOTHING || existing == CLI_IS_EMPTY)
             return;
-        snprintf(into, size, "%s-%d.kymo", stem, i);
+        snprintf(into, size, "%s-%d.marey", stem, i);
     }
 }
 
@@ -62,15 +62,15 @@ static bool is_launch(const char *run_id, const char *id)
 static bool is_of_this_launch(const char *path)
 {
     char id[RUN_ID_MAX];
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     if (!run_launch_id(id))
         return true; /* nobody can tell */
-    if (kymo_recording_open(path, &recording) != KYMO_OK)
+    if (marey_recording_open(path, &recording) != MAREY_OK)
         return false;
     bool is_ours = true;
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
-        is_ours &= is_launch(kymo_recording_process(recording, i)->run_id, id);
-    kymo_recording_close(recording);
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++)
+        is_ours &= is_launch(marey_recording_process(recording, i)->run_id, id);
+    marey_recording_close(recording);
     return is_ours;
 }
 
@@ -131,10 +131,10 @@ bool run_target_prepare(struct run_target *target, const char *output, enum run_
 
     target->is_new = cli_look_at(name) == CLI_IS_NOTHING;
     char *command = run_join_words(program);
-    const kymo_status status = kymo_recording_create(name, command != NULL ? command : program[0]);
+    const marey_status status = marey_recording_create(name, command != NULL ? command : program[0]);
     free(command);
-    if (status != KYMO_OK) {
-        cli_fail("%s", kymo_last_error());
+    if (status != MAREY_OK) {
+        cli_fail("%s", marey_last_error());
         return false;
     }
     /* Absolute, because the program may change its directory before it records anything. */

@@ -1,16 +1,16 @@
-/* kymo scale: what its files share. */
-#ifndef KYMO_CLI_SCALE_H
-#define KYMO_CLI_SCALE_H
+/* marey scale: what its files share. */
+#ifndef MAREY_CLI_SCALE_H
+#define MAREY_CLI_SCALE_H
 
 #include "cli.h"
 
 /* scale_gate.c: whether each number of workers has this share of ideal, in percent. Says which do not. */
-int scale_check_gate(kymo_scaling *scaling, double percent);
+int scale_check_gate(marey_scaling *scaling, double percent);
 
 /* scale_pictures.c: each picture that the runs have, as a file of `directory`, which is made where it is missing. */
-int scale_write_pictures(kymo_scaling *scaling, const char *directory, bool has_itwinai_names);
+int scale_write_pictures(marey_scaling *scaling, const char *directory, bool has_itwinai_names);
 /* One of them, into a directory that is there, and `*n_written` one higher; what the runs do not have leaves no file. */
-int scale_write_picture(kymo_scaling *scaling, const char *directory, const char *name,
+int scale_write_picture(marey_scaling *scaling, const char *directory, const char *name,
                         size_t *n_written);
 
 #endif

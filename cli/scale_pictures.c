@@ -1,4 +1,4 @@
-/* The pictures of kymo scale, as files. */
+/* The pictures of marey scale, as files. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,44 +23,44 @@ struct picture {
 };
 
 /* Drawn in memory first: what the runs do not have leaves no file. */
-static kymo_status draw(kymo_scaling *scaling, const char *name, struct picture *picture)
+static marey_status draw(marey_scaling *scaling, const char *name, struct picture *picture)
 {
     FILE *out = open_memstream(&picture->svg, &picture->len);
     if (out == NULL)
-        return KYMO_ENOMEM;
-    const kymo_status status = kymo_scaling_picture(scaling, name, out);
-    return fclose(out) == 0 ? status : KYMO_ENOMEM;
+        return MAREY_ENOMEM;
+    const marey_status status = marey_scaling_picture(scaling, name, out);
+    return fclose(out) == 0 ? status : MAREY_ENOMEM;
 }
 
-static kymo_status write_svg(void *ctx, int fd)
+static marey_status write_svg(void *ctx, int fd)
 {
     const struct picture *picture = ctx;
     FILE *out = fdopen(dup(fd), "w");
     if (out == NULL)
-        return KYMO_EIO;
+        return MAREY_EIO;
     const bool is_whole = fwrite(picture->svg, 1, picture->len, out) == picture->len;
-    return fclose(out) == 0 && is_whole ? KYMO_OK : KYMO_EIO;
+    return fclose(out) == 0 && is_whole ? MAREY_OK : MAREY_EIO;
 }
 
-int scale_write_picture(kymo_scaling *scaling, const char *directory, const char *name,
+int scale_write_picture(marey_scaling *scaling, const char *directory, const char *name,
                         size_t *n_written)
 {
     struct picture picture = {0};
     char path[4096];
-    const kymo_status status = draw(scaling, name, &picture);
+    const marey_status status = draw(scaling, name, &picture);
     int written = CLI_FINE;
     if (snprintf(path, sizeof path, "%s/%s.svg", directory, name) >= (int)sizeof path)
         written = cli_fail("the path %s is too long", directory);
-    else if (status == KYMO_OK)
+    else if (status == MAREY_OK)
         written = cli_write_file(path, write_svg, &picture, NULL);
-    else if (status != KYMO_EFORMAT) /* that one: the runs do not have it */
-        written = cli_fail("%s", kymo_last_error());
-    *n_written += status == KYMO_OK && written == CLI_FINE;
+    else if (status != MAREY_EFORMAT) /* that one: the runs do not have it */
+        written = cli_fail("%s", marey_last_error());
+    *n_written += status == MAREY_OK && written == CLI_FINE;
     free(picture.svg);
     return written;
 }
 
-int scale_write_pictures(kymo_scaling *scaling, const char *directory, bool has_itwinai_names)
+int scale_write_pictures(marey_scaling *scaling, const char *directory, bool has_itwinai_names)
 {
     char quoted[4096];
     size_t n = 0, n_names = 0;

@@ -1,6 +1,7 @@
 /*
- * The terminal of `kymo top`. Signals that end or stop us are blocked and read from a descriptor, in the one place that
- * also waits for keys, so that nothing is interrupted halfway. Crashes have a handler, which uses what a handler may.
+ * The terminal of `marey top`. Signals that end or stop us are blocked and read from a descriptor, in the one place
+ * that also waits for keys, so that nothing is interrupted halfway. Crashes have a handler, which uses what a handler
+ * may.
  */
 #include <errno.h>
 #include <poll.h>

@@ -4,8 +4,8 @@
  * Whatever ends the program puts the terminal back: a return, exit(), a signal that asks it to end, a crash. Only what
  * nobody can catch (SIGKILL) does not.
  */
-#ifndef KYMO_CLI_TERMINAL_H
-#define KYMO_CLI_TERMINAL_H
+#ifndef MAREY_CLI_TERMINAL_H
+#define MAREY_CLI_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,16 +1,16 @@
-/* kymo top: what is shown, and how it is drawn. */
-#ifndef KYMO_CLI_TOP_H
-#define KYMO_CLI_TOP_H
+/* marey top: what is shown, and how it is drawn. */
+#ifndef MAREY_CLI_TOP_H
+#define MAREY_CLI_TOP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 /* What is looked at, as keys change it. */
 struct top_view {
-    enum kymo_live_by by;
+    enum marey_live_by by;
     bool by_total, is_idle, is_paused;
 };
 
@@ -18,9 +18,9 @@ struct top_view {
 struct top_screen {
     const struct top_view *view;
     const char *what; /* "pid 4711", "8 processes" */
-    struct kymo_live_state state;
-    struct kymo_sampler_counts counts;
-    const kymo_table *table; /* NULL: nothing yet */
+    struct marey_live_state state;
+    struct marey_sampler_counts counts;
+    const marey_table *table; /* NULL: nothing yet */
     bool has_color, has_ended;
 };
 

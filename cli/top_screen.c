@@ -1,5 +1,5 @@
 /*
- * The screen of `kymo top`: a line on what is seen, the table, a line of keys. Where there is little room the table keeps
+ * The screen of `marey top`: a line on what is seen, the table, a line of keys. Where there is little room the table keeps
  * most of it.
  */
 #include <stdio.h>
@@ -15,16 +15,16 @@ bool top_key(struct top_view *view, int key)
 {
     switch (key) {
     case 'f':
-        view->by = KYMO_LIVE_FUNCTIONS;
+        view->by = MAREY_LIVE_FUNCTIONS;
         break;
     case 'l':
-        view->by = KYMO_LIVE_LINES;
+        view->by = MAREY_LIVE_LINES;
         break;
     case 't':
-        view->by = KYMO_LIVE_THREADS;
+        view->by = MAREY_LIVE_THREADS;
         break;
     case 'r':
-        view->by = KYMO_LIVE_RANKS;
+        view->by = MAREY_LIVE_RANKS;
         break;
     case 's':
         view->by_total = false;
@@ -54,7 +54,7 @@ static const char *style(const struct top_screen *screen, const char *code)
 
 static void put_head(const struct top_screen *screen, uint32_t columns, FILE *out)
 {
-    const struct kymo_live_state *state = &screen->state;
+    const struct marey_live_state *state = &screen->state;
     char line[256];
     int len = snprintf(line, sizeof line, "%s  %.1f cpu  %.0f%% GIL  %.0f Hz", screen->what,
                        state->cpu, state->gil * 100, screen->counts.achieved_hz);
@@ -90,7 +90,7 @@ static void put_keys(const struct top_screen *screen, uint32_t columns, FILE *ou
 /* The table's lines, `rows` at most, each with its end. */
 static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_t rows, FILE *out)
 {
-    const struct kymo_text_options options = {.width = columns, .color = screen->has_color};
+    const struct marey_text_options options = {.width = columns, .color = screen->has_color};
     char *text = NULL;
     size_t len = 0;
     if (screen->table == NULL) {
@@ -100,8 +100,8 @@ static bool put_table(const struct top_screen *screen, uint32_t columns, uint32_
     FILE *lines = open_memstream(&text, &len);
     if (lines == NULL)
         return false;
-    const kymo_status status = kymo_present_text(screen->table, &options, lines);
-    const bool is_fine = fclose(lines) == 0 && status == KYMO_OK;
+    const marey_status status = marey_present_text(screen->table, &options, lines);
+    const bool is_fine = fclose(lines) == 0 && status == MAREY_OK;
     const char *end = text;
     for (uint32_t row = 0; is_fine && row < rows && end != NULL && *end != '\0'; row++) {
         end = strchr(end, '\n');

@@ -1,4 +1,4 @@
-# A text file as a C string, and the SHA-256 of it: cmake -DNAME=kymo__x -DFROM=x.js -DINTO=x.c -P embed.cmake
+# A text file as a C string, and the SHA-256 of it: cmake -DNAME=marey__x -DFROM=x.js -DINTO=x.c -P embed.cmake
 file(READ ${FROM} bytes HEX)
 file(SHA256 ${FROM} sum)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")

@@ -1,13 +1,13 @@
 # Let the command write its own manual pages and completion scripts:
 #
-#   cmake -DKYMO=<program> -DINTO=<folder> -P pages.cmake
+#   cmake -DMAREY=<program> -DINTO=<folder> -P pages.cmake
 #
 # The folder is laid out as PREFIX/share is. Which pages there are, the command says; none is named here.
 function(write file)
-  execute_process(COMMAND ${KYMO} ${ARGN} OUTPUT_FILE ${file} RESULT_VARIABLE status)
+  execute_process(COMMAND ${MAREY} ${ARGN} OUTPUT_FILE ${file} RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
     file(REMOVE_RECURSE ${INTO})
-    message(FATAL_ERROR "kymo: '${KYMO} ${ARGN}' ended with ${status}, so there is no ${file}")
+    message(FATAL_ERROR "marey: '${MAREY} ${ARGN}' ended with ${status}, so there is no ${file}")
   endif()
 endfunction()
 
@@ -18,12 +18,12 @@ set(fish ${INTO}/fish/vendor_completions.d)
 file(REMOVE_RECURSE ${INTO}) # a command that is gone leaves no page behind
 file(MAKE_DIRECTORY ${man} ${bash} ${zsh} ${fish})
 
-execute_process(COMMAND ${KYMO} help --names OUTPUT_VARIABLE names COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${MAREY} help --names OUTPUT_VARIABLE names COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" names "${names}")
-write(${man}/kymo.1 help --man)
+write(${man}/marey.1 help --man)
 foreach(name ${names})
-  write(${man}/kymo-${name}.1 help --man ${name})
+  write(${man}/marey-${name}.1 help --man ${name})
 endforeach()
-write(${bash}/kymo completion bash)
-write(${zsh}/_kymo completion zsh)
-write(${fish}/kymo.fish completion fish)
+write(${bash}/marey completion bash)
+write(${zsh}/_marey completion zsh)
+write(${fish}/marey.fish completion fish)

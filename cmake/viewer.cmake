@@ -1,15 +1,15 @@
-# The viewer, viewer/, bundled into two templates that libkymo-tools carries, of the report page and of memory timelines:
-# KYMO_PAGE_TEMPLATE is a C file with both. Its packages go into the build folder. Without Node and npm, or where the packages cannot be had, the
+# The viewer, viewer/, bundled into two templates that libmarey-tools carries, of the report page and of memory timelines:
+# MAREY_PAGE_TEMPLATE is a C file with both. Its packages go into the build folder. Without Node and npm, or where the packages cannot be had, the
 # templates are empty and pages are plain tables.
-set(KYMO_PAGE_TEMPLATE ${CMAKE_BINARY_DIR}/viewer/page_template.c)
+set(MAREY_PAGE_TEMPLATE ${CMAKE_BINARY_DIR}/viewer/page_template.c)
 set(viewer ${PROJECT_SOURCE_DIR}/viewer)
 set(why_not "")
-if(NOT KYMO_VIEWER)
-  set(why_not "KYMO_VIEWER is off")
+if(NOT MAREY_VIEWER)
+  set(why_not "MAREY_VIEWER is off")
 else()
-  find_program(KYMO_NODE NAMES node nodejs)
-  find_program(KYMO_NPM npm)
-  if(NOT KYMO_NODE OR NOT KYMO_NPM)
+  find_program(MAREY_NODE NAMES node nodejs)
+  find_program(MAREY_NPM npm)
+  if(NOT MAREY_NODE OR NOT MAREY_NPM)
     set(why_not "node or npm is missing (install nodejs and npm)")
   endif()
 endif()
@@ -25,7 +25,7 @@ if(NOT why_not)
   if(NOT installed STREQUAL wanted)
     file(COPY ${viewer}/package.json ${viewer}/package-lock.json DESTINATION ${CMAKE_BINARY_DIR}/viewer)
     execute_process(
-      COMMAND ${KYMO_NPM} ci --omit=dev --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
+      COMMAND ${MAREY_NPM} ci --omit=dev --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
       WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/viewer RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said
       TIMEOUT 300)
     if(failed)
@@ -38,12 +38,12 @@ if(NOT why_not)
 endif()
 
 if(why_not)
-  message(STATUS "Without the viewer, pages of kymo report --html will be plain tables: ${why_not}")
-  file(WRITE ${KYMO_PAGE_TEMPLATE}
-    "extern const char kymo__page_template[], kymo__memory_template[];\nconst char kymo__page_template[] = \"\", kymo__memory_template[] = \"\";\n")
+  message(STATUS "Without the viewer, pages of marey report --html will be plain tables: ${why_not}")
+  file(WRITE ${MAREY_PAGE_TEMPLATE}
+    "extern const char marey__page_template[], marey__memory_template[];\nconst char marey__page_template[] = \"\", marey__memory_template[] = \"\";\n")
 else()
   file(GLOB_RECURSE viewer_sources CONFIGURE_DEPENDS ${viewer}/src/*.ts ${viewer}/src/*.css ${viewer}/src/*.html)
-  add_custom_command(OUTPUT ${KYMO_PAGE_TEMPLATE}
-    COMMAND ${KYMO_NODE} ${viewer}/build.mjs ${CMAKE_BINARY_DIR}/viewer/node_modules ${KYMO_PAGE_TEMPLATE}
+  add_custom_command(OUTPUT ${MAREY_PAGE_TEMPLATE}
+    COMMAND ${MAREY_NODE} ${viewer}/build.mjs ${CMAKE_BINARY_DIR}/viewer/node_modules ${MAREY_PAGE_TEMPLATE}
     DEPENDS ${viewer_sources} ${viewer}/build.mjs ${viewer}/package.json VERBATIM)
 endif()

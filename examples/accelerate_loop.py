@@ -1,6 +1,6 @@
 """The phases of a loop with accelerate, which knows nothing of it.
 
-    python examples/accelerate_loop.py [RUN.kymo]
+    python examples/accelerate_loop.py [RUN.marey]
 
 Batches, forward, backward and optimizer are told apart for what is prepared within the block.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 
-import kymo
-import kymo.accelerate
+import marey
+import marey.accelerate
 
 
 def main(path: str) -> None:
@@ -22,16 +22,16 @@ def main(path: str) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     data = torch.utils.data.TensorDataset(torch.randn(256, 64), torch.randint(2, (256,)))
     loader = torch.utils.data.DataLoader(data, batch_size=32)
-    with kymo.accelerate.trace(accelerator, path):
+    with marey.accelerate.trace(accelerator, path):
         model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
         for _ in range(2):
-            with kymo.epoch():
+            with marey.epoch():
                 for inputs, labels in loader:
                     loss = torch.nn.functional.cross_entropy(model(inputs), labels)
                     accelerator.backward(loss)
                     optimizer.step()
                     optimizer.zero_grad()
-    print(kymo.load(path).iterations)
+    print(marey.load(path).iterations)
 
 
 if __name__ == "__main__":
@@ -39,4 +39,4 @@ if __name__ == "__main__":
         main(sys.argv[1])
     else:
         with tempfile.TemporaryDirectory() as folder:
-            main(str(Path(folder) / "accelerate.kymo"))
+            main(str(Path(folder) / "accelerate.marey"))

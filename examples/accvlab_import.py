@@ -10,7 +10,7 @@ import tempfile
 
 import numpy as np
 
-from kymo.accvlab import NVTXRangeWrapper, Stopwatch, TensorDumper  # was: from accvlab.optim_test_tools import ...
+from marey.accvlab import NVTXRangeWrapper, Stopwatch, TensorDumper  # was: from accvlab.optim_test_tools import ...
 
 
 def step(i: int) -> None:

@@ -1,8 +1,8 @@
 """Which arguments make a function slow? The `dot` of the guide, called with short arrays, long ones, and lists.
 
     python examples/calls_dot.py
-    kymo run --calls=__main__ -o dot.kymo -- python examples/calls_dot.py
-    kymo report dot.kymo --calls --by shape
+    marey run --calls=__main__ -o dot.marey -- python examples/calls_dot.py
+    marey report dot.marey --calls --by shape
 
 A profile of functions says that `dot` takes the time. With signatures it says for which arguments, and what each
 element of them costs.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-import kymo
+import marey
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -26,7 +26,7 @@ def dot(a: Any, b: Any) -> Any:
 
 def main() -> None:
     short, long = (np.arange(n, dtype=np.float32) for n in (16, 4096))
-    profile = kymo.Profile()
+    profile = marey.Profile()
     profile.enable()
     for _ in range(200):
         dot(short, short)

@@ -7,7 +7,7 @@ The first line is the answer; the report follows. `decode` works all the time, `
 
 import time
 
-import kymo
+import marey
 
 
 def decode() -> int:
@@ -15,7 +15,7 @@ def decode() -> int:
 
 
 def main() -> None:
-    stopwatch = kymo.Stopwatch(num_warmup_iters=2)
+    stopwatch = marey.Stopwatch(num_warmup_iters=2)
     for name in ("decode", "wait"):
         stopwatch.set_cpu_usage_meas_name(name, usage=["thread", "process"])
     for _ in range(40):

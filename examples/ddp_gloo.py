@@ -1,7 +1,7 @@
 """Train a small network with DistributedDataParallel on the CPU, two ranks or more, by gloo.
 
-    kymo run -o ddp.kymo -- torchrun --nproc-per-node 2 examples/ddp_gloo.py
-    kymo breakdown ddp.kymo
+    marey run -o ddp.marey -- torchrun --nproc-per-node 2 examples/ddp_gloo.py
+    marey breakdown ddp.marey
 
 Two lines make the communication seen: trace_distributed() for what the program calls itself, trace_ddp() for the
 gradients, which DistributedDataParallel reduces on its own. `--slow RANK` gives one rank twice the work, and the
@@ -15,8 +15,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import kymo
-import kymo.torch
+import marey
+import marey.torch
 
 FEATURES = 512
 BATCH = 256
@@ -32,20 +32,20 @@ def train(model, steps, is_slow):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     rng = torch.Generator().manual_seed(dist.get_rank())
     for _ in range(steps):
-        with kymo.iteration():
-            with kymo.range("data"):
+        with marey.iteration():
+            with marey.range("data"):
                 x = torch.randn(BATCH, FEATURES, generator=rng)
                 y = x.mean(dim=1, keepdim=True)
-            with kymo.range("forward"):
+            with marey.range("forward"):
                 loss = nn.functional.mse_loss(model(x), y)
                 if is_slow:
                     with torch.no_grad():  # nothing comes of it but time
                         for _ in range(3):
                             model.module(x)
-            with kymo.range("backward"):
+            with marey.range("backward"):
                 optimizer.zero_grad()
                 loss.backward()
-            with kymo.range("optimizer"):
+            with marey.range("optimizer"):
                 optimizer.step()
     return loss.detach()
 
@@ -56,11 +56,11 @@ def main():
     parser.add_argument("--slow", type=int, metavar="RANK", help="the rank that has more to do")
     options = parser.parse_args()
 
-    kymo.torch.trace_distributed()
+    marey.torch.trace_distributed()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     model = DistributedDataParallel(make_model(), bucket_cap_mb=1)
-    kymo.torch.trace_ddp(model)
+    marey.torch.trace_ddp(model)
     loss = train(model, options.steps, is_slow=dist.get_rank() == options.slow)
     dist.all_reduce(loss, op=dist.ReduceOp.SUM)
     if dist.get_rank() == 0:

@@ -2,19 +2,19 @@
  * Did a change alter the numbers, and where first? A loop with three stages dumps what each of them
  * makes; two runs are then compared.
  *
- *     cc -O2 dump_loop.c $(pkg-config --cflags --libs kymo) -lm -o dump_loop
+ *     cc -O2 dump_loop.c $(pkg-config --cflags --libs marey) -lm -o dump_loop
  *     ./dump_loop before
  *     ./dump_loop after 1        with a planted bug: from step 3 on a column is left out
- *     kymo diff after before     names the step, the tensor and the element that differ first
+ *     marey diff after before    names the step, the tensor and the element that differ first
  *
- * Without kymo_dump_enable() an add costs a load and a branch.
+ * Without marey_dump_enable() an add costs a load and a branch.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <kymo/dump.h>
-#include <kymo/range.h>
+#include <marey/dump.h>
+#include <marey/range.h>
 
 enum { ROWS = 64, COLUMNS = 256, STEPS = 6 };
 
@@ -25,17 +25,17 @@ struct state {
 };
 
 /* Say what went wrong, and go on: a dump must not end the program. */
-static void check(kymo_status status)
+static void check(marey_status status)
 {
-    if (status != KYMO_OK)
-        fprintf(stderr, "dump_loop: %s\n", kymo_last_error());
+    if (status != MAREY_OK)
+        fprintf(stderr, "dump_loop: %s\n", marey_last_error());
 }
 
-static void add(const char *path, const void *data, enum kymo_dtype dtype, uint32_t rank,
+static void add(const char *path, const void *data, enum marey_dtype dtype, uint32_t rank,
                 const int64_t *sizes)
 {
-    check(kymo_dump_add(
-        path, &(struct kymo_tensor){.data = data, .dtype = dtype, .rank = rank, .sizes = sizes}));
+    check(marey_dump_add(
+        path, &(struct marey_tensor){.data = data, .dtype = dtype, .rank = rank, .sizes = sizes}));
 }
 
 static void stretch(struct state *s, int step)
@@ -68,21 +68,21 @@ int main(int argc, char **argv)
     static const int64_t matrix[] = {ROWS, COLUMNS}, rows[] = {ROWS};
     const int has_bug = argc > 2 && strtol(argv[2], NULL, 10) != 0;
 
-    check(kymo_dump_enable(&(struct kymo_dump_options){.dir = argc > 1 ? argv[1] : "dumps"}));
+    check(marey_dump_enable(&(struct marey_dump_options){.dir = argc > 1 ? argv[1] : "dumps"}));
     for (int step = 0; step < STEPS; step++) {
-        KYMO_SCOPE("step"); /* for `kymo run` */
+        MAREY_SCOPE("step"); /* for `marey run` */
         stretch(&s, step);
-        add("stretch.out", s.x, KYMO_F32, 2, matrix);
+        add("stretch.out", s.x, MAREY_F32, 2, matrix);
         reduce(&s, has_bug && step >= 3);
-        add("reduce.out", s.sums, KYMO_F32, 1, rows);
+        add("reduce.out", s.sums, MAREY_F32, 1, rows);
         judge(&s);
-        add("loss", &s.loss, KYMO_F64, 0, NULL);
-        check(kymo_dump_flush(NULL)); /* the step ends */
+        add("loss", &s.loss, MAREY_F64, 0, NULL);
+        check(marey_dump_flush(NULL)); /* the step ends */
     }
-    check(kymo_dump_disable()); /* all is written */
+    check(marey_dump_disable()); /* all is written */
 
-    struct kymo_dump_counts counts;
-    kymo_dump_counts_get(&counts);
+    struct marey_dump_counts counts;
+    marey_dump_counts_get(&counts);
     printf("%llu steps, %llu tensors, %llu bytes\n", (unsigned long long)counts.n_steps,
            (unsigned long long)counts.n_tensors, (unsigned long long)counts.n_bytes);
     return 0;

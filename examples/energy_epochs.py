@@ -1,6 +1,6 @@
 """How much energy does an epoch take?
 
-    python examples/energy_epochs.py [RUN.kymo]
+    python examples/energy_epochs.py [RUN.marey]
 
 Two epochs on the GPU where PyTorch finds one, else on the CPU. Where nothing can measure energy, the program says why
 and goes on: measuring is never a reason for a training to fail.
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-import kymo
+import marey
 
 BATCH, SECONDS = 64, 2.5
 
@@ -37,21 +37,21 @@ def make_step() -> tuple[str, Callable[[], Any]]:
 
 def train(step: Callable[[], Any]) -> None:
     for _ in range(2):
-        with kymo.epoch():
+        with marey.epoch():
             until = time.monotonic() + SECONDS
-            with kymo.phase("train"):
+            with marey.phase("train"):
                 while time.monotonic() < until:
-                    with kymo.iteration(samples=BATCH):
+                    with marey.iteration(samples=BATCH):
                         step()
-            with kymo.phase("evaluate"):
+            with marey.phase("evaluate"):
                 time.sleep(0.5)  # a GPU that waits takes energy, too
 
 
 def show(path: str) -> None:
-    run = kymo.load(path)
+    run = marey.load(path)
     try:
         epochs = run.energy(by="epoch")
-    except kymo.KymoError as error:
+    except marey.MareyError as error:
         print(f"No energy was measured: {error}")
         for text in run.table("warnings")["text"]:
             print(f"  {text}")
@@ -74,13 +74,13 @@ def show(path: str) -> None:
 
 def main() -> None:
     folder = tempfile.TemporaryDirectory()
-    path = sys.argv[1] if len(sys.argv) > 1 else str(Path(folder.name) / "energy.kymo")
+    path = sys.argv[1] if len(sys.argv) > 1 else str(Path(folder.name) / "energy.marey")
     where, step = make_step()
     print(f"Two epochs on {where}")
-    kymo.start(path, energy=True)
-    path = kymo.recording_path()  # under `kymo run` that is where it says
+    marey.start(path, energy=True)
+    path = marey.recording_path()  # under `marey run` that is where it says
     train(step)
-    kymo.stop()
+    marey.stop()
     show(path)
     folder.cleanup()
 

@@ -1,8 +1,8 @@
-"""Is a change faster? A small training loop with two ways to make its batches, for `kymo compare`.
+"""Is a change faster? A small training loop with two ways to make its batches, for `marey compare`.
 
-    kymo run --repeat 5 -o loader.kymo -- python examples/faster_batches.py loader
-    kymo run --repeat 5 -o slices.kymo -- python examples/faster_batches.py slices
-    kymo compare loader.kymo slices.kymo
+    marey run --repeat 5 -o loader.marey -- python examples/faster_batches.py loader
+    marey run --repeat 5 -o slices.marey -- python examples/faster_batches.py slices
+    marey compare loader.marey slices.marey
 
 The data lies in memory as one tensor. "loader" takes it through a DataLoader, which picks 64 samples one by one and
 stacks them; "slices" shuffles the indices and takes 64 rows at once. The rest of the loop is the same.
@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import kymo
+import marey
 
 SAMPLES, FEATURES, BATCH = 12800, 256, 64
 
@@ -35,18 +35,18 @@ def main(make_batches):
     labels = (inputs[:, :8].sum(1) > 0).long()
     model = nn.Sequential(nn.Linear(FEATURES, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    kymo.set_warmup(20)
+    marey.set_warmup(20)
     batches = iter(make_batches(inputs, labels))
     for _ in range(SAMPLES // BATCH):
-        with kymo.iteration(samples=BATCH):
-            with kymo.range("data"):
+        with marey.iteration(samples=BATCH):
+            with marey.range("data"):
                 samples, targets = next(batches)
-            with kymo.range("forward"):
+            with marey.range("forward"):
                 loss = nn.functional.cross_entropy(model(samples), targets)
-            with kymo.range("backward"):
+            with marey.range("backward"):
                 optimizer.zero_grad()
                 loss.backward()
-            with kymo.range("optimizer"):
+            with marey.range("optimizer"):
                 optimizer.step()
     print(f"loss {loss.item():.3f}")
 

@@ -2,7 +2,7 @@
 
     python examples/faster_function.py [SECONDS]
 
-Two callables in turns, with an interval and a verdict; then two recordings by the same method, as `kymo compare` does.
+Two callables in turns, with an interval and a verdict; then two recordings by the same method, as `marey compare` does.
 """
 
 import sys
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Callable
 
-import kymo
+import marey
 
 WORDS = [f"word {i}" for i in range(2000)]
 
@@ -27,24 +27,24 @@ def added() -> str:
 
 
 def record(path: Path, make: Callable[[], str]) -> Path:
-    kymo.start(path)
+    marey.start(path)
     for _ in range(200):
-        with kymo.iteration(), kymo.range("make"):
+        with marey.iteration(), marey.range("make"):
             make()
-    kymo.stop()
+    marey.stop()
     return path
 
 
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
-    answer = kymo.compare_functions(added, joined, seconds=seconds)
+    answer = marey.compare_functions(added, joined, seconds=seconds)
     print(f"joined() is {answer.verdict}: {answer.change_percent:+.0f} % of the time, {answer.rounds} rounds")
     with tempfile.TemporaryDirectory() as folder:
         before, after = [], []
         for i in range(5):  # repeats, in turns: what differs from run to run must not look like a change
-            before.append(record(Path(folder) / f"added-{i}.kymo", added))
-            after.append(record(Path(folder) / f"joined-{i}.kymo", joined))
-        print(kymo.compare(before, after))
+            before.append(record(Path(folder) / f"added-{i}.marey", added))
+            after.append(record(Path(folder) / f"joined-{i}.marey", joined))
+        print(marey.compare(before, after))
 
 
 if __name__ == "__main__":

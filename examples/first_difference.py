@@ -2,7 +2,7 @@
 
     python examples/first_difference.py reference DIR      as it was
     python examples/first_difference.py new DIR            with one norm replaced
-    kymo diff NEW_DIR REFERENCE_DIR
+    marey diff NEW_DIR REFERENCE_DIR
 
 The new norm has a bug that the loss does not show: epsilon is added to the standard deviation, not to the variance.
 Needs torch.
@@ -15,7 +15,7 @@ import sys
 import torch
 from torch import nn
 
-import kymo
+import marey
 
 
 class QuickNorm(nn.LayerNorm):
@@ -67,7 +67,7 @@ def train(kind: str, directory: str, steps: int = 3) -> None:
     model = make_model(kind)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     make_data = torch.Generator().manual_seed(1)
-    dumper = kymo.TensorDumper()
+    dumper = marey.TensorDumper()
     dumper.enable(directory)
     with dumper.dump_module(model, params=True, grads=True):
         for _ in range(steps):

@@ -1,6 +1,6 @@
 """GPU work of some iterations only, by the program itself; and room for another tool that wants CUPTI.
 
-    python examples/gpu_window.py [RUN.kymo]
+    python examples/gpu_window.py [RUN.marey]
 
 Where CUPTI or a GPU is missing, the first call says so in a sentence, and the loop goes on unmeasured.
 """
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import kymo
+import marey
 
 
 def make_step():
@@ -25,21 +25,21 @@ def make_step():
 
 def main(path):
     step = make_step()
-    kymo.start(path)
+    marey.start(path)
     try:
-        kymo.gpu.start(wait=5, warmup=1, active=10, repeat=1)
-    except kymo.KymoError as error:
+        marey.gpu.start(wait=5, warmup=1, active=10, repeat=1)
+    except marey.MareyError as error:
         print(f"no GPU work is traced: {error}")
     for _ in range(20):
-        with kymo.iteration():
+        with marey.iteration():
             step()
-    with kymo.gpu.paused():
+    with marey.gpu.paused():
         step()  # torch.profiler, say
-    kymo.gpu.settle()
-    print(f"tracing: {kymo.gpu.is_on()}, settled: {kymo.gpu.is_settled()}, seen: {kymo.gpu.counts()}")
-    kymo.gpu.stop()
-    kymo.stop()
-    print(kymo.load(path).kernels)
+    marey.gpu.settle()
+    print(f"tracing: {marey.gpu.is_on()}, settled: {marey.gpu.is_settled()}, seen: {marey.gpu.counts()}")
+    marey.gpu.stop()
+    marey.stop()
+    print(marey.load(path).kernels)
 
 
 if __name__ == "__main__":
@@ -47,4 +47,4 @@ if __name__ == "__main__":
         main(sys.argv[1])
     else:
         with tempfile.TemporaryDirectory() as folder:
-            main(str(Path(folder) / "gpu.kymo"))
+            main(str(Path(folder) / "gpu.marey"))

@@ -2,9 +2,9 @@
 
     python examples/hf_trainer.py [FOLDER]
 
-A tiny model with random weights learns a rule of numbers; nothing is downloaded. kymo.hf.Callback records the phases of
-every step into FOLDER/train.kymo. kymo.hf.ProfCallback records one step of them with its operators, memory and stacks,
-and what it makes of them is in FOLDER/profiler_output, beside the training.
+A tiny model with random weights learns a rule of numbers; nothing is downloaded. marey.hf.Callback records the phases
+of every step into FOLDER/train.marey. marey.hf.ProfCallback records one step of them with its operators, memory and
+stacks, and what it makes of them is in FOLDER/profiler_output, beside the training.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
-import kymo
-from kymo.hf import Callback, ProfCallback
+import marey
+from marey.hf import Callback, ProfCallback
 
 ARTIFACTS = {
-    "rank0-*.pt.trace.json.gz": "the trace, for Perfetto, chrome://tracing, `kymo breakdown`",
+    "rank0-*.pt.trace.json.gz": "the trace, for Perfetto, chrome://tracing, `marey breakdown`",
     "key_averages.txt": "operators by the time they take",
     "rank0_stacks.txt": "stacks, for a flame graph",
     "rank0_memory-timeline.html": "memory over time by category, for a browser",
@@ -55,7 +55,7 @@ def train(folder: Path) -> None:
         train_dataset=Counting(),
         eval_dataset=Counting(),
         callbacks=[
-            Callback(folder / "train.kymo"),
+            Callback(folder / "train.marey"),
             ProfCallback(
                 output_dir=folder / "profiler_output", wait_steps=4, warmup_steps=4, active_steps=1, num_cycles=1
             ),
@@ -65,7 +65,7 @@ def train(folder: Path) -> None:
 
 
 def show(folder: Path) -> None:
-    run = kymo.load(folder / "train.kymo")
+    run = marey.load(folder / "train.marey")
     print("\nEvery step, by its phases:\n")
     print(run.table("iterations"))
     (window,) = (folder / "profiler_output").glob("iteration_*")
@@ -74,8 +74,8 @@ def show(folder: Path) -> None:
         print(f"  {name:32}{what}")
     print(
         "\nTo look at:\n"
-        f"  kymo report {folder}/train.kymo --epochs    epochs by phase\n"
-        f"  kymo export {folder}/train.kymo             a timeline of all steps\n"
+        f"  marey report {folder}/train.marey --epochs  epochs by phase\n"
+        f"  marey export {folder}/train.marey           a timeline of all steps\n"
         f"  less {window}/key_averages.txt"
     )
 

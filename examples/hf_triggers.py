@@ -12,7 +12,7 @@ from pathlib import Path
 from hf_trainer import Counting
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
-from kymo.hf import OnFile, OnSignal, ProfCallback, SlowStep, When
+from marey.hf import OnFile, OnSignal, ProfCallback, SlowStep, When
 
 
 def main(folder: Path) -> None:
@@ -27,7 +27,7 @@ def main(folder: Path) -> None:
     )
     windows = ProfCallback(
         output_dir=folder / "windows",
-        engine="kymo",
+        engine="marey",
         warmup_steps=1,
         active_steps=2,
         triggers=[

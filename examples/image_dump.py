@@ -3,7 +3,7 @@
 
     python image_dump.py dumps               writes dumps/step-00000000/*.png
 
-kymo draws them itself; neither OpenCV nor Pillow is needed.
+marey draws them itself; neither OpenCV nor Pillow is needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from kymo import TensorDumper
+from marey import TensorDumper
 
 HEIGHT, WIDTH = 180, 320
 GREEN, WHITE, PINK = 0x00FF66, 0xFFFFFF, 0xFF00AA

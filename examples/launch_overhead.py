@@ -1,7 +1,7 @@
 """Is it the GPU that is slow, or launching on it? The same network operator by operator, and as a CUDA graph.
 
-    kymo run --gpu -o launches.kymo -- python examples/launch_overhead.py
-    kymo report launches.kymo --gpu
+    marey run --gpu -o launches.marey -- python examples/launch_overhead.py
+    marey report launches.marey --gpu
 
 The network has many small layers: each kernel takes a few microseconds, less than the host needs to launch the next.
 The report says so (`eager` is launch-bound), and what a graph makes of it. Without a GPU there is nothing to launch.
@@ -10,7 +10,7 @@ Then a trace that PyTorch's profiler made on one is shown instead.
 
 from pathlib import Path
 
-import kymo
+import marey
 
 TRACE = Path(__file__).parents[1] / "tests" / "data" / "kineto" / "sampled_rank-0.json.gz"
 LAYERS, WIDTH, BATCH, STEPS = 20, 64, 32, 50
@@ -27,7 +27,7 @@ def why_not_here():
 def show_a_trace():
     """Where GPUs wait for the host, of a trace from somebody's GPU."""
     print(f"Here is the trace of another job, {TRACE.name}. Its ranges that are launch-bound:\n")
-    table = kymo.load(TRACE).gpu("launch_bound")
+    table = marey.load(TRACE).gpu("launch_bound")
     columns = [table[name] for name in ("name", "verdict", "launch_wait_share", "launches_per_ms")]
     bound = [row for row in zip(*columns) if row[1] == "launch-bound"]
     print(f"{'range':<36}{'launch wait':>12}{'launches/ms':>13}")
@@ -59,12 +59,12 @@ def run():
         for name, step in make_steps(torch).items():
             step()
             torch.cuda.synchronize()
-            with kymo.range(name):
+            with marey.range(name):
                 for _ in range(STEPS):
-                    with kymo.iteration():
+                    with marey.iteration():
                         step()
                 torch.cuda.synchronize()
-    print("To see what that was: kymo report launches.kymo --gpu")
+    print("To see what that was: marey report launches.marey --gpu")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """A loop that forgets to forget: each step keeps a copy of its batch in a history that nobody reads.
 
-Run it with `kymo run --memory -o leak.kymo -- python leak.py`; then `kymo report --memory leak.kymo` names remember(),
-and by how much what it keeps grows each step.
+Run it with `marey run --memory -o leak.marey -- python leak.py`; then `marey report --memory leak.marey` names
+remember(), and by how much what it keeps grows each step.
 """
 
 import sys
 import time
 
-import kymo
+import marey
 
 BATCH_BYTES = 400_000
 history: list[bytearray] = []
@@ -25,8 +25,8 @@ def remember(batch: bytearray) -> None:
 
 
 def main(steps: int) -> None:
-    """Run the loop; kymo counts the steps."""
-    for _ in kymo.iterations(range(steps)):
+    """Run the loop; marey counts the steps."""
+    for _ in marey.iterations(range(steps)):
         batch = load()
         remember(batch)
         time.sleep(0.005)

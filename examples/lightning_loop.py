@@ -1,6 +1,6 @@
 """Where does a Lightning training spend its time?
 
-    python examples/lightning_loop.py [RUN.kymo [--actions]]
+    python examples/lightning_loop.py [RUN.marey [--actions]]
 
 One callback makes ranges of the phases of each step; the loop knows nothing of it. Two workers load the data, and the
 report tells how busy they were. With `--actions` what Lightning itself does has ranges as well.
@@ -16,8 +16,8 @@ from pathlib import Path
 import lightning.pytorch as pl
 import torch
 
-import kymo
-from kymo.lightning import Callback, Profiler
+import marey
+from marey.lightning import Callback, Profiler
 
 SAMPLES, BATCH = 64, 8
 
@@ -29,7 +29,7 @@ class Pictures(torch.utils.data.Dataset):
         return SAMPLES
 
     def __getitem__(self, i):
-        with kymo.range("decode"):
+        with marey.range("decode"):
             time.sleep(0.001)
         return torch.full((64,), i / SAMPLES), torch.tensor(i % 2)
 
@@ -49,7 +49,7 @@ class Classifier(pl.LightningModule):
 
 
 def main() -> None:
-    path = sys.argv[1] if len(sys.argv) > 1 else str(Path(tempfile.mkdtemp()) / "lightning.kymo")
+    path = sys.argv[1] if len(sys.argv) > 1 else str(Path(tempfile.mkdtemp()) / "lightning.marey")
     warnings.simplefilter("ignore")
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     trainer = pl.Trainer(
@@ -63,7 +63,7 @@ def main() -> None:
         enable_model_summary=False,
     )
     trainer.fit(Classifier(), torch.utils.data.DataLoader(Pictures(), batch_size=BATCH, num_workers=2))
-    print(kymo.load(path, data="data").report())
+    print(marey.load(path, data="data").report())
 
 
 if __name__ == "__main__":

@@ -1,26 +1,26 @@
-"""What can be measured here, what this kymo is, and a program that lets others look at it.
+"""What can be measured here, what this marey is, and a program that lets others look at it.
 
     python examples/look_around.py
 
-Nothing is recorded: `kymo doctor` says the same, and more, in a terminal.
+Nothing is recorded: `marey doctor` says the same, and more, in a terminal.
 """
 
-import kymo
+import marey
 
 
 def main() -> None:
-    findings = kymo.doctor(wait=1.0)
-    print(f"kymo {kymo.__version__} can record here: {findings.can_record}")
+    findings = marey.doctor(wait=1.0)
+    print(f"marey {marey.__version__} can record here: {findings.can_record}")
     for row in findings:
         if row["state"] == "missing":
             print(f"  missing: {row['subject']}, {row['thing']}")
-    print(f"headers for extensions in C: {kymo.get_include()}")
-    print(f"the library to link with: {kymo.get_library_dir()}")
-    print(kymo.options_help().splitlines()[0])
+    print(f"headers for extensions in C: {marey.get_include()}")
+    print(f"the library to link with: {marey.get_library_dir()}")
+    print(marey.options_help().splitlines()[0])
     try:
-        kymo.allow_attach()  # from now on `kymo top PID` of the same user works where Yama forbids it
+        marey.allow_attach()  # from now on `marey top PID` of the same user works where Yama forbids it
         print("whoever is the same user may attach")
-    except kymo.KymoError as error:
+    except marey.MareyError as error:
         print(error)
 
 

@@ -4,7 +4,7 @@
     torchrun --standalone --nproc-per-node 2 examples/monitor_loop.py
 
 Files go below monitor-runs/. At the end rank 0 prints what the run comes to, and
-`kymo report monitor-runs/NAME.kymo --epochs` shows it again.
+`marey report monitor-runs/NAME.marey --epochs` shows it again.
 """
 
 import os
@@ -15,8 +15,8 @@ from torch import distributed, nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-import kymo
-import kymo.torch
+import marey
+import marey.torch
 
 EPOCHS = 4
 
@@ -33,16 +33,16 @@ def main(output_dir="monitor-runs"):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 2))
     if ranks > 1:
-        kymo.torch.trace_distributed()  # what ranks send to one another is seen as well
+        marey.torch.trace_distributed()  # what ranks send to one another is seen as well
         distributed.init_process_group("gloo")
         model = nn.parallel.DistributedDataParallel(model)
-        kymo.torch.trace_ddp(model)
+        marey.torch.trace_ddp(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     training, testing = data(0), data(1)
     sampler = DistributedSampler(training) if ranks > 1 else None
     loader = DataLoader(training, batch_size=128, sampler=sampler, shuffle=sampler is None)
 
-    monitor = kymo.TrainingMonitor(enable_torch_profiling=True, output_dir=output_dir)
+    monitor = marey.TrainingMonitor(enable_torch_profiling=True, output_dir=output_dir)
     with monitor:
         for epoch in monitor.epochs(EPOCHS):
             if sampler is not None:

@@ -2,9 +2,9 @@
  * A loop of computation and communication with MPI: heat spreads along a rod, each rank has a part of it and gives its
  * ends to its neighbours.
  *
- *     mpicc -O2 mpi_loop.c $(pkg-config --cflags --libs kymo) -lm -o mpi_loop
- *     kymo run --mpi -o loop.kymo -- mpirun -n 4 ./mpi_loop
- *     kymo breakdown loop.kymo
+ *     mpicc -O2 mpi_loop.c $(pkg-config --cflags --libs marey) -lm -o mpi_loop
+ *     marey run --mpi -o loop.marey -- mpirun -n 4 ./mpi_loop
+ *     marey breakdown loop.marey
  *
  * MPI's calls are recorded without a word about them here; the ranges and iterations are this program's own. With a
  * number behind it, ./mpi_loop 2, that rank has twice as much to do, and the others wait for it.
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 #include <mpi.h>
 
 enum { CELLS = 1000000, STEPS = 200, CHECK_EVERY = 20 };
@@ -48,7 +48,7 @@ static void start_exchange(struct rod *rod, MPI_Request requests[4])
 
 static void update(struct rod *rod, int from, int to)
 {
-    KYMO_SCOPE("update");
+    MAREY_SCOPE("update");
     for (int i = from; i <= to; i++)
         rod->next[i] = rod->now[i] + 0.25 * (rod->now[i - 1] - 2 * rod->now[i] + rod->now[i + 1]);
 }
@@ -64,7 +64,7 @@ static double change(const struct rod *rod)
 
 static void step(struct rod *rod, int slow_rank)
 {
-    KYMO_SCOPE("step");
+    MAREY_SCOPE("step");
     MPI_Request requests[4];
     start_exchange(rod, requests);
     update(rod, 2, CELLS - 1);
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     init(&rod);
     for (int i = 0; i < STEPS; i++) {
-        kymo_iteration_begin(); /* so that what goes before the loop is not in the first */
+        marey_iteration_begin(); /* so that what goes before the loop is not in the first */
         step(&rod, slow_rank);
         if ((i + 1) % CHECK_EVERY == 0) {
             const double largest = change(&rod);
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
                 printf("largest change in the last step: %.6f\n", largest);
         }
         swap(&rod);
-        kymo_iteration_finish();
+        marey_iteration_finish();
     }
     MPI_Finalize();
     return 0;

@@ -1,6 +1,6 @@
 """Ranges inside functions that Numba compiles, in the recording and in any NVTX tool.
 
-    python examples/numba_ranges.py [RUN.kymo]
+    python examples/numba_ranges.py [RUN.marey]
 
 Without Numba the same functions run as plain Python.
 """
@@ -9,8 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import kymo
-from kymo import numba_nvtx
+import marey
+from marey import numba_nvtx
 
 try:
     from numba import njit
@@ -34,11 +34,11 @@ def solve(n):
 
 
 def main(path):
-    kymo.start(path)
+    marey.start(path)
     for _ in range(10):
         solve(100_000)
-    kymo.stop()
-    row = kymo.load(path).ranges.row(name="solve")
+    marey.stop()
+    row = marey.load(path).ranges.row(name="solve")
     print(f"solve: {row['count']} times, mean {row['mean_ns'] / 1e3:.0f} us")
 
 
@@ -47,4 +47,4 @@ if __name__ == "__main__":
         main(sys.argv[1])
     else:
         with tempfile.TemporaryDirectory() as folder:
-            main(str(Path(folder) / "numba.kymo"))
+            main(str(Path(folder) / "numba.marey"))

@@ -1,6 +1,6 @@
-"""Ranges that wait for the GPU, for Nsight Systems and for kymo's own recording.
+"""Ranges that wait for the GPU, for Nsight Systems and for marey's own recording.
 
-    python examples/nvtx_ranges.py [RUN.kymo]          a recording, and its report
+    python examples/nvtx_ranges.py [RUN.marey]         a recording, and its report
     nsys profile python examples/nvtx_ranges.py        the same ranges in Nsight Systems as well
 
 It runs with and without a GPU.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 
-import kymo
+import marey
 
 try:
     import torch
@@ -18,11 +18,11 @@ except ImportError:
     sys.exit("this example needs torch")
 
 # Once, in the main program. Everywhere else NVTXRangeWrapper() is the same object, switched on or off as it is here.
-kymo.NVTXRangeWrapper().enable(sync_on_push=True, sync_on_pop=True, keep_track_of_range_order=True)
+marey.NVTXRangeWrapper().enable(sync_on_push=True, sync_on_pop=True, keep_track_of_range_order=True)
 
 
 def step(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
-    nvtx = kymo.NVTXRangeWrapper()
+    nvtx = marey.NVTXRangeWrapper()
     nvtx.range_push("forward")
     loss: torch.Tensor = model(batch).square().mean()
     nvtx.range_pop("forward")
@@ -32,24 +32,24 @@ def step(model: torch.nn.Module, batch: torch.Tensor) -> torch.Tensor:
     return loss
 
 
-def main(path: str = "nvtx_ranges.kymo") -> None:
+def main(path: str = "nvtx_ranges.marey") -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1)).to(device)
-    kymo.start(path)
+    marey.start(path)
     for i in range(50):
-        with kymo.range("step", payload=i, category="train"):
-            with kymo.range("read", domain="loader"):
+        with marey.range("step", payload=i, category="train"):
+            with marey.range("read", domain="loader"):
                 batch = torch.randn(64, 512, device=device)
             step(model, batch)
-    kymo.stop()
-    print(kymo.load(path).report())
+    marey.stop()
+    print(marey.load(path).report())
 
-    kymo.NVTXRangeWrapper().range_push("epoch")
+    marey.NVTXRangeWrapper().range_push("epoch")
     try:
-        kymo.NVTXRangeWrapper().range_pop("step")
-    except kymo.RangeError as error:
+        marey.NVTXRangeWrapper().range_pop("step")
+    except marey.RangeError as error:
         print(f"A mistake is told before it takes effect:\n  {error}")
-    kymo.NVTXRangeWrapper().range_pop("epoch")
+    marey.NVTXRangeWrapper().range_pop("epoch")
 
 
 if __name__ == "__main__":

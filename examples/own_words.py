@@ -1,6 +1,6 @@
 """The parts of a program in its own words: ranges, marks, counters; a recording made and read in one program.
 
-    python examples/own_words.py [RUN.kymo]
+    python examples/own_words.py [RUN.marey]
 
 Everything here may stay in a program: without a recording it does next to nothing.
 """
@@ -9,42 +9,42 @@ import sys
 import tempfile
 from pathlib import Path
 
-import kymo
+import marey
 
 
-@kymo.range("load", category="data")  # around each call; generators and coroutines do as well
+@marey.range("load", category="data")  # around each call; generators and coroutines do as well
 def load(i: int) -> list[int]:
     return [i * k % 251 for k in range(20_000)]
 
 
 def work(numbers: list[int]) -> int:
-    kymo.push("sort")  # ended somewhere else: here, in another function, or in C
+    marey.push("sort")  # ended somewhere else: here, in another function, or in C
     numbers.sort()
-    kymo.pop("sort")
-    with kymo.range("sum", payload=len(numbers)):
+    marey.pop("sort")
+    with marey.range("sum", payload=len(numbers)):
         return sum(numbers)
 
 
 def main(path: str) -> None:
-    print(f"recording: {kymo.enabled()}")
-    kymo.set_rank(0, 1)  # where no launcher says it
-    kymo.start(path, check=True, pool="4MiB")  # check: a pop that does not fit raises
+    print(f"recording: {marey.enabled()}")
+    marey.set_rank(0, 1)  # where no launcher says it
+    marey.start(path, check=True, pool="4MiB")  # check: a pop that does not fit raises
     for i in range(50):
         total = work(load(i))
-        kymo.counter("total", total)
+        marey.counter("total", total)
         if i == 25:
-            kymo.mark("half way", payload=i)
-    kymo.push("report")
+            marey.mark("half way", payload=i)
+    marey.push("report")
     try:
-        kymo.pop("sort")
-    except kymo.RangeError as error:
+        marey.pop("sort")
+    except marey.RangeError as error:
         print(f"told, and nothing popped: {str(error).splitlines()[0]}")
-    kymo.pop("report")
-    print(f"events so far: {kymo.counts()['events']}, into {Path(kymo.recording_path()).name}")
-    kymo.stop()
-    kymo.reset()  # as if nothing had been started
+    marey.pop("report")
+    print(f"events so far: {marey.counts()['events']}, into {Path(marey.recording_path()).name}")
+    marey.stop()
+    marey.reset()  # as if nothing had been started
 
-    run = kymo.load(path)
+    run = marey.load(path)
     print(run.report())
     slowest = max(run.ranges, key=lambda row: row["total_ns"])
     print(f"{slowest['name']} took most: {slowest['total_ns'] / 1e6:.1f} ms in {slowest['count']} calls")
@@ -57,4 +57,4 @@ if __name__ == "__main__":
         main(sys.argv[1])
     else:
         with tempfile.TemporaryDirectory() as folder:
-            main(str(Path(folder) / "own_words.kymo"))
+            main(str(Path(folder) / "own_words.marey"))

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import kymo
+import marey
 
 
 def make_trace(folder: Path) -> Path:
@@ -27,12 +27,12 @@ def make_trace(folder: Path) -> Path:
 
 def main(folder: Path) -> None:
     trace = Path(sys.argv[1]) if len(sys.argv) > 1 else make_trace(folder)
-    operators = kymo.operators(trace, by_name=True)
+    operators = marey.operators(trace, by_name=True)
     print(f"{len(operators)} operators; most time of its own: {operators['name'][0]}")
-    print(kymo.breakdown(trace))
-    for name, table in kymo.memory_report(trace).items():
+    print(marey.breakdown(trace))
+    for name, table in marey.memory_report(trace).items():
         print(f"memory, {name}: {len(table)} rows")
-    run = kymo.import_trace(trace, folder / "trace.kymo")
+    run = marey.import_trace(trace, folder / "trace.marey")
     print(run.report(limit=5))
 
 

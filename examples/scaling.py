@@ -1,7 +1,7 @@
-"""Does a training scale? One rank and two, twice each, and what `kymo scale` says of them.
+"""Does a training scale? One rank and two, twice each, and what `marey scale` says of them.
 
     python examples/scaling.py [FOLDER]
-    kymo scale FOLDER --html scaling.html
+    marey scale FOLDER --html scaling.html
 
 Each run trains the same small network by DistributedDataParallel and gloo, with the same samples in an epoch however
 many ranks there are: strong scaling. Its ranks record into one directory, which is one run; runs with as many ranks
@@ -19,38 +19,38 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-import kymo
-import kymo.torch
+import marey
+import marey.torch
 
 FEATURES, BATCH, STEPS, EPOCHS = 64, 128, 6, 4
 
 
 def train(rank: int, world: int, run: Path, store: Path) -> None:
     torch.set_num_threads(1)
-    kymo.set_rank(rank, world)
-    kymo.start(run)
-    kymo.torch.trace_distributed()
+    marey.set_rank(rank, world)
+    marey.start(run)
+    marey.torch.trace_distributed()
     dist.init_process_group("gloo", init_method=store.as_uri(), rank=rank, world_size=world)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(FEATURES, FEATURES), nn.ReLU(), nn.Linear(FEATURES, 1)))
-    kymo.torch.trace_ddp(model)
+    marey.torch.trace_ddp(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     mine = BATCH // world
     for number in range(EPOCHS):
-        with kymo.epoch(number):
+        with marey.epoch(number):
             for _ in range(STEPS):
-                with kymo.iteration(samples=mine):
+                with marey.iteration(samples=mine):
                     loss = model(torch.randn(mine, FEATURES)).square().mean()
                     optimizer.zero_grad()
                     loss.backward()
                     optimizer.step()
     dist.destroy_process_group()
-    kymo.stop()
+    marey.stop()
 
 
 def measure(world: int, run: Path) -> None:
     """Start as many ranks, and wait for all."""
     store = run.with_suffix(".store")
-    os.environ["KYMO_RUN_ID"] = run.stem  # says that these ranks are one run, as torchrun and `kymo run` do
+    os.environ["MAREY_RUN_ID"] = run.stem  # says that these ranks are one run, as torchrun and `marey run` do
     fork = multiprocessing.get_context("fork")  # torch is imported once, here
     ranks = [fork.Process(target=train, args=(rank, world, run, store)) for rank in range(world)]
     for process in ranks:
@@ -63,10 +63,10 @@ def measure(world: int, run: Path) -> None:
 
 
 def main(folder: Path) -> None:
-    runs = [(world, folder / f"{world}-ranks-{repeat}.kymo") for repeat in (1, 2) for world in (1, 2)]
+    runs = [(world, folder / f"{world}-ranks-{repeat}.marey") for repeat in (1, 2) for world in (1, 2)]
     for world, run in runs:
         measure(world, run)
-    scaling = kymo.scale(*(("ddp", run) for _, run in runs))
+    scaling = marey.scale(*(("ddp", run) for _, run in runs))
     print(scaling)
     print(f"\nmeasured: {[(row['workers'], row['runs'], row['kind']) for row in scaling.points]}")
     (folder / "speedup.svg").write_text(scaling.picture("speedup"), encoding="utf-8")

@@ -1,16 +1,16 @@
 """Calls by what functions were called with: types of your own, one value's signature, a picture to walk through.
 
-    python examples/signed_calls.py [FOLDER]          leaves calls.html and calls.kymo there
+    python examples/signed_calls.py [FOLDER]          leaves calls.html and calls.marey there
 
-`kymo report FOLDER/calls.kymo --calls --by signature` shows the same numbers.
+`marey report FOLDER/calls.marey --calls --by signature` shows the same numbers.
 """
 
 import sys
 import tempfile
 from pathlib import Path
 
-import kymo
-from kymo import profiler
+import marey
+from marey import profiler
 
 
 class Batch:
@@ -27,12 +27,12 @@ def total(batch: Batch) -> int:
 def main(folder: Path) -> None:
     profiler.register(Batch, lambda batch: f"Batch(n={len(batch.items)})")
     print("a call is told as", profiler.signature(total, Batch(3)))
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         for n in (10, 10, 2000):
             total(Batch(n))
     profile.print_stats("tottime")
-    profile.save(str(folder / "calls.kymo"))
-    page = kymo.plot(profile, path=str(folder / "calls.html"), open_browser=False)
+    profile.save(str(folder / "calls.marey"))
+    page = marey.plot(profile, path=str(folder / "calls.html"), open_browser=False)
     print(f"{len(page.html) // 1024} kB in calls.html")
     profiler.run("sum(range(1000))", sort="tottime")
     profiler.runctx("total(batch)", {"total": total}, {"batch": Batch(5)}, sort="tottime")

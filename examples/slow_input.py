@@ -1,7 +1,7 @@
-"""A training whose input is slow, and nobody told a profiler about it: no line of this program knows kymo.
+"""A training whose input is slow, and nobody told a profiler about it: no line of this program knows marey.
 
-Run it with `kymo run --sample -o slow.kymo -- python slow_input.py`; then `kymo report slow.kymo --samples` names
-augment(), and the line in it. Or start it plainly with a number of seconds and look at it: `kymo top PID`.
+Run it with `marey run --sample -o slow.marey -- python slow_input.py`; then `marey report slow.marey --samples` names
+augment(), and the line in it. Or start it plainly with a number of seconds and look at it: `marey top PID`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The first line below is the only one that differs from a program written for ACC
 import math
 import time
 
-from kymo import Stopwatch  # was: from accvlab.optim_test_tools import Stopwatch
+from marey import Stopwatch  # was: from accvlab.optim_test_tools import Stopwatch
 
 # ---- the main program: it alone decides whether anything is measured ----
 

@@ -15,7 +15,7 @@ import sys
 
 import torch
 
-from kymo.accvlab import TensorDumper  # was: from accvlab.optim_test_tools import TensorDumper
+from marey.accvlab import TensorDumper  # was: from accvlab.optim_test_tools import TensorDumper
 
 
 class Boxes:

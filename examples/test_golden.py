@@ -3,7 +3,7 @@
     pytest examples/test_golden.py --golden-update      writes golden/ beside this file, to be committed
     pytest examples/test_golden.py                      fails where a number is another one, and says which first
 
-The fixture `golden_dump` comes with kymo.
+The fixture `golden_dump` comes with marey.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-import kymo
+import marey
 
 
 def smooth(x: Any) -> Any:
@@ -32,16 +32,16 @@ def test_what_is_dumped_on_the_way(golden_dump: Any) -> None:
 
 
 def test_twice_is_the_same() -> None:
-    assert kymo.check_deterministic(smooth, np.arange(8.0)).same
+    assert marey.check_deterministic(smooth, np.arange(8.0)).same
 
 
 def test_dumps_are_read_and_compared(tmp_path: Any) -> None:
     for name, scale in (("reference", 1.0), ("new", 1.0 + 1e-3)):
-        dumper = kymo.TensorDumper(tmp_path / name)
+        dumper = marey.TensorDumper(tmp_path / name)
         dumper.add_tensor_data("out", smooth(np.arange(8.0)) * scale)
         dumper.dump()
         dumper.disable()
-    assert kymo.load_dump(tmp_path / "reference")["out"].shape == (8,)
-    found = kymo.diff(tmp_path / "new", tmp_path / "reference")
+    assert marey.load_dump(tmp_path / "reference")["out"].shape == (8,)
+    found = marey.diff(tmp_path / "new", tmp_path / "reference")
     assert not found.same
     assert found.first["path"] == "out"

@@ -1,18 +1,18 @@
 /*
- * A training loop in C with kymo ranges in it: a network with one hidden layer learns a smooth
+ * A training loop in C with marey ranges in it: a network with one hidden layer learns a smooth
  * function of two inputs.
  *
- *     cc -O2 train.c $(pkg-config --cflags --libs kymo) -lm -o train
- *     kymo run -- ./train
- *     kymo report train.kymo
+ *     cc -O2 train.c $(pkg-config --cflags --libs marey) -lm -o train
+ *     marey run -- ./train
+ *     marey report train.marey
  *
- * Without `kymo run` the ranges cost a load and a branch each, and nothing is recorded.
+ * Without `marey run` the ranges cost a load and a branch each, and nothing is recorded.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 enum { INPUTS = 2, HIDDEN = 128, BATCH = 64, STEPS = 500, EPOCHS = 20 };
 
@@ -44,7 +44,7 @@ static void init(struct model *m)
 
 static void load(struct batch *b)
 {
-    KYMO_SCOPE("data"); /* to the end of the function, whichever way it is left */
+    MAREY_SCOPE("data"); /* to the end of the function, whichever way it is left */
     for (int n = 0; n < BATCH; n++) {
         for (int i = 0; i < INPUTS; i++)
             b->x[n][i] = uniform();
@@ -55,7 +55,7 @@ static void load(struct batch *b)
 /* Returns the mean squared error. */
 static float forward(const struct model *m, struct batch *b)
 {
-    KYMO_SCOPE("forward", .category = "model");
+    MAREY_SCOPE("forward", .category = "model");
     float loss = 0;
     for (int n = 0; n < BATCH; n++) {
         float out = m->b2;
@@ -71,7 +71,7 @@ static float forward(const struct model *m, struct batch *b)
 
 static void backward(const struct model *m, const struct batch *b, struct model *gradient)
 {
-    KYMO_SCOPE("backward", .category = "model");
+    MAREY_SCOPE("backward", .category = "model");
     *gradient = (struct model){0};
     for (int n = 0; n < BATCH; n++) {
         const float d_out = 2.0f * b->error[n] / BATCH;
@@ -88,7 +88,7 @@ static void backward(const struct model *m, const struct batch *b, struct model 
 
 static void update(struct model *m, const struct model *gradient, float rate)
 {
-    KYMO_SCOPE("update");
+    MAREY_SCOPE("update");
     float *weights = (float *)m;
     const float *slopes = (const float *)gradient;
     for (size_t i = 0; i < sizeof *m / sizeof(float); i++)
@@ -102,15 +102,15 @@ int main(void)
     init(&model);
 
     for (int epoch = 1; epoch <= EPOCHS; epoch++) {
-        KYMO_SCOPE("epoch");
+        MAREY_SCOPE("epoch");
         float loss = 0;
         for (int step = 0; step < STEPS; step++) {
-            KYMO_SCOPE("step");
+            MAREY_SCOPE("step");
             load(&batch);
             loss = forward(&model, &batch);
             backward(&model, &batch, &gradient);
             update(&model, &gradient, 0.02f);
-            kymo_counter(KYMO_ID("loss"), loss); /* a curve above the timeline */
+            marey_counter(MAREY_ID("loss"), loss); /* a curve above the timeline */
         }
         printf("epoch %2d  loss %.5f\n", epoch, loss);
     }

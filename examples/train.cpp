@@ -1,13 +1,13 @@
 /*
- * A training loop in C++17 with kymo ranges in it. Two threads each fit a line to their half of the
+ * A training loop in C++17 with marey ranges in it. Two threads each fit a line to their half of the
  * data and meet after every epoch to average what they found; a batch now and then is broken, and an
  * exception carries that out of the ranges it happened in.
  *
- *     c++ -std=c++17 -O2 train.cpp $(pkg-config --cflags --libs kymo) -pthread -o train
- *     kymo run -- ./train
- *     kymo report train.kymo --threads
+ *     c++ -std=c++17 -O2 train.cpp $(pkg-config --cflags --libs marey) -pthread -o train
+ *     marey run -- ./train
+ *     marey report train.marey --threads
  *
- * Without `kymo run` the ranges cost a load and a branch each, and nothing is recorded.
+ * Without `marey run` the ranges cost a load and a branch each, and nothing is recorded.
  */
 #include <array>
 #include <cmath>
@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 namespace {
 
@@ -40,7 +40,7 @@ class worker {
     /* One epoch, from the model that both start with. */
     void run_epoch(const model &start)
     {
-        kymo::scope scope(KYMO_ID("epoch"));
+        marey::scope scope(MAREY_ID("epoch"));
         found_ = start;
         for (int step = 0; step < steps; step++)
             run_step();
@@ -54,18 +54,18 @@ class worker {
   private:
     void run_step()
     {
-        KYMO_SCOPE("step");
+        MAREY_SCOPE("step");
         try {
             load();
             update();
         } catch (const std::runtime_error &) {
-            kymo_mark(KYMO_ID("skipped batch")); /* the ranges it was thrown out of have ended */
+            marey_mark(MAREY_ID("skipped batch")); /* the ranges it was thrown out of have ended */
         }
     }
 
     void load()
     {
-        kymo::scope scope(KYMO_ID("load", .category = "data"));
+        marey::scope scope(MAREY_ID("load", .category = "data"));
         std::uniform_real_distribution<double> x(-1, 1);
         std::normal_distribution<double> noise(0, 0.1);
         batch_.clear();
@@ -80,7 +80,7 @@ class worker {
 
     void check() const
     {
-        kymo::scope scope(KYMO_ID("check", .category = "data"));
+        marey::scope scope(MAREY_ID("check", .category = "data"));
         for (const sample &s : batch_)
             if (std::isnan(s.y))
                 throw std::runtime_error("a broken batch");
@@ -88,7 +88,7 @@ class worker {
 
     void update()
     {
-        KYMO_SCOPE("update", .category = "model");
+        MAREY_SCOPE("update", .category = "model");
         model gradient;
         for (const sample &s : batch_) {
             const double error = found_.slope * s.x + found_.offset - s.y;
@@ -115,13 +115,13 @@ int main()
         std::vector<std::thread> threads;
         for (worker &w : workers)
             threads.emplace_back([&w, mean] { w.run_epoch(mean); });
-        KYMO_RANGE ("wait") {
+        MAREY_RANGE ("wait") {
             for (std::thread &t : threads)
                 t.join();
         }
         mean.slope = (workers[0].found().slope + workers[1].found().slope) / 2;
         mean.offset = (workers[0].found().offset + workers[1].found().offset) / 2;
-        kymo_counter(KYMO_ID("slope"), mean.slope);
+        marey_counter(MAREY_ID("slope"), mean.slope);
     }
     std::printf("y = %.3f x %+.3f\n", mean.slope, mean.offset);
     return 0;

@@ -1,10 +1,10 @@
 """Train a small convolutional network on the CPU, with ranges that say where the time goes.
 
-    kymo run -o run.kymo -- python examples/train_torch.py
-    kymo report run.kymo
+    marey run -o run.marey -- python examples/train_torch.py
+    marey report run.marey
 
 The task is made up on the spot: noisy pictures of stripes, and the network tells in which of sixteen directions they
-run. Run without `kymo run` the script does the same; a range then costs a few nanoseconds. Arguments
+run. Run without `marey run` the script does the same; a range then costs a few nanoseconds. Arguments
 are the number of epochs (3) and of pictures (6400).
 """
 
@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import kymo
+import marey
 
 CLASSES = 16
 SIZE = 32  # pixels on a side
@@ -23,7 +23,7 @@ EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 PICTURES = int(sys.argv[2]) if len(sys.argv) > 2 else 6400
 
 
-@kymo.range("make pictures")
+@marey.range("make pictures")
 def make_pictures(count, seed):
     """Stripes of random width and phase, in one of CLASSES directions, under three times as much noise."""
     rng = torch.Generator().manual_seed(seed)
@@ -47,18 +47,18 @@ def make_model():
 
 
 def train_step(model, optimizer, pictures, labels):
-    with kymo.range("forward"):
+    with marey.range("forward"):
         loss = nn.functional.cross_entropy(model(pictures), labels)
-    with kymo.range("backward"):
+    with marey.range("backward"):
         optimizer.zero_grad()
         loss.backward()
-    with kymo.range("optimizer"):
+    with marey.range("optimizer"):
         optimizer.step()
-    kymo.counter("loss", loss.item())
+    marey.counter("loss", loss.item())
     return loss
 
 
-@kymo.range("evaluate")
+@marey.range("evaluate")
 @torch.no_grad()
 def accuracy(model, loader):
     model.eval()
@@ -75,11 +75,11 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
 
     for epoch in range(EPOCHS):
-        with kymo.range("epoch"):
+        with marey.range("epoch"):
             batches = iter(train)
             for _ in range(len(train)):
-                with kymo.range("step"):
-                    with kymo.range("data"):
+                with marey.range("step"):
+                    with marey.range("data"):
                         pictures, labels = next(batches)
                     loss = train_step(model, optimizer, pictures, labels)
             correct = accuracy(model, test)

@@ -8,7 +8,7 @@
 import sys
 import time
 
-import kymo
+import marey
 
 
 class Trainer:
@@ -24,10 +24,10 @@ class Trainer:
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
-    @kymo.profile_torch_trainer
-    @kymo.measure_gpu_utilization
+    @marey.profile_torch_trainer
+    @marey.measure_gpu_utilization
     def train(self) -> None:
-        monitor = kymo.current_monitor()
+        monitor = marey.current_monitor()
         for epoch in range(3):
             self.set_epoch(epoch)
             time.sleep(0.02)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kymo.loggers import Batched, CSVLogger, Logger, MLflowLogger, TensorBoardLogger, by_name
+from marey.loggers import Batched, CSVLogger, Logger, MLflowLogger, TensorBoardLogger, by_name
 
 
 def loggers_for(folder: Path) -> list[Logger]:

@@ -1,6 +1,6 @@
 /*
  * The functions that the program calls. Each lets the allocator behind us do its work, and counts bytes; one allocation of
- * many is told to libkymo, with its stack.
+ * many is told to libmarey, with its stack.
  *
  * Called from anywhere: before constructors, within the loader, between fork and exec, in threads that end.
  */
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "memory_hook.h"
-#include <kymo/memory.h>
+#include <marey/memory.h>
 
-static __thread struct kymo_memory_thread thread;
+static __thread struct marey_memory_thread thread;
 static const uint8_t *marks; /* NULL: nothing was told so far. Release */
 static int is_off = 1; /* until all is loaded, and for good where the allocator is not for us */
 
@@ -21,7 +21,7 @@ enum { MAX_FRAMES = 32 };
 
 static inline int has_next(void)
 {
-    if (KYMO_LIKELY(__atomic_load_n(&next.malloc, __ATOMIC_ACQUIRE) != NULL))
+    if (MAREY_LIKELY(__atomic_load_n(&next.malloc, __ATOMIC_ACQUIRE) != NULL))
         return 1;
     static __thread int is_finding;
     if (is_finding)
@@ -37,18 +37,18 @@ static inline int has_next(void)
 static __attribute__((noinline)) void tell(const void *block, size_t bytes)
 {
     void *frames[MAX_FRAMES];
-    if (is_off || !kymo_memory_wants(&thread, bytes))
+    if (is_off || !marey_memory_wants(&thread, bytes))
         return;
     if (marks == NULL)
-        __atomic_store_n(&marks, kymo_memory_marks(), __ATOMIC_RELEASE);
-    kymo_memory_take(&thread, block, bytes, KYMO_MEMORY_MALLOC, frames, unwind(frames, MAX_FRAMES));
+        __atomic_store_n(&marks, marey_memory_marks(), __ATOMIC_RELEASE);
+    marey_memory_take(&thread, block, bytes, MAREY_MEMORY_MALLOC, frames, unwind(frames, MAX_FRAMES));
     __asm__ volatile(""); /* no tail call: unwind() counts on this frame */
 }
 
 /* What every allocation goes through: inline, so that the hook's own frame is the one above tell(). */
 static inline __attribute__((always_inline)) void *taken(void *block, size_t bytes)
 {
-    if (KYMO_UNLIKELY(kymo_on() & KYMO_ON_MEMORY) && kymo_memory_is_due(&thread, bytes) &&
+    if (MAREY_UNLIKELY(marey_on() & MAREY_ON_MEMORY) && marey_memory_is_due(&thread, bytes) &&
         block != NULL)
         tell(block, bytes);
     return block;
@@ -57,25 +57,25 @@ static inline __attribute__((always_inline)) void *taken(void *block, size_t byt
 static inline void given(void *block)
 {
     const uint8_t *const table = __atomic_load_n(&marks, __ATOMIC_ACQUIRE);
-    if (table != NULL && kymo_memory_is_marked(table, block))
-        kymo_memory_give(block);
+    if (table != NULL && marey_memory_is_marked(table, block))
+        marey_memory_give(block);
 }
 
 /* ---- the functions ---- */
 
-KYMO_API void *malloc(size_t bytes)
+MAREY_API void *malloc(size_t bytes)
 {
-    return KYMO_LIKELY(has_next()) ? taken(next.malloc(bytes), bytes) : early_take(bytes);
+    return MAREY_LIKELY(has_next()) ? taken(next.malloc(bytes), bytes) : early_take(bytes);
 }
 
-KYMO_API void *calloc(size_t n, size_t bytes)
+MAREY_API void *calloc(size_t n, size_t bytes)
 {
-    if (KYMO_UNLIKELY(!has_next()))
+    if (MAREY_UNLIKELY(!has_next()))
         return n == 0 || bytes <= SIZE_MAX / n ? early_take(n * bytes) : NULL;
     return taken(next.calloc(n, bytes), n * bytes);
 }
 
-KYMO_API void free(void *block)
+MAREY_API void free(void *block)
 {
     if (block == NULL || early_size(block) != 0)
         return;
@@ -88,7 +88,7 @@ KYMO_API void free(void *block)
 static inline __attribute__((always_inline)) void *resized(void *block, size_t bytes)
 {
     const size_t early_bytes = block != NULL ? early_size(block) : 0;
-    if (KYMO_UNLIKELY(early_bytes != 0 || !has_next())) {
+    if (MAREY_UNLIKELY(early_bytes != 0 || !has_next())) {
         void *const moved = malloc(bytes);
         if (moved != NULL && early_bytes != 0)
             memcpy(moved, block, bytes < early_bytes ? bytes : early_bytes);
@@ -99,12 +99,12 @@ static inline __attribute__((always_inline)) void *resized(void *block, size_t b
     return taken(next.realloc(block, bytes), bytes);
 }
 
-KYMO_API void *realloc(void *block, size_t bytes)
+MAREY_API void *realloc(void *block, size_t bytes)
 {
     return resized(block, bytes);
 }
 
-KYMO_API void *reallocarray(void *block, size_t n, size_t bytes)
+MAREY_API void *reallocarray(void *block, size_t n, size_t bytes)
 {
     if (n != 0 && bytes > SIZE_MAX / n) {
         errno = ENOMEM;
@@ -113,7 +113,7 @@ KYMO_API void *reallocarray(void *block, size_t n, size_t bytes)
     return resized(block, n * bytes);
 }
 
-KYMO_API int posix_memalign(void **out, size_t alignment, size_t bytes)
+MAREY_API int posix_memalign(void **out, size_t alignment, size_t bytes)
 {
     if (!has_next())
         return ENOMEM;
@@ -123,30 +123,30 @@ KYMO_API int posix_memalign(void **out, size_t alignment, size_t bytes)
     return error;
 }
 
-KYMO_API void *aligned_alloc(size_t alignment, size_t bytes)
+MAREY_API void *aligned_alloc(size_t alignment, size_t bytes)
 {
     return has_next() ? taken(next.aligned_alloc(alignment, bytes), bytes) : NULL;
 }
 
-KYMO_API void *memalign(size_t alignment, size_t bytes)
+MAREY_API void *memalign(size_t alignment, size_t bytes)
 {
     return has_next() ? taken(next.memalign(alignment, bytes), bytes) : NULL;
 }
 
-KYMO_API void *valloc(size_t bytes)
+MAREY_API void *valloc(size_t bytes)
 {
     return has_next() ? taken(next.valloc(bytes), bytes) : NULL;
 }
 
-KYMO_API void *pvalloc(size_t bytes)
+MAREY_API void *pvalloc(size_t bytes)
 {
     return has_next() ? taken(next.pvalloc(bytes), bytes) : NULL;
 }
 
-/* libkymo, which we need, is loaded and has read its options. */
+/* libmarey, which we need, is loaded and has read its options. */
 __attribute__((constructor)) static void load(void)
 {
     const char *const why_not = next_is_foreign();
-    kymo_memory_hooked(why_not);
+    marey_memory_hooked(why_not);
     is_off = why_not != NULL;
 }

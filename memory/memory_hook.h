@@ -1,6 +1,6 @@
-/* libkymo-memory: malloc and its like, in front of whichever the program has. */
-#ifndef KYMO_MEMORY_HOOK_H
-#define KYMO_MEMORY_HOOK_H
+/* libmarey-memory: malloc and its like, in front of whichever the program has. */
+#ifndef MAREY_MEMORY_HOOK_H
+#define MAREY_MEMORY_HOOK_H
 
 #include <stddef.h>
 

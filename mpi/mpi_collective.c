@@ -8,8 +8,8 @@
 #include "mpi_narrow.h"
 
 /* What is the same for all: who takes part, which one it is, whose data it is. */
-static const struct mpi_group *collective_of(MPI_Comm comm, enum kymo_collective what,
-                                             struct kymo_communication *told)
+static const struct mpi_group *collective_of(MPI_Comm comm, enum marey_collective what,
+                                             struct marey_communication *told)
 {
     const struct mpi_group *g = mpi_group_get(comm);
     mpi_tell_group(g, what, told);
@@ -18,18 +18,18 @@ static const struct mpi_group *collective_of(MPI_Comm comm, enum kymo_collective
 }
 
 /* It is under way from before the call that starts it until the wait for it ends. */
-static kymo_async take_off(struct kymo_site *site)
+static marey_async take_off(struct marey_site *site)
 {
-    return kymo_async_begin(kymo_site_id(site));
+    return marey_async_begin(marey_site_id(site));
 }
 
 /* `rc` is what the call that starts it gave; its bytes are told there, and not again by the wait. */
-static void set_going(int rc, const MPI_Request *request, kymo_async flight,
-                      const struct kymo_communication *told)
+static void set_going(int rc, const MPI_Request *request, marey_async flight,
+                      const struct marey_communication *told)
 {
     struct mpi_started started = {.told = *told, .flight = flight};
     if (rc != 0 || !mpi_is_known()) {
-        kymo_async_end(flight);
+        marey_async_end(flight);
         return;
     }
     started.told.bytes_in = started.told.bytes_out = 0;
@@ -38,32 +38,32 @@ static void set_going(int rc, const MPI_Request *request, kymo_async flight,
 
 #define NO_ROOT INT_MIN
 #define TELL(what_, root_, in_, out_)                                                              \
-    struct kymo_communication told;                                                                \
-    const struct mpi_group *const g = collective_of(comm, KYMO_COLLECTIVE_##what_, &told);         \
+    struct marey_communication told;                                                               \
+    const struct mpi_group *const g = collective_of(comm, MAREY_COLLECTIVE_##what_, &told);        \
     if (g->size > 0) {                                                                             \
         told.peer = mpi_group_root(g, root_);                                                      \
         told.bytes_in = in_;                                                                       \
         told.bytes_out = out_;                                                                     \
     }                                                                                              \
-    kymo_communication_begin_on(id, &told);
+    marey_communication_begin_on(id, &told);
 
 #define BLOCKING(name, makeshift, what_, root_, params, args, in_, out_)                           \
     MPI_WRAPPER_OR(name, makeshift, params, args, mpi_group_count(comm), {                         \
         TELL(what_, root_, in_, out_)                                                              \
         const int rc = real args;                                                                  \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 
 #define NONBLOCKING(name, makeshift, what_, root_, params, args, in_, out_)                        \
     MPI_WRAPPER_OR(name, makeshift, (MPI_STRIP params, MPI_Request * request),                     \
                    (MPI_STRIP args, request), mpi_group_count(comm), {                             \
-                       static struct kymo_site flying = MPI_SITE("MPI_" #name " (in flight)");     \
+                       static struct marey_site flying = MPI_SITE("MPI_" #name " (in flight)");    \
                        TELL(what_, root_, in_, out_)                                               \
-                       const kymo_async flight = take_off(&flying);                                \
+                       const marey_async flight = take_off(&flying);                               \
                        const int rc = real(MPI_STRIP args, request);                               \
                        set_going(rc, request, flight, &told);                                      \
-                       kymo_end(id);                                                               \
+                       marey_end(id);                                                              \
                        return rc;                                                                  \
                    })
 

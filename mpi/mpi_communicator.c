@@ -12,14 +12,14 @@ static void made(int rc, const MPI_Comm *comm, const char *maker)
 
 #define MAKE(name, number, unrecorded, params, args)                                               \
     MPI_WRAPPER(name, params, args, unrecorded, {                                                  \
-        struct kymo_communication told;                                                            \
+        struct marey_communication told;                                                           \
         const struct mpi_group *const g = mpi_group_get(parent);                                   \
-        mpi_tell_group(g, KYMO_COLLECTIVE_OTHER, &told);                                           \
+        mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                          \
         told.sequence = number;                                                                    \
-        kymo_communication_begin_on(id, &told);                                                    \
+        marey_communication_begin_on(id, &told);                                                   \
         const int rc = real args;                                                                  \
         made(rc, comm, "MPI_" #name);                                                              \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 #define MADE_BY_ALL(name, params, args)                                                            \
@@ -75,9 +75,9 @@ static MPI_Comm at(const MPI_Comm *comm)
 #define FREE(name)                                                                                 \
     MPI_WRAPPER(name, (MPI_Comm * comm), (comm), mpi_group_forget(at(comm)), {                     \
         mpi_group_forget(at(comm));                                                                \
-        kymo_begin_on(id);                                                                         \
+        marey_begin_on(id);                                                                        \
         const int rc = real(comm);                                                                 \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 

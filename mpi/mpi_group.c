@@ -16,7 +16,7 @@
 
 /* A name with its number; never freed. */
 struct mpi_name {
-    kymo_id base, site;     /* without the number and with it */
+    marey_id base, site;    /* without the number and with it */
     uint64_t n_collectives; /* atomic */
     bool is_used;
     struct mpi_name *next;
@@ -47,17 +47,17 @@ static struct mpi_group *find(MPI_Comm comm)
 
 /* ---- names ---- */
 
-static kymo_id numbered(const char *base, int number, const char *ranks)
+static marey_id numbered(const char *base, int number, const char *ranks)
 {
     char name[320];
     snprintf(name, sizeof name, number > 1 ? "%.256s %d" : "%.256s", base, number);
-    return kymo_communication_group(name, ranks);
+    return marey_communication_group(name, ranks);
 }
 
 /* The first name of `base` and `ranks` (NULL: unknown) that no communicator has. The lock is held. */
 static struct mpi_name *take_name(const char *base, const char *ranks)
 {
-    const kymo_id id = numbered(base, 1, ranks);
+    const marey_id id = numbered(base, 1, ranks);
     int n = 1;
     for (struct mpi_name *name = groups.names; name != NULL; name = name->next) {
         if (name->base != id)
@@ -194,9 +194,9 @@ static struct mpi_group *meet(MPI_Comm comm, const char *maker)
 static void tell_rank(const struct mpi_group *world)
 {
     int rank, size;
-    kymo_rank_get(&rank, &size);
+    marey_rank_get(&rank, &size);
     if (rank < 0 || (world->size > 1 && (rank != world->rank || size != world->size)))
-        kymo_set_rank(world->rank, world->size);
+        marey_set_rank(world->rank, world->size);
 }
 
 /* The lock is held. */
@@ -230,7 +230,7 @@ const struct mpi_group *mpi_group_get(MPI_Comm comm)
         return &nobody;
     comm = mpi_word(comm);
     const struct mpi_group *world = __atomic_load_n(&groups.world, __ATOMIC_ACQUIRE);
-    if (KYMO_LIKELY(world != NULL && comm == mpi_dialect.world))
+    if (MAREY_LIKELY(world != NULL && comm == mpi_dialect.world))
         return world;
     return comm == mpi_dialect.comm_null ? &nobody : get_or_nobody(comm, "communicator");
 }
@@ -287,15 +287,15 @@ static struct mpi_name *name_of(const struct mpi_group *group)
     return __atomic_load_n(&group->name, __ATOMIC_ACQUIRE);
 }
 
-void mpi_tell_group(const struct mpi_group *group, enum kymo_collective what,
-                    struct kymo_communication *told)
+void mpi_tell_group(const struct mpi_group *group, enum marey_collective what,
+                    struct marey_communication *told)
 {
     const struct mpi_name *name = name_of(group);
-    *told = (struct kymo_communication){.group = name != NULL ? name->site : 0,
-                                        .what = what,
-                                        .sequence = UINT64_MAX,
-                                        .group_size = group->n_all,
-                                        .peer = -1};
+    *told = (struct marey_communication){.group = name != NULL ? name->site : 0,
+                                         .what = what,
+                                         .sequence = UINT64_MAX,
+                                         .group_size = group->n_all,
+                                         .peer = -1};
 }
 
 uint64_t mpi_group_next(const struct mpi_group *group)

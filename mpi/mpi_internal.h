@@ -1,5 +1,5 @@
 /*
- * mpi: libkymo-mpi.so, which `kymo run --mpi` preloads. It defines MPI's functions, does what each is called for by
+ * mpi: libmarey-mpi.so, which `marey run --mpi` preloads. It defines MPI's functions, does what each is called for by
  * MPI's second name for it (PMPI_Send for MPI_Send), and records a range around it.
  *
  *   a call ── mpi_collective.c, mpi_message.c, mpi_wait.c, mpi_communicator.c, mpi_life.c
@@ -16,12 +16,12 @@
  * Off, a wrapper costs a load and a branch; once something was recorded, a collective also counts while off, so that
  * the numbers of all ranks go on agreeing.
  */
-#ifndef KYMO_MPI_INTERNAL_H
-#define KYMO_MPI_INTERNAL_H
+#ifndef MAREY_MPI_INTERNAL_H
+#define MAREY_MPI_INTERNAL_H
 
 #include <stdbool.h>
 
-#include <kymo/communication.h>
+#include <marey/communication.h>
 
 #include "mpi_types.h"
 
@@ -82,7 +82,7 @@ void *mpi_real_find(struct mpi_slot *slot, const char *name);
 static inline void *mpi_real(struct mpi_slot *slot, const char *name)
 {
     void *const real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
-    return KYMO_LIKELY(real != NULL) ? real : mpi_real_find(slot, name);
+    return MAREY_LIKELY(real != NULL) ? real : mpi_real_find(slot, name);
 }
 
 /* The handle at `handles[i]`, as a word that can be compared. */
@@ -93,11 +93,11 @@ uintptr_t mpi_word(uintptr_t handle);
 
 /* ---- mpi_life.c ---- */
 
-/* Whether calls are recorded: kymo is on, and MPI_Pcontrol did not say otherwise. */
+/* Whether calls are recorded: marey is on, and MPI_Pcontrol did not say otherwise. */
 extern int mpi_is_paused;
 static inline bool mpi_is_on(void)
 {
-    return KYMO_UNLIKELY((kymo_on() & (KYMO_ON_RECORD | KYMO_ON_NVTX)) != 0) &&
+    return MAREY_UNLIKELY((marey_on() & (MAREY_ON_RECORD | MAREY_ON_NVTX)) != 0) &&
            !__atomic_load_n(&mpi_is_paused, __ATOMIC_RELAXED);
 }
 
@@ -129,8 +129,8 @@ void mpi_group_named(MPI_Comm comm, const char *name);
 void mpi_group_forget(MPI_Comm comm);
 
 /* Fill in group, size and what; no sequence, no peer, no bytes. */
-void mpi_tell_group(const struct mpi_group *group, enum kymo_collective what,
-                    struct kymo_communication *told);
+void mpi_tell_group(const struct mpi_group *group, enum marey_collective what,
+                    struct marey_communication *told);
 /* The next number of the group's collectives. */
 uint64_t mpi_group_next(const struct mpi_group *group);
 /* A collective takes place while nothing is recorded. */
@@ -165,9 +165,9 @@ char *mpi_ranks_text(const int *ranks, int n);
 
 /* A nonblocking operation that is under way. */
 struct mpi_started {
-    struct kymo_communication told; /* as its wait shall tell it */
-    MPI_Comm comm;                  /* of a receive, whose peer is known at the end */
-    kymo_async flight;              /* 0: none */
+    struct marey_communication told; /* as its wait shall tell it */
+    MPI_Comm comm;                   /* of a receive, whose peer is known at the end */
+    marey_async flight;              /* 0: none */
     bool is_receive;
 };
 void mpi_request_add(MPI_Request request, const struct mpi_started *started);
@@ -180,13 +180,13 @@ void mpi_request_forget(MPI_Request request);
 
 /* Who sent and how much came, of a receive that has ended. */
 void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
-                       struct kymo_communication *told);
+                       struct marey_communication *told);
 
 /* ---- shared by the wrappers ---- */
 
 #define MPI_SITE(text)                                                                             \
     {                                                                                              \
-        .name = (text), .category = KYMO_COMMUNICATION, .domain = "MPI"                            \
+        .name = (text), .category = MAREY_COMMUNICATION, .domain = "MPI"                           \
     }
 #define MPI_STRIP(...) __VA_ARGS__
 
@@ -196,19 +196,19 @@ void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
  * another of our wrappers, which records.
  */
 #define MPI_WRAPPER_OR(name, makeshift_, params, args, else_, ...)                                 \
-    KYMO_API int MPI_##name params;                                                                \
-    KYMO_API int MPI_##name params                                                                 \
+    MAREY_API int MPI_##name params;                                                               \
+    MAREY_API int MPI_##name params                                                                \
     {                                                                                              \
         static struct mpi_slot slot = {.makeshift = (makeshift_)};                                 \
         int(*const real) params = (int(*) params)mpi_real(&slot, "PMPI_" #name);                   \
-        if (KYMO_UNLIKELY(slot.is_makeshift))                                                      \
+        if (MAREY_UNLIKELY(slot.is_makeshift))                                                     \
             return real args;                                                                      \
-        if (KYMO_LIKELY(!mpi_is_on())) {                                                           \
+        if (MAREY_LIKELY(!mpi_is_on())) {                                                          \
             else_;                                                                                 \
             return real args;                                                                      \
         }                                                                                          \
-        static struct kymo_site site = MPI_SITE("MPI_" #name);                                     \
-        const kymo_id id = kymo_site_id(&site);                                                    \
+        static struct marey_site site = MPI_SITE("MPI_" #name);                                    \
+        const marey_id id = marey_site_id(&site);                                                  \
         __VA_ARGS__                                                                                \
     }
 #define MPI_WRAPPER(name, params, args, else_, ...)                                                \

@@ -1,5 +1,5 @@
 /*
- * Which MPI the program has. Nothing here is linked with one: libkymo-mpi is preloaded into launchers and shells too,
+ * Which MPI the program has. Nothing here is linked with one: libmarey-mpi is preloaded into launchers and shells too,
  * where no MPI is. It may also be one that was loaded later and for its user alone, as Python does it, so that it is not
  * found by name; then it is found among all that is loaded.
  *
@@ -137,7 +137,7 @@ static bool learn_dialect(void)
     version[strcspn(version, "\n")] = '\0';
     if (!is_known)
         fprintf(stderr,
-                "kymo: MPI's calls are not recorded, because kymo knows Open MPI and MPICH with "
+                "marey: MPI's calls are not recorded, because marey knows Open MPI and MPICH with "
                 "its relatives, and this one is '%.80s'\n",
                 version);
     free(version);
@@ -172,8 +172,8 @@ void *mpi_real_find(struct mpi_slot *slot, const char *name)
     }
     if (real == NULL) {
         /* Only a library that has the one name without the other brings us here. */
-        fprintf(stderr, "kymo: this MPI has no %s, so the call cannot be made; run without --mpi\n",
-                name);
+        fprintf(stderr,
+                "marey: this MPI has no %s, so the call cannot be made; run without --mpi\n", name);
         abort();
     }
     __atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);

@@ -10,7 +10,7 @@ static int life; /* atomic */
 bool mpi_is_up(void)
 {
     const int now = __atomic_load_n(&life, __ATOMIC_ACQUIRE);
-    if (KYMO_LIKELY(now != LIFE_UNKNOWN))
+    if (MAREY_LIKELY(now != LIFE_UNKNOWN))
         return now == LIFE_UP;
     int has_begun = 0, has_ended = 0;
     if (!mpi_is_known() || mpi.Initialized(&has_begun) != 0 || mpi.Finalized(&has_ended) != 0 ||
@@ -22,19 +22,19 @@ bool mpi_is_up(void)
 
 static void begun(int rc)
 {
-    struct kymo_communication told;
+    struct marey_communication told;
     if (rc != 0 || !mpi_is_up())
         return;
-    mpi_tell_group(mpi_group_get(mpi_dialect.world), KYMO_COLLECTIVE_OTHER, &told);
-    kymo_communication_tell(&told);
+    mpi_tell_group(mpi_group_get(mpi_dialect.world), MAREY_COLLECTIVE_OTHER, &told);
+    marey_communication_tell(&told);
 }
 
 #define INIT(name, params, args)                                                                   \
     MPI_WRAPPER(name, params, args, (void)0, {                                                     \
-        kymo_begin_on(id);                                                                         \
+        marey_begin_on(id);                                                                        \
         const int rc = real args;                                                                  \
         begun(rc);                                                                                 \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 
@@ -48,24 +48,24 @@ static void end(void)
 }
 
 MPI_WRAPPER(Finalize, (void), (), end(), {
-    struct kymo_communication told;
-    mpi_tell_group(mpi_group_get(mpi_is_known() ? mpi_dialect.world : 0), KYMO_COLLECTIVE_OTHER,
+    struct marey_communication told;
+    mpi_tell_group(mpi_group_get(mpi_is_known() ? mpi_dialect.world : 0), MAREY_COLLECTIVE_OTHER,
                    &told);
     end();
-    kymo_communication_begin_on(id, &told);
+    marey_communication_begin_on(id, &told);
     const int rc = real();
-    kymo_end(id);
+    marey_end(id);
     return rc;
 })
 
 MPI_WRAPPER(Abort, (MPI_Comm comm, int code), (comm, code), (void)0, {
-    kymo_begin_on(id);
+    marey_begin_on(id);
     return real(comm, code);
 })
 
 /* 0: nothing of MPI is recorded from here on, anything else: again. What else it means is up to the program's MPI. */
-KYMO_API int MPI_Pcontrol(int level, ...);
-KYMO_API int MPI_Pcontrol(int level, ...)
+MAREY_API int MPI_Pcontrol(int level, ...);
+MAREY_API int MPI_Pcontrol(int level, ...)
 {
     static struct mpi_slot slot;
     int (*const real)(int, ...) = (int (*)(int, ...))mpi_real(&slot, "PMPI_Pcontrol");

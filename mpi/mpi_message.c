@@ -28,7 +28,7 @@ static int source_of(const MPI_Status *status)
 }
 
 void mpi_tell_received(const struct mpi_group *g, const MPI_Status *status,
-                       struct kymo_communication *told)
+                       struct marey_communication *told)
 {
     MPI_Count n = 0;
     int is_cancelled = 0;
@@ -53,10 +53,10 @@ static MPI_Comm comm_of(const MPI_Message *message)
 /* ---- sends ---- */
 
 static void tell_sent(MPI_Comm comm, int to, int64_t count, MPI_Datatype type,
-                      struct kymo_communication *told)
+                      struct marey_communication *told)
 {
     const struct mpi_group *g = mpi_group_get(comm);
-    mpi_tell_group(g, KYMO_COLLECTIVE_SEND, told);
+    mpi_tell_group(g, MAREY_COLLECTIVE_SEND, told);
     told->peer = mpi_group_peer(g, to);
     if (g->size > 0 && to != mpi_dialect.proc_null)
         told->bytes_in = mpi_bytes(count, type);
@@ -71,12 +71,12 @@ static void forget_old(int rc, const MPI_Request *request)
 /* A handle that comes now is of this send, whatever it was before: `done`. */
 #define SEND(name, makeshift, params, args, done)                                                  \
     MPI_WRAPPER_OR(name, makeshift, params, args, (void)0, {                                       \
-        struct kymo_communication told;                                                            \
+        struct marey_communication told;                                                           \
         tell_sent(comm, to, count, type, &told);                                                   \
-        kymo_communication_begin_on(id, &told);                                                    \
+        marey_communication_begin_on(id, &told);                                                   \
         const int rc = real args;                                                                  \
         done;                                                                                      \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 #define SEND_PARAMS                                                                                \
@@ -90,7 +90,7 @@ static void forget_old(int rc, const MPI_Request *request)
 /* ---- receives ---- */
 
 static void set_going(int rc, const MPI_Request *request, MPI_Comm comm,
-                      const struct kymo_communication *told)
+                      const struct marey_communication *told)
 {
     const struct mpi_started started = {.told = *told, .comm = comm, .is_receive = true};
     if (rc == 0 && mpi_is_known())
@@ -100,32 +100,32 @@ static void set_going(int rc, const MPI_Request *request, MPI_Comm comm,
 #define RECEIVE(name, makeshift, comm_, params, args)                                              \
     MPI_WRAPPER_OR(name, makeshift, params, args, (void)0, {                                       \
         union own_status own;                                                                      \
-        struct kymo_communication told;                                                            \
+        struct marey_communication told;                                                           \
         const struct mpi_group *const g = mpi_group_get(comm_);                                    \
-        kymo_begin_on(id);                                                                         \
+        marey_begin_on(id);                                                                        \
         status = status_or_own(status, &own);                                                      \
         const int rc = real args;                                                                  \
-        mpi_tell_group(g, KYMO_COLLECTIVE_RECV, &told);                                            \
+        mpi_tell_group(g, MAREY_COLLECTIVE_RECV, &told);                                           \
         if (rc == 0 && mpi_is_up())                                                                \
             mpi_tell_received(g, status, &told);                                                   \
-        kymo_communication_tell(&told);                                                            \
-        kymo_end(id);                                                                              \
+        marey_communication_tell(&told);                                                           \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 
 /* From MPI_PROC_NULL nothing comes, and such requests may all have one handle. */
 #define RECEIVE_NONBLOCKING(name, makeshift, comm_, peer_, params, args)                           \
     MPI_WRAPPER_OR(name, makeshift, params, args, (void)0, {                                       \
-        struct kymo_communication told;                                                            \
+        struct marey_communication told;                                                           \
         const MPI_Comm where = comm_;                                                              \
         const struct mpi_group *const g = mpi_group_get(where);                                    \
-        mpi_tell_group(g, KYMO_COLLECTIVE_RECV, &told);                                            \
+        mpi_tell_group(g, MAREY_COLLECTIVE_RECV, &told);                                           \
         told.peer = mpi_group_peer(g, peer_);                                                      \
-        kymo_communication_begin_on(id, &told);                                                    \
+        marey_communication_begin_on(id, &told);                                                   \
         const int rc = real args;                                                                  \
         if ((peer_) != mpi_dialect.proc_null)                                                      \
             set_going(rc, request, where, &told);                                                  \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 
@@ -133,19 +133,19 @@ static void set_going(int rc, const MPI_Request *request, MPI_Comm comm,
 #define EXCHANGE(name, makeshift, in_, params, args)                                               \
     MPI_WRAPPER_OR(name, makeshift, params, args, (void)0, {                                       \
         union own_status own;                                                                      \
-        struct kymo_communication told;                                                            \
+        struct marey_communication told;                                                           \
         const struct mpi_group *const g = mpi_group_get(comm);                                     \
-        kymo_begin_on(id);                                                                         \
+        marey_begin_on(id);                                                                        \
         status = status_or_own(status, &own);                                                      \
         const int rc = real args;                                                                  \
-        mpi_tell_group(g, KYMO_COLLECTIVE_OTHER, &told);                                           \
+        mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                          \
         if (rc == 0 && g->size > 0) {                                                              \
             mpi_tell_received(g, status, &told);                                                   \
             told.peer = mpi_group_peer(g, to);                                                     \
             told.bytes_in = to != mpi_dialect.proc_null ? (in_) : 0;                               \
         }                                                                                          \
-        kymo_communication_tell(&told);                                                            \
-        kymo_end(id);                                                                              \
+        marey_communication_tell(&told);                                                           \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 
@@ -196,18 +196,18 @@ static void keep_message(const MPI_Message *message, MPI_Comm comm)
 #define PROBE(name, found, keep, params, args)                                                     \
     MPI_WRAPPER(name, params, args, (void)0, {                                                     \
         union own_status own;                                                                      \
-        struct kymo_communication told;                                                            \
+        struct marey_communication told;                                                           \
         const struct mpi_group *const g = mpi_group_get(comm);                                     \
-        kymo_begin_on(id);                                                                         \
+        marey_begin_on(id);                                                                        \
         status = status_or_own(status, &own);                                                      \
         const int rc = real args;                                                                  \
         if (rc == 0 && g->size > 0 && (found)) {                                                   \
-            mpi_tell_group(g, KYMO_COLLECTIVE_OTHER, &told);                                       \
+            mpi_tell_group(g, MAREY_COLLECTIVE_OTHER, &told);                                      \
             told.peer = mpi_group_peer(g, source_of(status));                                      \
-            kymo_communication_tell(&told);                                                        \
+            marey_communication_tell(&told);                                                       \
             keep;                                                                                  \
         }                                                                                          \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 

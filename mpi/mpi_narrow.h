@@ -7,8 +7,8 @@
  *
  * A count that an int cannot hold becomes -1, which MPI refuses in its own words.
  */
-#ifndef KYMO_MPI_NARROW_H
-#define KYMO_MPI_NARROW_H
+#ifndef MAREY_MPI_NARROW_H
+#define MAREY_MPI_NARROW_H
 
 #include "mpi_internal.h"
 

@@ -42,7 +42,7 @@ static struct entry *take_spare(void)
 static void drop(struct entry **link)
 {
     struct entry *entry = *link;
-    kymo_async_end(entry->started.flight);
+    marey_async_end(entry->started.flight);
     *link = entry->next;
     entry->next = requests.spare;
     requests.spare = entry;

@@ -1,13 +1,13 @@
 /*
- * The few types of MPI that the wrappers name. No mpi.h: each MPI has its own, and one libkymo-mpi serves all of them.
+ * The few types of MPI that the wrappers name. No mpi.h: each MPI has its own, and one libmarey-mpi serves all of them.
  *
  * A handle is a pointer in Open MPI and an int in MPICH and its relatives. Here it is a word that is passed on as it
  * came: whoever takes an int takes the lower half of the same register or stack slot, so nothing is lost either way. An
  * array of handles, or of statuses, is looked at through mpi_handle_at() and mpi_status_at() alone, which know the
  * size of an element.
  */
-#ifndef KYMO_MPI_TYPES_H
-#define KYMO_MPI_TYPES_H
+#ifndef MAREY_MPI_TYPES_H
+#define MAREY_MPI_TYPES_H
 
 #include <assert.h>
 #include <stddef.h>

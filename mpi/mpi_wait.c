@@ -21,7 +21,7 @@ struct watch {
     bool has_receive, is_mixed;
     MPI_Status *own; /* statuses in place of those that the program does not want; NULL: none */
     uint64_t one[8]; /* of a single one */
-    struct kymo_communication told;
+    struct marey_communication told;
     int n_told;
 };
 
@@ -76,9 +76,9 @@ static MPI_Status *statuses_for(struct watch *w, MPI_Status *given, const MPI_St
  * Several at once: what they have in common, and the sum of their bytes. A collective among them would have to be told
  * with its number, and there is room for one.
  */
-static void add(struct watch *w, const struct kymo_communication *one)
+static void add(struct watch *w, const struct marey_communication *one)
 {
-    struct kymo_communication *const sum = &w->told;
+    struct marey_communication *const sum = &w->told;
     if (w->n_told++ == 0) {
         *sum = *one;
         return;
@@ -87,7 +87,7 @@ static void add(struct watch *w, const struct kymo_communication *one)
     if (sum->group != one->group)
         sum->group = sum->group_size = 0;
     if (sum->what != one->what)
-        sum->what = KYMO_COLLECTIVE_OTHER;
+        sum->what = MAREY_COLLECTIVE_OTHER;
     if (sum->peer != one->peer)
         sum->peer = -1;
     sum->bytes_in += one->bytes_in;
@@ -97,7 +97,7 @@ static void add(struct watch *w, const struct kymo_communication *one)
 /* One of them has ended. `status` is the call's for it, or NULL where there is none. */
 static void ended(struct watch *w, const struct watched *one, const MPI_Status *status)
 {
-    struct kymo_communication told = one->started.told;
+    struct marey_communication told = one->started.told;
     if (one->started.is_receive && status != NULL)
         mpi_tell_received(mpi_group_get(one->started.comm), status, &told);
     mpi_request_forget(one->request);
@@ -143,7 +143,7 @@ static void give_up(struct watch *w)
 static void finish(struct watch *w)
 {
     if (w->n_told > 0 && !w->is_mixed)
-        kymo_communication_tell(&w->told);
+        marey_communication_tell(&w->told);
     if (w->all != w->few)
         free(w->all);
     if (w->own != (MPI_Status *)w->one)
@@ -166,14 +166,14 @@ static void forget(int n, const void *requests)
         struct watch w;                                                                            \
         watch(&w, n, requests);                                                                    \
         (status) = statuses_for(&w, status, mpi_dialect.ignore, n_status);                         \
-        kymo_begin_on(id);                                                                         \
+        marey_begin_on(id);                                                                        \
         const int rc = real args;                                                                  \
         if (rc != 0)                                                                               \
             give_up(&w);                                                                           \
         else                                                                                       \
             behind;                                                                                \
         finish(&w);                                                                                \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 
@@ -208,9 +208,9 @@ WAIT(Testsome, n, requests, statuses, statuses_ignore, n, some_ended(&w, *n_ende
 #define PLAIN(name, else_, params, args)                                                           \
     MPI_WRAPPER(name, params, args, else_, {                                                       \
         else_;                                                                                     \
-        kymo_begin_on(id);                                                                         \
+        marey_begin_on(id);                                                                        \
         const int rc = real args;                                                                  \
-        kymo_end(id);                                                                              \
+        marey_end(id);                                                                             \
         return rc;                                                                                 \
     })
 

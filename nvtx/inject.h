@@ -1,6 +1,6 @@
 /*
- * inject: libkymo-nvtx.so, which `kymo run --nvtx` makes the NVTX tool of a program. What the program and its libraries
- * tell NVTX becomes events of the recording.
+ * inject: libmarey-nvtx.so, which `marey run --nvtx` makes the NVTX tool of a program. What the program and its
+ * libraries tell NVTX becomes events of the recording.
  *
  *   NVTX ── inject_entry.c    puts our functions into the tables of each object that has NVTX inside
  *      |    inject_extension.c   the same for NVTX's extension of payloads
@@ -12,19 +12,19 @@
  *             |-- inject_thread.c   what each thread has pushed, of each domain; names it used last
  *             '-- inject_next.c     a second tool behind us, which gets every call as it came
  *
- * A range costs little more than one of <kymo/range.h>: a registered string's handle is the address of what is known of
- * it, a plain text is found by its address and compared. While nothing is recorded, pushes and pops are still counted,
- * so that a recording that starts in between has no end without a begin.
+ * A range costs little more than one of <marey/range.h>: a registered string's handle is the address of what is known
+ * of it, a plain text is found by its address and compared. While nothing is recorded, pushes and pops are still
+ * counted, so that a recording that starts in between has no end without a begin.
  *
  * Nothing is ever freed but what a thread has for itself: handles are the program's, for good. The functions may be
- * called from any thread, at any time, also after libkymo has closed the recording at exit.
+ * called from any thread, at any time, also after libmarey has closed the recording at exit.
  */
-#ifndef KYMO_INJECT_H
-#define KYMO_INJECT_H
+#ifndef MAREY_INJECT_H
+#define MAREY_INJECT_H
 
 #include <stdbool.h>
 
-#include <kymo/range.h>
+#include <marey/range.h>
 
 #include "inject_abi.h"
 
@@ -74,7 +74,7 @@ struct inject_name {
     struct inject_domain *domain;
     uint32_t hash, len;
     uint32_t rest; /* where what varies begins, behind ", "; `len`: nowhere. Only of registered strings */
-    kymo_id id;                /* its site without category and color */
+    marey_id id;               /* its site without category and color */
     struct inject_look *looks; /* others. Release; loaded with acquire */
     void *theirs;              /* the second tool's handle. Release; loaded with acquire */
     char text[];
@@ -93,12 +93,12 @@ const struct inject_name *inject_name_folded(struct inject_domain *domain, const
                                              size_t len);
 
 /* The site of a name as an event looks like. `color` 0: none. No lock once it is known. Never 0. */
-kymo_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t color);
-static inline kymo_id inject_name_site(const struct inject_name *name, uint32_t category,
+marey_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t color);
+static inline marey_id inject_name_site(const struct inject_name *name, uint32_t category,
                                        uint32_t color)
 {
-    const kymo_id id = __atomic_load_n(&name->id, __ATOMIC_RELAXED);
-    if (KYMO_LIKELY((category | color) == 0 && id != 0))
+    const marey_id id = __atomic_load_n(&name->id, __ATOMIC_RELAXED);
+    if (MAREY_LIKELY((category | color) == 0 && id != 0))
         return id;
     return inject_look_find((struct inject_name *)name, category, color);
 }
@@ -155,7 +155,7 @@ void inject_payload_message(const struct inject_domain *domain, const struct nvt
 
 /* A site, and the part of the name that varies; NULL: none. */
 struct inject_meaning {
-    kymo_id id;
+    marey_id id;
     const char *rest;
     size_t rest_len;
 };
@@ -171,7 +171,7 @@ void inject_event_put(const struct inject_domain *domain, enum inject_what what,
 /* A range that was pushed. */
 struct inject_entry {
     const struct inject_domain *domain;
-    kymo_id id;    /* 0: it is not in the recording */
+    marey_id id;   /* 0: it is not in the recording */
     int32_t level; /* of the domain, from 0 */
 };
 
@@ -213,7 +213,7 @@ struct inject_entry *inject_thread_push_slowly(const struct inject_domain *domai
 static inline struct inject_entry *inject_thread_push(const struct inject_domain *domain)
 {
     struct inject_entry *const entry = inject_thread.top;
-    if (KYMO_UNLIKELY(entry == inject_thread.limit || entry[-1].domain != domain))
+    if (MAREY_UNLIKELY(entry == inject_thread.limit || entry[-1].domain != domain))
         return inject_thread_push_slowly(domain);
     inject_thread.top = entry + 1;
     entry->domain = domain;
@@ -231,7 +231,7 @@ static inline const struct inject_entry *inject_thread_pop(const struct inject_d
                                                            bool *is_top)
 {
     struct inject_entry *const top = inject_thread.top;
-    if (KYMO_UNLIKELY(top == NULL || top[-1].domain != domain || top[-1].level < 0))
+    if (MAREY_UNLIKELY(top == NULL || top[-1].domain != domain || top[-1].level < 0))
         return inject_thread_pop_slowly(domain, is_top);
     *is_top = true;
     inject_thread.top = top - 1;
@@ -269,7 +269,7 @@ extern bool inject_has_next; /* relaxed */
 
 static inline bool inject_next_is_there(void)
 {
-    return KYMO_UNLIKELY(__atomic_load_n(&inject_has_next, __ATOMIC_RELAXED));
+    return MAREY_UNLIKELY(__atomic_load_n(&inject_has_next, __ATOMIC_RELAXED));
 }
 
 /* What makes it the tool of an object: its own function, or NULL when there is no second tool. Loads it the first time. */
@@ -287,7 +287,7 @@ static inline void *inject_next_domain(const struct inject_domain *domain)
 /* Its number of a range that is `ours` (0: not in the recording); what the program is told. */
 uint64_t inject_next_started(uint64_t ours, uint64_t theirs);
 /* What of a range that the program was told is ours; 0: nothing. */
-static inline kymo_async inject_next_ours(uint64_t range)
+static inline marey_async inject_next_ours(uint64_t range)
 {
     return range >> 63 != 0 ? 0 : range;
 }

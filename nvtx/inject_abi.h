@@ -3,8 +3,8 @@
  * tools. Each object that was compiled with NVTX's headers has tables of function pointers, one table for a module of
  * NVTX; a tool is given them once for each such object and puts its functions there.
  */
-#ifndef KYMO_INJECT_ABI_H
-#define KYMO_INJECT_ABI_H
+#ifndef MAREY_INJECT_ABI_H
+#define MAREY_INJECT_ABI_H
 
 #include <assert.h>
 #include <stddef.h>

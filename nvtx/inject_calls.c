@@ -10,7 +10,7 @@
 
 static bool is_recording(void)
 {
-    return (kymo_on() & KYMO_ON_RECORD) != 0;
+    return (marey_on() & MAREY_ON_RECORD) != 0;
 }
 
 /* One that nobody could see, 0x00RRGGBB, is meant to be seen. */
@@ -50,10 +50,10 @@ look_up(struct inject_domain *domain, const char *text, const struct nvtx_event 
 static inline const struct inject_name *recent_name(const struct inject_domain *domain,
                                                     const char *text)
 {
-    if (KYMO_UNLIKELY(inject_thread.memory == NULL || text == NULL))
+    if (MAREY_UNLIKELY(inject_thread.memory == NULL || text == NULL))
         return NULL;
     const struct inject_recent *const recent = inject_thread_recent(text);
-    if (KYMO_UNLIKELY(recent->text != text || recent->domain != domain ||
+    if (MAREY_UNLIKELY(recent->text != text || recent->domain != domain ||
                       strcmp(recent->name->text, text) != 0))
         return NULL;
     return recent->name;
@@ -63,7 +63,7 @@ static struct inject_meaning text_meaning(struct inject_domain *domain, const ch
                                           const struct nvtx_event *event)
 {
     const struct inject_name *const name = recent_name(domain, text);
-    if (KYMO_UNLIKELY(name == NULL))
+    if (MAREY_UNLIKELY(name == NULL))
         return look_up(domain, text, event);
     return (struct inject_meaning){event == NULL
                                        ? inject_name_site(name, 0, 0)
@@ -75,10 +75,10 @@ static inline struct inject_meaning registered_meaning(struct inject_domain *dom
                                                        const struct nvtx_event *event)
 {
     const struct inject_name *const name = event->as.registered;
-    if (KYMO_UNLIKELY(name == NULL || name->domain != domain))
+    if (MAREY_UNLIKELY(name == NULL || name->domain != domain))
         return text_meaning(domain, name != NULL ? name->text : NULL, event);
     struct inject_meaning meaning = {.id = inject_name_site(name, event->category, color_of(event))};
-    if (KYMO_UNLIKELY(name->rest != name->len)) {
+    if (MAREY_UNLIKELY(name->rest != name->len)) {
         meaning.rest = name->text + name->rest;
         meaning.rest_len = name->len - name->rest;
     }
@@ -99,20 +99,20 @@ static inline struct inject_meaning event_meaning(struct inject_domain *domain,
 static inline void put(const struct inject_domain *domain, enum inject_what what,
                        const struct inject_meaning *meaning, const struct nvtx_event *event)
 {
-    if (KYMO_UNLIKELY(meaning->rest != NULL ||
+    if (MAREY_UNLIKELY(meaning->rest != NULL ||
                       (event != NULL && event->payload_type != NVTX_PAYLOAD_NONE)))
         inject_event_put(domain, what, meaning, event);
     else if (what == INJECT_MARK)
-        kymo_put_mark(meaning->id, NULL);
+        marey_put_mark(meaning->id, NULL);
     else
-        kymo_put_begin(meaning->id);
+        marey_put_begin(meaning->id);
 }
 
 static int push_meaning(struct inject_entry *entry, const struct inject_meaning *meaning,
                         const struct nvtx_event *event)
 {
     entry->id = meaning->id;
-    if (KYMO_LIKELY(meaning->id != 0))
+    if (MAREY_LIKELY(meaning->id != 0))
         put(entry->domain, INJECT_RANGE, meaning, event);
     return entry->level;
 }
@@ -132,12 +132,12 @@ static inline int push_text(struct inject_domain *domain, const char *text)
 {
     struct inject_entry *const entry = inject_thread_push(domain);
     const struct inject_name *const name =
-        KYMO_LIKELY(is_recording()) ? recent_name(domain, text) : NULL;
-    if (KYMO_UNLIKELY(entry == NULL || name == NULL))
+        MAREY_LIKELY(is_recording()) ? recent_name(domain, text) : NULL;
+    if (MAREY_UNLIKELY(entry == NULL || name == NULL))
         return push_text_slowly(domain, text, entry);
     const int level = entry->level;
     entry->id = inject_name_site(name, 0, 0);
-    kymo_put_begin(entry->id);
+    marey_put_begin(entry->id);
     return level;
 }
 
@@ -160,7 +160,7 @@ static struct nvtx_event narrow(const struct nvtx_event *event, char text[INJECT
 
 static bool is_wide(const struct nvtx_event *event)
 {
-    return KYMO_UNLIKELY(event->text_type == NVTX_WIDE_TEXT);
+    return MAREY_UNLIKELY(event->text_type == NVTX_WIDE_TEXT);
 }
 
 static int push_event_slowly(struct inject_domain *domain, const struct nvtx_event *event);
@@ -194,16 +194,16 @@ static inline int push_event(struct inject_domain *domain, const struct nvtx_eve
 {
     const struct inject_name *const name =
         event != NULL && event->text_type == NVTX_REGISTERED ? event->as.registered : NULL;
-    if (KYMO_UNLIKELY(name == NULL || event->payload_type != NVTX_PAYLOAD_NONE ||
+    if (MAREY_UNLIKELY(name == NULL || event->payload_type != NVTX_PAYLOAD_NONE ||
                       name->domain != domain || name->rest != name->len || !is_recording()))
         return push_event_slowly(domain, event);
-    const kymo_id id = inject_name_site(name, event->category, color_of(event));
+    const marey_id id = inject_name_site(name, event->category, color_of(event));
     struct inject_entry *const entry = inject_thread_push(domain);
-    if (KYMO_UNLIKELY(entry == NULL))
+    if (MAREY_UNLIKELY(entry == NULL))
         return NVTX_NO_LEVEL;
     const int level = entry->level;
     entry->id = id;
-    kymo_put_begin(id);
+    marey_put_begin(id);
     return level;
 }
 
@@ -214,11 +214,11 @@ static int pop(const struct inject_domain *domain)
     if (entry == NULL)
         return NVTX_NO_LEVEL;
     const int level = entry->level;
-    if (KYMO_LIKELY(entry->id != 0)) {
-        if (KYMO_LIKELY(is_top))
-            kymo_put_end(entry->id);
+    if (MAREY_LIKELY(entry->id != 0)) {
+        if (MAREY_LIKELY(is_top))
+            marey_put_end(entry->id);
         else
-            kymo_put_end_of(entry->id);
+            marey_put_end_of(entry->id);
     }
     return level;
 }
@@ -257,7 +257,7 @@ static void mark_event(struct inject_domain *domain, const struct nvtx_event *ev
 
 static uint64_t start_text(struct inject_domain *domain, const char *text)
 {
-    return is_recording() ? kymo_put_async_begin(text_meaning(domain, text, NULL).id) : 0;
+    return is_recording() ? marey_put_async_begin(text_meaning(domain, text, NULL).id) : 0;
 }
 
 static uint64_t start_wide(struct inject_domain *domain, const wchar_t *wide)
@@ -277,7 +277,7 @@ static uint64_t start_event(struct inject_domain *domain, const struct nvtx_even
         plain = narrow(event, text);
         event = &plain;
     }
-    return kymo_put_async_begin(event_meaning(domain, event).id);
+    return marey_put_async_begin(event_meaning(domain, event).id);
 }
 
 /* For the extension. */
@@ -424,7 +424,7 @@ uint64_t inject_domain_start(void *handle, const struct nvtx_event *event)
 void inject_end(uint64_t range)
 {
     uint64_t theirs;
-    kymo_put_async_end(inject_next_ours(range));
+    marey_put_async_end(inject_next_ours(range));
     if (inject_next_is_there() && inject_next_ended(range, &theirs))
         INJECT_NEXT(end, theirs);
 }
@@ -432,7 +432,7 @@ void inject_end(uint64_t range)
 void inject_domain_end(void *handle, uint64_t range)
 {
     uint64_t theirs;
-    kymo_put_async_end(inject_next_ours(range));
+    marey_put_async_end(inject_next_ours(range));
     if (inject_next_is_there() && inject_next_ended(range, &theirs))
         INJECT_NEXT(domain_end, inject_next_domain(inject_domain_of(handle)), theirs);
 }

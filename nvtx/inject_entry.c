@@ -1,7 +1,7 @@
 /*
  * The way in. NVTX calls us once for each object of the program that has it inside, before that object's first call.
  *
- * libkymo has it inside as well, for ranges that go to other tools. Ours are in the recording already: its tables are
+ * libmarey has it inside as well, for ranges that go to other tools. Ours are in the recording already: its tables are
  * given to the second tool, if there is one, and we keep out of them.
  */
 #include <dlfcn.h>
@@ -107,11 +107,11 @@ static void take_places(nvtx_function **const places[N_SLOTS])
             *places[i] = slots[i].ours;
 }
 
-/* Whether the function lies in libkymo. */
-static bool is_libkymo(void *function)
+/* Whether the function lies in libmarey. */
+static bool is_libmarey(void *function)
 {
     Dl_info theirs, ours;
-    return dladdr(function, &theirs) != 0 && dladdr((void *)kymo_put_begin, &ours) != 0 &&
+    return dladdr(function, &theirs) != 0 && dladdr((void *)marey_put_begin, &ours) != 0 &&
            theirs.dli_fbase == ours.dli_fbase;
 }
 
@@ -122,7 +122,7 @@ static int initialize_object(nvtx_get_table *get_table)
     const struct nvtx_callbacks *const callbacks = get_table(NVTX_TABLE_CALLBACKS);
     if (callbacks == NULL || callbacks->bytes < sizeof *callbacks)
         return 0;
-    if (is_libkymo((void *)get_table)) {
+    if (is_libmarey((void *)get_table)) {
         nvtx_initialize *const next = inject_next_find();
         return next != NULL ? next(get_table) : 0;
     }
@@ -132,8 +132,8 @@ static int initialize_object(nvtx_get_table *get_table)
     return 1;
 }
 
-KYMO_API int InitializeInjectionNvtx2(nvtx_get_table *get_table);
-KYMO_API int InitializeInjectionNvtx2(nvtx_get_table *get_table)
+MAREY_API int InitializeInjectionNvtx2(nvtx_get_table *get_table);
+MAREY_API int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 {
     if (get_table == NULL)
         return 0;
@@ -169,7 +169,7 @@ static void after_fork_in_child(void)
     after_fork();
 }
 
-/* Behind libkymo, which we need: so before a fork our locks are taken first, as they are elsewhere. */
+/* Behind libmarey, which we need: so before a fork our locks are taken first, as they are elsewhere. */
 __attribute__((constructor)) static void load(void)
 {
     pthread_atfork(before_fork, after_fork, after_fork_in_child);

@@ -4,41 +4,41 @@
 
 #include "inject.h"
 
-static bool number_of(const struct nvtx_event *event, struct kymo_payload *payload)
+static bool number_of(const struct nvtx_event *event, struct marey_payload *payload)
 {
     switch (event->payload_type) {
     case NVTX_PAYLOAD_U64:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_U64, .as.u64 = event->payload.u64};
+        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = event->payload.u64};
         return true;
     case NVTX_PAYLOAD_I64:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_I64, .as.i64 = event->payload.i64};
+        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_I64, .as.i64 = event->payload.i64};
         return true;
     case NVTX_PAYLOAD_F64:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_F64, .as.f64 = event->payload.f64};
+        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_F64, .as.f64 = event->payload.f64};
         return true;
     case NVTX_PAYLOAD_U32:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_U64, .as.u64 = event->payload.u32};
+        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = event->payload.u32};
         return true;
     case NVTX_PAYLOAD_I32:
-        *payload = (struct kymo_payload){.type = KYMO_PAYLOAD_I64, .as.i64 = event->payload.i32};
+        *payload = (struct marey_payload){.type = MAREY_PAYLOAD_I64, .as.i64 = event->payload.i32};
         return true;
     case NVTX_PAYLOAD_F32:
         *payload =
-            (struct kymo_payload){.type = KYMO_PAYLOAD_F64, .as.f64 = (double)event->payload.f32};
+            (struct marey_payload){.type = MAREY_PAYLOAD_F64, .as.f64 = (double)event->payload.f32};
         return true;
     default:
         return false;
     }
 }
 
-static struct kymo_payload text_payload(const char *text, size_t len)
+static struct marey_payload text_payload(const char *text, size_t len)
 {
-    return (struct kymo_payload){.type = KYMO_PAYLOAD_TEXT, .len = (uint32_t)len, .as.text = text};
+    return (struct marey_payload){.type = MAREY_PAYLOAD_TEXT, .len = (uint32_t)len, .as.text = text};
 }
 
 /* What the event itself has; a text lies in `text`. */
 static bool payload_of(const struct inject_domain *domain, const struct nvtx_event *event,
-                       struct kymo_payload *payload, char text[INJECT_TEXT_MAX])
+                       struct marey_payload *payload, char text[INJECT_TEXT_MAX])
 {
     if (event == NULL)
         return false;
@@ -52,23 +52,23 @@ static bool payload_of(const struct inject_domain *domain, const struct nvtx_eve
 }
 
 /* What varies of the name, and the payload behind it, as one text. */
-static void join(const struct inject_meaning *meaning, struct kymo_payload *payload,
+static void join(const struct inject_meaning *meaning, struct marey_payload *payload,
                  char into[INJECT_TEXT_MAX])
 {
     const int len = (int)(meaning->rest_len < INJECT_TEXT_MAX ? meaning->rest_len : INJECT_TEXT_MAX);
     switch (payload->type) {
-    case KYMO_PAYLOAD_F64:
+    case MAREY_PAYLOAD_F64:
         snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %.17g", len, meaning->rest, payload->as.f64);
         break;
-    case KYMO_PAYLOAD_I64:
+    case MAREY_PAYLOAD_I64:
         snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %lld", len, meaning->rest,
                  (long long)payload->as.i64);
         break;
-    case KYMO_PAYLOAD_U64:
+    case MAREY_PAYLOAD_U64:
         snprintf(into, INJECT_TEXT_MAX, "%.*s, payload = %llu", len, meaning->rest,
                  (unsigned long long)payload->as.u64);
         break;
-    case KYMO_PAYLOAD_TEXT:
+    case MAREY_PAYLOAD_TEXT:
         snprintf(into, INJECT_TEXT_MAX, "%.*s, %.*s", len, meaning->rest, (int)payload->len,
                  payload->as.text);
         break;
@@ -80,7 +80,7 @@ void inject_event_put(const struct inject_domain *domain, enum inject_what what,
                       const struct inject_meaning *meaning, const struct nvtx_event *event)
 {
     char text[INJECT_TEXT_MAX], both[INJECT_TEXT_MAX];
-    struct kymo_payload payload = {0};
+    struct marey_payload payload = {0};
     bool has_payload = payload_of(domain, event, &payload, text);
     if (meaning->rest != NULL) {
         if (has_payload)
@@ -90,9 +90,9 @@ void inject_event_put(const struct inject_domain *domain, enum inject_what what,
         has_payload = true;
     }
     if (what == INJECT_MARK)
-        kymo_put_mark(meaning->id, has_payload ? &payload : NULL);
+        marey_put_mark(meaning->id, has_payload ? &payload : NULL);
     else if (has_payload)
-        kymo_put_begin_payload(meaning->id, &payload);
+        marey_put_begin_payload(meaning->id, &payload);
     else
-        kymo_put_begin(meaning->id);
+        marey_put_begin(meaning->id);
 }

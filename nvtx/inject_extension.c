@@ -88,7 +88,7 @@ uint64_t inject_start_payload(void *handle, const struct nvtx_payload *payloads,
 void inject_end_payload(void *handle, uint64_t range, const struct nvtx_payload *payloads, size_t n)
 {
     uint64_t theirs;
-    kymo_put_async_end(inject_next_ours(range));
+    marey_put_async_end(inject_next_ours(range));
     if (inject_next_is_there() && inject_next_ended(range, &theirs))
         INJECT_NEXT(end_payload, inject_next_domain(inject_domain_of(handle)), theirs, payloads, n);
 }
@@ -128,8 +128,8 @@ static void ask_next(struct nvtx_extension *extension)
 }
 
 /* 0: the object makes the extension's functions empty. */
-KYMO_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
-KYMO_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
+MAREY_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension);
+MAREY_API int InitializeInjectionNvtxExtension(struct nvtx_extension *extension)
 {
     if (extension == NULL || extension->bytes < sizeof *extension ||
         extension->module != NVTX_EXTENSION_PAYLOAD || extension->n_segments == 0 ||

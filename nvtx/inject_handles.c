@@ -44,7 +44,7 @@ void inject_domain_name_category_wide(void *handle, uint32_t category, const wch
 
 void inject_name_thread(uint32_t tid, const char *name)
 {
-    kymo_name_thread(tid, name);
+    marey_name_thread(tid, name);
     if (inject_next_is_there())
         INJECT_NEXT(name_thread, tid, name);
 }
@@ -53,7 +53,7 @@ void inject_name_thread_wide(uint32_t tid, const wchar_t *name)
 {
     char text[INJECT_TEXT_MAX];
     inject_text_narrow(name, text);
-    kymo_name_thread(tid, text);
+    marey_name_thread(tid, text);
     if (inject_next_is_there())
         INJECT_NEXT(name_thread_wide, tid, name);
 }

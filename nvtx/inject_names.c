@@ -143,16 +143,16 @@ void inject_domain_name(struct inject_domain *domain, uint32_t number, const cha
 
 /* ---- sites ---- */
 
-static kymo_id intern(const struct inject_name *name, const char *category, uint32_t color)
+static marey_id intern(const struct inject_name *name, const char *category, uint32_t color)
 {
-    const struct kymo_site site = {
+    const struct marey_site site = {
         .name = name->text, .category = category, .domain = name->domain->name, .color = color};
     const size_t len = inject_text_cut(name->text, name->len);
-    return kymo_site_intern_whole(&site, len);
+    return marey_site_intern_whole(&site, len);
 }
 
 /* A category without a name is called by its number. */
-static kymo_id intern_look(const struct inject_name *name, uint32_t number, uint32_t color)
+static marey_id intern_look(const struct inject_name *name, uint32_t number, uint32_t color)
 {
     char digits[16] = "";
     const struct inject_category *const category = find_category(name->domain, number);
@@ -174,22 +174,22 @@ static struct inject_look *find_look(const struct inject_name *name, uint32_t ca
 }
 
 /* The lock is held. */
-static kymo_id add_plain(struct inject_name *name)
+static marey_id add_plain(struct inject_name *name)
 {
-    const kymo_id id = intern(name, NULL, 0);
+    const marey_id id = intern(name, NULL, 0);
     __atomic_store_n(&name->id, id, __ATOMIC_RELAXED);
     return id;
 }
 
 /* The lock is held. A program that makes up colors without end has some of them only. */
-static kymo_id add_look(struct inject_name *name, uint32_t category, uint32_t color)
+static marey_id add_look(struct inject_name *name, uint32_t category, uint32_t color)
 {
     size_t n;
     struct inject_look *look = find_look(name, category, color, &n);
     if ((category | color) == 0 || (look == NULL && n >= N_LOOKS))
         return add_plain(name);
     const uint32_t version = __atomic_load_n(&name->domain->version, __ATOMIC_ACQUIRE);
-    const kymo_id id = intern_look(name, category, color);
+    const marey_id id = intern_look(name, category, color);
     const uint64_t site = (uint64_t)version << 32 | id;
     if (look != NULL) {
         __atomic_store_n(&look->site, site, __ATOMIC_RELAXED);
@@ -200,16 +200,16 @@ static kymo_id add_look(struct inject_name *name, uint32_t category, uint32_t co
     return id;
 }
 
-kymo_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t color)
+marey_id inject_look_find(struct inject_name *name, uint32_t category, uint32_t color)
 {
     size_t n;
     const struct inject_look *const look = find_look(name, category, color, &n);
     const uint64_t site = look != NULL ? __atomic_load_n(&look->site, __ATOMIC_RELAXED) : 0;
-    if (KYMO_LIKELY(look != NULL && (uint32_t)(site >> 32) ==
+    if (MAREY_LIKELY(look != NULL && (uint32_t)(site >> 32) ==
                                         __atomic_load_n(&name->domain->version, __ATOMIC_ACQUIRE)))
-        return (kymo_id)site;
+        return (marey_id)site;
     pthread_mutex_lock(&names.lock);
-    const kymo_id id = add_look(name, category, color);
+    const marey_id id = add_look(name, category, color);
     pthread_mutex_unlock(&names.lock);
     return id;
 }
@@ -301,7 +301,7 @@ static struct inject_name *get(struct inject_domain *domain, const char *text, s
     const uint32_t hash = hash_of(domain, text, len);
     const struct table *const table = __atomic_load_n(&names.table, __ATOMIC_ACQUIRE);
     struct inject_name *name = table != NULL ? probe(table, domain, text, len, hash, &slot) : NULL;
-    if (KYMO_LIKELY(name != NULL))
+    if (MAREY_LIKELY(name != NULL))
         return name;
     pthread_mutex_lock(&names.lock);
     if (names.n < limit)

@@ -1,5 +1,5 @@
 /*
- * A second tool behind us: the library that NVTX_INJECTION64_PATH named before `kymo run` put us there. It gets every call
+ * A second tool behind us: the library that NVTX_INJECTION64_PATH named before `marey run` put us there. It gets every call
  * as it came, with its own handles in the place of ours.
  */
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ static void *open_library(const char *path)
     if (library != NULL && dlsym(library, "InitializeInjectionNvtx2") != NULL)
         return library;
     fprintf(stderr,
-            "kymo: NVTX's ranges are recorded and go to no second tool, because %s %s; see "
+            "marey: NVTX's ranges are recorded and go to no second tool, because %s %s; see "
             "NVTX_INJECTION64_PATH\n",
             path, library == NULL ? "cannot be loaded" : "is no NVTX tool");
     return NULL;
@@ -32,7 +32,7 @@ static void *find(const char *name)
 {
     static bool is_known; /* this and the next are guarded by the lock of inject_entry.c */
     static void *library;
-    const char *const path = getenv("KYMO_NVTX_NEXT");
+    const char *const path = getenv("MAREY_NVTX_NEXT");
     if (!is_known && path != NULL && path[0] != '\0')
         library = open_library(path);
     is_known = true;

@@ -28,8 +28,8 @@ function bundledPackages(metafile) {
 
 /** What is made: the C name of each, where its script begins, its style, and what it says while there is no script. */
 const PAGES = [
-  { name: "kymo__page_template", script: "main.ts", style: "page.css", loading: "Opening the recording...", instead: "<code>kymo report</code>" },
-  { name: "kymo__memory_template", script: "memory.ts", style: "memory.css", loading: "Opening the timeline...", instead: "the .json.gz file beside it" },
+  { name: "marey__page_template", script: "main.ts", style: "page.css", loading: "Opening the recording...", instead: "<code>marey report</code>" },
+  { name: "marey__memory_template", script: "memory.ts", style: "memory.css", loading: "Opening the timeline...", instead: "the .json.gz file beside it" },
 ];
 
 async function bundle(script, licences) {

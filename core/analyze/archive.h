@@ -3,22 +3,22 @@
  * there, or reads into it, so that what is written and what is read cannot differ. After a failure nothing more is
  * done. What is read is checked: a count of things may not be more than the bytes that are left could hold.
  */
-#ifndef KYMO_ARCHIVE_H
-#define KYMO_ARCHIVE_H
+#ifndef MAREY_ARCHIVE_H
+#define MAREY_ARCHIVE_H
 
 #include <string.h>
 
 #include "analyze/summary_bytes.h"
 
 struct archive {
-    struct kymo__buf *out; /* NULL: we read */
+    struct marey__buf *out; /* NULL: we read */
     const uint8_t *at, *end;
     bool is_bad, has_no_memory;
-    struct kymo__merge *merge;
-    struct kymo__lender *lender;
-    struct kymo_lane_info *lanes; /* read: all of them */
+    struct marey__merge *merge;
+    struct marey__lender *lender;
+    struct marey_lane_info *lanes; /* read: all of them */
     size_t n_lanes;
-    const struct kymo_lane_info *last_lane; /* written: rows of a lane follow one another */
+    const struct marey_lane_info *last_lane; /* written: rows of a lane follow one another */
     size_t next_lane;
 };
 
@@ -59,7 +59,7 @@ static inline void u64(struct archive *a, uint64_t *value)
     if (reads(a))
         read_u64(a, value);
     else
-        kymo__buf_put_leb128(a->out, *value);
+        marey__buf_put_leb128(a->out, *value);
 }
 
 /* Below `limit`. */
@@ -77,7 +77,7 @@ static inline void u32(struct archive *a, uint32_t *value)
     number(a, value, UINT64_C(1) << 32);
 }
 
-/* A number of something, or KYMO__NO_NAME. */
+/* A number of something, or MAREY__NO_NAME. */
 static inline void number_or_none(struct archive *a, uint32_t *value, uint64_t limit)
 {
     uint32_t above = *value + 1;
@@ -111,7 +111,7 @@ static inline void raw(struct archive *a, void *bytes, size_t len)
     if (has_failed(a))
         return;
     if (!reads(a))
-        kymo__buf_put(a->out, bytes, len);
+        marey__buf_put(a->out, bytes, len);
     else if ((size_t)(a->end - a->at) < len)
         a->is_bad = true;
     else {
@@ -141,10 +141,10 @@ static inline void bytes(struct archive *a, const char **text, size_t *len)
     if (has_failed(a))
         return;
     if (!reads(a)) {
-        kymo__buf_put(a->out, *text, *len);
+        marey__buf_put(a->out, *text, *len);
         return;
     }
-    *text = kymo__arena_text(&a->lender->texts, (const char *)a->at, *len);
+    *text = marey__arena_text(&a->lender->texts, (const char *)a->at, *len);
     a->has_no_memory |= *text == NULL;
     a->at += *len;
 }
@@ -164,7 +164,7 @@ static inline void rows(struct archive *a, void *array, size_t *n, size_t *cap, 
     count(a, &wanted, least);
     if (!reads(a) || has_failed(a))
         return;
-    a->has_no_memory |= !kymo__grow(array, cap, wanted, size);
+    a->has_no_memory |= !marey__grow(array, cap, wanted, size);
     if (has_failed(a))
         return;
     memcpy(&elements, array, sizeof elements);

@@ -6,25 +6,25 @@
 
 #include "analyze/breakdown_whole.h"
 #include "analyze/tasks.h"
-#include <kymo/legacy.h>
+#include <marey/legacy.h>
 
-const char *const kymo__window_names[2] = {"gpu_span", "steps"};
-const char *const kymo__by_names[5] = {"", "step", "range", "stream", "process-group"};
+const char *const marey__window_names[2] = {"gpu_span", "steps"};
+const char *const marey__by_names[5] = {"", "step", "range", "stream", "process-group"};
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to break down");
+    return marey__fail(MAREY_ENOMEM, "no memory to break down");
 }
 
 /* ---- one process ---- */
 
-static void count_outside(struct kymo__process_breakdown *p)
+static void count_outside(struct marey__process_breakdown *p)
 {
     for (size_t d = 0; d < p->set.n_devices; d++)
         for (size_t i = 0; i < p->set.devices[d].n_work; i++) {
-            const struct kymo__work *work = &p->set.devices[d].work[i];
+            const struct marey__work *work = &p->set.devices[d].work[i];
             p->n_work++;
-            if (p->set.devices[d].device < 0 || kymo__step_of(&p->set, work) != KYMO__NO_INDEX)
+            if (p->set.devices[d].device < 0 || marey__step_of(&p->set, work) != MAREY__NO_INDEX)
                 continue;
             p->n_outside++;
             p->outside_ns += work->end_ns - work->begin_ns;
@@ -32,77 +32,77 @@ static void count_outside(struct kymo__process_breakdown *p)
 }
 
 /* What only the sweeps need. */
-static void drop_work(struct kymo__work_set *set)
+static void drop_work(struct marey__work_set *set)
 {
     for (size_t d = 0; d < set->n_devices; d++) {
-        kymo__free(set->devices[d].work);
+        marey__free(set->devices[d].work);
         set->devices[d].work = NULL;
         set->devices[d].n_work = set->devices[d].work_cap = 0;
     }
-    kymo__free(set->launches);
-    kymo__free(set->ranges);
+    marey__free(set->launches);
+    marey__free(set->ranges);
     set->launches = NULL;
     set->ranges = NULL;
     set->n_launches = set->launches_cap = set->n_ranges = set->ranges_cap = 0;
 }
 
 /* The window of the first line is what is explained. A process without devices is idle where it says so. */
-static kymo_status ask_why_idle(const kymo_breakdown *breakdown, struct kymo__process_breakdown *p)
+static marey_status ask_why_idle(const marey_breakdown *breakdown, struct marey__process_breakdown *p)
 {
-    const struct kymo__work_set *set = &p->set;
-    struct kymo__idle_windows windows = {.whole = p->windows.spans,
-                                         .stride = 1,
-                                         .steps = set->n_steps != 0 ? p->windows.steps : NULL};
-    if (breakdown->window == KYMO__WINDOW_STEPS) {
+    const struct marey__work_set *set = &p->set;
+    struct marey__idle_windows windows = {.whole = p->windows.spans,
+                                          .stride = 1,
+                                          .steps = set->n_steps != 0 ? p->windows.steps : NULL};
+    if (breakdown->window == MAREY__WINDOW_STEPS) {
         windows.whole = p->windows.united;
         windows.n_whole = p->windows.n_united;
         windows.stride = set->n_steps;
     }
     if (set->n_devices == 0 || (set->devices[0].device < 0 && set->n_waits == 0))
-        return KYMO_OK;
-    return kymo__idle_find(&p->idle, set, &breakdown->rules, &windows);
+        return MAREY_OK;
+    return marey__idle_find(&p->idle, set, &breakdown->rules, &windows);
 }
 
-static kymo_status break_down_process(const kymo_breakdown *breakdown,
-                                      struct kymo__process_breakdown *p)
+static marey_status break_down_process(const marey_breakdown *breakdown,
+                                       struct marey__process_breakdown *p)
 {
-    const struct kymo__work_options options = {.rules = &breakdown->rules,
-                                               .wants_ranges = breakdown->by == KYMO__BY_RANGE};
-    KYMO_TRY(kymo__work_set_read(&p->set, p->recording, p->process, &options));
-    if (!kymo__device_windows_make(&p->windows, &p->set) ||
-        !kymo__device_rows_make(&p->devices, &p->set, &p->windows) ||
-        !kymo__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window))
+    const struct marey__work_options options = {.rules = &breakdown->rules,
+                                                .wants_ranges = breakdown->by == MAREY__BY_RANGE};
+    MAREY_TRY(marey__work_set_read(&p->set, p->recording, p->process, &options));
+    if (!marey__device_windows_make(&p->windows, &p->set) ||
+        !marey__device_rows_make(&p->devices, &p->set, &p->windows) ||
+        !marey__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window))
         return no_memory();
-    KYMO_TRY(ask_why_idle(breakdown, p));
-    if (!kymo__collectives_keep(&p->set))
+    MAREY_TRY(ask_why_idle(breakdown, p));
+    if (!marey__collectives_keep(&p->set))
         return no_memory();
     count_outside(p);
     drop_work(&p->set);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static void free_process(struct kymo__process_breakdown *p)
+static void free_process(struct marey__process_breakdown *p)
 {
-    kymo__work_set_fini(&p->set);
-    kymo__device_windows_fini(&p->windows);
-    kymo__idle_fini(&p->idle);
-    kymo__free(p->devices.rows);
-    kymo__free(p->by.rows);
+    marey__work_set_fini(&p->set);
+    marey__device_windows_fini(&p->windows);
+    marey__idle_fini(&p->idle);
+    marey__free(p->devices.rows);
+    marey__free(p->by.rows);
 }
 
 /* ---- several at a time ---- */
 
-static kymo_status break_down_nth(void *ctx, size_t i)
+static marey_status break_down_nth(void *ctx, size_t i)
 {
-    kymo_breakdown *breakdown = ctx;
-    struct kymo__process_breakdown *p = &breakdown->processes[i];
-    return p->is_left_out ? KYMO_OK : break_down_process(breakdown, p);
+    marey_breakdown *breakdown = ctx;
+    struct marey__process_breakdown *p = &breakdown->processes[i];
+    return p->is_left_out ? MAREY_OK : break_down_process(breakdown, p);
 }
 
-static kymo_status read_processes(kymo_breakdown *breakdown,
-                                  const struct kymo_breakdown_options *options)
+static marey_status read_processes(marey_breakdown *breakdown,
+                                   const struct marey_breakdown_options *options)
 {
-    const struct kymo__tasks tasks = {
+    const struct marey__tasks tasks = {
         .run = break_down_nth,
         .ctx = breakdown,
         .n = breakdown->n_processes,
@@ -110,22 +110,22 @@ static kymo_status read_processes(kymo_breakdown *breakdown,
         .progress = options->progress,
         .progress_ctx = options->progress_ctx,
     };
-    return kymo__tasks_run(&tasks);
+    return marey__tasks_run(&tasks);
 }
 
 /* ---- who counts ---- */
 
-static bool has_streams(const struct kymo__process_breakdown *p)
+static bool has_streams(const struct marey__process_breakdown *p)
 {
-    const struct kymo_process *process = kymo_recording_process(p->recording, p->process);
+    const struct marey_process *process = marey_recording_process(p->recording, p->process);
     for (uint32_t i = 0; i < process->n_lanes; i++)
-        if (kymo_recording_lane(p->recording, p->process, i)->kind == KYMO_LANE_GPU)
+        if (marey_recording_lane(p->recording, p->process, i)->kind == MAREY_LANE_GPU)
             return true;
     return false;
 }
 
 /* Where some processes have streams of a GPU, the others need not even be read. */
-static void leave_out_hosts(kymo_breakdown *breakdown)
+static void leave_out_hosts(marey_breakdown *breakdown)
 {
     bool any = false;
     for (size_t i = 0; i < breakdown->n_processes; i++)
@@ -134,23 +134,23 @@ static void leave_out_hosts(kymo_breakdown *breakdown)
         breakdown->processes[i].is_left_out = any && !has_streams(&breakdown->processes[i]);
 }
 
-static bool leads(const struct kymo__process_breakdown *p)
+static bool leads(const struct marey__process_breakdown *p)
 {
     uint64_t comm_ns = 0;
     for (size_t i = 0; i < p->devices.n; i++)
-        for (size_t atom = 0; atom < KYMO__N_ATOMS; atom++)
-            comm_ns += (atom & KYMO__COMMUNICATES) != 0 ? p->devices.rows[i].atoms.ns[atom] : 0;
+        for (size_t atom = 0; atom < MAREY__N_ATOMS; atom++)
+            comm_ns += (atom & MAREY__COMMUNICATES) != 0 ? p->devices.rows[i].atoms.ns[atom] : 0;
     return p->set.n_steps != 0 || comm_ns != 0;
 }
 
 /* Of processes without a GPU, those that take no steps and communicate nothing help those that do. */
-static void leave_out_helpers(kymo_breakdown *breakdown)
+static void leave_out_helpers(marey_breakdown *breakdown)
 {
     bool any = false;
     for (size_t i = 0; i < breakdown->n_processes; i++)
         any |= leads(&breakdown->processes[i]);
     for (size_t i = 0; i < breakdown->n_processes; i++) {
-        struct kymo__process_breakdown *p = &breakdown->processes[i];
+        struct marey__process_breakdown *p = &breakdown->processes[i];
         const bool is_host = p->devices.n != 0 && p->devices.rows[0].device < 0;
         p->is_left_out |= any && is_host && !leads(p);
     }
@@ -158,74 +158,75 @@ static void leave_out_helpers(kymo_breakdown *breakdown)
 
 /* ---- the whole ---- */
 
-static kymo_status take_options(kymo_breakdown *breakdown,
-                                const struct kymo_breakdown_options *options)
+static marey_status take_options(marey_breakdown *breakdown,
+                                 const struct marey_breakdown_options *options)
 {
     const char *by = options->by != NULL ? options->by : "",
-               *window = options->window != NULL ? options->window : kymo__window_names[0];
+               *window = options->window != NULL ? options->window : marey__window_names[0];
     size_t i = 0;
-    while (i < KYMO__COUNT_OF(kymo__by_names) && strcmp(by, kymo__by_names[i]) != 0)
+    while (i < MAREY__COUNT_OF(marey__by_names) && strcmp(by, marey__by_names[i]) != 0)
         i++;
-    if (i == KYMO__COUNT_OF(kymo__by_names))
-        return kymo__fail(KYMO_EINVAL,
-                          "a breakdown is by step, range, stream or process-group, and not by '%s'",
-                          by);
-    breakdown->by = (enum kymo__by)i;
-    if (strcmp(window, kymo__window_names[0]) != 0 && strcmp(window, kymo__window_names[1]) != 0)
-        return kymo__fail(KYMO_EINVAL, "the window is gpu_span or steps, and not '%s'", window);
+    if (i == MAREY__COUNT_OF(marey__by_names))
+        return marey__fail(
+            MAREY_EINVAL, "a breakdown is by step, range, stream or process-group, and not by '%s'",
+            by);
+    breakdown->by = (enum marey__by)i;
+    if (strcmp(window, marey__window_names[0]) != 0 && strcmp(window, marey__window_names[1]) != 0)
+        return marey__fail(MAREY_EINVAL, "the window is gpu_span or steps, and not '%s'", window);
     breakdown->window =
-        strcmp(window, kymo__window_names[1]) == 0 ? KYMO__WINDOW_STEPS : KYMO__WINDOW_SPAN;
-    return kymo__rules_load(&breakdown->rules, options->rules);
+        strcmp(window, marey__window_names[1]) == 0 ? MAREY__WINDOW_STEPS : MAREY__WINDOW_SPAN;
+    return marey__rules_load(&breakdown->rules, options->rules);
 }
 
-static kymo_status list_processes(kymo_breakdown *breakdown, kymo_recording *const *recordings,
-                                  size_t n)
+static marey_status list_processes(marey_breakdown *breakdown, marey_recording *const *recordings,
+                                   size_t n)
 {
     size_t n_processes = 0;
     for (size_t r = 0; r < n; r++)
-        n_processes += kymo_recording_n_processes(recordings[r]);
-    breakdown->processes = kymo__calloc(n_processes + 1, sizeof *breakdown->processes);
-    breakdown->title = kymo__recordings_title(recordings, n);
+        n_processes += marey_recording_n_processes(recordings[r]);
+    breakdown->processes = marey__calloc(n_processes + 1, sizeof *breakdown->processes);
+    breakdown->title = marey__recordings_title(recordings, n);
     if (breakdown->processes == NULL || breakdown->title == NULL)
         return no_memory();
     for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++)
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
             breakdown->processes[breakdown->n_processes++] =
-                (struct kymo__process_breakdown){.recording = recordings[r], .process = p};
-    return KYMO_OK;
+                (struct marey__process_breakdown){.recording = recordings[r], .process = p};
+    return MAREY_OK;
 }
 
 /* There must be something to tell, and steps where the window is theirs. */
-static kymo_status check(const kymo_breakdown *breakdown)
+static marey_status check(const marey_breakdown *breakdown)
 {
     bool has_rows = false, has_steps = false;
     for (size_t i = 0; i < breakdown->n_processes; i++) {
-        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
         has_rows |= !p->is_left_out && p->devices.n != 0;
         has_steps |= !p->is_left_out && p->devices.n != 0 && p->set.n_steps != 0;
     }
     if (!has_rows)
-        return kymo__fail(KYMO_EFORMAT,
-                          "%s has no GPU work and no ranges: there is nothing to break down",
-                          breakdown->title);
-    if (has_steps || (breakdown->window == KYMO__WINDOW_SPAN && breakdown->by != KYMO__BY_STEP))
-        return KYMO_OK;
-    return kymo__fail(KYMO_EFORMAT,
-                      "%s has no steps: they come from kymo.iteration(), or from the schedule and "
-                      "step() of torch.profiler",
-                      breakdown->title);
+        return marey__fail(MAREY_EFORMAT,
+                           "%s has no GPU work and no ranges: there is nothing to break down",
+                           breakdown->title);
+    if (has_steps || (breakdown->window == MAREY__WINDOW_SPAN && breakdown->by != MAREY__BY_STEP))
+        return MAREY_OK;
+    return marey__fail(
+        MAREY_EFORMAT,
+        "%s has no steps: they come from marey.iteration(), or from the schedule and "
+        "step() of torch.profiler",
+        breakdown->title);
 }
 
-static int32_t rank_of(const kymo_breakdown *breakdown, size_t i)
+static int32_t rank_of(const marey_breakdown *breakdown, size_t i)
 {
-    const struct kymo__process_breakdown *p = &breakdown->processes[i];
-    return kymo_recording_process(p->recording, p->process)->rank;
+    const struct marey__process_breakdown *p = &breakdown->processes[i];
+    return marey_recording_process(p->recording, p->process)->rank;
 }
 
 /* Whether the recording that begins with process `i` has a rank that those from `first` on have, or an unknown one. */
-static bool is_another_job(const kymo_breakdown *breakdown, size_t first, size_t i)
+static bool is_another_job(const marey_breakdown *breakdown, size_t first, size_t i)
 {
-    const kymo_recording *recording = breakdown->processes[i].recording;
+    const marey_recording *recording = breakdown->processes[i].recording;
     for (size_t own = i;
          own < breakdown->n_processes && breakdown->processes[own].recording == recording; own++) {
         if (rank_of(breakdown, own) < 0)
@@ -241,96 +242,99 @@ static bool is_another_job(const kymo_breakdown *breakdown, size_t first, size_t
  * What ranks did together. Recordings of different ranks are of one job, as files of a profiler are; where a rank comes
  * again, it is a repeat.
  */
-static kymo_status match_collectives(kymo_breakdown *breakdown)
+static marey_status match_collectives(marey_breakdown *breakdown)
 {
     uint32_t job = 0;
     size_t first = 0;
     for (size_t i = 0; i < breakdown->n_processes; i++) {
-        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
         if (i > 0 && p->recording != p[-1].recording && is_another_job(breakdown, first, i)) {
             job++;
             first = i;
         }
         if (!p->is_left_out)
-            KYMO_TRY(kymo__collectives_add(&breakdown->collectives, job, &p->set));
+            MAREY_TRY(marey__collectives_add(&breakdown->collectives, job, &p->set));
     }
-    KYMO_TRY(kymo__collectives_match(&breakdown->collectives));
+    MAREY_TRY(marey__collectives_match(&breakdown->collectives));
     breakdown->clocks = breakdown->collectives.clocks;
     breakdown->n_nodes = breakdown->collectives.n_nodes;
     breakdown->clocks_within_ns = breakdown->collectives.uncertainty_ns;
     breakdown->n_aligned_by = breakdown->collectives.n_aligned_by;
     breakdown->clocks_drift = breakdown->collectives.has_drifted;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* itwinai's fractions, by a reading of their own: what they need nothing else does. */
-static kymo_status make_legacy(kymo_breakdown *breakdown, kymo_recording *const *recordings, size_t n)
+static marey_status make_legacy(marey_breakdown *breakdown, marey_recording *const *recordings,
+                                size_t n)
 {
-    kymo_table *averages = NULL;
-    KYMO_TRY(kymo_averages_create(recordings, n, NULL, &averages));
-    const kymo_status status = kymo_legacy_create(averages, &breakdown->tables[KYMO__BROKEN_LEGACY]);
-    kymo_table_destroy(averages);
+    marey_table *averages = NULL;
+    MAREY_TRY(marey_averages_create(recordings, n, NULL, &averages));
+    const marey_status status =
+        marey_legacy_create(averages, &breakdown->tables[MAREY__BROKEN_LEGACY]);
+    marey_table_destroy(averages);
     return status;
 }
 
-static kymo_status run(kymo_breakdown *breakdown, kymo_recording *const *recordings, size_t n,
-                       const struct kymo_breakdown_options *options)
+static marey_status run(marey_breakdown *breakdown, marey_recording *const *recordings, size_t n,
+                        const struct marey_breakdown_options *options)
 {
-    KYMO_TRY(take_options(breakdown, options));
-    KYMO_TRY(list_processes(breakdown, recordings, n));
+    MAREY_TRY(take_options(breakdown, options));
+    MAREY_TRY(list_processes(breakdown, recordings, n));
     leave_out_hosts(breakdown);
-    KYMO_TRY(read_processes(breakdown, options));
+    MAREY_TRY(read_processes(breakdown, options));
     leave_out_helpers(breakdown);
-    KYMO_TRY(check(breakdown));
-    KYMO_TRY(match_collectives(breakdown));
+    MAREY_TRY(check(breakdown));
+    MAREY_TRY(match_collectives(breakdown));
     if (options->legacy)
-        KYMO_TRY(make_legacy(breakdown, recordings, n));
-    return kymo__breakdown_make_tables(breakdown, recordings, n);
+        MAREY_TRY(make_legacy(breakdown, recordings, n));
+    return marey__breakdown_make_tables(breakdown, recordings, n);
 }
 
 /* What was only needed to make the tables. */
-static void free_making(kymo_breakdown *breakdown)
+static void free_making(marey_breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++)
         free_process(&breakdown->processes[i]);
-    kymo__free(breakdown->processes);
-    kymo__collectives_fini(&breakdown->collectives);
-    kymo__rules_fini(&breakdown->rules);
+    marey__free(breakdown->processes);
+    marey__collectives_fini(&breakdown->collectives);
+    marey__rules_fini(&breakdown->rules);
     breakdown->processes = NULL;
     breakdown->n_processes = 0;
 }
 
-kymo_status kymo_breakdown_create(kymo_recording *const *recordings, size_t n,
-                                  const struct kymo_breakdown_options *options, kymo_breakdown **out)
+marey_status marey_breakdown_create(marey_recording *const *recordings, size_t n,
+                                    const struct marey_breakdown_options *options,
+                                    marey_breakdown **out)
 {
-    static const struct kymo_breakdown_options defaults;
-    kymo_breakdown *breakdown = kymo__calloc(1, sizeof *breakdown);
+    static const struct marey_breakdown_options defaults;
+    marey_breakdown *breakdown = marey__calloc(1, sizeof *breakdown);
     if (breakdown == NULL)
         return no_memory();
-    const kymo_status status = run(breakdown, recordings, n, options != NULL ? options : &defaults);
+    const marey_status status = run(breakdown, recordings, n, options != NULL ? options : &defaults);
     free_making(breakdown);
-    if (status != KYMO_OK) {
-        kymo_breakdown_destroy(breakdown);
+    if (status != MAREY_OK) {
+        marey_breakdown_destroy(breakdown);
         return status;
     }
     *out = breakdown;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_breakdown_destroy(kymo_breakdown *breakdown)
+void marey_breakdown_destroy(marey_breakdown *breakdown)
 {
     if (breakdown == NULL)
         return;
-    for (size_t t = 0; t < KYMO__N_BROKEN; t++)
-        kymo_table_destroy(breakdown->tables[t]);
-    kymo__free(breakdown->title);
-    kymo__free(breakdown);
+    for (size_t t = 0; t < MAREY__N_BROKEN; t++)
+        marey_table_destroy(breakdown->tables[t]);
+    marey__free(breakdown->title);
+    marey__free(breakdown);
 }
 
-kymo_table *kymo_breakdown_table(kymo_breakdown *breakdown, const char *name)
+marey_table *marey_breakdown_table(marey_breakdown *breakdown, const char *name)
 {
-    for (size_t t = 0; t < KYMO__N_BROKEN; t++)
-        if (breakdown->tables[t] != NULL && strcmp(kymo_table_name(breakdown->tables[t]), name) == 0)
+    for (size_t t = 0; t < MAREY__N_BROKEN; t++)
+        if (breakdown->tables[t] != NULL && strcmp(marey_table_name(breakdown->tables[t]), name) == 0)
             return breakdown->tables[t];
     return NULL;
 }

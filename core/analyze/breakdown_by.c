@@ -15,7 +15,7 @@
 enum { MAX_PARTS = 1000 };
 
 struct part {
-    struct kymo__sweep sweep;
+    struct marey__sweep sweep;
     uint64_t number;
     const char *text;
     size_t len;
@@ -26,49 +26,49 @@ struct part {
 
 /* The parts of one device. */
 struct parts {
-    const struct kymo__work_set *set;
-    const struct kymo__device_work *device;
-    const struct kymo__interval *windows; /* of the device */
+    const struct marey__work_set *set;
+    const struct marey__device_work *device;
+    const struct marey__interval *windows; /* of the device */
     size_t n_windows;
-    const struct kymo__interval *steps;
+    const struct marey__interval *steps;
     struct part *parts;
     size_t n, cap;
 };
 
-static struct part *add_part(struct parts *p, const struct kymo__interval *windows, size_t n_windows)
+static struct part *add_part(struct parts *p, const struct marey__interval *windows, size_t n_windows)
 {
-    if (!kymo__grow(&p->parts, &p->cap, p->n + 1, sizeof *p->parts))
+    if (!marey__grow(&p->parts, &p->cap, p->n + 1, sizeof *p->parts))
         return NULL;
     struct part *part = &p->parts[p->n++];
-    *part = (struct part){.span_ns = kymo__intervals_length(windows, n_windows)};
-    kymo__sweep_begin(&part->sweep, windows, n_windows);
+    *part = (struct part){.span_ns = marey__intervals_length(windows, n_windows)};
+    marey__sweep_begin(&part->sweep, windows, n_windows);
     return part;
 }
 
-static void add_work(struct part *part, const struct kymo__work *work)
+static void add_work(struct part *part, const struct marey__work *work)
 {
-    kymo__sweep_add(&part->sweep, work->begin_ns, work->end_ns, work->class);
+    marey__sweep_add(&part->sweep, work->begin_ns, work->end_ns, work->class);
 }
 
 /* Rows of the parts that have something to show. */
-static bool put_rows(struct kymo__device_rows *rows, struct parts *p, enum kymo__window window,
+static bool put_rows(struct marey__device_rows *rows, struct parts *p, enum marey__window window,
                      bool keeps_empty)
 {
     for (size_t i = 0; i < p->n; i++) {
         struct part *part = &p->parts[i];
-        kymo__sweep_finish(&part->sweep);
+        marey__sweep_finish(&part->sweep);
         if (part->sweep.atoms.n_work == 0 && !keeps_empty)
             continue;
-        if (!kymo__grow(&rows->rows, &rows->cap, rows->n + 1, sizeof *rows->rows))
+        if (!marey__grow(&rows->rows, &rows->cap, rows->n + 1, sizeof *rows->rows))
             return false;
-        rows->rows[rows->n++] = (struct kymo__device_row){.device = p->device->device,
-                                                          .window = window,
-                                                          .span_ns = part->span_ns,
-                                                          .atoms = part->sweep.atoms,
-                                                          .number = part->number,
-                                                          .lane = part->lane,
-                                                          .text = part->text,
-                                                          .len = part->len};
+        rows->rows[rows->n++] = (struct marey__device_row){.device = p->device->device,
+                                                           .window = window,
+                                                           .span_ns = part->span_ns,
+                                                           .atoms = part->sweep.atoms,
+                                                           .number = part->number,
+                                                           .lane = part->lane,
+                                                           .text = part->text,
+                                                           .len = part->len};
     }
     return true;
 }
@@ -76,9 +76,9 @@ static bool put_rows(struct kymo__device_rows *rows, struct parts *p, enum kymo_
 /* ---- steps ---- */
 
 /* What a host does may go on through many steps. */
-static void add_to_host_steps(struct parts *p, const struct kymo__work *work)
+static void add_to_host_steps(struct parts *p, const struct marey__work *work)
 {
-    const struct kymo__step *steps = p->set->steps;
+    const struct marey__step *steps = p->set->steps;
     size_t from = 0, to = p->n;
     while (from < to) {
         const size_t middle = from + (to - from) / 2;
@@ -91,7 +91,7 @@ static void add_to_host_steps(struct parts *p, const struct kymo__work *work)
         add_work(&p->parts[from], work);
 }
 
-static bool break_down_steps(struct kymo__device_rows *rows, struct parts *p)
+static bool break_down_steps(struct marey__device_rows *rows, struct parts *p)
 {
     for (size_t i = 0; i < p->set->n_steps; i++) {
         struct part *part = add_part(p, &p->steps[i], 1);
@@ -100,16 +100,16 @@ static bool break_down_steps(struct kymo__device_rows *rows, struct parts *p)
         part->number = p->set->steps[i].number;
     }
     for (size_t i = 0; i < p->device->n_work; i++) {
-        const struct kymo__work *work = &p->device->work[i];
+        const struct marey__work *work = &p->device->work[i];
         if (p->device->device < 0) {
             add_to_host_steps(p, work);
             continue;
         }
-        const uint32_t step = kymo__step_of(p->set, work);
-        if (step != KYMO__NO_INDEX)
+        const uint32_t step = marey__step_of(p->set, work);
+        if (step != MAREY__NO_INDEX)
             add_work(&p->parts[step], work);
     }
-    return put_rows(rows, p, KYMO__WINDOW_STEPS, true);
+    return put_rows(rows, p, MAREY__WINDOW_STEPS, true);
 }
 
 /* ---- streams ---- */
@@ -122,22 +122,22 @@ static bool lane_is_before(const void *a, const void *b)
 /* A part for each lane that the device has work on, and which part that is. `lanes` has room for each piece of work. */
 static bool add_lanes(struct parts *p, uint32_t *lanes, uint32_t *part_of_lane)
 {
-    const struct kymo_process *process = p->set->process;
+    const struct marey_process *process = p->set->process;
     for (size_t i = 0; i < p->device->n_work; i++)
         lanes[i] = p->device->work[i].lane;
-    if (!kymo__sort_runs(lanes, p->device->n_work, sizeof *lanes, lane_is_before))
+    if (!marey__sort_runs(lanes, p->device->n_work, sizeof *lanes, lane_is_before))
         return false;
     for (size_t i = 0; i < p->device->n_work; i++) {
         if ((i > 0 && lanes[i] == lanes[i - 1]) || lanes[i] >= process->n_lanes)
             continue;
-        const struct kymo_lane_info *lane =
-            kymo_recording_lane(p->set->recording, process->index, lanes[i]);
+        const struct marey_lane_info *lane =
+            marey_recording_lane(p->set->recording, process->index, lanes[i]);
         part_of_lane[lanes[i]] = (uint32_t)p->n;
         struct part *part = add_part(p, p->windows, p->n_windows);
         if (part == NULL)
             return false;
         part->lane = lanes[i];
-        part->number = lane->kind == KYMO_LANE_GPU ? lane->stream : (uint64_t)lane->tid;
+        part->number = lane->kind == MAREY_LANE_GPU ? lane->stream : (uint64_t)lane->tid;
         part->text = lane->name;
         part->len = strlen(lane->name);
     }
@@ -145,12 +145,12 @@ static bool add_lanes(struct parts *p, uint32_t *lanes, uint32_t *part_of_lane)
 }
 
 /* `part_of_lane` needs no clearing between devices: add_lanes sets it for each lane that is then looked up. */
-static bool break_down_streams(struct kymo__device_rows *rows, struct parts *p,
-                               enum kymo__window window, uint32_t *part_of_lane)
+static bool break_down_streams(struct marey__device_rows *rows, struct parts *p,
+                               enum marey__window window, uint32_t *part_of_lane)
 {
-    uint32_t *const lanes = kymo__calloc(p->device->n_work + 1, sizeof *lanes);
+    uint32_t *const lanes = marey__calloc(p->device->n_work + 1, sizeof *lanes);
     const bool done = lanes != NULL && add_lanes(p, lanes, part_of_lane);
-    kymo__free(lanes);
+    marey__free(lanes);
     for (size_t i = 0; done && i < p->device->n_work; i++)
         if (p->device->work[i].lane < p->set->process->n_lanes)
             add_work(&p->parts[part_of_lane[p->device->work[i].lane]], &p->device->work[i]);
@@ -160,18 +160,18 @@ static bool break_down_streams(struct kymo__device_rows *rows, struct parts *p,
 /* ---- process groups ---- */
 
 /* The part of the group that this communication is of; SIZE_MAX without memory. */
-static size_t group_part(struct parts *p, struct kymo__names *names, const struct kymo__work *work)
+static size_t group_part(struct parts *p, struct marey__names *names, const struct marey__work *work)
 {
     static const char unknown[] = "(unknown)";
-    const struct kymo__work_set *set = p->set;
+    const struct marey__work_set *set = p->set;
     const uint32_t group =
-        work->collective != KYMO__NO_INDEX ? set->collectives[work->collective].what.group : 0;
-    const struct kymo_site_info *site =
-        kymo_recording_site(set->recording, set->process->index, group);
+        work->collective != MAREY__NO_INDEX ? set->collectives[work->collective].what.group : 0;
+    const struct marey_site_info *site =
+        marey_recording_site(set->recording, set->process->index, group);
     const bool is_known = group != 0 && site->name_len != 0;
-    const uint32_t number = kymo__names_number(names, is_known ? site->name : unknown,
-                                               is_known ? site->name_len : strlen(unknown));
-    if (number == KYMO__NO_NAME)
+    const uint32_t number = marey__names_number(names, is_known ? site->name : unknown,
+                                                is_known ? site->name_len : strlen(unknown));
+    if (number == MAREY__NO_NAME)
         return SIZE_MAX;
     if (number == p->n && p->n < MAX_PARTS) {
         struct part *part = add_part(p, p->windows, p->n_windows);
@@ -183,23 +183,23 @@ static size_t group_part(struct parts *p, struct kymo__names *names, const struc
     return number;
 }
 
-static bool find_groups(struct parts *p, struct kymo__names *names)
+static bool find_groups(struct parts *p, struct marey__names *names)
 {
     for (size_t i = 0; i < p->device->n_work; i++)
-        if ((p->device->work[i].class & KYMO__COMMUNICATES) != 0 &&
+        if ((p->device->work[i].class & MAREY__COMMUNICATES) != 0 &&
             group_part(p, names, &p->device->work[i]) == SIZE_MAX)
             return false;
     return true;
 }
 
-static bool break_down_groups(struct kymo__device_rows *rows, struct parts *p,
-                              enum kymo__window window)
+static bool break_down_groups(struct marey__device_rows *rows, struct parts *p,
+                              enum marey__window window)
 {
-    struct kymo__names names = {0};
+    struct marey__names names = {0};
     bool done = find_groups(p, &names);
     for (size_t i = 0; done && i < p->device->n_work; i++) {
-        const struct kymo__work *work = &p->device->work[i];
-        const bool is_shared = (work->class & KYMO__COMMUNICATES) == 0;
+        const struct marey__work *work = &p->device->work[i];
+        const bool is_shared = (work->class & MAREY__COMMUNICATES) == 0;
         const size_t group = is_shared ? 0 : group_part(p, &names, work);
         done = group != SIZE_MAX;
         for (size_t part = is_shared ? 0 : group;
@@ -207,7 +207,7 @@ static bool break_down_groups(struct kymo__device_rows *rows, struct parts *p,
             add_work(&p->parts[part], work);
     }
     done = done && put_rows(rows, p, window, false);
-    kymo__names_fini(&names);
+    marey__names_fini(&names);
     return done;
 }
 
@@ -219,43 +219,43 @@ struct touched {
 
 /* The ranges of a process by name, and those of them that the device at hand has work of. */
 struct range_names {
-    struct kymo__names names;
-    uint32_t *name_of; /* by range; KYMO__NO_NAME: a call of a runtime, which tells nothing */
+    struct marey__names names;
+    uint32_t *name_of; /* by range; MAREY__NO_NAME: a call of a runtime, which tells nothing */
     uint64_t *end_ns; /* by range: its own, or of the last work launched in it; 0: it launched none */
-    uint32_t *part_of; /* by name; KYMO__NO_INDEX: none of its ranges is touched */
+    uint32_t *part_of; /* by name; MAREY__NO_INDEX: none of its ranges is touched */
     struct touched *touched;
     size_t n_touched, touched_cap;
-    struct kymo__interval *windows; /* of the touched ranges, those of a name united */
+    struct marey__interval *windows; /* of the touched ranges, those of a name united */
     size_t windows_cap;
 };
 
 static void range_names_fini(struct range_names *r)
 {
-    kymo__names_fini(&r->names);
-    kymo__free(r->name_of);
-    kymo__free(r->end_ns);
-    kymo__free(r->part_of);
-    kymo__free(r->touched);
-    kymo__free(r->windows);
+    marey__names_fini(&r->names);
+    marey__free(r->name_of);
+    marey__free(r->end_ns);
+    marey__free(r->part_of);
+    marey__free(r->touched);
+    marey__free(r->windows);
 }
 
-static bool range_names_init(struct range_names *r, const struct kymo__work_set *set)
+static bool range_names_init(struct range_names *r, const struct marey__work_set *set)
 {
-    r->name_of = kymo__calloc(set->n_ranges + 1, sizeof *r->name_of);
-    r->end_ns = kymo__calloc(set->n_ranges + 1, sizeof *r->end_ns);
+    r->name_of = marey__calloc(set->n_ranges + 1, sizeof *r->name_of);
+    r->end_ns = marey__calloc(set->n_ranges + 1, sizeof *r->end_ns);
     if (r->name_of == NULL || r->end_ns == NULL)
         return false;
     for (size_t i = 0; i < set->n_ranges; i++) {
-        const struct kymo_site_info *site =
-            kymo_recording_site(set->recording, set->process->index, set->ranges[i].site);
-        r->name_of[i] = KYMO__NO_NAME;
-        if (kymo__is_runtime_call(site))
+        const struct marey_site_info *site =
+            marey_recording_site(set->recording, set->process->index, set->ranges[i].site);
+        r->name_of[i] = MAREY__NO_NAME;
+        if (marey__is_runtime_call(site))
             continue;
-        r->name_of[i] = kymo__names_number(&r->names, site->name, site->name_len);
-        if (r->name_of[i] == KYMO__NO_NAME)
+        r->name_of[i] = marey__names_number(&r->names, site->name, site->name_len);
+        if (r->name_of[i] == MAREY__NO_NAME)
             return false;
     }
-    r->part_of = kymo__alloc((r->names.n + 1) * sizeof *r->part_of);
+    r->part_of = marey__alloc((r->names.n + 1) * sizeof *r->part_of);
     if (r->part_of != NULL)
         memset(r->part_of, 0xff, (r->names.n + 1) * sizeof *r->part_of);
     return r->part_of != NULL;
@@ -264,31 +264,31 @@ static bool range_names_init(struct range_names *r, const struct kymo__work_set 
 /* The window of the range goes to `end_ns` at least. */
 static bool touch(struct range_names *r, uint32_t range, uint64_t end_ns)
 {
-    if (r->name_of[range] == KYMO__NO_NAME)
+    if (r->name_of[range] == MAREY__NO_NAME)
         return true;
     if (r->end_ns[range] == 0) {
-        if (!kymo__grow(&r->touched, &r->touched_cap, r->n_touched + 1, sizeof *r->touched))
+        if (!marey__grow(&r->touched, &r->touched_cap, r->n_touched + 1, sizeof *r->touched))
             return false;
         r->touched[r->n_touched++] = (struct touched){r->name_of[range], range};
     }
-    r->end_ns[range] = KYMO__MAX(r->end_ns[range], end_ns);
+    r->end_ns[range] = MAREY__MAX(r->end_ns[range], end_ns);
     return true;
 }
 
 /* How long each range's window goes, on this device; a host has all ranges, a device those that launched for it. */
 static bool find_ends(struct range_names *r, const struct parts *p)
 {
-    const struct kymo__work_set *set = p->set;
+    const struct marey__work_set *set = p->set;
     for (size_t i = 0; p->device->device < 0 && i < set->n_ranges; i++)
         if (!touch(r, (uint32_t)i, set->ranges[i].end_ns))
             return false;
     for (size_t i = 0; i < p->device->n_work; i++) {
-        const struct kymo__work *work = &p->device->work[i];
-        if (work->launch == KYMO__NO_INDEX || work->class == KYMO__IGNORED)
+        const struct marey__work *work = &p->device->work[i];
+        if (work->launch == MAREY__NO_INDEX || work->class == MAREY__IGNORED)
             continue;
-        for (uint32_t at = set->launches[work->launch].range; at != KYMO__NO_INDEX;
+        for (uint32_t at = set->launches[work->launch].range; at != MAREY__NO_INDEX;
              at = set->ranges[at].parent)
-            if (!touch(r, at, KYMO__MAX(set->ranges[at].end_ns, work->end_ns)))
+            if (!touch(r, at, MAREY__MAX(set->ranges[at].end_ns, work->end_ns)))
                 return false;
     }
     return true;
@@ -305,13 +305,13 @@ static bool make_windows(struct range_names *r, struct parts *p)
 {
     if (r->n_touched == 0)
         return true;
-    if (!kymo__grow(&r->windows, &r->windows_cap, r->n_touched, sizeof *r->windows) ||
-        !kymo__sort_runs(r->touched, r->n_touched, sizeof *r->touched, touched_is_before))
+    if (!marey__grow(&r->windows, &r->windows_cap, r->n_touched, sizeof *r->windows) ||
+        !marey__sort_runs(r->touched, r->n_touched, sizeof *r->touched, touched_is_before))
         return false;
     for (size_t i = 0; i < r->n_touched; i++) {
         const uint32_t range = r->touched[i].range;
         const uint64_t begin_ns = p->set->ranges[range].begin_ns;
-        r->windows[i] = (struct kymo__interval){begin_ns, KYMO__MAX(r->end_ns[range], begin_ns)};
+        r->windows[i] = (struct marey__interval){begin_ns, MAREY__MAX(r->end_ns[range], begin_ns)};
     }
     for (size_t i = 0, n; i < r->n_touched; i += n) {
         const uint32_t name = r->touched[i].name;
@@ -320,7 +320,7 @@ static bool make_windows(struct range_names *r, struct parts *p)
         size_t n_windows = n;
         r->part_of[name] = (uint32_t)p->n;
         struct part *part = NULL;
-        if (!kymo__intervals_unite(r->windows + i, &n_windows) ||
+        if (!marey__intervals_unite(r->windows + i, &n_windows) ||
             (part = add_part(p, r->windows + i, n_windows)) == NULL)
             return false;
         part->text = r->names.names[name].text;
@@ -333,7 +333,7 @@ static void forget_touched(struct range_names *r)
 {
     for (size_t i = 0; i < r->n_touched; i++) {
         r->end_ns[r->touched[i].range] = 0;
-        r->part_of[r->touched[i].name] = KYMO__NO_INDEX;
+        r->part_of[r->touched[i].name] = MAREY__NO_INDEX;
     }
     r->n_touched = 0;
 }
@@ -341,14 +341,14 @@ static void forget_touched(struct range_names *r)
 /* Work goes to each name around its launch, once. */
 static void add_launched(struct parts *p, const struct range_names *r)
 {
-    const struct kymo__work_set *set = p->set;
+    const struct marey__work_set *set = p->set;
     for (size_t i = 0; i < p->device->n_work; i++) {
-        const struct kymo__work *work = &p->device->work[i];
-        if (work->launch == KYMO__NO_INDEX || work->class == KYMO__IGNORED)
+        const struct marey__work *work = &p->device->work[i];
+        if (work->launch == MAREY__NO_INDEX || work->class == MAREY__IGNORED)
             continue;
-        for (uint32_t at = set->launches[work->launch].range; at != KYMO__NO_INDEX;
+        for (uint32_t at = set->launches[work->launch].range; at != MAREY__NO_INDEX;
              at = set->ranges[at].parent) {
-            if (r->name_of[at] == KYMO__NO_NAME)
+            if (r->name_of[at] == MAREY__NO_NAME)
                 continue;
             struct part *part = &p->parts[r->part_of[r->name_of[at]]];
             if (part->last_work != i + 1)
@@ -394,11 +394,11 @@ static void add_host_time(struct parts *p)
 /* The ranges with most work first. */
 static bool row_is_before(const void *a, const void *b)
 {
-    const struct kymo__device_row *x = a, *y = b;
+    const struct marey__device_row *x = a, *y = b;
     return x->span_ns - x->atoms.ns[0] > y->span_ns - y->atoms.ns[0];
 }
 
-static bool break_down_ranges(struct kymo__device_rows *rows, struct parts *p, struct range_names *r)
+static bool break_down_ranges(struct marey__device_rows *rows, struct parts *p, struct range_names *r)
 {
     const size_t n_before = rows->n;
     bool done = find_ends(r, p) && make_windows(r, p);
@@ -406,42 +406,43 @@ static bool break_down_ranges(struct kymo__device_rows *rows, struct parts *p, s
         add_host_time(p);
     else if (done)
         add_launched(p, r);
-    done = done && put_rows(rows, p, KYMO__WINDOW_SPAN, false);
+    done = done && put_rows(rows, p, MAREY__WINDOW_SPAN, false);
     forget_touched(r);
-    return done && (rows->n == n_before || kymo__sort_runs(rows->rows + n_before, rows->n - n_before,
-                                                           sizeof *rows->rows, row_is_before));
+    return done && (rows->n == n_before || marey__sort_runs(rows->rows + n_before, rows->n - n_before,
+                                                            sizeof *rows->rows, row_is_before));
 }
 
 /* ---- all of them ---- */
 
-bool kymo__by_rows_make(struct kymo__device_rows *rows, const struct kymo__work_set *set,
-                        const struct kymo__device_windows *windows, enum kymo__by by,
-                        enum kymo__window window)
+bool marey__by_rows_make(struct marey__device_rows *rows, const struct marey__work_set *set,
+                         const struct marey__device_windows *windows, enum marey__by by,
+                         enum marey__window window)
 {
     uint32_t *const part_of_lane =
-        by == KYMO__BY_STREAM ? kymo__calloc((size_t)set->process->n_lanes + 1, sizeof *part_of_lane)
-                              : NULL;
+        by == MAREY__BY_STREAM
+            ? marey__calloc((size_t)set->process->n_lanes + 1, sizeof *part_of_lane)
+            : NULL;
     struct range_names ranges = {0};
-    bool done = (by != KYMO__BY_STREAM || part_of_lane != NULL) &&
-                (by != KYMO__BY_RANGE || range_names_init(&ranges, set));
+    bool done = (by != MAREY__BY_STREAM || part_of_lane != NULL) &&
+                (by != MAREY__BY_RANGE || range_names_init(&ranges, set));
     for (size_t d = 0; done && d < set->n_devices; d++) {
-        const bool is_span = window == KYMO__WINDOW_SPAN;
+        const bool is_span = window == MAREY__WINDOW_SPAN;
         struct parts p = {.set = set,
                           .device = &set->devices[d],
                           .windows = is_span ? &windows->spans[d] : windows->united + d * set->n_steps,
                           .n_windows = is_span ? 1 : windows->n_united[d],
                           .steps = windows->steps + d * set->n_steps};
-        if (by == KYMO__BY_STEP)
+        if (by == MAREY__BY_STEP)
             done = break_down_steps(rows, &p);
-        else if (by == KYMO__BY_RANGE)
+        else if (by == MAREY__BY_RANGE)
             done = break_down_ranges(rows, &p, &ranges);
-        else if (by == KYMO__BY_STREAM)
+        else if (by == MAREY__BY_STREAM)
             done = break_down_streams(rows, &p, window, part_of_lane);
-        else if (by == KYMO__BY_GROUP)
+        else if (by == MAREY__BY_GROUP)
             done = break_down_groups(rows, &p, window);
-        kymo__free(p.parts);
+        marey__free(p.parts);
     }
-    kymo__free(part_of_lane);
+    marey__free(part_of_lane);
     range_names_fini(&ranges);
     return done;
 }

@@ -5,16 +5,16 @@
 
 #include "analyze/breakdown_whole.h"
 
-static void put(kymo_table *table, const char *fmt, ...) KYMO_PRINTF(2, 3);
+static void put(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);
 
-static void put(kymo_table *table, const char *fmt, ...)
+static void put(marey_table *table, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    kymo__put_string(table, text);
+    marey__put_string(table, text);
 }
 
 /* ---- the same of several processes ---- */
@@ -26,10 +26,10 @@ struct tally {
     uint64_t n, of, ns; /* sums */
 };
 
-static void count(struct tally *tally, const struct kymo__process_breakdown *p, uint64_t n,
+static void count(struct tally *tally, const struct marey__process_breakdown *p, uint64_t n,
                   uint64_t of, uint64_t ns)
 {
-    const struct kymo_process *process = p->set.process;
+    const struct marey_process *process = p->set.process;
     if (tally->n_processes++ == 0 && process->rank >= 0)
         snprintf(tally->first, sizeof tally->first, "rank %d", process->rank);
     else if (tally->n_processes == 1)
@@ -55,7 +55,7 @@ struct tallies {
         lost;
 };
 
-static void count_process(struct tallies *tallies, const struct kymo__process_breakdown *p)
+static void count_process(struct tallies *tallies, const struct marey__process_breakdown *p)
 {
     uint64_t n_unlinked = 0;
     for (size_t d = 0; d < p->set.n_devices; d++)
@@ -85,7 +85,7 @@ static void count_process(struct tallies *tallies, const struct kymo__process_br
         count(&tallies->full, p, 0, 0, full_ns);
 }
 
-static void put_dropped(kymo_table *table, const struct tally *tally, const char *events)
+static void put_dropped(marey_table *table, const struct tally *tally, const char *events)
 {
     char who[96];
     if (tally->n != 0)
@@ -93,12 +93,12 @@ static void put_dropped(kymo_table *table, const struct tally *tally, const char
             whose(tally, who, sizeof who));
 }
 
-static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
+static void put_tallies(marey_table *table, const marey_breakdown *breakdown,
                         const struct tallies *tallies)
 {
     char who[96];
     const bool needs_steps =
-        breakdown->by == KYMO__BY_STEP || breakdown->window == KYMO__WINDOW_STEPS;
+        breakdown->by == MAREY__BY_STEP || breakdown->window == MAREY__WINDOW_STEPS;
     const struct tally *t = &tallies->lost;
     if (t->n != 0)
         put(table,
@@ -112,7 +112,7 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
     if (needs_steps && t->n_processes != 0)
         put(table, "No steps of %s: not in what is told by steps.", whose(t, who, sizeof who));
     t = &tallies->unlinked;
-    if (t->n != 0 && (needs_steps || breakdown->by == KYMO__BY_RANGE))
+    if (t->n != 0 && (needs_steps || breakdown->by == MAREY__BY_RANGE))
         put(table,
             "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64 " of %s; %s.",
             t->n, t->of, whose(t, who, sizeof who),
@@ -127,12 +127,12 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
             "A stream of %s had %d launches waiting for %.6f s: the call that launches blocks "
             "then, "
             "and the GPU is what is behind.",
-            whose(t, who, sizeof who), KYMO__LAUNCH_QUEUE, (double)t->ns / 1e9);
+            whose(t, who, sizeof who), MAREY__LAUNCH_QUEUE, (double)t->ns / 1e9);
     t = &tallies->unknown;
     if (t->n_processes != 0)
         put(table,
             "Computation and communication are unknown for %s: no GPU activity, operator or range "
-            "that communicates was recorded. 'kymo run --gpu', 'kymo run --mpi' and kymo.torch "
+            "that communicates was recorded. 'marey run --gpu', 'marey run --mpi' and marey.torch "
             "(trace_distributed, trace_ddp) record them.",
             whose(t, who, sizeof who));
     t = &tallies->rest;
@@ -145,29 +145,29 @@ static void put_tallies(kymo_table *table, const kymo_breakdown *breakdown,
 
 /* ---- all of them ---- */
 
-static bool communicates(const kymo_breakdown *breakdown)
+static bool communicates(const marey_breakdown *breakdown)
 {
     for (size_t i = 0; i < breakdown->n_processes; i++) {
-        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
         for (size_t r = 0; p->set.caught != NULL && r < breakdown->rules.n; r++)
-            if (p->set.caught[r].count != 0 && breakdown->rules.rules[r].class == KYMO__COMMUNICATES)
+            if (p->set.caught[r].count != 0 && breakdown->rules.rules[r].class == MAREY__COMMUNICATES)
                 return true;
     }
     return false;
 }
 
-static void put_ranks(kymo_table *table, const kymo_breakdown *breakdown)
+static void put_ranks(marey_table *table, const marey_breakdown *breakdown)
 {
     int32_t world_size = 1, first_rank = -1;
     size_t n_ranks = 0;
     bool has_several = false, is_unknown = false;
     for (size_t i = 0; i < breakdown->n_processes; i++) {
-        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
         if (p->is_left_out || p->devices.n == 0)
             continue;
-        const struct kymo_process *process = p->set.process;
+        const struct marey_process *process = p->set.process;
         is_unknown |= p->set.is_unknown;
-        world_size = KYMO__MAX(world_size, process->world_size);
+        world_size = MAREY__MAX(world_size, process->world_size);
         n_ranks += process->rank >= 0;
         has_several |= first_rank >= 0 && process->rank >= 0 && process->rank != first_rank;
         first_rank = process->rank >= 0 ? process->rank : first_rank;
@@ -175,13 +175,13 @@ static void put_ranks(kymo_table *table, const kymo_breakdown *breakdown)
     if ((world_size > 1 || has_several) && !is_unknown && !communicates(breakdown))
         put(table,
             "There are several ranks, and nothing that communicates was found: the kernels that "
-            "do may have names that no rule knows. Look for them in kymo report, and add a rule "
+            "do may have names that no rule knows. Look for them in marey report, and add a rule "
             "(--rules FILE; --print-rules shows what there is).");
     if (n_ranks != 0 && (size_t)world_size > n_ranks)
         put(table, "Of %d ranks %zu %s here.", world_size, n_ranks, n_ranks == 1 ? "is" : "are");
 }
 
-static void put_left_out(kymo_table *table, const kymo_breakdown *breakdown)
+static void put_left_out(marey_table *table, const marey_breakdown *breakdown)
 {
     size_t n = 0;
     for (size_t i = 0; i < breakdown->n_processes; i++)
@@ -196,20 +196,20 @@ static void put_left_out(kymo_table *table, const kymo_breakdown *breakdown)
             n);
 }
 
-void kymo__breakdown_put_warnings(kymo_table *table, const kymo_breakdown *breakdown,
-                                  kymo_recording *const *recordings, size_t n)
+void marey__breakdown_put_warnings(marey_table *table, const marey_breakdown *breakdown,
+                                   marey_recording *const *recordings, size_t n)
 {
     struct tallies tallies = {0};
     for (size_t r = 0; r < n; r++) {
         const char *sentence;
-        for (size_t i = 0; (sentence = kymo_recording_warning(recordings[r], i)) != NULL; i++)
-            kymo__put_string(table, sentence);
+        for (size_t i = 0; (sentence = marey_recording_warning(recordings[r], i)) != NULL; i++)
+            marey__put_string(table, sentence);
     }
     for (size_t i = 0; i < breakdown->n_processes; i++) {
-        const struct kymo__process_breakdown *p = &breakdown->processes[i];
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
         if (p->is_left_out || p->devices.n == 0)
             continue;
-        kymo__put_notes(table, p->set.process, breakdown->n_processes == 1);
+        marey__put_notes(table, p->set.process, breakdown->n_processes == 1);
         count_process(&tallies, p);
     }
     put_ranks(table, breakdown);

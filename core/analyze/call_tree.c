@@ -5,47 +5,47 @@
 
 enum { FIRST_SLOTS_LOG2 = 5 };
 
-static bool make_slots(struct kymo__tree *tree, uint32_t log2)
+static bool make_slots(struct marey__tree *tree, uint32_t log2)
 {
-    uint32_t *slots = kymo__calloc((size_t)1 << log2, sizeof *slots);
+    uint32_t *slots = marey__calloc((size_t)1 << log2, sizeof *slots);
     if (slots == NULL)
         return false;
-    kymo__free(tree->slots);
+    marey__free(tree->slots);
     tree->slots = slots;
     tree->n_slots_log2 = log2;
     return true;
 }
 
-bool kymo__tree_init(struct kymo__tree *tree)
+bool marey__tree_init(struct marey__tree *tree)
 {
-    *tree = (struct kymo__tree){0};
-    if (!kymo__grow(&tree->nodes, &tree->cap, 1, sizeof *tree->nodes) ||
+    *tree = (struct marey__tree){0};
+    if (!marey__grow(&tree->nodes, &tree->cap, 1, sizeof *tree->nodes) ||
         !make_slots(tree, FIRST_SLOTS_LOG2)) {
-        kymo__tree_fini(tree);
+        marey__tree_fini(tree);
         return false;
     }
-    tree->nodes[0] = (struct kymo__node){.name = KYMO__NO_NAME};
+    tree->nodes[0] = (struct marey__node){.name = MAREY__NO_NAME};
     tree->n = 1;
     return true;
 }
 
-void kymo__tree_fini(struct kymo__tree *tree)
+void marey__tree_fini(struct marey__tree *tree)
 {
-    kymo__free(tree->nodes);
-    kymo__free(tree->slots);
-    *tree = (struct kymo__tree){0};
+    marey__free(tree->nodes);
+    marey__free(tree->slots);
+    *tree = (struct marey__tree){0};
 }
 
-static void enter(struct kymo__tree *tree, uint32_t node)
+static void enter(struct marey__tree *tree, uint32_t node)
 {
     const size_t mask = ((size_t)1 << tree->n_slots_log2) - 1;
-    size_t slot = kymo__tree_slot(tree, tree->nodes[node].parent, tree->nodes[node].name);
+    size_t slot = marey__tree_slot(tree, tree->nodes[node].parent, tree->nodes[node].name);
     while (tree->slots[slot] != 0)
         slot = (slot + 1) & mask;
     tree->slots[slot] = node;
 }
 
-static bool is_outermost(const struct kymo__tree *tree, uint32_t parent, uint32_t name)
+static bool is_outermost(const struct marey__tree *tree, uint32_t parent, uint32_t name)
 {
     for (uint32_t node = parent; node != 0; node = tree->nodes[node].parent)
         if (tree->nodes[node].name == name)
@@ -53,11 +53,11 @@ static bool is_outermost(const struct kymo__tree *tree, uint32_t parent, uint32_
     return true;
 }
 
-uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name, uint32_t other)
+uint32_t marey__tree_add(struct marey__tree *tree, uint32_t parent, uint32_t name, uint32_t other)
 {
-    if (tree->n >= KYMO__TREE_NODES && (parent != 0 || name != other))
-        return kymo__tree_child(tree, 0, other, other);
-    if (!kymo__grow(&tree->nodes, &tree->cap, tree->n + 1, sizeof *tree->nodes))
+    if (tree->n >= MAREY__TREE_NODES && (parent != 0 || name != other))
+        return marey__tree_child(tree, 0, other, other);
+    if (!marey__grow(&tree->nodes, &tree->cap, tree->n + 1, sizeof *tree->nodes))
         return 0;
     if ((tree->n + 1) * 2 > (size_t)1 << tree->n_slots_log2) {
         if (!make_slots(tree, tree->n_slots_log2 + 1))
@@ -66,7 +66,7 @@ uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name,
             enter(tree, (uint32_t)i);
     }
     const uint32_t node = (uint32_t)tree->n++;
-    tree->nodes[node] = (struct kymo__node){
+    tree->nodes[node] = (struct marey__node){
         .name = name,
         .parent = parent,
         .depth = tree->nodes[parent].depth + 1,
@@ -76,37 +76,37 @@ uint32_t kymo__tree_add(struct kymo__tree *tree, uint32_t parent, uint32_t name,
     return node;
 }
 
-bool kymo__tree_join(struct kymo__tree *into, const struct kymo__tree *tree, const uint32_t *names,
-                     uint32_t other)
+bool marey__tree_join(struct marey__tree *into, const struct marey__tree *tree,
+                      const uint32_t *names, uint32_t other)
 {
-    uint32_t *map = kymo__calloc(tree->n, sizeof *map);
+    uint32_t *map = marey__calloc(tree->n, sizeof *map);
     size_t i = 1;
     for (; map != NULL && i < tree->n; i++) {
-        const struct kymo__node *node = &tree->nodes[i];
-        map[i] = kymo__tree_child(into, map[node->parent], names[node->name], other);
+        const struct marey__node *node = &tree->nodes[i];
+        map[i] = marey__tree_child(into, map[node->parent], names[node->name], other);
         if (map[i] == 0)
             break;
         into->nodes[map[i]].count += node->count;
         into->nodes[map[i]].total_ns += node->total_ns;
         into->nodes[map[i]].self_ns += node->self_ns;
     }
-    kymo__free(map);
+    marey__free(map);
     return map != NULL && i == tree->n;
 }
 
 /* ---- order ---- */
 
 struct ordering {
-    const struct kymo__tree *tree;
-    kymo__sibling_order *compare;
+    const struct marey__tree *tree;
+    marey__sibling_order *compare;
     const void *ctx;
 };
 
 static int by_parent_and_place(const void *a, const void *b, void *ctx)
 {
     const struct ordering *by = ctx;
-    const struct kymo__node *x = &by->tree->nodes[*(const uint32_t *)a];
-    const struct kymo__node *y = &by->tree->nodes[*(const uint32_t *)b];
+    const struct marey__node *x = &by->tree->nodes[*(const uint32_t *)a];
+    const struct marey__node *y = &by->tree->nodes[*(const uint32_t *)b];
     if (x->parent != y->parent)
         return x->parent > y->parent ? 1 : -1;
     return by->compare(x, y, by->ctx);
@@ -116,7 +116,7 @@ static int by_parent_and_place(const void *a, const void *b, void *ctx)
  * Depth first without recursion: `next[node]` is the place in `sorted` of the child to be visited next, and a node is
  * left when that place holds somebody else's child.
  */
-static void visit_in_order(const struct kymo__tree *tree, const uint32_t *sorted, size_t n,
+static void visit_in_order(const struct marey__tree *tree, const uint32_t *sorted, size_t n,
                            uint32_t *next, uint32_t *order)
 {
     size_t n_visited = 0;
@@ -135,12 +135,12 @@ static void visit_in_order(const struct kymo__tree *tree, const uint32_t *sorted
     }
 }
 
-size_t kymo__tree_order(const struct kymo__tree *tree, uint8_t *keep, kymo__sibling_order *compare,
-                        const void *ctx, uint32_t *order)
+size_t marey__tree_order(const struct marey__tree *tree, uint8_t *keep,
+                         marey__sibling_order *compare, const void *ctx, uint32_t *order)
 {
     struct ordering by = {tree, compare, ctx};
-    uint32_t *sorted = kymo__calloc(tree->n, sizeof *sorted);
-    uint32_t *next = kymo__calloc(tree->n, sizeof *next);
+    uint32_t *sorted = marey__calloc(tree->n, sizeof *sorted);
+    uint32_t *next = marey__calloc(tree->n, sizeof *next);
     size_t n = 0;
     for (size_t i = tree->n; i-- > 1;)
         keep[tree->nodes[i].parent] |= keep[i];
@@ -152,7 +152,7 @@ size_t kymo__tree_order(const struct kymo__tree *tree, uint8_t *keep, kymo__sibl
         qsort_r(sorted, n, sizeof *sorted, by_parent_and_place, &by);
         visit_in_order(tree, sorted, n, next, order);
     }
-    kymo__free(sorted);
-    kymo__free(next);
-    return has_memory ? n : KYMO__NO_ORDER;
+    marey__free(sorted);
+    marey__free(next);
+    return has_memory ? n : MAREY__NO_ORDER;
 }

@@ -3,44 +3,44 @@
  *
  *   calls_read.c     blocks CALLS of recordings           \
  *   samples_tree.c   samples, where there are no such blocks
- *   calls_ranges.c   ranges, where there is neither       -> one tree: struct kymo__calls
+ *   calls_ranges.c   ranges, where there is neither       -> one tree: struct marey__calls
  *   calls_gpu.c      GPU work, by the path that launched it /
  *        |
  *   calls_merge.c     the tree itself: texts to numbers, paths to nodes, merged over processes and ranks by value
  *   calls_walk.c     what follows from it: outermost calls, callers, sums below
  *        |
- *   calls_report.c, calls_paths.c, calls_tables.c   tables (<kymo/calls_report.h>)
+ *   calls_report.c, calls_paths.c, calls_tables.c   tables (<marey/calls_report.h>)
  *
  * The tree is the truth: everything else is a way of adding it up.
  */
-#ifndef KYMO_CALLS_TREE_H
-#define KYMO_CALLS_TREE_H
+#ifndef MAREY_CALLS_TREE_H
+#define MAREY_CALLS_TREE_H
 
 #include "analyze/analyze_internal.h"
-#include <kymo/calls_report.h>
+#include <marey/calls_report.h>
 
-enum kymo__call_kind { KYMO__CALL_PYTHON, KYMO__CALL_BUILTIN, KYMO__CALL_COMPILED };
+enum marey__call_kind { MAREY__CALL_PYTHON, MAREY__CALL_BUILTIN, MAREY__CALL_COMPILED };
 
-struct kymo__call_function {
+struct marey__call_function {
     const char *name, *qualified, *file,
         *module; /* name as cProfile spells it; file "~" for built-ins */
     uint32_t line;
-    uint8_t kind; /* enum kymo__call_kind, or one of a later version */
+    uint8_t kind; /* enum marey__call_kind, or one of a later version */
 };
 
-struct kymo__call_signature {
+struct marey__call_signature {
     uint32_t function;
     const char *text; /* "a:ndarray(dtype=float32, shape=(16,)), b:int" */
     double elements;  /* of all arrays in it; 0: not known */
 };
 
-struct kymo__call_thread {
+struct marey__call_thread {
     int64_t pid, tid; /* of tid 0 nothing is known */
     int32_t rank;     /* -1: none */
     const char *name; /* "" where it has none */
 };
 
-struct kymo__call_node {
+struct marey__call_node {
     uint32_t parent; /* index; parents come first; 0 is the root */
     uint32_t function, signature, thread;
     uint64_t calls;                     /* resumes among them, as cProfile counts */
@@ -50,19 +50,19 @@ struct kymo__call_node {
 };
 
 /* Of what profilers were told to do; those of the format. */
-enum kymo__calls_flags {
-    KYMO__CALLS_SIGNATURES = 1,
-    KYMO__CALLS_BUILTINS = 2,
-    KYMO__CALLS_CPU_TIMER = 4,
-    KYMO__CALLS_OWN_TIMER = 8,
+enum marey__calls_flags {
+    MAREY__CALLS_SIGNATURES = 1,
+    MAREY__CALLS_BUILTINS = 2,
+    MAREY__CALLS_CPU_TIMER = 4,
+    MAREY__CALLS_OWN_TIMER = 8,
 };
 
-struct kymo__calls {
+struct marey__calls {
     /* Element 0 of the first two is none: "(other paths)", and no signature. The root is node 0, of function 0. */
-    struct kymo__call_function *functions;
-    struct kymo__call_signature *signatures;
-    struct kymo__call_thread *threads;
-    struct kymo__call_node *nodes;
+    struct marey__call_function *functions;
+    struct marey__call_signature *signatures;
+    struct marey__call_thread *threads;
+    struct marey__call_node *nodes;
     size_t n_functions, n_signatures, n_threads, n_nodes;
     uint64_t other_paths; /* calls whose path was no longer followed, because the budget was used up */
     uint64_t widened;     /* signatures that were put together as others */
@@ -80,8 +80,8 @@ struct kymo__calls {
 
     /* How texts and paths are found again. */
     size_t functions_cap, signatures_cap, threads_cap, nodes_cap;
-    struct kymo__arena texts;
-    struct kymo__names function_keys, signature_keys, thread_keys;
+    struct marey__arena texts;
+    struct marey__names function_keys, signature_keys, thread_keys;
     uint32_t *slots; /* of nodes; 0: empty */
     uint32_t n_slots_log2;
 };
@@ -90,124 +90,127 @@ struct kymo__calls {
 
 /*
  * Read the calls of `n` recordings, merged over processes and ranks; threads stay apart. Where none of them has any, from
- * samples, and where there are none of those either, from ranges. Lent recordings; `calls` is the caller's to fini, on failure it is left finished. KYMO_ENOMEM, KYMO_EIO.
+ * samples, and where there are none of those either, from ranges. Lent recordings; `calls` is the caller's to fini, on failure it is left finished. MAREY_ENOMEM, MAREY_EIO.
  */
-KYMO_WARN_UNUSED kymo_status kymo__calls_read(struct kymo__calls *calls,
-                                              kymo_recording *const *recordings, size_t n);
-void kymo__calls_fini(struct kymo__calls *calls);
+MAREY_WARN_UNUSED marey_status marey__calls_read(struct marey__calls *calls,
+                                                 marey_recording *const *recordings, size_t n);
+void marey__calls_fini(struct marey__calls *calls);
 /* Whether a process of these recordings was profiled. */
-bool kymo__calls_are_there(kymo_recording *const *recordings, size_t n);
+bool marey__calls_are_there(marey_recording *const *recordings, size_t n);
 
 /* ---- samples_tree.c ---- */
 
-struct kymo_samples_filter;
+struct marey_samples_filter;
 /*
  * The tree of samples: those that `filter` lets count (NULL: the defaults), or where it `is_complete` also start-up and
- * idle processes. Native frames are functions in it. As kymo__calls_read, and KYMO_EINVAL for a filter that cannot be.
+ * idle processes. Native frames are functions in it. As marey__calls_read, and MAREY_EINVAL for a filter that cannot
+ * be.
  */
-KYMO_WARN_UNUSED kymo_status kymo__calls_read_samples(struct kymo__calls *calls,
-                                                      kymo_recording *const *recordings, size_t n,
-                                                      const struct kymo_samples_filter *filter,
-                                                      bool is_complete);
+MAREY_WARN_UNUSED marey_status marey__calls_read_samples(struct marey__calls *calls,
+                                                         marey_recording *const *recordings, size_t n,
+                                                         const struct marey_samples_filter *filter,
+                                                         bool is_complete);
 
 /* ---- calls_ranges.c ---- */
 
 /* Of a process whose ranges become calls: a function for each name. `key` tells processes apart. */
-KYMO_WARN_UNUSED kymo_status kymo__calls_add_ranges(struct kymo__calls *calls,
-                                                    kymo_recording *recording, size_t process,
-                                                    uint64_t key);
+MAREY_WARN_UNUSED marey_status marey__calls_add_ranges(struct marey__calls *calls,
+                                                       marey_recording *recording, size_t process,
+                                                       uint64_t key);
 
 /* ---- calls_gpu.c ---- */
 
 /* The node of the tree that a profile of the process at hand calls `node`; 0: none. */
-typedef uint32_t kymo__call_finder(void *ctx, uint64_t profile, uint64_t node);
+typedef uint32_t marey__call_finder(void *ctx, uint64_t profile, uint64_t node);
 /* GPU work of a process to the nodes that launched it. */
-KYMO_WARN_UNUSED kymo_status kymo__calls_read_gpu(struct kymo__calls *calls,
-                                                  kymo_recording *recording,
-                                                  const struct kymo_process *process,
-                                                  kymo__call_finder *find, void *find_ctx);
+MAREY_WARN_UNUSED marey_status marey__calls_read_gpu(struct marey__calls *calls,
+                                                     marey_recording *recording,
+                                                     const struct marey_process *process,
+                                                     marey__call_finder *find, void *find_ctx);
 
 /* ---- calls_merge.c ---- */
 
-#define KYMO__NO_CALL UINT32_MAX
+#define MAREY__NO_CALL UINT32_MAX
 
-KYMO_WARN_UNUSED bool kymo__calls_init(struct kymo__calls *calls);
-/* Numbers of what has these texts, made when new (then copied); KYMO__NO_CALL without memory. */
-uint32_t kymo__calls_function(struct kymo__calls *calls, const struct kymo__call_function *function);
-uint32_t kymo__calls_signature(struct kymo__calls *calls,
-                               const struct kymo__call_signature *signature);
+MAREY_WARN_UNUSED bool marey__calls_init(struct marey__calls *calls);
+/* Numbers of what has these texts, made when new (then copied); MAREY__NO_CALL without memory. */
+uint32_t marey__calls_function(struct marey__calls *calls,
+                               const struct marey__call_function *function);
+uint32_t marey__calls_signature(struct marey__calls *calls,
+                                const struct marey__call_signature *signature);
 /* `process` tells processes apart whose numbers are the same. */
-uint32_t kymo__calls_thread(struct kymo__calls *calls, const struct kymo__call_thread *thread,
-                            uint64_t process);
+uint32_t marey__calls_thread(struct marey__calls *calls, const struct marey__call_thread *thread,
+                             uint64_t process);
 /* The node of this path, made when new; 0 without memory. */
-uint32_t kymo__calls_node(struct kymo__calls *calls, uint32_t parent, uint32_t function,
-                          uint32_t signature, uint32_t thread);
-void kymo__call_node_add(struct kymo__call_node *into, const struct kymo__call_node *from);
+uint32_t marey__calls_node(struct marey__calls *calls, uint32_t parent, uint32_t function,
+                           uint32_t signature, uint32_t thread);
+void marey__call_node_add(struct marey__call_node *into, const struct marey__call_node *from);
 
 /*
  * The same tree with some differences forgotten: nodes that are then equal become one. Texts are lent by `from`, numbers
  * of functions, signatures and threads stay. False without memory, with `into` finished.
  */
-enum kymo__calls_fold { KYMO__FOLD_THREADS = 1, KYMO__FOLD_SIGNATURES = 2 };
-KYMO_WARN_UNUSED bool kymo__calls_fold(struct kymo__calls *into, const struct kymo__calls *from,
-                                       unsigned what);
+enum marey__calls_fold { MAREY__FOLD_THREADS = 1, MAREY__FOLD_SIGNATURES = 2 };
+MAREY_WARN_UNUSED bool marey__calls_fold(struct marey__calls *into, const struct marey__calls *from,
+                                         unsigned what);
 /*
  * Take the profiler's own cost out of the times: half of a call's lies in it, half in what it was called from. Times do not
  * go below 0. Returns how many nanoseconds were taken.
  */
-uint64_t kymo__calls_subtract(struct kymo__calls *calls);
+uint64_t marey__calls_subtract(struct marey__calls *calls);
 /*
  * Leave out imports that a script makes at module level, with all that they call; the time is taken out of what is around
  * them, too, and is in `startup_ns`. False without memory.
  */
-KYMO_WARN_UNUSED bool kymo__calls_drop_startup(struct kymo__calls *calls);
+MAREY_WARN_UNUSED bool marey__calls_drop_startup(struct marey__calls *calls);
 /*
  * A function with its arguments, as profilers call it: "dot(a:int)"; of a method "Class.method(a:int)", of its __init__
  * "Class(a:int)". Without a signature the function's name.
  */
-void kymo__call_label(struct kymo__buf *label, const struct kymo__calls *calls, uint32_t function,
-                      uint32_t signature); /* both in calls_paths.c */
-void kymo__call_label_of(struct kymo__buf *label, const char *name, const char *text, bool is_signed);
+void marey__call_label(struct marey__buf *label, const struct marey__calls *calls,
+                       uint32_t function, uint32_t signature); /* both in calls_paths.c */
+void marey__call_label_of(struct marey__buf *label, const char *name, const char *text,
+                          bool is_signed);
 
 /* ---- calls_walk.c: what follows from the tree ---- */
 
 /* Who is called: a function, or a function with a signature. */
-struct kymo__call_sum {
+struct marey__call_sum {
     uint64_t calls, primitive, resumes; /* primitive: not within another call of the same */
     uint64_t self_ns, total_ns, max_ns; /* total: of primitive calls alone */
     uint64_t gpu_ns;                    /* as total */
 };
-struct kymo__call_edge {
-    uint32_t caller, callee;   /* entities */
-    struct kymo__call_sum sum; /* primitive: not within another call of the same by the same */
+struct marey__call_edge {
+    uint32_t caller, callee;    /* entities */
+    struct marey__call_sum sum; /* primitive: not within another call of the same by the same */
 };
-struct kymo__call_sums {
+struct marey__call_sums {
     bool by_signature;
     size_t n_functions;
-    struct kymo__call_sum *entities; /* by entity; those without calls are none */
+    struct marey__call_sum *entities; /* by entity; those without calls are none */
     size_t n_entities;
-    struct kymo__call_edge *edges;
+    struct marey__call_edge *edges;
     size_t n_edges, edges_cap;
     uint32_t *slots; /* of edges, plus one; 0: empty */
     uint32_t n_slots_log2;
 };
 /* False without memory, with `sums` finished. */
-KYMO_WARN_UNUSED bool kymo__call_sums_make(struct kymo__call_sums *sums,
-                                           const struct kymo__calls *calls, bool by_signature);
-void kymo__call_sums_fini(struct kymo__call_sums *sums);
+MAREY_WARN_UNUSED bool marey__call_sums_make(struct marey__call_sums *sums,
+                                             const struct marey__calls *calls, bool by_signature);
+void marey__call_sums_fini(struct marey__call_sums *sums);
 
 /* With signatures, those come behind all functions. */
-static inline uint32_t kymo__call_entity(const struct kymo__call_sums *sums, uint32_t function,
-                                         uint32_t signature)
+static inline uint32_t marey__call_entity(const struct marey__call_sums *sums, uint32_t function,
+                                          uint32_t signature)
 {
     return sums->by_signature && signature != 0 ? (uint32_t)sums->n_functions + signature : function;
 }
-static inline uint32_t kymo__entity_signature(const struct kymo__call_sums *sums, uint32_t entity)
+static inline uint32_t marey__entity_signature(const struct marey__call_sums *sums, uint32_t entity)
 {
     return entity > sums->n_functions ? entity - (uint32_t)sums->n_functions : 0;
 }
-static inline uint32_t kymo__entity_function(const struct kymo__call_sums *sums,
-                                             const struct kymo__calls *calls, uint32_t entity)
+static inline uint32_t marey__entity_function(const struct marey__call_sums *sums,
+                                              const struct marey__calls *calls, uint32_t entity)
 {
     return entity > sums->n_functions ? calls->signatures[entity - sums->n_functions].function
                                       : entity;
@@ -217,45 +220,45 @@ static inline uint32_t kymo__entity_function(const struct kymo__call_sums *sums,
  * All nodes but the root, depth first, the heaviest of siblings first; `gpu_ns`, by node, gets what was launched by a node
  * and below it. Both have room for all nodes. False without memory.
  */
-KYMO_WARN_UNUSED bool kymo__calls_order(const struct kymo__calls *calls, uint32_t *order);
-void kymo__calls_gpu_totals(const struct kymo__calls *calls, uint64_t *gpu_ns);
+MAREY_WARN_UNUSED bool marey__calls_order(const struct marey__calls *calls, uint32_t *order);
+void marey__calls_gpu_totals(const struct marey__calls *calls, uint64_t *gpu_ns);
 
 /* ---- calls_report.c ---- */
 
-enum kymo__calls_table {
-    KYMO__CALLS_FUNCTIONS,
-    KYMO__CALLS_BY_SIGNATURE,
-    KYMO__CALLS_CALLERS,
-    KYMO__CALLS_CALLEES,
-    KYMO__CALLS_PATHS,
-    KYMO__CALLS_SHAPES,
-    KYMO__CALLS_THREADS,
-    KYMO__CALLS_TOTALS,
-    KYMO__CALLS_NOTES,
-    KYMO__N_CALLS_TABLES,
+enum marey__calls_table {
+    MAREY__CALLS_FUNCTIONS,
+    MAREY__CALLS_BY_SIGNATURE,
+    MAREY__CALLS_CALLERS,
+    MAREY__CALLS_CALLEES,
+    MAREY__CALLS_PATHS,
+    MAREY__CALLS_SHAPES,
+    MAREY__CALLS_THREADS,
+    MAREY__CALLS_TOTALS,
+    MAREY__CALLS_NOTES,
+    MAREY__N_CALLS_TABLES,
 };
 
-struct kymo_calls_report {
-    struct kymo__calls calls;
-    struct kymo_calls_report_options options;
+struct marey_calls_report {
+    struct marey__calls calls;
+    struct marey_calls_report_options options;
     uint64_t subtracted_ns;
-    kymo_table *tables[KYMO__N_CALLS_TABLES];
+    marey_table *tables[MAREY__N_CALLS_TABLES];
 };
 
 /* ---- calls_tables.c, calls_paths.c ---- */
 
-KYMO_WARN_UNUSED kymo_status kymo__calls_tables_create(struct kymo_calls_report *report);
-/* Fill them. False without memory, which a table may also have met: see kymo_table_status(). */
-KYMO_WARN_UNUSED bool kymo__calls_tables_fill(struct kymo_calls_report *report);
-KYMO_WARN_UNUSED bool kymo__calls_put_paths(struct kymo_calls_report *report);
-KYMO_WARN_UNUSED bool kymo__calls_put_shapes(struct kymo_calls_report *report,
-                                             const struct kymo__call_sums *by_function,
-                                             const struct kymo__call_sums *by_signature);
+MAREY_WARN_UNUSED marey_status marey__calls_tables_create(struct marey_calls_report *report);
+/* Fill them. False without memory, which a table may also have met: see marey_table_status(). */
+MAREY_WARN_UNUSED bool marey__calls_tables_fill(struct marey_calls_report *report);
+MAREY_WARN_UNUSED bool marey__calls_put_paths(struct marey_calls_report *report);
+MAREY_WARN_UNUSED bool marey__calls_put_shapes(struct marey_calls_report *report,
+                                               const struct marey__call_sums *by_function,
+                                               const struct marey__call_sums *by_signature);
 /* Its file and line, the latter null for none. */
-void kymo__calls_put_where(kymo_table *table, const struct kymo__call_function *function);
-KYMO_WARN_UNUSED bool kymo__calls_put_threads(struct kymo_calls_report *report);
-void kymo__calls_put_totals(struct kymo_calls_report *report,
-                            const struct kymo__call_sums *by_function);
+void marey__calls_put_where(marey_table *table, const struct marey__call_function *function);
+MAREY_WARN_UNUSED bool marey__calls_put_threads(struct marey_calls_report *report);
+void marey__calls_put_totals(struct marey_calls_report *report,
+                             const struct marey__call_sums *by_function);
 
 /* ---- calls_ranges.c ---- */
 
@@ -263,6 +266,6 @@ void kymo__calls_put_totals(struct kymo_calls_report *report,
  * How much of a site's name is the function's, as its profiler wrote it. Where two functions have one name the importer has
  * put the file behind it, "name (file.py:12)", which the function's own file and line tell as well.
  */
-size_t kymo__function_name_len(const struct kymo_site_info *site);
+size_t marey__function_name_len(const struct marey_site_info *site);
 
 #endif

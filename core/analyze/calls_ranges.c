@@ -7,17 +7,17 @@
 #include "analyze/calls.h"
 
 struct turning {
-    struct kymo__calls *calls;
-    struct kymo__process_walk walk;
+    struct marey__calls *calls;
+    struct marey__process_walk walk;
     uint32_t *functions; /* by name */
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the calls");
+    return marey__fail(MAREY_ENOMEM, "no memory for the calls");
 }
 
-size_t kymo__function_name_len(const struct kymo_site_info *site)
+size_t marey__function_name_len(const struct marey_site_info *site)
 {
     const char *const open = site->file[0] != '\0' ? strstr(site->name, " (") : NULL;
     const char *const slash = strrchr(site->file, '/');
@@ -27,67 +27,67 @@ size_t kymo__function_name_len(const struct kymo_site_info *site)
     return is_added ? (size_t)(open - site->name) : site->name_len;
 }
 
-static bool name_function(struct turning *t, uint32_t name, const struct kymo_site_info *site)
+static bool name_function(struct turning *t, uint32_t name, const struct marey_site_info *site)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     const bool has_file = site->file[0] != '\0';
-    kymo__buf_put(&text, site->name, kymo__function_name_len(site));
-    kymo__buf_put(&text, "", 1);
-    const struct kymo__call_function function = {
+    marey__buf_put(&text, site->name, marey__function_name_len(site));
+    marey__buf_put(&text, "", 1);
+    const struct marey__call_function function = {
         .name = text.failed ? "" : text.data,
         .qualified = site->name,
         .file = has_file ? site->file : "~", /* as profiles of Python say of what has none */
         .module = site->category,
         .line = site->line,
-        .kind = has_file ? KYMO__CALL_PYTHON : KYMO__CALL_BUILTIN,
+        .kind = has_file ? MAREY__CALL_PYTHON : MAREY__CALL_BUILTIN,
     };
-    t->functions[name] = text.failed ? KYMO__NO_CALL : kymo__calls_function(t->calls, &function);
-    kymo__buf_fini(&text);
-    return t->functions[name] != KYMO__NO_CALL;
+    t->functions[name] = text.failed ? MAREY__NO_CALL : marey__calls_function(t->calls, &function);
+    marey__buf_fini(&text);
+    return t->functions[name] != MAREY__NO_CALL;
 }
 
 /* By site, so that the first one of each name is the one that counts; names without a site are themselves. */
 static bool name_functions(struct turning *t)
 {
-    const struct kymo__process_walk *const walk = &t->walk;
+    const struct marey__process_walk *const walk = &t->walk;
     for (size_t i = 0; i < walk->names.n; i++)
-        t->functions[i] = KYMO__NO_CALL;
+        t->functions[i] = MAREY__NO_CALL;
     for (uint32_t site = 1; site <= walk->info->n_sites; site++) {
         const uint32_t name = walk->site_names[site];
-        const struct kymo_site_info *const info =
-            kymo_recording_site(walk->recording, walk->info->index, site);
-        if (info->name_len != 0 && t->functions[name] == KYMO__NO_CALL &&
+        const struct marey_site_info *const info =
+            marey_recording_site(walk->recording, walk->info->index, site);
+        if (info->name_len != 0 && t->functions[name] == MAREY__NO_CALL &&
             !name_function(t, name, info))
             return false;
     }
     for (uint32_t i = 0; i < walk->names.n; i++) {
-        const struct kymo__name *const name = &walk->names.names[i];
-        const struct kymo_site_info bare = {.name = name->len != 0 ? name->text : "(unnamed)",
-                                            .name_len = name->len != 0 ? name->len : 9,
-                                            .file = "",
-                                            .category = ""};
-        if (t->functions[i] == KYMO__NO_CALL && !name_function(t, i, &bare))
+        const struct marey__name *const name = &walk->names.names[i];
+        const struct marey_site_info bare = {.name = name->len != 0 ? name->text : "(unnamed)",
+                                             .name_len = name->len != 0 ? name->len : 9,
+                                             .file = "",
+                                             .category = ""};
+        if (t->functions[i] == MAREY__NO_CALL && !name_function(t, i, &bare))
             return false;
     }
     return true;
 }
 
-static bool add_lane(struct turning *t, const struct kymo__lane_walk *lane, uint32_t thread,
+static bool add_lane(struct turning *t, const struct marey__lane_walk *lane, uint32_t thread,
                      uint32_t *map)
 {
-    const struct kymo__tree *const tree = &lane->tree;
+    const struct marey__tree *const tree = &lane->tree;
     for (size_t i = 1; i < tree->n; i++) {
-        const struct kymo__node *const node = &tree->nodes[i];
-        map[i] = kymo__calls_node(t->calls, map[node->parent], t->functions[node->name], 0, thread);
+        const struct marey__node *const node = &tree->nodes[i];
+        map[i] = marey__calls_node(t->calls, map[node->parent], t->functions[node->name], 0, thread);
         if (map[i] == 0)
             return false;
-        const struct kymo__call_node sums = {
+        const struct marey__call_node sums = {
             .calls = node->count,
             .self_ns = node->self_ns,
             .total_ns = node->total_ns,
             .gpu_ns = i < lane->n_gpu ? lane->gpu[i].ns : 0,
         };
-        kymo__call_node_add(&t->calls->nodes[map[i]], &sums);
+        marey__call_node_add(&t->calls->nodes[map[i]], &sums);
         t->calls->has_gpu |= sums.gpu_ns != 0;
     }
     return true;
@@ -95,36 +95,36 @@ static bool add_lane(struct turning *t, const struct kymo__lane_walk *lane, uint
 
 static bool add_lanes(struct turning *t, uint64_t key)
 {
-    const struct kymo_process *const process = t->walk.info;
-    t->functions = kymo__calloc(t->walk.names.n + 1, sizeof *t->functions);
+    const struct marey_process *const process = t->walk.info;
+    t->functions = marey__calloc(t->walk.names.n + 1, sizeof *t->functions);
     bool done = t->functions != NULL && name_functions(t);
     for (size_t i = 0; done && i < process->n_lanes; i++) {
-        const struct kymo__lane_walk *const lane = t->walk.lanes[i];
+        const struct marey__lane_walk *const lane = t->walk.lanes[i];
         if (lane == NULL || lane->tree.n < 2 || lane->is_beside)
             continue; /* what overlaps others of its thread would count their time again */
-        const struct kymo__call_thread thread = {.pid = process->pid,
-                                                 .rank = process->rank,
-                                                 .tid = lane->info->tid,
-                                                 .name = lane->info->name};
-        const uint32_t number = kymo__calls_thread(t->calls, &thread, key);
-        uint32_t *const map = kymo__calloc(lane->tree.n, sizeof *map);
-        done = number != KYMO__NO_CALL && map != NULL && add_lane(t, lane, number, map);
-        kymo__free(map);
+        const struct marey__call_thread thread = {.pid = process->pid,
+                                                  .rank = process->rank,
+                                                  .tid = lane->info->tid,
+                                                  .name = lane->info->name};
+        const uint32_t number = marey__calls_thread(t->calls, &thread, key);
+        uint32_t *const map = marey__calloc(lane->tree.n, sizeof *map);
+        done = number != MAREY__NO_CALL && map != NULL && add_lane(t, lane, number, map);
+        marey__free(map);
     }
-    kymo__free(t->functions);
+    marey__free(t->functions);
     return done;
 }
 
-kymo_status kymo__calls_add_ranges(struct kymo__calls *calls, kymo_recording *recording,
-                                   size_t process, uint64_t key)
+marey_status marey__calls_add_ranges(struct marey__calls *calls, marey_recording *recording,
+                                     size_t process, uint64_t key)
 {
     struct turning t = {.calls = calls};
-    kymo_status status = kymo__process_walk_init(&t.walk, recording, process);
-    if (status == KYMO_OK)
-        status = kymo__process_walk_run(&t.walk);
-    if (status == KYMO_OK && !add_lanes(&t, key))
+    marey_status status = marey__process_walk_init(&t.walk, recording, process);
+    if (status == MAREY_OK)
+        status = marey__process_walk_run(&t.walk);
+    if (status == MAREY_OK && !add_lanes(&t, key))
         status = no_memory();
     calls->n_too_deep += t.walk.n_too_deep;
-    kymo__process_walk_fini(&t.walk);
+    marey__process_walk_fini(&t.walk);
     return status;
 }

@@ -11,7 +11,7 @@
 #include "analyze/calls.h"
 #include "analyze/samples.h"
 #include "read/read_internal.h"
-#include <kymo/samples_report.h>
+#include <marey/samples_report.h>
 
 enum { MAX_PROFILES = 1 << 12, MAX_NUMBER = 1 << 26 };
 
@@ -30,14 +30,14 @@ struct profile {
     uint64_t number;
     double ns_per_tick;
     uint64_t cost_ps, other_paths, widened;
-    struct kymo__sparse functions, signatures, threads; /* struct number */
-    struct kymo__sparse nodes;                          /* struct local_node */
+    struct marey__sparse functions, signatures, threads; /* struct number */
+    struct marey__sparse nodes;                          /* struct local_node */
     uint64_t last_node;
 };
 
 struct reading {
-    struct kymo__calls *calls;
-    const struct kymo_process *process;
+    struct marey__calls *calls;
+    const struct marey_process *process;
     uint64_t process_key;
     uint64_t max_number; /* of anything in this log: definitions take bytes */
     double ns_per_tick;
@@ -47,46 +47,46 @@ struct reading {
     bool failed;         /* no memory */
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the calls");
+    return marey__fail(MAREY_ENOMEM, "no memory for the calls");
 }
 
 /* ---- numbers ---- */
 
 /* A place for number `number`, which must be new; NULL without memory, or for a number that cannot be. */
-static void *define(struct reading *r, struct kymo__sparse *in, uint64_t number, size_t size)
+static void *define(struct reading *r, struct marey__sparse *in, uint64_t number, size_t size)
 {
     if (number == 0 || number > r->max_number)
         return NULL;
-    void *const at = kymo__sparse_make(in, (size_t)number, size);
+    void *const at = marey__sparse_make(in, (size_t)number, size);
     r->failed |= at == NULL;
     return at;
 }
 
-/* What a number stands for, `none` for 0; KYMO__NO_CALL when it was not defined. */
-static uint32_t look_up(const struct reading *r, const struct kymo__sparse *in, uint64_t number,
+/* What a number stands for, `none` for 0; MAREY__NO_CALL when it was not defined. */
+static uint32_t look_up(const struct reading *r, const struct marey__sparse *in, uint64_t number,
                         uint32_t none)
 {
     if (number == 0)
         return none;
     const struct number *const found =
-        number <= r->max_number ? kymo__sparse_get(in, (size_t)number, sizeof *found) : NULL;
-    return found != NULL && found->is != 0 ? found->is - 1 : KYMO__NO_CALL;
+        number <= r->max_number ? marey__sparse_get(in, (size_t)number, sizeof *found) : NULL;
+    return found != NULL && found->is != 0 ? found->is - 1 : MAREY__NO_CALL;
 }
 
 static struct local_node *node_of(const struct reading *r, uint64_t number)
 {
     struct local_node *const node =
         number != 0 && number <= r->max_number
-            ? kymo__sparse_get(&r->now->nodes, (size_t)number, sizeof *node)
+            ? marey__sparse_get(&r->now->nodes, (size_t)number, sizeof *node)
             : NULL;
     return node != NULL && node->is != 0 ? node : NULL;
 }
 
 /* ---- entries; false when they lead nowhere, or without memory ---- */
 
-static bool take_profile(struct reading *r, const struct kymo__calls_entry *e)
+static bool take_profile(struct reading *r, const struct marey__calls_entry *e)
 {
     const double ns_per_tick = e->real == 0 ? r->ns_per_tick : e->real;
     r->now = NULL;
@@ -98,7 +98,7 @@ static bool take_profile(struct reading *r, const struct kymo__calls_entry *e)
     if (r->now == NULL) {
         if (r->n_profiles >= MAX_PROFILES)
             return false;
-        if (!kymo__grow(&r->profiles, &r->profiles_cap, r->n_profiles + 1, sizeof *r->profiles)) {
+        if (!marey__grow(&r->profiles, &r->profiles_cap, r->n_profiles + 1, sizeof *r->profiles)) {
             r->failed = true;
             return false;
         }
@@ -106,28 +106,28 @@ static bool take_profile(struct reading *r, const struct kymo__calls_entry *e)
         *r->now = (struct profile){.number = e->numbers[0]};
     }
     r->now->ns_per_tick = ns_per_tick;
-    r->now->cost_ps = KYMO__MIN(e->numbers[2], UINT64_C(1) << 50);
+    r->now->cost_ps = MAREY__MIN(e->numbers[2], UINT64_C(1) << 50);
     r->calls->flags |= (unsigned)(e->numbers[1] & 0xff);
     return true;
 }
 
 /* A copy that ends in a zero; "" for a text that is empty, NULL without memory. */
-static const char *text_of(struct reading *r, struct kymo__arena *scratch,
-                           const struct kymo__calls_entry *e, size_t i)
+static const char *text_of(struct reading *r, struct marey__arena *scratch,
+                           const struct marey__calls_entry *e, size_t i)
 {
     const char *const text =
-        e->lens[i] == 0 ? "" : kymo__arena_text(scratch, e->texts[i], e->lens[i]);
+        e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
     r->failed |= text == NULL;
     return text != NULL ? text : "";
 }
 
-static bool take_function(struct reading *r, const struct kymo__calls_entry *e,
-                          struct kymo__arena *scratch)
+static bool take_function(struct reading *r, const struct marey__calls_entry *e,
+                          struct marey__arena *scratch)
 {
     struct number *const at = define(r, &r->now->functions, e->numbers[0], sizeof *at);
-    const struct kymo__call_function function = {
-        .kind = (uint8_t)KYMO__MIN(e->numbers[1], UINT64_C(255)),
-        .line = (uint32_t)KYMO__MIN(e->numbers[2], (uint64_t)UINT32_MAX),
+    const struct marey__call_function function = {
+        .kind = (uint8_t)MAREY__MIN(e->numbers[1], UINT64_C(255)),
+        .line = (uint32_t)MAREY__MIN(e->numbers[2], (uint64_t)UINT32_MAX),
         .name = text_of(r, scratch, e, 0),
         .qualified = text_of(r, scratch, e, 1),
         .file = text_of(r, scratch, e, 2),
@@ -135,52 +135,52 @@ static bool take_function(struct reading *r, const struct kymo__calls_entry *e,
     };
     if (at == NULL || r->failed)
         return false;
-    const uint32_t number = kymo__calls_function(r->calls, &function);
-    r->failed |= number == KYMO__NO_CALL;
+    const uint32_t number = marey__calls_function(r->calls, &function);
+    r->failed |= number == MAREY__NO_CALL;
     at->is = number + 1; /* of no memory it is 0, which is nothing */
     return !r->failed;
 }
 
-static bool take_signature(struct reading *r, const struct kymo__calls_entry *e,
-                           struct kymo__arena *scratch)
+static bool take_signature(struct reading *r, const struct marey__calls_entry *e,
+                           struct marey__arena *scratch)
 {
-    const uint32_t function = look_up(r, &r->now->functions, e->numbers[1], KYMO__NO_CALL);
-    if (function == KYMO__NO_CALL)
+    const uint32_t function = look_up(r, &r->now->functions, e->numbers[1], MAREY__NO_CALL);
+    if (function == MAREY__NO_CALL)
         return false;
     struct number *const at = define(r, &r->now->signatures, e->numbers[0], sizeof *at);
-    const struct kymo__call_signature signature = {
+    const struct marey__call_signature signature = {
         .function = function, .elements = (double)e->numbers[2], .text = text_of(r, scratch, e, 0)};
     if (at == NULL || r->failed)
         return false;
-    const uint32_t number = kymo__calls_signature(r->calls, &signature);
-    r->failed |= number == KYMO__NO_CALL;
+    const uint32_t number = marey__calls_signature(r->calls, &signature);
+    r->failed |= number == MAREY__NO_CALL;
     at->is = number + 1;
     return !r->failed;
 }
 
-static bool take_thread(struct reading *r, const struct kymo__calls_entry *e,
-                        struct kymo__arena *scratch)
+static bool take_thread(struct reading *r, const struct marey__calls_entry *e,
+                        struct marey__arena *scratch)
 {
     struct number *const at = define(r, &r->now->threads, e->numbers[0], sizeof *at);
-    const struct kymo__call_thread thread = {.pid = r->process->pid,
-                                             .rank = r->process->rank,
-                                             .tid = (int64_t)e->numbers[1],
-                                             .name = text_of(r, scratch, e, 0)};
+    const struct marey__call_thread thread = {.pid = r->process->pid,
+                                              .rank = r->process->rank,
+                                              .tid = (int64_t)e->numbers[1],
+                                              .name = text_of(r, scratch, e, 0)};
     if (at == NULL || r->failed)
         return false;
-    const uint32_t number = kymo__calls_thread(r->calls, &thread, r->process_key);
-    r->failed |= number == KYMO__NO_CALL;
+    const uint32_t number = marey__calls_thread(r->calls, &thread, r->process_key);
+    r->failed |= number == MAREY__NO_CALL;
     at->is = number + 1;
     return !r->failed;
 }
 
-static bool take_node(struct reading *r, const struct kymo__calls_entry *e)
+static bool take_node(struct reading *r, const struct marey__calls_entry *e)
 {
-    const uint32_t thread = look_up(r, &r->now->threads, e->numbers[1], KYMO__NO_CALL),
+    const uint32_t thread = look_up(r, &r->now->threads, e->numbers[1], MAREY__NO_CALL),
                    function = look_up(r, &r->now->functions, e->numbers[3], 0),
                    signature = look_up(r, &r->now->signatures, e->numbers[4], 0);
     const struct local_node *const parent = node_of(r, e->numbers[2]);
-    if (thread == KYMO__NO_CALL || function == KYMO__NO_CALL || signature == KYMO__NO_CALL ||
+    if (thread == MAREY__NO_CALL || function == MAREY__NO_CALL || signature == MAREY__NO_CALL ||
         (signature != 0 && r->calls->signatures[signature].function != function) ||
         (parent == NULL && e->numbers[2] != 0))
         return false;
@@ -188,13 +188,13 @@ static bool take_node(struct reading *r, const struct kymo__calls_entry *e)
     struct local_node *const at = define(r, &r->now->nodes, e->numbers[0], sizeof *at);
     if (at == NULL)
         return false;
-    at->is = kymo__calls_node(r->calls, around, function, signature, thread);
+    at->is = marey__calls_node(r->calls, around, function, signature, thread);
     r->failed |= at->is == 0;
-    r->now->last_node = KYMO__MAX(r->now->last_node, e->numbers[0]);
+    r->now->last_node = MAREY__MAX(r->now->last_node, e->numbers[0]);
     return !r->failed;
 }
 
-static bool take_counts(struct reading *r, const struct kymo__calls_entry *e)
+static bool take_counts(struct reading *r, const struct marey__calls_entry *e)
 {
     struct local_node *const node = node_of(r, e->numbers[0]);
     if (node == NULL)
@@ -203,12 +203,12 @@ static bool take_counts(struct reading *r, const struct kymo__calls_entry *e)
     node->resumes += e->numbers[2];
     node->self += e->numbers[3];
     node->total += e->numbers[4];
-    node->max = KYMO__MAX(node->max, e->numbers[5]);
+    node->max = MAREY__MAX(node->max, e->numbers[5]);
     return true;
 }
 
-static bool take_entry(struct reading *r, const struct kymo__calls_entry *e,
-                       struct kymo__arena *scratch)
+static bool take_entry(struct reading *r, const struct marey__calls_entry *e,
+                       struct marey__arena *scratch)
 {
     if (e->tag == 'P')
         return take_profile(r, e);
@@ -232,23 +232,23 @@ static bool take_entry(struct reading *r, const struct kymo__calls_entry *e,
     }
 }
 
-static kymo_status take_block(void *ctx, const void *payload, size_t len)
+static marey_status take_block(void *ctx, const void *payload, size_t len)
 {
     struct reading *const r = ctx;
-    struct kymo__calls_entry entry;
-    struct kymo__arena scratch = {0};
+    struct marey__calls_entry entry;
+    struct marey__arena scratch = {0};
     const void *at = payload, *const end = (const char *)payload + len;
-    enum kymo__calls_step step;
+    enum marey__calls_step step;
     r->now = NULL; /* each block says whose it is */
-    while ((step = kymo__calls_next(&at, end, &entry)) == KYMO__CALLS_ENTRY)
+    while ((step = marey__calls_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
         if (!take_entry(r, &entry, &scratch)) {
-            step = KYMO__CALLS_DAMAGED;
+            step = MAREY__CALLS_DAMAGED;
             break;
         }
-    kymo__arena_fini(&scratch);
+    marey__arena_fini(&scratch);
     if (r->failed)
         return no_memory();
-    return step == KYMO__CALLS_END ? KYMO_OK : kymo__fail(KYMO_EFORMAT, "a block is damaged");
+    return step == MAREY__CALLS_END ? MAREY_OK : marey__fail(MAREY_EFORMAT, "a block is damaged");
 }
 
 /* ---- processes ---- */
@@ -260,22 +260,22 @@ static uint64_t to_ns(uint64_t ticks, double ns_per_tick)
     return ns < 0x1p60 ? (uint64_t)ns : UINT64_C(1) << 60;
 }
 
-static void add_profile(struct kymo__calls *calls, const struct profile *profile, double *cost_calls)
+static void add_profile(struct marey__calls *calls, const struct profile *profile, double *cost_calls)
 {
     uint64_t n_calls = 0;
     for (uint64_t i = 1; i <= profile->last_node; i++) {
         const struct local_node *const node =
-            kymo__sparse_get(&profile->nodes, (size_t)i, sizeof *node);
+            marey__sparse_get(&profile->nodes, (size_t)i, sizeof *node);
         if (node == NULL || node->is == 0)
             continue;
-        const struct kymo__call_node sums = {
+        const struct marey__call_node sums = {
             .calls = node->calls,
             .resumes = node->resumes,
             .self_ns = to_ns(node->self, profile->ns_per_tick),
             .total_ns = to_ns(node->total, profile->ns_per_tick),
             .max_ns = to_ns(node->max, profile->ns_per_tick),
         };
-        kymo__call_node_add(&calls->nodes[node->is], &sums);
+        marey__call_node_add(&calls->nodes[node->is], &sums);
         n_calls += node->calls;
     }
     /* A mean by calls, as far as it has come. */
@@ -292,10 +292,10 @@ static void add_profile(struct kymo__calls *calls, const struct profile *profile
 
 static void profile_fini(struct profile *profile)
 {
-    kymo__sparse_fini(&profile->functions);
-    kymo__sparse_fini(&profile->signatures);
-    kymo__sparse_fini(&profile->threads);
-    kymo__sparse_fini(&profile->nodes);
+    marey__sparse_fini(&profile->functions);
+    marey__sparse_fini(&profile->signatures);
+    marey__sparse_fini(&profile->threads);
+    marey__sparse_fini(&profile->nodes);
 }
 
 static uint32_t find_node(void *ctx, uint64_t profile, uint64_t node)
@@ -310,64 +310,65 @@ static uint32_t find_node(void *ctx, uint64_t profile, uint64_t node)
     return 0;
 }
 
-static void count_end(struct kymo__calls *calls, const char *end)
+static void count_end(struct marey__calls *calls, const char *end)
 {
     calls->n_killed += strcmp(end, "unclosed") == 0;
     calls->n_running += strcmp(end, "running") == 0;
     calls->n_refused += strcmp(end, "write failed") == 0;
 }
 
-static kymo_status read_process(struct kymo__calls *calls, kymo_recording *recording,
-                                size_t process, uint64_t key, double *cost_calls)
+static marey_status read_process(struct marey__calls *calls, marey_recording *recording,
+                                 size_t process, uint64_t key, double *cost_calls)
 {
-    const uint64_t size = kymo__recording_log_size(recording, process);
+    const uint64_t size = marey__recording_log_size(recording, process);
     struct reading r = {.calls = calls,
-                        .process = kymo_recording_process(recording, process),
+                        .process = marey_recording_process(recording, process),
                         .process_key = key,
-                        .ns_per_tick = kymo__recording_ns_per_tick(recording, process),
+                        .ns_per_tick = marey__recording_ns_per_tick(recording, process),
                         /* Packed at most 512 to one, five bytes for a definition at least. */
-                        .max_number = KYMO__MIN(size * 103, (uint64_t)MAX_NUMBER)};
-    kymo_status status = kymo__recording_visit_calls(recording, process, take_block, &r);
-    if (status == KYMO_OK && r.n_profiles != 0)
-        status = kymo__calls_read_gpu(calls, recording, r.process, find_node, &r);
+                        .max_number = MAREY__MIN(size * 103, (uint64_t)MAX_NUMBER)};
+    marey_status status = marey__recording_visit_calls(recording, process, take_block, &r);
+    if (status == MAREY_OK && r.n_profiles != 0)
+        status = marey__calls_read_gpu(calls, recording, r.process, find_node, &r);
     if (r.n_profiles != 0)
         count_end(calls, r.process->end);
     for (size_t i = 0; i < r.n_profiles; i++) {
-        if (status == KYMO_OK)
+        if (status == MAREY_OK)
             add_profile(calls, &r.profiles[i], cost_calls);
         profile_fini(&r.profiles[i]);
     }
-    kymo__free(r.profiles);
+    marey__free(r.profiles);
     return status;
 }
 
-bool kymo__calls_are_there(kymo_recording *const *recordings, size_t n)
+bool marey__calls_are_there(marey_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
-        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]); i++)
-            if (kymo__recording_has_calls(recordings[r], i))
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
+            if (marey__recording_has_calls(recordings[r], i))
                 return true;
     return false;
 }
 
-kymo_status kymo__calls_read(struct kymo__calls *calls, kymo_recording *const *recordings, size_t n)
+marey_status marey__calls_read(struct marey__calls *calls, marey_recording *const *recordings,
+                               size_t n)
 {
-    const bool from_ranges = !kymo__calls_are_there(recordings, n);
+    const bool from_ranges = !marey__calls_are_there(recordings, n);
     double cost_calls = 0;
     uint64_t key = 0;
-    if (from_ranges && kymo_samples_are_there(recordings, n))
-        return kymo__calls_read_samples(calls, recordings, n, NULL, false);
-    if (!kymo__calls_init(calls))
+    if (from_ranges && marey_samples_are_there(recordings, n))
+        return marey__calls_read_samples(calls, recordings, n, NULL, false);
+    if (!marey__calls_init(calls))
         return no_memory();
     /* Ranges that were made of another tool's samples count samples. */
-    calls->from_samples = from_ranges && kymo__samples_are_imported(recordings, n);
+    calls->from_samples = from_ranges && marey__samples_are_imported(recordings, n);
     calls->from_ranges = from_ranges && !calls->from_samples;
-    kymo_status status = KYMO_OK;
-    for (size_t r = 0; r < n && status == KYMO_OK; r++)
-        for (size_t i = 0; i < kymo_recording_n_processes(recordings[r]) && status == KYMO_OK; i++)
-            status = from_ranges ? kymo__calls_add_ranges(calls, recordings[r], i, key++)
+    marey_status status = MAREY_OK;
+    for (size_t r = 0; r < n && status == MAREY_OK; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]) && status == MAREY_OK; i++)
+            status = from_ranges ? marey__calls_add_ranges(calls, recordings[r], i, key++)
                                  : read_process(calls, recordings[r], i, key++, &cost_calls);
-    if (status != KYMO_OK)
-        kymo__calls_fini(calls);
+    if (status != MAREY_OK)
+        marey__calls_fini(calls);
     return status;
 }

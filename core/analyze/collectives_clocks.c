@@ -27,25 +27,25 @@ struct node {
 enum { FEWEST = 8 };
 
 struct aligning {
-    struct kymo__collectives *all;
+    struct marey__collectives *all;
     struct node *nodes;
     size_t n_nodes;
     uint32_t *node_of; /* by member */
 };
 
 /* Nobody leaves these before all have come. Of others, a scan among them, one rank may leave early. */
-static bool is_for_all(enum kymo_collective what)
+static bool is_for_all(enum marey_collective what)
 {
-    return what == KYMO_COLLECTIVE_ALL_REDUCE || what == KYMO_COLLECTIVE_ALL_GATHER ||
-           what == KYMO_COLLECTIVE_REDUCE_SCATTER || what == KYMO_COLLECTIVE_ALL_TO_ALL ||
-           what == KYMO_COLLECTIVE_BARRIER;
+    return what == MAREY_COLLECTIVE_ALL_REDUCE || what == MAREY_COLLECTIVE_ALL_GATHER ||
+           what == MAREY_COLLECTIVE_REDUCE_SCATTER || what == MAREY_COLLECTIVE_ALL_TO_ALL ||
+           what == MAREY_COLLECTIVE_BARRIER;
 }
 
 /* ---- nodes ---- */
 
 static int by_host(const void *a, const void *b, void *ctx)
 {
-    const struct kymo__member *members = ctx;
+    const struct marey__member *members = ctx;
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     const int order = strcmp(members[x].process->host, members[y].process->host);
     return order != 0 ? order : (x > y) - (x < y);
@@ -53,10 +53,10 @@ static int by_host(const void *a, const void *b, void *ctx)
 
 static bool find_nodes(struct aligning *a)
 {
-    struct kymo__collectives *all = a->all;
-    uint32_t *order = kymo__calloc(all->n_members, sizeof *order);
-    a->nodes = kymo__calloc(all->n_members, sizeof *a->nodes);
-    a->node_of = kymo__calloc(all->n_members, sizeof *a->node_of);
+    struct marey__collectives *all = a->all;
+    uint32_t *order = marey__calloc(all->n_members, sizeof *order);
+    a->nodes = marey__calloc(all->n_members, sizeof *a->nodes);
+    a->node_of = marey__calloc(all->n_members, sizeof *a->node_of);
     const bool has_memory = order != NULL && a->nodes != NULL && a->node_of != NULL;
     for (uint32_t i = 0; has_memory && i < all->n_members; i++)
         order[i] = i;
@@ -69,21 +69,22 @@ static bool find_nodes(struct aligning *a)
                 (struct node){.host = host, .at_least = INT64_MIN, .at_most = INT64_MAX};
         a->node_of[order[i]] = (uint32_t)(a->n_nodes - 1);
     }
-    kymo__free(order);
+    marey__free(order);
     return has_memory;
 }
 
 /* ---- bounds ---- */
 
-static void take_call(struct aligning *a, const struct kymo__rank_call *call)
+static void take_call(struct aligning *a, const struct marey__rank_call *call)
 {
     struct node *node = &a->nodes[a->node_of[call->member]];
-    node->latest_begin = node->is_in ? KYMO__MAX(node->latest_begin, call->begin_ns) : call->begin_ns;
-    node->earliest_end = node->is_in ? KYMO__MIN(node->earliest_end, call->end_ns) : call->end_ns;
+    node->latest_begin =
+        node->is_in ? MAREY__MAX(node->latest_begin, call->begin_ns) : call->begin_ns;
+    node->earliest_end = node->is_in ? MAREY__MIN(node->earliest_end, call->end_ns) : call->end_ns;
     node->is_in = true;
 }
 
-static void take_match(struct aligning *a, const struct kymo__rank_call *calls, size_t n)
+static void take_match(struct aligning *a, const struct marey__rank_call *calls, size_t n)
 {
     const struct node *first = &a->nodes[0];
     if (n < 2 || !is_for_all(a->all->kinds[calls[0].kind].collective))
@@ -95,8 +96,8 @@ static void take_match(struct aligning *a, const struct kymo__rank_call *calls, 
         if (node != first && node->is_in && first->is_in) {
             const int64_t least = (int64_t)(first->latest_begin - node->earliest_end),
                           most = (int64_t)(first->earliest_end - node->latest_begin);
-            node->at_least = KYMO__MAX(node->at_least, least);
-            node->at_most = KYMO__MIN(node->at_most, most);
+            node->at_least = MAREY__MAX(node->at_least, least);
+            node->at_most = MAREY__MIN(node->at_most, most);
             node->n++;
         }
         if (node != first)
@@ -107,7 +108,7 @@ static void take_match(struct aligning *a, const struct kymo__rank_call *calls, 
 
 /* ---- the whole ---- */
 
-static bool is_one_job(const struct kymo__collectives *all)
+static bool is_one_job(const struct marey__collectives *all)
 {
     for (size_t i = 1; i < all->n_members; i++)
         if (all->members[i].job != all->members[0].job)
@@ -117,7 +118,7 @@ static bool is_one_job(const struct kymo__collectives *all)
 
 static bool shift(struct aligning *a)
 {
-    struct kymo__collectives *all = a->all;
+    struct marey__collectives *all = a->all;
     uint64_t worst_ns = 0, n = UINT64_MAX;
     for (size_t i = 1; i < a->n_nodes; i++) {
         const struct node *node = &a->nodes[i];
@@ -126,8 +127,8 @@ static bool shift(struct aligning *a)
         const uint64_t apart = node->at_most > node->at_least
                                    ? (uint64_t)node->at_most - (uint64_t)node->at_least
                                    : (uint64_t)node->at_least - (uint64_t)node->at_most;
-        worst_ns = KYMO__MAX(worst_ns, apart / 2 + 1);
-        n = KYMO__MIN(n, node->n);
+        worst_ns = MAREY__MAX(worst_ns, apart / 2 + 1);
+        n = MAREY__MIN(n, node->n);
         all->has_drifted |= node->at_least > node->at_most;
     }
     for (size_t i = 0; i < all->n_members; i++) {
@@ -140,19 +141,19 @@ static bool shift(struct aligning *a)
     return true;
 }
 
-kymo_status kymo__collectives_align(struct kymo__collectives *all)
+marey_status marey__collectives_align(struct marey__collectives *all)
 {
     struct aligning a = {.all = all};
     bool has_memory = find_nodes(&a);
     for (size_t i = 0; has_memory && i < all->n_calls;) {
-        const size_t n = kymo__collective_length(all, i);
+        const size_t n = marey__collective_length(all, i);
         take_match(&a, &all->calls[i], n);
         i += n;
     }
     /* Hosts that have no name may be one machine or several; and between jobs a machine may have been started anew. */
     if (has_memory && is_one_job(all) && a.n_nodes > 1 && a.nodes[0].host[0] != '\0' && shift(&a))
-        all->clocks = KYMO__CLOCKS_ALIGNED;
-    kymo__free(a.nodes);
-    kymo__free(a.node_of);
-    return has_memory ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory to match collectives");
+        all->clocks = MAREY__CLOCKS_ALIGNED;
+    marey__free(a.nodes);
+    marey__free(a.node_of);
+    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to match collectives");
 }

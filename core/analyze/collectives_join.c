@@ -11,13 +11,13 @@ static int compare(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-static bool is_numbered(const struct kymo__collective_call *call)
+static bool is_numbered(const struct marey__collective_call *call)
 {
     return call->is_on_host && call->what.sequence != UINT64_MAX && call->what.group != 0;
 }
 
-static int compare_operation(const struct kymo__collective_call *x,
-                             const struct kymo__collective_call *y)
+static int compare_operation(const struct marey__collective_call *x,
+                             const struct marey__collective_call *y)
 {
     if (x->what.group != y->what.group)
         return compare(x->what.group, y->what.group);
@@ -28,21 +28,21 @@ static int compare_operation(const struct kymo__collective_call *x,
 
 static int by_operation(const void *a, const void *b)
 {
-    const struct kymo__collective_call *x = *(struct kymo__collective_call *const *)a,
-                                       *y = *(struct kymo__collective_call *const *)b;
+    const struct marey__collective_call *x = *(struct marey__collective_call *const *)a,
+                                        *y = *(struct marey__collective_call *const *)b;
     const int order = compare_operation(x, y);
     return order != 0 ? order : compare(x->begin_ns, y->begin_ns);
 }
 
-static bool is_wait_for(const struct kymo__collective_call *call,
-                        const struct kymo__collective_call *start)
+static bool is_wait_for(const struct marey__collective_call *call,
+                        const struct marey__collective_call *start)
 {
     return compare_operation(call, start) == 0 && call->site != start->site &&
            call->what.bytes_in == 0 && call->what.bytes_out == 0;
 }
 
 /* The others move up. */
-static void drop_joined(struct kymo__work_set *set)
+static void drop_joined(struct marey__work_set *set)
 {
     size_t n = 0;
     for (size_t i = 0; i < set->n_collectives; i++)
@@ -51,9 +51,9 @@ static void drop_joined(struct kymo__work_set *set)
     set->n_collectives = n;
 }
 
-bool kymo__collectives_join(struct kymo__work_set *set)
+bool marey__collectives_join(struct marey__work_set *set)
 {
-    struct kymo__collective_call **calls = kymo__calloc(set->n_collectives + 1, sizeof *calls);
+    struct marey__collective_call **calls = marey__calloc(set->n_collectives + 1, sizeof *calls);
     size_t n = 0;
     if (calls == NULL)
         return false;
@@ -61,16 +61,16 @@ bool kymo__collectives_join(struct kymo__work_set *set)
         if (is_numbered(&set->collectives[i]))
             calls[n++] = &set->collectives[i];
     qsort(calls, n, sizeof *calls, by_operation);
-    struct kymo__collective_call *start = n > 0 ? calls[0] : NULL;
+    struct marey__collective_call *start = n > 0 ? calls[0] : NULL;
     for (size_t i = 1; i < n; i++) {
         if (is_wait_for(calls[i], start)) {
-            start->end_ns = KYMO__MAX(start->end_ns, calls[i]->end_ns);
+            start->end_ns = MAREY__MAX(start->end_ns, calls[i]->end_ns);
             calls[i]->is_joined = true;
         } else {
             start = calls[i];
         }
     }
-    kymo__free(calls);
+    marey__free(calls);
     drop_joined(set);
     return true;
 }

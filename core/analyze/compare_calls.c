@@ -27,8 +27,8 @@ static void thin_out(struct calls *calls)
     calls->stride *= 2;
 }
 
-static bool take_call(void *ctx, const struct kymo__lane_walk *lane,
-                      const struct kymo__frame *frame, uint64_t end_ns)
+static bool take_call(void *ctx, const struct marey__lane_walk *lane,
+                      const struct marey__frame *frame, uint64_t end_ns)
 {
     struct calls *calls = (struct calls *)ctx + frame->name;
     uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
@@ -40,7 +40,7 @@ static bool take_call(void *ctx, const struct kymo__lane_walk *lane,
     calls->is_sum |= frame->repeat != 0;
     if (calls->count++ % calls->stride != 0)
         return true;
-    if (!kymo__grow(&calls->ns, &calls->cap, calls->n + 1, sizeof *calls->ns))
+    if (!marey__grow(&calls->ns, &calls->cap, calls->n + 1, sizeof *calls->ns))
         return false;
     calls->ns[calls->n++] = (float)duration_ns;
     if (calls->n == MAX_CALLS)
@@ -48,54 +48,55 @@ static bool take_call(void *ctx, const struct kymo__lane_walk *lane,
     return true;
 }
 
-static bool digest_calls(struct kymo__process_times *times, const struct kymo__names *names,
+static bool digest_calls(struct marey__process_times *times, const struct marey__names *names,
                          const struct calls *calls, const char *filter)
 {
     size_t most = 1;
     for (size_t i = 0; i < names->n; i++)
-        most = KYMO__MAX(most, calls[i].n);
-    uint32_t *scratch = kymo__calloc(most, sizeof *scratch);
+        most = MAREY__MAX(most, calls[i].n);
+    uint32_t *scratch = marey__calloc(most, sizeof *scratch);
     bool ok = scratch != NULL;
     for (size_t i = 0; ok && i < names->n; i++) {
         const float sum = (float)calls[i].total_ns;
         times->has_sums |= calls[i].is_sum;
-        if (calls[i].n != 0 && kymo__name_matches(filter, names->names[i].text, names->names[i].len))
-            ok = kymo__process_times_add(
+        if (calls[i].n != 0 && marey__name_matches(filter, names->names[i].text, names->names[i].len))
+            ok = marey__process_times_add(
                 times, &names->names[i], calls[i].is_sum ? &sum : calls[i].ns,
                 calls[i].is_sum ? 1 : calls[i].n, calls[i].total_ns, scratch);
     }
-    kymo__free(scratch);
+    marey__free(scratch);
     return ok;
 }
 
-static kymo_status walk_calls(struct kymo__process_walk *walk, struct kymo__process_times *times,
-                              const char *filter)
+static marey_status walk_calls(struct marey__process_walk *walk, struct marey__process_times *times,
+                               const char *filter)
 {
-    static const struct kymo__walk_tap tap = {.call = take_call};
-    struct calls *calls = kymo__calloc(walk->names.n, sizeof *calls);
-    kymo_status status = calls != NULL ? KYMO_OK : KYMO_ENOMEM;
-    if (status == KYMO_OK) {
+    static const struct marey__walk_tap tap = {.call = take_call};
+    struct calls *calls = marey__calloc(walk->names.n, sizeof *calls);
+    marey_status status = calls != NULL ? MAREY_OK : MAREY_ENOMEM;
+    if (status == MAREY_OK) {
         walk->tap = &tap;
         walk->tap_ctx = calls;
-        status = kymo__process_walk_run(walk);
+        status = marey__process_walk_run(walk);
     }
-    if (status == KYMO_OK && !digest_calls(times, &walk->names, calls, filter))
-        status = KYMO_ENOMEM;
+    if (status == MAREY_OK && !digest_calls(times, &walk->names, calls, filter))
+        status = MAREY_ENOMEM;
     for (size_t i = 0; calls != NULL && i < walk->names.n; i++)
-        kymo__free(calls[i].ns);
-    kymo__free(calls);
-    return status == KYMO_ENOMEM
-               ? kymo__fail(KYMO_ENOMEM, "no memory to compare %s", walk->info->log_path)
+        marey__free(calls[i].ns);
+    marey__free(calls);
+    return status == MAREY_ENOMEM
+               ? marey__fail(MAREY_ENOMEM, "no memory to compare %s", walk->info->log_path)
                : status;
 }
 
-kymo_status kymo__process_times_of_calls(struct kymo__process_times *times, kymo_recording *recording,
-                                         size_t process, const struct kymo_compare_options *options)
+marey_status marey__process_times_of_calls(struct marey__process_times *times,
+                                           marey_recording *recording, size_t process,
+                                           const struct marey_compare_options *options)
 {
-    struct kymo__process_walk walk;
-    kymo_status status = kymo__process_walk_init(&walk, recording, process);
-    if (status == KYMO_OK)
+    struct marey__process_walk walk;
+    marey_status status = marey__process_walk_init(&walk, recording, process);
+    if (status == MAREY_OK)
         status = walk_calls(&walk, times, options->filter);
-    kymo__process_walk_fini(&walk);
+    marey__process_walk_fini(&walk);
     return status;
 }

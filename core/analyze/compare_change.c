@@ -45,28 +45,28 @@ static double to_percent(double log_ratio)
     return 100 * expm1(log_ratio);
 }
 
-void kymo__change_set(struct kymo_change *out, const struct kymo__change_interval *interval,
-                      double smallest)
+void marey__change_set(struct marey_change *out, const struct marey__change_interval *interval,
+                       double smallest)
 {
     out->percent = to_percent(interval->estimate);
     out->low_percent = to_percent(fmin(interval->low, interval->estimate));
     out->high_percent = to_percent(fmax(interval->high, interval->estimate));
     const double widest = fmax(-out->low_percent, out->high_percent);
-    out->verdict = out->low_percent > 0    ? KYMO_SLOWER
-                   : out->high_percent < 0 ? KYMO_FASTER
-                   : widest <= smallest    ? KYMO_SAME
-                                           : KYMO_UNSURE;
-    if (out->verdict == KYMO_UNSURE && out->reason[0] == '\0')
+    out->verdict = out->low_percent > 0    ? MAREY_SLOWER
+                   : out->high_percent < 0 ? MAREY_FASTER
+                   : widest <= smallest    ? MAREY_SAME
+                                           : MAREY_UNSURE;
+    if (out->verdict == MAREY_UNSURE && out->reason[0] == '\0')
         out->reason = reason_noisy;
 }
 
-static void widen(struct kymo__change_interval *interval, const struct kymo__change_interval *other)
+static void widen(struct marey__change_interval *interval, const struct marey__change_interval *other)
 {
     interval->low = fmin(interval->low, other->low);
     interval->high = fmax(interval->high, other->high);
 }
 
-void kymo__change_set_unknown(struct kymo_change *out, const char *reason)
+void marey__change_set_unknown(struct marey_change *out, const char *reason)
 {
     out->percent = out->low_percent = out->high_percent = NAN;
     out->reason = reason;
@@ -109,7 +109,7 @@ static double range_of(const double *values, size_t n)
     return high - low;
 }
 
-static bool is_finite(const struct kymo__digest *digest)
+static bool is_finite(const struct marey__digest *digest)
 {
     bool all = isfinite(digest->log_median);
     for (size_t i = 0; i < digest->n_blocks; i++)
@@ -121,7 +121,7 @@ struct structure {
     double correlation, trend;
 };
 
-static struct structure structure_of(const struct kymo__digest *a, const struct kymo__digest *b)
+static struct structure structure_of(const struct marey__digest *a, const struct marey__digest *b)
 {
     return (struct structure){
         .correlation = (lag_correlation(a->log_blocks, a->n_blocks) +
@@ -133,35 +133,36 @@ static struct structure structure_of(const struct kymo__digest *a, const struct 
 }
 
 /* At every length of blocks the interval; the widest. Leaves the longest blocks in `a` and `b`. */
-static kymo_status widest_interval(struct kymo__digest *a, struct kymo__digest *b,
-                                   struct kymo__change_interval *out)
+static marey_status widest_interval(struct marey__digest *a, struct marey__digest *b,
+                                    struct marey__change_interval *out)
 {
     bool has_interval;
-    KYMO_TRY(kymo__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks, out,
-                                &has_interval));
-    while (KYMO__MIN(a->n_blocks, b->n_blocks) >= 2 * KYMO__FEWEST_BLOCKS) {
-        struct kymo__change_interval coarser;
-        kymo__digest_halve(a);
-        kymo__digest_halve(b);
-        KYMO_TRY(kymo__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks,
-                                    &coarser, &has_interval));
+    MAREY_TRY(marey__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks, out,
+                                  &has_interval));
+    while (MAREY__MIN(a->n_blocks, b->n_blocks) >= 2 * MAREY__FEWEST_BLOCKS) {
+        struct marey__change_interval coarser;
+        marey__digest_halve(a);
+        marey__digest_halve(b);
+        MAREY_TRY(marey__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks,
+                                      &coarser, &has_interval));
         widen(out, &coarser);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status change_of_two(const struct kymo__digest *first, const struct kymo__digest *second,
-                                 double smallest, struct kymo_change *out)
+static marey_status change_of_two(const struct marey__digest *first,
+                                  const struct marey__digest *second, double smallest,
+                                  struct marey_change *out)
 {
-    struct kymo__digest a = *first, b = *second;
-    struct kymo__change_interval interval;
+    struct marey__digest a = *first, b = *second;
+    struct marey__change_interval interval;
     if (a.n_blocks == 0 || b.n_blocks == 0) {
-        kymo__change_set_unknown(out, reason_few);
+        marey__change_set_unknown(out, reason_few);
         out->percent = to_percent(b.log_median - a.log_median);
-        return KYMO_OK;
+        return MAREY_OK;
     }
     const struct structure structure = structure_of(&a, &b);
-    KYMO_TRY(widest_interval(&a, &b, &interval));
+    MAREY_TRY(widest_interval(&a, &b, &interval));
     double moved = least_between;
     if (structure.correlation > related || structure.trend > ordered)
         moved += fmax(range_of(a.log_blocks, a.n_blocks), range_of(b.log_blocks, b.n_blocks));
@@ -169,10 +170,10 @@ static kymo_status change_of_two(const struct kymo__digest *first, const struct 
     interval.high += moved;
     if (structure.correlation > dependent)
         out->reason = reason_dependent;
-    kymo__change_set(out, &interval, smallest);
+    marey__change_set(out, &interval, smallest);
     if (structure.correlation > dependent)
-        out->verdict = KYMO_UNSURE;
-    return KYMO_OK;
+        out->verdict = MAREY_UNSURE;
+    return MAREY_OK;
 }
 
 /* ---- several runs ---- */
@@ -209,14 +210,14 @@ static struct within within_sides(const struct runs sides[2])
 }
 
 /* The ends for an estimate with this standard error. */
-static struct kymo__change_interval t_interval(double estimate, double error, double df)
+static struct marey__change_interval t_interval(double estimate, double error, double df)
 {
-    const double reach = error * kymo__t_quantile(KYMO__CONFIDENCE, df);
-    return (struct kymo__change_interval){estimate, estimate - reach, estimate + reach};
+    const double reach = error * marey__t_quantile(MAREY__CONFIDENCE, df);
+    return (struct marey__change_interval){estimate, estimate - reach, estimate + reach};
 }
 
 /* One variance for both sides: with two or three runs each there is too little for two. */
-static struct kymo__change_interval pooled_interval(const struct within *w)
+static struct marey__change_interval pooled_interval(const struct within *w)
 {
     const double df = (double)(w->n[0] + w->n[1] - 2);
     const double error = sqrt(w->squares / df * (1 / (double)w->n[0] + 1 / (double)w->n[1]));
@@ -229,8 +230,8 @@ static struct kymo__change_interval pooled_interval(const struct within *w)
  * pays for not knowing it better: both intervals count. Sides that ran in turns lose next to nothing by taking it out;
  * there a plain slope leaves this interval alone, because the other one has the drift in it as noise.
  */
-static void take_out_drift(const struct within *w, struct kymo__change_interval *interval,
-                           struct kymo_change *out)
+static void take_out_drift(const struct within *w, struct marey__change_interval *interval,
+                           struct marey_change *out)
 {
     const double df = (double)(w->n[0] + w->n[1]) - 3;
     if (df < 1 || w->start_squares <= 0)
@@ -238,49 +239,49 @@ static void take_out_drift(const struct within *w, struct kymo__change_interval 
     const double slope = w->products / w->start_squares;
     const double left = fmax(w->squares - slope * w->products, 0) / df;
     const double seen = fabs(slope), slope_error = sqrt(left / w->start_squares);
-    if (seen <= kymo__t_quantile(evident, df) * slope_error)
+    if (seen <= marey__t_quantile(evident, df) * slope_error)
         return;
     const double apart = w->mean_start[1] - w->mean_start[0];
     const double by_runs = 1 / (double)w->n[0] + 1 / (double)w->n[1],
                  by_slope = apart * apart / w->start_squares;
-    const struct kymo__change_interval drifting =
+    const struct marey__change_interval drifting =
         t_interval(w->mean[1] - w->mean[0] - slope * apart, sqrt(left * (by_runs + by_slope)), df);
-    if (by_slope < by_runs / 4 && seen > kymo__t_quantile(plain, df) * slope_error)
+    if (by_slope < by_runs / 4 && seen > marey__t_quantile(plain, df) * slope_error)
         *interval = drifting;
     else
         widen(interval, &drifting);
     out->reason = reason_drift;
 }
 
-static kymo_status change_of_many(const struct runs sides[2], bool has_starts, double smallest,
-                                  struct kymo_change *out)
+static marey_status change_of_many(const struct runs sides[2], bool has_starts, double smallest,
+                                   struct marey_change *out)
 {
-    struct kymo__change_interval interval;
+    struct marey__change_interval interval;
     bool has_interval;
     const struct within w = within_sides(sides);
-    KYMO_TRY(kymo__shift_of_two(sides[0].log_medians, sides[0].n, sides[1].log_medians, sides[1].n,
-                                &interval, &has_interval));
+    MAREY_TRY(marey__shift_of_two(sides[0].log_medians, sides[0].n, sides[1].log_medians,
+                                  sides[1].n, &interval, &has_interval));
     if (!has_interval)
         interval = pooled_interval(&w);
     if (has_starts)
         take_out_drift(&w, &interval, out);
-    kymo__change_set(out, &interval, smallest);
-    if (out->verdict != KYMO_UNSURE)
+    marey__change_set(out, &interval, smallest);
+    if (out->verdict != MAREY_UNSURE)
         out->reason = "";
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- both ---- */
 
-static kymo_status gather(struct runs *side, const struct kymo__run_digest *runs, size_t n,
-                          double *median, size_t *n_times, bool *has_starts)
+static marey_status gather(struct runs *side, const struct marey__run_digest *runs, size_t n,
+                           double *median, size_t *n_times, bool *has_starts)
 {
-    side->log_medians = kymo__calloc(n, sizeof(double));
-    side->starts = kymo__calloc(n, sizeof(double));
-    double *sorted = kymo__calloc(n, sizeof(double));
+    side->log_medians = marey__calloc(n, sizeof(double));
+    side->starts = marey__calloc(n, sizeof(double));
+    double *sorted = marey__calloc(n, sizeof(double));
     if (side->log_medians == NULL || side->starts == NULL || sorted == NULL) {
-        kymo__free(sorted);
-        return kymo__fail(KYMO_ENOMEM, "no memory to compare");
+        marey__free(sorted);
+        return marey__fail(MAREY_ENOMEM, "no memory to compare");
     }
     side->n = n;
     for (size_t i = 0; i < n; i++) {
@@ -290,12 +291,12 @@ static kymo_status gather(struct runs *side, const struct kymo__run_digest *runs
         *has_starts &= runs[i].start != 0;
         *n_times += runs[i].digest->n;
     }
-    *median = kymo__median(sorted, n);
-    kymo__free(sorted);
-    return KYMO_OK;
+    *median = marey__median(sorted, n);
+    marey__free(sorted);
+    return MAREY_OK;
 }
 
-static bool all_finite(const struct kymo__run_digest *runs, size_t n)
+static bool all_finite(const struct marey__run_digest *runs, size_t n)
 {
     bool all = true;
     for (size_t i = 0; i < n; i++)
@@ -303,35 +304,35 @@ static bool all_finite(const struct kymo__run_digest *runs, size_t n)
     return all;
 }
 
-static kymo_status change_of(struct runs sides[2], const struct kymo__run_digest *a, size_t n_a,
-                             const struct kymo__run_digest *b, size_t n_b, double smallest,
-                             struct kymo_change *out)
+static marey_status change_of(struct runs sides[2], const struct marey__run_digest *a, size_t n_a,
+                              const struct marey__run_digest *b, size_t n_b, double smallest,
+                              struct marey_change *out)
 {
     bool has_starts = true;
-    KYMO_TRY(gather(&sides[0], a, n_a, &out->a, &out->n_a, &has_starts));
-    KYMO_TRY(gather(&sides[1], b, n_b, &out->b, &out->n_b, &has_starts));
+    MAREY_TRY(gather(&sides[0], a, n_a, &out->a, &out->n_a, &has_starts));
+    MAREY_TRY(gather(&sides[1], b, n_b, &out->b, &out->n_b, &has_starts));
     if (!all_finite(a, n_a) || !all_finite(b, n_b)) {
-        kymo__change_set_unknown(out, reason_zero);
-        return KYMO_OK;
+        marey__change_set_unknown(out, reason_zero);
+        return MAREY_OK;
     }
     if (n_a == 1 && n_b == 1)
         return change_of_two(a->digest, b->digest, smallest, out);
     return change_of_many(sides, has_starts, smallest, out);
 }
 
-kymo_status kymo__change_of_runs(const struct kymo__run_digest *a, size_t n_a,
-                                 const struct kymo__run_digest *b, size_t n_b,
-                                 double smallest_percent, struct kymo_change *out)
+marey_status marey__change_of_runs(const struct marey__run_digest *a, size_t n_a,
+                                   const struct marey__run_digest *b, size_t n_b,
+                                   double smallest_percent, struct marey_change *out)
 {
     struct runs sides[2] = {{0}};
-    struct kymo_change change = {.reason = ""};
-    const kymo_status status =
+    struct marey_change change = {.reason = ""};
+    const marey_status status =
         change_of(sides, a, n_a, b, n_b, smallest_percent > 0 ? smallest_percent : 1, &change);
     for (size_t s = 0; s < 2; s++) {
-        kymo__free(sides[s].log_medians);
-        kymo__free(sides[s].starts);
+        marey__free(sides[s].log_medians);
+        marey__free(sides[s].starts);
     }
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         *out = change;
     return status;
 }

@@ -20,7 +20,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double kymo__median(double *values, size_t n)
+double marey__median(double *values, size_t n)
 {
     qsort(values, n, sizeof *values, compare_doubles);
     return n % 2 != 0 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
@@ -63,18 +63,18 @@ static double median_of_times(const float *times, size_t n, uint32_t *scratch)
         return median_of_many(times, n, scratch);
     for (size_t i = 0; i < n; i++)
         few[i] = (double)times[i];
-    return kymo__median(few, n);
+    return marey__median(few, n);
 }
 
 /* ---- digests ---- */
 
-void kymo__digest_make(struct kymo__digest *digest, const float *times, size_t n, uint32_t *scratch)
+void marey__digest_make(struct marey__digest *digest, const float *times, size_t n, uint32_t *scratch)
 {
     digest->n = n;
     digest->log_median = log(median_of_times(times, n, scratch));
-    digest->n_blocks = n >= KYMO__BLOCKS         ? KYMO__BLOCKS
-                       : n >= KYMO__FEWEST_TIMES ? KYMO__BLOCKS / 2
-                                                 : 0;
+    digest->n_blocks = n >= MAREY__BLOCKS         ? MAREY__BLOCKS
+                       : n >= MAREY__FEWEST_TIMES ? MAREY__BLOCKS / 2
+                                                  : 0;
     for (size_t i = 0; i < digest->n_blocks; i++) {
         const size_t from = n * i / digest->n_blocks, to = n * (i + 1) / digest->n_blocks;
         digest->log_blocks[i] = log(median_of_times(times + from, to - from, scratch));
@@ -87,7 +87,8 @@ static int compare_bits(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void kymo__digest_spread(struct kymo__digest *digest, const float *times, size_t n, uint32_t *scratch)
+void marey__digest_spread(struct marey__digest *digest, const float *times, size_t n,
+                          uint32_t *scratch)
 {
     enum { ENOUGH = 4096 };
     const size_t step = (n + ENOUGH - 1) / ENOUGH;
@@ -95,35 +96,35 @@ void kymo__digest_spread(struct kymo__digest *digest, const float *times, size_t
     for (size_t i = 0; i < n; i += step)
         memcpy(&scratch[n_taken++], &times[i], sizeof times[i]);
     qsort(scratch, n_taken, sizeof *scratch, compare_bits);
-    for (size_t q = 0; q < KYMO__QUANTILES; q++)
-        memcpy(&digest->quantiles[q], &scratch[(n_taken - 1) * q / (KYMO__QUANTILES - 1)],
+    for (size_t q = 0; q < MAREY__QUANTILES; q++)
+        memcpy(&digest->quantiles[q], &scratch[(n_taken - 1) * q / (MAREY__QUANTILES - 1)],
                sizeof digest->quantiles[q]);
     digest->has_quantiles = true;
 }
 
-void kymo__digest_halve(struct kymo__digest *digest)
+void marey__digest_halve(struct marey__digest *digest)
 {
     digest->n_blocks /= 2;
     for (size_t i = 0; i < digest->n_blocks; i++)
         digest->log_blocks[i] = (digest->log_blocks[2 * i] + digest->log_blocks[2 * i + 1]) / 2;
 }
 
-void kymo__digest_average(struct kymo__digest *into, const struct kymo__digest *from, size_t weight)
+void marey__digest_average(struct marey__digest *into, const struct marey__digest *from, size_t weight)
 {
-    struct kymo__digest other = *from;
+    struct marey__digest other = *from;
     if (weight == 0) {
         *into = other;
         return;
     }
     while (into->n_blocks > other.n_blocks)
-        kymo__digest_halve(into);
+        marey__digest_halve(into);
     while (other.n_blocks > into->n_blocks)
-        kymo__digest_halve(&other);
+        marey__digest_halve(&other);
     const double share = 1.0 / (double)(weight + 1);
     into->n += other.n;
     into->log_median += (other.log_median - into->log_median) * share;
     into->has_quantiles &= other.has_quantiles;
-    for (size_t q = 0; q < KYMO__QUANTILES; q++)
+    for (size_t q = 0; q < MAREY__QUANTILES; q++)
         into->quantiles[q] += (other.quantiles[q] - into->quantiles[q]) * (float)share;
     for (size_t i = 0; i < into->n_blocks; i++)
         into->log_blocks[i] += (other.log_blocks[i] - into->log_blocks[i]) * share;

@@ -5,13 +5,13 @@
 
 #define QUANTILE(name)                                                                             \
     {                                                                                              \
-        name, NULL, KYMO_TYPE_F64, KYMO_UNIT_NS                                                    \
+        name, NULL, MAREY_TYPE_F64, MAREY_UNIT_NS                                                  \
     }
 
-const struct kymo_column kymo__quantile_columns[KYMO__N_QUANTILE_COLUMNS] = {
-    KYMO__NAME_COLUMN,
-    {"side", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"run", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+const struct marey_column marey__quantile_columns[MAREY__N_QUANTILE_COLUMNS] = {
+    MAREY__NAME_COLUMN,
+    {"side", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"run", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     QUANTILE("q0"),
     QUANTILE("q1"),
     QUANTILE("q2"),
@@ -47,25 +47,25 @@ const struct kymo_column kymo__quantile_columns[KYMO__N_QUANTILE_COLUMNS] = {
     QUANTILE("q32"),
 };
 
-static void put_region(kymo_table *table, const char *name, size_t len, const char *side,
-                       size_t run, const struct kymo__run_region *region)
+static void put_region(marey_table *table, const char *name, size_t len, const char *side,
+                       size_t run, const struct marey__run_region *region)
 {
     if (region->n_processes == 0 || !region->digest.has_quantiles)
         return;
-    kymo_table_text(table, name, len);
-    kymo__put_string(table, side);
-    kymo_table_u64(table, run);
-    for (size_t q = 0; q < KYMO__QUANTILES; q++)
-        kymo_table_f64(table, (double)region->digest.quantiles[q]);
+    marey_table_text(table, name, len);
+    marey__put_string(table, side);
+    marey_table_u64(table, run);
+    for (size_t q = 0; q < MAREY__QUANTILES; q++)
+        marey_table_f64(table, (double)region->digest.quantiles[q]);
 }
 
-void kymo__comparison_quantiles(kymo_table *table, const kymo_comparison *c)
+void marey__comparison_quantiles(marey_table *table, const marey_comparison *c)
 {
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < c->sides[s].n; i++) {
-            const struct kymo__compared_run *run = &c->sides[s].runs[i];
-            const char *side = s == KYMO_A ? "A" : "B";
-            put_region(table, KYMO__WHOLE, strlen(KYMO__WHOLE), side, i, &run->whole);
+            const struct marey__compared_run *run = &c->sides[s].runs[i];
+            const char *side = s == MAREY_A ? "A" : "B";
+            put_region(table, MAREY__WHOLE, strlen(MAREY__WHOLE), side, i, &run->whole);
             for (size_t r = 0; r < run->n_regions; r++)
                 put_region(table, c->names.names[r].text, c->names.names[r].len, side, i,
                            &run->regions[r]);

@@ -22,7 +22,7 @@ enum {
 /* From how many ways there are for each value of the statistic: how many values the lower tail may have. */
 static size_t tail_size(const double *ways, size_t n, double all)
 {
-    const double share = (1 - KYMO__CONFIDENCE) / 2;
+    const double share = (1 - MAREY__CONFIDENCE) / 2;
     double sum = 0;
     size_t size = 0;
     while (size < n && (sum += ways[size]) <= share * all)
@@ -51,7 +51,7 @@ static size_t normal_tail(double mean, double variance)
     return bound > 0 ? (size_t)bound : 0;
 }
 
-size_t kymo__mann_whitney_bound(size_t n_a, size_t n_b)
+size_t marey__mann_whitney_bound(size_t n_a, size_t n_b)
 {
     if (n_a <= EXACT_TWO && n_b <= EXACT_TWO)
         return mann_whitney_exact(n_a, n_b);
@@ -60,7 +60,7 @@ size_t kymo__mann_whitney_bound(size_t n_a, size_t n_b)
 }
 
 /* The ways are the coefficients of the product of (1 + q^i), i from 1 to n. */
-size_t kymo__signed_rank_bound(size_t n)
+size_t marey__signed_rank_bound(size_t n)
 {
     double ways[EXACT_ONE * (EXACT_ONE + 1) / 2 + 1] = {1};
     if (n > EXACT_ONE) {
@@ -77,9 +77,10 @@ size_t kymo__signed_rank_bound(size_t n)
 /* ---- the intervals ---- */
 
 /* Sorts `differences`. */
-static bool interval_of(double *differences, size_t n, size_t bound, struct kymo__change_interval *out)
+static bool interval_of(double *differences, size_t n, size_t bound,
+                        struct marey__change_interval *out)
 {
-    out->estimate = kymo__median(differences, n);
+    out->estimate = marey__median(differences, n);
     if (bound == 0)
         return false;
     out->low = differences[bound - 1];
@@ -89,16 +90,16 @@ static bool interval_of(double *differences, size_t n, size_t bound, struct kymo
 
 static double *room_for(size_t n, double few[FEW_DIFFERENCES])
 {
-    return n <= FEW_DIFFERENCES ? few : kymo__alloc(n * sizeof(double));
+    return n <= FEW_DIFFERENCES ? few : marey__alloc(n * sizeof(double));
 }
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to compare");
+    return marey__fail(MAREY_ENOMEM, "no memory to compare");
 }
 
-kymo_status kymo__shift_of_two(const double *a, size_t n_a, const double *b, size_t n_b,
-                               struct kymo__change_interval *out, bool *has_interval)
+marey_status marey__shift_of_two(const double *a, size_t n_a, const double *b, size_t n_b,
+                                 struct marey__change_interval *out, bool *has_interval)
 {
     double few[FEW_DIFFERENCES], *differences = room_for(n_a * n_b, few);
     size_t n = 0;
@@ -107,14 +108,14 @@ kymo_status kymo__shift_of_two(const double *a, size_t n_a, const double *b, siz
     for (size_t i = 0; i < n_a; i++)
         for (size_t j = 0; j < n_b; j++)
             differences[n++] = b[j] - a[i];
-    *has_interval = interval_of(differences, n, kymo__mann_whitney_bound(n_a, n_b), out);
+    *has_interval = interval_of(differences, n, marey__mann_whitney_bound(n_a, n_b), out);
     if (differences != few)
-        kymo__free(differences);
-    return KYMO_OK;
+        marey__free(differences);
+    return MAREY_OK;
 }
 
-kymo_status kymo__shift_of_one(const double *values, size_t n, struct kymo__change_interval *out,
-                               bool *has_interval)
+marey_status marey__shift_of_one(const double *values, size_t n, struct marey__change_interval *out,
+                                 bool *has_interval)
 {
     double few[FEW_DIFFERENCES], *means = room_for(n * (n + 1) / 2, few);
     size_t n_means = 0;
@@ -123,8 +124,8 @@ kymo_status kymo__shift_of_one(const double *values, size_t n, struct kymo__chan
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++)
             means[n_means++] = (values[i] + values[j]) / 2;
-    *has_interval = interval_of(means, n_means, kymo__signed_rank_bound(n), out);
+    *has_interval = interval_of(means, n_means, marey__signed_rank_bound(n), out);
     if (means != few)
-        kymo__free(means);
-    return KYMO_OK;
+        marey__free(means);
+    return MAREY_OK;
 }

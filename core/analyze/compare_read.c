@@ -4,35 +4,35 @@
 #include "analyze/compare_internal.h"
 #include "analyze/series.h"
 
-static kymo_status no_memory(const struct kymo_process *process)
+static marey_status no_memory(const struct marey_process *process)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to compare %s", process->log_path);
+    return marey__fail(MAREY_ENOMEM, "no memory to compare %s", process->log_path);
 }
 
-void kymo__process_times_fini(struct kymo__process_times *times)
+void marey__process_times_fini(struct marey__process_times *times)
 {
-    kymo__free(times->regions);
-    *times = (struct kymo__process_times){0};
+    marey__free(times->regions);
+    *times = (struct marey__process_times){0};
 }
 
-bool kymo__process_times_add(struct kymo__process_times *times, const struct kymo__name *name,
-                             const float *ns, size_t n, double weight_ns, uint32_t *scratch)
+bool marey__process_times_add(struct marey__process_times *times, const struct marey__name *name,
+                              const float *ns, size_t n, double weight_ns, uint32_t *scratch)
 {
-    if (!kymo__grow(&times->regions, &times->cap, times->n_regions + 1, sizeof *times->regions))
+    if (!marey__grow(&times->regions, &times->cap, times->n_regions + 1, sizeof *times->regions))
         return false;
-    struct kymo__region_times *region = &times->regions[times->n_regions++];
+    struct marey__region_times *region = &times->regions[times->n_regions++];
     *region =
-        (struct kymo__region_times){.text = name->text, .len = name->len, .weight_ns = weight_ns};
-    kymo__digest_make(&region->digest, ns, n, scratch);
+        (struct marey__region_times){.text = name->text, .len = name->len, .weight_ns = weight_ns};
+    marey__digest_make(&region->digest, ns, n, scratch);
     if (times->wants_quantiles)
-        kymo__digest_spread(&region->digest, ns, n, scratch);
+        marey__digest_spread(&region->digest, ns, n, scratch);
     return true;
 }
 
 /* ---- iterations ---- */
 
 /* The values of iterations that count, to the front of `values`; with `without_zeros` only where it ran. */
-static size_t keep_counted(const struct kymo__series *series, uint64_t skip, const float *values,
+static size_t keep_counted(const struct marey__series *series, uint64_t skip, const float *values,
                            float *out, bool without_zeros, double *sum)
 {
     size_t n = 0;
@@ -46,60 +46,60 @@ static size_t keep_counted(const struct kymo__series *series, uint64_t skip, con
     return n;
 }
 
-static bool add_regions(struct kymo__process_times *times, const struct kymo__series *series,
-                        const struct kymo_compare_options *options, float *values, uint32_t *scratch)
+static bool add_regions(struct marey__process_times *times, const struct marey__series *series,
+                        const struct marey_compare_options *options, float *values, uint32_t *scratch)
 {
     for (size_t i = 0; i < series->n_names; i++) {
-        const struct kymo__series_name *name = &series->names[i];
+        const struct marey__series_name *name = &series->names[i];
         double sum;
-        if (!kymo__name_matches(options->filter, name->text, name->len))
+        if (!marey__name_matches(options->filter, name->text, name->len))
             continue;
         const size_t n = keep_counted(series, options->skip, name->ns, values, true, &sum);
-        const struct kymo__name text = {.text = name->text, .len = name->len};
-        if (n != 0 && !kymo__process_times_add(times, &text, values, n,
-                                               sum / (double)times->n_iterations, scratch))
+        const struct marey__name text = {.text = name->text, .len = name->len};
+        if (n != 0 && !marey__process_times_add(times, &text, values, n,
+                                                sum / (double)times->n_iterations, scratch))
             return false;
     }
     return true;
 }
 
-static bool digest_series(struct kymo__process_times *times, const struct kymo__series *series,
-                          const struct kymo_compare_options *options)
+static bool digest_series(struct marey__process_times *times, const struct marey__series *series,
+                          const struct marey_compare_options *options)
 {
     const size_t n = series->n_iterations;
-    float *values = kymo__calloc(n + 1, sizeof *values);
-    uint32_t *scratch = kymo__calloc(n + 1, sizeof *scratch);
+    float *values = marey__calloc(n + 1, sizeof *values);
+    uint32_t *scratch = marey__calloc(n + 1, sizeof *scratch);
     bool ok = values != NULL && scratch != NULL;
     if (ok) {
         double sum;
         times->n_iterations = keep_counted(series, options->skip, series->ns, values, false, &sum);
         times->n_left_out = n - times->n_iterations;
         if (times->n_iterations != 0) {
-            kymo__digest_make(&times->whole, values, times->n_iterations, scratch);
+            marey__digest_make(&times->whole, values, times->n_iterations, scratch);
             if (times->wants_quantiles)
-                kymo__digest_spread(&times->whole, values, times->n_iterations, scratch);
+                marey__digest_spread(&times->whole, values, times->n_iterations, scratch);
             times->whole_ns = sum / (double)times->n_iterations;
             ok = add_regions(times, series, options, values, scratch);
         }
     }
-    kymo__free(values);
-    kymo__free(scratch);
+    marey__free(values);
+    marey__free(scratch);
     return ok;
 }
 
-kymo_status kymo__process_times_read(struct kymo__process_times *times, kymo_recording *recording,
-                                     size_t process, const struct kymo_compare_options *options)
+marey_status marey__process_times_read(struct marey__process_times *times, marey_recording *recording,
+                                       size_t process, const struct marey_compare_options *options)
 {
-    struct kymo__series series;
-    *times = (struct kymo__process_times){.wants_quantiles = options->wants_quantiles != 0};
-    KYMO_TRY(kymo__series_read(&series, recording, process, 0));
-    kymo_status status = KYMO_OK;
+    struct marey__series series;
+    *times = (struct marey__process_times){.wants_quantiles = options->wants_quantiles != 0};
+    MAREY_TRY(marey__series_read(&series, recording, process, 0));
+    marey_status status = MAREY_OK;
     if (series.n_iterations == 0)
-        status = kymo__process_times_of_calls(times, recording, process, options);
+        status = marey__process_times_of_calls(times, recording, process, options);
     else if (!digest_series(times, &series, options))
-        status = no_memory(kymo_recording_process(recording, process));
-    kymo__series_fini(&series);
-    if (status != KYMO_OK)
-        kymo__process_times_fini(times);
+        status = no_memory(marey_recording_process(recording, process));
+    marey__series_fini(&series);
+    if (status != MAREY_OK)
+        marey__process_times_fini(times);
     return status;
 }

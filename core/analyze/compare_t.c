@@ -50,7 +50,7 @@ static double t_share(double t, double df)
     return 1 - beta_share(df / 2, 0.5, df / (df + t * t));
 }
 
-double kymo__t_quantile(double p, double df)
+double marey__t_quantile(double p, double df)
 {
     double low = 0, high = 1;
     while (t_share(high, df) < p && high < 1e6)

@@ -27,13 +27,13 @@ static double seconds(uint64_t from_ns, uint64_t to_ns)
 }
 
 /* Trapezoids, and what each may hide: power may have jumped at either end of it; where readings are missing, more. */
-static bool sum_power(struct kymo__meter *meter)
+static bool sum_power(struct marey__meter *meter)
 {
-    struct kymo__readings *power = &meter->of[KYMO__POWER];
+    struct marey__readings *power = &meter->of[MAREY__POWER];
     double lowest = INFINITY, highest = 0;
     if (power->n == 0)
         return true;
-    power->cover = kymo__calloc(power->n, sizeof *power->cover);
+    power->cover = marey__calloc(power->n, sizeof *power->cover);
     if (power->cover == NULL)
         return false;
     for (size_t i = 0; i < power->n; i++) {
@@ -42,9 +42,9 @@ static bool sum_power(struct kymo__meter *meter)
     }
     power->at[0].sum = 0;
     for (size_t i = 1; i < power->n; i++) {
-        const struct kymo__reading *from = &power->at[i - 1], *to = &power->at[i];
+        const struct marey__reading *from = &power->at[i - 1], *to = &power->at[i];
         const double dt = seconds(from->ns, to->ns);
-        const bool is_gap = to->ns - from->ns > KYMO__MAX_GAP * meter->power_period_ns;
+        const bool is_gap = to->ns - from->ns > MAREY__MAX_GAP * meter->power_period_ns;
         double step = fabs(to->value - from->value);
         if (is_gap)
             step = fmax(step, (highest - lowest) / 2);
@@ -55,19 +55,19 @@ static bool sum_power(struct kymo__meter *meter)
     return true;
 }
 
-double kymo__meter_integral(const struct kymo__meter *meter, uint64_t ns)
+double marey__meter_integral(const struct marey__meter *meter, uint64_t ns)
 {
-    const struct kymo__readings *power = &meter->of[KYMO__POWER];
+    const struct marey__readings *power = &meter->of[MAREY__POWER];
     if (power->n == 0)
         return 0;
-    const size_t i = kymo__readings_find(power, ns);
+    const size_t i = marey__readings_find(power, ns);
     if (i == SIZE_MAX)
         return -power->at[0].value * seconds(ns, power->at[0].ns);
-    const struct kymo__reading *from = &power->at[i];
+    const struct marey__reading *from = &power->at[i];
     const double dt = seconds(from->ns, ns);
     if (i + 1 == power->n)
         return from->sum + from->value * dt;
-    const struct kymo__reading *to = &power->at[i + 1];
+    const struct marey__reading *to = &power->at[i + 1];
     const double slope = (to->value - from->value) / seconds(from->ns, to->ns);
     return from->sum + dt * (from->value + slope * dt / 2);
 }
@@ -75,9 +75,9 @@ double kymo__meter_integral(const struct kymo__meter *meter, uint64_t ns)
 /* ---- the counter ---- */
 
 /* Readings closer to one another than the counter changes tell nothing; the first and the last are kept. */
-static void thin_counter(struct kymo__meter *meter)
+static void thin_counter(struct marey__meter *meter)
 {
-    struct kymo__readings *counter = &meter->of[KYMO__ENERGY];
+    struct marey__readings *counter = &meter->of[MAREY__ENERGY];
     const uint64_t least_ns = 2 * meter->counter_period_ns;
     size_t n = 0;
     for (size_t i = 0; i < counter->n; i++) {
@@ -91,7 +91,7 @@ static void thin_counter(struct kymo__meter *meter)
 }
 
 /* What a stretch should have, where that is known: by power, else by the stretch before. */
-static bool expect(const struct kymo__meter *meter, const struct kymo__stretch *stretch, double *out)
+static bool expect(const struct marey__meter *meter, const struct marey__stretch *stretch, double *out)
 {
     if (meter->has_power) {
         *out = stretch->integral;
@@ -99,10 +99,10 @@ static bool expect(const struct kymo__meter *meter, const struct kymo__stretch *
     }
     if (meter->n_stretches == 0)
         return false;
-    const struct kymo__stretch *last = &meter->stretches[meter->n_stretches - 1];
+    const struct marey__stretch *last = &meter->stretches[meter->n_stretches - 1];
     *out = last->joules / seconds(last->begin_ns, last->end_ns) *
            seconds(stretch->begin_ns, stretch->end_ns);
-    return last->kind == KYMO__COUNTED;
+    return last->kind == MAREY__COUNTED;
 }
 
 /* Whether a fall is one of a counter that went over its end: widths that RAPL has, and 32 bits of mJ and uJ. */
@@ -110,7 +110,7 @@ static bool has_wrapped(double fall, double expected, double *joules)
 {
     static const double widths[] = {65532.610987,  65536,       65712.999613, 262143.328850,
                                     262144.004096, 4294967.296, 4294.967296};
-    for (size_t i = 0; i < KYMO__COUNT_OF(widths); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(widths); i++) {
         const double total = widths[i] - fall;
         if (total >= 0 && fabs(total - expected) <= fmax(0.2 * expected, 5)) {
             *joules = total;
@@ -120,18 +120,18 @@ static bool has_wrapped(double fall, double expected, double *joules)
     return false;
 }
 
-static void replace_by_power(const struct kymo__meter *meter, struct kymo__stretch *stretch)
+static void replace_by_power(const struct marey__meter *meter, struct marey__stretch *stretch)
 {
-    stretch->kind = meter->has_power ? KYMO__INTEGRATED : KYMO__UNKNOWN;
+    stretch->kind = meter->has_power ? MAREY__INTEGRATED : MAREY__UNKNOWN;
     stretch->joules = meter->has_power ? stretch->integral : 0;
 }
 
 /* What the counter says of a stretch, or why it says nothing. */
-static void judge(struct kymo__meter *meter, struct kymo__stretch *stretch, double difference)
+static void judge(struct marey__meter *meter, struct marey__stretch *stretch, double difference)
 {
     double expected = 0;
     const bool is_known = expect(meter, stretch, &expected);
-    stretch->kind = KYMO__COUNTED;
+    stretch->kind = MAREY__COUNTED;
     stretch->joules = difference;
     if (difference < 0 && is_known && has_wrapped(-difference, expected, &stretch->joules)) {
         meter->n_wraps++;
@@ -147,39 +147,39 @@ static void judge(struct kymo__meter *meter, struct kymo__stretch *stretch, doub
     replace_by_power(meter, stretch);
 }
 
-static bool add_stretch(struct kymo__meter *meter, const struct kymo__stretch *stretch)
+static bool add_stretch(struct marey__meter *meter, const struct marey__stretch *stretch)
 {
-    const struct kymo__stretch *last =
+    const struct marey__stretch *last =
         meter->n_stretches > 0 ? &meter->stretches[meter->n_stretches - 1] : NULL;
-    struct kymo__stretch added = *stretch;
+    struct marey__stretch added = *stretch;
     if (last != NULL) {
         added.before = last->before + last->joules;
         added.disagreed = last->disagreed + last->joules - last->integral;
     }
-    if (!kymo__grow(&meter->stretches, &meter->stretches_cap, meter->n_stretches + 1,
-                    sizeof *meter->stretches))
+    if (!marey__grow(&meter->stretches, &meter->stretches_cap, meter->n_stretches + 1,
+                     sizeof *meter->stretches))
         return false;
     meter->stretches[meter->n_stretches++] = added;
     return true;
 }
 
-static double integral_between(const struct kymo__meter *meter, uint64_t from_ns, uint64_t to_ns)
+static double integral_between(const struct marey__meter *meter, uint64_t from_ns, uint64_t to_ns)
 {
-    return kymo__meter_integral(meter, to_ns) - kymo__meter_integral(meter, from_ns);
+    return marey__meter_integral(meter, to_ns) - marey__meter_integral(meter, from_ns);
 }
 
 /* Where only power is there: before the first reading of the counter, or behind the last, or always. */
-static bool add_integrated(struct kymo__meter *meter, uint64_t from_ns, uint64_t to_ns)
+static bool add_integrated(struct marey__meter *meter, uint64_t from_ns, uint64_t to_ns)
 {
     if (to_ns <= from_ns || !meter->has_power)
         return true;
-    struct kymo__stretch stretch = {.begin_ns = from_ns, .end_ns = to_ns, .kind = KYMO__INTEGRATED};
+    struct marey__stretch stretch = {.begin_ns = from_ns, .end_ns = to_ns, .kind = MAREY__INTEGRATED};
     stretch.joules = stretch.integral = integral_between(meter, from_ns, to_ns);
     return add_stretch(meter, &stretch);
 }
 
 /* Whether another process began to read in between, whose counts may have another origin. */
-static bool is_broken(const struct kymo__meter *meter, const struct kymo__stretch *stretch)
+static bool is_broken(const struct marey__meter *meter, const struct marey__stretch *stretch)
 {
     for (size_t i = 0; i < meter->n_breaks; i++)
         if (meter->breaks[i] > stretch->begin_ns && meter->breaks[i] <= stretch->end_ns)
@@ -187,18 +187,18 @@ static bool is_broken(const struct kymo__meter *meter, const struct kymo__stretc
     return false;
 }
 
-static bool add_counted(struct kymo__meter *meter)
+static bool add_counted(struct marey__meter *meter)
 {
-    const struct kymo__readings *counter = &meter->of[KYMO__ENERGY];
+    const struct marey__readings *counter = &meter->of[MAREY__ENERGY];
     for (size_t i = 0; i + 1 < counter->n; i++) {
-        struct kymo__stretch stretch = {.begin_ns = counter->at[i].ns,
-                                        .end_ns = counter->at[i + 1].ns};
+        struct marey__stretch stretch = {.begin_ns = counter->at[i].ns,
+                                         .end_ns = counter->at[i + 1].ns};
         stretch.integral = integral_between(meter, stretch.begin_ns, stretch.end_ns);
         if (is_broken(meter, &stretch))
             replace_by_power(meter, &stretch);
         else
             judge(meter, &stretch, counter->at[i + 1].value - counter->at[i].value);
-        if (stretch.kind == KYMO__COUNTED && meter->has_power) {
+        if (stretch.kind == MAREY__COUNTED && meter->has_power) {
             meter->counted_j += stretch.joules;
             meter->integrated_j += stretch.integral;
         }
@@ -209,25 +209,25 @@ static bool add_counted(struct kymo__meter *meter)
 }
 
 /* Power by the counter's differences, each in the middle of its stretch. */
-static bool derive_power(struct kymo__meter *meter)
+static bool derive_power(struct marey__meter *meter)
 {
-    struct kymo__readings *power = &meter->of[KYMO__POWER];
+    struct marey__readings *power = &meter->of[MAREY__POWER];
     for (size_t i = 0; i < meter->n_stretches; i++) {
-        const struct kymo__stretch *s = &meter->stretches[i];
-        if (s->kind != KYMO__COUNTED)
+        const struct marey__stretch *s = &meter->stretches[i];
+        if (s->kind != MAREY__COUNTED)
             continue;
-        if (!kymo__grow(&power->at, &power->cap, power->n + 1, sizeof *power->at))
+        if (!marey__grow(&power->at, &power->cap, power->n + 1, sizeof *power->at))
             return false;
         power->at[power->n++] =
-            (struct kymo__reading){.ns = s->begin_ns + (s->end_ns - s->begin_ns) / 2,
-                                   .value = s->joules / seconds(s->begin_ns, s->end_ns)};
+            (struct marey__reading){.ns = s->begin_ns + (s->end_ns - s->begin_ns) / 2,
+                                    .value = s->joules / seconds(s->begin_ns, s->end_ns)};
     }
-    if (!kymo__readings_distance(&meter->of[KYMO__ENERGY], &meter->power_period_ns) ||
+    if (!marey__readings_distance(&meter->of[MAREY__ENERGY], &meter->power_period_ns) ||
         !sum_power(meter))
         return false;
     double disagreed = 0;
     for (size_t i = 0; i < meter->n_stretches; i++) {
-        struct kymo__stretch *s = &meter->stretches[i];
+        struct marey__stretch *s = &meter->stretches[i];
         s->integral = integral_between(meter, s->begin_ns, s->end_ns);
         s->disagreed = disagreed;
         disagreed += s->joules - s->integral;
@@ -236,26 +236,27 @@ static bool derive_power(struct kymo__meter *meter)
 }
 
 /* How long the meter speaks: from its first reading of power or energy to its last, and as much as power is held. */
-static void find_span(struct kymo__meter *meter)
+static void find_span(struct marey__meter *meter)
 {
-    const struct kymo__readings *power = &meter->of[KYMO__POWER], *counter = &meter->of[KYMO__ENERGY];
+    const struct marey__readings *power = &meter->of[MAREY__POWER],
+                                 *counter = &meter->of[MAREY__ENERGY];
     const uint64_t held_ns = meter->power_period_ns;
     meter->first_ns = UINT64_MAX;
     meter->last_ns = 0;
     if (meter->has_power) {
         const uint64_t first_ns = power->at[0].ns;
-        meter->first_ns = first_ns - KYMO__MIN(first_ns, held_ns);
+        meter->first_ns = first_ns - MAREY__MIN(first_ns, held_ns);
         meter->last_ns = power->at[power->n - 1].ns + held_ns;
     }
     if (counter->n >= 2) {
-        meter->first_ns = KYMO__MIN(meter->first_ns, counter->at[0].ns);
-        meter->last_ns = KYMO__MAX(meter->last_ns, counter->at[counter->n - 1].ns);
+        meter->first_ns = MAREY__MIN(meter->first_ns, counter->at[0].ns);
+        meter->last_ns = MAREY__MAX(meter->last_ns, counter->at[counter->n - 1].ns);
     }
 }
 
-static bool make_stretches(struct kymo__meter *meter)
+static bool make_stretches(struct marey__meter *meter)
 {
-    const struct kymo__readings *counter = &meter->of[KYMO__ENERGY];
+    const struct marey__readings *counter = &meter->of[MAREY__ENERGY];
     if (!meter->has_counter)
         return add_integrated(meter, meter->first_ns, meter->last_ns);
     const uint64_t first_ns = counter->at[0].ns, last_ns = counter->at[counter->n - 1].ns;
@@ -265,40 +266,41 @@ static bool make_stretches(struct kymo__meter *meter)
 }
 
 /* When power or energy were read first, which is when everything else was looked at first as well. */
-static uint64_t began_ns(const struct kymo__meter *meter)
+static uint64_t began_ns(const struct marey__meter *meter)
 {
-    const struct kymo__readings *power = &meter->of[KYMO__POWER], *counter = &meter->of[KYMO__ENERGY];
+    const struct marey__readings *power = &meter->of[MAREY__POWER],
+                                 *counter = &meter->of[MAREY__ENERGY];
     uint64_t ns = UINT64_MAX;
     if (power->n > 0)
         ns = power->at[0].ns;
     if (counter->n > 0)
-        ns = KYMO__MIN(ns, counter->at[0].ns);
+        ns = MAREY__MIN(ns, counter->at[0].ns);
     return ns;
 }
 
-bool kymo__meter_prepare(struct kymo__meter *meter)
+bool marey__meter_prepare(struct marey__meter *meter)
 {
     const bool is_package = meter->device_len >= 7 && memcmp(meter->device, "package", 7) == 0;
     meter->is_ready = true;
-    for (unsigned q = 0; q < KYMO__N_QUANTITIES; q++)
-        if (!kymo__readings_tidy(meter, (enum kymo__quantity)q))
+    for (unsigned q = 0; q < MAREY__N_QUANTITIES; q++)
+        if (!marey__readings_tidy(meter, (enum marey__quantity)q))
             return false;
-    kymo__readings_throttled(&meter->of[KYMO__THROTTLE]);
-    for (unsigned q = KYMO__FIRST_MEAN; q < KYMO__N_QUANTITIES; q++)
-        if (!kymo__readings_sum(&meter->of[q], began_ns(meter)))
+    marey__readings_throttled(&meter->of[MAREY__THROTTLE]);
+    for (unsigned q = MAREY__FIRST_MEAN; q < MAREY__N_QUANTITIES; q++)
+        if (!marey__readings_sum(&meter->of[q], began_ns(meter)))
             return false;
     meter->counter_period_ns = is_package ? package_counter_ns : gpu_counter_ns;
-    meter->is_brief = meter->of[KYMO__ENERGY].n >= 2;
+    meter->is_brief = meter->of[MAREY__ENERGY].n >= 2;
     thin_counter(meter);
-    meter->has_counter = meter->of[KYMO__ENERGY].n >= 2;
+    meter->has_counter = meter->of[MAREY__ENERGY].n >= 2;
     meter->is_brief &= !meter->has_counter;
     /* Power of a package is the difference of two readings of its counter, and told with the second. */
-    meter->has_power = meter->of[KYMO__POWER].n >= 2 && !(is_package && meter->has_counter);
-    if (!kymo__readings_distance(&meter->of[KYMO__POWER], &meter->power_period_ns))
+    meter->has_power = meter->of[MAREY__POWER].n >= 2 && !(is_package && meter->has_counter);
+    if (!marey__readings_distance(&meter->of[MAREY__POWER], &meter->power_period_ns))
         return false;
-    meter->power_period_ns = KYMO__MAX(meter->power_period_ns, kymo__meter_stated_period(meter));
+    meter->power_period_ns = MAREY__MAX(meter->power_period_ns, marey__meter_stated_period(meter));
     if (!meter->has_power)
-        meter->of[KYMO__POWER].n = 0;
+        meter->of[MAREY__POWER].n = 0;
     find_span(meter);
     return sum_power(meter) && make_stretches(meter);
 }

@@ -8,11 +8,11 @@ enum { MAX_PARTS = 1 << 24 };
 
 /* A process in the reading. */
 struct reading {
-    struct kymo_energy_report *report;
-    kymo_recording *recording;
-    const struct kymo_process *process;
-    uint32_t member; /* KYMO__NO_MEMBER: it only measures */
-    struct kymo__progress progress;
+    struct marey_energy_report *report;
+    marey_recording *recording;
+    const struct marey_process *process;
+    uint32_t member; /* MAREY__NO_MEMBER: it only measures */
+    struct marey__progress progress;
     struct site_use {
         uint32_t meter;  /* plus one; 0: a counter of something else, or not looked at */
         uint32_t window; /* of the range, plus one; 0: not known so far */
@@ -21,23 +21,23 @@ struct reading {
     } * sites;            /* by site */
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for energy");
+    return marey__fail(MAREY_ENOMEM, "no memory for energy");
 }
 
-static const struct kymo_site_info *site_of(const struct reading *r, uint32_t site)
+static const struct marey_site_info *site_of(const struct reading *r, uint32_t site)
 {
-    return kymo_recording_site(r->recording, r->process->index, site);
+    return marey_recording_site(r->recording, r->process->index, site);
 }
 
 /* ---- meters ---- */
 
 static uint32_t meter_of(const struct reading *r, const char *device, size_t len)
 {
-    const struct kymo_energy_report *report = r->report;
+    const struct marey_energy_report *report = r->report;
     for (size_t i = report->n_meters; i > 0; i--) {
-        const struct kymo__meter *meter = &report->meters[i - 1];
+        const struct marey__meter *meter = &report->meters[i - 1];
         if (meter->process == r->process && meter->device_len == len &&
             memcmp(meter->device, device, len) == 0)
             return (uint32_t)i;
@@ -46,7 +46,7 @@ static uint32_t meter_of(const struct reading *r, const char *device, size_t len
 }
 
 /* "GPU 0 power (W)": what stands before the quantity is the device's name. */
-static size_t name_length(const struct kymo_site_info *site, const char *quantity)
+static size_t name_length(const struct marey_site_info *site, const char *quantity)
 {
     const char *at = strstr(site->name, quantity);
     size_t len = at != NULL ? (size_t)(at - site->name) : 0;
@@ -58,44 +58,44 @@ static size_t name_length(const struct kymo_site_info *site, const char *quantit
 /* A site that is a reading of some device. False without memory. */
 static bool take_site(struct reading *r, uint32_t number)
 {
-    struct kymo_energy_report *report = r->report;
-    const struct kymo_site_info *site = site_of(r, number);
+    struct marey_energy_report *report = r->report;
+    const struct marey_site_info *site = site_of(r, number);
     const char *bar = strcmp(site->category, "energy") == 0 ? strchr(site->domain, '|') : NULL;
-    const unsigned quantity = bar != NULL ? kymo__quantity_find(bar + 1) : KYMO__N_QUANTITIES;
-    if (quantity == KYMO__N_QUANTITIES || bar == site->domain)
+    const unsigned quantity = bar != NULL ? marey__quantity_find(bar + 1) : MAREY__N_QUANTITIES;
+    if (quantity == MAREY__N_QUANTITIES || bar == site->domain)
         return true;
     const size_t len = (size_t)(bar - site->domain);
     uint32_t meter = meter_of(r, site->domain, len);
     if (meter == 0) {
-        if (!kymo__grow(&report->meters, &report->meters_cap, report->n_meters + 1,
-                        sizeof *report->meters))
+        if (!marey__grow(&report->meters, &report->meters_cap, report->n_meters + 1,
+                         sizeof *report->meters))
             return false;
-        report->meters[report->n_meters++] = (struct kymo__meter){.recording = r->recording,
-                                                                  .process = r->process,
-                                                                  .device = site->domain,
-                                                                  .device_len = len,
-                                                                  .name = ""};
+        report->meters[report->n_meters++] = (struct marey__meter){.recording = r->recording,
+                                                                   .process = r->process,
+                                                                   .device = site->domain,
+                                                                   .device_len = len,
+                                                                   .name = ""};
         meter = (uint32_t)report->n_meters;
     }
-    if (quantity == KYMO__POWER || quantity == KYMO__ENERGY) {
+    if (quantity == MAREY__POWER || quantity == MAREY__ENERGY) {
         report->meters[meter - 1].name = site->name;
         report->meters[meter - 1].name_len =
-            name_length(site, quantity == KYMO__POWER ? "power" : "energy");
+            name_length(site, quantity == MAREY__POWER ? "power" : "energy");
     }
     r->sites[number].meter = meter;
     r->sites[number].quantity = (uint8_t)quantity;
     return true;
 }
 
-static bool is_left_out(const struct reading *r, const struct kymo_site_info *site)
+static bool is_left_out(const struct reading *r, const struct marey_site_info *site)
 {
-    return kymo__is_runtime_call(site) ||
-           !kymo__name_matches(r->report->options.filter, site->name, site->name_len);
+    return marey__is_runtime_call(site) ||
+           !marey__name_matches(r->report->options.filter, site->name, site->name_len);
 }
 
 static bool look_at_sites(struct reading *r)
 {
-    r->sites = kymo__calloc((size_t)r->process->n_sites + 1, sizeof *r->sites);
+    r->sites = marey__calloc((size_t)r->process->n_sites + 1, sizeof *r->sites);
     if (r->sites == NULL)
         return false;
     for (uint32_t site = 1; site <= r->process->n_sites; site++) {
@@ -108,14 +108,14 @@ static bool look_at_sites(struct reading *r)
 
 static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
 {
-    const uint32_t site = kymo_record_site(words[1]);
-    struct kymo__reading reading = {.ns = ns};
+    const uint32_t site = marey_record_site(words[1]);
+    struct marey__reading reading = {.ns = ns};
     if (site > r->process->n_sites || r->sites[site].meter == 0)
         return true;
-    struct kymo__readings *readings =
+    struct marey__readings *readings =
         &r->report->meters[r->sites[site].meter - 1].of[r->sites[site].quantity];
     memcpy(&reading.value, &words[2], sizeof reading.value);
-    if (!kymo__grow(&readings->at, &readings->cap, readings->n + 1, sizeof *readings->at))
+    if (!marey__grow(&readings->at, &readings->cap, readings->n + 1, sizeof *readings->at))
         return false;
     readings->at[readings->n++] = reading;
     return true;
@@ -123,47 +123,47 @@ static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
 
 /* ---- windows ---- */
 
-struct kymo__energy_window *kymo__energy_window(struct kymo_energy_report *report, uint32_t member,
-                                                enum kymo__energy_by by, uint64_t key)
+struct marey__energy_window *marey__energy_window(struct marey_energy_report *report, uint32_t member,
+                                                  enum marey__energy_by by, uint64_t key)
 {
     struct {
         uint64_t member_and_by, key;
     } bytes = {(uint64_t)member << 8 | by, key};
     const size_t n = report->window_keys.n;
     const char *text = (const char *)&bytes;
-    const uint32_t number = kymo__names_number(&report->window_keys, text, sizeof bytes);
-    if (number == KYMO__NO_NAME)
+    const uint32_t number = marey__names_number(&report->window_keys, text, sizeof bytes);
+    if (number == MAREY__NO_NAME)
         return NULL;
     if (number < n)
         return &report->windows[number];
-    text = kymo__arena_text(&report->texts, text, sizeof bytes);
+    text = marey__arena_text(&report->texts, text, sizeof bytes);
     if (text == NULL ||
-        !kymo__grow(&report->windows, &report->windows_cap, n + 1, sizeof *report->windows)) {
+        !marey__grow(&report->windows, &report->windows_cap, n + 1, sizeof *report->windows)) {
         report->window_keys.n--; /* it is never looked up again: the caller gives up */
         return NULL;
     }
     report->window_keys.names[number].text = text;
-    report->windows[number] = (struct kymo__energy_window){.member = member, .by = by, .key = key};
+    report->windows[number] = (struct marey__energy_window){.member = member, .by = by, .key = key};
     report->n_windows = report->window_keys.n;
     return &report->windows[number];
 }
 
 static uint64_t name_key(struct reading *r, uint32_t site)
 {
-    const struct kymo_site_info *info = site_of(r, site);
-    return kymo__names_number(&r->report->names, info->name, info->name_len);
+    const struct marey_site_info *info = site_of(r, site);
+    return marey__names_number(&r->report->names, info->name, info->name_len);
 }
 
-static bool take_named(struct reading *r, enum kymo__energy_by by, uint32_t site,
-                       const struct kymo__interval *part)
+static bool take_named(struct reading *r, enum marey__energy_by by, uint32_t site,
+                       const struct marey__interval *part)
 {
-    struct site_use *use = by == KYMO__ENERGY_RANGE ? &r->sites[site] : NULL;
-    struct kymo__energy_window *window;
+    struct site_use *use = by == MAREY__ENERGY_RANGE ? &r->sites[site] : NULL;
+    struct marey__energy_window *window;
     if (use != NULL && use->window != 0) {
         window = &r->report->windows[use->window - 1];
     } else {
         const uint64_t key = name_key(r, site);
-        window = key != KYMO__NO_NAME ? kymo__energy_window(r->report, r->member, by, key) : NULL;
+        window = key != MAREY__NO_NAME ? marey__energy_window(r->report, r->member, by, key) : NULL;
         if (window == NULL)
             return false;
         if (use != NULL)
@@ -175,109 +175,109 @@ static bool take_named(struct reading *r, enum kymo__energy_by by, uint32_t site
         return true;
     }
     const size_t before = window->set.n;
-    if (!kymo__time_set_add(&window->set, part->begin_ns, part->end_ns))
+    if (!marey__time_set_add(&window->set, part->begin_ns, part->end_ns))
         return false;
     r->report->n_parts += window->set.n - before; /* may also have become fewer */
     return true;
 }
 
-static bool take_iteration(struct reading *r, const struct kymo__span *span)
+static bool take_iteration(struct reading *r, const struct marey__span *span)
 {
-    struct kymo_energy_report *report = r->report;
-    if (!kymo__grow(&report->iterations, &report->iterations_cap, report->n_iterations + 1,
-                    sizeof *report->iterations))
+    struct marey_energy_report *report = r->report;
+    if (!marey__grow(&report->iterations, &report->iterations_cap, report->n_iterations + 1,
+                     sizeof *report->iterations))
         return false;
     report->iterations[report->n_iterations++] =
-        (struct kymo__energy_iteration){.begin_ns = span->begin_ns,
-                                        .end_ns = span->end_ns,
-                                        .number = span->number,
-                                        .samples = span->samples,
-                                        .member = r->member};
+        (struct marey__energy_iteration){.begin_ns = span->begin_ns,
+                                         .end_ns = span->end_ns,
+                                         .number = span->number,
+                                         .samples = span->samples,
+                                         .member = r->member};
     return true;
 }
 
-static bool take_epoch(struct reading *r, const struct kymo__span *span)
+static bool take_epoch(struct reading *r, const struct marey__span *span)
 {
-    struct kymo__energy_window *window =
-        kymo__energy_window(r->report, r->member, KYMO__ENERGY_EPOCH, span->number);
+    struct marey__energy_window *window =
+        marey__energy_window(r->report, r->member, MAREY__ENERGY_EPOCH, span->number);
     if (window == NULL)
         return false;
     window->count++;
     window->samples += span->samples;
-    return kymo__time_set_add(&window->set, span->begin_ns, span->end_ns);
+    return marey__time_set_add(&window->set, span->begin_ns, span->end_ns);
 }
 
-static bool take_span(struct reading *r, const struct kymo__span *span)
+static bool take_span(struct reading *r, const struct marey__span *span)
 {
-    const struct kymo__interval part = {span->begin_ns, span->end_ns};
+    const struct marey__interval part = {span->begin_ns, span->end_ns};
     switch (span->kind) {
-    case KYMO__SPAN_ITERATION:
+    case MAREY__SPAN_ITERATION:
         return take_iteration(r, span);
-    case KYMO__SPAN_EPOCH:
+    case MAREY__SPAN_EPOCH:
         return take_epoch(r, span);
-    case KYMO__SPAN_PHASE:
+    case MAREY__SPAN_PHASE:
         return span->site > r->process->n_sites ||
-               take_named(r, KYMO__ENERGY_PHASE, span->site, &part);
+               take_named(r, MAREY__ENERGY_PHASE, span->site, &part);
     }
     return true;
 }
 
 /* ---- the walk ---- */
 
-static bool close_range(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
+static bool close_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
 {
     struct reading *r = ctx;
-    const struct kymo__open_call *call = &lane->open[lane->n_open - 1];
-    const struct kymo__interval part = {call->begin_ns, end_ns};
-    if (r->member == KYMO__NO_MEMBER || call->site > r->process->n_sites ||
-        r->sites[call->site].is_left_out || lane->info->kind != KYMO_LANE_THREAD)
+    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
+    const struct marey__interval part = {call->begin_ns, end_ns};
+    if (r->member == MAREY__NO_MEMBER || call->site > r->process->n_sites ||
+        r->sites[call->site].is_left_out || lane->info->kind != MAREY_LANE_THREAD)
         return true;
-    return take_named(r, KYMO__ENERGY_RANGE, call->site, &part);
+    return take_named(r, MAREY__ENERGY_RANGE, call->site, &part);
 }
 
-static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     struct reading *r = ctx;
-    struct kymo__span span;
+    struct marey__span span;
     (void)lane, (void)batch;
-    const uint32_t type = kymo_record_type_of(words[0]);
-    if (type == KYMO_RECORD_COUNTER)
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_COUNTER)
         return take_counter(r, words, ns);
-    if (r->member != KYMO__NO_MEMBER && kymo__is_progress(type) &&
-        kymo__progress_take(&r->progress, words, ns, &span))
+    if (r->member != MAREY__NO_MEMBER && marey__is_progress(type) &&
+        marey__progress_take(&r->progress, words, ns, &span))
         return take_span(r, &span);
     return true;
 }
 
-static kymo_status walk(struct reading *r)
+static marey_status walk(struct reading *r)
 {
-    struct kymo__range_walk walk = {.recording = r->recording,
-                                    .process = r->process,
-                                    .closed = close_range,
-                                    .record = take_record,
-                                    .ctx = r};
-    struct kymo__span span;
+    struct marey__range_walk walk = {.recording = r->recording,
+                                     .process = r->process,
+                                     .closed = close_range,
+                                     .record = take_record,
+                                     .ctx = r};
+    struct marey__span span;
     if (!look_at_sites(r))
         return no_memory();
-    kymo__progress_init(&r->progress, r->process->first_ns);
-    KYMO_TRY(kymo__range_walk(&walk));
-    while (r->member != KYMO__NO_MEMBER &&
-           kymo__progress_finish(&r->progress, r->process->last_ns, &span))
+    marey__progress_init(&r->progress, r->process->first_ns);
+    MAREY_TRY(marey__range_walk(&walk));
+    while (r->member != MAREY__NO_MEMBER &&
+           marey__progress_finish(&r->progress, r->process->last_ns, &span))
         if (!take_span(r, &span))
             return no_memory();
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- whose it is ---- */
 
 /* Which devices of its list had work: streams say of which device they are. */
-static void take_streams(struct kymo__energy_member *member, kymo_recording *recording,
-                         const struct kymo_process *process)
+static void take_streams(struct marey__energy_member *member, marey_recording *recording,
+                         const struct marey_process *process)
 {
     for (uint32_t i = 0; i < process->n_lanes; i++) {
-        const struct kymo_lane_info *lane = kymo_recording_lane(recording, process->index, i);
-        if (lane->kind != KYMO_LANE_GPU || lane->device < 0 || lane->device >= 64)
+        const struct marey_lane_info *lane = marey_recording_lane(recording, process->index, i);
+        if (lane->kind != MAREY_LANE_GPU || lane->device < 0 || lane->device >= 64)
             continue;
         member->has_ordinals = true;
         member->ordinals |= UINT64_C(1) << lane->device;
@@ -287,10 +287,10 @@ static void take_streams(struct kymo__energy_member *member, kymo_recording *rec
 /* A new one, or that of an earlier process of the same rank. False without memory. */
 static bool find_member(struct reading *r)
 {
-    struct kymo_energy_report *report = r->report;
-    const struct kymo_process *process = r->process;
+    struct marey_energy_report *report = r->report;
+    const struct marey_process *process = r->process;
     uint32_t run;
-    if (!kymo__process_runs_find(&report->runs, process, &run))
+    if (!marey__process_runs_find(&report->runs, process, &run))
         return false;
     size_t i = 0;
     while (i < report->n_members &&
@@ -298,9 +298,9 @@ static bool find_member(struct reading *r)
             strcmp(report->members[i].host, process->host) != 0))
         i++;
     if (i == report->n_members) {
-        if (!kymo__grow(&report->members, &report->members_cap, i + 1, sizeof *report->members))
+        if (!marey__grow(&report->members, &report->members_cap, i + 1, sizeof *report->members))
             return false;
-        report->members[report->n_members++] = (struct kymo__energy_member){
+        report->members[report->n_members++] = (struct marey__energy_member){
             .recording = r->recording,
             .run = run,
             .rank = process->rank,
@@ -311,9 +311,9 @@ static bool find_member(struct reading *r)
             .devices = "",
         };
     }
-    struct kymo__energy_member *member = &report->members[i];
-    member->first_ns = KYMO__MIN(member->first_ns, process->first_ns);
-    member->last_ns = KYMO__MAX(member->last_ns, process->last_ns);
+    struct marey__energy_member *member = &report->members[i];
+    member->first_ns = MAREY__MIN(member->first_ns, process->first_ns);
+    member->last_ns = MAREY__MAX(member->last_ns, process->last_ns);
     if (member->devices[0] == '\0')
         member->devices = process->devices;
     take_streams(member, r->recording, process);
@@ -323,9 +323,10 @@ static bool find_member(struct reading *r)
 
 static bool add_to_run(struct reading *r, uint32_t member)
 {
-    struct kymo__energy_window *window = kymo__energy_window(r->report, member, KYMO__ENERGY_RUN, 0);
+    struct marey__energy_window *window =
+        marey__energy_window(r->report, member, MAREY__ENERGY_RUN, 0);
     return window != NULL &&
-           kymo__time_set_add(&window->set, r->process->first_ns, r->process->last_ns);
+           marey__time_set_add(&window->set, r->process->first_ns, r->process->last_ns);
 }
 
 /*
@@ -334,21 +335,21 @@ static bool add_to_run(struct reading *r, uint32_t member)
  */
 static bool begin_measuring(struct reading *r)
 {
-    struct kymo_energy_report *report = r->report;
+    struct marey_energy_report *report = r->report;
     bool is_alone = true;
     for (uint32_t i = 0; i < report->n_members; i++) {
-        struct kymo__energy_member *member = &report->members[i];
+        struct marey__energy_member *member = &report->members[i];
         if (strcmp(report->runs.list[member->run].id, r->process->run_id) != 0 ||
             strcmp(member->host, r->process->host) != 0)
             continue;
         is_alone = false;
-        member->first_ns = KYMO__MIN(member->first_ns, r->process->first_ns);
-        member->last_ns = KYMO__MAX(member->last_ns, r->process->last_ns);
+        member->first_ns = MAREY__MIN(member->first_ns, r->process->first_ns);
+        member->last_ns = MAREY__MAX(member->last_ns, r->process->last_ns);
         if (!add_to_run(r, i))
             return false;
     }
     const bool is_done = !is_alone || (find_member(r) && add_to_run(r, r->member));
-    r->member = KYMO__NO_MEMBER; /* its own ranges are nobody's */
+    r->member = MAREY__NO_MEMBER; /* its own ranges are nobody's */
     return is_done;
 }
 
@@ -361,16 +362,16 @@ static bool begin_member(struct reading *r)
     return find_member(r) && add_to_run(r, r->member);
 }
 
-kymo_status kymo__energy_read(struct kymo_energy_report *report, kymo_recording *recording)
+marey_status marey__energy_read(struct marey_energy_report *report, marey_recording *recording)
 {
-    for (size_t i = 0; i < kymo_recording_n_logs(recording); i++) {
+    for (size_t i = 0; i < marey_recording_n_logs(recording); i++) {
         struct reading r = {.report = report,
                             .recording = recording,
-                            .process = kymo_recording_process(recording, i),
-                            .member = KYMO__NO_MEMBER};
-        const kymo_status status = begin_member(&r) ? walk(&r) : no_memory();
-        kymo__free(r.sites);
-        KYMO_TRY(status);
+                            .process = marey_recording_process(recording, i),
+                            .member = MAREY__NO_MEMBER};
+        const marey_status status = begin_member(&r) ? walk(&r) : no_memory();
+        marey__free(r.sites);
+        MAREY_TRY(status);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }

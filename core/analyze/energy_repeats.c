@@ -6,16 +6,16 @@
 #include "analyze/energy_whole.h"
 
 /* Mean and interval over runs of the rows of one kind. */
-static void put_kind(const struct kymo_energy_report *report, const char *kind)
+static void put_kind(const struct marey_energy_report *report, const char *kind)
 {
-    const kymo_table *runs = report->tables[KYMO__JOULES_RUNS];
-    kymo_table *table = report->tables[KYMO__JOULES_REPEATS];
+    const marey_table *runs = report->tables[MAREY__JOULES_RUNS];
+    marey_table *table = report->tables[MAREY__JOULES_REPEATS];
     double n = 0, sum = 0, squares = 0, ns = 0, per_sample = 0, n_per_sample = 0;
     for (size_t pass = 0; pass < 2; pass++)
-        for (size_t row = 0; row < kymo_table_n_rows(runs); row++) {
-            const struct kymo_cell joules = kymo__cell_of(runs, row, "joules"),
-                                   sample = kymo__cell_of(runs, row, "joules_per_sample");
-            if (joules.is_null || strcmp(kymo__cell_of(runs, row, "kind").as.text, kind) != 0)
+        for (size_t row = 0; row < marey_table_n_rows(runs); row++) {
+            const struct marey_cell joules = marey__cell_of(runs, row, "joules"),
+                                    sample = marey__cell_of(runs, row, "joules_per_sample");
+            if (joules.is_null || strcmp(marey__cell_of(runs, row, "kind").as.text, kind) != 0)
                 continue;
             if (pass == 1) {
                 squares += (joules.as.f64 - sum / n) * (joules.as.f64 - sum / n);
@@ -23,29 +23,29 @@ static void put_kind(const struct kymo_energy_report *report, const char *kind)
             }
             n++;
             sum += joules.as.f64;
-            ns += (double)kymo__cell_of(runs, row, "duration_ns").as.u64;
+            ns += (double)marey__cell_of(runs, row, "duration_ns").as.u64;
             per_sample += sample.is_null ? 0 : sample.as.f64;
             n_per_sample += !sample.is_null;
         }
     if (n < 2)
         return;
-    const double std = sqrt(squares / (n - 1)), half = kymo__t_quantile(0.95, n - 1) * std / sqrt(n);
-    kymo__put_string(table, kind);
-    kymo_table_u64(table, (uint64_t)n);
-    kymo_table_f64(table, sum / n);
-    kymo_table_f64(table, sum / n - half);
-    kymo_table_f64(table, sum / n + half);
-    kymo_table_f64(table, std);
-    kymo_table_f64(table, ns / n);
+    const double std = sqrt(squares / (n - 1)), half = marey__t_quantile(0.95, n - 1) * std / sqrt(n);
+    marey__put_string(table, kind);
+    marey_table_u64(table, (uint64_t)n);
+    marey_table_f64(table, sum / n);
+    marey_table_f64(table, sum / n - half);
+    marey_table_f64(table, sum / n + half);
+    marey_table_f64(table, std);
+    marey_table_f64(table, ns / n);
     if (n_per_sample == n)
-        kymo_table_f64(table, per_sample / n);
+        marey_table_f64(table, per_sample / n);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-void kymo__energy_put_repeats(struct kymo_energy_report *report)
+void marey__energy_put_repeats(struct marey_energy_report *report)
 {
-    for (size_t kind = 0; kind < KYMO__N_ENERGY_KINDS; kind++)
-        put_kind(report, kymo__energy_kind_names[kind]);
+    for (size_t kind = 0; kind < MAREY__N_ENERGY_KINDS; kind++)
+        put_kind(report, marey__energy_kind_names[kind]);
     put_kind(report, "all");
 }

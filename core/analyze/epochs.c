@@ -4,23 +4,23 @@
 #include "analyze/breakdown_internal.h"
 #include "analyze/epochs_whole.h"
 
-const char *const kymo__epoch_phase_names[KYMO__N_PHASES] = {
+const char *const marey__epoch_phase_names[MAREY__N_PHASES] = {
     "data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging", "other"};
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for epochs");
+    return marey__fail(MAREY_ENOMEM, "no memory for epochs");
 }
 
 /* ---- runs in order of time ---- */
 
-static void order_runs(struct kymo_epoch_report *report)
+static void order_runs(struct marey_epoch_report *report)
 {
     for (size_t i = 0; i < report->n_times; i++) {
-        const struct kymo__process_run *own = &report->runs.list[report->times[i].run];
+        const struct marey__process_run *own = &report->runs.list[report->times[i].run];
         uint32_t place = 0;
         for (size_t r = 0; r < report->runs.n; r++) {
-            const struct kymo__process_run *run = &report->runs.list[r];
+            const struct marey__process_run *run = &report->runs.list[r];
             place += run->start_unix_ns < own->start_unix_ns ||
                      (run->start_unix_ns == own->start_unix_ns && run < own);
         }
@@ -30,7 +30,7 @@ static void order_runs(struct kymo_epoch_report *report)
 
 static bool is_before(const void *a, const void *b)
 {
-    const struct kymo__epoch_time *x = a, *y = b;
+    const struct marey__epoch_time *x = a, *y = b;
     if (x->run != y->run)
         return x->run < y->run;
     if (x->number != y->number)
@@ -42,10 +42,10 @@ static bool is_before(const void *a, const void *b)
 
 /* ---- the same epoch on all ranks ---- */
 
-static bool group_counts(const struct kymo_epoch_report *report,
-                         const struct kymo__epoch_group *group, bool with_first)
+static bool group_counts(const struct marey_epoch_report *report,
+                         const struct marey__epoch_group *group, bool with_first)
 {
-    const uint32_t bad = KYMO__EPOCH_OPEN | KYMO__EPOCH_CUT | (with_first ? 0 : KYMO__EPOCH_FIRST);
+    const uint32_t bad = MAREY__EPOCH_OPEN | MAREY__EPOCH_CUT | (with_first ? 0 : MAREY__EPOCH_FIRST);
     for (size_t i = group->first; i < group->first + group->n; i++)
         if ((report->times[i].flags & bad) != 0)
             return false;
@@ -53,7 +53,7 @@ static bool group_counts(const struct kymo_epoch_report *report,
 }
 
 /* Say which of a run's epochs count, groups `from` up to `to`. False when none does. */
-static bool choose(struct kymo_epoch_report *report, size_t from, size_t to, bool with_first)
+static bool choose(struct marey_epoch_report *report, size_t from, size_t to, bool with_first)
 {
     bool any = false;
     for (size_t g = from; g < to; g++) {
@@ -63,7 +63,7 @@ static bool choose(struct kymo_epoch_report *report, size_t from, size_t to, boo
     return any;
 }
 
-static void choose_all(struct kymo_epoch_report *report)
+static void choose_all(struct marey_epoch_report *report)
 {
     size_t from = 0;
     for (size_t g = 1; g <= report->n_groups; g++) {
@@ -77,107 +77,109 @@ static void choose_all(struct kymo_epoch_report *report)
     for (size_t g = 0; g < report->n_groups; g++)
         for (size_t i = 0; i < report->groups[g].n; i++)
             report->times[report->groups[g].first + i].flags |=
-                report->groups[g].counts ? KYMO__EPOCH_COUNTS : 0u;
+                report->groups[g].counts ? MAREY__EPOCH_COUNTS : 0u;
 }
 
-static bool make_groups(struct kymo_epoch_report *report)
+static bool make_groups(struct marey_epoch_report *report)
 {
     for (size_t i = 0; i < report->n_times; i++) {
-        const struct kymo__epoch_time *time = &report->times[i];
+        const struct marey__epoch_time *time = &report->times[i];
         if (i > 0 && time->run == time[-1].run && time->number == time[-1].number) {
             report->groups[report->n_groups - 1].n++;
             continue;
         }
-        if (!kymo__grow(&report->groups, &report->groups_cap, report->n_groups + 1,
-                        sizeof *report->groups))
+        if (!marey__grow(&report->groups, &report->groups_cap, report->n_groups + 1,
+                         sizeof *report->groups))
             return false;
-        report->groups[report->n_groups++] = (struct kymo__epoch_group){.first = i, .n = 1};
+        report->groups[report->n_groups++] = (struct marey__epoch_group){.first = i, .n = 1};
     }
     for (size_t g = 0; g < report->n_groups; g++)
-        kymo__epoch_group_judge(report, &report->groups[g]);
+        marey__epoch_group_judge(report, &report->groups[g]);
     choose_all(report);
     return true;
 }
 
 /* ---- making ---- */
 
-static kymo_status read_all(struct kymo_epoch_report *report, kymo_recording *const *recordings,
-                            size_t n)
+static marey_status read_all(struct marey_epoch_report *report, marey_recording *const *recordings,
+                             size_t n)
 {
-    for (uint32_t i = 0; i < KYMO__PHASE_OTHER; i++) {
-        const char *name = kymo__epoch_phase_names[i];
-        if (kymo__names_number(&report->names, name, strlen(name)) == KYMO__NO_NAME)
+    for (uint32_t i = 0; i < MAREY__PHASE_OTHER; i++) {
+        const char *name = marey__epoch_phase_names[i];
+        if (marey__names_number(&report->names, name, strlen(name)) == MAREY__NO_NAME)
             return no_memory();
     }
     for (size_t i = 0; i < n; i++) {
-        KYMO_TRY(kymo__epochs_read(report, recordings[i]));
+        MAREY_TRY(marey__epochs_read(report, recordings[i]));
         if (report->options.progress != NULL)
             report->options.progress(report->options.progress_ctx, (double)(i + 1) / (double)n);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status make(struct kymo_epoch_report *report, kymo_recording *const *recordings, size_t n)
+static marey_status make(struct marey_epoch_report *report, marey_recording *const *recordings,
+                         size_t n)
 {
-    report->title = kymo__recordings_title(recordings, n);
+    report->title = marey__recordings_title(recordings, n);
     if (report->title == NULL)
         return no_memory();
-    KYMO_TRY(read_all(report, recordings, n));
+    MAREY_TRY(read_all(report, recordings, n));
     if (report->n_times == 0)
-        return kymo__fail(KYMO_EFORMAT,
-                          "%s has no epochs in it: kymo.TrainingMonitor, the callbacks of kymo.hf "
-                          "and kymo.lightning, kymo.epoch() and kymo_epoch_begin() tell of them",
-                          report->title);
+        return marey__fail(
+            MAREY_EFORMAT,
+            "%s has no epochs in it: marey.TrainingMonitor, the callbacks of marey.hf "
+            "and marey.lightning, marey.epoch() and marey_epoch_begin() tell of them",
+            report->title);
     order_runs(report);
-    if (!kymo__sort_runs(report->times, report->n_times, sizeof *report->times, is_before) ||
+    if (!marey__sort_runs(report->times, report->n_times, sizeof *report->times, is_before) ||
         !make_groups(report))
         return no_memory();
-    return kymo__epochs_make_tables(report);
+    return marey__epochs_make_tables(report);
 }
 
 /* What was only needed to make the tables. */
-static void free_making(struct kymo_epoch_report *report)
+static void free_making(struct marey_epoch_report *report)
 {
-    kymo__free(report->times);
-    kymo__free(report->parts);
-    kymo__free(report->runs.list);
-    kymo__free(report->groups);
-    kymo__names_fini(&report->names);
+    marey__free(report->times);
+    marey__free(report->parts);
+    marey__free(report->runs.list);
+    marey__free(report->groups);
+    marey__names_fini(&report->names);
 }
 
-kymo_status kymo_epoch_report_create(kymo_recording *const *recordings, size_t n,
-                                     const struct kymo_epoch_report_options *options,
-                                     kymo_epoch_report **out)
+marey_status marey_epoch_report_create(marey_recording *const *recordings, size_t n,
+                                       const struct marey_epoch_report_options *options,
+                                       marey_epoch_report **out)
 {
-    kymo_epoch_report *report = kymo__calloc(1, sizeof *report);
+    marey_epoch_report *report = marey__calloc(1, sizeof *report);
     if (report == NULL)
         return no_memory();
     if (options != NULL)
         report->options = *options;
-    const kymo_status status = make(report, recordings, n);
+    const marey_status status = make(report, recordings, n);
     free_making(report);
-    if (status != KYMO_OK) {
-        kymo_epoch_report_destroy(report);
+    if (status != MAREY_OK) {
+        marey_epoch_report_destroy(report);
         return status;
     }
     *out = report;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_epoch_report_destroy(kymo_epoch_report *report)
+void marey_epoch_report_destroy(marey_epoch_report *report)
 {
     if (report == NULL)
         return;
-    for (size_t i = 0; i < KYMO__N_EPOCH_TABLES; i++)
-        kymo_table_destroy(report->tables[i]);
-    kymo__free(report->title);
-    kymo__free(report);
+    for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
+        marey_table_destroy(report->tables[i]);
+    marey__free(report->title);
+    marey__free(report);
 }
 
-kymo_table *kymo_epoch_report_table(kymo_epoch_report *report, const char *name)
+marey_table *marey_epoch_report_table(marey_epoch_report *report, const char *name)
 {
-    for (size_t i = 0; i < KYMO__N_EPOCH_TABLES; i++)
-        if (strcmp(kymo_table_name(report->tables[i]), name) == 0)
+    for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
+        if (strcmp(marey_table_name(report->tables[i]), name) == 0)
             return report->tables[i];
     return NULL;
 }

@@ -8,22 +8,22 @@
 #define STANDS_OUT 0.02
 
 /* Where ranks that exchange gradients wait for one another. */
-static bool is_waited_in(enum kymo__epoch_phase phase)
+static bool is_waited_in(enum marey__epoch_phase phase)
 {
-    return phase == KYMO__PHASE_BACKWARD || phase == KYMO__PHASE_OPTIMIZER;
+    return phase == MAREY__PHASE_BACKWARD || phase == MAREY__PHASE_OPTIMIZER;
 }
 
-static uint64_t own_ns(const struct kymo__epoch_time *time)
+static uint64_t own_ns(const struct marey__epoch_time *time)
 {
     uint64_t ns = time->ns;
-    for (unsigned phase = 0; phase < KYMO__PHASE_OTHER; phase++)
+    for (unsigned phase = 0; phase < MAREY__PHASE_OTHER; phase++)
         ns -= is_waited_in(phase) ? time->phase_ns[phase] : 0;
     return ns;
 }
 
 /* The mean over all but one. */
-static double mean_of_others(const struct kymo__epoch_time *times, size_t n, size_t but,
-                             uint64_t (*ns_of)(const struct kymo__epoch_time *time))
+static double mean_of_others(const struct marey__epoch_time *times, size_t n, size_t but,
+                             uint64_t (*ns_of)(const struct marey__epoch_time *time))
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -31,13 +31,13 @@ static double mean_of_others(const struct kymo__epoch_time *times, size_t n, siz
     return n > 1 ? sum / (double)(n - 1) : 0;
 }
 
-static uint64_t whole_ns(const struct kymo__epoch_time *time)
+static uint64_t whole_ns(const struct marey__epoch_time *time)
 {
     return time->ns;
 }
 
-static size_t longest_of(const struct kymo__epoch_time *times, size_t n,
-                         uint64_t (*ns_of)(const struct kymo__epoch_time *time))
+static size_t longest_of(const struct marey__epoch_time *times, size_t n,
+                         uint64_t (*ns_of)(const struct marey__epoch_time *time))
 {
     size_t longest = 0;
     for (size_t i = 1; i < n; i++)
@@ -47,12 +47,12 @@ static size_t longest_of(const struct kymo__epoch_time *times, size_t n,
 }
 
 /* Of what it took more than the others; of waiting only when it is slower as a whole. */
-static enum kymo__epoch_phase phase_behind(const struct kymo__epoch_time *times, size_t n,
-                                           size_t slowest, bool with_waiting)
+static enum marey__epoch_phase phase_behind(const struct marey__epoch_time *times, size_t n,
+                                            size_t slowest, bool with_waiting)
 {
-    enum kymo__epoch_phase most = KYMO__PHASE_OTHER;
+    enum marey__epoch_phase most = MAREY__PHASE_OTHER;
     double most_ns = -INFINITY;
-    for (unsigned phase = 0; phase < KYMO__N_PHASES; phase++) {
+    for (unsigned phase = 0; phase < MAREY__N_PHASES; phase++) {
         double sum = 0;
         for (size_t i = 0; i < n; i++)
             sum += i == slowest ? 0 : (double)times[i].phase_ns[phase];
@@ -65,9 +65,10 @@ static enum kymo__epoch_phase phase_behind(const struct kymo__epoch_time *times,
     return most;
 }
 
-void kymo__epoch_group_judge(const struct kymo_epoch_report *report, struct kymo__epoch_group *group)
+void marey__epoch_group_judge(const struct marey_epoch_report *report,
+                              struct marey__epoch_group *group)
 {
-    const struct kymo__epoch_time *times = &report->times[group->first];
+    const struct marey__epoch_time *times = &report->times[group->first];
     const size_t n = group->n;
     const size_t longest = longest_of(times, n, whole_ns), busiest = longest_of(times, n, own_ns);
     const double least_ns = STANDS_OUT * (double)times[longest].ns;
@@ -80,20 +81,20 @@ void kymo__epoch_group_judge(const struct kymo_epoch_report *report, struct kymo
         return;
     if (behind_ns > least_ns) {
         group->slowest = group->first + longest;
-        group->behind_ns = kymo__epoch_ns(behind_ns);
+        group->behind_ns = marey__epoch_ns(behind_ns);
         group->slowest_in = phase_behind(times, n, longest, true);
     } else if (own_behind_ns > least_ns) {
         group->slowest = group->first + busiest;
-        group->behind_ns = kymo__epoch_ns(own_behind_ns);
+        group->behind_ns = marey__epoch_ns(own_behind_ns);
         group->slowest_in = phase_behind(times, n, busiest, false);
     }
 }
 
 /* ---- values ---- */
 
-bool kymo__epoch_values_add(struct kymo__epoch_values *values, double value)
+bool marey__epoch_values_add(struct marey__epoch_values *values, double value)
 {
-    if (!kymo__grow(&values->values, &values->cap, values->n + 1, sizeof *values->values))
+    if (!marey__grow(&values->values, &values->cap, values->n + 1, sizeof *values->values))
         return false;
     values->values[values->n++] = value;
     return true;
@@ -105,9 +106,9 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-struct kymo__epoch_spread kymo__epoch_values_spread(struct kymo__epoch_values *values)
+struct marey__epoch_spread marey__epoch_values_spread(struct marey__epoch_values *values)
 {
-    struct kymo__epoch_spread spread = {0};
+    struct marey__epoch_spread spread = {0};
     const size_t n = values->n;
     const double *v = values->values;
     if (n == 0)

@@ -11,13 +11,13 @@
 
 #include "analyze/gpu_report_internal.h"
 
-const char kymo__no_range[] = "(no range)";
+const char marey__no_range[] = "(no range)";
 
-struct kymo__launching *kymo__launching_of(struct kymo__launching **ranges, size_t *n, size_t *cap,
-                                           uint32_t name)
+struct marey__launching *marey__launching_of(struct marey__launching **ranges, size_t *n,
+                                             size_t *cap, uint32_t name)
 {
     if (name >= *n) {
-        if (!kymo__grow(ranges, cap, (size_t)name + 1, sizeof **ranges))
+        if (!marey__grow(ranges, cap, (size_t)name + 1, sizeof **ranges))
             return NULL;
         memset(*ranges + *n, 0, (name + 1 - *n) * sizeof **ranges);
         *n = (size_t)name + 1;
@@ -26,30 +26,30 @@ struct kymo__launching *kymo__launching_of(struct kymo__launching **ranges, size
     return &(*ranges)[name];
 }
 
-static struct kymo__launching *range_of(struct kymo__gpu_process *p, const char *text, size_t len,
-                                        uint32_t *name)
+static struct marey__launching *range_of(struct marey__gpu_process *p, const char *text, size_t len,
+                                         uint32_t *name)
 {
-    *name = kymo__names_number(&p->names, text, len);
-    return *name == KYMO__NO_NAME
+    *name = marey__names_number(&p->names, text, len);
+    return *name == MAREY__NO_NAME
                ? NULL
-               : kymo__launching_of(&p->ranges, &p->n_ranges, &p->ranges_cap, *name);
+               : marey__launching_of(&p->ranges, &p->n_ranges, &p->ranges_cap, *name);
 }
 
 /* ---- names ---- */
 
-static bool name_ranges(struct kymo__gpu_process *p)
+static bool name_ranges(struct marey__gpu_process *p)
 {
-    const struct kymo__work_set *set = &p->set;
-    p->range_names = kymo__calloc(set->n_ranges + 1, sizeof *p->range_names);
+    const struct marey__work_set *set = &p->set;
+    p->range_names = marey__calloc(set->n_ranges + 1, sizeof *p->range_names);
     if (p->range_names == NULL)
         return false;
     for (size_t i = 0; i < set->n_ranges; i++) {
-        const struct kymo_site_info *site =
-            kymo_recording_site(set->recording, set->process->index, set->ranges[i].site);
-        p->range_names[i] = KYMO__NO_NAME;
-        if (kymo__is_runtime_call(site))
+        const struct marey_site_info *site =
+            marey_recording_site(set->recording, set->process->index, set->ranges[i].site);
+        p->range_names[i] = MAREY__NO_NAME;
+        if (marey__is_runtime_call(site))
             continue;
-        struct kymo__launching *range = range_of(p, site->name, site->name_len, &p->range_names[i]);
+        struct marey__launching *range = range_of(p, site->name, site->name_len, &p->range_names[i]);
         if (range == NULL)
             return false;
         if (range->category == NULL)
@@ -60,7 +60,7 @@ static bool name_ranges(struct kymo__gpu_process *p)
 
 /* ---- one launch ---- */
 
-static bool add_launch(struct kymo__launching *range, const struct kymo__launched *launched,
+static bool add_launch(struct marey__launching *range, const struct marey__launched *launched,
                        uint64_t call_ns, uint64_t delay_ns)
 {
     range->n_launches++;
@@ -68,10 +68,10 @@ static bool add_launch(struct kymo__launching *range, const struct kymo__launche
     range->gpu_ns += launched->gpu_ns;
     range->launch_ns += call_ns;
     range->devices |= launched->devices;
-    return kymo__sketch_add(&range->delays, delay_ns);
+    return marey__sketch_add(&range->delays, delay_ns);
 }
 
-static void add_self(struct kymo__launching *range, const struct kymo__launched *launched,
+static void add_self(struct marey__launching *range, const struct marey__launched *launched,
                      uint64_t call_ns)
 {
     range->self_gpu_ns += launched->gpu_ns;
@@ -79,18 +79,18 @@ static void add_self(struct kymo__launching *range, const struct kymo__launched 
 }
 
 /* In all ranges around it, each name once; `ends` by range: up to when its window goes. */
-static bool count_around(struct kymo__gpu_process *p, size_t i, uint64_t call_ns, uint64_t delay_ns,
-                         uint64_t *ends)
+static bool count_around(struct marey__gpu_process *p, size_t i, uint64_t call_ns,
+                         uint64_t delay_ns, uint64_t *ends)
 {
-    const struct kymo__work_set *set = &p->set;
-    const struct kymo__launched *launched = &p->launched[i];
+    const struct marey__work_set *set = &p->set;
+    const struct marey__launched *launched = &p->launched[i];
     bool is_innermost = true;
-    for (uint32_t at = set->launches[i].range; at != KYMO__NO_INDEX; at = set->ranges[at].parent) {
-        if (p->range_names[at] == KYMO__NO_NAME)
+    for (uint32_t at = set->launches[i].range; at != MAREY__NO_INDEX; at = set->ranges[at].parent) {
+        if (p->range_names[at] == MAREY__NO_NAME)
             continue;
-        struct kymo__launching *range = &p->ranges[p->range_names[at]];
+        struct marey__launching *range = &p->ranges[p->range_names[at]];
         range->calls += ends[at] == 0;
-        ends[at] = KYMO__MAX(KYMO__MAX(ends[at], set->ranges[at].end_ns), launched->last_ns);
+        ends[at] = MAREY__MAX(MAREY__MAX(ends[at], set->ranges[at].end_ns), launched->last_ns);
         if (is_innermost)
             add_self(range, launched, call_ns);
         is_innermost = false;
@@ -103,7 +103,7 @@ static bool count_around(struct kymo__gpu_process *p, size_t i, uint64_t call_ns
     if (!is_innermost)
         return true;
     uint32_t name;
-    struct kymo__launching *none = range_of(p, kymo__no_range, strlen(kymo__no_range), &name);
+    struct marey__launching *none = range_of(p, marey__no_range, strlen(marey__no_range), &name);
     if (none == NULL)
         return false;
     add_self(none, launched, call_ns);
@@ -111,33 +111,33 @@ static bool count_around(struct kymo__gpu_process *p, size_t i, uint64_t call_ns
 }
 
 /* A call that launched several times took its time once. */
-static uint64_t call_ns_of(const struct kymo__launch_call *launch)
+static uint64_t call_ns_of(const struct marey__launch_call *launch)
 {
-    return launch->chained == KYMO__NO_INDEX ? launch->end_ns - launch->begin_ns : 0;
+    return launch->chained == MAREY__NO_INDEX ? launch->end_ns - launch->begin_ns : 0;
 }
 
-static uint64_t delay_of(const struct kymo__gpu_process *p, size_t i)
+static uint64_t delay_of(const struct marey__gpu_process *p, size_t i)
 {
     const uint64_t first_ns = p->launched[i].first_ns, begin_ns = p->set.launches[i].begin_ns;
     return first_ns > begin_ns ? first_ns - begin_ns : 0;
 }
 
 /* Each launch on the device, and in its step there. */
-static bool count_on_device(struct kymo__gpu_process *p, size_t d)
+static bool count_on_device(struct marey__gpu_process *p, size_t d)
 {
-    const struct kymo__work_set *set = &p->set;
+    const struct marey__work_set *set = &p->set;
     for (size_t i = 0; i < set->devices[d].n_work; i++) {
         const uint32_t number = set->devices[d].work[i].launch;
-        if (number == KYMO__NO_INDEX || p->launched[number].last_device == d + 1)
+        if (number == MAREY__NO_INDEX || p->launched[number].last_device == d + 1)
             continue;
         p->launched[number].last_device = d + 1;
         const uint64_t call_ns = call_ns_of(&set->launches[number]);
-        const uint32_t step = kymo__step_at(set, set->launches[number].begin_ns);
+        const uint32_t step = marey__step_at(set, set->launches[number].begin_ns);
         p->devices[d].n_launches++;
         p->devices[d].launch_ns += call_ns;
-        if (!kymo__sketch_add(&p->devices[d].delays, delay_of(p, number)))
+        if (!marey__sketch_add(&p->devices[d].delays, delay_of(p, number)))
             return false;
-        if (step == KYMO__NO_INDEX)
+        if (step == MAREY__NO_INDEX)
             continue;
         p->iterations[d * set->n_steps + step].n_launches++;
         p->iterations[d * set->n_steps + step].launch_ns += call_ns;
@@ -159,42 +159,42 @@ static bool window_is_before(const void *a, const void *b)
 }
 
 /* Windows of one name are united. */
-static void sum_spans(struct kymo__gpu_process *p, const struct window *windows, size_t n)
+static void sum_spans(struct marey__gpu_process *p, const struct window *windows, size_t n)
 {
     uint64_t until_ns = 0;
     for (size_t i = 0; i < n; i++) {
         const struct window *w = &windows[i];
         if (i == 0 || w->name != w[-1].name)
             until_ns = 0;
-        const uint64_t from_ns = KYMO__MAX(w->begin_ns, until_ns);
+        const uint64_t from_ns = MAREY__MAX(w->begin_ns, until_ns);
         p->ranges[w->name].span_ns += w->end_ns > from_ns ? w->end_ns - from_ns : 0;
-        until_ns = KYMO__MAX(until_ns, w->end_ns);
+        until_ns = MAREY__MAX(until_ns, w->end_ns);
     }
     for (size_t i = 0; i < p->n_ranges; i++)
         p->ranges[i].span_ns *= (uint64_t)__builtin_popcountll(p->ranges[i].devices);
 }
 
-static bool find_spans(struct kymo__gpu_process *p, const uint64_t *ends)
+static bool find_spans(struct marey__gpu_process *p, const uint64_t *ends)
 {
-    const struct kymo__work_set *set = &p->set;
-    struct window *windows = kymo__alloc((set->n_ranges + 1) * sizeof *windows);
+    const struct marey__work_set *set = &p->set;
+    struct window *windows = marey__alloc((set->n_ranges + 1) * sizeof *windows);
     size_t n = 0;
     if (windows == NULL)
         return false;
     for (size_t i = 0; i < set->n_ranges; i++)
         if (ends[i] != 0)
             windows[n++] = (struct window){set->ranges[i].begin_ns, ends[i], p->range_names[i]};
-    const bool done = kymo__sort_runs(windows, n, sizeof *windows, window_is_before);
+    const bool done = marey__sort_runs(windows, n, sizeof *windows, window_is_before);
     if (done)
         sum_spans(p, windows, n);
-    kymo__free(windows);
+    marey__free(windows);
     return done;
 }
 
-bool kymo__gpu_sum_launches(struct kymo__gpu_process *p)
+bool marey__gpu_sum_launches(struct marey__gpu_process *p)
 {
-    const struct kymo__work_set *set = &p->set;
-    uint64_t *ends = kymo__calloc(set->n_ranges + 1, sizeof *ends);
+    const struct marey__work_set *set = &p->set;
+    uint64_t *ends = marey__calloc(set->n_ranges + 1, sizeof *ends);
     bool done = ends != NULL && name_ranges(p);
     for (size_t i = 0; done && i < set->n_launches; i++)
         if (p->launched[i].n_work != 0)
@@ -202,6 +202,6 @@ bool kymo__gpu_sum_launches(struct kymo__gpu_process *p)
     for (size_t d = 0; done && d < set->n_devices; d++)
         done = count_on_device(p, d);
     done = done && find_spans(p, ends);
-    kymo__free(ends);
+    marey__free(ends);
     return done;
 }

@@ -4,29 +4,29 @@
  */
 #include "analyze/analyze_internal.h"
 
-void kymo__gpu_merge_fini(struct kymo__gpu_merge *gpu)
+void marey__gpu_merge_fini(struct marey__gpu_merge *gpu)
 {
     for (size_t i = 0; i < gpu->n_works; i++)
-        kymo__sketch_fini(&gpu->works[i].calls);
-    kymo__free(gpu->works);
-    kymo__free(gpu->by_name);
-    kymo__free(gpu->ranges);
+        marey__sketch_fini(&gpu->works[i].calls);
+    marey__free(gpu->works);
+    marey__free(gpu->by_name);
+    marey__free(gpu->ranges);
 }
 
 /* ---- work ---- */
 
-static struct kymo__merged_work *new_work(struct kymo__gpu_merge *gpu, uint32_t name, uint32_t kind)
+static struct marey__merged_work *new_work(struct marey__gpu_merge *gpu, uint32_t name, uint32_t kind)
 {
-    if (!kymo__grow(&gpu->works, &gpu->works_cap, gpu->n_works + 1, sizeof *gpu->works))
+    if (!marey__grow(&gpu->works, &gpu->works_cap, gpu->n_works + 1, sizeof *gpu->works))
         return NULL;
-    struct kymo__merged_work *work = &gpu->works[gpu->n_works++];
-    *work = (struct kymo__merged_work){.name = name, .kind = kind, .next = gpu->by_name[name]};
+    struct marey__merged_work *work = &gpu->works[gpu->n_works++];
+    *work = (struct marey__merged_work){.name = name, .kind = kind, .next = gpu->by_name[name]};
     gpu->by_name[name] = (uint32_t)gpu->n_works;
     return work;
 }
 
-struct kymo__merged_work *kymo__gpu_merge_work(struct kymo__gpu_merge *gpu, uint32_t name,
-                                               uint32_t kind)
+struct marey__merged_work *marey__gpu_merge_work(struct marey__gpu_merge *gpu, uint32_t name,
+                                                 uint32_t kind)
 {
     for (uint32_t i = gpu->by_name[name]; i != 0; i = gpu->works[i - 1].next)
         if (gpu->works[i - 1].kind == kind)
@@ -34,36 +34,36 @@ struct kymo__merged_work *kymo__gpu_merge_work(struct kymo__gpu_merge *gpu, uint
     return new_work(gpu, name, kind);
 }
 
-static bool add_work(struct kymo__gpu_merge *gpu, uint32_t name, struct kymo__work_stats *from)
+static bool add_work(struct marey__gpu_merge *gpu, uint32_t name, struct marey__work_stats *from)
 {
-    struct kymo__merged_work *work = kymo__gpu_merge_work(gpu, name, from->kind);
+    struct marey__merged_work *work = marey__gpu_merge_work(gpu, name, from->kind);
     if (work == NULL)
         return false;
-    gpu->work_ns += kymo__is_work(from->kind) ? from->calls.sum : 0;
+    gpu->work_ns += marey__is_work(from->kind) ? from->calls.sum : 0;
     work->n_streams += from->n_streams;
     work->n_devices += from->n_devices;
     work->n_processes++;
     work->bytes += from->bytes;
     work->bytes_ns += from->bytes_ns;
     if (work->calls.count != 0)
-        return kymo__sketch_merge(&work->calls, &from->calls);
+        return marey__sketch_merge(&work->calls, &from->calls);
     work->calls = from->calls; /* handed over, so that it is not in memory twice */
-    from->calls = (struct kymo__sketch){0};
+    from->calls = (struct marey__sketch){0};
     return true;
 }
 
 /* ---- ranges ---- */
 
 /* What was launched in a node's children is launched in it, too; children come behind their parents. */
-static bool add_lane(struct kymo__gpu_merge *gpu, const struct kymo__lane_walk *lane,
+static bool add_lane(struct marey__gpu_merge *gpu, const struct marey__lane_walk *lane,
                      const uint32_t *names)
 {
-    struct kymo__gpu_time *within = kymo__calloc(lane->n_gpu, sizeof *within);
+    struct marey__gpu_time *within = marey__calloc(lane->n_gpu, sizeof *within);
     if (within == NULL)
         return false;
     for (size_t i = lane->n_gpu; i-- > 1;) {
-        const struct kymo__node *node = &lane->tree.nodes[i];
-        struct kymo__gpu_range *range = &gpu->ranges[names[node->name]];
+        const struct marey__node *node = &lane->tree.nodes[i];
+        struct marey__gpu_range *range = &gpu->ranges[names[node->name]];
         within[i].count += lane->gpu[i].count;
         within[i].ns += lane->gpu[i].ns;
         within[node->parent].count += within[i].count;
@@ -72,27 +72,27 @@ static bool add_lane(struct kymo__gpu_merge *gpu, const struct kymo__lane_walk *
         range->count += node->is_outermost ? within[i].count : 0;
         range->total_ns += node->is_outermost ? within[i].ns : 0;
     }
-    kymo__free(within);
+    marey__free(within);
     return true;
 }
 
-bool kymo__gpu_merge_cover(struct kymo__merge *merge)
+bool marey__gpu_merge_cover(struct marey__merge *merge)
 {
-    struct kymo__gpu_merge *gpu = &merge->gpu;
-    return kymo__cover_names(&merge->names, &gpu->by_name, &gpu->n_by_name, &gpu->by_name_cap,
-                             sizeof *gpu->by_name) &&
-           kymo__cover_names(&merge->names, &gpu->ranges, &gpu->n_ranges, &gpu->ranges_cap,
-                             sizeof *gpu->ranges);
+    struct marey__gpu_merge *gpu = &merge->gpu;
+    return marey__cover_names(&merge->names, &gpu->by_name, &gpu->n_by_name, &gpu->by_name_cap,
+                              sizeof *gpu->by_name) &&
+           marey__cover_names(&merge->names, &gpu->ranges, &gpu->n_ranges, &gpu->ranges_cap,
+                              sizeof *gpu->ranges);
 }
 
-bool kymo__gpu_merge_add(struct kymo__merge *merge, struct kymo__process_walk *walk,
-                         const uint32_t *names)
+bool marey__gpu_merge_add(struct marey__merge *merge, struct marey__process_walk *walk,
+                          const uint32_t *names)
 {
-    struct kymo__gpu_merge *gpu = &merge->gpu;
-    struct kymo__gpu_walk *from = &walk->gpu;
+    struct marey__gpu_merge *gpu = &merge->gpu;
+    struct marey__gpu_walk *from = &walk->gpu;
     if (from->n_works == 0)
         return true;
-    if (!kymo__gpu_merge_cover(merge))
+    if (!marey__gpu_merge_cover(merge))
         return false;
     for (size_t i = 0; i < from->n_works; i++)
         if (!add_work(gpu, names[from->works[i].name], &from->works[i]))

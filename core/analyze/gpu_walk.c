@@ -11,33 +11,33 @@
 
 #include "analyze/analyze_internal.h"
 
-static kymo_status no_memory(const struct kymo__process_walk *walk)
+static marey_status no_memory(const struct marey__process_walk *walk)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the GPU work in %s", walk->info->log_path);
+    return marey__fail(MAREY_ENOMEM, "no memory for the GPU work in %s", walk->info->log_path);
 }
 
-void kymo__gpu_walk_init(struct kymo__process_walk *walk)
+void marey__gpu_walk_init(struct marey__process_walk *walk)
 {
     for (uint32_t i = 0; i < walk->info->n_lanes && !walk->gpu.has_streams; i++)
         walk->gpu.has_streams =
-            kymo_recording_lane(walk->recording, walk->info->index, i)->kind == KYMO_LANE_GPU;
+            marey_recording_lane(walk->recording, walk->info->index, i)->kind == MAREY_LANE_GPU;
 }
 
-void kymo__gpu_walk_fini(struct kymo__gpu_walk *gpu)
+void marey__gpu_walk_fini(struct marey__gpu_walk *gpu)
 {
     for (size_t i = 0; i < gpu->n_works; i++)
-        kymo__sketch_fini(&gpu->works[i].calls);
-    kymo__free(gpu->works);
-    kymo__free(gpu->by_name);
-    kymo__pairs_fini(&gpu->where);
-    kymo__free(gpu->launches);
-    *gpu = (struct kymo__gpu_walk){0};
+        marey__sketch_fini(&gpu->works[i].calls);
+    marey__free(gpu->works);
+    marey__free(gpu->by_name);
+    marey__pairs_fini(&gpu->where);
+    marey__free(gpu->launches);
+    *gpu = (struct marey__gpu_walk){0};
 }
 
 /* ---- launches and what waits for them ---- */
 
-static struct kymo__gpu_launch *find_slot(struct kymo__gpu_launch *slots, size_t n_slots,
-                                          uint64_t correlation)
+static struct marey__gpu_launch *find_slot(struct marey__gpu_launch *slots, size_t n_slots,
+                                           uint64_t correlation)
 {
     const size_t mask = n_slots - 1;
     size_t i = (size_t)((correlation * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
@@ -46,38 +46,39 @@ static struct kymo__gpu_launch *find_slot(struct kymo__gpu_launch *slots, size_t
     return &slots[i];
 }
 
-static bool grow_launches(struct kymo__gpu_walk *gpu)
+static bool grow_launches(struct marey__gpu_walk *gpu)
 {
     const size_t n_slots = gpu->n_slots != 0 ? 2 * gpu->n_slots : 256;
-    struct kymo__gpu_launch *slots = kymo__calloc(n_slots, sizeof *slots);
+    struct marey__gpu_launch *slots = marey__calloc(n_slots, sizeof *slots);
     if (slots == NULL)
         return false;
     for (size_t i = 0; i < gpu->n_slots; i++)
         if (gpu->launches[i].correlation != 0)
             *find_slot(slots, n_slots, gpu->launches[i].correlation) = gpu->launches[i];
-    kymo__free(gpu->launches);
+    marey__free(gpu->launches);
     gpu->launches = slots;
     gpu->n_slots = n_slots;
     return true;
 }
 
 /* The entry of a correlation, made when new; NULL without memory. */
-static struct kymo__gpu_launch *launch_of(struct kymo__gpu_walk *gpu, uint64_t correlation)
+static struct marey__gpu_launch *launch_of(struct marey__gpu_walk *gpu, uint64_t correlation)
 {
     if (2 * (gpu->n_launches + 1) > gpu->n_slots && !grow_launches(gpu))
         return NULL;
-    struct kymo__gpu_launch *launch = find_slot(gpu->launches, gpu->n_slots, correlation);
+    struct marey__gpu_launch *launch = find_slot(gpu->launches, gpu->n_slots, correlation);
     if (launch->correlation == 0) {
-        *launch = (struct kymo__gpu_launch){.correlation = correlation, .lane = KYMO__NO_LANE};
+        *launch = (struct marey__gpu_launch){.correlation = correlation, .lane = MAREY__NO_LANE};
         gpu->n_launches++;
     }
     return launch;
 }
 
-static bool add_to_node(struct kymo__lane_walk *lane, uint32_t node, const struct kymo__gpu_time *time)
+static bool add_to_node(struct marey__lane_walk *lane, uint32_t node,
+                        const struct marey__gpu_time *time)
 {
     if (node >= lane->n_gpu) {
-        if (!kymo__grow(&lane->gpu, &lane->gpu_cap, (size_t)node + 1, sizeof *lane->gpu))
+        if (!marey__grow(&lane->gpu, &lane->gpu_cap, (size_t)node + 1, sizeof *lane->gpu))
             return false;
         memset(lane->gpu + lane->n_gpu, 0, (node + 1 - lane->n_gpu) * sizeof *lane->gpu);
         lane->n_gpu = (size_t)node + 1;
@@ -87,29 +88,29 @@ static bool add_to_node(struct kymo__lane_walk *lane, uint32_t node, const struc
     return true;
 }
 
-kymo_status kymo__gpu_walk_launch(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
-                                  uint64_t correlation)
+marey_status marey__gpu_walk_launch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
+                                    uint64_t correlation)
 {
     if (!walk->gpu.has_streams || correlation == 0)
-        return KYMO_OK;
-    struct kymo__gpu_launch *launch = launch_of(&walk->gpu, correlation);
+        return MAREY_OK;
+    struct marey__gpu_launch *launch = launch_of(&walk->gpu, correlation);
     if (launch == NULL)
         return no_memory(walk);
     launch->lane = lane->info->lane;
     launch->node = lane->frames[lane->n_frames - 1].node; /* 0: no range is open */
-    const struct kymo__gpu_time waiting = launch->waiting;
-    launch->waiting = (struct kymo__gpu_time){0};
-    return waiting.count == 0 || add_to_node(lane, launch->node, &waiting) ? KYMO_OK
+    const struct marey__gpu_time waiting = launch->waiting;
+    launch->waiting = (struct marey__gpu_time){0};
+    return waiting.count == 0 || add_to_node(lane, launch->node, &waiting) ? MAREY_OK
                                                                            : no_memory(walk);
 }
 
-static bool find_launch(struct kymo__process_walk *walk, uint64_t correlation, uint64_t ns)
+static bool find_launch(struct marey__process_walk *walk, uint64_t correlation, uint64_t ns)
 {
-    const struct kymo__gpu_time time = {1, ns};
-    struct kymo__gpu_launch *launch = launch_of(&walk->gpu, correlation);
+    const struct marey__gpu_time time = {1, ns};
+    struct marey__gpu_launch *launch = launch_of(&walk->gpu, correlation);
     if (launch == NULL)
         return false;
-    if (launch->lane != KYMO__NO_LANE)
+    if (launch->lane != MAREY__NO_LANE)
         return add_to_node(walk->lanes[launch->lane], launch->node, &time);
     launch->waiting.count++;
     launch->waiting.ns += ns;
@@ -118,24 +119,26 @@ static bool find_launch(struct kymo__process_walk *walk, uint64_t correlation, u
 
 /* ---- work ---- */
 
-static struct kymo__work_stats *new_work(struct kymo__process_walk *walk, uint32_t name, uint32_t kind)
+static struct marey__work_stats *new_work(struct marey__process_walk *walk, uint32_t name,
+                                          uint32_t kind)
 {
-    struct kymo__gpu_walk *gpu = &walk->gpu;
-    if (!kymo__grow(&gpu->works, &gpu->works_cap, gpu->n_works + 1, sizeof *gpu->works))
+    struct marey__gpu_walk *gpu = &walk->gpu;
+    if (!marey__grow(&gpu->works, &gpu->works_cap, gpu->n_works + 1, sizeof *gpu->works))
         return NULL;
-    struct kymo__work_stats *work = &gpu->works[gpu->n_works++];
-    *work = (struct kymo__work_stats){
-        .name = name, .kind = kind, .next = gpu->by_name[name], .last_lane = KYMO__NO_LANE};
+    struct marey__work_stats *work = &gpu->works[gpu->n_works++];
+    *work = (struct marey__work_stats){
+        .name = name, .kind = kind, .next = gpu->by_name[name], .last_lane = MAREY__NO_LANE};
     gpu->by_name[name] = (uint32_t)gpu->n_works;
     return work;
 }
 
 /* The figures of a name and kind, made when new; NULL without memory. */
-static struct kymo__work_stats *work_of(struct kymo__process_walk *walk, uint32_t name, uint32_t kind)
+static struct marey__work_stats *work_of(struct marey__process_walk *walk, uint32_t name,
+                                         uint32_t kind)
 {
-    struct kymo__gpu_walk *gpu = &walk->gpu;
+    struct marey__gpu_walk *gpu = &walk->gpu;
     if (gpu->by_name == NULL) {
-        gpu->by_name = kymo__calloc(walk->names.n, sizeof *gpu->by_name);
+        gpu->by_name = marey__calloc(walk->names.n, sizeof *gpu->by_name);
         if (gpu->by_name == NULL)
             return NULL;
     }
@@ -146,44 +149,44 @@ static struct kymo__work_stats *work_of(struct kymo__process_walk *walk, uint32_
 }
 
 /* Streams and devices are counted once for each work. */
-static bool count_stream(struct kymo__gpu_walk *gpu, struct kymo__work_stats *work,
-                         const struct kymo_lane_info *lane)
+static bool count_stream(struct marey__gpu_walk *gpu, struct marey__work_stats *work,
+                         const struct marey_lane_info *lane)
 {
     const uint32_t number = (uint32_t)(work - gpu->works);
     bool failed;
     if (work->last_lane == lane->lane)
         return true;
     work->last_lane = lane->lane;
-    if (!kymo__pairs_add(&gpu->where, 2 * number, lane->lane, &failed))
+    if (!marey__pairs_add(&gpu->where, 2 * number, lane->lane, &failed))
         return !failed;
     work->n_streams++;
-    work->n_devices += kymo__pairs_add(&gpu->where, 2 * number + 1, (uint32_t)lane->device, &failed);
+    work->n_devices += marey__pairs_add(&gpu->where, 2 * number + 1, (uint32_t)lane->device, &failed);
     return !failed;
 }
 
-static bool take_work(struct kymo__process_walk *walk, const struct kymo_batch *batch,
+static bool take_work(struct marey__process_walk *walk, const struct marey_batch *batch,
                       const uint64_t *words)
 {
-    const uint32_t kind = kymo_record_work_kind(words[1]);
-    const uint64_t ns = kymo_batch_duration_ns(batch, words[2]), correlation = words[3];
-    struct kymo__work_stats *work =
-        work_of(walk, kymo__name_of_site(walk, kymo_record_site(words[1])), kind);
+    const uint32_t kind = marey_record_work_kind(words[1]);
+    const uint64_t ns = marey_batch_duration_ns(batch, words[2]), correlation = words[3];
+    struct marey__work_stats *work =
+        work_of(walk, marey__name_of_site(walk, marey_record_site(words[1])), kind);
     if (work != NULL && words[4] != 0) {
         work->bytes += words[4];
         work->bytes_ns += ns;
     }
-    return work != NULL && kymo__sketch_add(&work->calls, ns) &&
+    return work != NULL && marey__sketch_add(&work->calls, ns) &&
            count_stream(&walk->gpu, work, batch->lane) &&
-           (correlation == 0 || !kymo__is_work(kind) || find_launch(walk, correlation, ns));
+           (correlation == 0 || !marey__is_work(kind) || find_launch(walk, correlation, ns));
 }
 
-kymo_status kymo__gpu_walk_batch(struct kymo__process_walk *walk, const struct kymo_batch *batch)
+marey_status marey__gpu_walk_batch(struct marey__process_walk *walk, const struct marey_batch *batch)
 {
     const uint64_t *word = batch->words, *const end = word + batch->n;
     for (; word < end;
-         word += kymo_word_kind(*word) == KYMO_KIND_RECORD ? kymo_record_length(*word) : 1)
-        if (kymo_word_kind(*word) == KYMO_KIND_RECORD &&
-            kymo_record_type_of(*word) == KYMO_RECORD_GPU && !take_work(walk, batch, word))
+         word += marey_word_kind(*word) == MAREY_KIND_RECORD ? marey_record_length(*word) : 1)
+        if (marey_word_kind(*word) == MAREY_KIND_RECORD &&
+            marey_record_type_of(*word) == MAREY_RECORD_GPU && !take_work(walk, batch, word))
             return no_memory(walk);
-    return KYMO_OK;
+    return MAREY_OK;
 }

@@ -9,17 +9,17 @@
  * their own: their times come in order of gaps, so that a gap is counted once by looking at the last one.
  */
 enum { NAME_BITS = 21, LANE_BITS = 18, REASON_BITS = 4 };
-static_assert(KYMO__N_IDLE_REASONS <= 1 << REASON_BITS, "fits the key");
+static_assert(MAREY__N_IDLE_REASONS <= 1 << REASON_BITS, "fits the key");
 
-static uint64_t key_of(const struct kymo__idle_time *time)
+static uint64_t key_of(const struct marey__idle_time *time)
 {
-    const uint64_t name = time->name == KYMO__NO_NAME ? 0 : (uint64_t)time->name + 1;
+    const uint64_t name = time->name == MAREY__NO_NAME ? 0 : (uint64_t)time->name + 1;
     return (((uint64_t)time->gap->device << LANE_BITS | time->lane) << NAME_BITS | name)
                << REASON_BITS |
            time->reason;
 }
 
-static struct kymo__idle_sum *find_slot(const struct kymo__idle_finder *finder, uint64_t key)
+static struct marey__idle_sum *find_slot(const struct marey__idle_finder *finder, uint64_t key)
 {
     const size_t mask = finder->n_slots - 1;
     size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
@@ -29,13 +29,13 @@ static struct kymo__idle_sum *find_slot(const struct kymo__idle_finder *finder, 
 }
 
 /* Keep half of the slots empty. */
-static bool make_room(struct kymo__idle_finder *finder)
+static bool make_room(struct marey__idle_finder *finder)
 {
     if ((finder->n_sums + 1) * 2 <= finder->n_slots)
         return true;
-    const struct kymo__idle_finder old = *finder;
+    const struct marey__idle_finder old = *finder;
     finder->n_slots = old.n_slots == 0 ? 64 : old.n_slots * 2;
-    finder->sums = kymo__calloc(finder->n_slots, sizeof *finder->sums);
+    finder->sums = marey__calloc(finder->n_slots, sizeof *finder->sums);
     if (finder->sums == NULL) {
         *finder = old;
         return false;
@@ -43,14 +43,14 @@ static bool make_room(struct kymo__idle_finder *finder)
     for (size_t i = 0; i < old.n_slots; i++)
         if (old.sums[i].count != 0)
             *find_slot(finder, old.sums[i].key) = old.sums[i];
-    kymo__free(old.sums);
+    marey__free(old.sums);
     return true;
 }
 
-static void add_to_steps(struct kymo__idle_finder *finder, const struct kymo__idle_time *time)
+static void add_to_steps(struct marey__idle_finder *finder, const struct marey__idle_time *time)
 {
     const size_t n = finder->idle->n_steps, first = time->gap->device * n;
-    const struct kymo__interval *windows = finder->windows->steps + first;
+    const struct marey__interval *windows = finder->windows->steps + first;
     size_t low = 0, high = n; /* the windows before `low` begin before the time ends */
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -61,19 +61,19 @@ static void add_to_steps(struct kymo__idle_finder *finder, const struct kymo__id
     }
     uint64_t *step_ns = finder->idle->devices[time->gap->device].step_ns;
     while (low-- > 0 && finder->latest_ns[first + low] > time->begin_ns) {
-        const uint64_t begin = KYMO__MAX(windows[low].begin_ns, time->begin_ns),
-                       end = KYMO__MIN(windows[low].end_ns, time->end_ns);
+        const uint64_t begin = MAREY__MAX(windows[low].begin_ns, time->begin_ns),
+                       end = MAREY__MIN(windows[low].end_ns, time->end_ns);
         if (end > begin)
-            step_ns[low * KYMO__N_IDLE_REASONS + time->reason] += end - begin;
+            step_ns[low * MAREY__N_IDLE_REASONS + time->reason] += end - begin;
     }
 }
 
 /* How much of the time lies in what is to be explained. */
-static uint64_t wanted_ns(const struct kymo__idle_finder *finder, const struct kymo__idle_time *time)
+static uint64_t wanted_ns(const struct marey__idle_finder *finder, const struct marey__idle_time *time)
 {
-    const struct kymo__idle_windows *windows = finder->windows;
+    const struct marey__idle_windows *windows = finder->windows;
     const size_t device = time->gap->device;
-    const struct kymo__interval *whole = windows->whole + windows->stride * device;
+    const struct marey__interval *whole = windows->whole + windows->stride * device;
     const size_t n = windows->n_whole != NULL ? windows->n_whole[device] : 1;
     uint64_t ns = 0;
     size_t low = 0, high = n; /* the first that ends behind the begin */
@@ -85,12 +85,12 @@ static uint64_t wanted_ns(const struct kymo__idle_finder *finder, const struct k
             high = middle;
     }
     for (; low < n && whole[low].begin_ns < time->end_ns; low++)
-        ns += KYMO__MIN(time->end_ns, whole[low].end_ns) -
-              KYMO__MAX(time->begin_ns, whole[low].begin_ns);
+        ns += MAREY__MIN(time->end_ns, whole[low].end_ns) -
+              MAREY__MAX(time->begin_ns, whole[low].begin_ns);
     return ns;
 }
 
-bool kymo__idle_add(struct kymo__idle_finder *finder, const struct kymo__idle_time *time)
+bool marey__idle_add(struct marey__idle_finder *finder, const struct marey__idle_time *time)
 {
     if (time->end_ns <= time->begin_ns)
         return true;
@@ -101,11 +101,11 @@ bool kymo__idle_add(struct kymo__idle_finder *finder, const struct kymo__idle_ti
         return true;
     if (!make_room(finder))
         return false;
-    struct kymo__idle_device *device = &finder->idle->devices[time->gap->device];
+    struct marey__idle_device *device = &finder->idle->devices[time->gap->device];
     device->ns[time->reason] += ns;
     device->count[time->reason] += (time->gap->reasons >> time->reason & 1u) == 0;
     time->gap->reasons |= (uint16_t)(1u << time->reason);
-    struct kymo__idle_sum *sum = find_slot(finder, key_of(time));
+    struct marey__idle_sum *sum = find_slot(finder, key_of(time));
     if (sum->count == 0) {
         finder->n_sums++;
         sum->key = key_of(time);
@@ -120,7 +120,7 @@ bool kymo__idle_add(struct kymo__idle_finder *finder, const struct kymo__idle_ti
 /* ---- rows ---- */
 
 /* Sums without their thread: by device, operator and reason. */
-static uint64_t row_key(const struct kymo__idle_sum *sum)
+static uint64_t row_key(const struct marey__idle_sum *sum)
 {
     const uint64_t low = ((uint64_t)1 << (NAME_BITS + REASON_BITS)) - 1;
     const uint64_t device = sum->key >> (NAME_BITS + REASON_BITS + LANE_BITS);
@@ -135,7 +135,7 @@ static int by_row(const void *a, const void *b)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct kymo__idle_row *x = a, *y = b;
+    const struct marey__idle_row *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns < y->ns ? 1 : -1;
     if (x->reason != y->reason)
@@ -144,7 +144,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The sums without the empty slots, sorted and those of one row together; how many there are. */
-static size_t merge_threads(struct kymo__idle_sum *sums, size_t n_slots)
+static size_t merge_threads(struct marey__idle_sum *sums, size_t n_slots)
 {
     size_t n = 0, n_rows = 0;
     for (size_t i = 0; i < n_slots; i++)
@@ -163,31 +163,31 @@ static size_t merge_threads(struct kymo__idle_sum *sums, size_t n_slots)
     return n_rows;
 }
 
-static size_t device_of(const struct kymo__idle_sum *sum)
+static size_t device_of(const struct marey__idle_sum *sum)
 {
     return (size_t)(row_key(sum) >> (NAME_BITS + REASON_BITS));
 }
 
-static struct kymo__idle_row make_row(const struct kymo__idle_sum *sum)
+static struct marey__idle_row make_row(const struct marey__idle_sum *sum)
 {
     const uint32_t name = (uint32_t)(sum->key >> REASON_BITS) & (((uint32_t)1 << NAME_BITS) - 1);
-    return (struct kymo__idle_row){
-        .reason = (enum kymo__idle_reason)(sum->key & ((1u << REASON_BITS) - 1)),
-        .name = name == 0 ? KYMO__NO_NAME : name - 1,
+    return (struct marey__idle_row){
+        .reason = (enum marey__idle_reason)(sum->key & ((1u << REASON_BITS) - 1)),
+        .name = name == 0 ? MAREY__NO_NAME : name - 1,
         .ns = sum->ns,
         .count = sum->count,
     };
 }
 
-bool kymo__idle_make_rows(struct kymo__idle_finder *finder)
+bool marey__idle_make_rows(struct marey__idle_finder *finder)
 {
     const size_t n = merge_threads(finder->sums, finder->n_slots);
     for (size_t i = 0; i < n;) {
-        struct kymo__idle_device *device = &finder->idle->devices[device_of(&finder->sums[i])];
+        struct marey__idle_device *device = &finder->idle->devices[device_of(&finder->sums[i])];
         size_t end = i + 1;
         while (end < n && device_of(&finder->sums[end]) == device_of(&finder->sums[i]))
             end++;
-        device->rows = kymo__calloc(end - i, sizeof *device->rows);
+        device->rows = marey__calloc(end - i, sizeof *device->rows);
         if (device->rows == NULL)
             return false;
         while (i < end)

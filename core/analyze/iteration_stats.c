@@ -9,36 +9,36 @@ enum { MAX_DURATIONS = 1 << 27, MAX_JUMP = 1 << 20 };
 /* Epochs that get a row; a loop that begins one for each batch needs no more. */
 enum { MAX_EPOCHS = 1 << 20 };
 
-static inline bool add_value(struct kymo__iteration_values *values, uint64_t ns, bool is_first)
+static inline bool add_value(struct marey__iteration_values *values, uint64_t ns, bool is_first)
 {
     values->first_ns += is_first ? ns : 0;
-    values->sum_of_squares += (kymo__u128)ns * ns;
-    return kymo__sketch_add_known(&values->ns, ns) || kymo__sketch_add(&values->ns, ns);
+    values->sum_of_squares += (marey__u128)ns * ns;
+    return marey__sketch_add_known(&values->ns, ns) || marey__sketch_add(&values->ns, ns);
 }
 
-bool kymo__iteration_values_merge(struct kymo__iteration_values *into,
-                                  const struct kymo__iteration_values *from)
+bool marey__iteration_values_merge(struct marey__iteration_values *into,
+                                   const struct marey__iteration_values *from)
 {
     into->sum_of_squares += from->sum_of_squares;
     into->first_ns += from->first_ns;
-    return kymo__sketch_merge(&into->ns, &from->ns);
+    return marey__sketch_merge(&into->ns, &from->ns);
 }
 
-void kymo__iteration_stats_fini(struct kymo__iteration_stats *stats, size_t n_names)
+void marey__iteration_stats_fini(struct marey__iteration_stats *stats, size_t n_names)
 {
     for (size_t i = 0; stats->by_name != NULL && i < n_names; i++)
-        kymo__sketch_fini(&stats->by_name[i].ns);
+        marey__sketch_fini(&stats->by_name[i].ns);
     for (size_t i = 0; i < stats->n_longest; i++)
-        kymo__free(stats->longest[i].parts);
-    kymo__sketch_fini(&stats->whole.ns);
-    kymo__sketch_fini(&stats->no_range.ns);
-    kymo__free(stats->by_name);
-    kymo__free(stats->durations);
-    kymo__free(stats->epochs);
-    kymo__free(stats->phases);
-    kymo__free(stats->phase_ends);
-    kymo__free(stats->ended);
-    *stats = (struct kymo__iteration_stats){0};
+        marey__free(stats->longest[i].parts);
+    marey__sketch_fini(&stats->whole.ns);
+    marey__sketch_fini(&stats->no_range.ns);
+    marey__free(stats->by_name);
+    marey__free(stats->durations);
+    marey__free(stats->epochs);
+    marey__free(stats->phases);
+    marey__free(stats->phase_ends);
+    marey__free(stats->ended);
+    *stats = (struct marey__iteration_stats){0};
 }
 
 /* ---- where it stands among the others ---- */
@@ -47,7 +47,8 @@ void kymo__iteration_stats_fini(struct kymo__iteration_stats *stats, size_t n_na
  * Keep a duration at its iteration's number, which other ranks share. A lower number than before is a count that was
  * reset: what follows goes behind all that was. Numbers that jump too far are left out.
  */
-static bool keep_duration(struct kymo__iteration_stats *stats, const struct kymo__span *span, float ns)
+static bool keep_duration(struct marey__iteration_stats *stats, const struct marey__span *span,
+                          float ns)
 {
     if (stats->n_iterations != 0 && span->number <= stats->last_number)
         stats->first_place = stats->n_durations;
@@ -58,8 +59,8 @@ static bool keep_duration(struct kymo__iteration_stats *stats, const struct kymo
     stats->place = UINT64_MAX;
     if (place < stats->n_durations || place >= MAX_DURATIONS || place - stats->n_durations > MAX_JUMP)
         return true;
-    if (!kymo__grow(&stats->durations, &stats->durations_cap, (size_t)place + 1,
-                    sizeof *stats->durations))
+    if (!marey__grow(&stats->durations, &stats->durations_cap, (size_t)place + 1,
+                     sizeof *stats->durations))
         return false;
     while (stats->n_durations < place)
         stats->durations[stats->n_durations++] = 0;
@@ -69,25 +70,25 @@ static bool keep_duration(struct kymo__iteration_stats *stats, const struct kymo
 }
 
 /* The place of a long iteration: a new one, or that of the shortest if this is longer; NULL: none. */
-static struct kymo__long_iteration *find_place(struct kymo__iteration_stats *stats, uint64_t ns)
+static struct marey__long_iteration *find_place(struct marey__iteration_stats *stats, uint64_t ns)
 {
-    if (stats->n_longest < KYMO__N_LONGEST)
+    if (stats->n_longest < MAREY__N_LONGEST)
         return &stats->longest[stats->n_longest];
-    struct kymo__long_iteration *shortest = &stats->longest[0];
-    for (size_t i = 1; i < KYMO__N_LONGEST; i++)
+    struct marey__long_iteration *shortest = &stats->longest[0];
+    for (size_t i = 1; i < MAREY__N_LONGEST; i++)
         if (stats->longest[i].ns < shortest->ns)
             shortest = &stats->longest[i];
     return shortest->ns < ns ? shortest : NULL;
 }
 
-static bool keep_if_long(struct kymo__iteration_stats *stats,
-                         const struct kymo__iteration *iteration, uint64_t ns)
+static bool keep_if_long(struct marey__iteration_stats *stats,
+                         const struct marey__iteration *iteration, uint64_t ns)
 {
-    struct kymo__long_iteration *place = find_place(stats, ns);
+    struct marey__long_iteration *place = find_place(stats, ns);
     if (place == NULL)
         return true;
     if (place->parts == NULL) {
-        place->parts = kymo__calloc(KYMO__N_LONGEST_NAMES, sizeof *place->parts);
+        place->parts = marey__calloc(MAREY__N_LONGEST_NAMES, sizeof *place->parts);
         if (place->parts == NULL)
             return false;
         stats->n_longest++;
@@ -95,19 +96,19 @@ static bool keep_if_long(struct kymo__iteration_stats *stats,
     place->span = iteration->span;
     place->ns = ns;
     place->n_parts = 0;
-    for (size_t i = 0; i < iteration->n_ran && place->n_parts < KYMO__N_LONGEST_NAMES; i++) {
+    for (size_t i = 0; i < iteration->n_ran && place->n_parts < MAREY__N_LONGEST_NAMES; i++) {
         const uint32_t name = iteration->ran[i];
         if (iteration->times[name].ns > ns / 100)
             place->parts[place->n_parts++] =
-                (struct kymo__long_part){name, iteration->times[name].ns};
+                (struct marey__long_part){name, iteration->times[name].ns};
     }
     return true;
 }
 
 /* ---- spans ---- */
 
-static bool take_values(struct kymo__iteration_stats *stats,
-                        const struct kymo__iteration *iteration, uint64_t ns)
+static bool take_values(struct marey__iteration_stats *stats,
+                        const struct marey__iteration *iteration, uint64_t ns)
 {
     const bool is_first = stats->whole.ns.count == 0 && stats->n_warmup == 0;
     stats->n_first += is_first;
@@ -128,11 +129,11 @@ static bool take_values(struct kymo__iteration_stats *stats,
 /*
  * An iteration has ended: count it for the phases that ended in it, each once. The phase that is open counts it at its own end.
  */
-static void count_for_phases(struct kymo__process_walk *walk, const struct kymo__span *iteration)
+static void count_for_phases(struct marey__process_walk *walk, const struct marey__span *iteration)
 {
-    struct kymo__iteration_stats *stats = &walk->iteration_stats;
-    const struct kymo__span *open = &walk->iterations.progress.phase;
-    const uint32_t open_name = open->is_open ? kymo__name_of_site(walk, open->site) : KYMO__NO_NAME;
+    struct marey__iteration_stats *stats = &walk->iteration_stats;
+    const struct marey__span *open = &walk->iterations.progress.phase;
+    const uint32_t open_name = open->is_open ? marey__name_of_site(walk, open->site) : MAREY__NO_NAME;
     for (size_t i = 0; i < stats->n_ended; i++) {
         const uint32_t name = stats->ended[i];
         stats->phases[name].n_iterations +=
@@ -142,57 +143,57 @@ static void count_for_phases(struct kymo__process_walk *walk, const struct kymo_
     stats->n_ended = 0;
 }
 
-static bool take_iteration(struct kymo__process_walk *walk, const struct kymo__iteration *iteration)
+static bool take_iteration(struct marey__process_walk *walk, const struct marey__iteration *iteration)
 {
-    struct kymo__iteration_stats *stats = &walk->iteration_stats;
-    const struct kymo__span *span = &iteration->span;
+    struct marey__iteration_stats *stats = &walk->iteration_stats;
+    const struct marey__span *span = &iteration->span;
     const uint64_t ns = span->end_ns - span->begin_ns;
     if (stats->by_name == NULL) {
-        stats->by_name = kymo__calloc(walk->names.n, sizeof *stats->by_name);
+        stats->by_name = marey__calloc(walk->names.n, sizeof *stats->by_name);
         if (stats->by_name == NULL)
             return false;
     }
     const bool done = keep_duration(stats, span, span->flags == 0 ? (float)ns : 0);
     count_for_phases(walk, span);
     stats->n_iterations++;
-    stats->n_warmup += (span->flags & KYMO__ITERATION_WARMUP) != 0;
-    stats->n_cut += span->flags == KYMO__ITERATION_CUT;
+    stats->n_warmup += (span->flags & MAREY__ITERATION_WARMUP) != 0;
+    stats->n_cut += span->flags == MAREY__ITERATION_CUT;
     return done && (span->flags != 0 || take_values(stats, iteration, ns));
 }
 
-static bool take_phase(struct kymo__process_walk *walk, const struct kymo__span *span)
+static bool take_phase(struct marey__process_walk *walk, const struct marey__span *span)
 {
-    struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    struct marey__iteration_stats *stats = &walk->iteration_stats;
     if (stats->phases == NULL) {
-        stats->phases = kymo__calloc(walk->names.n, sizeof *stats->phases);
-        stats->phase_ends = kymo__calloc(walk->names.n, sizeof *stats->phase_ends);
-        stats->ended = kymo__calloc(walk->names.n, sizeof *stats->ended);
+        stats->phases = marey__calloc(walk->names.n, sizeof *stats->phases);
+        stats->phase_ends = marey__calloc(walk->names.n, sizeof *stats->phase_ends);
+        stats->ended = marey__calloc(walk->names.n, sizeof *stats->ended);
         if (stats->phases == NULL || stats->phase_ends == NULL || stats->ended == NULL)
             return false;
     }
-    const uint32_t name = kymo__name_of_site(walk, span->site);
-    struct kymo__phase_stats *phase = &stats->phases[name];
+    const uint32_t name = marey__name_of_site(walk, span->site);
+    struct marey__phase_stats *phase = &stats->phases[name];
     phase->count++;
     phase->total_ns += span->end_ns - span->begin_ns;
     phase->n_iterations += span->n_iterations;
     if (stats->phase_ends[name] == 0)
         stats->ended[stats->n_ended++] = name;
-    stats->phase_ends[name] = KYMO__MAX(span->end_ns, 1);
+    stats->phase_ends[name] = MAREY__MAX(span->end_ns, 1);
     return true;
 }
 
-bool kymo__iteration_stats_take(void *ctx, const struct kymo__span *span,
-                                const struct kymo__iteration *iteration)
+bool marey__iteration_stats_take(void *ctx, const struct marey__span *span,
+                                 const struct marey__iteration *iteration)
 {
-    struct kymo__process_walk *walk = ctx;
-    struct kymo__iteration_stats *stats = &walk->iteration_stats;
+    struct marey__process_walk *walk = ctx;
+    struct marey__iteration_stats *stats = &walk->iteration_stats;
     if (iteration != NULL)
         return take_iteration(walk, iteration);
-    if (span->kind == KYMO__SPAN_PHASE)
+    if (span->kind == MAREY__SPAN_PHASE)
         return take_phase(walk, span);
     if (stats->n_epochs == MAX_EPOCHS)
         return true;
-    if (!kymo__grow(&stats->epochs, &stats->epochs_cap, stats->n_epochs + 1, sizeof *stats->epochs))
+    if (!marey__grow(&stats->epochs, &stats->epochs_cap, stats->n_epochs + 1, sizeof *stats->epochs))
         return false;
     stats->epochs[stats->n_epochs++] = *span;
     return true;

@@ -3,52 +3,52 @@
 
 #include "analyze/analyze_internal.h"
 
-static void put_ns(kymo_table *table, double ns)
+static void put_ns(marey_table *table, double ns)
 {
     /* An imported trace may have times anywhere in 64 bits, which a double rounds up to 2^64. */
-    kymo_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
+    marey_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
 }
 
 /* `part` of `whole`, null when there is no whole. */
-static void put_ratio(kymo_table *table, double part, double whole)
+static void put_ratio(marey_table *table, double part, double whole)
 {
     if (whole > 0)
-        kymo_table_f64(table, part / whole);
+        marey_table_f64(table, part / whole);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static void put_positive(kymo_table *table, double value)
+static void put_positive(marey_table *table, double value)
 {
     if (value > 0)
-        kymo_table_f64(table, value);
+        marey_table_f64(table, value);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static const struct kymo_process *process_of(const struct kymo__making *m, uint32_t process)
+static const struct marey_process *process_of(const struct marey__making *m, uint32_t process)
 {
     return m->merge->processes[process];
 }
 
 /* ---- iterations ---- */
 
-static const struct kymo_column iteration_columns[] = {
-    KYMO__NAME_COLUMN,
-    KYMO__COUNT_COLUMN,
-    KYMO__TALLY_COLUMN("ran", NULL),
-    KYMO__NS_COLUMN("mean_ns", "mean"),
-    KYMO__NS_COLUMN("std_ns", "std"),
-    KYMO__NS_COLUMN("min_ns", "min"),
-    KYMO__NS_COLUMN("p50_ns", "median"),
-    KYMO__NS_COLUMN("p90_ns", "p90"),
-    KYMO__NS_COLUMN("p99_ns", "p99"),
-    KYMO__NS_COLUMN("max_ns", "max"),
-    KYMO__NS_COLUMN("steady_ns", "steady"),
-    KYMO__SHARE_COLUMN("of steady"),
-    KYMO__NS_COLUMN("rank_min_ns", "rank min"),
-    KYMO__NS_COLUMN("rank_max_ns", "rank max"),
-    {"max_rank", "of rank", KYMO_TYPE_I64, KYMO_UNIT_NONE},
+static const struct marey_column iteration_columns[] = {
+    MAREY__NAME_COLUMN,
+    MAREY__COUNT_COLUMN,
+    MAREY__TALLY_COLUMN("ran", NULL),
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("std_ns", "std"),
+    MAREY__NS_COLUMN("min_ns", "min"),
+    MAREY__NS_COLUMN("p50_ns", "median"),
+    MAREY__NS_COLUMN("p90_ns", "p90"),
+    MAREY__NS_COLUMN("p99_ns", "p99"),
+    MAREY__NS_COLUMN("max_ns", "max"),
+    MAREY__NS_COLUMN("steady_ns", "steady"),
+    MAREY__SHARE_COLUMN("of steady"),
+    MAREY__NS_COLUMN("rank_min_ns", "rank min"),
+    MAREY__NS_COLUMN("rank_max_ns", "rank max"),
+    {"max_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
 };
 
 /* Of how many iterations and how much time a row is. */
@@ -58,57 +58,57 @@ struct of {
         first_ns; /* of that, first iterations, which are left out of steady means and shares */
 };
 
-static void put_steady(kymo_table *table, const struct kymo__iteration_values *values,
+static void put_steady(marey_table *table, const struct marey__iteration_values *values,
                        const struct of *of)
 {
     const bool is_all = of->n_first == 0 || of->n_first >= of->n;
-    const uint64_t ns = values->ns.sum - (is_all ? 0 : KYMO__MIN(values->first_ns, values->ns.sum)),
-                   whole_ns = of->whole_ns - (is_all ? 0 : KYMO__MIN(of->first_ns, of->whole_ns));
+    const uint64_t ns = values->ns.sum - (is_all ? 0 : MAREY__MIN(values->first_ns, values->ns.sum)),
+                   whole_ns = of->whole_ns - (is_all ? 0 : MAREY__MIN(of->first_ns, of->whole_ns));
     put_ns(table, (double)ns / (double)(of->n - (is_all ? 0 : of->n_first)));
-    kymo__put_share(table, ns, whole_ns);
+    marey__put_share(table, ns, whole_ns);
 }
 
 /* Distributions over iterations; in those without a value it did not run. */
-static void put_values(kymo_table *table, const struct kymo__iteration_values *values,
+static void put_values(marey_table *table, const struct marey__iteration_values *values,
                        const struct of *of)
 {
     const uint64_t n = of->n;
-    const struct kymo__sketch *ns = &values->ns;
-    const uint64_t n_zeros = n - KYMO__MIN(ns->count, n);
-    kymo_table_u64(table, n);
-    kymo_table_u64(table, ns->count);
+    const struct marey__sketch *ns = &values->ns;
+    const uint64_t n_zeros = n - MAREY__MIN(ns->count, n);
+    marey_table_u64(table, n);
+    marey_table_u64(table, ns->count);
     put_ns(table, (double)ns->sum / (double)n);
-    put_ns(table, kymo__iteration_std(values, n));
-    kymo_table_u64(table, n_zeros != 0 ? 0 : ns->min);
-    kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.5));
-    kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.9));
-    kymo_table_u64(table, kymo__sketch_quantile_with_zeros(ns, n_zeros, 0.99));
-    kymo_table_u64(table, ns->max);
+    put_ns(table, marey__iteration_std(values, n));
+    marey_table_u64(table, n_zeros != 0 ? 0 : ns->min);
+    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.5));
+    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.9));
+    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.99));
+    marey_table_u64(table, ns->max);
     put_steady(table, values, of);
 }
 
-static void put_rank_range(kymo_table *table, const struct kymo__making *m, double lowest,
+static void put_rank_range(marey_table *table, const struct marey__making *m, double lowest,
                            double highest, uint32_t process)
 {
     put_ns(table, lowest);
     put_ns(table, highest);
     if (process_of(m, process)->rank >= 0)
-        kymo_table_i64(table, process_of(m, process)->rank);
+        marey_table_i64(table, process_of(m, process)->rank);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static struct of of_whole(const struct kymo__iteration_merge *it)
+static struct of of_whole(const struct marey__iteration_merge *it)
 {
     return (struct of){it->whole.ns.count, it->whole.ns.sum, it->n_first, it->whole.first_ns};
 }
 
-static void put_whole(kymo_table *table, const struct kymo__making *m)
+static void put_whole(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
-    const struct kymo__iteration_row *lowest = NULL, *highest = NULL;
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    const struct marey__iteration_row *lowest = NULL, *highest = NULL;
     for (size_t i = 0; i < it->n_rows; i++) {
-        const struct kymo__iteration_row *row = &it->rows[i];
+        const struct marey__iteration_row *row = &it->rows[i];
         if (row->n_counted == 0)
             continue;
         const double mean = (double)row->sum_ns / (double)row->n_counted;
@@ -120,7 +120,7 @@ static void put_whole(kymo_table *table, const struct kymo__making *m)
     if (lowest == NULL)
         return;
     const struct of of = of_whole(it);
-    kymo__put_string(table, KYMO__WHOLE_ITERATION);
+    marey__put_string(table, MAREY__WHOLE_ITERATION);
     put_values(table, &it->whole, &of);
     put_rank_range(table, m, (double)lowest->sum_ns / (double)lowest->n_counted,
                    (double)highest->sum_ns / (double)highest->n_counted, highest->process);
@@ -128,40 +128,40 @@ static void put_whole(kymo_table *table, const struct kymo__making *m)
 
 static int heaviest_first(const void *a, const void *b, void *ctx)
 {
-    const struct kymo__merge *merge = ctx;
+    const struct marey__merge *merge = ctx;
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     const uint64_t x_ns = merge->iterations.names[x].values.ns.sum,
                    y_ns = merge->iterations.names[y].values.ns.sum;
     if (x_ns != y_ns)
         return x_ns < y_ns ? 1 : -1;
-    return kymo__names_compare(&merge->names, x, y);
+    return marey__names_compare(&merge->names, x, y);
 }
 
 /* What the thread that counts did in no range: with it, ranges that are in no other add up to the whole. */
-static void put_no_range(kymo_table *table, const struct kymo__iteration_merge *it)
+static void put_no_range(marey_table *table, const struct marey__iteration_merge *it)
 {
     const struct of of = of_whole(it);
-    kymo__put_string(table, KYMO__NO_RANGE);
+    marey__put_string(table, MAREY__NO_RANGE);
     put_values(table, &it->no_range, &of);
     for (int i = 0; i < 3; i++) /* of ranks */
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static kymo_status fill_iterations(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_iterations(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
-    uint32_t *order = kymo__calloc(it->n_names + 1, sizeof *order);
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    uint32_t *order = marey__calloc(it->n_names + 1, sizeof *order);
     size_t n = 0;
     if (order == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the table of iterations");
+        return marey__fail(MAREY_ENOMEM, "no memory for the table of iterations");
     for (uint32_t name = 0; name < it->n_names; name++)
-        if (it->names[name].n_processes != 0 && kymo__is_range_wanted(m, name))
+        if (it->names[name].n_processes != 0 && marey__is_range_wanted(m, name))
             order[n++] = name;
     qsort_r(order, n, sizeof *order, heaviest_first, (void *)m->merge);
     put_whole(table, m);
     for (size_t i = 0; i < n; i++) {
-        const struct kymo__iteration_name *name = &it->names[order[i]];
-        kymo__put_name(table, m, order[i]);
+        const struct marey__iteration_name *name = &it->names[order[i]];
+        marey__put_name(table, m, order[i]);
         put_values(
             table, &name->values,
             &(struct of){name->n_iterations, name->whole_ns, name->n_first, name->first_whole_ns});
@@ -169,95 +169,95 @@ static kymo_status fill_iterations(kymo_table *table, const struct kymo__making 
     }
     if (n != 0 && m->filter == NULL && it->no_range.ns.sum != 0)
         put_no_range(table, it);
-    kymo__free(order);
-    return KYMO_OK;
+    marey__free(order);
+    return MAREY_OK;
 }
 
 /* ---- ranks ---- */
 
-static const struct kymo_column iteration_rank_columns[] = {
-    KYMO__RANK_COLUMN,
-    KYMO__PID_COLUMN,
-    KYMO__TALLY_COLUMN("iterations", NULL),
-    KYMO__TALLY_COLUMN("warmup", NULL),
-    KYMO__TALLY_COLUMN("cut", NULL),
-    KYMO__NS_COLUMN("mean_ns", "mean"),
-    KYMO__NS_COLUMN("std_ns", "std"),
-    KYMO__NS_COLUMN("p50_ns", "median"),
-    KYMO__NS_COLUMN("p99_ns", "p99"),
-    KYMO__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
-    KYMO__NUMBER_COLUMN("samples", NULL),
-    KYMO__NUMBER_COLUMN("samples_per_s", "samples/s"),
-    {"data_share", "data", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-    KYMO__TALLY_COLUMN("slowest", NULL),
-    {"slowest_share", "slowest in", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-    KYMO__NS_COLUMN("behind_ns", "behind by"),
+static const struct marey_column iteration_rank_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__TALLY_COLUMN("warmup", NULL),
+    MAREY__TALLY_COLUMN("cut", NULL),
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("std_ns", "std"),
+    MAREY__NS_COLUMN("p50_ns", "median"),
+    MAREY__NS_COLUMN("p99_ns", "p99"),
+    MAREY__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
+    MAREY__NUMBER_COLUMN("samples", NULL),
+    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
+    {"data_share", "data", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    MAREY__TALLY_COLUMN("slowest", NULL),
+    {"slowest_share", "slowest in", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    MAREY__NS_COLUMN("behind_ns", "behind by"),
 };
 
 /* Null cells where no other rank is there to be compared with. */
-static void put_race(kymo_table *table, const struct kymo__iteration_row *row)
+static void put_race(marey_table *table, const struct marey__iteration_row *row)
 {
     if (row->n_compared == 0)
-        kymo_table_null(table);
+        marey_table_null(table);
     else
-        kymo_table_u64(table, row->n_slowest);
-    kymo__put_share(table, row->n_slowest, row->n_compared);
+        marey_table_u64(table, row->n_slowest);
+    marey__put_share(table, row->n_slowest, row->n_compared);
     if (row->n_slowest == 0)
-        kymo_table_null(table);
+        marey_table_null(table);
     else
         put_ns(table, row->behind_ns / (double)row->n_slowest);
 }
 
-static kymo_status fill_iteration_ranks(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_iteration_ranks(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_rows; i++) {
-        const struct kymo__iteration_row *row = &it->rows[i];
-        kymo__put_process(table, process_of(m, row->process));
-        kymo_table_u64(table, row->n_iterations);
-        kymo_table_u64(table, row->n_warmup);
-        kymo_table_u64(table, row->n_cut);
+        const struct marey__iteration_row *row = &it->rows[i];
+        marey__put_process(table, process_of(m, row->process));
+        marey_table_u64(table, row->n_iterations);
+        marey_table_u64(table, row->n_warmup);
+        marey_table_u64(table, row->n_cut);
         if (row->n_counted == 0)
-            kymo_table_null(table);
+            marey_table_null(table);
         else
             put_ns(table, (double)row->sum_ns / (double)row->n_counted);
         put_ns(table, row->std_ns);
-        kymo_table_u64(table, row->p50_ns);
-        kymo_table_u64(table, row->p99_ns);
+        marey_table_u64(table, row->p50_ns);
+        marey_table_u64(table, row->p99_ns);
         put_ratio(table, (double)row->n_counted * 1e9, (double)row->sum_ns);
         put_positive(table, row->samples);
         put_positive(table, row->samples_ns != 0 ? row->samples * 1e9 / (double)row->samples_ns : 0);
         if (row->has_data)
-            kymo__put_share(table, row->data_ns, row->data_whole_ns);
+            marey__put_share(table, row->data_ns, row->data_whole_ns);
         else
-            kymo_table_null(table);
+            marey_table_null(table);
         put_race(table, row);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- throughput ---- */
 
-static const struct kymo_column throughput_columns[] = {
-    KYMO__TALLY_COLUMN("ranks", NULL),
-    KYMO__TALLY_COLUMN("iterations", NULL),
-    KYMO__TALLY_COLUMN("warmup", NULL),
-    KYMO__TALLY_COLUMN("cut", NULL),
-    KYMO__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
-    KYMO__NUMBER_COLUMN("samples", NULL),
-    KYMO__NUMBER_COLUMN("samples_per_s", "samples/s"),
-    {"data_share", "data", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+static const struct marey_column throughput_columns[] = {
+    MAREY__TALLY_COLUMN("ranks", NULL),
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__TALLY_COLUMN("warmup", NULL),
+    MAREY__TALLY_COLUMN("cut", NULL),
+    MAREY__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
+    MAREY__NUMBER_COLUMN("samples", NULL),
+    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
+    {"data_share", "data", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
 };
 
 /* Ranks work side by side, so their samples per second add up; recordings do not. */
-static kymo_status fill_throughput(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_throughput(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
-    struct kymo__iteration_row all = {0};
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    struct marey__iteration_row all = {0};
     double samples_per_s = 0;
     uint64_t data_whole_ns = 0;
     for (size_t i = 0; i < it->n_rows; i++) {
-        const struct kymo__iteration_row *row = &it->rows[i];
+        const struct marey__iteration_row *row = &it->rows[i];
         all.n_iterations += row->n_iterations;
         all.n_warmup += row->n_warmup;
         all.n_cut += row->n_cut;
@@ -271,114 +271,114 @@ static kymo_status fill_throughput(kymo_table *table, const struct kymo__making 
         all.recording += i == 0 || row->recording != it->rows[i - 1].recording;
     }
     if (it->n_rows == 0)
-        return KYMO_OK;
-    kymo_table_u64(table, it->n_rows);
-    kymo_table_u64(table, all.n_iterations);
-    kymo_table_u64(table, all.n_warmup);
-    kymo_table_u64(table, all.n_cut);
+        return MAREY_OK;
+    marey_table_u64(table, it->n_rows);
+    marey_table_u64(table, all.n_iterations);
+    marey_table_u64(table, all.n_warmup);
+    marey_table_u64(table, all.n_cut);
     put_ratio(table, (double)all.n_counted * 1e9, (double)all.sum_ns);
     put_positive(table, all.samples);
     put_positive(table, samples_per_s / (double)all.recording);
-    kymo__put_share(table, all.data_ns, data_whole_ns);
-    return KYMO_OK;
+    marey__put_share(table, all.data_ns, data_whole_ns);
+    return MAREY_OK;
 }
 
 /* ---- epochs, phases, outliers ---- */
 
-static const struct kymo_column epoch_columns[] = {
-    KYMO__RANK_COLUMN,
-    KYMO__PID_COLUMN,
-    {"number", "epoch", KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    KYMO__TALLY_COLUMN("iterations", NULL),
-    KYMO__NS_COLUMN("duration_ns", "duration"),
-    KYMO__NUMBER_COLUMN("samples", NULL),
-    {"ended", NULL, KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
+static const struct marey_column epoch_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    {"number", "epoch", MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__NS_COLUMN("duration_ns", "duration"),
+    MAREY__NUMBER_COLUMN("samples", NULL),
+    {"ended", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
 };
 
-static kymo_status fill_epochs(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_epochs(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_epochs; i++) {
-        const struct kymo__span *span = &it->epochs[i].span;
-        kymo__put_process(table, process_of(m, it->epochs[i].process));
-        kymo_table_u64(table, span->number);
-        kymo_table_u64(table, span->n_iterations);
-        kymo_table_u64(table, span->end_ns - span->begin_ns);
+        const struct marey__span *span = &it->epochs[i].span;
+        marey__put_process(table, process_of(m, it->epochs[i].process));
+        marey_table_u64(table, span->number);
+        marey_table_u64(table, span->n_iterations);
+        marey_table_u64(table, span->end_ns - span->begin_ns);
         put_positive(table, span->samples);
-        kymo_table_bool(table, !span->is_open);
+        marey_table_bool(table, !span->is_open);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static const struct kymo_column phase_columns[] = {
-    KYMO__NAME_COLUMN,
-    KYMO__COUNT_COLUMN,
-    KYMO__TALLY_COLUMN("iterations", NULL),
-    KYMO__NS_COLUMN("total_ns", "total"),
-    KYMO__SHARE_COLUMN("of run"),
+static const struct marey_column phase_columns[] = {
+    MAREY__NAME_COLUMN,
+    MAREY__COUNT_COLUMN,
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__NS_COLUMN("total_ns", "total"),
+    MAREY__SHARE_COLUMN("of run"),
 };
 
 /* Shares are of the time of processes that have phases; what is in none of them is a row, too. */
-static kymo_status fill_phases(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_phases(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    const struct marey__iteration_merge *it = &m->merge->iterations;
     uint64_t in_phases_ns = 0;
     for (uint32_t name = 0; name < it->n_phases; name++) {
-        const struct kymo__phase_stats *phase = &it->phases[name];
+        const struct marey__phase_stats *phase = &it->phases[name];
         if (phase->count == 0)
             continue;
-        kymo__put_name(table, m, name);
-        kymo_table_u64(table, phase->count);
-        kymo_table_u64(table, phase->n_iterations);
-        kymo_table_u64(table, phase->total_ns);
-        kymo__put_share(table, phase->total_ns, it->phased_ns);
+        marey__put_name(table, m, name);
+        marey_table_u64(table, phase->count);
+        marey_table_u64(table, phase->n_iterations);
+        marey_table_u64(table, phase->total_ns);
+        marey__put_share(table, phase->total_ns, it->phased_ns);
         in_phases_ns += phase->total_ns;
     }
     if (in_phases_ns < it->phased_ns) {
-        kymo__put_string(table, "(no phase)");
-        kymo_table_null(table);
-        kymo_table_null(table);
-        kymo_table_u64(table, it->phased_ns - in_phases_ns);
-        kymo__put_share(table, it->phased_ns - in_phases_ns, it->phased_ns);
+        marey__put_string(table, "(no phase)");
+        marey_table_null(table);
+        marey_table_null(table);
+        marey_table_u64(table, it->phased_ns - in_phases_ns);
+        marey__put_share(table, it->phased_ns - in_phases_ns, it->phased_ns);
     }
-    kymo__sort_by(table, "name", 0);
-    kymo__sort_by(table, "total_ns", 1);
-    return KYMO_OK;
+    marey__sort_by(table, "name", 0);
+    marey__sort_by(table, "total_ns", 1);
+    return MAREY_OK;
 }
 
-static const struct kymo_column outlier_columns[] = {
-    KYMO__RANK_COLUMN,
-    KYMO__PID_COLUMN,
-    {"iteration", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    KYMO__NS_COLUMN("duration_ns", "duration"),
-    KYMO__NS_COLUMN("usual_ns", "usual"),
-    {"longer", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    KYMO__NS_COLUMN("extra_ns", "by"),
+static const struct marey_column outlier_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    {"iteration", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("duration_ns", "duration"),
+    MAREY__NS_COLUMN("usual_ns", "usual"),
+    {"longer", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("extra_ns", "by"),
 };
 
-static kymo_status fill_outliers(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_outliers(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_outliers; i++) {
-        const struct kymo__outlier_row *row = &it->outliers[i];
-        kymo__put_process(table, process_of(m, row->process));
-        kymo_table_u64(table, row->number);
-        kymo_table_u64(table, row->ns);
-        kymo_table_u64(table, row->usual_ns);
-        if (row->name != KYMO__NO_NAME)
-            kymo__put_name(table, m, row->name);
+        const struct marey__outlier_row *row = &it->outliers[i];
+        marey__put_process(table, process_of(m, row->process));
+        marey_table_u64(table, row->number);
+        marey_table_u64(table, row->ns);
+        marey_table_u64(table, row->usual_ns);
+        if (row->name != MAREY__NO_NAME)
+            marey__put_name(table, m, row->name);
         else
-            kymo_table_null(table);
-        kymo_table_u64(table, row->extra_ns);
+            marey_table_null(table);
+        marey_table_u64(table, row->extra_ns);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-const struct kymo__table_kind kymo__iteration_kinds[KYMO__N_ITERATION_TABLES] = {
-    KYMO__TABLE_KIND("iterations", iteration_columns, fill_iterations),
-    KYMO__TABLE_KIND("iteration_ranks", iteration_rank_columns, fill_iteration_ranks),
-    KYMO__TABLE_KIND("throughput", throughput_columns, fill_throughput),
-    KYMO__TABLE_KIND("epochs", epoch_columns, fill_epochs),
-    KYMO__TABLE_KIND("phases", phase_columns, fill_phases),
-    KYMO__TABLE_KIND("outliers", outlier_columns, fill_outliers),
+const struct marey__table_kind marey__iteration_kinds[MAREY__N_ITERATION_TABLES] = {
+    MAREY__TABLE_KIND("iterations", iteration_columns, fill_iterations),
+    MAREY__TABLE_KIND("iteration_ranks", iteration_rank_columns, fill_iteration_ranks),
+    MAREY__TABLE_KIND("throughput", throughput_columns, fill_throughput),
+    MAREY__TABLE_KIND("epochs", epoch_columns, fill_epochs),
+    MAREY__TABLE_KIND("phases", phase_columns, fill_phases),
+    MAREY__TABLE_KIND("outliers", outlier_columns, fill_outliers),
 };

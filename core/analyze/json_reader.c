@@ -6,22 +6,22 @@
 
 enum { MAX_DEPTH = 64, MAX_NUMBER = 64 };
 
-void kymo__json_fini(struct kymo__json_reader *reader)
+void marey__json_fini(struct marey__json_reader *reader)
 {
-    kymo__buf_fini(&reader->text);
+    marey__buf_fini(&reader->text);
 }
 
-static enum kymo__json_token mistake(struct kymo__json_reader *reader, const char *words)
+static enum marey__json_token mistake(struct marey__json_reader *reader, const char *words)
 {
     if (reader->mistake == NULL)
         reader->mistake = words;
     reader->at = reader->end;
-    return KYMO__JSON_MISTAKE;
+    return MAREY__JSON_MISTAKE;
 }
 
 /* ---- texts ---- */
 
-static bool hex4(struct kymo__json_reader *reader, uint32_t *out)
+static bool hex4(struct marey__json_reader *reader, uint32_t *out)
 {
     if (reader->end - reader->at < 4)
         return false;
@@ -39,7 +39,7 @@ static bool hex4(struct kymo__json_reader *reader, uint32_t *out)
     return true;
 }
 
-static void put_code(struct kymo__buf *text, uint32_t code)
+static void put_code(struct marey__buf *text, uint32_t code)
 {
     char bytes[4];
     size_t n = 0;
@@ -58,11 +58,11 @@ static void put_code(struct kymo__buf *text, uint32_t code)
         bytes[n++] = (char)(0x80 | (code >> 6 & 63));
         bytes[n++] = (char)(0x80 | (code & 63));
     }
-    kymo__buf_put(text, bytes, n);
+    marey__buf_put(text, bytes, n);
 }
 
 /* Behind "\u"; two of them make one character above 0xffff. Half a pair becomes U+FFFD. */
-static bool take_code(struct kymo__json_reader *reader)
+static bool take_code(struct marey__json_reader *reader)
 {
     uint32_t code, low;
     if (!hex4(reader, &code))
@@ -79,7 +79,7 @@ static bool take_code(struct kymo__json_reader *reader)
     return true;
 }
 
-static bool take_escape(struct kymo__json_reader *reader)
+static bool take_escape(struct marey__json_reader *reader)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
     if (reader->at == reader->end)
@@ -90,11 +90,11 @@ static bool take_escape(struct kymo__json_reader *reader)
     const char *found = c != '\0' ? strchr(letters, c) : NULL;
     if (found == NULL)
         return false;
-    kymo__buf_put(&reader->text, &meanings[found - letters], 1);
+    marey__buf_put(&reader->text, &meanings[found - letters], 1);
     return true;
 }
 
-static enum kymo__json_token take_text(struct kymo__json_reader *reader)
+static enum marey__json_token take_text(struct marey__json_reader *reader)
 {
     reader->text.len = 0;
     reader->at++;
@@ -102,7 +102,7 @@ static enum kymo__json_token take_text(struct kymo__json_reader *reader)
         const char *from = reader->at;
         while (reader->at < reader->end && *reader->at != '"' && *reader->at != '\\')
             reader->at++;
-        kymo__buf_put(&reader->text, from, (size_t)(reader->at - from));
+        marey__buf_put(&reader->text, from, (size_t)(reader->at - from));
         if (reader->at < reader->end && *reader->at == '\\') {
             reader->at++;
             if (!take_escape(reader))
@@ -113,12 +113,12 @@ static enum kymo__json_token take_text(struct kymo__json_reader *reader)
         return mistake(reader, "a text without an end");
     reader->at++;
     return reader->text.failed ? mistake(reader, "a text that does not fit into memory")
-                               : KYMO__JSON_TEXT;
+                               : MAREY__JSON_TEXT;
 }
 
 /* ---- numbers and words ---- */
 
-static enum kymo__json_token take_number(struct kymo__json_reader *reader)
+static enum marey__json_token take_number(struct marey__json_reader *reader)
 {
     char digits[MAX_NUMBER], *end;
     size_t n = 0;
@@ -131,23 +131,23 @@ static enum kymo__json_token take_number(struct kymo__json_reader *reader)
     if (n == 0 || *end != '\0')
         return mistake(reader, "a word that JSON does not have");
     reader->at += n;
-    return KYMO__JSON_NUMBER;
+    return MAREY__JSON_NUMBER;
 }
 
-static enum kymo__json_token take_word(struct kymo__json_reader *reader)
+static enum marey__json_token take_word(struct marey__json_reader *reader)
 {
     static const struct {
         const char *word;
-        enum kymo__json_token token;
+        enum marey__json_token token;
         double number;
-    } words[] = {{"true", KYMO__JSON_TRUE, 1},
-                 {"false", KYMO__JSON_FALSE, 0},
-                 {"null", KYMO__JSON_NULL, 0},
-                 {"NaN", KYMO__JSON_NUMBER, NAN},
-                 {"nan", KYMO__JSON_NUMBER, NAN},
-                 {"Infinity", KYMO__JSON_NUMBER, INFINITY},
-                 {"-Infinity", KYMO__JSON_NUMBER, -INFINITY}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(words); i++) {
+    } words[] = {{"true", MAREY__JSON_TRUE, 1},
+                 {"false", MAREY__JSON_FALSE, 0},
+                 {"null", MAREY__JSON_NULL, 0},
+                 {"NaN", MAREY__JSON_NUMBER, NAN},
+                 {"nan", MAREY__JSON_NUMBER, NAN},
+                 {"Infinity", MAREY__JSON_NUMBER, INFINITY},
+                 {"-Infinity", MAREY__JSON_NUMBER, -INFINITY}};
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++) {
         const size_t len = strlen(words[i].word);
         if ((size_t)(reader->end - reader->at) >= len && memcmp(reader->at, words[i].word, len) == 0) {
             reader->at += len;
@@ -158,19 +158,19 @@ static enum kymo__json_token take_word(struct kymo__json_reader *reader)
     return take_number(reader);
 }
 
-enum kymo__json_token kymo__json_next(struct kymo__json_reader *reader)
+enum marey__json_token marey__json_next(struct marey__json_reader *reader)
 {
     while (reader->at < reader->end &&
            (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
         reader->at++;
     if (reader->mistake != NULL)
-        return KYMO__JSON_MISTAKE;
+        return MAREY__JSON_MISTAKE;
     if (reader->at == reader->end)
-        return KYMO__JSON_END;
+        return MAREY__JSON_END;
     static const char marks[] = "{}[]:,";
-    static const enum kymo__json_token tokens[] = {KYMO__JSON_OBJECT, KYMO__JSON_OBJECT_END,
-                                                   KYMO__JSON_LIST,   KYMO__JSON_LIST_END,
-                                                   KYMO__JSON_COLON,  KYMO__JSON_COMMA};
+    static const enum marey__json_token tokens[] = {MAREY__JSON_OBJECT, MAREY__JSON_OBJECT_END,
+                                                    MAREY__JSON_LIST,   MAREY__JSON_LIST_END,
+                                                    MAREY__JSON_COLON,  MAREY__JSON_COMMA};
     const char *mark = *reader->at != '\0' ? strchr(marks, *reader->at) : NULL;
     if (mark != NULL) {
         reader->at++;
@@ -181,55 +181,57 @@ enum kymo__json_token kymo__json_next(struct kymo__json_reader *reader)
 
 /* ---- entries ---- */
 
-static bool skip_comma(struct kymo__json_reader *reader, bool *is_first, enum kymo__json_token *token)
+static bool skip_comma(struct marey__json_reader *reader, bool *is_first,
+                       enum marey__json_token *token)
 {
-    *token = kymo__json_next(reader);
+    *token = marey__json_next(reader);
     const bool was_first = *is_first;
     *is_first = false;
-    if (was_first || *token != KYMO__JSON_COMMA)
-        return was_first || *token == KYMO__JSON_OBJECT_END || *token == KYMO__JSON_LIST_END;
-    *token = kymo__json_next(reader);
-    return *token != KYMO__JSON_OBJECT_END && *token != KYMO__JSON_LIST_END;
+    if (was_first || *token != MAREY__JSON_COMMA)
+        return was_first || *token == MAREY__JSON_OBJECT_END || *token == MAREY__JSON_LIST_END;
+    *token = marey__json_next(reader);
+    return *token != MAREY__JSON_OBJECT_END && *token != MAREY__JSON_LIST_END;
 }
 
-bool kymo__json_next_key(struct kymo__json_reader *reader, bool *is_first)
+bool marey__json_next_key(struct marey__json_reader *reader, bool *is_first)
 {
-    enum kymo__json_token token;
+    enum marey__json_token token;
     const bool is_entry = skip_comma(reader, is_first, &token);
-    if (is_entry && token == KYMO__JSON_OBJECT_END)
+    if (is_entry && token == MAREY__JSON_OBJECT_END)
         return false;
-    if (is_entry && token == KYMO__JSON_TEXT && kymo__json_next(reader) == KYMO__JSON_COLON)
+    if (is_entry && token == MAREY__JSON_TEXT && marey__json_next(reader) == MAREY__JSON_COLON)
         return true;
     mistake(reader, "an object that is not made of \"key\": value");
     return false;
 }
 
-bool kymo__json_next_item(struct kymo__json_reader *reader, bool *is_first,
-                          enum kymo__json_token *token)
+bool marey__json_next_item(struct marey__json_reader *reader, bool *is_first,
+                           enum marey__json_token *token)
 {
     const bool is_entry = skip_comma(reader, is_first, token);
-    if (is_entry && *token == KYMO__JSON_LIST_END)
+    if (is_entry && *token == MAREY__JSON_LIST_END)
         return false;
-    if (is_entry && *token != KYMO__JSON_COMMA && *token != KYMO__JSON_COLON &&
-        *token != KYMO__JSON_OBJECT_END && *token != KYMO__JSON_END && *token != KYMO__JSON_MISTAKE)
+    if (is_entry && *token != MAREY__JSON_COMMA && *token != MAREY__JSON_COLON &&
+        *token != MAREY__JSON_OBJECT_END && *token != MAREY__JSON_END &&
+        *token != MAREY__JSON_MISTAKE)
         return true;
     mistake(reader, "a list whose values have no comma between them, or no end");
     return false;
 }
 
 /* Brackets are counted, not paired: what is skipped has no meaning to us. */
-bool kymo__json_skip(struct kymo__json_reader *reader, enum kymo__json_token first)
+bool marey__json_skip(struct marey__json_reader *reader, enum marey__json_token first)
 {
     size_t depth = 0;
-    for (enum kymo__json_token token = first;; token = kymo__json_next(reader)) {
-        if (token == KYMO__JSON_OBJECT || token == KYMO__JSON_LIST)
+    for (enum marey__json_token token = first;; token = marey__json_next(reader)) {
+        if (token == MAREY__JSON_OBJECT || token == MAREY__JSON_LIST)
             depth++;
-        else if ((token == KYMO__JSON_OBJECT_END || token == KYMO__JSON_LIST_END) && depth != 0)
+        else if ((token == MAREY__JSON_OBJECT_END || token == MAREY__JSON_LIST_END) && depth != 0)
             depth--;
-        else if (token == KYMO__JSON_END || token == KYMO__JSON_MISTAKE)
-            return mistake(reader, "a value without an end") == KYMO__JSON_NULL;
+        else if (token == MAREY__JSON_END || token == MAREY__JSON_MISTAKE)
+            return mistake(reader, "a value without an end") == MAREY__JSON_NULL;
         if (depth > MAX_DEPTH)
-            return mistake(reader, "values nested too deeply") == KYMO__JSON_NULL;
+            return mistake(reader, "values nested too deeply") == MAREY__JSON_NULL;
         if (depth == 0)
             return true;
     }

@@ -16,12 +16,12 @@
 struct machine {
     const uint32_t *site_names;
     uint32_t n_sites;
-    struct kymo__node *nodes;
-    const struct kymo__tree *tree;
-    struct kymo__frame *top, *const first, *const last; /* the outermost; the last that there is room for */
+    struct marey__node *nodes;
+    const struct marey__tree *tree;
+    struct marey__frame *top, *const first, *const last; /* the outermost; the last that there is room for */
     uint32_t *next; /* where the node that comes next is remembered */
-    struct kymo__sketch *ranges;
-    struct kymo__iteration_walk *iterations;
+    struct marey__sketch *ranges;
+    struct marey__iteration_walk *iterations;
 };
 
 #define HOT static inline __attribute__((always_inline))
@@ -30,10 +30,10 @@ struct machine {
 HOT uint32_t find_node(const struct machine *m, uint32_t parent, uint32_t name)
 {
     uint32_t node = *m->next;
-    if (KYMO_LIKELY(m->nodes[node].parent == parent && m->nodes[node].name == name))
+    if (MAREY_LIKELY(m->nodes[node].parent == parent && m->nodes[node].name == name))
         return node;
     const size_t mask = ((size_t)1 << m->tree->n_slots_log2) - 1;
-    size_t slot = kymo__tree_slot(m->tree, parent, name);
+    size_t slot = marey__tree_slot(m->tree, parent, name);
     while ((node = m->tree->slots[slot]) != 0 &&
            (m->nodes[node].parent != parent || m->nodes[node].name != name))
         slot = (slot + 1) & mask;
@@ -44,14 +44,14 @@ HOT uint32_t find_node(const struct machine *m, uint32_t parent, uint32_t name)
 /* False for what is not usual. */
 HOT bool begin(struct machine *m, uint32_t site, uint64_t ns)
 {
-    if (KYMO_UNLIKELY(m->top == m->last || site > m->n_sites))
+    if (MAREY_UNLIKELY(m->top == m->last || site > m->n_sites))
         return false;
     const uint32_t name = m->site_names[site];
     const uint32_t node = find_node(m, m->top->node, name);
-    if (KYMO_UNLIKELY(node == 0 || m->nodes[node].depth > KYMO__TREE_DEPTH))
+    if (MAREY_UNLIKELY(node == 0 || m->nodes[node].depth > MAREY__TREE_DEPTH))
         return false;
     m->next = &m->nodes[node].next_inside;
-    struct kymo__frame *const frame = ++m->top;
+    struct marey__frame *const frame = ++m->top;
     frame->start_ns = ns;
     frame->children_ns = 0;
     frame->repeat = 0;
@@ -63,32 +63,33 @@ HOT bool begin(struct machine *m, uint32_t site, uint64_t ns)
 
 HOT bool end(struct machine *m, uint32_t site, uint64_t ns)
 {
-    struct kymo__frame *const frame = m->top;
-    if (KYMO_UNLIKELY(frame == m->first || frame->repeat != 0))
+    struct marey__frame *const frame = m->top;
+    if (MAREY_UNLIKELY(frame == m->first || frame->repeat != 0))
         return false;
     if (site != frame->site && site != 0 && (site > m->n_sites || m->site_names[site] != frame->name))
         return false;
-    struct kymo__node *const node = &m->nodes[frame->node];
+    struct marey__node *const node = &m->nodes[frame->node];
     const uint64_t duration = ns > frame->start_ns ? ns - frame->start_ns : 0;
-    if (KYMO_UNLIKELY(node->depth > KYMO__TREE_DEPTH) ||
-        KYMO_UNLIKELY(!kymo__sketch_add_known(&m->ranges[frame->name], duration)))
+    if (MAREY_UNLIKELY(node->depth > MAREY__TREE_DEPTH) ||
+        MAREY_UNLIKELY(!marey__sketch_add_known(&m->ranges[frame->name], duration)))
         return false;
     frame[-1].children_ns += duration;
     node->count++;
     node->total_ns += duration;
     node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
     if (node->is_outermost)
-        kymo__iteration_add(m->iterations, frame->name, frame->start_ns, ns);
+        marey__iteration_add(m->iterations, frame->name, frame->start_ns, ns);
     m->next = &node->next_behind;
     m->top = frame - 1;
     return true;
 }
 
-const uint64_t *kymo__lane_walk_plain(struct kymo__process_walk *walk, struct kymo__lane_walk *lane,
-                                      const struct kymo_batch *batch, const uint64_t *word)
+const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
+                                       struct marey__lane_walk *lane,
+                                       const struct marey_batch *batch, const uint64_t *word)
 {
     const uint64_t *const stop = batch->words + batch->n;
-    const struct kymo_batch times = {.base_ns = batch->base_ns, .ns_mult = batch->ns_mult};
+    const struct marey_batch times = {.base_ns = batch->base_ns, .ns_mult = batch->ns_mult};
     struct machine m = {
         .site_names = walk->site_names,
         .n_sites = walk->info->n_sites,
@@ -103,15 +104,15 @@ const uint64_t *kymo__lane_walk_plain(struct kymo__process_walk *walk, struct ky
     m.next = &m.nodes[m.top->node].next_inside;
     bool is_usual = true;
     while (word < stop) {
-        const uint64_t w = *word, ns = kymo_batch_ns(&times, w);
-        const uint32_t kind = kymo_word_kind(w);
-        if (kind == KYMO_KIND_BEGIN)
-            is_usual = begin(&m, kymo_word_id(w), ns);
-        else if (kind == KYMO_KIND_END)
-            is_usual = end(&m, kymo_word_id(w), ns);
+        const uint64_t w = *word, ns = marey_batch_ns(&times, w);
+        const uint32_t kind = marey_word_kind(w);
+        if (kind == MAREY_KIND_BEGIN)
+            is_usual = begin(&m, marey_word_id(w), ns);
+        else if (kind == MAREY_KIND_END)
+            is_usual = end(&m, marey_word_id(w), ns);
         else
             break;
-        if (KYMO_UNLIKELY(!is_usual))
+        if (MAREY_UNLIKELY(!is_usual))
             break;
         word++;
     }

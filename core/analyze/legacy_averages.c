@@ -18,21 +18,21 @@ struct average {
 
 /* The averages of one process. */
 struct averages {
-    const struct kymo__work_set *set;
-    struct kymo__names names;
-    uint32_t *site_names;             /* by site; KYMO__NO_NAME: in no row */
+    const struct marey__work_set *set;
+    struct marey__names names;
+    uint32_t *site_names;             /* by site; MAREY__NO_NAME: in no row */
     struct average (*averages)[N_OF]; /* by name */
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for averages");
+    return marey__fail(MAREY_ENOMEM, "no memory for averages");
 }
 
 /* ---- names ---- */
 
 /* What torch leaves out of its averages, or this file would not show in a trace. */
-static bool is_left_out(const struct kymo_site_info *site)
+static bool is_left_out(const struct marey_site_info *site)
 {
     static const char *const names[] = {
         "[memory]",
@@ -45,39 +45,39 @@ static bool is_left_out(const struct kymo_site_info *site)
         "aten::_version",
     };
     static const char *const categories[] = {"python_function", "overhead", "Trace"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++)
         if (strcmp(site->name, names[i]) == 0)
             return true;
-    for (size_t i = 0; i < KYMO__COUNT_OF(categories); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(categories); i++)
         if (strcmp(site->category, categories[i]) == 0)
             return true;
     return false;
 }
 
 /* Steps are one row whatever their number. */
-static uint32_t name_of(struct averages *a, const struct kymo_site_info *site)
+static uint32_t name_of(struct averages *a, const struct marey_site_info *site)
 {
     static const char step[] = "ProfilerStep#", steps[] = "ProfilerStep*";
     return strncmp(site->name, step, sizeof step - 1) == 0
-               ? kymo__names_number(&a->names, steps, sizeof steps - 1)
-               : kymo__names_number(&a->names, site->name, site->name_len);
+               ? marey__names_number(&a->names, steps, sizeof steps - 1)
+               : marey__names_number(&a->names, site->name, site->name_len);
 }
 
 static bool number_names(struct averages *a)
 {
-    const struct kymo_process *process = a->set->process;
-    a->site_names = kymo__calloc((size_t)process->n_sites + 1, sizeof *a->site_names);
+    const struct marey_process *process = a->set->process;
+    a->site_names = marey__calloc((size_t)process->n_sites + 1, sizeof *a->site_names);
     if (a->site_names == NULL)
         return false;
-    a->site_names[0] = KYMO__NO_NAME;
+    a->site_names[0] = MAREY__NO_NAME;
     for (uint32_t site = 1; site <= process->n_sites; site++) {
-        const struct kymo_site_info *info =
-            kymo_recording_site(a->set->recording, process->index, site);
-        a->site_names[site] = is_left_out(info) ? KYMO__NO_NAME : name_of(a, info);
-        if (a->site_names[site] == KYMO__NO_NAME && !is_left_out(info))
+        const struct marey_site_info *info =
+            marey_recording_site(a->set->recording, process->index, site);
+        a->site_names[site] = is_left_out(info) ? MAREY__NO_NAME : name_of(a, info);
+        if (a->site_names[site] == MAREY__NO_NAME && !is_left_out(info))
             return false;
     }
-    a->averages = kymo__calloc(a->names.n + 1, sizeof *a->averages);
+    a->averages = marey__calloc(a->names.n + 1, sizeof *a->averages);
     return a->averages != NULL;
 }
 
@@ -85,8 +85,8 @@ static bool number_names(struct averages *a)
 static struct average *average_of(const struct averages *a, uint32_t site, enum of of)
 {
     const uint32_t name =
-        site <= a->set->process->n_sites ? a->site_names[site] : (uint32_t)KYMO__NO_NAME;
-    return name != KYMO__NO_NAME ? &a->averages[name][of] : NULL;
+        site <= a->set->process->n_sites ? a->site_names[site] : (uint32_t)MAREY__NO_NAME;
+    return name != MAREY__NO_NAME ? &a->averages[name][of] : NULL;
 }
 
 static void add(const struct averages *a, uint32_t site, enum of of, uint64_t self_ns,
@@ -103,11 +103,11 @@ static void add(const struct averages *a, uint32_t site, enum of of, uint64_t se
 /* ---- one process ---- */
 
 /* Each range around the launch has the time; as its own, the innermost that is no call of a runtime. */
-static void add_to_host(const struct averages *a, const struct kymo__launch_call *launch, uint64_t ns)
+static void add_to_host(const struct averages *a, const struct marey__launch_call *launch, uint64_t ns)
 {
-    const struct kymo__work_set *set = a->set;
+    const struct marey__work_set *set = a->set;
     bool is_own = true;
-    for (uint32_t r = launch->range; r != KYMO__NO_INDEX; r = set->ranges[r].parent) {
+    for (uint32_t r = launch->range; r != MAREY__NO_INDEX; r = set->ranges[r].parent) {
         const uint32_t site = set->ranges[r].site;
         if (is_own && site != launch->around)
             continue;
@@ -116,42 +116,42 @@ static void add_to_host(const struct averages *a, const struct kymo__launch_call
     }
 }
 
-static void add_work(const struct averages *a, const struct kymo__work *work)
+static void add_work(const struct averages *a, const struct marey__work *work)
 {
     const uint64_t ns = work->end_ns - work->begin_ns;
     add(a, work->site, OF_DEVICE, ns, ns, true);
-    if (work->launch != KYMO__NO_INDEX)
+    if (work->launch != MAREY__NO_INDEX)
         add_to_host(a, &a->set->launches[work->launch], ns);
 }
 
-static bool count_range(void *ctx, struct kymo__call_lane *lane)
+static bool count_range(void *ctx, struct marey__call_lane *lane)
 {
-    if (lane->info->kind == KYMO_LANE_THREAD)
+    if (lane->info->kind == MAREY_LANE_THREAD)
         add(ctx, lane->open[lane->n_open - 1].site, OF_HOST, 0, 0, true);
     return true;
 }
 
-static bool close_range(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
+static bool close_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
 {
     (void)ctx, (void)lane, (void)end_ns;
     return true;
 }
 
-static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     (void)lane, (void)ns;
-    if (kymo_record_type_of(words[0]) == KYMO_RECORD_GPU &&
-        kymo_record_work_kind(words[1]) == KYMO_WORK_ANNOTATION && (int64_t)words[2] > 0) {
-        const uint64_t duration = kymo_batch_duration_ns(batch, words[2]);
-        add(ctx, kymo_record_site(words[1]), OF_ANNOTATION, duration, duration, true);
+    if (marey_record_type_of(words[0]) == MAREY_RECORD_GPU &&
+        marey_record_work_kind(words[1]) == MAREY_WORK_ANNOTATION && (int64_t)words[2] > 0) {
+        const uint64_t duration = marey_batch_duration_ns(batch, words[2]);
+        add(ctx, marey_record_site(words[1]), OF_ANNOTATION, duration, duration, true);
     }
     return true;
 }
 
-static kymo_status average(struct averages *a)
+static marey_status average(struct averages *a)
 {
-    struct kymo__range_walk walk = {
+    struct marey__range_walk walk = {
         .recording = a->set->recording,
         .process = a->set->process,
         .opened = count_range,
@@ -164,21 +164,21 @@ static kymo_status average(struct averages *a)
     for (size_t d = 0; d < a->set->n_devices; d++)
         for (size_t i = 0; a->set->devices[d].device >= 0 && i < a->set->devices[d].n_work; i++)
             add_work(a, &a->set->devices[d].work[i]);
-    return kymo__range_walk(&walk);
+    return marey__range_walk(&walk);
 }
 
 /* ---- the table ---- */
 
-static const struct kymo_column columns[] = {
-    KYMO__NAME_COLUMN,
-    {"node_id", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
-    KYMO__NUMBER_COLUMN("self_cuda_time_total", NULL),
-    KYMO__NUMBER_COLUMN("cuda_time_total", NULL),
-    {"cuda_time_total_str", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"calls", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"strategy", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"num_gpus", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"global_rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
+static const struct marey_column columns[] = {
+    MAREY__NAME_COLUMN,
+    {"node_id", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    MAREY__NUMBER_COLUMN("self_cuda_time_total", NULL),
+    MAREY__NUMBER_COLUMN("cuda_time_total", NULL),
+    {"cuda_time_total_str", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"calls", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"strategy", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"num_gpus", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"global_rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
 };
 
 /* Whose rows are put. */
@@ -189,7 +189,7 @@ struct whose {
 };
 
 /* As torch words it. */
-static void put_time_text(kymo_table *table, double us)
+static void put_time_text(marey_table *table, double us)
 {
     char text[48];
     if (us >= 1e6)
@@ -198,69 +198,69 @@ static void put_time_text(kymo_table *table, double us)
         snprintf(text, sizeof text, "%.3fms", us / 1e3);
     else
         snprintf(text, sizeof text, "%.3fus", us);
-    kymo__put_string(table, text);
+    marey__put_string(table, text);
 }
 
-static void put_rows(kymo_table *table, const struct averages *a, const struct whose *whose)
+static void put_rows(marey_table *table, const struct averages *a, const struct whose *whose)
 {
     for (size_t name = 0; name < a->names.n; name++)
         for (size_t of = 0; of < N_OF; of++) {
             const struct average *average = &a->averages[name][of];
             if (average->calls == 0)
                 continue;
-            kymo_table_text(table, a->names.names[name].text, a->names.names[name].len);
-            kymo_table_i64(table, -1); /* what torch says where it does not apply */
-            kymo_table_f64(table, (double)average->self_ns / 1e3);
-            kymo_table_f64(table, (double)average->total_ns / 1e3);
+            marey_table_text(table, a->names.names[name].text, a->names.names[name].len);
+            marey_table_i64(table, -1); /* what torch says where it does not apply */
+            marey_table_f64(table, (double)average->self_ns / 1e3);
+            marey_table_f64(table, (double)average->total_ns / 1e3);
             put_time_text(table, (double)average->total_ns / 1e3);
-            kymo_table_u64(table, average->calls);
-            kymo__put_string(table, whose->strategy);
-            kymo_table_u64(table, whose->num_gpus);
-            kymo_table_i64(table, whose->rank);
+            marey_table_u64(table, average->calls);
+            marey__put_string(table, whose->strategy);
+            marey_table_u64(table, whose->num_gpus);
+            marey_table_i64(table, whose->rank);
         }
 }
 
-static kymo_status put_process(kymo_table *table, kymo_recording *recording, size_t process,
-                               const struct kymo__rules *rules, const struct whose *whose)
+static marey_status put_process(marey_table *table, marey_recording *recording, size_t process,
+                                const struct marey__rules *rules, const struct whose *whose)
 {
-    const struct kymo__work_options options = {.rules = rules, .wants_ranges = true};
-    struct kymo__work_set set = {0};
+    const struct marey__work_options options = {.rules = rules, .wants_ranges = true};
+    struct marey__work_set set = {0};
     struct averages a = {.set = &set};
-    kymo_status status = kymo__work_set_read(&set, recording, process, &options);
-    if (status == KYMO_OK)
+    marey_status status = marey__work_set_read(&set, recording, process, &options);
+    if (status == MAREY_OK)
         status = average(&a);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         put_rows(table, &a, whose);
-    kymo__free(a.site_names);
-    kymo__free(a.averages);
-    kymo__names_fini(&a.names);
-    kymo__work_set_fini(&set);
+    marey__free(a.site_names);
+    marey__free(a.averages);
+    marey__names_fini(&a.names);
+    marey__work_set_fini(&set);
     return status;
 }
 
-static bool has_streams(const kymo_recording *recording, size_t process)
+static bool has_streams(const marey_recording *recording, size_t process)
 {
-    const uint32_t n_lanes = kymo_recording_process(recording, process)->n_lanes;
+    const uint32_t n_lanes = marey_recording_process(recording, process)->n_lanes;
     for (uint32_t i = 0; i < n_lanes; i++)
-        if (kymo_recording_lane(recording, process, i)->kind == KYMO_LANE_GPU)
+        if (marey_recording_lane(recording, process, i)->kind == MAREY_LANE_GPU)
             return true;
     return false;
 }
 
 /* Those with a GPU; where none has one, all. */
-static kymo_status put_processes(kymo_table *table, kymo_recording *const *recordings, size_t n,
-                                 const struct kymo__rules *rules, const char *strategy)
+static marey_status put_processes(marey_table *table, marey_recording *const *recordings, size_t n,
+                                  const struct marey__rules *rules, const char *strategy)
 {
     uint64_t n_gpus = 0, n_all = 0;
     int64_t number = 0;
     for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++) {
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++) {
             n_gpus += has_streams(recordings[r], p);
             n_all++;
         }
     for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++) {
-            const struct kymo_process *process = kymo_recording_process(recordings[r], p);
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++) {
+            const struct marey_process *process = marey_recording_process(recordings[r], p);
             if (n_gpus != 0 && !has_streams(recordings[r], p))
                 continue;
             const struct whose whose = {
@@ -271,27 +271,27 @@ static kymo_status put_processes(kymo_table *table, kymo_recording *const *recor
                 .rank = process->rank >= 0 ? process->rank : number,
             };
             number++;
-            KYMO_TRY(put_process(table, recordings[r], p, rules, &whose));
+            MAREY_TRY(put_process(table, recordings[r], p, rules, &whose));
         }
-    return kymo_table_status(table);
+    return marey_table_status(table);
 }
 
-kymo_status kymo_averages_create(kymo_recording *const *recordings, size_t n, const char *strategy,
-                                 kymo_table **out)
+marey_status marey_averages_create(marey_recording *const *recordings, size_t n,
+                                   const char *strategy, marey_table **out)
 {
-    struct kymo__rules rules = {0};
-    kymo_table *table = NULL;
-    kymo_status status = kymo__rules_load(&rules, NULL);
-    if (status == KYMO_OK)
-        status = kymo_table_create("averages", columns, KYMO__COUNT_OF(columns), &table);
-    if (status == KYMO_OK)
+    struct marey__rules rules = {0};
+    marey_table *table = NULL;
+    marey_status status = marey__rules_load(&rules, NULL);
+    if (status == MAREY_OK)
+        status = marey_table_create("averages", columns, MAREY__COUNT_OF(columns), &table);
+    if (status == MAREY_OK)
         status = put_processes(table, recordings, n, &rules, strategy != NULL ? strategy : "unknown");
-    kymo__rules_fini(&rules);
-    if (status != KYMO_OK) {
-        kymo_table_destroy(table);
+    marey__rules_fini(&rules);
+    if (status != MAREY_OK) {
+        marey_table_destroy(table);
         return status;
     }
-    kymo_table_sort(table, (size_t)kymo_table_find(table, "self_cuda_time_total"), 1);
+    marey_table_sort(table, (size_t)marey_table_find(table, "self_cuda_time_total"), 1);
     *out = table;
-    return KYMO_OK;
+    return MAREY_OK;
 }

@@ -13,37 +13,37 @@ static const char *const column_names[N_COLUMNS] = {
     "name", "self_cuda_time_total", "strategy", "num_gpus", "global_rank",
 };
 
-bool kymo__csv_number(const struct kymo__csv *csv, size_t column, double *out)
+bool marey__csv_number(const struct marey__csv *csv, size_t column, double *out)
 {
-    struct kymo__csv_field field;
-    return kymo__csv_find(csv, column, &field) &&
-           kymo__decimal_double(field.text, field.len, out) && isfinite(*out);
+    struct marey__csv_field field;
+    return marey__csv_find(csv, column, &field) &&
+           marey__decimal_double(field.text, field.len, out) && isfinite(*out);
 }
 
-bool kymo__csv_count(const struct kymo__csv *csv, size_t column, uint64_t *out)
+bool marey__csv_count(const struct marey__csv *csv, size_t column, uint64_t *out)
 {
     double value;
-    if (!kymo__csv_number(csv, column, &value) ||
+    if (!marey__csv_number(csv, column, &value) ||
         !(value >= 0 && value < 1e9 && value == floor(value)))
         return false;
     *out = (uint64_t)value;
     return true;
 }
 
-static bool take_averages(void *ctx, const struct kymo__csv *csv)
+static bool take_averages(void *ctx, const struct marey__csv *csv)
 {
-    struct kymo__legacy *legacy = ctx;
-    struct kymo__csv_field name = {"", 0}, strategy;
+    struct marey__legacy *legacy = ctx;
+    struct marey__csv_field name = {"", 0}, strategy;
     uint64_t num_gpus, rank;
     double us;
-    (void)kymo__csv_find(csv, NAME, &name);
-    const bool has_rank = kymo__csv_count(csv, RANK, &rank);
-    if (!kymo__csv_find(csv, STRATEGY, &strategy) || !kymo__csv_count(csv, NUM_GPUS, &num_gpus) ||
-        !kymo__csv_number(csv, SELF_TIME, &us) || !(fabs(us) <= max_us)) {
+    (void)marey__csv_find(csv, NAME, &name);
+    const bool has_rank = marey__csv_count(csv, RANK, &rank);
+    if (!marey__csv_find(csv, STRATEGY, &strategy) || !marey__csv_count(csv, NUM_GPUS, &num_gpus) ||
+        !marey__csv_number(csv, SELF_TIME, &us) || !(fabs(us) <= max_us)) {
         legacy->n_dropped++;
         return true;
     }
-    const struct kymo__legacy_row row = {
+    const struct marey__legacy_row row = {
         .name = name.text,
         .name_len = name.len,
         .strategy = strategy.text,
@@ -52,18 +52,18 @@ static bool take_averages(void *ctx, const struct kymo__csv *csv)
         .rank = has_rank ? (int64_t)rank : -1,
         .self_us = us,
     };
-    return kymo__legacy_take(legacy, &row);
+    return marey__legacy_take(legacy, &row);
 }
 
-kymo_status kymo__legacy_read_csv(struct kymo__legacy *legacy, kymo__byte_source *bytes,
-                                  const char *path, bool *is_other)
+marey_status marey__legacy_read_csv(struct marey__legacy *legacy, marey__byte_source *bytes,
+                                    const char *path, bool *is_other)
 {
-    struct kymo__csv csv = {.path = path,
-                            .what = "averages as itwinai writes",
-                            .names = column_names,
-                            .n_names = N_COLUMNS,
-                            .n_needed = RANK,
-                            .take = take_averages,
-                            .ctx = legacy};
-    return kymo__csv_read(&csv, bytes, is_other);
+    struct marey__csv csv = {.path = path,
+                             .what = "averages as itwinai writes",
+                             .names = column_names,
+                             .n_names = N_COLUMNS,
+                             .n_needed = RANK,
+                             .take = take_averages,
+                             .ctx = legacy};
+    return marey__csv_read(&csv, bytes, is_other);
 }

@@ -11,41 +11,41 @@
 #include "analyze/compare_internal.h"
 #include "analyze/legacy_energy.h"
 
-static const struct kymo_column run_columns[] = {
-    {"run", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"repeat", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"strategy", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"num_gpus", "GPUs", KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"nodes", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"measured_gpus", "measured", KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"readings", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    KYMO__NUMBER_COLUMN("interval_s", "interval"),
-    KYMO__NUMBER_COLUMN("real_interval_s", "real"),
-    KYMO__NUMBER_COLUMN("duration_s", "s"),
-    KYMO__NUMBER_COLUMN("joules", "J"),
-    KYMO__NUMBER_COLUMN("plus_minus_j", "+/-"),
-    KYMO__NUMBER_COLUMN("mean_w", "mean W"),
-    KYMO__NUMBER_COLUMN("peak_w", "peak W"),
-    {"utilization", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-    {"epochs", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    KYMO__NUMBER_COLUMN("epoch_time_s", "s/epoch"),
-    KYMO__NUMBER_COLUMN("joules_per_epoch", "J/epoch"),
-    KYMO__NUMBER_COLUMN("itwinai_wh", "itwinai Wh"),
-    {"note", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+static const struct marey_column run_columns[] = {
+    {"run", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"repeat", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"strategy", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"num_gpus", "GPUs", MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"nodes", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"measured_gpus", "measured", MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"readings", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__NUMBER_COLUMN("interval_s", "interval"),
+    MAREY__NUMBER_COLUMN("real_interval_s", "real"),
+    MAREY__NUMBER_COLUMN("duration_s", "s"),
+    MAREY__NUMBER_COLUMN("joules", "J"),
+    MAREY__NUMBER_COLUMN("plus_minus_j", "+/-"),
+    MAREY__NUMBER_COLUMN("mean_w", "mean W"),
+    MAREY__NUMBER_COLUMN("peak_w", "peak W"),
+    {"utilization", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    {"epochs", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__NUMBER_COLUMN("epoch_time_s", "s/epoch"),
+    MAREY__NUMBER_COLUMN("joules_per_epoch", "J/epoch"),
+    MAREY__NUMBER_COLUMN("itwinai_wh", "itwinai Wh"),
+    {"note", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
 };
-static const struct kymo_column repeat_columns[] = {
-    {"strategy", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"num_gpus", "GPUs", KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"runs", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    KYMO__NUMBER_COLUMN("mean_j", "mean J"),
-    KYMO__NUMBER_COLUMN("low_j", "from J"),
-    KYMO__NUMBER_COLUMN("high_j", "to J"),
-    KYMO__NUMBER_COLUMN("itwinai_wh", "itwinai Wh"),
+static const struct marey_column repeat_columns[] = {
+    {"strategy", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"num_gpus", "GPUs", MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"runs", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__NUMBER_COLUMN("mean_j", "mean J"),
+    MAREY__NUMBER_COLUMN("low_j", "from J"),
+    MAREY__NUMBER_COLUMN("high_j", "to J"),
+    MAREY__NUMBER_COLUMN("itwinai_wh", "itwinai Wh"),
 };
 
 /* A run's GPUs together. */
 struct total {
-    const struct kymo__old_run *run, *epochs; /* the second NULL: not known */
+    const struct marey__old_run *run, *epochs; /* the second NULL: not known */
     uint64_t n_gpus, n_nodes, n_readings;
     double nominal_j, joules, interval_s, duration_s, mean_w, peak_w, sum_w, sum_use, n_use;
 };
@@ -53,16 +53,16 @@ struct total {
 /* ---- sums ---- */
 
 /* Held for half an interval at both ends, since a reading stands for the time around it. */
-static double gpu_joules(const struct kymo__old_gpu *gpu, double interval_s)
+static double gpu_joules(const struct marey__old_gpu *gpu, double interval_s)
 {
     return interval_s * (gpu->trapezoids_w + (gpu->first_w + gpu->last_w) / 2);
 }
 
-static const struct kymo__old_run *find_epochs(const struct kymo__old_energy *energy,
-                                               const struct total *total)
+static const struct marey__old_run *find_epochs(const struct marey__old_energy *energy,
+                                                const struct total *total)
 {
     for (size_t i = 0; i < energy->run_keys.n; i++) {
-        const struct kymo__old_run *run = &energy->runs[i];
+        const struct marey__old_run *run = &energy->runs[i];
         if (run->is_epochs && run->num_gpus == total->n_nodes &&
             run->repeat == total->run->repeat && strcmp(run->name, total->run->name) == 0 &&
             strcmp(run->strategy, total->run->strategy) == 0)
@@ -72,15 +72,15 @@ static const struct kymo__old_run *find_epochs(const struct kymo__old_energy *en
 }
 
 /* What the readings alone say, of all runs. */
-static void add_gpus(const struct kymo__old_energy *energy, struct total *totals)
+static void add_gpus(const struct marey__old_energy *energy, struct total *totals)
 {
     for (size_t i = 0; i < energy->run_keys.n; i++)
         totals[i] = (struct total){.run = &energy->runs[i], .interval_s = energy->runs[i].interval_s};
     for (size_t i = 0; i < energy->gpu_keys.n; i++) {
-        const struct kymo__old_gpu *gpu = &energy->gpus[i];
+        const struct marey__old_gpu *gpu = &energy->gpus[i];
         struct total *total = &totals[gpu->run];
         total->n_gpus++;
-        total->n_nodes = KYMO__MAX(total->n_nodes, gpu->node + 1);
+        total->n_nodes = MAREY__MAX(total->n_nodes, gpu->node + 1);
         total->n_readings += gpu->n;
         total->nominal_j += gpu_joules(gpu, total->interval_s);
         total->sum_w += gpu->sum_w;
@@ -92,9 +92,9 @@ static void add_gpus(const struct kymo__old_energy *energy, struct total *totals
 }
 
 /* Training and its readings began and ended together, or the files are not of one run. */
-static void take_epochs(const struct kymo__old_energy *energy, struct total *total)
+static void take_epochs(const struct marey__old_energy *energy, struct total *total)
 {
-    const struct kymo__old_run *epochs = find_epochs(energy, total);
+    const struct marey__old_run *epochs = find_epochs(energy, total);
     const double ratio = epochs != NULL ? epochs->epochs_s / total->duration_s : 0;
     const bool fits = ratio > 0.5 && ratio < 3;
     total->epochs = fits ? epochs : NULL;
@@ -106,12 +106,12 @@ static void take_epochs(const struct kymo__old_energy *energy, struct total *tot
 
 /* ---- rows ---- */
 
-static void put_real(kymo_table *table, double value, bool is_known)
+static void put_real(marey_table *table, double value, bool is_known)
 {
     if (is_known && isfinite(value))
-        kymo_table_f64(table, value);
+        marey_table_f64(table, value);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
 static double old_wh(const struct total *total)
@@ -119,22 +119,22 @@ static double old_wh(const struct total *total)
     return total->sum_w * total->run->interval_s / 3600;
 }
 
-static void put_run(kymo_table *table, const struct total *total)
+static void put_run(marey_table *table, const struct total *total)
 {
-    const struct kymo__old_run *run = total->run, *epochs = total->epochs;
+    const struct marey__old_run *run = total->run, *epochs = total->epochs;
     const double doubt = fabs(total->joules - total->nominal_j) +
                          total->mean_w * total->interval_s; /* half of one at each end */
     const char *note = run->has_intervals               ? "several intervals: the last is taken"
                        : total->n_gpus != run->num_gpus ? "not all GPUs were measured"
                        : epochs == NULL ? "nominal interval: epoch times are not known"
                                         : "";
-    kymo__put_string(table, run->name);
-    kymo_table_u64(table, run->repeat + 1);
-    kymo__put_string(table, run->strategy);
-    kymo_table_u64(table, run->num_gpus);
-    kymo_table_u64(table, total->n_nodes);
-    kymo_table_u64(table, total->n_gpus);
-    kymo_table_u64(table, total->n_readings);
+    marey__put_string(table, run->name);
+    marey_table_u64(table, run->repeat + 1);
+    marey__put_string(table, run->strategy);
+    marey_table_u64(table, run->num_gpus);
+    marey_table_u64(table, total->n_nodes);
+    marey_table_u64(table, total->n_gpus);
+    marey_table_u64(table, total->n_readings);
     put_real(table, run->interval_s, true);
     put_real(table, total->interval_s, epochs != NULL);
     put_real(table, total->duration_s, true);
@@ -144,25 +144,25 @@ static void put_run(kymo_table *table, const struct total *total)
     put_real(table, total->peak_w, true);
     put_real(table, total->sum_use / total->n_use / 100, total->n_use > 0);
     if (epochs != NULL)
-        kymo_table_u64(table, epochs->n_epochs);
+        marey_table_u64(table, epochs->n_epochs);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
     put_real(table, epochs != NULL ? epochs->epochs_s / (double)epochs->n_epochs : 0, epochs != NULL);
     put_real(table, epochs != NULL ? total->joules / (double)epochs->n_epochs : 0, epochs != NULL);
     put_real(table, old_wh(total), true);
-    kymo__put_string(table, note);
+    marey__put_string(table, note);
 }
 
-static bool is_same_job(const struct kymo__old_run *a, const struct kymo__old_run *b)
+static bool is_same_job(const struct marey__old_run *a, const struct marey__old_run *b)
 {
     return a->is_epochs == b->is_epochs && a->num_gpus == b->num_gpus &&
            strcmp(a->strategy, b->strategy) == 0;
 }
 
 /* Runs of one strategy and number of GPUs, told with the first of them. */
-static void put_repeats(kymo_table *table, const struct total *totals, size_t n_runs, size_t first)
+static void put_repeats(marey_table *table, const struct total *totals, size_t n_runs, size_t first)
 {
-    const struct kymo__old_run *run = totals[first].run;
+    const struct marey__old_run *run = totals[first].run;
     double n = 0, sum = 0, squares = 0, wh = 0;
     for (size_t i = 0; i < first; i++)
         if (is_same_job(totals[i].run, run))
@@ -177,22 +177,23 @@ static void put_repeats(kymo_table *table, const struct total *totals, size_t n_
             sum += pass == 0 ? totals[i].joules : 0;
             wh += pass == 0 ? old_wh(&totals[i]) : 0;
         }
-    const double half = n > 1 ? kymo__t_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n) : 0;
-    kymo__put_string(table, run->strategy);
-    kymo_table_u64(table, run->num_gpus);
-    kymo_table_u64(table, (uint64_t)n);
+    const double half = n > 1 ? marey__t_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n) : 0;
+    marey__put_string(table, run->strategy);
+    marey_table_u64(table, run->num_gpus);
+    marey_table_u64(table, (uint64_t)n);
     put_real(table, sum / n, true);
     put_real(table, sum / n - half, n > 1);
     put_real(table, sum / n + half, n > 1);
     put_real(table, wh, true);
 }
 
-static kymo_status fill(const struct kymo__old_energy *energy, kymo_table *runs, kymo_table *repeats)
+static marey_status fill(const struct marey__old_energy *energy, marey_table *runs,
+                         marey_table *repeats)
 {
     const size_t n = energy->run_keys.n;
-    struct total *totals = kymo__calloc(n + 1, sizeof *totals);
+    struct total *totals = marey__calloc(n + 1, sizeof *totals);
     if (totals == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for GPU power");
+        return marey__fail(MAREY_ENOMEM, "no memory for GPU power");
     add_gpus(energy, totals);
     for (size_t i = 0; i < n; i++)
         if (!energy->runs[i].is_epochs) {
@@ -202,56 +203,56 @@ static kymo_status fill(const struct kymo__old_energy *energy, kymo_table *runs,
     for (size_t i = 0; i < n; i++)
         if (!energy->runs[i].is_epochs)
             put_repeats(repeats, totals, n, i);
-    kymo__free(totals);
-    KYMO_TRY(kymo_table_status(runs));
-    return kymo_table_status(repeats);
+    marey__free(totals);
+    MAREY_TRY(marey_table_status(runs));
+    return marey_table_status(repeats);
 }
 
-kymo_status kymo__old_energy_tables(const struct kymo__old_energy *energy, kymo_table **runs,
-                                    kymo_table **repeats)
+marey_status marey__old_energy_tables(const struct marey__old_energy *energy, marey_table **runs,
+                                      marey_table **repeats)
 {
-    kymo_table *of_runs = NULL, *of_repeats = NULL;
-    kymo_status status =
-        kymo_table_create("runs", run_columns, KYMO__COUNT_OF(run_columns), &of_runs);
-    if (status == KYMO_OK)
-        status = kymo_table_create("repeats", repeat_columns, KYMO__COUNT_OF(repeat_columns),
-                                   &of_repeats);
-    if (status == KYMO_OK)
+    marey_table *of_runs = NULL, *of_repeats = NULL;
+    marey_status status =
+        marey_table_create("runs", run_columns, MAREY__COUNT_OF(run_columns), &of_runs);
+    if (status == MAREY_OK)
+        status = marey_table_create("repeats", repeat_columns, MAREY__COUNT_OF(repeat_columns),
+                                    &of_repeats);
+    if (status == MAREY_OK)
         status = fill(energy, of_runs, of_repeats);
-    if (status != KYMO_OK) {
-        kymo_table_destroy(of_runs);
-        kymo_table_destroy(of_repeats);
+    if (status != MAREY_OK) {
+        marey_table_destroy(of_runs);
+        marey_table_destroy(of_repeats);
         return status;
     }
     *runs = of_runs;
     *repeats = of_repeats;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- files ---- */
 
-static kymo_status read_energy(void *ctx, kymo__byte_source *bytes, const char *path, bool *is_other)
+static marey_status read_energy(void *ctx, marey__byte_source *bytes, const char *path, bool *is_other)
 {
-    return kymo__old_energy_read(ctx, bytes, path, is_other);
+    return marey__old_energy_read(ctx, bytes, path, is_other);
 }
 
-kymo_status kymo_legacy_energy_read(const char *const *paths, size_t n, kymo_table **runs,
-                                    kymo_table **repeats, uint64_t *n_dropped)
+marey_status marey_legacy_energy_read(const char *const *paths, size_t n, marey_table **runs,
+                                      marey_table **repeats, uint64_t *n_dropped)
 {
-    struct kymo__old_energy energy = {0};
-    kymo_status status = KYMO_OK;
+    struct marey__old_energy energy = {0};
+    marey_status status = MAREY_OK;
     size_t n_files;
-    for (size_t i = 0; status == KYMO_OK && i < n; i++)
-        status = kymo__csv_read_path(paths[i], read_energy, &energy, &n_files);
-    if (status == KYMO_OK && energy.gpu_keys.n == 0)
-        status = kymo__fail(KYMO_EFORMAT,
-                            "%s has no readings of GPU power as itwinai 0.3 wrote them "
-                            "(gpu-energy-data/*.csv)",
-                            n > 0 ? paths[0] : "nothing");
-    if (status == KYMO_OK)
-        status = kymo__old_energy_tables(&energy, runs, repeats);
-    if (status == KYMO_OK)
+    for (size_t i = 0; status == MAREY_OK && i < n; i++)
+        status = marey__csv_read_path(paths[i], read_energy, &energy, &n_files);
+    if (status == MAREY_OK && energy.gpu_keys.n == 0)
+        status = marey__fail(MAREY_EFORMAT,
+                             "%s has no readings of GPU power as itwinai 0.3 wrote them "
+                             "(gpu-energy-data/*.csv)",
+                             n > 0 ? paths[0] : "nothing");
+    if (status == MAREY_OK)
+        status = marey__old_energy_tables(&energy, runs, repeats);
+    if (status == MAREY_OK)
         *n_dropped = energy.n_dropped;
-    kymo__old_energy_fini(&energy);
+    marey__old_energy_fini(&energy);
     return status;
 }

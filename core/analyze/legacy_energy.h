@@ -4,14 +4,14 @@
  *   legacy_energy_csv.c ── files to series: readings of one GPU in one run, epochs of one run
  *   legacy_energy.c ── series to tables
  */
-#ifndef KYMO_LEGACY_ENERGY_H
-#define KYMO_LEGACY_ENERGY_H
+#ifndef MAREY_LEGACY_ENERGY_H
+#define MAREY_LEGACY_ENERGY_H
 
 #include "analyze/legacy_internal.h"
 
 /* Readings of one GPU in one run, in order. */
-struct kymo__old_gpu {
-    uint32_t run; /* in kymo__old_energy.runs */
+struct marey__old_gpu {
+    uint32_t run; /* in marey__old_energy.runs */
     uint64_t node, local_rank;
     uint64_t n;
     double first_w, last_w, peak_w, last_index;
@@ -21,7 +21,7 @@ struct kymo__old_gpu {
 };
 
 /* One run: what has the same folder, strategy and number of GPUs, and does not begin anew. */
-struct kymo__old_run {
+struct marey__old_run {
     const char *name, *strategy; /* in `texts` */
     uint64_t num_gpus;           /* of an epoch file: the number of nodes */
     uint32_t repeat;             /* from 0: the how manieth in its file */
@@ -33,19 +33,19 @@ struct kymo__old_run {
 };
 
 /* An epoch of a run, in the order of the files. */
-struct kymo__old_epoch {
-    uint32_t run; /* in kymo__old_energy.runs */
+struct marey__old_epoch {
+    uint32_t run; /* in marey__old_energy.runs */
     double s;
 };
 
-struct kymo__old_energy {
-    struct kymo__names gpu_keys, run_keys;
-    struct kymo__arena texts;
-    struct kymo__old_gpu *gpus; /* by key */
+struct marey__old_energy {
+    struct marey__names gpu_keys, run_keys;
+    struct marey__arena texts;
+    struct marey__old_gpu *gpus; /* by key */
     size_t gpus_cap;
-    struct kymo__old_run *runs; /* by key */
+    struct marey__old_run *runs; /* by key */
     size_t runs_cap;
-    struct kymo__old_epoch *epochs;
+    struct marey__old_epoch *epochs;
     size_t n_epochs, epochs_cap;
     uint64_t n_dropped;   /* rows that lack something */
     const char *run_name; /* of the file that is read; lent */
@@ -53,15 +53,15 @@ struct kymo__old_energy {
 };
 
 /*
- * Add the rows of a file, of either kind. KYMO_EFORMAT with a sentence when it is neither; `*is_other` is set when that
- * shows in its first line. The run is named by the folders of `path`.
+ * Add the rows of a file, of either kind. MAREY_EFORMAT with a sentence when it is neither; `*is_other` is set when
+ * that shows in its first line. The run is named by the folders of `path`.
  */
-KYMO_WARN_UNUSED kymo_status kymo__old_energy_read(struct kymo__old_energy *energy,
-                                                   kymo__byte_source *bytes, const char *path,
-                                                   bool *is_other);
-/* The two tables of kymo_legacy_energy_read(). */
-KYMO_WARN_UNUSED kymo_status kymo__old_energy_tables(const struct kymo__old_energy *energy,
-                                                     kymo_table **runs, kymo_table **repeats);
-void kymo__old_energy_fini(struct kymo__old_energy *energy);
+MAREY_WARN_UNUSED marey_status marey__old_energy_read(struct marey__old_energy *energy,
+                                                      marey__byte_source *bytes, const char *path,
+                                                      bool *is_other);
+/* The two tables of marey_legacy_energy_read(). */
+MAREY_WARN_UNUSED marey_status marey__old_energy_tables(const struct marey__old_energy *energy,
+                                                        marey_table **runs, marey_table **repeats);
+void marey__old_energy_fini(struct marey__old_energy *energy);
 
 #endif

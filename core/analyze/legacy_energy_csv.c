@@ -21,11 +21,11 @@ enum { MAX_REPEATS = 100, MAX_RUNS = 10000 };
 /* ---- series ---- */
 
 /* Make the key's text stay, and the element behind it; false without memory. */
-static bool keep_key(struct kymo__old_energy *energy, struct kymo__names *keys, uint32_t number,
+static bool keep_key(struct marey__old_energy *energy, struct marey__names *keys, uint32_t number,
                      const char *text, size_t len, void *array, size_t *cap, size_t size)
 {
-    const char *kept = kymo__arena_text(&energy->texts, text, len);
-    if (kept == NULL || !kymo__grow(array, cap, (size_t)number + 1, size)) {
+    const char *kept = marey__arena_text(&energy->texts, text, len);
+    if (kept == NULL || !marey__grow(array, cap, (size_t)number + 1, size)) {
         keys->n--; /* it is never looked up again: the caller gives up */
         return false;
     }
@@ -35,52 +35,52 @@ static bool keep_key(struct kymo__old_energy *energy, struct kymo__names *keys, 
 
 /* What tells runs apart besides their repeat. */
 struct whose {
-    struct kymo__csv_field strategy;
+    struct marey__csv_field strategy;
     uint64_t number;
     bool is_epochs;
 };
 
-static struct kymo__old_run *find_run(struct kymo__old_energy *energy, const struct whose *whose,
-                                      uint32_t repeat)
+static struct marey__old_run *find_run(struct marey__old_energy *energy, const struct whose *whose,
+                                       uint32_t repeat)
 {
-    struct kymo__buf key = {0};
-    struct kymo__old_run *run = NULL;
-    kymo__buf_printf(&key, "%d %u %llu %zu ", whose->is_epochs, repeat,
-                     (unsigned long long)whose->number, energy->run_name_len);
+    struct marey__buf key = {0};
+    struct marey__old_run *run = NULL;
+    marey__buf_printf(&key, "%d %u %llu %zu ", whose->is_epochs, repeat,
+                      (unsigned long long)whose->number, energy->run_name_len);
     const size_t name_at = key.len;
-    kymo__buf_put(&key, energy->run_name, energy->run_name_len);
-    kymo__buf_put(&key, "", 1);
+    marey__buf_put(&key, energy->run_name, energy->run_name_len);
+    marey__buf_put(&key, "", 1);
     const size_t strategy_at = key.len;
-    kymo__buf_put(&key, whose->strategy.text, whose->strategy.len);
+    marey__buf_put(&key, whose->strategy.text, whose->strategy.len);
     const size_t n = energy->run_keys.n;
     const uint32_t number =
-        key.failed ? KYMO__NO_NAME : kymo__names_number(&energy->run_keys, key.data, key.len);
+        key.failed ? MAREY__NO_NAME : marey__names_number(&energy->run_keys, key.data, key.len);
     if (number == n && keep_key(energy, &energy->run_keys, number, key.data, key.len, &energy->runs,
                                 &energy->runs_cap, sizeof *energy->runs)) {
         const char *text = energy->run_keys.names[number].text;
-        energy->runs[number] = (struct kymo__old_run){.name = text + name_at,
-                                                      .strategy = text + strategy_at,
-                                                      .num_gpus = whose->number,
-                                                      .repeat = repeat,
-                                                      .is_epochs = whose->is_epochs,
-                                                      .last_epoch = -1};
+        energy->runs[number] = (struct marey__old_run){.name = text + name_at,
+                                                       .strategy = text + strategy_at,
+                                                       .num_gpus = whose->number,
+                                                       .repeat = repeat,
+                                                       .is_epochs = whose->is_epochs,
+                                                       .last_epoch = -1};
         run = &energy->runs[number];
     } else if (number < n) {
         run = &energy->runs[number];
     }
-    kymo__buf_fini(&key);
+    marey__buf_fini(&key);
     return run;
 }
 
-static struct kymo__old_gpu *find_gpu(struct kymo__old_energy *energy, uint32_t run, uint64_t node,
-                                      uint64_t local_rank)
+static struct marey__old_gpu *find_gpu(struct marey__old_energy *energy, uint32_t run,
+                                       uint64_t node, uint64_t local_rank)
 {
     char key[96];
     const size_t n = energy->gpu_keys.n,
                  len = (size_t)snprintf(key, sizeof key, "%u %llu %llu", run,
                                         (unsigned long long)node, (unsigned long long)local_rank);
-    const uint32_t number = kymo__names_number(&energy->gpu_keys, key, len);
-    if (number == KYMO__NO_NAME)
+    const uint32_t number = marey__names_number(&energy->gpu_keys, key, len);
+    if (number == MAREY__NO_NAME)
         return NULL;
     if (number < n)
         return &energy->gpus[number];
@@ -88,19 +88,19 @@ static struct kymo__old_gpu *find_gpu(struct kymo__old_energy *energy, uint32_t 
                   sizeof *energy->gpus))
         return NULL;
     energy->gpus[number] =
-        (struct kymo__old_gpu){.run = run, .node = node, .local_rank = local_rank, .last_index = -1};
+        (struct marey__old_gpu){.run = run, .node = node, .local_rank = local_rank, .last_index = -1};
     return &energy->gpus[number];
 }
 
 /* ---- rows ---- */
 
-static bool drop(struct kymo__old_energy *energy)
+static bool drop(struct marey__old_energy *energy)
 {
     energy->n_dropped++;
     return true;
 }
 
-static void add_reading(struct kymo__old_gpu *gpu, double index, double watts, double use)
+static void add_reading(struct marey__old_gpu *gpu, double index, double watts, double use)
 {
     if (gpu->n == 0)
         gpu->first_w = watts;
@@ -116,28 +116,28 @@ static void add_reading(struct kymo__old_gpu *gpu, double index, double watts, d
 }
 
 /* A GPU's numbers count up: where they do not, its readings begin anew, as those of a repeat do. */
-static bool take_reading(void *ctx, const struct kymo__csv *csv)
+static bool take_reading(void *ctx, const struct marey__csv *csv)
 {
-    struct kymo__old_energy *energy = ctx;
+    struct marey__old_energy *energy = ctx;
     struct whose whose = {0};
     uint64_t index, local_rank = 0, node = 0;
     double watts, interval, use;
-    if (!kymo__csv_find(csv, STRATEGY, &whose.strategy) ||
-        !kymo__csv_count(csv, NUM_GPUS, &whose.number) || !kymo__csv_count(csv, INDEX, &index) ||
-        !kymo__csv_number(csv, POWER, &watts) || !(watts >= 0 && watts <= max_w) ||
-        !kymo__csv_number(csv, INTERVAL, &interval) || !(interval > 0 && interval <= max_s) ||
+    if (!marey__csv_find(csv, STRATEGY, &whose.strategy) ||
+        !marey__csv_count(csv, NUM_GPUS, &whose.number) || !marey__csv_count(csv, INDEX, &index) ||
+        !marey__csv_number(csv, POWER, &watts) || !(watts >= 0 && watts <= max_w) ||
+        !marey__csv_number(csv, INTERVAL, &interval) || !(interval > 0 && interval <= max_s) ||
         energy->run_keys.n >= MAX_RUNS)
         return drop(energy);
-    (void)kymo__csv_count(csv, LOCAL_RANK, &local_rank);
-    (void)kymo__csv_count(csv, NODE, &node);
-    if (!kymo__csv_number(csv, USE, &use) || !(use >= 0 && use <= 100))
+    (void)marey__csv_count(csv, LOCAL_RANK, &local_rank);
+    (void)marey__csv_count(csv, NODE, &node);
+    if (!marey__csv_number(csv, USE, &use) || !(use >= 0 && use <= 100))
         use = -1;
     for (uint32_t repeat = 0; repeat < MAX_REPEATS; repeat++) {
-        struct kymo__old_run *run = find_run(energy, &whose, repeat);
+        struct marey__old_run *run = find_run(energy, &whose, repeat);
         if (run == NULL)
             return false;
         const uint32_t number = (uint32_t)(run - energy->runs);
-        struct kymo__old_gpu *gpu = find_gpu(energy, number, node, local_rank);
+        struct marey__old_gpu *gpu = find_gpu(energy, number, node, local_rank);
         if (gpu == NULL)
             return false;
         if ((double)index <= gpu->last_index)
@@ -150,28 +150,28 @@ static bool take_reading(void *ctx, const struct kymo__csv *csv)
     return drop(energy);
 }
 
-static bool take_epoch(void *ctx, const struct kymo__csv *csv)
+static bool take_epoch(void *ctx, const struct marey__csv *csv)
 {
-    struct kymo__old_energy *energy = ctx;
+    struct marey__old_energy *energy = ctx;
     struct whose whose = {.is_epochs = true};
     uint64_t epoch;
     double s;
-    if (!kymo__csv_find(csv, NAME, &whose.strategy) ||
-        !kymo__csv_count(csv, NODES, &whose.number) || !kymo__csv_count(csv, EPOCH, &epoch) ||
-        !kymo__csv_number(csv, TIME, &s) || !(s >= 0 && s <= max_s)) {
+    if (!marey__csv_find(csv, NAME, &whose.strategy) ||
+        !marey__csv_count(csv, NODES, &whose.number) || !marey__csv_count(csv, EPOCH, &epoch) ||
+        !marey__csv_number(csv, TIME, &s) || !(s >= 0 && s <= max_s)) {
         return drop(energy);
     }
     for (uint32_t repeat = 0; repeat < MAX_REPEATS; repeat++) {
-        struct kymo__old_run *run = find_run(energy, &whose, repeat);
+        struct marey__old_run *run = find_run(energy, &whose, repeat);
         if (run == NULL)
             return false;
         if ((double)epoch <= run->last_epoch)
             continue;
-        if (!kymo__grow(&energy->epochs, &energy->epochs_cap, energy->n_epochs + 1,
-                        sizeof *energy->epochs))
+        if (!marey__grow(&energy->epochs, &energy->epochs_cap, energy->n_epochs + 1,
+                         sizeof *energy->epochs))
             return false;
         energy->epochs[energy->n_epochs++] =
-            (struct kymo__old_epoch){.run = (uint32_t)(run - energy->runs), .s = s};
+            (struct marey__old_epoch){.run = (uint32_t)(run - energy->runs), .s = s};
         run->last_epoch = (double)epoch;
         run->n_epochs++;
         run->epochs_s += s;
@@ -183,7 +183,7 @@ static bool take_epoch(void *ctx, const struct kymo__csv *csv)
 /* ---- a file ---- */
 
 /* The folder above "gpu-energy-data" or "epoch-time", where it is a run's: ".../RUN/gpu-energy-data/ddp_4.csv". */
-static void name_run(struct kymo__old_energy *energy, const char *path)
+static void name_run(struct marey__old_energy *energy, const char *path)
 {
     static const char root[] = "scalability-metrics";
     const char *ends[3] = {path, path, path};
@@ -200,40 +200,40 @@ static void name_run(struct kymo__old_energy *energy, const char *path)
 }
 
 /* The first line tells which kind it is: it is looked at, and not taken. */
-static bool has_epochs(kymo__byte_source *bytes)
+static bool has_epochs(marey__byte_source *bytes)
 {
     static const char first[] = "epoch_id";
     const char *text;
     size_t len;
-    if (kymo__bytes_peek(bytes, &text, &len) != KYMO_OK)
+    if (marey__bytes_peek(bytes, &text, &len) != MAREY_OK)
         return false;
     const char *end = memchr(text, '\n', len);
     return memmem(text, end != NULL ? (size_t)(end - text) : len, first, sizeof first - 1) != NULL;
 }
 
-kymo_status kymo__old_energy_read(struct kymo__old_energy *energy, kymo__byte_source *bytes,
-                                  const char *path, bool *is_other)
+marey_status marey__old_energy_read(struct marey__old_energy *energy, marey__byte_source *bytes,
+                                    const char *path, bool *is_other)
 {
     const bool is_epochs = has_epochs(bytes);
-    struct kymo__csv csv = {.path = path,
-                            .what = is_epochs ? "epoch times as itwinai writes"
-                                              : "GPU power as itwinai writes",
-                            .names = is_epochs ? epoch_names : gpu_names,
-                            .n_names = is_epochs ? (size_t)N_EPOCH : (size_t)N_GPU,
-                            .n_needed = is_epochs ? (size_t)N_EPOCH : (size_t)LOCAL_RANK,
-                            .take = is_epochs ? take_epoch : take_reading,
-                            .ctx = energy};
+    struct marey__csv csv = {.path = path,
+                             .what = is_epochs ? "epoch times as itwinai writes"
+                                               : "GPU power as itwinai writes",
+                             .names = is_epochs ? epoch_names : gpu_names,
+                             .n_names = is_epochs ? (size_t)N_EPOCH : (size_t)N_GPU,
+                             .n_needed = is_epochs ? (size_t)N_EPOCH : (size_t)LOCAL_RANK,
+                             .take = is_epochs ? take_epoch : take_reading,
+                             .ctx = energy};
     name_run(energy, path);
-    return kymo__csv_read(&csv, bytes, is_other);
+    return marey__csv_read(&csv, bytes, is_other);
 }
 
-void kymo__old_energy_fini(struct kymo__old_energy *energy)
+void marey__old_energy_fini(struct marey__old_energy *energy)
 {
-    kymo__names_fini(&energy->gpu_keys);
-    kymo__names_fini(&energy->run_keys);
-    kymo__arena_fini(&energy->texts);
-    kymo__free(energy->gpus);
-    kymo__free(energy->runs);
-    kymo__free(energy->epochs);
-    *energy = (struct kymo__old_energy){0};
+    marey__names_fini(&energy->gpu_keys);
+    marey__names_fini(&energy->run_keys);
+    marey__arena_fini(&energy->texts);
+    marey__free(energy->gpus);
+    marey__free(energy->runs);
+    marey__free(energy->epochs);
+    *energy = (struct marey__old_energy){0};
 }

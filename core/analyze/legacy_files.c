@@ -39,10 +39,10 @@ static bool walk(const char *folder, int depth, visitor *visit, void *ctx)
     const int n = depth < MAX_DEPTH ? scandir(folder, &entries, is_visible, by_name) : -1;
     bool goes_on = true;
     for (int i = 0; i < n; i++) {
-        struct kymo__buf path = {0};
+        struct marey__buf path = {0};
         struct stat info;
-        kymo__buf_printf(&path, "%s/%s", folder, entries[i]->d_name);
-        kymo__buf_put(&path, "", 1);
+        marey__buf_printf(&path, "%s/%s", folder, entries[i]->d_name);
+        marey__buf_put(&path, "", 1);
         /* A link is not followed: it may lead back. */
         if (goes_on && !path.failed && lstat(path.data, &info) == 0) {
             if (S_ISDIR(info.st_mode))
@@ -50,7 +50,7 @@ static bool walk(const char *folder, int depth, visitor *visit, void *ctx)
             else if (S_ISREG(info.st_mode) && is_csv(path.data))
                 goes_on = visit(ctx, path.data);
         }
-        kymo__buf_fini(&path);
+        marey__buf_fini(&path);
         free(entries[i]);
     }
     free(entries);
@@ -63,7 +63,7 @@ static bool stop(void *ctx, const char *path)
     return false;
 }
 
-int kymo_legacy_is_file(const char *path)
+int marey_legacy_is_file(const char *path)
 {
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
@@ -74,19 +74,19 @@ int kymo_legacy_is_file(const char *path)
 /* ---- reading ---- */
 
 struct reading {
-    kymo__csv_reader *read;
+    marey__csv_reader *read;
     void *ctx;
-    kymo_status status;
+    marey_status status;
     size_t n_files; /* that were of the kind that is read */
 };
 
-static kymo_status read_file(const struct reading *reading, const char *path, bool *is_other)
+static marey_status read_file(const struct reading *reading, const char *path, bool *is_other)
 {
-    kymo__byte_source *bytes = NULL;
+    marey__byte_source *bytes = NULL;
     *is_other = false;
-    KYMO_TRY(kymo__bytes_open(path, &bytes));
-    const kymo_status status = reading->read(reading->ctx, bytes, path, is_other);
-    kymo__bytes_close(bytes);
+    MAREY_TRY(marey__bytes_open(path, &bytes));
+    const marey_status status = reading->read(reading->ctx, bytes, path, is_other);
+    marey__bytes_close(bytes);
     return status;
 }
 
@@ -96,19 +96,20 @@ static bool read_of_folder(void *ctx, const char *path)
     bool is_other;
     reading->status = read_file(reading, path, &is_other);
     if (is_other)
-        reading->status = KYMO_OK;
+        reading->status = MAREY_OK;
     else
         reading->n_files++;
-    return reading->status == KYMO_OK;
+    return reading->status == MAREY_OK;
 }
 
-kymo_status kymo__csv_read_path(const char *path, kymo__csv_reader *read, void *ctx, size_t *n_files)
+marey_status marey__csv_read_path(const char *path, marey__csv_reader *read, void *ctx,
+                                  size_t *n_files)
 {
     struct reading reading = {.read = read, .ctx = ctx};
     struct stat info;
     bool is_other;
     if (stat(path, &info) != 0)
-        return kymo__fail_errno("open %s", path);
+        return marey__fail_errno("open %s", path);
     if (S_ISDIR(info.st_mode)) {
         walk(path, 0, read_of_folder, &reading);
     } else {
@@ -119,27 +120,28 @@ kymo_status kymo__csv_read_path(const char *path, kymo__csv_reader *read, void *
     return reading.status;
 }
 
-static kymo_status read_averages(void *ctx, kymo__byte_source *bytes, const char *path, bool *is_other)
+static marey_status read_averages(void *ctx, marey__byte_source *bytes, const char *path,
+                                  bool *is_other)
 {
-    return kymo__legacy_read_csv(ctx, bytes, path, is_other);
+    return marey__legacy_read_csv(ctx, bytes, path, is_other);
 }
 
-kymo_status kymo_legacy_read(const char *const *paths, size_t n, kymo_table **out,
-                             struct kymo_legacy_source *source)
+marey_status marey_legacy_read(const char *const *paths, size_t n, marey_table **out,
+                               struct marey_legacy_source *source)
 {
-    struct kymo__legacy legacy = {0};
-    kymo_status status = KYMO_OK;
-    for (size_t i = 0; status == KYMO_OK && i < n; i++) {
+    struct marey__legacy legacy = {0};
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; status == MAREY_OK && i < n; i++) {
         size_t n_files = 0;
-        status = kymo__csv_read_path(paths[i], read_averages, &legacy, &n_files);
-        if (status == KYMO_OK && n_files == 0)
+        status = marey__csv_read_path(paths[i], read_averages, &legacy, &n_files);
+        if (status == MAREY_OK && n_files == 0)
             status =
-                kymo__fail(KYMO_EFORMAT, "%s has no file of averages as itwinai writes", paths[i]);
+                marey__fail(MAREY_EFORMAT, "%s has no file of averages as itwinai writes", paths[i]);
     }
-    if (status == KYMO_OK)
-        status = kymo__legacy_table(&legacy, out);
-    if (status == KYMO_OK && source != NULL)
-        *source = (struct kymo_legacy_source){1, legacy.n_dropped};
-    kymo__legacy_fini(&legacy);
+    if (status == MAREY_OK)
+        status = marey__legacy_table(&legacy, out);
+    if (status == MAREY_OK && source != NULL)
+        *source = (struct marey_legacy_source){1, legacy.n_dropped};
+    marey__legacy_fini(&legacy);
     return status;
 }

@@ -11,26 +11,26 @@ enum { MAX_ROW = 1 << 20 };
 
 enum state { AT_BEGIN, IN_PLAIN, IN_QUOTES, AFTER_QUOTE };
 
-static kymo_status is_no_file(const struct kymo__csv *csv, const char *why)
+static marey_status is_no_file(const struct marey__csv *csv, const char *why)
 {
-    return kymo__fail(KYMO_EFORMAT, "%s is no file of %s: %s", csv->path, csv->what, why);
+    return marey__fail(MAREY_EFORMAT, "%s is no file of %s: %s", csv->path, csv->what, why);
 }
 
-static kymo_status no_memory(const struct kymo__csv *csv)
+static marey_status no_memory(const struct marey__csv *csv)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for %s", csv->what);
+    return marey__fail(MAREY_ENOMEM, "no memory for %s", csv->what);
 }
 
 /* ---- a row ---- */
 
-static struct kymo__csv_field field_at(const struct kymo__csv *csv, size_t i)
+static struct marey__csv_field field_at(const struct marey__csv *csv, size_t i)
 {
     const size_t begin = i == 0 ? 0 : csv->ends[i - 1];
-    return (struct kymo__csv_field){csv->text.data != NULL ? csv->text.data + begin : "",
-                                    csv->ends[i] - begin};
+    return (struct marey__csv_field){csv->text.data != NULL ? csv->text.data + begin : "",
+                                     csv->ends[i] - begin};
 }
 
-bool kymo__csv_find(const struct kymo__csv *csv, size_t column, struct kymo__csv_field *out)
+bool marey__csv_find(const struct marey__csv *csv, size_t column, struct marey__csv_field *out)
 {
     const int at = csv->columns[column];
     if (at < 0 || (size_t)at >= csv->n_fields)
@@ -39,77 +39,77 @@ bool kymo__csv_find(const struct kymo__csv *csv, size_t column, struct kymo__csv
     return out->len != 0;
 }
 
-static kymo_status take_names(struct kymo__csv *csv)
+static marey_status take_names(struct marey__csv *csv)
 {
     for (size_t c = 0; c < csv->n_names; c++) {
         csv->columns[c] = -1;
         for (size_t i = 0; i < csv->n_fields; i++) {
-            const struct kymo__csv_field field = field_at(csv, i);
+            const struct marey__csv_field field = field_at(csv, i);
             if (field.len == strlen(csv->names[c]) &&
                 memcmp(field.text, csv->names[c], field.len) == 0)
                 csv->columns[c] = (int)i;
         }
         if (c < csv->n_needed && csv->columns[c] < 0)
-            return kymo__fail(KYMO_EFORMAT, "%s is no file of %s: its first line has no column %s",
-                              csv->path, csv->what, csv->names[c]);
+            return marey__fail(MAREY_EFORMAT, "%s is no file of %s: its first line has no column %s",
+                               csv->path, csv->what, csv->names[c]);
     }
     csv->has_names = true;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- fields ---- */
 
-static kymo_status end_field(struct kymo__csv *csv)
+static marey_status end_field(struct marey__csv *csv)
 {
-    if (csv->n_fields == KYMO__CSV_FIELDS)
+    if (csv->n_fields == MAREY__CSV_FIELDS)
         return is_no_file(csv, "a row has more than 64 fields");
     csv->ends[csv->n_fields++] = csv->text.len;
     csv->state = AT_BEGIN;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status end_row(struct kymo__csv *csv)
+static marey_status end_row(struct marey__csv *csv)
 {
     const bool is_empty = csv->n_fields == 0 && csv->text.len == 0 && csv->state == AT_BEGIN;
     if (is_empty)
-        return KYMO_OK;
-    KYMO_TRY(end_field(csv));
+        return MAREY_OK;
+    MAREY_TRY(end_field(csv));
     if (!csv->has_names)
-        KYMO_TRY(take_names(csv));
+        MAREY_TRY(take_names(csv));
     else if (!csv->take(csv->ctx, csv))
         return no_memory(csv);
     csv->text.len = 0;
     csv->n_fields = 0;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status put_char(struct kymo__csv *csv, char c)
+static marey_status put_char(struct marey__csv *csv, char c)
 {
     if (csv->text.len >= MAX_ROW)
         return is_no_file(csv, "a row has more than a million characters");
-    kymo__buf_put(&csv->text, &c, 1);
-    return csv->text.failed ? no_memory(csv) : KYMO_OK;
+    marey__buf_put(&csv->text, &c, 1);
+    return csv->text.failed ? no_memory(csv) : MAREY_OK;
 }
 
-static kymo_status take_in_quotes(struct kymo__csv *csv, char c)
+static marey_status take_in_quotes(struct marey__csv *csv, char c)
 {
     if (c != '"')
         return put_char(csv, c);
     csv->state = AFTER_QUOTE;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status take_char(struct kymo__csv *csv, char c)
+static marey_status take_char(struct marey__csv *csv, char c)
 {
     const bool was_return = csv->was_return;
     csv->was_return = false;
     if (csv->state == IN_QUOTES)
         return take_in_quotes(csv, c);
     if (c == '\n' && was_return)
-        return KYMO_OK;
+        return MAREY_OK;
     if (c == '"' && csv->state == AT_BEGIN) {
         csv->state = IN_QUOTES;
-        return KYMO_OK;
+        return MAREY_OK;
     }
     if (c == '"' && csv->state == AFTER_QUOTE) {
         csv->state = IN_QUOTES;
@@ -127,17 +127,17 @@ static kymo_status take_char(struct kymo__csv *csv, char c)
 
 /* ---- a file ---- */
 
-static kymo_status read_all(struct kymo__csv *csv, kymo__byte_source *bytes)
+static marey_status read_all(struct marey__csv *csv, marey__byte_source *bytes)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of some editors, for UTF-8 */
     const char *text;
     size_t len;
     bool is_first = true;
-    KYMO_TRY(kymo__bytes_peek(bytes, &text, &len));
+    MAREY_TRY(marey__bytes_peek(bytes, &text, &len));
     const size_t skip = len >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
     size_t n_skipped = 0;
     for (;;) {
-        KYMO_TRY(kymo__bytes_next(bytes, &text, &len));
+        MAREY_TRY(marey__bytes_next(bytes, &text, &len));
         if (len == 0)
             break;
         is_first = false;
@@ -145,24 +145,24 @@ static kymo_status read_all(struct kymo__csv *csv, kymo__byte_source *bytes)
             if (n_skipped < skip)
                 n_skipped++;
             else
-                KYMO_TRY(take_char(csv, text[i]));
+                MAREY_TRY(take_char(csv, text[i]));
     }
     if (is_first)
         return is_no_file(csv, "it is empty");
-    if (kymo__bytes_damage(bytes) != NULL)
-        return kymo__fail(KYMO_EFORMAT, "%s cannot be read to its end: %s", csv->path,
-                          kymo__bytes_damage(bytes));
+    if (marey__bytes_damage(bytes) != NULL)
+        return marey__fail(MAREY_EFORMAT, "%s cannot be read to its end: %s", csv->path,
+                           marey__bytes_damage(bytes));
     if (csv->state == IN_QUOTES)
         return is_no_file(csv, "it ends within quotes");
     return end_row(csv);
 }
 
-kymo_status kymo__csv_read(struct kymo__csv *csv, kymo__byte_source *bytes, bool *is_other)
+marey_status marey__csv_read(struct marey__csv *csv, marey__byte_source *bytes, bool *is_other)
 {
-    kymo_status status = read_all(csv, bytes);
-    if (status == KYMO_OK && !csv->has_names)
+    marey_status status = read_all(csv, bytes);
+    if (status == MAREY_OK && !csv->has_names)
         status = is_no_file(csv, "it has no line of names");
-    *is_other = status == KYMO_EFORMAT && !csv->has_names;
-    kymo__buf_fini(&csv->text);
+    *is_other = status == MAREY_EFORMAT && !csv->has_names;
+    marey__buf_fini(&csv->text);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * Memory of CUDA devices as CUPTI tells it, from a recording of `kymo run --gpu`: each cudaMalloc and cudaFree, and what asks the
+ * Memory of CUDA devices as CUPTI tells it, from a recording of `marey run --gpu`: each cudaMalloc and cudaFree, and what asks the
  * driver for memory by other names. Who asked is known by the correlation of the call: its range and those around it.
  * A library that keeps memory of its own, as torch does, is seen when it asks for more.
  */
@@ -26,121 +26,121 @@ struct asked {
 };
 
 struct reading {
-    struct kymo_memory_report *report;
-    kymo_recording *recording;
-    const struct kymo_process *process;
-    struct kymo__progress progress;
+    struct marey_memory_report *report;
+    marey_recording *recording;
+    const struct marey_process *process;
+    struct marey__progress progress;
     struct operation *operations;
     size_t n_operations, operations_cap;
     struct asked *asked;
     size_t n_asked, asked_cap;
-    struct kymo__names chains; /* frames of stacks, as bytes: the same is kept once */
-    struct kymo__arena chain_texts;
+    struct marey__names chains; /* frames of stacks, as bytes: the same is kept once */
+    struct marey__arena chain_texts;
     uint32_t *stacks; /* by chain */
     size_t stacks_cap;
-    struct kymo__held_spans phases, iterations;
+    struct marey__held_spans phases, iterations;
     uint64_t n_placeless; /* operations without an address */
 };
 
-static const struct kymo_site_info *site_of(const struct reading *r, uint32_t site)
+static const struct marey_site_info *site_of(const struct reading *r, uint32_t site)
 {
-    return kymo_recording_site(r->recording, r->process->index,
-                               site <= r->process->n_sites ? site : 0);
+    return marey_recording_site(r->recording, r->process->index,
+                                site <= r->process->n_sites ? site : 0);
 }
 
 /* ---- what is read ---- */
 
-static bool take_operation(struct reading *r, const struct kymo_batch *batch, const uint64_t *words,
-                           uint64_t ns)
+static bool take_operation(struct reading *r, const struct marey_batch *batch,
+                           const uint64_t *words, uint64_t ns)
 {
-    if (kymo_record_work_kind(words[1]) != KYMO_WORK_MEMORY)
+    if (marey_record_work_kind(words[1]) != MAREY_WORK_MEMORY)
         return true;
-    const uint64_t address = kymo_record_length(words[0]) > 5 ? words[5] : 0;
+    const uint64_t address = marey_record_length(words[0]) > 5 ? words[5] : 0;
     if (address == 0) {
         r->n_placeless++;
         return true;
     }
-    if (!kymo__grow(&r->operations, &r->operations_cap, r->n_operations + 1, sizeof *r->operations))
+    if (!marey__grow(&r->operations, &r->operations_cap, r->n_operations + 1, sizeof *r->operations))
         return false;
     r->operations[r->n_operations] = (struct operation){.ns = ns,
                                                         .address = address,
                                                         .bytes = words[4],
                                                         .correlation = words[3],
                                                         .number = r->n_operations,
-                                                        .site = kymo_record_site(words[1]),
+                                                        .site = marey_record_site(words[1]),
                                                         .device = batch->lane->device};
     r->n_operations++;
     return true;
 }
 
 /* The ranges that are open on a thread, the innermost first, as a stack of the report. */
-static bool stack_of(struct reading *r, const struct kymo__call_lane *lane, uint32_t *stack)
+static bool stack_of(struct reading *r, const struct marey__call_lane *lane, uint32_t *stack)
 {
     uint32_t names[MAX_FRAMES];
-    const size_t n = KYMO__MIN(lane->n_open, (size_t)MAX_FRAMES), known = r->chains.n;
+    const size_t n = MAREY__MIN(lane->n_open, (size_t)MAX_FRAMES), known = r->chains.n;
     for (size_t i = 0; i < n; i++) {
-        const struct kymo_site_info *const site = site_of(r, lane->open[lane->n_open - 1 - i].site);
-        names[i] = kymo__memory_frame(r->report, site->name, site->name_len, "", 0);
-        if (names[i] == KYMO__NO_NAME)
+        const struct marey_site_info *const site = site_of(r, lane->open[lane->n_open - 1 - i].site);
+        names[i] = marey__memory_frame(r->report, site->name, site->name_len, "", 0);
+        if (names[i] == MAREY__NO_NAME)
             return false;
     }
-    const uint32_t chain = kymo__names_number(&r->chains, (const char *)names, n * sizeof *names);
-    if (chain == KYMO__NO_NAME)
+    const uint32_t chain = marey__names_number(&r->chains, (const char *)names, n * sizeof *names);
+    if (chain == MAREY__NO_NAME)
         return false;
     if (chain >= known) {
         const char *const text =
-            kymo__arena_text(&r->chain_texts, (const char *)names, n * sizeof *names);
+            marey__arena_text(&r->chain_texts, (const char *)names, n * sizeof *names);
         r->chains.names[chain].text = text != NULL ? text : "";
         r->chains.names[chain].len = text != NULL ? n * sizeof *names : 0;
         if (text == NULL ||
-            !kymo__grow(&r->stacks, &r->stacks_cap, (size_t)chain + 1, sizeof *r->stacks))
+            !marey__grow(&r->stacks, &r->stacks_cap, (size_t)chain + 1, sizeof *r->stacks))
             return false;
-        r->stacks[chain] = kymo__memory_stack_add(r->report, names, n);
+        r->stacks[chain] = marey__memory_stack_add(r->report, names, n);
     }
     *stack = r->stacks[chain];
-    return *stack != KYMO__NO_STACK;
+    return *stack != MAREY__NO_STACK;
 }
 
-static bool take_call(struct reading *r, const struct kymo__call_lane *lane, uint64_t correlation)
+static bool take_call(struct reading *r, const struct marey__call_lane *lane, uint64_t correlation)
 {
     struct asked asked = {.correlation = correlation};
     if (lane->n_open == 0)
         return true;
     if (!stack_of(r, lane, &asked.stack) ||
-        !kymo__grow(&r->asked, &r->asked_cap, r->n_asked + 1, sizeof *r->asked))
+        !marey__grow(&r->asked, &r->asked_cap, r->n_asked + 1, sizeof *r->asked))
         return false;
     r->asked[r->n_asked++] = asked;
     return true;
 }
 
-static bool take_span(struct reading *r, const struct kymo__span *span)
+static bool take_span(struct reading *r, const struct marey__span *span)
 {
-    if (span->kind == KYMO__SPAN_ITERATION)
-        return (span->flags & KYMO__ITERATION_WARMUP) != 0 ||
-               kymo__memory_span_add(&r->iterations, span->begin_ns, span->end_ns, KYMO__NO_NAME);
-    if (span->kind != KYMO__SPAN_PHASE)
+    if (span->kind == MAREY__SPAN_ITERATION)
+        return (span->flags & MAREY__ITERATION_WARMUP) != 0 ||
+               marey__memory_span_add(&r->iterations, span->begin_ns, span->end_ns, MAREY__NO_NAME);
+    if (span->kind != MAREY__SPAN_PHASE)
         return true;
-    const struct kymo_site_info *const site = site_of(r, span->site);
-    const uint32_t name = kymo__memory_name(r->report, site->name, site->name_len);
-    return name != KYMO__NO_NAME &&
-           kymo__memory_span_add(&r->phases, span->begin_ns, span->end_ns, name);
+    const struct marey_site_info *const site = site_of(r, span->site);
+    const uint32_t name = marey__memory_name(r->report, site->name, site->name_len);
+    return name != MAREY__NO_NAME &&
+           marey__memory_span_add(&r->phases, span->begin_ns, span->end_ns, name);
 }
 
-static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     struct reading *const r = ctx;
-    struct kymo__span span;
-    const uint32_t type = kymo_record_type_of(words[0]);
-    if (type == KYMO_RECORD_GPU)
+    struct marey__span span;
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_GPU)
         return take_operation(r, batch, words, ns);
-    if (type == KYMO_RECORD_LAUNCH)
-        return !kymo_record_launches_memory(words) || take_call(r, lane, words[1]);
-    return !kymo__is_progress(type) || !kymo__progress_take(&r->progress, words, ns, &span) ||
+    if (type == MAREY_RECORD_LAUNCH)
+        return !marey_record_launches_memory(words) || take_call(r, lane, words[1]);
+    return !marey__is_progress(type) || !marey__progress_take(&r->progress, words, ns, &span) ||
            take_span(r, &span);
 }
 
-static bool end_range(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
+static bool end_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
 {
     (void)ctx;
     (void)lane;
@@ -175,11 +175,11 @@ static uint32_t who_asked(const struct reading *r, uint64_t correlation)
     const struct asked *const found =
         r->n_asked != 0 ? bsearch(&key, r->asked, r->n_asked, sizeof *r->asked, by_correlation)
                         : NULL;
-    return found != NULL ? found->stack : KYMO__NO_STACK;
+    return found != NULL ? found->stack : MAREY__NO_STACK;
 }
 
 /* "Device" of "take Device memory"; true when it is taken. */
-static bool read_site(const struct kymo_site_info *site, const char **kind, size_t *len)
+static bool read_site(const struct marey_site_info *site, const char **kind, size_t *len)
 {
     static const char take[] = "take ", give[] = "give back ", memory[] = " memory";
     const bool is_taken = strncmp(site->name, take, sizeof take - 1) == 0;
@@ -199,7 +199,8 @@ static bool is_host(const char *kind, size_t len)
            (len == 8 && memcmp(kind, "Pageable", 8) == 0);
 }
 
-static struct kymo__memory_pool *pool_of(struct reading *r, size_t first, int32_t device, bool is_host)
+static struct marey__memory_pool *pool_of(struct reading *r, size_t first, int32_t device,
+                                          bool is_host)
 {
     char name[24];
     if (is_host)
@@ -209,7 +210,7 @@ static struct kymo__memory_pool *pool_of(struct reading *r, size_t first, int32_
     for (size_t i = first; i < r->report->n_pools; i++)
         if (strcmp(r->report->pools[i].device, name) == 0)
             return &r->report->pools[i];
-    struct kymo__memory_pool *const pool = kymo__memory_pool_add(r->report);
+    struct marey__memory_pool *const pool = marey__memory_pool_add(r->report);
     if (pool == NULL)
         return NULL;
     memcpy(pool->device, name, sizeof name);
@@ -231,31 +232,33 @@ static bool add_blocks(struct reading *r, size_t first_pool)
         const char *kind;
         size_t len;
         const bool is_taken = read_site(site_of(r, at->site), &kind, &len);
-        struct kymo__memory_pool *const pool = pool_of(r, first_pool, at->device, is_host(kind, len));
+        struct marey__memory_pool *const pool =
+            pool_of(r, first_pool, at->device, is_host(kind, len));
         const bool has_next =
             next != NULL && next->address == at->address && next->device == at->device;
-        struct kymo__held_block block = {.begin_ns = is_taken ? at->ns : r->process->first_ns,
-                                         .end_ns = !is_taken  ? at->ns
-                                                   : has_next ? next->ns
-                                                              : KYMO__ALIVE,
-                                         .bytes = (double)at->bytes,
-                                         .count = 1,
-                                         .stack = is_taken ? who_asked(r, at->correlation)
-                                                           : KYMO__NO_STACK,
-                                         .is_before = !is_taken,
-                                         .category = kymo__memory_name(r->report, kind, len),
-                                         .module = KYMO__NO_NAME};
-        if (pool == NULL || block.category == KYMO__NO_NAME || !kymo__memory_block_add(pool, &block))
+        struct marey__held_block block = {.begin_ns = is_taken ? at->ns : r->process->first_ns,
+                                          .end_ns = !is_taken  ? at->ns
+                                                    : has_next ? next->ns
+                                                               : MAREY__ALIVE,
+                                          .bytes = (double)at->bytes,
+                                          .count = 1,
+                                          .stack = is_taken ? who_asked(r, at->correlation)
+                                                            : MAREY__NO_STACK,
+                                          .is_before = !is_taken,
+                                          .category = marey__memory_name(r->report, kind, len),
+                                          .module = MAREY__NO_NAME};
+        if (pool == NULL || block.category == MAREY__NO_NAME ||
+            !marey__memory_block_add(pool, &block))
             return false;
         i += is_taken && has_next && !read_site(site_of(r, next->site), &kind, &len);
     }
     return true;
 }
 
-static bool copy_spans(struct kymo__held_spans *into, const struct kymo__held_spans *from)
+static bool copy_spans(struct marey__held_spans *into, const struct marey__held_spans *from)
 {
     for (size_t i = 0; i < from->n; i++)
-        if (!kymo__memory_span_add(into, from->at[i].begin_ns, from->at[i].end_ns, from->at[i].name))
+        if (!marey__memory_span_add(into, from->at[i].begin_ns, from->at[i].end_ns, from->at[i].name))
             return false;
     return true;
 }
@@ -277,48 +280,49 @@ static bool make_pools(struct reading *r)
     return true;
 }
 
-static kymo_status read_process(struct reading *r)
+static marey_status read_process(struct reading *r)
 {
-    struct kymo__span span;
-    struct kymo__range_walk walk = {.recording = r->recording,
-                                    .process = r->process,
-                                    .closed = end_range,
-                                    .record = take_record,
-                                    .ctx = r};
-    kymo__progress_init(&r->progress, r->process->first_ns);
-    KYMO_TRY(kymo__range_walk(&walk));
-    while (kymo__progress_finish(&r->progress, r->process->last_ns, &span))
+    struct marey__span span;
+    struct marey__range_walk walk = {.recording = r->recording,
+                                     .process = r->process,
+                                     .closed = end_range,
+                                     .record = take_record,
+                                     .ctx = r};
+    marey__progress_init(&r->progress, r->process->first_ns);
+    MAREY_TRY(marey__range_walk(&walk));
+    while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         if (!take_span(r, &span))
-            return kymo__memory_no_memory();
+            return marey__memory_no_memory();
     if (r->n_placeless != 0)
-        kymo__memory_note(r->report,
-                          "process %lld: %llu times that CUDA's memory was taken or given back are "
-                          "left out: the recording has no addresses of them",
-                          (long long)r->process->pid, (unsigned long long)r->n_placeless);
-    return r->n_operations == 0 || make_pools(r) ? KYMO_OK : kymo__memory_no_memory();
+        marey__memory_note(
+            r->report,
+            "process %lld: %llu times that CUDA's memory was taken or given back are "
+            "left out: the recording has no addresses of them",
+            (long long)r->process->pid, (unsigned long long)r->n_placeless);
+    return r->n_operations == 0 || make_pools(r) ? MAREY_OK : marey__memory_no_memory();
 }
 
-static bool has_gpu(kymo_recording *recording, const struct kymo_process *process)
+static bool has_gpu(marey_recording *recording, const struct marey_process *process)
 {
     for (uint32_t i = 0; i < process->n_lanes; i++)
-        if (kymo_recording_lane(recording, process->index, i)->kind == KYMO_LANE_GPU)
+        if (marey_recording_lane(recording, process->index, i)->kind == MAREY_LANE_GPU)
             return true;
     return false;
 }
 
-kymo_status kymo__memory_read_cuda(struct kymo_memory_report *report, kymo_recording *recording,
-                                   const struct kymo_process *process)
+marey_status marey__memory_read_cuda(struct marey_memory_report *report, marey_recording *recording,
+                                     const struct marey_process *process)
 {
     struct reading r = {.report = report, .recording = recording, .process = process};
     if (!has_gpu(recording, process))
-        return KYMO_OK;
-    const kymo_status status = read_process(&r);
-    kymo__free(r.operations);
-    kymo__free(r.asked);
-    kymo__free(r.stacks);
-    kymo__free(r.phases.at);
-    kymo__free(r.iterations.at);
-    kymo__names_fini(&r.chains);
-    kymo__arena_fini(&r.chain_texts);
+        return MAREY_OK;
+    const marey_status status = read_process(&r);
+    marey__free(r.operations);
+    marey__free(r.asked);
+    marey__free(r.stacks);
+    marey__free(r.phases.at);
+    marey__free(r.iterations.at);
+    marey__names_fini(&r.chains);
+    marey__arena_fini(&r.chain_texts);
     return status;
 }

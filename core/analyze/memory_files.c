@@ -28,21 +28,21 @@ static bool is_trace(const char *path)
     return ends_in(path, ".json") || ends_in(path, ".json.gz");
 }
 
-int kymo_memory_is_file(const char *path)
+int marey_memory_is_file(const char *path)
 {
     return is_pickle(path) || is_trace(path);
 }
 
-kymo_status kymo__memory_read_file(struct kymo_memory_report *report, const char *path)
+marey_status marey__memory_read_file(struct marey_memory_report *report, const char *path)
 {
     if (is_pickle(path))
-        return kymo__memory_read_snapshot(report, path);
+        return marey__memory_read_snapshot(report, path);
     if (is_trace(path))
-        return kymo__memory_read_trace(report, path);
+        return marey__memory_read_trace(report, path);
     if (access(path, R_OK) != 0)
-        return kymo__fail_errno("read %s", path);
-    return kymo__fail(
-        KYMO_EFORMAT,
+        return marey__fail_errno("read %s", path);
+    return marey__fail(
+        MAREY_EFORMAT,
         "%s is neither a snapshot of torch's CUDA allocator (a pickle) nor a trace of "
         "torch.profiler (.json, .json.gz)",
         path);

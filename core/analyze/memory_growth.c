@@ -17,10 +17,10 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Theil and Sen's median of slopes, with Kendall's interval. */
-bool kymo__memory_line(const double *y, size_t n, struct kymo__memory_line *out)
+bool marey__memory_line(const double *y, size_t n, struct marey__memory_line *out)
 {
     const size_t n_slopes = n * (n - 1) / 2;
-    double *const slopes = kymo__alloc(n_slopes * sizeof *slopes);
+    double *const slopes = marey__alloc(n_slopes * sizeof *slopes);
     size_t k = 0;
     if (slopes == NULL)
         return false;
@@ -35,26 +35,26 @@ bool kymo__memory_line(const double *y, size_t n, struct kymo__memory_line *out)
     out->slope = (slopes[(n_slopes - 1) / 2] + slopes[n_slopes / 2]) / 2;
     out->low = slopes[(size_t)fmax(low, 0)];
     out->high = slopes[(size_t)fmin(high, (double)(n_slopes - 1))];
-    kymo__free(slopes);
+    marey__free(slopes);
     return true;
 }
 
 /* ---- the moments ---- */
 
 struct moments {
-    uint64_t ns[KYMO__LINE_POINTS];
+    uint64_t ns[MAREY__LINE_POINTS];
     size_t n;
     double per; /* iterations, or seconds, from one to the next */
     const char *unit;
 };
 
 /* Whether a stack was in an import: what that allocates stays, and is start-up. */
-static bool is_import(const struct kymo_memory_report *report, uint32_t stack)
+static bool is_import(const struct marey_memory_report *report, uint32_t stack)
 {
     if (stack >= report->n_stacks)
         return false;
     for (size_t i = 0; i < report->stacks[stack].n; i++) {
-        const struct kymo__name *const name =
+        const struct marey__name *const name =
             &report->names.names[report->frames[report->stacks[stack].first + i]];
         if (memmem(name->text, name->len, "<frozen importlib", 17) != NULL)
             return true;
@@ -63,8 +63,8 @@ static bool is_import(const struct kymo_memory_report *report, uint32_t stack)
 }
 
 /* When imports were done but for a twentieth of what they allocate; the begin where there were none. Blocks are by begin. */
-static uint64_t end_of_imports(const struct kymo_memory_report *report,
-                               const struct kymo__memory_pool *pool)
+static uint64_t end_of_imports(const struct marey_memory_report *report,
+                               const struct marey__memory_pool *pool)
 {
     double whole = 0, sum = 0;
     for (size_t i = 0; i < pool->n_blocks; i++)
@@ -78,21 +78,21 @@ static uint64_t end_of_imports(const struct kymo_memory_report *report,
 }
 
 /* The first fifth warms up: caches fill, buffers get their sizes. */
-static void choose_iterations(const struct kymo__memory_pool *pool, struct moments *m)
+static void choose_iterations(const struct marey__memory_pool *pool, struct moments *m)
 {
-    const size_t skip = KYMO__MIN(pool->iterations.n / 5, pool->iterations.n - LEAST_POINTS),
-                 n = pool->iterations.n - skip, n_points = KYMO__MIN(n, (size_t)KYMO__LINE_POINTS);
+    const size_t skip = MAREY__MIN(pool->iterations.n / 5, pool->iterations.n - LEAST_POINTS),
+                 n = pool->iterations.n - skip, n_points = MAREY__MIN(n, (size_t)MAREY__LINE_POINTS);
     for (size_t i = 0; i < n_points; i++)
         m->ns[m->n++] = pool->iterations.at[skip + i * (n - 1) / (n_points - 1)].end_ns;
     m->per = (double)(n - 1) / (double)(n_points - 1);
     m->unit = "iteration";
 }
 
-static void choose_times(const struct kymo_memory_report *report,
-                         const struct kymo__memory_pool *pool, struct moments *m)
+static void choose_times(const struct marey_memory_report *report,
+                         const struct marey__memory_pool *pool, struct moments *m)
 {
     const uint64_t whole = pool->last_ns - pool->first_ns,
-                   begin = KYMO__MAX(pool->first_ns + whole / 5, end_of_imports(report, pool));
+                   begin = MAREY__MAX(pool->first_ns + whole / 5, end_of_imports(report, pool));
     /* Less is how a program starts: what that comes to in a second, nobody knows. */
     if (whole < NS_A_SECOND || pool->last_ns - begin < NS_A_SECOND / 2)
         return;
@@ -103,8 +103,8 @@ static void choose_times(const struct kymo_memory_report *report,
     m->unit = "second";
 }
 
-static void choose_moments(const struct kymo_memory_report *report,
-                           const struct kymo__memory_pool *pool, struct moments *m)
+static void choose_moments(const struct marey_memory_report *report,
+                           const struct marey__memory_pool *pool, struct moments *m)
 {
     m->n = 0;
     if (pool->iterations.n >= LEAST_POINTS)
@@ -161,11 +161,11 @@ static double least_of(const double *y, size_t n)
  */
 static bool persists(const double *y, size_t n, double slope, double blur, bool *is)
 {
-    const size_t half = n / 2, quarter = KYMO__MAX(n / 4, (size_t)3);
-    struct kymo__memory_line later, last;
+    const size_t half = n / 2, quarter = MAREY__MAX(n / 4, (size_t)3);
+    struct marey__memory_line later, last;
     *is = false;
-    if (!kymo__memory_line(y + half, n - half, &later) ||
-        !kymo__memory_line(y + n - quarter, quarter, &last))
+    if (!marey__memory_line(y + half, n - half, &later) ||
+        !marey__memory_line(y + n - quarter, quarter, &last))
         return false;
     const double floors = least_of(y + half, n - half) - least_of(y, half),
                  grown = last.slope * (double)quarter;
@@ -174,16 +174,16 @@ static bool persists(const double *y, size_t n, double slope, double blur, bool 
     return true;
 }
 
-static bool put_row(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+static bool put_row(struct marey_memory_report *report, const struct marey__memory_pool *pool,
                     const struct moments *m, const double *y, const char *what,
                     const struct grown *grown, double deviation)
 {
-    kymo_table *const table = report->tables[KYMO__MEMORY_GROWTH];
-    struct kymo__memory_line line;
+    marey_table *const table = report->tables[MAREY__MEMORY_GROWTH];
+    struct marey__memory_line line;
     bool is_to_the_end;
     /* Iterations are over before the program frees what it had. */
     const size_t n = pool->iterations.n >= LEAST_POINTS ? m->n : n_until_teardown(y, m->n);
-    if (!kymo__memory_line(y, n, &line) || !persists(y, n, line.slope, deviation, &is_to_the_end))
+    if (!marey__memory_line(y, n, &line) || !persists(y, n, line.slope, deviation, &is_to_the_end))
         return false;
     if (grown != NULL && line.slope <= 0)
         return true;
@@ -193,37 +193,37 @@ static bool put_row(struct kymo_memory_report *report, const struct kymo__memory
     line.high += blur;
     const double total = line.slope * (double)(n - 1);
     const double least = fmax(LEAST_GROWTH, fmax(3 * deviation, pool->peak_bytes / 50));
-    kymo__memory_put_whose(table, pool);
-    kymo__put_string(table, what);
-    kymo__put_string(table, m->unit);
-    kymo_table_f64(table, line.slope / m->per);
-    kymo_table_f64(table, line.low / m->per);
-    kymo_table_f64(table, line.high / m->per);
-    kymo_table_f64(table, total);
-    kymo_table_u64(table, n);
-    kymo_table_bool(table, line.low > 0 && is_to_the_end && total > least);
+    marey__memory_put_whose(table, pool);
+    marey__put_string(table, what);
+    marey__put_string(table, m->unit);
+    marey_table_f64(table, line.slope / m->per);
+    marey_table_f64(table, line.low / m->per);
+    marey_table_f64(table, line.high / m->per);
+    marey_table_f64(table, total);
+    marey_table_u64(table, n);
+    marey_table_bool(table, line.low > 0 && is_to_the_end && total > least);
     if (grown != NULL) {
-        kymo__memory_put_text(table, report, grown->where);
-        kymo__memory_put_stack(table, report, grown->stack);
+        marey__memory_put_text(table, report, grown->where);
+        marey__memory_put_stack(table, report, grown->stack);
     } else {
-        kymo_table_null(table);
-        kymo_table_null(table);
+        marey_table_null(table);
+        marey_table_null(table);
     }
     return true;
 }
 
 /* What one place, or all of them, has alive at each moment. */
-static double series_of(const struct kymo__memory_pool *pool, const struct moments *m,
+static double series_of(const struct marey__memory_pool *pool, const struct moments *m,
                         uint32_t where, bool is_all, double *y)
 {
     double variance = 0;
     memset(y, 0, (m->n + 1) * sizeof *y);
     for (size_t i = 0; i < pool->n_blocks; i++) {
-        const struct kymo__held_block *const block = &pool->blocks[i];
+        const struct marey__held_block *const block = &pool->blocks[i];
         if (!is_all && block->where != where)
             continue;
         const size_t from = n_before(m, block->begin_ns),
-                     to = block->end_ns == KYMO__ALIVE ? m->n : n_before(m, block->end_ns);
+                     to = block->end_ns == MAREY__ALIVE ? m->n : n_before(m, block->end_ns);
         y[from] += block->bytes;
         y[to] -= block->bytes;
         variance += to == m->n && from < m->n ? block->variance : 0;
@@ -245,16 +245,16 @@ static int by_growth(const void *a, const void *b)
  * Places by how much more of them is alive late than at the first moment. Not at the very last one: a program that ends may
  * have freed everything by then.
  */
-static struct grown *rank_places(const struct kymo_memory_report *report,
-                                 const struct kymo__memory_pool *pool, const struct moments *m)
+static struct grown *rank_places(const struct marey_memory_report *report,
+                                 const struct marey__memory_pool *pool, const struct moments *m)
 {
-    struct grown *const grown = kymo__calloc(report->names.n, sizeof *grown);
+    struct grown *const grown = marey__calloc(report->names.n, sizeof *grown);
     if (grown == NULL)
         return NULL;
     for (size_t i = 0; i < report->names.n; i++)
-        grown[i] = (struct grown){.where = (uint32_t)i, .stack = KYMO__NO_STACK};
+        grown[i] = (struct grown){.where = (uint32_t)i, .stack = MAREY__NO_STACK};
     for (size_t i = 0; i < pool->n_blocks; i++) {
-        const struct kymo__held_block *const block = &pool->blocks[i];
+        const struct marey__held_block *const block = &pool->blocks[i];
         struct grown *const place = &grown[block->where];
         if (block->stack >= report->n_stacks)
             continue;
@@ -272,24 +272,24 @@ static struct grown *rank_places(const struct kymo_memory_report *report,
     return grown;
 }
 
-static bool put_places(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+static bool put_places(struct marey_memory_report *report, const struct marey__memory_pool *pool,
                        const struct moments *m, double *y)
 {
     struct grown *const grown = rank_places(report, pool, m);
-    const size_t n = KYMO__MIN(report->names.n, (size_t)report->options.n_stacks);
+    const size_t n = MAREY__MIN(report->names.n, (size_t)report->options.n_stacks);
     bool done = grown != NULL;
     for (size_t i = 0; done && i < n && grown[i].bytes > 0; i++) {
         const double deviation = series_of(pool, m, grown[i].where, false, y);
         done = put_row(report, pool, m, y, "stack", &grown[i], deviation);
     }
-    kymo__free(grown);
+    marey__free(grown);
     return done;
 }
 
-static bool put_resident(struct kymo_memory_report *report, const struct kymo__memory_pool *pool,
+static bool put_resident(struct marey_memory_report *report, const struct marey__memory_pool *pool,
                          const struct moments *m, double *y)
 {
-    const struct kymo__memory_readings *const readings = &pool->resident;
+    const struct marey__memory_readings *const readings = &pool->resident;
     size_t at = 0;
     if (readings->n < LEAST_POINTS)
         return true;
@@ -301,19 +301,21 @@ static bool put_resident(struct kymo_memory_report *report, const struct kymo__m
     return put_row(report, pool, m, y, "resident", NULL, 0);
 }
 
-bool kymo__memory_put_growth(struct kymo_memory_report *report, const struct kymo__memory_pool *pool)
+bool marey__memory_put_growth(struct marey_memory_report *report,
+                              const struct marey__memory_pool *pool)
 {
-    struct moments *const m = kymo__calloc(1, sizeof *m);
-    double *const y = kymo__calloc(KYMO__LINE_POINTS + 1, sizeof *y);
+    struct moments *const m = marey__calloc(1, sizeof *m);
+    double *const y = marey__calloc(MAREY__LINE_POINTS + 1, sizeof *y);
     bool done = m != NULL && y != NULL;
     if (done)
         choose_moments(report, pool, m);
     if (done && m->n < LEAST_POINTS && pool->has_segments && !pool->is_ordered)
-        kymo__memory_note(report,
-                          "%s: no growth is told: the history has %zu iterations in %.3g s, and %d "
-                          "iterations or a second are needed",
-                          pool->device, pool->iterations.n,
-                          (double)(pool->last_ns - pool->first_ns) / 1e9, LEAST_POINTS);
+        marey__memory_note(
+            report,
+            "%s: no growth is told: the history has %zu iterations in %.3g s, and %d "
+            "iterations or a second are needed",
+            pool->device, pool->iterations.n, (double)(pool->last_ns - pool->first_ns) / 1e9,
+            LEAST_POINTS);
     if (done && m->n >= LEAST_POINTS) {
         if (pool->n_blocks != 0) {
             const double deviation = series_of(pool, m, 0, true, y);
@@ -322,7 +324,7 @@ bool kymo__memory_put_growth(struct kymo_memory_report *report, const struct kym
         done = done && put_resident(report, pool, m, y) &&
                (pool->n_blocks == 0 || put_places(report, pool, m, y));
     }
-    kymo__free(m);
-    kymo__free(y);
+    marey__free(m);
+    marey__free(y);
     return done;
 }

@@ -5,17 +5,17 @@
 
 #include "analyze/memory_whole.h"
 #include "codec/elf_symbols.h"
-#include <kymo/memory.h>
+#include <marey/memory.h>
 
 enum meter { NO_METER, RESIDENT, PEAK, LIMIT };
 
 struct reading {
-    struct kymo_memory_report *report;
-    kymo_recording *recording;
-    const struct kymo_process *process;
-    struct kymo__memory_pool *pool;
-    struct kymo__progress progress;
-    struct kymo__elf_files *files;
+    struct marey_memory_report *report;
+    marey_recording *recording;
+    const struct marey_process *process;
+    struct marey__memory_pool *pool;
+    struct marey__progress progress;
+    struct marey__elf_files *files;
     uint32_t *frames; /* by site: its name, plus one; 0: not looked at */
     uint8_t *meters;  /* by site */
     uint32_t *stacks; /* by number in the log: the report's, plus one; 0: not seen so far */
@@ -33,9 +33,9 @@ struct reading {
     bool failed;
 };
 
-static const struct kymo_site_info *site_of(const struct reading *r, uint32_t site)
+static const struct marey_site_info *site_of(const struct reading *r, uint32_t site)
 {
-    return kymo_recording_site(r->recording, r->process->index, site);
+    return marey_recording_site(r->recording, r->process->index, site);
 }
 
 /* ---- frames and stacks ---- */
@@ -43,16 +43,16 @@ static const struct kymo_site_info *site_of(const struct reading *r, uint32_t si
 /* "work (leak)", "train (train.py:12)", "solver+0x12f" where the function is not known. */
 static uint32_t name_frame(struct reading *r, uint32_t site)
 {
-    const struct kymo_site_info *info = site_of(r, site);
+    const struct marey_site_info *info = site_of(r, site);
     const char *offset = strcmp(info->domain, "native") == 0 ? strstr(info->name, "+0x") : NULL;
     const char *function = NULL;
     if (offset != NULL)
-        function = kymo__elf_function(r->files, info->file, strtoull(offset + 1, NULL, 16),
-                                      r->process->start_unix_ns);
+        function = marey__elf_function(r->files, info->file, strtoull(offset + 1, NULL, 16),
+                                       r->process->start_unix_ns);
     if (function != NULL)
-        return kymo__memory_frame(r->report, function, strlen(function), info->file, 0);
-    return kymo__memory_frame(r->report, info->name, info->name_len,
-                              offset == NULL ? info->file : "", info->line);
+        return marey__memory_frame(r->report, function, strlen(function), info->file, 0);
+    return marey__memory_frame(r->report, info->name, info->name_len,
+                               offset == NULL ? info->file : "", info->line);
 }
 
 static bool frame_of(struct reading *r, uint32_t site, uint32_t *name)
@@ -61,7 +61,7 @@ static bool frame_of(struct reading *r, uint32_t site, uint32_t *name)
         site = 0;
     if (r->frames[site] == 0) {
         const uint32_t number = name_frame(r, site);
-        if (number == KYMO__NO_NAME)
+        if (number == MAREY__NO_NAME)
             return false;
         r->frames[site] = number + 1;
     }
@@ -74,7 +74,7 @@ static bool take_stack(struct reading *r, const uint64_t *words)
     enum { MAX_FRAMES = 256, MAX_STACKS = 1 << 24 };
     uint32_t names[MAX_FRAMES];
     size_t n = 0;
-    const size_t n_words = kymo_record_length(words[0]);
+    const size_t n_words = marey_record_length(words[0]);
     const uint64_t number = words[1];
     const size_t before = r->stacks_cap;
     if (number >= MAX_STACKS)
@@ -85,11 +85,11 @@ static bool take_stack(struct reading *r, const uint64_t *words)
             if (site != 0 && n < MAX_FRAMES && !frame_of(r, site, &names[n++]))
                 return false;
         }
-    if (!kymo__grow(&r->stacks, &r->stacks_cap, number + 1, sizeof *r->stacks))
+    if (!marey__grow(&r->stacks, &r->stacks_cap, number + 1, sizeof *r->stacks))
         return false;
     memset(r->stacks + before, 0, (r->stacks_cap - before) * sizeof *r->stacks);
-    const uint32_t stack = kymo__memory_stack_add(r->report, names, n);
-    if (stack == KYMO__NO_STACK)
+    const uint32_t stack = marey__memory_stack_add(r->report, names, n);
+    if (stack == MAREY__NO_STACK)
         return false;
     r->stacks[number] = stack + 1;
     return true;
@@ -97,41 +97,41 @@ static bool take_stack(struct reading *r, const uint64_t *words)
 
 /* ---- blocks ---- */
 
-static uint64_t moment(const struct kymo_batch *batch, uint64_t word, uint64_t age_ticks)
+static uint64_t moment(const struct marey_batch *batch, uint64_t word, uint64_t age_ticks)
 {
-    const uint64_t ns = kymo_batch_ns(batch, word), age = kymo_batch_duration_ns(batch, age_ticks);
+    const uint64_t ns = marey_batch_ns(batch, word), age = marey_batch_duration_ns(batch, age_ticks);
     return age < ns ? ns - age : 0;
 }
 
-static bool take_sample(struct reading *r, const struct kymo_batch *batch, const uint64_t *words)
+static bool take_sample(struct reading *r, const struct marey_batch *batch, const uint64_t *words)
 {
     static const char *const categories[] = {"malloc", "Python objects"};
-    struct kymo_memory_sample sample;
-    kymo_record_memory_sample(words, &sample);
+    struct marey_memory_sample sample;
+    marey_record_memory_sample(words, &sample);
     const double size = (double)sample.bytes;
     const double chance = sample.interval <= 1 ? 1 : -expm1(-size / (double)sample.interval);
-    const char *category = categories[sample.source == KYMO_MEMORY_PYTHON];
-    struct kymo__held_block block = {
+    const char *category = categories[sample.source == MAREY_MEMORY_PYTHON];
+    struct marey__held_block block = {
         .begin_ns = moment(batch, words[0], sample.age_ticks),
-        .end_ns = KYMO__ALIVE,
+        .end_ns = MAREY__ALIVE,
         .bytes = chance > 0 ? size / chance : 0,
         .count = chance > 0 ? 1 / chance : 0,
         .variance = chance > 0 ? size * size * (1 - chance) / (chance * chance) : 0,
         .stack = sample.stack, /* the log's number, until all stacks are known */
-        .category = kymo__memory_name(r->report, category, strlen(category)),
-        .module = KYMO__NO_NAME};
-    if (block.category == KYMO__NO_NAME ||
-        !kymo__grow(&r->numbers, &r->numbers_cap, r->n_numbers + 1, sizeof *r->numbers))
+        .category = marey__memory_name(r->report, category, strlen(category)),
+        .module = MAREY__NO_NAME};
+    if (block.category == MAREY__NO_NAME ||
+        !marey__grow(&r->numbers, &r->numbers_cap, r->n_numbers + 1, sizeof *r->numbers))
         return false;
     r->numbers[r->n_numbers++] = (struct number){sample.number, r->pool->n_blocks};
     r->pool->interval = r->pool->n_blocks == 0 ? sample.interval : r->pool->interval;
-    r->pool->last_interval = KYMO__MAX(r->pool->last_interval, sample.interval);
-    return kymo__memory_block_add(r->pool, &block);
+    r->pool->last_interval = MAREY__MAX(r->pool->last_interval, sample.interval);
+    return marey__memory_block_add(r->pool, &block);
 }
 
-static bool take_free(struct reading *r, const struct kymo_batch *batch, const uint64_t *words)
+static bool take_free(struct reading *r, const struct marey_batch *batch, const uint64_t *words)
 {
-    if (!kymo__grow(&r->freed, &r->freed_cap, r->n_freed + 1, sizeof *r->freed))
+    if (!marey__grow(&r->freed, &r->freed_cap, r->n_freed + 1, sizeof *r->freed))
         return false;
     r->freed[r->n_freed++] = (struct freed){words[2], moment(batch, words[0], words[1])};
     return true;
@@ -150,7 +150,7 @@ static void end_blocks(struct reading *r)
     for (size_t i = 0; i < r->pool->n_blocks; i++) {
         const uint32_t number = r->pool->blocks[i].stack;
         const uint32_t known = number < r->stacks_cap ? r->stacks[number] : 0;
-        r->pool->blocks[i].stack = known != 0 ? known - 1 : KYMO__NO_STACK;
+        r->pool->blocks[i].stack = known != 0 ? known - 1 : MAREY__NO_STACK;
     }
     qsort(r->numbers, r->n_numbers, sizeof *r->numbers, by_number);
     for (size_t i = 0; i < r->n_freed; i++) {
@@ -159,8 +159,8 @@ static void end_blocks(struct reading *r)
             bsearch(&key, r->numbers, r->n_numbers, sizeof *r->numbers, by_number);
         if (found == NULL)
             continue;
-        struct kymo__held_block *block = &r->pool->blocks[found->block];
-        block->end_ns = KYMO__MAX(r->freed[i].ns, block->begin_ns);
+        struct marey__held_block *block = &r->pool->blocks[found->block];
+        block->end_ns = MAREY__MAX(r->freed[i].ns, block->begin_ns);
     }
 }
 
@@ -168,13 +168,13 @@ static void end_blocks(struct reading *r)
 
 static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
 {
-    const uint32_t site = kymo_record_site(words[1]);
+    const uint32_t site = marey_record_site(words[1]);
     double value;
     memcpy(&value, &words[2], sizeof value);
     if (site > r->process->n_sites || !isfinite(value) || value < 0)
         return true;
     if (r->meters[site] == RESIDENT)
-        return kymo__memory_reading_add(&r->pool->resident, ns, value);
+        return marey__memory_reading_add(&r->pool->resident, ns, value);
     if (r->meters[site] == PEAK)
         r->pool->peak_resident = value;
     else if (r->meters[site] == LIMIT)
@@ -182,58 +182,58 @@ static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
     return true;
 }
 
-static bool take_span(struct reading *r, const struct kymo__span *span)
+static bool take_span(struct reading *r, const struct marey__span *span)
 {
-    if (span->kind == KYMO__SPAN_ITERATION)
-        return (span->flags & KYMO__ITERATION_WARMUP) != 0 ||
-               kymo__memory_span_add(&r->pool->iterations, span->begin_ns, span->end_ns,
-                                     KYMO__NO_NAME);
-    if (span->kind != KYMO__SPAN_PHASE)
+    if (span->kind == MAREY__SPAN_ITERATION)
+        return (span->flags & MAREY__ITERATION_WARMUP) != 0 ||
+               marey__memory_span_add(&r->pool->iterations, span->begin_ns, span->end_ns,
+                                      MAREY__NO_NAME);
+    if (span->kind != MAREY__SPAN_PHASE)
         return true;
-    const struct kymo_site_info *site = site_of(r, span->site);
-    const uint32_t name = kymo__memory_name(r->report, site->name, site->name_len);
-    return name != KYMO__NO_NAME &&
-           kymo__memory_span_add(&r->pool->phases, span->begin_ns, span->end_ns, name);
+    const struct marey_site_info *site = site_of(r, span->site);
+    const uint32_t name = marey__memory_name(r->report, site->name, site->name_len);
+    return name != MAREY__NO_NAME &&
+           marey__memory_span_add(&r->pool->phases, span->begin_ns, span->end_ns, name);
 }
 
-static bool take_record(struct reading *r, const struct kymo_batch *batch, const uint64_t *words)
+static bool take_record(struct reading *r, const struct marey_batch *batch, const uint64_t *words)
 {
-    struct kymo__span span;
-    const uint32_t type = kymo_record_type_of(words[0]);
+    struct marey__span span;
+    const uint32_t type = marey_record_type_of(words[0]);
     switch (type) {
-    case KYMO_RECORD_MEMORY_STACK:
+    case MAREY_RECORD_MEMORY_STACK:
         return take_stack(r, words);
-    case KYMO_RECORD_MEMORY_TAKE:
+    case MAREY_RECORD_MEMORY_TAKE:
         return take_sample(r, batch, words);
-    case KYMO_RECORD_MEMORY_GIVE:
+    case MAREY_RECORD_MEMORY_GIVE:
         return take_free(r, batch, words);
-    case KYMO_RECORD_COUNTER:
-        return take_counter(r, words, kymo_batch_ns(batch, words[0]));
+    case MAREY_RECORD_COUNTER:
+        return take_counter(r, words, marey_batch_ns(batch, words[0]));
     default:
         break;
     }
-    return !kymo__is_progress(type) ||
-           !kymo__progress_take(&r->progress, words, kymo_batch_ns(batch, words[0]), &span) ||
+    return !marey__is_progress(type) ||
+           !marey__progress_take(&r->progress, words, marey_batch_ns(batch, words[0]), &span) ||
            take_span(r, &span);
 }
 
-static kymo_status visit(void *ctx, const struct kymo_batch *batch)
+static marey_status visit(void *ctx, const struct marey_batch *batch)
 {
     struct reading *const r = ctx;
     r->ns_mult = batch->ns_mult;
-    if (batch->lane->kind != KYMO_LANE_THREAD)
-        return KYMO_OK;
+    if (batch->lane->kind != MAREY_LANE_THREAD)
+        return MAREY_OK;
     for (size_t i = 0; i < batch->n;) {
         const uint64_t *const words = &batch->words[i];
-        if (kymo_word_kind(words[0]) != KYMO_KIND_RECORD) {
+        if (marey_word_kind(words[0]) != MAREY_KIND_RECORD) {
             i++;
             continue;
         }
         if (!take_record(r, batch, words))
-            return kymo__memory_no_memory();
-        i += kymo_record_length(words[0]);
+            return marey__memory_no_memory();
+        i += marey_record_length(words[0]);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- the process ---- */
@@ -246,7 +246,7 @@ static uint64_t number_in(const char *text, const char *key)
 
 static void tell_source(struct reading *r)
 {
-    struct kymo__memory_pool *const pool = r->pool;
+    struct marey__memory_pool *const pool = r->pool;
     const char *counts = r->process->memory_counts;
     const char *malloc_line = strstr(r->process->memory, "malloc=");
     const bool has_malloc = strstr(r->process->memory, "malloc=yes") != NULL,
@@ -258,14 +258,14 @@ static void tell_source(struct reading *r)
     pool->n_samples = pool->n_blocks;
     pool->n_dropped = number_in(counts, "dropped=");
     pool->n_unfollowed = number_in(counts, "unfollowed=");
-    const struct kymo_batch clock = {.ns_mult = r->ns_mult};
-    pool->cost_ns = kymo_batch_duration_ns(&clock, number_in(counts, "ticks="));
+    const struct marey_batch clock = {.ns_mult = r->ns_mult};
+    pool->cost_ns = marey_batch_duration_ns(&clock, number_in(counts, "ticks="));
     if (!has_malloc && malloc_line != NULL && strncmp(malloc_line, "malloc=no: ", 11) == 0)
-        kymo__memory_note(r->report, "process %lld: malloc was not watched: %.*s",
-                          (long long)r->process->pid, (int)strcspn(malloc_line + 11, "\n"),
-                          malloc_line + 11);
+        marey__memory_note(r->report, "process %lld: malloc was not watched: %.*s",
+                           (long long)r->process->pid, (int)strcspn(malloc_line + 11, "\n"),
+                           malloc_line + 11);
     if (pool->n_dropped + pool->n_unfollowed != 0)
-        kymo__memory_note(
+        marey__memory_note(
             r->report,
             "process %lld: %llu allocations or frees were not recorded, because more came than "
             "could "
@@ -275,22 +275,22 @@ static void tell_source(struct reading *r)
             (long long)r->process->pid, (unsigned long long)(pool->n_dropped + pool->n_unfollowed),
             (unsigned long long)pool->n_dropped, (unsigned long long)pool->n_unfollowed);
     if (r->process->lost_events != 0)
-        kymo__memory_note(
+        marey__memory_note(
             r->report, "process %lld lost %llu events: blocks whose free is among them look alive",
             (long long)r->process->pid, (unsigned long long)r->process->lost_events);
     if (counts[0] == '\0')
-        kymo__memory_note(r->report,
-                          "process %lld did not end by itself: the last tenth of a second of its "
-                          "allocations is missing",
-                          (long long)r->process->pid);
+        marey__memory_note(r->report,
+                           "process %lld did not end by itself: the last tenth of a second of its "
+                           "allocations is missing",
+                           (long long)r->process->pid);
 }
 
 static bool look_at_sites(struct reading *r)
 {
     static const char *const domains[] = {
         [RESIDENT] = "process|resident", [PEAK] = "process|peak", [LIMIT] = "process|limit"};
-    r->frames = kymo__calloc((size_t)r->process->n_sites + 1, sizeof *r->frames);
-    r->meters = kymo__calloc((size_t)r->process->n_sites + 1, sizeof *r->meters);
+    r->frames = marey__calloc((size_t)r->process->n_sites + 1, sizeof *r->frames);
+    r->meters = marey__calloc((size_t)r->process->n_sites + 1, sizeof *r->meters);
     for (uint32_t site = 1; r->frames != NULL && r->meters != NULL && site <= r->process->n_sites;
          site++)
         for (uint8_t meter = RESIDENT; meter <= LIMIT; meter++)
@@ -300,51 +300,52 @@ static bool look_at_sites(struct reading *r)
     return r->frames != NULL && r->meters != NULL;
 }
 
-static kymo_status read_process(struct reading *r)
+static marey_status read_process(struct reading *r)
 {
-    struct kymo__span span;
-    r->pool = kymo__memory_pool_add(r->report);
+    struct marey__span span;
+    r->pool = marey__memory_pool_add(r->report);
     if (r->pool == NULL || !look_at_sites(r))
-        return kymo__memory_no_memory();
+        return marey__memory_no_memory();
     r->pool->pid = r->process->pid;
     r->pool->rank = r->process->rank;
     memcpy(r->pool->device, "host", 5);
     r->pool->first_ns = r->process->first_ns;
     r->pool->last_ns = r->process->last_ns;
-    kymo__progress_init(&r->progress, r->process->first_ns);
-    KYMO_TRY(kymo_recording_visit(r->recording, r->process->index, visit, r));
-    while (kymo__progress_finish(&r->progress, r->process->last_ns, &span))
+    marey__progress_init(&r->progress, r->process->first_ns);
+    MAREY_TRY(marey_recording_visit(r->recording, r->process->index, visit, r));
+    while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         if (!take_span(r, &span))
-            return kymo__memory_no_memory();
+            return marey__memory_no_memory();
     end_blocks(r);
     tell_source(r);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__memory_read_recording(struct kymo_memory_report *report, kymo_recording *recording)
+marey_status marey__memory_read_recording(struct marey_memory_report *report,
+                                          marey_recording *recording)
 {
-    struct kymo__elf_files files = {0};
-    kymo_status status = KYMO_OK;
-    for (size_t i = 0; status == KYMO_OK && i < kymo_recording_n_processes(recording); i++) {
+    struct marey__elf_files files = {0};
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; status == MAREY_OK && i < marey_recording_n_processes(recording); i++) {
         struct reading r = {.report = report,
                             .recording = recording,
-                            .process = kymo_recording_process(recording, i),
+                            .process = marey_recording_process(recording, i),
                             .files = &files};
         if (r.process->memory[0] != '\0')
             status = read_process(&r);
-        if (status == KYMO_OK)
-            status = kymo__memory_read_cuda(report, recording, r.process);
-        kymo__free(r.frames);
-        kymo__free(r.meters);
-        kymo__free(r.stacks);
-        kymo__free(r.numbers);
-        kymo__free(r.freed);
+        if (status == MAREY_OK)
+            status = marey__memory_read_cuda(report, recording, r.process);
+        marey__free(r.frames);
+        marey__free(r.meters);
+        marey__free(r.stacks);
+        marey__free(r.numbers);
+        marey__free(r.freed);
     }
     if (files.n_newer != 0)
-        kymo__memory_note(report,
-                          "%zu program files changed after the run: their functions are shown as "
-                          "offsets",
-                          files.n_newer);
-    kymo__elf_files_fini(&files);
+        marey__memory_note(report,
+                           "%zu program files changed after the run: their functions are shown as "
+                           "offsets",
+                           files.n_newer);
+    marey__elf_files_fini(&files);
     return status;
 }

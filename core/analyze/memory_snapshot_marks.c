@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "analyze/memory_snapshot.h"
+#include "base/old_name.h"
 
-typedef const struct kymo__unpickled_value *value;
+typedef const struct marey__unpickled_value *value;
 
 enum { MAX_OPEN = 64 };
 
 struct marks {
-    struct kymo_memory_report *report;
-    const struct kymo__unpickled *pickle;
-    struct kymo__memory_pool *pool;
+    struct marey_memory_report *report;
+    const struct marey__unpickled *pickle;
+    struct marey__memory_pool *pool;
     struct begun {
         uint64_t ns;
         const char *name;
@@ -43,36 +44,36 @@ static bool take_step(struct marks *marks, const struct begun *mark, uint64_t en
         marks->step = *mark;
     if (!is_equal(&marks->step, mark))
         return true;
-    const uint64_t begin_ns = KYMO__MIN(marks->last_step_ns, end_ns);
+    const uint64_t begin_ns = MAREY__MIN(marks->last_step_ns, end_ns);
     marks->last_step_ns = end_ns;
-    return kymo__memory_span_add(&marks->pool->iterations, begin_ns, end_ns, KYMO__NO_NAME);
+    return marey__memory_span_add(&marks->pool->iterations, begin_ns, end_ns, MAREY__NO_NAME);
 }
 
 static bool take_span(struct marks *marks, const struct begun *mark, uint64_t end_ns)
 {
-    static const char prefix[] = "kymo:";
-    const size_t skipped = begins(mark, prefix) ? sizeof prefix - 1 : 0;
+    const size_t skipped = marey__phase_prefix(mark->name, mark->len);
     if (begins(mark, "ProfilerStep#"))
-        return kymo__memory_span_add(&marks->pool->iterations, mark->ns, end_ns, KYMO__NO_NAME);
+        return marey__memory_span_add(&marks->pool->iterations, mark->ns, end_ns, MAREY__NO_NAME);
     if (!marks->has_profiler && begins(mark, "Optimizer.step#") && !take_step(marks, mark, end_ns))
         return false;
-    const uint32_t name = kymo__memory_name(marks->report, mark->name + skipped, mark->len - skipped);
-    return name != KYMO__NO_NAME &&
-           kymo__memory_span_add(&marks->pool->phases, mark->ns, end_ns, name);
+    const uint32_t name =
+        marey__memory_name(marks->report, mark->name + skipped, mark->len - skipped);
+    return name != MAREY__NO_NAME &&
+           marey__memory_span_add(&marks->pool->phases, mark->ns, end_ns, name);
 }
 
 static bool take_mark(struct marks *marks, value entry)
 {
     int64_t us = 0;
     struct begun mark = {0};
-    const value stage = kymo__unpickled_get(marks->pickle, entry, "stage");
-    mark.name = kymo__unpickled_text(kymo__unpickled_get(marks->pickle, entry, "name"), &mark.len);
+    const value stage = marey__unpickled_get(marks->pickle, entry, "stage");
+    mark.name = marey__unpickled_text(marey__unpickled_get(marks->pickle, entry, "name"), &mark.len);
     if (mark.name == NULL ||
-        !kymo__unpickled_whole(kymo__unpickled_get(marks->pickle, entry, "time_us"), &us) ||
+        !marey__unpickled_whole(marey__unpickled_get(marks->pickle, entry, "time_us"), &us) ||
         us <= 0 || us >= INT64_MAX / 1000)
         return true;
     mark.ns = (uint64_t)us * 1000;
-    if (kymo__unpickled_is(stage, "START")) {
+    if (marey__unpickled_is(stage, "START")) {
         if (marks->n_begun < MAX_OPEN)
             marks->begun[marks->n_begun++] = mark;
         return true;
@@ -84,26 +85,27 @@ static bool take_mark(struct marks *marks, value entry)
         const struct begun begun = marks->begun[i];
         marks->n_begun--;
         memmove(&marks->begun[i], &marks->begun[i + 1], (marks->n_begun - i) * sizeof *marks->begun);
-        return take_span(marks, &begun, KYMO__MAX(mark.ns, begun.ns));
+        return take_span(marks, &begun, MAREY__MAX(mark.ns, begun.ns));
     }
     return true;
 }
 
-bool kymo__memory_take_marks(struct kymo_memory_report *report, const struct kymo__unpickled *pickle,
-                             struct kymo__memory_pool *pool, value annotations, size_t device)
+bool marey__memory_take_marks(struct marey_memory_report *report,
+                              const struct marey__unpickled *pickle,
+                              struct marey__memory_pool *pool, value annotations, size_t device)
 {
     struct marks marks = {
         .report = report, .pickle = pickle, .pool = pool, .last_step_ns = pool->first_ns};
-    const size_t n = kymo__unpickled_length(annotations);
+    const size_t n = marey__unpickled_length(annotations);
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < n; i++) {
-            const value entry = kymo__unpickled_item(pickle, annotations, i),
-                        name = kymo__unpickled_get(pickle, entry, "name");
+            const value entry = marey__unpickled_item(pickle, annotations, i),
+                        name = marey__unpickled_get(pickle, entry, "name");
             int64_t of = 0;
             size_t len = 0;
-            const char *const text = kymo__unpickled_text(name, &len);
+            const char *const text = marey__unpickled_text(name, &len);
             const struct begun mark = {.name = text, .len = len};
-            kymo__unpickled_whole(kymo__unpickled_get(pickle, entry, "device"), &of);
+            marey__unpickled_whole(marey__unpickled_get(pickle, entry, "device"), &of);
             if (of != (int64_t)device)
                 continue;
             if (pass == 0)

@@ -3,20 +3,20 @@
 
 #include "analyze/memory_timeline.h"
 
-static const char *const names[KYMO_MEMORY_N_CATEGORIES] = {
-    [KYMO_MEMORY_PARAMETER] = "parameter",
-    [KYMO_MEMORY_OPTIMIZER_STATE] = "optimizer_state",
-    [KYMO_MEMORY_INPUT] = "input",
-    [KYMO_MEMORY_TEMPORARY] = "temporary",
-    [KYMO_MEMORY_ACTIVATION] = "activation",
-    [KYMO_MEMORY_GRADIENT] = "gradient",
-    [KYMO_MEMORY_AUTOGRAD_DETAIL] = "autograd_detail",
-    [KYMO_MEMORY_UNKNOWN] = "unknown",
+static const char *const names[MAREY_MEMORY_N_CATEGORIES] = {
+    [MAREY_MEMORY_PARAMETER] = "parameter",
+    [MAREY_MEMORY_OPTIMIZER_STATE] = "optimizer_state",
+    [MAREY_MEMORY_INPUT] = "input",
+    [MAREY_MEMORY_TEMPORARY] = "temporary",
+    [MAREY_MEMORY_ACTIVATION] = "activation",
+    [MAREY_MEMORY_GRADIENT] = "gradient",
+    [MAREY_MEMORY_AUTOGRAD_DETAIL] = "autograd_detail",
+    [MAREY_MEMORY_UNKNOWN] = "unknown",
 };
 
-const char *kymo_memory_category_name(enum kymo_memory_category category)
+const char *marey_memory_category_name(enum marey_memory_category category)
 {
-    return (unsigned)category < KYMO_MEMORY_N_CATEGORIES ? names[category] : "unknown";
+    return (unsigned)category < MAREY_MEMORY_N_CATEGORIES ? names[category] : "unknown";
 }
 
 /* ---- changes ---- */
@@ -43,14 +43,14 @@ static int in_order(const void *a, const void *b)
     return x->block < y->block ? -1 : 1;
 }
 
-static size_t list_changes(const struct kymo__memory_timeline *timeline, struct sorted_change *list)
+static size_t list_changes(const struct marey__memory_timeline *timeline, struct sorted_change *list)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < timeline->n_blocks; i++) {
-        const struct kymo__memory_block *block = &timeline->blocks[i];
+        const struct marey__memory_block *block = &timeline->blocks[i];
         list[n++] =
             (struct sorted_change){block->device, block->made_ns, block->made_event, i, false};
-        if (block->freed_ns != KYMO__MEMORY_NEVER)
+        if (block->freed_ns != MAREY__MEMORY_NEVER)
             list[n++] =
                 (struct sorted_change){block->device, block->freed_ns, block->freed_event, i, true};
     }
@@ -59,40 +59,41 @@ static size_t list_changes(const struct kymo__memory_timeline *timeline, struct 
 }
 
 /* Hand each device its part, and tell blocks where their changes are. */
-static void share_out(struct kymo__memory_timeline *timeline, const struct sorted_change *list,
+static void share_out(struct marey__memory_timeline *timeline, const struct sorted_change *list,
                       size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct kymo__memory_device *device = &timeline->devices[list[i].device];
-        struct kymo__memory_block *block = &timeline->blocks[list[i].block];
+        struct marey__memory_device *device = &timeline->devices[list[i].device];
+        struct marey__memory_block *block = &timeline->blocks[list[i].block];
         if (device->n_changes == 0)
             device->changes = &timeline->changes[i];
         timeline->changes[i] =
-            (struct kymo__memory_change){.block = list[i].block, .is_end = list[i].is_end};
+            (struct marey__memory_change){.block = list[i].block, .is_end = list[i].is_end};
         *(list[i].is_end ? &block->freed_change : &block->made_change) = (uint32_t)device->n_changes;
         device->n_changes++;
-        device->n_before += list[i].ns == KYMO__MEMORY_BEFORE;
+        device->n_before += list[i].ns == MAREY__MEMORY_BEFORE;
     }
 }
 
-static bool order_changes(struct kymo__memory_timeline *timeline)
+static bool order_changes(struct marey__memory_timeline *timeline)
 {
     if (timeline->n_blocks == 0)
         return true;
-    struct sorted_change *list = kymo__calloc(2 * timeline->n_blocks, sizeof *list);
-    timeline->changes = kymo__calloc(2 * timeline->n_blocks, sizeof *timeline->changes);
+    struct sorted_change *list = marey__calloc(2 * timeline->n_blocks, sizeof *list);
+    timeline->changes = marey__calloc(2 * timeline->n_blocks, sizeof *timeline->changes);
     const bool ok = list != NULL && timeline->changes != NULL;
     if (ok)
         share_out(timeline, list, list_changes(timeline, list));
-    kymo__free(list);
+    marey__free(list);
     return ok;
 }
 
-static void find_peak(const struct kymo__memory_timeline *timeline, struct kymo__memory_device *device)
+static void find_peak(const struct marey__memory_timeline *timeline,
+                      struct marey__memory_device *device)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < device->n_changes; i++) {
-        const struct kymo__memory_change *change = &device->changes[i];
+        const struct marey__memory_change *change = &device->changes[i];
         const int64_t size = timeline->blocks[change->block].bytes;
         bytes += change->is_end ? -size : size;
         if (bytes > device->peak_bytes) {
@@ -104,48 +105,48 @@ static void find_peak(const struct kymo__memory_timeline *timeline, struct kymo_
 
 /* ---- all of it ---- */
 
-static bool fill(struct kymo__memory_timeline *timeline)
+static bool fill(struct marey__memory_timeline *timeline)
 {
-    const bool ok = kymo__memory_make_blocks(timeline) &&
-                    kymo__memory_phases_init(&timeline->phases, timeline->trace) &&
-                    kymo__memory_classify(timeline) && order_changes(timeline);
+    const bool ok = marey__memory_make_blocks(timeline) &&
+                    marey__memory_phases_init(&timeline->phases, timeline->trace) &&
+                    marey__memory_classify(timeline) && order_changes(timeline);
     for (size_t i = 0; ok && i < timeline->n_devices; i++)
         find_peak(timeline, &timeline->devices[i]);
     return ok;
 }
 
-kymo_status kymo_memory_timeline_create(const struct kymo__torch_trace *trace,
-                                        struct kymo__memory_timeline **out)
+marey_status marey_memory_timeline_create(const struct marey__torch_trace *trace,
+                                          struct marey__memory_timeline **out)
 {
-    kymo_memory_timeline *timeline = kymo__calloc(1, sizeof *timeline);
+    marey_memory_timeline *timeline = marey__calloc(1, sizeof *timeline);
     if (timeline == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the memory timeline");
+        return marey__fail(MAREY_ENOMEM, "no memory for the memory timeline");
     timeline->trace = trace;
     if (!fill(timeline)) {
-        kymo_memory_timeline_destroy(timeline);
-        return kymo__fail(KYMO_ENOMEM, "no memory for the memory timeline");
+        marey_memory_timeline_destroy(timeline);
+        return marey__fail(MAREY_ENOMEM, "no memory for the memory timeline");
     }
     *out = timeline;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_memory_timeline_destroy(struct kymo__memory_timeline *timeline)
+void marey_memory_timeline_destroy(struct marey__memory_timeline *timeline)
 {
     if (timeline == NULL)
         return;
-    kymo__memory_phases_fini(&timeline->phases);
-    kymo__free(timeline->blocks);
-    kymo__free(timeline->devices);
-    kymo__free(timeline->changes);
-    kymo__free(timeline);
+    marey__memory_phases_fini(&timeline->phases);
+    marey__free(timeline->blocks);
+    marey__free(timeline->devices);
+    marey__free(timeline->changes);
+    marey__free(timeline);
 }
 
-size_t kymo_memory_timeline_n_devices(const kymo_memory_timeline *timeline)
+size_t marey_memory_timeline_n_devices(const marey_memory_timeline *timeline)
 {
     return timeline->n_devices;
 }
 
-void kymo__memory_device_name(const struct kymo__memory_device *device, char name[32])
+void marey__memory_device_name(const struct marey__memory_device *device, char name[32])
 {
     if (device->type == 0)
         snprintf(name, 32, "CPU");
@@ -155,7 +156,8 @@ void kymo__memory_device_name(const struct kymo__memory_device *device, char nam
         snprintf(name, 32, "device %d:%d", device->type, device->id);
 }
 
-const struct kymo__memory_device *kymo__memory_main_device(const struct kymo__memory_timeline *timeline)
+const struct marey__memory_device *
+marey__memory_main_device(const struct marey__memory_timeline *timeline)
 {
     for (size_t i = 0; i < timeline->n_devices; i++)
         if (timeline->devices[i].type != 0 && timeline->devices[i].n_changes != 0)
@@ -163,9 +165,9 @@ const struct kymo__memory_device *kymo__memory_main_device(const struct kymo__me
     return &timeline->devices[0];
 }
 
-int64_t kymo__memory_change_ns(const struct kymo__memory_timeline *timeline,
-                               const struct kymo__memory_change *change)
+int64_t marey__memory_change_ns(const struct marey__memory_timeline *timeline,
+                                const struct marey__memory_change *change)
 {
-    const struct kymo__memory_block *block = &timeline->blocks[change->block];
+    const struct marey__memory_block *block = &timeline->blocks[change->block];
     return change->is_end ? block->freed_ns : block->made_ns;
 }

@@ -12,74 +12,74 @@
  *
  * docs/internals/memory-categories.md has the rules and their limits.
  */
-#ifndef KYMO_MEMORY_TIMELINE_INTERNAL_H
-#define KYMO_MEMORY_TIMELINE_INTERNAL_H
+#ifndef MAREY_MEMORY_TIMELINE_INTERNAL_H
+#define MAREY_MEMORY_TIMELINE_INTERNAL_H
 
 #include "torchtrace/torchtrace_internal.h"
-#include <kymo/memory_timeline.h>
-#include <kymo/table.h>
+#include <marey/memory_timeline.h>
+#include <marey/table.h>
 
 /* Times of a block that was there before the first event, and of one that is there behind the last. */
-#define KYMO__MEMORY_BEFORE INT64_MIN
-#define KYMO__MEMORY_NEVER INT64_MAX
-#define KYMO__MEMORY_NONE UINT32_MAX
+#define MAREY__MEMORY_BEFORE INT64_MIN
+#define MAREY__MEMORY_NEVER INT64_MAX
+#define MAREY__MEMORY_NONE UINT32_MAX
 
-struct kymo__memory_block {
+struct marey__memory_block {
     int64_t made_ns, freed_ns; /* Unix time, or one of the two above */
     uint64_t address;          /* 0: what was there before and is known by the device's sum alone */
     int64_t bytes;
-    kymo__torch_id stack, freed_stack;  /* where it was made and released */
-    kymo__torch_id name;                /* by a role: "fc.weight"; 0: none */
+    marey__torch_id stack, freed_stack; /* where it was made and released */
+    marey__torch_id name;               /* by a role: "fc.weight"; 0: none */
     uint32_t device;                    /* of the timeline's */
     uint32_t thread;                    /* that made it, of the trace's */
     uint32_t made_event, freed_event;   /* of the trace's memory events; NONE: no event tells it */
     uint32_t made_change, freed_change; /* of the device's changes; NONE: it was not released */
     uint32_t older;                     /* the block at the same place before it, or NONE */
-    uint8_t category;                   /* enum kymo_memory_category */
+    uint8_t category;                   /* enum marey_memory_category */
     uint8_t has_role;
 };
 
 /* ---- phases ---- */
 
-enum kymo__memory_phase {
-    KYMO__MEMORY_IN_NONE,
-    KYMO__MEMORY_IN_DATA,
-    KYMO__MEMORY_IN_FORWARD,
-    KYMO__MEMORY_IN_BACKWARD,
-    KYMO__MEMORY_IN_STEP,   /* Optimizer.step itself */
-    KYMO__MEMORY_IN_UPDATE, /* around it: clipping, zero_grad */
-    KYMO__MEMORY_IN_OTHER,  /* evaluation, checkpoints, logging */
+enum marey__memory_phase {
+    MAREY__MEMORY_IN_NONE,
+    MAREY__MEMORY_IN_DATA,
+    MAREY__MEMORY_IN_FORWARD,
+    MAREY__MEMORY_IN_BACKWARD,
+    MAREY__MEMORY_IN_STEP,   /* Optimizer.step itself */
+    MAREY__MEMORY_IN_UPDATE, /* around it: clipping, zero_grad */
+    MAREY__MEMORY_IN_OTHER,  /* evaluation, checkpoints, logging */
 };
 
-struct kymo__memory_span {
+struct marey__memory_span {
     int64_t begin_ns, end_ns;
-    uint8_t phase; /* enum kymo__memory_phase */
+    uint8_t phase; /* enum marey__memory_phase */
 };
 /* From an instant on, until the next piece begins: the innermost span, NONE for no phase. */
-struct kymo__memory_piece {
+struct marey__memory_piece {
     int64_t begin_ns;
     uint32_t span;
 };
-struct kymo__memory_phases {
-    struct kymo__memory_span *spans; /* by begin */
+struct marey__memory_phases {
+    struct marey__memory_span *spans; /* by begin */
     size_t n_spans, spans_cap;
-    struct kymo__memory_piece *pieces; /* by begin */
+    struct marey__memory_piece *pieces; /* by begin */
     size_t n_pieces, pieces_cap;
-    struct kymo__memory_span *operators; /* outermost ones, by thread, then begin; their phase says nothing */
+    struct marey__memory_span *operators; /* outermost ones, by thread, then begin; their phase says nothing */
     size_t n_operators, operators_cap;
     size_t *first_operator; /* by thread, and one more: where its operators begin */
 };
 /* ---- the timeline ---- */
 
 /* A block begins or ends. */
-struct kymo__memory_change {
+struct marey__memory_change {
     uint32_t block;
     bool is_end;
 };
 
-struct kymo__memory_device {
+struct marey__memory_device {
     int32_t type, id; /* as torch numbers them: 0 CPU, 1 CUDA; the CPU's id is -1 */
-    struct kymo__memory_change *changes; /* by time; those that were there before come first */
+    struct marey__memory_change *changes; /* by time; those that were there before come first */
     size_t n_changes;
     size_t n_before;        /* of them, for blocks that were there before */
     int64_t peak_bytes;     /* the most there was at once, */
@@ -87,77 +87,77 @@ struct kymo__memory_device {
     int64_t reserved_bytes; /* the most that the allocator had taken, 0 where it is not told */
 };
 
-struct kymo__memory_timeline {
-    const struct kymo__torch_trace *trace; /* lent */
-    struct kymo__memory_block *blocks;
+struct marey__memory_timeline {
+    const struct marey__torch_trace *trace; /* lent */
+    struct marey__memory_block *blocks;
     size_t n_blocks, blocks_cap;
-    struct kymo__memory_device *devices; /* by type, then id: the CPU first */
+    struct marey__memory_device *devices; /* by type, then id: the CPU first */
     size_t n_devices, devices_cap;
-    struct kymo__memory_change *changes; /* of all devices, in one piece */
-    struct kymo__memory_phases phases;
+    struct marey__memory_change *changes; /* of all devices, in one piece */
+    struct marey__memory_phases phases;
     int64_t n_bytes; /* of all blocks together: as long as it fits, every sum of some of them does */
     uint64_t n_lost; /* releases of what was never made, and blocks whose release was not recorded */
 };
 
 /* "CPU", "GPU 0", "device 20:1". */
-void kymo__memory_device_name(const struct kymo__memory_device *device, char name[32]);
+void marey__memory_device_name(const struct marey__memory_device *device, char name[32]);
 /* The device whose memory is asked for first: the first GPU, else the CPU. Only of a timeline that has devices. */
-const struct kymo__memory_device *
-kymo__memory_main_device(const struct kymo__memory_timeline *timeline);
-/* When a change was, KYMO__MEMORY_BEFORE for what was there before. */
-int64_t kymo__memory_change_ns(const struct kymo__memory_timeline *timeline,
-                               const struct kymo__memory_change *change);
+const struct marey__memory_device *
+marey__memory_main_device(const struct marey__memory_timeline *timeline);
+/* When a change was, MAREY__MEMORY_BEFORE for what was there before. */
+int64_t marey__memory_change_ns(const struct marey__memory_timeline *timeline,
+                                const struct marey__memory_change *change);
 
 /* ---- what was there at one instant: memory_timeline_alive.c ---- */
 
 /* Blocks of one category that were made at one place, or have one name. */
-struct kymo__memory_group {
-    kymo__torch_id stack, name;
+struct marey__memory_group {
+    marey__torch_id stack, name;
     uint8_t category;
     int64_t bytes;
     uint64_t count;
 };
-struct kymo__memory_alive {
-    int64_t bytes, by_category[KYMO_MEMORY_N_CATEGORIES];
-    uint64_t count, count_by_category[KYMO_MEMORY_N_CATEGORIES];
-    struct kymo__memory_group *groups; /* the largest first */
+struct marey__memory_alive {
+    int64_t bytes, by_category[MAREY_MEMORY_N_CATEGORIES];
+    uint64_t count, count_by_category[MAREY_MEMORY_N_CATEGORIES];
+    struct marey__memory_group *groups; /* the largest first */
     size_t n_groups;
 };
-/* After change number `change` of the device; its peak_change for the peak. KYMO_ENOMEM. */
-KYMO_WARN_UNUSED kymo_status kymo__memory_alive_init(struct kymo__memory_alive *alive,
-                                                     const struct kymo__memory_timeline *timeline,
-                                                     const struct kymo__memory_device *device,
-                                                     size_t change);
-void kymo__memory_alive_fini(struct kymo__memory_alive *alive);
+/* After change number `change` of the device; its peak_change for the peak. MAREY_ENOMEM. */
+MAREY_WARN_UNUSED marey_status marey__memory_alive_init(struct marey__memory_alive *alive,
+                                                        const struct marey__memory_timeline *timeline,
+                                                        const struct marey__memory_device *device,
+                                                        size_t change);
+void marey__memory_alive_fini(struct marey__memory_alive *alive);
 
 /* ---- memory_timeline_tables.c: the peaks of all devices ---- */
 
-struct kymo__memory_peaks {
-    kymo_table *by_category; /* device, category, bytes, share, blocks */
-    kymo_table *by_stack; /* device, category, bytes, blocks, name, stack; the largest of each device */
+struct marey__memory_peaks {
+    marey_table *by_category; /* device, category, bytes, share, blocks */
+    marey_table *by_stack; /* device, category, bytes, blocks, name, stack; the largest of each device */
 };
-/* KYMO_ENOMEM; fini in any case. */
-KYMO_WARN_UNUSED kymo_status kymo__memory_peaks_init(struct kymo__memory_peaks *peaks,
-                                                     const struct kymo__memory_timeline *timeline);
-void kymo__memory_peaks_fini(struct kymo__memory_peaks *peaks);
+/* MAREY_ENOMEM; fini in any case. */
+MAREY_WARN_UNUSED marey_status marey__memory_peaks_init(struct marey__memory_peaks *peaks,
+                                                        const struct marey__memory_timeline *timeline);
+void marey__memory_peaks_fini(struct marey__memory_peaks *peaks);
 
 /* ---- inside ---- */
 
 /* Blocks and devices of the trace's events and roles, in no order that is promised. False without memory. */
-bool kymo__memory_make_blocks(struct kymo__memory_timeline *timeline);
+bool marey__memory_make_blocks(struct marey__memory_timeline *timeline);
 
 /* False without memory; fini in any case. */
-bool kymo__memory_phases_init(struct kymo__memory_phases *phases,
-                              const struct kymo__torch_trace *trace);
-void kymo__memory_phases_fini(struct kymo__memory_phases *phases);
+bool marey__memory_phases_init(struct marey__memory_phases *phases,
+                               const struct marey__torch_trace *trace);
+void marey__memory_phases_fini(struct marey__memory_phases *phases);
 /* The span that an instant belongs to, or NULL. */
-const struct kymo__memory_span *kymo__memory_span_at(const struct kymo__memory_phases *phases,
-                                                     int64_t ns);
+const struct marey__memory_span *marey__memory_span_at(const struct marey__memory_phases *phases,
+                                                       int64_t ns);
 /* The outermost operator of a thread at an instant, or NULL. */
-const struct kymo__memory_span *kymo__memory_operator_at(const struct kymo__memory_phases *phases,
-                                                         uint32_t thread, int64_t ns);
+const struct marey__memory_span *marey__memory_operator_at(const struct marey__memory_phases *phases,
+                                                           uint32_t thread, int64_t ns);
 
 /* Give each block without a role its category, by the timeline's phases. False without memory. */
-bool kymo__memory_classify(struct kymo__memory_timeline *timeline);
+bool marey__memory_classify(struct marey__memory_timeline *timeline);
 
 #endif

@@ -1,14 +1,14 @@
 /* What was there at one instant. */
 #include "analyze/memory_timeline.h"
 
-static bool is_alive(const struct kymo__memory_block *block, size_t change)
+static bool is_alive(const struct marey__memory_block *block, size_t change)
 {
     return block->made_change <= change && block->freed_change > change;
 }
 
 static int by_place(const void *a, const void *b)
 {
-    const struct kymo__memory_group *x = a, *y = b;
+    const struct marey__memory_group *x = a, *y = b;
     if (x->category != y->category)
         return x->category < y->category ? -1 : 1;
     if (x->stack != y->stack)
@@ -18,13 +18,13 @@ static int by_place(const void *a, const void *b)
 
 static int by_bytes(const void *a, const void *b)
 {
-    const struct kymo__memory_group *x = a, *y = b;
+    const struct marey__memory_group *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     return by_place(a, b);
 }
 
-static void add_up(struct kymo__memory_alive *alive, const struct kymo__memory_block *block)
+static void add_up(struct marey__memory_alive *alive, const struct marey__memory_block *block)
 {
     alive->bytes += block->bytes;
     alive->count++;
@@ -33,11 +33,11 @@ static void add_up(struct kymo__memory_alive *alive, const struct kymo__memory_b
 }
 
 /* Equal ones stand together: each row of them becomes one. */
-static void join(struct kymo__memory_alive *alive)
+static void join(struct marey__memory_alive *alive)
 {
     size_t n = 0;
     for (size_t i = 0; i < alive->n_groups; i++) {
-        struct kymo__memory_group *group = &alive->groups[i];
+        struct marey__memory_group *group = &alive->groups[i];
         if (n != 0 && by_place(&alive->groups[n - 1], group) == 0) {
             alive->groups[n - 1].bytes += group->bytes;
             alive->groups[n - 1].count += group->count;
@@ -48,36 +48,36 @@ static void join(struct kymo__memory_alive *alive)
     alive->n_groups = n;
 }
 
-kymo_status kymo__memory_alive_init(struct kymo__memory_alive *alive,
-                                    const struct kymo__memory_timeline *timeline,
-                                    const struct kymo__memory_device *device, size_t change)
+marey_status marey__memory_alive_init(struct marey__memory_alive *alive,
+                                      const struct marey__memory_timeline *timeline,
+                                      const struct marey__memory_device *device, size_t change)
 {
     const uint32_t number = (uint32_t)(device - timeline->devices);
-    *alive = (struct kymo__memory_alive){0};
+    *alive = (struct marey__memory_alive){0};
     for (size_t i = 0; i < timeline->n_blocks; i++)
         if (timeline->blocks[i].device == number && is_alive(&timeline->blocks[i], change))
             add_up(alive, &timeline->blocks[i]);
-    alive->groups = kymo__calloc(alive->count + 1, sizeof *alive->groups);
+    alive->groups = marey__calloc(alive->count + 1, sizeof *alive->groups);
     if (alive->groups == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for what was in memory");
+        return marey__fail(MAREY_ENOMEM, "no memory for what was in memory");
     for (size_t i = 0; i < timeline->n_blocks; i++) {
-        const struct kymo__memory_block *block = &timeline->blocks[i];
+        const struct marey__memory_block *block = &timeline->blocks[i];
         if (block->device == number && is_alive(block, change))
             alive->groups[alive->n_groups++] =
-                (struct kymo__memory_group){.stack = block->stack,
-                                            .name = block->name,
-                                            .category = block->category,
-                                            .bytes = block->bytes,
-                                            .count = 1};
+                (struct marey__memory_group){.stack = block->stack,
+                                             .name = block->name,
+                                             .category = block->category,
+                                             .bytes = block->bytes,
+                                             .count = 1};
     }
     qsort(alive->groups, alive->n_groups, sizeof *alive->groups, by_place);
     join(alive);
     qsort(alive->groups, alive->n_groups, sizeof *alive->groups, by_bytes);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__memory_alive_fini(struct kymo__memory_alive *alive)
+void marey__memory_alive_fini(struct marey__memory_alive *alive)
 {
-    kymo__free(alive->groups);
-    *alive = (struct kymo__memory_alive){0};
+    marey__free(alive->groups);
+    *alive = (struct marey__memory_alive){0};
 }

@@ -13,11 +13,11 @@ struct places {
 };
 
 struct maker {
-    struct kymo__memory_timeline *timeline;
+    struct marey__memory_timeline *timeline;
     struct places places;
 };
 
-static bool is_same_place(const struct kymo__memory_block *block, uint32_t device, uint64_t address)
+static bool is_same_place(const struct marey__memory_block *block, uint32_t device, uint64_t address)
 {
     return block->device == device && block->address == address;
 }
@@ -40,37 +40,37 @@ static bool make_room(struct maker *maker)
         return true;
     const struct places old = *places;
     places->cap = old.cap != 0 ? 2 * old.cap : 1024;
-    places->slots = kymo__calloc(places->cap, sizeof *places->slots);
+    places->slots = marey__calloc(places->cap, sizeof *places->slots);
     if (places->slots == NULL) {
         *places = old;
         return false;
     }
     for (size_t i = 0; i < old.cap; i++)
         if (old.slots[i] != 0) {
-            const struct kymo__memory_block *block = &maker->timeline->blocks[old.slots[i] - 1];
+            const struct marey__memory_block *block = &maker->timeline->blocks[old.slots[i] - 1];
             places->slots[find_slot(maker, block->device, block->address)] = old.slots[i];
         }
-    kymo__free(old.slots);
+    marey__free(old.slots);
     return true;
 }
 
 /* The youngest block at a place, or NONE. */
 static uint32_t youngest(const struct maker *maker, uint32_t device, uint64_t address)
 {
-    return maker->places.cap == 0 ? KYMO__MEMORY_NONE
+    return maker->places.cap == 0 ? MAREY__MEMORY_NONE
                                   : maker->places.slots[find_slot(maker, device, address)] - 1;
 }
 
 /* Append a block, and put it before `younger` at its place (NONE: it is the youngest). NULL without memory. */
-static struct kymo__memory_block *put_block(struct maker *maker, struct kymo__memory_block block,
-                                            uint32_t younger)
+static struct marey__memory_block *put_block(struct maker *maker, struct marey__memory_block block,
+                                             uint32_t younger)
 {
-    struct kymo__memory_timeline *timeline = maker->timeline;
-    if (!make_room(maker) || timeline->n_blocks >= KYMO__MEMORY_NONE - 1 ||
-        !kymo__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1, sizeof block))
+    struct marey__memory_timeline *timeline = maker->timeline;
+    if (!make_room(maker) || timeline->n_blocks >= MAREY__MEMORY_NONE - 1 ||
+        !marey__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1, sizeof block))
         return NULL;
     const uint32_t number = (uint32_t)timeline->n_blocks++;
-    if (younger != KYMO__MEMORY_NONE) {
+    if (younger != MAREY__MEMORY_NONE) {
         block.older = timeline->blocks[younger].older;
         timeline->blocks[younger].older = number;
     } else {
@@ -84,27 +84,27 @@ static struct kymo__memory_block *put_block(struct maker *maker, struct kymo__me
     return &timeline->blocks[number];
 }
 
-static struct kymo__memory_block block_of(uint32_t device, uint64_t address, int64_t bytes)
+static struct marey__memory_block block_of(uint32_t device, uint64_t address, int64_t bytes)
 {
-    return (struct kymo__memory_block){
-        .made_ns = KYMO__MEMORY_BEFORE,
-        .freed_ns = KYMO__MEMORY_NEVER,
+    return (struct marey__memory_block){
+        .made_ns = MAREY__MEMORY_BEFORE,
+        .freed_ns = MAREY__MEMORY_NEVER,
         .address = address,
         .bytes = bytes,
         .device = device,
-        .thread = KYMO__MEMORY_NONE,
-        .made_event = KYMO__MEMORY_NONE,
-        .freed_event = KYMO__MEMORY_NONE,
-        .made_change = KYMO__MEMORY_NONE,
-        .freed_change = KYMO__MEMORY_NONE,
-        .older = KYMO__MEMORY_NONE,
-        .category = KYMO_MEMORY_UNKNOWN,
+        .thread = MAREY__MEMORY_NONE,
+        .made_event = MAREY__MEMORY_NONE,
+        .freed_event = MAREY__MEMORY_NONE,
+        .made_change = MAREY__MEMORY_NONE,
+        .freed_change = MAREY__MEMORY_NONE,
+        .older = MAREY__MEMORY_NONE,
+        .category = MAREY_MEMORY_UNKNOWN,
     };
 }
 
 /* ---- devices ---- */
 
-static bool find_device(struct kymo__memory_timeline *timeline, int32_t type, int32_t id,
+static bool find_device(struct marey__memory_timeline *timeline, int32_t type, int32_t id,
                         uint32_t *device)
 {
     for (size_t i = 0; i < timeline->n_devices; i++)
@@ -112,32 +112,32 @@ static bool find_device(struct kymo__memory_timeline *timeline, int32_t type, in
             *device = (uint32_t)i;
             return true;
         }
-    if (!kymo__grow(&timeline->devices, &timeline->devices_cap, timeline->n_devices + 1,
-                    sizeof *timeline->devices))
+    if (!marey__grow(&timeline->devices, &timeline->devices_cap, timeline->n_devices + 1,
+                     sizeof *timeline->devices))
         return false;
     *device = (uint32_t)timeline->n_devices;
-    timeline->devices[timeline->n_devices++] = (struct kymo__memory_device){.type = type, .id = id};
+    timeline->devices[timeline->n_devices++] = (struct marey__memory_device){.type = type, .id = id};
     return true;
 }
 
 static int by_type_and_id(const void *a, const void *b)
 {
-    const struct kymo__memory_device *x = a, *y = b;
+    const struct marey__memory_device *x = a, *y = b;
     return x->type != y->type ? (x->type > y->type) - (x->type < y->type)
                               : (x->id > y->id) - (x->id < y->id);
 }
 
 /* All of them before any block, so that numbers stay. */
-static bool find_devices(struct kymo__memory_timeline *timeline)
+static bool find_devices(struct marey__memory_timeline *timeline)
 {
-    const struct kymo__torch_trace *trace = timeline->trace;
+    const struct marey__torch_trace *trace = timeline->trace;
     uint32_t device;
     for (size_t i = 0; i < trace->n_memory; i++) {
-        const struct kymo__torch_memory *event = &trace->memory[i];
+        const struct marey__torch_memory *event = &trace->memory[i];
         if (!find_device(timeline, event->device_type, event->device_id, &device))
             return false;
-        struct kymo__memory_device *d = &timeline->devices[device];
-        d->reserved_bytes = KYMO__MAX(d->reserved_bytes, event->total_reserved);
+        struct marey__memory_device *d = &timeline->devices[device];
+        d->reserved_bytes = MAREY__MAX(d->reserved_bytes, event->total_reserved);
     }
     for (size_t i = 0; i < trace->n_roles; i++)
         if (!find_device(timeline, trace->roles[i].device_type, trace->roles[i].device_id, &device))
@@ -150,43 +150,43 @@ static bool find_devices(struct kymo__memory_timeline *timeline)
 /* ---- events ---- */
 
 /* No sum may leave its type, whatever the file says. What no machine has is left out. */
-static bool is_possible(const struct kymo__memory_timeline *timeline, int64_t bytes)
+static bool is_possible(const struct marey__memory_timeline *timeline, int64_t bytes)
 {
     return bytes > 0 && bytes <= INT64_MAX - timeline->n_bytes;
 }
 
 static bool begin_block(struct maker *maker, uint32_t number, uint32_t device)
 {
-    const struct kymo__torch_memory *event = &maker->timeline->trace->memory[number];
+    const struct marey__torch_memory *event = &maker->timeline->trace->memory[number];
     const uint32_t before = youngest(maker, device, event->address);
-    struct kymo__memory_block *old =
-        before != KYMO__MEMORY_NONE ? &maker->timeline->blocks[before] : NULL;
+    struct marey__memory_block *old =
+        before != MAREY__MEMORY_NONE ? &maker->timeline->blocks[before] : NULL;
     /* What was there is gone, though nobody said so: another thread released it, which the profiler does not watch. */
-    if (old != NULL && old->freed_ns == KYMO__MEMORY_NEVER) {
+    if (old != NULL && old->freed_ns == MAREY__MEMORY_NEVER) {
         old->freed_ns = event->ns;
         old->freed_event = number;
         maker->timeline->n_lost++;
     }
-    struct kymo__memory_block block = block_of(device, event->address, event->bytes);
+    struct marey__memory_block block = block_of(device, event->address, event->bytes);
     block.made_ns = event->ns;
     block.made_event = number;
     block.stack = event->stack;
     block.thread = event->thread;
-    return put_block(maker, block, KYMO__MEMORY_NONE) != NULL;
+    return put_block(maker, block, MAREY__MEMORY_NONE) != NULL;
 }
 
 static bool end_block(struct maker *maker, uint32_t number, uint32_t device)
 {
-    const struct kymo__torch_memory *event = &maker->timeline->trace->memory[number];
+    const struct marey__torch_memory *event = &maker->timeline->trace->memory[number];
     const uint32_t at = youngest(maker, device, event->address);
-    struct kymo__memory_block *block = NULL;
-    if (at == KYMO__MEMORY_NONE) /* it was there before the first event */
-        block = put_block(maker, block_of(device, event->address, -event->bytes), KYMO__MEMORY_NONE);
-    else if (maker->timeline->blocks[at].freed_ns == KYMO__MEMORY_NEVER)
+    struct marey__memory_block *block = NULL;
+    if (at == MAREY__MEMORY_NONE) /* it was there before the first event */
+        block = put_block(maker, block_of(device, event->address, -event->bytes), MAREY__MEMORY_NONE);
+    else if (maker->timeline->blocks[at].freed_ns == MAREY__MEMORY_NEVER)
         block = &maker->timeline->blocks[at];
     if (block == NULL) {
-        maker->timeline->n_lost += at != KYMO__MEMORY_NONE;
-        return at != KYMO__MEMORY_NONE;
+        maker->timeline->n_lost += at != MAREY__MEMORY_NONE;
+        return at != MAREY__MEMORY_NONE;
     }
     block->freed_ns = event->ns;
     block->freed_event = number;
@@ -196,9 +196,9 @@ static bool end_block(struct maker *maker, uint32_t number, uint32_t device)
 
 static bool make_of_events(struct maker *maker)
 {
-    const struct kymo__torch_trace *trace = maker->timeline->trace;
+    const struct marey__torch_trace *trace = maker->timeline->trace;
     for (uint32_t i = 0; i < trace->n_memory; i++) {
-        const struct kymo__torch_memory *event = &trace->memory[i];
+        const struct marey__torch_memory *event = &trace->memory[i];
         uint32_t device;
         /* Nothing is at the address 0, and INT64_MIN has no other sign: neither is of an allocator. */
         if (event->address == 0 || event->bytes == 0 || event->bytes == INT64_MIN ||
@@ -215,27 +215,27 @@ static bool make_of_events(struct maker *maker)
 
 static const int64_t MAX_NS = INT64_C(1) << 62; /* events have no later times, nor earlier ones */
 
-static uint8_t category_of(const struct kymo__torch_role *role)
+static uint8_t category_of(const struct marey__torch_role *role)
 {
     switch (role->kind) {
-    case KYMO__TORCH_PARAMETER:
-        return KYMO_MEMORY_PARAMETER;
-    case KYMO__TORCH_GRADIENT:
-        return KYMO_MEMORY_GRADIENT;
-    case KYMO__TORCH_OPTIMIZER_STATE:
-        return KYMO_MEMORY_OPTIMIZER_STATE;
+    case MAREY__TORCH_PARAMETER:
+        return MAREY_MEMORY_PARAMETER;
+    case MAREY__TORCH_GRADIENT:
+        return MAREY_MEMORY_GRADIENT;
+    case MAREY__TORCH_OPTIMIZER_STATE:
+        return MAREY_MEMORY_OPTIMIZER_STATE;
     default:
-        return KYMO_MEMORY_INPUT;
+        return MAREY_MEMORY_INPUT;
     }
 }
 
 /* Of several roles of one block the one that lasts longest counts: the order of the categories, inputs last. */
 static int weight_of(uint8_t category)
 {
-    return category == KYMO_MEMORY_INPUT ? KYMO_MEMORY_N_CATEGORIES : category;
+    return category == MAREY_MEMORY_INPUT ? MAREY_MEMORY_N_CATEGORIES : category;
 }
 
-static void name_block(struct kymo__memory_block *block, const struct kymo__torch_role *role)
+static void name_block(struct marey__memory_block *block, const struct marey__torch_role *role)
 {
     const uint8_t category = category_of(role);
     if (block->has_role && weight_of(block->category) <= weight_of(category))
@@ -249,36 +249,36 @@ static void name_block(struct kymo__memory_block *block, const struct kymo__torc
  * Memory of which no event tells: of before the first event where its place was not used earlier, else of another
  * thread. It ends at the latest where its place is used again.
  */
-static bool make_of_role(struct maker *maker, const struct kymo__torch_role *role, uint32_t device,
+static bool make_of_role(struct maker *maker, const struct marey__torch_role *role, uint32_t device,
                          uint32_t younger)
 {
-    struct kymo__memory_timeline *timeline = maker->timeline;
-    struct kymo__memory_block block = block_of(device, role->address, role->bytes);
-    const uint32_t older = younger != KYMO__MEMORY_NONE ? timeline->blocks[younger].older
-                                                        : youngest(maker, device, role->address);
-    if (older != KYMO__MEMORY_NONE)
+    struct marey__memory_timeline *timeline = maker->timeline;
+    struct marey__memory_block block = block_of(device, role->address, role->bytes);
+    const uint32_t older = younger != MAREY__MEMORY_NONE ? timeline->blocks[younger].older
+                                                         : youngest(maker, device, role->address);
+    if (older != MAREY__MEMORY_NONE)
         block.made_ns = role->ns;
-    if (younger != KYMO__MEMORY_NONE) {
+    if (younger != MAREY__MEMORY_NONE) {
         block.freed_ns = timeline->blocks[younger].made_ns;
         block.freed_event = timeline->blocks[younger].made_event;
     }
-    struct kymo__memory_block *made = put_block(maker, block, younger);
+    struct marey__memory_block *made = put_block(maker, block, younger);
     if (made != NULL)
         name_block(made, role);
     return made != NULL;
 }
 
-static bool take_role(struct maker *maker, const struct kymo__torch_role *role)
+static bool take_role(struct maker *maker, const struct marey__torch_role *role)
 {
-    struct kymo__memory_timeline *timeline = maker->timeline;
-    uint32_t device, younger = KYMO__MEMORY_NONE;
+    struct marey__memory_timeline *timeline = maker->timeline;
+    uint32_t device, younger = MAREY__MEMORY_NONE;
     if (role->address == 0 || !is_possible(timeline, role->bytes) || role->ns <= -MAX_NS ||
         role->ns >= MAX_NS)
         return true;
     if (!find_device(timeline, role->device_type, role->device_id, &device))
         return false;
-    for (uint32_t at = youngest(maker, device, role->address); at != KYMO__MEMORY_NONE;) {
-        struct kymo__memory_block *block = &timeline->blocks[at];
+    for (uint32_t at = youngest(maker, device, role->address); at != MAREY__MEMORY_NONE;) {
+        struct marey__memory_block *block = &timeline->blocks[at];
         if (block->freed_ns < role->ns)
             break;
         if (block->made_ns <= role->ns) {
@@ -297,11 +297,11 @@ static bool take_role(struct maker *maker, const struct kymo__torch_role *role)
  * A GPU's sum counts also what was there before and stays: with the first event it tells how much that is. The CPU's sum
  * says nothing of the kind: it counts what was made while a profiler ran, and misses what was released in between.
  */
-static bool make_of_sums(struct kymo__memory_timeline *timeline)
+static bool make_of_sums(struct marey__memory_timeline *timeline)
 {
-    const struct kymo__torch_trace *trace = timeline->trace;
+    const struct marey__torch_trace *trace = timeline->trace;
     for (uint32_t d = 0; d < timeline->n_devices; d++) {
-        const struct kymo__memory_device *device = &timeline->devices[d];
+        const struct marey__memory_device *device = &timeline->devices[d];
         size_t first = device->type == 0 ? trace->n_memory : 0;
         while (first < trace->n_memory && (trace->memory[first].device_type != device->type ||
                                            trace->memory[first].device_id != device->id))
@@ -313,12 +313,12 @@ static bool make_of_sums(struct kymo__memory_timeline *timeline)
                                    &rest))
             continue;
         for (size_t i = 0; i < timeline->n_blocks && rest > 0; i++)
-            if (timeline->blocks[i].device == d && timeline->blocks[i].made_ns == KYMO__MEMORY_BEFORE)
+            if (timeline->blocks[i].device == d && timeline->blocks[i].made_ns == MAREY__MEMORY_BEFORE)
                 rest -= timeline->blocks[i].bytes;
         if (!is_possible(timeline, rest))
             continue;
-        if (!kymo__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1,
-                        sizeof *timeline->blocks))
+        if (!marey__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1,
+                         sizeof *timeline->blocks))
             return false;
         timeline->blocks[timeline->n_blocks++] = block_of(d, 0, rest);
         timeline->n_bytes += rest;
@@ -326,12 +326,12 @@ static bool make_of_sums(struct kymo__memory_timeline *timeline)
     return true;
 }
 
-bool kymo__memory_make_blocks(struct kymo__memory_timeline *timeline)
+bool marey__memory_make_blocks(struct marey__memory_timeline *timeline)
 {
     struct maker maker = {.timeline = timeline};
     bool ok = find_devices(timeline) && make_of_events(&maker);
     for (size_t i = 0; ok && i < timeline->trace->n_roles; i++)
         ok = take_role(&maker, &timeline->trace->roles[i]);
-    kymo__free(maker.places.slots);
+    marey__free(maker.places.slots);
     return ok && make_of_sums(timeline);
 }

@@ -11,7 +11,7 @@ struct instants {
 };
 
 struct rules {
-    const struct kymo__memory_phases *phases;
+    const struct marey__memory_phases *phases;
     struct instants gradients, states;
 };
 
@@ -21,10 +21,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool find_instants(struct instants *instants, const struct kymo__torch_trace *trace,
-                          enum kymo__torch_role_kind kind)
+static bool find_instants(struct instants *instants, const struct marey__torch_trace *trace,
+                          enum marey__torch_role_kind kind)
 {
-    instants->ns = kymo__calloc(trace->n_roles + 1, sizeof *instants->ns);
+    instants->ns = marey__calloc(trace->n_roles + 1, sizeof *instants->ns);
     if (instants->ns == NULL)
         return false;
     for (size_t i = 0; i < trace->n_roles; i++) {
@@ -51,61 +51,61 @@ static bool were_taken(const struct instants *instants, int64_t from_ns, int64_t
     return low < instants->n && instants->ns[low] < to_ns;
 }
 
-static bool is_within_operator(const struct rules *rules, const struct kymo__memory_block *block)
+static bool is_within_operator(const struct rules *rules, const struct marey__memory_block *block)
 {
-    const struct kymo__memory_span *op =
-        kymo__memory_operator_at(rules->phases, block->thread, block->made_ns);
+    const struct marey__memory_span *op =
+        marey__memory_operator_at(rules->phases, block->thread, block->made_ns);
     return op != NULL && block->freed_ns <= op->end_ns;
 }
 
 /* Of a block that outlives the span it was made in. */
-static enum kymo_memory_category lasting(const struct rules *rules,
-                                         const struct kymo__memory_span *span,
-                                         const struct kymo__memory_block *block)
+static enum marey_memory_category lasting(const struct rules *rules,
+                                          const struct marey__memory_span *span,
+                                          const struct marey__memory_block *block)
 {
     switch (span->phase) {
-    case KYMO__MEMORY_IN_DATA:
-        return KYMO_MEMORY_INPUT;
-    case KYMO__MEMORY_IN_FORWARD:
-        return KYMO_MEMORY_ACTIVATION;
-    case KYMO__MEMORY_IN_BACKWARD:
+    case MAREY__MEMORY_IN_DATA:
+        return MAREY_MEMORY_INPUT;
+    case MAREY__MEMORY_IN_FORWARD:
+        return MAREY_MEMORY_ACTIVATION;
+    case MAREY__MEMORY_IN_BACKWARD:
         return were_taken(&rules->gradients, span->end_ns, block->freed_ns)
-                   ? KYMO_MEMORY_AUTOGRAD_DETAIL
-                   : KYMO_MEMORY_GRADIENT;
-    case KYMO__MEMORY_IN_STEP:
+                   ? MAREY_MEMORY_AUTOGRAD_DETAIL
+                   : MAREY_MEMORY_GRADIENT;
+    case MAREY__MEMORY_IN_STEP:
         return were_taken(&rules->states, span->end_ns, block->freed_ns)
-                   ? KYMO_MEMORY_UNKNOWN
-                   : KYMO_MEMORY_OPTIMIZER_STATE;
+                   ? MAREY_MEMORY_UNKNOWN
+                   : MAREY_MEMORY_OPTIMIZER_STATE;
     default:
-        return KYMO_MEMORY_UNKNOWN;
+        return MAREY_MEMORY_UNKNOWN;
     }
 }
 
-static enum kymo_memory_category category_of(const struct rules *rules,
-                                             const struct kymo__memory_block *block)
+static enum marey_memory_category category_of(const struct rules *rules,
+                                              const struct marey__memory_block *block)
 {
-    if (block->made_event == KYMO__MEMORY_NONE)
-        return KYMO_MEMORY_UNKNOWN; /* it was there before, and nobody knows why */
+    if (block->made_event == MAREY__MEMORY_NONE)
+        return MAREY_MEMORY_UNKNOWN; /* it was there before, and nobody knows why */
     if (is_within_operator(rules, block))
-        return KYMO_MEMORY_TEMPORARY;
-    const struct kymo__memory_span *span = kymo__memory_span_at(rules->phases, block->made_ns);
+        return MAREY_MEMORY_TEMPORARY;
+    const struct marey__memory_span *span = marey__memory_span_at(rules->phases, block->made_ns);
     if (span == NULL)
-        return KYMO_MEMORY_UNKNOWN;
+        return MAREY_MEMORY_UNKNOWN;
     if (block->freed_ns > span->end_ns)
         return lasting(rules, span, block);
-    return span->phase == KYMO__MEMORY_IN_BACKWARD ? KYMO_MEMORY_AUTOGRAD_DETAIL
-                                                   : KYMO_MEMORY_TEMPORARY;
+    return span->phase == MAREY__MEMORY_IN_BACKWARD ? MAREY_MEMORY_AUTOGRAD_DETAIL
+                                                    : MAREY_MEMORY_TEMPORARY;
 }
 
-bool kymo__memory_classify(struct kymo__memory_timeline *timeline)
+bool marey__memory_classify(struct marey__memory_timeline *timeline)
 {
     struct rules rules = {.phases = &timeline->phases};
-    const bool ok = find_instants(&rules.gradients, timeline->trace, KYMO__TORCH_GRADIENT) &&
-                    find_instants(&rules.states, timeline->trace, KYMO__TORCH_OPTIMIZER_STATE);
+    const bool ok = find_instants(&rules.gradients, timeline->trace, MAREY__TORCH_GRADIENT) &&
+                    find_instants(&rules.states, timeline->trace, MAREY__TORCH_OPTIMIZER_STATE);
     for (size_t i = 0; ok && i < timeline->n_blocks; i++)
         if (!timeline->blocks[i].has_role)
             timeline->blocks[i].category = (uint8_t)category_of(&rules, &timeline->blocks[i]);
-    kymo__free(rules.gradients.ns);
-    kymo__free(rules.states.ns);
+    marey__free(rules.gradients.ns);
+    marey__free(rules.states.ns);
     return ok;
 }

@@ -1,17 +1,18 @@
 /*
  * Memory of devices and of the CPU, from a trace of torch.profiler: blocks with their categories are those of the memory
- * timeline; here they get stacks, modules, phases (annotations kymo:NAME) and iterations (ProfilerStep#N).
+ * timeline; here they get stacks, modules, phases (annotations marey:NAME) and iterations (ProfilerStep#N).
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze/memory_timeline.h"
 #include "analyze/memory_whole.h"
+#include "base/old_name.h"
 
 struct reading {
-    struct kymo_memory_report *report;
-    const struct kymo__torch_trace *trace;
-    const struct kymo__memory_timeline *timeline;
+    struct marey_memory_report *report;
+    const struct marey__torch_trace *trace;
+    const struct marey__memory_timeline *timeline;
     struct known {
         uint32_t stack, module; /* plus one; 0: not looked at. The module's name plus two; 1: none */
     } * known;                  /* by id of the stack's text */
@@ -30,37 +31,37 @@ static bool split(struct reading *r, const char *text, size_t len, struct known 
     for (size_t at = 0; at < len && n < MAX_FRAMES;) {
         const char *const end = memchr(text + at, ';', len - at);
         const size_t frame_len = (end != NULL ? (size_t)(end - text) : len) - at;
-        names[n] = kymo__memory_frame_text(r->report, text + at, frame_len);
-        if (names[n] == KYMO__NO_NAME)
+        names[n] = marey__memory_frame_text(r->report, text + at, frame_len);
+        if (names[n] == MAREY__NO_NAME)
             return false;
         if (known->module == 1 && frame_len > sizeof module - 1 &&
             memcmp(text + at, module, sizeof module - 1) == 0) {
-            const uint32_t name = kymo__memory_name(r->report, text + at + sizeof module - 1,
-                                                    frame_len - (sizeof module - 1));
-            if (name == KYMO__NO_NAME)
+            const uint32_t name = marey__memory_name(r->report, text + at + sizeof module - 1,
+                                                     frame_len - (sizeof module - 1));
+            if (name == MAREY__NO_NAME)
                 return false;
             known->module = name + 2;
         }
         n++;
         at += frame_len + 1;
     }
-    known->stack = kymo__memory_stack_add(r->report, names, n) + 1;
+    known->stack = marey__memory_stack_add(r->report, names, n) + 1;
     return known->stack != 0;
 }
 
-static bool look_up(struct reading *r, kymo__torch_id stack, struct kymo__held_block *block)
+static bool look_up(struct reading *r, marey__torch_id stack, struct marey__held_block *block)
 {
     struct known *const known = &r->known[stack];
     size_t len;
-    const char *const text = kymo__torch_text(r->trace, stack, &len);
-    block->stack = KYMO__NO_STACK;
-    block->module = KYMO__NO_NAME;
+    const char *const text = marey__torch_text(r->trace, stack, &len);
+    block->stack = MAREY__NO_STACK;
+    block->module = MAREY__NO_NAME;
     if (stack == 0)
         return true;
     if (known->stack == 0 && !split(r, text, len, known))
         return false;
     block->stack = known->stack - 1;
-    block->module = known->module > 1 ? known->module - 2 : KYMO__NO_NAME;
+    block->module = known->module > 1 ? known->module - 2 : MAREY__NO_NAME;
     return true;
 }
 
@@ -72,31 +73,32 @@ static uint64_t moment(const struct reading *r, int64_t ns)
     return ns > r->begin_ns ? (uint64_t)(ns - r->begin_ns) + 1 : 1;
 }
 
-static bool take_block(struct reading *r, struct kymo__memory_pool *pool,
-                       const struct kymo__memory_block *from)
+static bool take_block(struct reading *r, struct marey__memory_pool *pool,
+                       const struct marey__memory_block *from)
 {
-    const char *const category = kymo_memory_category_name((enum kymo_memory_category)from->category);
-    struct kymo__held_block block = {
+    const char *const category =
+        marey_memory_category_name((enum marey_memory_category)from->category);
+    struct marey__held_block block = {
         .begin_ns = moment(r, from->made_ns),
-        .end_ns = from->freed_ns == KYMO__MEMORY_NEVER ? KYMO__ALIVE : moment(r, from->freed_ns),
+        .end_ns = from->freed_ns == MAREY__MEMORY_NEVER ? MAREY__ALIVE : moment(r, from->freed_ns),
         .bytes = (double)from->bytes,
         .count = 1,
-        .is_before = from->made_ns == KYMO__MEMORY_BEFORE,
-        .category = kymo__memory_name(r->report, category, strlen(category))};
-    return block.category != KYMO__NO_NAME && look_up(r, from->stack, &block) &&
-           kymo__memory_block_add(pool, &block);
+        .is_before = from->made_ns == MAREY__MEMORY_BEFORE,
+        .category = marey__memory_name(r->report, category, strlen(category))};
+    return block.category != MAREY__NO_NAME && look_up(r, from->stack, &block) &&
+           marey__memory_block_add(pool, &block);
 }
 
 /* What the allocator held, where it tells. */
-static bool take_reserved(struct reading *r, struct kymo__memory_pool *pool,
-                          const struct kymo__memory_device *device)
+static bool take_reserved(struct reading *r, struct marey__memory_pool *pool,
+                          const struct marey__memory_device *device)
 {
     for (size_t i = 0; i < r->trace->n_memory; i++) {
-        const struct kymo__torch_memory *const event = &r->trace->memory[i];
+        const struct marey__torch_memory *const event = &r->trace->memory[i];
         if (event->device_type == device->type && event->device_id == device->id &&
             event->total_reserved > 0 &&
-            !kymo__memory_reading_add(&pool->reserved, moment(r, event->ns),
-                                      (double)event->total_reserved))
+            !marey__memory_reading_add(&pool->reserved, moment(r, event->ns),
+                                       (double)event->total_reserved))
             return false;
     }
     return true;
@@ -104,26 +106,26 @@ static bool take_reserved(struct reading *r, struct kymo__memory_pool *pool,
 
 /* ---- phases and iterations ---- */
 
-static bool take_annotation(struct reading *r, struct kymo__memory_pool *pool,
-                            const struct kymo__torch_event *event)
+static bool take_annotation(struct reading *r, struct marey__memory_pool *pool,
+                            const struct marey__torch_event *event)
 {
-    static const char phase[] = "kymo:", step[] = "ProfilerStep#";
+    static const char step[] = "ProfilerStep#";
     size_t len;
-    const char *const text = kymo__torch_text(r->trace, event->name, &len);
+    const char *const text = marey__torch_text(r->trace, event->name, &len);
     const uint64_t begin = moment(r, event->begin_ns), end = moment(r, event->end_ns);
     if (len > sizeof step - 1 && memcmp(text, step, sizeof step - 1) == 0)
-        return kymo__memory_span_add(&pool->iterations, begin, end, KYMO__NO_NAME);
-    if (len <= sizeof phase - 1 || memcmp(text, phase, sizeof phase - 1) != 0)
+        return marey__memory_span_add(&pool->iterations, begin, end, MAREY__NO_NAME);
+    const size_t prefix = marey__phase_prefix(text, len);
+    if (prefix == 0)
         return true;
-    const uint32_t name =
-        kymo__memory_name(r->report, text + sizeof phase - 1, len - (sizeof phase - 1));
-    return name != KYMO__NO_NAME && kymo__memory_span_add(&pool->phases, begin, end, name);
+    const uint32_t name = marey__memory_name(r->report, text + prefix, len - prefix);
+    return name != MAREY__NO_NAME && marey__memory_span_add(&pool->phases, begin, end, name);
 }
 
 static bool take_device(struct reading *r, uint32_t number)
 {
-    const struct kymo__memory_device *const device = &r->timeline->devices[number];
-    struct kymo__memory_pool *const pool = kymo__memory_pool_add(r->report);
+    const struct marey__memory_device *const device = &r->timeline->devices[number];
+    struct marey__memory_pool *const pool = marey__memory_pool_add(r->report);
     if (pool == NULL)
         return false;
     if (device->type == 0)
@@ -134,7 +136,7 @@ static bool take_device(struct reading *r, uint32_t number)
         snprintf(pool->device, sizeof pool->device, "device %d:%d", (int)device->type,
                  (int)device->id);
     pool->source = "allocations in a trace of torch.profiler";
-    pool->rank = (int32_t)kymo__torch_rank(r->trace);
+    pool->rank = (int32_t)marey__torch_rank(r->trace);
     pool->first_ns = 1;
     pool->last_ns =
         r->trace->n_memory != 0 ? moment(r, r->trace->memory[r->trace->n_memory - 1].ns) : 1;
@@ -142,45 +144,45 @@ static bool take_device(struct reading *r, uint32_t number)
         if (r->timeline->blocks[i].device == number && !take_block(r, pool, &r->timeline->blocks[i]))
             return false;
     for (size_t i = 0; i < r->trace->n_events; i++)
-        if (r->trace->events[i].kind == KYMO__TORCH_ANNOTATION &&
+        if (r->trace->events[i].kind == MAREY__TORCH_ANNOTATION &&
             !take_annotation(r, pool, &r->trace->events[i]))
             return false;
     return take_reserved(r, pool, device);
 }
 
-static kymo_status take_trace(struct reading *r, const char *path)
+static marey_status take_trace(struct reading *r, const char *path)
 {
-    r->known = kymo__calloc(r->trace->strings.n + 1, sizeof *r->known);
+    r->known = marey__calloc(r->trace->strings.n + 1, sizeof *r->known);
     if (r->known == NULL)
-        return kymo__memory_no_memory();
+        return marey__memory_no_memory();
     r->begin_ns = r->trace->n_memory != 0 ? r->trace->memory[0].ns : 0;
     for (size_t i = 0; i < r->trace->n_events; i++)
-        r->begin_ns = KYMO__MIN(r->begin_ns, r->trace->events[i].begin_ns);
+        r->begin_ns = MAREY__MIN(r->begin_ns, r->trace->events[i].begin_ns);
     for (uint32_t i = 0; i < r->timeline->n_devices; i++)
         if (!take_device(r, i))
-            return kymo__memory_no_memory();
+            return marey__memory_no_memory();
     if (r->trace->damage != NULL)
-        kymo__memory_note(r->report, "%s", r->trace->damage);
+        marey__memory_note(r->report, "%s", r->trace->damage);
     return r->timeline->n_devices != 0
-               ? KYMO_OK
-               : kymo__fail(KYMO_EFORMAT,
-                            "%s has no allocations; record it with profile_memory=True", path);
+               ? MAREY_OK
+               : marey__fail(MAREY_EFORMAT,
+                             "%s has no allocations; record it with profile_memory=True", path);
 }
 
-kymo_status kymo__memory_read_trace(struct kymo_memory_report *report, const char *path)
+marey_status marey__memory_read_trace(struct marey_memory_report *report, const char *path)
 {
-    const struct kymo__torch_options options = {.kinds = KYMO__TORCH_BIT(KYMO__TORCH_OP) |
-                                                         KYMO__TORCH_BIT(KYMO__TORCH_ANNOTATION)};
-    struct kymo__torch_trace *trace = NULL;
-    struct kymo__memory_timeline *timeline = NULL;
-    KYMO_TRY(kymo__torch_read(path, &options, &trace));
-    kymo_status status = kymo_memory_timeline_create(trace, &timeline);
-    if (status == KYMO_OK) {
+    const struct marey__torch_options options = {.kinds = MAREY__TORCH_BIT(MAREY__TORCH_OP) |
+                                                          MAREY__TORCH_BIT(MAREY__TORCH_ANNOTATION)};
+    struct marey__torch_trace *trace = NULL;
+    struct marey__memory_timeline *timeline = NULL;
+    MAREY_TRY(marey__torch_read(path, &options, &trace));
+    marey_status status = marey_memory_timeline_create(trace, &timeline);
+    if (status == MAREY_OK) {
         struct reading r = {.report = report, .trace = trace, .timeline = timeline};
         status = take_trace(&r, path);
-        kymo__free(r.known);
+        marey__free(r.known);
     }
-    kymo_memory_timeline_destroy(timeline);
-    kymo__torch_free(trace);
+    marey_memory_timeline_destroy(timeline);
+    marey__torch_free(trace);
     return status;
 }

@@ -24,58 +24,58 @@ static bool begins(const char *text, size_t len, const char *part)
 
 /* ---- frames ---- */
 
-static enum kymo__frame_code code_of(const char *path, size_t len)
+static enum marey__frame_code code_of(const char *path, size_t len)
 {
     static const char *const libraries[] = {"site-packages/", "dist-packages/", "/lib/python",
                                             "<frozen "};
     if (!contains(path, len, ".py") && !contains(path, len, "<frozen ") &&
         !contains(path, len, "<string>"))
-        return KYMO__FRAME_NATIVE;
-    for (size_t i = 0; i < KYMO__COUNT_OF(libraries); i++)
+        return MAREY__FRAME_NATIVE;
+    for (size_t i = 0; i < MAREY__COUNT_OF(libraries); i++)
         if (contains(path, len, libraries[i]))
-            return KYMO__FRAME_LIBRARY;
+            return MAREY__FRAME_LIBRARY;
     /* torch.profiler tells paths from the folder of packages on. */
-    return begins(path, len, "torch/") ? KYMO__FRAME_LIBRARY : KYMO__FRAME_OWN;
+    return begins(path, len, "torch/") ? MAREY__FRAME_LIBRARY : MAREY__FRAME_OWN;
 }
 
-static uint32_t name_frame(struct kymo_memory_report *report, const char *text, size_t len,
-                           enum kymo__frame_code code)
+static uint32_t name_frame(struct marey_memory_report *report, const char *text, size_t len,
+                           enum marey__frame_code code)
 {
-    const uint32_t name = kymo__memory_name(report, text, len);
+    const uint32_t name = marey__memory_name(report, text, len);
     const size_t before = report->codes_cap;
-    if (name == KYMO__NO_NAME ||
-        !kymo__grow(&report->codes, &report->codes_cap, (size_t)name + 1, sizeof *report->codes))
-        return KYMO__NO_NAME;
+    if (name == MAREY__NO_NAME ||
+        !marey__grow(&report->codes, &report->codes_cap, (size_t)name + 1, sizeof *report->codes))
+        return MAREY__NO_NAME;
     memset(report->codes + before, 0, report->codes_cap - before);
     report->codes[name] = (uint8_t)code;
     return name;
 }
 
-uint32_t kymo__memory_frame(struct kymo_memory_report *report, const char *function, size_t len,
-                            const char *file, int64_t line)
+uint32_t marey__memory_frame(struct marey_memory_report *report, const char *function, size_t len,
+                             const char *file, int64_t line)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     const char *const slash = strrchr(file, '/'), *const base = slash != NULL ? slash + 1 : file;
-    kymo__buf_put(&text, function, len);
+    marey__buf_put(&text, function, len);
     if (base[0] != '\0')
-        kymo__buf_printf(&text, line > 0 ? " (%s:%lld)" : " (%s)", base, (long long)line);
-    const uint32_t name = text.failed ? KYMO__NO_NAME
+        marey__buf_printf(&text, line > 0 ? " (%s:%lld)" : " (%s)", base, (long long)line);
+    const uint32_t name = text.failed ? MAREY__NO_NAME
                                       : name_frame(report, text.data != NULL ? text.data : "",
                                                    text.len, code_of(file, strlen(file)));
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
     return name;
 }
 
-uint32_t kymo__memory_frame_text(struct kymo_memory_report *report, const char *text, size_t len)
+uint32_t marey__memory_frame_text(struct marey_memory_report *report, const char *text, size_t len)
 {
     return name_frame(report, text, len,
-                      contains(text, len, ".py(") ? code_of(text, len) : KYMO__FRAME_NATIVE);
+                      contains(text, len, ".py(") ? code_of(text, len) : MAREY__FRAME_NATIVE);
 }
 
 /* ---- which of them ---- */
 
 /* The unwinder, the allocator, and torch's way from an operator's name to its code. */
-static bool is_plumbing(const struct kymo__name *name)
+static bool is_plumbing(const struct marey__name *name)
 {
     static const char *const parts[] = {"torch::unwind::",
                                         "torch::CapturedTraceback::",
@@ -93,34 +93,35 @@ static bool is_plumbing(const struct kymo__name *name)
                                         "arena_map_mark_used",
                                         "_Znw",
                                         "_Zna"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(parts); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++)
         if (begins(name->text, name->len, parts[i]))
             return true;
     return contains(name->text, name->len, "::set_output_");
 }
 
-static enum kymo__frame_code code_at(const struct kymo_memory_report *report, uint32_t name)
+static enum marey__frame_code code_at(const struct marey_memory_report *report, uint32_t name)
 {
-    return name < report->codes_cap ? (enum kymo__frame_code)report->codes[name] : KYMO__FRAME_NATIVE;
+    return name < report->codes_cap ? (enum marey__frame_code)report->codes[name]
+                                    : MAREY__FRAME_NATIVE;
 }
 
 /* Whether it says which of the program's lines it is for; of a thread of autograd, which operator's gradient. */
-static bool is_own(const struct kymo_memory_report *report, uint32_t name)
+static bool is_own(const struct marey_memory_report *report, uint32_t name)
 {
-    const struct kymo__name *const frame = &report->names.names[name];
-    return code_at(report, name) == KYMO__FRAME_OWN ||
+    const struct marey__name *const frame = &report->names.names[name];
+    return code_at(report, name) == MAREY__FRAME_OWN ||
            (begins(frame->text, frame->len, "torch::autograd::generated::") &&
             contains(frame->text, frame->len, "::apply("));
 }
 
 /* Frames that may be shown, the innermost first. */
-static size_t choose(const struct kymo_memory_report *report, const uint32_t *frames, size_t n,
+static size_t choose(const struct marey_memory_report *report, const uint32_t *frames, size_t n,
                      uint32_t chosen[MAX_FRAMES])
 {
     size_t n_python = 0, n_native = 0;
-    n = KYMO__MIN(n, (size_t)MAX_FRAMES);
+    n = MAREY__MIN(n, (size_t)MAX_FRAMES);
     for (size_t i = 0; i < n; i++)
-        if (code_at(report, frames[i]) != KYMO__FRAME_NATIVE)
+        if (code_at(report, frames[i]) != MAREY__FRAME_NATIVE)
             chosen[n_python++] = frames[i];
     if (n_python != 0)
         return n_python;
@@ -146,7 +147,7 @@ static size_t skip_arguments(const char *text, size_t len, size_t at)
 }
 
 /* "at::native::sum" of a C++ function that has arguments of types and values, and a file behind it. */
-static void put_native(struct kymo__buf *out, const char *text, size_t len)
+static void put_native(struct marey__buf *out, const char *text, size_t len)
 {
     static const char nameless[] = "(anonymous namespace)::", operator[] = "operator";
     for (size_t at = 0; at < len;) {
@@ -162,70 +163,70 @@ static void put_native(struct kymo__buf *out, const char *text, size_t len)
             return; /* what follows is "const", "[clone .part.0]", the file */
         } else {
             const size_t n = is_named && begins(text + at, len - at, "()") ? 2 : 1;
-            kymo__buf_put(out, text + at, n);
+            marey__buf_put(out, text + at, n);
             at += n;
         }
     }
 }
 
-static void put_frame(struct kymo__buf *out, const struct kymo_memory_report *report, uint32_t name)
+static void put_frame(struct marey__buf *out, const struct marey_memory_report *report, uint32_t name)
 {
-    const struct kymo__name *const frame = &report->names.names[name];
-    if (code_at(report, name) == KYMO__FRAME_NATIVE && contains(frame->text, frame->len, "::"))
+    const struct marey__name *const frame = &report->names.names[name];
+    if (code_at(report, name) == MAREY__FRAME_NATIVE && contains(frame->text, frame->len, "::"))
         put_native(out, frame->text, frame->len);
     else
-        kymo__buf_put(out, frame->text, frame->len);
+        marey__buf_put(out, frame->text, frame->len);
 }
 
-static void put_where(struct kymo__buf *out, const struct kymo_memory_report *report,
+static void put_where(struct marey__buf *out, const struct marey_memory_report *report,
                       const uint32_t *chosen, size_t n)
 {
     size_t own = 0;
     while (own < n && !is_own(report, chosen[own]))
         own++;
     const size_t third = own > N_SHOWN - 1 && own < n ? own : N_SHOWN - 1;
-    for (size_t i = 0; i < KYMO__MIN(n, (size_t)N_SHOWN - 1); i++) {
-        kymo__buf_puts(out, i > 0 ? BETWEEN : "");
+    for (size_t i = 0; i < MAREY__MIN(n, (size_t)N_SHOWN - 1); i++) {
+        marey__buf_puts(out, i > 0 ? BETWEEN : "");
         put_frame(out, report, chosen[i]);
     }
     if (n < N_SHOWN)
         return;
-    kymo__buf_puts(out, third >= N_SHOWN ? BETWEEN "..." BETWEEN : BETWEEN);
+    marey__buf_puts(out, third >= N_SHOWN ? BETWEEN "..." BETWEEN : BETWEEN);
     put_frame(out, report, chosen[third]);
-    kymo__buf_puts(out, third + 1 < n ? BETWEEN "..." : "");
+    marey__buf_puts(out, third + 1 < n ? BETWEEN "..." : "");
 }
 
-/* The number of what is shown of a stack; KYMO__NO_NAME without memory. */
-static uint32_t name_where(struct kymo_memory_report *report, const struct kymo__memory_stack *stack)
+/* The number of what is shown of a stack; MAREY__NO_NAME without memory. */
+static uint32_t name_where(struct marey_memory_report *report, const struct marey__memory_stack *stack)
 {
     uint32_t chosen[MAX_FRAMES];
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     put_where(&text, report, chosen, choose(report, report->frames + stack->first, stack->n, chosen));
     const uint32_t name =
-        text.failed ? KYMO__NO_NAME
-                    : kymo__memory_name(report, text.data != NULL ? text.data : "", text.len);
-    kymo__buf_fini(&text);
+        text.failed ? MAREY__NO_NAME
+                    : marey__memory_name(report, text.data != NULL ? text.data : "", text.len);
+    marey__buf_fini(&text);
     return name;
 }
 
-bool kymo__memory_find_where(struct kymo_memory_report *report)
+bool marey__memory_find_where(struct marey_memory_report *report)
 {
     static const char before[] = "(allocated before recording)", none[] = "(no stack)";
-    const uint32_t name_before = kymo__memory_name(report, before, sizeof before - 1),
-                   name_none = kymo__memory_name(report, none, sizeof none - 1);
-    uint32_t *const names = kymo__alloc((report->n_stacks + 1) * sizeof *names);
-    bool done = names != NULL && name_before != KYMO__NO_NAME && name_none != KYMO__NO_NAME;
+    const uint32_t name_before = marey__memory_name(report, before, sizeof before - 1),
+                   name_none = marey__memory_name(report, none, sizeof none - 1);
+    uint32_t *const names = marey__alloc((report->n_stacks + 1) * sizeof *names);
+    bool done = names != NULL && name_before != MAREY__NO_NAME && name_none != MAREY__NO_NAME;
     for (size_t i = 0; done && i < report->n_stacks; i++) {
         names[i] = report->stacks[i].n != 0 ? name_where(report, &report->stacks[i]) : name_none;
-        done = names[i] != KYMO__NO_NAME;
+        done = names[i] != MAREY__NO_NAME;
     }
     for (size_t p = 0; done && p < report->n_pools; p++)
         for (size_t i = 0; i < report->pools[p].n_blocks; i++) {
-            struct kymo__held_block *const block = &report->pools[p].blocks[i];
+            struct marey__held_block *const block = &report->pools[p].blocks[i];
             block->where = block->stack < report->n_stacks ? names[block->stack]
                            : block->is_before              ? name_before
                                                            : name_none;
         }
-    kymo__free(names);
+    marey__free(names);
     return done;
 }

@@ -7,84 +7,84 @@
  *   summary_join.c ── one merge added to another; summary_bytes.c ── as bytes and back
  *   summary_order.c ── the end: in the order of processes, whoever was added first
  */
-#ifndef KYMO_MERGE_H
-#define KYMO_MERGE_H
+#ifndef MAREY_MERGE_H
+#define MAREY_MERGE_H
 
-struct kymo__name_stats {
-    struct kymo__sketch calls;
+struct marey__name_stats {
+    struct marey__sketch calls;
     uint64_t total_ns, self_ns;
     uint32_t n_threads, n_processes;
 };
 
 /* A name's share in a thread (`lane` set) or in a process. */
-struct kymo__name_row {
-    uint32_t process; /* in kymo__merge.processes */
+struct marey__name_row {
+    uint32_t process; /* in marey__merge.processes */
     uint32_t name;
-    const struct kymo_lane_info *lane;
+    const struct marey_lane_info *lane;
     uint64_t count, total_ns, self_ns;
     uint64_t iteration_ns; /* of a process: its time in the iterations that count */
 };
 
-struct kymo__open_row {
+struct marey__open_row {
     uint32_t process, name;
-    const struct kymo_lane_info *lane;
+    const struct marey_lane_info *lane;
     uint64_t since_ns; /* after the process's first event */
 };
 
 /* A process's own; they are added up in the order of processes, since sums of such numbers depend on it. */
-struct kymo__counter_row {
+struct marey__counter_row {
     uint32_t process, name;
-    struct kymo__counter counter;
+    struct marey__counter counter;
 };
 
 /* A site, where it was met first. */
-struct kymo__site_row {
+struct marey__site_row {
     uint32_t process, id;
-    struct kymo_site_info info; /* its texts are lent */
+    struct marey_site_info info; /* its texts are lent */
 };
 
-struct kymo__site_rows {
-    struct kymo__names keys;  /* numbers as in `rows` */
-    struct kymo__arena texts; /* of the keys */
-    struct kymo__site_row *rows;
+struct marey__site_rows {
+    struct marey__names keys;  /* numbers as in `rows` */
+    struct marey__arena texts; /* of the keys */
+    struct marey__site_row *rows;
     size_t n, cap;
 };
 
 /* A sentence of a recording about itself. */
-struct kymo__told_row {
+struct marey__told_row {
     uint32_t recording;
     bool is_note; /* of a process that measured: behind those about logs */
     const char *text;
 };
 
 /* What a recording has besides processes of the program; for a look at all its logs together. */
-struct kymo__left_out {
+struct marey__left_out {
     uint32_t recording;
-    uint64_t n_broken, n_empty;            /* logs */
-    const struct kymo_process **measuring; /* processes of a role; the array is the row's */
+    uint64_t n_broken, n_empty;             /* logs */
+    const struct marey_process **measuring; /* processes of a role; the array is the row's */
     size_t n_measuring, cap;
 };
 
-struct kymo__row_list {
-    struct kymo__name_row *rows;
+struct marey__row_list {
+    struct marey__name_row *rows;
     size_t n, cap;
 };
 
 /* A name in the iterations of all processes that have it there. */
-struct kymo__iteration_name {
-    struct kymo__iteration_values values;
+struct marey__iteration_name {
+    struct marey__iteration_values values;
     uint64_t n_iterations, whole_ns; /* of these processes, whether it ran or not */
     uint64_t n_first,
-        first_whole_ns; /* of that: first iterations, as kymo__iteration_values has them */
+        first_whole_ns; /* of that: first iterations, as marey__iteration_values has them */
     uint32_t n_processes;
     uint32_t highest_process; /* whose mean is the highest */
     double lowest_mean_ns, highest_mean_ns;
 };
 
 /* The iterations of one process. */
-enum { KYMO__N_RANK_QUANTILES = 33 };
-struct kymo__iteration_row {
-    uint32_t process; /* in kymo__merge.processes */
+enum { MAREY__N_RANK_QUANTILES = 33 };
+struct marey__iteration_row {
+    uint32_t process; /* in marey__merge.processes */
     uint32_t recording;
     uint64_t n_iterations, n_warmup, n_cut;
     uint64_t n_counted, sum_ns, p50_ns, p99_ns;
@@ -97,170 +97,170 @@ struct kymo__iteration_row {
     uint64_t n_compared;    /* iterations that other ranks have as well */
     uint64_t n_slowest;     /* of these, in which it was the slowest */
     double behind_ns;       /* by how much in those, against the mean of the others, summed up */
-    float quantiles[KYMO__N_RANK_QUANTILES]; /* of those that count, at even steps from the least to the longest */
+    float quantiles[MAREY__N_RANK_QUANTILES]; /* of those that count, at even steps from the least to the longest */
 };
 
-struct kymo__outlier_row {
+struct marey__outlier_row {
     uint32_t process;
-    uint32_t name; /* what was longer than usual; KYMO__NO_NAME: nothing that has a range */
+    uint32_t name; /* what was longer than usual; MAREY__NO_NAME: nothing that has a range */
     uint64_t number, ns, usual_ns, extra_ns;
 };
 
-struct kymo__epoch_row {
+struct marey__epoch_row {
     uint32_t process;
-    struct kymo__span span;
+    struct marey__span span;
 };
 
 /* One iteration over the ranks of a recording: 24 bytes. */
-struct kymo__race {
+struct marey__race {
     float slowest_ns;
-    uint32_t slowest; /* row; KYMO__NO_NAME: two took equally long */
+    uint32_t slowest; /* row; MAREY__NO_NAME: two took equally long */
     uint64_t sum_ns;
     uint32_t n;
 };
 
 /* The iterations of a recording's ranks. */
-struct kymo__racecourse {
+struct marey__racecourse {
     uint32_t recording;
-    struct kymo__race *races; /* by the iteration's place */
+    struct marey__race *races; /* by the iteration's place */
     size_t n, cap;
 };
 
 /* iteration_merge.c: the iterations of all processes. */
-struct kymo__iteration_merge {
+struct marey__iteration_merge {
     const char *data; /* the range that is data loading; NULL: not said */
-    struct kymo__iteration_values whole, no_range;
+    struct marey__iteration_values whole, no_range;
     uint64_t n_first;
-    struct kymo__iteration_name *names;
+    struct marey__iteration_name *names;
     size_t n_names, names_cap;
-    struct kymo__iteration_row *rows;
+    struct marey__iteration_row *rows;
     size_t n_rows, rows_cap;
-    struct kymo__outlier_row *outliers;
+    struct marey__outlier_row *outliers;
     size_t n_outliers, outliers_cap;
-    struct kymo__epoch_row *epochs;
+    struct marey__epoch_row *epochs;
     size_t n_epochs, epochs_cap;
-    struct kymo__phase_stats *phases; /* by name */
+    struct marey__phase_stats *phases; /* by name */
     size_t n_phases, phases_cap;
     uint64_t phased_ns; /* from the first event to the last of processes that have phases */
-    struct kymo__racecourse *courses; /* that are not finished, one for a recording */
+    struct marey__racecourse *courses; /* that are not finished, one for a recording */
     size_t n_courses, courses_cap;
     bool keeps_courses; /* further ranks of any recording may come: a recording's end ends nothing */
 };
 
 /* gpu_merge.c: the work of all processes. */
-struct kymo__merged_work {
-    struct kymo__sketch calls;
+struct marey__merged_work {
+    struct marey__sketch calls;
     uint64_t bytes, bytes_ns;
     uint32_t name, kind;
-    uint32_t next; /* as in struct kymo__work_stats */
+    uint32_t next; /* as in struct marey__work_stats */
     uint32_t n_streams, n_devices, n_processes;
 };
 
 /* Work launched in ranges of a name. */
-struct kymo__gpu_range {
+struct marey__gpu_range {
     uint64_t count, total_ns, self_ns;
 };
 
-struct kymo__gpu_merge {
-    struct kymo__merged_work *works;
+struct marey__gpu_merge {
+    struct marey__merged_work *works;
     size_t n_works, works_cap;
-    uint32_t *by_name; /* as in struct kymo__gpu_walk; these two may know fewer names, or none */
+    uint32_t *by_name; /* as in struct marey__gpu_walk; these two may know fewer names, or none */
     size_t n_by_name, by_name_cap;
-    struct kymo__gpu_range *ranges;
+    struct marey__gpu_range *ranges;
     size_t n_ranges, ranges_cap;
     uint64_t work_ns; /* of all work, added up */
 };
 
-struct kymo__merge {
-    struct kymo__names names;
-    struct kymo__name_stats *ranges; /* these four by name; the two in the middle may know fewer names */
-    struct kymo__name_stats *async;
-    struct kymo__counter *counters;
+struct marey__merge {
+    struct marey__names names;
+    struct marey__name_stats *ranges; /* these four by name; the two in the middle may know fewer names */
+    struct marey__name_stats *async;
+    struct marey__counter *counters;
     uint64_t *marks;
     size_t n_ranges, n_async, n_counters, n_marks;
     size_t ranges_cap, async_cap, counters_cap, marks_cap;
-    struct kymo__tree tree;
-    struct kymo__row_list threads, ranks;
+    struct marey__tree tree;
+    struct marey__row_list threads, ranks;
     bool without_threads; /* nobody wants rows of threads */
-    struct kymo__open_row *open;
+    struct marey__open_row *open;
     size_t n_open, open_cap;
-    const struct kymo_process **processes; /* lent by the recordings */
+    const struct marey_process **processes; /* lent by the recordings */
     size_t n_processes, processes_cap;
     uint32_t *process_recordings; /* the number of each one's recording */
     size_t process_recordings_cap;
-    struct kymo__counter_row *counter_rows; /* `counters` is made of these at the end */
+    struct marey__counter_row *counter_rows; /* `counters` is made of these at the end */
     size_t n_counter_rows, counter_rows_cap;
-    struct kymo__site_rows sites;
-    struct kymo__told_row *told;
+    struct marey__site_rows sites;
+    struct marey__told_row *told;
     size_t n_told, told_cap;
-    struct kymo__left_out *left_out;
+    struct marey__left_out *left_out;
     size_t n_left_out, left_out_cap;
     uint64_t n_threads, n_orphans, n_cut_off, n_unwound, n_async_dropped, n_overlapping, n_too_deep;
-    struct kymo__iteration_merge iterations;
-    struct kymo__gpu_merge gpu;
+    struct marey__iteration_merge iterations;
+    struct marey__gpu_merge gpu;
 };
 
-KYMO_WARN_UNUSED kymo_status kymo__merge_init(struct kymo__merge *merge);
-void kymo__merge_fini(struct kymo__merge *merge);
+MAREY_WARN_UNUSED marey_status marey__merge_init(struct marey__merge *merge);
+void marey__merge_fini(struct marey__merge *merge);
 /* Add what was seen in one process; its sketches may be gone from `walk` afterwards. */
-KYMO_WARN_UNUSED kymo_status kymo__merge_add(struct kymo__merge *merge,
-                                             struct kymo__process_walk *walk);
+MAREY_WARN_UNUSED marey_status marey__merge_add(struct marey__merge *merge,
+                                                struct marey__process_walk *walk);
 
 /* What the recordings say of themselves and of their sites; once the processes of all of them are added. */
-KYMO_WARN_UNUSED bool kymo__merge_add_recordings(struct kymo__merge *merge,
-                                                 kymo_recording *const *recordings, size_t n);
+MAREY_WARN_UNUSED bool marey__merge_add_recordings(struct marey__merge *merge,
+                                                   marey_recording *const *recordings, size_t n);
 /*
  * Once all is added: processes in their order whoever was added first, counters added up, races decided. In
  * summary_order.c.
  */
-KYMO_WARN_UNUSED kymo_status kymo__merge_finish(struct kymo__merge *merge);
+MAREY_WARN_UNUSED marey_status marey__merge_finish(struct marey__merge *merge);
 /* Whether process `a` comes before `b`. */
-bool kymo__merge_is_before(const struct kymo__merge *merge, uint32_t a, uint32_t b);
+bool marey__merge_is_before(const struct marey__merge *merge, uint32_t a, uint32_t b);
 /* Add a site, unless it is there; of two the one that was met first stays. False without memory. */
-KYMO_WARN_UNUSED bool kymo__merge_add_site(struct kymo__merge *merge,
-                                           const struct kymo__site_row *site);
+MAREY_WARN_UNUSED bool marey__merge_add_site(struct marey__merge *merge,
+                                             const struct marey__site_row *site);
 /*
  * Add all of another one, whose texts must stay; it is finished as one that was added, and freed by the caller. False
  * without memory. In summary_join.c.
  */
-KYMO_WARN_UNUSED bool kymo__merge_join(struct kymo__merge *into, struct kymo__merge *from);
+MAREY_WARN_UNUSED bool marey__merge_join(struct marey__merge *into, struct marey__merge *from);
 /* What is left out of a recording, zeroed when new; NULL without memory. */
-struct kymo__left_out *kymo__merge_left_out(struct kymo__merge *merge, uint32_t recording);
+struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32_t recording);
 /* Put one more measuring process there. */
-KYMO_WARN_UNUSED bool kymo__left_out_add(struct kymo__left_out *left_out,
-                                         const struct kymo_process *process);
+MAREY_WARN_UNUSED bool marey__left_out_add(struct marey__left_out *left_out,
+                                           const struct marey_process *process);
 /* Room for as many processes. */
-KYMO_WARN_UNUSED bool kymo__merge_grow_processes(struct kymo__merge *merge, size_t n);
+MAREY_WARN_UNUSED bool marey__merge_grow_processes(struct marey__merge *merge, size_t n);
 
 /*
  * Add the GPU work of a process, and what its ranges have launched; `names` are its names as the summary numbers them.
  * The sketches may be gone from `walk` afterwards. False without memory.
  */
-KYMO_WARN_UNUSED bool kymo__gpu_merge_add(struct kymo__merge *merge,
-                                          struct kymo__process_walk *walk, const uint32_t *names);
-void kymo__gpu_merge_fini(struct kymo__gpu_merge *gpu);
+MAREY_WARN_UNUSED bool marey__gpu_merge_add(struct marey__merge *merge,
+                                            struct marey__process_walk *walk, const uint32_t *names);
+void marey__gpu_merge_fini(struct marey__gpu_merge *gpu);
 /* Room for the names that there are. */
-KYMO_WARN_UNUSED bool kymo__gpu_merge_cover(struct kymo__merge *merge);
+MAREY_WARN_UNUSED bool marey__gpu_merge_cover(struct marey__merge *merge);
 /* The work of a name and kind, made when new; NULL without memory. */
-struct kymo__merged_work *kymo__gpu_merge_work(struct kymo__gpu_merge *gpu, uint32_t name,
-                                               uint32_t kind);
+struct marey__merged_work *marey__gpu_merge_work(struct marey__gpu_merge *gpu, uint32_t name,
+                                                 uint32_t kind);
 
 /* Add the iterations of a process; `names` are its names as the summary numbers them. False without memory. */
-KYMO_WARN_UNUSED bool kymo__iteration_merge_add(struct kymo__merge *merge,
-                                                const struct kymo__process_walk *walk,
-                                                uint32_t process, const uint32_t *names);
+MAREY_WARN_UNUSED bool marey__iteration_merge_add(struct marey__merge *merge,
+                                                  const struct marey__process_walk *walk,
+                                                  uint32_t process, const uint32_t *names);
 /* Who was slowest, in the recordings that are not finished. */
-void kymo__iteration_merge_finish(struct kymo__iteration_merge *iterations);
+void marey__iteration_merge_finish(struct marey__iteration_merge *iterations);
 /* The races of a recording, at least `n` of them; NULL without memory. */
-struct kymo__racecourse *kymo__iteration_course(struct kymo__iteration_merge *iterations,
-                                                uint32_t recording, size_t n);
+struct marey__racecourse *marey__iteration_course(struct marey__iteration_merge *iterations,
+                                                  uint32_t recording, size_t n);
 /* Add what is known of a race among others to a race. */
-void kymo__race_add(struct kymo__race *race, const struct kymo__race *from);
-void kymo__iteration_merge_fini(struct kymo__iteration_merge *iterations);
+void marey__race_add(struct marey__race *race, const struct marey__race *from);
+void marey__iteration_merge_fini(struct marey__iteration_merge *iterations);
 /* The standard deviation of `n` values, those that are not in `values` being zero; 0 for one. */
-double kymo__iteration_std(const struct kymo__iteration_values *values, uint64_t n);
+double marey__iteration_std(const struct marey__iteration_values *values, uint64_t n);
 /* Make `*n` elements of the array at `array` as many as there are names, new ones zeroed. In summary_merge.c. */
-bool kymo__cover_names(const struct kymo__names *names, void *array, size_t *n, size_t *cap,
-                       size_t size);
+bool marey__cover_names(const struct marey__names *names, void *array, size_t *n, size_t *cap,
+                        size_t size);
 
 #endif

@@ -24,7 +24,7 @@ static uint64_t hash_of(const char *text, size_t len)
     return h ^ h >> 32;
 }
 
-static void enter(struct kymo__names *names, uint32_t number)
+static void enter(struct marey__names *names, uint32_t number)
 {
     size_t slot = names->names[number].hash & (names->n_slots - 1);
     while (names->slots[slot] != 0)
@@ -33,17 +33,17 @@ static void enter(struct kymo__names *names, uint32_t number)
 }
 
 /* Keep at least half of the slots empty. */
-static bool make_room(struct kymo__names *names)
+static bool make_room(struct marey__names *names)
 {
-    if (!kymo__grow(&names->names, &names->cap, names->n + 1, sizeof *names->names))
+    if (!marey__grow(&names->names, &names->cap, names->n + 1, sizeof *names->names))
         return false;
     if ((names->n + 1) * 2 <= names->n_slots)
         return true;
     const size_t n_slots = names->n_slots == 0 ? 64 : names->n_slots * 2;
-    uint32_t *slots = kymo__calloc(n_slots, sizeof *slots);
+    uint32_t *slots = marey__calloc(n_slots, sizeof *slots);
     if (slots == NULL)
         return false;
-    kymo__free(names->slots);
+    marey__free(names->slots);
     names->slots = slots;
     names->n_slots = n_slots;
     for (size_t i = 0; i < names->n; i++)
@@ -51,54 +51,54 @@ static bool make_room(struct kymo__names *names)
     return true;
 }
 
-static uint32_t find(const struct kymo__names *names, const char *text, size_t len, uint64_t hash)
+static uint32_t find(const struct marey__names *names, const char *text, size_t len, uint64_t hash)
 {
     const size_t mask = names->n_slots - 1;
     if (names->n_slots == 0)
-        return KYMO__NO_NAME;
+        return MAREY__NO_NAME;
     for (size_t slot = hash & mask; names->slots[slot] != 0; slot = (slot + 1) & mask) {
         const uint32_t number = names->slots[slot] - 1;
-        const struct kymo__name *name = &names->names[number];
+        const struct marey__name *name = &names->names[number];
         if (name->hash == hash && name->len == len && memcmp(name->text, text, len) == 0)
             return number;
     }
-    return KYMO__NO_NAME;
+    return MAREY__NO_NAME;
 }
 
-uint32_t kymo__names_find(const struct kymo__names *names, const char *text, size_t len)
+uint32_t marey__names_find(const struct marey__names *names, const char *text, size_t len)
 {
     return find(names, text, len, hash_of(text, len));
 }
 
-uint32_t kymo__names_number(struct kymo__names *names, const char *text, size_t len)
+uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len)
 {
     const uint64_t hash = hash_of(text, len);
     const uint32_t found = find(names, text, len, hash);
-    if (found != KYMO__NO_NAME)
+    if (found != MAREY__NO_NAME)
         return found;
     if (!make_room(names))
-        return KYMO__NO_NAME;
+        return MAREY__NO_NAME;
     const uint32_t number = (uint32_t)names->n++;
-    names->names[number] = (struct kymo__name){text, len, hash};
+    names->names[number] = (struct marey__name){text, len, hash};
     enter(names, number);
     return number;
 }
 
-int kymo__names_compare(const struct kymo__names *names, uint32_t a, uint32_t b)
+int marey__names_compare(const struct marey__names *names, uint32_t a, uint32_t b)
 {
-    const struct kymo__name *x = &names->names[a], *y = &names->names[b];
-    const int order = memcmp(x->text, y->text, KYMO__MIN(x->len, y->len));
+    const struct marey__name *x = &names->names[a], *y = &names->names[b];
+    const int order = memcmp(x->text, y->text, MAREY__MIN(x->len, y->len));
     return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-void kymo__names_fini(struct kymo__names *names)
+void marey__names_fini(struct marey__names *names)
 {
-    kymo__free(names->names);
-    kymo__free(names->slots);
-    *names = (struct kymo__names){0};
+    marey__free(names->names);
+    marey__free(names->slots);
+    *names = (struct marey__names){0};
 }
 
-bool kymo__name_matches(const char *filter, const char *name, size_t len)
+bool marey__name_matches(const char *filter, const char *name, size_t len)
 {
     if (filter == NULL)
         return true;
@@ -107,14 +107,14 @@ bool kymo__name_matches(const char *filter, const char *name, size_t len)
     return memmem(name, len, filter, strlen(filter)) != NULL;
 }
 
-bool kymo__name_is_wait(const char *name, size_t len)
+bool marey__name_is_wait(const char *name, size_t len)
 {
     static const char *const words[] = {"wait",      "barrier", "synchroniz",     "all_reduce",
                                         "allreduce", "nccl",    "all_gather",     "allgather",
                                         "mpi_",      "gloo",    "reduce_scatter", "all_to_all"};
     for (size_t at = 0; at < len; at++)
-        for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
-            if (strncasecmp(name + at, words[i], KYMO__MIN(strlen(words[i]), len - at)) == 0 &&
+        for (size_t i = 0; i < MAREY__COUNT_OF(words); i++)
+            if (strncasecmp(name + at, words[i], MAREY__MIN(strlen(words[i]), len - at)) == 0 &&
                 len - at >= strlen(words[i]))
                 return true;
     return false;

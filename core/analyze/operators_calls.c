@@ -11,19 +11,20 @@
 
 static const char evaluate_prefix[] = "autograd::engine::evaluate_function: ";
 
-bool kymo__torch_is_step(const struct kymo__torch_trace *trace, const struct kymo__torch_event *event)
+bool marey__torch_is_step(const struct marey__torch_trace *trace,
+                          const struct marey__torch_event *event)
 {
     static const char prefix[] = "ProfilerStep#";
-    if (event->kind != KYMO__TORCH_ANNOTATION && event->kind != KYMO__TORCH_GPU_ANNOTATION)
+    if (event->kind != MAREY__TORCH_ANNOTATION && event->kind != MAREY__TORCH_GPU_ANNOTATION)
         return false;
-    return strncmp(kymo__torch_text(trace, event->name, NULL), prefix, strlen(prefix)) == 0;
+    return strncmp(marey__torch_text(trace, event->name, NULL), prefix, strlen(prefix)) == 0;
 }
 
 /* ---- what torch leaves out ---- */
 
 enum { N_LEFT_OUT = 6 };
 
-static void find_left_out(const struct kymo__torch_trace *trace, kymo__torch_id ids[N_LEFT_OUT])
+static void find_left_out(const struct marey__torch_trace *trace, marey__torch_id ids[N_LEFT_OUT])
 {
     static const char *const names[N_LEFT_OUT] = {
         "profiler::_record_function_enter",
@@ -34,10 +35,10 @@ static void find_left_out(const struct kymo__torch_trace *trace, kymo__torch_id 
         "aten::_version",
     };
     for (size_t i = 0; i < N_LEFT_OUT; i++)
-        ids[i] = kymo__torch_find(trace, names[i], strlen(names[i]));
+        ids[i] = marey__torch_find(trace, names[i], strlen(names[i]));
 }
 
-static bool is_left_out(const kymo__torch_id ids[N_LEFT_OUT], kymo__torch_id name)
+static bool is_left_out(const marey__torch_id ids[N_LEFT_OUT], marey__torch_id name)
 {
     bool is_out = false;
     for (size_t i = 0; i < N_LEFT_OUT; i++)
@@ -48,27 +49,27 @@ static bool is_left_out(const kymo__torch_id ids[N_LEFT_OUT], kymo__torch_id nam
 /* ---- nesting ---- */
 
 /* A function of autograd: it runs in an event of the engine that has its name behind a prefix. */
-static bool is_autograd(const struct kymo_operators *operators,
-                        const struct kymo__torch_event *event, uint32_t parent)
+static bool is_autograd(const struct marey_operators *operators,
+                        const struct marey__torch_event *event, uint32_t parent)
 {
-    if (parent == KYMO__NO_CALL || event->kind != KYMO__TORCH_OP)
+    if (parent == MAREY__NO_CALL || event->kind != MAREY__TORCH_OP)
         return false;
     size_t len, parent_len;
-    const char *name = kymo__torch_text(operators->trace, event->name, &len);
-    const char *around = kymo__torch_text(
-        operators->trace, kymo__call_event(operators, &operators->calls[parent])->name, &parent_len);
+    const char *name = marey__torch_text(operators->trace, event->name, &len);
+    const char *around = marey__torch_text(
+        operators->trace, marey__call_event(operators, &operators->calls[parent])->name, &parent_len);
     const size_t prefix_len = strlen(evaluate_prefix);
     return parent_len == prefix_len + len && memcmp(around, evaluate_prefix, prefix_len) == 0 &&
            memcmp(around + prefix_len, name, len) == 0;
 }
 
 /* From the latest call of the thread outwards, the first that the event is within. */
-static uint32_t find_parent(const struct kymo_operators *operators,
-                            const struct kymo__torch_event *event, uint32_t latest)
+static uint32_t find_parent(const struct marey_operators *operators,
+                            const struct marey__torch_event *event, uint32_t latest)
 {
-    while (latest != KYMO__NO_CALL) {
-        const struct kymo__torch_event *around =
-            kymo__call_event(operators, &operators->calls[latest]);
+    while (latest != MAREY__NO_CALL) {
+        const struct marey__torch_event *around =
+            marey__call_event(operators, &operators->calls[latest]);
         if (event->begin_ns < around->end_ns && event->end_ns <= around->end_ns)
             break;
         latest = operators->calls[latest].parent;
@@ -76,33 +77,33 @@ static uint32_t find_parent(const struct kymo_operators *operators,
     return latest;
 }
 
-static bool add_call(struct kymo_operators *operators, size_t index, uint32_t *latest)
+static bool add_call(struct marey_operators *operators, size_t index, uint32_t *latest)
 {
-    const struct kymo__torch_event *event = &operators->trace->events[index];
-    if (!kymo__grow(&operators->calls, &operators->calls_cap, operators->n_calls + 1,
-                    sizeof *operators->calls))
+    const struct marey__torch_event *event = &operators->trace->events[index];
+    if (!marey__grow(&operators->calls, &operators->calls_cap, operators->n_calls + 1,
+                     sizeof *operators->calls))
         return false;
     const uint32_t parent = find_parent(operators, event, *latest);
     operators->calls[operators->n_calls] =
-        (struct kymo__torch_call){.event = (uint32_t)index,
-                                  .parent = parent,
-                                  .is_backward = is_autograd(operators, event, parent)};
-    if (parent != KYMO__NO_CALL)
+        (struct marey__torch_call){.event = (uint32_t)index,
+                                   .parent = parent,
+                                   .is_backward = is_autograd(operators, event, parent)};
+    if (parent != MAREY__NO_CALL)
         operators->calls[parent].n_children++;
     *latest = (uint32_t)operators->n_calls++;
     return true;
 }
 
-bool kymo__operators_find_calls(struct kymo_operators *operators)
+bool marey__operators_find_calls(struct marey_operators *operators)
 {
-    const struct kymo__torch_trace *trace = operators->trace;
-    kymo__torch_id left_out[N_LEFT_OUT];
+    const struct marey__torch_trace *trace = operators->trace;
+    marey__torch_id left_out[N_LEFT_OUT];
     find_left_out(trace, left_out);
     for (size_t t = 0; t < trace->n_threads; t++) {
-        uint32_t latest = KYMO__NO_CALL;
+        uint32_t latest = MAREY__NO_CALL;
         for (size_t i = trace->threads[t].begin; i < trace->threads[t].end; i++) {
-            const struct kymo__torch_event *event = &trace->events[i];
-            if (!kymo__torch_on_device(event->kind) && !is_left_out(left_out, event->name) &&
+            const struct marey__torch_event *event = &trace->events[i];
+            if (!marey__torch_on_device(event->kind) && !is_left_out(left_out, event->name) &&
                 !add_call(operators, i, &latest))
                 return false;
         }
@@ -112,55 +113,55 @@ bool kymo__operators_find_calls(struct kymo_operators *operators)
 
 /* ---- doubles, and what is a call's own ---- */
 
-static bool have_one_name(const struct kymo_operators *operators, const struct kymo__torch_call *a,
-                          const struct kymo__torch_call *b)
+static bool have_one_name(const struct marey_operators *operators,
+                          const struct marey__torch_call *a, const struct marey__torch_call *b)
 {
-    const struct kymo__torch_event *x = kymo__call_event(operators, a),
-                                   *y = kymo__call_event(operators, b);
+    const struct marey__torch_event *x = marey__call_event(operators, a),
+                                    *y = marey__call_event(operators, b);
     return x->name == y->name ||
-           (kymo__torch_is_step(operators->trace, x) && kymo__torch_is_step(operators->trace, y));
+           (marey__torch_is_step(operators->trace, x) && marey__torch_is_step(operators->trace, y));
 }
 
 /* Parents come before their children, so that chains are joined in one pass. */
-static void join_doubles(struct kymo_operators *operators)
+static void join_doubles(struct marey_operators *operators)
 {
     for (size_t i = 0; i < operators->n_calls; i++) {
-        struct kymo__torch_call *call = &operators->calls[i];
-        if (call->parent == KYMO__NO_CALL)
+        struct marey__torch_call *call = &operators->calls[i];
+        if (call->parent == MAREY__NO_CALL)
             continue;
         if (operators->calls[call->parent].is_double)
             call->parent = operators->calls[call->parent].parent;
-        struct kymo__torch_call *parent = &operators->calls[call->parent];
+        struct marey__torch_call *parent = &operators->calls[call->parent];
         if (parent->n_children != 1 || !have_one_name(operators, call, parent))
             continue;
         parent->n_children = call->n_children;
-        kymo__sum(&parent->self_device_ns, call->self_device_ns);
+        marey__sum(&parent->self_device_ns, call->self_device_ns);
         call->is_double = true;
     }
 }
 
-void kymo__operators_split(struct kymo_operators *operators)
+void marey__operators_split(struct marey_operators *operators)
 {
     join_doubles(operators);
     for (size_t i = 0; i < operators->n_calls; i++) {
-        struct kymo__torch_call *call = &operators->calls[i];
-        const struct kymo__torch_event *event = kymo__call_event(operators, call);
+        struct marey__torch_call *call = &operators->calls[i];
+        const struct marey__torch_event *event = marey__call_event(operators, call);
         call->self_cpu_ns = event->end_ns - event->begin_ns;
         call->self_cpu_bytes = call->cpu_bytes;
         call->self_device_bytes = call->device_bytes;
         call->device_ns = call->self_device_ns;
     }
     for (size_t i = operators->n_calls; i-- > 0;) {
-        const struct kymo__torch_call *call = &operators->calls[i];
-        if (call->is_double || call->parent == KYMO__NO_CALL)
+        const struct marey__torch_call *call = &operators->calls[i];
+        if (call->is_double || call->parent == MAREY__NO_CALL)
             continue;
-        struct kymo__torch_call *parent = &operators->calls[call->parent];
-        const struct kymo__torch_event *event = kymo__call_event(operators, call);
-        kymo__sum(&parent->self_cpu_ns, event->begin_ns - event->end_ns);
+        struct marey__torch_call *parent = &operators->calls[call->parent];
+        const struct marey__torch_event *event = marey__call_event(operators, call);
+        marey__sum(&parent->self_cpu_ns, event->begin_ns - event->end_ns);
         parent->self_cpu_bytes =
             (int64_t)((uint64_t)parent->self_cpu_bytes - (uint64_t)call->cpu_bytes);
         parent->self_device_bytes =
             (int64_t)((uint64_t)parent->self_device_bytes - (uint64_t)call->device_bytes);
-        kymo__sum(&parent->device_ns, call->device_ns);
+        marey__sum(&parent->device_ns, call->device_ns);
     }
 }

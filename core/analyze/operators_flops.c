@@ -14,15 +14,15 @@ struct dimensions {
     size_t n;
 };
 
-void kymo__flops_init(struct kymo__flops_names *names, const struct kymo__torch_trace *trace)
+void marey__flops_init(struct marey__flops_names *names, const struct marey__torch_trace *trace)
 {
-    static const char *const texts[KYMO__N_FLOPS_NAMES] = {
+    static const char *const texts[MAREY__N_FLOPS_NAMES] = {
         [MM] = "aten::mm",           [ADDMM] = "aten::addmm",   [BMM] = "aten::bmm",
         [BADDBMM] = "aten::baddbmm", [CONV2D] = "aten::conv2d", [ADD] = "aten::add",
         [MUL] = "aten::mul",
     };
-    for (size_t i = 0; i < KYMO__N_FLOPS_NAMES; i++)
-        names->ids[i] = kymo__torch_find(trace, texts[i], strlen(texts[i]));
+    for (size_t i = 0; i < MAREY__N_FLOPS_NAMES; i++)
+        names->ids[i] = marey__torch_find(trace, texts[i], strlen(texts[i]));
 }
 
 /* ---- lists as text ---- */
@@ -32,7 +32,7 @@ static size_t skip_string(const char *text, size_t len, size_t at)
 {
     for (at++; at < len && text[at] != '"'; at++)
         at += text[at] == '\\';
-    return KYMO__MIN(at + 1, len);
+    return MAREY__MIN(at + 1, len);
 }
 
 /* Behind the entry of a list that begins at text[at]: at a comma or the bracket that ends the list. */
@@ -86,7 +86,7 @@ static bool read_list(const char *text, size_t len, struct dimensions *out)
         return false;
     for (size_t at = 1; (at = skip_blanks(text, len - 1, at)) < len - 1;) {
         uint64_t number;
-        if (out->n == MAX_DIMENSIONS || !kymo__parse_number(text + at, len - 1 - at, &number) ||
+        if (out->n == MAX_DIMENSIONS || !marey__parse_number(text + at, len - 1 - at, &number) ||
             number > INT64_MAX)
             return false;
         out->size[out->n++] = (int64_t)number;
@@ -97,11 +97,11 @@ static bool read_list(const char *text, size_t len, struct dimensions *out)
 }
 
 /* The shape of an input. False when it is none, or a list of tensors. */
-static bool shape_of(const struct kymo__torch_trace *trace, const struct kymo__torch_event *event,
+static bool shape_of(const struct marey__torch_trace *trace, const struct marey__torch_event *event,
                      size_t number, struct dimensions *out)
 {
     size_t len;
-    const char *text = kymo__torch_text(trace, event->shapes, &len);
+    const char *text = marey__torch_text(trace, event->shapes, &len);
     return find_entry(&text, &len, number) && read_list(text, len, out);
 }
 
@@ -122,16 +122,16 @@ static uint64_t product_of(const struct dimensions *shape)
     return product;
 }
 
-static uint64_t elements_of(const struct kymo__torch_trace *trace,
-                            const struct kymo__torch_event *event)
+static uint64_t elements_of(const struct marey__torch_trace *trace,
+                            const struct marey__torch_event *event)
 {
     struct dimensions shape;
     return shape_of(trace, event, 0, &shape) ? product_of(&shape) : 0;
 }
 
 /* [..., m, k] by [..., k, n]; `first` is the input that the left one is. */
-static uint64_t matrices(const struct kymo__torch_trace *trace,
-                         const struct kymo__torch_event *event, size_t first, bool has_batch)
+static uint64_t matrices(const struct marey__torch_trace *trace,
+                         const struct marey__torch_event *event, size_t first, bool has_batch)
 {
     struct dimensions left, right;
     if (!shape_of(trace, event, first, &left) || !shape_of(trace, event, first + 1, &right) ||
@@ -152,7 +152,7 @@ static bool read_pair(const char *text, size_t len, size_t number, struct dimens
 static bool read_groups(const char *text, size_t len, uint64_t *groups)
 {
     return find_entry(&text, &len, 6) && len > 2 && text[0] == '"' &&
-           kymo__parse_number(text + 1, len - 2, groups) && *groups > 0;
+           marey__parse_number(text + 1, len - 2, groups) && *groups > 0;
 }
 
 static uint64_t outputs(const struct dimensions *input, const struct dimensions *kernel,
@@ -169,13 +169,13 @@ static uint64_t outputs(const struct dimensions *input, const struct dimensions 
 }
 
 /* conv2d(input, weight, bias, stride, padding, dilation, groups) */
-static uint64_t convolution(const struct kymo__torch_trace *trace,
-                            const struct kymo__torch_event *event)
+static uint64_t convolution(const struct marey__torch_trace *trace,
+                            const struct marey__torch_event *event)
 {
     struct dimensions input, kernel, pairs[3];
     uint64_t groups;
     size_t len;
-    const char *concrete = kymo__torch_text(trace, event->concrete, &len);
+    const char *concrete = marey__torch_text(trace, event->concrete, &len);
     if (!shape_of(trace, event, 0, &input) || !shape_of(trace, event, 1, &kernel) || input.n != 4 ||
         kernel.n != 4 || !read_groups(concrete, len, &groups))
         return 0;
@@ -190,13 +190,14 @@ static uint64_t convolution(const struct kymo__torch_trace *trace,
     return product / groups;
 }
 
-uint64_t kymo__flops_of(const struct kymo__flops_names *names,
-                        const struct kymo__torch_trace *trace, const struct kymo__torch_event *event)
+uint64_t marey__flops_of(const struct marey__flops_names *names,
+                         const struct marey__torch_trace *trace,
+                         const struct marey__torch_event *event)
 {
     size_t i = 0;
-    if (event->shapes == 0 || event->kind != KYMO__TORCH_OP)
+    if (event->shapes == 0 || event->kind != MAREY__TORCH_OP)
         return 0;
-    while (i < KYMO__N_FLOPS_NAMES && (names->ids[i] != event->name || event->name == 0))
+    while (i < MAREY__N_FLOPS_NAMES && (names->ids[i] != event->name || event->name == 0))
         i++;
     switch (i) {
     case MM:
@@ -217,22 +218,22 @@ uint64_t kymo__flops_of(const struct kymo__flops_names *names,
 
 /* ---- shapes as torch prints them ---- */
 
-void kymo__shapes_put(struct kymo__buf *out, const char *text, size_t len)
+void marey__shapes_put(struct marey__buf *out, const char *text, size_t len)
 {
     if (len == 0 || text[0] != '[') {
-        kymo__buf_puts(out, "[]");
+        marey__buf_puts(out, "[]");
         return;
     }
-    kymo__buf_puts(out, "[");
+    marey__buf_puts(out, "[");
     for (size_t at = 1, i = 0;; i++) {
         at = skip_blanks(text, len, at);
         if (at >= len || text[at] == ']')
             break;
         const size_t end = skip_entry(text, len, at);
         const bool is_list_of_tensors = end - at >= 2 && text[at] == '[' && text[at + 1] == '[';
-        kymo__buf_put(out, ", ", i > 0 ? 2 : 0);
-        kymo__buf_put(out, is_list_of_tensors ? "[]" : text + at, is_list_of_tensors ? 2 : end - at);
+        marey__buf_put(out, ", ", i > 0 ? 2 : 0);
+        marey__buf_put(out, is_list_of_tensors ? "[]" : text + at, is_list_of_tensors ? 2 : end - at);
         at = end;
     }
-    kymo__buf_puts(out, "]");
+    marey__buf_puts(out, "]");
 }

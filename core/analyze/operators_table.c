@@ -44,7 +44,7 @@ static bool is_key(const char *key, const char *known)
     if (device == NULL)
         return strcmp(key, known) == 0;
     const size_t before = (size_t)(device - known);
-    for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++)
         if (strncmp(key, known, before) == 0 &&
             strncmp(key + before, words[i], strlen(words[i])) == 0 &&
             strcmp(key + before + strlen(words[i]), device + strlen(words[0])) == 0)
@@ -60,18 +60,19 @@ static enum sort_key find_key(const char *key)
     return (enum sort_key)i;
 }
 
-kymo_status kymo_operators_check_sort(const char *key)
+marey_status marey_operators_check_sort(const char *key)
 {
     if (find_key(key) != N_SORT_KEYS)
-        return KYMO_OK;
-    return kymo__fail(KYMO_EINVAL,
-                      "operators cannot be sorted by '%s': there are self_cpu_time_total, "
-                      "cpu_time_total, cpu_time, self_cpu_memory_usage, cpu_memory_usage, the same "
-                      "with cuda or device in place of cpu, count and flops",
-                      key);
+        return MAREY_OK;
+    return marey__fail(
+        MAREY_EINVAL,
+        "operators cannot be sorted by '%s': there are self_cpu_time_total, "
+        "cpu_time_total, cpu_time, self_cpu_memory_usage, cpu_memory_usage, the same "
+        "with cuda or device in place of cpu, count and flops",
+        key);
 }
 
-static double key_of(const struct kymo__operator *row, enum sort_key key)
+static double key_of(const struct marey__operator *row, enum sort_key key)
 {
     const double n = row->n_calls > 0 ? (double)row->n_calls : 1;
     const double values[N_SORT_KEYS] = {
@@ -111,70 +112,70 @@ static bool comes_before(const void *a, const void *b)
                                               : x->first_order < y->first_order;
 }
 
-kymo_status kymo__operators_sort(struct kymo_operators *operators, const char *word)
+marey_status marey__operators_sort(struct marey_operators *operators, const char *word)
 {
     const enum sort_key key =
         word != NULL ? find_key(word)
                      : (operators->has_device_time ? SELF_DEVICE_TIME_TOTAL : SELF_CPU_TIME_TOTAL);
     const size_t n = operators->n_rows;
     if (key == N_SORT_KEYS)
-        return kymo_operators_check_sort(word);
-    struct sorted *order = kymo__alloc((n + 1) * sizeof *order);
-    struct kymo__operator *rows = kymo__alloc((n + 1) * sizeof *rows);
+        return marey_operators_check_sort(word);
+    struct sorted *order = marey__alloc((n + 1) * sizeof *order);
+    struct marey__operator *rows = marey__alloc((n + 1) * sizeof *rows);
     bool is_done = order != NULL && rows != NULL;
     for (size_t i = 0; is_done && i < n; i++) {
-        const struct kymo__operator *row = &operators->rows[i];
+        const struct marey__operator *row = &operators->rows[i];
         order[i] = (struct sorted){key_of(row, key), row->first_ns, row->first_end_ns,
                                    row->first_order, (uint32_t)i};
     }
-    is_done = is_done && kymo__sort_runs(order, n, sizeof *order, comes_before);
+    is_done = is_done && marey__sort_runs(order, n, sizeof *order, comes_before);
     for (size_t i = 0; is_done && i < n; i++)
         rows[i] = operators->rows[order[i].row];
-    kymo__free(order);
+    marey__free(order);
     if (!is_done) {
-        kymo__free(rows);
-        return kymo__fail(KYMO_ENOMEM, "no memory to sort operators");
+        marey__free(rows);
+        return marey__fail(MAREY_ENOMEM, "no memory to sort operators");
     }
-    kymo__free(operators->rows);
+    marey__free(operators->rows);
     operators->rows = rows;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- the table ---- */
 
-struct kymo__operator_text kymo__operator_name(const struct kymo_operators *operators,
-                                               const struct kymo__operator *row)
+struct marey__operator_text marey__operator_name(const struct marey_operators *operators,
+                                                 const struct marey__operator *row)
 {
     static const char memory[] = "[memory]", steps[] = "ProfilerStep*";
-    struct kymo__operator_text name;
-    if (row->kind == KYMO__TORCH_N_KINDS)
-        return (struct kymo__operator_text){memory, strlen(memory)};
+    struct marey__operator_text name;
+    if (row->kind == MAREY__TORCH_N_KINDS)
+        return (struct marey__operator_text){memory, strlen(memory)};
     if (row->is_step)
-        return (struct kymo__operator_text){steps, strlen(steps)};
-    name.text = kymo__torch_text(operators->trace, row->key.name, &name.len);
+        return (struct marey__operator_text){steps, strlen(steps)};
+    name.text = marey__torch_text(operators->trace, row->key.name, &name.len);
     return name;
 }
 
-struct kymo__operator_text kymo__operator_shapes(const struct kymo_operators *operators,
-                                                 const struct kymo__operator *row)
+struct marey__operator_text marey__operator_shapes(const struct marey_operators *operators,
+                                                   const struct marey__operator *row)
 {
-    const struct kymo__name *shapes = &operators->texts.names[row->key.shapes];
-    return (struct kymo__operator_text){shapes->text, shapes->len};
+    const struct marey__name *shapes = &operators->texts.names[row->key.shapes];
+    return (struct marey__operator_text){shapes->text, shapes->len};
 }
 
 #define OPERATOR_NS(name, title)                                                                   \
     {                                                                                              \
-        name, title, KYMO_TYPE_I64, KYMO_UNIT_NS                                                   \
+        name, title, MAREY_TYPE_I64, MAREY_UNIT_NS                                                 \
     }
 #define OPERATOR_BYTES(name, title)                                                                \
     {                                                                                              \
-        name, title, KYMO_TYPE_I64, KYMO_UNIT_BYTES                                                \
+        name, title, MAREY_TYPE_I64, MAREY_UNIT_BYTES                                              \
     }
 
-static const struct kymo_column columns[] = {
-    {"name", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"kind", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"calls", NULL, KYMO_TYPE_U64, KYMO_UNIT_COUNT},
+static const struct marey_column columns[] = {
+    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"kind", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"calls", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
     OPERATOR_NS("cpu_ns", "CPU total"),
     OPERATOR_NS("self_cpu_ns", "self CPU"),
     OPERATOR_NS("device_ns", "device total"),
@@ -183,65 +184,65 @@ static const struct kymo_column columns[] = {
     OPERATOR_BYTES("self_cpu_bytes", "self CPU memory"),
     OPERATOR_BYTES("device_bytes", "device memory"),
     OPERATOR_BYTES("self_device_bytes", "self device memory"),
-    {"flops", "FLOPs", KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-    {"shapes", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"stack", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"cpu_share", "self CPU %", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-    {"device_share", "self device %", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+    {"flops", "FLOPs", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"shapes", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"stack", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"cpu_share", "self CPU %", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    {"device_share", "self device %", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
 };
 
-static void put_share(kymo_table *table, int64_t part, int64_t whole)
+static void put_share(marey_table *table, int64_t part, int64_t whole)
 {
     if (whole <= 0)
-        kymo_table_null(table);
+        marey_table_null(table);
     else
-        kymo_table_f64(table, (double)part / (double)whole);
+        marey_table_f64(table, (double)part / (double)whole);
 }
 
-static void put_row(const struct kymo_operators *operators, const struct kymo__operator *row)
+static void put_row(const struct marey_operators *operators, const struct marey__operator *row)
 {
     static const char *const kinds[] = {
-        [KYMO__TORCH_OP] = "operator",       [KYMO__TORCH_ANNOTATION] = "annotation",
-        [KYMO__TORCH_PYTHON] = "python",     [KYMO__TORCH_RUNTIME] = "runtime",
-        [KYMO__TORCH_OVERHEAD] = "overhead", [KYMO__TORCH_KERNEL] = "kernel",
-        [KYMO__TORCH_MEMCPY] = "copy",       [KYMO__TORCH_MEMSET] = "set",
-        [KYMO__TORCH_SYNC] = "wait",         [KYMO__TORCH_GPU_ANNOTATION] = "device_annotation",
-        [KYMO__TORCH_N_KINDS] = "memory",
+        [MAREY__TORCH_OP] = "operator",       [MAREY__TORCH_ANNOTATION] = "annotation",
+        [MAREY__TORCH_PYTHON] = "python",     [MAREY__TORCH_RUNTIME] = "runtime",
+        [MAREY__TORCH_OVERHEAD] = "overhead", [MAREY__TORCH_KERNEL] = "kernel",
+        [MAREY__TORCH_MEMCPY] = "copy",       [MAREY__TORCH_MEMSET] = "set",
+        [MAREY__TORCH_SYNC] = "wait",         [MAREY__TORCH_GPU_ANNOTATION] = "device_annotation",
+        [MAREY__TORCH_N_KINDS] = "memory",
     };
-    kymo_table *table = operators->table;
-    const struct kymo__operator_text name = kymo__operator_name(operators, row),
-                                     shapes = kymo__operator_shapes(operators, row);
-    const struct kymo__name *top = &operators->texts.names[row->key.top];
-    kymo_table_text(table, name.text, name.len);
-    kymo_table_text(table, kinds[row->kind], strlen(kinds[row->kind]));
-    kymo_table_u64(table, row->n_calls);
+    marey_table *table = operators->table;
+    const struct marey__operator_text name = marey__operator_name(operators, row),
+                                      shapes = marey__operator_shapes(operators, row);
+    const struct marey__name *top = &operators->texts.names[row->key.top];
+    marey_table_text(table, name.text, name.len);
+    marey_table_text(table, kinds[row->kind], strlen(kinds[row->kind]));
+    marey_table_u64(table, row->n_calls);
     const int64_t numbers[] = {row->cpu_ns,         row->self_cpu_ns,      row->device_ns,
                                row->self_device_ns, row->cpu_bytes,        row->self_cpu_bytes,
                                row->device_bytes,   row->self_device_bytes};
-    for (size_t i = 0; i < KYMO__COUNT_OF(numbers); i++)
-        kymo_table_i64(table, numbers[i]);
-    kymo_table_u64(table, row->flops);
+    for (size_t i = 0; i < MAREY__COUNT_OF(numbers); i++)
+        marey_table_i64(table, numbers[i]);
+    marey_table_u64(table, row->flops);
     if (operators->has_shapes)
-        kymo_table_text(table, shapes.text, shapes.len);
+        marey_table_text(table, shapes.text, shapes.len);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
     if (top->len > 0)
-        kymo_table_text(table, top->text, top->len);
+        marey_table_text(table, top->text, top->len);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
     put_share(table, row->self_cpu_ns, operators->sum_cpu_ns);
     put_share(table, row->self_device_ns, operators->sum_device_ns);
 }
 
-kymo_status kymo__operators_fill(struct kymo_operators *operators)
+marey_status marey__operators_fill(struct marey_operators *operators)
 {
-    KYMO_TRY(kymo_table_create("operators", columns, KYMO__COUNT_OF(columns), &operators->table));
+    MAREY_TRY(marey_table_create("operators", columns, MAREY__COUNT_OF(columns), &operators->table));
     for (size_t i = 0; i < operators->n_rows; i++)
         put_row(operators, &operators->rows[i]);
-    return kymo_table_status(operators->table);
+    return marey_table_status(operators->table);
 }
 
-kymo_table *kymo_operators_table(kymo_operators *operators)
+marey_table *marey_operators_table(marey_operators *operators)
 {
     return operators->table;
 }

@@ -1,7 +1,7 @@
 /* A set of pairs of numbers: an open table, never more than half full. */
 #include "analyze/analyze_internal.h"
 
-static uint64_t *find_slot(const struct kymo__pairs *pairs, uint64_t key)
+static uint64_t *find_slot(const struct marey__pairs *pairs, uint64_t key)
 {
     const size_t mask = pairs->n_slots - 1;
     size_t slot = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
@@ -10,22 +10,22 @@ static uint64_t *find_slot(const struct kymo__pairs *pairs, uint64_t key)
     return &pairs->slots[slot];
 }
 
-static bool grow(struct kymo__pairs *pairs)
+static bool grow(struct marey__pairs *pairs)
 {
-    struct kymo__pairs larger = {.n_slots = pairs->n_slots != 0 ? 2 * pairs->n_slots : 64};
-    larger.slots = kymo__calloc(larger.n_slots, sizeof *larger.slots);
+    struct marey__pairs larger = {.n_slots = pairs->n_slots != 0 ? 2 * pairs->n_slots : 64};
+    larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
     if (larger.slots == NULL)
         return false;
     for (size_t i = 0; i < pairs->n_slots; i++)
         if (pairs->slots[i] != 0)
             *find_slot(&larger, pairs->slots[i]) = pairs->slots[i];
     larger.n = pairs->n;
-    kymo__free(pairs->slots);
+    marey__free(pairs->slots);
     *pairs = larger;
     return true;
 }
 
-bool kymo__pairs_add(struct kymo__pairs *pairs, uint32_t a, uint32_t b, bool *failed)
+bool marey__pairs_add(struct marey__pairs *pairs, uint32_t a, uint32_t b, bool *failed)
 {
     const uint64_t key = ((uint64_t)a << 32 | b) + 1;
     *failed = 2 * (pairs->n + 1) > pairs->n_slots && !grow(pairs);
@@ -38,8 +38,8 @@ bool kymo__pairs_add(struct kymo__pairs *pairs, uint32_t a, uint32_t b, bool *fa
     return is_new;
 }
 
-void kymo__pairs_fini(struct kymo__pairs *pairs)
+void marey__pairs_fini(struct marey__pairs *pairs)
 {
-    kymo__free(pairs->slots);
-    *pairs = (struct kymo__pairs){0};
+    marey__free(pairs->slots);
+    *pairs = (struct marey__pairs){0};
 }

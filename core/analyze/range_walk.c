@@ -14,16 +14,16 @@
 /* A damaged file may begin ranges without end, or hold nothing but orphans: neither may cost for each. */
 enum { MAX_OPEN = 1 << 20, MAX_SEARCH = 1000 };
 
-static bool is_same_name(const struct kymo__range_walk *walk, uint32_t a, uint32_t b)
+static bool is_same_name(const struct marey__range_walk *walk, uint32_t a, uint32_t b)
 {
     if (a == b)
         return true;
-    const struct kymo_site_info *x = kymo_recording_site(walk->recording, walk->process->index, a);
-    const struct kymo_site_info *y = kymo_recording_site(walk->recording, walk->process->index, b);
+    const struct marey_site_info *x = marey_recording_site(walk->recording, walk->process->index, a);
+    const struct marey_site_info *y = marey_recording_site(walk->recording, walk->process->index, b);
     return x->name_len == y->name_len && memcmp(x->name, y->name, x->name_len) == 0;
 }
 
-static bool open_range(struct kymo__range_walk *walk, struct kymo__call_lane *lane, uint32_t site,
+static bool open_range(struct marey__range_walk *walk, struct marey__call_lane *lane, uint32_t site,
                        uint64_t ns)
 {
     if (lane->n_open == MAX_OPEN || lane->n_too_deep != 0) {
@@ -31,27 +31,27 @@ static bool open_range(struct kymo__range_walk *walk, struct kymo__call_lane *la
         walk->n_too_deep++;
         return true;
     }
-    if (KYMO_UNLIKELY(lane->n_open == lane->open_cap) &&
-        !kymo__grow(&lane->open, &lane->open_cap, lane->n_open + 1, sizeof *lane->open))
+    if (MAREY_UNLIKELY(lane->n_open == lane->open_cap) &&
+        !marey__grow(&lane->open, &lane->open_cap, lane->n_open + 1, sizeof *lane->open))
         return false;
-    lane->open[lane->n_open++] = (struct kymo__open_call){.begin_ns = ns,
-                                                          .site = site,
-                                                          .launch = KYMO__NO_INDEX,
-                                                          .collective = KYMO__NO_INDEX,
-                                                          .range = KYMO__NO_INDEX};
+    lane->open[lane->n_open++] = (struct marey__open_call){.begin_ns = ns,
+                                                           .site = site,
+                                                           .launch = MAREY__NO_INDEX,
+                                                           .collective = MAREY__NO_INDEX,
+                                                           .range = MAREY__NO_INDEX};
     return walk->opened == NULL || walk->opened(walk->ctx, lane);
 }
 
-static bool close_range(struct kymo__range_walk *walk, struct kymo__call_lane *lane, uint64_t ns)
+static bool close_range(struct marey__range_walk *walk, struct marey__call_lane *lane, uint64_t ns)
 {
-    const struct kymo__open_call *call = &lane->open[lane->n_open - 1];
-    const bool done = walk->closed(walk->ctx, lane, KYMO__MAX(ns, call->begin_ns));
+    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
+    const bool done = walk->closed(walk->ctx, lane, MAREY__MAX(ns, call->begin_ns));
     lane->n_open--;
     return done;
 }
 
 /* How high the stack is below the innermost range of that name; its whole height when there is none in reach. */
-static size_t find_range(const struct kymo__range_walk *walk, const struct kymo__call_lane *lane,
+static size_t find_range(const struct marey__range_walk *walk, const struct marey__call_lane *lane,
                          uint32_t site)
 {
     const size_t stop = lane->n_open > MAX_SEARCH ? lane->n_open - MAX_SEARCH : 0;
@@ -61,16 +61,16 @@ static size_t find_range(const struct kymo__range_walk *walk, const struct kymo_
     return lane->n_open;
 }
 
-static bool end_range(struct kymo__range_walk *walk, struct kymo__call_lane *lane, uint32_t site,
+static bool end_range(struct marey__range_walk *walk, struct marey__call_lane *lane, uint32_t site,
                       uint64_t ns)
 {
-    if (KYMO_UNLIKELY(lane->n_too_deep != 0)) {
+    if (MAREY_UNLIKELY(lane->n_too_deep != 0)) {
         lane->n_too_deep--;
         return true;
     }
     if (lane->n_open == 0)
         return true;
-    if (KYMO_LIKELY(site == 0 || lane->open[lane->n_open - 1].site == site))
+    if (MAREY_LIKELY(site == 0 || lane->open[lane->n_open - 1].site == site))
         return close_range(walk, lane, ns);
     for (const size_t target = find_range(walk, lane, site); lane->n_open > target;)
         if (!close_range(walk, lane, ns))
@@ -79,7 +79,7 @@ static bool end_range(struct kymo__range_walk *walk, struct kymo__call_lane *lan
 }
 
 /* For as long as it closes, the range is on top. */
-static bool end_of(struct kymo__range_walk *walk, struct kymo__call_lane *lane, uint32_t site,
+static bool end_of(struct marey__range_walk *walk, struct marey__call_lane *lane, uint32_t site,
                    uint64_t ns)
 {
     const size_t depth = find_range(walk, lane, site);
@@ -87,14 +87,14 @@ static bool end_of(struct kymo__range_walk *walk, struct kymo__call_lane *lane, 
         lane->n_too_deep -= lane->n_too_deep != 0;
         return true;
     }
-    const struct kymo__open_call call = lane->open[depth];
+    const struct marey__open_call call = lane->open[depth];
     memmove(&lane->open[depth], &lane->open[depth + 1],
             (lane->n_open - depth - 1) * sizeof lane->open[0]);
     lane->open[lane->n_open - 1] = call;
     return close_range(walk, lane, ns);
 }
 
-static bool close_all(struct kymo__range_walk *walk, struct kymo__call_lane *lane)
+static bool close_all(struct marey__range_walk *walk, struct marey__call_lane *lane)
 {
     lane->n_too_deep = 0;
     while (lane->n_open > 0)
@@ -103,79 +103,79 @@ static bool close_all(struct kymo__range_walk *walk, struct kymo__call_lane *lan
     return true;
 }
 
-static bool take_record(struct kymo__range_walk *walk, struct kymo__call_lane *lane,
-                        const struct kymo_batch *batch, const uint64_t *words, uint64_t ns)
+static bool take_record(struct marey__range_walk *walk, struct marey__call_lane *lane,
+                        const struct marey_batch *batch, const uint64_t *words, uint64_t ns)
 {
-    switch (kymo_record_type_of(words[0])) {
-    case KYMO_RECORD_BEGIN:
-        return open_range(walk, lane, kymo_record_site(words[1]), ns);
-    case KYMO_RECORD_END_OF:
-        return end_of(walk, lane, kymo_record_site(words[1]), ns);
-    case KYMO_RECORD_GAP:
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_BEGIN:
+        return open_range(walk, lane, marey_record_site(words[1]), ns);
+    case MAREY_RECORD_END_OF:
+        return end_of(walk, lane, marey_record_site(words[1]), ns);
+    case MAREY_RECORD_GAP:
         return close_all(walk, lane);
     default:
         return walk->record(walk->ctx, lane, batch, words, ns);
     }
 }
 
-static bool take_words(struct kymo__range_walk *walk, struct kymo__call_lane *lane,
-                       const struct kymo_batch *batch)
+static bool take_words(struct marey__range_walk *walk, struct marey__call_lane *lane,
+                       const struct marey_batch *batch)
 {
     const uint64_t *word = batch->words, *const end = word + batch->n;
     while (word < end) {
         const uint64_t w = *word;
-        const uint64_t ns = kymo_batch_ns(batch, w);
-        const uint32_t kind = kymo_word_kind(w);
+        const uint64_t ns = marey_batch_ns(batch, w);
+        const uint32_t kind = marey_word_kind(w);
         bool done = true;
-        if (kind == KYMO_KIND_BEGIN)
-            done = open_range(walk, lane, kymo_word_id(w), ns);
-        else if (kind == KYMO_KIND_END)
-            done = end_range(walk, lane, kymo_word_id(w), ns);
-        else if (kind == KYMO_KIND_RECORD)
+        if (kind == MAREY_KIND_BEGIN)
+            done = open_range(walk, lane, marey_word_id(w), ns);
+        else if (kind == MAREY_KIND_END)
+            done = end_range(walk, lane, marey_word_id(w), ns);
+        else if (kind == MAREY_KIND_RECORD)
             done = take_record(walk, lane, batch, word, ns);
-        if (KYMO_UNLIKELY(!done))
+        if (MAREY_UNLIKELY(!done))
             return false;
         lane->last_ns = ns;
-        word += kind == KYMO_KIND_RECORD ? kymo_record_length(w) : 1;
+        word += kind == MAREY_KIND_RECORD ? marey_record_length(w) : 1;
     }
     return true;
 }
 
-static kymo_status no_memory(const struct kymo__range_walk *walk)
+static marey_status no_memory(const struct marey__range_walk *walk)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to break down %s", walk->process->log_path);
+    return marey__fail(MAREY_ENOMEM, "no memory to break down %s", walk->process->log_path);
 }
 
-static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
 {
-    struct kymo__range_walk *walk = ctx;
-    struct kymo__call_lane *lane = &walk->lanes[batch->lane->lane];
+    struct marey__range_walk *walk = ctx;
+    struct marey__call_lane *lane = &walk->lanes[batch->lane->lane];
     lane->info = batch->lane;
     if ((batch->gap && !close_all(walk, lane)) || !take_words(walk, lane, batch))
         return no_memory(walk);
     if (batch->n == 0)
-        return KYMO_OK;
-    walk->first_ns = KYMO__MIN(walk->first_ns, kymo_batch_ns(batch, batch->words[0]));
-    walk->last_ns = KYMO__MAX(walk->last_ns, lane->last_ns);
-    return KYMO_OK;
+        return MAREY_OK;
+    walk->first_ns = MAREY__MIN(walk->first_ns, marey_batch_ns(batch, batch->words[0]));
+    walk->last_ns = MAREY__MAX(walk->last_ns, lane->last_ns);
+    return MAREY_OK;
 }
 
-kymo_status kymo__range_walk(struct kymo__range_walk *walk)
+marey_status marey__range_walk(struct marey__range_walk *walk)
 {
     const size_t n_lanes = walk->process->n_lanes;
     walk->first_ns = UINT64_MAX;
     walk->last_ns = 0;
-    walk->lanes = kymo__calloc(n_lanes + 1, sizeof *walk->lanes);
+    walk->lanes = marey__calloc(n_lanes + 1, sizeof *walk->lanes);
     if (walk->lanes == NULL)
         return no_memory(walk);
-    kymo_status status =
-        kymo__recording_visit_in_order(walk->recording, walk->process->index, visit_batch, walk);
+    marey_status status =
+        marey__recording_visit_in_order(walk->recording, walk->process->index, visit_batch, walk);
     for (size_t i = 0; i < n_lanes; i++) {
-        if (status == KYMO_OK && !close_all(walk, &walk->lanes[i]))
+        if (status == MAREY_OK && !close_all(walk, &walk->lanes[i]))
             status = no_memory(walk);
-        kymo__free(walk->lanes[i].open);
+        marey__free(walk->lanes[i].open);
     }
-    kymo__free(walk->lanes);
+    marey__free(walk->lanes);
     walk->lanes = NULL;
     return status;
 }

@@ -5,100 +5,101 @@
 
 #define HOST_COLUMN                                                                                \
     {                                                                                              \
-        "host", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                               \
+        "host", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                             \
     }
 #define PER_COLUMN                                                                                 \
     {                                                                                              \
-        "per", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                                \
+        "per", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
     }
 #define DIFFERENCE_COLUMNS                                                                         \
-    {"by_ns", "by", KYMO_TYPE_I64, KYMO_UNIT_NS},                                                  \
-        {"by_share", "that is", KYMO_TYPE_F64, KYMO_UNIT_SHARE}, KYMO__NUMBER_COLUMN("score", NULL)
+    {"by_ns", "by", MAREY_TYPE_I64, MAREY_UNIT_NS},                                                \
+        {"by_share", "that is", MAREY_TYPE_F64, MAREY_UNIT_SHARE},                                 \
+        MAREY__NUMBER_COLUMN("score", NULL)
 
-static void put_ns(kymo_table *table, double ns)
+static void put_ns(marey_table *table, double ns)
 {
-    kymo_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
+    marey_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
 }
 
 /* Against what is usual: how much, what part of it, in typical distances. */
-static void put_difference(kymo_table *table, double ns, double usual_ns, double score)
+static void put_difference(marey_table *table, double ns, double usual_ns, double score)
 {
     const double by = ns - usual_ns;
-    kymo_table_i64(table, by >= 0x1p63 ? INT64_MAX : (int64_t)(by + (by < 0 ? -0.5 : 0.5)));
+    marey_table_i64(table, by >= 0x1p63 ? INT64_MAX : (int64_t)(by + (by < 0 ? -0.5 : 0.5)));
     if (usual_ns > 0)
-        kymo_table_f64(table, by / usual_ns);
+        marey_table_f64(table, by / usual_ns);
     else
-        kymo_table_null(table);
-    kymo_table_f64(table, round(10 * score) / 10);
+        marey_table_null(table);
+    marey_table_f64(table, round(10 * score) / 10);
 }
 
-static void put_rank_of(kymo_table *table, const struct kymo__making *m, uint32_t process)
+static void put_rank_of(marey_table *table, const struct marey__making *m, uint32_t process)
 {
     const int32_t rank = m->merge->processes[process]->rank;
     if (rank < 0)
-        kymo_table_null(table);
+        marey_table_null(table);
     else
-        kymo_table_i64(table, rank);
+        marey_table_i64(table, rank);
 }
 
-static void put_per(kymo_table *table, const struct kymo__rank_name *name)
+static void put_per(marey_table *table, const struct marey__rank_name *name)
 {
-    kymo__put_string(table, name->is_per_iteration ? "iteration" : "run");
+    marey__put_string(table, name->is_per_iteration ? "iteration" : "run");
 }
 
-static void put_name_of(kymo_table *table, const struct kymo__making *m,
-                        const struct kymo__rank_name *name)
+static void put_name_of(marey_table *table, const struct marey__making *m,
+                        const struct marey__rank_name *name)
 {
-    if (name->name != KYMO__NO_NAME)
-        kymo__put_name(table, m, name->name);
+    if (name->name != MAREY__NO_NAME)
+        marey__put_name(table, m, name->name);
     else
-        kymo__put_string(table, name->is_per_iteration ? KYMO__WHOLE_ITERATION : "(whole run)");
+        marey__put_string(table, name->is_per_iteration ? MAREY__WHOLE_ITERATION : "(whole run)");
 }
 
 /* The whole, then each name that is wanted; NULL past the last. */
-static const struct kymo__rank_name *nth_name(const struct kymo__making *m, size_t i)
+static const struct marey__rank_name *nth_name(const struct marey__making *m, size_t i)
 {
     if (i > m->ranks->n_names)
         return NULL;
     return i == 0 ? &m->ranks->whole : &m->ranks->names[i - 1];
 }
 
-static bool is_shown(const struct kymo__making *m, const struct kymo__rank_name *name)
+static bool is_shown(const struct marey__making *m, const struct marey__rank_name *name)
 {
-    return name->n != 0 && (name->name == KYMO__NO_NAME || kymo__is_range_wanted(m, name->name));
+    return name->n != 0 && (name->name == MAREY__NO_NAME || marey__is_range_wanted(m, name->name));
 }
 
 /* ---- a name over ranks ---- */
 
-static const struct kymo_column spread_columns[] = {
-    KYMO__NAME_COLUMN,
+static const struct marey_column spread_columns[] = {
+    MAREY__NAME_COLUMN,
     PER_COLUMN,
-    KYMO__TALLY_COLUMN("ranks", NULL),
-    KYMO__NS_COLUMN("median_ns", "median"),
-    KYMO__NS_COLUMN("mad_ns", "mad"),
-    KYMO__NS_COLUMN("p25_ns", "p25"),
-    KYMO__NS_COLUMN("p75_ns", "p75"),
-    KYMO__NS_COLUMN("min_ns", "min"),
-    {"min_rank", "of rank", KYMO_TYPE_I64, KYMO_UNIT_NONE},
-    KYMO__NS_COLUMN("max_ns", "max"),
-    {"max_rank", "of rank", KYMO_TYPE_I64, KYMO_UNIT_NONE},
-    {"spread", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-    KYMO__TALLY_COLUMN("outliers", NULL),
+    MAREY__TALLY_COLUMN("ranks", NULL),
+    MAREY__NS_COLUMN("median_ns", "median"),
+    MAREY__NS_COLUMN("mad_ns", "mad"),
+    MAREY__NS_COLUMN("p25_ns", "p25"),
+    MAREY__NS_COLUMN("p75_ns", "p75"),
+    MAREY__NS_COLUMN("min_ns", "min"),
+    {"min_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("max_ns", "max"),
+    {"max_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    {"spread", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    MAREY__TALLY_COLUMN("outliers", NULL),
 };
 
-static kymo_status fill_spread(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_spread(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__rank_name *name;
+    const struct marey__rank_name *name;
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++) {
         if (name->n < 2 || !is_shown(m, name))
             continue;
-        const struct kymo__rank_value *low = &name->values[0], *high = &name->values[name->n - 1];
+        const struct marey__rank_value *low = &name->values[0], *high = &name->values[name->n - 1];
         uint64_t n_outliers = 0;
         for (size_t k = 0; k < name->n; k++)
-            n_outliers += kymo__rank_is_outlier(m->ranks, name, name->values[k].ns);
+            n_outliers += marey__rank_is_outlier(m->ranks, name, name->values[k].ns);
         put_name_of(table, m, name);
         put_per(table, name);
-        kymo_table_u64(table, name->n);
+        marey_table_u64(table, name->n);
         put_ns(table, name->median_ns);
         put_ns(table, name->mad_ns);
         put_ns(table, name->p25_ns);
@@ -108,127 +109,127 @@ static kymo_status fill_spread(kymo_table *table, const struct kymo__making *m)
         put_ns(table, high->ns);
         put_rank_of(table, m, high->process);
         if (name->median_ns > 0)
-            kymo_table_f64(table, (high->ns - low->ns) / name->median_ns);
+            marey_table_f64(table, (high->ns - low->ns) / name->median_ns);
         else
-            kymo_table_null(table);
-        kymo_table_u64(table, n_outliers);
+            marey_table_null(table);
+        marey_table_u64(table, n_outliers);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- each rank ---- */
 
-static const struct kymo_column time_columns[] = {
-    KYMO__RANK_COLUMN,
-    KYMO__PID_COLUMN,
+static const struct marey_column time_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
     HOST_COLUMN,
     PER_COLUMN,
-    KYMO__NS_COLUMN("mean_ns", "mean"),
-    KYMO__NS_COLUMN("median_ns", "median"),
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("median_ns", "median"),
     DIFFERENCE_COLUMNS,
-    {"outlier", NULL, KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
-    {"slow_share", "slow in", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-    {"longer", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    KYMO__NS_COLUMN("longer_by_ns", "longer by"),
+    {"outlier", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+    {"slow_share", "slow in", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    {"longer", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("longer_by_ns", "longer by"),
 };
 
-static kymo_status fill_times(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_times(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__rank_name *whole = &m->ranks->whole;
+    const struct marey__rank_name *whole = &m->ranks->whole;
     for (size_t i = 0; i < m->ranks->n_rows; i++) {
-        const struct kymo__rank_row *row = &m->ranks->rows[i];
-        kymo__put_process(table, m->merge->processes[row->process]);
-        kymo__put_string(table, m->merge->processes[row->process]->host);
+        const struct marey__rank_row *row = &m->ranks->rows[i];
+        marey__put_process(table, m->merge->processes[row->process]);
+        marey__put_string(table, m->merge->processes[row->process]->host);
         put_per(table, whole);
         put_ns(table, row->ns);
         put_ns(table, whole->median_ns);
-        put_difference(table, row->ns, whole->median_ns, kymo__rank_score(whole, row->ns));
-        kymo_table_bool(table, kymo__rank_is_outlier(m->ranks, whole, row->ns));
+        put_difference(table, row->ns, whole->median_ns, marey__rank_score(whole, row->ns));
+        marey_table_bool(table, marey__rank_is_outlier(m->ranks, whole, row->ns));
         if (row->slow_share < 0)
-            kymo_table_null(table);
+            marey_table_null(table);
         else
-            kymo_table_f64(table, row->slow_share);
-        if (row->longer != KYMO__NO_NAME) {
-            kymo__put_name(table, m, row->longer);
+            marey_table_f64(table, row->slow_share);
+        if (row->longer != MAREY__NO_NAME) {
+            marey__put_name(table, m, row->longer);
             put_ns(table, row->longer_ns);
         } else {
-            kymo_table_null(table);
-            kymo_table_null(table);
+            marey_table_null(table);
+            marey_table_null(table);
         }
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- who is not like the others, and in what ---- */
 
-static const struct kymo_column outlier_columns[] = {
-    KYMO__RANK_COLUMN,
-    KYMO__PID_COLUMN,
+static const struct marey_column outlier_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
     HOST_COLUMN,
-    KYMO__NAME_COLUMN,
+    MAREY__NAME_COLUMN,
     PER_COLUMN,
-    KYMO__NS_COLUMN("mean_ns", "mean"),
-    KYMO__NS_COLUMN("median_ns", "median"),
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("median_ns", "median"),
     DIFFERENCE_COLUMNS,
 };
 
-static void put_outlier(kymo_table *table, const struct kymo__making *m,
-                        const struct kymo__rank_name *name, const struct kymo__rank_value *value)
+static void put_outlier(marey_table *table, const struct marey__making *m,
+                        const struct marey__rank_name *name, const struct marey__rank_value *value)
 {
-    kymo__put_process(table, m->merge->processes[value->process]);
-    kymo__put_string(table, m->merge->processes[value->process]->host);
+    marey__put_process(table, m->merge->processes[value->process]);
+    marey__put_string(table, m->merge->processes[value->process]->host);
     put_name_of(table, m, name);
     put_per(table, name);
     put_ns(table, value->ns);
     put_ns(table, name->median_ns);
-    put_difference(table, value->ns, name->median_ns, kymo__rank_score(name, value->ns));
+    put_difference(table, value->ns, name->median_ns, marey__rank_score(name, value->ns));
 }
 
-static kymo_status fill_outliers(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_outliers(marey_table *table, const struct marey__making *m)
 {
-    const struct kymo__rank_name *name;
+    const struct marey__rank_name *name;
     for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++)
         for (size_t k = name->n; k > 0 && is_shown(m, name); k--)
-            if (kymo__rank_is_outlier(m->ranks, name, name->values[k - 1].ns))
+            if (marey__rank_is_outlier(m->ranks, name, name->values[k - 1].ns))
                 put_outlier(table, m, name, &name->values[k - 1]);
-    kymo__sort_by(table, "by_ns", 1);
-    return KYMO_OK;
+    marey__sort_by(table, "by_ns", 1);
+    return MAREY_OK;
 }
 
 /* ---- machines ---- */
 
-static const struct kymo_column host_columns[] = {
+static const struct marey_column host_columns[] = {
     HOST_COLUMN,
     PER_COLUMN,
-    KYMO__TALLY_COLUMN("ranks", NULL),
-    KYMO__NS_COLUMN("median_ns", "median"),
-    KYMO__NS_COLUMN("others_ns", "elsewhere"),
+    MAREY__TALLY_COLUMN("ranks", NULL),
+    MAREY__NS_COLUMN("median_ns", "median"),
+    MAREY__NS_COLUMN("others_ns", "elsewhere"),
     DIFFERENCE_COLUMNS,
-    KYMO__TALLY_COLUMN("outliers", NULL),
-    {"outlier", "stands out", KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
+    MAREY__TALLY_COLUMN("outliers", NULL),
+    {"outlier", "stands out", MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
 };
 
-static kymo_status fill_hosts(kymo_table *table, const struct kymo__making *m)
+static marey_status fill_hosts(marey_table *table, const struct marey__making *m)
 {
     for (size_t i = 0; m->ranks->n_hosts > 1 && i < m->ranks->n_hosts; i++) {
-        const struct kymo__rank_host *host = &m->ranks->hosts[i];
+        const struct marey__rank_host *host = &m->ranks->hosts[i];
         const double by = host->median_ns - host->others_ns;
-        kymo__put_string(table, host->host);
+        marey__put_string(table, host->host);
         put_per(table, &m->ranks->whole);
-        kymo_table_u64(table, host->n_ranks);
+        marey_table_u64(table, host->n_ranks);
         put_ns(table, host->median_ns);
         put_ns(table, host->others_ns);
         put_difference(table, host->median_ns, host->others_ns,
                        host->sigma_ns > 0 ? by / host->sigma_ns : 0);
-        kymo_table_u64(table, host->n_outliers);
-        kymo_table_bool(table, kymo__rank_host_is_outlier(host));
+        marey_table_u64(table, host->n_outliers);
+        marey_table_bool(table, marey__rank_host_is_outlier(host));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-const struct kymo__table_kind kymo__rank_kinds[KYMO__N_RANK_TABLES] = {
-    KYMO__TABLE_KIND("rank_spread", spread_columns, fill_spread),
-    KYMO__TABLE_KIND("rank_times", time_columns, fill_times),
-    KYMO__TABLE_KIND("rank_outliers", outlier_columns, fill_outliers),
-    KYMO__TABLE_KIND("rank_hosts", host_columns, fill_hosts),
+const struct marey__table_kind marey__rank_kinds[MAREY__N_RANK_TABLES] = {
+    MAREY__TABLE_KIND("rank_spread", spread_columns, fill_spread),
+    MAREY__TABLE_KIND("rank_times", time_columns, fill_times),
+    MAREY__TABLE_KIND("rank_outliers", outlier_columns, fill_outliers),
+    MAREY__TABLE_KIND("rank_hosts", host_columns, fill_hosts),
 };

@@ -15,7 +15,7 @@
 
 static int by_ns(const void *a, const void *b)
 {
-    const struct kymo__rank_value *x = a, *y = b;
+    const struct marey__rank_value *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns > y->ns ? 1 : -1;
     return (x->process > y->process) - (x->process < y->process);
@@ -33,16 +33,16 @@ static double middle_of(const double *sorted, size_t n)
     return n == 0 ? 0 : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 
-static double value_at(const struct kymo__rank_value *sorted, size_t n, double share)
+static double value_at(const struct marey__rank_value *sorted, size_t n, double share)
 {
     const double at = share * (double)(n - 1);
     const size_t i = (size_t)at;
-    const double next = sorted[KYMO__MIN(i + 1, n - 1)].ns;
+    const double next = sorted[MAREY__MIN(i + 1, n - 1)].ns;
     return sorted[i].ns + (next - sorted[i].ns) * (at - (double)i);
 }
 
 /* Sort the values of a name, and find what is usual; `scratch` has room for as many. */
-static void sum_up(struct kymo__rank_name *name, struct kymo__rank_value *values, size_t n,
+static void sum_up(struct marey__rank_name *name, struct marey__rank_value *values, size_t n,
                    double *scratch)
 {
     qsort(values, n, sizeof *values, by_ns);
@@ -57,27 +57,27 @@ static void sum_up(struct kymo__rank_name *name, struct kymo__rank_value *values
     name->mad_ns = middle_of(scratch, n);
 }
 
-static double sigma_of(const struct kymo__rank_name *name)
+static double sigma_of(const struct marey__rank_name *name)
 {
     return fmax(MAD_TO_SIGMA * name->mad_ns, LEAST_SIGMA * name->median_ns);
 }
 
-double kymo__rank_score(const struct kymo__rank_name *name, double ns)
+double marey__rank_score(const struct marey__rank_name *name, double ns)
 {
     const double sigma = sigma_of(name);
     return sigma > 0 ? (ns - name->median_ns) / sigma : 0;
 }
 
-bool kymo__rank_is_outlier(const struct kymo__ranks *ranks, const struct kymo__rank_name *name,
-                           double ns)
+bool marey__rank_is_outlier(const struct marey__ranks *ranks, const struct marey__rank_name *name,
+                            double ns)
 {
     const bool is_like_whole = name->is_per_iteration == ranks->whole.is_per_iteration;
     const double least = is_like_whole ? LEAST_SIGMA * ranks->whole.median_ns : 0;
-    return name->n >= KYMO__RANKS_TO_JUDGE && fabs(kymo__rank_score(name, ns)) > FAR &&
+    return name->n >= MAREY__RANKS_TO_JUDGE && fabs(marey__rank_score(name, ns)) > FAR &&
            fabs(ns - name->median_ns) > least;
 }
 
-bool kymo__rank_host_is_outlier(const struct kymo__rank_host *host)
+bool marey__rank_host_is_outlier(const struct marey__rank_host *host)
 {
     return host->others_ns > 0 && fabs(host->median_ns - host->others_ns) > FAR * host->sigma_ns;
 }
@@ -86,19 +86,19 @@ bool kymo__rank_host_is_outlier(const struct kymo__rank_host *host)
 
 /* While it is made; all by the process's number. */
 struct making {
-    struct kymo__ranks *ranks;
-    const struct kymo__merge *merge;
-    const struct kymo__iteration_row **iterations; /* NULL: none that counts */
-    struct kymo__rank_row **rows;                  /* NULL: it is no rank */
-    double *scratch;                               /* room for a value of each process */
+    struct marey__ranks *ranks;
+    const struct marey__merge *merge;
+    const struct marey__iteration_row **iterations; /* NULL: none that counts */
+    struct marey__rank_row **rows;                  /* NULL: it is no rank */
+    double *scratch;                                /* room for a value of each process */
 };
 
-static double duration_of(const struct kymo_process *process)
+static double duration_of(const struct marey_process *process)
 {
     return process->last_ns > process->first_ns ? (double)(process->last_ns - process->first_ns) : 0;
 }
 
-bool kymo__is_other_rank(const struct kymo_process *a, const struct kymo_process *b)
+bool marey__is_other_rank(const struct marey_process *a, const struct marey_process *b)
 {
     if (a->rank >= 0 || b->rank >= 0)
         return a->rank != b->rank;
@@ -108,17 +108,17 @@ bool kymo__is_other_rank(const struct kymo_process *a, const struct kymo_process
 
 static void list_iterations(struct making *m)
 {
-    const struct kymo__iteration_merge *it = &m->merge->iterations;
+    const struct marey__iteration_merge *it = &m->merge->iterations;
     for (size_t i = 0; i < it->n_rows; i++)
         if (it->rows[i].n_counted != 0)
             m->iterations[it->rows[i].process] = &it->rows[i];
 }
 
 /* The share of a rank's iterations that are longer than `ns`, by its quantiles. */
-static double share_above(const struct kymo__iteration_row *row, double ns)
+static double share_above(const struct marey__iteration_row *row, double ns)
 {
     const float *q = row->quantiles;
-    const int n = KYMO__N_RANK_QUANTILES - 1;
+    const int n = MAREY__N_RANK_QUANTILES - 1;
     int k = 0;
     while (k <= n && (double)q[k] <= ns)
         k++;
@@ -132,23 +132,23 @@ static double share_above(const struct kymo__iteration_row *row, double ns)
 
 static void list_rows(struct making *m, bool has_iterations)
 {
-    struct kymo__ranks *ranks = m->ranks;
+    struct marey__ranks *ranks = m->ranks;
     for (uint32_t p = 0; p < m->merge->n_processes; p++) {
-        const struct kymo__iteration_row *it = m->iterations[p];
-        const struct kymo_process *process = m->merge->processes[p];
+        const struct marey__iteration_row *it = m->iterations[p];
+        const struct marey_process *process = m->merge->processes[p];
         if (process->worker >= 0 || (has_iterations && it == NULL))
             continue;
         m->rows[p] = &ranks->rows[ranks->n_rows++];
-        *m->rows[p] = (struct kymo__rank_row){
+        *m->rows[p] = (struct marey__rank_row){
             .process = p,
             .iterations = it,
             .ns = it != NULL ? (double)it->sum_ns / (double)it->n_counted : duration_of(process),
-            .longer = KYMO__NO_NAME,
+            .longer = MAREY__NO_NAME,
             .slow_share = -1,
         };
     }
     ranks->whole =
-        (struct kymo__rank_name){.name = KYMO__NO_NAME, .is_per_iteration = has_iterations};
+        (struct marey__rank_name){.name = MAREY__NO_NAME, .is_per_iteration = has_iterations};
 }
 
 /* ---- values by name ---- */
@@ -159,7 +159,7 @@ struct tally {
     size_t at; /* of its values */
 };
 
-static bool is_in_iterations(const struct making *m, const struct kymo__name_row *row)
+static bool is_in_iterations(const struct making *m, const struct marey__name_row *row)
 {
     return m->iterations[row->process] != NULL && row->iteration_ns != 0;
 }
@@ -168,7 +168,7 @@ static size_t count_names(const struct making *m, struct tally *tallies)
 {
     size_t n_values = 0;
     for (size_t i = 0; i < m->merge->ranks.n; i++) {
-        const struct kymo__name_row *row = &m->merge->ranks.rows[i];
+        const struct marey__name_row *row = &m->merge->ranks.rows[i];
         if (m->rows[row->process] == NULL)
             continue;
         tallies[row->name].n++;
@@ -191,37 +191,37 @@ static size_t count_names(const struct making *m, struct tally *tallies)
 static void put_values(const struct making *m, struct tally *tallies)
 {
     for (size_t i = 0; i < m->merge->ranks.n; i++) {
-        const struct kymo__name_row *row = &m->merge->ranks.rows[i];
+        const struct marey__name_row *row = &m->merge->ranks.rows[i];
         struct tally *tally = &tallies[row->name];
         const bool is_per_iteration = tally->n_in_iterations != 0;
         if (m->rows[row->process] == NULL || (is_per_iteration && !is_in_iterations(m, row)))
             continue;
         const double n = is_per_iteration ? (double)m->iterations[row->process]->n_counted : 1;
         const uint64_t ns = is_per_iteration ? row->iteration_ns : row->total_ns;
-        m->ranks->values[tally->at++] = (struct kymo__rank_value){row->process, (double)ns / n};
+        m->ranks->values[tally->at++] = (struct marey__rank_value){row->process, (double)ns / n};
     }
 }
 
 static int heaviest_first(const void *a, const void *b, void *names)
 {
-    const struct kymo__rank_name *x = a, *y = b;
+    const struct marey__rank_name *x = a, *y = b;
     if (x->is_per_iteration != y->is_per_iteration)
         return x->is_per_iteration ? -1 : 1;
     if (x->median_ns != y->median_ns)
         return x->median_ns < y->median_ns ? 1 : -1;
-    return kymo__names_compare(names, x->name, y->name);
+    return marey__names_compare(names, x->name, y->name);
 }
 
 static void sum_up_names(const struct making *m, const struct tally *tallies)
 {
-    struct kymo__ranks *ranks = m->ranks;
+    struct marey__ranks *ranks = m->ranks;
     size_t n = 0;
     for (uint32_t name = 0; name < m->merge->names.n; name++) {
         const struct tally *tally = &tallies[name];
         if (tally->n == 0)
             continue;
         ranks->names[n] =
-            (struct kymo__rank_name){.name = name, .is_per_iteration = tally->n_in_iterations != 0};
+            (struct marey__rank_name){.name = name, .is_per_iteration = tally->n_in_iterations != 0};
         sum_up(&ranks->names[n++], ranks->values + tally->at - tally->n, tally->n, m->scratch);
     }
     if (n != 0)
@@ -230,23 +230,23 @@ static void sum_up_names(const struct making *m, const struct tally *tallies)
 
 static bool make_names(struct making *m)
 {
-    struct kymo__ranks *ranks = m->ranks;
-    struct tally *tallies = kymo__calloc(m->merge->names.n + 1, sizeof *tallies);
+    struct marey__ranks *ranks = m->ranks;
+    struct tally *tallies = marey__calloc(m->merge->names.n + 1, sizeof *tallies);
     if (tallies == NULL)
         return false;
     ranks->n_values = count_names(m, tallies) + ranks->n_rows;
-    ranks->values = kymo__calloc(ranks->n_values, sizeof *ranks->values);
-    ranks->names = kymo__calloc(ranks->n_names + 1, sizeof *ranks->names);
+    ranks->values = marey__calloc(ranks->n_values, sizeof *ranks->values);
+    ranks->names = marey__calloc(ranks->n_names + 1, sizeof *ranks->names);
     const bool done = ranks->values != NULL && ranks->names != NULL;
     if (done) {
         put_values(m, tallies);
         sum_up_names(m, tallies);
-        struct kymo__rank_value *whole = ranks->values + ranks->n_values - ranks->n_rows;
+        struct marey__rank_value *whole = ranks->values + ranks->n_values - ranks->n_rows;
         for (size_t i = 0; i < ranks->n_rows; i++)
-            whole[i] = (struct kymo__rank_value){ranks->rows[i].process, ranks->rows[i].ns};
+            whole[i] = (struct marey__rank_value){ranks->rows[i].process, ranks->rows[i].ns};
         sum_up(&ranks->whole, whole, ranks->n_rows, m->scratch);
     }
-    kymo__free(tallies);
+    marey__free(tallies);
     return done;
 }
 
@@ -254,25 +254,25 @@ static bool make_names(struct making *m)
 
 static void count_slow(const struct making *m)
 {
-    const struct kymo__rank_name *whole = &m->ranks->whole;
+    const struct marey__rank_name *whole = &m->ranks->whole;
     for (size_t i = 0; i < m->ranks->n_rows; i++) {
-        struct kymo__rank_row *row = &m->ranks->rows[i];
+        struct marey__rank_row *row = &m->ranks->rows[i];
         if (row->iterations != NULL)
             row->slow_share = share_above(row->iterations, whole->median_ns + FAR * sigma_of(whole));
     }
 }
 
-static bool is_wait(const struct making *m, const struct kymo__rank_name *name)
+static bool is_wait(const struct making *m, const struct marey__rank_name *name)
 {
-    const struct kymo__name *text = &m->merge->names.names[name->name];
-    return kymo__name_is_wait(text->text, text->len);
+    const struct marey__name *text = &m->merge->names.names[name->name];
+    return marey__name_is_wait(text->text, text->len);
 }
 
 /* For each process, the largest excess of a name over its median: `most` among work, `waits` among waits for other ranks. */
 static void find_most(const struct making *m, double *most, double *waits)
 {
     for (size_t i = 0; i < m->ranks->n_names; i++) {
-        const struct kymo__rank_name *name = &m->ranks->names[i];
+        const struct marey__rank_name *name = &m->ranks->names[i];
         double *const into = is_wait(m, name) ? waits : most;
         for (size_t k = 0; k < name->n; k++) {
             double *of = &into[name->values[k].process];
@@ -288,13 +288,13 @@ static void find_most(const struct making *m, double *most, double *waits)
  */
 static void find_longer(const struct making *m, const double *most, const double *waits)
 {
-    const struct kymo__rank_name *whole = &m->ranks->whole;
+    const struct marey__rank_name *whole = &m->ranks->whole;
     for (size_t i = 0; i < m->ranks->n_names; i++) {
-        const struct kymo__rank_name *name = &m->ranks->names[i];
+        const struct marey__rank_name *name = &m->ranks->names[i];
         if (name->is_per_iteration != whole->is_per_iteration || is_wait(m, name))
             continue;
         for (size_t k = 0; k < name->n; k++) {
-            struct kymo__rank_row *row = m->rows[name->values[k].process];
+            struct marey__rank_row *row = m->rows[name->values[k].process];
             const double extra = name->values[k].ns - name->median_ns, top = most[row->process];
             if (extra < 0.9 * top || top < LEAST_SIGMA * whole->median_ns ||
                 top < (row->ns - whole->median_ns) / 2 ||
@@ -308,7 +308,7 @@ static void find_longer(const struct making *m, const double *most, const double
 
 static int slowest_first(const void *a, const void *b)
 {
-    const struct kymo__rank_row *x = a, *y = b;
+    const struct marey__rank_row *x = a, *y = b;
     if (x->ns != y->ns)
         return x->ns < y->ns ? 1 : -1;
     return (x->process > y->process) - (x->process < y->process);
@@ -319,23 +319,23 @@ static int slowest_first(const void *a, const void *b)
 /* Rows by host, each host's together. */
 static int by_host(const void *a, const void *b, void *merge)
 {
-    const struct kymo__merge *m = merge;
-    const struct kymo__rank_row *x = *(struct kymo__rank_row *const *)a,
-                                *y = *(struct kymo__rank_row *const *)b;
+    const struct marey__merge *m = merge;
+    const struct marey__rank_row *x = *(struct marey__rank_row *const *)a,
+                                 *y = *(struct marey__rank_row *const *)b;
     const int order = strcmp(m->processes[x->process]->host, m->processes[y->process]->host);
     return order != 0 ? order : slowest_first(x, y);
 }
 
 static int slowest_host_first(const void *a, const void *b)
 {
-    const struct kymo__rank_host *x = a, *y = b;
+    const struct marey__rank_host *x = a, *y = b;
     if (x->median_ns != y->median_ns)
         return x->median_ns < y->median_ns ? 1 : -1;
     return strcmp(x->host, y->host);
 }
 
 /* The median of the ranks that are not among `sorted[from, to)`; of many hosts one changes nothing. */
-static double median_elsewhere(const struct making *m, struct kymo__rank_row *const *sorted,
+static double median_elsewhere(const struct making *m, struct marey__rank_row *const *sorted,
                                size_t from, size_t to)
 {
     size_t n = 0;
@@ -348,16 +348,16 @@ static double median_elsewhere(const struct making *m, struct kymo__rank_row *co
     return middle_of(m->scratch, n);
 }
 
-static void add_host(const struct making *m, struct kymo__rank_row *const *sorted, size_t from,
+static void add_host(const struct making *m, struct marey__rank_row *const *sorted, size_t from,
                      size_t to)
 {
-    struct kymo__ranks *ranks = m->ranks;
-    struct kymo__rank_host *host = &ranks->hosts[ranks->n_hosts++];
+    struct marey__ranks *ranks = m->ranks;
+    struct marey__rank_host *host = &ranks->hosts[ranks->n_hosts++];
     const size_t n = to - from;
-    *host = (struct kymo__rank_host){.host = m->merge->processes[sorted[from]->process]->host,
-                                     .n_ranks = n};
+    *host = (struct marey__rank_host){.host = m->merge->processes[sorted[from]->process]->host,
+                                      .n_ranks = n};
     for (size_t i = from; i < to; i++)
-        host->n_outliers += kymo__rank_is_outlier(ranks, &ranks->whole, sorted[i]->ns);
+        host->n_outliers += marey__rank_is_outlier(ranks, &ranks->whole, sorted[i]->ns);
     host->median_ns = (sorted[from + (n - 1) / 2]->ns + sorted[from + n / 2]->ns) / 2;
     host->others_ns = median_elsewhere(m, sorted, from, to);
     /* Of several ranks the median is steadier than one. */
@@ -367,14 +367,14 @@ static void add_host(const struct making *m, struct kymo__rank_row *const *sorte
 
 static bool make_hosts(struct making *m)
 {
-    struct kymo__ranks *ranks = m->ranks;
-    struct kymo__rank_row **sorted = kymo__calloc(ranks->n_rows, sizeof(struct kymo__rank_row *));
-    ranks->hosts = kymo__calloc(ranks->n_rows, sizeof *ranks->hosts);
+    struct marey__ranks *ranks = m->ranks;
+    struct marey__rank_row **sorted = marey__calloc(ranks->n_rows, sizeof(struct marey__rank_row *));
+    ranks->hosts = marey__calloc(ranks->n_rows, sizeof *ranks->hosts);
     const bool done = sorted != NULL && ranks->hosts != NULL;
     for (size_t i = 0; done && i < ranks->n_rows; i++)
         sorted[i] = &ranks->rows[i];
     if (done)
-        qsort_r(sorted, ranks->n_rows, sizeof(struct kymo__rank_row *), by_host, (void *)m->merge);
+        qsort_r(sorted, ranks->n_rows, sizeof(struct marey__rank_row *), by_host, (void *)m->merge);
     for (size_t from = 0, to = 0; done && from < ranks->n_rows; from = to) {
         const char *host = m->merge->processes[sorted[from]->process]->host;
         while (to < ranks->n_rows && strcmp(m->merge->processes[sorted[to]->process]->host, host) == 0)
@@ -383,7 +383,7 @@ static bool make_hosts(struct making *m)
     }
     if (done)
         qsort(ranks->hosts, ranks->n_hosts, sizeof *ranks->hosts, slowest_host_first);
-    kymo__free(sorted);
+    marey__free(sorted);
     return done;
 }
 
@@ -393,8 +393,8 @@ static bool has_several(const struct making *m)
 {
     bool found = false;
     for (size_t i = 1; !found && i < m->ranks->n_rows; i++)
-        found = kymo__is_other_rank(m->merge->processes[m->ranks->rows[i].process],
-                                    m->merge->processes[m->ranks->rows[0].process]);
+        found = marey__is_other_rank(m->merge->processes[m->ranks->rows[i].process],
+                                     m->merge->processes[m->ranks->rows[0].process]);
     return found;
 }
 
@@ -406,7 +406,7 @@ static bool make_all(struct making *m)
         m->ranks->n_rows = 0;
         return true;
     }
-    double *most = kymo__calloc(2 * m->merge->n_processes, sizeof *most);
+    double *most = marey__calloc(2 * m->merge->n_processes, sizeof *most);
     const bool done = most != NULL && make_names(m);
     if (done) {
         count_slow(m);
@@ -414,34 +414,34 @@ static bool make_all(struct making *m)
         find_longer(m, most, most + m->merge->n_processes);
         qsort(m->ranks->rows, m->ranks->n_rows, sizeof *m->ranks->rows, slowest_first);
     }
-    kymo__free(most);
+    marey__free(most);
     return done && make_hosts(m); /* the rows have moved: m->rows is no longer of use */
 }
 
-bool kymo__ranks_make(struct kymo__ranks *ranks, const struct kymo__merge *merge)
+bool marey__ranks_make(struct marey__ranks *ranks, const struct marey__merge *merge)
 {
     const size_t n = merge->n_processes + 1;
-    *ranks = (struct kymo__ranks){.rows = kymo__calloc(n, sizeof *ranks->rows)};
+    *ranks = (struct marey__ranks){.rows = marey__calloc(n, sizeof *ranks->rows)};
     struct making m = {
         .ranks = ranks,
         .merge = merge,
-        .iterations = kymo__calloc(n, sizeof(const struct kymo__iteration_row *)),
-        .rows = kymo__calloc(n, sizeof(struct kymo__rank_row *)),
-        .scratch = kymo__calloc(n, sizeof *m.scratch),
+        .iterations = marey__calloc(n, sizeof(const struct marey__iteration_row *)),
+        .rows = marey__calloc(n, sizeof(struct marey__rank_row *)),
+        .scratch = marey__calloc(n, sizeof *m.scratch),
     };
     const bool done = ranks->rows != NULL && m.iterations != NULL && m.rows != NULL &&
                       m.scratch != NULL && make_all(&m);
-    kymo__free(m.iterations);
-    kymo__free(m.rows);
-    kymo__free(m.scratch);
+    marey__free(m.iterations);
+    marey__free(m.rows);
+    marey__free(m.scratch);
     return done;
 }
 
-void kymo__ranks_fini(struct kymo__ranks *ranks)
+void marey__ranks_fini(struct marey__ranks *ranks)
 {
-    kymo__free(ranks->names);
-    kymo__free(ranks->rows);
-    kymo__free(ranks->hosts);
-    kymo__free(ranks->values);
-    *ranks = (struct kymo__ranks){0};
+    marey__free(ranks->names);
+    marey__free(ranks->rows);
+    marey__free(ranks->hosts);
+    marey__free(ranks->values);
+    *ranks = (struct marey__ranks){0};
 }

@@ -37,7 +37,7 @@ static bool glob_fits(const char *pattern, const char *text, size_t len)
     return *pattern == '\0';
 }
 
-bool kymo__pattern_fits(const char *pattern, const char *text, size_t len)
+bool marey__pattern_fits(const char *pattern, const char *text, size_t len)
 {
     if (strpbrk(pattern, "*?") != NULL)
         return glob_fits(pattern, text, len);
@@ -54,49 +54,49 @@ bool kymo__pattern_fits(const char *pattern, const char *text, size_t len)
 
 /* ---- what a rule looks at ---- */
 
-const char *kymo__collective_name(enum kymo_collective what)
+const char *marey__collective_name(enum marey_collective what)
 {
     static const char *const names[] = {"unknown",    "all_reduce", "all_gather", "reduce_scatter",
                                         "all_to_all", "broadcast",  "reduce",     "gather",
                                         "scatter",    "barrier",    "send",       "recv",
                                         "other"};
-    return (size_t)what < KYMO__COUNT_OF(names) ? names[what] : names[0];
+    return (size_t)what < MAREY__COUNT_OF(names) ? names[what] : names[0];
 }
 
 static const char *kind_name(uint8_t kind)
 {
     static const char *const names[] = {"range", "kernel", "copy", "set"};
-    KYMO_ASSERT(kind < KYMO__COUNT_OF(names));
+    MAREY_ASSERT(kind < MAREY__COUNT_OF(names));
     return names[kind];
 }
 
-static bool fits(const struct kymo__rule *rule, const struct kymo__rule_subject *subject)
+static bool fits(const struct marey__rule *rule, const struct marey__rule_subject *subject)
 {
-    const struct kymo_site_info *site = subject->site;
+    const struct marey_site_info *site = subject->site;
     const char *text = NULL;
     switch (rule->look) {
-    case KYMO__LOOK_KIND:
+    case MAREY__LOOK_KIND:
         text = kind_name(subject->kind);
         break;
-    case KYMO__LOOK_NAME:
-        return subject->kind != KYMO__KIND_RANGE &&
-               kymo__pattern_fits(rule->pattern, site->name, site->name_len);
-    case KYMO__LOOK_RANGE:
-        return subject->kind == KYMO__KIND_RANGE &&
-               kymo__pattern_fits(rule->pattern, site->name, site->name_len);
-    case KYMO__LOOK_CATEGORY:
+    case MAREY__LOOK_NAME:
+        return subject->kind != MAREY__KIND_RANGE &&
+               marey__pattern_fits(rule->pattern, site->name, site->name_len);
+    case MAREY__LOOK_RANGE:
+        return subject->kind == MAREY__KIND_RANGE &&
+               marey__pattern_fits(rule->pattern, site->name, site->name_len);
+    case MAREY__LOOK_CATEGORY:
         text = site->category;
         break;
-    case KYMO__LOOK_COLLECTIVE:
+    case MAREY__LOOK_COLLECTIVE:
         if (!subject->has_collective)
             return false;
-        text = kymo__collective_name(subject->what);
+        text = marey__collective_name(subject->what);
         break;
     }
-    return kymo__pattern_fits(rule->pattern, text, strlen(text));
+    return marey__pattern_fits(rule->pattern, text, strlen(text));
 }
 
-uint16_t kymo__rules_find(const struct kymo__rules *rules, const struct kymo__rule_subject *subject)
+uint16_t marey__rules_find(const struct marey__rules *rules, const struct marey__rule_subject *subject)
 {
     size_t i = 0;
     while (i + 1 < rules->n && !fits(&rules->rules[i], subject))
@@ -106,40 +106,41 @@ uint16_t kymo__rules_find(const struct kymo__rules *rules, const struct kymo__ru
 
 /* ---- one process ---- */
 
-struct kymo__rule_memo {
+struct marey__rule_memo {
     uint16_t rule;
     uint8_t kind, what;
     bool is_known;
 };
 
-bool kymo__classifier_init(struct kymo__classifier *classifier, const struct kymo__rules *rules,
-                           kymo_recording *recording, const struct kymo_process *process)
+bool marey__classifier_init(struct marey__classifier *classifier, const struct marey__rules *rules,
+                            marey_recording *recording, const struct marey_process *process)
 {
-    *classifier = (struct kymo__classifier){rules, recording, process, NULL};
-    classifier->memos = kymo__calloc(2 * ((size_t)process->n_sites + 1), sizeof *classifier->memos);
+    *classifier = (struct marey__classifier){rules, recording, process, NULL};
+    classifier->memos = marey__calloc(2 * ((size_t)process->n_sites + 1), sizeof *classifier->memos);
     return classifier->memos != NULL;
 }
 
-void kymo__classifier_fini(struct kymo__classifier *classifier)
+void marey__classifier_fini(struct marey__classifier *classifier)
 {
-    kymo__free(classifier->memos);
+    marey__free(classifier->memos);
     classifier->memos = NULL;
 }
 
-uint16_t kymo__classify(struct kymo__classifier *classifier, uint32_t site, uint8_t kind,
-                        const struct kymo_communication *communication)
+uint16_t marey__classify(struct marey__classifier *classifier, uint32_t site, uint8_t kind,
+                         const struct marey_communication *communication)
 {
     const bool has_collective = communication != NULL;
     const uint8_t what = has_collective ? (uint8_t)communication->what : 0;
     site = site <= classifier->process->n_sites ? site : 0;
-    struct kymo__rule_memo *memo = &classifier->memos[2 * (size_t)site + has_collective];
-    if (KYMO_LIKELY(memo->is_known && memo->kind == kind && memo->what == what))
+    struct marey__rule_memo *memo = &classifier->memos[2 * (size_t)site + has_collective];
+    if (MAREY_LIKELY(memo->is_known && memo->kind == kind && memo->what == what))
         return memo->rule;
-    const struct kymo__rule_subject subject = {
-        .site = kymo_recording_site(classifier->recording, classifier->process->index, site),
+    const struct marey__rule_subject subject = {
+        .site = marey_recording_site(classifier->recording, classifier->process->index, site),
         .kind = kind,
         .has_collective = has_collective,
-        .what = (enum kymo_collective)what};
-    *memo = (struct kymo__rule_memo){kymo__rules_find(classifier->rules, &subject), kind, what, true};
+        .what = (enum marey_collective)what};
+    *memo =
+        (struct marey__rule_memo){marey__rules_find(classifier->rules, &subject), kind, what, true};
     return memo->rule;
 }

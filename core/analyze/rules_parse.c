@@ -11,42 +11,42 @@
 /* The number of a rule has 16 bits. */
 enum { MAX_FILE = 4 << 20, MAX_RULES = 60000 };
 
-extern const char kymo__breakdown_rules[];
+extern const char marey__breakdown_rules[];
 
-const char *kymo_breakdown_rules(void)
+const char *marey_breakdown_rules(void)
 {
-    return kymo__breakdown_rules;
+    return marey__breakdown_rules;
 }
 
 /* ---- the words ---- */
 
 static const char *const look_names[] = {
-    [KYMO__LOOK_KIND] = "kind",
-    [KYMO__LOOK_NAME] = "name",
-    [KYMO__LOOK_RANGE] = "range",
-    [KYMO__LOOK_CATEGORY] = "category",
-    [KYMO__LOOK_COLLECTIVE] = "collective",
+    [MAREY__LOOK_KIND] = "kind",
+    [MAREY__LOOK_NAME] = "name",
+    [MAREY__LOOK_RANGE] = "range",
+    [MAREY__LOOK_CATEGORY] = "category",
+    [MAREY__LOOK_COLLECTIVE] = "collective",
 };
 
 static const struct {
     const char *name;
     uint8_t class;
 } classes[] = {
-    {"compute", KYMO__COMPUTES},
-    {"communication", KYMO__COMMUNICATES},
-    {"copy", KYMO__COPIES},
-    {"ignore", KYMO__IGNORED},
+    {"compute", MAREY__COMPUTES},
+    {"communication", MAREY__COMMUNICATES},
+    {"copy", MAREY__COPIES},
+    {"ignore", MAREY__IGNORED},
 };
 
-const char *kymo__rule_look_name(enum kymo__rule_look look)
+const char *marey__rule_look_name(enum marey__rule_look look)
 {
     return look_names[look];
 }
 
-const char *kymo__class_name(uint8_t class)
+const char *marey__class_name(uint8_t class)
 {
     size_t i = 0;
-    while (i + 1 < KYMO__COUNT_OF(classes) && classes[i].class != class)
+    while (i + 1 < MAREY__COUNT_OF(classes) && classes[i].class != class)
         i++;
     return classes[i].name;
 }
@@ -90,18 +90,18 @@ struct place {
     size_t line;
 };
 
-static kymo_status bad_line(const struct place *place, const char *what, const struct word *word)
+static marey_status bad_line(const struct place *place, const char *what, const struct word *word)
 {
-    return kymo__fail(KYMO_EFORMAT, "%s, line %zu: %s '%.*s'", place->source, place->line, what,
-                      (int)KYMO__MIN(word->len, (size_t)80), word->text);
+    return marey__fail(MAREY_EFORMAT, "%s, line %zu: %s '%.*s'", place->source, place->line, what,
+                       (int)MAREY__MIN(word->len, (size_t)80), word->text);
 }
 
-static kymo_status find_class(const struct place *place, const struct word *word, uint8_t *out)
+static marey_status find_class(const struct place *place, const struct word *word, uint8_t *out)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(classes); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(classes); i++)
         if (is_word(word, classes[i].name)) {
             *out = classes[i].class;
-            return KYMO_OK;
+            return MAREY_OK;
         }
     return bad_line(
         place,
@@ -111,94 +111,95 @@ static kymo_status find_class(const struct place *place, const struct word *word
 }
 
 /* Whether a class says why a device is idle, and which reason that is. */
-static kymo_status find_reason(const struct place *place, const struct word *class, bool *is_idle,
-                               uint8_t *out)
+static marey_status find_reason(const struct place *place, const struct word *class, bool *is_idle,
+                                uint8_t *out)
 {
     static const char prefix[] = "idle:";
     const size_t skip = sizeof prefix - 1;
     *is_idle = class->len >= skip && memcmp(class->text, prefix, skip) == 0;
     if (!*is_idle)
-        return KYMO_OK;
+        return MAREY_OK;
     const struct word reason = {class->text + skip, class->len - skip};
-    for (size_t i = 0; i < KYMO__N_HOST_REASONS; i++)
-        if (is_word(&reason, kymo__idle_words[i].id)) {
+    for (size_t i = 0; i < MAREY__N_HOST_REASONS; i++)
+        if (is_word(&reason, marey__idle_words[i].id)) {
             *out = (uint8_t)i;
-            return KYMO_OK;
+            return MAREY_OK;
         }
     return bad_line(place, "a thread can give no such reason for idle time:", &reason);
 }
 
-static kymo_status find_look(const struct place *place, const struct word *word,
-                             enum kymo__rule_look *out)
+static marey_status find_look(const struct place *place, const struct word *word,
+                              enum marey__rule_look *out)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(look_names); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(look_names); i++)
         if (is_word(word, look_names[i])) {
-            *out = (enum kymo__rule_look)i;
-            return KYMO_OK;
+            *out = (enum marey__rule_look)i;
+            return MAREY_OK;
         }
     return bad_line(
         place, "a rule looks at kind, name, range, category or collective, its third word and not",
         word);
 }
 
-static kymo_status add_rule(struct kymo__rules *rules, bool is_idle, const struct kymo__rule *rule,
-                            const struct word *name, const struct word *pattern)
+static marey_status add_rule(struct marey__rules *rules, bool is_idle, const struct marey__rule *rule,
+                             const struct word *name, const struct word *pattern)
 {
-    struct kymo__rule new = *rule;
-    if (!(is_idle ? kymo__grow(&rules->idle, &rules->idle_cap, rules->n_idle + 1, sizeof new)
-                  : kymo__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof new)) ||
-        (new.name = kymo__arena_text(&rules->texts, name->text, name->len)) == NULL ||
-        (new.pattern = kymo__arena_text(&rules->texts, pattern->text, pattern->len)) == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for rules");
+    struct marey__rule new = *rule;
+    if (!(is_idle ? marey__grow(&rules->idle, &rules->idle_cap, rules->n_idle + 1, sizeof new)
+                  : marey__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof new)) ||
+        (new.name = marey__arena_text(&rules->texts, name->text, name->len)) == NULL ||
+        (new.pattern = marey__arena_text(&rules->texts, pattern->text, pattern->len)) == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for rules");
     if (is_idle)
         rules->idle[rules->n_idle++] = new;
     else
         rules->rules[rules->n++] = new;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status take_line(struct kymo__rules *rules, const struct place *place, struct word line)
+static marey_status take_line(struct marey__rules *rules, const struct place *place, struct word line)
 {
     const struct word name = next_word(&line, false), class = next_word(&line, false),
                       look = next_word(&line, false), pattern = next_word(&line, true);
-    struct kymo__rule rule = {0};
+    struct marey__rule rule = {0};
     if (name.len == 0 || name.text[0] == '#')
-        return KYMO_OK;
+        return MAREY_OK;
     if (memchr(name.text, '\0', (size_t)(pattern.text + pattern.len - name.text)) != NULL)
-        return kymo__fail(KYMO_EFORMAT, "%s, line %zu: this is no text", place->source, place->line);
+        return marey__fail(MAREY_EFORMAT, "%s, line %zu: this is no text", place->source,
+                           place->line);
     if (pattern.len == 0)
         return bad_line(
             place, "a rule has four words, a name, a class, what it looks at and a pattern, and not",
             &name);
     bool is_idle;
-    KYMO_TRY(find_reason(place, &class, &is_idle, &rule.class));
+    MAREY_TRY(find_reason(place, &class, &is_idle, &rule.class));
     if (!is_idle)
-        KYMO_TRY(find_class(place, &class, &rule.class));
-    KYMO_TRY(find_look(place, &look, &rule.look));
-    if (is_idle && rule.look != KYMO__LOOK_RANGE && rule.look != KYMO__LOOK_CATEGORY)
+        MAREY_TRY(find_class(place, &class, &rule.class));
+    MAREY_TRY(find_look(place, &look, &rule.look));
+    if (is_idle && rule.look != MAREY__LOOK_RANGE && rule.look != MAREY__LOOK_CATEGORY)
         return bad_line(place, "a rule about idle time looks at range or category, and not", &look);
     return add_rule(rules, is_idle, &rule, &name, &pattern);
 }
 
-kymo_status kymo__rules_parse(struct kymo__rules *rules, const char *source, const char *text,
-                              size_t len)
+marey_status marey__rules_parse(struct marey__rules *rules, const char *source, const char *text,
+                                size_t len)
 {
     struct place place = {source, 0};
     while (len > 0) {
         const char *end = memchr(text, '\n', len);
         const size_t line_len = end != NULL ? (size_t)(end - text) : len;
         place.line++;
-        KYMO_TRY(take_line(rules, &place, (struct word){text, line_len}));
-        const size_t step = KYMO__MIN(line_len + 1, len);
+        MAREY_TRY(take_line(rules, &place, (struct word){text, line_len}));
+        const size_t step = MAREY__MIN(line_len + 1, len);
         text += step;
         len -= step;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- a file ---- */
 
-static kymo_status read_all(int fd, const char *path, struct kymo__buf *text)
+static marey_status read_all(int fd, const char *path, struct marey__buf *text)
 {
     for (;;) {
         char part[16384];
@@ -206,45 +207,45 @@ static kymo_status read_all(int fd, const char *path, struct kymo__buf *text)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return kymo__fail_errno("read the rules in %s", path);
+            return marey__fail_errno("read the rules in %s", path);
         if (n == 0)
-            return text->failed ? kymo__fail(KYMO_ENOMEM, "no memory for rules") : KYMO_OK;
+            return text->failed ? marey__fail(MAREY_ENOMEM, "no memory for rules") : MAREY_OK;
         if (text->len + (size_t)n > MAX_FILE)
-            return kymo__fail(KYMO_EFORMAT, "%s is no file of rules: it has more than %d bytes",
-                              path, MAX_FILE);
-        kymo__buf_put(text, part, (size_t)n);
+            return marey__fail(MAREY_EFORMAT, "%s is no file of rules: it has more than %d bytes",
+                               path, MAX_FILE);
+        marey__buf_put(text, part, (size_t)n);
     }
 }
 
-static kymo_status load_file(struct kymo__rules *rules, const char *path)
+static marey_status load_file(struct marey__rules *rules, const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return kymo__fail_errno("open the rules in %s", path);
-    struct kymo__buf text = {0};
-    kymo_status status = read_all(fd, path, &text);
+        return marey__fail_errno("open the rules in %s", path);
+    struct marey__buf text = {0};
+    marey_status status = read_all(fd, path, &text);
     close(fd);
-    if (status == KYMO_OK)
-        status = kymo__rules_parse(rules, path, text.data, text.len);
-    if (status == KYMO_OK && rules->n + rules->n_idle > MAX_RULES)
-        status = kymo__fail(KYMO_EFORMAT, "%s has more than %d rules", path, MAX_RULES);
-    kymo__buf_fini(&text);
+    if (status == MAREY_OK)
+        status = marey__rules_parse(rules, path, text.data, text.len);
+    if (status == MAREY_OK && rules->n + rules->n_idle > MAX_RULES)
+        status = marey__fail(MAREY_EFORMAT, "%s has more than %d rules", path, MAX_RULES);
+    marey__buf_fini(&text);
     return status;
 }
 
-kymo_status kymo__rules_load(struct kymo__rules *rules, const char *path)
+marey_status marey__rules_load(struct marey__rules *rules, const char *path)
 {
-    *rules = (struct kymo__rules){0};
+    *rules = (struct marey__rules){0};
     if (path != NULL)
-        KYMO_TRY(load_file(rules, path));
-    return kymo__rules_parse(rules, "kymo's own rules", kymo__breakdown_rules,
-                             strlen(kymo__breakdown_rules));
+        MAREY_TRY(load_file(rules, path));
+    return marey__rules_parse(rules, "marey's own rules", marey__breakdown_rules,
+                              strlen(marey__breakdown_rules));
 }
 
-void kymo__rules_fini(struct kymo__rules *rules)
+void marey__rules_fini(struct marey__rules *rules)
 {
-    kymo__free(rules->rules);
-    kymo__free(rules->idle);
-    kymo__arena_fini(&rules->texts);
-    *rules = (struct kymo__rules){0};
+    marey__free(rules->rules);
+    marey__free(rules->idle);
+    marey__arena_fini(&rules->texts);
+    *rules = (struct marey__rules){0};
 }

@@ -11,36 +11,36 @@
  *        |
  *   samples_tree.c    the same as a tree of calls, for exports
  */
-#ifndef KYMO_SAMPLES_SET_H
-#define KYMO_SAMPLES_SET_H
+#ifndef MAREY_SAMPLES_SET_H
+#define MAREY_SAMPLES_SET_H
 
 #include "analyze/analyze_internal.h"
 #include "samples/samples.h"
-#include <kymo/samples_report.h>
+#include <marey/samples_report.h>
 
 /* ---- samples_read.c ---- */
 
 /* A log of a sampler. */
-struct kymo__samples_source {
-    kymo_recording *recording; /* lent */
-    size_t log;                /* its number there */
+struct marey__samples_source {
+    marey_recording *recording; /* lent */
+    size_t log;                 /* its number there */
     uint32_t *processes, *threads, *functions, *locations,
         *stacks; /* numbers of the store, by those of the log */
     size_t n_processes, n_threads, n_functions, n_locations, n_stacks;
     size_t processes_cap, threads_cap, functions_cap, locations_cap, stacks_cap;
     double rate_hz;    /* 0: not said */
     char strategy[16]; /* "" not said */
-    struct kymo_samples_counts counts;
+    struct marey_samples_counts counts;
     uint64_t first_ns, last_ns; /* of its rounds */
     uint64_t n_rounds;
 };
 
 /* What is known of a process of the store besides. */
-struct kymo__samples_target {
-    kymo_recording *recording; /* of its sampler; lent */
-    uint32_t log;              /* its own log there; KYMO__NO_LOG: none */
-    uint32_t source;           /* the last sampler that saw it */
-    uint32_t parent;           /* among the processes of the store; 0: none */
+struct marey__samples_target {
+    marey_recording *recording; /* of its sampler; lent */
+    uint32_t log;               /* its own log there; MAREY__NO_LOG: none */
+    uint32_t source;            /* the last sampler that saw it */
+    uint32_t parent;            /* among the processes of the store; 0: none */
     uint64_t first_ns, last_ns;
     uint64_t n_rounds;
     /* By the latest visit with a choice. */
@@ -48,23 +48,23 @@ struct kymo__samples_target {
     uint64_t counted_ns;       /* of samples that count, or would if it were not idle */
     bool is_idle, is_launcher; /* its samples do not count: see samples_idle.c */
 };
-#define KYMO__NO_LOG UINT32_MAX
+#define MAREY__NO_LOG UINT32_MAX
 
 /* Samples with one stack, of a file of another sampler: they are not in rounds. */
-struct kymo__samples_told {
+struct marey__samples_told {
     uint32_t process, thread, stack;
     uint64_t n, at_ns, weight_ns; /* weight: of all of them */
 };
 
 /* The name of the row for samples of threads without Python frames. */
-#define KYMO__NO_FRAMES "(no Python frames)"
+#define MAREY__NO_FRAMES "(no Python frames)"
 
-struct kymo__samples_set {
-    kymo_samples *samples; /* definitions of all, and counts by process */
-    struct kymo__samples_source *sources;
+struct marey__samples_set {
+    marey_samples *samples; /* definitions of all, and counts by process */
+    struct marey__samples_source *sources;
     size_t n_sources, sources_cap;
-    struct kymo__samples_target *targets; /* by process, from 1 */
-    struct kymo__samples_told *told;      /* where there is no sampler's log */
+    struct marey__samples_target *targets; /* by process, from 1 */
+    struct marey__samples_told *told;      /* where there is no sampler's log */
     size_t n_told, told_cap;
     uint64_t n_told_samples;
     uint64_t startup_ns;   /* of samples that a visit left out as start-up */
@@ -75,70 +75,71 @@ struct kymo__samples_set {
 
 /*
  * Read the definitions and counts that samplers left in `n` recordings, which are lent until fini. A set without sources when
- * there are none. On failure it is left finished. KYMO_ENOMEM, KYMO_EIO.
+ * there are none. On failure it is left finished. MAREY_ENOMEM, MAREY_EIO.
  */
-KYMO_WARN_UNUSED kymo_status kymo__samples_open(struct kymo__samples_set *set,
-                                                kymo_recording *const *recordings, size_t n);
-void kymo__samples_fini(struct kymo__samples_set *set);
+MAREY_WARN_UNUSED marey_status marey__samples_open(struct marey__samples_set *set,
+                                                   marey_recording *const *recordings, size_t n);
+void marey__samples_fini(struct marey__samples_set *set);
 
 /*
  * A round: numbers are the store's, its time is CLOCK_MONOTONIC of its machine, the weight is always there. `seen` has the
  * samples that count, maybe none; lent for the call.
  */
-typedef kymo_status kymo__samples_visitor(void *ctx, const struct kymo_samples_round *round);
+typedef marey_status marey__samples_visitor(void *ctx, const struct marey_samples_round *round);
 
-struct kymo__samples_chosen;
+struct marey__samples_chosen;
 /*
  * All rounds of all samplers in order of time (by the clocks' settings, over machines); each of a process in its own order.
  * `chosen` NULL: every sample counts. What the visitor fails with ends it.
  *
  * Which processes are idle is known at the end: the caller leaves samples of targets with `is_idle` out of its sums.
  */
-KYMO_WARN_UNUSED kymo_status kymo__samples_visit(struct kymo__samples_set *set,
-                                                 const struct kymo__samples_chosen *chosen,
-                                                 kymo__samples_visitor *visitor, void *ctx);
+MAREY_WARN_UNUSED marey_status marey__samples_visit(struct marey__samples_set *set,
+                                                    const struct marey__samples_chosen *chosen,
+                                                    marey__samples_visitor *visitor, void *ctx);
 /* The same, and samples that only `mode` leaves out are among the seen. */
-KYMO_WARN_UNUSED kymo_status kymo__samples_visit_modes(struct kymo__samples_set *set,
-                                                       const struct kymo__samples_chosen *chosen,
-                                                       kymo__samples_visitor *visitor, void *ctx);
+MAREY_WARN_UNUSED marey_status marey__samples_visit_modes(struct marey__samples_set *set,
+                                                          const struct marey__samples_chosen *chosen,
+                                                          marey__samples_visitor *visitor, void *ctx);
 
 /* ---- samples_import.c ---- */
 
-/* Whether files of other samplers are among these. kymo_samples_are_there() is about our own. */
-bool kymo__samples_are_imported(kymo_recording *const *recordings, size_t n);
+/* Whether files of other samplers are among these. marey_samples_are_there() is about our own. */
+bool marey__samples_are_imported(marey_recording *const *recordings, size_t n);
 /* Their processes, stacks and samples into the store and `told`. */
-KYMO_WARN_UNUSED kymo_status kymo__samples_take_imports(struct kymo__samples_set *set,
-                                                        kymo_recording *const *recordings, size_t n);
+MAREY_WARN_UNUSED marey_status marey__samples_take_imports(struct marey__samples_set *set,
+                                                           marey_recording *const *recordings,
+                                                           size_t n);
 /* From the first of them to the last. */
-uint64_t kymo__samples_told_ns(const struct kymo__samples_set *set);
+uint64_t marey__samples_told_ns(const struct marey__samples_set *set);
 /* Hand each on as a round by itself. */
-typedef kymo_status kymo__samples_handing(void *ctx, struct kymo_samples_round *round);
-KYMO_WARN_UNUSED kymo_status kymo__samples_tell(struct kymo__samples_set *set,
-                                                kymo__samples_handing *hand, void *ctx);
+typedef marey_status marey__samples_handing(void *ctx, struct marey_samples_round *round);
+MAREY_WARN_UNUSED marey_status marey__samples_tell(struct marey__samples_set *set,
+                                                   marey__samples_handing *hand, void *ctx);
 
 /* ---- samples_startup.c ---- */
 
 enum {
-    KYMO__IN_IMPORT = 1,
-    KYMO__IN_STARTUP = 2,
-    KYMO__IN_FUNCTION = 4,
-    KYMO__IN_TASK_LOOP = 8, /* the frame is a worker's loop over tasks, */
-    KYMO__IN_TASK_WAIT = 16 /* or it is below, where it waits for the next one */
+    MAREY__IN_IMPORT = 1,
+    MAREY__IN_STARTUP = 2,
+    MAREY__IN_FUNCTION = 4,
+    MAREY__IN_TASK_LOOP = 8, /* the frame is a worker's loop over tasks, */
+    MAREY__IN_TASK_WAIT = 16 /* or it is below, where it waits for the next one */
 };
 /* Of a frame, by those of the frame around it; 0 for the outermost. */
-uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, const char *file);
+uint8_t marey__import_flags(uint8_t around, bool is_python, const char *name, const char *file);
 /* Flags of all kinds by stack; NULL without memory. */
-uint8_t *kymo__samples_stack_flags(const kymo_samples *samples);
-bool kymo__is_importlib(const char *file);
+uint8_t *marey__samples_stack_flags(const marey_samples *samples);
+bool marey__is_importlib(const char *file);
 /* Whether it is the top-level code of a file, whose frames are known by the line that runs: it begins with line 1. */
-bool kymo__is_top_level(const struct kymo_samples_function *function);
+bool marey__is_top_level(const struct marey_samples_function *function);
 /* Whether a forked process's own frames begin with this one. */
-bool kymo__is_worker_entry(const struct kymo_samples_function *function);
+bool marey__is_worker_entry(const struct marey_samples_function *function);
 
 /* ---- select.c ---- */
 
-/* Whether a process is the one that `which` means: see struct kymo_samples_filter; NULL: any. */
-bool kymo__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
+/* Whether a process is the one that `which` means: see struct marey_samples_filter; NULL: any. */
+bool marey__process_matches(const char *which, int64_t pid, int32_t worker, const char *command);
 
 /* ---- samples_filter.c ---- */
 
@@ -146,37 +147,37 @@ bool kymo__process_matches(const char *which, int64_t pid, int32_t worker, const
  * A filter (NULL: the defaults) made ready: threads by name and rank are chosen, spans of ranges and iterations are read.
  * `is_complete`: start-up and idle processes count whatever the filter says, for exports that have everything.
  */
-KYMO_WARN_UNUSED kymo_status kymo__samples_choose(struct kymo__samples_set *set,
-                                                  const struct kymo_samples_filter *filter,
-                                                  bool is_complete,
-                                                  struct kymo__samples_chosen **out);
-void kymo__samples_chosen_destroy(struct kymo__samples_chosen *chosen);
+MAREY_WARN_UNUSED marey_status marey__samples_choose(struct marey__samples_set *set,
+                                                     const struct marey_samples_filter *filter,
+                                                     bool is_complete,
+                                                     struct marey__samples_chosen **out);
+void marey__samples_chosen_destroy(struct marey__samples_chosen *chosen);
 /* Who and when, and what the thread did. */
-bool kymo__samples_is_there(const struct kymo__samples_chosen *chosen, uint32_t process,
-                            uint64_t at_ns, uint32_t thread);
-bool kymo__samples_is_of_mode(const struct kymo__samples_chosen *chosen,
-                              const struct kymo_samples_seen *seen);
+bool marey__samples_is_there(const struct marey__samples_chosen *chosen, uint32_t process,
+                             uint64_t at_ns, uint32_t thread);
+bool marey__samples_is_of_mode(const struct marey__samples_chosen *chosen,
+                               const struct marey_samples_seen *seen);
 /* Whether it is of start-up, whatever else holds for it; false where the choice is complete. */
-bool kymo__samples_is_startup(const struct kymo__samples_chosen *chosen, uint32_t process,
-                              uint64_t at_ns, uint32_t stack);
+bool marey__samples_is_startup(const struct marey__samples_chosen *chosen, uint32_t process,
+                               uint64_t at_ns, uint32_t stack);
 /* Whether a worker waits for its next task in this stack, and the choice leaves that out. */
-bool kymo__samples_is_task_wait(const struct kymo__samples_chosen *chosen, uint32_t stack);
+bool marey__samples_is_task_wait(const struct marey__samples_chosen *chosen, uint32_t stack);
 /* Whether start-up counts and importlib has frames. Else, as in tracebacks, an import's time is that of the frame around importlib. */
-bool kymo__samples_shows_imports(const struct kymo__samples_chosen *chosen);
+bool marey__samples_shows_imports(const struct marey__samples_chosen *chosen);
 /* Whether idle processes are left out: nobody chose a mode, a thread or a process, or asked for all of it. */
-bool kymo__samples_drops_idle(const struct kymo__samples_chosen *chosen);
+bool marey__samples_drops_idle(const struct marey__samples_chosen *chosen);
 /* Whether the process itself counts steps; known where idle processes are left out. */
-bool kymo__samples_has_steps(const struct kymo__samples_chosen *chosen, uint32_t process);
+bool marey__samples_has_steps(const struct marey__samples_chosen *chosen, uint32_t process);
 /* What counts, as a sentence without its full stop: "main thread: wall clock; other threads: on-CPU only". */
-const char *kymo__samples_chosen_what(const struct kymo__samples_chosen *chosen);
+const char *marey__samples_chosen_what(const struct marey__samples_chosen *chosen);
 
 /* ---- samples_idle.c ---- */
 
 /* Add a sample to what its process does; imports are not its work. */
-void kymo__samples_note_work(struct kymo__samples_set *set, const struct kymo_samples_round *round,
-                             const struct kymo_samples_seen *seen);
+void marey__samples_note_work(struct marey__samples_set *set, const struct marey_samples_round *round,
+                              const struct marey_samples_seen *seen);
 /* After a visit: mark idle processes, where the choice leaves them out. */
-void kymo__samples_find_idle(struct kymo__samples_set *set,
-                             const struct kymo__samples_chosen *chosen);
+void marey__samples_find_idle(struct marey__samples_set *set,
+                              const struct marey__samples_chosen *chosen);
 
 #endif

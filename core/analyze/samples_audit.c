@@ -80,13 +80,13 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
                           struct distance *out)
 {
     const uint64_t n_snapshots = sum_of(snapshots, n), n_audits = sum_of(audits, n);
-    uint32_t *const list = kymo__calloc((size_t)n_audits, sizeof *list);
-    uint64_t *const drawn = kymo__calloc(n, sizeof *drawn);
+    uint32_t *const list = marey__calloc((size_t)n_audits, sizeof *list);
+    uint64_t *const drawn = marey__calloc(n, sizeof *drawn);
     double values[DRAWS];
     uint64_t random = UINT64_C(0x2545f4914f6cdd1d); /* the same recording has the same interval */
     if (list == NULL || drawn == NULL) {
-        kymo__free(list);
-        kymo__free(drawn);
+        marey__free(list);
+        marey__free(drawn);
         return false;
     }
     size_t at = 0;
@@ -101,12 +101,12 @@ static bool find_interval(const uint64_t *snapshots, const uint64_t *audits, siz
     /* A draw of a draw is farther off than the draw was; by as much it is turned round. */
     out->low = fmax(0, 2 * out->value - values[DRAWS - 1 - DRAWS / 40]);
     out->high = fmax(out->low, 2 * out->value - values[DRAWS / 40]);
-    kymo__free(list);
-    kymo__free(drawn);
+    marey__free(list);
+    marey__free(drawn);
     return true;
 }
 
-static bool find_distance(const struct kymo__samples_sums *sums, size_t source, struct distance *out)
+static bool find_distance(const struct marey__samples_sums *sums, size_t source, struct distance *out)
 {
     const size_t n = sums->n_functions;
     const uint64_t *const snapshots = sums->snapshots + source * n, *const audits =
@@ -129,21 +129,22 @@ static bool find_distance(const struct kymo__samples_sums *sums, size_t source, 
 
 /* ---- the table ---- */
 
-static void put_rate(kymo_table *table, double value)
+static void put_rate(marey_table *table, double value)
 {
     if (value > 0)
-        kymo_table_f64(table, value);
+        marey_table_f64(table, value);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
 /* Rounds of its processes, and for how long these were sampled, all together. */
-static uint64_t sampled_ns(const struct kymo_samples_report *report, size_t source, uint64_t *n_rounds)
+static uint64_t sampled_ns(const struct marey_samples_report *report, size_t source,
+                           uint64_t *n_rounds)
 {
     uint64_t ns = 0;
     *n_rounds = 0;
-    for (uint32_t i = 1; i <= kymo_samples_n_processes(report->set.samples); i++) {
-        const struct kymo__samples_target *const t = &report->set.targets[i];
+    for (uint32_t i = 1; i <= marey_samples_n_processes(report->set.samples); i++) {
+        const struct marey__samples_target *const t = &report->set.targets[i];
         if (t->source != source || t->n_rounds == 0)
             continue;
         ns += t->last_ns - t->first_ns;
@@ -152,68 +153,69 @@ static uint64_t sampled_ns(const struct kymo_samples_report *report, size_t sour
     return ns;
 }
 
-static void put_distance(kymo_table *table, const struct distance *d)
+static void put_distance(marey_table *table, const struct distance *d)
 {
     const double values[] = {d->value, d->low, d->high, d->by_chance};
-    for (size_t i = 0; i < KYMO__COUNT_OF(values); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(values); i++)
         if (d->is_known)
-            kymo_table_f64(table, values[i]);
+            marey_table_f64(table, values[i]);
         else
-            kymo_table_null(table);
+            marey_table_null(table);
 }
 
-static void put_counts(kymo_table *table, const struct kymo__samples_source *source,
+static void put_counts(marey_table *table, const struct marey__samples_source *source,
                        uint64_t targets_ns)
 {
-    const struct kymo_samples_counts *const c = &source->counts;
-    const uint64_t seconds_ns = source->last_ns - KYMO__MIN(source->first_ns, source->last_ns);
-    kymo_table_u64(table, source->n_rounds);
-    kymo_table_u64(table, c->asked);
-    kymo_table_u64(table, c->missed);
-    kymo__put_share(table, c->missed, c->asked);
-    kymo_table_u64(table, c->samples);
-    kymo_table_u64(table, c->rejected);
-    kymo__put_share(table, c->rejected, c->samples + c->rejected);
-    kymo_table_u64(table, c->unstable);
-    kymo__put_share(table, c->unstable, c->samples);
-    kymo_table_u64(table, c->exact);
-    kymo__put_share(table, c->exact, c->samples);
-    kymo_table_u64(table, c->audit);
-    kymo_table_u64(table, c->stops);
-    kymo_table_u64(table, c->stop_ns);
-    kymo_table_u64(table, c->stop_max_ns);
-    kymo__put_share(table, c->stop_ns, targets_ns);
-    kymo_table_u64(table, c->sampler_cpu_ns);
-    kymo__put_share(table, c->sampler_cpu_ns, seconds_ns);
-    kymo_table_u64(table, c->bytes_read);
+    const struct marey_samples_counts *const c = &source->counts;
+    const uint64_t seconds_ns = source->last_ns - MAREY__MIN(source->first_ns, source->last_ns);
+    marey_table_u64(table, source->n_rounds);
+    marey_table_u64(table, c->asked);
+    marey_table_u64(table, c->missed);
+    marey__put_share(table, c->missed, c->asked);
+    marey_table_u64(table, c->samples);
+    marey_table_u64(table, c->rejected);
+    marey__put_share(table, c->rejected, c->samples + c->rejected);
+    marey_table_u64(table, c->unstable);
+    marey__put_share(table, c->unstable, c->samples);
+    marey_table_u64(table, c->exact);
+    marey__put_share(table, c->exact, c->samples);
+    marey_table_u64(table, c->audit);
+    marey_table_u64(table, c->stops);
+    marey_table_u64(table, c->stop_ns);
+    marey_table_u64(table, c->stop_max_ns);
+    marey__put_share(table, c->stop_ns, targets_ns);
+    marey_table_u64(table, c->sampler_cpu_ns);
+    marey__put_share(table, c->sampler_cpu_ns, seconds_ns);
+    marey_table_u64(table, c->bytes_read);
 }
 
-bool kymo__samples_put_audit(struct kymo_samples_report *report)
+bool marey__samples_put_audit(struct marey_samples_report *report)
 {
-    kymo_table *const table = report->tables[KYMO__SAMPLES_AUDIT];
+    marey_table *const table = report->tables[MAREY__SAMPLES_AUDIT];
     for (size_t i = 0; i < report->set.n_sources; i++) {
-        const struct kymo__samples_source *const source = &report->set.sources[i];
-        const struct kymo_process *const log = kymo_recording_process(source->recording, source->log);
+        const struct marey__samples_source *const source = &report->set.sources[i];
+        const struct marey_process *const log =
+            marey_recording_process(source->recording, source->log);
         struct distance distance;
         uint64_t n_rounds;
         const uint64_t targets_ns = sampled_ns(report, i, &n_rounds);
         if (!find_distance(&report->sums, i, &distance))
             return false;
-        kymo__put_string(table, log->host);
-        kymo_table_i64(table, log->pid);
-        kymo__put_string(table, source->strategy);
+        marey__put_string(table, log->host);
+        marey_table_i64(table, log->pid);
+        marey__put_string(table, source->strategy);
         put_rate(table, source->rate_hz);
         put_rate(table, targets_ns != 0 ? (double)n_rounds * 1e9 / (double)targets_ns : 0);
-        kymo_table_f64(
-            table, (double)(source->last_ns - KYMO__MIN(source->first_ns, source->last_ns)) / 1e9);
+        marey_table_f64(
+            table, (double)(source->last_ns - MAREY__MIN(source->first_ns, source->last_ns)) / 1e9);
         put_counts(table, source, targets_ns);
         put_rate(table, source->counts.samples != 0
                             ? (double)log->log_bytes / (double)source->counts.samples
                             : 0);
-        kymo_table_u64(table, log->log_bytes);
-        kymo_table_u64(table, source->counts.skipped);
-        kymo_table_u64(table, source->counts.slowed);
-        kymo__put_string(table, log->end);
+        marey_table_u64(table, log->log_bytes);
+        marey_table_u64(table, source->counts.skipped);
+        marey_table_u64(table, source->counts.slowed);
+        marey__put_string(table, log->end);
         put_distance(table, &distance);
     }
     return true;
@@ -221,61 +223,61 @@ bool kymo__samples_put_audit(struct kymo_samples_report *report)
 
 /* ---- the whole ---- */
 
-void kymo__samples_put_totals(struct kymo_samples_report *report)
+void marey__samples_put_totals(struct marey_samples_report *report)
 {
-    kymo_table *const table = report->tables[KYMO__SAMPLES_TOTALS];
-    const struct kymo__samples_sum *const whole = &report->sums.whole;
-    uint64_t longest_ns = kymo__samples_told_ns(&report->set);
+    marey_table *const table = report->tables[MAREY__SAMPLES_TOTALS];
+    const struct marey__samples_sum *const whole = &report->sums.whole;
+    uint64_t longest_ns = marey__samples_told_ns(&report->set);
     for (size_t i = 0; i < report->set.n_sources; i++) {
-        const struct kymo__samples_source *const s = &report->set.sources[i];
+        const struct marey__samples_source *const s = &report->set.sources[i];
         if (s->n_rounds != 0)
-            longest_ns = KYMO__MAX(longest_ns, s->last_ns - s->first_ns);
+            longest_ns = MAREY__MAX(longest_ns, s->last_ns - s->first_ns);
     }
-    kymo_table_u64(table, whole->n);
-    kymo_table_u64(table, whole->ns);
-    kymo_table_f64(table, (double)longest_ns / 1e9);
-    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_PROCESSES]));
-    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_THREADS]));
-    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_FUNCTIONS]));
-    kymo_table_u64(table, kymo_table_n_rows(report->tables[KYMO__SAMPLES_STACKS]));
-    kymo__put_string(table, kymo__samples_chosen_what(report->chosen));
+    marey_table_u64(table, whole->n);
+    marey_table_u64(table, whole->ns);
+    marey_table_f64(table, (double)longest_ns / 1e9);
+    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_PROCESSES]));
+    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_THREADS]));
+    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_FUNCTIONS]));
+    marey_table_u64(table, marey_table_n_rows(report->tables[MAREY__SAMPLES_STACKS]));
+    marey__put_string(table, marey__samples_chosen_what(report->chosen));
 }
 
-static void put_note(kymo_table *table, const char *format, ...) KYMO_PRINTF(2, 3);
-static void put_note(kymo_table *table, const char *format, ...)
+static void put_note(marey_table *table, const char *format, ...) MAREY_PRINTF(2, 3);
+static void put_note(marey_table *table, const char *format, ...)
 {
     char text[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    kymo__put_string(table, text);
+    marey__put_string(table, text);
 }
 
-static void note_startup(const struct kymo_samples_report *report)
+static void note_startup(const struct marey_samples_report *report)
 {
     const double left_out = (double)report->set.startup_ns,
                  whole = left_out + (double)report->sums.whole.ns;
     if (report->set.startup_ns != 0)
         put_note(
-            report->tables[KYMO__SAMPLES_NOTES],
+            report->tables[MAREY__SAMPLES_NOTES],
             "Left out: %.3g s of imports at start-up, %.2g %% of the time; --startup shows them.",
             left_out / 1e9, 100 * left_out / whole);
 }
 
-static void note_idle(const struct kymo_samples_report *report)
+static void note_idle(const struct marey_samples_report *report)
 {
-    const struct kymo__samples_set *const set = &report->set;
+    const struct marey__samples_set *const set = &report->set;
     if (set->task_wait_ns != 0)
-        put_note(report->tables[KYMO__SAMPLES_NOTES],
+        put_note(report->tables[MAREY__SAMPLES_NOTES],
                  "Left out: %.3g s in which workers waited for their next task; --idle shows it.",
                  (double)set->task_wait_ns / 1e9);
     if (set->n_idle == 0)
         return;
-    const struct kymo_samples_process *const p =
-        kymo_samples_get_process(set->samples, set->longest_idle);
+    const struct marey_samples_process *const p =
+        marey_samples_get_process(set->samples, set->longest_idle);
     const double left_out = (double)set->idle_ns;
-    put_note(report->tables[KYMO__SAMPLES_NOTES],
+    put_note(report->tables[MAREY__SAMPLES_NOTES],
              "Left out: %.3g s of %" PRIu32 " %s%s, %.2g %% of the time, %s%" PRId64
              " (%.100s); --idle shows %s.",
              left_out / 1e9, set->n_idle,
@@ -291,17 +293,17 @@ static void note_idle(const struct kymo_samples_report *report)
 }
 
 /* False without memory, or when the rounds cannot be read again. */
-static bool note_slow_steps(struct kymo_samples_report *report)
+static bool note_slow_steps(struct marey_samples_report *report)
 {
-    struct kymo__slow_function slow;
-    if (kymo__samples_slow_function(&report->set, &slow) != KYMO_OK)
+    struct marey__slow_function slow;
+    if (marey__samples_slow_function(&report->set, &slow) != MAREY_OK)
         return false;
     if (slow.function == 0)
         return true;
-    const struct kymo_samples_function *const f =
-        kymo_samples_get_function(report->set.samples, slow.function);
+    const struct marey_samples_function *const f =
+        marey_samples_get_function(report->set.samples, slow.function);
     const char *const slash = strrchr(f->file, '/');
-    put_note(report->tables[KYMO__SAMPLES_NOTES],
+    put_note(report->tables[MAREY__SAMPLES_NOTES],
              "%s (%s) takes %.3g ms more in %s%" PRIu64
              " slow step%s than in others; a slow step takes %.3g ms longer.",
              f->name, slash != NULL ? slash + 1 : f->file, slow.extra_ns / 1e6,
@@ -311,43 +313,43 @@ static bool note_slow_steps(struct kymo_samples_report *report)
 }
 
 /* Where these samples are a hundredth of all. */
-static void note_no_frames(const struct kymo_samples_report *report)
+static void note_no_frames(const struct marey_samples_report *report)
 {
-    const kymo_table *const functions = report->tables[KYMO__SAMPLES_FUNCTIONS];
-    const int name = kymo_table_find(functions, "function"),
-              self = kymo_table_find(functions, "self_ns");
-    for (size_t i = 0; i < kymo_table_n_rows(functions); i++) {
-        const uint64_t ns = kymo_table_cell(functions, i, (size_t)self).as.u64;
-        if (strcmp(kymo_table_cell(functions, i, (size_t)name).as.text, KYMO__NO_FRAMES) != 0 ||
+    const marey_table *const functions = report->tables[MAREY__SAMPLES_FUNCTIONS];
+    const int name = marey_table_find(functions, "function"),
+              self = marey_table_find(functions, "self_ns");
+    for (size_t i = 0; i < marey_table_n_rows(functions); i++) {
+        const uint64_t ns = marey_table_cell(functions, i, (size_t)self).as.u64;
+        if (strcmp(marey_table_cell(functions, i, (size_t)name).as.text, MAREY__NO_FRAMES) != 0 ||
             ns < report->sums.whole.ns / 100)
             continue;
-        const double gc = (double)report->sums.gc_ns / (double)KYMO__MAX(ns, (uint64_t)1);
+        const double gc = (double)report->sums.gc_ns / (double)MAREY__MAX(ns, (uint64_t)1);
         if (gc > 0.5)
-            put_note(report->tables[KYMO__SAMPLES_NOTES],
-                     KYMO__NO_FRAMES
+            put_note(report->tables[MAREY__SAMPLES_NOTES],
+                     MAREY__NO_FRAMES
                      ": %.0f %% of it is garbage collection outside of Python code, "
                      "as at the end of the program.",
                      100 * gc);
         else
             put_note(
-                report->tables[KYMO__SAMPLES_NOTES], KYMO__NO_FRAMES
+                report->tables[MAREY__SAMPLES_NOTES], MAREY__NO_FRAMES
                 ": the thread ran no Python code then: the interpreter was starting or ending, "
-                "or the thread belongs to a native library. 'kymo run --sample --native' shows "
+                "or the thread belongs to a native library. 'marey run --sample --native' shows "
                 "C and C++ functions.");
     }
 }
 
-bool kymo__samples_put_notes(struct kymo_samples_report *report)
+bool marey__samples_put_notes(struct marey_samples_report *report)
 {
-    kymo_table *const notes = report->tables[KYMO__SAMPLES_NOTES];
+    marey_table *const notes = report->tables[MAREY__SAMPLES_NOTES];
     if (!note_slow_steps(report))
         return false;
     note_startup(report);
     note_idle(report);
     note_no_frames(report);
     for (size_t i = 0; i < report->set.n_sources; i++) {
-        const struct kymo__samples_source *const s = &report->set.sources[i];
-        const struct kymo_process *const log = kymo_recording_process(s->recording, s->log);
+        const struct marey__samples_source *const s = &report->set.sources[i];
+        const struct marey_process *const log = marey_recording_process(s->recording, s->log);
         if (strcmp(log->end, "unclosed") == 0)
             put_note(notes,
                      "The sampler %" PRId64

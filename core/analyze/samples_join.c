@@ -11,46 +11,46 @@
 #include "analyze/samples_spans.h"
 #include "read/read_internal.h"
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to join samples with ranges");
+    return marey__fail(MAREY_ENOMEM, "no memory to join samples with ranges");
 }
 
 /* ---- spans ---- */
 
-static bool add_span(struct kymo__spans *spans, uint64_t begin_ns, uint64_t end_ns)
+static bool add_span(struct marey__spans *spans, uint64_t begin_ns, uint64_t end_ns)
 {
     if (end_ns <= begin_ns)
         return true;
-    if (!kymo__grow(&spans->items, &spans->cap, spans->n + 1, sizeof *spans->items))
+    if (!marey__grow(&spans->items, &spans->cap, spans->n + 1, sizeof *spans->items))
         return false;
-    spans->items[spans->n++] = (struct kymo__time_span){begin_ns, end_ns};
+    spans->items[spans->n++] = (struct marey__time_span){begin_ns, end_ns};
     return true;
 }
 
 static int by_begin(const void *a, const void *b)
 {
-    const struct kymo__time_span *x = a, *y = b;
+    const struct marey__time_span *x = a, *y = b;
     return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-static void finish_spans(struct kymo__spans *spans)
+static void finish_spans(struct marey__spans *spans)
 {
     size_t n = 0;
     if (spans->n == 0)
         return;
     qsort(spans->items, spans->n, sizeof *spans->items, by_begin);
     for (size_t i = 1; i < spans->n; i++) {
-        struct kymo__time_span *const last = &spans->items[n];
+        struct marey__time_span *const last = &spans->items[n];
         if (spans->items[i].begin_ns <= last->end_ns)
-            last->end_ns = KYMO__MAX(last->end_ns, spans->items[i].end_ns);
+            last->end_ns = MAREY__MAX(last->end_ns, spans->items[i].end_ns);
         else
             spans->items[++n] = spans->items[i];
     }
     spans->n = n + 1;
 }
 
-bool kymo__spans_have(const struct kymo__spans *spans, uint64_t ns)
+bool marey__spans_have(const struct marey__spans *spans, uint64_t ns)
 {
     size_t low = 0, high = spans->n;
     while (low < high) {
@@ -63,13 +63,13 @@ bool kymo__spans_have(const struct kymo__spans *spans, uint64_t ns)
     return low < spans->n && spans->items[low].begin_ns <= ns;
 }
 
-void kymo__spans_fini(struct kymo__spans *spans)
+void marey__spans_fini(struct marey__spans *spans)
 {
-    kymo__free(spans->items);
-    *spans = (struct kymo__spans){0};
+    marey__free(spans->items);
+    *spans = (struct marey__spans){0};
 }
 
-static bool is_called(const struct kymo_site_info *site, const char *name)
+static bool is_called(const struct marey_site_info *site, const char *name)
 {
     if (strpbrk(name, "*?[") != NULL)
         return fnmatch(name, site->name, 0) == 0;
@@ -77,12 +77,12 @@ static bool is_called(const struct kymo_site_info *site, const char *name)
 }
 
 /* Which sites have the name, by site; NULL without memory. */
-static uint8_t *sites_called(const struct kymo__samples_target *target, const char *name, bool *any)
+static uint8_t *sites_called(const struct marey__samples_target *target, const char *name, bool *any)
 {
-    const uint32_t n = kymo_recording_process(target->recording, target->log)->n_sites;
-    uint8_t *const sites = kymo__calloc((size_t)n + 1, sizeof *sites);
+    const uint32_t n = marey_recording_process(target->recording, target->log)->n_sites;
+    uint8_t *const sites = marey__calloc((size_t)n + 1, sizeof *sites);
     for (uint32_t i = 1; sites != NULL && i <= n; i++) {
-        sites[i] = is_called(kymo_recording_site(target->recording, target->log, i), name);
+        sites[i] = is_called(marey_recording_site(target->recording, target->log, i), name);
         *any = *any || sites[i];
     }
     return sites;
@@ -93,7 +93,7 @@ static uint8_t *sites_called(const struct kymo__samples_target *target, const ch
 struct ranges {
     const uint8_t *sites;
     uint32_t n_sites;
-    struct kymo__spans *by_lane;
+    struct marey__spans *by_lane;
 };
 
 static bool is_wanted(const struct ranges *r, uint32_t site)
@@ -101,10 +101,10 @@ static bool is_wanted(const struct ranges *r, uint32_t site)
     return site <= r->n_sites && r->sites[site] != 0;
 }
 
-static bool range_closed(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
+static bool range_closed(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
 {
     struct ranges *const r = ctx;
-    const struct kymo__open_call *const call = &lane->open[lane->n_open - 1];
+    const struct marey__open_call *const call = &lane->open[lane->n_open - 1];
     if (!is_wanted(r, call->site))
         return true;
     for (size_t i = 0; i + 1 < lane->n_open; i++)
@@ -113,7 +113,7 @@ static bool range_closed(void *ctx, struct kymo__call_lane *lane, uint64_t end_n
     return add_span(&r->by_lane[lane->info->lane], call->begin_ns, end_ns);
 }
 
-static bool other_record(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+static bool other_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
                          const uint64_t *words, uint64_t ns)
 {
     (void)ctx, (void)lane, (void)batch, (void)words, (void)ns;
@@ -121,11 +121,11 @@ static bool other_record(void *ctx, struct kymo__call_lane *lane, const struct k
 }
 
 /* A lane's spans to all threads of the process that have its tid. */
-static bool give_spans(const struct kymo__samples_set *set, uint32_t process, int64_t tid,
-                       const struct kymo__spans *from, struct kymo__spans *by_thread)
+static bool give_spans(const struct marey__samples_set *set, uint32_t process, int64_t tid,
+                       const struct marey__spans *from, struct marey__spans *by_thread)
 {
-    for (uint32_t i = 1; from->n != 0 && i <= kymo_samples_n_threads(set->samples); i++) {
-        const struct kymo_samples_thread *const t = kymo_samples_get_thread(set->samples, i);
+    for (uint32_t i = 1; from->n != 0 && i <= marey_samples_n_threads(set->samples); i++) {
+        const struct marey_samples_thread *const t = marey_samples_get_thread(set->samples, i);
         if (t->process != process || t->tid != tid)
             continue;
         for (size_t k = 0; k < from->n; k++)
@@ -135,129 +135,129 @@ static bool give_spans(const struct kymo__samples_set *set, uint32_t process, in
     return true;
 }
 
-static kymo_status walk_ranges(struct kymo__samples_set *set, uint32_t process, struct ranges *r,
-                               struct kymo__spans *by_thread)
+static marey_status walk_ranges(struct marey__samples_set *set, uint32_t process, struct ranges *r,
+                                struct marey__spans *by_thread)
 {
-    const struct kymo__samples_target *const target = &set->targets[process];
-    const struct kymo_process *const log = kymo_recording_process(target->recording, target->log);
-    struct kymo__range_walk walk = {.recording = target->recording,
-                                    .process = log,
-                                    .closed = range_closed,
-                                    .record = other_record,
-                                    .ctx = r};
+    const struct marey__samples_target *const target = &set->targets[process];
+    const struct marey_process *const log = marey_recording_process(target->recording, target->log);
+    struct marey__range_walk walk = {.recording = target->recording,
+                                     .process = log,
+                                     .closed = range_closed,
+                                     .record = other_record,
+                                     .ctx = r};
     r->n_sites = log->n_sites;
-    r->by_lane = kymo__calloc((size_t)log->n_lanes + 1, sizeof *r->by_lane);
-    kymo_status status = r->by_lane != NULL ? kymo__range_walk(&walk) : no_memory();
+    r->by_lane = marey__calloc((size_t)log->n_lanes + 1, sizeof *r->by_lane);
+    marey_status status = r->by_lane != NULL ? marey__range_walk(&walk) : no_memory();
     for (uint32_t i = 0; r->by_lane != NULL && i < log->n_lanes; i++) {
-        const struct kymo_lane_info *const lane =
-            kymo_recording_lane(target->recording, target->log, i);
-        if (status == KYMO_OK && !give_spans(set, process, lane->tid, &r->by_lane[i], by_thread))
+        const struct marey_lane_info *const lane =
+            marey_recording_lane(target->recording, target->log, i);
+        if (status == MAREY_OK && !give_spans(set, process, lane->tid, &r->by_lane[i], by_thread))
             status = no_memory();
-        kymo__spans_fini(&r->by_lane[i]);
+        marey__spans_fini(&r->by_lane[i]);
     }
-    kymo__free(r->by_lane);
+    marey__free(r->by_lane);
     return status;
 }
 
-kymo_status kymo__samples_join_ranges(struct kymo__samples_set *set, const char *name,
-                                      struct kymo__spans *by_thread, bool *is_there)
+marey_status marey__samples_join_ranges(struct marey__samples_set *set, const char *name,
+                                        struct marey__spans *by_thread, bool *is_there)
 {
     *is_there = false;
-    for (uint32_t i = 1; i <= kymo_samples_n_processes(set->samples); i++) {
-        if (set->targets[i].log == KYMO__NO_LOG)
+    for (uint32_t i = 1; i <= marey_samples_n_processes(set->samples); i++) {
+        if (set->targets[i].log == MAREY__NO_LOG)
             continue;
         bool any = false;
         uint8_t *const sites = sites_called(&set->targets[i], name, &any);
         struct ranges r = {.sites = sites};
-        const kymo_status status = sites == NULL ? no_memory()
-                                   : any         ? walk_ranges(set, i, &r, by_thread)
-                                                 : KYMO_OK;
-        kymo__free(sites);
-        if (status != KYMO_OK)
+        const marey_status status = sites == NULL ? no_memory()
+                                    : any         ? walk_ranges(set, i, &r, by_thread)
+                                                  : MAREY_OK;
+        marey__free(sites);
+        if (status != MAREY_OK)
             return status;
         *is_there = *is_there || any;
     }
-    for (uint32_t i = 0; i <= kymo_samples_n_threads(set->samples); i++)
+    for (uint32_t i = 0; i <= marey_samples_n_threads(set->samples); i++)
         finish_spans(&by_thread[i]);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- iterations, epochs and phases ---- */
 
 struct spans_wanted {
-    enum kymo__span_kind kind;
-    struct kymo__progress progress;
-    struct kymo__span *spans;
+    enum marey__span_kind kind;
+    struct marey__progress progress;
+    struct marey__span *spans;
     size_t n, cap;
 };
 
-static bool keep_span(struct spans_wanted *w, const struct kymo__span *span)
+static bool keep_span(struct spans_wanted *w, const struct marey__span *span)
 {
     if (span->kind != w->kind)
         return true;
-    if (!kymo__grow(&w->spans, &w->cap, w->n + 1, sizeof *w->spans))
+    if (!marey__grow(&w->spans, &w->cap, w->n + 1, sizeof *w->spans))
         return false;
     w->spans[w->n++] = *span;
     return true;
 }
 
-static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
 {
     struct spans_wanted *const w = ctx;
     const uint64_t *word = batch->words, *const end = word + batch->n;
-    struct kymo__span span;
+    struct marey__span span;
     while (word < end) {
-        const bool is_record = kymo_word_kind(*word) == KYMO_KIND_RECORD;
-        if (is_record && kymo__is_progress(kymo_record_type_of(*word)) &&
-            kymo__progress_take(&w->progress, word, kymo_batch_ns(batch, *word), &span) &&
+        const bool is_record = marey_word_kind(*word) == MAREY_KIND_RECORD;
+        if (is_record && marey__is_progress(marey_record_type_of(*word)) &&
+            marey__progress_take(&w->progress, word, marey_batch_ns(batch, *word), &span) &&
             !keep_span(w, &span))
             return no_memory();
-        word += is_record ? kymo_record_length(*word) : 1;
+        word += is_record ? marey_record_length(*word) : 1;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status read_spans(const struct kymo__samples_target *target, struct spans_wanted *w)
+static marey_status read_spans(const struct marey__samples_target *target, struct spans_wanted *w)
 {
-    const struct kymo_process *const log = kymo_recording_process(target->recording, target->log);
-    struct kymo__span span;
+    const struct marey_process *const log = marey_recording_process(target->recording, target->log);
+    struct marey__span span;
     w->n = 0;
-    kymo__progress_init(&w->progress, log->first_ns);
-    KYMO_TRY(kymo__recording_visit_in_order(target->recording, log->index, visit_batch, w));
-    while (kymo__progress_finish(&w->progress, log->last_ns, &span))
+    marey__progress_init(&w->progress, log->first_ns);
+    MAREY_TRY(marey__recording_visit_in_order(target->recording, log->index, visit_batch, w));
+    while (marey__progress_finish(&w->progress, log->last_ns, &span))
         if (!keep_span(w, &span))
             return no_memory();
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Hand the spans of each process that has a log to `take`, which fills those of the store. */
-typedef bool span_taker(void *ctx, const struct kymo__samples_target *target,
-                        const struct spans_wanted *found, struct kymo__spans *into);
+typedef bool span_taker(void *ctx, const struct marey__samples_target *target,
+                        const struct spans_wanted *found, struct marey__spans *into);
 
-static kymo_status join_spans(struct kymo__samples_set *set, enum kymo__span_kind kind,
-                              span_taker *take, void *ctx, struct kymo__spans *by_process)
+static marey_status join_spans(struct marey__samples_set *set, enum marey__span_kind kind,
+                               span_taker *take, void *ctx, struct marey__spans *by_process)
 {
     struct spans_wanted w = {.kind = kind};
-    kymo_status status = KYMO_OK;
-    for (uint32_t i = 1; status == KYMO_OK && i <= kymo_samples_n_processes(set->samples); i++) {
-        if (set->targets[i].log == KYMO__NO_LOG)
+    marey_status status = MAREY_OK;
+    for (uint32_t i = 1; status == MAREY_OK && i <= marey_samples_n_processes(set->samples); i++) {
+        if (set->targets[i].log == MAREY__NO_LOG)
             continue;
         status = read_spans(&set->targets[i], &w);
-        if (status == KYMO_OK && !take(ctx, &set->targets[i], &w, &by_process[i]))
+        if (status == MAREY_OK && !take(ctx, &set->targets[i], &w, &by_process[i]))
             status = no_memory();
         finish_spans(&by_process[i]);
     }
-    kymo__free(w.spans);
+    marey__free(w.spans);
     return status;
 }
 
-static bool has_number(const struct kymo__numbers *which, uint64_t number)
+static bool has_number(const struct marey__numbers *which, uint64_t number)
 {
     return number >= which->first && number <= which->last;
 }
 
-static bool take_numbers(void *ctx, const struct kymo__samples_target *target,
-                         const struct spans_wanted *found, struct kymo__spans *into)
+static bool take_numbers(void *ctx, const struct marey__samples_target *target,
+                         const struct spans_wanted *found, struct marey__spans *into)
 {
     (void)target;
     for (size_t i = 0; i < found->n; i++)
@@ -269,14 +269,14 @@ static bool take_numbers(void *ctx, const struct kymo__samples_target *target,
 
 /* ---- slow iterations ---- */
 
-static uint64_t length_of(const struct kymo__span *span)
+static uint64_t length_of(const struct marey__span *span)
 {
     return span->end_ns - span->begin_ns;
 }
 
-static bool is_whole(const struct kymo__span *span)
+static bool is_whole(const struct marey__span *span)
 {
-    return (span->flags & (KYMO__ITERATION_WARMUP | KYMO__ITERATION_CUT)) == 0;
+    return (span->flags & (MAREY__ITERATION_WARMUP | MAREY__ITERATION_CUT)) == 0;
 }
 
 static int by_length(const void *a, const void *b)
@@ -289,7 +289,7 @@ static int by_length(const void *a, const void *b)
  * From which length on an iteration is slow: more than half as long again as the one in the middle; where none is, the
  * slowest twentieth. UINT64_MAX: none is.
  */
-static uint64_t slow_limit(uint64_t *lengths, size_t n, struct kymo__slow_found *slow)
+static uint64_t slow_limit(uint64_t *lengths, size_t n, struct marey__slow_found *slow)
 {
     if (n == 0)
         return UINT64_MAX;
@@ -301,11 +301,11 @@ static uint64_t slow_limit(uint64_t *lengths, size_t n, struct kymo__slow_found 
     return lengths[n - 1 - (n - 1) / 20];
 }
 
-static bool take_slow(void *ctx, const struct kymo__samples_target *target,
-                      const struct spans_wanted *found, struct kymo__spans *into)
+static bool take_slow(void *ctx, const struct marey__samples_target *target,
+                      const struct spans_wanted *found, struct marey__spans *into)
 {
-    struct kymo__slow_found *const slow = ctx;
-    uint64_t *const lengths = kymo__calloc(found->n + 1, sizeof *lengths);
+    struct marey__slow_found *const slow = ctx;
+    uint64_t *const lengths = marey__calloc(found->n + 1, sizeof *lengths);
     size_t n = 0;
     (void)target;
     if (lengths == NULL)
@@ -314,7 +314,7 @@ static bool take_slow(void *ctx, const struct kymo__samples_target *target,
         if (is_whole(&found->spans[i]))
             lengths[n++] = length_of(&found->spans[i]);
     const uint64_t limit = slow_limit(lengths, n, slow);
-    kymo__free(lengths);
+    marey__free(lengths);
     slow->n_iterations += n;
     for (size_t i = 0; i < found->n; i++) {
         if (!is_whole(&found->spans[i]) || length_of(&found->spans[i]) < limit)
@@ -326,41 +326,41 @@ static bool take_slow(void *ctx, const struct kymo__samples_target *target,
     return true;
 }
 
-kymo_status kymo__samples_join_iterations(struct kymo__samples_set *set,
-                                          const struct kymo__numbers *which,
-                                          struct kymo__spans *by_process,
-                                          struct kymo__slow_found *slow)
+marey_status marey__samples_join_iterations(struct marey__samples_set *set,
+                                            const struct marey__numbers *which,
+                                            struct marey__spans *by_process,
+                                            struct marey__slow_found *slow)
 {
-    struct kymo__numbers numbers = *which;
-    *slow = (struct kymo__slow_found){0};
+    struct marey__numbers numbers = *which;
+    *slow = (struct marey__slow_found){0};
     if (which->is_slow)
-        return join_spans(set, KYMO__SPAN_ITERATION, take_slow, slow, by_process);
-    return join_spans(set, KYMO__SPAN_ITERATION, take_numbers, &numbers, by_process);
+        return join_spans(set, MAREY__SPAN_ITERATION, take_slow, slow, by_process);
+    return join_spans(set, MAREY__SPAN_ITERATION, take_numbers, &numbers, by_process);
 }
 
-kymo_status kymo__samples_join_epochs(struct kymo__samples_set *set,
-                                      const struct kymo__numbers *which,
-                                      struct kymo__spans *by_process)
+marey_status marey__samples_join_epochs(struct marey__samples_set *set,
+                                        const struct marey__numbers *which,
+                                        struct marey__spans *by_process)
 {
-    struct kymo__numbers numbers = *which;
-    return join_spans(set, KYMO__SPAN_EPOCH, take_numbers, &numbers, by_process);
+    struct marey__numbers numbers = *which;
+    return join_spans(set, MAREY__SPAN_EPOCH, take_numbers, &numbers, by_process);
 }
 
-static bool take_phases(void *ctx, const struct kymo__samples_target *target,
-                        const struct spans_wanted *found, struct kymo__spans *into)
+static bool take_phases(void *ctx, const struct marey__samples_target *target,
+                        const struct spans_wanted *found, struct marey__spans *into)
 {
     const char *const name = ctx;
     for (size_t i = 0; i < found->n; i++)
-        if (is_called(kymo_recording_site(target->recording, target->log, found->spans[i].site),
+        if (is_called(marey_recording_site(target->recording, target->log, found->spans[i].site),
                       name) &&
             !add_span(into, found->spans[i].begin_ns, found->spans[i].end_ns))
             return false;
     return true;
 }
 
-kymo_status kymo__samples_join_phases(struct kymo__samples_set *set, const char *name,
-                                      struct kymo__spans *by_process)
+marey_status marey__samples_join_phases(struct marey__samples_set *set, const char *name,
+                                        struct marey__spans *by_process)
 {
     void *const ctx = (void *)(uintptr_t)name;
-    return join_spans(set, KYMO__SPAN_PHASE, take_phases, ctx, by_process);
+    return join_spans(set, MAREY__SPAN_PHASE, take_phases, ctx, by_process);
 }

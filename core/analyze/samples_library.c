@@ -66,48 +66,48 @@ static bool has_parts(const char *path, const char *name)
     return false;
 }
 
-bool kymo__samples_is_of_library(const struct kymo_samples_function *f, const char *library)
+bool marey__samples_is_of_library(const struct marey_samples_function *f, const char *library)
 {
     const char *const name = library + strspn(library, "/");
     return *name != '\0' && (has_parts(f->file, name) || has_parts(f->module, name));
 }
 
-static uint32_t leaf_of(const struct kymo_samples_report *report, uint32_t stack)
+static uint32_t leaf_of(const struct marey_samples_report *report, uint32_t stack)
 {
-    return kymo_samples_get_stack(report->set.samples, stack).location;
+    return marey_samples_get_stack(report->set.samples, stack).location;
 }
 
 /* By location: whether it is of the library. Free it; NULL without memory. */
-static uint8_t *find_members(const struct kymo_samples_report *report)
+static uint8_t *find_members(const struct marey_samples_report *report)
 {
-    const kymo_samples *const s = report->set.samples;
-    const uint32_t n = kymo_samples_n_functions(s), n_locations = kymo_samples_n_locations(s);
-    uint8_t *const functions = kymo__calloc((size_t)n + 1, 1);
-    uint8_t *const members = kymo__calloc((size_t)n_locations + 1, 1);
+    const marey_samples *const s = report->set.samples;
+    const uint32_t n = marey_samples_n_functions(s), n_locations = marey_samples_n_locations(s);
+    uint8_t *const functions = marey__calloc((size_t)n + 1, 1);
+    uint8_t *const members = marey__calloc((size_t)n_locations + 1, 1);
     const bool done = functions != NULL && members != NULL;
     for (uint32_t i = 1; done && i <= n; i++)
         functions[i] =
-            kymo__samples_is_of_library(kymo_samples_get_function(s, i), report->options.library);
+            marey__samples_is_of_library(marey_samples_get_function(s, i), report->options.library);
     for (uint32_t i = 1; done && i <= n_locations; i++)
-        members[i] = functions[kymo_samples_get_location(s, i).function];
-    kymo__free(functions);
+        members[i] = functions[marey_samples_get_location(s, i).function];
+    marey__free(functions);
     if (done)
         return members;
-    kymo__free(members);
+    marey__free(members);
     return NULL;
 }
 
 /* The innermost frame of the library, and the innermost one outside that called into it. */
-static void find_contact(const struct kymo_samples_report *report, const uint8_t *members,
+static void find_contact(const struct marey_samples_report *report, const uint8_t *members,
                          uint32_t stack, uint32_t *contact, uint32_t *caller)
 {
-    const kymo_samples *const s = report->set.samples;
+    const marey_samples *const s = report->set.samples;
     *contact = *caller = 0;
     while (stack != 0 && !members[leaf_of(report, stack)])
-        stack = kymo_samples_get_stack(s, stack).parent;
+        stack = marey_samples_get_stack(s, stack).parent;
     *contact = stack != 0 ? leaf_of(report, stack) : 0;
     while (stack != 0 && members[leaf_of(report, stack)])
-        stack = kymo_samples_get_stack(s, stack).parent;
+        stack = marey_samples_get_stack(s, stack).parent;
     *caller = stack != 0 ? leaf_of(report, stack) : 0;
 }
 
@@ -115,48 +115,48 @@ static void find_contact(const struct kymo_samples_report *report, const uint8_t
 
 /* What a row is of: the leaf, the library's frame, and the caller or the whole stack. */
 enum { BY_STACK, BY_LEAF, BY_CALLER, N_WAYS };
-static const enum kymo__samples_table table_of[N_WAYS] = {
-    [BY_STACK] = KYMO__SAMPLES_LEAVES,
-    [BY_LEAF] = KYMO__SAMPLES_LEAF_PATHS,
-    [BY_CALLER] = KYMO__SAMPLES_CONTACTS,
+static const enum marey__samples_table table_of[N_WAYS] = {
+    [BY_STACK] = MAREY__SAMPLES_LEAVES,
+    [BY_LEAF] = MAREY__SAMPLES_LEAF_PATHS,
+    [BY_CALLER] = MAREY__SAMPLES_CONTACTS,
 };
 
-static void put_group(kymo_table *table, const struct kymo_samples_report *report,
-                      const struct kymo__samples_group *group, int way)
+static void put_group(marey_table *table, const struct marey_samples_report *report,
+                      const struct marey__samples_group *group, int way)
 {
-    const struct kymo__samples_sums *const sums = &report->sums;
+    const struct marey__samples_sums *const sums = &report->sums;
     for (size_t k = 0; k < (way == BY_CALLER ? 3 : 2); k++)
-        kymo__samples_put_place(table, report->set.samples, group->key[k]);
-    kymo_table_u64(table, group->sum.n);
-    kymo_table_u64(table, group->sum.ns);
-    kymo__put_share(table, group->sum.ns, sums->whole.ns);
-    kymo_table_f64(table, kymo__samples_error(sums, group->sum.ns));
+        marey__samples_put_place(table, report->set.samples, group->key[k]);
+    marey_table_u64(table, group->sum.n);
+    marey_table_u64(table, group->sum.ns);
+    marey__put_share(table, group->sum.ns, sums->whole.ns);
+    marey_table_f64(table, marey__samples_error(sums, group->sum.ns));
 }
 
-static bool put_way(struct kymo_samples_report *report, const uint8_t *members, int way)
+static bool put_way(struct marey_samples_report *report, const uint8_t *members, int way)
 {
-    const struct kymo__samples_sums *const sums = &report->sums;
-    struct kymo__samples_group *const groups = kymo__calloc(sums->n_cells + 1, sizeof *groups);
+    const struct marey__samples_sums *const sums = &report->sums;
+    struct marey__samples_group *const groups = marey__calloc(sums->n_cells + 1, sizeof *groups);
     size_t n = 0;
     for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
-        const struct kymo__samples_cell *const cell = &sums->cells[i];
+        const struct marey__samples_cell *const cell = &sums->cells[i];
         if (!cell->is_chosen)
             continue;
-        struct kymo__samples_group *const group = &groups[n++];
+        struct marey__samples_group *const group = &groups[n++];
         *group =
-            (struct kymo__samples_group){.key = {leaf_of(report, cell->stack)}, .sum = cell->sum};
+            (struct marey__samples_group){.key = {leaf_of(report, cell->stack)}, .sum = cell->sum};
         find_contact(report, members, cell->stack, &group->key[1], &group->key[2]);
         if (way != BY_CALLER)
             group->key[2] = way == BY_STACK ? cell->stack : 0;
     }
-    n = groups != NULL ? kymo__samples_groups_add(groups, n) : 0;
+    n = groups != NULL ? marey__samples_groups_add(groups, n) : 0;
     for (size_t i = 0; i < n; i++)
         put_group(report->tables[table_of[way]], report, &groups[i], way);
-    kymo__free(groups);
+    marey__free(groups);
     return groups != NULL;
 }
 
-bool kymo__samples_put_contacts(struct kymo_samples_report *report)
+bool marey__samples_put_contacts(struct marey_samples_report *report)
 {
     if (report->options.library == NULL)
         return true;
@@ -164,6 +164,6 @@ bool kymo__samples_put_contacts(struct kymo_samples_report *report)
     bool done = members != NULL;
     for (int way = 0; done && way < N_WAYS; way++)
         done = put_way(report, members, way);
-    kymo__free(members);
+    marey__free(members);
     return done;
 }

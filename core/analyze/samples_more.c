@@ -5,119 +5,119 @@
 
 /* ---- threads, processes, ranks ---- */
 
-static uint32_t thread_of_cell(const void *ctx, const struct kymo_samples_report *report,
-                               const struct kymo__samples_cell *cell)
+static uint32_t thread_of_cell(const void *ctx, const struct marey_samples_report *report,
+                               const struct marey__samples_cell *cell)
 {
     (void)ctx, (void)report;
     return cell->thread;
 }
 
-static uint32_t process_of_cell(const void *ctx, const struct kymo_samples_report *report,
-                                const struct kymo__samples_cell *cell)
+static uint32_t process_of_cell(const void *ctx, const struct marey_samples_report *report,
+                                const struct marey__samples_cell *cell)
 {
     (void)ctx;
-    return kymo_samples_get_thread(report->set.samples, cell->thread)->process;
+    return marey_samples_get_thread(report->set.samples, cell->thread)->process;
 }
 
 /* By process: the first one of its rank; of those without a rank one together. */
-static uint32_t rank_of_cell(const void *ctx, const struct kymo_samples_report *report,
-                             const struct kymo__samples_cell *cell)
+static uint32_t rank_of_cell(const void *ctx, const struct marey_samples_report *report,
+                             const struct marey__samples_cell *cell)
 {
     const uint32_t *const first = ctx;
     return first[process_of_cell(NULL, report, cell)];
 }
 
-static void put_number(kymo_table *table, int64_t number, bool is_known)
+static void put_number(marey_table *table, int64_t number, bool is_known)
 {
     if (is_known)
-        kymo_table_i64(table, number);
+        marey_table_i64(table, number);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static bool put_threads(struct kymo_samples_report *report)
+static bool put_threads(struct marey_samples_report *report)
 {
-    const kymo_samples *const s = report->set.samples;
-    kymo_table *const table = report->tables[KYMO__SAMPLES_THREADS];
-    const uint32_t n = kymo_samples_n_threads(s);
-    struct kymo__samples_row *const rows =
-        kymo__samples_rows_of_cells(report, thread_of_cell, NULL, n);
+    const marey_samples *const s = report->set.samples;
+    marey_table *const table = report->tables[MAREY__SAMPLES_THREADS];
+    const uint32_t n = marey_samples_n_threads(s);
+    struct marey__samples_row *const rows =
+        marey__samples_rows_of_cells(report, thread_of_cell, NULL, n);
     for (uint32_t i = 1; rows != NULL && i <= n; i++) {
-        const struct kymo_samples_thread *const t = kymo_samples_get_thread(s, i);
-        const struct kymo_samples_process *const p = kymo_samples_get_process(s, t->process);
+        const struct marey_samples_thread *const t = marey_samples_get_thread(s, i);
+        const struct marey_samples_process *const p = marey_samples_get_process(s, t->process);
         if (rows[i].own.n == 0)
             continue;
         put_number(table, p->rank, p->rank >= 0);
-        kymo_table_i64(table, p->pid);
+        marey_table_i64(table, p->pid);
         put_number(table, t->tid, t->tid != 0);
-        kymo__put_string(table, t->name);
-        kymo_table_bool(table, t->is_main);
-        kymo__samples_put_row(table, &report->sums, &rows[i], false);
+        marey__put_string(table, t->name);
+        marey_table_bool(table, t->is_main);
+        marey__samples_put_row(table, &report->sums, &rows[i], false);
     }
-    kymo__free(rows);
+    marey__free(rows);
     return rows != NULL;
 }
 
-static bool put_processes(struct kymo_samples_report *report)
+static bool put_processes(struct marey_samples_report *report)
 {
-    const kymo_samples *const s = report->set.samples;
-    kymo_table *const table = report->tables[KYMO__SAMPLES_PROCESSES];
-    const uint32_t n = kymo_samples_n_processes(s);
-    struct kymo__samples_row *const rows =
-        kymo__samples_rows_of_cells(report, process_of_cell, NULL, n);
+    const marey_samples *const s = report->set.samples;
+    marey_table *const table = report->tables[MAREY__SAMPLES_PROCESSES];
+    const uint32_t n = marey_samples_n_processes(s);
+    struct marey__samples_row *const rows =
+        marey__samples_rows_of_cells(report, process_of_cell, NULL, n);
     for (uint32_t i = 1; rows != NULL && i <= n; i++) {
-        const struct kymo_samples_process *const p = kymo_samples_get_process(s, i);
+        const struct marey_samples_process *const p = marey_samples_get_process(s, i);
         if (rows[i].own.n == 0)
             continue;
         put_number(table, p->rank, p->rank >= 0);
         put_number(table, p->worker, p->worker >= 0);
-        kymo_table_i64(table, p->pid);
-        kymo__put_string(table, p->command);
-        kymo__samples_put_row(table, &report->sums, &rows[i], false);
+        marey_table_i64(table, p->pid);
+        marey__put_string(table, p->command);
+        marey__samples_put_row(table, &report->sums, &rows[i], false);
     }
-    kymo__free(rows);
+    marey__free(rows);
     return rows != NULL;
 }
 
-static uint32_t *first_of_ranks(const kymo_samples *s)
+static uint32_t *first_of_ranks(const marey_samples *s)
 {
-    const uint32_t n = kymo_samples_n_processes(s);
-    uint32_t *const first = kymo__calloc((size_t)n + 1, sizeof *first);
+    const uint32_t n = marey_samples_n_processes(s);
+    uint32_t *const first = marey__calloc((size_t)n + 1, sizeof *first);
     for (uint32_t i = 1; first != NULL && i <= n; i++) {
         uint32_t k = 1;
-        while (kymo_samples_get_process(s, k)->rank != kymo_samples_get_process(s, i)->rank)
+        while (marey_samples_get_process(s, k)->rank != marey_samples_get_process(s, i)->rank)
             k++;
         first[i] = k;
     }
     return first;
 }
 
-static bool put_ranks(struct kymo_samples_report *report)
+static bool put_ranks(struct marey_samples_report *report)
 {
-    const kymo_samples *const s = report->set.samples;
-    kymo_table *const table = report->tables[KYMO__SAMPLES_RANKS];
-    const uint32_t n = kymo_samples_n_processes(s);
+    const marey_samples *const s = report->set.samples;
+    marey_table *const table = report->tables[MAREY__SAMPLES_RANKS];
+    const uint32_t n = marey_samples_n_processes(s);
     uint32_t *const first = first_of_ranks(s);
-    struct kymo__samples_row *const rows =
-        first != NULL ? kymo__samples_rows_of_cells(report, rank_of_cell, first, n) : NULL;
+    struct marey__samples_row *const rows =
+        first != NULL ? marey__samples_rows_of_cells(report, rank_of_cell, first, n) : NULL;
     for (uint32_t i = 1; rows != NULL && i <= n; i++) {
         uint64_t n_processes = 0;
         if (rows[i].own.n == 0)
             continue;
         for (uint32_t k = 1; k <= n; k++)
             n_processes += first[k] == i;
-        const int32_t rank = kymo_samples_get_process(s, i)->rank;
+        const int32_t rank = marey_samples_get_process(s, i)->rank;
         put_number(table, rank, rank >= 0);
-        kymo_table_u64(table, n_processes);
-        kymo__samples_put_row(table, &report->sums, &rows[i], false);
+        marey_table_u64(table, n_processes);
+        marey__samples_put_row(table, &report->sums, &rows[i], false);
     }
     const bool done = rows != NULL;
-    kymo__free(rows);
-    kymo__free(first);
+    marey__free(rows);
+    marey__free(first);
     return done;
 }
 
-bool kymo__samples_put_owners(struct kymo_samples_report *report)
+bool marey__samples_put_owners(struct marey_samples_report *report)
 {
     return put_threads(report) && put_processes(report) && put_ranks(report);
 }
@@ -126,14 +126,14 @@ bool kymo__samples_put_owners(struct kymo_samples_report *report)
 
 static int by_key(const void *a, const void *b)
 {
-    const struct kymo__samples_group *x = a, *y = b;
+    const struct marey__samples_group *x = a, *y = b;
     for (size_t i = 0; i < 3; i++)
         if (x->key[i] != y->key[i])
             return x->key[i] < y->key[i] ? -1 : 1;
     return 0;
 }
 
-size_t kymo__samples_groups_add(struct kymo__samples_group *groups, size_t n)
+size_t marey__samples_groups_add(struct marey__samples_group *groups, size_t n)
 {
     size_t last = 0;
     if (n == 0)
@@ -141,52 +141,52 @@ size_t kymo__samples_groups_add(struct kymo__samples_group *groups, size_t n)
     qsort(groups, n, sizeof *groups, by_key);
     for (size_t i = 1; i < n; i++)
         if (by_key(&groups[last], &groups[i]) == 0)
-            kymo__samples_sum_add(&groups[last].sum, &groups[i].sum);
+            marey__samples_sum_add(&groups[last].sum, &groups[i].sum);
         else
             groups[++last] = groups[i];
     return last + 1;
 }
 
-static uint32_t leaf_of(const struct kymo_samples_report *report, uint32_t stack)
+static uint32_t leaf_of(const struct marey_samples_report *report, uint32_t stack)
 {
-    return kymo_samples_get_stack(report->set.samples, stack).location;
+    return marey_samples_get_stack(report->set.samples, stack).location;
 }
 
 /* ---- what is waited for ---- */
 
-static void put_wait_row(kymo_table *table, const struct kymo_samples_report *report,
-                         const struct kymo__samples_group *group, uint64_t whole_ns)
+static void put_wait_row(marey_table *table, const struct marey_samples_report *report,
+                         const struct marey__samples_group *group, uint64_t whole_ns)
 {
-    const kymo_samples *const s = report->set.samples;
-    kymo__samples_put_wait(table, group->key[0]);
-    kymo__samples_put_place(table, s, group->key[1]);
-    kymo__put_string(table, kymo_samples_get_thread(s, group->key[2])->name);
-    kymo_table_u64(table, group->sum.n);
-    kymo_table_u64(table, group->sum.ns);
-    kymo__put_share(table, group->sum.ns, whole_ns);
+    const marey_samples *const s = report->set.samples;
+    marey__samples_put_wait(table, group->key[0]);
+    marey__samples_put_place(table, s, group->key[1]);
+    marey__put_string(table, marey_samples_get_thread(s, group->key[2])->name);
+    marey_table_u64(table, group->sum.n);
+    marey_table_u64(table, group->sum.ns);
+    marey__put_share(table, group->sum.ns, whole_ns);
 }
 
 /* Of all threads, whatever mode is asked for: who waits does not run. */
-bool kymo__samples_put_waits(struct kymo_samples_report *report)
+bool marey__samples_put_waits(struct marey_samples_report *report)
 {
-    const struct kymo__samples_sums *const sums = &report->sums;
-    kymo_table *const table = report->tables[KYMO__SAMPLES_WAITS];
-    struct kymo__samples_group *const groups = kymo__calloc(sums->n_cells + 1, sizeof *groups);
+    const struct marey__samples_sums *const sums = &report->sums;
+    marey_table *const table = report->tables[MAREY__SAMPLES_WAITS];
+    struct marey__samples_group *const groups = marey__calloc(sums->n_cells + 1, sizeof *groups);
     uint64_t whole_ns = 0;
     size_t n = 0;
     for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
-        const struct kymo__samples_cell *const cell = &sums->cells[i];
+        const struct marey__samples_cell *const cell = &sums->cells[i];
         whole_ns += cell->sum.ns;
-        const struct kymo__samples_group group = {
+        const struct marey__samples_group group = {
             .key = {cell->wait, leaf_of(report, cell->stack), cell->thread}, .sum = cell->sum};
         /* A cell has both kinds of samples where nothing is known of what is waited for. */
         if (cell->wait != 0)
             groups[n++] = group;
     }
-    n = groups != NULL ? kymo__samples_groups_add(groups, n) : 0;
+    n = groups != NULL ? marey__samples_groups_add(groups, n) : 0;
     for (size_t i = 0; i < n; i++)
         put_wait_row(table, report, &groups[i], whole_ns);
-    kymo__free(groups);
+    marey__free(groups);
     return groups != NULL;
 }
 
@@ -196,37 +196,37 @@ struct holding {
     uint64_t held_ns, wants_ns, ns;
 };
 
-static void put_holding(struct kymo_samples_report *report, uint32_t thread,
+static void put_holding(struct marey_samples_report *report, uint32_t thread,
                         const struct holding *of, const struct holding *of_process)
 {
-    const kymo_samples *const s = report->set.samples;
-    kymo_table *const table = report->tables[KYMO__SAMPLES_GIL];
-    const struct kymo_samples_thread *const t = kymo_samples_get_thread(s, thread);
-    const struct kymo_samples_process *const p = kymo_samples_get_process(s, t->process);
-    const struct kymo__samples_target *const target = &report->set.targets[t->process];
-    const uint64_t switches = kymo_samples_get_counts(s, t->process).gil_switches;
+    const marey_samples *const s = report->set.samples;
+    marey_table *const table = report->tables[MAREY__SAMPLES_GIL];
+    const struct marey_samples_thread *const t = marey_samples_get_thread(s, thread);
+    const struct marey_samples_process *const p = marey_samples_get_process(s, t->process);
+    const struct marey__samples_target *const target = &report->set.targets[t->process];
+    const uint64_t switches = marey_samples_get_counts(s, t->process).gil_switches;
     put_number(table, p->rank, p->rank >= 0);
-    kymo_table_i64(table, p->pid);
-    kymo__put_string(table, t->name);
-    kymo_table_u64(table, of->held_ns);
-    kymo__put_share(table, of->held_ns, of_process->ns);
-    kymo_table_u64(table, of->wants_ns);
-    kymo__put_share(table, of->wants_ns, of_process->ns);
+    marey_table_i64(table, p->pid);
+    marey__put_string(table, t->name);
+    marey_table_u64(table, of->held_ns);
+    marey__put_share(table, of->held_ns, of_process->ns);
+    marey_table_u64(table, of->wants_ns);
+    marey__put_share(table, of->wants_ns, of_process->ns);
     if (switches != 0 && target->last_ns > target->first_ns)
-        kymo_table_f64(table, (double)switches * 1e9 / (double)(target->last_ns - target->first_ns));
+        marey_table_f64(table, (double)switches * 1e9 / (double)(target->last_ns - target->first_ns));
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
 /* Shares are of the time that the thread's process was sampled; that is the longest that a thread of it was seen. */
-bool kymo__samples_put_gil(struct kymo_samples_report *report)
+bool marey__samples_put_gil(struct marey_samples_report *report)
 {
-    const struct kymo__samples_sums *const sums = &report->sums;
-    const kymo_samples *const s = report->set.samples;
-    const uint32_t n = kymo_samples_n_threads(s);
-    struct holding *const by_thread = kymo__calloc((size_t)n + 1, sizeof *by_thread),
-                          *const by_process = kymo__calloc((size_t)kymo_samples_n_processes(s) + 1,
-                                                           sizeof *by_process);
+    const struct marey__samples_sums *const sums = &report->sums;
+    const marey_samples *const s = report->set.samples;
+    const uint32_t n = marey_samples_n_threads(s);
+    struct holding *const by_thread = marey__calloc((size_t)n + 1, sizeof *by_thread),
+                          *const by_process = marey__calloc((size_t)marey_samples_n_processes(s) + 1,
+                                                            sizeof *by_process);
     const bool done = by_thread != NULL && by_process != NULL;
     for (size_t i = 0; done && i < sums->n_cells; i++) {
         struct holding *const of = &by_thread[sums->cells[i].thread];
@@ -235,14 +235,14 @@ bool kymo__samples_put_gil(struct kymo_samples_report *report)
         of->ns += sums->cells[i].sum.ns;
     }
     for (uint32_t i = 1; done && i <= n; i++) {
-        struct holding *const of = &by_process[kymo_samples_get_thread(s, i)->process];
-        of->ns = KYMO__MAX(of->ns, by_thread[i].ns);
+        struct holding *const of = &by_process[marey_samples_get_thread(s, i)->process];
+        of->ns = MAREY__MAX(of->ns, by_thread[i].ns);
     }
     for (uint32_t i = 1; done && i <= n; i++)
         if (by_thread[i].held_ns != 0 || by_thread[i].wants_ns != 0)
             put_holding(report, i, &by_thread[i],
-                        &by_process[kymo_samples_get_thread(s, i)->process]);
-    kymo__free(by_thread);
-    kymo__free(by_process);
+                        &by_process[marey_samples_get_thread(s, i)->process]);
+    marey__free(by_thread);
+    marey__free(by_process);
     return done;
 }

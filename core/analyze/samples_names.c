@@ -13,7 +13,7 @@ static const char *base_name(const char *path)
 static const char *installed_part(const char *file)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(folders); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(folders); i++) {
         const char *const at = strstr(file, folders[i]);
         if (at != NULL)
             return at + strlen(folders[i]);
@@ -29,7 +29,7 @@ static bool ends_in(const char *text, size_t len, const char *end)
     return len >= n && memcmp(text + len - n, end, n) == 0;
 }
 
-static void put_dotted(struct kymo__buf *module, const char *path)
+static void put_dotted(struct marey__buf *module, const char *path)
 {
     size_t len = strlen(path);
     if (ends_in(path, len, ".py"))
@@ -37,18 +37,18 @@ static void put_dotted(struct kymo__buf *module, const char *path)
     if (ends_in(path, len, "/__init__"))
         len -= strlen("/__init__");
     for (size_t i = 0; i < len; i++)
-        kymo__buf_put(module, path[i] == '/' ? "." : &path[i], 1);
+        marey__buf_put(module, path[i] == '/' ? "." : &path[i], 1);
 }
 
-void kymo__samples_module(struct kymo__buf *module, const struct kymo_samples_function *f)
+void marey__samples_module(struct marey__buf *module, const struct marey_samples_function *f)
 {
     static const char frozen[] = "<frozen ";
     if (f->module[0] != '\0') {
-        kymo__buf_puts(module, base_name(f->module));
+        marey__buf_puts(module, base_name(f->module));
     } else if (strncmp(f->file, frozen, sizeof frozen - 1) == 0) {
         const char *const name = f->file + sizeof frozen - 1;
-        kymo__buf_put(module, name, strcspn(name, ">"));
-    } else if (f->kind == KYMO_FRAME_PYTHON) {
+        marey__buf_put(module, name, strcspn(name, ">"));
+    } else if (f->kind == MAREY_FRAME_PYTHON) {
         const char *const path = installed_part(f->file);
         put_dotted(module, path != NULL ? path : base_name(f->file));
     }

@@ -13,18 +13,18 @@
 enum { MAX_NUMBER = 1 << 26 };
 
 struct reading {
-    struct kymo__samples_set *set;
-    struct kymo__samples_source *source;
-    const struct kymo_process *log;
-    uint64_t max_number;                /* of anything in this log: definitions take bytes */
-    struct kymo_samples_counts *counts; /* by process of the log */
+    struct marey__samples_set *set;
+    struct marey__samples_source *source;
+    const struct marey_process *log;
+    uint64_t max_number;                 /* of anything in this log: definitions take bytes */
+    struct marey_samples_counts *counts; /* by process of the log */
     size_t n_counts, counts_cap;
     bool failed; /* no memory */
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the samples");
+    return marey__fail(MAREY_ENOMEM, "no memory for the samples");
 }
 
 /* ---- numbers ---- */
@@ -35,7 +35,7 @@ static bool define(struct reading *r, uint32_t **map, size_t *n, size_t *cap, ui
 {
     if (number == 0 || number > r->max_number)
         return false;
-    if (is == 0 || !kymo__grow(map, cap, (size_t)number, sizeof **map)) {
+    if (is == 0 || !marey__grow(map, cap, (size_t)number, sizeof **map)) {
         r->failed = true;
         return false;
     }
@@ -52,24 +52,24 @@ static uint32_t look_up(const uint32_t *map, size_t n, uint64_t number)
     return number != 0 && number <= n ? map[number - 1] : 0;
 }
 
-static uint32_t unknown_function(kymo_samples *samples)
+static uint32_t unknown_function(marey_samples *samples)
 {
-    return kymo__samples_function(samples, KYMO_FRAME_MARK, "(unknown)", "", "", 0);
+    return marey__samples_function(samples, MAREY_FRAME_MARK, "(unknown)", "", "", 0);
 }
 
-static uint32_t unknown_stack(kymo_samples *samples)
+static uint32_t unknown_stack(marey_samples *samples)
 {
-    const uint32_t location = kymo__samples_location(samples, unknown_function(samples), 0);
-    return location != 0 ? kymo__samples_stack(samples, 0, location) : 0;
+    const uint32_t location = marey__samples_location(samples, unknown_function(samples), 0);
+    return location != 0 ? marey__samples_stack(samples, 0, location) : 0;
 }
 
 /* ---- entries; false when they cannot be, or without memory ---- */
 
-static const char *text_of(struct reading *r, struct kymo__arena *scratch,
-                           const struct kymo__samples_entry *e, size_t i)
+static const char *text_of(struct reading *r, struct marey__arena *scratch,
+                           const struct marey__samples_entry *e, size_t i)
 {
     const char *const text =
-        e->lens[i] == 0 ? "" : kymo__arena_text(scratch, e->texts[i], e->lens[i]);
+        e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
     r->failed |= text == NULL;
     return text != NULL ? text : "";
 }
@@ -82,65 +82,65 @@ static int32_t small_number(uint64_t plus_one)
 
 static uint32_t to_u32(uint64_t number)
 {
-    return (uint32_t)KYMO__MIN(number, (uint64_t)UINT32_MAX);
+    return (uint32_t)MAREY__MIN(number, (uint64_t)UINT32_MAX);
 }
 
-static bool take_process(struct reading *r, const struct kymo__samples_entry *e,
-                         struct kymo__arena *scratch)
+static bool take_process(struct reading *r, const struct marey__samples_entry *e,
+                         struct marey__arena *scratch)
 {
-    struct kymo__samples_source *const s = r->source;
-    const struct kymo_samples_process process = {.pid = (int64_t)e->numbers[1],
-                                                 .ppid = (int64_t)e->numbers[2],
-                                                 .start_time = e->numbers[3],
-                                                 .rank = small_number(e->numbers[4]),
-                                                 .worker = small_number(e->numbers[5]),
-                                                 .python = to_u32(e->numbers[6]),
-                                                 .command = text_of(r, scratch, e, 0),
-                                                 .host = r->log->host};
+    struct marey__samples_source *const s = r->source;
+    const struct marey_samples_process process = {.pid = (int64_t)e->numbers[1],
+                                                  .ppid = (int64_t)e->numbers[2],
+                                                  .start_time = e->numbers[3],
+                                                  .rank = small_number(e->numbers[4]),
+                                                  .worker = small_number(e->numbers[5]),
+                                                  .python = to_u32(e->numbers[6]),
+                                                  .command = text_of(r, scratch, e, 0),
+                                                  .host = r->log->host};
     return !r->failed && define(r, &s->processes, &s->n_processes, &s->processes_cap, e->numbers[0],
-                                kymo__samples_process(r->set->samples, &process));
+                                marey__samples_process(r->set->samples, &process));
 }
 
-static bool take_thread(struct reading *r, const struct kymo__samples_entry *e,
-                        struct kymo__arena *scratch)
+static bool take_thread(struct reading *r, const struct marey__samples_entry *e,
+                        struct marey__arena *scratch)
 {
-    struct kymo__samples_source *const s = r->source;
+    struct marey__samples_source *const s = r->source;
     const uint32_t process = look_up(s->processes, s->n_processes, e->numbers[1]);
     const char *const name = text_of(r, scratch, e, 0);
     if (process == 0 || r->failed)
         return false;
     return define(r, &s->threads, &s->n_threads, &s->threads_cap, e->numbers[0],
-                  kymo__samples_thread(r->set->samples, process, (int64_t)e->numbers[2], name,
-                                       e->numbers[3], e->numbers[4] != 0));
+                  marey__samples_thread(r->set->samples, process, (int64_t)e->numbers[2], name,
+                                        e->numbers[3], e->numbers[4] != 0));
 }
 
-static bool take_function(struct reading *r, const struct kymo__samples_entry *e,
-                          struct kymo__arena *scratch)
+static bool take_function(struct reading *r, const struct marey__samples_entry *e,
+                          struct marey__arena *scratch)
 {
-    struct kymo__samples_source *const s = r->source;
-    const enum kymo_frame_kind kind =
-        (enum kymo_frame_kind)KYMO__MIN(e->numbers[1], (uint64_t)KYMO_FRAME_MARK);
+    struct marey__samples_source *const s = r->source;
+    const enum marey_frame_kind kind =
+        (enum marey_frame_kind)MAREY__MIN(e->numbers[1], (uint64_t)MAREY_FRAME_MARK);
     const char *const name = text_of(r, scratch, e, 0), *const file = text_of(r, scratch, e, 1),
                       *const module = text_of(r, scratch, e, 2);
     if (r->failed)
         return false;
     return define(
         r, &s->functions, &s->n_functions, &s->functions_cap, e->numbers[0],
-        kymo__samples_function(r->set->samples, kind, name, file, module, to_u32(e->numbers[2])));
+        marey__samples_function(r->set->samples, kind, name, file, module, to_u32(e->numbers[2])));
 }
 
-static bool take_locations(struct reading *r, struct kymo__samples_entry *e)
+static bool take_locations(struct reading *r, struct marey__samples_entry *e)
 {
-    struct kymo__samples_source *const s = r->source;
+    struct marey__samples_source *const s = r->source;
     uint64_t function, line;
     for (uint64_t i = 0; i < e->numbers[1]; i++) {
-        if (!kymo__samples_take(e, &function) || !kymo__samples_take(e, &line))
+        if (!marey__samples_take(e, &function) || !marey__samples_take(e, &line))
             return false;
         uint32_t known = look_up(s->functions, s->n_functions, function);
         if (known == 0)
             known = unknown_function(r->set->samples);
         if (!define(r, &s->locations, &s->n_locations, &s->locations_cap, e->numbers[0] + i,
-                    kymo__samples_location(r->set->samples, known, to_u32(line))))
+                    marey__samples_location(r->set->samples, known, to_u32(line))))
             return false;
     }
     return true;
@@ -148,7 +148,7 @@ static bool take_locations(struct reading *r, struct kymo__samples_entry *e)
 
 static uint32_t stack_of(struct reading *r, uint64_t number, uint64_t back, uint64_t location)
 {
-    const struct kymo__samples_source *const s = r->source;
+    const struct marey__samples_source *const s = r->source;
     uint32_t parent = 0, where = look_up(s->locations, s->n_locations, location);
     if (back != 0) {
         parent = back < number ? look_up(s->stacks, s->n_stacks, number - back) : 0;
@@ -158,20 +158,20 @@ static uint32_t stack_of(struct reading *r, uint64_t number, uint64_t back, uint
             return 0;
     }
     if (where == 0)
-        where = kymo__samples_location(r->set->samples, unknown_function(r->set->samples), 0);
-    const uint32_t function = kymo_samples_get_location(r->set->samples, where).function;
-    if (kymo__is_worker_entry(kymo_samples_get_function(r->set->samples, function)))
+        where = marey__samples_location(r->set->samples, unknown_function(r->set->samples), 0);
+    const uint32_t function = marey_samples_get_location(r->set->samples, where).function;
+    if (marey__is_worker_entry(marey_samples_get_function(r->set->samples, function)))
         parent = 0;
-    return where != 0 ? kymo__samples_stack(r->set->samples, parent, where) : 0;
+    return where != 0 ? marey__samples_stack(r->set->samples, parent, where) : 0;
 }
 
-static bool take_stacks(struct reading *r, struct kymo__samples_entry *e)
+static bool take_stacks(struct reading *r, struct marey__samples_entry *e)
 {
-    struct kymo__samples_source *const s = r->source;
+    struct marey__samples_source *const s = r->source;
     uint64_t back, location;
     for (uint64_t i = 0; i < e->numbers[1]; i++) {
         const uint64_t number = e->numbers[0] + i;
-        if (!kymo__samples_take(e, &back) || !kymo__samples_take(e, &location) || number == 0 ||
+        if (!marey__samples_take(e, &back) || !marey__samples_take(e, &location) || number == 0 ||
             number > r->max_number ||
             !define(r, &s->stacks, &s->n_stacks, &s->stacks_cap, number,
                     stack_of(r, number, back, location)))
@@ -180,11 +180,11 @@ static bool take_stacks(struct reading *r, struct kymo__samples_entry *e)
     return true;
 }
 
-static bool take_counts(struct reading *r, struct kymo__samples_entry *e)
+static bool take_counts(struct reading *r, struct marey__samples_entry *e)
 {
-    uint64_t values[sizeof(struct kymo_samples_counts) / sizeof(uint64_t)] = {0};
-    for (size_t i = 0; i < KYMO__COUNT_OF(values) && i < e->numbers[1]; i++)
-        if (!kymo__samples_take(e, &values[i]))
+    uint64_t values[sizeof(struct marey_samples_counts) / sizeof(uint64_t)] = {0};
+    for (size_t i = 0; i < MAREY__COUNT_OF(values) && i < e->numbers[1]; i++)
+        if (!marey__samples_take(e, &values[i]))
             return false;
     if (e->numbers[0] == 0) {
         memcpy(&r->source->counts, values, sizeof values);
@@ -193,7 +193,7 @@ static bool take_counts(struct reading *r, struct kymo__samples_entry *e)
     if (e->numbers[0] > r->source->n_processes)
         return false;
     const size_t n = (size_t)e->numbers[0];
-    if (!kymo__grow(&r->counts, &r->counts_cap, n, sizeof *r->counts)) {
+    if (!marey__grow(&r->counts, &r->counts_cap, n, sizeof *r->counts)) {
         r->failed = true;
         return false;
     }
@@ -205,7 +205,7 @@ static bool take_counts(struct reading *r, struct kymo__samples_entry *e)
     return true;
 }
 
-static bool take_entry(struct reading *r, struct kymo__samples_entry *e, struct kymo__arena *scratch)
+static bool take_entry(struct reading *r, struct marey__samples_entry *e, struct marey__arena *scratch)
 {
     switch (e->tag) {
     case 'M':
@@ -228,28 +228,28 @@ static bool take_entry(struct reading *r, struct kymo__samples_entry *e, struct 
 /* False when something in it is damaged; what came before that counts. */
 static bool take_block(struct reading *r, const void *payload, size_t len)
 {
-    struct kymo__samples_entry entry;
-    struct kymo__arena scratch = {0};
+    struct marey__samples_entry entry;
+    struct marey__arena scratch = {0};
     const void *at = payload, *const end = (const char *)payload + len;
-    enum kymo__calls_step step;
-    while ((step = kymo__samples_next(&at, end, &entry)) == KYMO__CALLS_ENTRY)
+    enum marey__calls_step step;
+    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
         if (!take_entry(r, &entry, &scratch)) {
-            step = KYMO__CALLS_DAMAGED;
+            step = MAREY__CALLS_DAMAGED;
             break;
         }
-    kymo__arena_fini(&scratch);
-    return step == KYMO__CALLS_END;
+    marey__arena_fini(&scratch);
+    return step == MAREY__CALLS_END;
 }
 
-static kymo_status take_blocks(struct reading *r, struct kymo__samples_reader *blocks)
+static marey_status take_blocks(struct reading *r, struct marey__samples_reader *blocks)
 {
     const void *payload;
     size_t len;
     bool done;
     for (;;) {
-        KYMO_TRY(kymo__samples_reader_next(blocks, &payload, &len, &done));
+        MAREY_TRY(marey__samples_reader_next(blocks, &payload, &len, &done));
         if (done)
-            return KYMO_OK;
+            return MAREY_OK;
         if (len != 0 && !take_block(r, payload, len))
             blocks->n_damaged++;
         if (r->failed)
@@ -271,74 +271,75 @@ static void value_of(const char *lines, const char *key, char *to, size_t size)
     }
 }
 
-static void add_counts(kymo_samples *samples, uint32_t process, const struct kymo_samples_counts *more)
+static void add_counts(marey_samples *samples, uint32_t process,
+                       const struct marey_samples_counts *more)
 {
-    struct kymo_samples_counts sum = kymo_samples_get_counts(samples, process);
-    uint64_t values[sizeof sum / sizeof(uint64_t)], added[KYMO__COUNT_OF(values)];
-    const uint64_t longest = KYMO__MAX(sum.stop_max_ns, more->stop_max_ns);
+    struct marey_samples_counts sum = marey_samples_get_counts(samples, process);
+    uint64_t values[sizeof sum / sizeof(uint64_t)], added[MAREY__COUNT_OF(values)];
+    const uint64_t longest = MAREY__MAX(sum.stop_max_ns, more->stop_max_ns);
     memcpy(values, &sum, sizeof sum);
     memcpy(added, more, sizeof *more);
-    for (size_t i = 0; i < KYMO__COUNT_OF(values); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(values); i++)
         values[i] += added[i];
     memcpy(&sum, values, sizeof sum);
     sum.stop_max_ns = longest;
-    kymo__samples_set_counts(samples, process, &sum);
+    marey__samples_set_counts(samples, process, &sum);
 }
 
-static kymo_status read_source(struct kymo__samples_set *set, kymo_recording *recording, size_t log)
+static marey_status read_source(struct marey__samples_set *set, marey_recording *recording, size_t log)
 {
-    if (!kymo__grow(&set->sources, &set->sources_cap, set->n_sources + 1, sizeof *set->sources))
+    if (!marey__grow(&set->sources, &set->sources_cap, set->n_sources + 1, sizeof *set->sources))
         return no_memory();
-    struct kymo__samples_source *const source = &set->sources[set->n_sources++];
-    *source = (struct kymo__samples_source){.recording = recording, .log = log};
+    struct marey__samples_source *const source = &set->sources[set->n_sources++];
+    *source = (struct marey__samples_source){.recording = recording, .log = log};
     /* Packed at most 512 to one, two bytes for a definition at least. */
-    const uint64_t most = 4096 + kymo__recording_log_size(recording, log) * 256;
+    const uint64_t most = 4096 + marey__recording_log_size(recording, log) * 256;
     struct reading r = {.set = set,
                         .source = source,
-                        .log = kymo_recording_process(recording, log),
-                        .max_number = KYMO__MIN(most, (uint64_t)MAX_NUMBER)};
+                        .log = marey_recording_process(recording, log),
+                        .max_number = MAREY__MIN(most, (uint64_t)MAX_NUMBER)};
     char rate[32];
     value_of(r.log->sampling, "rate", rate, sizeof rate);
     value_of(r.log->sampling, "strategy", source->strategy, sizeof source->strategy);
     source->rate_hz = strtod(rate, NULL);
     if (!(source->rate_hz > 0 && source->rate_hz < 1e9))
         source->rate_hz = 0;
-    struct kymo__samples_reader blocks;
-    KYMO_TRY(kymo__recording_read_samples(recording, log, &blocks));
-    const kymo_status status = take_blocks(&r, &blocks);
-    kymo__samples_reader_close(&blocks);
-    for (size_t i = 0; status == KYMO_OK && i < r.n_counts; i++)
+    struct marey__samples_reader blocks;
+    MAREY_TRY(marey__recording_read_samples(recording, log, &blocks));
+    const marey_status status = take_blocks(&r, &blocks);
+    marey__samples_reader_close(&blocks);
+    for (size_t i = 0; status == MAREY_OK && i < r.n_counts; i++)
         add_counts(set->samples, source->processes[i], &r.counts[i]);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         add_counts(set->samples, 0, &source->counts);
-    kymo__free(r.counts);
+    marey__free(r.counts);
     return status;
 }
 
 /* ---- who the processes are ---- */
 
-static bool is_same_process(const struct kymo_process *log, const struct kymo_samples_process *p)
+static bool is_same_process(const struct marey_process *log, const struct marey_samples_process *p)
 {
     return log->pid == p->pid && strcmp(log->host, p->host) == 0 &&
            (log->start_time == p->start_time || log->start_time == 0 || p->start_time == 0);
 }
 
 /* A process may have stopped recording and begun anew: of several logs the first one counts, as they do not overlap much. */
-static void find_log(struct kymo__samples_target *target, const struct kymo_samples_process *p)
+static void find_log(struct marey__samples_target *target, const struct marey_samples_process *p)
 {
-    target->log = KYMO__NO_LOG;
-    for (size_t i = 0; i < kymo_recording_n_processes(target->recording); i++)
-        if (is_same_process(kymo_recording_process(target->recording, i), p)) {
+    target->log = MAREY__NO_LOG;
+    for (size_t i = 0; i < marey_recording_n_processes(target->recording); i++)
+        if (is_same_process(marey_recording_process(target->recording, i), p)) {
             target->log = (uint32_t)i;
             return;
         }
 }
 
-static uint32_t find_parent(const kymo_samples *samples, uint32_t child)
+static uint32_t find_parent(const marey_samples *samples, uint32_t child)
 {
-    const struct kymo_samples_process *const p = kymo_samples_get_process(samples, child);
-    for (uint32_t i = 1; i <= kymo_samples_n_processes(samples); i++) {
-        const struct kymo_samples_process *const q = kymo_samples_get_process(samples, i);
+    const struct marey_samples_process *const p = marey_samples_get_process(samples, child);
+    for (uint32_t i = 1; i <= marey_samples_n_processes(samples); i++) {
+        const struct marey_samples_process *const q = marey_samples_get_process(samples, i);
         if (i != child && q->pid == p->ppid && q->start_time <= p->start_time &&
             strcmp(q->host, p->host) == 0)
             return i;
@@ -346,72 +347,72 @@ static uint32_t find_parent(const kymo_samples *samples, uint32_t child)
     return 0;
 }
 
-static kymo_status find_targets(struct kymo__samples_set *set, kymo_recording *first)
+static marey_status find_targets(struct marey__samples_set *set, marey_recording *first)
 {
-    const uint32_t n = kymo_samples_n_processes(set->samples);
-    set->targets = kymo__calloc((size_t)n + 1, sizeof *set->targets);
+    const uint32_t n = marey_samples_n_processes(set->samples);
+    set->targets = marey__calloc((size_t)n + 1, sizeof *set->targets);
     if (set->targets == NULL)
         return no_memory();
     for (uint32_t i = 0; i <= n; i++)
-        set->targets[i].log = KYMO__NO_LOG; /* a damaged log may have given its number to another */
+        set->targets[i].log = MAREY__NO_LOG; /* a damaged log may have given its number to another */
     /* Files of other samplers are whole jobs: nothing else tells of their processes. */
     for (uint32_t i = 1; set->n_sources == 0 && i <= n; i++) {
-        set->targets[i] = (struct kymo__samples_target){.recording = first,
-                                                        .parent = find_parent(set->samples, i)};
-        find_log(&set->targets[i], kymo_samples_get_process(set->samples, i));
+        set->targets[i] = (struct marey__samples_target){.recording = first,
+                                                         .parent = find_parent(set->samples, i)};
+        find_log(&set->targets[i], marey_samples_get_process(set->samples, i));
     }
     for (size_t i = 0; i < set->n_sources; i++)
         for (size_t k = 0; k < set->sources[i].n_processes; k++) {
             const uint32_t process = set->sources[i].processes[k];
-            struct kymo__samples_target *const target = &set->targets[process];
-            *target = (struct kymo__samples_target){.recording = set->sources[i].recording,
-                                                    .source = (uint32_t)i,
-                                                    .parent = find_parent(set->samples, process)};
+            struct marey__samples_target *const target = &set->targets[process];
+            *target = (struct marey__samples_target){.recording = set->sources[i].recording,
+                                                     .source = (uint32_t)i,
+                                                     .parent = find_parent(set->samples, process)};
             if (process != 0)
-                find_log(target, kymo_samples_get_process(set->samples, process));
+                find_log(target, marey_samples_get_process(set->samples, process));
         }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__samples_fini(struct kymo__samples_set *set)
+void marey__samples_fini(struct marey__samples_set *set)
 {
     for (size_t i = 0; i < set->n_sources; i++) {
-        kymo__free(set->sources[i].processes);
-        kymo__free(set->sources[i].threads);
-        kymo__free(set->sources[i].functions);
-        kymo__free(set->sources[i].locations);
-        kymo__free(set->sources[i].stacks);
+        marey__free(set->sources[i].processes);
+        marey__free(set->sources[i].threads);
+        marey__free(set->sources[i].functions);
+        marey__free(set->sources[i].locations);
+        marey__free(set->sources[i].stacks);
     }
-    kymo__free(set->sources);
-    kymo__free(set->targets);
-    kymo__free(set->told);
-    kymo_samples_destroy(set->samples);
-    *set = (struct kymo__samples_set){0};
+    marey__free(set->sources);
+    marey__free(set->targets);
+    marey__free(set->told);
+    marey_samples_destroy(set->samples);
+    *set = (struct marey__samples_set){0};
 }
 
-kymo_status kymo__samples_open(struct kymo__samples_set *set, kymo_recording *const *recordings,
-                               size_t n)
+marey_status marey__samples_open(struct marey__samples_set *set, marey_recording *const *recordings,
+                                 size_t n)
 {
-    *set = (struct kymo__samples_set){.samples = kymo__samples_create()};
-    kymo_status status = set->samples != NULL ? KYMO_OK : no_memory();
-    for (size_t r = 0; r < n && status == KYMO_OK; r++)
-        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]) && status == KYMO_OK; i++)
-            if (kymo__recording_has_samples(recordings[r], i))
+    *set = (struct marey__samples_set){.samples = marey__samples_create()};
+    marey_status status = set->samples != NULL ? MAREY_OK : no_memory();
+    for (size_t r = 0; r < n && status == MAREY_OK; r++)
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]) && status == MAREY_OK; i++)
+            if (marey__recording_has_samples(recordings[r], i))
                 status = read_source(set, recordings[r], i);
-    if (status == KYMO_OK && set->n_sources == 0)
-        status = kymo__samples_take_imports(set, recordings, n);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK && set->n_sources == 0)
+        status = marey__samples_take_imports(set, recordings, n);
+    if (status == MAREY_OK)
         status = find_targets(set, recordings[0]);
-    if (status != KYMO_OK)
-        kymo__samples_fini(set);
+    if (status != MAREY_OK)
+        marey__samples_fini(set);
     return status;
 }
 
-int kymo_samples_are_there(kymo_recording *const *recordings, size_t n)
+int marey_samples_are_there(marey_recording *const *recordings, size_t n)
 {
     for (size_t r = 0; r < n; r++)
-        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++)
-            if (kymo__recording_has_samples(recordings[r], i))
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
+            if (marey__recording_has_samples(recordings[r], i))
                 return 1;
     return 0;
 }

@@ -17,17 +17,17 @@ struct sum {
 };
 
 struct slow {
-    struct kymo__samples_set *set;
-    struct kymo__spans *spans[N_KINDS]; /* by process: of slow steps, of all */
+    struct marey__samples_set *set;
+    struct marey__spans *spans[N_KINDS]; /* by process: of slow steps, of all */
     uint32_t n_processes;
     struct sum *stacks[N_KINDS], *functions[N_KINDS];
     struct sum all[N_KINDS];
     uint64_t n_steps[N_KINDS];
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for samples of slow steps");
+    return marey__fail(MAREY_ENOMEM, "no memory for samples of slow steps");
 }
 
 static void add(struct sum *sum, uint64_t n, uint64_t ns)
@@ -36,45 +36,46 @@ static void add(struct sum *sum, uint64_t n, uint64_t ns)
     sum->ns += ns;
 }
 
-static kymo_status take_round(void *ctx, const struct kymo_samples_round *round)
+static marey_status take_round(void *ctx, const struct marey_samples_round *round)
 {
     struct slow *const s = ctx;
-    if (!kymo__spans_have(&s->spans[OTHER][round->process], round->at_ns))
-        return KYMO_OK;
-    const int kind = kymo__spans_have(&s->spans[SLOW][round->process], round->at_ns) ? SLOW : OTHER;
+    if (!marey__spans_have(&s->spans[OTHER][round->process], round->at_ns))
+        return MAREY_OK;
+    const int kind = marey__spans_have(&s->spans[SLOW][round->process], round->at_ns) ? SLOW : OTHER;
     for (size_t i = 0; i < round->n_seen; i++) {
-        if (!kymo_samples_get_thread(s->set->samples, round->seen[i].thread)->is_main)
+        if (!marey_samples_get_thread(s->set->samples, round->seen[i].thread)->is_main)
             continue;
-        const uint64_t n = KYMO__MAX(round->n_same, 1);
+        const uint64_t n = MAREY__MAX(round->n_same, 1);
         add(&s->stacks[kind][round->seen[i].stack], n, round->weight_ns);
         add(&s->all[kind], n, round->weight_ns);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Each function of a stack once. */
 static bool sum_functions(struct slow *s)
 {
-    const kymo_samples *const samples = s->set->samples;
-    uint32_t *const seen = kymo__calloc((size_t)kymo_samples_n_functions(samples) + 1, sizeof *seen);
-    for (uint32_t i = 1; seen != NULL && i <= kymo_samples_n_stacks(samples); i++)
+    const marey_samples *const samples = s->set->samples;
+    uint32_t *const seen =
+        marey__calloc((size_t)marey_samples_n_functions(samples) + 1, sizeof *seen);
+    for (uint32_t i = 1; seen != NULL && i <= marey_samples_n_stacks(samples); i++)
         for (uint32_t at = i; at != 0 && s->stacks[SLOW][i].n + s->stacks[OTHER][i].n != 0;
-             at = kymo_samples_get_stack(samples, at).parent) {
-            const uint32_t location = kymo_samples_get_stack(samples, at).location,
-                           function = kymo_samples_get_location(samples, location).function;
+             at = marey_samples_get_stack(samples, at).parent) {
+            const uint32_t location = marey_samples_get_stack(samples, at).location,
+                           function = marey_samples_get_location(samples, location).function;
             if (seen[function] == i)
                 continue;
             seen[function] = i;
             for (int kind = 0; kind < N_KINDS; kind++)
                 add(&s->functions[kind][function], s->stacks[kind][i].n, s->stacks[kind][i].ns);
         }
-    kymo__free(seen);
+    marey__free(seen);
     return seen != NULL;
 }
 
 static double per_step(const struct slow *s, int kind, uint64_t ns)
 {
-    return (double)ns / (double)KYMO__MAX(s->n_steps[kind], (uint64_t)1);
+    return (double)ns / (double)MAREY__MAX(s->n_steps[kind], (uint64_t)1);
 }
 
 /* Whether it has a larger share of the samples in slow steps than chance would give it. */
@@ -97,9 +98,9 @@ static double extra_of(const struct slow *s, uint32_t function)
 }
 
 /* Among those that account for nearly as much as the most, the one that otherwise takes least: it is the innermost. */
-static void find_function(const struct slow *s, struct kymo__slow_function *out)
+static void find_function(const struct slow *s, struct marey__slow_function *out)
 {
-    const uint32_t n = kymo_samples_n_functions(s->set->samples);
+    const uint32_t n = marey_samples_n_functions(s->set->samples);
     const double longer = per_step(s, SLOW, s->all[SLOW].ns) - per_step(s, OTHER, s->all[OTHER].ns);
     double most = 0;
     if (s->all[SLOW].n == 0 || s->all[OTHER].n == 0)
@@ -111,56 +112,57 @@ static void find_function(const struct slow *s, struct kymo__slow_function *out)
     for (uint32_t i = 1; i <= n; i++) {
         const double usual = per_step(s, OTHER, s->functions[OTHER][i].ns), extra = extra_of(s, i);
         if (extra >= 0.9 * most && (out->function == 0 || usual <= out->usual_ns))
-            *out = (struct kymo__slow_function){i, s->n_steps[SLOW], extra, usual, longer};
+            *out = (struct marey__slow_function){i, s->n_steps[SLOW], extra, usual, longer};
     }
 }
 
 static bool make_arrays(struct slow *s)
 {
-    const kymo_samples *const samples = s->set->samples;
+    const marey_samples *const samples = s->set->samples;
     bool done = true;
     for (int kind = 0; kind < N_KINDS; kind++) {
-        s->spans[kind] = kymo__calloc((size_t)s->n_processes + 1, sizeof *s->spans[kind]);
+        s->spans[kind] = marey__calloc((size_t)s->n_processes + 1, sizeof *s->spans[kind]);
         s->stacks[kind] =
-            kymo__calloc((size_t)kymo_samples_n_stacks(samples) + 1, sizeof *s->stacks[kind]);
-        s->functions[kind] =
-            kymo__calloc((size_t)kymo_samples_n_functions(samples) + 1, sizeof *s->functions[kind]);
+            marey__calloc((size_t)marey_samples_n_stacks(samples) + 1, sizeof *s->stacks[kind]);
+        s->functions[kind] = marey__calloc((size_t)marey_samples_n_functions(samples) + 1,
+                                           sizeof *s->functions[kind]);
         done =
             done && s->spans[kind] != NULL && s->stacks[kind] != NULL && s->functions[kind] != NULL;
     }
     return done;
 }
 
-static kymo_status find(struct slow *s, struct kymo__slow_function *out)
+static marey_status find(struct slow *s, struct marey__slow_function *out)
 {
-    const struct kymo__numbers all = {.last = UINT64_MAX}, slow = {.is_slow = true};
-    struct kymo__slow_found found, unused;
+    const struct marey__numbers all = {.last = UINT64_MAX}, slow = {.is_slow = true};
+    struct marey__slow_found found, unused;
     if (!make_arrays(s))
         return no_memory();
-    KYMO_TRY(kymo__samples_join_iterations(s->set, &slow, s->spans[SLOW], &found));
+    MAREY_TRY(marey__samples_join_iterations(s->set, &slow, s->spans[SLOW], &found));
     if (found.n_slow == 0 || found.is_by_rank || found.n_slow >= found.n_iterations)
-        return KYMO_OK; /* none stands out */
-    KYMO_TRY(kymo__samples_join_iterations(s->set, &all, s->spans[OTHER], &unused));
+        return MAREY_OK; /* none stands out */
+    MAREY_TRY(marey__samples_join_iterations(s->set, &all, s->spans[OTHER], &unused));
     s->n_steps[SLOW] = found.n_slow;
     s->n_steps[OTHER] = found.n_iterations - found.n_slow;
-    KYMO_TRY(kymo__samples_visit(s->set, NULL, take_round, s));
+    MAREY_TRY(marey__samples_visit(s->set, NULL, take_round, s));
     if (!sum_functions(s))
         return no_memory();
     find_function(s, out);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__samples_slow_function(struct kymo__samples_set *set, struct kymo__slow_function *out)
+marey_status marey__samples_slow_function(struct marey__samples_set *set,
+                                          struct marey__slow_function *out)
 {
-    struct slow s = {.set = set, .n_processes = kymo_samples_n_processes(set->samples)};
-    *out = (struct kymo__slow_function){0};
-    const kymo_status status = find(&s, out);
+    struct slow s = {.set = set, .n_processes = marey_samples_n_processes(set->samples)};
+    *out = (struct marey__slow_function){0};
+    const marey_status status = find(&s, out);
     for (int kind = 0; kind < N_KINDS; kind++) {
         for (uint32_t i = 0; s.spans[kind] != NULL && i <= s.n_processes; i++)
-            kymo__spans_fini(&s.spans[kind][i]);
-        kymo__free(s.spans[kind]);
-        kymo__free(s.stacks[kind]);
-        kymo__free(s.functions[kind]);
+            marey__spans_fini(&s.spans[kind][i]);
+        marey__free(s.spans[kind]);
+        marey__free(s.stacks[kind]);
+        marey__free(s.functions[kind]);
     }
     return status;
 }

@@ -14,27 +14,27 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-bool kymo__is_importlib(const char *file)
+bool marey__is_importlib(const char *file)
 {
     return starts_with(file, "<frozen importlib.");
 }
 
-bool kymo__is_top_level(const struct kymo_samples_function *f)
+bool marey__is_top_level(const struct marey_samples_function *f)
 {
-    return f->kind == KYMO_FRAME_PYTHON && strcmp(f->name, "<module>") == 0;
+    return f->kind == MAREY_FRAME_PYTHON && strcmp(f->name, "<module>") == 0;
 }
 
-uint8_t kymo__import_flags(uint8_t around, bool is_python, const char *name, const char *file)
+uint8_t marey__import_flags(uint8_t around, bool is_python, const char *name, const char *file)
 {
-    if (!is_python || (around & KYMO__IN_STARTUP) != 0)
+    if (!is_python || (around & MAREY__IN_STARTUP) != 0)
         return around;
-    if (kymo__is_importlib(file))
-        return KYMO__IN_IMPORT | ((around & KYMO__IN_FUNCTION) == 0 ? KYMO__IN_STARTUP : 0) |
-               (around & KYMO__IN_FUNCTION);
-    if ((around & KYMO__IN_IMPORT) != 0)
+    if (marey__is_importlib(file))
+        return MAREY__IN_IMPORT | ((around & MAREY__IN_FUNCTION) == 0 ? MAREY__IN_STARTUP : 0) |
+               (around & MAREY__IN_FUNCTION);
+    if ((around & MAREY__IN_IMPORT) != 0)
         return around;
     /* Frames that run a script, such as runpy in a launcher, are around its <module>. */
-    return strcmp(name, "<module>") == 0 ? 0 : KYMO__IN_FUNCTION;
+    return strcmp(name, "<module>") == 0 ? 0 : MAREY__IN_FUNCTION;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -44,36 +44,36 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Workers of a DataLoader, of a Pool and of a ProcessPoolExecutor get() their tasks from a queue of multiprocessing. */
-static uint8_t task_flags(uint8_t around, const struct kymo_samples_function *f)
+static uint8_t task_flags(uint8_t around, const struct marey_samples_function *f)
 {
     static const struct {
         const char *name, *file;
     } loops[] = {{"_worker_loop", "torch/utils/data/_utils/worker.py"},
                  {"worker", "multiprocessing/pool.py"},
                  {"_process_worker", "concurrent/futures/process.py"}};
-    if ((around & KYMO__IN_TASK_WAIT) != 0)
-        return KYMO__IN_TASK_WAIT;
-    if ((around & KYMO__IN_TASK_LOOP) != 0 && ends_with(f->name, "get") &&
+    if ((around & MAREY__IN_TASK_WAIT) != 0)
+        return MAREY__IN_TASK_WAIT;
+    if ((around & MAREY__IN_TASK_LOOP) != 0 && ends_with(f->name, "get") &&
         ends_with(f->file, "multiprocessing/queues.py"))
-        return KYMO__IN_TASK_WAIT;
-    for (size_t i = 0; i < KYMO__COUNT_OF(loops); i++)
+        return MAREY__IN_TASK_WAIT;
+    for (size_t i = 0; i < MAREY__COUNT_OF(loops); i++)
         if (ends_with(f->name, loops[i].name) && ends_with(f->file, loops[i].file))
-            return KYMO__IN_TASK_LOOP;
+            return MAREY__IN_TASK_LOOP;
     return 0;
 }
 
-uint8_t *kymo__samples_stack_flags(const kymo_samples *samples)
+uint8_t *marey__samples_stack_flags(const marey_samples *samples)
 {
-    const uint32_t n = kymo_samples_n_stacks(samples);
-    uint8_t *const flags = kymo__calloc((size_t)n + 1, sizeof *flags);
+    const uint32_t n = marey_samples_n_stacks(samples);
+    uint8_t *const flags = marey__calloc((size_t)n + 1, sizeof *flags);
     for (uint32_t i = 1; flags != NULL && i <= n; i++) {
-        const struct kymo_samples_stack stack = kymo_samples_get_stack(samples, i);
-        const uint32_t function = kymo_samples_get_location(samples, stack.location).function;
-        const struct kymo_samples_function *const f = kymo_samples_get_function(samples, function);
+        const struct marey_samples_stack stack = marey_samples_get_stack(samples, i);
+        const uint32_t function = marey_samples_get_location(samples, stack.location).function;
+        const struct marey_samples_function *const f = marey_samples_get_function(samples, function);
         const uint8_t around = flags[stack.parent],
-                      imports = (uint8_t)(around & ~(KYMO__IN_TASK_LOOP | KYMO__IN_TASK_WAIT));
+                      imports = (uint8_t)(around & ~(MAREY__IN_TASK_LOOP | MAREY__IN_TASK_WAIT));
         flags[i] =
-            (uint8_t)(kymo__import_flags(imports, f->kind == KYMO_FRAME_PYTHON, f->name, f->file) |
+            (uint8_t)(marey__import_flags(imports, f->kind == MAREY_FRAME_PYTHON, f->name, f->file) |
                       task_flags(around, f));
     }
     return flags;
@@ -83,8 +83,8 @@ uint8_t *kymo__samples_stack_flags(const kymo_samples *samples)
  * A forked worker has its parent's frames around its own. They are not its work: its stack begins where
  * multiprocessing, and with it the workers of a DataLoader, starts a process.
  */
-bool kymo__is_worker_entry(const struct kymo_samples_function *f)
+bool marey__is_worker_entry(const struct marey_samples_function *f)
 {
-    return f->kind == KYMO_FRAME_PYTHON && ends_with(f->name, "_bootstrap") &&
+    return f->kind == MAREY_FRAME_PYTHON && ends_with(f->name, "_bootstrap") &&
            ends_with(f->file, "multiprocessing/process.py");
 }

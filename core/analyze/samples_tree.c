@@ -17,13 +17,13 @@ struct sum {
 };
 
 struct adding {
-    struct kymo__calls *calls;
-    struct kymo__samples_set *set;
+    struct marey__calls *calls;
+    struct marey__samples_set *set;
     struct sum *sums;
     size_t n_sums, sums_cap;
     uint32_t *slots; /* of sums, plus one; 0: empty */
     uint32_t n_slots_log2;
-    bool shows_imports, is_complete; /* as kymo__samples_choose() has them */
+    bool shows_imports, is_complete; /* as marey__samples_choose() has them */
     uint32_t *threads;   /* by thread of the samples: the tree's, plus one; 0: not made */
     uint32_t *functions; /* by function of the samples, then by location, as well */
     uint32_t n_functions;
@@ -34,9 +34,9 @@ struct adding {
     size_t frames_cap;
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the stacks of samples");
+    return marey__fail(MAREY_ENOMEM, "no memory for the stacks of samples");
 }
 
 /* ---- sums by thread and stack ---- */
@@ -60,10 +60,10 @@ static uint32_t *find_slot(const struct adding *a, uint32_t thread, uint32_t sta
 
 static bool make_slots(struct adding *a, uint32_t log2)
 {
-    uint32_t *const slots = kymo__calloc((size_t)1 << log2, sizeof *slots);
+    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
     if (slots == NULL)
         return false;
-    kymo__free(a->slots);
+    marey__free(a->slots);
     a->slots = slots;
     a->n_slots_log2 = log2;
     for (size_t i = 0; i < a->n_sums; i++)
@@ -76,7 +76,7 @@ static struct sum *find_sum(struct adding *a, uint32_t thread, uint32_t stack)
     uint32_t *const slot = find_slot(a, thread, stack);
     if (*slot != 0)
         return &a->sums[*slot - 1];
-    if (!kymo__grow(&a->sums, &a->sums_cap, a->n_sums + 1, sizeof *a->sums))
+    if (!marey__grow(&a->sums, &a->sums_cap, a->n_sums + 1, sizeof *a->sums))
         return NULL;
     a->sums[a->n_sums] = (struct sum){.thread = thread, .stack = stack};
     *slot = (uint32_t)++a->n_sums;
@@ -85,69 +85,69 @@ static struct sum *find_sum(struct adding *a, uint32_t thread, uint32_t stack)
     return &a->sums[a->n_sums - 1];
 }
 
-static kymo_status add_round(void *ctx, const struct kymo_samples_round *round)
+static marey_status add_round(void *ctx, const struct marey_samples_round *round)
 {
     struct adding *const a = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
         struct sum *const sum = find_sum(a, round->seen[i].thread, round->seen[i].stack);
         if (sum == NULL)
             return no_memory();
-        sum->n += KYMO__MAX(round->n_same, 1);
+        sum->n += MAREY__MAX(round->n_same, 1);
         sum->weight_ns += round->weight_ns;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- the tree ---- */
 
 static uint32_t thread_of(struct adding *a, uint32_t thread)
 {
-    const kymo_samples *const samples = a->set->samples;
+    const marey_samples *const samples = a->set->samples;
     if (a->threads[thread] != 0)
         return a->threads[thread] - 1;
-    const struct kymo_samples_thread *const from = kymo_samples_get_thread(samples, thread);
-    const struct kymo_samples_process *const process =
-        kymo_samples_get_process(samples, from->process);
-    const struct kymo__call_thread made = {
+    const struct marey_samples_thread *const from = marey_samples_get_thread(samples, thread);
+    const struct marey_samples_process *const process =
+        marey_samples_get_process(samples, from->process);
+    const struct marey__call_thread made = {
         .pid = process->pid, .tid = from->tid, .rank = process->rank, .name = from->name};
-    const uint32_t number = kymo__calls_thread(a->calls, &made, from->process);
-    a->threads[thread] = number != KYMO__NO_CALL ? number + 1 : 0;
+    const uint32_t number = marey__calls_thread(a->calls, &made, from->process);
+    a->threads[thread] = number != MAREY__NO_CALL ? number + 1 : 0;
     return number;
 }
 
 /* Of location 0, a thread that ran no Python. Top-level code has a function for each line that ran. */
 static uint32_t function_of(struct adding *a, uint32_t location)
 {
-    const struct kymo_samples_location at = kymo_samples_get_location(a->set->samples, location);
+    const struct marey_samples_location at = marey_samples_get_location(a->set->samples, location);
     const uint32_t function = at.function;
-    const struct kymo_samples_function *const from =
-        kymo_samples_get_function(a->set->samples, function);
-    const bool has_line = !a->is_complete && function != 0 && kymo__is_top_level(from);
+    const struct marey_samples_function *const from =
+        marey_samples_get_function(a->set->samples, function);
+    const bool has_line = !a->is_complete && function != 0 && marey__is_top_level(from);
     uint32_t *const known = &a->functions[has_line ? a->n_functions + location : function];
     if (*known != 0)
         return *known - 1;
-    const bool is_python = function != 0 && from->kind == KYMO_FRAME_PYTHON;
-    const char *const name = function != 0 ? from->name : KYMO__NO_FRAMES;
+    const bool is_python = function != 0 && from->kind == MAREY_FRAME_PYTHON;
+    const char *const name = function != 0 ? from->name : MAREY__NO_FRAMES;
     const char *const place = is_python || from->file[0] != '\0' ? from->file : from->module;
-    const struct kymo__call_function made = {
+    const struct marey__call_function made = {
         .name = name,
         .qualified = name,
         .file = place[0] != '\0' ? place : "~",
         .module = from->module,
         .line = has_line ? at.line : from->first_line,
-        .kind = is_python ? KYMO__CALL_PYTHON : KYMO__CALL_COMPILED,
+        .kind = is_python ? MAREY__CALL_PYTHON : MAREY__CALL_COMPILED,
     };
-    const uint32_t number = kymo__calls_function(a->calls, &made);
-    *known = number != KYMO__NO_CALL ? number + 1 : 0;
+    const uint32_t number = marey__calls_function(a->calls, &made);
+    *known = number != MAREY__NO_CALL ? number + 1 : 0;
     return number;
 }
 
 static bool is_hidden(const struct adding *a, uint32_t location)
 {
-    const kymo_samples *const samples = a->set->samples;
-    const uint32_t function = kymo_samples_get_location(samples, location).function;
+    const marey_samples *const samples = a->set->samples;
+    const uint32_t function = marey_samples_get_location(samples, location).function;
     return !a->shows_imports &&
-           kymo__is_importlib(kymo_samples_get_function(samples, function)->file);
+           marey__is_importlib(marey_samples_get_function(samples, function)->file);
 }
 
 /*
@@ -156,25 +156,26 @@ static bool is_hidden(const struct adding *a, uint32_t location)
  */
 static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)
 {
-    const kymo_samples *const samples = a->set->samples;
+    const marey_samples *const samples = a->set->samples;
     size_t n = 0;
     uint32_t at = stack, node = 0;
     for (; at != 0 && a->nodes[at].thread != thread + 1; n++) {
-        if (!kymo__grow(&a->frames, &a->frames_cap, n + 1, sizeof *a->frames))
+        if (!marey__grow(&a->frames, &a->frames_cap, n + 1, sizeof *a->frames))
             return 0;
         a->frames[n] = at;
-        at = kymo_samples_get_stack(samples, at).parent;
+        at = marey_samples_get_stack(samples, at).parent;
     }
     node = at != 0 ? a->nodes[at].node : 0;
     while (n > 0) {
         at = a->frames[--n];
-        const uint32_t location = kymo_samples_get_stack(samples, at).location;
+        const uint32_t location = marey_samples_get_stack(samples, at).location;
         if (node != 0 && is_hidden(a, location)) {
             a->nodes[at] = (struct path){thread + 1, node};
             continue;
         }
         const uint32_t function = function_of(a, location);
-        node = function != KYMO__NO_CALL ? kymo__calls_node(a->calls, node, function, 0, thread) : 0;
+        node =
+            function != MAREY__NO_CALL ? marey__calls_node(a->calls, node, function, 0, thread) : 0;
         if (node == 0)
             return 0;
         a->nodes[at] = (struct path){thread + 1, node};
@@ -185,12 +186,12 @@ static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)
 static bool add_sum(struct adding *a, const struct sum *sum)
 {
     const uint32_t thread = thread_of(a, sum->thread);
-    if (thread == KYMO__NO_CALL)
+    if (thread == MAREY__NO_CALL)
         return false;
     const uint32_t nothing = sum->stack == 0 ? function_of(a, 0) : 0;
     const uint32_t node = sum->stack != 0 ? node_of(a, thread, sum->stack)
-                          : nothing != KYMO__NO_CALL
-                              ? kymo__calls_node(a->calls, 0, nothing, 0, thread)
+                          : nothing != MAREY__NO_CALL
+                              ? marey__calls_node(a->calls, 0, nothing, 0, thread)
                               : 0;
     if (node == 0)
         return false;
@@ -208,69 +209,69 @@ static int by_thread_and_stack(const void *a, const void *b)
     return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-static kymo_status make_tree(struct adding *a)
+static marey_status make_tree(struct adding *a)
 {
-    const kymo_samples *const samples = a->set->samples;
-    struct kymo__calls *const calls = a->calls;
-    a->threads = kymo__calloc((size_t)kymo_samples_n_threads(samples) + 1, sizeof *a->threads);
-    a->n_functions = kymo_samples_n_functions(samples);
-    a->functions = kymo__calloc((size_t)a->n_functions + kymo_samples_n_locations(samples) + 1,
-                                sizeof *a->functions);
-    a->nodes = kymo__calloc((size_t)kymo_samples_n_stacks(samples) + 1, sizeof *a->nodes);
+    const marey_samples *const samples = a->set->samples;
+    struct marey__calls *const calls = a->calls;
+    a->threads = marey__calloc((size_t)marey_samples_n_threads(samples) + 1, sizeof *a->threads);
+    a->n_functions = marey_samples_n_functions(samples);
+    a->functions = marey__calloc((size_t)a->n_functions + marey_samples_n_locations(samples) + 1,
+                                 sizeof *a->functions);
+    a->nodes = marey__calloc((size_t)marey_samples_n_stacks(samples) + 1, sizeof *a->nodes);
     bool done = a->threads != NULL && a->functions != NULL && a->nodes != NULL;
     if (a->n_sums != 0)
         qsort(a->sums, a->n_sums, sizeof *a->sums, by_thread_and_stack);
     for (size_t i = 0; done && i < a->n_sums; i++) {
-        const uint32_t of = kymo_samples_get_thread(samples, a->sums[i].thread)->process;
+        const uint32_t of = marey_samples_get_thread(samples, a->sums[i].thread)->process;
         done = a->set->targets[of].is_idle || add_sum(a, &a->sums[i]);
     }
     if (!done)
         return no_memory();
     for (size_t i = calls->n_nodes; i-- > 1;) { /* parents come first; the root has no sums */
-        const struct kymo__call_node *const node = &calls->nodes[i];
+        const struct marey__call_node *const node = &calls->nodes[i];
         if (node->parent != 0) {
             calls->nodes[node->parent].calls += node->calls;
             calls->nodes[node->parent].total_ns += node->total_ns;
         }
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status read_set(struct adding *a, const struct kymo_samples_filter *filter)
+static marey_status read_set(struct adding *a, const struct marey_samples_filter *filter)
 {
     enum { FIRST_SLOTS_LOG2 = 8 };
-    struct kymo__samples_chosen *chosen = NULL;
+    struct marey__samples_chosen *chosen = NULL;
     if (!make_slots(a, FIRST_SLOTS_LOG2))
         return no_memory();
-    KYMO_TRY(kymo__samples_choose(a->set, filter, a->is_complete, &chosen));
-    a->shows_imports = kymo__samples_shows_imports(chosen);
-    kymo_status status = kymo__samples_visit(a->set, chosen, add_round, a);
-    kymo__samples_chosen_destroy(chosen);
-    return status == KYMO_OK ? make_tree(a) : status;
+    MAREY_TRY(marey__samples_choose(a->set, filter, a->is_complete, &chosen));
+    a->shows_imports = marey__samples_shows_imports(chosen);
+    marey_status status = marey__samples_visit(a->set, chosen, add_round, a);
+    marey__samples_chosen_destroy(chosen);
+    return status == MAREY_OK ? make_tree(a) : status;
 }
 
-kymo_status kymo__calls_read_samples(struct kymo__calls *calls, kymo_recording *const *recordings,
-                                     size_t n, const struct kymo_samples_filter *filter,
-                                     bool is_complete)
+marey_status marey__calls_read_samples(struct marey__calls *calls,
+                                       marey_recording *const *recordings, size_t n,
+                                       const struct marey_samples_filter *filter, bool is_complete)
 {
-    struct kymo__samples_set set;
+    struct marey__samples_set set;
     struct adding a = {.calls = calls, .set = &set, .is_complete = is_complete};
-    *calls = (struct kymo__calls){0};
-    KYMO_TRY(kymo__samples_open(&set, recordings, n));
-    kymo_status status = kymo__calls_init(calls) ? KYMO_OK : no_memory();
-    if (status == KYMO_OK)
+    *calls = (struct marey__calls){0};
+    MAREY_TRY(marey__samples_open(&set, recordings, n));
+    marey_status status = marey__calls_init(calls) ? MAREY_OK : no_memory();
+    if (status == MAREY_OK)
         status = read_set(&a, filter);
     calls->from_samples = true;
     calls->startup_ns = set.startup_ns;
     calls->idle_ns = set.idle_ns + set.task_wait_ns;
-    kymo__free(a.sums);
-    kymo__free(a.slots);
-    kymo__free(a.threads);
-    kymo__free(a.functions);
-    kymo__free(a.nodes);
-    kymo__free(a.frames);
-    kymo__samples_fini(&set);
-    if (status != KYMO_OK)
-        kymo__calls_fini(calls);
+    marey__free(a.sums);
+    marey__free(a.slots);
+    marey__free(a.threads);
+    marey__free(a.functions);
+    marey__free(a.nodes);
+    marey__free(a.frames);
+    marey__samples_fini(&set);
+    if (status != MAREY_OK)
+        marey__calls_fini(calls);
     return status;
 }

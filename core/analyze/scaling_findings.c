@@ -6,39 +6,39 @@
 /* Above the ideal by more than this is not what more workers can do by themselves. */
 #define ABOVE_IDEAL 0.05
 
-void kymo__scaling_name(struct kymo__buf *text, const struct kymo__scaling_series *series)
+void marey__scaling_name(struct marey__buf *text, const struct marey__scaling_series *series)
 {
     const bool has_experiment = *series->experiment != '\0', has_strategy = *series->strategy != '\0';
-    kymo__buf_puts(text, series->experiment);
-    kymo__buf_puts(text, has_experiment && has_strategy ? ", " : "");
-    kymo__buf_puts(text, series->strategy);
-    kymo__buf_puts(text, has_experiment || has_strategy ? "" : "all runs");
-    kymo__buf_puts(text, ": ");
+    marey__buf_puts(text, series->experiment);
+    marey__buf_puts(text, has_experiment && has_strategy ? ", " : "");
+    marey__buf_puts(text, series->strategy);
+    marey__buf_puts(text, has_experiment || has_strategy ? "" : "all runs");
+    marey__buf_puts(text, ": ");
 }
 
 /* " (1.2 % to 3.4 %)", where it is known. */
-static void put_between(struct kymo__buf *text, const struct kymo__scaling_interval *interval)
+static void put_between(struct marey__buf *text, const struct marey__scaling_interval *interval)
 {
     if (isnan(interval->low))
         return;
-    kymo__buf_puts(text, " (");
-    kymo__text_share(text, interval->low);
-    kymo__buf_puts(text, " to ");
-    kymo__text_share(text, interval->high);
-    kymo__buf_puts(text, ")");
+    marey__buf_puts(text, " (");
+    marey__text_share(text, interval->low);
+    marey__buf_puts(text, " to ");
+    marey__text_share(text, interval->high);
+    marey__buf_puts(text, ")");
 }
 
-static void find_too_good(struct kymo__buf *text, const struct kymo__scaling_series *series,
-                          const struct kymo__scaling_point *points)
+static void find_too_good(struct marey__buf *text, const struct marey__scaling_series *series,
+                          const struct marey__scaling_point *points)
 {
     for (size_t i = 1; i < series->n; i++) {
-        const struct kymo__scaling_level *speedup = &points[i].speedup;
+        const struct marey__scaling_level *speedup = &points[i].speedup;
         if (!(speedup->low / points[i].ideal > 1 + ABOVE_IDEAL))
             continue;
-        kymo__scaling_name(text, series);
-        kymo__buf_printf(text, "%u workers do better than the ideal (", points[i].workers);
-        kymo__text_share(text, speedup->value / points[i].ideal);
-        kymo__buf_printf(
+        marey__scaling_name(text, series);
+        marey__buf_printf(text, "%u workers do better than the ideal (", points[i].workers);
+        marey__text_share(text, speedup->value / points[i].ideal);
+        marey__buf_printf(
             text,
             "): with %u something holds the baseline back, as too little memory does, or "
             "the runs do not do the same\n",
@@ -49,65 +49,65 @@ static void find_too_good(struct kymo__buf *text, const struct kymo__scaling_ser
 
 /* ---- Karp and Flatt ---- */
 
-static void find_trend(struct kymo__buf *text, const struct kymo__scaling_series *series,
-                       const struct kymo__scaling_point *points)
+static void find_trend(struct marey__buf *text, const struct marey__scaling_series *series,
+                       const struct marey__scaling_point *points)
 {
     if (series->n < 3)
         return;
-    const struct kymo__scaling_point *first = &points[1], *last = &points[series->n - 1];
+    const struct marey__scaling_point *first = &points[1], *last = &points[series->n - 1];
     const double growth = last->karp_flatt - first->karp_flatt,
                  error = hypot(first->karp_flatt_error, last->karp_flatt_error);
     if (!(growth > 2 * error) || !(growth > 0.005))
         return;
-    kymo__scaling_name(text, series);
-    kymo__buf_puts(text, "the serial share by Karp and Flatt rises from ");
-    kymo__text_share(text, fmax(first->karp_flatt, 0));
-    kymo__buf_printf(text, " at %u workers to ", first->workers);
-    kymo__text_share(text, last->karp_flatt);
-    kymo__buf_printf(text, " at %u: it is overhead that grows with workers, not serial work alone\n",
-                     last->workers);
+    marey__scaling_name(text, series);
+    marey__buf_puts(text, "the serial share by Karp and Flatt rises from ");
+    marey__text_share(text, fmax(first->karp_flatt, 0));
+    marey__buf_printf(text, " at %u workers to ", first->workers);
+    marey__text_share(text, last->karp_flatt);
+    marey__buf_printf(text, " at %u: it is overhead that grows with workers, not serial work alone\n",
+                      last->workers);
 }
 
 /* ---- fits ---- */
 
-static void find_amdahl(struct kymo__buf *text, const struct kymo__scaling_series *series)
+static void find_amdahl(struct marey__buf *text, const struct marey__scaling_series *series)
 {
-    const struct kymo__scaling_fit *fit = &series->fits[KYMO__SCALING_AMDAHL];
-    if (!fit->is_fitted || series->fits[KYMO__SCALING_USL].coherency.low > 0)
+    const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_AMDAHL];
+    if (!fit->is_fitted || series->fits[MAREY__SCALING_USL].coherency.low > 0)
         return; /* where coherency is sure, Amdahl's limit is no answer */
-    kymo__scaling_name(text, series);
-    kymo__buf_puts(text, "by Amdahl's law ");
-    kymo__text_share(text, fit->serial.value);
+    marey__scaling_name(text, series);
+    marey__buf_puts(text, "by Amdahl's law ");
+    marey__text_share(text, fit->serial.value);
     put_between(text, &fit->serial);
-    kymo__buf_puts(text, " of the work of one worker is serial");
+    marey__buf_puts(text, " of the work of one worker is serial");
     if (fit->serial.value > 0)
-        kymo__buf_printf(text, ": no number of workers is more than %.3g times as fast as one",
-                         1 / fit->serial.value);
-    kymo__buf_puts(text, "\n");
+        marey__buf_printf(text, ": no number of workers is more than %.3g times as fast as one",
+                          1 / fit->serial.value);
+    marey__buf_puts(text, "\n");
 }
 
-static void find_usl(struct kymo__buf *text, const struct kymo__scaling_series *series,
-                     const struct kymo__scaling_point *last)
+static void find_usl(struct marey__buf *text, const struct marey__scaling_series *series,
+                     const struct marey__scaling_point *last)
 {
-    const struct kymo__scaling_fit *fit = &series->fits[KYMO__SCALING_USL];
+    const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_USL];
     if (!fit->is_fitted || !(fit->coherency.low > 0))
         return;
-    kymo__scaling_name(text, series);
-    kymo__buf_printf(text, "by the universal scalability law %.0f workers are fastest",
-                     fit->best.value);
+    marey__scaling_name(text, series);
+    marey__buf_printf(text, "by the universal scalability law %.0f workers are fastest",
+                      fit->best.value);
     if (isfinite(fit->best.low) && isfinite(fit->best.high))
-        kymo__buf_printf(text, " (%.0f to %.0f)", fit->best.low, fit->best.high);
+        marey__buf_printf(text, " (%.0f to %.0f)", fit->best.low, fit->best.high);
     else if (isfinite(fit->best.low))
-        kymo__buf_printf(text, " (%.0f at least)", fit->best.low);
+        marey__buf_printf(text, " (%.0f at least)", fit->best.low);
     if (fit->best.value > last->workers)
-        kymo__buf_printf(text, "; the most that was measured are %u", last->workers);
-    kymo__buf_puts(text, "\n");
+        marey__buf_printf(text, "; the most that was measured are %u", last->workers);
+    marey__buf_puts(text, "\n");
 }
 
-void kymo__scaling_find(struct kymo__buf *text, const struct kymo_scaling *scaling,
-                        const struct kymo__scaling_series *series)
+void marey__scaling_find(struct marey__buf *text, const struct marey_scaling *scaling,
+                         const struct marey__scaling_series *series)
 {
-    const struct kymo__scaling_point *points = &scaling->points[series->first];
+    const struct marey__scaling_point *points = &scaling->points[series->first];
     if (series->n < 2)
         return;
     find_too_good(text, series, points);

@@ -13,13 +13,13 @@
 /* Off by more than this beyond noise, points do not follow a law. */
 #define OFF_THE_CURVE 0.05
 
-size_t kymo__scaling_n_asked(const struct kymo_scaling *scaling)
+size_t marey__scaling_n_asked(const struct marey_scaling *scaling)
 {
     return scaling->options.n_forecast != 0 ? scaling->options.n_forecast : 3;
 }
 
-double kymo__scaling_asked(const struct kymo_scaling *scaling,
-                           const struct kymo__scaling_series *series, size_t i)
+double marey__scaling_asked(const struct marey_scaling *scaling,
+                            const struct marey__scaling_series *series, size_t i)
 {
     if (scaling->options.n_forecast != 0)
         return scaling->options.forecast[i];
@@ -29,10 +29,10 @@ double kymo__scaling_asked(const struct kymo_scaling *scaling,
 /* ---- points as numbers ---- */
 
 struct task {
-    const struct kymo_scaling *scaling;
-    const struct kymo__scaling_series *series;
-    struct kymo__scaling_fit *fit;
-    enum kymo__scaling_model model;
+    const struct marey_scaling *scaling;
+    const struct marey__scaling_series *series;
+    struct marey__scaling_fit *fit;
+    enum marey__scaling_model model;
     size_t n; /* points */
     double *workers, *seconds, *errors, *moved;
     double df;
@@ -43,16 +43,16 @@ struct task {
 
 static size_t n_terms(const struct task *task)
 {
-    return task->model == KYMO__SCALING_USL ? 3 : 2;
+    return task->model == MAREY__SCALING_USL ? 3 : 2;
 }
 
 /* An error that is not known is 0. */
 static void take_points(struct task *task)
 {
     for (size_t i = 0; i < task->series->n; i++) {
-        const struct kymo__scaling_point *point = &task->scaling->points[task->series->first + i];
-        const struct kymo__scaling_level *time = kymo__scaling_time(task->series, point);
-        const double seconds = kymo__scaling_unit_s(task->series, point);
+        const struct marey__scaling_point *point = &task->scaling->points[task->series->first + i];
+        const struct marey__scaling_level *time = marey__scaling_time(task->series, point);
+        const double seconds = marey__scaling_unit_s(task->series, point);
         if (isnan(seconds))
             continue;
         task->workers[task->n] = point->workers;
@@ -70,7 +70,7 @@ static double off_squares(const struct task *task)
     double sum = 0;
     for (size_t i = 0; i < task->n; i++) {
         const double off =
-            kymo__scaling_curve_at(&task->fit->curve, task->workers[i]) / task->seconds[i] - 1;
+            marey__scaling_curve_at(&task->fit->curve, task->workers[i]) / task->seconds[i] - 1;
         sum += off * off;
     }
     return sum;
@@ -100,41 +100,41 @@ static bool widen(struct task *task)
 
 /* ---- drawing ---- */
 
-static double share(double part, const struct kymo__scaling_curve *curve)
+static double share(double part, const struct marey__scaling_curve *curve)
 {
     return part / (curve->parallel_s + curve->serial_s);
 }
 
-static void draw(struct task *task, struct kymo__scaling_random *random, size_t at)
+static void draw(struct task *task, struct marey__scaling_random *random, size_t at)
 {
     for (size_t i = 0; i < task->n; i++)
         task->moved[i] =
-            task->seconds[i] * exp(task->errors[i] * kymo__scaling_random_normal(random));
-    const struct kymo__scaling_curve curve = kymo__scaling_curve_fit(
-        task->workers, task->moved, task->n, task->model == KYMO__SCALING_USL);
+            task->seconds[i] * exp(task->errors[i] * marey__scaling_random_normal(random));
+    const struct marey__scaling_curve curve = marey__scaling_curve_fit(
+        task->workers, task->moved, task->n, task->model == MAREY__SCALING_USL);
     task->serial[at] = share(curve.serial_s, &curve);
     task->coherency[at] = share(curve.coherency_s, &curve);
-    task->inverse_best[at] = 1 / kymo__scaling_curve_best(&curve);
-    for (size_t i = 0; i < kymo__scaling_n_asked(task->scaling); i++)
+    task->inverse_best[at] = 1 / marey__scaling_curve_best(&curve);
+    for (size_t i = 0; i < marey__scaling_n_asked(task->scaling); i++)
         task->forecast[i * task->n_draws + at] =
-            kymo__scaling_curve_at(&curve, kymo__scaling_asked(task->scaling, task->series, i));
+            marey__scaling_curve_at(&curve, marey__scaling_asked(task->scaling, task->series, i));
 }
 
 /* Where the middle `confidence` of the draws lies, stretched around the value by Student's t over the normal's. */
-static struct kymo__scaling_interval bound(const struct task *task, double value, double *draws)
+static struct marey__scaling_interval bound(const struct task *task, double value, double *draws)
 {
     const double confidence = task->scaling->options.confidence;
     const double stretch =
-        kymo__t_quantile(confidence, fmax(task->df, 1)) / kymo__t_quantile(confidence, 1e6);
+        marey__t_quantile(confidence, fmax(task->df, 1)) / marey__t_quantile(confidence, 1e6);
     const size_t outside = (size_t)((1 - confidence) / 2 * (double)task->n_draws);
-    (void)kymo__median(draws, task->n_draws); /* which puts them in order */
+    (void)marey__median(draws, task->n_draws); /* which puts them in order */
     const double low = draws[outside], high = draws[task->n_draws - 1 - outside];
-    return (struct kymo__scaling_interval){value, value - fmax(value - low, 0) * stretch,
-                                           value + fmax(high - value, 0) * stretch};
+    return (struct marey__scaling_interval){value, value - fmax(value - low, 0) * stretch,
+                                            value + fmax(high - value, 0) * stretch};
 }
 
 /* A share of T(1). */
-static void bound_share(const struct task *task, struct kymo__scaling_interval *interval,
+static void bound_share(const struct task *task, struct marey__scaling_interval *interval,
                         double *draws)
 {
     *interval = bound(task, interval->value, draws);
@@ -142,20 +142,21 @@ static void bound_share(const struct task *task, struct kymo__scaling_interval *
 }
 
 /* Seconds, on their logarithm. */
-static void bound_ratio(const struct task *task, struct kymo__scaling_interval *interval,
+static void bound_ratio(const struct task *task, struct marey__scaling_interval *interval,
                         double *draws)
 {
     for (size_t i = 0; i < task->n_draws; i++)
         draws[i] = log(draws[i] / interval->value);
-    const struct kymo__scaling_interval ratio = bound(task, 0, draws);
+    const struct marey__scaling_interval ratio = bound(task, 0, draws);
     interval->low = interval->value * exp(ratio.low);
     interval->high = interval->value * exp(ratio.high);
 }
 
 /* Of one over the number, so that "never" is a zero like others. */
-static void bound_best(const struct task *task, struct kymo__scaling_interval *interval, double *draws)
+static void bound_best(const struct task *task, struct marey__scaling_interval *interval,
+                       double *draws)
 {
-    struct kymo__scaling_interval inverse = {.value = 1 / interval->value};
+    struct marey__scaling_interval inverse = {.value = 1 / interval->value};
     bound_share(task, &inverse, draws);
     interval->low = 1 / fmin(inverse.high, 1);
     interval->high = 1 / inverse.low;
@@ -168,42 +169,42 @@ static void bound_best(const struct task *task, struct kymo__scaling_interval *i
 
 static void fit_value(struct task *task)
 {
-    struct kymo__scaling_fit *fit = task->fit;
+    struct marey__scaling_fit *fit = task->fit;
     fit->is_fitted = true;
-    fit->curve = kymo__scaling_curve_fit(task->workers, task->seconds, task->n,
-                                         task->model == KYMO__SCALING_USL);
+    fit->curve = marey__scaling_curve_fit(task->workers, task->seconds, task->n,
+                                          task->model == MAREY__SCALING_USL);
     fit->serial.value = share(fit->curve.serial_s, &fit->curve);
     fit->coherency.value = share(fit->curve.coherency_s, &fit->curve);
-    fit->best.value = kymo__scaling_curve_best(&fit->curve);
-    for (size_t i = 0; i < kymo__scaling_n_asked(task->scaling); i++)
-        fit->forecast[i].value =
-            kymo__scaling_curve_at(&fit->curve, kymo__scaling_asked(task->scaling, task->series, i));
+    fit->best.value = marey__scaling_curve_best(&fit->curve);
+    for (size_t i = 0; i < marey__scaling_n_asked(task->scaling); i++)
+        fit->forecast[i].value = marey__scaling_curve_at(
+            &fit->curve, marey__scaling_asked(task->scaling, task->series, i));
 }
 
 static void fit_intervals(struct task *task)
 {
-    struct kymo__scaling_fit *fit = task->fit;
-    struct kymo__scaling_random random =
-        kymo__scaling_random_of(task->scaling->options.seed, UINT64_MAX, task->model);
+    struct marey__scaling_fit *fit = task->fit;
+    struct marey__scaling_random random =
+        marey__scaling_random_of(task->scaling->options.seed, UINT64_MAX, task->model);
     for (size_t i = 0; i < task->n_draws; i++)
         draw(task, &random, i);
     bound_share(task, &fit->serial, task->serial);
     fit->serial.high = fmin(fit->serial.high, 1);
     bound_share(task, &fit->coherency, task->coherency);
     bound_best(task, &fit->best, task->inverse_best);
-    for (size_t i = 0; i < kymo__scaling_n_asked(task->scaling); i++)
+    for (size_t i = 0; i < marey__scaling_n_asked(task->scaling); i++)
         bound_ratio(task, &fit->forecast[i], task->forecast + i * task->n_draws);
 }
 
-static const struct kymo__scaling_interval unknown = {NAN, NAN, NAN};
+static const struct marey__scaling_interval unknown = {NAN, NAN, NAN};
 
 static bool fit_model(struct task *task)
 {
-    const size_t n_asked = kymo__scaling_n_asked(task->scaling);
-    struct kymo__scaling_fit *fit = task->fit;
-    *fit = (struct kymo__scaling_fit){
+    const size_t n_asked = marey__scaling_n_asked(task->scaling);
+    struct marey__scaling_fit *fit = task->fit;
+    *fit = (struct marey__scaling_fit){
         .residual = NAN, .serial = unknown, .coherency = unknown, .best = unknown};
-    fit->forecast = kymo__calloc(n_asked, sizeof *fit->forecast);
+    fit->forecast = marey__calloc(n_asked, sizeof *fit->forecast);
     if (fit->forecast == NULL)
         return false;
     for (size_t i = 0; i < n_asked; i++)
@@ -211,7 +212,7 @@ static bool fit_model(struct task *task)
     take_points(task);
     fit->n_points = task->n;
     if (task->n <= n_terms(task)) { /* as many parameters as points fit any times */
-        fit->reason = task->model == KYMO__SCALING_USL
+        fit->reason = task->model == MAREY__SCALING_USL
                           ? "not fitted: needs at least four numbers of workers"
                           : "not fitted: needs at least three numbers of workers";
         return true;
@@ -223,7 +224,7 @@ static bool fit_model(struct task *task)
 }
 
 /* Which of the two to trust. */
-static void weigh(struct kymo__scaling_fit *amdahl, struct kymo__scaling_fit *usl)
+static void weigh(struct marey__scaling_fit *amdahl, struct marey__scaling_fit *usl)
 {
     if (!usl->is_fitted || usl->reason != NULL || isnan(usl->coherency.low))
         return;
@@ -233,14 +234,14 @@ static void weigh(struct kymo__scaling_fit *amdahl, struct kymo__scaling_fit *us
         usl->reason = "coherency cannot be told from none: amdahl tells as much";
 }
 
-kymo_status kymo__scaling_fit_series(const struct kymo_scaling *scaling,
-                                     struct kymo__scaling_series *series)
+marey_status marey__scaling_fit_series(const struct marey_scaling *scaling,
+                                       struct marey__scaling_series *series)
 {
     const size_t n = series->n, n_draws = scaling->options.n_resamples,
-                 n_asked = kymo__scaling_n_asked(scaling);
-    double *room = kymo__calloc(4 * n + (3 + n_asked) * n_draws, sizeof *room);
+                 n_asked = marey__scaling_n_asked(scaling);
+    double *room = marey__calloc(4 * n + (3 + n_asked) * n_draws, sizeof *room);
     bool done = room != NULL;
-    for (unsigned model = 0; done && model < KYMO__N_SCALING_MODELS; model++) {
+    for (unsigned model = 0; done && model < MAREY__N_SCALING_MODELS; model++) {
         double *draws = room + 4 * n;
         struct task task = {
             .scaling = scaling,
@@ -259,8 +260,8 @@ kymo_status kymo__scaling_fit_series(const struct kymo_scaling *scaling,
         };
         done = fit_model(&task);
     }
-    kymo__free(room);
+    marey__free(room);
     if (done)
-        weigh(&series->fits[KYMO__SCALING_AMDAHL], &series->fits[KYMO__SCALING_USL]);
-    return done ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for scaling");
+        weigh(&series->fits[MAREY__SCALING_AMDAHL], &series->fits[MAREY__SCALING_USL]);
+    return done ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for scaling");
 }

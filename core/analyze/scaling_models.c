@@ -23,14 +23,14 @@ static void terms_at(double workers, double terms[N_TERMS])
     terms[2] = workers - 1;
 }
 
-double kymo__scaling_curve_at(const struct kymo__scaling_curve *curve, double workers)
+double marey__scaling_curve_at(const struct marey__scaling_curve *curve, double workers)
 {
     double terms[N_TERMS];
     terms_at(workers, terms);
     return curve->parallel_s * terms[0] + curve->serial_s * terms[1] + curve->coherency_s * terms[2];
 }
 
-double kymo__scaling_curve_best(const struct kymo__scaling_curve *curve)
+double marey__scaling_curve_best(const struct marey__scaling_curve *curve)
 {
     return curve->coherency_s > 0 ? fmax(sqrt(curve->parallel_s / curve->coherency_s), 1) : INFINITY;
 }
@@ -105,28 +105,28 @@ static bool solve(const struct equations *e, unsigned chosen, double out[N_TERMS
     return true;
 }
 
-static double squares(const struct data *data, const struct kymo__scaling_curve *curve)
+static double squares(const struct data *data, const struct marey__scaling_curve *curve)
 {
     double sum = 0;
     for (size_t i = 0; i < data->n; i++) {
-        const double off = kymo__scaling_curve_at(curve, data->workers[i]) / data->seconds[i] - 1;
+        const double off = marey__scaling_curve_at(curve, data->workers[i]) / data->seconds[i] - 1;
         sum += off * off;
     }
     return sum;
 }
 
-struct kymo__scaling_curve kymo__scaling_curve_fit(const double *workers, const double *seconds,
-                                                   size_t n, bool has_coherency)
+struct marey__scaling_curve marey__scaling_curve_fit(const double *workers, const double *seconds,
+                                                     size_t n, bool has_coherency)
 {
     const struct data data = {workers, seconds, n};
     const struct equations e = equations_of(&data);
-    struct kymo__scaling_curve best = {0};
+    struct marey__scaling_curve best = {0};
     double best_squares = INFINITY;
     for (unsigned chosen = 1; chosen < (has_coherency ? 8u : 4u); chosen++) {
         double terms[N_TERMS];
         if ((chosen & 3) == 0 || !solve(&e, chosen, terms))
             continue;
-        const struct kymo__scaling_curve curve = {terms[0], terms[1], terms[2]};
+        const struct marey__scaling_curve curve = {terms[0], terms[1], terms[2]};
         const double its_squares = squares(&data, &curve);
         if (its_squares < best_squares) {
             best = curve;

@@ -8,15 +8,15 @@
 enum { MOST_NAMED = 5 };
 
 struct notes {
-    const struct kymo_scaling *scaling;
-    const struct kymo__scaling_series *series;
-    const struct kymo__scaling_point *points; /* of the series; those without a time behind */
-    struct kymo__buf *text;
+    const struct marey_scaling *scaling;
+    const struct marey__scaling_series *series;
+    const struct marey__scaling_point *points; /* of the series; those without a time behind */
+    struct marey__buf *text;
 };
 
 /* ---- lists of workers ---- */
 
-typedef bool is_meant(const struct notes *notes, const struct kymo__scaling_point *point);
+typedef bool is_meant(const struct notes *notes, const struct marey__scaling_point *point);
 
 /* "2, 4 and 8 workers", of the points from `from` up to `to` that are meant; false and nothing when there are none. */
 static bool put_workers(const struct notes *notes, const char *before, size_t from, size_t to,
@@ -28,55 +28,55 @@ static bool put_workers(const struct notes *notes, const char *before, size_t fr
         n += meant(notes, &notes->points[i]);
     if (n == 0)
         return false;
-    kymo__scaling_name(notes->text, notes->series);
-    kymo__buf_puts(notes->text, before);
+    marey__scaling_name(notes->text, notes->series);
+    marey__buf_puts(notes->text, before);
     for (size_t i = from; i < to; i++) {
         if (!meant(notes, &notes->points[i]))
             continue;
-        kymo__buf_printf(notes->text, "%s%u",
-                         n_put == 0       ? ""
-                         : n_put + 1 == n ? " and "
-                                          : ", ",
-                         notes->points[i].workers);
+        marey__buf_printf(notes->text, "%s%u",
+                          n_put == 0       ? ""
+                          : n_put + 1 == n ? " and "
+                                           : ", ",
+                          notes->points[i].workers);
         last = notes->points[i].workers;
         n_put++;
     }
-    kymo__buf_puts(notes->text, last == 1 ? " worker" : " workers");
+    marey__buf_puts(notes->text, last == 1 ? " worker" : " workers");
     return true;
 }
 
-static bool is_any(const struct notes *notes, const struct kymo__scaling_point *point)
+static bool is_any(const struct notes *notes, const struct marey__scaling_point *point)
 {
     (void)notes;
     (void)point;
     return true;
 }
 
-static bool has_one_run(const struct notes *notes, const struct kymo__scaling_point *point)
+static bool has_one_run(const struct notes *notes, const struct marey__scaling_point *point)
 {
-    return kymo__scaling_time(notes->series, point)->n_runs == 1;
+    return marey__scaling_time(notes->series, point)->n_runs == 1;
 }
 
 /* Its only epochs are first ones. */
-static bool is_warm_up(const struct notes *notes, const struct kymo__scaling_point *point)
+static bool is_warm_up(const struct notes *notes, const struct marey__scaling_point *point)
 {
-    if (notes->series->measure == KYMO__SCALING_STEP)
+    if (notes->series->measure == MAREY__SCALING_STEP)
         return false;
     for (size_t i = point->first; i < point->first + point->n; i++) {
-        const struct kymo__scaling_member *member = &notes->scaling->members[i];
-        if (member->values[KYMO__SCALING_EPOCH].n != 0 && !member->has_only_first)
+        const struct marey__scaling_member *member = &notes->scaling->members[i];
+        if (member->values[MAREY__SCALING_EPOCH].n != 0 && !member->has_only_first)
             return false;
     }
     return true;
 }
 
-static bool has_no_joules(const struct notes *notes, const struct kymo__scaling_point *point)
+static bool has_no_joules(const struct notes *notes, const struct marey__scaling_point *point)
 {
     (void)notes;
-    return isnan(point->levels[KYMO__SCALING_JOULES].value);
+    return isnan(point->levels[MAREY__SCALING_JOULES].value);
 }
 
-static bool has_joules_of_whole(const struct notes *notes, const struct kymo__scaling_point *point)
+static bool has_joules_of_whole(const struct notes *notes, const struct marey__scaling_point *point)
 {
     for (size_t i = point->first; i < point->first + point->n; i++)
         if (notes->scaling->members[i].has_joules_of_whole)
@@ -84,9 +84,9 @@ static bool has_joules_of_whole(const struct notes *notes, const struct kymo__sc
     return false;
 }
 
-static bool has_different_nodes(const struct notes *notes, const struct kymo__scaling_point *point)
+static bool has_different_nodes(const struct notes *notes, const struct marey__scaling_point *point)
 {
-    const struct kymo__scaling_member *members = &notes->scaling->members[point->first];
+    const struct marey__scaling_member *members = &notes->scaling->members[point->first];
     for (size_t i = 1; i < point->n; i++)
         if (members[i].run->nodes != members[0].run->nodes)
             return true;
@@ -99,9 +99,9 @@ static bool is_far(double a, double b)
 }
 
 /* Repeats that are none. */
-static bool has_different_work(const struct notes *notes, const struct kymo__scaling_point *point)
+static bool has_different_work(const struct notes *notes, const struct marey__scaling_point *point)
 {
-    const struct kymo__scaling_member *members = &notes->scaling->members[point->first];
+    const struct marey__scaling_member *members = &notes->scaling->members[point->first];
     for (size_t i = 1; i < point->n; i++)
         if (is_far(members[i].run->samples_per_epoch, members[0].run->samples_per_epoch) ||
             is_far(members[i].run->batch, members[0].run->batch))
@@ -111,34 +111,34 @@ static bool has_different_work(const struct notes *notes, const struct kymo__sca
 
 /* ---- runs ---- */
 
-static void put_run(const struct notes *notes, const struct kymo_scaling_run *run)
+static void put_run(const struct notes *notes, const struct marey_scaling_run *run)
 {
-    kymo__buf_printf(notes->text, "%s, ", run->name);
-    kymo__text_count_of(notes->text, run->workers, "worker");
+    marey__buf_printf(notes->text, "%s, ", run->name);
+    marey__text_count_of(notes->text, run->workers, "worker");
 }
 
 static void note_partial(const struct notes *notes, size_t first, size_t end)
 {
     size_t n = 0;
     for (size_t i = first; i < end; i++) {
-        const struct kymo__scaling_member *member = &notes->scaling->members[i];
+        const struct marey__scaling_member *member = &notes->scaling->members[i];
         if (member->run->is_partial == 0 || ++n > MOST_NAMED)
             continue;
         put_run(notes, member->run);
-        kymo__buf_puts(notes->text, ", stopped half-way: ");
+        marey__buf_puts(notes->text, ", stopped half-way: ");
         if (member->values[notes->series->measure].n == 0) {
-            kymo__buf_puts(notes->text, "it does not count\n");
+            marey__buf_puts(notes->text, "it does not count\n");
             continue;
         }
-        kymo__text_count_of(notes->text, member->values[notes->series->measure].n,
-                            notes->series->measure == KYMO__SCALING_STEP ? "whole step"
-                                                                         : "whole epoch");
-        kymo__buf_puts(notes->text, member->values[notes->series->measure].n == 1
-                                        ? " of it counts\n"
-                                        : " of it count\n");
+        marey__text_count_of(notes->text, member->values[notes->series->measure].n,
+                             notes->series->measure == MAREY__SCALING_STEP ? "whole step"
+                                                                           : "whole epoch");
+        marey__buf_puts(notes->text, member->values[notes->series->measure].n == 1
+                                         ? " of it counts\n"
+                                         : " of it count\n");
     }
     if (n > MOST_NAMED)
-        kymo__buf_printf(notes->text, "%zu more runs stopped half-way\n", n - MOST_NAMED);
+        marey__buf_printf(notes->text, "%zu more runs stopped half-way\n", n - MOST_NAMED);
 }
 
 /* Runs beside which others have more than a first epoch. */
@@ -146,34 +146,35 @@ static void note_left_out(const struct notes *notes)
 {
     size_t n = 0;
     for (size_t i = 0; i < notes->series->n; i++) {
-        const struct kymo__scaling_point *point = &notes->points[i];
-        if (notes->series->measure == KYMO__SCALING_STEP || is_warm_up(notes, point))
+        const struct marey__scaling_point *point = &notes->points[i];
+        if (notes->series->measure == MAREY__SCALING_STEP || is_warm_up(notes, point))
             continue;
         for (size_t m = point->first; m < point->first + point->n; m++) {
-            const struct kymo__scaling_member *member = &notes->scaling->members[m];
+            const struct marey__scaling_member *member = &notes->scaling->members[m];
             if (!member->has_only_first || ++n > MOST_NAMED)
                 continue;
             put_run(notes, member->run);
-            kymo__buf_puts(notes->text,
-                           " has no epoch but the first, which warms up: it does not count\n");
+            marey__buf_puts(notes->text,
+                            " has no epoch but the first, which warms up: it does not count\n");
         }
     }
     if (n > MOST_NAMED)
-        kymo__buf_printf(notes->text, "%zu more runs have no epoch but the first\n", n - MOST_NAMED);
+        marey__buf_printf(notes->text, "%zu more runs have no epoch but the first\n", n - MOST_NAMED);
 }
 
 static void note_disagreement(const struct notes *notes)
 {
     for (size_t i = 0; i < notes->series->n; i++) {
-        const struct kymo__scaling_level *time = kymo__scaling_time(notes->series, &notes->points[i]);
-        if (!kymo__scaling_disagrees(notes->scaling, time))
+        const struct marey__scaling_level *time =
+            marey__scaling_time(notes->series, &notes->points[i]);
+        if (!marey__scaling_disagrees(notes->scaling, time))
             continue;
-        kymo__scaling_name(notes->text, notes->series);
-        kymo__buf_puts(notes->text, "with ");
-        kymo__text_count_of(notes->text, notes->points[i].workers, "worker");
-        kymo__buf_printf(notes->text, " the medians of %zu runs differ by ", time->n_runs);
-        kymo__text_share(notes->text, time->spread);
-        kymo__buf_puts(notes->text, "; the table of runs has each\n");
+        marey__scaling_name(notes->text, notes->series);
+        marey__buf_puts(notes->text, "with ");
+        marey__text_count_of(notes->text, notes->points[i].workers, "worker");
+        marey__buf_printf(notes->text, " the medians of %zu runs differ by ", time->n_runs);
+        marey__text_share(notes->text, time->spread);
+        marey__buf_puts(notes->text, "; the table of runs has each\n");
     }
 }
 
@@ -184,45 +185,46 @@ static void note_sureness(const struct notes *notes)
     const size_t n = notes->series->n;
     double df = 0;
     for (size_t i = 0; i < n; i++)
-        df += (double)kymo__scaling_time(notes->series, &notes->points[i])->n_runs - 1;
+        df += (double)marey__scaling_time(notes->series, &notes->points[i])->n_runs - 1;
     if (put_workers(notes, "one run with ", 0, n, has_one_run))
-        kymo__buf_puts(notes->text,
-                       df > 0 ? ": how much runs differ is taken from the repeats of the others\n"
-                              : ": no confidence intervals, because a single run does not show how "
-                                "much runs differ; repeat the runs\n");
+        marey__buf_puts(notes->text,
+                        df > 0
+                            ? ": how much runs differ is taken from the repeats of the others\n"
+                            : ": no confidence intervals, because a single run does not show how "
+                              "much runs differ; repeat the runs\n");
     if (put_workers(notes, "there is no epoch but the first with ", 0, n, is_warm_up))
-        kymo__buf_puts(notes->text, "; it warms up, and is what is told\n");
+        marey__buf_puts(notes->text, "; it warms up, and is what is told\n");
 }
 
 static void note_work(const struct notes *notes)
 {
-    const struct kymo__scaling_series *series = notes->series;
+    const struct marey__scaling_series *series = notes->series;
     const char *samples =
-        series->measure == KYMO__SCALING_STEP ? "samples of a step" : "samples of an epoch";
-    if (series->n > 1 && series->kind == KYMO__SCALING_UNKNOWN) {
-        kymo__scaling_name(notes->text, series);
-        kymo__buf_printf(
+        series->measure == MAREY__SCALING_STEP ? "samples of a step" : "samples of an epoch";
+    if (series->n > 1 && series->kind == MAREY__SCALING_UNKNOWN) {
+        marey__scaling_name(notes->text, series);
+        marey__buf_printf(
             notes->text,
             "the %s are not known; every run is assumed to do the same work (strong scaling). If "
             "each worker does the same work, use --kind weak\n",
             samples);
     }
-    if (series->kind == KYMO__SCALING_MIXED) {
-        kymo__scaling_name(notes->text, series);
-        kymo__buf_printf(
+    if (series->kind == MAREY__SCALING_MIXED) {
+        marey__scaling_name(notes->text, series);
+        marey__buf_printf(
             notes->text,
             "the %s are neither the same for all workers nor grow as workers do; speedup "
             "is of the samples in a second\n",
             samples);
     }
     if (put_workers(notes, "repeats with ", 0, series->n, has_different_work))
-        kymo__buf_puts(notes->text, " have different numbers of samples: are they repeats?\n");
+        marey__buf_puts(notes->text, " have different numbers of samples: are they repeats?\n");
     if (put_workers(notes, "repeats with ", 0, series->n, has_different_nodes))
-        kymo__buf_puts(notes->text, " ran on different numbers of nodes\n");
+        marey__buf_puts(notes->text, " ran on different numbers of nodes\n");
     if (series->n > 1 && notes->points[0].workers > 1) {
-        kymo__scaling_name(notes->text, series);
-        kymo__buf_printf(notes->text, "there is no run with one worker; speedup is against %u\n",
-                         notes->points[0].workers);
+        marey__scaling_name(notes->text, series);
+        marey__buf_printf(notes->text, "there is no run with one worker; speedup is against %u\n",
+                          notes->points[0].workers);
     }
 }
 
@@ -234,26 +236,26 @@ static void note_energy(const struct notes *notes)
     if (n_known == 0)
         return;
     if (put_workers(notes, "the energy is not known with ", 0, notes->series->n, has_no_joules))
-        kymo__buf_puts(notes->text, "\n");
+        marey__buf_puts(notes->text, "\n");
     if (put_workers(notes, "the energy of an epoch is that of the run over its epochs with ", 0,
                     notes->series->n, has_joules_of_whole))
-        kymo__buf_puts(notes->text, ": start and warm-up are in it\n");
+        marey__buf_puts(notes->text, ": start and warm-up are in it\n");
 }
 
 static void note_forecast(const struct notes *notes)
 {
-    const struct kymo__scaling_series *series = notes->series;
+    const struct marey__scaling_series *series = notes->series;
     const uint32_t most = notes->points[series->n - 1].workers;
     double furthest = 0;
-    for (size_t i = 0; i < kymo__scaling_n_asked(notes->scaling); i++)
-        furthest = fmax(furthest, kymo__scaling_asked(notes->scaling, series, i));
+    for (size_t i = 0; i < marey__scaling_n_asked(notes->scaling); i++)
+        furthest = fmax(furthest, marey__scaling_asked(notes->scaling, series, i));
     bool is_fitted = false;
-    for (unsigned model = 0; model < KYMO__N_SCALING_MODELS; model++)
+    for (unsigned model = 0; model < MAREY__N_SCALING_MODELS; model++)
         is_fitted |= series->fits[model].is_fitted;
-    if (!is_fitted || !(furthest > (double)most * KYMO__SCALING_FURTHEST))
+    if (!is_fitted || !(furthest > (double)most * MAREY__SCALING_FURTHEST))
         return;
-    kymo__scaling_name(notes->text, series);
-    kymo__buf_printf(
+    marey__scaling_name(notes->text, series);
+    marey__buf_printf(
         notes->text,
         "%.0f workers are %.0f times as many as were measured; their forecast is a guess\n",
         furthest, furthest / most);
@@ -261,13 +263,13 @@ static void note_forecast(const struct notes *notes)
 
 static void note_series(const struct notes *notes)
 {
-    const struct kymo__scaling_series *series = notes->series;
+    const struct marey__scaling_series *series = notes->series;
     size_t first = SIZE_MAX, end = 0;
     for (size_t i = 0; i < series->n + series->n_without; i++) {
-        first = KYMO__MIN(first, notes->points[i].first);
-        end = KYMO__MAX(end, notes->points[i].first + notes->points[i].n);
+        first = MAREY__MIN(first, notes->points[i].first);
+        end = MAREY__MAX(end, notes->points[i].first + notes->points[i].n);
     }
-    kymo__scaling_find(notes->text, notes->scaling, series);
+    marey__scaling_find(notes->text, notes->scaling, series);
     if (series->n != 0) {
         note_work(notes);
         note_sureness(notes);
@@ -278,16 +280,16 @@ static void note_series(const struct notes *notes)
     note_partial(notes, first, end);
     note_left_out(notes);
     if (put_workers(notes,
-                    series->measure == KYMO__SCALING_STEP ? "there are no times of steps with "
-                                                          : "there are no times of epochs with ",
+                    series->measure == MAREY__SCALING_STEP ? "there are no times of steps with "
+                                                           : "there are no times of epochs with ",
                     series->n, series->n + series->n_without, is_any))
-        kymo__buf_puts(notes->text, "; these do not count\n");
+        marey__buf_puts(notes->text, "; these do not count\n");
 }
 
-bool kymo__scaling_put_notes(struct kymo_scaling *scaling)
+bool marey__scaling_put_notes(struct marey_scaling *scaling)
 {
-    kymo_table *table = scaling->tables[KYMO__SCALING_NOTES];
-    struct kymo__buf text = {0};
+    marey_table *table = scaling->tables[MAREY__SCALING_NOTES];
+    struct marey__buf text = {0};
     for (size_t i = 0; i < scaling->n_series; i++) {
         const struct notes notes = {scaling, &scaling->series[i],
                                     &scaling->points[scaling->series[i].first], &text};
@@ -295,12 +297,12 @@ bool kymo__scaling_put_notes(struct kymo_scaling *scaling)
     }
     for (size_t at = 0; !text.failed && at < text.len;) {
         const char *end = memchr(text.data + at, '\n', text.len - at);
-        kymo_table_text(table, text.data + at, (size_t)(end - (text.data + at)));
+        marey_table_text(table, text.data + at, (size_t)(end - (text.data + at)));
         at = (size_t)(end - text.data) + 1;
     }
     const bool done = !text.failed;
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
     for (size_t i = 0; i < scaling->runs->n_notes; i++)
-        kymo__put_string(table, scaling->runs->notes[i]);
+        marey__put_string(table, scaling->runs->notes[i]);
     return done;
 }

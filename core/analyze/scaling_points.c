@@ -7,9 +7,9 @@
 /* Ranks round their share of the samples up or down; by less than this, two amounts of work are the same. */
 #define SAME_WORK 0.05
 
-static double samples_of(const struct kymo__scaling_point *point, enum kymo__scaling_measure measure)
+static double samples_of(const struct marey__scaling_point *point, enum marey__scaling_measure measure)
 {
-    return measure == KYMO__SCALING_STEP ? point->batch : point->samples_per_epoch;
+    return measure == MAREY__SCALING_STEP ? point->batch : point->samples_per_epoch;
 }
 
 /* How far, on the logarithm, the work is from being the same, and from growing as workers do. */
@@ -18,8 +18,8 @@ struct distances {
     size_t n; /* points besides the baseline whose work is known */
 };
 
-static struct distances measure_work(const struct kymo__scaling_point *points, size_t n,
-                                     enum kymo__scaling_measure measure)
+static struct distances measure_work(const struct marey__scaling_point *points, size_t n,
+                                     enum marey__scaling_measure measure)
 {
     struct distances distances = {0};
     for (size_t i = 1; i < n; i++) {
@@ -34,26 +34,26 @@ static struct distances measure_work(const struct kymo__scaling_point *points, s
     return distances;
 }
 
-static enum kymo__scaling_kind kind_of(const struct kymo__scaling_point *points, size_t n,
-                                       enum kymo__scaling_measure measure, const char *asked)
+static enum marey__scaling_kind kind_of(const struct marey__scaling_point *points, size_t n,
+                                        enum marey__scaling_measure measure, const char *asked)
 {
     if (asked != NULL)
-        return strcmp(asked, "weak") == 0 ? KYMO__SCALING_WEAK : KYMO__SCALING_STRONG;
+        return strcmp(asked, "weak") == 0 ? MAREY__SCALING_WEAK : MAREY__SCALING_STRONG;
     const struct distances distances = measure_work(points, n, measure);
     if (distances.n == 0)
-        return KYMO__SCALING_UNKNOWN;
+        return MAREY__SCALING_UNKNOWN;
     if (fmin(distances.strong, distances.weak) > SAME_WORK)
-        return KYMO__SCALING_MIXED;
-    return distances.strong <= distances.weak ? KYMO__SCALING_STRONG : KYMO__SCALING_WEAK;
+        return MAREY__SCALING_MIXED;
+    return distances.strong <= distances.weak ? MAREY__SCALING_STRONG : MAREY__SCALING_WEAK;
 }
 
-static double work_of(const struct kymo__scaling_point *point,
-                      const struct kymo__scaling_point *baseline, enum kymo__scaling_kind kind,
-                      enum kymo__scaling_measure measure)
+static double work_of(const struct marey__scaling_point *point,
+                      const struct marey__scaling_point *baseline, enum marey__scaling_kind kind,
+                      enum marey__scaling_measure measure)
 {
-    if (kind == KYMO__SCALING_WEAK)
+    if (kind == MAREY__SCALING_WEAK)
         return (double)point->workers / baseline->workers;
-    if (kind == KYMO__SCALING_MIXED)
+    if (kind == MAREY__SCALING_MIXED)
         return samples_of(point, measure) / samples_of(baseline, measure);
     return 1;
 }
@@ -61,7 +61,7 @@ static double work_of(const struct kymo__scaling_point *point,
 /* ---- speedup ---- */
 
 /* Welch and Satterthwaite's degrees of freedom of a difference. */
-static double joint_df(const struct kymo__scaling_level *a, const struct kymo__scaling_level *b)
+static double joint_df(const struct marey__scaling_level *a, const struct marey__scaling_level *b)
 {
     const double x = a->error * a->error, y = b->error * b->error;
     if (a->is_common || !(x + y > 0))
@@ -69,18 +69,18 @@ static double joint_df(const struct kymo__scaling_level *a, const struct kymo__s
     return (x + y) * (x + y) / (x * x / fmax(a->df, 1) + y * y / fmax(b->df, 1));
 }
 
-static void compare_point(const struct kymo_scaling *scaling,
-                          const struct kymo__scaling_series *series,
-                          const struct kymo__scaling_point *baseline,
-                          struct kymo__scaling_point *point)
+static void compare_point(const struct marey_scaling *scaling,
+                          const struct marey__scaling_series *series,
+                          const struct marey__scaling_point *baseline,
+                          struct marey__scaling_point *point)
 {
-    const struct kymo__scaling_level *time = kymo__scaling_time(series, point),
-                                     *first = kymo__scaling_time(series, baseline);
+    const struct marey__scaling_level *time = marey__scaling_time(series, point),
+                                      *first = marey__scaling_time(series, baseline);
     const double ideal = (double)point->workers / baseline->workers;
     point->ideal = ideal;
     point->karp_flatt = point->karp_flatt_error = NAN;
     const double sure = time->is_common ? 1 : NAN;
-    point->speedup = (struct kymo__scaling_level){.value = 1, .low = sure, .high = sure};
+    point->speedup = (struct marey__scaling_level){.value = 1, .low = sure, .high = sure};
     if (point == baseline)
         return;
     point->speedup.value = first->value / time->value * point->work;
@@ -91,21 +91,21 @@ static void compare_point(const struct kymo_scaling *scaling,
         point->karp_flatt = (1 / point->speedup.value - 1 / ideal) / (1 - 1 / ideal);
     if (!time->is_common || isnan(point->speedup.error))
         return; /* without repeats nothing shows how much runs differ */
-    kymo__scaling_level_bound(&point->speedup, scaling->options.confidence);
+    marey__scaling_level_bound(&point->speedup, scaling->options.confidence);
     point->karp_flatt_error = point->speedup.error / point->speedup.value / (1 - 1 / ideal);
 }
 
-void kymo__scaling_compare_points(const struct kymo_scaling *scaling,
-                                  struct kymo__scaling_series *series)
+void marey__scaling_compare_points(const struct marey_scaling *scaling,
+                                   struct marey__scaling_series *series)
 {
-    struct kymo__scaling_point *points = &scaling->points[series->first];
+    struct marey__scaling_point *points = &scaling->points[series->first];
     const char *asked = scaling->options.kind;
     series->kind = kind_of(points, series->n, series->measure, asked);
-    series->epoch_kind = kind_of(points, series->n, KYMO__SCALING_EPOCH, asked);
+    series->epoch_kind = kind_of(points, series->n, MAREY__SCALING_EPOCH, asked);
     for (size_t i = 0; i < series->n; i++) {
         points[i].work = work_of(&points[i], &points[0], series->kind, series->measure);
         points[i].epoch_work =
-            work_of(&points[i], &points[0], series->epoch_kind, KYMO__SCALING_EPOCH);
+            work_of(&points[i], &points[0], series->epoch_kind, MAREY__SCALING_EPOCH);
         compare_point(scaling, series, &points[0], &points[i]);
     }
 }

@@ -13,7 +13,7 @@
 #include "analyze/legacy_internal.h"
 #include "analyze/scaling_read.h"
 
-const char *const kymo__measure_names[KYMO__N_MEASURES] = {
+const char *const marey__measure_names[MAREY__N_MEASURES] = {
     "epoch_time_s",
     "step_time_s",
     "gpu_power_W",
@@ -50,14 +50,14 @@ static const char *const key_names[N_KEYS] = {
     "workers", "experiment", "strategy", "nodes",   "run",   "rank",
     "measure", "step",       "epoch",    "unix_ms", "value",
 };
-enum { N_COLUMNS = N_KEYS + KYMO__N_MEASURES };
-static_assert((int)N_COLUMNS <= (int)KYMO__CSV_COLUMNS, "all are looked for");
+enum { N_COLUMNS = N_KEYS + MAREY__N_MEASURES };
+static_assert((int)N_COLUMNS <= (int)MAREY__CSV_COLUMNS, "all are looked for");
 
 /* More is no file of a person, and would not fit. */
 enum { MAX_RUNS = 100000, MAX_ROWS = 50000000 };
 
 /* Numbers of one measure, rank and run, as far as they were read. */
-struct kymo__measured_series {
+struct marey__measured_series {
     double last_step;
     uint64_t n; /* rows */
     uint32_t repeat;
@@ -81,7 +81,7 @@ static bool has_column(const char *line, size_t len, const char *name)
     return false;
 }
 
-enum kymo__scaling_csv kymo__scaling_csv_kind(const char *text, size_t len)
+enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* of some editors, for UTF-8 */
     if (len >= 3 && memcmp(text, mark, 3) == 0)
@@ -90,87 +90,87 @@ enum kymo__scaling_csv kymo__scaling_csv_kind(const char *text, size_t len)
     while (n < len && text[n] != '\n' && text[n] != '\r')
         n++;
     bool has_measure = has_column(text, n, "measure") && has_column(text, n, "value");
-    for (size_t i = 0; i < KYMO__N_MEASURES; i++)
-        has_measure |= has_column(text, n, kymo__measure_names[i]);
+    for (size_t i = 0; i < MAREY__N_MEASURES; i++)
+        has_measure |= has_column(text, n, marey__measure_names[i]);
     if (has_measure && has_column(text, n, "workers"))
-        return KYMO__CSV_MEASUREMENTS;
+        return MAREY__CSV_MEASUREMENTS;
     const bool is_old =
         (has_column(text, n, "epoch_id") && has_column(text, n, "nodes")) ||
         (has_column(text, n, "power") && has_column(text, n, "probing_interval")) ||
         (has_column(text, n, "self_cuda_time_total") && has_column(text, n, "strategy"));
-    return is_old ? KYMO__CSV_OLD : KYMO__CSV_OTHER;
+    return is_old ? MAREY__CSV_OLD : MAREY__CSV_OTHER;
 }
 
 /* ---- runs and series ---- */
 
 /* The texts that tell runs apart, and numbers behind them. False without memory. */
-static bool put_key(struct kymo__buf *key, const struct kymo__csv *csv, uint32_t workers,
+static bool put_key(struct marey__buf *key, const struct marey__csv *csv, uint32_t workers,
                     uint32_t nodes, uint32_t repeat)
 {
     static const size_t texts[] = {EXPERIMENT, STRATEGY, RUN};
-    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++) {
-        struct kymo__csv_field field;
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++) {
+        struct marey__csv_field field;
         /* A NUL ends a text: what stands behind it is nobody's name. */
-        if (kymo__csv_find(csv, texts[i], &field))
-            kymo__buf_put(key, field.text, strnlen(field.text, field.len));
-        kymo__buf_put(key, "", 1);
+        if (marey__csv_find(csv, texts[i], &field))
+            marey__buf_put(key, field.text, strnlen(field.text, field.len));
+        marey__buf_put(key, "", 1);
     }
-    kymo__buf_printf(key, "%u %u %u", workers, nodes, repeat);
+    marey__buf_printf(key, "%u %u %u", workers, nodes, repeat);
     return !key->failed;
 }
 
-/* The number of a key, whose text is kept when new; KYMO__NO_NAME without memory. `array` has room for it. */
-static uint32_t find_key(struct kymo__measurements *m, struct kymo__names *keys,
-                         const struct kymo__buf *key, void *array, size_t *cap, size_t size)
+/* The number of a key, whose text is kept when new; MAREY__NO_NAME without memory. `array` has room for it. */
+static uint32_t find_key(struct marey__measurements *m, struct marey__names *keys,
+                         const struct marey__buf *key, void *array, size_t *cap, size_t size)
 {
     const size_t n = keys->n;
-    const uint32_t number = kymo__names_number(keys, key->data, key->len);
-    if (number == KYMO__NO_NAME || number < n)
+    const uint32_t number = marey__names_number(keys, key->data, key->len);
+    if (number == MAREY__NO_NAME || number < n)
         return number;
-    const char *kept = kymo__arena_text(&m->texts, key->data, key->len);
-    if (kept == NULL || !kymo__grow(array, cap, (size_t)number + 1, size)) {
+    const char *kept = marey__arena_text(&m->texts, key->data, key->len);
+    if (kept == NULL || !marey__grow(array, cap, (size_t)number + 1, size)) {
         keys->n--; /* it is never looked up again: the caller gives up */
-        return KYMO__NO_NAME;
+        return MAREY__NO_NAME;
     }
     keys->names[number].text = kept;
     return number;
 }
 
-static uint32_t find_run(struct kymo__measurements *m, const struct kymo__csv *csv,
+static uint32_t find_run(struct marey__measurements *m, const struct marey__csv *csv,
                          uint32_t workers, uint32_t nodes, uint32_t repeat)
 {
-    struct kymo__buf key = {0};
+    struct marey__buf key = {0};
     const size_t n = m->run_keys.n;
-    uint32_t number = KYMO__NO_NAME;
+    uint32_t number = MAREY__NO_NAME;
     if (put_key(&key, csv, workers, nodes, repeat))
         number = find_key(m, &m->run_keys, &key, &m->runs, &m->runs_cap, sizeof *m->runs);
-    if (number != KYMO__NO_NAME && number == n) {
+    if (number != MAREY__NO_NAME && number == n) {
         const char *text = m->run_keys.names[number].text;
-        struct kymo__measured_run *run = &m->runs[number];
-        *run = (struct kymo__measured_run){
+        struct marey__measured_run *run = &m->runs[number];
+        *run = (struct marey__measured_run){
             .experiment = text, .workers = workers, .nodes = nodes, .repeat = repeat};
         run->strategy = run->experiment + strlen(run->experiment) + 1;
         run->name = run->strategy + strlen(run->strategy) + 1;
     }
-    kymo__buf_fini(&key);
+    marey__buf_fini(&key);
     return number;
 }
 
 /* Numbers of the run's first start, by measure and rank: which repeat they have come to. */
-static struct kymo__measured_series *find_series(struct kymo__measurements *m, uint32_t run,
-                                                 int32_t rank, uint32_t measure)
+static struct marey__measured_series *find_series(struct marey__measurements *m, uint32_t run,
+                                                  int32_t rank, uint32_t measure)
 {
-    struct kymo__buf key = {0};
-    kymo__buf_printf(&key, "%u %d %u", run, (int)rank, measure);
+    struct marey__buf key = {0};
+    marey__buf_printf(&key, "%u %d %u", run, (int)rank, measure);
     const size_t n = m->series_keys.n;
-    const uint32_t number = key.failed ? KYMO__NO_NAME
+    const uint32_t number = key.failed ? MAREY__NO_NAME
                                        : find_key(m, &m->series_keys, &key, &m->series,
                                                   &m->series_cap, sizeof *m->series);
-    kymo__buf_fini(&key);
-    if (number == KYMO__NO_NAME)
+    marey__buf_fini(&key);
+    if (number == MAREY__NO_NAME)
         return NULL;
     if (number == n)
-        m->series[number] = (struct kymo__measured_series){.last_step = -INFINITY};
+        m->series[number] = (struct marey__measured_series){.last_step = -INFINITY};
     return &m->series[number];
 }
 
@@ -180,14 +180,14 @@ static bool is_fit(uint32_t measure, double value)
 {
     static const double most = 1e15;
     switch (measure) {
-    case KYMO__MEASURE_EPOCH:
-    case KYMO__MEASURE_STEP:
-    case KYMO__MEASURE_INTERVAL:
+    case MAREY__MEASURE_EPOCH:
+    case MAREY__MEASURE_STEP:
+    case MAREY__MEASURE_INTERVAL:
         return value > 0 && value <= 1e9; /* thirty years */
-    case KYMO__MEASURE_UTILIZATION:
+    case MAREY__MEASURE_UTILIZATION:
         return value >= 0 && value <= 100;
-    case KYMO__MEASURE_FRACTION:
-    case KYMO__MEASURE_VERSUS:
+    case MAREY__MEASURE_FRACTION:
+    case MAREY__MEASURE_VERSUS:
         return value >= 0 && value <= 1;
     default:
         return value >= 0 && value <= most;
@@ -198,21 +198,21 @@ static bool is_fit(uint32_t measure, double value)
  * Whether a step says that the series begins anew. Readings of power may have one second twice; and steps of a run that
  * has a name may be counted within its epochs.
  */
-static bool begins_anew(const struct kymo__measured_series *series,
-                        const struct kymo__measured *row, bool has_name)
+static bool begins_anew(const struct marey__measured_series *series,
+                        const struct marey__measured *row, bool has_name)
 {
     switch (row->measure) {
-    case KYMO__MEASURE_STEP:
+    case MAREY__MEASURE_STEP:
         return !has_name && row->step <= series->last_step;
-    case KYMO__MEASURE_POWER:
-    case KYMO__MEASURE_UTILIZATION:
+    case MAREY__MEASURE_POWER:
+    case MAREY__MEASURE_UTILIZATION:
         return row->step < series->last_step;
     default:
         return row->step <= series->last_step;
     }
 }
 
-static bool drop(struct kymo__measurements *m)
+static bool drop(struct marey__measurements *m)
 {
     m->n_dropped++;
     return true;
@@ -224,16 +224,16 @@ struct whose {
     bool has_name;
 };
 
-static bool add_number(struct kymo__measurements *m, const struct kymo__csv *csv,
-                       const struct whose *whose, struct kymo__measured row)
+static bool add_number(struct marey__measurements *m, const struct marey__csv *csv,
+                       const struct whose *whose, struct marey__measured row)
 {
     if (!is_fit(row.measure, row.value) || m->n_rows >= MAX_ROWS)
         return drop(m);
-    struct kymo__measured_series *series = find_series(m, whose->first, row.rank, row.measure);
+    struct marey__measured_series *series = find_series(m, whose->first, row.rank, row.measure);
     if (series == NULL)
         return false;
-    const bool is_series = row.measure == KYMO__MEASURE_EPOCH ||
-                           row.measure == KYMO__MEASURE_STEP || row.measure == KYMO__MEASURE_RATE;
+    const bool is_series = row.measure == MAREY__MEASURE_EPOCH ||
+                           row.measure == MAREY__MEASURE_STEP || row.measure == MAREY__MEASURE_RATE;
     if (isnan(row.step) && is_series)
         row.step = (double)series->n;
     else if (!isnan(row.step) && begins_anew(series, &row, whose->has_name))
@@ -242,8 +242,8 @@ static bool add_number(struct kymo__measurements *m, const struct kymo__csv *csv
         series->last_step = row.step;
     series->n++;
     row.run = find_run(m, csv, whose->workers, whose->nodes, series->repeat);
-    if (row.run == KYMO__NO_NAME ||
-        !kymo__grow(&m->rows, &m->rows_cap, m->n_rows + 1, sizeof *m->rows))
+    if (row.run == MAREY__NO_NAME ||
+        !marey__grow(&m->rows, &m->rows_cap, m->n_rows + 1, sizeof *m->rows))
         return false;
     m->rows[m->n_rows++] = row;
     return true;
@@ -251,46 +251,47 @@ static bool add_number(struct kymo__measurements *m, const struct kymo__csv *csv
 
 /* ---- rows ---- */
 
-static bool find_measure(const struct kymo__csv *csv, uint32_t *out)
+static bool find_measure(const struct marey__csv *csv, uint32_t *out)
 {
-    struct kymo__csv_field field = {"", 0};
-    (void)kymo__csv_find(csv, MEASURE, &field);
-    for (*out = 0; *out < KYMO__N_MEASURES; (*out)++)
-        if (field.len == strlen(kymo__measure_names[*out]) &&
-            memcmp(field.text, kymo__measure_names[*out], field.len) == 0)
+    struct marey__csv_field field = {"", 0};
+    (void)marey__csv_find(csv, MEASURE, &field);
+    for (*out = 0; *out < MAREY__N_MEASURES; (*out)++)
+        if (field.len == strlen(marey__measure_names[*out]) &&
+            memcmp(field.text, marey__measure_names[*out], field.len) == 0)
             return true;
     return false;
 }
 
-static bool take_long(struct kymo__measurements *m, const struct kymo__csv *csv,
-                      const struct whose *whose, struct kymo__measured row)
+static bool take_long(struct marey__measurements *m, const struct marey__csv *csv,
+                      const struct whose *whose, struct marey__measured row)
 {
     if (!find_measure(csv, &row.measure)) {
-        struct kymo__csv_field field = {"", 0};
-        (void)kymo__csv_find(csv, MEASURE, &field);
+        struct marey__csv_field field = {"", 0};
+        (void)marey__csv_find(csv, MEASURE, &field);
         if (m->n_unknown++ == 0)
-            snprintf(m->unknown, sizeof m->unknown, "%.*s", (int)KYMO__MIN(field.len, (size_t)60),
+            snprintf(m->unknown, sizeof m->unknown, "%.*s", (int)MAREY__MIN(field.len, (size_t)60),
                      field.text);
         return true;
     }
-    if (!kymo__csv_number(csv, VALUE, &row.value))
+    if (!marey__csv_number(csv, VALUE, &row.value))
         return drop(m);
     return add_number(m, csv, whose, row);
 }
 
 /* One epoch: where no column says which, the next. */
-static bool take_wide(struct kymo__measurements *m, const struct kymo__csv *csv,
-                      const struct whose *whose, struct kymo__measured row)
+static bool take_wide(struct marey__measurements *m, const struct marey__csv *csv,
+                      const struct whose *whose, struct marey__measured row)
 {
     bool any = false;
     if (isnan(row.step)) {
-        struct kymo__measured_series *rows = find_series(m, whose->first, row.rank, KYMO__N_MEASURES);
+        struct marey__measured_series *rows =
+            find_series(m, whose->first, row.rank, MAREY__N_MEASURES);
         if (rows == NULL)
             return false;
         row.step = (double)rows->n++;
     }
-    for (row.measure = 0; row.measure < KYMO__N_MEASURES; row.measure++) {
-        if (!kymo__csv_number(csv, N_KEYS + row.measure, &row.value))
+    for (row.measure = 0; row.measure < MAREY__N_MEASURES; row.measure++) {
+        if (!marey__csv_number(csv, N_KEYS + row.measure, &row.value))
             continue;
         any = true;
         if (!add_number(m, csv, whose, row))
@@ -299,26 +300,26 @@ static bool take_wide(struct kymo__measurements *m, const struct kymo__csv *csv,
     return any || drop(m);
 }
 
-static bool take(void *ctx, const struct kymo__csv *csv)
+static bool take(void *ctx, const struct marey__csv *csv)
 {
-    struct kymo__measurements *m = ctx;
-    struct kymo__csv_field name;
+    struct marey__measurements *m = ctx;
+    struct marey__csv_field name;
     uint64_t workers, nodes = 0, rank;
-    if (!kymo__csv_count(csv, WORKERS, &workers) || workers == 0 || m->run_keys.n >= MAX_RUNS)
+    if (!marey__csv_count(csv, WORKERS, &workers) || workers == 0 || m->run_keys.n >= MAX_RUNS)
         return drop(m);
-    (void)kymo__csv_count(csv, NODES, &nodes);
-    struct kymo__measured row = {.step = NAN, .unix_ms = NAN, .rank = -1};
-    if (kymo__csv_count(csv, RANK, &rank))
+    (void)marey__csv_count(csv, NODES, &nodes);
+    struct marey__measured row = {.step = NAN, .unix_ms = NAN, .rank = -1};
+    if (marey__csv_count(csv, RANK, &rank))
         row.rank = (int32_t)rank;
-    if (!kymo__csv_number(csv, STEP, &row.step) && !kymo__csv_number(csv, EPOCH, &row.step))
+    if (!marey__csv_number(csv, STEP, &row.step) && !marey__csv_number(csv, EPOCH, &row.step))
         row.step = NAN;
-    if (!kymo__csv_number(csv, UNIX_MS, &row.unix_ms))
+    if (!marey__csv_number(csv, UNIX_MS, &row.unix_ms))
         row.unix_ms = NAN;
     struct whose whose = {.workers = (uint32_t)workers,
                           .nodes = (uint32_t)nodes,
-                          .has_name = kymo__csv_find(csv, RUN, &name)};
+                          .has_name = marey__csv_find(csv, RUN, &name)};
     whose.first = find_run(m, csv, whose.workers, whose.nodes, 0);
-    if (whose.first == KYMO__NO_NAME)
+    if (whose.first == MAREY__NO_NAME)
         return false;
     return csv->columns[MEASURE] >= 0 && csv->columns[VALUE] >= 0 ? take_long(m, csv, &whose, row)
                                                                   : take_wide(m, csv, &whose, row);
@@ -326,30 +327,30 @@ static bool take(void *ctx, const struct kymo__csv *csv)
 
 /* ---- a file ---- */
 
-kymo_status kymo__measurements_read(struct kymo__measurements *m, kymo__byte_source *bytes,
-                                    const char *path)
+marey_status marey__measurements_read(struct marey__measurements *m, marey__byte_source *bytes,
+                                      const char *path)
 {
     const char *names[N_COLUMNS];
     bool is_other;
     memcpy(names, key_names, sizeof key_names);
-    memcpy(names + N_KEYS, kymo__measure_names, sizeof kymo__measure_names);
-    struct kymo__csv csv = {.path = path,
-                            .what = "measurements",
-                            .names = names,
-                            .n_names = N_COLUMNS,
-                            .n_needed = 1,
-                            .take = take,
-                            .ctx = m};
-    return kymo__csv_read(&csv, bytes, &is_other);
+    memcpy(names + N_KEYS, marey__measure_names, sizeof marey__measure_names);
+    struct marey__csv csv = {.path = path,
+                             .what = "measurements",
+                             .names = names,
+                             .n_names = N_COLUMNS,
+                             .n_needed = 1,
+                             .take = take,
+                             .ctx = m};
+    return marey__csv_read(&csv, bytes, &is_other);
 }
 
-void kymo__measurements_fini(struct kymo__measurements *m)
+void marey__measurements_fini(struct marey__measurements *m)
 {
-    kymo__free(m->rows);
-    kymo__free(m->runs);
-    kymo__free(m->series);
-    kymo__names_fini(&m->run_keys);
-    kymo__names_fini(&m->series_keys);
-    kymo__arena_fini(&m->texts);
-    *m = (struct kymo__measurements){0};
+    marey__free(m->rows);
+    marey__free(m->runs);
+    marey__free(m->series);
+    marey__names_fini(&m->run_keys);
+    marey__names_fini(&m->series_keys);
+    marey__arena_fini(&m->texts);
+    *m = (struct marey__measurements){0};
 }

@@ -20,8 +20,8 @@ static const double most_missing = 0.1;
 
 /* The rows of one run, by measure, then as they are needed. */
 struct run_rows {
-    const struct kymo__measured *of[KYMO__N_MEASURES];
-    size_t n[KYMO__N_MEASURES];
+    const struct marey__measured *of[MAREY__N_MEASURES];
+    size_t n[MAREY__N_MEASURES];
 };
 
 /* What goes to a run besides plain numbers. */
@@ -31,22 +31,22 @@ struct values {
     double *epoch_step;   /* its number */
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for measurements");
+    return marey__fail(MAREY_ENOMEM, "no memory for measurements");
 }
 
 /* ---- order ---- */
 
-static bool is_reading(const struct kymo__measured *row)
+static bool is_reading(const struct marey__measured *row)
 {
-    return row->measure == KYMO__MEASURE_POWER || row->measure == KYMO__MEASURE_UTILIZATION;
+    return row->measure == MAREY__MEASURE_POWER || row->measure == MAREY__MEASURE_UTILIZATION;
 }
 
 /* Readings by rank and time; what all ranks take together by step, then by rank. */
 static bool is_before(const void *a, const void *b)
 {
-    const struct kymo__measured *x = a, *y = b;
+    const struct marey__measured *x = a, *y = b;
     if (x->run != y->run)
         return x->run < y->run;
     if (x->measure != y->measure)
@@ -64,7 +64,7 @@ static bool is_before(const void *a, const void *b)
 
 /* Readings of one rank, in order. */
 struct readings {
-    const struct kymo__measured *rows;
+    const struct marey__measured *rows;
     size_t n;
     double interval_s; /* nominal, or as they come; they hold for half of it around them */
 };
@@ -118,12 +118,12 @@ static double joules_between(const struct readings *r, double from_s, double unt
 static bool next_readings(const struct run_rows *rows, double nominal_s, size_t *at,
                           struct readings *out)
 {
-    const size_t n = rows->n[KYMO__MEASURE_POWER];
+    const size_t n = rows->n[MAREY__MEASURE_POWER];
     if (*at == n)
         return false;
-    const struct kymo__measured *first = rows->of[KYMO__MEASURE_POWER] + *at;
+    const struct marey__measured *first = rows->of[MAREY__MEASURE_POWER] + *at;
     *out = (struct readings){.rows = first, .interval_s = nominal_s};
-    while (*at < n && rows->of[KYMO__MEASURE_POWER][*at].rank == first->rank)
+    while (*at < n && rows->of[MAREY__MEASURE_POWER][*at].rank == first->rank)
         (*at)++, out->n++;
     if (isnan(nominal_s)) {
         out->interval_s = 1;
@@ -133,7 +133,7 @@ static bool next_readings(const struct run_rows *rows, double nominal_s, size_t 
     return true;
 }
 
-static double mean_of(const struct run_rows *rows, enum kymo__measure measure)
+static double mean_of(const struct run_rows *rows, enum marey__measure measure)
 {
     double sum = 0;
     for (size_t i = 0; i < rows->n[measure]; i++)
@@ -141,11 +141,12 @@ static double mean_of(const struct run_rows *rows, enum kymo__measure measure)
     return rows->n[measure] != 0 ? sum / (double)rows->n[measure] : NAN;
 }
 
-static void add_power(const struct run_rows *rows, struct kymo_scaling_run *run, struct values *values)
+static void add_power(const struct run_rows *rows, struct marey_scaling_run *run,
+                      struct values *values)
 {
     struct readings r;
     size_t at = 0;
-    const double nominal_s = mean_of(rows, KYMO__MEASURE_INTERVAL);
+    const double nominal_s = mean_of(rows, MAREY__MEASURE_INTERVAL);
     run->joules = 0;
     for (size_t e = 0; e < run->n_epochs; e++)
         values->epoch_j[e] = 0;
@@ -174,11 +175,11 @@ static size_t count_ranks(const struct run_rows *rows)
 /* ---- energy ---- */
 
 /* Energy that is said: of epochs by their number, both in order, and of the run. */
-static void add_said(const struct run_rows *rows, struct kymo_scaling_run *run, struct values *values)
+static void add_said(const struct run_rows *rows, struct marey_scaling_run *run, struct values *values)
 {
     size_t e = 0;
-    for (size_t i = 0; i < rows->n[KYMO__MEASURE_ENERGY]; i++) {
-        const struct kymo__measured *row = &rows->of[KYMO__MEASURE_ENERGY][i];
+    for (size_t i = 0; i < rows->n[MAREY__MEASURE_ENERGY]; i++) {
+        const struct marey__measured *row = &rows->of[MAREY__MEASURE_ENERGY][i];
         double *to = &run->joules;
         if (!isnan(row->step)) {
             while (e < run->n_epochs && values->epoch_step[e] < row->step)
@@ -191,31 +192,31 @@ static void add_said(const struct run_rows *rows, struct kymo_scaling_run *run, 
     }
 }
 
-static kymo_status add_energy(const struct kymo__scaling_reading *reading,
-                              const struct run_rows *rows, struct kymo_scaling_run *run,
-                              struct values *values)
+static marey_status add_energy(const struct marey__scaling_reading *reading,
+                               const struct run_rows *rows, struct marey_scaling_run *run,
+                               struct values *values)
 {
     const size_t n_ranks = count_ranks(rows);
     for (size_t i = 0; i < run->n_epochs; i++)
         values->epoch_j[i] = NAN;
-    if (rows->n[KYMO__MEASURE_ENERGY] != 0)
+    if (rows->n[MAREY__MEASURE_ENERGY] != 0)
         add_said(rows, run, values);
     else if (n_ranks != 0 && n_ranks < run->workers)
-        return kymo__scaling_read_note(
+        return marey__scaling_read_note(
             reading, "%s: power is known of %zu of %u ranks, so that its energy is not.", run->name,
             n_ranks, (unsigned)run->workers);
-    else if (rows->n[KYMO__MEASURE_POWER] != 0)
+    else if (rows->n[MAREY__MEASURE_POWER] != 0)
         add_power(rows, run, values);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- epochs and steps ---- */
 
 /* The slowest of each step into `out`, and when it ended and its number, where that is wanted. How many there are. */
-static size_t slowest_of(const struct run_rows *rows, enum kymo__measure measure, double *out,
+static size_t slowest_of(const struct run_rows *rows, enum marey__measure measure, double *out,
                          double *end_ms, double *step)
 {
-    const struct kymo__measured *row = rows->of[measure];
+    const struct marey__measured *row = rows->of[measure];
     size_t n = 0;
     for (size_t i = 0; i < rows->n[measure]; i++, row++) {
         const bool is_new = i == 0 || row->step != row[-1].step;
@@ -235,7 +236,7 @@ static size_t slowest_of(const struct run_rows *rows, enum kymo__measure measure
 
 /* The rates of one step and the times of its ranks; both in order of ranks. */
 struct rated_step {
-    const struct kymo__measured *rates, *times;
+    const struct marey__measured *rates, *times;
     size_t n_rates, n_times;
 };
 
@@ -256,12 +257,12 @@ static double samples_of_step(const struct rated_step *step)
 }
 
 /* Samples of an epoch, or of a step, by the rates of all ranks: a mean. NaN where some rank has no rate. */
-static double samples_by_rate(const struct run_rows *rows, enum kymo__measure times,
+static double samples_by_rate(const struct run_rows *rows, enum marey__measure times,
                               uint32_t workers, size_t *n_ranks)
 {
-    const struct kymo__measured *rate = rows->of[KYMO__MEASURE_RATE], *time = rows->of[times];
-    const struct kymo__measured *const rate_end = rate + rows->n[KYMO__MEASURE_RATE],
-                                       *const time_end = time + rows->n[times];
+    const struct marey__measured *rate = rows->of[MAREY__MEASURE_RATE], *time = rows->of[times];
+    const struct marey__measured *const rate_end = rate + rows->n[MAREY__MEASURE_RATE],
+                                        *const time_end = time + rows->n[times];
     double sum = 0;
     size_t n = 0;
     while (rate < rate_end) {
@@ -273,7 +274,7 @@ static double samples_by_rate(const struct run_rows *rows, enum kymo__measure ti
             step.n_rates++;
         for (; time < time_end && time->step == number; time++)
             step.n_times++;
-        *n_ranks = KYMO__MAX(*n_ranks, step.n_rates);
+        *n_ranks = MAREY__MAX(*n_ranks, step.n_rates);
         if (step.n_times == 0 || (step.n_rates != workers && step.rates[0].rank >= 0))
             continue;
         sum += samples_of_step(&step);
@@ -282,27 +283,27 @@ static double samples_by_rate(const struct run_rows *rows, enum kymo__measure ti
     return n != 0 ? sum / (double)n : NAN;
 }
 
-static kymo_status add_samples(const struct kymo__scaling_reading *reading,
-                               const struct run_rows *rows, struct kymo_scaling_run *run)
+static marey_status add_samples(const struct marey__scaling_reading *reading,
+                                const struct run_rows *rows, struct marey_scaling_run *run)
 {
-    const bool has_epochs = rows->n[KYMO__MEASURE_EPOCH] != 0;
+    const bool has_epochs = rows->n[MAREY__MEASURE_EPOCH] != 0;
     double *const samples = has_epochs ? &run->samples_per_epoch : &run->batch;
     size_t n_ranks = 0;
-    if (!isnan(*samples) || rows->n[KYMO__MEASURE_RATE] == 0)
-        return KYMO_OK;
-    *samples = samples_by_rate(rows, has_epochs ? KYMO__MEASURE_EPOCH : KYMO__MEASURE_STEP,
+    if (!isnan(*samples) || rows->n[MAREY__MEASURE_RATE] == 0)
+        return MAREY_OK;
+    *samples = samples_by_rate(rows, has_epochs ? MAREY__MEASURE_EPOCH : MAREY__MEASURE_STEP,
                                run->workers, &n_ranks);
     if (isnan(*samples) && n_ranks < run->workers)
-        return kymo__scaling_read_note(
+        return marey__scaling_read_note(
             reading, "%s: samples_per_s is known for %zu of %u ranks, so its samples are not known.",
             run->name, n_ranks, (unsigned)run->workers);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Of many an even sample; the first is left out, which warms up, unless there is no other. */
 static size_t sample_steps(double *steps, size_t n)
 {
-    const size_t first = n > 1, kept = KYMO__MIN(n - first, (size_t)KYMO__SCALING_STEPS);
+    const size_t first = n > 1, kept = MAREY__MIN(n - first, (size_t)MAREY__SCALING_STEPS);
     for (size_t i = 0; i < kept; i++)
         steps[i] = steps[first + i * (n - first) / kept];
     return kept;
@@ -310,26 +311,26 @@ static size_t sample_steps(double *steps, size_t n)
 
 /* ---- a run ---- */
 
-static void add_means(const struct run_rows *rows, struct kymo_scaling_run *run)
+static void add_means(const struct run_rows *rows, struct marey_scaling_run *run)
 {
-    run->utilization = mean_of(rows, KYMO__MEASURE_UTILIZATION) / 100;
-    run->samples_per_epoch = mean_of(rows, KYMO__MEASURE_SAMPLES);
-    run->batch = mean_of(rows, KYMO__MEASURE_BATCH);
-    run->compute_s = mean_of(rows, KYMO__MEASURE_COMPUTE);
-    run->communication_s = mean_of(rows, KYMO__MEASURE_COMMUNICATION);
-    run->memory_s = mean_of(rows, KYMO__MEASURE_MEMORY);
-    run->idle_s = mean_of(rows, KYMO__MEASURE_IDLE);
-    run->computation_fraction = mean_of(rows, KYMO__MEASURE_FRACTION);
-    run->computation_vs_communication = mean_of(rows, KYMO__MEASURE_VERSUS);
+    run->utilization = mean_of(rows, MAREY__MEASURE_UTILIZATION) / 100;
+    run->samples_per_epoch = mean_of(rows, MAREY__MEASURE_SAMPLES);
+    run->batch = mean_of(rows, MAREY__MEASURE_BATCH);
+    run->compute_s = mean_of(rows, MAREY__MEASURE_COMPUTE);
+    run->communication_s = mean_of(rows, MAREY__MEASURE_COMMUNICATION);
+    run->memory_s = mean_of(rows, MAREY__MEASURE_MEMORY);
+    run->idle_s = mean_of(rows, MAREY__MEASURE_IDLE);
+    run->computation_fraction = mean_of(rows, MAREY__MEASURE_FRACTION);
+    run->computation_vs_communication = mean_of(rows, MAREY__MEASURE_VERSUS);
 }
 
 static void free_values(struct values *values)
 {
-    kymo__free(values->epoch_s);
-    kymo__free(values->epoch_j);
-    kymo__free(values->epoch_end_ms);
-    kymo__free(values->epoch_step);
-    kymo__free(values->step_s);
+    marey__free(values->epoch_s);
+    marey__free(values->epoch_j);
+    marey__free(values->epoch_end_ms);
+    marey__free(values->epoch_step);
+    marey__free(values->step_s);
 }
 
 static bool make_values(struct values *values, const struct run_rows *rows)
@@ -337,16 +338,16 @@ static bool make_values(struct values *values, const struct run_rows *rows)
     double **const of_epochs[] = {&values->epoch_s, &values->epoch_j, &values->epoch_end_ms,
                                   &values->epoch_step};
     bool is_done = true;
-    for (size_t i = 0; i < KYMO__COUNT_OF(of_epochs); i++) {
-        *of_epochs[i] = kymo__calloc(rows->n[KYMO__MEASURE_EPOCH] + 1, sizeof(double));
+    for (size_t i = 0; i < MAREY__COUNT_OF(of_epochs); i++) {
+        *of_epochs[i] = marey__calloc(rows->n[MAREY__MEASURE_EPOCH] + 1, sizeof(double));
         is_done &= *of_epochs[i] != NULL;
     }
-    values->step_s = kymo__calloc(rows->n[KYMO__MEASURE_STEP] + 1, sizeof(double));
+    values->step_s = marey__calloc(rows->n[MAREY__MEASURE_STEP] + 1, sizeof(double));
     return is_done && values->step_s != NULL;
 }
 
 /* A sum of large numbers from outside may be none. */
-static bool has_energy(const struct kymo_scaling_run *run, const struct values *values)
+static bool has_energy(const struct marey_scaling_run *run, const struct values *values)
 {
     bool any = false;
     for (size_t i = 0; i < run->n_epochs; i++) {
@@ -357,12 +358,12 @@ static bool has_energy(const struct kymo_scaling_run *run, const struct values *
     return any;
 }
 
-static kymo_status add_run(const struct kymo__scaling_reading *reading,
-                           const struct kymo__measured_run *from, const struct run_rows *rows,
-                           const char *name)
+static marey_status add_run(const struct marey__scaling_reading *reading,
+                            const struct marey__measured_run *from, const struct run_rows *rows,
+                            const char *name)
 {
     struct values values = {0};
-    struct kymo_scaling_run run = kymo__scaling_run_unknown(name);
+    struct marey_scaling_run run = marey__scaling_run_unknown(name);
     if (!make_values(&values, rows)) {
         free_values(&values);
         return no_memory();
@@ -371,61 +372,61 @@ static kymo_status add_run(const struct kymo__scaling_reading *reading,
     run.strategy = from->strategy;
     run.workers = from->workers;
     run.nodes = from->nodes;
-    run.n_epochs = slowest_of(rows, KYMO__MEASURE_EPOCH, values.epoch_s, values.epoch_end_ms,
+    run.n_epochs = slowest_of(rows, MAREY__MEASURE_EPOCH, values.epoch_s, values.epoch_end_ms,
                               values.epoch_step);
-    run.n_steps = slowest_of(rows, KYMO__MEASURE_STEP, values.step_s, NULL, NULL);
+    run.n_steps = slowest_of(rows, MAREY__MEASURE_STEP, values.step_s, NULL, NULL);
     run.n_steps = run.n_steps != 0 ? sample_steps(values.step_s, run.n_steps) : 0;
     run.epoch_s = values.epoch_s;
     run.step_s = values.step_s;
     add_means(rows, &run);
-    kymo_status status = add_samples(reading, rows, &run);
-    if (status == KYMO_OK)
+    marey_status status = add_samples(reading, rows, &run);
+    if (status == MAREY_OK)
         status = add_energy(reading, rows, &run, &values);
     run.epoch_j = has_energy(&run, &values) ? values.epoch_j : NULL;
-    if (status == KYMO_OK)
-        status = kymo__scaling_read_add(reading, &run);
+    if (status == MAREY_OK)
+        status = marey__scaling_read_add(reading, &run);
     free_values(&values);
     return status;
 }
 
 /* "runs.csv: NAME", "runs.csv: NAME, the second time". */
-static kymo_status name_and_add(const struct kymo__scaling_reading *reading,
-                                const struct kymo__measured_run *run, const struct run_rows *rows,
-                                const char *path)
+static marey_status name_and_add(const struct marey__scaling_reading *reading,
+                                 const struct marey__measured_run *run, const struct run_rows *rows,
+                                 const char *path)
 {
-    struct kymo__buf name = {0};
-    kymo__buf_puts(&name, path);
+    struct marey__buf name = {0};
+    marey__buf_puts(&name, path);
     if (run->name[0] != '\0')
-        kymo__buf_printf(&name, ": %s", run->name);
+        marey__buf_printf(&name, ": %s", run->name);
     if (run->repeat != 0)
-        kymo__buf_printf(&name, " (repeat %u)", (unsigned)run->repeat + 1);
-    kymo__buf_put(&name, "", 1);
-    const kymo_status status = name.failed ? no_memory() : add_run(reading, run, rows, name.data);
-    kymo__buf_fini(&name);
+        marey__buf_printf(&name, " (repeat %u)", (unsigned)run->repeat + 1);
+    marey__buf_put(&name, "", 1);
+    const marey_status status = name.failed ? no_memory() : add_run(reading, run, rows, name.data);
+    marey__buf_fini(&name);
     return status;
 }
 
 /* ---- all ---- */
 
-static kymo_status note_left_out(const struct kymo__scaling_reading *reading,
-                                 const struct kymo__measurements *m, const char *path)
+static marey_status note_left_out(const struct marey__scaling_reading *reading,
+                                  const struct marey__measurements *m, const char *path)
 {
     if (m->n_dropped != 0)
-        KYMO_TRY(kymo__scaling_read_note(reading,
-                                         "%s: %" PRIu64 " rows are left out, without a number of "
-                                         "workers or with a value that cannot be.",
-                                         path, m->n_dropped));
+        MAREY_TRY(marey__scaling_read_note(reading,
+                                           "%s: %" PRIu64 " rows are left out, without a number of "
+                                           "workers or with a value that cannot be.",
+                                           path, m->n_dropped));
     if (m->n_unknown != 0)
-        KYMO_TRY(kymo__scaling_read_note(
+        MAREY_TRY(marey__scaling_read_note(
             reading, "%s: %" PRIu64 " rows of other measures are left out, the first of '%s'.",
             path, m->n_unknown, m->unknown));
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__measurements_add(const struct kymo__scaling_reading *reading,
-                                   struct kymo__measurements *m, const char *path)
+marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
+                                     struct marey__measurements *m, const char *path)
 {
-    if (!kymo__sort_runs(m->rows, m->n_rows, sizeof *m->rows, is_before))
+    if (!marey__sort_runs(m->rows, m->n_rows, sizeof *m->rows, is_before))
         return no_memory();
     for (size_t at = 0; at < m->n_rows;) {
         struct run_rows rows = {0};
@@ -435,24 +436,24 @@ kymo_status kymo__measurements_add(const struct kymo__scaling_reading *reading,
             if (rows.n[measure]++ == 0)
                 rows.of[measure] = &m->rows[at];
         }
-        KYMO_TRY(name_and_add(reading, &m->runs[run], &rows, path));
+        MAREY_TRY(name_and_add(reading, &m->runs[run], &rows, path));
     }
     return note_left_out(reading, m, path);
 }
 
-kymo_status kymo__scaling_read_csv(const struct kymo__scaling_reading *reading, const char *path)
+marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading, const char *path)
 {
-    struct kymo__measurements m = {0};
-    kymo__byte_source *bytes = NULL;
-    KYMO_TRY(kymo__bytes_open(path, &bytes));
-    kymo_status status = kymo__measurements_read(&m, bytes, path);
-    kymo__bytes_close(bytes);
+    struct marey__measurements m = {0};
+    marey__byte_source *bytes = NULL;
+    MAREY_TRY(marey__bytes_open(path, &bytes));
+    marey_status status = marey__measurements_read(&m, bytes, path);
+    marey__bytes_close(bytes);
     const char *const source = reading->options->source;
-    if (status == KYMO_OK)
-        status = kymo__measurements_add(reading, &m, source != NULL ? source : path);
-    if (status == KYMO_OK && m.n_rows == 0)
+    if (status == MAREY_OK)
+        status = marey__measurements_add(reading, &m, source != NULL ? source : path);
+    if (status == MAREY_OK && m.n_rows == 0)
         status =
-            kymo__fail(KYMO_EFORMAT, "%s has no row with a number of workers and a measure", path);
-    kymo__measurements_fini(&m);
+            marey__fail(MAREY_EFORMAT, "%s has no row with a number of workers and a measure", path);
+    marey__measurements_fini(&m);
     return status;
 }

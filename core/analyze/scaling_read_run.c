@@ -7,9 +7,9 @@
 #include "analyze/compare_internal.h"
 #include "analyze/scaling_read.h"
 #include "analyze/tasks.h"
-#include <kymo/energy_report.h>
-#include <kymo/epochs.h>
-#include <kymo/legacy.h>
+#include <marey/energy_report.h>
+#include <marey/epochs.h>
+#include <marey/legacy.h>
 
 /* Missing ranks that are named one by one. */
 enum { MAX_NAMED = 8 };
@@ -19,44 +19,45 @@ struct values {
     double *epoch_s, *epoch_j, *step_s;
     uint64_t *epoch_number;
     size_t n_epochs;
-    struct kymo__scaling_steps steps; /* of all ranks */
+    struct marey__scaling_steps steps; /* of all ranks */
 };
 
-static kymo_status no_memory(const struct kymo__scaling_source *source)
+static marey_status no_memory(const struct marey__scaling_source *source)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the runs of %s", source->path);
+    return marey__fail(MAREY_ENOMEM, "no memory for the runs of %s", source->path);
 }
 
-static double number_at(const kymo_table *table, size_t row, const char *column)
+static double number_at(const marey_table *table, size_t row, const char *column)
 {
-    const int at = kymo_table_find(table, column);
-    const struct kymo_cell cell = kymo_table_cell(table, row, (size_t)at);
+    const int at = marey_table_find(table, column);
+    const struct marey_cell cell = marey_table_cell(table, row, (size_t)at);
     if (cell.is_null)
         return NAN;
-    return kymo_table_column(table, (size_t)at)->type == KYMO_TYPE_F64 ? cell.as.f64
-                                                                       : (double)cell.as.u64;
+    return marey_table_column(table, (size_t)at)->type == MAREY_TYPE_F64 ? cell.as.f64
+                                                                         : (double)cell.as.u64;
 }
 
-static bool text_is(const kymo_table *table, size_t row, const char *column, const char *text)
+static bool text_is(const marey_table *table, size_t row, const char *column, const char *text)
 {
-    const struct kymo_cell cell = kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+    const struct marey_cell cell =
+        marey_table_cell(table, row, (size_t)marey_table_find(table, column));
     return cell.len == strlen(text) && memcmp(cell.as.text, text, cell.len) == 0;
 }
 
 /* ---- epochs ---- */
 
 /* Whole epochs, of as many ranks as any epoch has. */
-static bool take_epochs(const kymo_table *table, struct values *values, struct kymo_scaling_run *run)
+static bool take_epochs(const marey_table *table, struct values *values, struct marey_scaling_run *run)
 {
-    const size_t n = kymo_table_n_rows(table);
-    double most = 0, *samples = kymo__calloc(n + 1, sizeof *samples);
+    const size_t n = marey_table_n_rows(table);
+    double most = 0, *samples = marey__calloc(n + 1, sizeof *samples);
     size_t n_samples = 0;
-    values->epoch_s = kymo__calloc(n + 1, sizeof(double));
-    values->epoch_j = kymo__calloc(n + 1, sizeof(double));
-    values->epoch_number = kymo__calloc(n + 1, sizeof(uint64_t));
+    values->epoch_s = marey__calloc(n + 1, sizeof(double));
+    values->epoch_j = marey__calloc(n + 1, sizeof(double));
+    values->epoch_number = marey__calloc(n + 1, sizeof(uint64_t));
     if (samples == NULL || values->epoch_s == NULL || values->epoch_j == NULL ||
         values->epoch_number == NULL) {
-        kymo__free(samples);
+        marey__free(samples);
         return false;
     }
     for (size_t i = 0; i < n; i++)
@@ -73,41 +74,41 @@ static bool take_epochs(const kymo_table *table, struct values *values, struct k
         if (of > 0)
             samples[n_samples++] = of;
     }
-    run->samples_per_epoch = n_samples != 0 ? kymo__median(samples, n_samples) : NAN;
-    kymo__free(samples);
+    run->samples_per_epoch = n_samples != 0 ? marey__median(samples, n_samples) : NAN;
+    marey__free(samples);
     return true;
 }
 
-static kymo_status add_epochs(const struct kymo__scaling_source *source, struct values *values,
-                              struct kymo_scaling_run *run)
+static marey_status add_epochs(const struct marey__scaling_source *source, struct values *values,
+                               struct marey_scaling_run *run)
 {
-    const struct kymo_epoch_report_options options = {.with_first = 1};
-    kymo_epoch_report *report = NULL;
+    const struct marey_epoch_report_options options = {.with_first = 1};
+    marey_epoch_report *report = NULL;
     bool any = false;
     for (size_t i = 0; i < source->n; i++)
         any |= source->workers[i]->steps.n_epochs != 0;
     if (!any)
-        return KYMO_OK;
-    KYMO_TRY(kymo_epoch_report_create(&source->recording, 1, &options, &report));
-    const bool is_done = take_epochs(kymo_epoch_report_table(report, "epochs"), values, run);
-    kymo_epoch_report_destroy(report);
-    return is_done ? KYMO_OK : no_memory(source);
+        return MAREY_OK;
+    MAREY_TRY(marey_epoch_report_create(&source->recording, 1, &options, &report));
+    const bool is_done = take_epochs(marey_epoch_report_table(report, "epochs"), values, run);
+    marey_epoch_report_destroy(report);
+    return is_done ? MAREY_OK : no_memory(source);
 }
 
 /* ---- energy ---- */
 
 /* Of all kinds of devices where several were measured; GPUs are how busy they were. */
-static void take_energy(kymo_energy_report *report, const struct values *values,
-                        struct kymo_scaling_run *run)
+static void take_energy(marey_energy_report *report, const struct values *values,
+                        struct marey_scaling_run *run)
 {
-    const kymo_table *runs = kymo_energy_report_table(report, "runs"),
-                     *epochs = kymo_energy_report_table(report, "epochs");
-    for (size_t i = 0; i < kymo_table_n_rows(runs); i++) {
+    const marey_table *runs = marey_energy_report_table(report, "runs"),
+                      *epochs = marey_energy_report_table(report, "epochs");
+    for (size_t i = 0; i < marey_table_n_rows(runs); i++) {
         run->joules = number_at(runs, i, "joules"); /* the row of all comes last */
         if (text_is(runs, i, "kind", "gpu"))
             run->utilization = number_at(runs, i, "utilization");
     }
-    for (size_t i = 0, e = 0; i < kymo_table_n_rows(epochs) && e < values->n_epochs; i++) {
+    for (size_t i = 0, e = 0; i < marey_table_n_rows(epochs) && e < values->n_epochs; i++) {
         const uint64_t number = (uint64_t)number_at(epochs, i, "epoch");
         while (e < values->n_epochs && values->epoch_number[e] < number)
             e++;
@@ -120,35 +121,35 @@ static void take_energy(kymo_energy_report *report, const struct values *values,
 }
 
 /* A recording without readings has no energy, which is nothing to tell. */
-static kymo_status add_energy(const struct kymo__scaling_source *source,
-                              const struct values *values, struct kymo_scaling_run *run)
+static marey_status add_energy(const struct marey__scaling_source *source,
+                               const struct values *values, struct marey_scaling_run *run)
 {
-    kymo_energy_report *report = NULL;
-    if (!kymo_energy_is_there(&source->recording, 1))
-        return KYMO_OK;
-    const kymo_status status = kymo_energy_report_create(&source->recording, 1, NULL, &report);
-    if (status == KYMO_OK)
+    marey_energy_report *report = NULL;
+    if (!marey_energy_is_there(&source->recording, 1))
+        return MAREY_OK;
+    const marey_status status = marey_energy_report_create(&source->recording, 1, NULL, &report);
+    if (status == MAREY_OK)
         take_energy(report, values, run);
-    kymo_energy_report_destroy(report);
-    return status == KYMO_EFORMAT ? KYMO_OK : status;
+    marey_energy_report_destroy(report);
+    return status == MAREY_EFORMAT ? MAREY_OK : status;
 }
 
 /* ---- steps ---- */
 
 /* Of those that all ranks took: their times, of many an even sample, and how many samples one has. */
-static bool take_steps(struct values *values, struct kymo_scaling_run *run)
+static bool take_steps(struct values *values, struct marey_scaling_run *run)
 {
-    const struct kymo__scaling_steps *steps = &values->steps;
-    double *samples = kymo__calloc(steps->n + 1, sizeof *samples);
+    const struct marey__scaling_steps *steps = &values->steps;
+    double *samples = marey__calloc(steps->n + 1, sizeof *samples);
     uint32_t most = 0;
     size_t n = 0, n_samples = 0;
-    values->step_s = kymo__calloc(steps->n + 1, sizeof *values->step_s);
+    values->step_s = marey__calloc(steps->n + 1, sizeof *values->step_s);
     if (samples == NULL || values->step_s == NULL) {
-        kymo__free(samples);
+        marey__free(samples);
         return false;
     }
     for (size_t i = 0; i < steps->n; i++)
-        most = KYMO__MAX(most, steps->list[i].n);
+        most = MAREY__MAX(most, steps->list[i].n);
     for (size_t i = 0; i < steps->n; i++) {
         if (steps->list[i].n < most)
             continue;
@@ -156,49 +157,49 @@ static bool take_steps(struct values *values, struct kymo_scaling_run *run)
         if (steps->list[i].samples > 0)
             samples[n_samples++] = steps->list[i].samples;
     }
-    run->n_steps = KYMO__MIN(n, (size_t)KYMO__SCALING_STEPS);
+    run->n_steps = MAREY__MIN(n, (size_t)MAREY__SCALING_STEPS);
     for (size_t i = 0; i < run->n_steps; i++)
         values->step_s[i] = values->step_s[i * n / run->n_steps];
-    run->batch = n_samples != 0 ? kymo__median(samples, n_samples) : NAN;
-    kymo__free(samples);
+    run->batch = n_samples != 0 ? marey__median(samples, n_samples) : NAN;
+    marey__free(samples);
     return true;
 }
 
-static kymo_status add_steps(const struct kymo__scaling_source *source, struct values *values,
-                             struct kymo_scaling_run *run)
+static marey_status add_steps(const struct marey__scaling_source *source, struct values *values,
+                              struct marey_scaling_run *run)
 {
     for (size_t i = 0; i < source->n; i++)
-        if (!kymo__scaling_steps_join(&values->steps, &source->workers[i]->steps))
+        if (!marey__scaling_steps_join(&values->steps, &source->workers[i]->steps))
             return no_memory(source);
-    return take_steps(values, run) ? KYMO_OK : no_memory(source);
+    return take_steps(values, run) ? MAREY_OK : no_memory(source);
 }
 
 /* ---- what a step is made of ---- */
 
 struct breaking {
-    const struct kymo__scaling_source *source;
-    struct kymo__rules rules;
-    struct kymo__scaling_parts *parts; /* by worker */
+    const struct marey__scaling_source *source;
+    struct marey__rules rules;
+    struct marey__scaling_parts *parts; /* by worker */
 };
 
-static kymo_status break_nth(void *ctx, size_t i)
+static marey_status break_nth(void *ctx, size_t i)
 {
     const struct breaking *b = ctx;
-    const struct kymo__scaling_source *source = b->source;
+    const struct marey__scaling_source *source = b->source;
     if (source->workers[i]->steps.n_seen == 0)
-        return KYMO_OK;
-    return kymo__scaling_parts_read(&b->parts[i], source->recording, source->indices[i], &b->rules,
-                                    source->workers[i]->steps.n_warmup);
+        return MAREY_OK;
+    return marey__scaling_parts_read(&b->parts[i], source->recording, source->indices[i], &b->rules,
+                                     source->workers[i]->steps.n_warmup);
 }
 
 /* Where some have GPUs, what those did is the step. */
-static void take_parts(const struct breaking *b, struct kymo_scaling_run *run)
+static void take_parts(const struct breaking *b, struct marey_scaling_run *run)
 {
-    struct kymo__scaling_parts sum = {0};
+    struct marey__scaling_parts sum = {0};
     for (size_t i = 0; i < b->source->n; i++)
         sum.has_device |= b->parts[i].has_device;
     for (size_t i = 0; i < b->source->n; i++) {
-        const struct kymo__scaling_parts *part = &b->parts[i];
+        const struct marey__scaling_parts *part = &b->parts[i];
         if (part->has_device != sum.has_device)
             continue;
         sum.compute_ns += part->compute_ns;
@@ -216,50 +217,51 @@ static void take_parts(const struct breaking *b, struct kymo_scaling_run *run)
     run->idle_s = sum.idle_ns * scale;
 }
 
-static kymo_status add_parts(const struct kymo__scaling_source *source, struct kymo_scaling_run *run)
+static marey_status add_parts(const struct marey__scaling_source *source,
+                              struct marey_scaling_run *run)
 {
-    struct breaking b = {.source = source, .parts = kymo__calloc(source->n + 1, sizeof *b.parts)};
-    const struct kymo__tasks tasks = {
+    struct breaking b = {.source = source, .parts = marey__calloc(source->n + 1, sizeof *b.parts)};
+    const struct marey__tasks tasks = {
         .run = break_nth, .ctx = &b, .n = source->n, .n_jobs = source->reading->n_jobs};
     if (b.parts == NULL)
         return no_memory(source);
-    kymo_status status = kymo__rules_load(&b.rules, NULL);
-    if (status == KYMO_OK)
-        status = kymo__tasks_run(&tasks);
-    if (status == KYMO_OK)
+    marey_status status = marey__rules_load(&b.rules, NULL);
+    if (status == MAREY_OK)
+        status = marey__tasks_run(&tasks);
+    if (status == MAREY_OK)
         take_parts(&b, run);
-    kymo__rules_fini(&b.rules);
-    kymo__free(b.parts);
+    marey__rules_fini(&b.rules);
+    marey__free(b.parts);
     return status;
 }
 
 /* itwinai's fractions, which only GPU work has. */
-static kymo_status add_fractions(const struct kymo__scaling_source *source,
-                                 struct kymo_scaling_run *run)
+static marey_status add_fractions(const struct marey__scaling_source *source,
+                                  struct marey_scaling_run *run)
 {
-    kymo_table *averages = NULL, *fractions = NULL;
+    marey_table *averages = NULL, *fractions = NULL;
     bool has_streams = false;
     for (size_t i = 0; !has_streams && i < source->n; i++)
         for (uint32_t lane = 0; lane < source->workers[i]->process->n_lanes; lane++)
-            has_streams |= kymo_recording_lane(source->recording, source->indices[i], lane)->kind ==
-                           KYMO_LANE_GPU;
+            has_streams |= marey_recording_lane(source->recording, source->indices[i], lane)->kind ==
+                           MAREY_LANE_GPU;
     if (!has_streams)
-        return KYMO_OK;
-    KYMO_TRY(kymo_averages_create(&source->recording, 1, NULL, &averages));
-    const kymo_status status = kymo_legacy_create(averages, &fractions);
-    if (status == KYMO_OK && kymo_table_n_rows(fractions) != 0) {
+        return MAREY_OK;
+    MAREY_TRY(marey_averages_create(&source->recording, 1, NULL, &averages));
+    const marey_status status = marey_legacy_create(averages, &fractions);
+    if (status == MAREY_OK && marey_table_n_rows(fractions) != 0) {
         run->computation_fraction = number_at(fractions, 0, "computation_fraction");
         run->computation_vs_communication = number_at(fractions, 0, "computation_vs_communication");
     }
-    kymo_table_destroy(averages);
-    kymo_table_destroy(fractions);
+    marey_table_destroy(averages);
+    marey_table_destroy(fractions);
     return status;
 }
 
 /* ---- who ---- */
 
 /* How many ranks there are here; processes without a rank count one each. */
-static uint32_t count_ranks(const struct kymo__scaling_source *source)
+static uint32_t count_ranks(const struct marey__scaling_source *source)
 {
     uint32_t n = 0;
     for (size_t i = 0; i < source->n; i++)
@@ -268,22 +270,23 @@ static uint32_t count_ranks(const struct kymo__scaling_source *source)
     return n;
 }
 
-static bool count_hosts(const struct kymo__scaling_source *source, uint32_t *out)
+static bool count_hosts(const struct marey__scaling_source *source, uint32_t *out)
 {
-    struct kymo__names names = {0};
+    struct marey__names names = {0};
     bool is_done = true;
     for (size_t i = 0; is_done && i < source->n; i++) {
         const char *host = source->workers[i]->process->host;
-        is_done = host[0] == '\0' || kymo__names_number(&names, host, strlen(host)) != KYMO__NO_NAME;
+        is_done =
+            host[0] == '\0' || marey__names_number(&names, host, strlen(host)) != MAREY__NO_NAME;
     }
     *out = (uint32_t)names.n;
-    kymo__names_fini(&names);
+    marey__names_fini(&names);
     return is_done;
 }
 
 /* The ranks from 0 on that are not here, the first few by number. */
-static void put_missing(const struct kymo__scaling_source *source, uint32_t n_workers,
-                        uint32_t n_missing, struct kymo__buf *out)
+static void put_missing(const struct marey__scaling_source *source, uint32_t n_workers,
+                        uint32_t n_missing, struct marey__buf *out)
 {
     size_t at = 0;
     uint32_t n_named = 0;
@@ -294,41 +297,42 @@ static void put_missing(const struct kymo__scaling_source *source, uint32_t n_wo
                source->workers[at]->process->rank < rank)
             at++;
         if (at == source->n || source->workers[at]->process->rank != rank)
-            kymo__buf_printf(out, "%s%" PRId64, n_named++ == 0 ? " (" : ", ", rank);
+            marey__buf_printf(out, "%s%" PRId64, n_named++ == 0 ? " (" : ", ", rank);
     }
     if (n_named != 0)
-        kymo__buf_puts(out, n_missing > n_named ? ", ...)" : ")");
+        marey__buf_puts(out, n_missing > n_named ? ", ...)" : ")");
 }
 
-static kymo_status note_missing(const struct kymo__scaling_source *source,
-                                struct kymo_scaling_run *run, uint32_t n_ranks)
+static marey_status note_missing(const struct marey__scaling_source *source,
+                                 struct marey_scaling_run *run, uint32_t n_ranks)
 {
-    struct kymo__buf names = {0};
+    struct marey__buf names = {0};
     const uint32_t n_missing = run->workers - n_ranks;
     put_missing(source, run->workers, n_missing, &names);
-    kymo__buf_put(&names, "", 1);
-    kymo_status status = names.failed ? no_memory(source) : KYMO_OK;
-    if (status == KYMO_OK && !source->is_checked)
-        status =
-            kymo__scaling_read_note(source->reading, "%s: %u of %u ranks are missing%s.", run->name,
-                                    (unsigned)n_missing, (unsigned)run->workers, names.data);
-    if (status == KYMO_OK && (run->samples_per_epoch > 0 || run->batch > 0))
-        status = kymo__scaling_read_note(source->reading,
-                                         "%s: ranks that are missing are taken to have as many "
-                                         "samples as the others.",
-                                         run->name);
+    marey__buf_put(&names, "", 1);
+    marey_status status = names.failed ? no_memory(source) : MAREY_OK;
+    if (status == MAREY_OK && !source->is_checked)
+        status = marey__scaling_read_note(source->reading, "%s: %u of %u ranks are missing%s.",
+                                          run->name, (unsigned)n_missing, (unsigned)run->workers,
+                                          names.data);
+    if (status == MAREY_OK && (run->samples_per_epoch > 0 || run->batch > 0))
+        status = marey__scaling_read_note(source->reading,
+                                          "%s: ranks that are missing are taken to have as many "
+                                          "samples as the others.",
+                                          run->name);
     run->samples_per_epoch *= (double)run->workers / n_ranks;
     run->batch *= (double)run->workers / n_ranks;
-    kymo__buf_fini(&names);
+    marey__buf_fini(&names);
     return status;
 }
 
 /* Who still records, or stopped within an epoch, or without epochs was killed. */
-static kymo_status note_ends(const struct kymo__scaling_source *source, struct kymo_scaling_run *run)
+static marey_status note_ends(const struct marey__scaling_source *source,
+                              struct marey_scaling_run *run)
 {
     size_t n_running = 0, n_open = 0;
     for (size_t i = 0; i < source->n; i++) {
-        const struct kymo__scaling_worker *worker = source->workers[i];
+        const struct marey__scaling_worker *worker = source->workers[i];
         const bool is_over = worker->process->source[0] != '\0' ||
                              strcmp(worker->process->end, "stop") == 0 ||
                              strcmp(worker->process->end, "exit") == 0;
@@ -336,41 +340,41 @@ static kymo_status note_ends(const struct kymo__scaling_source *source, struct k
         n_open += worker->steps.has_open_epoch || (!is_over && worker->steps.n_epochs == 0);
     }
     run->is_partial = n_running != 0 || n_open != 0;
-    if (n_running == 0 || (source->is_checked && kymo_recording_n_logs(source->recording) > 1))
-        return KYMO_OK;
-    return kymo__scaling_read_note(
+    if (n_running == 0 || (source->is_checked && marey_recording_n_logs(source->recording) > 1))
+        return MAREY_OK;
+    return marey__scaling_read_note(
         source->reading, "%s is still being written; what is there so far counts.", run->name);
 }
 
-static kymo_status add_identity(const struct kymo__scaling_source *source,
-                                struct kymo_scaling_run *run)
+static marey_status add_identity(const struct marey__scaling_source *source,
+                                 struct marey_scaling_run *run)
 {
     const uint32_t n_ranks = count_ranks(source);
     int32_t world_size = 0;
     for (size_t i = 0; i < source->n; i++) {
-        const struct kymo_process *p = source->workers[i]->process;
-        world_size = KYMO__MAX(world_size, p->world_size);
+        const struct marey_process *p = source->workers[i]->process;
+        world_size = MAREY__MAX(world_size, p->world_size);
         run->strategy = run->strategy[0] == '\0' ? p->strategy : run->strategy;
         run->experiment = run->experiment[0] == '\0' ? p->experiment : run->experiment;
     }
-    run->workers = KYMO__MAX((uint32_t)world_size, n_ranks);
+    run->workers = MAREY__MAX((uint32_t)world_size, n_ranks);
     if (!count_hosts(source, &run->nodes))
         return no_memory(source);
     if (n_ranks < run->workers)
-        KYMO_TRY(note_missing(source, run, n_ranks));
+        MAREY_TRY(note_missing(source, run, n_ranks));
     return note_ends(source, run);
 }
 
 /* ---- all ---- */
 
-static kymo_status fill(const struct kymo__scaling_source *source, struct values *values,
-                        struct kymo_scaling_run *run)
+static marey_status fill(const struct marey__scaling_source *source, struct values *values,
+                         struct marey_scaling_run *run)
 {
-    KYMO_TRY(add_epochs(source, values, run));
-    KYMO_TRY(add_steps(source, values, run));
-    KYMO_TRY(add_energy(source, values, run));
-    KYMO_TRY(add_parts(source, run));
-    KYMO_TRY(add_fractions(source, run));
+    MAREY_TRY(add_epochs(source, values, run));
+    MAREY_TRY(add_steps(source, values, run));
+    MAREY_TRY(add_energy(source, values, run));
+    MAREY_TRY(add_parts(source, run));
+    MAREY_TRY(add_fractions(source, run));
     run->epoch_s = values->epoch_s;
     run->n_epochs = values->n_epochs;
     run->step_s = values->step_s;
@@ -379,26 +383,26 @@ static kymo_status fill(const struct kymo__scaling_source *source, struct values
 
 static void free_values(struct values *values)
 {
-    kymo__free(values->epoch_s);
-    kymo__free(values->epoch_j);
-    kymo__free(values->epoch_number);
-    kymo__free(values->step_s);
-    kymo__scaling_steps_fini(&values->steps);
+    marey__free(values->epoch_s);
+    marey__free(values->epoch_j);
+    marey__free(values->epoch_number);
+    marey__free(values->step_s);
+    marey__scaling_steps_fini(&values->steps);
 }
 
-kymo_status kymo__scaling_read_run(const struct kymo__scaling_source *source)
+marey_status marey__scaling_read_run(const struct marey__scaling_source *source)
 {
     struct values values = {0};
-    struct kymo__buf name = {0};
-    kymo__buf_puts(&name, source->path);
+    struct marey__buf name = {0};
+    marey__buf_puts(&name, source->path);
     if (!source->is_alone)
-        kymo__buf_printf(&name, " (%s)", source->workers[0]->process->run_id);
-    kymo__buf_put(&name, "", 1);
-    struct kymo_scaling_run run = kymo__scaling_run_unknown(name.data);
-    kymo_status status = name.failed ? no_memory(source) : fill(source, &values, &run);
-    if (status == KYMO_OK)
-        status = kymo__scaling_read_add(source->reading, &run);
+        marey__buf_printf(&name, " (%s)", source->workers[0]->process->run_id);
+    marey__buf_put(&name, "", 1);
+    struct marey_scaling_run run = marey__scaling_run_unknown(name.data);
+    marey_status status = name.failed ? no_memory(source) : fill(source, &values, &run);
+    if (status == MAREY_OK)
+        status = marey__scaling_read_add(source->reading, &run);
     free_values(&values);
-    kymo__buf_fini(&name);
+    marey__buf_fini(&name);
     return status;
 }

@@ -19,7 +19,7 @@ enum { PLAINLY_MORE = 2 };
 
 /* ---- numbers (splitmix64) ---- */
 
-static uint64_t next(struct kymo__scaling_random *random)
+static uint64_t next(struct marey__scaling_random *random)
 {
     uint64_t x = random->state += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -27,27 +27,27 @@ static uint64_t next(struct kymo__scaling_random *random)
     return x ^ x >> 31;
 }
 
-struct kymo__scaling_random kymo__scaling_random_of(uint64_t seed, uint64_t a, uint64_t b)
+struct marey__scaling_random marey__scaling_random_of(uint64_t seed, uint64_t a, uint64_t b)
 {
-    struct kymo__scaling_random random = {seed};
+    struct marey__scaling_random random = {seed};
     random.state = next(&random) ^ a;
     random.state = next(&random) ^ b;
     return random;
 }
 
 /* Above 0, at most 1. */
-static double next_share(struct kymo__scaling_random *random)
+static double next_share(struct marey__scaling_random *random)
 {
     return (double)((next(random) >> 11) + 1) * 0x1p-53;
 }
 
 /* Below `n`, which is far below 2^32. */
-static size_t next_below(struct kymo__scaling_random *random, size_t n)
+static size_t next_below(struct marey__scaling_random *random, size_t n)
 {
     return (size_t)((next(random) >> 32) * n >> 32);
 }
 
-double kymo__scaling_random_normal(struct kymo__scaling_random *random)
+double marey__scaling_random_normal(struct marey__scaling_random *random)
 {
     const double radius = sqrt(-2 * log(next_share(random)));
     return radius * cos(2 * M_PI * next_share(random));
@@ -56,11 +56,11 @@ double kymo__scaling_random_normal(struct kymo__scaling_random *random)
 /* ---- drawing ---- */
 
 /* The median of as many units as there are, drawn with repetition. They are in order: it is enough to count places. */
-static double draw_median(const struct kymo__scaling_values *values,
-                          struct kymo__scaling_random *random)
+static double draw_median(const struct marey__scaling_values *values,
+                          struct marey__scaling_random *random)
 {
     const size_t n = values->n_units;
-    uint8_t counts[KYMO__SCALING_UNITS] = {0};
+    uint8_t counts[MAREY__SCALING_UNITS] = {0};
     for (size_t i = 0; i < n; i++)
         counts[next_below(random, n)]++;
     size_t below = 0, place = 0;
@@ -75,7 +75,7 @@ static double draw_median(const struct kymo__scaling_values *values,
 
 /* The members of a point that have values of a measure. */
 struct sample {
-    const struct kymo__scaling_values **runs;
+    const struct marey__scaling_values **runs;
     size_t n;
     double *medians; /* room for n */
 };
@@ -83,22 +83,22 @@ struct sample {
 /* What is drawn. Medians of runs have in them how epochs differ; epochs alone show what no accident of runs hides. */
 enum drawn { RUNS, EPOCHS };
 
-static double draw(const struct sample *sample, enum drawn drawn, struct kymo__scaling_random *random)
+static double draw(const struct sample *sample, enum drawn drawn, struct marey__scaling_random *random)
 {
     for (size_t i = 0; i < sample->n; i++)
         sample->medians[i] = drawn == RUNS ? sample->runs[next_below(random, sample->n)]->median
                                            : draw_median(sample->runs[i], random);
-    return log(kymo__median(sample->medians, sample->n));
+    return log(marey__median(sample->medians, sample->n));
 }
 
 /* The standard error of the logarithm, of `n` things that can be drawn; NaN when there is but one. */
 static double error_of(const struct sample *sample, enum drawn drawn, size_t n,
-                       struct kymo__scaling_random *random, uint32_t n_resamples)
+                       struct marey__scaling_random *random, uint32_t n_resamples)
 {
     /* Thousands of repeats need few draws; this bounds the time that a hostile file can take. */
     enum { MOST_DRAWS = 1 << 23, FEWEST = 64 };
-    const size_t most = KYMO__MAX(MOST_DRAWS / sample->n, (size_t)FEWEST);
-    const size_t n_draws = KYMO__MIN((size_t)n_resamples, most);
+    const size_t most = MAREY__MAX(MOST_DRAWS / sample->n, (size_t)FEWEST);
+    const size_t n_draws = MAREY__MIN((size_t)n_resamples, most);
     if (n < 2)
         return NAN;
     double mean = 0, squares = 0;
@@ -114,9 +114,9 @@ static double error_of(const struct sample *sample, enum drawn drawn, size_t n,
 /* ---- levels ---- */
 
 /* A run whose only epoch warms up counts where no run of the point has a better one. */
-static bool has_better_than_first(const struct kymo_scaling *scaling,
-                                  const struct kymo__scaling_point *point,
-                                  enum kymo__scaling_measure measure)
+static bool has_better_than_first(const struct marey_scaling *scaling,
+                                  const struct marey__scaling_point *point,
+                                  enum marey__scaling_measure measure)
 {
     for (size_t i = point->first; i < point->first + point->n; i++)
         if (!scaling->members[i].has_only_first && scaling->members[i].values[measure].n != 0)
@@ -124,19 +124,20 @@ static bool has_better_than_first(const struct kymo_scaling *scaling,
     return false;
 }
 
-static struct kymo__scaling_level level_of(const struct kymo_scaling *scaling,
-                                           const struct kymo__scaling_point *point,
-                                           enum kymo__scaling_measure measure, struct sample *sample)
+static struct marey__scaling_level level_of(const struct marey_scaling *scaling,
+                                            const struct marey__scaling_point *point,
+                                            enum marey__scaling_measure measure,
+                                            struct sample *sample)
 {
-    struct kymo__scaling_level level = {.value = NAN, .error = NAN, .low = NAN, .high = NAN};
+    struct marey__scaling_level level = {.value = NAN, .error = NAN, .low = NAN, .high = NAN};
     const bool skips_firsts =
-        measure != KYMO__SCALING_STEP && has_better_than_first(scaling, point, measure);
+        measure != MAREY__SCALING_STEP && has_better_than_first(scaling, point, measure);
     double least = INFINITY, most = 0;
     size_t n_units = 0;
     sample->n = 0;
     for (size_t i = point->first; i < point->first + point->n; i++) {
-        const struct kymo__scaling_member *member = &scaling->members[i];
-        const struct kymo__scaling_values *values = &member->values[measure];
+        const struct marey__scaling_member *member = &scaling->members[i];
+        const struct marey__scaling_values *values = &member->values[measure];
         if (values->n == 0 || (skips_firsts && member->has_only_first))
             continue;
         sample->runs[sample->n] = values;
@@ -149,10 +150,10 @@ static struct kymo__scaling_level level_of(const struct kymo_scaling *scaling,
     level.n_runs = sample->n;
     if (sample->n == 0)
         return level;
-    level.value = kymo__median(sample->medians, sample->n);
+    level.value = marey__median(sample->medians, sample->n);
     level.spread = (most - least) / level.value;
-    struct kymo__scaling_random random =
-        kymo__scaling_random_of(scaling->options.seed, point->workers, measure);
+    struct marey__scaling_random random =
+        marey__scaling_random_of(scaling->options.seed, point->workers, measure);
     const uint32_t n_resamples = scaling->options.n_resamples;
     level.error = error_of(sample, RUNS, sample->n, &random, n_resamples);
     level.epoch_error = error_of(sample, EPOCHS, n_units, &random, n_resamples);
@@ -161,13 +162,13 @@ static struct kymo__scaling_level level_of(const struct kymo_scaling *scaling,
 }
 
 /* What repeats of all points show in common of how runs differ, as a variance of one run; 0 degrees without repeats. */
-static double variance_of_runs(const struct kymo__scaling_point *points, size_t n,
-                               enum kymo__scaling_measure measure, double *df)
+static double variance_of_runs(const struct marey__scaling_point *points, size_t n,
+                               enum marey__scaling_measure measure, double *df)
 {
     double sum = 0;
     *df = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct kymo__scaling_level *level = &points[i].levels[measure];
+        const struct marey__scaling_level *level = &points[i].levels[measure];
         if (level->n_runs < 2)
             continue;
         sum += level->df * level->error * level->error * (double)level->n_runs;
@@ -176,21 +177,21 @@ static double variance_of_runs(const struct kymo__scaling_point *points, size_t 
     return *df > 0 ? sum / *df : 0;
 }
 
-void kymo__scaling_level_bound(struct kymo__scaling_level *level, double confidence)
+void marey__scaling_level_bound(struct marey__scaling_level *level, double confidence)
 {
-    const double half = kymo__t_quantile(confidence, KYMO__MAX(level->df, 1)) * level->error;
+    const double half = marey__t_quantile(confidence, MAREY__MAX(level->df, 1)) * level->error;
     level->low = level->value * exp(-half);
     level->high = level->value * exp(half);
 }
 
-static void bound(const struct kymo_scaling *scaling, const struct kymo__scaling_series *series,
-                  enum kymo__scaling_measure measure)
+static void bound(const struct marey_scaling *scaling, const struct marey__scaling_series *series,
+                  enum marey__scaling_measure measure)
 {
-    struct kymo__scaling_point *points = &scaling->points[series->first];
+    struct marey__scaling_point *points = &scaling->points[series->first];
     double df;
     const double variance = variance_of_runs(points, series->n, measure, &df);
     for (size_t i = 0; i < series->n; i++) {
-        struct kymo__scaling_level *level = &points[i].levels[measure];
+        struct marey__scaling_level *level = &points[i].levels[measure];
         if (level->n_runs == 0)
             continue;
         if (df > 0) {
@@ -201,28 +202,29 @@ static void bound(const struct kymo_scaling *scaling, const struct kymo__scaling
         }
         level->error = fmax(level->error, level->epoch_error); /* whichever is known */
         if (df > 0 && !isnan(level->error))
-            kymo__scaling_level_bound(level, scaling->options.confidence);
+            marey__scaling_level_bound(level, scaling->options.confidence);
     }
 }
 
-void kymo__scaling_bound(const struct kymo_scaling *scaling, const struct kymo__scaling_series *series)
+void marey__scaling_bound(const struct marey_scaling *scaling,
+                          const struct marey__scaling_series *series)
 {
-    for (unsigned measure = 0; measure < KYMO__N_SCALING_MEASURES; measure++)
+    for (unsigned measure = 0; measure < MAREY__N_SCALING_MEASURES; measure++)
         bound(scaling, series, measure);
 }
 
-kymo_status kymo__scaling_levels(struct kymo_scaling *scaling)
+marey_status marey__scaling_levels(struct marey_scaling *scaling)
 {
     struct sample sample = {
-        .runs = kymo__calloc(scaling->n_members, sizeof *sample.runs),
-        .medians = kymo__calloc(scaling->n_members, sizeof *sample.medians),
+        .runs = marey__calloc(scaling->n_members, sizeof *sample.runs),
+        .medians = marey__calloc(scaling->n_members, sizeof *sample.medians),
     };
     const bool done = sample.runs != NULL && sample.medians != NULL;
     for (size_t i = 0; done && i < scaling->n_points; i++)
-        for (unsigned measure = 0; measure < KYMO__N_SCALING_MEASURES; measure++)
+        for (unsigned measure = 0; measure < MAREY__N_SCALING_MEASURES; measure++)
             scaling->points[i].levels[measure] =
                 level_of(scaling, &scaling->points[i], measure, &sample);
-    kymo__free(sample.runs);
-    kymo__free(sample.medians);
-    return done ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for scaling");
+    marey__free(sample.runs);
+    marey__free(sample.medians);
+    return done ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for scaling");
 }

@@ -4,80 +4,80 @@
 
 #include "analyze/scaling_whole.h"
 
-static const char *const model_names[KYMO__N_SCALING_MODELS] = {"amdahl", "usl"};
+static const char *const model_names[MAREY__N_SCALING_MODELS] = {"amdahl", "usl"};
 
 /* ---- cells ---- */
 
-static void put(kymo_table *table, double value)
+static void put(marey_table *table, double value)
 {
     if (isfinite(value))
-        kymo_table_f64(table, value);
+        marey_table_f64(table, value);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static void put_level(kymo_table *table, const struct kymo__scaling_level *level)
+static void put_level(marey_table *table, const struct marey__scaling_level *level)
 {
     put(table, level->value);
     put(table, level->low);
     put(table, level->high);
 }
 
-static void put_interval(kymo_table *table, const struct kymo__scaling_interval *interval)
+static void put_interval(marey_table *table, const struct marey__scaling_interval *interval)
 {
     put(table, interval->value);
     put(table, interval->low);
     put(table, interval->high);
 }
 
-static void put_series(kymo_table *table, const struct kymo__scaling_series *series)
+static void put_series(marey_table *table, const struct marey__scaling_series *series)
 {
-    kymo__put_string(table, series->experiment);
-    kymo__put_string(table, series->strategy);
+    marey__put_string(table, series->experiment);
+    marey__put_string(table, series->strategy);
 }
 
-static void put_nulls(kymo_table *table, size_t n)
+static void put_nulls(marey_table *table, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
 /* ---- points ---- */
 
-static double samples_per_s(const struct kymo__scaling_point *point)
+static double samples_per_s(const struct marey__scaling_point *point)
 {
-    const double by_epoch = point->samples_per_epoch / point->levels[KYMO__SCALING_EPOCH].value;
-    return isnan(by_epoch) ? point->batch / point->levels[KYMO__SCALING_STEP].value : by_epoch;
+    const double by_epoch = point->samples_per_epoch / point->levels[MAREY__SCALING_EPOCH].value;
+    return isnan(by_epoch) ? point->batch / point->levels[MAREY__SCALING_STEP].value : by_epoch;
 }
 
-static void put_energy(kymo_table *table, const struct kymo__scaling_point *point,
-                       const struct kymo__scaling_point *baseline)
+static void put_energy(marey_table *table, const struct marey__scaling_point *point,
+                       const struct marey__scaling_point *baseline)
 {
-    const struct kymo__scaling_level *joules = &point->levels[KYMO__SCALING_JOULES];
+    const struct marey__scaling_level *joules = &point->levels[MAREY__SCALING_JOULES];
     put_level(table, joules);
     put(table, joules->value / point->samples_per_epoch);
-    put(table, baseline->levels[KYMO__SCALING_JOULES].value / joules->value * point->epoch_work);
-    put(table, joules->value * point->levels[KYMO__SCALING_EPOCH].value);
+    put(table, baseline->levels[MAREY__SCALING_JOULES].value / joules->value * point->epoch_work);
+    put(table, joules->value * point->levels[MAREY__SCALING_EPOCH].value);
 }
 
-static void put_point(kymo_table *table, const struct kymo_scaling *scaling,
-                      const struct kymo__scaling_series *series,
-                      const struct kymo__scaling_point *point)
+static void put_point(marey_table *table, const struct marey_scaling *scaling,
+                      const struct marey__scaling_series *series,
+                      const struct marey__scaling_point *point)
 {
     static const char *const kinds[] = {"strong", "weak", "mixed", "unknown"};
-    const struct kymo__scaling_level *time = kymo__scaling_time(series, point);
-    const bool is_step = series->measure == KYMO__SCALING_STEP;
+    const struct marey__scaling_level *time = marey__scaling_time(series, point);
+    const bool is_step = series->measure == MAREY__SCALING_STEP;
     put_series(table, series);
-    kymo_table_u64(table, point->workers);
+    marey_table_u64(table, point->workers);
     if (point->nodes != 0)
-        kymo_table_u64(table, point->nodes);
+        marey_table_u64(table, point->nodes);
     else
-        kymo_table_null(table);
-    kymo_table_u64(table, time->n_runs);
-    kymo_table_u64(table, point->levels[KYMO__SCALING_EPOCH].n_values);
-    kymo__put_string(table, kinds[series->kind]);
+        marey_table_null(table);
+    marey_table_u64(table, time->n_runs);
+    marey_table_u64(table, point->levels[MAREY__SCALING_EPOCH].n_values);
+    marey__put_string(table, kinds[series->kind]);
     put_level(table, time);
-    put_level(table, &point->levels[KYMO__SCALING_STEP]);
+    put_level(table, &point->levels[MAREY__SCALING_STEP]);
     put(table, is_step ? point->batch / time->value : samples_per_s(point));
     put_level(table, &point->speedup);
     put(table, point->ideal);
@@ -95,20 +95,20 @@ static void put_point(kymo_table *table, const struct kymo_scaling *scaling,
     put(table, point->computation_fraction);
     put(table, point->computation_vs_communication);
     put(table, time->n_runs > 1 ? time->spread : NAN);
-    kymo_table_bool(table, kymo__scaling_disagrees(scaling, time));
-    kymo__put_string(table, is_step ? "step" : "epoch");
+    marey_table_bool(table, marey__scaling_disagrees(scaling, time));
+    marey__put_string(table, is_step ? "step" : "epoch");
     put(table, is_step ? point->batch : point->samples_per_epoch);
 }
 
 /* ---- fits ---- */
 
-static void put_fit(kymo_table *table, const struct kymo__scaling_series *series,
-                    enum kymo__scaling_model model)
+static void put_fit(marey_table *table, const struct marey__scaling_series *series,
+                    enum marey__scaling_model model)
 {
-    const struct kymo__scaling_fit *fit = &series->fits[model];
+    const struct marey__scaling_fit *fit = &series->fits[model];
     put_series(table, series);
-    kymo__put_string(table, model_names[model]);
-    if (model == KYMO__SCALING_AMDAHL) {
+    marey__put_string(table, model_names[model]);
+    if (model == MAREY__SCALING_AMDAHL) {
         put_interval(table, &fit->serial);
         put_nulls(table, 6);
     } else {
@@ -116,25 +116,25 @@ static void put_fit(kymo_table *table, const struct kymo__scaling_series *series
         put_interval(table, &fit->serial);
         put_interval(table, &fit->coherency);
     }
-    kymo_table_u64(table, fit->n_points);
+    marey_table_u64(table, fit->n_points);
     put(table, fit->residual);
     put_interval(table, &fit->best);
-    kymo__put_string(table, fit->reason != NULL ? fit->reason : "");
+    marey__put_string(table, fit->reason != NULL ? fit->reason : "");
     put(table, fit->is_fitted ? fit->curve.parallel_s + fit->curve.serial_s : NAN);
 }
 
-static void put_forecast(kymo_table *table, const struct kymo_scaling *scaling,
-                         const struct kymo__scaling_series *series, enum kymo__scaling_model model)
+static void put_forecast(marey_table *table, const struct marey_scaling *scaling,
+                         const struct marey__scaling_series *series, enum marey__scaling_model model)
 {
-    const struct kymo__scaling_point *baseline = &scaling->points[series->first];
-    const struct kymo__scaling_fit *fit = &series->fits[model];
-    for (size_t i = 0; fit->is_fitted && i < kymo__scaling_n_asked(scaling); i++) {
-        const double workers = kymo__scaling_asked(scaling, series, i),
-                     work = kymo__scaling_work_at(series, baseline, workers),
-                     speedup = kymo__scaling_unit_s(series, baseline) / fit->forecast[i].value;
+    const struct marey__scaling_point *baseline = &scaling->points[series->first];
+    const struct marey__scaling_fit *fit = &series->fits[model];
+    for (size_t i = 0; fit->is_fitted && i < marey__scaling_n_asked(scaling); i++) {
+        const double workers = marey__scaling_asked(scaling, series, i),
+                     work = marey__scaling_work_at(series, baseline, workers),
+                     speedup = marey__scaling_unit_s(series, baseline) / fit->forecast[i].value;
         put_series(table, series);
-        kymo__put_string(table, model_names[model]);
-        kymo_table_u64(table, (uint64_t)workers);
+        marey__put_string(table, model_names[model]);
+        marey_table_u64(table, (uint64_t)workers);
         put(table, fit->forecast[i].value * work);
         put(table, fit->forecast[i].low * work);
         put(table, fit->forecast[i].high * work);
@@ -145,45 +145,45 @@ static void put_forecast(kymo_table *table, const struct kymo_scaling *scaling,
 
 /* ---- the best ---- */
 
-static double seconds_of(const struct kymo__scaling_series *series,
-                         const struct kymo__scaling_point *point)
+static double seconds_of(const struct marey__scaling_series *series,
+                         const struct marey__scaling_point *point)
 {
-    return kymo__scaling_unit_s(series, point);
+    return marey__scaling_unit_s(series, point);
 }
 
-static double joules_of(const struct kymo__scaling_series *series,
-                        const struct kymo__scaling_point *point)
+static double joules_of(const struct marey__scaling_series *series,
+                        const struct marey__scaling_point *point)
 {
     (void)series;
-    return point->levels[KYMO__SCALING_JOULES].value / point->epoch_work;
+    return point->levels[MAREY__SCALING_JOULES].value / point->epoch_work;
 }
 
-static double energy_delay_of(const struct kymo__scaling_series *series,
-                              const struct kymo__scaling_point *point)
+static double energy_delay_of(const struct marey__scaling_series *series,
+                              const struct marey__scaling_point *point)
 {
-    return joules_of(series, point) * point->levels[KYMO__SCALING_EPOCH].value / point->epoch_work;
+    return joules_of(series, point) * point->levels[MAREY__SCALING_EPOCH].value / point->epoch_work;
 }
 
-static void put_best_row(kymo_table *table, const struct kymo__scaling_series *series,
+static void put_best_row(marey_table *table, const struct marey__scaling_series *series,
                          const char *what, double workers, double value, bool is_measured)
 {
     put_series(table, series);
-    kymo__put_string(table, what);
-    kymo_table_u64(table, (uint64_t)workers);
+    marey__put_string(table, what);
+    marey_table_u64(table, (uint64_t)workers);
     put(table, value);
-    kymo_table_bool(table, is_measured);
+    marey_table_bool(table, is_measured);
 }
 
 /* The lowest; nothing to choose from gives no row. */
-static void put_best(kymo_table *table, const struct kymo_scaling *scaling,
-                     const struct kymo__scaling_series *series, const char *what,
-                     double (*of)(const struct kymo__scaling_series *series,
-                                  const struct kymo__scaling_point *point))
+static void put_best(marey_table *table, const struct marey_scaling *scaling,
+                     const struct marey__scaling_series *series, const char *what,
+                     double (*of)(const struct marey__scaling_series *series,
+                                  const struct marey__scaling_point *point))
 {
-    const struct kymo__scaling_point *best = NULL;
+    const struct marey__scaling_point *best = NULL;
     size_t n = 0;
     for (size_t i = series->first; i < series->first + series->n; i++) {
-        const struct kymo__scaling_point *point = &scaling->points[i];
+        const struct marey__scaling_point *point = &scaling->points[i];
         const double value = of(series, point);
         n += !isnan(value);
         if (!isnan(value) && (best == NULL || value < of(series, best)))
@@ -193,58 +193,59 @@ static void put_best(kymo_table *table, const struct kymo_scaling *scaling,
         put_best_row(table, series, what, best->workers, of(series, best), true);
 }
 
-static void put_fitted_best(kymo_table *table, const struct kymo_scaling *scaling,
-                            const struct kymo__scaling_series *series)
+static void put_fitted_best(marey_table *table, const struct marey_scaling *scaling,
+                            const struct marey__scaling_series *series)
 {
-    const struct kymo__scaling_fit *fit = &series->fits[KYMO__SCALING_USL];
+    const struct marey__scaling_fit *fit = &series->fits[MAREY__SCALING_USL];
     const uint32_t most = scaling->points[series->first + series->n - 1].workers;
-    if (!fit->is_fitted || !(fit->best.value <= (double)most * KYMO__SCALING_FURTHEST))
+    if (!fit->is_fitted || !(fit->best.value <= (double)most * MAREY__SCALING_FURTHEST))
         return;
     const double below = floor(fit->best.value),
-                 below_s = kymo__scaling_curve_at(&fit->curve, below),
-                 above_s = kymo__scaling_curve_at(&fit->curve, below + 1);
+                 below_s = marey__scaling_curve_at(&fit->curve, below),
+                 above_s = marey__scaling_curve_at(&fit->curve, below + 1);
     put_best_row(table, series, "time", above_s < below_s ? below + 1 : below,
                  fmin(below_s, above_s), false);
 }
 
 /* ---- runs, and all ---- */
 
-static void put_run(kymo_table *table, const struct kymo__scaling_member *member)
+static void put_run(marey_table *table, const struct marey__scaling_member *member)
 {
-    const struct kymo_scaling_run *run = member->run;
-    kymo__put_string(table, run->experiment);
-    kymo__put_string(table, run->strategy);
-    kymo_table_u64(table, run->workers);
-    kymo__put_string(table, run->name);
-    kymo_table_u64(table, member->values[KYMO__SCALING_EPOCH].n);
-    put(table, member->values[KYMO__SCALING_EPOCH].median);
-    put(table, member->values[KYMO__SCALING_STEP].median);
+    const struct marey_scaling_run *run = member->run;
+    marey__put_string(table, run->experiment);
+    marey__put_string(table, run->strategy);
+    marey_table_u64(table, run->workers);
+    marey__put_string(table, run->name);
+    marey_table_u64(table, member->values[MAREY__SCALING_EPOCH].n);
+    put(table, member->values[MAREY__SCALING_EPOCH].median);
+    put(table, member->values[MAREY__SCALING_STEP].median);
     put(table, run->joules);
-    kymo_table_bool(table, run->is_partial != 0);
+    marey_table_bool(table, run->is_partial != 0);
 }
 
-static void put_all(struct kymo_scaling *scaling, const struct kymo__scaling_series *series)
+static void put_all(struct marey_scaling *scaling, const struct marey__scaling_series *series)
 {
-    kymo_table *const *tables = scaling->tables;
+    marey_table *const *tables = scaling->tables;
     for (size_t i = 0; i < series->n; i++)
-        put_point(tables[KYMO__SCALING_POINTS], scaling, series, &scaling->points[series->first + i]);
+        put_point(tables[MAREY__SCALING_POINTS], scaling, series,
+                  &scaling->points[series->first + i]);
     if (series->n == 0)
         return;
-    for (unsigned model = 0; model < KYMO__N_SCALING_MODELS; model++) {
-        put_fit(tables[KYMO__SCALING_FITS], series, model);
-        put_forecast(tables[KYMO__SCALING_FORECAST], scaling, series, model);
+    for (unsigned model = 0; model < MAREY__N_SCALING_MODELS; model++) {
+        put_fit(tables[MAREY__SCALING_FITS], series, model);
+        put_forecast(tables[MAREY__SCALING_FORECAST], scaling, series, model);
     }
-    kymo_table *best = tables[KYMO__SCALING_BEST];
+    marey_table *best = tables[MAREY__SCALING_BEST];
     put_best(best, scaling, series, "time", seconds_of);
     put_fitted_best(best, scaling, series);
     put_best(best, scaling, series, "energy", joules_of);
     put_best(best, scaling, series, "energy_delay", energy_delay_of);
 }
 
-void kymo__scaling_put_rows(struct kymo_scaling *scaling)
+void marey__scaling_put_rows(struct marey_scaling *scaling)
 {
     for (size_t i = 0; i < scaling->n_series; i++)
         put_all(scaling, &scaling->series[i]);
     for (size_t i = 0; i < scaling->n_members; i++)
-        put_run(scaling->tables[KYMO__SCALING_RUNS], &scaling->members[i]);
+        put_run(scaling->tables[MAREY__SCALING_RUNS], &scaling->members[i]);
 }

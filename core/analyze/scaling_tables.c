@@ -7,7 +7,7 @@
 #define INTERVAL(name, low, high) REAL(name, NULL), REAL(low, NULL), REAL(high, NULL)
 #define SHARE_INTERVAL(name, low, high) SHARE(name, NULL), SHARE(low, NULL), SHARE(high, NULL)
 
-static const struct kymo_column point_columns[] = {
+static const struct marey_column point_columns[] = {
     SERIES,
     WORKERS,
     COUNT("nodes", NULL),
@@ -38,7 +38,7 @@ static const struct kymo_column point_columns[] = {
     TEXT("measure"),
     REAL("samples", NULL),
 };
-static const struct kymo_column fit_columns[] = {
+static const struct marey_column fit_columns[] = {
     SERIES,
     TEXT("model"),
     SHARE_INTERVAL("serial", "serial_low", "serial_high"),
@@ -50,7 +50,7 @@ static const struct kymo_column fit_columns[] = {
     TEXT("note"),
     REAL("time_one_s", NULL),
 };
-static const struct kymo_column forecast_columns[] = {
+static const struct marey_column forecast_columns[] = {
     SERIES,
     TEXT("model"),
     WORKERS,
@@ -58,28 +58,28 @@ static const struct kymo_column forecast_columns[] = {
     SHARE("efficiency", NULL),
     REAL("speedup", NULL),
 };
-static const struct kymo_column best_columns[] = {SERIES, TEXT("for"), WORKERS, REAL("value", NULL),
-                                                  FLAG("measured")};
-static const struct kymo_column run_columns[] = {SERIES,
-                                                 WORKERS,
-                                                 TEXT("run"),
-                                                 COUNT("epochs", NULL),
-                                                 REAL("median_epoch_s", NULL),
-                                                 REAL("median_step_s", NULL),
-                                                 REAL("joules", NULL),
-                                                 FLAG("partial")};
-static const struct kymo_column note_columns[] = {TEXT("text")};
+static const struct marey_column best_columns[] = {SERIES, TEXT("for"), WORKERS,
+                                                   REAL("value", NULL), FLAG("measured")};
+static const struct marey_column run_columns[] = {SERIES,
+                                                  WORKERS,
+                                                  TEXT("run"),
+                                                  COUNT("epochs", NULL),
+                                                  REAL("median_epoch_s", NULL),
+                                                  REAL("median_step_s", NULL),
+                                                  REAL("joules", NULL),
+                                                  FLAG("partial")};
+static const struct marey_column note_columns[] = {TEXT("text")};
 
-static const struct kymo__table_definition definitions[KYMO__N_SCALING_TABLES] = {
+static const struct marey__table_definition definitions[MAREY__N_SCALING_TABLES] = {
     DEFINED("points", point_columns),      DEFINED("fits", fit_columns),
     DEFINED("forecast", forecast_columns), DEFINED("best", best_columns),
     DEFINED("runs", run_columns),          DEFINED("notes", note_columns),
 };
 
-kymo_status kymo__scaling_make_tables(struct kymo_scaling *scaling)
+marey_status marey__scaling_make_tables(struct marey_scaling *scaling)
 {
-    for (size_t i = 0; i < KYMO__N_SCALING_TABLES; i++)
-        KYMO_TRY(kymo_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
-                                   &scaling->tables[i]));
-    return KYMO_OK;
+    for (size_t i = 0; i < MAREY__N_SCALING_TABLES; i++)
+        MAREY_TRY(marey_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
+                                     &scaling->tables[i]));
+    return MAREY_OK;
 }

@@ -10,7 +10,7 @@ struct column {
 };
 
 struct reading {
-    struct kymo__series *series;
+    struct marey__series *series;
     struct column *columns; /* by the walk's names */
     size_t flags_cap, numbers_cap, ns_cap, samples_cap;
     uint64_t n_bytes, max_bytes;
@@ -21,24 +21,24 @@ struct reading {
 static bool extend(struct reading *reading, struct column *column, size_t n)
 {
     const size_t before = column->cap;
-    if (!kymo__grow(&column->ns, &column->cap, n, sizeof *column->ns))
+    if (!marey__grow(&column->ns, &column->cap, n, sizeof *column->ns))
         return false;
     reading->n_bytes += (column->cap - before) * sizeof *column->ns;
     if (n > column->n)
         memset(column->ns + column->n, 0, (n - column->n) * sizeof *column->ns);
-    column->n = KYMO__MAX(column->n, n);
+    column->n = MAREY__MAX(column->n, n);
     return true;
 }
 
-static bool add_iteration(struct reading *reading, const struct kymo__span *span)
+static bool add_iteration(struct reading *reading, const struct marey__span *span)
 {
     enum { BYTES = 1 + 8 + 4 + 4 };
-    struct kymo__series *s = reading->series;
+    struct marey__series *s = reading->series;
     const size_t i = s->n_iterations;
-    if (!kymo__grow(&s->flags, &reading->flags_cap, i + 1, sizeof *s->flags) ||
-        !kymo__grow(&s->numbers, &reading->numbers_cap, i + 1, sizeof *s->numbers) ||
-        !kymo__grow(&s->ns, &reading->ns_cap, i + 1, sizeof *s->ns) ||
-        !kymo__grow(&s->samples, &reading->samples_cap, i + 1, sizeof *s->samples))
+    if (!marey__grow(&s->flags, &reading->flags_cap, i + 1, sizeof *s->flags) ||
+        !marey__grow(&s->numbers, &reading->numbers_cap, i + 1, sizeof *s->numbers) ||
+        !marey__grow(&s->ns, &reading->ns_cap, i + 1, sizeof *s->ns) ||
+        !marey__grow(&s->samples, &reading->samples_cap, i + 1, sizeof *s->samples))
         return false;
     s->flags[i] = (uint8_t)span->flags;
     s->numbers[i] = span->number;
@@ -49,8 +49,8 @@ static bool add_iteration(struct reading *reading, const struct kymo__span *span
     return true;
 }
 
-static bool take_span(void *ctx, const struct kymo__span *span,
-                      const struct kymo__iteration *iteration)
+static bool take_span(void *ctx, const struct marey__span *span,
+                      const struct marey__iteration *iteration)
 {
     struct reading *reading = ctx;
     if (iteration == NULL)
@@ -69,13 +69,13 @@ static bool take_span(void *ctx, const struct kymo__span *span,
 }
 
 /* The columns of names that ran become the series'. */
-static bool finish(struct reading *reading, const struct kymo__process_walk *walk)
+static bool finish(struct reading *reading, const struct marey__process_walk *walk)
 {
-    struct kymo__series *series = reading->series;
+    struct marey__series *series = reading->series;
     size_t n_names = 0;
     for (size_t i = 0; i < walk->names.n; i++)
         n_names += reading->columns[i].n_ran != 0;
-    series->names = kymo__calloc(n_names + 1, sizeof *series->names);
+    series->names = marey__calloc(n_names + 1, sizeof *series->names);
     if (series->names == NULL)
         return false;
     for (size_t i = 0; i < walk->names.n; i++) {
@@ -84,7 +84,7 @@ static bool finish(struct reading *reading, const struct kymo__process_walk *wal
             continue;
         if (!extend(reading, column, series->n_iterations))
             return false;
-        series->names[series->n_names++] = (struct kymo__series_name){
+        series->names[series->n_names++] = (struct marey__series_name){
             .text = walk->names.names[i].text,
             .len = walk->names.names[i].len,
             .ns = column->ns,
@@ -95,58 +95,58 @@ static bool finish(struct reading *reading, const struct kymo__process_walk *wal
     return true;
 }
 
-static kymo_status too_large(const struct reading *reading, const struct kymo__process_walk *walk)
+static marey_status too_large(const struct reading *reading, const struct marey__process_walk *walk)
 {
-    return kymo__fail(KYMO_ENOMEM,
-                      "the iterations of %s do not fit into %llu MB: leave ranges out of the "
-                      "recording, or record fewer iterations",
-                      walk->info->log_path, (unsigned long long)(reading->max_bytes >> 20));
+    return marey__fail(MAREY_ENOMEM,
+                       "the iterations of %s do not fit into %llu MB: leave ranges out of the "
+                       "recording, or record fewer iterations",
+                       walk->info->log_path, (unsigned long long)(reading->max_bytes >> 20));
 }
 
-static kymo_status run(struct reading *reading, struct kymo__process_walk *walk)
+static marey_status run(struct reading *reading, struct marey__process_walk *walk)
 {
-    reading->columns = kymo__calloc(walk->names.n, sizeof *reading->columns);
+    reading->columns = marey__calloc(walk->names.n, sizeof *reading->columns);
     if (reading->columns == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the series of %s", walk->info->log_path);
+        return marey__fail(MAREY_ENOMEM, "no memory for the series of %s", walk->info->log_path);
     walk->iterations.visitor = take_span;
     walk->iterations.visitor_ctx = reading;
-    kymo_status status = kymo__process_walk_run(walk);
-    if (status == KYMO_OK && !finish(reading, walk))
-        status = kymo__fail(KYMO_ENOMEM, "no memory for the series of %s", walk->info->log_path);
-    if (status == KYMO_ENOMEM && reading->is_too_large)
+    marey_status status = marey__process_walk_run(walk);
+    if (status == MAREY_OK && !finish(reading, walk))
+        status = marey__fail(MAREY_ENOMEM, "no memory for the series of %s", walk->info->log_path);
+    if (status == MAREY_ENOMEM && reading->is_too_large)
         status = too_large(reading, walk);
     for (size_t i = 0; i < walk->names.n; i++)
-        kymo__free(reading->columns[i].ns);
-    kymo__free(reading->columns);
+        marey__free(reading->columns[i].ns);
+    marey__free(reading->columns);
     return status;
 }
 
-kymo_status kymo__series_read(struct kymo__series *series, kymo_recording *recording,
-                              size_t process, uint64_t max_bytes)
+marey_status marey__series_read(struct marey__series *series, marey_recording *recording,
+                                size_t process, uint64_t max_bytes)
 {
-    struct kymo__process_walk walk;
+    struct marey__process_walk walk;
     struct reading reading = {
         .series = series,
         .max_bytes = max_bytes != 0 ? max_bytes : UINT64_C(4) << 30,
     };
-    *series = (struct kymo__series){0};
-    kymo_status status = kymo__process_walk_init(&walk, recording, process);
-    if (status == KYMO_OK)
+    *series = (struct marey__series){0};
+    marey_status status = marey__process_walk_init(&walk, recording, process);
+    if (status == MAREY_OK)
         status = run(&reading, &walk);
-    kymo__process_walk_fini(&walk);
-    if (status != KYMO_OK)
-        kymo__series_fini(series);
+    marey__process_walk_fini(&walk);
+    if (status != MAREY_OK)
+        marey__series_fini(series);
     return status;
 }
 
-void kymo__series_fini(struct kymo__series *series)
+void marey__series_fini(struct marey__series *series)
 {
     for (size_t i = 0; i < series->n_names; i++)
-        kymo__free(series->names[i].ns);
-    kymo__free(series->names);
-    kymo__free(series->flags);
-    kymo__free(series->numbers);
-    kymo__free(series->ns);
-    kymo__free(series->samples);
-    *series = (struct kymo__series){0};
+        marey__free(series->names[i].ns);
+    marey__free(series->names);
+    marey__free(series->flags);
+    marey__free(series->numbers);
+    marey__free(series->ns);
+    marey__free(series->samples);
+    *series = (struct marey__series){0};
 }

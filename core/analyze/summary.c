@@ -12,15 +12,15 @@
 #include "analyze/analyze_internal.h"
 
 struct task {
-    kymo_recording *recording;
+    marey_recording *recording;
     uint32_t recording_number;
     size_t process;
 };
 
 /* A process that was walked, or could not be, and waits for its turn. */
 struct finished {
-    struct kymo__process_walk walk;
-    kymo_status status;
+    struct marey__process_walk walk;
+    marey_status status;
     bool is_walked;
 };
 
@@ -31,9 +31,9 @@ struct finished {
 enum { MAX_WAITING = 8, MANY_SITES = 4096 };
 
 struct jobs {
-    const struct kymo_summary_options *options;
-    const struct kymo__summary_tap *tap; /* NULL: nobody listens */
-    struct task *tasks;                  /* written before the threads start */
+    const struct marey_summary_options *options;
+    const struct marey__summary_tap *tap; /* NULL: nobody listens */
+    struct task *tasks;                   /* written before the threads start */
     size_t n_tasks;
     size_t next_task; /* taken with fetch-and-add */
     uint64_t n_words_total;
@@ -43,14 +43,14 @@ struct jobs {
     size_t next_merged;
     struct finished *ring; /* by task, modulo; each its worker's until it is walked */
     size_t n_ring, n_crew;
-    struct kymo__merge *merge;
-    kymo_status status; /* the first failure, and its sentence */
+    struct marey__merge *merge;
+    marey_status status; /* the first failure, and its sentence */
     char error[1024];
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the summary");
+    return marey__fail(MAREY_ENOMEM, "no memory for the summary");
 }
 
 /* ---- the work ---- */
@@ -63,13 +63,13 @@ static void tell_progress(void *ctx)
     jobs->options->progress(jobs->options->progress_ctx, done < total ? done / total : 1);
 }
 
-static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *walk, size_t number,
-                                bool may_tell)
+static marey_status walk_process(struct jobs *jobs, struct marey__process_walk *walk, size_t number,
+                                 bool may_tell)
 {
     const struct task *task = &jobs->tasks[number];
-    KYMO_TRY(kymo__process_walk_init(walk, task->recording, task->process));
+    MAREY_TRY(marey__process_walk_init(walk, task->recording, task->process));
     walk->recording_number = task->recording_number;
-    walk->iterations.visitor = kymo__iteration_stats_take;
+    walk->iterations.visitor = marey__iteration_stats_take;
     walk->iterations.visitor_ctx = walk;
     walk->progress = &jobs->n_words_done;
     if (may_tell && jobs->options->progress != NULL) {
@@ -77,9 +77,9 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
         walk->tell_ctx = jobs;
     }
     if (jobs->tap == NULL)
-        return kymo__process_walk_run(walk);
-    KYMO_TRY(jobs->tap->begin(jobs->tap->ctx, walk, number));
-    KYMO_TRY(kymo__process_walk_run(walk));
+        return marey__process_walk_run(walk);
+    MAREY_TRY(jobs->tap->begin(jobs->tap->ctx, walk, number));
+    MAREY_TRY(marey__process_walk_run(walk));
     return jobs->tap->end(jobs->tap->ctx, walk, number);
 }
 
@@ -87,7 +87,7 @@ static kymo_status walk_process(struct jobs *jobs, struct kymo__process_walk *wa
 static void wait_for_room(struct jobs *jobs, size_t number)
 {
     const struct task *task = &jobs->tasks[number];
-    const struct kymo_process *info = kymo_recording_process(task->recording, task->process);
+    const struct marey_process *info = marey_recording_process(task->recording, task->process);
     const size_t n_ahead = info->n_sites > MANY_SITES ? jobs->n_crew : jobs->n_ring;
     pthread_mutex_lock(&jobs->lock);
     while (number >= jobs->next_merged + n_ahead)
@@ -99,17 +99,17 @@ static void wait_for_room(struct jobs *jobs, size_t number)
 static void hand_in(struct jobs *jobs, struct finished *finished)
 {
     pthread_mutex_lock(&jobs->lock);
-    if (finished->status != KYMO_OK && jobs->status == KYMO_OK) {
+    if (finished->status != MAREY_OK && jobs->status == MAREY_OK) {
         jobs->status = finished->status;
-        strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
+        strncpy(jobs->error, marey_last_error(), sizeof jobs->error - 1);
     }
     finished->is_walked = true;
     for (struct finished *next; (next = &jobs->ring[jobs->next_merged % jobs->n_ring])->is_walked;) {
-        if (jobs->status == KYMO_OK)
-            jobs->status = kymo__merge_add(jobs->merge, &next->walk);
-        if (jobs->status != KYMO_OK && jobs->error[0] == '\0')
-            strncpy(jobs->error, kymo_last_error(), sizeof jobs->error - 1);
-        kymo__process_walk_fini(&next->walk);
+        if (jobs->status == MAREY_OK)
+            jobs->status = marey__merge_add(jobs->merge, &next->walk);
+        if (jobs->status != MAREY_OK && jobs->error[0] == '\0')
+            strncpy(jobs->error, marey_last_error(), sizeof jobs->error - 1);
+        marey__process_walk_fini(&next->walk);
         next->is_walked = false;
         jobs->next_merged++;
     }
@@ -131,26 +131,26 @@ static void work(void *ctx, bool may_tell)
     }
 }
 
-static kymo_status list_tasks(struct jobs *jobs, kymo_recording *const *recordings, size_t n)
+static marey_status list_tasks(struct jobs *jobs, marey_recording *const *recordings, size_t n)
 {
     size_t n_tasks = 0;
     for (size_t r = 0; r < n; r++)
-        n_tasks += kymo_recording_n_processes(recordings[r]);
-    jobs->tasks = kymo__calloc(n_tasks + 1, sizeof *jobs->tasks);
+        n_tasks += marey_recording_n_processes(recordings[r]);
+    jobs->tasks = marey__calloc(n_tasks + 1, sizeof *jobs->tasks);
     if (jobs->tasks == NULL)
         return no_memory();
     for (size_t r = 0; r < n; r++)
-        for (size_t p = 0; p < kymo_recording_n_processes(recordings[r]); p++) {
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++) {
             jobs->tasks[jobs->n_tasks++] = (struct task){recordings[r], (uint32_t)r, p};
-            jobs->n_words_total += kymo_recording_process(recordings[r], p)->n_words;
+            jobs->n_words_total += marey_recording_process(recordings[r], p)->n_words;
         }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- the result ---- */
 
 /* A text COUNT LOW_PS HIGH_PS, as record_cost() writes it; a damaged log may say anything. */
-static void add_cost_part(struct kymo_cost_part *part, const char *text)
+static void add_cost_part(struct marey_cost_part *part, const char *text)
 {
     unsigned long long n, low_ps, high_ps;
     if (text[0] == '\0')
@@ -168,14 +168,14 @@ static void add_cost_part(struct kymo_cost_part *part, const char *text)
     part->high_ns += (uint64_t)high_ns;
 }
 
-static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
+static void add_cost(struct marey_cost *cost, const struct marey_process *process)
 {
     const bool is_stopped = strcmp(process->end, "write failed") == 0;
     cost->n_stopped += is_stopped;
     cost->n_cut += !is_stopped && process->is_cut != 0;
-    add_cost_part(&cost->parts[KYMO_COST_GPU], process->gpu_cost);
-    add_cost_part(&cost->parts[KYMO_COST_CALLS], process->calls_cost);
-    add_cost_part(&cost->parts[KYMO_COST_MEMORY], process->memory_cost);
+    add_cost_part(&cost->parts[MAREY_COST_GPU], process->gpu_cost);
+    add_cost_part(&cost->parts[MAREY_COST_CALLS], process->calls_cost);
+    add_cost_part(&cost->parts[MAREY_COST_MEMORY], process->memory_cost);
     const uint64_t first = process->first_ns;
     cost->events += process->n_events;
     const double in_program_ns = (double)process->n_events * process->event_cost_ns;
@@ -188,30 +188,30 @@ static void add_cost(struct kymo_cost *cost, const struct kymo_process *process)
         return;
     /* A flight recorder loses what came before the first event that it kept. */
     const uint64_t start =
-        process->n_events != 0 ? KYMO__MIN(first, process->lost_first_ns) : process->lost_first_ns;
+        process->n_events != 0 ? MAREY__MIN(first, process->lost_first_ns) : process->lost_first_ns;
     const uint64_t lost_first = process->lost_first_ns - start;
     const uint64_t lost_last = process->lost_last_ns > start ? process->lost_last_ns - start : 0;
     cost->lost_first_ns =
-        cost->lost_events == 0 ? lost_first : KYMO__MIN(cost->lost_first_ns, lost_first);
-    cost->lost_last_ns = KYMO__MAX(cost->lost_last_ns, lost_last);
+        cost->lost_events == 0 ? lost_first : MAREY__MIN(cost->lost_first_ns, lost_first);
+    cost->lost_last_ns = MAREY__MAX(cost->lost_last_ns, lost_last);
     cost->lost_events += process->lost_events;
 }
 
-static void sum_cost(struct kymo_cost *cost, kymo_recording *const *recordings, size_t n)
+static void sum_cost(struct marey_cost *cost, marey_recording *const *recordings, size_t n)
 {
     cost->low_ns = cost->high_ns = cost->in_program_ns;
-    for (size_t i = 0; i < KYMO_N_COSTS; i++) {
+    for (size_t i = 0; i < MAREY_N_COSTS; i++) {
         cost->low_ns += cost->parts[i].low_ns;
         cost->high_ns += cost->parts[i].high_ns;
     }
     for (size_t r = 0; r < n; r++)
-        for (size_t i = kymo_recording_n_processes(recordings[r]);
-             i < kymo_recording_n_logs(recordings[r]); i++)
-            if (strcmp(kymo_recording_process(recordings[r], i)->role, "sampler") == 0)
+        for (size_t i = marey_recording_n_processes(recordings[r]);
+             i < marey_recording_n_logs(recordings[r]); i++)
+            if (strcmp(marey_recording_process(recordings[r], i)->role, "sampler") == 0)
                 cost->is_sampled = 1;
 }
 
-static void note_source(kymo_summary *summary, const struct kymo__merge *merge)
+static void note_source(marey_summary *summary, const struct marey__merge *merge)
 {
     for (size_t i = 0; i < merge->n_processes; i++)
         if (merge->processes[i]->source[0] == '\0')
@@ -220,49 +220,50 @@ static void note_source(kymo_summary *summary, const struct kymo__merge *merge)
         snprintf(summary->source, sizeof summary->source, "%s", merge->processes[0]->source);
 }
 
-char *kymo__recordings_title(kymo_recording *const *recordings, size_t n)
+char *marey__recordings_title(marey_recording *const *recordings, size_t n)
 {
-    struct kymo__buf title = {0};
+    struct marey__buf title = {0};
     if (n > 0)
-        kymo__buf_puts(&title, kymo_recording_name(recordings[0]));
+        marey__buf_puts(&title, marey_recording_name(recordings[0]));
     if (n == 2)
-        kymo__buf_printf(&title, " and %s", kymo_recording_name(recordings[1]));
+        marey__buf_printf(&title, " and %s", marey_recording_name(recordings[1]));
     else if (n > 2)
-        kymo__buf_printf(&title, " and %zu more", n - 1);
-    kymo__buf_put(&title, "", 1);
+        marey__buf_printf(&title, " and %zu more", n - 1);
+    marey__buf_put(&title, "", 1);
     if (title.failed)
-        kymo__buf_fini(&title);
+        marey__buf_fini(&title);
     return title.data;
 }
 
-static kymo_status make_result(kymo_summary *summary, struct kymo__merge *merge,
-                               kymo_recording *const *recordings, size_t n,
-                               const struct kymo_summary_options *options)
+static marey_status make_result(marey_summary *summary, struct marey__merge *merge,
+                                marey_recording *const *recordings, size_t n,
+                                const struct marey_summary_options *options)
 {
-    const struct kymo__iteration_merge *iterations = &merge->iterations;
-    KYMO_TRY(kymo__merge_finish(merge));
-    const struct kymo__iteration_row *straggler = kymo__find_straggler(iterations);
+    const struct marey__iteration_merge *iterations = &merge->iterations;
+    MAREY_TRY(marey__merge_finish(merge));
+    const struct marey__iteration_row *straggler = marey__find_straggler(iterations);
     summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
     for (size_t i = 0; i < merge->n_processes; i++)
         add_cost(&summary->cost, merge->processes[i]);
     sum_cost(&summary->cost, recordings, n);
     note_source(summary, merge);
     summary->n_threads = merge->n_threads;
-    summary->title = kymo__recordings_title(recordings, n);
+    summary->title = marey__recordings_title(recordings, n);
     if (summary->title == NULL)
         return no_memory();
-    return kymo__summary_make_tables(summary, merge, options);
+    return marey__summary_make_tables(summary, merge, options);
 }
 
-kymo_status kymo__summary_make(struct kymo__merge *merge, kymo_recording *const *recordings, size_t n,
-                               const struct kymo_summary_options *options, kymo_summary **out)
+marey_status marey__summary_make(struct marey__merge *merge, marey_recording *const *recordings,
+                                 size_t n, const struct marey_summary_options *options,
+                                 marey_summary **out)
 {
-    kymo_summary *summary = kymo__calloc(1, sizeof *summary);
+    marey_summary *summary = marey__calloc(1, sizeof *summary);
     if (summary == NULL)
         return no_memory();
-    const kymo_status status = make_result(summary, merge, recordings, n, options);
-    if (status != KYMO_OK)
-        kymo_summary_destroy(summary);
+    const marey_status status = make_result(summary, merge, recordings, n, options);
+    if (status != MAREY_OK)
+        marey_summary_destroy(summary);
     else
         *out = summary;
     return status;
@@ -270,27 +271,27 @@ kymo_status kymo__summary_make(struct kymo__merge *merge, kymo_recording *const 
 
 /* ---- the whole ---- */
 
-static kymo_status run_jobs(struct jobs *jobs, kymo_recording *const *recordings, size_t n)
+static marey_status run_jobs(struct jobs *jobs, marey_recording *const *recordings, size_t n)
 {
     jobs->merge->iterations.data = jobs->options->data;
-    jobs->merge->without_threads = !kymo__is_table_wanted(jobs->options, "threads");
-    KYMO_TRY(list_tasks(jobs, recordings, n));
-    jobs->n_crew = kymo__work_crew(jobs->options->n_jobs, jobs->n_tasks);
+    jobs->merge->without_threads = !marey__is_table_wanted(jobs->options, "threads");
+    MAREY_TRY(list_tasks(jobs, recordings, n));
+    jobs->n_crew = marey__work_crew(jobs->options->n_jobs, jobs->n_tasks);
     jobs->n_ring = jobs->n_crew + MAX_WAITING;
-    jobs->ring = kymo__calloc(jobs->n_ring, sizeof *jobs->ring);
+    jobs->ring = marey__calloc(jobs->n_ring, sizeof *jobs->ring);
     if (jobs->ring == NULL)
         return no_memory();
-    kymo__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
-    if (jobs->status != KYMO_OK)
-        return kymo__fail(jobs->status, "%s", jobs->error);
-    return kymo__merge_add_recordings(jobs->merge, recordings, n) ? KYMO_OK : no_memory();
+    marey__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
+    if (jobs->status != MAREY_OK)
+        return marey__fail(jobs->status, "%s", jobs->error);
+    return marey__merge_add_recordings(jobs->merge, recordings, n) ? MAREY_OK : no_memory();
 }
 
-kymo_status kymo__summary_merge(kymo_recording *const *recordings, size_t n,
-                                const struct kymo_summary_options *options,
-                                const struct kymo__summary_tap *tap, struct kymo__merge *merge)
+marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
+                                  const struct marey_summary_options *options,
+                                  const struct marey__summary_tap *tap, struct marey__merge *merge)
 {
-    struct jobs *jobs = kymo__calloc(1, sizeof *jobs);
+    struct jobs *jobs = marey__calloc(1, sizeof *jobs);
     if (jobs == NULL)
         return no_memory();
     jobs->options = options;
@@ -298,57 +299,57 @@ kymo_status kymo__summary_merge(kymo_recording *const *recordings, size_t n,
     jobs->merge = merge;
     pthread_mutex_init(&jobs->lock, NULL);
     pthread_cond_init(&jobs->turned, NULL);
-    const kymo_status status = run_jobs(jobs, recordings, n);
+    const marey_status status = run_jobs(jobs, recordings, n);
     pthread_cond_destroy(&jobs->turned);
     pthread_mutex_destroy(&jobs->lock);
-    kymo__free(jobs->ring);
-    kymo__free(jobs->tasks);
-    kymo__free(jobs);
+    marey__free(jobs->ring);
+    marey__free(jobs->tasks);
+    marey__free(jobs);
     return status;
 }
 
-kymo_status kymo__summary_create(kymo_recording *const *recordings, size_t n,
-                                 const struct kymo_summary_options *options,
-                                 const struct kymo__summary_tap *tap, kymo_summary **out)
+marey_status marey__summary_create(marey_recording *const *recordings, size_t n,
+                                   const struct marey_summary_options *options,
+                                   const struct marey__summary_tap *tap, marey_summary **out)
 {
-    static const struct kymo_summary_options defaults;
-    struct kymo__merge merge;
-    const struct kymo_summary_options *wants = options != NULL ? options : &defaults;
-    KYMO_TRY(kymo__merge_init(&merge));
-    kymo_status status = kymo__summary_merge(recordings, n, wants, tap, &merge);
-    if (status == KYMO_OK)
-        status = kymo__summary_make(&merge, recordings, n, wants, out);
-    kymo__merge_fini(&merge);
-    if (status == KYMO_OK && wants->progress != NULL)
+    static const struct marey_summary_options defaults;
+    struct marey__merge merge;
+    const struct marey_summary_options *wants = options != NULL ? options : &defaults;
+    MAREY_TRY(marey__merge_init(&merge));
+    marey_status status = marey__summary_merge(recordings, n, wants, tap, &merge);
+    if (status == MAREY_OK)
+        status = marey__summary_make(&merge, recordings, n, wants, out);
+    marey__merge_fini(&merge);
+    if (status == MAREY_OK && wants->progress != NULL)
         wants->progress(wants->progress_ctx, 1);
     return status;
 }
 
-kymo_status kymo_summary_create(kymo_recording *const *recordings, size_t n,
-                                const struct kymo_summary_options *options, kymo_summary **out)
+marey_status marey_summary_create(marey_recording *const *recordings, size_t n,
+                                  const struct marey_summary_options *options, marey_summary **out)
 {
-    return kymo__summary_create(recordings, n, options, NULL, out);
+    return marey__summary_create(recordings, n, options, NULL, out);
 }
 
-void kymo_summary_destroy(kymo_summary *summary)
+void marey_summary_destroy(marey_summary *summary)
 {
     if (summary == NULL)
         return;
-    for (size_t t = 0; t < KYMO__N_TABLES; t++)
-        kymo_table_destroy(summary->tables[t]);
-    kymo__free(summary->title);
-    kymo__free(summary);
+    for (size_t t = 0; t < MAREY__N_TABLES; t++)
+        marey_table_destroy(summary->tables[t]);
+    marey__free(summary->title);
+    marey__free(summary);
 }
 
-kymo_table *kymo_summary_table(kymo_summary *summary, const char *name)
+marey_table *marey_summary_table(marey_summary *summary, const char *name)
 {
-    for (size_t t = 0; t < KYMO__N_TABLES; t++)
-        if (strcmp(kymo_table_name(summary->tables[t]), name) == 0)
+    for (size_t t = 0; t < MAREY__N_TABLES; t++)
+        if (strcmp(marey_table_name(summary->tables[t]), name) == 0)
             return summary->tables[t];
     return NULL;
 }
 
-void kymo_summary_cost(const kymo_summary *summary, struct kymo_cost *out)
+void marey_summary_cost(const marey_summary *summary, struct marey_cost *out)
 {
     *out = summary->cost;
 }

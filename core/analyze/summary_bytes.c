@@ -6,26 +6,26 @@
 
 #include "analyze/archive.h"
 
-#define MAGIC "KYMOPART"
+#define MAGIC "MAREYPRT"
 enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 4 };
 
-static void *keep_block(struct kymo__lender *lender, size_t n, size_t size)
+static void *keep_block(struct marey__lender *lender, size_t n, size_t size)
 {
-    if (!kymo__grow(&lender->blocks, &lender->cap, lender->n + 1, sizeof *lender->blocks))
+    if (!marey__grow(&lender->blocks, &lender->cap, lender->n + 1, sizeof *lender->blocks))
         return NULL;
-    void *block = kymo__calloc(n + 1, size);
+    void *block = marey__calloc(n + 1, size);
     if (block != NULL)
         lender->blocks[lender->n++] = block;
     return block;
 }
 
-void kymo__lender_fini(struct kymo__lender *lender)
+void marey__lender_fini(struct marey__lender *lender)
 {
     for (size_t i = 0; i < lender->n; i++)
-        kymo__free(lender->blocks[i]);
-    kymo__free(lender->blocks);
-    kymo__arena_fini(&lender->texts);
-    *lender = (struct kymo__lender){0};
+        marey__free(lender->blocks[i]);
+    marey__free(lender->blocks);
+    marey__arena_fini(&lender->texts);
+    *lender = (struct marey__lender){0};
 }
 
 static void name_number(struct archive *a, uint32_t *name)
@@ -41,55 +41,55 @@ static void process_number(struct archive *a, uint32_t *process)
 /* Who adds a field to one of these packs it here, where others need it, and makes VERSION one higher. */
 #define HAS_SIZE(type, size)                                                                       \
     static_assert(sizeof(struct type) == (size), "a new field may have to be packed as well")
-HAS_SIZE(kymo_process, 424); /* what only runs have is not packed */
-HAS_SIZE(kymo_lane_info, 32);
-HAS_SIZE(kymo_site_info, 48);
-HAS_SIZE(kymo__name_stats, 104);
-HAS_SIZE(kymo__name_row, 48);
-HAS_SIZE(kymo__open_row, 24);
-HAS_SIZE(kymo__counter, 48);
-HAS_SIZE(kymo__iteration_name, 176);
-HAS_SIZE(kymo__iteration_row, 272);
-HAS_SIZE(kymo__outlier_row, 40);
-HAS_SIZE(kymo__span, 64);
-HAS_SIZE(kymo__race, 24);
-HAS_SIZE(kymo__phase_stats, 24);
-HAS_SIZE(kymo__merged_work, 120);
-HAS_SIZE(kymo__gpu_range, 24);
-HAS_SIZE(kymo__iteration_merge, 416);
-HAS_SIZE(kymo__gpu_merge, 80);
-HAS_SIZE(kymo__merge, 992);
+HAS_SIZE(marey_process, 424); /* what only runs have is not packed */
+HAS_SIZE(marey_lane_info, 32);
+HAS_SIZE(marey_site_info, 48);
+HAS_SIZE(marey__name_stats, 104);
+HAS_SIZE(marey__name_row, 48);
+HAS_SIZE(marey__open_row, 24);
+HAS_SIZE(marey__counter, 48);
+HAS_SIZE(marey__iteration_name, 176);
+HAS_SIZE(marey__iteration_row, 272);
+HAS_SIZE(marey__outlier_row, 40);
+HAS_SIZE(marey__span, 64);
+HAS_SIZE(marey__race, 24);
+HAS_SIZE(marey__phase_stats, 24);
+HAS_SIZE(marey__merged_work, 120);
+HAS_SIZE(marey__gpu_range, 24);
+HAS_SIZE(marey__iteration_merge, 416);
+HAS_SIZE(marey__gpu_merge, 80);
+HAS_SIZE(marey__merge, 992);
 
 /* ---- sketches ---- */
 
 static void page(struct archive *a, uint64_t **page)
 {
     size_t n = 0;
-    for (uint32_t b = 0; *page != NULL && b < KYMO__SKETCH_PAGE; b++)
+    for (uint32_t b = 0; *page != NULL && b < MAREY__SKETCH_PAGE; b++)
         n += (*page)[b] != 0;
     count(a, &n, 2);
     if (reads(a) && n != 0) {
-        *page = kymo__calloc(KYMO__SKETCH_PAGE, sizeof **page);
+        *page = marey__calloc(MAREY__SKETCH_PAGE, sizeof **page);
         a->has_no_memory |= *page == NULL;
     }
     for (uint32_t b = 0; n != 0 && !has_failed(a); n--, b++) {
         while (!reads(a) && (*page)[b] == 0)
             b++;
-        number(a, &b, KYMO__SKETCH_PAGE);
+        number(a, &b, MAREY__SKETCH_PAGE);
         if (!has_failed(a))
             u64(a, &(*page)[b]);
     }
 }
 
-static void pages(struct archive *a, struct kymo__sketch *s)
+static void pages(struct archive *a, struct marey__sketch *s)
 {
-    if (reads(a) && !kymo__sketch_reserve(s))
+    if (reads(a) && !marey__sketch_reserve(s))
         a->has_no_memory = true;
-    for (uint32_t p = 0; p < KYMO__SKETCH_PAGES && !has_failed(a); p++)
+    for (uint32_t p = 0; p < MAREY__SKETCH_PAGES && !has_failed(a); p++)
         page(a, &s->pages[p]);
 }
 
-static void sketch(struct archive *a, struct kymo__sketch *s)
+static void sketch(struct archive *a, struct marey__sketch *s)
 {
     uint64_t n = s->count;
     bool has_pages = s->pages != NULL;
@@ -102,7 +102,7 @@ static void sketch(struct archive *a, struct kymo__sketch *s)
     u64(a, &s->max);
     if (has_pages)
         pages(a, s);
-    else if (n > KYMO__SKETCH_FEW)
+    else if (n > MAREY__SKETCH_FEW)
         a->is_bad = true;
     for (uint64_t i = 0; !has_pages && !has_failed(a) && i < n; i++)
         u64(a, &s->few[i]);
@@ -119,7 +119,7 @@ static const struct {
 } process_fields[] = {
 #define FIELD(name, kind)                                                                          \
     {                                                                                              \
-        offsetof(struct kymo_process, name), kind                                                  \
+        offsetof(struct marey_process, name), kind                                                 \
     }
     FIELD(index, U32),         FIELD(pid, I64),
     FIELD(ppid, I64),          FIELD(rank, I32),
@@ -151,9 +151,9 @@ static const struct {
 #undef FIELD
 };
 
-static void process(struct archive *a, struct kymo_process *process)
+static void process(struct archive *a, struct marey_process *process)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(process_fields) && !has_failed(a); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(process_fields) && !has_failed(a); i++) {
         void *field = (char *)process + process_fields[i].offset;
         switch (process_fields[i].kind) {
         case I32:
@@ -180,14 +180,14 @@ static void process(struct archive *a, struct kymo_process *process)
 
 static void processes(struct archive *a)
 {
-    struct kymo__merge *m = a->merge;
+    struct marey__merge *m = a->merge;
     size_t n = m->n_processes;
-    count(a, &n, KYMO__COUNT_OF(process_fields));
-    struct kymo_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
-    if (reads(a) && (read == NULL || !kymo__merge_grow_processes(m, n)))
+    count(a, &n, MAREY__COUNT_OF(process_fields));
+    struct marey_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
+    if (reads(a) && (read == NULL || !marey__merge_grow_processes(m, n)))
         a->has_no_memory = true;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
-        struct kymo_process copy = {0};
+        struct marey_process copy = {0};
         if (reads(a)) {
             m->process_recordings[i] = 0;
             m->processes[i] = &read[i];
@@ -200,12 +200,12 @@ static void processes(struct archive *a)
     }
 }
 
-static void lane(struct archive *a, struct kymo_lane_info *lane)
+static void lane(struct archive *a, struct marey_lane_info *lane)
 {
     uint32_t kind = lane->kind;
     u32(a, &lane->lane);
     number(a, &kind, 256);
-    lane->kind = (enum kymo_lane_kind)kind;
+    lane->kind = (enum marey_lane_kind)kind;
     i64(a, &lane->tid);
     i32(a, &lane->device);
     u32(a, &lane->stream);
@@ -213,7 +213,7 @@ static void lane(struct archive *a, struct kymo_lane_info *lane)
 }
 
 /* Whether it is another one than that of the row before. */
-static bool is_next_lane(struct archive *a, const struct kymo_lane_info *lane)
+static bool is_next_lane(struct archive *a, const struct marey_lane_info *lane)
 {
     const bool is_next = lane != NULL && lane != a->last_lane;
     if (is_next)
@@ -221,16 +221,16 @@ static bool is_next_lane(struct archive *a, const struct kymo_lane_info *lane)
     return is_next;
 }
 
-static void write_lane(struct archive *a, const struct kymo_lane_info *info)
+static void write_lane(struct archive *a, const struct marey_lane_info *info)
 {
-    struct kymo_lane_info copy = *info;
+    struct marey_lane_info copy = *info;
     lane(a, &copy);
 }
 
 /* Threads first, then what is open, as their rows ask for them. */
 static void write_lanes(struct archive *a)
 {
-    const struct kymo__merge *m = a->merge;
+    const struct marey__merge *m = a->merge;
     size_t n = 0;
     for (size_t i = 0; i < m->threads.n; i++)
         n += is_next_lane(a, m->threads.rows[i].lane);
@@ -263,7 +263,7 @@ static void lanes(struct archive *a)
 }
 
 /* Of a row that has one. */
-static void row_lane(struct archive *a, const struct kymo_lane_info **lane)
+static void row_lane(struct archive *a, const struct marey_lane_info **lane)
 {
     if (!reads(a))
         a->next_lane += is_next_lane(a, *lane);
@@ -277,21 +277,21 @@ static void row_lane(struct archive *a, const struct kymo_lane_info **lane)
 
 static void names(struct archive *a)
 {
-    struct kymo__names *names = &a->merge->names;
+    struct marey__names *names = &a->merge->names;
     size_t n = names->n;
     count(a, &n, 1);
     for (uint32_t i = 0; i < n && !has_failed(a); i++) {
-        struct kymo__name name = reads(a) ? (struct kymo__name){0} : names->names[i];
+        struct marey__name name = reads(a) ? (struct marey__name){0} : names->names[i];
         bytes(a, &name.text, &name.len);
         if (!reads(a) || has_failed(a))
             continue;
-        const uint32_t made = kymo__names_number(names, name.text, name.len);
-        a->has_no_memory |= made == KYMO__NO_NAME;
+        const uint32_t made = marey__names_number(names, name.text, name.len);
+        a->has_no_memory |= made == MAREY__NO_NAME;
         a->is_bad |= made != i; /* twice the same */
     }
 }
 
-static void stats(struct archive *a, struct kymo__name_stats *stats)
+static void stats(struct archive *a, struct marey__name_stats *stats)
 {
     sketch(a, &stats->calls);
     u64(a, &stats->total_ns);
@@ -302,7 +302,7 @@ static void stats(struct archive *a, struct kymo__name_stats *stats)
 
 static void by_name(struct archive *a)
 {
-    struct kymo__merge *m = a->merge;
+    struct marey__merge *m = a->merge;
     ROWS_BY_NAME(a, m->ranges, m->n_ranges, m->ranges_cap, 5);
     for (size_t i = 0; i < m->n_ranges && !has_failed(a); i++)
         stats(a, &m->ranges[i]);
@@ -314,25 +314,25 @@ static void by_name(struct archive *a)
         u64(a, &m->marks[i]);
 }
 
-/* Parents come before their children; the root is not among them. Depths are as kymo__tree_child makes them. */
+/* Parents come before their children; the root is not among them. Depths are as marey__tree_child makes them. */
 static uint32_t add_node(struct archive *a, uint32_t parent, uint32_t name)
 {
-    struct kymo__tree *tree = &a->merge->tree;
+    struct marey__tree *tree = &a->merge->tree;
     const uint32_t other =
-        kymo__names_number(&a->merge->names, KYMO__OTHER_RANGES, strlen(KYMO__OTHER_RANGES));
-    if (tree->nodes[parent].depth > KYMO__TREE_DEPTH) {
+        marey__names_number(&a->merge->names, MAREY__OTHER_RANGES, strlen(MAREY__OTHER_RANGES));
+    if (tree->nodes[parent].depth > MAREY__TREE_DEPTH) {
         a->is_bad = true;
         return 0;
     }
-    const uint32_t made = other != KYMO__NO_NAME ? kymo__tree_child(tree, parent, name, other) : 0;
+    const uint32_t made = other != MAREY__NO_NAME ? marey__tree_child(tree, parent, name, other) : 0;
     a->has_no_memory |= made == 0;
     return made;
 }
 
 static void node(struct archive *a, uint32_t i)
 {
-    struct kymo__tree *tree = &a->merge->tree;
-    struct kymo__node copy = reads(a) ? (struct kymo__node){0} : tree->nodes[i];
+    struct marey__tree *tree = &a->merge->tree;
+    struct marey__node copy = reads(a) ? (struct marey__node){0} : tree->nodes[i];
     number(a, &copy.parent, i);
     name_number(a, &copy.name);
     u64(a, &copy.count);
@@ -359,11 +359,11 @@ static void tree(struct archive *a)
 
 /* ---- rows ---- */
 
-static void name_rows(struct archive *a, struct kymo__row_list *list, bool have_lanes)
+static void name_rows(struct archive *a, struct marey__row_list *list, bool have_lanes)
 {
     ROWS(a, list->rows, list->n, list->cap, 6);
     for (size_t i = 0; i < list->n && !has_failed(a); i++) {
-        struct kymo__name_row *row = &list->rows[i];
+        struct marey__name_row *row = &list->rows[i];
         process_number(a, &row->process);
         name_number(a, &row->name);
         u64(a, &row->count);
@@ -377,7 +377,7 @@ static void name_rows(struct archive *a, struct kymo__row_list *list, bool have_
 
 static void open_rows(struct archive *a)
 {
-    struct kymo__merge *m = a->merge;
+    struct marey__merge *m = a->merge;
     ROWS(a, m->open, m->n_open, m->open_cap, 4);
     for (size_t i = 0; i < m->n_open && !has_failed(a); i++) {
         process_number(a, &m->open[i].process);
@@ -389,10 +389,10 @@ static void open_rows(struct archive *a)
 
 static void counters(struct archive *a)
 {
-    struct kymo__merge *m = a->merge;
+    struct marey__merge *m = a->merge;
     ROWS(a, m->counter_rows, m->n_counter_rows, m->counter_rows_cap, 36);
     for (size_t i = 0; i < m->n_counter_rows && !has_failed(a); i++) {
-        struct kymo__counter *counter = &m->counter_rows[i].counter;
+        struct marey__counter *counter = &m->counter_rows[i].counter;
         process_number(a, &m->counter_rows[i].process);
         name_number(a, &m->counter_rows[i].name);
         u64(a, &counter->count);
@@ -405,7 +405,7 @@ static void counters(struct archive *a)
     }
 }
 
-static void site(struct archive *a, struct kymo__site_row *row)
+static void site(struct archive *a, struct marey__site_row *row)
 {
     size_t len = row->info.name_len;
     process_number(a, &row->process);
@@ -419,26 +419,26 @@ static void site(struct archive *a, struct kymo__site_row *row)
     row->info.name_len = (uint32_t)len;
 }
 
-static void left_out(struct archive *a, struct kymo__left_out *row)
+static void left_out(struct archive *a, struct marey__left_out *row)
 {
     size_t n = row->n_measuring;
     u32(a, &row->recording);
     u64(a, &row->n_broken);
     u64(a, &row->n_empty);
-    count(a, &n, KYMO__COUNT_OF(process_fields));
-    struct kymo_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
+    count(a, &n, MAREY__COUNT_OF(process_fields));
+    struct marey_process *read = reads(a) ? keep_block(a->lender, n, sizeof *read) : NULL;
     a->has_no_memory |= reads(a) && read == NULL;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
-        struct kymo_process copy = reads(a) ? (struct kymo_process){0} : *row->measuring[i];
+        struct marey_process copy = reads(a) ? (struct marey_process){0} : *row->measuring[i];
         process(a, reads(a) ? &read[i] : &copy);
         if (reads(a) && !has_failed(a))
-            a->has_no_memory |= !kymo__left_out_add(row, &read[i]);
+            a->has_no_memory |= !marey__left_out_add(row, &read[i]);
     }
 }
 
 static void left_outs(struct archive *a)
 {
-    struct kymo__merge *m = a->merge;
+    struct marey__merge *m = a->merge;
     ROWS(a, m->left_out, m->n_left_out, m->left_out_cap, 4);
     for (size_t i = 0; i < m->n_left_out && !has_failed(a); i++)
         left_out(a, &m->left_out[i]);
@@ -446,14 +446,14 @@ static void left_outs(struct archive *a)
 
 static void told(struct archive *a)
 {
-    struct kymo__merge *m = a->merge;
+    struct marey__merge *m = a->merge;
     size_t n = m->sites.n;
     count(a, &n, 8);
     for (size_t i = 0; i < n && !has_failed(a); i++) {
-        struct kymo__site_row row = reads(a) ? (struct kymo__site_row){0} : m->sites.rows[i];
+        struct marey__site_row row = reads(a) ? (struct marey__site_row){0} : m->sites.rows[i];
         site(a, &row);
         if (reads(a) && !has_failed(a))
-            a->has_no_memory |= !kymo__merge_add_site(m, &row);
+            a->has_no_memory |= !marey__merge_add_site(m, &row);
     }
     ROWS(a, m->told, m->n_told, m->told_cap, 3);
     for (size_t i = 0; i < m->n_told && !has_failed(a); i++) {
@@ -466,22 +466,22 @@ static void told(struct archive *a)
 
 /* ---- iterations ---- */
 
-static void values(struct archive *a, struct kymo__iteration_values *values)
+static void values(struct archive *a, struct marey__iteration_values *values)
 {
     uint64_t low = (uint64_t)values->sum_of_squares, high = (uint64_t)(values->sum_of_squares >> 64);
     sketch(a, &values->ns);
     u64(a, &low);
     u64(a, &high);
     u64(a, &values->first_ns);
-    values->sum_of_squares = (kymo__u128)high << 64 | low;
+    values->sum_of_squares = (marey__u128)high << 64 | low;
 }
 
 static void iteration_names(struct archive *a)
 {
-    struct kymo__iteration_merge *it = &a->merge->iterations;
+    struct marey__iteration_merge *it = &a->merge->iterations;
     ROWS_BY_NAME(a, it->names, it->n_names, it->names_cap, 1);
     for (size_t i = 0; i < it->n_names && !has_failed(a); i++) {
-        struct kymo__iteration_name *name = &it->names[i];
+        struct marey__iteration_name *name = &it->names[i];
         u32(a, &name->n_processes);
         if (name->n_processes == 0)
             continue;
@@ -508,7 +508,7 @@ static void iteration_names(struct archive *a)
     u64(a, &it->n_first);
 }
 
-static void iteration_row(struct archive *a, struct kymo__iteration_row *row)
+static void iteration_row(struct archive *a, struct marey__iteration_row *row)
 {
     process_number(a, &row->process);
     u32(a, &row->recording);
@@ -528,11 +528,11 @@ static void iteration_row(struct archive *a, struct kymo__iteration_row *row)
     raw(a, row->quantiles, sizeof row->quantiles);
 }
 
-static void span(struct archive *a, struct kymo__span *span)
+static void span(struct archive *a, struct marey__span *span)
 {
     uint32_t kind = span->kind;
-    number(a, &kind, KYMO__SPAN_PHASE + 1);
-    span->kind = (enum kymo__span_kind)kind;
+    number(a, &kind, MAREY__SPAN_PHASE + 1);
+    span->kind = (enum marey__span_kind)kind;
     u64(a, &span->begin_ns);
     u64(a, &span->end_ns);
     u64(a, &span->number);
@@ -543,7 +543,7 @@ static void span(struct archive *a, struct kymo__span *span)
     flag(a, &span->is_open);
 }
 
-static void race(struct archive *a, struct kymo__race *race)
+static void race(struct archive *a, struct marey__race *race)
 {
     u32(a, &race->n);
     if (race->n == 0)
@@ -556,10 +556,10 @@ static void race(struct archive *a, struct kymo__race *race)
 
 static void courses(struct archive *a)
 {
-    struct kymo__iteration_merge *it = &a->merge->iterations;
+    struct marey__iteration_merge *it = &a->merge->iterations;
     ROWS(a, it->courses, it->n_courses, it->courses_cap, 2);
     for (size_t c = 0; c < it->n_courses && !has_failed(a); c++) {
-        struct kymo__racecourse *course = &it->courses[c];
+        struct marey__racecourse *course = &it->courses[c];
         u32(a, &course->recording);
         ROWS(a, course->races, course->n, course->cap, 1);
         for (size_t i = 0; i < course->n && !has_failed(a); i++)
@@ -569,14 +569,14 @@ static void courses(struct archive *a)
 
 static void iterations(struct archive *a)
 {
-    struct kymo__iteration_merge *it = &a->merge->iterations;
+    struct marey__iteration_merge *it = &a->merge->iterations;
     iteration_names(a);
     ROWS(a, it->rows, it->n_rows, it->rows_cap, 28 + sizeof it->rows->quantiles);
     for (size_t i = 0; i < it->n_rows && !has_failed(a); i++)
         iteration_row(a, &it->rows[i]);
     ROWS(a, it->outliers, it->n_outliers, it->outliers_cap, 6);
     for (size_t i = 0; i < it->n_outliers && !has_failed(a); i++) {
-        struct kymo__outlier_row *row = &it->outliers[i];
+        struct marey__outlier_row *row = &it->outliers[i];
         process_number(a, &row->process);
         number_or_none(a, &row->name, a->merge->names.n);
         u64(a, &row->number);
@@ -594,7 +594,7 @@ static void iterations(struct archive *a)
 
 /* ---- work of GPUs ---- */
 
-static void work(struct archive *a, struct kymo__merged_work *work)
+static void work(struct archive *a, struct marey__merged_work *work)
 {
     sketch(a, &work->calls);
     u64(a, &work->bytes);
@@ -607,10 +607,10 @@ static void work(struct archive *a, struct kymo__merged_work *work)
 
 static void works(struct archive *a)
 {
-    struct kymo__gpu_merge *gpu = &a->merge->gpu;
+    struct marey__gpu_merge *gpu = &a->merge->gpu;
     size_t n = gpu->n_works;
     count(a, &n, 8);
-    if (reads(a) && n != 0 && !kymo__gpu_merge_cover(a->merge))
+    if (reads(a) && n != 0 && !marey__gpu_merge_cover(a->merge))
         a->has_no_memory = true;
     for (size_t i = 0; i < n && !has_failed(a); i++) {
         uint32_t name = reads(a) ? 0 : gpu->works[i].name, kind = reads(a) ? 0 : gpu->works[i].kind;
@@ -618,8 +618,8 @@ static void works(struct archive *a)
         number(a, &kind, 256);
         if (has_failed(a))
             return;
-        struct kymo__merged_work *made =
-            reads(a) ? kymo__gpu_merge_work(gpu, name, kind) : &gpu->works[i];
+        struct marey__merged_work *made =
+            reads(a) ? marey__gpu_merge_work(gpu, name, kind) : &gpu->works[i];
         a->has_no_memory |= made == NULL;
         a->is_bad |= reads(a) && gpu->n_works != i + 1; /* twice the same */
         if (!has_failed(a))
@@ -629,7 +629,7 @@ static void works(struct archive *a)
 
 static void gpu(struct archive *a)
 {
-    struct kymo__gpu_merge *gpu = &a->merge->gpu;
+    struct marey__gpu_merge *gpu = &a->merge->gpu;
     works(a);
     ROWS_BY_NAME(a, gpu->ranges, gpu->n_ranges, gpu->ranges_cap, 3);
     for (size_t i = 0; i < gpu->n_ranges && !has_failed(a); i++) {
@@ -644,7 +644,7 @@ static void gpu(struct archive *a)
 
 static void content(struct archive *a)
 {
-    struct kymo__merge *m = a->merge;
+    struct marey__merge *m = a->merge;
     names(a);
     processes(a);
     lanes(a);
@@ -666,26 +666,26 @@ static void content(struct archive *a)
     gpu(a);
 }
 
-void kymo__merge_pack(struct kymo__merge *merge, struct kymo__buf *out)
+void marey__merge_pack(struct marey__merge *merge, struct marey__buf *out)
 {
     struct archive a = {.out = out, .merge = merge};
     const size_t first = out->len;
-    kymo__buf_put(out, MAGIC, MAGIC_BYTES);
-    kymo__buf_put_leb128(out, VERSION);
+    marey__buf_put(out, MAGIC, MAGIC_BYTES);
+    marey__buf_put_leb128(out, VERSION);
     content(&a);
     if (out->failed)
         return;
-    const uint32_t crc = kymo__crc32c(0, out->data + first, out->len - first);
-    kymo__buf_put(out, &crc, sizeof crc);
+    const uint32_t crc = marey__crc32c(0, out->data + first, out->len - first);
+    marey__buf_put(out, &crc, sizeof crc);
 }
 
-static kymo_status bad(const char *why)
+static marey_status bad(const char *why)
 {
-    return kymo__fail(KYMO_EFORMAT, "a part of the summary that another process made %s", why);
+    return marey__fail(MAREY_EFORMAT, "a part of the summary that another process made %s", why);
 }
 
-kymo_status kymo__merge_unpack(struct kymo__merge *merge, struct kymo__lender *lender,
-                               const void *packed, size_t len)
+marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lender *lender,
+                                 const void *packed, size_t len)
 {
     const uint8_t *at = packed;
     uint64_t version = 0;
@@ -696,13 +696,13 @@ kymo_status kymo__merge_unpack(struct kymo__merge *merge, struct kymo__lender *l
         .at = at + MAGIC_BYTES, .end = at + len - CRC_BYTES, .merge = merge, .lender = lender};
     u64(&a, &version);
     if (version != VERSION)
-        return bad("is of another version of kymo; run the same one in all processes");
+        return bad("is of another version of marey; run the same one in all processes");
     memcpy(&crc, a.end, sizeof crc);
-    if (crc != kymo__crc32c(0, packed, len - CRC_BYTES))
+    if (crc != marey__crc32c(0, packed, len - CRC_BYTES))
         return bad("has changed on its way");
     merge->iterations.keeps_courses = true;
     content(&a);
     if (a.has_no_memory)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the summary");
-    return a.is_bad || a.at != a.end ? bad("says what cannot be") : KYMO_OK;
+        return marey__fail(MAREY_ENOMEM, "no memory for the summary");
+    return a.is_bad || a.at != a.end ? bad("says what cannot be") : MAREY_OK;
 }

@@ -7,14 +7,14 @@
 #include "analyze/analyze_internal.h"
 #include "read/read_internal.h"
 
-static int compare(const struct kymo__merge *merge, uint32_t a, uint32_t b)
+static int compare(const struct marey__merge *merge, uint32_t a, uint32_t b)
 {
     const uint32_t x = merge->process_recordings[a], y = merge->process_recordings[b];
     return x != y ? (x > y) - (x < y)
-                  : kymo__process_compare(merge->processes[a], merge->processes[b]);
+                  : marey__process_compare(merge->processes[a], merge->processes[b]);
 }
 
-bool kymo__merge_is_before(const struct kymo__merge *merge, uint32_t a, uint32_t b)
+bool marey__merge_is_before(const struct marey__merge *merge, uint32_t a, uint32_t b)
 {
     return compare(merge, a, b) < 0;
 }
@@ -48,14 +48,14 @@ static bool sort_rows(void *rows, size_t n, size_t size, const uint32_t *places)
         char *row = (char *)rows + i * size;
         memcpy(row, &places[process_of(row)], sizeof *places);
     }
-    return n < 2 || kymo__sort_runs(rows, n, size, is_row_before);
+    return n < 2 || marey__sort_runs(rows, n, size, is_row_before);
 }
 
 #define SORT_ROWS(rows, n) sort_rows((rows), (n), sizeof *(rows), places)
 
-static bool place_rows(struct kymo__merge *merge, const uint32_t *places)
+static bool place_rows(struct marey__merge *merge, const uint32_t *places)
 {
-    struct kymo__iteration_merge *it = &merge->iterations;
+    struct marey__iteration_merge *it = &merge->iterations;
     for (size_t i = 0; i < it->n_names; i++)
         if (it->names[i].n_processes != 0)
             it->names[i].highest_process = places[it->names[i].highest_process];
@@ -67,11 +67,11 @@ static bool place_rows(struct kymo__merge *merge, const uint32_t *places)
 }
 
 /* `order`: who comes first, second ... `places`: the place of each. */
-static bool place_processes(struct kymo__merge *merge, const uint32_t *order, uint32_t *places)
+static bool place_processes(struct marey__merge *merge, const uint32_t *order, uint32_t *places)
 {
     const size_t n = merge->n_processes;
-    const struct kymo_process **processes = kymo__calloc(n, sizeof *processes);
-    uint32_t *recordings = kymo__calloc(n, sizeof *recordings);
+    const struct marey_process **processes = marey__calloc(n, sizeof *processes);
+    uint32_t *recordings = marey__calloc(n, sizeof *recordings);
     const bool has_memory = processes != NULL && recordings != NULL;
     for (size_t i = 0; has_memory && i < n; i++) {
         processes[i] = merge->processes[order[i]];
@@ -79,23 +79,23 @@ static bool place_processes(struct kymo__merge *merge, const uint32_t *order, ui
         places[order[i]] = (uint32_t)i;
     }
     if (has_memory) {
-        memcpy(merge->processes, processes, n * sizeof(const struct kymo_process *));
+        memcpy(merge->processes, processes, n * sizeof(const struct marey_process *));
         memcpy(merge->process_recordings, recordings, n * sizeof *recordings);
     }
-    kymo__free(processes);
-    kymo__free(recordings);
+    marey__free(processes);
+    marey__free(recordings);
     return has_memory && place_rows(merge, places);
 }
 
-static bool put_in_order(struct kymo__merge *merge)
+static bool put_in_order(struct marey__merge *merge)
 {
     const size_t n = merge->n_processes;
     bool is_in_order = true;
     for (uint32_t i = 1; i < n; i++)
-        is_in_order &= !kymo__merge_is_before(merge, i, i - 1);
+        is_in_order &= !marey__merge_is_before(merge, i, i - 1);
     if (is_in_order)
         return true;
-    uint32_t *order = kymo__calloc(n, sizeof *order), *places = kymo__calloc(n, sizeof *places);
+    uint32_t *order = marey__calloc(n, sizeof *order), *places = marey__calloc(n, sizeof *places);
     bool done = order != NULL && places != NULL;
     for (uint32_t i = 0; done && i < n; i++)
         order[i] = i;
@@ -103,14 +103,14 @@ static bool put_in_order(struct kymo__merge *merge)
         qsort_r(order, n, sizeof *order, by_place, merge);
         done = place_processes(merge, order, places);
     }
-    kymo__free(order);
-    kymo__free(places);
+    marey__free(order);
+    marey__free(places);
     return done;
 }
 
 /* ---- counters ---- */
 
-static void add_counter(struct kymo__counter *into, const struct kymo__counter *from, uint64_t shift)
+static void add_counter(struct marey__counter *into, const struct marey__counter *from, uint64_t shift)
 {
     const bool is_first = into->count == 0;
     const uint64_t last_ns =
@@ -125,13 +125,13 @@ static void add_counter(struct kymo__counter *into, const struct kymo__counter *
     into->sum += from->sum;
 }
 
-static bool add_counters(struct kymo__merge *m)
+static bool add_counters(struct marey__merge *m)
 {
-    if (m->n_counter_rows != 0 && !kymo__cover_names(&m->names, &m->counters, &m->n_counters,
-                                                     &m->counters_cap, sizeof *m->counters))
+    if (m->n_counter_rows != 0 && !marey__cover_names(&m->names, &m->counters, &m->n_counters,
+                                                      &m->counters_cap, sizeof *m->counters))
         return false;
     for (size_t i = 0; i < m->n_counter_rows; i++) {
-        const struct kymo__counter_row *row = &m->counter_rows[i];
+        const struct marey__counter_row *row = &m->counter_rows[i];
         add_counter(&m->counters[row->name], &row->counter,
                     (uint64_t)m->processes[row->process]->mono_to_unix_ns);
     }
@@ -143,33 +143,33 @@ static bool add_counters(struct kymo__merge *m)
 
 static bool is_site_before(const void *a, const void *b)
 {
-    const struct kymo__site_row *x = a, *y = b;
+    const struct marey__site_row *x = a, *y = b;
     return x->process != y->process ? x->process < y->process : x->id < y->id;
 }
 
 /* First what is about logs, then notes, of one recording after the other. */
 static bool is_told_before(const void *a, const void *b)
 {
-    const struct kymo__told_row *x = a, *y = b;
+    const struct marey__told_row *x = a, *y = b;
     return x->recording != y->recording ? x->recording < y->recording : x->is_note < y->is_note;
 }
 
-static bool sort_told(struct kymo__merge *merge)
+static bool sort_told(struct marey__merge *merge)
 {
-    struct kymo__site_rows *sites = &merge->sites;
+    struct marey__site_rows *sites = &merge->sites;
     return (sites->n < 2 ||
-            kymo__sort_runs(sites->rows, sites->n, sizeof *sites->rows, is_site_before)) &&
+            marey__sort_runs(sites->rows, sites->n, sizeof *sites->rows, is_site_before)) &&
            (merge->n_told < 2 ||
-            kymo__sort_runs(merge->told, merge->n_told, sizeof *merge->told, is_told_before));
+            marey__sort_runs(merge->told, merge->n_told, sizeof *merge->told, is_told_before));
 }
 
 /* ---- the whole ---- */
 
-kymo_status kymo__merge_finish(struct kymo__merge *merge)
+marey_status marey__merge_finish(struct marey__merge *merge)
 {
     /* Races name rows by their place, so they are decided before rows move. */
-    kymo__iteration_merge_finish(&merge->iterations);
+    marey__iteration_merge_finish(&merge->iterations);
     return put_in_order(merge) && add_counters(merge) && sort_told(merge)
-               ? KYMO_OK
-               : kymo__fail(KYMO_ENOMEM, "no memory for the summary");
+               ? MAREY_OK
+               : marey__fail(MAREY_ENOMEM, "no memory for the summary");
 }

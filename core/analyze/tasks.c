@@ -5,22 +5,22 @@
 #include "analyze/tasks.h"
 
 struct running {
-    const struct kymo__tasks *tasks;
+    const struct marey__tasks *tasks;
     size_t next;          /* taken by any thread with an atomic add */
     pthread_mutex_t lock; /* guards what follows */
     size_t n_done;
-    kymo_status status; /* the first failure, and its sentence */
+    marey_status status; /* the first failure, and its sentence */
     char error[1024];
 };
 
-static void finish_task(struct running *running, kymo_status status, bool may_tell)
+static void finish_task(struct running *running, marey_status status, bool may_tell)
 {
-    const struct kymo__tasks *tasks = running->tasks;
+    const struct marey__tasks *tasks = running->tasks;
     pthread_mutex_lock(&running->lock);
     const size_t n_done = ++running->n_done;
-    if (status != KYMO_OK && running->status == KYMO_OK) {
+    if (status != MAREY_OK && running->status == MAREY_OK) {
         running->status = status;
-        strncpy(running->error, kymo_last_error(), sizeof running->error - 1);
+        strncpy(running->error, marey_last_error(), sizeof running->error - 1);
     }
     pthread_mutex_unlock(&running->lock);
     if (may_tell && tasks->progress != NULL)
@@ -38,11 +38,11 @@ static void work(void *ctx, bool may_tell)
     }
 }
 
-kymo_status kymo__tasks_run(const struct kymo__tasks *tasks)
+marey_status marey__tasks_run(const struct marey__tasks *tasks)
 {
     struct running running = {.tasks = tasks};
     pthread_mutex_init(&running.lock, NULL);
-    kymo__work_together(work, &running, tasks->n_jobs, tasks->n);
+    marey__work_together(work, &running, tasks->n_jobs, tasks->n);
     pthread_mutex_destroy(&running.lock);
-    return running.status != KYMO_OK ? kymo__fail(running.status, "%s", running.error) : KYMO_OK;
+    return running.status != MAREY_OK ? marey__fail(running.status, "%s", running.error) : MAREY_OK;
 }

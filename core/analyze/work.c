@@ -18,56 +18,57 @@ enum { MAX_AROUND = 256, MAX_KEPT = 256 };
 
 /* Work of one stream, in the order of the log. */
 struct stream {
-    struct kymo__work *work;
+    struct marey__work *work;
     size_t n, cap;
     bool is_last_kept; /* what comes behind the latest record is about work that is here */
 };
 
 struct reader {
-    struct kymo__work_set *set;
-    struct kymo__progress progress;
+    struct marey__work_set *set;
+    struct marey__progress progress;
     struct stream *streams; /* by lane */
     uint8_t *is_runtime;    /* by site: 0 not looked at, 1 no, 2 yes */
-    uint32_t *site_shapes;  /* by site, where facts are wanted: see kymo__work_facts_take */
+    uint32_t *site_shapes;  /* by site, where facts are wanted: see marey__work_facts_take */
     bool wants_ranges, wants_facts;
 };
 
-static kymo_status no_memory(const struct kymo__work_set *set)
+static marey_status no_memory(const struct marey__work_set *set)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to break down %s", set->process->log_path);
+    return marey__fail(MAREY_ENOMEM, "no memory to break down %s", set->process->log_path);
 }
 
 /* ---- parts of the set ---- */
 
-struct kymo__device_work *kymo__work_set_device(struct kymo__work_set *set, int32_t device)
+struct marey__device_work *marey__work_set_device(struct marey__work_set *set, int32_t device)
 {
     const size_t n = set->n_devices;
     if (n > 0 && set->devices[n - 1].device == device)
         return &set->devices[n - 1];
-    if (!kymo__grow(&set->devices, &set->devices_cap, n + 1, sizeof *set->devices))
+    if (!marey__grow(&set->devices, &set->devices_cap, n + 1, sizeof *set->devices))
         return NULL;
-    set->devices[set->n_devices++] = (struct kymo__device_work){.device = device};
+    set->devices[set->n_devices++] = (struct marey__device_work){.device = device};
     return &set->devices[n];
 }
 
-uint32_t kymo__work_set_communicate(struct kymo__work_set *set, uint32_t said, const uint64_t *words,
-                                    uint64_t begin_ns, uint32_t site, bool is_on_host)
+uint32_t marey__work_set_communicate(struct marey__work_set *set, uint32_t said,
+                                     const uint64_t *words, uint64_t begin_ns, uint32_t site,
+                                     bool is_on_host)
 {
-    if (said == KYMO__NO_INDEX) {
-        if (set->n_collectives == KYMO__NO_INDEX ||
-            !kymo__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
-                        sizeof *set->collectives))
-            return KYMO__NO_INDEX;
+    if (said == MAREY__NO_INDEX) {
+        if (set->n_collectives == MAREY__NO_INDEX ||
+            !marey__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
+                         sizeof *set->collectives))
+            return MAREY__NO_INDEX;
         said = (uint32_t)set->n_collectives++;
     }
-    struct kymo__collective_call *call = &set->collectives[said];
-    *call = (struct kymo__collective_call){
+    struct marey__collective_call *call = &set->collectives[said];
+    *call = (struct marey__collective_call){
         .begin_ns = begin_ns, .end_ns = begin_ns, .site = site, .is_on_host = is_on_host};
-    kymo_record_communication(words, &call->what);
+    marey_record_communication(words, &call->what);
     return said;
 }
 
-uint32_t kymo__step_at(const struct kymo__work_set *set, uint64_t ns)
+uint32_t marey__step_at(const struct marey__work_set *set, uint64_t ns)
 {
     size_t from = 0, to = set->n_steps; /* the last one that has begun lies before `from` in the end */
     while (from < to) {
@@ -77,49 +78,49 @@ uint32_t kymo__step_at(const struct kymo__work_set *set, uint64_t ns)
         else
             to = middle;
     }
-    return from > 0 && ns < set->steps[from - 1].end_ns ? (uint32_t)(from - 1) : KYMO__NO_INDEX;
+    return from > 0 && ns < set->steps[from - 1].end_ns ? (uint32_t)(from - 1) : MAREY__NO_INDEX;
 }
 
-bool kymo__is_runtime_call(const struct kymo_site_info *site)
+bool marey__is_runtime_call(const struct marey_site_info *site)
 {
     const size_t len = strlen(site->category);
-    return kymo__pattern_fits("runtime", site->category, len) ||
-           kymo__pattern_fits("driver", site->category, len);
+    return marey__pattern_fits("runtime", site->category, len) ||
+           marey__pattern_fits("driver", site->category, len);
 }
 
-void kymo__work_set_fini(struct kymo__work_set *set)
+void marey__work_set_fini(struct marey__work_set *set)
 {
     for (size_t i = 0; i < set->n_devices; i++)
-        kymo__free(set->devices[i].work);
-    kymo__free(set->devices);
-    kymo__free(set->launches);
-    kymo__free(set->collectives);
-    kymo__free(set->steps);
-    kymo__free(set->ranges);
-    kymo__free(set->facts);
-    kymo__names_fini(&set->shapes);
-    kymo__arena_fini(&set->shape_texts);
-    kymo__free(set->caught);
-    *set = (struct kymo__work_set){0};
+        marey__free(set->devices[i].work);
+    marey__free(set->devices);
+    marey__free(set->launches);
+    marey__free(set->collectives);
+    marey__free(set->steps);
+    marey__free(set->ranges);
+    marey__free(set->facts);
+    marey__names_fini(&set->shapes);
+    marey__arena_fini(&set->shape_texts);
+    marey__free(set->caught);
+    *set = (struct marey__work_set){0};
 }
 
 /* ---- work of a stream ---- */
 
 /* The end by the same rounding as a begin there, so that what touches in ticks does so in nanoseconds. */
-static uint64_t end_of_work(const struct kymo_batch *batch, uint64_t word, uint64_t duration)
+static uint64_t end_of_work(const struct marey_batch *batch, uint64_t word, uint64_t duration)
 {
     __extension__ typedef unsigned __int128 u128;
-    const u128 ticks = (u128)kymo_word_ticks(word) + duration;
+    const u128 ticks = (u128)marey_word_ticks(word) + duration;
     return batch->base_ns + (uint64_t)((ticks * batch->ns_mult) >> 40);
 }
 
-static bool take_work(struct reader *r, const struct kymo_batch *batch, const uint64_t *words,
+static bool take_work(struct reader *r, const struct marey_batch *batch, const uint64_t *words,
                       uint64_t ns)
 {
     struct stream *stream = &r->streams[batch->lane->lane];
-    const uint32_t kind = kymo_record_work_kind(words[1]);
+    const uint32_t kind = marey_record_work_kind(words[1]);
     stream->is_last_kept = false;
-    if (!kymo__is_work(kind)) {
+    if (!marey__is_work(kind)) {
         r->set->n_ignored_kinds++;
         return true;
     }
@@ -129,40 +130,40 @@ static bool take_work(struct reader *r, const struct kymo_batch *batch, const ui
         r->set->n_negative += duration < 0;
         return true;
     }
-    if (KYMO_UNLIKELY(stream->n == stream->cap) &&
-        !kymo__grow(&stream->work, &stream->cap, stream->n + 1, sizeof *stream->work))
+    if (MAREY_UNLIKELY(stream->n == stream->cap) &&
+        !marey__grow(&stream->work, &stream->cap, stream->n + 1, sizeof *stream->work))
         return false;
-    stream->work[stream->n++] = (struct kymo__work){.begin_ns = ns,
-                                                    .end_ns = end_ns,
-                                                    .correlation = words[3],
-                                                    .site = kymo_record_site(words[1]),
-                                                    .lane = batch->lane->lane,
-                                                    .launch = KYMO__NO_INDEX,
-                                                    .collective = KYMO__NO_INDEX,
-                                                    .facts = KYMO__NO_INDEX,
-                                                    .kind = (uint8_t)kind};
+    stream->work[stream->n++] = (struct marey__work){.begin_ns = ns,
+                                                     .end_ns = end_ns,
+                                                     .correlation = words[3],
+                                                     .site = marey_record_site(words[1]),
+                                                     .lane = batch->lane->lane,
+                                                     .launch = MAREY__NO_INDEX,
+                                                     .collective = MAREY__NO_INDEX,
+                                                     .facts = MAREY__NO_INDEX,
+                                                     .kind = (uint8_t)kind};
     stream->is_last_kept = true;
     return !r->wants_facts ||
-           kymo__work_facts_take(r->set, &stream->work[stream->n - 1], words, r->site_shapes);
+           marey__work_facts_take(r->set, &stream->work[stream->n - 1], words, r->site_shapes);
 }
 
-static bool take_stream_record(struct reader *r, const struct kymo_batch *batch,
+static bool take_stream_record(struct reader *r, const struct marey_batch *batch,
                                const uint64_t *words, uint64_t ns)
 {
-    const uint32_t type = kymo_record_type_of(words[0]);
-    if (type == KYMO_RECORD_GPU)
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_GPU)
         return take_work(r, batch, words, ns);
     const struct stream *stream = &r->streams[batch->lane->lane];
     if (!stream->is_last_kept)
         return true;
-    struct kymo__work *work = &stream->work[stream->n - 1];
-    if (type == KYMO_RECORD_ARGUMENTS && r->wants_facts)
-        return kymo__work_facts_arguments(r->set, work, words);
-    if (type != KYMO_RECORD_COMMUNICATION)
+    struct marey__work *work = &stream->work[stream->n - 1];
+    if (type == MAREY_RECORD_ARGUMENTS && r->wants_facts)
+        return marey__work_facts_arguments(r->set, work, words);
+    if (type != MAREY_RECORD_COMMUNICATION)
         return true;
-    work->collective = kymo__work_set_communicate(r->set, work->collective, words, work->begin_ns,
-                                                  work->site, false);
-    if (work->collective == KYMO__NO_INDEX)
+    work->collective = marey__work_set_communicate(r->set, work->collective, words, work->begin_ns,
+                                                   work->site, false);
+    if (work->collective == MAREY__NO_INDEX)
         return false;
     r->set->collectives[work->collective].end_ns = work->end_ns;
     return true;
@@ -174,31 +175,31 @@ static bool is_runtime(struct reader *r, uint32_t site)
 {
     site = site <= r->set->process->n_sites ? site : 0;
     if (r->is_runtime[site] == 0) {
-        const struct kymo_site_info *info =
-            kymo_recording_site(r->set->recording, r->set->process->index, site);
-        r->is_runtime[site] = kymo__is_runtime_call(info) ? 2 : 1;
+        const struct marey_site_info *info =
+            marey_recording_site(r->set->recording, r->set->process->index, site);
+        r->is_runtime[site] = marey__is_runtime_call(info) ? 2 : 1;
     }
     return r->is_runtime[site] == 2;
 }
 
 /* Keep the ranges that are open, as far as they are not kept yet. The innermost's index in `*range`. */
-static bool keep_ranges(struct reader *r, struct kymo__call_lane *lane, uint32_t *range)
+static bool keep_ranges(struct reader *r, struct marey__call_lane *lane, uint32_t *range)
 {
-    struct kymo__work_set *set = r->set;
-    const size_t n_open = KYMO__MIN(lane->n_open, (size_t)MAX_KEPT);
+    struct marey__work_set *set = r->set;
+    const size_t n_open = MAREY__MIN(lane->n_open, (size_t)MAX_KEPT);
     size_t first = n_open;
-    while (first > 0 && lane->open[first - 1].range == KYMO__NO_INDEX)
+    while (first > 0 && lane->open[first - 1].range == MAREY__NO_INDEX)
         first--;
-    uint32_t parent = first > 0 ? lane->open[first - 1].range : KYMO__NO_INDEX;
+    uint32_t parent = first > 0 ? lane->open[first - 1].range : MAREY__NO_INDEX;
     for (size_t i = first; i < n_open; i++) {
-        if (set->n_ranges == KYMO__NO_INDEX ||
-            !kymo__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
+        if (set->n_ranges == MAREY__NO_INDEX ||
+            !marey__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
             return false;
-        const struct kymo__open_call *call = &lane->open[i];
-        set->ranges[set->n_ranges] = (struct kymo__host_range){.begin_ns = call->begin_ns,
-                                                               .end_ns = call->begin_ns,
-                                                               .site = call->site,
-                                                               .parent = parent};
+        const struct marey__open_call *call = &lane->open[i];
+        set->ranges[set->n_ranges] = (struct marey__host_range){.begin_ns = call->begin_ns,
+                                                                .end_ns = call->begin_ns,
+                                                                .site = call->site,
+                                                                .parent = parent};
         parent = lane->open[i].range = (uint32_t)set->n_ranges++;
     }
     *range = parent;
@@ -206,41 +207,41 @@ static bool keep_ranges(struct reader *r, struct kymo__call_lane *lane, uint32_t
 }
 
 /* What is around a launch: its operator, and what it communicates. */
-static void look_around(struct reader *r, const struct kymo__call_lane *lane,
-                        struct kymo__launch_call *launch)
+static void look_around(struct reader *r, const struct marey__call_lane *lane,
+                        struct marey__launch_call *launch)
 {
     bool has_operator = false;
     const size_t stop = lane->n_open > MAX_AROUND ? lane->n_open - MAX_AROUND : 0;
     for (size_t i = lane->n_open; i > stop; i--) {
-        const struct kymo__open_call *call = &lane->open[i - 1];
+        const struct marey__open_call *call = &lane->open[i - 1];
         if (!has_operator && !is_runtime(r, call->site)) {
             launch->around = call->site;
             has_operator = true;
         }
-        if (launch->collective == KYMO__NO_INDEX)
+        if (launch->collective == MAREY__NO_INDEX)
             launch->collective = call->collective;
-        if (has_operator && launch->collective != KYMO__NO_INDEX)
+        if (has_operator && launch->collective != MAREY__NO_INDEX)
             return;
     }
 }
 
-static bool take_launch(struct reader *r, struct kymo__call_lane *lane, uint64_t correlation,
+static bool take_launch(struct reader *r, struct marey__call_lane *lane, uint64_t correlation,
                         uint64_t ns)
 {
-    struct kymo__work_set *set = r->set;
-    struct kymo__launch_call launch = {.begin_ns = ns,
-                                       .end_ns = ns,
-                                       .correlation = correlation,
-                                       .lane = lane->info->lane,
-                                       .range = KYMO__NO_INDEX,
-                                       .collective = KYMO__NO_INDEX,
-                                       .chained = KYMO__NO_INDEX};
-    if (set->n_launches == KYMO__NO_INDEX ||
-        !kymo__grow(&set->launches, &set->launches_cap, set->n_launches + 1, sizeof *set->launches) ||
+    struct marey__work_set *set = r->set;
+    struct marey__launch_call launch = {.begin_ns = ns,
+                                        .end_ns = ns,
+                                        .correlation = correlation,
+                                        .lane = lane->info->lane,
+                                        .range = MAREY__NO_INDEX,
+                                        .collective = MAREY__NO_INDEX,
+                                        .chained = MAREY__NO_INDEX};
+    if (set->n_launches == MAREY__NO_INDEX ||
+        !marey__grow(&set->launches, &set->launches_cap, set->n_launches + 1, sizeof *set->launches) ||
         (r->wants_ranges && !keep_ranges(r, lane, &launch.range)))
         return false;
     if (lane->n_open > 0) {
-        struct kymo__open_call *call = &lane->open[lane->n_open - 1];
+        struct marey__open_call *call = &lane->open[lane->n_open - 1];
         launch.begin_ns = call->begin_ns;
         launch.site = call->site;
         launch.chained = call->launch;
@@ -252,27 +253,27 @@ static bool take_launch(struct reader *r, struct kymo__call_lane *lane, uint64_t
 }
 
 /* Outside of all ranges it says nothing of anything. */
-static bool take_host_communication(struct reader *r, const struct kymo__call_lane *lane,
+static bool take_host_communication(struct reader *r, const struct marey__call_lane *lane,
                                     const uint64_t *words)
 {
     if (lane->n_open == 0)
         return true;
-    struct kymo__open_call *call = &lane->open[lane->n_open - 1];
-    call->collective = kymo__work_set_communicate(r->set, call->collective, words, call->begin_ns,
-                                                  call->site, true);
-    return call->collective != KYMO__NO_INDEX;
+    struct marey__open_call *call = &lane->open[lane->n_open - 1];
+    call->collective = marey__work_set_communicate(r->set, call->collective, words, call->begin_ns,
+                                                   call->site, true);
+    return call->collective != MAREY__NO_INDEX;
 }
 
 /* The range on top ends: so do the launches, the collective and the kept range that it is. */
-static bool end_call(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
+static bool end_call(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
 {
     struct reader *r = ctx;
-    const struct kymo__open_call *call = &lane->open[lane->n_open - 1];
-    for (uint32_t i = call->launch; i != KYMO__NO_INDEX; i = r->set->launches[i].chained)
+    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
+    for (uint32_t i = call->launch; i != MAREY__NO_INDEX; i = r->set->launches[i].chained)
         r->set->launches[i].end_ns = end_ns;
-    if (call->collective != KYMO__NO_INDEX)
+    if (call->collective != MAREY__NO_INDEX)
         r->set->collectives[call->collective].end_ns = end_ns;
-    if (call->range != KYMO__NO_INDEX)
+    if (call->range != MAREY__NO_INDEX)
         r->set->ranges[call->range].end_ns = end_ns;
     return true;
 }
@@ -281,51 +282,51 @@ static bool end_call(void *ctx, struct kymo__call_lane *lane, uint64_t end_ns)
 
 static bool take_progress(struct reader *r, uint32_t lane, const uint64_t *words, uint64_t ns)
 {
-    struct kymo__work_set *set = r->set;
-    struct kymo__span span;
-    if (!kymo__progress_take(&r->progress, words, ns, &span) || span.kind != KYMO__SPAN_ITERATION)
+    struct marey__work_set *set = r->set;
+    struct marey__span span;
+    if (!marey__progress_take(&r->progress, words, ns, &span) || span.kind != MAREY__SPAN_ITERATION)
         return true;
-    if (set->n_steps == KYMO__NO_INDEX ||
-        !kymo__grow(&set->steps, &set->steps_cap, set->n_steps + 1, sizeof *set->steps))
+    if (set->n_steps == MAREY__NO_INDEX ||
+        !marey__grow(&set->steps, &set->steps_cap, set->n_steps + 1, sizeof *set->steps))
         return false;
     set->steps[set->n_steps++] =
-        (struct kymo__step){.begin_ns = span.begin_ns, .end_ns = span.end_ns, .number = span.number};
+        (struct marey__step){.begin_ns = span.begin_ns, .end_ns = span.end_ns, .number = span.number};
     set->step_lane = lane;
     return true;
 }
 
 static bool step_is_before(const void *a, const void *b)
 {
-    return ((const struct kymo__step *)a)->begin_ns < ((const struct kymo__step *)b)->begin_ns;
+    return ((const struct marey__step *)a)->begin_ns < ((const struct marey__step *)b)->begin_ns;
 }
 
 /* In order they are already, unless the log was too wide to be read in order. */
-static bool order_steps(struct kymo__work_set *set)
+static bool order_steps(struct marey__work_set *set)
 {
-    if (!kymo__sort_runs(set->steps, set->n_steps, sizeof *set->steps, step_is_before))
+    if (!marey__sort_runs(set->steps, set->n_steps, sizeof *set->steps, step_is_before))
         return false;
     for (size_t i = 1; i < set->n_steps; i++) {
-        struct kymo__step *step = &set->steps[i];
-        step->begin_ns = KYMO__MAX(step->begin_ns, set->steps[i - 1].end_ns);
-        step->end_ns = KYMO__MAX(step->end_ns, step->begin_ns);
+        struct marey__step *step = &set->steps[i];
+        step->begin_ns = MAREY__MAX(step->begin_ns, set->steps[i - 1].end_ns);
+        step->end_ns = MAREY__MAX(step->end_ns, step->begin_ns);
     }
     return true;
 }
 
 /* ---- the whole ---- */
 
-static bool take_record(void *ctx, struct kymo__call_lane *lane, const struct kymo_batch *batch,
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
                         const uint64_t *words, uint64_t ns)
 {
     struct reader *r = ctx;
-    const uint32_t type = kymo_record_type_of(words[0]);
-    if (kymo__is_progress(type))
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (marey__is_progress(type))
         return take_progress(r, batch->lane->lane, words, ns);
-    if (batch->lane->kind == KYMO_LANE_GPU)
+    if (batch->lane->kind == MAREY_LANE_GPU)
         return take_stream_record(r, batch, words, ns);
-    if (type == KYMO_RECORD_LAUNCH)
-        return kymo_record_launches_memory(words) || take_launch(r, lane, words[1], ns);
-    if (type == KYMO_RECORD_COMMUNICATION)
+    if (type == MAREY_RECORD_LAUNCH)
+        return marey_record_launches_memory(words) || take_launch(r, lane, words[1], ns);
+    if (type == MAREY_RECORD_COMMUNICATION)
         return take_host_communication(r, lane, words);
     return true;
 }
@@ -344,15 +345,15 @@ static bool place_is_before(const void *a, const void *b)
 /* The streams that have work, by device; NULL without memory. */
 static struct place *order_streams(const struct reader *r, size_t *n)
 {
-    const struct kymo__work_set *set = r->set;
-    struct place *places = kymo__calloc((size_t)set->process->n_lanes + 1, sizeof *places);
+    const struct marey__work_set *set = r->set;
+    struct place *places = marey__calloc((size_t)set->process->n_lanes + 1, sizeof *places);
     *n = 0;
     for (uint32_t lane = 0; places != NULL && lane < set->process->n_lanes; lane++)
         if (r->streams[lane].n != 0)
             places[(*n)++] = (struct place){
-                kymo_recording_lane(set->recording, set->process->index, lane)->device, lane};
-    if (places != NULL && !kymo__sort_runs(places, *n, sizeof *places, place_is_before)) {
-        kymo__free(places);
+                marey_recording_lane(set->recording, set->process->index, lane)->device, lane};
+    if (places != NULL && !marey__sort_runs(places, *n, sizeof *places, place_is_before)) {
+        marey__free(places);
         places = NULL;
     }
     return places;
@@ -366,71 +367,72 @@ static bool gather_streams(struct reader *r)
     bool done = places != NULL;
     for (size_t i = 0; done && i < n; i++) {
         struct stream *stream = &r->streams[places[i].lane];
-        struct kymo__device_work *device = kymo__work_set_device(r->set, places[i].device);
-        done = device != NULL && kymo__grow(&device->work, &device->work_cap,
-                                            device->n_work + stream->n, sizeof *device->work);
+        struct marey__device_work *device = marey__work_set_device(r->set, places[i].device);
+        done = device != NULL && marey__grow(&device->work, &device->work_cap,
+                                             device->n_work + stream->n, sizeof *device->work);
         if (!done)
             break;
         memcpy(device->work + device->n_work, stream->work, stream->n * sizeof *stream->work);
         device->n_work += stream->n;
-        kymo__free(stream->work);
+        marey__free(stream->work);
         *stream = (struct stream){0};
     }
-    kymo__free(places);
+    marey__free(places);
     return done;
 }
 
-static kymo_status read_log(struct reader *r)
+static marey_status read_log(struct reader *r)
 {
-    struct kymo__work_set *set = r->set;
+    struct marey__work_set *set = r->set;
     const size_t n_lanes = set->process->n_lanes;
-    r->streams = kymo__calloc(n_lanes + 1, sizeof *r->streams);
-    r->is_runtime = kymo__calloc((size_t)set->process->n_sites + 1, 1);
+    r->streams = marey__calloc(n_lanes + 1, sizeof *r->streams);
+    r->is_runtime = marey__calloc((size_t)set->process->n_sites + 1, 1);
     if (r->wants_facts)
-        r->site_shapes = kymo__calloc((size_t)set->process->n_sites + 1, sizeof *r->site_shapes);
-    kymo__progress_init(&r->progress, set->process->first_ns);
-    struct kymo__range_walk walk = {.recording = set->recording,
-                                    .process = set->process,
-                                    .closed = end_call,
-                                    .record = take_record,
-                                    .ctx = r};
-    kymo_status status = KYMO_OK;
+        r->site_shapes = marey__calloc((size_t)set->process->n_sites + 1, sizeof *r->site_shapes);
+    marey__progress_init(&r->progress, set->process->first_ns);
+    struct marey__range_walk walk = {.recording = set->recording,
+                                     .process = set->process,
+                                     .closed = end_call,
+                                     .record = take_record,
+                                     .ctx = r};
+    marey_status status = MAREY_OK;
     if (r->streams == NULL || r->is_runtime == NULL || (r->wants_facts && r->site_shapes == NULL))
         status = no_memory(set);
-    if (status == KYMO_OK)
-        status = kymo__range_walk(&walk);
+    if (status == MAREY_OK)
+        status = marey__range_walk(&walk);
     /* A step that began before the first event begins with the log; rounding may put a word behind its end. */
-    set->first_ns = KYMO__MIN(walk.first_ns, set->process->first_ns);
-    set->last_ns = KYMO__MAX(walk.last_ns, set->process->last_ns);
+    set->first_ns = MAREY__MIN(walk.first_ns, set->process->first_ns);
+    set->last_ns = MAREY__MAX(walk.last_ns, set->process->last_ns);
     set->n_too_deep = walk.n_too_deep;
-    if (status == KYMO_OK && (!gather_streams(r) || !order_steps(set)))
+    if (status == MAREY_OK && (!gather_streams(r) || !order_steps(set)))
         status = no_memory(set);
     for (size_t i = 0; r->streams != NULL && i < n_lanes; i++)
-        kymo__free(r->streams[i].work);
-    kymo__free(r->streams);
-    kymo__free(r->is_runtime);
-    kymo__free(r->site_shapes);
+        marey__free(r->streams[i].work);
+    marey__free(r->streams);
+    marey__free(r->is_runtime);
+    marey__free(r->site_shapes);
     return status;
 }
 
-kymo_status kymo__work_set_read(struct kymo__work_set *set, kymo_recording *recording,
-                                size_t process, const struct kymo__work_options *options)
+marey_status marey__work_set_read(struct marey__work_set *set, marey_recording *recording,
+                                  size_t process, const struct marey__work_options *options)
 {
-    *set = (struct kymo__work_set){.recording = recording,
-                                   .process = kymo_recording_process(recording, process)};
+    *set = (struct marey__work_set){.recording = recording,
+                                    .process = marey_recording_process(recording, process)};
     struct reader r = {
         .set = set, .wants_ranges = options->wants_ranges, .wants_facts = options->wants_facts};
-    KYMO_TRY(read_log(&r));
-    set->caught = kymo__calloc(options->rules->n, sizeof *set->caught);
-    struct kymo__classifier classifier;
+    MAREY_TRY(read_log(&r));
+    set->caught = marey__calloc(options->rules->n, sizeof *set->caught);
+    struct marey__classifier classifier;
     if (set->caught == NULL ||
-        !kymo__classifier_init(&classifier, options->rules, recording, set->process))
+        !marey__classifier_init(&classifier, options->rules, recording, set->process))
         return no_memory(set);
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     if (set->n_devices == 0)
-        status = kymo__work_host_read(set, options, &classifier);
-    if (status == KYMO_OK && (!kymo__work_set_link(set) || !kymo__work_set_classify(set, &classifier)))
+        status = marey__work_host_read(set, options, &classifier);
+    if (status == MAREY_OK &&
+        (!marey__work_set_link(set) || !marey__work_set_classify(set, &classifier)))
         status = no_memory(set);
-    kymo__classifier_fini(&classifier);
+    marey__classifier_fini(&classifier);
     return status;
 }

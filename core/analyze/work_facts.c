@@ -16,36 +16,36 @@ static uint64_t whole_of(double number)
 }
 
 /* The list that comes next, into three numbers. */
-static bool read_three(struct kymo__json_reader *reader, uint64_t out[3])
+static bool read_three(struct marey__json_reader *reader, uint64_t out[3])
 {
-    enum kymo__json_token token = kymo__json_next(reader);
+    enum marey__json_token token = marey__json_next(reader);
     bool is_first = true;
-    if (token != KYMO__JSON_LIST)
-        return kymo__json_skip(reader, token);
-    for (size_t i = 0; kymo__json_next_item(reader, &is_first, &token); i++) {
-        if (token == KYMO__JSON_NUMBER && i < 3)
+    if (token != MAREY__JSON_LIST)
+        return marey__json_skip(reader, token);
+    for (size_t i = 0; marey__json_next_item(reader, &is_first, &token); i++) {
+        if (token == MAREY__JSON_NUMBER && i < 3)
             out[i] = whole_of(reader->number);
-        else if (!kymo__json_skip(reader, token))
+        else if (!marey__json_skip(reader, token))
             return false;
     }
     return reader->mistake == NULL;
 }
 
-static bool read_one(struct kymo__json_reader *reader, uint64_t *out)
+static bool read_one(struct marey__json_reader *reader, uint64_t *out)
 {
-    const enum kymo__json_token token = kymo__json_next(reader);
-    if (token != KYMO__JSON_NUMBER)
-        return kymo__json_skip(reader, token);
+    const enum marey__json_token token = marey__json_next(reader);
+    if (token != MAREY__JSON_NUMBER)
+        return marey__json_skip(reader, token);
     *out = whole_of(reader->number);
     return true;
 }
 
-static bool is_key(const struct kymo__json_reader *reader, const char *key)
+static bool is_key(const struct marey__json_reader *reader, const char *key)
 {
     return reader->text.len == strlen(key) && memcmp(reader->text.data, key, reader->text.len) == 0;
 }
 
-static bool read_value(struct kymo__json_reader *reader, struct kymo__launch_shape *shape)
+static bool read_value(struct marey__json_reader *reader, struct marey__launch_shape *shape)
 {
     if (is_key(reader, "grid"))
         return read_three(reader, shape->grid);
@@ -55,39 +55,39 @@ static bool read_value(struct kymo__json_reader *reader, struct kymo__launch_sha
         return read_one(reader, &shape->registers);
     if (is_key(reader, "shared memory"))
         return read_one(reader, &shape->shared_bytes);
-    return kymo__json_skip(reader, kymo__json_next(reader));
+    return marey__json_skip(reader, marey__json_next(reader));
 }
 
-bool kymo__launch_shape_read(const char *text, size_t len, struct kymo__launch_shape *shape)
+bool marey__launch_shape_read(const char *text, size_t len, struct marey__launch_shape *shape)
 {
-    struct kymo__json_reader reader = {.start = text, .at = text, .end = text + len};
-    bool is_first = true, is_sound = kymo__json_next(&reader) == KYMO__JSON_OBJECT;
+    struct marey__json_reader reader = {.start = text, .at = text, .end = text + len};
+    bool is_first = true, is_sound = marey__json_next(&reader) == MAREY__JSON_OBJECT;
     memset(shape, 0, sizeof *shape);
-    while (is_sound && kymo__json_next_key(&reader, &is_first))
+    while (is_sound && marey__json_next_key(&reader, &is_first))
         is_sound = read_value(&reader, shape);
     is_sound = is_sound && reader.mistake == NULL;
-    kymo__json_fini(&reader);
+    marey__json_fini(&reader);
     return is_sound && (shape->grid[0] != 0 || shape->block[0] != 0);
 }
 
-struct kymo__launch_shape kymo__launch_shape_at(const struct kymo__names *shapes, uint32_t i)
+struct marey__launch_shape marey__launch_shape_at(const struct marey__names *shapes, uint32_t i)
 {
-    struct kymo__launch_shape shape;
+    struct marey__launch_shape shape;
     memcpy(&shape, shapes->names[i].text, sizeof shape);
     return shape;
 }
 
-/* Its number; KYMO__NO_INDEX without memory. */
-static uint32_t number_of(struct kymo__work_set *set, const struct kymo__launch_shape *shape)
+/* Its number; MAREY__NO_INDEX without memory. */
+static uint32_t number_of(struct marey__work_set *set, const struct marey__launch_shape *shape)
 {
     const size_t n = set->shapes.n;
-    const uint32_t number = kymo__names_number(&set->shapes, (const char *)shape, sizeof *shape);
-    if (number == KYMO__NO_NAME || number != n)
+    const uint32_t number = marey__names_number(&set->shapes, (const char *)shape, sizeof *shape);
+    if (number == MAREY__NO_NAME || number != n)
         return number;
-    const char *kept = kymo__arena_text(&set->shape_texts, (const char *)shape, sizeof *shape);
+    const char *kept = marey__arena_text(&set->shape_texts, (const char *)shape, sizeof *shape);
     if (kept == NULL) {
-        kymo__names_fini(&set->shapes); /* no text that is not ours is left behind */
-        return KYMO__NO_INDEX;
+        marey__names_fini(&set->shapes); /* no text that is not ours is left behind */
+        return MAREY__NO_INDEX;
     }
     set->shapes.names[number].text = kept;
     return number;
@@ -96,21 +96,21 @@ static uint32_t number_of(struct kymo__work_set *set, const struct kymo__launch_
 /* ---- facts ---- */
 
 /* Those of a piece of work, made when it has none; NULL without memory. */
-static struct kymo__work_facts *facts_of(struct kymo__work_set *set, struct kymo__work *work)
+static struct marey__work_facts *facts_of(struct marey__work_set *set, struct marey__work *work)
 {
-    if (work->facts != KYMO__NO_INDEX)
+    if (work->facts != MAREY__NO_INDEX)
         return &set->facts[work->facts];
-    if (set->n_facts == KYMO__NO_INDEX ||
-        !kymo__grow(&set->facts, &set->facts_cap, set->n_facts + 1, sizeof *set->facts))
+    if (set->n_facts == MAREY__NO_INDEX ||
+        !marey__grow(&set->facts, &set->facts_cap, set->n_facts + 1, sizeof *set->facts))
         return NULL;
     work->facts = (uint32_t)set->n_facts++;
-    set->facts[work->facts] = (struct kymo__work_facts){.shape = KYMO__NO_INDEX};
+    set->facts[work->facts] = (struct marey__work_facts){.shape = MAREY__NO_INDEX};
     return &set->facts[work->facts];
 }
 
-static bool set_shape(struct kymo__work_set *set, struct kymo__work *work, uint32_t shape)
+static bool set_shape(struct marey__work_set *set, struct marey__work *work, uint32_t shape)
 {
-    struct kymo__work_facts *facts = facts_of(set, work);
+    struct marey__work_facts *facts = facts_of(set, work);
     if (facts == NULL)
         return false;
     facts->shape = shape;
@@ -120,26 +120,26 @@ static bool set_shape(struct kymo__work_set *set, struct kymo__work *work, uint3
 /* In `site_shapes`: what has no shape. */
 #define NO_SHAPE UINT32_MAX
 
-bool kymo__work_facts_take(struct kymo__work_set *set, struct kymo__work *work,
-                           const uint64_t *words, uint32_t *site_shapes)
+bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *work,
+                            const uint64_t *words, uint32_t *site_shapes)
 {
     if (words[4] != 0) {
-        struct kymo__work_facts *facts = facts_of(set, work);
+        struct marey__work_facts *facts = facts_of(set, work);
         if (facts == NULL)
             return false;
         facts->bytes = words[4];
     }
-    const uint32_t site = kymo_record_work_details(words[1]);
+    const uint32_t site = marey_record_work_details(words[1]);
     if (site == 0 || site > set->process->n_sites)
         return true;
     if (site_shapes[site] == 0) {
-        const struct kymo_site_info *info =
-            kymo_recording_site(set->recording, set->process->index, site);
-        struct kymo__launch_shape shape;
+        const struct marey_site_info *info =
+            marey_recording_site(set->recording, set->process->index, site);
+        struct marey__launch_shape shape;
         site_shapes[site] = NO_SHAPE;
-        if (kymo__launch_shape_read(info->name, info->name_len, &shape)) {
+        if (marey__launch_shape_read(info->name, info->name_len, &shape)) {
             const uint32_t number = number_of(set, &shape);
-            if (number == KYMO__NO_INDEX)
+            if (number == MAREY__NO_INDEX)
                 return false;
             site_shapes[site] = number + 1;
         }
@@ -147,14 +147,14 @@ bool kymo__work_facts_take(struct kymo__work_set *set, struct kymo__work *work,
     return site_shapes[site] == NO_SHAPE || set_shape(set, work, site_shapes[site] - 1);
 }
 
-bool kymo__work_facts_arguments(struct kymo__work_set *set, struct kymo__work *work,
-                                const uint64_t *words)
+bool marey__work_facts_arguments(struct marey__work_set *set, struct marey__work *work,
+                                 const uint64_t *words)
 {
-    const uint64_t room = (kymo_record_length(words[0]) - 2) * sizeof words[0];
-    struct kymo__launch_shape shape;
-    if (work->kind != KYMO_WORK_KERNEL || words[1] > room ||
-        !kymo__launch_shape_read((const char *)&words[2], (size_t)words[1], &shape))
+    const uint64_t room = (marey_record_length(words[0]) - 2) * sizeof words[0];
+    struct marey__launch_shape shape;
+    if (work->kind != MAREY_WORK_KERNEL || words[1] > room ||
+        !marey__launch_shape_read((const char *)&words[2], (size_t)words[1], &shape))
         return true;
     const uint32_t number = number_of(set, &shape);
-    return number != KYMO__NO_INDEX && set_shape(set, work, number);
+    return number != MAREY__NO_INDEX && set_shape(set, work, number);
 }

@@ -5,9 +5,9 @@
  */
 #include "analyze/breakdown_internal.h"
 
-bool kymo__work_is_before(const void *a, const void *b)
+bool marey__work_is_before(const void *a, const void *b)
 {
-    return ((const struct kymo__work *)a)->begin_ns < ((const struct kymo__work *)b)->begin_ns;
+    return ((const struct marey__work *)a)->begin_ns < ((const struct marey__work *)b)->begin_ns;
 }
 
 /* ---- launches ---- */
@@ -25,13 +25,13 @@ static bool key_is_before(const void *a, const void *b)
                                             : x->begin_ns < y->begin_ns;
 }
 
-static struct key *make_keys(const struct kymo__work_set *set)
+static struct key *make_keys(const struct marey__work_set *set)
 {
-    struct key *keys = kymo__alloc((set->n_launches + 1) * sizeof *keys);
+    struct key *keys = marey__alloc((set->n_launches + 1) * sizeof *keys);
     for (size_t i = 0; keys != NULL && i < set->n_launches; i++)
         keys[i] = (struct key){set->launches[i].correlation, set->launches[i].begin_ns, (uint32_t)i};
-    if (keys != NULL && !kymo__sort_runs(keys, set->n_launches, sizeof *keys, key_is_before)) {
-        kymo__free(keys);
+    if (keys != NULL && !marey__sort_runs(keys, set->n_launches, sizeof *keys, key_is_before)) {
+        marey__free(keys);
         return NULL;
     }
     return keys;
@@ -51,57 +51,57 @@ static size_t count_up_to(const struct key *keys, size_t n, const struct key *la
     return from;
 }
 
-static uint32_t find_launch(const struct key *keys, size_t n, const struct kymo__work *work)
+static uint32_t find_launch(const struct key *keys, size_t n, const struct marey__work *work)
 {
     const struct key last = {.correlation = work->correlation, .begin_ns = work->begin_ns};
     const size_t i = count_up_to(keys, n, &last);
     if (work->correlation == 0)
-        return KYMO__NO_INDEX;
+        return MAREY__NO_INDEX;
     if (i > 0 && keys[i - 1].correlation == work->correlation)
         return keys[i - 1].launch;
     /* The clocks of host and device may differ a little: a launch that seems to be later is one, too. */
-    return i < n && keys[i].correlation == work->correlation ? keys[i].launch : KYMO__NO_INDEX;
+    return i < n && keys[i].correlation == work->correlation ? keys[i].launch : MAREY__NO_INDEX;
 }
 
 /* ---- the order of work, and whose it is ---- */
 
-static bool link_device(struct kymo__work_set *set, struct kymo__device_work *device,
+static bool link_device(struct marey__work_set *set, struct marey__device_work *device,
                         const struct key *keys)
 {
-    if (!kymo__sort_runs(device->work, device->n_work, sizeof *device->work, kymo__work_is_before))
+    if (!marey__sort_runs(device->work, device->n_work, sizeof *device->work, marey__work_is_before))
         return false;
     for (size_t i = 0; i < device->n_work; i++) {
-        struct kymo__work *work = &device->work[i];
+        struct marey__work *work = &device->work[i];
         work->launch = find_launch(keys, set->n_launches, work);
-        device->n_unlinked += work->launch == KYMO__NO_INDEX;
+        device->n_unlinked += work->launch == MAREY__NO_INDEX;
     }
     return true;
 }
 
-bool kymo__work_set_link(struct kymo__work_set *set)
+bool marey__work_set_link(struct marey__work_set *set)
 {
     struct key *keys = make_keys(set);
     bool done = keys != NULL;
     for (size_t i = 0; done && i < set->n_devices; i++)
         done = link_device(set, &set->devices[i], keys);
-    kymo__free(keys);
+    marey__free(keys);
     return done;
 }
 
 /* ---- classes ---- */
 
 /* What the host says of a kernel that communicates and does not say itself what. */
-static bool take_from_host(struct kymo__work_set *set, struct kymo__work *work)
+static bool take_from_host(struct marey__work_set *set, struct marey__work *work)
 {
     const uint32_t of_host =
-        work->launch != KYMO__NO_INDEX ? set->launches[work->launch].collective : KYMO__NO_INDEX;
-    if (of_host == KYMO__NO_INDEX)
+        work->launch != MAREY__NO_INDEX ? set->launches[work->launch].collective : MAREY__NO_INDEX;
+    if (of_host == MAREY__NO_INDEX)
         return true;
-    if (set->n_collectives == KYMO__NO_INDEX ||
-        !kymo__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
-                    sizeof *set->collectives))
+    if (set->n_collectives == MAREY__NO_INDEX ||
+        !marey__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
+                     sizeof *set->collectives))
         return false;
-    struct kymo__collective_call *call = &set->collectives[set->n_collectives];
+    struct marey__collective_call *call = &set->collectives[set->n_collectives];
     *call = set->collectives[of_host];
     call->begin_ns = work->begin_ns;
     call->end_ns = work->end_ns;
@@ -111,25 +111,25 @@ static bool take_from_host(struct kymo__work_set *set, struct kymo__work *work)
     return true;
 }
 
-static bool classify_device(struct kymo__work_set *set, struct kymo__device_work *device,
-                            struct kymo__classifier *classifier)
+static bool classify_device(struct marey__work_set *set, struct marey__device_work *device,
+                            struct marey__classifier *classifier)
 {
     for (size_t i = 0; i < device->n_work; i++) {
-        struct kymo__work *work = &device->work[i];
-        work->rule = kymo__classify(
+        struct marey__work *work = &device->work[i];
+        work->rule = marey__classify(
             classifier, work->site, work->kind,
-            work->collective != KYMO__NO_INDEX ? &set->collectives[work->collective].what : NULL);
+            work->collective != MAREY__NO_INDEX ? &set->collectives[work->collective].what : NULL);
         work->class = classifier->rules->rules[work->rule].class;
         set->caught[work->rule].count++;
         set->caught[work->rule].ns += work->end_ns - work->begin_ns;
-        if (work->class == KYMO__COMMUNICATES && work->collective == KYMO__NO_INDEX &&
+        if (work->class == MAREY__COMMUNICATES && work->collective == MAREY__NO_INDEX &&
             !take_from_host(set, work))
             return false;
     }
     return true;
 }
 
-bool kymo__work_set_classify(struct kymo__work_set *set, struct kymo__classifier *classifier)
+bool marey__work_set_classify(struct marey__work_set *set, struct marey__classifier *classifier)
 {
     for (size_t i = 0; i < set->n_devices; i++)
         if (!classify_device(set, &set->devices[i], classifier))

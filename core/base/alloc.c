@@ -8,39 +8,39 @@ static uint64_t fail_countdown;
 
 static bool fails_now(void)
 {
-    if (KYMO_LIKELY(__atomic_load_n(&fail_countdown, __ATOMIC_RELAXED) == 0))
+    if (MAREY_LIKELY(__atomic_load_n(&fail_countdown, __ATOMIC_RELAXED) == 0))
         return false;
     return __atomic_sub_fetch(&fail_countdown, 1, __ATOMIC_RELAXED) == 0;
 }
 
-void kymo__alloc_fail_nth(uint64_t n)
+void marey__alloc_fail_nth(uint64_t n)
 {
     __atomic_store_n(&fail_countdown, n, __ATOMIC_RELAXED);
 }
 
-void *kymo__alloc(size_t size)
+void *marey__alloc(size_t size)
 {
     return fails_now() ? NULL : malloc(size);
 }
 
-void *kymo__calloc(size_t n, size_t size)
+void *marey__calloc(size_t n, size_t size)
 {
     return fails_now() ? NULL : calloc(n, size);
 }
 
-void *kymo__realloc(void *p, size_t size)
+void *marey__realloc(void *p, size_t size)
 {
     return fails_now() ? NULL : realloc(p, size);
 }
 
-void kymo__free(void *p)
+void marey__free(void *p)
 {
     free(p);
 }
 
-char *kymo__strndup(const char *s, size_t len)
+char *marey__strndup(const char *s, size_t len)
 {
-    char *copy = kymo__alloc(len + 1);
+    char *copy = marey__alloc(len + 1);
     if (copy != NULL) {
         memcpy(copy, s, len);
         copy[len] = '\0';
@@ -48,7 +48,7 @@ char *kymo__strndup(const char *s, size_t len)
     return copy;
 }
 
-bool kymo__grow(void *array, size_t *n_cap, size_t want, size_t size)
+bool marey__grow(void *array, size_t *n_cap, size_t want, size_t size)
 {
     if (want <= *n_cap)
         return true;
@@ -59,7 +59,7 @@ bool kymo__grow(void *array, size_t *n_cap, size_t want, size_t size)
         return false;
     void *old;
     memcpy(&old, array, sizeof old);
-    void *grown = kymo__realloc(old, cap * size);
+    void *grown = marey__realloc(old, cap * size);
     if (grown == NULL)
         return false;
     memcpy(array, &grown, sizeof grown);

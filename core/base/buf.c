@@ -6,17 +6,17 @@
 
 #include "base/base_internal.h"
 
-void kymo__buf_fini(struct kymo__buf *buf)
+void marey__buf_fini(struct marey__buf *buf)
 {
-    kymo__free(buf->data);
-    *buf = (struct kymo__buf){0};
+    marey__free(buf->data);
+    *buf = (struct marey__buf){0};
 }
 
-void *kymo__buf_extend(struct kymo__buf *buf, size_t len)
+void *marey__buf_extend(struct marey__buf *buf, size_t len)
 {
-    if (KYMO_UNLIKELY(buf->failed || (len > buf->cap - buf->len &&
-                                      (len > SIZE_MAX - buf->len ||
-                                       !kymo__grow(&buf->data, &buf->cap, buf->len + len, 1))))) {
+    if (MAREY_UNLIKELY(buf->failed || (len > buf->cap - buf->len &&
+                                       (len > SIZE_MAX - buf->len ||
+                                        !marey__grow(&buf->data, &buf->cap, buf->len + len, 1))))) {
         buf->failed = true;
         return NULL;
     }
@@ -25,48 +25,48 @@ void *kymo__buf_extend(struct kymo__buf *buf, size_t len)
     return at;
 }
 
-void kymo__buf_put(struct kymo__buf *buf, const void *bytes, size_t len)
+void marey__buf_put(struct marey__buf *buf, const void *bytes, size_t len)
 {
     if (len == 0)
         return;
-    void *at = kymo__buf_extend(buf, len);
+    void *at = marey__buf_extend(buf, len);
     if (at != NULL)
         memcpy(at, bytes, len);
 }
 
-void kymo__buf_puts(struct kymo__buf *buf, const char *text)
+void marey__buf_puts(struct marey__buf *buf, const char *text)
 {
-    kymo__buf_put(buf, text, strlen(text));
+    marey__buf_put(buf, text, strlen(text));
 }
 
-void kymo__buf_put_u64(struct kymo__buf *buf, uint64_t value)
+void marey__buf_put_u64(struct marey__buf *buf, uint64_t value)
 {
     char digits[20];
     size_t at = sizeof digits;
     do
         digits[--at] = (char)('0' + value % 10);
     while ((value /= 10) > 0);
-    kymo__buf_put(buf, digits + at, sizeof digits - at);
+    marey__buf_put(buf, digits + at, sizeof digits - at);
 }
 
-void kymo__buf_put_i64(struct kymo__buf *buf, int64_t value)
+void marey__buf_put_i64(struct marey__buf *buf, int64_t value)
 {
     if (value < 0)
-        kymo__buf_put(buf, "-", 1);
-    kymo__buf_put_u64(buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
+        marey__buf_put(buf, "-", 1);
+    marey__buf_put_u64(buf, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-void kymo__buf_put_leb128(struct kymo__buf *buf, uint64_t value)
+void marey__buf_put_leb128(struct marey__buf *buf, uint64_t value)
 {
     uint8_t out[10];
     size_t n = 0;
     for (; value >= 0x80; value >>= 7)
         out[n++] = (uint8_t)(value | 0x80);
     out[n++] = (uint8_t)value;
-    kymo__buf_put(buf, out, n);
+    marey__buf_put(buf, out, n);
 }
 
-void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...)
+void marey__buf_printf(struct marey__buf *buf, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -75,9 +75,9 @@ void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...)
     va_copy(again, args);
     const int n = vsnprintf(small, sizeof small, fmt, args);
     if (n >= 0 && (size_t)n < sizeof small) {
-        kymo__buf_put(buf, small, (size_t)n);
+        marey__buf_put(buf, small, (size_t)n);
     } else if (n >= 0) {
-        char *at = kymo__buf_extend(buf, (size_t)n + 1);
+        char *at = marey__buf_extend(buf, (size_t)n + 1);
         if (at != NULL) {
             vsnprintf(at, (size_t)n + 1, fmt, again);
             buf->len--;
@@ -87,7 +87,7 @@ void kymo__buf_printf(struct kymo__buf *buf, const char *fmt, ...)
     va_end(args);
 }
 
-size_t kymo__utf8_length(const char *text, size_t len)
+size_t marey__utf8_length(const char *text, size_t len)
 {
     const unsigned char *const s = (const unsigned char *)text;
     static const struct {
@@ -97,7 +97,7 @@ size_t kymo__utf8_length(const char *text, size_t len)
         {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
         {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
     };
-    for (size_t f = 0; f < KYMO__COUNT_OF(forms); f++) {
+    for (size_t f = 0; f < MAREY__COUNT_OF(forms); f++) {
         if (s[0] < forms[f].lead_lo || s[0] > forms[f].lead_hi)
             continue;
         const size_t n = forms[f].n;
@@ -113,56 +113,56 @@ size_t kymo__utf8_length(const char *text, size_t len)
     return 0;
 }
 
-void kymo__append(char *out, size_t size, size_t *len, const char *fmt, ...)
+void marey__append(char *out, size_t size, size_t *len, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     const int n = vsnprintf(out + *len, size - *len, fmt, args);
     va_end(args);
     if (n > 0)
-        *len = KYMO__MIN(*len + (size_t)n, size - 1);
+        *len = MAREY__MIN(*len + (size_t)n, size - 1);
 }
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-void kymo__utf8_put(struct kymo__buf *buf, const char *text, size_t len)
+void marey__utf8_put(struct marey__buf *buf, const char *text, size_t len)
 {
     for (size_t i = 0; i < len;) {
         size_t plain = i;
         while (plain < len && (unsigned char)text[plain] < 0x80)
             plain++;
-        kymo__buf_put(buf, text + i, plain - i);
+        marey__buf_put(buf, text + i, plain - i);
         i = plain;
         if (i == len)
             break;
-        const size_t n = kymo__utf8_length(text + i, len - i);
+        const size_t n = marey__utf8_length(text + i, len - i);
         if (n == 0)
-            kymo__buf_puts(buf, REPLACEMENT);
+            marey__buf_puts(buf, REPLACEMENT);
         else
-            kymo__buf_put(buf, text + i, n);
+            marey__buf_put(buf, text + i, n);
         i += n == 0 ? 1 : n;
     }
 }
 
-void kymo__json_put(struct kymo__buf *buf, const char *text, size_t len)
+void marey__json_put(struct marey__buf *buf, const char *text, size_t len)
 {
-    kymo__buf_puts(buf, "\"");
+    marey__buf_puts(buf, "\"");
     for (size_t i = 0; i < len;) {
         const unsigned char c = (unsigned char)text[i];
-        const size_t n = kymo__utf8_length(text + i, len - i);
+        const size_t n = marey__utf8_length(text + i, len - i);
         if (n == 0)
-            kymo__buf_puts(buf, "\\ufffd");
+            marey__buf_puts(buf, "\\ufffd");
         else if (c == '"' || c == '\\')
-            kymo__buf_printf(buf, "\\%c", c);
+            marey__buf_printf(buf, "\\%c", c);
         else if (c == '\n')
-            kymo__buf_puts(buf, "\\n");
+            marey__buf_puts(buf, "\\n");
         else if (c < 0x20 || c == 0x7f)
-            kymo__buf_printf(buf, "\\u%04x", c);
+            marey__buf_printf(buf, "\\u%04x", c);
         else
-            kymo__buf_put(buf, text + i, n);
+            marey__buf_put(buf, text + i, n);
         i += n == 0 ? 1 : n;
     }
-    kymo__buf_puts(buf, "\"");
+    marey__buf_puts(buf, "\"");
 }
 
 /* What a terminal would obey, or show in another order: C0 and C1 controls, DEL, line separators, marks of direction. */
@@ -185,7 +185,7 @@ static uint32_t decode(const char *text, size_t n)
 /* The first character of `text` as a terminal may have it, in `spelled`; how many bytes of `text` it took. */
 static size_t spell(const char *text, size_t len, char spelled[8])
 {
-    const size_t n = kymo__utf8_length(text, len);
+    const size_t n = marey__utf8_length(text, len);
     const uint32_t c = n != 0 ? decode(text, n) : 0;
     if (n == 0)
         snprintf(spelled, 8, REPLACEMENT);
@@ -198,7 +198,7 @@ static size_t spell(const char *text, size_t len, char spelled[8])
     return n != 0 ? n : 1;
 }
 
-size_t kymo_text_escape(const char *text, size_t len, char *into, size_t size)
+size_t marey_text_escape(const char *text, size_t len, char *into, size_t size)
 {
     size_t used = 0, needed = 0;
     for (size_t i = 0; i < len;) {
@@ -233,11 +233,11 @@ static bool write_all(int fd, const char *at, size_t len)
     return true;
 }
 
-bool kymo__write_all(int fd, const void *bytes, size_t len)
+bool marey__write_all(int fd, const void *bytes, size_t len)
 {
     sigset_t before;
-    kymo__size_limit_begin(&before);
+    marey__size_limit_begin(&before);
     const bool is_written = write_all(fd, bytes, len);
-    kymo__size_limit_end(&before);
+    marey__size_limit_end(&before);
     return is_written;
 }

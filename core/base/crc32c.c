@@ -52,10 +52,10 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_hardware(uint32_t crc,
 }
 #endif
 
-uint32_t kymo__crc32c(uint32_t crc, const void *bytes, size_t len)
+uint32_t marey__crc32c(uint32_t crc, const void *bytes, size_t len)
 {
 #ifdef __x86_64__
-    if (KYMO_LIKELY(__builtin_cpu_supports("sse4.2")))
+    if (MAREY_LIKELY(__builtin_cpu_supports("sse4.2")))
         return ~crc_by_hardware(~crc, bytes, len);
 #endif
     return ~crc_by_tables(~crc, bytes, len);

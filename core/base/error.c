@@ -10,7 +10,7 @@
 enum { SENTENCE_BYTES = 1024 };
 
 /*
- * Only a pointer lies in thread-local storage: libkymo's is of the static kind (see record/lane.c), and a library that
+ * Only a pointer lies in thread-local storage: libmarey's is of the static kind (see record/lane.c), and a library that
  * wants much of that cannot be loaded late. Freed by the key's destructor; without memory there is no sentence.
  */
 static __thread char *last_error;
@@ -44,15 +44,15 @@ static void remember(const char *head, const char *fmt, va_list args, const char
     if (text == NULL)
         return;
     size_t n = 0;
-    kymo__append(raw, sizeof raw, &n, "%s", head);
+    marey__append(raw, sizeof raw, &n, "%s", head);
     vsnprintf(raw + n, sizeof raw - n, fmt, args);
     n = strlen(raw);
     if (tail != NULL)
-        kymo__append(raw, sizeof raw, &n, ": %s", tail);
-    kymo_text_escape(raw, strlen(raw), text, SENTENCE_BYTES);
+        marey__append(raw, sizeof raw, &n, ": %s", tail);
+    marey_text_escape(raw, strlen(raw), text, SENTENCE_BYTES);
 }
 
-kymo_status kymo__fail(kymo_status status, const char *fmt, ...)
+marey_status marey__fail(marey_status status, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -61,7 +61,7 @@ kymo_status kymo__fail(kymo_status status, const char *fmt, ...)
     return status;
 }
 
-kymo_status kymo__fail_errno(const char *fmt, ...)
+marey_status marey__fail_errno(const char *fmt, ...)
 {
     const int error = errno;
     char words[128];
@@ -70,32 +70,32 @@ kymo_status kymo__fail_errno(const char *fmt, ...)
     remember("cannot ", fmt, args, strerror_r(error, words, sizeof words));
     va_end(args);
     errno = error;
-    return error == ENOMEM ? KYMO_ENOMEM : KYMO_EIO;
+    return error == ENOMEM ? MAREY_ENOMEM : MAREY_EIO;
 }
 
-const char *kymo_last_error(void)
+const char *marey_last_error(void)
 {
     return last_error != NULL ? last_error : "";
 }
 
-const char *kymo_status_name(kymo_status status)
+const char *marey_status_name(marey_status status)
 {
     switch (status) {
 #define STATUS_CASE(name, value, words)                                                            \
-    case KYMO_##name:                                                                              \
-        return "KYMO_" #name;
-        KYMO_STATUS_LIST(STATUS_CASE)
+    case MAREY_##name:                                                                             \
+        return "MAREY_" #name;
+        MAREY_STATUS_LIST(STATUS_CASE)
 #undef STATUS_CASE
     }
-    return "KYMO_?";
+    return "MAREY_?";
 }
 
-const char *kymo_version(void)
+const char *marey_version(void)
 {
-    return KYMO_VERSION;
+    return MAREY_VERSION;
 }
 
-int kymo_abi(void)
+int marey_abi(void)
 {
-    return KYMO_ABI;
+    return MAREY_ABI;
 }

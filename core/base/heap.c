@@ -3,22 +3,22 @@
 
 #include "base/base_internal.h"
 
-static void place(struct kymo__heap *heap, size_t at, struct kymo__heap_item item)
+static void place(struct marey__heap *heap, size_t at, struct marey__heap_item item)
 {
     heap->items[at] = item;
     heap->places[item.number] = (uint32_t)at + 1;
 }
 
 /* Of equal keys, the lower number first, so that the order is always the same. */
-static bool is_before(const struct kymo__heap_item *a, const struct kymo__heap_item *b)
+static bool is_before(const struct marey__heap_item *a, const struct marey__heap_item *b)
 {
     return a->key != b->key ? a->key < b->key : a->number < b->number;
 }
 
 /* Put an item, for which `at` is free, where its key belongs. */
-static void settle(struct kymo__heap *heap, size_t at, struct kymo__heap_item item)
+static void settle(struct marey__heap *heap, size_t at, struct marey__heap_item item)
 {
-    const struct kymo__heap_item *items = heap->items;
+    const struct marey__heap_item *items = heap->items;
     for (; at != 0 && is_before(&item, &items[(at - 1) / 2]); at = (at - 1) / 2)
         place(heap, at, items[(at - 1) / 2]);
     for (size_t child; (child = 2 * at + 1) < heap->n; at = child) {
@@ -30,19 +30,19 @@ static void settle(struct kymo__heap *heap, size_t at, struct kymo__heap_item it
     place(heap, at, item);
 }
 
-static bool make_room(struct kymo__heap *heap, uint32_t number)
+static bool make_room(struct marey__heap *heap, uint32_t number)
 {
     const size_t before = heap->places_cap;
-    if (!kymo__grow(&heap->items, &heap->cap, heap->n + 1, sizeof *heap->items) ||
-        !kymo__grow(&heap->places, &heap->places_cap, (size_t)number + 1, sizeof *heap->places))
+    if (!marey__grow(&heap->items, &heap->cap, heap->n + 1, sizeof *heap->items) ||
+        !marey__grow(&heap->places, &heap->places_cap, (size_t)number + 1, sizeof *heap->places))
         return false;
     memset(heap->places + before, 0, (heap->places_cap - before) * sizeof *heap->places);
     return true;
 }
 
-bool kymo__heap_put(struct kymo__heap *heap, uint32_t number, uint64_t key)
+bool marey__heap_put(struct marey__heap *heap, uint32_t number, uint64_t key)
 {
-    const struct kymo__heap_item item = {key, number};
+    const struct marey__heap_item item = {key, number};
     if (number < heap->places_cap && heap->places[number] != 0) {
         settle(heap, heap->places[number] - 1, item);
         return true;
@@ -53,18 +53,18 @@ bool kymo__heap_put(struct kymo__heap *heap, uint32_t number, uint64_t key)
     return true;
 }
 
-void kymo__heap_remove(struct kymo__heap *heap, uint32_t number)
+void marey__heap_remove(struct marey__heap *heap, uint32_t number)
 {
     const size_t at = heap->places[number] - 1;
-    const struct kymo__heap_item last = heap->items[--heap->n];
+    const struct marey__heap_item last = heap->items[--heap->n];
     heap->places[number] = 0;
     if (last.number != number)
         settle(heap, at, last);
 }
 
-void kymo__heap_fini(struct kymo__heap *heap)
+void marey__heap_fini(struct marey__heap *heap)
 {
-    kymo__free(heap->items);
-    kymo__free(heap->places);
-    *heap = (struct kymo__heap){0};
+    marey__free(heap->items);
+    marey__free(heap->places);
+    *heap = (struct marey__heap){0};
 }

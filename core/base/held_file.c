@@ -20,7 +20,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-int kymo__raise_fd(int fd)
+int marey__raise_fd(int fd)
 {
     struct stat low, moved;
     if (fd < 0 || fd >= HIGH)
@@ -39,12 +39,12 @@ int kymo__raise_fd(int fd)
     return high;
 }
 
-int kymo__open_at(int folder, const char *path, int flags, mode_t mode)
+int marey__open_at(int folder, const char *path, int flags, mode_t mode)
 {
-    return kymo__raise_fd(openat(folder, path, flags | O_CLOEXEC, mode));
+    return marey__raise_fd(openat(folder, path, flags | O_CLOEXEC, mode));
 }
 
-bool kymo__held_set(struct kymo__held_file *file, int fd)
+bool marey__held_set(struct marey__held_file *file, int fd)
 {
     struct stat st;
     file->fd = fd;
@@ -55,18 +55,18 @@ bool kymo__held_set(struct kymo__held_file *file, int fd)
     return true;
 }
 
-bool kymo__held_is_ours(const struct kymo__held_file *file, struct stat *st)
+bool marey__held_is_ours(const struct marey__held_file *file, struct stat *st)
 {
     return file->fd >= 0 && fstat(file->fd, st) == 0 && st->st_dev == file->device &&
            st->st_ino == file->inode;
 }
 
-bool kymo__held_reopen(struct kymo__held_file *file, const char *path, int flags)
+bool marey__held_reopen(struct marey__held_file *file, const char *path, int flags)
 {
     enum { TRIES = 3 }; /* who closed it may still be at it */
     for (int i = 0; i < TRIES; i++) {
         struct stat st, named;
-        const int fd = kymo__open_at(AT_FDCWD, path, flags | O_NOFOLLOW | O_NONBLOCK, 0);
+        const int fd = marey__open_at(AT_FDCWD, path, flags | O_NOFOLLOW | O_NONBLOCK, 0);
         if (fd < 0 || fstat(fd, &st) != 0)
             continue;
         if (st.st_dev == file->device && st.st_ino == file->inode) {
@@ -81,32 +81,32 @@ bool kymo__held_reopen(struct kymo__held_file *file, const char *path, int flags
     return false;
 }
 
-int kymo__held_fd(const struct kymo__held_file *file)
+int marey__held_fd(const struct marey__held_file *file)
 {
     struct stat st;
-    if (kymo__held_is_ours(file, &st))
+    if (marey__held_is_ours(file, &st))
         return file->fd;
     errno = EBADF;
     return -1;
 }
 
-bool kymo__held_write(const struct kymo__held_file *file, const void *bytes, size_t len)
+bool marey__held_write(const struct marey__held_file *file, const void *bytes, size_t len)
 {
-    const int fd = kymo__held_fd(file);
-    return fd >= 0 && kymo__write_all(fd, bytes, len);
+    const int fd = marey__held_fd(file);
+    return fd >= 0 && marey__write_all(fd, bytes, len);
 }
 
-void kymo__held_close(struct kymo__held_file *file)
+void marey__held_close(struct marey__held_file *file)
 {
     struct stat st;
-    if (kymo__held_is_ours(file, &st))
+    if (marey__held_is_ours(file, &st))
         close(file->fd);
     file->fd = -1;
 }
 
 /* ---- RLIMIT_FSIZE: its signal would end the program ---- */
 
-void kymo__size_limit_begin(sigset_t *before)
+void marey__size_limit_begin(sigset_t *before)
 {
     sigset_t limit;
     sigemptyset(&limit);
@@ -114,7 +114,7 @@ void kymo__size_limit_begin(sigset_t *before)
     pthread_sigmask(SIG_BLOCK, &limit, before);
 }
 
-void kymo__size_limit_end(const sigset_t *before)
+void marey__size_limit_end(const sigset_t *before)
 {
     const int error = errno;
     sigset_t limit;

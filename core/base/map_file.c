@@ -92,7 +92,7 @@ static bool add(uintptr_t begin, uintptr_t end)
                 return true;
             }
         if (list->next == NULL) {
-            struct slots *const more = kymo__calloc(1, sizeof *more);
+            struct slots *const more = marey__calloc(1, sizeof *more);
             if (more == NULL)
                 return false;
             atomic_store_explicit(&list->next, more, memory_order_release);
@@ -100,7 +100,7 @@ static bool add(uintptr_t begin, uintptr_t end)
     }
 }
 
-bool kymo__map_guard(const void *begin, size_t len)
+bool marey__map_guard(const void *begin, size_t len)
 {
     pthread_mutex_lock(&lock);
     const bool is_added = add((uintptr_t)begin, (uintptr_t)begin + whole_pages(len));
@@ -110,7 +110,7 @@ bool kymo__map_guard(const void *begin, size_t len)
     return is_added;
 }
 
-void kymo__map_unguard(const void *begin)
+void marey__map_unguard(const void *begin)
 {
     pthread_mutex_lock(&lock);
     for (struct slots *list = &first; list != NULL; list = list->next)
@@ -120,7 +120,7 @@ void kymo__map_unguard(const void *begin)
     pthread_mutex_unlock(&lock);
 }
 
-void *kymo__map_file(int fd, size_t *len)
+void *marey__map_file(int fd, size_t *len)
 {
     struct stat about;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0)
@@ -132,17 +132,17 @@ void *kymo__map_file(int fd, size_t *len)
     if (bytes == MAP_FAILED)
         return NULL;
     if (mmap(bytes, *len, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED ||
-        !kymo__map_guard(bytes, *len)) {
+        !marey__map_guard(bytes, *len)) {
         munmap(bytes, room);
         return NULL;
     }
     return bytes;
 }
 
-void kymo__unmap_file(void *bytes, size_t len)
+void marey__unmap_file(void *bytes, size_t len)
 {
     if (bytes == NULL)
         return;
-    kymo__map_unguard(bytes);
+    marey__map_unguard(bytes);
     munmap(bytes, whole_pages(len) + whole_pages(1));
 }

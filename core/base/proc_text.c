@@ -9,7 +9,7 @@
 
 #include "base/base_internal.h"
 
-size_t kymo__read_text(const char *path, char *out, size_t size)
+size_t marey__read_text(const char *path, char *out, size_t size)
 {
     size_t len = 0;
     ssize_t n = 0;
@@ -23,7 +23,7 @@ size_t kymo__read_text(const char *path, char *out, size_t size)
     return len;
 }
 
-bool kymo__parse_number(const char *text, size_t len, uint64_t *out)
+bool marey__parse_number(const char *text, size_t len, uint64_t *out)
 {
     uint64_t number = 0;
     size_t i = 0;
@@ -37,13 +37,13 @@ bool kymo__parse_number(const char *text, size_t len, uint64_t *out)
     return true;
 }
 
-size_t kymo__parse_numbers(const char *text, size_t len, uint64_t *out, size_t n)
+size_t marey__parse_numbers(const char *text, size_t len, uint64_t *out, size_t n)
 {
     size_t at = 0, found = 0;
     while (found < n) {
         while (at < len && text[at] == ' ')
             at++;
-        if (!kymo__parse_number(text + at, len - at, &out[found]))
+        if (!marey__parse_number(text + at, len - at, &out[found]))
             break;
         found++;
         while (at < len && text[at] >= '0' && text[at] <= '9')
@@ -54,7 +54,7 @@ size_t kymo__parse_numbers(const char *text, size_t len, uint64_t *out, size_t n
     return found;
 }
 
-bool kymo__parse_process_stat(const char *text, size_t len, struct kymo__process_stat *out)
+bool marey__parse_process_stat(const char *text, size_t len, struct marey__process_stat *out)
 {
     /* The name in parentheses may hold anything, so fields are counted from the last parenthesis: it ends field 2. */
     const char *at = memrchr(text, ')', len);
@@ -63,16 +63,16 @@ bool kymo__parse_process_stat(const char *text, size_t len, struct kymo__process
     const char *const end = text + len;
     uint64_t fields[23] = {0};
     size_t field = 3;
-    for (at++; field < KYMO__COUNT_OF(fields) && at < end && *at == ' '; field++) {
+    for (at++; field < MAREY__COUNT_OF(fields) && at < end && *at == ' '; field++) {
         at += 1;
         if (at < end && *at == '-') /* a few are signed; none that is wanted */
             fields[field] = 0;
-        else if (field > 3 && !kymo__parse_number(at, (size_t)(end - at), &fields[field]))
+        else if (field > 3 && !marey__parse_number(at, (size_t)(end - at), &fields[field]))
             return false;
         while (at < end && *at != ' ' && *at != '\n')
             at++;
     }
-    if (field < KYMO__COUNT_OF(fields))
+    if (field < MAREY__COUNT_OF(fields))
         return false;
     out->parent = fields[4];
     out->reaped_ticks = fields[16] > UINT64_MAX - fields[17] ? UINT64_MAX : fields[16] + fields[17];

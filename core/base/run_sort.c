@@ -8,7 +8,7 @@
 
 struct sort {
     size_t size;
-    kymo__is_before *is_before;
+    marey__is_before *is_before;
 };
 
 static const char *at(const struct sort *sort, const char *base, size_t i)
@@ -22,7 +22,7 @@ static size_t end_of_run(const struct sort *sort, const char *base, size_t from,
     size_t i = from + 1;
     while (i < n && !sort->is_before(at(sort, base, i), at(sort, base, i - 1)))
         i++;
-    return KYMO__MIN(i, n);
+    return MAREY__MIN(i, n);
 }
 
 /* [from, middle) and [middle, end) of `in` as one run into `out`; of equal ones the first run's first. */
@@ -50,12 +50,12 @@ static size_t merge_pass(const struct sort *sort, const char *in, char *out, siz
     return n_runs;
 }
 
-bool kymo__sort_runs(void *base, size_t n, size_t size, kymo__is_before *is_before)
+bool marey__sort_runs(void *base, size_t n, size_t size, marey__is_before *is_before)
 {
     const struct sort sort = {size, is_before};
     if (n == 0 || end_of_run(&sort, base, 0, n) == n)
         return true;
-    char *other = kymo__alloc(n * size);
+    char *other = marey__alloc(n * size);
     if (other == NULL)
         return false;
     char *in = base, *out = other;
@@ -68,6 +68,6 @@ bool kymo__sort_runs(void *base, size_t n, size_t size, kymo__is_before *is_befo
     } while (n_runs > 1);
     if (in != base)
         memcpy(base, in, n * size);
-    kymo__free(other);
+    marey__free(other);
     return true;
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/base_internal.h"
-#include <kymo/switchboard.h>
+#include <marey/switchboard.h>
 
 enum { MAX_SAID = 64 };
 
@@ -15,13 +15,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t said[MAX_SAID]; /* checksums of what was said */
 static size_t n_said;
 static uint64_t n_suppressed;   /* since the last time this number was said */
-static uint32_t last_important; /* checksum of the last sentence of kymo__say_always() */
-static kymo_sink *user_sink;
+static uint32_t last_important; /* checksum of the last sentence of marey__say_always() */
+static marey_sink *user_sink;
 static void *user_ctx;
 
 static bool is_new(const char *sentence)
 {
-    const uint32_t sum = kymo__crc32c(0, sentence, strlen(sentence));
+    const uint32_t sum = marey__crc32c(0, sentence, strlen(sentence));
     for (size_t i = 0; i < n_said; i++)
         if (said[i] == sum)
             return false;
@@ -35,7 +35,7 @@ static bool is_new(const char *sentence)
 
 static bool is_not_the_last(const char *sentence)
 {
-    const uint32_t sum = kymo__crc32c(0, sentence, strlen(sentence));
+    const uint32_t sum = marey__crc32c(0, sentence, strlen(sentence));
     const bool is_another = sum != last_important;
     last_important = sum;
     return is_another;
@@ -45,10 +45,10 @@ static void say(bool (*may_say)(const char *), const char *fmt, va_list args)
 {
     char raw[1100], sentence[1100];
     vsnprintf(raw, sizeof raw, fmt, args);
-    kymo_text_escape(raw, strlen(raw), sentence, sizeof sentence); /* names in it come from outside */
+    marey_text_escape(raw, strlen(raw), sentence, sizeof sentence); /* names in it come from outside */
     pthread_mutex_lock(&lock);
     const bool speak = may_say(sentence);
-    kymo_sink *const sink = user_sink;
+    marey_sink *const sink = user_sink;
     void *const ctx = user_ctx;
     pthread_mutex_unlock(&lock);
     if (!speak)
@@ -56,10 +56,10 @@ static void say(bool (*may_say)(const char *), const char *fmt, va_list args)
     if (sink != NULL)
         sink(ctx, sentence);
     else
-        dprintf(STDERR_FILENO, "kymo: %s\n", sentence);
+        dprintf(STDERR_FILENO, "marey: %s\n", sentence);
 }
 
-void kymo__say(const char *fmt, ...)
+void marey__say(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -67,7 +67,7 @@ void kymo__say(const char *fmt, ...)
     va_end(args);
 }
 
-void kymo__say_always(const char *fmt, ...)
+void marey__say_always(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -75,18 +75,18 @@ void kymo__say_always(const char *fmt, ...)
     va_end(args);
 }
 
-void kymo__say_suppressed(void)
+void marey__say_suppressed(void)
 {
     pthread_mutex_lock(&lock);
     const uint64_t n = n_suppressed;
     n_suppressed = 0;
     pthread_mutex_unlock(&lock);
     if (n > 0)
-        kymo__say_always("%" PRIu64 " more message%s not shown, after the first %d", n,
-                         n == 1 ? " was" : "s were", MAX_SAID);
+        marey__say_always("%" PRIu64 " more message%s not shown, after the first %d", n,
+                          n == 1 ? " was" : "s were", MAX_SAID);
 }
 
-void kymo_set_sink(kymo_sink *sink, void *ctx)
+void marey_set_sink(marey_sink *sink, void *ctx)
 {
     pthread_mutex_lock(&lock);
     user_sink = sink;
@@ -97,7 +97,7 @@ void kymo_set_sink(kymo_sink *sink, void *ctx)
     pthread_mutex_unlock(&lock);
 }
 
-void kymo__say_after_fork(void)
+void marey__say_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);
 }

@@ -13,7 +13,7 @@ static int open_nameless(const char *folder)
 {
     char path[4096];
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || snprintf(path, sizeof path, "%s/kymo-XXXXXX", folder) >= (int)sizeof path)
+    if (fd >= 0 || snprintf(path, sizeof path, "%s/marey-XXXXXX", folder) >= (int)sizeof path)
         return fd;
     fd = mkostemp(path, O_CLOEXEC); /* not every file system has nameless files */
     if (fd >= 0)
@@ -21,19 +21,19 @@ static int open_nameless(const char *folder)
     return fd;
 }
 
-kymo_status kymo__temporary_open_in(const char *folder, int *fd)
+marey_status marey__temporary_open_in(const char *folder, int *fd)
 {
     const char *const given = getenv("TMPDIR");
     /* On a disk rather than in memory where nothing is said about it. */
     const char *const folders[] = {folder, given != NULL ? given : "/var/tmp", "/tmp"};
     int opened = -1;
-    for (size_t i = folder == NULL; i < KYMO__COUNT_OF(folders) && opened < 0; i++)
+    for (size_t i = folder == NULL; i < MAREY__COUNT_OF(folders) && opened < 0; i++)
         opened = open_nameless(folders[i]);
     if (opened < 0)
-        return kymo__fail_errno("make a temporary file in %s (TMPDIR names another folder)",
-                                folders[1]);
+        return marey__fail_errno("make a temporary file in %s (TMPDIR names another folder)",
+                                 folders[1]);
     *fd = opened;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* With the permissions of `old`, or of a new file where that is NULL. */
@@ -53,7 +53,7 @@ static int open_beside(const char *path, const struct stat *old, char *temporary
     return fd;
 }
 
-kymo_status kymo__replace_file(const char *path, const void *bytes, size_t len)
+marey_status marey__replace_file(const char *path, const void *bytes, size_t len)
 {
     char temporary[PATH_MAX + 8], final[PATH_MAX];
     struct stat old;
@@ -64,21 +64,21 @@ kymo_status kymo__replace_file(const char *path, const void *bytes, size_t len)
                        ? open_beside(path, is_there ? &old : NULL, temporary, sizeof temporary)
                        : open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
-        return kymo__fail_errno("write %s", path);
-    kymo_status status = KYMO_OK;
-    if (!kymo__write_all(fd, bytes, len))
-        status = kymo__fail_errno("write %s", path);
-    if (close(fd) != 0 && status == KYMO_OK)
-        status = kymo__fail_errno("write %s", path);
-    if (status == KYMO_OK && is_renamed &&
+        return marey__fail_errno("write %s", path);
+    marey_status status = MAREY_OK;
+    if (!marey__write_all(fd, bytes, len))
+        status = marey__fail_errno("write %s", path);
+    if (close(fd) != 0 && status == MAREY_OK)
+        status = marey__fail_errno("write %s", path);
+    if (status == MAREY_OK && is_renamed &&
         rename(temporary, is_there && realpath(path, final) != NULL ? final : path) != 0)
-        status = kymo__fail_errno("write %s", path);
-    if (status != KYMO_OK && is_renamed)
+        status = marey__fail_errno("write %s", path);
+    if (status != MAREY_OK && is_renamed)
         unlink(temporary);
     return status;
 }
 
-kymo_status kymo__temporary_open(int *fd)
+marey_status marey__temporary_open(int *fd)
 {
-    return kymo__temporary_open_in(NULL, fd);
+    return marey__temporary_open_in(NULL, fd);
 }

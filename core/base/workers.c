@@ -10,7 +10,7 @@
 enum { MAX_JOBS = 64, FILES_OF_WORKER = 2, OTHER_FILES = 24 };
 
 struct crew {
-    kymo__worker *work;
+    marey__worker *work;
     void *ctx;
 };
 
@@ -33,18 +33,18 @@ static size_t most_by_files(void)
                : (size_t)(files.rlim_cur - OTHER_FILES) / FILES_OF_WORKER;
 }
 
-size_t kymo__work_crew(size_t n_jobs, size_t n_tasks)
+size_t marey__work_crew(size_t n_jobs, size_t n_tasks)
 {
     const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-    n_jobs = n_jobs != 0 ? n_jobs : (size_t)KYMO__MAX(n_cores, 1);
-    return KYMO__MIN(KYMO__MIN(n_jobs, n_tasks), most_by_files());
+    n_jobs = n_jobs != 0 ? n_jobs : (size_t)MAREY__MAX(n_cores, 1);
+    return MAREY__MIN(MAREY__MIN(n_jobs, n_tasks), most_by_files());
 }
 
-void kymo__work_together(kymo__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)
+void marey__work_together(marey__worker *work, void *ctx, size_t n_jobs, size_t n_tasks)
 {
     pthread_t threads[MAX_JOBS];
     struct crew crew = {work, ctx};
-    n_jobs = kymo__work_crew(n_jobs, n_tasks);
+    n_jobs = marey__work_crew(n_jobs, n_tasks);
     size_t n_threads = 0;
     /* The program's signals are for its own threads; a new one has the mask of whoever makes it. */
     sigset_t all, before;

@@ -6,22 +6,22 @@
 #define PERIOD_NS UINT64_C(5000000000) /* between two times */
 
 static struct {
-    pthread_mutex_t lock;     /* guards all */
-    struct kymo_calls *calls; /* NULL: none */
+    pthread_mutex_t lock;      /* guards all */
+    struct marey_calls *calls; /* NULL: none */
     uint64_t written_ns;
     bool is_asked; /* by options, for a profile that goes into the recording */
-    struct kymo__calls_settings asked;
+    struct marey__calls_settings asked;
     uint32_t turn; /* odd while there is one, another for each. Written under the lock, loaded anywhere */
 } recorded = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The calling thread in the profile of that turn. */
 static __thread struct {
-    struct kymo_calls_thread *thread;
+    struct marey_calls_thread *thread;
     uint32_t turn;
 } self __attribute__((tls_model("initial-exec")));
 
 /* The lock is held. */
-static void set_recorded(struct kymo_calls *calls)
+static void set_recorded(struct marey_calls *calls)
 {
     if (recorded.calls != calls)
         __atomic_fetch_add(&recorded.turn, 1, __ATOMIC_RELAXED);
@@ -29,29 +29,29 @@ static void set_recorded(struct kymo_calls *calls)
 }
 
 /* The lock is held. */
-static void write_cost(struct kymo_calls *calls)
+static void write_cost(struct marey_calls *calls)
 {
     const uint64_t cost_ps = __atomic_load_n(&calls->cost_ps, __ATOMIC_RELAXED);
     pthread_mutex_lock(&calls->write_lock);
     const uint64_t n = calls->recorded.calls;
     pthread_mutex_unlock(&calls->write_lock);
     if (cost_ps != 0 && n != 0)
-        kymo__record_cost(KYMO__KEY_CALLS_COST, n, cost_ps, cost_ps);
+        marey__record_cost(MAREY__KEY_CALLS_COST, n, cost_ps, cost_ps);
     else
-        kymo__record_text(KYMO__KEY_CALLS_COST, KYMO__COST_UNKNOWN);
+        marey__record_text(MAREY__KEY_CALLS_COST, MAREY__COST_UNKNOWN);
 }
 
 /* The lock is held. */
 static void write_now(void)
 {
-    if (__atomic_load_n(&kymo__record.state, __ATOMIC_ACQUIRE) != KYMO__RECORD_OPEN ||
-        kymo__record_is_foreign() || kymo__log_is_broken(&kymo__record.log))
+    if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) != MAREY__RECORD_OPEN ||
+        marey__record_is_foreign() || marey__log_is_broken(&marey__record.log))
         return;
-    if (kymo__calls_append(recorded.calls, &kymo__record.log, true, 0) != KYMO_OK)
-        kymo__record_failed(kymo_last_error());
+    if (marey__calls_append(recorded.calls, &marey__record.log, true, 0) != MAREY_OK)
+        marey__record_failed(marey_last_error());
     else
         write_cost(recorded.calls);
-    recorded.written_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    recorded.written_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
 
 /* By the flush thread, which goes by when somebody else is at it. */
@@ -59,32 +59,32 @@ static void visit(void)
 {
     if (pthread_mutex_trylock(&recorded.lock) != 0)
         return;
-    if (recorded.calls != NULL && kymo__clock_ns(CLOCK_MONOTONIC) - recorded.written_ns >= PERIOD_NS)
+    if (recorded.calls != NULL && marey__clock_ns(CLOCK_MONOTONIC) - recorded.written_ns >= PERIOD_NS)
         write_now();
     pthread_mutex_unlock(&recorded.lock);
 }
 
-kymo_status kymo_calls_record(struct kymo_calls *calls)
+marey_status marey_calls_record(struct marey_calls *calls)
 {
-    if (__atomic_load_n(&kymo__record.state, __ATOMIC_ACQUIRE) == KYMO__RECORD_PENDING)
-        kymo__record_open_pending();
-    if (!kymo_enabled())
-        return kymo__fail(KYMO_ESTATE, "a call profile goes into a recording, and none is open");
+    if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING)
+        marey__record_open_pending();
+    if (!marey_enabled())
+        return marey__fail(MAREY_ESTATE, "a call profile goes into a recording, and none is open");
     pthread_mutex_lock(&recorded.lock);
     const bool is_free = recorded.calls == NULL || recorded.calls == calls;
     if (is_free) {
-        kymo__calls_append_reset(calls);
+        marey__calls_append_reset(calls);
         set_recorded(calls);
         write_now(); /* whoever reads the log of a process that is killed soon knows what is missing */
     }
     pthread_mutex_unlock(&recorded.lock);
     if (!is_free)
-        return kymo__fail(KYMO_ESTATE, "another call profile goes into this recording");
-    kymo__flush_add_visitor(visit, UINT64_C(1000000000));
-    return KYMO_OK;
+        return marey__fail(MAREY_ESTATE, "another call profile goes into this recording");
+    marey__flush_add_visitor(visit, UINT64_C(1000000000));
+    return MAREY_OK;
 }
 
-void kymo_calls_unrecord(struct kymo_calls *calls)
+void marey_calls_unrecord(struct marey_calls *calls)
 {
     pthread_mutex_lock(&recorded.lock);
     if (recorded.calls == calls && calls != NULL) {
@@ -94,7 +94,7 @@ void kymo_calls_unrecord(struct kymo_calls *calls)
     pthread_mutex_unlock(&recorded.lock);
 }
 
-void kymo__calls_record_forget(struct kymo_calls *calls)
+void marey__calls_record_forget(struct marey_calls *calls)
 {
     pthread_mutex_lock(&recorded.lock);
     if (recorded.calls == calls)
@@ -102,7 +102,7 @@ void kymo__calls_record_forget(struct kymo_calls *calls)
     pthread_mutex_unlock(&recorded.lock);
 }
 
-void kymo__calls_record_stop(void)
+void marey__calls_record_stop(void)
 {
     pthread_mutex_lock(&recorded.lock);
     if (recorded.calls != NULL)
@@ -112,7 +112,7 @@ void kymo__calls_record_stop(void)
 
 /* ---- what options ask for ---- */
 
-void kymo__calls_record_configure(const struct kymo__settings *s)
+void marey__calls_record_configure(const struct marey__settings *s)
 {
     pthread_mutex_lock(&recorded.lock);
     recorded.is_asked = s->calls.is_wanted;
@@ -120,14 +120,14 @@ void kymo__calls_record_configure(const struct kymo__settings *s)
     pthread_mutex_unlock(&recorded.lock);
 }
 
-int kymo_calls_asked_get(struct kymo_calls_asked *out)
+int marey_calls_asked_get(struct marey_calls_asked *out)
 {
     pthread_mutex_lock(&recorded.lock);
-    const bool is_asked = recorded.is_asked && kymo_enabled();
+    const bool is_asked = recorded.is_asked && marey_enabled();
     if (is_asked) {
-        *out = (struct kymo_calls_asked){.signatures = recorded.asked.signatures,
-                                         .builtins = !recorded.asked.no_builtins,
-                                         .memory_bytes = recorded.asked.memory_bytes};
+        *out = (struct marey_calls_asked){.signatures = recorded.asked.signatures,
+                                          .builtins = !recorded.asked.no_builtins,
+                                          .memory_bytes = recorded.asked.memory_bytes};
         memcpy(out->modules, recorded.asked.modules, sizeof out->modules);
     }
     pthread_mutex_unlock(&recorded.lock);
@@ -136,7 +136,7 @@ int kymo_calls_asked_get(struct kymo_calls_asked *out)
 
 /* ---- the calling thread ---- */
 
-void kymo__calls_record_thread(struct kymo_calls_thread *thread)
+void marey__calls_record_thread(struct marey_calls_thread *thread)
 {
     pthread_mutex_lock(&recorded.lock);
     if (recorded.calls == thread->calls) {
@@ -146,7 +146,7 @@ void kymo__calls_record_thread(struct kymo_calls_thread *thread)
     pthread_mutex_unlock(&recorded.lock);
 }
 
-int kymo_calls_current(uint32_t *profile, uint32_t *node)
+int marey_calls_current(uint32_t *profile, uint32_t *node)
 {
     if (self.turn % 2 == 0 || self.turn != __atomic_load_n(&recorded.turn, __ATOMIC_RELAXED))
         return 0;
@@ -156,7 +156,7 @@ int kymo_calls_current(uint32_t *profile, uint32_t *node)
 }
 
 /* The child's log has nothing of the profile; it is opened when somebody asks for it, or with an event. */
-void kymo__calls_record_after_fork(bool in_child)
+void marey__calls_record_after_fork(bool in_child)
 {
     if (in_child)
         pthread_mutex_init(&recorded.lock, NULL);

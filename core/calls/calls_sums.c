@@ -8,7 +8,7 @@
 
 /* A row while it is made. */
 struct row {
-    struct kymo_calls_row sums;
+    struct marey_calls_row sums;
     uint32_t n_open; /* on the way down to where the walk is */
 };
 
@@ -21,7 +21,7 @@ struct row_set {
 
 /* A node of any thread; parents stand before their children. */
 struct visit {
-    const struct kymo__calls_node *node;
+    const struct marey__calls_node *node;
     uint32_t parent, first_child, next_sibling; /* from 1; 0: none */
     uint32_t row, pair;                         /* from 1; 0: none */
 };
@@ -33,7 +33,7 @@ struct walk {
     bool by_signature;
 };
 
-static uint64_t hash_row(const struct kymo_calls_row *key)
+static uint64_t hash_row(const struct marey_calls_row *key)
 {
     uint64_t hash = ((uint64_t)key->function << 32 | key->signature) * UINT64_C(0x9e3779b97f4a7c15);
     hash ^= ((uint64_t)key->caller_function << 32 | key->caller_signature) *
@@ -41,13 +41,13 @@ static uint64_t hash_row(const struct kymo_calls_row *key)
     return hash ^ hash >> 29;
 }
 
-static uint32_t *find_row(const struct row_set *set, const struct kymo_calls_row *key)
+static uint32_t *find_row(const struct row_set *set, const struct marey_calls_row *key)
 {
     const size_t mask = set->n_slots - 1;
     for (size_t i = (size_t)hash_row(key) & mask;; i = (i + 1) & mask) {
         const uint32_t number = set->slots[i];
         if (number == 0 ||
-            memcmp(&set->rows[number - 1].sums, key, offsetof(struct kymo_calls_row, calls)) == 0)
+            memcmp(&set->rows[number - 1].sums, key, offsetof(struct marey_calls_row, calls)) == 0)
             return &set->slots[i];
     }
 }
@@ -55,15 +55,15 @@ static uint32_t *find_row(const struct row_set *set, const struct kymo_calls_row
 static bool grow_rows(struct row_set *set)
 {
     enum { FIRST = 256 };
-    if (!kymo__grow(&set->rows, &set->cap, set->n + 1, sizeof *set->rows))
+    if (!marey__grow(&set->rows, &set->cap, set->n + 1, sizeof *set->rows))
         return false;
     if (set->n * 2 < set->n_slots)
         return true;
     const size_t n_slots = set->n_slots != 0 ? set->n_slots * 2 : FIRST;
-    uint32_t *const slots = kymo__calloc(n_slots, sizeof *slots);
+    uint32_t *const slots = marey__calloc(n_slots, sizeof *slots);
     if (slots == NULL)
         return false;
-    kymo__free(set->slots);
+    marey__free(set->slots);
     set->slots = slots;
     set->n_slots = n_slots;
     for (size_t i = 0; i < set->n; i++)
@@ -72,7 +72,7 @@ static bool grow_rows(struct row_set *set)
 }
 
 /* The number of the row with the names of `key`; 0 without memory. */
-static uint32_t row_of(struct row_set *set, const struct kymo_calls_row *key)
+static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
 {
     if (!grow_rows(set))
         return 0;
@@ -86,37 +86,37 @@ static uint32_t row_of(struct row_set *set, const struct kymo_calls_row *key)
 
 /* ---- the tree as an array ---- */
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to add up a call profile");
+    return marey__fail(MAREY_ENOMEM, "no memory to add up a call profile");
 }
 
 /* Where nodes stand in the array, by number. */
-static kymo_status gather_nodes(struct kymo_calls *calls, struct walk *walk, uint32_t **places)
+static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, uint32_t **places)
 {
     size_t n = 0;
-    for (const struct kymo_calls_thread *t = calls->threads; t != NULL; t = t->next)
+    for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
         n += (size_t)t->n_nodes;
-    walk->visits = kymo__calloc(n + 1, sizeof *walk->visits);
-    *places = kymo__calloc((size_t)calls->last_node + 1, sizeof **places);
+    walk->visits = marey__calloc(n + 1, sizeof *walk->visits);
+    *places = marey__calloc((size_t)calls->last_node + 1, sizeof **places);
     if (walk->visits == NULL || *places == NULL)
         return no_memory();
-    for (const struct kymo_calls_thread *t = calls->threads; t != NULL; t = t->next) {
+    for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next) {
         uint64_t left = t->n_nodes;
-        for (const struct kymo__calls_chunk *chunk = t->chunks; left > 0; chunk = chunk->next)
-            for (size_t i = 0; i < KYMO__CALLS_CHUNK && left > 0; i++, left--) {
-                const struct kymo__calls_node *const node = &chunk->nodes[i];
+        for (const struct marey__calls_chunk *chunk = t->chunks; left > 0; chunk = chunk->next)
+            for (size_t i = 0; i < MAREY__CALLS_CHUNK && left > 0; i++, left--) {
+                const struct marey__calls_node *const node = &chunk->nodes[i];
                 walk->visits[walk->n++].node = node;
                 (*places)[node->number] = (uint32_t)walk->n;
             }
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static struct kymo_calls_row key_of(const struct walk *walk, const struct visit *visit)
+static struct marey_calls_row key_of(const struct walk *walk, const struct visit *visit)
 {
     const struct visit *const caller = visit->parent != 0 ? &walk->visits[visit->parent - 1] : NULL;
-    struct kymo_calls_row key = {.function = visit->node->function};
+    struct marey_calls_row key = {.function = visit->node->function};
     if (walk->by_signature)
         key.signature = visit->node->signature;
     if (caller != NULL) {
@@ -128,7 +128,7 @@ static struct kymo_calls_row key_of(const struct walk *walk, const struct visit 
 }
 
 /* Join children to parents, and each node to its rows. */
-static kymo_status link_nodes(struct walk *walk, const uint32_t *places, uint32_t *first_root)
+static marey_status link_nodes(struct walk *walk, const uint32_t *places, uint32_t *first_root)
 {
     for (size_t i = walk->n; i > 0; i--) {
         struct visit *const visit = &walk->visits[i - 1];
@@ -140,7 +140,7 @@ static kymo_status link_nodes(struct walk *walk, const uint32_t *places, uint32_
     }
     for (size_t i = 0; i < walk->n; i++) {
         struct visit *const visit = &walk->visits[i];
-        struct kymo_calls_row key = key_of(walk, visit);
+        struct marey_calls_row key = key_of(walk, visit);
         const bool has_caller = key.caller_function != 0;
         if (has_caller && (visit->pair = row_of(&walk->pairs, &key)) == 0)
             return no_memory();
@@ -148,12 +148,12 @@ static kymo_status link_nodes(struct walk *walk, const uint32_t *places, uint32_
         if ((visit->row = row_of(&walk->functions, &key)) == 0)
             return no_memory();
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- the walk ---- */
 
-static void add(struct row *row, const struct kymo__calls_sums *sums)
+static void add(struct row *row, const struct marey__calls_sums *sums)
 {
     row->sums.calls += sums->calls;
     row->sums.resumes += sums->resumes;
@@ -198,9 +198,9 @@ static void walk_from(struct walk *walk, uint32_t at)
 }
 
 /* The sums of rows that have any, in place. */
-static struct kymo_calls_row *take_rows(struct row_set *set, size_t *n)
+static struct marey_calls_row *take_rows(struct row_set *set, size_t *n)
 {
-    struct kymo_calls_row *const out = kymo__calloc(set->n + 1, sizeof *out);
+    struct marey_calls_row *const out = marey__calloc(set->n + 1, sizeof *out);
     for (size_t i = 0; out != NULL && i < set->n; i++)
         if (set->rows[i].sums.calls != 0)
             out[(*n)++] = set->rows[i].sums;
@@ -208,43 +208,43 @@ static struct kymo_calls_row *take_rows(struct row_set *set, size_t *n)
 }
 
 /* The lock is held. */
-static kymo_status add_up(struct kymo_calls *calls, struct walk *walk, struct kymo_calls_rows *out)
+static marey_status add_up(struct marey_calls *calls, struct walk *walk, struct marey_calls_rows *out)
 {
     uint32_t *places = NULL, first_root = 0;
-    kymo_status status = gather_nodes(calls, walk, &places);
-    if (status == KYMO_OK)
+    marey_status status = gather_nodes(calls, walk, &places);
+    if (status == MAREY_OK)
         status = link_nodes(walk, places, &first_root);
-    kymo__free(places);
-    KYMO_TRY(status);
+    marey__free(places);
+    MAREY_TRY(status);
     walk_from(walk, first_root);
     out->functions = take_rows(&walk->functions, &out->n_functions);
     out->pairs = take_rows(&walk->pairs, &out->n_pairs);
-    return out->functions != NULL && out->pairs != NULL ? KYMO_OK : no_memory();
+    return out->functions != NULL && out->pairs != NULL ? MAREY_OK : no_memory();
 }
 
-kymo_status kymo_calls_rows_init(struct kymo_calls *calls, int by_signature,
-                                 struct kymo_calls_rows *out)
+marey_status marey_calls_rows_init(struct marey_calls *calls, int by_signature,
+                                   struct marey_calls_rows *out)
 {
     struct walk walk = {.by_signature = by_signature != 0};
-    struct kymo_calls_rows rows = {0};
+    struct marey_calls_rows rows = {0};
     pthread_mutex_lock(&calls->lock);
-    const kymo_status status = add_up(calls, &walk, &rows);
+    const marey_status status = add_up(calls, &walk, &rows);
     pthread_mutex_unlock(&calls->lock);
-    kymo__free(walk.visits);
-    kymo__free(walk.functions.rows);
-    kymo__free(walk.functions.slots);
-    kymo__free(walk.pairs.rows);
-    kymo__free(walk.pairs.slots);
-    if (status == KYMO_OK)
+    marey__free(walk.visits);
+    marey__free(walk.functions.rows);
+    marey__free(walk.functions.slots);
+    marey__free(walk.pairs.rows);
+    marey__free(walk.pairs.slots);
+    if (status == MAREY_OK)
         *out = rows;
     else
-        kymo_calls_rows_fini(&rows);
+        marey_calls_rows_fini(&rows);
     return status;
 }
 
-void kymo_calls_rows_fini(struct kymo_calls_rows *rows)
+void marey_calls_rows_fini(struct marey_calls_rows *rows)
 {
-    kymo__free(rows->functions);
-    kymo__free(rows->pairs);
-    *rows = (struct kymo_calls_rows){0};
+    marey__free(rows->functions);
+    marey__free(rows->pairs);
+    *rows = (struct marey_calls_rows){0};
 }

@@ -5,7 +5,7 @@
 
 enum { STACK = 64, SLOTS = 64, LINE = 64 }; /* a thread with few calls takes some 8 KiB */
 
-__thread void *kymo_calls_own;
+__thread void *marey_calls_own;
 
 /* ---- time ---- */
 
@@ -19,24 +19,24 @@ static uint64_t cpu_ns(int64_t tid)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t kymo__calls_now(struct kymo_calls_thread *thread)
+uint64_t marey__calls_now(struct marey_calls_thread *thread)
 {
-    if (thread->timer != KYMO__TIMER_CPU)
-        return kymo__clock_ticks_of(thread->timer == KYMO__TIMER_TSC);
+    if (thread->timer != MAREY__TIMER_CPU)
+        return marey__clock_ticks_of(thread->timer == MAREY__TIMER_TSC);
     const uint64_t now = cpu_ns(thread->tid);
-    return KYMO__MAX(now, thread->last); /* one that has ended has no clock any more */
+    return MAREY__MAX(now, thread->last); /* one that has ended has no clock any more */
 }
 
-static uint64_t now_cpu(struct kymo_calls_thread *thread)
+static uint64_t now_cpu(struct marey_calls_thread *thread)
 {
-    return thread->last = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return thread->last = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static inline uint64_t now_here(struct kymo_calls_thread *thread)
+static inline uint64_t now_here(struct marey_calls_thread *thread)
 {
-    if (KYMO_LIKELY(thread->timer == KYMO__TIMER_TSC))
-        return kymo__clock_ticks_of(true);
-    return thread->timer == KYMO__TIMER_CPU ? now_cpu(thread) : kymo__clock_ticks_of(false);
+    if (MAREY_LIKELY(thread->timer == MAREY__TIMER_TSC))
+        return marey__clock_ticks_of(true);
+    return thread->timer == MAREY__TIMER_CPU ? now_cpu(thread) : marey__clock_ticks_of(false);
 }
 
 /* ---- nodes ---- */
@@ -47,25 +47,25 @@ static size_t hash_of(uint32_t parent, uint32_t function, uint32_t signature)
     return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 24);
 }
 
-static struct kymo__calls_node **slot_of(const struct kymo_calls_thread *thread, uint32_t parent,
-                                         uint32_t function, uint32_t signature)
+static struct marey__calls_node **slot_of(const struct marey_calls_thread *thread, uint32_t parent,
+                                          uint32_t function, uint32_t signature)
 {
     const size_t mask = thread->n_slots - 1;
     for (size_t i = hash_of(parent, function, signature) & mask;; i = (i + 1) & mask) {
-        const struct kymo__calls_node *const node = thread->slots[i];
+        const struct marey__calls_node *const node = thread->slots[i];
         if (node == NULL ||
             (node->parent == parent && node->function == function && node->signature == signature))
             return &thread->slots[i];
     }
 }
 
-static bool grow_slots(struct kymo_calls_thread *thread, bool must)
+static bool grow_slots(struct marey_calls_thread *thread, bool must)
 {
     const size_t n_before = thread->n_slots;
-    struct kymo__calls_node **const before = thread->slots;
-    if (!kymo__calls_spend(thread->calls, n_before * sizeof *before, must))
+    struct marey__calls_node **const before = thread->slots;
+    if (!marey__calls_spend(thread->calls, n_before * sizeof *before, must))
         return false;
-    struct kymo__calls_node **const slots = kymo__calloc(n_before * 2, sizeof *slots);
+    struct marey__calls_node **const slots = marey__calloc(n_before * 2, sizeof *slots);
     if (slots == NULL)
         return false;
     thread->slots = slots;
@@ -74,19 +74,19 @@ static bool grow_slots(struct kymo_calls_thread *thread, bool must)
         if (before[i] != NULL)
             *slot_of(thread, before[i]->parent, before[i]->function, before[i]->signature) =
                 before[i];
-    kymo__free(before);
+    marey__free(before);
     return true;
 }
 
-static bool add_chunk(struct kymo_calls_thread *thread, bool must)
+static bool add_chunk(struct marey_calls_thread *thread, bool must)
 {
-    if (!kymo__calls_spend(thread->calls, sizeof(struct kymo__calls_chunk) + LINE, must))
+    if (!marey__calls_spend(thread->calls, sizeof(struct marey__calls_chunk) + LINE, must))
         return false;
-    char *const block = kymo__calloc(1, sizeof(struct kymo__calls_chunk) + LINE);
+    char *const block = marey__calloc(1, sizeof(struct marey__calls_chunk) + LINE);
     if (block == NULL)
         return false;
-    struct kymo__calls_chunk *const chunk =
-        (struct kymo__calls_chunk *)(block + (-(uintptr_t)block & (LINE - 1)));
+    struct marey__calls_chunk *const chunk =
+        (struct marey__calls_chunk *)(block + (-(uintptr_t)block & (LINE - 1)));
     chunk->block = block;
     /* Release: meets the acquire of who walks the nodes. */
     __atomic_store_n(thread->last_chunk != NULL ? &thread->last_chunk->next : &thread->chunks,
@@ -96,15 +96,15 @@ static bool add_chunk(struct kymo_calls_thread *thread, bool must)
 }
 
 /* A new node; NULL past the budget, unless it `must` be, or without memory. */
-static struct kymo__calls_node *add_node(struct kymo_calls_thread *thread, uint32_t parent,
-                                         uint32_t function, uint32_t signature, bool must)
+static struct marey__calls_node *add_node(struct marey_calls_thread *thread, uint32_t parent,
+                                          uint32_t function, uint32_t signature, bool must)
 {
-    const size_t at = (size_t)(thread->n_nodes % KYMO__CALLS_CHUNK);
+    const size_t at = (size_t)(thread->n_nodes % MAREY__CALLS_CHUNK);
     if (thread->n_used >= thread->n_slots / 2 && !grow_slots(thread, must))
         return NULL;
     if (at == 0 && !add_chunk(thread, must))
         return NULL;
-    struct kymo__calls_node *const node = &thread->last_chunk->nodes[at];
+    struct marey__calls_node *const node = &thread->last_chunk->nodes[at];
     node->number = __atomic_add_fetch(&thread->calls->last_node, 1, __ATOMIC_RELAXED);
     node->parent = parent;
     node->function = function;
@@ -118,29 +118,28 @@ static struct kymo__calls_node *add_node(struct kymo_calls_thread *thread, uint3
 }
 
 /* The node of a path for which there is no room: one for each function and signature, whoever called it. */
-static struct kymo__calls_node *other_child(struct kymo_calls_thread *thread, uint32_t function,
-                                            uint32_t signature)
+static struct marey__calls_node *other_child(struct marey_calls_thread *thread, uint32_t function,
+                                             uint32_t signature)
 {
     if (thread->other == NULL)
         thread->other = add_node(thread, 0, 0, 0, true);
-    struct kymo__calls_node *const other = thread->other;
+    struct marey__calls_node *const other = thread->other;
     if (other == NULL)
         return &thread->root;
-    struct kymo__calls_node *node = *slot_of(thread, other->number, function, signature);
+    struct marey__calls_node *node = *slot_of(thread, other->number, function, signature);
     if (node == NULL)
         node = add_node(thread, other->number, function, signature, true);
     return node != NULL ? node : other;
 }
 
 /* Out of line: the callee is another one than last time. */
-__attribute__((noinline)) static struct kymo__calls_node *child_of(struct kymo_calls_thread *thread,
-                                                                   struct kymo__calls_node *parent,
-                                                                   uint32_t function,
-                                                                   uint32_t signature)
+__attribute__((noinline)) static struct marey__calls_node *
+child_of(struct marey_calls_thread *thread, struct marey__calls_node *parent, uint32_t function,
+         uint32_t signature)
 {
-    const struct kymo__calls_node *const other = thread->other;
+    const struct marey__calls_node *const other = thread->other;
     const bool is_other = other != NULL && (parent->parent == other->number || parent == other);
-    struct kymo__calls_node *node =
+    struct marey__calls_node *node =
         is_other ? NULL : *slot_of(thread, parent->number, function, signature);
     if (node == NULL && !is_other)
         node = add_node(thread, parent->number, function, signature, false);
@@ -151,12 +150,13 @@ __attribute__((noinline)) static struct kymo__calls_node *child_of(struct kymo_c
 
 /* ---- stack ---- */
 
-__attribute__((noinline)) static bool grow_stack(struct kymo_calls_thread *thread)
+__attribute__((noinline)) static bool grow_stack(struct marey_calls_thread *thread)
 {
     const size_t n = thread->n_stack;
-    struct kymo__calls_frame *const stack = kymo__calls_spend(thread->calls, n * sizeof *stack, true)
-                                                ? kymo__realloc(thread->stack, n * 2 * sizeof *stack)
-                                                : NULL;
+    struct marey__calls_frame *const stack =
+        marey__calls_spend(thread->calls, n * sizeof *stack, true)
+            ? marey__realloc(thread->stack, n * 2 * sizeof *stack)
+            : NULL;
     if (stack == NULL)
         return false;
     thread->top = stack + (thread->top - thread->stack);
@@ -167,11 +167,11 @@ __attribute__((noinline)) static bool grow_stack(struct kymo_calls_thread *threa
 }
 
 /* The caller stores the time. */
-static inline struct kymo__calls_frame *put_frame(struct kymo_calls_thread *thread,
-                                                  struct kymo__calls_node *node, uint32_t function,
-                                                  bool is_resumed)
+static inline struct marey__calls_frame *put_frame(struct marey_calls_thread *thread,
+                                                   struct marey__calls_node *node,
+                                                   uint32_t function, bool is_resumed)
 {
-    struct kymo__calls_frame *const frame = ++thread->top;
+    struct marey__calls_frame *const frame = ++thread->top;
     frame->node = node;
     frame->callees = 0;
     frame->function = function;
@@ -179,23 +179,23 @@ static inline struct kymo__calls_frame *put_frame(struct kymo_calls_thread *thre
     return frame;
 }
 
-static inline bool is_call_of(const struct kymo__calls_node *node, uint32_t function,
+static inline bool is_call_of(const struct marey__calls_node *node, uint32_t function,
                               uint32_t signature)
 {
     return node != NULL && node->function == function && node->signature == signature;
 }
 
 /* Find the callee's node and put it on the stack; NULL when there is no room. */
-static inline struct kymo__calls_frame *push(struct kymo_calls_thread *thread, uint32_t function,
-                                             uint32_t signature, bool is_resumed)
+static inline struct marey__calls_frame *push(struct marey_calls_thread *thread, uint32_t function,
+                                              uint32_t signature, bool is_resumed)
 {
-    struct kymo__calls_node *const parent = thread->top->node;
-    struct kymo__calls_node *node = parent->last_child;
-    if (KYMO_UNLIKELY(!is_call_of(node, function, signature)))
+    struct marey__calls_node *const parent = thread->top->node;
+    struct marey__calls_node *node = parent->last_child;
+    if (MAREY_UNLIKELY(!is_call_of(node, function, signature)))
         node = child_of(thread, parent, function, signature);
     /* What is skipped stands above a stack that is full. */
-    if (KYMO_UNLIKELY(thread->top == thread->limit &&
-                      (thread->n_skipped != 0 || !grow_stack(thread)))) {
+    if (MAREY_UNLIKELY(thread->top == thread->limit &&
+                       (thread->n_skipped != 0 || !grow_stack(thread)))) {
         thread->n_skipped++;
         return NULL;
     }
@@ -203,10 +203,10 @@ static inline struct kymo__calls_frame *push(struct kymo_calls_thread *thread, u
 }
 
 /* The innermost call ends. */
-static inline void pop(struct kymo_calls_thread *thread, uint64_t now)
+static inline void pop(struct marey_calls_thread *thread, uint64_t now)
 {
-    const struct kymo__calls_frame *const frame = thread->top;
-    struct kymo__calls_sums *const sums = &frame->node->sums;
+    const struct marey__calls_frame *const frame = thread->top;
+    struct marey__calls_sums *const sums = &frame->node->sums;
     const uint64_t total =
         now > frame->start ? now - frame->start : 0; /* a user's clock may go back */
     const uint64_t self = total > frame->callees ? total - frame->callees : 0;
@@ -221,7 +221,7 @@ static inline void pop(struct kymo_calls_thread *thread, uint64_t now)
     if (frame->is_resumed)
         __atomic_store_n(&sums->resumes, sums->resumes + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&thread->sequence, sequence + 2, __ATOMIC_RELEASE);
-    if (KYMO_UNLIKELY(thread->other != NULL) &&
+    if (MAREY_UNLIKELY(thread->other != NULL) &&
         (frame->node == thread->other || frame->node->parent == thread->other->number))
         __atomic_store_n(&thread->n_other, thread->n_other + 1, __ATOMIC_RELAXED);
     thread->top--;
@@ -229,10 +229,10 @@ static inline void pop(struct kymo_calls_thread *thread, uint64_t now)
 }
 
 /* The function that ends is not the innermost: some that began after it never told of their end, or it is not there. */
-__attribute__((noinline)) static void pop_to(struct kymo_calls_thread *thread, uint32_t function,
+__attribute__((noinline)) static void pop_to(struct marey_calls_thread *thread, uint32_t function,
                                              uint64_t now)
 {
-    const struct kymo__calls_frame *frame = thread->top;
+    const struct marey__calls_frame *frame = thread->top;
     while (frame > thread->stack && frame->function != function)
         frame--;
     if (frame == thread->stack)
@@ -241,83 +241,84 @@ __attribute__((noinline)) static void pop_to(struct kymo_calls_thread *thread, u
         pop(thread, now);
 }
 
-static inline void leave(struct kymo_calls_thread *thread, uint32_t function, uint64_t now)
+static inline void leave(struct marey_calls_thread *thread, uint32_t function, uint64_t now)
 {
-    if (KYMO_UNLIKELY(thread->n_skipped != 0))
+    if (MAREY_UNLIKELY(thread->n_skipped != 0))
         thread->n_skipped--;
-    else if (KYMO_UNLIKELY(thread->top->function != function))
+    else if (MAREY_UNLIKELY(thread->top->function != function))
         pop_to(thread, function, now);
     else
         pop(thread, now);
 }
 
 /* The clock is read last when a call begins and first when it ends: what this costs is the caller's. */
-__attribute__((noinline)) static void enter_slowly(struct kymo_calls_thread *thread,
+__attribute__((noinline)) static void enter_slowly(struct marey_calls_thread *thread,
                                                    uint32_t function, uint32_t signature)
 {
-    struct kymo__calls_frame *const frame = push(thread, function, signature, false);
-    if (KYMO_LIKELY(frame != NULL))
+    struct marey__calls_frame *const frame = push(thread, function, signature, false);
+    if (MAREY_LIKELY(frame != NULL))
         frame->start = now_here(thread);
 }
 
 /* Whatever is not as usual is told apart first and goes elsewhere, so that the usual way calls nothing and saves no registers. */
-void kymo_calls_enter(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature)
+void marey_calls_enter(struct marey_calls_thread *thread, uint32_t function, uint32_t signature)
 {
-    struct kymo__calls_node *const node = thread->top->node->last_child;
-    if (KYMO_UNLIKELY(!is_call_of(node, function, signature) || thread->top == thread->limit ||
-                      thread->timer != KYMO__TIMER_TSC))
+    struct marey__calls_node *const node = thread->top->node->last_child;
+    if (MAREY_UNLIKELY(!is_call_of(node, function, signature) || thread->top == thread->limit ||
+                       thread->timer != MAREY__TIMER_TSC))
         enter_slowly(thread, function, signature);
     else
-        put_frame(thread, node, function, false)->start = kymo__clock_ticks_of(true);
+        put_frame(thread, node, function, false)->start = marey__clock_ticks_of(true);
 }
 
-void kymo_calls_resume(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature)
+void marey_calls_resume(struct marey_calls_thread *thread, uint32_t function, uint32_t signature)
 {
-    struct kymo__calls_frame *const frame = push(thread, function, signature, true);
-    if (KYMO_LIKELY(frame != NULL))
+    struct marey__calls_frame *const frame = push(thread, function, signature, true);
+    if (MAREY_LIKELY(frame != NULL))
         frame->start = now_here(thread);
 }
 
-__attribute__((noinline)) static void leave_slowly(struct kymo_calls_thread *thread, uint32_t function)
+__attribute__((noinline)) static void leave_slowly(struct marey_calls_thread *thread,
+                                                   uint32_t function)
 {
     leave(thread, function, now_here(thread));
 }
 
-void kymo_calls_leave(struct kymo_calls_thread *thread, uint32_t function)
+void marey_calls_leave(struct marey_calls_thread *thread, uint32_t function)
 {
-    if (KYMO_UNLIKELY(thread->timer != KYMO__TIMER_TSC))
+    if (MAREY_UNLIKELY(thread->timer != MAREY__TIMER_TSC))
         leave_slowly(thread, function);
     else
-        leave(thread, function, kymo__clock_ticks_of(true));
+        leave(thread, function, marey__clock_ticks_of(true));
 }
 
-void kymo_calls_enter_at(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature,
-                         uint64_t now)
-{
-    struct kymo__calls_frame *const frame = push(thread, function, signature, false);
-    if (frame != NULL)
-        frame->start = now;
-}
-
-void kymo_calls_resume_at(struct kymo_calls_thread *thread, uint32_t function, uint32_t signature,
+void marey_calls_enter_at(struct marey_calls_thread *thread, uint32_t function, uint32_t signature,
                           uint64_t now)
 {
-    struct kymo__calls_frame *const frame = push(thread, function, signature, true);
+    struct marey__calls_frame *const frame = push(thread, function, signature, false);
     if (frame != NULL)
         frame->start = now;
 }
 
-void kymo_calls_leave_at(struct kymo_calls_thread *thread, uint32_t function, uint64_t now)
+void marey_calls_resume_at(struct marey_calls_thread *thread, uint32_t function, uint32_t signature,
+                           uint64_t now)
+{
+    struct marey__calls_frame *const frame = push(thread, function, signature, true);
+    if (frame != NULL)
+        frame->start = now;
+}
+
+void marey_calls_leave_at(struct marey_calls_thread *thread, uint32_t function, uint64_t now)
 {
     leave(thread, function, now);
 }
 
-size_t kymo_calls_depth(const struct kymo_calls_thread *thread)
+size_t marey_calls_depth(const struct marey_calls_thread *thread)
 {
     return (size_t)(thread->top - thread->stack);
 }
 
-void kymo__calls_tree_settle(struct kymo_calls_thread *thread, uint64_t now)
+void marey__calls_tree_settle(struct marey_calls_thread *thread, uint64_t now)
 {
     thread->n_skipped = 0;
     while (thread->top > thread->stack)
@@ -326,10 +327,10 @@ void kymo__calls_tree_settle(struct kymo_calls_thread *thread, uint64_t now)
 
 /* ---- begin and end of a tree ---- */
 
-bool kymo__calls_tree_init(struct kymo_calls_thread *thread)
+bool marey__calls_tree_init(struct marey_calls_thread *thread)
 {
-    thread->stack = kymo__calloc(STACK, sizeof *thread->stack);
-    thread->slots = kymo__calloc(SLOTS, sizeof(struct kymo__calls_node *));
+    thread->stack = marey__calloc(STACK, sizeof *thread->stack);
+    thread->slots = marey__calloc(SLOTS, sizeof(struct marey__calls_node *));
     if (thread->stack == NULL || thread->slots == NULL)
         return false;
     thread->n_stack = STACK;
@@ -341,45 +342,45 @@ bool kymo__calls_tree_init(struct kymo_calls_thread *thread)
     return true;
 }
 
-static void free_chunks(struct kymo_calls_thread *thread)
+static void free_chunks(struct marey_calls_thread *thread)
 {
-    for (struct kymo__calls_chunk *chunk = thread->chunks, *next; chunk != NULL; chunk = next) {
+    for (struct marey__calls_chunk *chunk = thread->chunks, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
-        kymo__free(chunk->written);
-        kymo__free(chunk->block);
+        marey__free(chunk->written);
+        marey__free(chunk->block);
         __atomic_fetch_sub(&thread->calls->n_bytes, sizeof *chunk + LINE, __ATOMIC_RELAXED);
     }
     thread->chunks = thread->last_chunk = NULL;
 }
 
-void kymo__calls_tree_clear(struct kymo_calls_thread *thread)
+void marey__calls_tree_clear(struct marey_calls_thread *thread)
 {
     free_chunks(thread);
-    memset(thread->slots, 0, thread->n_slots * sizeof(struct kymo__calls_node *));
+    memset(thread->slots, 0, thread->n_slots * sizeof(struct marey__calls_node *));
     __atomic_fetch_sub(&thread->calls->n_nodes, thread->n_nodes, __ATOMIC_RELAXED);
     thread->n_used = 0;
     thread->n_nodes = thread->n_other = thread->n_skipped = 0;
     thread->other = NULL;
-    thread->root = (struct kymo__calls_node){0};
+    thread->root = (struct marey__calls_node){0};
     thread->top = thread->stack;
 }
 
-void kymo__calls_tree_fini(struct kymo_calls_thread *thread)
+void marey__calls_tree_fini(struct marey_calls_thread *thread)
 {
     free_chunks(thread);
-    kymo__free(thread->slots);
-    kymo__free(thread->stack);
+    marey__free(thread->slots);
+    marey__free(thread->stack);
 }
 
-bool kymo__calls_sums_get(const struct kymo_calls_thread *thread,
-                          const struct kymo__calls_node *node, struct kymo__calls_sums *out)
+bool marey__calls_sums_get(const struct marey_calls_thread *thread,
+                           const struct marey__calls_node *node, struct marey__calls_sums *out)
 {
     enum { TRIES = 1000 };
-    const struct kymo__calls_sums *const sums = &node->sums;
+    const struct marey__calls_sums *const sums = &node->sums;
     for (int i = 0; i < TRIES; i++) {
         const uint32_t before = __atomic_load_n(&thread->sequence, __ATOMIC_ACQUIRE);
         /* Acquire, each: the sequence is loaded again behind them. */
-        const struct kymo__calls_sums copy = {
+        const struct marey__calls_sums copy = {
             .calls = __atomic_load_n(&sums->calls, __ATOMIC_ACQUIRE),
             .resumes = __atomic_load_n(&sums->resumes, __ATOMIC_ACQUIRE),
             .self = __atomic_load_n(&sums->self, __ATOMIC_ACQUIRE),

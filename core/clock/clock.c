@@ -5,12 +5,12 @@
 
 #include "clock/clock_internal.h"
 
-bool kymo__clock_is_tsc;
+bool marey__clock_is_tsc;
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-bool kymo__clock_is_invariant(void)
+bool marey__clock_is_invariant(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8)) != 0;
@@ -32,12 +32,12 @@ static bool kernel_trusts_counter(void)
     return n >= 4 && memcmp(name, "tsc\n", 4) == 0;
 }
 
-bool kymo__clock_is_trusted(void)
+bool marey__clock_is_trusted(void)
 {
-    return kymo__clock_is_invariant() && kernel_trusts_counter();
+    return marey__clock_is_invariant() && kernel_trusts_counter();
 }
 #else
-bool kymo__clock_is_invariant(void)
+bool marey__clock_is_invariant(void)
 {
 #if defined(__aarch64__)
     return true; /* the architecture promises a system-wide counter at a fixed rate */
@@ -46,42 +46,42 @@ bool kymo__clock_is_invariant(void)
 #endif
 }
 
-bool kymo__clock_is_trusted(void)
+bool marey__clock_is_trusted(void)
 {
-    return kymo__clock_is_invariant();
+    return marey__clock_is_invariant();
 }
 #endif
 
-kymo_status kymo__clock_choose(enum kymo_clock want)
+marey_status marey__clock_choose(enum marey_clock want)
 {
-    const bool trusted = want != KYMO_CLOCK_MONOTONIC && kymo__clock_is_trusted();
-    if (want == KYMO_CLOCK_TSC && !trusted)
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "clock=tsc: this machine's time-stamp counter is not invariant or the "
-                          "kernel does not use it; leave clock=auto");
-    __atomic_store_n(&kymo__clock_is_tsc, trusted, __ATOMIC_RELAXED);
-    return KYMO_OK;
+    const bool trusted = want != MAREY_CLOCK_MONOTONIC && marey__clock_is_trusted();
+    if (want == MAREY_CLOCK_TSC && !trusted)
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "clock=tsc: this machine's time-stamp counter is not invariant or the "
+                           "kernel does not use it; leave clock=auto");
+    __atomic_store_n(&marey__clock_is_tsc, trusted, __ATOMIC_RELAXED);
+    return MAREY_OK;
 }
 
-const char *kymo__clock_name(void)
+const char *marey__clock_name(void)
 {
-    return kymo__clock_is_tsc ? "tsc" : "monotonic";
+    return marey__clock_is_tsc ? "tsc" : "monotonic";
 }
 
-void kymo__clock_moment(bool is_tsc, struct kymo__moment *out)
+void marey__clock_moment(bool is_tsc, struct marey__moment *out)
 {
     enum { TRIES = 8 };
-    struct kymo__moment best = {.width_ns = UINT64_MAX};
+    struct marey__moment best = {.width_ns = UINT64_MAX};
     for (int i = 0; i < TRIES; i++) {
-        const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
-        const uint64_t tick = kymo__clock_ticks_of(is_tsc);
-        const uint64_t real = kymo__clock_ns(CLOCK_REALTIME);
-        const uint64_t after = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t before = marey__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t tick = marey__clock_ticks_of(is_tsc);
+        const uint64_t real = marey__clock_ns(CLOCK_REALTIME);
+        const uint64_t after = marey__clock_ns(CLOCK_MONOTONIC);
         if (after - before < best.width_ns)
-            best = (struct kymo__moment){.tick = tick,
-                                         .monotonic_ns = before + (after - before) / 2,
-                                         .realtime_ns = real,
-                                         .width_ns = after - before};
+            best = (struct marey__moment){.tick = tick,
+                                          .monotonic_ns = before + (after - before) / 2,
+                                          .realtime_ns = real,
+                                          .width_ns = after - before};
     }
     /* With nanoseconds for ticks the conversion is the identity, and may as well be exactly so. */
     if (!is_tsc)
@@ -89,18 +89,18 @@ void kymo__clock_moment(bool is_tsc, struct kymo__moment *out)
     *out = best;
 }
 
-uint64_t kymo__clock_hz(void)
+uint64_t marey__clock_hz(void)
 {
     static uint64_t hz; /* a value, once known, is as good as any other thread's */
-    if (!kymo__clock_is_tsc)
+    if (!marey__clock_is_tsc)
         return 1000000000u;
     uint64_t known = __atomic_load_n(&hz, __ATOMIC_RELAXED);
     if (known != 0)
         return known;
-    struct kymo__moment a, b;
-    kymo__clock_moment(true, &a);
+    struct marey__moment a, b;
+    marey__clock_moment(true, &a);
     do
-        kymo__clock_moment(true, &b);
+        marey__clock_moment(true, &b);
     while (b.monotonic_ns - a.monotonic_ns < 200000); /* 0.2 ms: good to some 1e-4, once per process */
     known = (uint64_t)((double)(b.tick - a.tick) * 1e9 / (double)(b.monotonic_ns - a.monotonic_ns));
     __atomic_store_n(&hz, known, __ATOMIC_RELAXED);

@@ -26,10 +26,10 @@ static char *put_last(char *p, const uint8_t *bytes, size_t n)
     return p;
 }
 
-void kymo__base64_put(struct kymo__buf *out, const uint8_t *bytes, size_t n)
+void marey__base64_put(struct marey__buf *out, const uint8_t *bytes, size_t n)
 {
     char pairs[N_PAIRS][2];
-    char *p = kymo__buf_extend(out, (n + 2) / 3 * 4);
+    char *p = marey__buf_extend(out, (n + 2) / 3 * 4);
     if (p == NULL)
         return;
     fill_pairs(pairs);

@@ -28,12 +28,12 @@ enum { GZIP_FIRST_BYTE = 0x1f, GZIP_SECOND_BYTE = 0x8b };
 struct piece {
     const char *bytes; /* in `room`, or where they were read to */
     size_t len;
-    uint8_t *room;      /* NULL: not packed */
-    kymo_status status; /* why there is no more behind it */
-    bool is_last;       /* and it may be empty */
+    uint8_t *room;       /* NULL: not packed */
+    marey_status status; /* why there is no more behind it */
+    bool is_last;        /* and it may be empty */
 };
 
-struct kymo__byte_source {
+struct marey__byte_source {
     /* The file, or the caller's memory; the filler's alone. */
     char *path;
     int fd; /* -1: memory */
@@ -43,8 +43,8 @@ struct kymo__byte_source {
     uint8_t *raw;             /* bytes as they lie in the file; NULL: memory */
 
     /* Unpacking; the filler's alone. `io.in` is what is left of the latest raw bytes, packed or not. */
-    kymo__inflate *inflate; /* NULL: not packed */
-    struct kymo__inflate_io io;
+    marey__inflate *inflate; /* NULL: not packed */
+    struct marey__inflate_io io;
     bool is_between_members;
     uint64_t n_unpacked;
     char damage[MAX_SENTENCE], error[MAX_SENTENCE]; /* read once the last piece was handed out */
@@ -68,7 +68,7 @@ struct kymo__byte_source {
 
 /* ---- the file ---- */
 
-static kymo_status read_file(kymo__byte_source *source)
+static marey_status read_file(marey__byte_source *source)
 {
     size_t len = 0;
     while (len < PIECE_BYTES) {
@@ -78,7 +78,7 @@ static kymo_status read_file(kymo__byte_source *source)
         if (n < 0) {
             snprintf(source->error, sizeof source->error, "cannot read %s: %s", source->path,
                      strerror(errno));
-            return KYMO_EIO;
+            return MAREY_EIO;
         }
         if (n == 0)
             break;
@@ -87,21 +87,21 @@ static kymo_status read_file(kymo__byte_source *source)
     atomic_fetch_add_explicit(&source->file_at, len, memory_order_relaxed);
     source->io.in = source->raw;
     source->io.n_in = len;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* The next bytes as they lie in the file, once the ones before are used; none at its end. */
-static kymo_status take_raw(kymo__byte_source *source)
+static marey_status take_raw(marey__byte_source *source)
 {
     if (source->io.n_in > 0)
-        return KYMO_OK;
+        return MAREY_OK;
     if (source->raw != NULL)
         return read_file(source);
     const uint64_t at = atomic_load_explicit(&source->file_at, memory_order_relaxed);
     source->io.in = source->memory + at;
-    source->io.n_in = KYMO__MIN(source->file_bytes - at, PIECE_BYTES);
+    source->io.n_in = MAREY__MIN(source->file_bytes - at, PIECE_BYTES);
     atomic_store_explicit(&source->file_at, at + source->io.n_in, memory_order_relaxed);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- unpacking ---- */
@@ -114,17 +114,17 @@ static bool is_zeros(const uint8_t *bytes, size_t len)
     return true;
 }
 
-static void note_damage(kymo__byte_source *source, const char *what)
+static void note_damage(marey__byte_source *source, const char *what)
 {
     snprintf(source->damage, sizeof source->damage, "%s %s after %" PRIu64 " bytes were unpacked",
              source->path, what, source->n_unpacked);
 }
 
 /* Between members: another one, the end, or bytes that are neither. True: go on unpacking. */
-static bool begin_member(kymo__byte_source *source)
+static bool begin_member(marey__byte_source *source)
 {
     if (source->io.in[0] == GZIP_FIRST_BYTE) {
-        kymo__inflate_reset(source->inflate);
+        marey__inflate_reset(source->inflate);
         source->is_between_members = false;
         return true;
     }
@@ -135,34 +135,34 @@ static bool begin_member(kymo__byte_source *source)
 }
 
 /* Unpack as much as there is to read, or as there is room for. False: there will be no more. */
-static bool unpack_some(kymo__byte_source *source, struct piece *piece)
+static bool unpack_some(marey__byte_source *source, struct piece *piece)
 {
     piece->status = take_raw(source);
-    if (piece->status != KYMO_OK)
+    if (piece->status != MAREY_OK)
         return false;
     const bool is_at_end = source->io.n_in == 0;
     if (source->is_between_members && (is_at_end || !begin_member(source)))
         return false;
     /* At the end too: what was read may not all have been given out yet. */
     const size_t room = source->io.n_out;
-    const enum kymo__inflate_result result = kymo__inflate_run(source->inflate, &source->io);
+    const enum marey__inflate_result result = marey__inflate_run(source->inflate, &source->io);
     source->n_unpacked += room - source->io.n_out;
-    source->is_between_members = result == KYMO__INFLATE_DONE;
-    const bool is_cut = result == KYMO__INFLATE_GOES_ON && is_at_end && source->io.n_out == room;
+    source->is_between_members = result == MAREY__INFLATE_DONE;
+    const bool is_cut = result == MAREY__INFLATE_GOES_ON && is_at_end && source->io.n_out == room;
     if (is_cut)
         note_damage(source, "is cut off: its gzip data ends");
-    if (result == KYMO__INFLATE_BROKEN)
+    if (result == MAREY__INFLATE_BROKEN)
         note_damage(source, "is damaged: its gzip data cannot be read");
-    return !is_cut && result != KYMO__INFLATE_BROKEN;
+    return !is_cut && result != MAREY__INFLATE_BROKEN;
 }
 
-static void fill(kymo__byte_source *source, struct piece *piece)
+static void fill(marey__byte_source *source, struct piece *piece)
 {
     if (source->inflate == NULL) {
         piece->status = take_raw(source);
         piece->bytes = (const char *)source->io.in;
         piece->len = source->io.n_in;
-        piece->is_last = piece->status != KYMO_OK || piece->len == 0;
+        piece->is_last = piece->status != MAREY_OK || piece->len == 0;
         source->io.n_in = 0;
         return;
     }
@@ -180,7 +180,7 @@ static void fill(kymo__byte_source *source, struct piece *piece)
 
 static void *run_filler(void *arg)
 {
-    kymo__byte_source *source = arg;
+    marey__byte_source *source = arg;
     pthread_mutex_lock(&source->lock);
     for (bool is_last = false; !is_last;) {
         while (!source->stops && source->n_filled - source->n_freed == N_PIECES)
@@ -199,7 +199,7 @@ static void *run_filler(void *arg)
     return NULL;
 }
 
-static bool start_filler(kymo__byte_source *source)
+static bool start_filler(marey__byte_source *source)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -210,7 +210,7 @@ static bool start_filler(kymo__byte_source *source)
 }
 
 /* The reader gives back what it holds and waits for the next piece. */
-static const struct piece *next_piece(kymo__byte_source *source)
+static const struct piece *next_piece(marey__byte_source *source)
 {
     struct piece *piece = &source->pieces[source->n_given % N_PIECES];
     if (source->inflate != NULL && source->n_given == 1)
@@ -231,67 +231,67 @@ static const struct piece *next_piece(kymo__byte_source *source)
 }
 
 /* Something of the file at hand, unless it is at its end. */
-static kymo_status hold(kymo__byte_source *source)
+static marey_status hold(marey__byte_source *source)
 {
     while (source->held == NULL || (source->held_at == source->held->len && !source->held->is_last)) {
         source->held = next_piece(source);
         source->held_at = 0;
     }
-    if (source->held_at == source->held->len && source->held->status != KYMO_OK)
-        return kymo__fail(source->held->status, "%s", source->error);
-    return KYMO_OK;
+    if (source->held_at == source->held->len && source->held->status != MAREY_OK)
+        return marey__fail(source->held->status, "%s", source->error);
+    return MAREY_OK;
 }
 
 /* ---- what others call ---- */
 
 /* Read the first bytes, and see what they are. */
-static kymo_status prepare(kymo__byte_source *source)
+static marey_status prepare(marey__byte_source *source)
 {
-    if (source->fd >= 0 && (source->raw = kymo__alloc(PIECE_BYTES)) == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to read %s", source->path);
-    if (take_raw(source) != KYMO_OK)
-        return kymo__fail(KYMO_EIO, "%s", source->error);
+    if (source->fd >= 0 && (source->raw = marey__alloc(PIECE_BYTES)) == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to read %s", source->path);
+    if (take_raw(source) != MAREY_OK)
+        return marey__fail(MAREY_EIO, "%s", source->error);
     const uint8_t *first = source->io.in;
     if (source->io.n_in < 2 || first[0] != GZIP_FIRST_BYTE || first[1] != GZIP_SECOND_BYTE)
-        return KYMO_OK;
-    if (kymo__gzip_missing != NULL)
-        return kymo__fail(KYMO_EUNAVAILABLE, "%s is gzip: %s", source->path, kymo__gzip_missing);
-    source->inflate = kymo__inflate_create();
+        return MAREY_OK;
+    if (marey__gzip_missing != NULL)
+        return marey__fail(MAREY_EUNAVAILABLE, "%s is gzip: %s", source->path, marey__gzip_missing);
+    source->inflate = marey__inflate_create();
     bool has_memory = source->inflate != NULL;
     for (size_t i = 0; has_memory && i < N_PIECES; i++)
-        has_memory = (source->pieces[i].room = kymo__alloc(PIECE_BYTES)) != NULL;
-    return has_memory ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory to unpack %s", source->path);
+        has_memory = (source->pieces[i].room = marey__alloc(PIECE_BYTES)) != NULL;
+    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to unpack %s", source->path);
 }
 
-static kymo_status create(const char *path, int fd, const void *memory, uint64_t file_bytes,
-                          kymo__byte_source **out)
+static marey_status create(const char *path, int fd, const void *memory, uint64_t file_bytes,
+                           marey__byte_source **out)
 {
-    kymo__byte_source *source = kymo__calloc(1, sizeof *source);
-    if (source == NULL || (source->path = kymo__strndup(path, strlen(path))) == NULL) {
-        kymo__free(source);
+    marey__byte_source *source = marey__calloc(1, sizeof *source);
+    if (source == NULL || (source->path = marey__strndup(path, strlen(path))) == NULL) {
+        marey__free(source);
         if (fd >= 0)
             close(fd);
-        return kymo__fail(KYMO_ENOMEM, "no memory to read %s", path);
+        return marey__fail(MAREY_ENOMEM, "no memory to read %s", path);
     }
     source->fd = fd;
     source->memory = memory;
     source->file_bytes = file_bytes;
     pthread_mutex_init(&source->lock, NULL);
     pthread_cond_init(&source->changed, NULL);
-    const kymo_status status = prepare(source);
-    if (status != KYMO_OK)
-        kymo__bytes_close(source);
+    const marey_status status = prepare(source);
+    if (status != MAREY_OK)
+        marey__bytes_close(source);
     else
         *out = source;
     return status;
 }
 
-kymo_status kymo__bytes_open(const char *path, kymo__byte_source **out)
+marey_status marey__bytes_open(const char *path, marey__byte_source **out)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat stat;
     if (fd < 0 || fstat(fd, &stat) != 0) {
-        const kymo_status status = kymo__fail_errno("open %s", path);
+        const marey_status status = marey__fail_errno("open %s", path);
         if (fd >= 0)
             close(fd);
         return status;
@@ -300,25 +300,25 @@ kymo_status kymo__bytes_open(const char *path, kymo__byte_source **out)
     return create(path, fd, NULL, S_ISREG(stat.st_mode) ? (uint64_t)stat.st_size : 0, out);
 }
 
-kymo_status kymo__bytes_open_memory(const void *bytes, size_t len, kymo__byte_source **out)
+marey_status marey__bytes_open_memory(const void *bytes, size_t len, marey__byte_source **out)
 {
     return create("the data", -1, bytes, len, out);
 }
 
-kymo_status kymo__bytes_open_again(const kymo__byte_source *source, kymo__byte_source **out)
+marey_status marey__bytes_open_again(const marey__byte_source *source, marey__byte_source **out)
 {
     struct stat stat;
     if (source->fd >= 0 && (fstat(source->fd, &stat) != 0 || !S_ISREG(stat.st_mode)))
-        return kymo__fail(KYMO_EFORMAT,
-                          "%s has to be read twice and is no file: save it as one first",
-                          source->path);
-    KYMO_TRY(source->fd >= 0 ? kymo__bytes_open(source->path, out)
-                             : kymo__bytes_open_memory(source->memory, source->file_bytes, out));
+        return marey__fail(MAREY_EFORMAT,
+                           "%s has to be read twice and is no file: save it as one first",
+                           source->path);
+    MAREY_TRY(source->fd >= 0 ? marey__bytes_open(source->path, out)
+                              : marey__bytes_open_memory(source->memory, source->file_bytes, out));
     (*out)->cut = source->cut;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__bytes_close(kymo__byte_source *source)
+void marey__bytes_close(marey__byte_source *source)
 {
     if (source == NULL)
         return;
@@ -332,51 +332,51 @@ void kymo__bytes_close(kymo__byte_source *source)
     pthread_cond_destroy(&source->changed);
     pthread_mutex_destroy(&source->lock);
     for (size_t i = 0; i < N_PIECES; i++)
-        kymo__free(source->pieces[i].room);
-    kymo__inflate_destroy(source->inflate);
-    kymo__free(source->raw);
-    kymo__free(source->path);
+        marey__free(source->pieces[i].room);
+    marey__inflate_destroy(source->inflate);
+    marey__free(source->raw);
+    marey__free(source->path);
     if (source->fd >= 0)
         close(source->fd);
-    kymo__free(source);
+    marey__free(source);
 }
 
-kymo_status kymo__bytes_peek(kymo__byte_source *source, const char **bytes, size_t *len)
+marey_status marey__bytes_peek(marey__byte_source *source, const char **bytes, size_t *len)
 {
-    KYMO_TRY(hold(source));
+    MAREY_TRY(hold(source));
     *bytes = source->held->bytes + source->held_at;
     *len = source->held->len - source->held_at;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__bytes_next(kymo__byte_source *source, const char **bytes, size_t *len)
+marey_status marey__bytes_next(marey__byte_source *source, const char **bytes, size_t *len)
 {
-    KYMO_TRY(kymo__bytes_peek(source, bytes, len));
+    MAREY_TRY(marey__bytes_peek(source, bytes, len));
     if (source->cut > 0)
-        *len = KYMO__MIN(*len, source->cut);
+        *len = MAREY__MIN(*len, source->cut);
     source->held_at += *len;
     source->total += *len;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-const char *kymo__bytes_damage(const kymo__byte_source *source)
+const char *marey__bytes_damage(const marey__byte_source *source)
 {
     const bool is_at_end = source->held != NULL && source->held->is_last;
     return is_at_end && source->damage[0] != '\0' ? source->damage : NULL;
 }
 
-double kymo__bytes_share(const kymo__byte_source *source)
+double marey__bytes_share(const marey__byte_source *source)
 {
     const uint64_t at = atomic_load_explicit(&source->file_at, memory_order_relaxed);
-    return source->file_bytes > 0 ? KYMO__MIN((double)at / (double)source->file_bytes, 1.0) : 0;
+    return source->file_bytes > 0 ? MAREY__MIN((double)at / (double)source->file_bytes, 1.0) : 0;
 }
 
-uint64_t kymo__bytes_total(const kymo__byte_source *source)
+uint64_t marey__bytes_total(const marey__byte_source *source)
 {
     return source->total;
 }
 
-void kymo__bytes_cut(kymo__byte_source *source, size_t n)
+void marey__bytes_cut(marey__byte_source *source, size_t n)
 {
     source->cut = n;
 }

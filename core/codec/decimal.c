@@ -72,7 +72,7 @@ static bool read_decimal(const char *p, const char *end, struct decimal *d)
     return p == end;
 }
 
-bool kymo__decimal(const char *text, size_t len, int scale, int64_t *out)
+bool marey__decimal(const char *text, size_t len, int scale, int64_t *out)
 {
     struct decimal d;
     if (!read_decimal(text, text + len, &d))
@@ -100,7 +100,7 @@ static bool read_word(const char *text, size_t len, double *out)
     } words[] = {
         {"NaN", NAN},      {"nan", NAN},        {"Infinity", INFINITY}, {"-Infinity", -INFINITY},
         {"inf", INFINITY}, {"-inf", -INFINITY}, {"-nan", NAN},          {"-NaN", NAN}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++)
         if (strlen(words[i].word) == len && memcmp(words[i].word, text, len) == 0) {
             *out = words[i].value;
             return true;
@@ -113,13 +113,13 @@ static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-bool kymo__decimal_double(const char *text, size_t len, double *out)
+bool marey__decimal_double(const char *text, size_t len, double *out)
 {
     struct decimal d;
     if (!read_decimal(text, text + len, &d))
         return read_word(text, len, out);
     /* Both are exact, so their product or quotient is the nearest double. */
-    const int64_t exponent = d.exponent, max = (int64_t)KYMO__COUNT_OF(powers) - 1;
+    const int64_t exponent = d.exponent, max = (int64_t)MAREY__COUNT_OF(powers) - 1;
     double value;
     if (d.digits < UINT64_C(1) << 53 && exponent >= -max && exponent <= max) {
         value = exponent < 0 ? (double)d.digits / powers[-exponent]

@@ -30,17 +30,17 @@ struct codes {
 
 /* ---- bits ---- */
 
-static void put_bits(struct kymo__deflate *s, uint64_t bits, uint32_t n)
+static void put_bits(struct marey__deflate *s, uint64_t bits, uint32_t n)
 {
     s->bits |= bits << s->n_bits;
     s->n_bits += n;
     for (; s->n_bits >= 8; s->n_bits -= 8, s->bits >>= 8) {
         const uint8_t byte = (uint8_t)s->bits;
-        kymo__buf_put(s->out, &byte, 1);
+        marey__buf_put(s->out, &byte, 1);
     }
 }
 
-static void put_to_byte(struct kymo__deflate *s)
+static void put_to_byte(struct marey__deflate *s)
 {
     if (s->n_bits != 0)
         put_bits(s, 0, 8 - s->n_bits);
@@ -68,7 +68,7 @@ static void choose_lengths(struct codes *codes)
         if (weights[i] == 0)
             continue;
         const uint32_t length = log2_up((sum + weights[i] - 1) / weights[i]);
-        codes->lengths[i] = (uint8_t)KYMO__MAX(length, 1u);
+        codes->lengths[i] = (uint8_t)MAREY__MAX(length, 1u);
         left -= 1u << (MAX_BITS - codes->lengths[i]);
     }
     /* In the first round those that are more than half a bit longer than they ought to be. */
@@ -197,7 +197,7 @@ static void count_bytes(struct codes *codes, const uint8_t *bytes, size_t n)
  * The lengths themselves are written by a code of 4 bits for each of 16 symbols: lengths 0 to 12, and three that stand
  * for repeats, of which 18, many zeros, is used.
  */
-static void put_header(struct kymo__deflate *s, const struct codes *codes)
+static void put_header(struct marey__deflate *s, const struct codes *codes)
 {
     static const uint8_t order[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1};
     size_t n = N_SYMBOLS;
@@ -271,14 +271,14 @@ static void write_bytes(struct writer *w, const uint8_t *bytes, size_t n)
         write_symbol(w, bytes[i]);
 }
 
-static void put_coded(struct kymo__deflate *s, struct codes *codes, const uint8_t *bytes, size_t n,
+static void put_coded(struct marey__deflate *s, struct codes *codes, const uint8_t *bytes, size_t n,
                       uint64_t n_bits, bool has_runs)
 {
     assign_codes(codes);
     put_header(s, codes);
     const size_t before = s->out->len, room = (size_t)(n_bits / 8) + 24;
     struct writer w = {.codes = codes, .bits = s->bits, .n_bits = s->n_bits};
-    char *const start = w.p = kymo__buf_extend(s->out, room);
+    char *const start = w.p = marey__buf_extend(s->out, room);
     if (w.p == NULL)
         return;
     if (has_runs)
@@ -291,13 +291,13 @@ static void put_coded(struct kymo__deflate *s, struct codes *codes, const uint8_
     s->n_bits = w.n_bits;
 }
 
-static void put_stored(struct kymo__deflate *s, const uint8_t *bytes, size_t n)
+static void put_stored(struct marey__deflate *s, const uint8_t *bytes, size_t n)
 {
     put_bits(s, 0, 3);
     put_to_byte(s);
     put_bits(s, n, 16);
     put_bits(s, ~n & 0xffff, 16);
-    kymo__buf_put(s->out, bytes, n);
+    marey__buf_put(s->out, bytes, n);
 }
 
 /* Runs are worth looking for where one byte makes up most of a block. */
@@ -305,13 +305,13 @@ static bool may_have_runs(const struct codes *codes, size_t n)
 {
     uint32_t most = 0;
     for (size_t b = 0; b < 256; b++)
-        most = KYMO__MAX(most, codes->counts[b]);
+        most = MAREY__MAX(most, codes->counts[b]);
     return most > n - n / 16;
 }
 
-void kymo__deflate_block(struct kymo__deflate *s, const uint8_t *bytes, size_t n)
+void marey__deflate_block(struct marey__deflate *s, const uint8_t *bytes, size_t n)
 {
-    KYMO_ASSERT(n <= KYMO__DEFLATE_BLOCK);
+    MAREY_ASSERT(n <= MAREY__DEFLATE_BLOCK);
     if (n == 0)
         return;
     struct codes codes = {0};
@@ -331,14 +331,14 @@ void kymo__deflate_block(struct kymo__deflate *s, const uint8_t *bytes, size_t n
         put_stored(s, bytes, n);
 }
 
-void kymo__deflate_bytes(struct kymo__deflate *s, const void *bytes, size_t n)
+void marey__deflate_bytes(struct marey__deflate *s, const void *bytes, size_t n)
 {
     enum { PIECE = 1 << 15 };
     for (size_t i = 0; i < n; i += PIECE)
-        kymo__deflate_block(s, (const uint8_t *)bytes + i, KYMO__MIN(n - i, (size_t)PIECE));
+        marey__deflate_block(s, (const uint8_t *)bytes + i, MAREY__MIN(n - i, (size_t)PIECE));
 }
 
-void kymo__deflate_finish(struct kymo__deflate *s)
+void marey__deflate_finish(struct marey__deflate *s)
 {
     put_bits(s, 3, 3); /* the last block, of fixed codes, */
     put_bits(s, 0, 7); /* in which nothing but its end stands */

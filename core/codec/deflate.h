@@ -6,57 +6,57 @@
  * and looks for runs alone, which takes a quarter of the time of zlib's fastest level. Texts and pictures go to a library
  * where the build has one.
  */
-#ifndef KYMO_DEFLATE_H
-#define KYMO_DEFLATE_H
+#ifndef MAREY_DEFLATE_H
+#define MAREY_DEFLATE_H
 
 #include "base/base_internal.h"
 
 /* A stream in the making. Zero it and set `out`, lent; running out of memory is told by out->failed. */
-struct kymo__deflate {
-    struct kymo__buf *out;
+struct marey__deflate {
+    struct marey__buf *out;
     uint64_t bits; /* not yet in `out`, the first lowest */
     uint32_t n_bits;
 };
 
-enum { KYMO__DEFLATE_BLOCK = 65535 };
+enum { MAREY__DEFLATE_BLOCK = 65535 };
 
-/* Append a block: up to KYMO__DEFLATE_BLOCK bytes of one sort. */
-void kymo__deflate_block(struct kymo__deflate *stream, const uint8_t *bytes, size_t n);
+/* Append a block: up to MAREY__DEFLATE_BLOCK bytes of one sort. */
+void marey__deflate_block(struct marey__deflate *stream, const uint8_t *bytes, size_t n);
 /* Append as many blocks as `n` bytes take. */
-void kymo__deflate_bytes(struct kymo__deflate *stream, const void *bytes, size_t n);
+void marey__deflate_bytes(struct marey__deflate *stream, const void *bytes, size_t n);
 /* Nothing comes any more. */
-void kymo__deflate_finish(struct kymo__deflate *stream);
+void marey__deflate_finish(struct marey__deflate *stream);
 
 /* ---- deflate_isal.c, deflate_zlib.c, deflate_plain.c: one of them, as the build found it ---- */
 
-enum kymo__deflate_effort { KYMO__DEFLATE_QUICK, KYMO__DEFLATE_SMALL };
+enum marey__deflate_effort { MAREY__DEFLATE_QUICK, MAREY__DEFLATE_SMALL };
 
 /* Append `n` bytes as a whole stream; running out of memory is told by out->failed. */
-void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
-                       enum kymo__deflate_effort effort);
+void marey__deflate_all(struct marey__buf *out, const void *bytes, size_t n,
+                        enum marey__deflate_effort effort);
 
 /* The same in pieces: all of them one stream, which the last one ends. */
-typedef struct kymo__deflater kymo__deflater;
+typedef struct marey__deflater marey__deflater;
 /* NULL without memory. Destroy takes NULL. */
-kymo__deflater *kymo__deflater_create(enum kymo__deflate_effort effort);
-void kymo__deflater_destroy(kymo__deflater *deflater);
+marey__deflater *marey__deflater_create(enum marey__deflate_effort effort);
+void marey__deflater_destroy(marey__deflater *deflater);
 /* Append what `n` bytes make, as far as it is known by now. */
-void kymo__deflater_put(kymo__deflater *deflater, struct kymo__buf *out, const void *bytes,
-                        size_t n, bool is_last);
+void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
+                         size_t n, bool is_last);
 
 /* ---- gzip_file.c ---- */
 
 /*
  * Write the file at `path` to `fd` as gzip, one member; a file that is gzip already as it is. `progress` may be NULL.
- * KYMO_EIO, KYMO_ENOMEM.
+ * MAREY_EIO, MAREY_ENOMEM.
  */
-KYMO_WARN_UNUSED kymo_status kymo__gzip_file(const char *path, int fd,
-                                             void (*progress)(void *ctx, double share),
-                                             void *progress_ctx);
+MAREY_WARN_UNUSED marey_status marey__gzip_file(const char *path, int fd,
+                                                void (*progress)(void *ctx, double share),
+                                                void *progress_ctx);
 
 /* ---- base64.c ---- */
 
 /* Append `n` bytes as base64 (RFC 4648) with its padding. */
-void kymo__base64_put(struct kymo__buf *out, const uint8_t *bytes, size_t n);
+void marey__base64_put(struct marey__buf *out, const uint8_t *bytes, size_t n);
 
 #endif

@@ -8,18 +8,18 @@ enum {
     ROOM = 1 << 18,  /* for what it gives at once */
 };
 
-struct kymo__deflater {
+struct marey__deflater {
     struct isal_zstream stream;
     uint8_t level_buf[ISAL_DEF_LVL2_DEFAULT];
 };
 
-kymo__deflater *kymo__deflater_create(enum kymo__deflate_effort effort)
+marey__deflater *marey__deflater_create(enum marey__deflate_effort effort)
 {
-    kymo__deflater *deflater = kymo__calloc(1, sizeof *deflater);
+    marey__deflater *deflater = marey__calloc(1, sizeof *deflater);
     if (deflater == NULL)
         return NULL;
     isal_deflate_init(&deflater->stream);
-    deflater->stream.level = effort == KYMO__DEFLATE_QUICK ? 1 : 2;
+    deflater->stream.level = effort == MAREY__DEFLATE_QUICK ? 1 : 2;
     deflater->stream.level_buf = deflater->level_buf;
     deflater->stream.level_buf_size = sizeof deflater->level_buf;
     deflater->stream.gzip_flag = IGZIP_DEFLATE;
@@ -27,33 +27,33 @@ kymo__deflater *kymo__deflater_create(enum kymo__deflate_effort effort)
     return deflater;
 }
 
-void kymo__deflater_destroy(kymo__deflater *deflater)
+void marey__deflater_destroy(marey__deflater *deflater)
 {
-    kymo__free(deflater);
+    marey__free(deflater);
 }
 
 /* All of what was given it, until it has no more to say. */
-static void put_piece(struct isal_zstream *stream, struct kymo__buf *out)
+static void put_piece(struct isal_zstream *stream, struct marey__buf *out)
 {
     do {
-        stream->next_out = kymo__buf_extend(out, ROOM);
+        stream->next_out = marey__buf_extend(out, ROOM);
         stream->avail_out = ROOM;
         if (stream->next_out == NULL)
             return;
         const int result = isal_deflate(stream);
-        KYMO_ASSERT(result == COMP_OK);
+        MAREY_ASSERT(result == COMP_OK);
         (void)result;
         out->len -= stream->avail_out;
     } while (stream->avail_out == 0);
 }
 
-void kymo__deflater_put(kymo__deflater *deflater, struct kymo__buf *out, const void *bytes,
-                        size_t n, bool is_last)
+void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
+                         size_t n, bool is_last)
 {
     struct isal_zstream *stream = &deflater->stream;
     stream->next_in = (uint8_t *)bytes; /* it has no const here; it does not write */
     do {
-        stream->avail_in = (uint32_t)KYMO__MIN(n, (size_t)PIECE);
+        stream->avail_in = (uint32_t)MAREY__MIN(n, (size_t)PIECE);
         n -= stream->avail_in;
         stream->end_of_stream = n == 0 && is_last;
         put_piece(stream, out);

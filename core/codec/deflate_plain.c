@@ -1,26 +1,26 @@
 /* Deflate streams in a build without ISA-L and zlib: by the coder for planes, some three times as long. */
 #include "codec/deflate.h"
 
-struct kymo__deflater {
-    struct kymo__deflate stream;
+struct marey__deflater {
+    struct marey__deflate stream;
 };
 
-kymo__deflater *kymo__deflater_create(enum kymo__deflate_effort effort)
+marey__deflater *marey__deflater_create(enum marey__deflate_effort effort)
 {
     (void)effort;
-    return kymo__calloc(1, sizeof(kymo__deflater));
+    return marey__calloc(1, sizeof(marey__deflater));
 }
 
-void kymo__deflater_destroy(kymo__deflater *deflater)
+void marey__deflater_destroy(marey__deflater *deflater)
 {
-    kymo__free(deflater);
+    marey__free(deflater);
 }
 
-void kymo__deflater_put(kymo__deflater *deflater, struct kymo__buf *out, const void *bytes,
-                        size_t n, bool is_last)
+void marey__deflater_put(marey__deflater *deflater, struct marey__buf *out, const void *bytes,
+                         size_t n, bool is_last)
 {
     deflater->stream.out = out;
-    kymo__deflate_bytes(&deflater->stream, bytes, n);
+    marey__deflate_bytes(&deflater->stream, bytes, n);
     if (is_last)
-        kymo__deflate_finish(&deflater->stream);
+        marey__deflate_finish(&deflater->stream);
 }

@@ -7,9 +7,9 @@
 
 #include "codec/elf_symbols.h"
 
-bool kymo__elf_init(struct kymo__elf *elf, const void *bytes, size_t len)
+bool marey__elf_init(struct marey__elf *elf, const void *bytes, size_t len)
 {
-    *elf = (struct kymo__elf){.bytes = bytes, .len = len};
+    *elf = (struct marey__elf){.bytes = bytes, .len = len};
     if (len < sizeof elf->head)
         return false;
     memcpy(&elf->head, bytes, sizeof elf->head);
@@ -17,70 +17,70 @@ bool kymo__elf_init(struct kymo__elf *elf, const void *bytes, size_t len)
            elf->head.e_ident[EI_CLASS] == ELFCLASS64 && elf->head.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-const void *kymo__elf_part(const struct kymo__elf *elf, uint64_t at, uint64_t len)
+const void *marey__elf_part(const struct marey__elf *elf, uint64_t at, uint64_t len)
 {
     return at <= elf->len && len <= elf->len - at ? elf->bytes + at : NULL;
 }
 
-bool kymo__elf_section_head(const struct kymo__elf *elf, uint64_t i, Elf64_Shdr *out)
+bool marey__elf_section_head(const struct marey__elf *elf, uint64_t i, Elf64_Shdr *out)
 {
     const Elf64_Ehdr *const head = &elf->head;
     if (i >= head->e_shnum || head->e_shentsize != sizeof *out || head->e_shoff > elf->len)
         return false;
-    const void *const found = kymo__elf_part(elf, head->e_shoff + i * sizeof *out, sizeof *out);
+    const void *const found = marey__elf_part(elf, head->e_shoff + i * sizeof *out, sizeof *out);
     if (found != NULL)
         memcpy(out, found, sizeof *out);
     return found != NULL;
 }
 
-bool kymo__elf_segment_head(const struct kymo__elf *elf, uint64_t i, Elf64_Phdr *out)
+bool marey__elf_segment_head(const struct marey__elf *elf, uint64_t i, Elf64_Phdr *out)
 {
     const Elf64_Ehdr *const head = &elf->head;
     if (i >= head->e_phnum || head->e_phentsize != sizeof *out || head->e_phoff > elf->len)
         return false;
-    const void *const found = kymo__elf_part(elf, head->e_phoff + i * sizeof *out, sizeof *out);
+    const void *const found = marey__elf_part(elf, head->e_phoff + i * sizeof *out, sizeof *out);
     if (found != NULL)
         memcpy(out, found, sizeof *out);
     return found != NULL;
 }
 
-const uint8_t *kymo__elf_named(const struct kymo__elf *elf, const char *name, size_t *len)
+const uint8_t *marey__elf_named(const struct marey__elf *elf, const char *name, size_t *len)
 {
     const size_t n = strlen(name) + 1;
     Elf64_Shdr names, section;
-    if (!kymo__elf_section_head(elf, elf->head.e_shstrndx, &names))
+    if (!marey__elf_section_head(elf, elf->head.e_shstrndx, &names))
         return NULL;
-    for (uint64_t i = 0; kymo__elf_section_head(elf, i, &section); i++) {
+    for (uint64_t i = 0; marey__elf_section_head(elf, i, &section); i++) {
         const char *const own =
             section.sh_name < names.sh_size && names.sh_size - section.sh_name >= n
-                ? kymo__elf_part(elf, names.sh_offset, names.sh_size)
+                ? marey__elf_part(elf, names.sh_offset, names.sh_size)
                 : NULL;
         if (own == NULL || section.sh_type == SHT_NOBITS ||
             memcmp(own + section.sh_name, name, n) != 0)
             continue;
         *len = (size_t)section.sh_size;
-        return kymo__elf_part(elf, section.sh_offset, section.sh_size);
+        return marey__elf_part(elf, section.sh_offset, section.sh_size);
     }
     return NULL;
 }
 
 static int by_begin(const void *a, const void *b)
 {
-    const struct kymo__elf_symbol *x = a, *y = b;
+    const struct marey__elf_symbol *x = a, *y = b;
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
 /* The functions of one table of symbols. */
-static bool take_table(const struct kymo__elf *elf, const Elf64_Shdr *table,
-                       const Elf64_Shdr *texts, struct kymo__elf_symbol **out, size_t *n)
+static bool take_table(const struct marey__elf *elf, const Elf64_Shdr *table,
+                       const Elf64_Shdr *texts, struct marey__elf_symbol **out, size_t *n)
 {
     const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-    const uint8_t *const symbols = kymo__elf_part(elf, table->sh_offset, table->sh_size);
-    const char *const names = kymo__elf_part(elf, texts->sh_offset, texts->sh_size);
+    const uint8_t *const symbols = marey__elf_part(elf, table->sh_offset, table->sh_size);
+    const char *const names = marey__elf_part(elf, texts->sh_offset, texts->sh_size);
     if (symbols == NULL || names == NULL || count == 0 || texts->sh_size == 0 ||
         names[texts->sh_size - 1] != '\0')
         return true;
-    *out = kymo__alloc(count * sizeof **out);
+    *out = marey__alloc(count * sizeof **out);
     if (*out == NULL)
         return false;
     for (uint64_t i = 0; i < count; i++) {
@@ -89,37 +89,37 @@ static bool take_table(const struct kymo__elf *elf, const Elf64_Shdr *table,
         /* Names are not looked at: that would fetch tens of megabytes of a large library. */
         if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
             symbol.st_name != 0 && symbol.st_name < texts->sh_size)
-            (*out)[(*n)++] = (struct kymo__elf_symbol){
+            (*out)[(*n)++] = (struct marey__elf_symbol){
                 symbol.st_value, symbol.st_value + symbol.st_size, names + symbol.st_name};
     }
     qsort(*out, *n, sizeof **out, by_begin);
     if (*n > 0) { /* Half of a table may be other things than functions. */
-        struct kymo__elf_symbol *const fitting = kymo__realloc(*out, *n * sizeof **out);
+        struct marey__elf_symbol *const fitting = marey__realloc(*out, *n * sizeof **out);
         *out = fitting != NULL ? fitting : *out;
     }
     return true;
 }
 
 /* The full table where it is there, else the one that the loader uses. */
-bool kymo__elf_symbols(const void *bytes, size_t len, struct kymo__elf_symbol **out, size_t *n)
+bool marey__elf_symbols(const void *bytes, size_t len, struct marey__elf_symbol **out, size_t *n)
 {
-    struct kymo__elf elf;
+    struct marey__elf elf;
     Elf64_Shdr table, texts;
     *out = NULL;
     *n = 0;
-    if (!kymo__elf_init(&elf, bytes, len))
+    if (!marey__elf_init(&elf, bytes, len))
         return true;
     for (unsigned type = SHT_SYMTAB;; type = SHT_DYNSYM) {
-        for (uint64_t i = 0; kymo__elf_section_head(&elf, i, &table); i++)
-            if (table.sh_type == type && kymo__elf_section_head(&elf, table.sh_link, &texts))
+        for (uint64_t i = 0; marey__elf_section_head(&elf, i, &table); i++)
+            if (table.sh_type == type && marey__elf_section_head(&elf, table.sh_link, &texts))
                 return take_table(&elf, &table, &texts, out, n);
         if (type == SHT_DYNSYM)
             return true;
     }
 }
 
-const struct kymo__elf_symbol *kymo__elf_symbol_at(const struct kymo__elf_symbol *symbols, size_t n,
-                                                   uint64_t address)
+const struct marey__elf_symbol *marey__elf_symbol_at(const struct marey__elf_symbol *symbols,
+                                                     size_t n, uint64_t address)
 {
     size_t low = 0, high = n;
     while (low < high) {
@@ -138,12 +138,12 @@ const struct kymo__elf_symbol *kymo__elf_symbol_at(const struct kymo__elf_symbol
 
 /* ---- single things ---- */
 
-static bool find_in(const struct kymo__elf *elf, const Elf64_Shdr *table, const Elf64_Shdr *texts,
+static bool find_in(const struct marey__elf *elf, const Elf64_Shdr *table, const Elf64_Shdr *texts,
                     const char *name, uint64_t *value)
 {
     const uint64_t count = table->sh_size / sizeof(Elf64_Sym);
-    const uint8_t *const symbols = kymo__elf_part(elf, table->sh_offset, table->sh_size);
-    const char *const names = kymo__elf_part(elf, texts->sh_offset, texts->sh_size);
+    const uint8_t *const symbols = marey__elf_part(elf, table->sh_offset, table->sh_size);
+    const char *const names = marey__elf_part(elf, texts->sh_offset, texts->sh_size);
     if (symbols == NULL || names == NULL || texts->sh_size == 0 || names[texts->sh_size - 1] != '\0')
         return false;
     for (uint64_t i = 0; i < count; i++) {
@@ -158,33 +158,34 @@ static bool find_in(const struct kymo__elf *elf, const Elf64_Shdr *table, const 
     return false;
 }
 
-bool kymo__elf_find(const void *bytes, size_t len, const char *name, bool is_thorough, uint64_t *value)
+bool marey__elf_find(const void *bytes, size_t len, const char *name, bool is_thorough,
+                     uint64_t *value)
 {
     static const unsigned types[] = {SHT_DYNSYM, SHT_SYMTAB};
-    struct kymo__elf elf;
+    struct marey__elf elf;
     Elf64_Shdr table, texts;
-    if (!kymo__elf_init(&elf, bytes, len))
+    if (!marey__elf_init(&elf, bytes, len))
         return false;
     for (size_t t = 0; t < (is_thorough ? 2u : 1u); t++)
-        for (uint64_t i = 0; kymo__elf_section_head(&elf, i, &table); i++)
-            if (table.sh_type == types[t] && kymo__elf_section_head(&elf, table.sh_link, &texts) &&
+        for (uint64_t i = 0; marey__elf_section_head(&elf, i, &table); i++)
+            if (table.sh_type == types[t] && marey__elf_section_head(&elf, table.sh_link, &texts) &&
                 find_in(&elf, &table, &texts, name, value))
                 return true;
     return false;
 }
 
-bool kymo__elf_section(const void *bytes, size_t len, const char *name, uint64_t *begin,
-                       uint64_t *n_bytes)
+bool marey__elf_section(const void *bytes, size_t len, const char *name, uint64_t *begin,
+                        uint64_t *n_bytes)
 {
-    struct kymo__elf elf;
+    struct marey__elf elf;
     Elf64_Shdr texts, one;
-    if (!kymo__elf_init(&elf, bytes, len) ||
-        !kymo__elf_section_head(&elf, elf.head.e_shstrndx, &texts))
+    if (!marey__elf_init(&elf, bytes, len) ||
+        !marey__elf_section_head(&elf, elf.head.e_shstrndx, &texts))
         return false;
-    const char *const names = kymo__elf_part(&elf, texts.sh_offset, texts.sh_size);
+    const char *const names = marey__elf_part(&elf, texts.sh_offset, texts.sh_size);
     if (names == NULL || texts.sh_size == 0 || names[texts.sh_size - 1] != '\0')
         return false;
-    for (uint64_t i = 0; kymo__elf_section_head(&elf, i, &one); i++)
+    for (uint64_t i = 0; marey__elf_section_head(&elf, i, &one); i++)
         if (one.sh_name < texts.sh_size && strcmp(names + one.sh_name, name) == 0) {
             *begin = one.sh_addr;
             *n_bytes = one.sh_size;
@@ -193,14 +194,14 @@ bool kymo__elf_section(const void *bytes, size_t len, const char *name, uint64_t
     return false;
 }
 
-bool kymo__elf_first_address(const void *bytes, size_t len, uint64_t *out)
+bool marey__elf_first_address(const void *bytes, size_t len, uint64_t *out)
 {
-    struct kymo__elf elf;
+    struct marey__elf elf;
     Elf64_Phdr one;
     bool is_found = false;
-    if (!kymo__elf_init(&elf, bytes, len))
+    if (!marey__elf_init(&elf, bytes, len))
         return false;
-    for (uint64_t i = 0; kymo__elf_segment_head(&elf, i, &one); i++) {
+    for (uint64_t i = 0; marey__elf_segment_head(&elf, i, &one); i++) {
         const uint64_t begin = one.p_vaddr & ~(uint64_t)4095;
         if (one.p_type != PT_LOAD)
             continue;
@@ -213,7 +214,8 @@ bool kymo__elf_first_address(const void *bytes, size_t len, uint64_t *out)
 
 /* ---- files ---- */
 
-static void open_file(struct kymo__elf_files *files, struct kymo__elf_file *file, uint64_t run_unix_ns)
+static void open_file(struct marey__elf_files *files, struct marey__elf_file *file,
+                      uint64_t run_unix_ns)
 {
     struct stat status;
     /* The path is what a recording says: it may lead to a pipe or a terminal. */
@@ -227,24 +229,24 @@ static void open_file(struct kymo__elf_files *files, struct kymo__elf_file *file
     if ((uint64_t)status.st_mtim.tv_sec * 1000000000u > run_unix_ns) {
         files->n_newer++;
     } else {
-        file->bytes = kymo__map_file(fd, &file->len);
+        file->bytes = marey__map_file(fd, &file->len);
         if (file->bytes != NULL &&
-            !kymo__elf_symbols(file->bytes, file->len, &file->symbols, &file->n_symbols))
+            !marey__elf_symbols(file->bytes, file->len, &file->symbols, &file->n_symbols))
             file->n_symbols = 0;
     }
     close(fd);
 }
 
-static struct kymo__elf_file *file_of(struct kymo__elf_files *files, const char *path,
-                                      uint64_t run_unix_ns)
+static struct marey__elf_file *file_of(struct marey__elf_files *files, const char *path,
+                                       uint64_t run_unix_ns)
 {
     for (size_t i = 0; i < files->n; i++)
         if (strcmp(files->files[i].path, path) == 0)
             return &files->files[i];
-    if (!kymo__grow(&files->files, &files->cap, files->n + 1, sizeof *files->files))
+    if (!marey__grow(&files->files, &files->cap, files->n + 1, sizeof *files->files))
         return NULL;
-    struct kymo__elf_file *const file = &files->files[files->n];
-    *file = (struct kymo__elf_file){.path = kymo__strndup(path, strlen(path))};
+    struct marey__elf_file *const file = &files->files[files->n];
+    *file = (struct marey__elf_file){.path = marey__strndup(path, strlen(path))};
     if (file->path == NULL)
         return NULL;
     files->n++;
@@ -252,22 +254,22 @@ static struct kymo__elf_file *file_of(struct kymo__elf_files *files, const char 
     return file;
 }
 
-const char *kymo__elf_function(struct kymo__elf_files *files, const char *path, uint64_t address,
-                               uint64_t run_unix_ns)
+const char *marey__elf_function(struct marey__elf_files *files, const char *path, uint64_t address,
+                                uint64_t run_unix_ns)
 {
-    const struct kymo__elf_file *const file = file_of(files, path, run_unix_ns);
-    const struct kymo__elf_symbol *const found =
-        file != NULL ? kymo__elf_symbol_at(file->symbols, file->n_symbols, address) : NULL;
+    const struct marey__elf_file *const file = file_of(files, path, run_unix_ns);
+    const struct marey__elf_symbol *const found =
+        file != NULL ? marey__elf_symbol_at(file->symbols, file->n_symbols, address) : NULL;
     return found != NULL ? found->name : NULL;
 }
 
-void kymo__elf_files_fini(struct kymo__elf_files *files)
+void marey__elf_files_fini(struct marey__elf_files *files)
 {
     for (size_t i = 0; i < files->n; i++) {
-        kymo__free(files->files[i].path);
-        kymo__free(files->files[i].symbols);
+        marey__free(files->files[i].path);
+        marey__free(files->files[i].symbols);
         if (files->files[i].bytes != NULL)
-            kymo__unmap_file(files->files[i].bytes, files->files[i].len);
+            marey__unmap_file(files->files[i].bytes, files->files[i].len);
     }
-    kymo__free(files->files);
+    marey__free(files->files);
 }

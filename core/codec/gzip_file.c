@@ -10,16 +10,16 @@
 
 enum { PIECE = 1 << 20 };
 
-void kymo__deflate_all(struct kymo__buf *out, const void *bytes, size_t n,
-                       enum kymo__deflate_effort effort)
+void marey__deflate_all(struct marey__buf *out, const void *bytes, size_t n,
+                        enum marey__deflate_effort effort)
 {
-    kymo__deflater *deflater = kymo__deflater_create(effort);
+    marey__deflater *deflater = marey__deflater_create(effort);
     if (deflater == NULL) {
         out->failed = true;
         return;
     }
-    kymo__deflater_put(deflater, out, bytes, n, true);
-    kymo__deflater_destroy(deflater);
+    marey__deflater_put(deflater, out, bytes, n, true);
+    marey__deflater_destroy(deflater);
 }
 
 struct packing {
@@ -27,90 +27,90 @@ struct packing {
     int in, out;
     uint64_t size, n_read;
     uint8_t *piece; /* PIECE bytes */
-    kymo__deflater *deflater;
-    struct kymo__buf packed;
+    marey__deflater *deflater;
+    struct marey__buf packed;
     uint32_t crc;
     bool is_gzip; /* as it is */
 };
 
 /* Up to a whole piece; less at the end of the file alone. */
-static kymo_status read_piece(struct packing *p, size_t *n)
+static marey_status read_piece(struct packing *p, size_t *n)
 {
     for (*n = 0; *n < PIECE;) {
         const ssize_t got = read(p->in, p->piece + *n, PIECE - *n);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return kymo__fail_errno("read %s", p->path);
+            return marey__fail_errno("read %s", p->path);
         if (got == 0)
             break;
         *n += (size_t)got;
     }
     p->n_read += *n;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static void put_u32(struct kymo__buf *out, uint32_t value)
+static void put_u32(struct marey__buf *out, uint32_t value)
 {
     const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
                               (uint8_t)(value >> 24)};
-    kymo__buf_put(out, bytes, sizeof bytes);
+    marey__buf_put(out, bytes, sizeof bytes);
 }
 
 static void pack_piece(struct packing *p, size_t n)
 {
     const bool is_last = n < PIECE;
     if (p->is_gzip) {
-        kymo__buf_put(&p->packed, p->piece, n);
+        marey__buf_put(&p->packed, p->piece, n);
         return;
     }
-    p->crc = kymo__crc32(p->crc, p->piece, n);
-    kymo__deflater_put(p->deflater, &p->packed, p->piece, n, is_last);
+    p->crc = marey__crc32(p->crc, p->piece, n);
+    marey__deflater_put(p->deflater, &p->packed, p->piece, n, is_last);
     if (is_last) {
         put_u32(&p->packed, p->crc);
         put_u32(&p->packed, (uint32_t)p->n_read);
     }
 }
 
-static kymo_status pack_all(struct packing *p, void (*progress)(void *ctx, double share), void *ctx)
+static marey_status pack_all(struct packing *p, void (*progress)(void *ctx, double share), void *ctx)
 {
     /* Deflate; no name, no time, so that equal files give equal bytes. */
     static const uint8_t header[10] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
     for (size_t n = PIECE; n == PIECE;) {
         const bool is_first = p->n_read == 0;
-        KYMO_TRY(read_piece(p, &n));
+        MAREY_TRY(read_piece(p, &n));
         if (is_first) {
             p->is_gzip = n >= 2 && p->piece[0] == header[0] && p->piece[1] == header[1];
-            kymo__buf_put(&p->packed, header, p->is_gzip ? 0 : sizeof header);
+            marey__buf_put(&p->packed, header, p->is_gzip ? 0 : sizeof header);
         }
         pack_piece(p, n);
         if (p->packed.failed)
-            return kymo__fail(KYMO_ENOMEM, "no memory to pack %s", p->path);
-        if (!kymo__write_all(p->out, p->packed.data, p->packed.len))
-            return kymo__fail_errno("write %s packed", p->path);
+            return marey__fail(MAREY_ENOMEM, "no memory to pack %s", p->path);
+        if (!marey__write_all(p->out, p->packed.data, p->packed.len))
+            return marey__fail_errno("write %s packed", p->path);
         p->packed.len = 0;
         if (progress != NULL && p->size > 0)
-            progress(ctx, (double)KYMO__MIN(p->n_read, p->size) / (double)p->size);
+            progress(ctx, (double)MAREY__MIN(p->n_read, p->size) / (double)p->size);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__gzip_file(const char *path, int fd, void (*progress)(void *ctx, double share),
-                            void *progress_ctx)
+marey_status marey__gzip_file(const char *path, int fd, void (*progress)(void *ctx, double share),
+                              void *progress_ctx)
 {
     struct packing p = {.path = path, .out = fd, .in = open(path, O_RDONLY | O_CLOEXEC)};
     struct stat st;
     if (p.in < 0)
-        return kymo__fail_errno("open %s", path);
+        return marey__fail_errno("open %s", path);
     p.size = fstat(p.in, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
-    p.piece = kymo__alloc(PIECE);
-    p.deflater = kymo__deflater_create(KYMO__DEFLATE_SMALL);
-    const kymo_status status = p.piece != NULL && p.deflater != NULL
-                                   ? pack_all(&p, progress, progress_ctx)
-                                   : kymo__fail(KYMO_ENOMEM, "no memory to pack %s", path);
-    kymo__deflater_destroy(p.deflater);
-    kymo__buf_fini(&p.packed);
-    kymo__free(p.piece);
+    p.piece = marey__alloc(PIECE);
+    p.deflater = marey__deflater_create(MAREY__DEFLATE_SMALL);
+    const marey_status status = p.piece != NULL && p.deflater != NULL
+                                    ? pack_all(&p, progress, progress_ctx)
+                                    : marey__fail(MAREY_ENOMEM, "no memory to pack %s", path);
+    marey__deflater_destroy(p.deflater);
+    marey__buf_fini(&p.packed);
+    marey__free(p.piece);
     close(p.in);
     return status;
 }

@@ -3,15 +3,15 @@
 
 #include "codec/codec_internal.h"
 
-const char *const kymo__gzip_missing = NULL;
+const char *const marey__gzip_missing = NULL;
 
-struct kymo__inflate {
+struct marey__inflate {
     struct inflate_state isal;
 };
 
-kymo__inflate *kymo__inflate_create(void)
+marey__inflate *marey__inflate_create(void)
 {
-    kymo__inflate *inflate = kymo__calloc(1, sizeof *inflate);
+    marey__inflate *inflate = marey__calloc(1, sizeof *inflate);
     if (inflate == NULL)
         return NULL;
     isal_inflate_init(&inflate->isal);
@@ -19,22 +19,22 @@ kymo__inflate *kymo__inflate_create(void)
     return inflate;
 }
 
-void kymo__inflate_destroy(kymo__inflate *inflate)
+void marey__inflate_destroy(marey__inflate *inflate)
 {
-    kymo__free(inflate);
+    marey__free(inflate);
 }
 
-void kymo__inflate_reset(kymo__inflate *inflate)
+void marey__inflate_reset(marey__inflate *inflate)
 {
     isal_inflate_reset(&inflate->isal);
     inflate->isal.crc_flag = ISAL_GZIP;
 }
 
-enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__inflate_io *io)
+enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io)
 {
     struct inflate_state *isal = &state->isal;
-    const uint32_t n_in = (uint32_t)KYMO__MIN(io->n_in, UINT32_MAX);
-    const uint32_t n_out = (uint32_t)KYMO__MIN(io->n_out, UINT32_MAX);
+    const uint32_t n_in = (uint32_t)MAREY__MIN(io->n_in, UINT32_MAX);
+    const uint32_t n_out = (uint32_t)MAREY__MIN(io->n_out, UINT32_MAX);
     isal->next_in = (uint8_t *)io->in; /* it has no const here; it does not write */
     isal->avail_in = n_in;
     isal->next_out = io->out;
@@ -46,6 +46,6 @@ enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__i
     io->in = isal->next_in;
     io->out = isal->next_out;
     if (result < 0)
-        return KYMO__INFLATE_BROKEN;
-    return isal->block_state == ISAL_BLOCK_FINISH ? KYMO__INFLATE_DONE : KYMO__INFLATE_GOES_ON;
+        return MAREY__INFLATE_BROKEN;
+    return isal->block_state == ISAL_BLOCK_FINISH ? MAREY__INFLATE_DONE : MAREY__INFLATE_GOES_ON;
 }

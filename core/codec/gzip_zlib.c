@@ -5,45 +5,45 @@
 #include "codec/codec_internal.h"
 #include "codec/zlib_memory.h"
 
-const char *const kymo__gzip_missing = NULL;
+const char *const marey__gzip_missing = NULL;
 
-struct kymo__inflate {
+struct marey__inflate {
     z_stream stream;
 };
 
 enum { WINDOW_BITS_OF_GZIP = 15 + 16 };
 
-kymo__inflate *kymo__inflate_create(void)
+marey__inflate *marey__inflate_create(void)
 {
-    kymo__inflate *inflate = kymo__calloc(1, sizeof *inflate);
+    marey__inflate *inflate = marey__calloc(1, sizeof *inflate);
     if (inflate == NULL)
         return NULL;
-    inflate->stream.zalloc = kymo__zlib_take;
-    inflate->stream.zfree = kymo__zlib_give;
+    inflate->stream.zalloc = marey__zlib_take;
+    inflate->stream.zfree = marey__zlib_give;
     if (inflateInit2(&inflate->stream, WINDOW_BITS_OF_GZIP) == Z_OK)
         return inflate;
-    kymo__free(inflate);
+    marey__free(inflate);
     return NULL;
 }
 
-void kymo__inflate_destroy(kymo__inflate *inflate)
+void marey__inflate_destroy(marey__inflate *inflate)
 {
     if (inflate == NULL)
         return;
     inflateEnd(&inflate->stream);
-    kymo__free(inflate);
+    marey__free(inflate);
 }
 
-void kymo__inflate_reset(kymo__inflate *inflate)
+void marey__inflate_reset(marey__inflate *inflate)
 {
     inflateReset(&inflate->stream);
 }
 
-enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__inflate_io *io)
+enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io)
 {
     z_stream *stream = &state->stream;
-    const unsigned n_in = (unsigned)KYMO__MIN(io->n_in, UINT_MAX);
-    const unsigned n_out = (unsigned)KYMO__MIN(io->n_out, UINT_MAX);
+    const unsigned n_in = (unsigned)MAREY__MIN(io->n_in, UINT_MAX);
+    const unsigned n_out = (unsigned)MAREY__MIN(io->n_out, UINT_MAX);
     stream->next_in = (Bytef *)io->in; /* zlib 1.2 has no const here; it does not write */
     stream->avail_in = n_in;
     stream->next_out = io->out;
@@ -54,6 +54,6 @@ enum kymo__inflate_result kymo__inflate_run(kymo__inflate *state, struct kymo__i
     io->out += n_out - stream->avail_out;
     io->n_out -= n_out - stream->avail_out;
     if (result == Z_STREAM_END)
-        return KYMO__INFLATE_DONE;
-    return result == Z_OK || result == Z_BUF_ERROR ? KYMO__INFLATE_GOES_ON : KYMO__INFLATE_BROKEN;
+        return MAREY__INFLATE_DONE;
+    return result == Z_OK || result == Z_BUF_ERROR ? MAREY__INFLATE_GOES_ON : MAREY__INFLATE_BROKEN;
 }

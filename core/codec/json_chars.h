@@ -1,15 +1,15 @@
 /*
  * Looking for characters, sixteen at a time where the processor can. Each function reads on until it finds what it looks
  * for: behind the bytes must stand two quotes, at which all of them stop, an escape in front of them included, and
- * KYMO__SCAN_PADDING bytes in all.
+ * MAREY__SCAN_PADDING bytes in all.
  */
-#ifndef KYMO_JSON_CHARS_H
-#define KYMO_JSON_CHARS_H
+#ifndef MAREY_JSON_CHARS_H
+#define MAREY_JSON_CHARS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#if defined(__SSE2__) && !defined(KYMO_NO_SIMD)
+#if defined(__SSE2__) && !defined(MAREY_NO_SIMD)
 #include <emmintrin.h>
 #endif
 
@@ -33,7 +33,7 @@ static inline const char *json_skip_spaces(const char *p)
     return p;
 }
 
-#if defined(__SSE2__) && !defined(KYMO_NO_SIMD)
+#if defined(__SSE2__) && !defined(MAREY_NO_SIMD)
 
 /* The next quote or backslash. */
 static inline const char *json_find_quote(const char *p)
@@ -139,7 +139,7 @@ static inline const char *json_close_by_steps(const char *p, const char *end, ui
     return p;
 }
 
-#if defined(__SSE2__) && !defined(KYMO_NO_SIMD)
+#if defined(__SSE2__) && !defined(MAREY_NO_SIMD)
 
 /* Which of 64 bytes are something, a bit each. */
 struct json_block {

@@ -3,7 +3,7 @@
 #include "codec/json_chars.h"
 
 /* Go to the bracket that closes `n_open` of them, as far as the window goes; true when it is behind us. */
-static bool skip_brackets(struct kymo__scan *scan, uint64_t *n_open)
+static bool skip_brackets(struct marey__scan *scan, uint64_t *n_open)
 {
     const char *p = scan->at, *end = scan->end;
     bool has_escapes = false;
@@ -27,28 +27,28 @@ static bool skip_brackets(struct kymo__scan *scan, uint64_t *n_open)
 }
 
 /* The rest of the object or array that was opened last. */
-static bool skip_rest(struct kymo__scan *scan)
+static bool skip_rest(struct marey__scan *scan)
 {
     uint64_t n_open = 1;
     while (!skip_brackets(scan, &n_open)) {
-        if (!kymo__scan_refill(scan)) {
+        if (!marey__scan_refill(scan)) {
             scan->is_cut = scan->mistake == NULL;
-            kymo__scan_fail(scan, "it ends in the middle");
+            marey__scan_fail(scan, "it ends in the middle");
             return false;
         }
     }
-    kymo__scan_leave(scan);
+    marey__scan_leave(scan);
     return true;
 }
 
-bool kymo__scan_skip(struct kymo__scan *scan)
+bool marey__scan_skip(struct marey__scan *scan)
 {
     if (scan->depth == 0 || scan->mistake != NULL)
         return scan->mistake == NULL;
-    if (scan->wants_key || !kymo__scan_in_object(scan))
+    if (scan->wants_key || !marey__scan_in_object(scan))
         return skip_rest(scan);
-    const enum kymo__scan_token token = kymo__scan_next(scan);
-    if (token == KYMO__SCAN_OBJECT || token == KYMO__SCAN_ARRAY)
+    const enum marey__scan_token token = marey__scan_next(scan);
+    if (token == MAREY__SCAN_OBJECT || token == MAREY__SCAN_ARRAY)
         return skip_rest(scan);
-    return token != KYMO__SCAN_MISTAKE;
+    return token != MAREY__SCAN_MISTAKE;
 }

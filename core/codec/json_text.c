@@ -5,7 +5,7 @@
 
 enum { REPLACEMENT = 0xfffd };
 
-static void put_utf8(struct kymo__buf *buf, uint32_t c)
+static void put_utf8(struct marey__buf *buf, uint32_t c)
 {
     char bytes[4];
     size_t n = 0;
@@ -24,7 +24,7 @@ static void put_utf8(struct kymo__buf *buf, uint32_t c)
         bytes[n++] = (char)(0x80 | (c >> 6 & 0x3f));
         bytes[n++] = (char)(0x80 | (c & 0x3f));
     }
-    kymo__buf_put(buf, bytes, n);
+    marey__buf_put(buf, bytes, n);
 }
 
 static bool read_hex4(const char *p, const char *end, uint32_t *out)
@@ -46,11 +46,11 @@ static bool read_hex4(const char *p, const char *end, uint32_t *out)
 }
 
 /* Behind "\u". A half of a pair that stands alone becomes U+FFFD; digits that are none leave the letter. */
-static const char *decode_unicode(struct kymo__buf *buf, const char *p, const char *end)
+static const char *decode_unicode(struct marey__buf *buf, const char *p, const char *end)
 {
     uint32_t c, low;
     if (!read_hex4(p, end, &c)) {
-        kymo__buf_put(buf, "u", 1);
+        marey__buf_put(buf, "u", 1);
         return p;
     }
     p += 4;
@@ -64,7 +64,7 @@ static const char *decode_unicode(struct kymo__buf *buf, const char *p, const ch
     return p;
 }
 
-void kymo__json_decode(struct kymo__buf *buf, const char *text, size_t len)
+void marey__json_decode(struct marey__buf *buf, const char *text, size_t len)
 {
     static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
     if (len == 0)
@@ -74,14 +74,14 @@ void kymo__json_decode(struct kymo__buf *buf, const char *text, size_t len)
         const char *escape = memchr(p, '\\', (size_t)(end - p));
         if (escape == NULL || escape + 1 == end)
             break;
-        kymo__buf_put(buf, p, (size_t)(escape - p));
+        marey__buf_put(buf, p, (size_t)(escape - p));
         const char c = escape[1];
         p = escape + 2;
         const char *letter = c != '\0' ? strchr(letters, c) : NULL;
         if (c == 'u')
             p = decode_unicode(buf, p, end);
         else
-            kymo__buf_put(buf, letter != NULL ? &meanings[letter - letters] : &c, 1);
+            marey__buf_put(buf, letter != NULL ? &meanings[letter - letters] : &c, 1);
     }
-    kymo__buf_put(buf, p, (size_t)(end - p));
+    marey__buf_put(buf, p, (size_t)(end - p));
 }

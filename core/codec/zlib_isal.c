@@ -4,19 +4,19 @@
 
 #include "codec/zlib_stream.h"
 
-const char *const kymo__zlib_missing = NULL;
+const char *const marey__zlib_missing = NULL;
 
-bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
+bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
-    struct inflate_state *state = kymo__calloc(1, sizeof *state);
+    struct inflate_state *state = marey__calloc(1, sizeof *state);
     bool is_done = false;
     if (state == NULL)
         return false;
     isal_inflate_init(state);
     state->crc_flag = ISAL_ZLIB;
     for (;;) {
-        const uint32_t n_in = (uint32_t)KYMO__MIN(len, (size_t)1 << 30);
-        const uint32_t n_out = (uint32_t)KYMO__MIN(n, (size_t)1 << 30);
+        const uint32_t n_in = (uint32_t)MAREY__MIN(len, (size_t)1 << 30);
+        const uint32_t n_out = (uint32_t)MAREY__MIN(n, (size_t)1 << 30);
         state->next_in = (uint8_t *)bytes;
         state->avail_in = n_in;
         state->next_out = out;
@@ -31,16 +31,16 @@ bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
         if (result < 0 || is_done || (took == 0 && made == 0))
             break;
     }
-    kymo__free(state);
+    marey__free(state);
     return is_done && n == 0;
 }
 
-uint32_t kymo__crc32(uint32_t crc, const void *bytes, size_t n)
+uint32_t marey__crc32(uint32_t crc, const void *bytes, size_t n)
 {
     return crc32_gzip_refl(crc, bytes, n);
 }
 
-uint32_t kymo__adler32(const uint8_t *bytes, size_t n)
+uint32_t marey__adler32(const uint8_t *bytes, size_t n)
 {
     return isal_adler32(1, bytes, n);
 }

@@ -3,24 +3,24 @@
  *
  *   zlib_stream.c ── packed;  zlib_isal.c, zlib_zlib.c, zlib_own.c ── the rest, as the build found a library
  */
-#ifndef KYMO_ZLIB_STREAM_H
-#define KYMO_ZLIB_STREAM_H
+#ifndef MAREY_ZLIB_STREAM_H
+#define MAREY_ZLIB_STREAM_H
 
 #include "base/base_internal.h"
 
 /* Append `n` bytes packed, quickly rather than small. Running out of memory is told by out->failed. */
-void kymo__zlib_pack(struct kymo__buf *out, const uint8_t *bytes, size_t n);
+void marey__zlib_pack(struct marey__buf *out, const uint8_t *bytes, size_t n);
 
 /* Append `n` bytes as a gzip file, small rather than quickly; the same of failure. */
-void kymo__gzip_pack(struct kymo__buf *out, const void *bytes, size_t n);
+void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n);
 
 /* NULL, or for a build that can pack but not unpack, what to install. */
-extern const char *const kymo__zlib_missing;
+extern const char *const marey__zlib_missing;
 /* Unpack to `out`; false unless the stream is sound and has exactly `n` bytes. */
-KYMO_WARN_UNUSED bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n);
+MAREY_WARN_UNUSED bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n);
 /* CRC-32 of PNG and gzip, the running value starting from 0. */
-uint32_t kymo__crc32(uint32_t crc, const void *bytes, size_t n);
+uint32_t marey__crc32(uint32_t crc, const void *bytes, size_t n);
 /* Adler-32 of a whole. */
-uint32_t kymo__adler32(const uint8_t *bytes, size_t n);
+uint32_t marey__adler32(const uint8_t *bytes, size_t n);
 
 #endif

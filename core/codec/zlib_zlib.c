@@ -4,15 +4,15 @@
 #include "codec/zlib_memory.h"
 #include "codec/zlib_stream.h"
 
-const char *const kymo__zlib_missing = NULL;
+const char *const marey__zlib_missing = NULL;
 
-bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
+bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
-    z_stream stream = {.zalloc = kymo__zlib_take, .zfree = kymo__zlib_give};
+    z_stream stream = {.zalloc = marey__zlib_take, .zfree = marey__zlib_give};
     int result = inflateInit(&stream);
     while (result == Z_OK) {
-        const uInt n_in = (uInt)KYMO__MIN(len, (size_t)1 << 30);
-        const uInt n_out = (uInt)KYMO__MIN(n, (size_t)1 << 30);
+        const uInt n_in = (uInt)MAREY__MIN(len, (size_t)1 << 30);
+        const uInt n_out = (uInt)MAREY__MIN(n, (size_t)1 << 30);
         stream.next_in = (Bytef *)bytes;
         stream.avail_in = n_in;
         stream.next_out = out;
@@ -27,12 +27,12 @@ bool kymo__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
     return result == Z_STREAM_END && n == 0;
 }
 
-uint32_t kymo__crc32(uint32_t crc, const void *bytes, size_t n)
+uint32_t marey__crc32(uint32_t crc, const void *bytes, size_t n)
 {
     return (uint32_t)crc32_z(crc, bytes, n);
 }
 
-uint32_t kymo__adler32(const uint8_t *bytes, size_t n)
+uint32_t marey__adler32(const uint8_t *bytes, size_t n)
 {
     return (uint32_t)adler32_z(1, bytes, n);
 }

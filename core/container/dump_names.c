@@ -8,11 +8,11 @@ static const char gradients[] = "%grad.";
 /* What safetensors has a meaning for, and what fills gaps there; a name that begins so has its first byte escaped. */
 static const char *const taken[] = {"__metadata__", "__pad__"};
 
-static void escape(struct kymo__buf *out, unsigned char byte)
+static void escape(struct marey__buf *out, unsigned char byte)
 {
     static const char digits[] = "0123456789ABCDEF";
     const char text[] = {'%', digits[byte >> 4], digits[byte & 15]};
-    kymo__buf_put(out, text, sizeof text);
+    marey__buf_put(out, text, sizeof text);
 }
 
 static bool is_special(unsigned char byte)
@@ -20,24 +20,24 @@ static bool is_special(unsigned char byte)
     return byte < 0x20 || byte == 0x7f || strchr("%.[]/\\", byte) != NULL;
 }
 
-static void put_key(struct kymo__buf *out, const char *key, size_t len, bool is_taken)
+static void put_key(struct marey__buf *out, const char *key, size_t len, bool is_taken)
 {
     if (len == 0)
-        kymo__buf_puts(out, "%-");
+        marey__buf_puts(out, "%-");
     for (size_t i = 0; i < len;) {
         const unsigned char byte = (unsigned char)key[i];
-        const size_t n = kymo__utf8_length(key + i, len - i);
+        const size_t n = marey__utf8_length(key + i, len - i);
         if (n == 0 || is_special(byte) || (i == 0 && is_taken))
             escape(out, byte);
         else
-            kymo__buf_put(out, key + i, n);
+            marey__buf_put(out, key + i, n);
         i += n > 1 && i + n <= len ? n : 1;
     }
 }
 
-static bool begins_taken(const struct kymo_dump_part *part)
+static bool begins_taken(const struct marey_dump_part *part)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(taken); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(taken); i++) {
         const size_t len = strlen(taken[i]);
         if (part->key_len >= len && memcmp(part->key, taken[i], len) == 0)
             return true;
@@ -45,29 +45,30 @@ static bool begins_taken(const struct kymo_dump_part *part)
     return false;
 }
 
-void kymo__name_put(struct kymo__buf *out, enum kymo_dump_tree tree,
-                    const struct kymo_dump_part *parts, size_t n_parts)
+void marey__name_put(struct marey__buf *out, enum marey_dump_tree tree,
+                     const struct marey_dump_part *parts, size_t n_parts)
 {
-    if (tree == KYMO_DUMP_GRADIENTS)
-        kymo__buf_put(out, gradients, sizeof gradients - 1);
+    if (tree == MAREY_DUMP_GRADIENTS)
+        marey__buf_put(out, gradients, sizeof gradients - 1);
     for (size_t i = 0; i < n_parts; i++) {
         if (parts[i].key == NULL) {
-            kymo__buf_printf(out, "[%" PRIu64 "]", parts[i].index);
+            marey__buf_printf(out, "[%" PRIu64 "]", parts[i].index);
             continue;
         }
         if (i > 0)
-            kymo__buf_put(out, ".", 1);
+            marey__buf_put(out, ".", 1);
         put_key(out, parts[i].key, parts[i].key_len, i == 0 && begins_taken(&parts[i]));
     }
 }
 
-void kymo__name_put_dotted(struct kymo__buf *out, const struct kymo_dump_part *parts, size_t n_parts)
+void marey__name_put_dotted(struct marey__buf *out, const struct marey_dump_part *parts,
+                            size_t n_parts)
 {
     for (size_t i = 0; i < n_parts; i++) {
         if (i > 0)
-            kymo__buf_put(out, ".", 1);
+            marey__buf_put(out, ".", 1);
         if (parts[i].key == NULL)
-            kymo__buf_printf(out, "%" PRIu64, parts[i].index);
+            marey__buf_printf(out, "%" PRIu64, parts[i].index);
         else
             put_key(out, parts[i].key, parts[i].key_len, false);
     }
@@ -97,7 +98,7 @@ static const char *take_byte(const char *p, const char *end, char *out)
     return p + 3;
 }
 
-static const char *take_key(const char *p, const char *end, struct kymo_dump_part *part, char **keys)
+static const char *take_key(const char *p, const char *end, struct marey_dump_part *part, char **keys)
 {
     char *const key = *keys;
     if (end - p >= 2 && p[0] == '%' && p[1] == '-') {
@@ -112,12 +113,12 @@ static const char *take_key(const char *p, const char *end, struct kymo_dump_par
             ++*keys;
         }
     }
-    *part = (struct kymo_dump_part){.key = key, .key_len = (size_t)(*keys - key)};
+    *part = (struct marey_dump_part){.key = key, .key_len = (size_t)(*keys - key)};
     *(*keys)++ = '\0';
     return p == end || *p == '.' || *p == '[' ? p : NULL;
 }
 
-static const char *take_position(const char *p, const char *end, struct kymo_dump_part *part)
+static const char *take_position(const char *p, const char *end, struct marey_dump_part *part)
 {
     uint64_t index = 0;
     const char *const first = p;
@@ -128,15 +129,15 @@ static const char *take_position(const char *p, const char *end, struct kymo_dum
     }
     if (p == first || p == end || *p != ']' || (*first == '0' && p - first > 1))
         return NULL;
-    *part = (struct kymo_dump_part){.index = index};
+    *part = (struct marey_dump_part){.index = index};
     return p + 1;
 }
 
-static bool parse(const char *p, const char *end, struct kymo__path *path)
+static bool parse(const char *p, const char *end, struct marey__path *path)
 {
     char *keys = path->keys;
     while (p != NULL && p < end) {
-        struct kymo_dump_part *const part = &path->parts[path->n_parts];
+        struct marey_dump_part *const part = &path->parts[path->n_parts];
         if (*p == '[')
             p = take_position(p + 1, end, part);
         else if (path->n_parts == 0)
@@ -148,37 +149,37 @@ static bool parse(const char *p, const char *end, struct kymo__path *path)
     return p != NULL && path->n_parts > 0;
 }
 
-kymo_status kymo__name_parse(const char *name, size_t len, struct kymo__path *out)
+marey_status marey__name_parse(const char *name, size_t len, struct marey__path *out)
 {
-    struct kymo__path path = {0};
+    struct marey__path path = {0};
     const char *p = name;
     if (len >= sizeof gradients - 1 && memcmp(name, gradients, sizeof gradients - 1) == 0) {
-        path.tree = KYMO_DUMP_GRADIENTS;
+        path.tree = MAREY_DUMP_GRADIENTS;
         p += sizeof gradients - 1;
     }
     size_t n = 1;
     for (size_t i = 0; i < len; i++)
         n += name[i] == '.' || name[i] == '[';
-    path.parts = kymo__calloc(n, sizeof *path.parts);
-    path.keys = kymo__alloc(len + n);
-    kymo_status status = KYMO_OK;
+    path.parts = marey__calloc(n, sizeof *path.parts);
+    path.keys = marey__alloc(len + n);
+    marey_status status = MAREY_OK;
     if (path.parts == NULL || path.keys == NULL)
-        status = kymo__fail(KYMO_ENOMEM, "out of memory for a name of %zu bytes", len);
+        status = marey__fail(MAREY_ENOMEM, "out of memory for a name of %zu bytes", len);
     else if (!parse(p, name + len, &path))
-        status = kymo__fail(KYMO_EFORMAT, "'%.*s' is no name of a dumped value",
-                            (int)KYMO__MIN(len, (size_t)200), name);
-    if (status == KYMO_OK)
+        status = marey__fail(MAREY_EFORMAT, "'%.*s' is no name of a dumped value",
+                             (int)MAREY__MIN(len, (size_t)200), name);
+    if (status == MAREY_OK)
         *out = path;
     else
-        kymo__path_fini(&path);
+        marey__path_fini(&path);
     return status;
 }
 
-void kymo__path_fini(struct kymo__path *path)
+void marey__path_fini(struct marey__path *path)
 {
-    kymo__free(path->parts);
-    kymo__free(path->keys);
-    *path = (struct kymo__path){0};
+    marey__free(path->parts);
+    marey__free(path->keys);
+    *path = (struct marey__path){0};
 }
 
 /* ---- files ---- */
@@ -198,33 +199,33 @@ static uint64_t digest_of(const char *text, size_t len)
     return sum;
 }
 
-void kymo__file_name_put(struct kymo__buf *out, const char *name, size_t len, const char *suffix)
+void marey__file_name_put(struct marey__buf *out, const char *name, size_t len, const char *suffix)
 {
-    enum { CUT = KYMO__FILE_NAME_MAX - 17 }; /* room for ~ and 16 digits */
+    enum { CUT = MAREY__FILE_NAME_MAX - 17 }; /* room for ~ and 16 digits */
     const size_t start = out->len;
     size_t cut_at = 0; /* the last whole character that leaves room */
     if (len == 0)
-        kymo__buf_puts(out, "%-");
-    for (size_t i = 0; i < len && out->len - start <= KYMO__FILE_NAME_MAX && !out->failed; i++) {
+        marey__buf_puts(out, "%-");
+    for (size_t i = 0; i < len && out->len - start <= MAREY__FILE_NAME_MAX && !out->failed; i++) {
         if (out->len - start <= CUT)
             cut_at = out->len;
         if (is_plain(name[i], i == 0))
-            kymo__buf_put(out, &name[i], 1);
+            marey__buf_put(out, &name[i], 1);
         else
             escape(out, (unsigned char)name[i]);
     }
-    if (out->len - start > KYMO__FILE_NAME_MAX && !out->failed) {
+    if (out->len - start > MAREY__FILE_NAME_MAX && !out->failed) {
         out->len = cut_at;
-        kymo__buf_printf(out, "~%016" PRIx64, digest_of(name, len));
+        marey__buf_printf(out, "~%016" PRIx64, digest_of(name, len));
     }
-    kymo__buf_puts(out, suffix);
+    marey__buf_puts(out, suffix);
 }
 
-void kymo__step_name_put(struct kymo__buf *out, uint64_t step, int64_t rank, uint64_t pid)
+void marey__step_name_put(struct marey__buf *out, uint64_t step, int64_t rank, uint64_t pid)
 {
-    kymo__buf_printf(out, "step-%08" PRIu64, step);
+    marey__buf_printf(out, "step-%08" PRIu64, step);
     if (rank >= 0)
-        kymo__buf_printf(out, ".rank-%" PRId64, rank);
+        marey__buf_printf(out, ".rank-%" PRId64, rank);
     if (pid != 0)
-        kymo__buf_printf(out, ".pid-%" PRIu64, pid);
+        marey__buf_printf(out, ".pid-%" PRIu64, pid);
 }

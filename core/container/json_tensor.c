@@ -7,17 +7,17 @@
 
 enum {
     PIECE = 16 << 10,
-    ELEMENT_ROOM = 2 * (KYMO__NUMBER_ROOM + 16), /* a complex number with its brackets and commas */
+    ELEMENT_ROOM = 2 * (MAREY__NUMBER_ROOM + 16), /* a complex number with its brackets and commas */
 };
 
 struct json_writer {
     char *at; /* in `piece` */
-    const struct kymo_tensor *tensor;
-    const struct kymo__json_style *style;
-    const char *data;                     /* the next element */
-    size_t element;                       /* its size */
-    const struct kymo__small_text *texts; /* of types that have them */
-    kymo__text_sink *sink;
+    const struct marey_tensor *tensor;
+    const struct marey__json_style *style;
+    const char *data;                      /* the next element */
+    size_t element;                        /* its size */
+    const struct marey__small_text *texts; /* of types that have them */
+    marey__text_sink *sink;
     void *ctx;
     char piece[PIECE];
 };
@@ -31,7 +31,7 @@ static bool flush(struct json_writer *w)
 
 static inline bool has_room(struct json_writer *w, size_t n)
 {
-    return KYMO_LIKELY((size_t)(w->piece + PIECE - w->at) >= n) || flush(w);
+    return MAREY_LIKELY((size_t)(w->piece + PIECE - w->at) >= n) || flush(w);
 }
 
 static char *put_words(char *out, const char *words)
@@ -44,9 +44,9 @@ static char *put_words(char *out, const char *words)
 static char *put_not_finite(const struct json_writer *w, char *out, double value)
 {
     const char *const word = isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";
-    if (w->style->nan == KYMO__NAN_NULL)
+    if (w->style->nan == MAREY__NAN_NULL)
         return put_words(out, "null");
-    if (w->style->nan == KYMO__NAN_WORD)
+    if (w->style->nan == MAREY__NAN_WORD)
         return put_words(out, word);
     out = put_words(put_words(out, "\""), word);
     return put_words(out, "\"");
@@ -56,28 +56,29 @@ static inline char *put_f32(const struct json_writer *w, char *out, const char *
 {
     float value;
     memcpy(&value, data, sizeof value);
-    if (KYMO_UNLIKELY(!isfinite(value)))
+    if (MAREY_UNLIKELY(!isfinite(value)))
         return put_not_finite(w, out, value);
-    return w->style->is_python ? kymo__f64_text(out, (double)value) : kymo__f32_text(out, value);
+    return w->style->is_python ? marey__f64_text(out, (double)value) : marey__f32_text(out, value);
 }
 
 static inline char *put_f64(const struct json_writer *w, char *out, const char *data)
 {
     double value;
     memcpy(&value, data, sizeof value);
-    return KYMO_LIKELY(isfinite(value)) ? kymo__f64_text(out, value) : put_not_finite(w, out, value);
+    return MAREY_LIKELY(isfinite(value)) ? marey__f64_text(out, value)
+                                         : put_not_finite(w, out, value);
 }
 
-static inline char *put_small(const struct json_writer *w, char *out, enum kymo_dtype dtype,
+static inline char *put_small(const struct json_writer *w, char *out, enum marey_dtype dtype,
                               uint16_t bits)
 {
-    KYMO_ASSERT(w->texts != NULL);
+    MAREY_ASSERT(w->texts != NULL);
     if (w->style->is_python && w->texts[bits].len > 0)
-        return kymo__f64_text(out, kymo__small_value(dtype, bits));
-    const struct kymo__small_text *const text = &w->texts[bits];
+        return marey__f64_text(out, marey__small_value(dtype, bits));
+    const struct marey__small_text *const text = &w->texts[bits];
     memcpy(out, text, sizeof *text);
-    return KYMO_LIKELY(text->len > 0) ? out + text->len
-                                      : put_not_finite(w, out, kymo__small_value(dtype, bits));
+    return MAREY_LIKELY(text->len > 0) ? out + text->len
+                                       : put_not_finite(w, out, marey__small_value(dtype, bits));
 }
 
 static uint16_t load_u16(const char *data)
@@ -87,26 +88,26 @@ static uint16_t load_u16(const char *data)
     return bits;
 }
 
-static char *put_integer(enum kymo_dtype dtype, char *out, const char *data)
+static char *put_integer(enum marey_dtype dtype, char *out, const char *data)
 {
     uint64_t bits = 0;
-    const size_t size = kymo_dtype_size(dtype);
+    const size_t size = marey_dtype_size(dtype);
     memcpy(&bits, data, size);
-    if (dtype == KYMO_U8 || dtype == KYMO_U16 || dtype == KYMO_U32 || dtype == KYMO_U64)
-        return kymo__u64_text(out, bits);
+    if (dtype == MAREY_U8 || dtype == MAREY_U16 || dtype == MAREY_U32 || dtype == MAREY_U64)
+        return marey__u64_text(out, bits);
     const unsigned shift = 64 - 8 * (unsigned)size;
-    return kymo__i64_text(out, (int64_t)(bits << shift) >> shift);
+    return marey__i64_text(out, (int64_t)(bits << shift) >> shift);
 }
 
 static char *put_nibble(const struct json_writer *w, char *out, unsigned nibble)
 {
     switch (w->tensor->dtype) {
-    case KYMO_F4_E2M1X2:
-        return put_small(w, out, KYMO_F4_E2M1X2, (uint16_t)nibble);
-    case KYMO_I4X2:
-        return kymo__i64_text(out, (int64_t)(nibble ^ 8) - 8);
+    case MAREY_F4_E2M1X2:
+        return put_small(w, out, MAREY_F4_E2M1X2, (uint16_t)nibble);
+    case MAREY_I4X2:
+        return marey__i64_text(out, (int64_t)(nibble ^ 8) - 8);
     default:
-        return kymo__u64_text(out, nibble);
+        return marey__u64_text(out, nibble);
     }
 }
 
@@ -117,11 +118,11 @@ static char *put_pair(const struct json_writer *w, char *out, const char *data)
     for (int part = 0; part < 2; part++) {
         if (part > 0)
             out = put_words(out, ", ");
-        if (w->tensor->dtype == KYMO_C32)
-            out = put_small(w, out, KYMO_F16, load_u16(data + 2 * part));
-        else if (w->tensor->dtype == KYMO_C64)
+        if (w->tensor->dtype == MAREY_C32)
+            out = put_small(w, out, MAREY_F16, load_u16(data + 2 * part));
+        else if (w->tensor->dtype == MAREY_C64)
             out = put_f32(w, out, data + 4 * part);
-        else if (w->tensor->dtype == KYMO_C128)
+        else if (w->tensor->dtype == MAREY_C128)
             out = put_f64(w, out, data + 8 * part);
         else
             out = put_nibble(w, out, (unsigned char)*data >> (4 * part) & 15);
@@ -132,27 +133,27 @@ static char *put_pair(const struct json_writer *w, char *out, const char *data)
 static char *put_element(const struct json_writer *w, char *out, const char *data)
 {
     switch (w->tensor->dtype) {
-    case KYMO_BOOL:
+    case MAREY_BOOL:
         return put_words(out, *data != 0 ? "true" : "false");
-    case KYMO_F32:
+    case MAREY_F32:
         return put_f32(w, out, data);
-    case KYMO_F64:
+    case MAREY_F64:
         return put_f64(w, out, data);
-    case KYMO_F16:
-    case KYMO_BF16:
+    case MAREY_F16:
+    case MAREY_BF16:
         return put_small(w, out, w->tensor->dtype, load_u16(data));
-    case KYMO_F8_E4M3FN:
-    case KYMO_F8_E5M2:
-    case KYMO_F8_E4M3FNUZ:
-    case KYMO_F8_E5M2FNUZ:
-    case KYMO_F8_E8M0FNU:
+    case MAREY_F8_E4M3FN:
+    case MAREY_F8_E5M2:
+    case MAREY_F8_E4M3FNUZ:
+    case MAREY_F8_E5M2FNUZ:
+    case MAREY_F8_E8M0FNU:
         return put_small(w, out, w->tensor->dtype, (unsigned char)*data);
-    case KYMO_C32:
-    case KYMO_C64:
-    case KYMO_C128:
-    case KYMO_F4_E2M1X2:
-    case KYMO_I4X2:
-    case KYMO_U4X2:
+    case MAREY_C32:
+    case MAREY_C64:
+    case MAREY_C128:
+    case MAREY_F4_E2M1X2:
+    case MAREY_I4X2:
+    case MAREY_U4X2:
         return put_pair(w, out, data);
     default:
         return put_integer(w->tensor->dtype, out, data);
@@ -196,7 +197,7 @@ static bool put_row(struct json_writer *w, int64_t n)
             *out++ = ' ';
         }
         w->at =
-            w->tensor->dtype == KYMO_F32 ? put_f32(w, out, w->data) : put_element(w, out, w->data);
+            w->tensor->dtype == MAREY_F32 ? put_f32(w, out, w->data) : put_element(w, out, w->data);
     }
     *w->at++ = ']'; /* an element's room has one left */
     return true;
@@ -220,54 +221,55 @@ static bool put_scalar(struct json_writer *w)
     return true;
 }
 
-kymo_status kymo__json_tensor_write(const struct kymo_tensor *tensor,
-                                    const struct kymo__json_style *style, kymo__text_sink *sink,
-                                    void *ctx)
+marey_status marey__json_tensor_write(const struct marey_tensor *tensor,
+                                      const struct marey__json_style *style, marey__text_sink *sink,
+                                      void *ctx)
 {
-    KYMO_TRY(kymo_tensor_check(tensor));
-    if (!kymo_tensor_is_row_major(tensor))
-        return kymo__fail(KYMO_EINVAL, "a tensor that is not row-major cannot be written as JSON");
+    MAREY_TRY(marey_tensor_check(tensor));
+    if (!marey_tensor_is_row_major(tensor))
+        return marey__fail(MAREY_EINVAL,
+                           "a tensor that is not row-major cannot be written as JSON");
     struct json_writer w;
     w.at = w.piece;
     w.tensor = tensor;
     w.style = style;
     w.data = tensor->data;
-    w.element = kymo_dtype_size(tensor->dtype);
+    w.element = marey_dtype_size(tensor->dtype);
     w.sink = sink;
     w.ctx = ctx;
-    const enum kymo_dtype part = tensor->dtype == KYMO_C32 ? KYMO_F16 : tensor->dtype;
-    w.texts = kymo__small_texts(part);
-    if (w.texts == NULL && kymo__is_small(part))
-        return kymo__fail(KYMO_ENOMEM, "out of memory for the texts of %s",
-                          kymo_dtype_name(tensor->dtype));
+    const enum marey_dtype part = tensor->dtype == MAREY_C32 ? MAREY_F16 : tensor->dtype;
+    w.texts = marey__small_texts(part);
+    if (w.texts == NULL && marey__is_small(part))
+        return marey__fail(MAREY_ENOMEM, "out of memory for the texts of %s",
+                           marey_dtype_name(tensor->dtype));
     const bool is_fine = (tensor->rank > 0 ? put_lists(&w, 0) : put_scalar(&w)) && flush(&w);
-    return is_fine ? KYMO_OK : KYMO_EIO;
+    return is_fine ? MAREY_OK : MAREY_EIO;
 }
 
 static bool put_into_buf(void *ctx, const char *text, size_t len)
 {
-    struct kymo__buf *const buf = ctx;
-    kymo__buf_put(buf, text, len);
+    struct marey__buf *const buf = ctx;
+    marey__buf_put(buf, text, len);
     return !buf->failed;
 }
 
-kymo_status kymo__json_tensor_put(struct kymo__buf *out, const struct kymo_tensor *tensor,
-                                  const struct kymo__json_style *style)
+marey_status marey__json_tensor_put(struct marey__buf *out, const struct marey_tensor *tensor,
+                                    const struct marey__json_style *style)
 {
-    const kymo_status status = kymo__json_tensor_write(tensor, style, put_into_buf, out);
-    return status == KYMO_EIO ? kymo__fail(KYMO_ENOMEM, "out of memory for a tensor as JSON")
-                              : status;
+    const marey_status status = marey__json_tensor_write(tensor, style, put_into_buf, out);
+    return status == MAREY_EIO ? marey__fail(MAREY_ENOMEM, "out of memory for a tensor as JSON")
+                               : status;
 }
 
-void kymo__json_double_put(struct kymo__buf *out, double value)
+void marey__json_double_put(struct marey__buf *out, double value)
 {
-    char text[KYMO__NUMBER_ROOM];
+    char text[MAREY__NUMBER_ROOM];
     if (isfinite(value))
-        kymo__buf_put(out, text, (size_t)(kymo__f64_text(text, value) - text));
+        marey__buf_put(out, text, (size_t)(marey__f64_text(text, value) - text));
     else
-        kymo__buf_puts(out, isnan(value) ? "\"NaN\""
-                            : value < 0  ? "\"-Infinity\""
-                                         : "\"Infinity\"");
+        marey__buf_puts(out, isnan(value) ? "\"NaN\""
+                             : value < 0  ? "\"-Infinity\""
+                                          : "\"Infinity\"");
 }
 
 /* ---- strings as Python writes them ---- */
@@ -278,7 +280,7 @@ static uint32_t take_character(const char *text, size_t len, size_t *n)
     const unsigned char *const s = (const unsigned char *)text;
     const bool is_surrogate =
         len >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && s[2] >= 0x80 && s[2] <= 0xbf;
-    *n = is_surrogate ? 3 : kymo__utf8_length(text, len);
+    *n = is_surrogate ? 3 : marey__utf8_length(text, len);
     switch (*n) {
     case 0:
         *n = 1;
@@ -295,21 +297,21 @@ static uint32_t take_character(const char *text, size_t len, size_t *n)
     }
 }
 
-void kymo__json_python_string_put(struct kymo__buf *out, const char *text, size_t len)
+void marey__json_python_string_put(struct marey__buf *out, const char *text, size_t len)
 {
     static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    kymo__buf_put(out, "\"", 1);
+    marey__buf_put(out, "\"", 1);
     for (size_t n; len > 0; text += n, len -= n) {
         const uint32_t c = take_character(text, len, &n);
         const char *const at = c > 0 && c < 0x80 ? strchr(special, (int)c) : NULL;
         if (at != NULL)
-            kymo__buf_printf(out, "\\%c", letters[at - special]);
+            marey__buf_printf(out, "\\%c", letters[at - special]);
         else if (c >= ' ' && c <= '~')
-            kymo__buf_put(out, text, 1);
+            marey__buf_put(out, text, 1);
         else if (c <= 0xffff)
-            kymo__buf_printf(out, "\\u%04x", c);
+            marey__buf_printf(out, "\\u%04x", c);
         else
-            kymo__buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+            marey__buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
     }
-    kymo__buf_put(out, "\"", 1);
+    marey__buf_put(out, "\"", 1);
 }

@@ -15,7 +15,7 @@
 #include "cuda/cuda_internal.h"
 
 enum { MAX_CONTEXTS = 32, MAX_BLOCKED = 16, INDEX_BITS = 12, NONE = UINT16_MAX };
-static_assert(KYMO__GPU_MAX_SPANS == 1 << INDEX_BITS, "a span's handle holds its index");
+static_assert(MAREY__GPU_MAX_SPANS == 1 << INDEX_BITS, "a span's handle holds its index");
 
 enum state { FREE, OPEN, PENDING };
 
@@ -30,7 +30,7 @@ struct span {
 
 static struct {
     pthread_mutex_t lock; /* guards all of it; not held while an event is made or recorded */
-    struct span *spans;   /* KYMO__GPU_MAX_SPANS, made with the first use */
+    struct span *spans;   /* MAREY__GPU_MAX_SPANS, made with the first use */
     uint32_t n_spans;     /* that were ever used */
     struct {
         void *ctx;
@@ -38,19 +38,19 @@ static struct {
     } contexts[MAX_CONTEXTS];
     uint8_t n_contexts;
     uint16_t first, last; /* pending */
-    struct kymo__gpu_counts counts;
+    struct marey__gpu_counts counts;
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .first = NONE, .last = NONE};
 
-static kymo_cuda_stream_hook *stream_hook; /* release; loaded with acquire */
+static marey_cuda_stream_hook *stream_hook; /* release; loaded with acquire */
 
-void kymo_cuda_set_stream_hook(kymo_cuda_stream_hook *hook)
+void marey_cuda_set_stream_hook(marey_cuda_stream_hook *hook)
 {
     __atomic_store_n(&stream_hook, hook, __ATOMIC_RELEASE);
 }
 
-bool kymo__gpu_stream(void **stream)
+bool marey__gpu_stream(void **stream)
 {
-    kymo_cuda_stream_hook *const hook = __atomic_load_n(&stream_hook, __ATOMIC_ACQUIRE);
+    marey_cuda_stream_hook *const hook = __atomic_load_n(&stream_hook, __ATOMIC_ACQUIRE);
     *stream = NULL;
     const int answer = hook != NULL ? hook(stream) : -1;
     if (answer < 0)
@@ -69,19 +69,19 @@ static void count(uint64_t *what)
 
 static uint64_t *reason_of(int error)
 {
-    if (error == KYMO__CUDA_CAPTURE_IMPLICIT)
+    if (error == MAREY__CUDA_CAPTURE_IMPLICIT)
         return &gpu.counts.n_captured;
-    if (error == KYMO__CUDA_NOT_INITIALIZED || error == KYMO__CUDA_DEINITIALIZED ||
-        error == KYMO__CUDA_INVALID_CONTEXT)
+    if (error == MAREY__CUDA_NOT_INITIALIZED || error == MAREY__CUDA_DEINITIALIZED ||
+        error == MAREY__CUDA_INVALID_CONTEXT)
         return &gpu.counts.n_no_context;
     return &gpu.counts.n_failed;
 }
 
 /* The stream's context; NULL when it takes no events now, and then it is counted. */
-static void *usable_context(const struct kymo__driver *driver, void *stream)
+static void *usable_context(const struct marey__driver *driver, void *stream)
 {
     void *ctx = NULL;
-    const int error = kymo__driver_context(driver, stream, &ctx);
+    const int error = marey__driver_context(driver, stream, &ctx);
     if (error != 0)
         count(reason_of(error));
     return error == 0 ? ctx : NULL;
@@ -111,8 +111,8 @@ static struct span *take_free(int context)
         return &gpu.spans[i];
     }
     if (gpu.spans == NULL)
-        gpu.spans = kymo__calloc(KYMO__GPU_MAX_SPANS, sizeof *gpu.spans);
-    if (gpu.spans == NULL || gpu.n_spans == KYMO__GPU_MAX_SPANS)
+        gpu.spans = marey__calloc(MAREY__GPU_MAX_SPANS, sizeof *gpu.spans);
+    if (gpu.spans == NULL || gpu.n_spans == MAREY__GPU_MAX_SPANS)
         return NULL;
     return &gpu.spans[gpu.n_spans++];
 }
@@ -143,22 +143,22 @@ static void free_span(struct span *span)
     gpu.contexts[span->context].free = (uint16_t)(span - gpu.spans);
 }
 
-static kymo__gpu_span handle_of(const struct span *span)
+static marey__gpu_span handle_of(const struct span *span)
 {
     return (span->turn << INDEX_BITS | (uint32_t)(span - gpu.spans)) + 1;
 }
 
 /* The lock is held. NULL for what is no open span. */
-static struct span *open_span(kymo__gpu_span handle)
+static struct span *open_span(marey__gpu_span handle)
 {
-    const uint32_t i = (handle - 1) & (KYMO__GPU_MAX_SPANS - 1);
+    const uint32_t i = (handle - 1) & (MAREY__GPU_MAX_SPANS - 1);
     if (handle == 0 || i >= gpu.n_spans || gpu.spans[i].state != OPEN ||
         handle_of(&gpu.spans[i]) != handle)
         return NULL;
     return &gpu.spans[i];
 }
 
-static void give_back(kymo__gpu_span handle, uint64_t *reason)
+static void give_back(marey__gpu_span handle, uint64_t *reason)
 {
     pthread_mutex_lock(&gpu.lock);
     struct span *const span = open_span(handle);
@@ -171,26 +171,26 @@ static void give_back(kymo__gpu_span handle, uint64_t *reason)
 
 /* ---- both ends ---- */
 
-static bool make_events(const struct kymo__driver *driver, struct span *span)
+static bool make_events(const struct marey__driver *driver, struct span *span)
 {
     bool is_entered;
     if (span->begin != NULL && span->end != NULL)
         return true;
-    if (!kymo__driver_enter(driver, span->ctx, &is_entered))
+    if (!marey__driver_enter(driver, span->ctx, &is_entered))
         return false;
-    const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     if (span->begin == NULL && driver->event_create(&span->begin, 0) != 0)
         span->begin = NULL;
     if (span->end == NULL && driver->event_create(&span->end, 0) != 0)
         span->end = NULL;
-    kymo__driver_relax(driver, mode);
-    kymo__driver_leave(driver, is_entered);
+    marey__driver_relax(driver, mode);
+    marey__driver_leave(driver, is_entered);
     return span->begin != NULL && span->end != NULL;
 }
 
-kymo__gpu_span kymo__gpu_begin(void *stream, uint64_t tag)
+marey__gpu_span marey__gpu_begin(void *stream, uint64_t tag)
 {
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     if (driver == NULL) {
         count(&gpu.counts.n_no_context);
         return 0;
@@ -199,7 +199,7 @@ kymo__gpu_span kymo__gpu_begin(void *stream, uint64_t tag)
     struct span *const span = ctx != NULL ? take(ctx, tag) : NULL;
     if (span == NULL)
         return 0;
-    const kymo__gpu_span handle = handle_of(span);
+    const marey__gpu_span handle = handle_of(span);
     if (make_events(driver, span) && driver->event_record(span->begin, stream) == 0)
         return handle;
     give_back(handle, &gpu.counts.n_failed);
@@ -220,7 +220,7 @@ static void append_pending(struct span *span)
     gpu.counts.n_pending++;
 }
 
-void kymo__gpu_end(kymo__gpu_span handle, void *stream)
+void marey__gpu_end(marey__gpu_span handle, void *stream)
 {
     pthread_mutex_lock(&gpu.lock);
     const struct span *const open = open_span(handle);
@@ -228,7 +228,7 @@ void kymo__gpu_end(kymo__gpu_span handle, void *stream)
     pthread_mutex_unlock(&gpu.lock);
     if (seen.state != OPEN)
         return;
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     void *const ctx = usable_context(driver, stream);
     if (ctx != seen.ctx) {
         give_back(handle, ctx != NULL ? &gpu.counts.n_two_devices : NULL);
@@ -247,7 +247,7 @@ void kymo__gpu_end(kymo__gpu_span handle, void *stream)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-void kymo__gpu_cancel(kymo__gpu_span handle)
+void marey__gpu_cancel(marey__gpu_span handle)
 {
     give_back(handle, NULL);
 }
@@ -268,17 +268,17 @@ static bool is_blocked(const struct blocked *blocked, const struct span *span)
     return false;
 }
 
-/* 0, KYMO__CUDA_NOT_READY or another error. */
-static int ask(const struct kymo__driver *driver, const struct span *span, uint64_t *elapsed_ns)
+/* 0, MAREY__CUDA_NOT_READY or another error. */
+static int ask(const struct marey__driver *driver, const struct span *span, uint64_t *elapsed_ns)
 {
     bool is_entered;
     float ms = 0;
-    if (!kymo__driver_enter(driver, span->ctx, &is_entered))
-        return KYMO__CUDA_INVALID_CONTEXT;
+    if (!marey__driver_enter(driver, span->ctx, &is_entered))
+        return MAREY__CUDA_INVALID_CONTEXT;
     int error = driver->event_query(span->end);
     if (error == 0)
         error = driver->event_elapsed(&ms, span->begin, span->end);
-    kymo__driver_leave(driver, is_entered);
+    marey__driver_leave(driver, is_entered);
     /* Ends in two streams may come in the other order. */
     *elapsed_ns = ms > 0 && isfinite(ms) ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
     return error;
@@ -295,7 +295,7 @@ static void unlink_behind(uint16_t before, struct span *span)
 }
 
 /* The lock is held. */
-static size_t collect(const struct kymo__driver *driver, kymo__gpu_result *fn, void *ctx)
+static size_t collect(const struct marey__driver *driver, marey__gpu_result *fn, void *ctx)
 {
     struct blocked blocked = {.n = 0};
     size_t n = 0;
@@ -305,8 +305,8 @@ static size_t collect(const struct kymo__driver *driver, kymo__gpu_result *fn, v
         const uint16_t next = span->next;
         uint64_t elapsed_ns = 0;
         const int error =
-            is_blocked(&blocked, span) ? KYMO__CUDA_NOT_READY : ask(driver, span, &elapsed_ns);
-        if (error == KYMO__CUDA_NOT_READY) {
+            is_blocked(&blocked, span) ? MAREY__CUDA_NOT_READY : ask(driver, span, &elapsed_ns);
+        if (error == MAREY__CUDA_NOT_READY) {
             if (!is_blocked(&blocked, span))
                 blocked.in[blocked.n++] = span;
             before = i;
@@ -324,30 +324,30 @@ static size_t collect(const struct kymo__driver *driver, kymo__gpu_result *fn, v
     return n;
 }
 
-size_t kymo__gpu_collect(kymo__gpu_result *fn, void *ctx)
+size_t marey__gpu_collect(marey__gpu_result *fn, void *ctx)
 {
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     if (driver == NULL)
         return 0;
     pthread_mutex_lock(&gpu.lock);
     size_t n = 0;
     if (gpu.first != NONE) {
-        const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+        const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
         n = collect(driver, fn, ctx);
-        kymo__driver_relax(driver, mode);
+        marey__driver_relax(driver, mode);
     }
     pthread_mutex_unlock(&gpu.lock);
     return n;
 }
 
-void kymo__gpu_counts_get(struct kymo__gpu_counts *out)
+void marey__gpu_counts_get(struct marey__gpu_counts *out)
 {
     pthread_mutex_lock(&gpu.lock);
     *out = gpu.counts;
     pthread_mutex_unlock(&gpu.lock);
 }
 
-void kymo__gpu_reset(void)
+void marey__gpu_reset(void)
 {
     pthread_mutex_lock(&gpu.lock);
     for (uint32_t i = 0; i < gpu.n_spans; i++)
@@ -358,7 +358,7 @@ void kymo__gpu_reset(void)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-void kymo__gpu_after_fork(void)
+void marey__gpu_after_fork(void)
 {
     /* The parent's events mean nothing here; the memory may have been in the middle of a change and is left behind. */
     memset(&gpu, 0, sizeof gpu);

@@ -1,102 +1,102 @@
 /*
- * cuda: the few things of CUDA that libkymo calls, found at run time. Its API is <kymo/cuda.h>.
+ * cuda: the few things of CUDA that libmarey calls, found at run time. Its API is <marey/cuda.h>.
  *
  *   cuda_sync.c     waiting for the GPU, by the runtime library
  *   cuda_events.c   times on the GPU without waiting, by events of the driver library
  *   gpu_copy.c      copies out of a GPU's memory, beside the program
  *   gpu_driver.c    the driver library, found at run time
  */
-#ifndef KYMO_CUDA_INTERNAL_H
-#define KYMO_CUDA_INTERNAL_H
+#ifndef MAREY_CUDA_INTERNAL_H
+#define MAREY_CUDA_INTERNAL_H
 
 #include "base/base_internal.h"
-#include <kymo/cuda.h>
+#include <marey/cuda.h>
 
 /*
  * ---- cuda_events.c: spans on the GPU ----
  *
  * A span is two events put into a stream: the GPU notes the time when it reaches each. Nobody waits for them; the
- * difference is asked for later, when both are behind. At most KYMO__GPU_MAX_SPANS are under way in a process.
+ * difference is asked for later, when both are behind. At most MAREY__GPU_MAX_SPANS are under way in a process.
  */
-enum { KYMO__GPU_MAX_SPANS = 4096 };
+enum { MAREY__GPU_MAX_SPANS = 4096 };
 
 /* One that is open; 0 is none, and every function takes it. */
-typedef uint32_t kymo__gpu_span;
+typedef uint32_t marey__gpu_span;
 
-/* Whether spans can be measured here: KYMO_EUNAVAILABLE with a sentence where there is no CUDA driver. */
-KYMO_WARN_UNUSED kymo_status kymo__gpu_check(void);
+/* Whether spans can be measured here: MAREY_EUNAVAILABLE with a sentence where there is no CUDA driver. */
+MAREY_WARN_UNUSED marey_status marey__gpu_check(void);
 
 /*
- * The stream that this thread works on: the hook's (kymo_cuda_set_stream_hook), else the legacy default stream, NULL.
+ * The stream that this thread works on: the hook's (marey_cuda_set_stream_hook), else the legacy default stream, NULL.
  * False when the hook says that nothing runs on the GPU now.
  */
-bool kymo__gpu_stream(void **stream);
+bool marey__gpu_stream(void **stream);
 
 /*
  * Begin a span in `stream`; `tag` is the caller's and comes back with the time. 0 when it cannot be measured: the thread
  * has no CUDA context, the stream is being captured into a graph, or too many spans are under way. It is counted then.
  */
-kymo__gpu_span kymo__gpu_begin(void *stream, uint64_t tag);
+marey__gpu_span marey__gpu_begin(void *stream, uint64_t tag);
 /* End it, in the same stream or another one of the same context, on any thread. */
-void kymo__gpu_end(kymo__gpu_span handle, void *stream);
+void marey__gpu_end(marey__gpu_span handle, void *stream);
 /* Forget it. */
-void kymo__gpu_cancel(kymo__gpu_span handle);
+void marey__gpu_cancel(marey__gpu_span handle);
 
 /*
  * Hand over what is finished: in the order of the ends, where they are of one stream. Never waits. The lock of the spans
  * is held while `fn` runs: it must not begin or end any. How many were handed over.
  */
-typedef void kymo__gpu_result(void *ctx, uint64_t tag, uint64_t elapsed_ns);
-size_t kymo__gpu_collect(kymo__gpu_result *fn, void *ctx);
+typedef void marey__gpu_result(void *ctx, uint64_t tag, uint64_t elapsed_ns);
+size_t marey__gpu_collect(marey__gpu_result *fn, void *ctx);
 
-/* Spans that were not measured, by reason, since the last kymo__gpu_reset; and those whose time is still to come. */
-struct kymo__gpu_counts {
+/* Spans that were not measured, by reason, since the last marey__gpu_reset; and those whose time is still to come. */
+struct marey__gpu_counts {
     uint64_t n_pending;
     uint64_t n_captured;    /* lay in a graph's capture, at one end or both */
     uint64_t n_no_context;  /* the thread had no CUDA context, or nothing ran on the GPU */
-    uint64_t n_full;        /* KYMO__GPU_MAX_SPANS were under way */
+    uint64_t n_full;        /* MAREY__GPU_MAX_SPANS were under way */
     uint64_t n_two_devices; /* ended in another context than they began in */
     uint64_t n_failed;      /* CUDA refused */
 };
-void kymo__gpu_counts_get(struct kymo__gpu_counts *out);
+void marey__gpu_counts_get(struct marey__gpu_counts *out);
 /* Forget all spans, open and pending, and the counts; the events are kept for the next ones. */
-void kymo__gpu_reset(void);
+void marey__gpu_reset(void);
 
 /* ---- gpu_copy.c ---- */
 
 /* Bytes on a GPU: rows of them, `pitch` bytes from one to the next. */
-struct kymo__gpu_region {
+struct marey__gpu_region {
     int device;
     const void *data;
     size_t row_bytes, n_rows, pitch;
 };
-struct kymo__gpu_copy;
+struct marey__gpu_copy;
 /*
  * Clone them, row behind row, in the order of `stream`: what the program does there later cannot change the clone. Takes
- * some microseconds and waits for nothing. KYMO_ENOMEM when the GPU has no memory for it, KYMO_EUNAVAILABLE for a stream
+ * some microseconds and waits for nothing. MAREY_ENOMEM when the GPU has no memory for it, MAREY_EUNAVAILABLE for a stream
  * that is being captured.
  */
-KYMO_WARN_UNUSED kymo_status kymo__gpu_copy_begin(const struct kymo__gpu_region *region,
-                                                  void *stream, struct kymo__gpu_copy **out);
+MAREY_WARN_UNUSED marey_status marey__gpu_copy_begin(const struct marey__gpu_region *region,
+                                                     void *stream, struct marey__gpu_copy **out);
 /* Wait for the clone, copy it to `out` (NULL: it is not wanted) and free it. One at a time. */
-KYMO_WARN_UNUSED kymo_status kymo__gpu_copy_fetch(struct kymo__gpu_copy *copy, void *out);
+MAREY_WARN_UNUSED marey_status marey__gpu_copy_fetch(struct marey__gpu_copy *copy, void *out);
 /* Give back what is kept of the GPU's memory for the next clones. */
-void kymo__gpu_copy_trim(void);
-void kymo__gpu_copy_after_fork(void);
+void marey__gpu_copy_trim(void);
+void marey__gpu_copy_after_fork(void);
 
 /* ---- gpu_driver.c: the functions of the driver library; handles are pointers, results 0 or an error's number ---- */
 
 enum {
-    KYMO__CUDA_NOT_INITIALIZED = 3,
-    KYMO__CUDA_DEINITIALIZED = 4,
-    KYMO__CUDA_INVALID_CONTEXT = 201,
-    KYMO__CUDA_NOT_READY = 600,
-    KYMO__CUDA_CAPTURE_IMPLICIT =
+    MAREY__CUDA_NOT_INITIALIZED = 3,
+    MAREY__CUDA_DEINITIALIZED = 4,
+    MAREY__CUDA_INVALID_CONTEXT = 201,
+    MAREY__CUDA_NOT_READY = 600,
+    MAREY__CUDA_CAPTURE_IMPLICIT =
         906, /* asked of the legacy stream while another one is being captured */
-    KYMO__CUDA_CAPTURE_MODE_RELAXED = 2,
+    MAREY__CUDA_CAPTURE_MODE_RELAXED = 2,
 };
 
-struct kymo__driver {
+struct marey__driver {
     int (*ctx_get_current)(void **ctx);
     int (*ctx_push)(void *ctx);
     int (*ctx_pop)(void **ctx);
@@ -110,32 +110,32 @@ struct kymo__driver {
 };
 
 /* NULL while the process has none. Lent for ever; any thread. */
-const struct kymo__driver *kymo__driver_get(void);
+const struct marey__driver *marey__driver_get(void);
 /* Any other function of the library; NULL when there is none. */
-void *kymo__driver_symbol(const char *name);
-void kymo__driver_after_fork(void);
+void *marey__driver_symbol(const char *name);
+void marey__driver_after_fork(void);
 
 /*
- * The context of a stream that takes events now; 0, or CUDA's error. KYMO__CUDA_CAPTURE_IMPLICIT also for a stream that is
- * itself being captured, KYMO__CUDA_INVALID_CONTEXT where a default stream is meant and the thread has no context.
+ * The context of a stream that takes events now; 0, or CUDA's error. MAREY__CUDA_CAPTURE_IMPLICIT also for a stream that is
+ * itself being captured, MAREY__CUDA_INVALID_CONTEXT where a default stream is meant and the thread has no context.
  */
-int kymo__driver_context(const struct kymo__driver *driver, void *stream, void **ctx);
+int marey__driver_context(const struct marey__driver *driver, void *stream, void **ctx);
 /* Make `ctx` current for a while, where it is not. False, and nothing to undo, when that fails. */
-bool kymo__driver_enter(const struct kymo__driver *driver, void *ctx, bool *is_entered);
-void kymo__driver_leave(const struct kymo__driver *driver, bool is_entered);
+bool marey__driver_enter(const struct marey__driver *driver, void *ctx, bool *is_entered);
+void marey__driver_leave(const struct marey__driver *driver, bool is_entered);
 /*
  * While another stream is captured some calls would spoil that, unless this thread says that it knows what it does: set
  * its mode, and give what it was.
  */
-int kymo__driver_relax(const struct kymo__driver *driver, int mode);
+int marey__driver_relax(const struct marey__driver *driver, int mode);
 /* Wait for the work of `ctx`, on any thread, also while a graph is captured. 0, or CUDA's error. */
-int kymo__driver_sync(void *ctx);
+int marey__driver_sync(void *ctx);
 
 /* How many libraries the loader has loaded by now: a search that found nothing is repeated when it has grown. */
-unsigned long long kymo__cuda_load_count(void);
+unsigned long long marey__cuda_load_count(void);
 
 /* In a forked child, whose parent's other threads may have held the lock, and where CUDA does not work. */
-void kymo__cuda_after_fork(void);
-void kymo__gpu_after_fork(void);
+void marey__cuda_after_fork(void);
+void marey__gpu_after_fork(void);
 
 #endif

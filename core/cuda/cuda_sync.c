@@ -37,7 +37,7 @@ static int read_load_count(struct dl_phdr_info *info, size_t size, void *ctx)
     return 1;
 }
 
-unsigned long long kymo__cuda_load_count(void)
+unsigned long long marey__cuda_load_count(void)
 {
     unsigned long long n = 0;
     dl_iterate_phdr(read_load_count, &n);
@@ -46,7 +46,7 @@ unsigned long long kymo__cuda_load_count(void)
 
 static void *open_runtime(int flags, const char **name)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(runtimes); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(runtimes); i++) {
         void *library = dlopen(runtimes[i], RTLD_NOW | RTLD_LOCAL | flags);
         *name = runtimes[i];
         if (library != NULL)
@@ -93,47 +93,47 @@ static sync_fn *find_sync(void)
 static sync_fn *get_sync(void)
 {
     sync_fn *sync = __atomic_load_n(&cuda.sync, __ATOMIC_ACQUIRE);
-    if (KYMO_LIKELY(sync != NULL))
+    if (MAREY_LIKELY(sync != NULL))
         return sync;
-    const unsigned long long n_loads = kymo__cuda_load_count();
+    const unsigned long long n_loads = marey__cuda_load_count();
     if (n_loads == __atomic_load_n(&cuda.n_loads_before, __ATOMIC_RELAXED))
         return NULL;
     pthread_mutex_lock(&cuda.lock);
     sync = cuda.sync != NULL ? cuda.sync : find_sync();
     __atomic_store_n(&cuda.sync, sync, __ATOMIC_RELEASE);
-    __atomic_store_n(&cuda.n_loads_before, kymo__cuda_load_count(), __ATOMIC_RELAXED);
+    __atomic_store_n(&cuda.n_loads_before, marey__cuda_load_count(), __ATOMIC_RELAXED);
     pthread_mutex_unlock(&cuda.lock);
     return sync;
 }
 
-static kymo_cuda_sync_hook *sync_hook; /* release; loaded with acquire */
+static marey_cuda_sync_hook *sync_hook; /* release; loaded with acquire */
 
-void kymo_cuda_set_sync_hook(kymo_cuda_sync_hook *hook)
+void marey_cuda_set_sync_hook(marey_cuda_sync_hook *hook)
 {
     __atomic_store_n(&sync_hook, hook, __ATOMIC_RELEASE);
 }
 
-int kymo_cuda_sync(void)
+int marey_cuda_sync(void)
 {
-    kymo_cuda_sync_hook *const hook = __atomic_load_n(&sync_hook, __ATOMIC_ACQUIRE);
+    marey_cuda_sync_hook *const hook = __atomic_load_n(&sync_hook, __ATOMIC_ACQUIRE);
     const int answer = hook != NULL ? hook() : -1;
     if (answer >= 0)
         return answer;
     sync_fn *const sync = get_sync();
     if (sync == NULL) {
-        kymo__say("asked to wait for the GPU; %s", kymo_cuda_state());
+        marey__say("asked to wait for the GPU; %s", marey_cuda_state());
         return 0;
     }
     const int error = sync();
-    if (KYMO_LIKELY(error == 0))
+    if (MAREY_LIKELY(error == 0))
         return 1;
-    kymo__say("could not wait for the GPU: %s (CUDA error %d); times of GPU work may be short",
-              cuda.error_string != NULL ? cuda.error_string(error) : "cudaDeviceSynchronize failed",
-              error);
+    marey__say("could not wait for the GPU: %s (CUDA error %d); times of GPU work may be short",
+               cuda.error_string != NULL ? cuda.error_string(error) : "cudaDeviceSynchronize failed",
+               error);
     return 0;
 }
 
-const char *kymo_cuda_state(void)
+const char *marey_cuda_state(void)
 {
     static __thread char state[sizeof cuda.state];
     get_sync();
@@ -143,10 +143,10 @@ const char *kymo_cuda_state(void)
     return state;
 }
 
-void kymo__cuda_after_fork(void)
+void marey__cuda_after_fork(void)
 {
     pthread_mutex_init(&cuda.lock, NULL);
-    kymo__driver_after_fork();
-    kymo__gpu_after_fork();
-    kymo__gpu_copy_after_fork();
+    marey__driver_after_fork();
+    marey__gpu_after_fork();
+    marey__gpu_copy_after_fork();
 }

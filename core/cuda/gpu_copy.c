@@ -91,12 +91,12 @@ static struct {
 /* One for each context that something was copied out of; stays for good. */
 struct place {
     void *ctx, *stream, *pool;
-    void *events[N_SLOTS];       /* of the slots, in this context */
-    struct kymo__gpu_copy *free; /* with an event each */
+    void *events[N_SLOTS];        /* of the slots, in this context */
+    struct marey__gpu_copy *free; /* with an event each */
 };
 
-struct kymo__gpu_copy {
-    struct kymo__gpu_copy *next;
+struct marey__gpu_copy {
+    struct marey__gpu_copy *next;
     struct place *place;
     void *event; /* the clone is made */
     unsigned long long clone;
@@ -112,10 +112,10 @@ static struct {
     bool is_found;
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .fetch_lock = PTHREAD_MUTEX_INITIALIZER};
 
-static kymo_status refused(const char *what, int error)
+static marey_status refused(const char *what, int error)
 {
-    return kymo__fail(error == CUDA_OUT_OF_MEMORY ? KYMO_ENOMEM : KYMO_EIO,
-                      "CUDA cannot %s (error %d)", what, error);
+    return marey__fail(error == CUDA_OUT_OF_MEMORY ? MAREY_ENOMEM : MAREY_EIO,
+                       "CUDA cannot %s (error %d)", what, error);
 }
 
 /* ---- places ---- */
@@ -124,7 +124,7 @@ static bool find_functions(void)
 {
     bool is_whole = true;
 #define FIND(field, name)                                                                          \
-    *(void **)&cu.field = kymo__driver_symbol(name);                                               \
+    *(void **)&cu.field = marey__driver_symbol(name);                                              \
     is_whole = is_whole && cu.field != NULL;
     FUNCTIONS(FIND)
 #undef FIND
@@ -167,11 +167,11 @@ static bool has_functions(void)
  * device: another device, or a thread that has used no CUDA yet, means the device's primary context, as it does to the
  * runtime and to torch. It is retained once for each call, and so for good, as by them.
  */
-static int choose_context(const struct kymo__driver *driver, int device, void *stream, void **ctx)
+static int choose_context(const struct marey__driver *driver, int device, void *stream, void **ctx)
 {
     int current = -1;
     if ((uintptr_t)stream > 2)
-        return kymo__driver_context(driver, stream, ctx);
+        return marey__driver_context(driver, stream, ctx);
     if (driver->ctx_get_current(ctx) == 0 && *ctx != NULL && cu.context_device(&current) == 0 &&
         current == device)
         return 0;
@@ -179,19 +179,19 @@ static int choose_context(const struct kymo__driver *driver, int device, void *s
 }
 
 /* The context is current. */
-static kymo_status get_place(void *ctx, struct place **out)
+static marey_status get_place(void *ctx, struct place **out)
 {
-    kymo_status st = KYMO_OK;
+    marey_status st = MAREY_OK;
     pthread_mutex_lock(&gpu.lock);
     size_t i = 0;
     while (i < gpu.n_places && gpu.places[i].ctx != ctx)
         i++;
     if (i == MAX_DEVICES)
-        st = kymo__fail(KYMO_EUNAVAILABLE, "there are more than %d CUDA contexts", MAX_DEVICES);
+        st = marey__fail(MAREY_EUNAVAILABLE, "there are more than %d CUDA contexts", MAX_DEVICES);
     else if (i == gpu.n_places) {
         const int error = make_place(&gpu.places[i], ctx);
         gpu.n_places += error == 0;
-        st = error == 0 ? KYMO_OK : refused("make a stream and a pool of memory", error);
+        st = error == 0 ? MAREY_OK : refused("make a stream and a pool of memory", error);
     }
     *out = &gpu.places[i];
     pthread_mutex_unlock(&gpu.lock);
@@ -201,18 +201,18 @@ static kymo_status get_place(void *ctx, struct place **out)
 /* ---- clones ---- */
 
 /* NULL with a status and its sentence when there is none to be had. */
-static struct kymo__gpu_copy *take(struct place *place, kymo_status *st)
+static struct marey__gpu_copy *take(struct place *place, marey_status *st)
 {
     pthread_mutex_lock(&gpu.lock);
-    struct kymo__gpu_copy *copy = place->free;
+    struct marey__gpu_copy *copy = place->free;
     if (copy != NULL)
         place->free = copy->next;
     pthread_mutex_unlock(&gpu.lock);
     if (copy != NULL)
         return copy;
-    copy = kymo__calloc(1, sizeof *copy);
+    copy = marey__calloc(1, sizeof *copy);
     if (copy == NULL) {
-        *st = kymo__fail(KYMO_ENOMEM, "no memory for a copy of a GPU's memory");
+        *st = marey__fail(MAREY_ENOMEM, "no memory for a copy of a GPU's memory");
         return NULL;
     }
     copy->place = place;
@@ -220,11 +220,11 @@ static struct kymo__gpu_copy *take(struct place *place, kymo_status *st)
     if (error == 0)
         return copy;
     *st = refused("make an event", error);
-    kymo__free(copy);
+    marey__free(copy);
     return NULL;
 }
 
-static void give(struct kymo__gpu_copy *copy)
+static void give(struct marey__gpu_copy *copy)
 {
     pthread_mutex_lock(&gpu.lock);
     copy->next = copy->place->free;
@@ -232,7 +232,7 @@ static void give(struct kymo__gpu_copy *copy)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-static int enqueue(struct kymo__gpu_copy *copy, const struct kymo__gpu_region *region, void *stream)
+static int enqueue(struct marey__gpu_copy *copy, const struct marey__gpu_region *region, void *stream)
 {
     const unsigned long long from = (uintptr_t)region->data;
     int error = cu.allocate(&copy->clone, copy->len, copy->place->pool, stream);
@@ -259,19 +259,19 @@ static int enqueue(struct kymo__gpu_copy *copy, const struct kymo__gpu_region *r
 }
 
 /* The context is current. */
-static kymo_status begin_in(void *ctx, void *stream, const struct kymo__gpu_region *region,
-                            struct kymo__gpu_copy **out)
+static marey_status begin_in(void *ctx, void *stream, const struct marey__gpu_region *region,
+                             struct marey__gpu_copy **out)
 {
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     int is_capturing = 0;
     int error = driver->stream_is_capturing(stream, &is_capturing);
-    if (error == KYMO__CUDA_CAPTURE_IMPLICIT || (error == 0 && is_capturing != 0))
-        return kymo__fail(KYMO_EUNAVAILABLE, "its stream is being captured into a graph");
+    if (error == MAREY__CUDA_CAPTURE_IMPLICIT || (error == 0 && is_capturing != 0))
+        return marey__fail(MAREY_EUNAVAILABLE, "its stream is being captured into a graph");
     if (error != 0)
         return refused("tell the state of a stream", error);
     struct place *place = NULL;
-    kymo_status st = get_place(ctx, &place);
-    struct kymo__gpu_copy *const copy = st == KYMO_OK ? take(place, &st) : NULL;
+    marey_status st = get_place(ctx, &place);
+    struct marey__gpu_copy *const copy = st == MAREY_OK ? take(place, &st) : NULL;
     if (copy == NULL)
         return st;
     copy->len = region->row_bytes * region->n_rows;
@@ -281,32 +281,32 @@ static kymo_status begin_in(void *ctx, void *stream, const struct kymo__gpu_regi
         return refused("clone a tensor", error);
     }
     *out = copy;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__gpu_copy_begin(const struct kymo__gpu_region *region, void *stream,
-                                 struct kymo__gpu_copy **out)
+marey_status marey__gpu_copy_begin(const struct marey__gpu_region *region, void *stream,
+                                   struct marey__gpu_copy **out)
 {
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     void *ctx = NULL;
     bool is_entered;
     if (driver == NULL)
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "this process has no CUDA driver, but a tensor of CUDA");
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "this process has no CUDA driver, but a tensor of CUDA");
     if (!has_functions())
-        return kymo__fail(KYMO_EUNAVAILABLE, "the CUDA driver is older than CUDA 11.2");
+        return marey__fail(MAREY_EUNAVAILABLE, "the CUDA driver is older than CUDA 11.2");
     const int error = choose_context(driver, region->device, stream, &ctx);
-    if (error == KYMO__CUDA_CAPTURE_IMPLICIT)
-        return kymo__fail(KYMO_EUNAVAILABLE, "its stream is being captured into a graph");
+    if (error == MAREY__CUDA_CAPTURE_IMPLICIT)
+        return marey__fail(MAREY_EUNAVAILABLE, "its stream is being captured into a graph");
     if (error != 0)
         return refused("tell the context of a stream", error);
-    if (!kymo__driver_enter(driver, ctx, &is_entered))
-        return kymo__fail(KYMO_EIO, "CUDA cannot switch to the context of a stream");
+    if (!marey__driver_enter(driver, ctx, &is_entered))
+        return marey__fail(MAREY_EIO, "CUDA cannot switch to the context of a stream");
     /* While the program captures a graph in another stream, what we make must not spoil that. */
-    const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
-    const kymo_status st = begin_in(ctx, stream, region, out);
-    kymo__driver_relax(driver, mode);
-    kymo__driver_leave(driver, is_entered);
+    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+    const marey_status st = begin_in(ctx, stream, region, out);
+    marey__driver_relax(driver, mode);
+    marey__driver_leave(driver, is_entered);
     return st;
 }
 
@@ -322,54 +322,54 @@ static int make_ring(void)
 }
 
 /* Ask for piece number `i`, into its slot. */
-static int ask(const struct kymo__gpu_copy *copy, size_t i)
+static int ask(const struct marey__gpu_copy *copy, size_t i)
 {
     const struct place *const place = copy->place;
-    const size_t at = i * SLOT_BYTES, len = KYMO__MIN(copy->len - at, (size_t)SLOT_BYTES);
+    const size_t at = i * SLOT_BYTES, len = MAREY__MIN(copy->len - at, (size_t)SLOT_BYTES);
     const int error = cu.fetch(gpu.slots[i % N_SLOTS], copy->clone + at, len, place->stream);
     return error == 0 ? cu.event_record(place->events[i % N_SLOTS], place->stream) : error;
 }
 
 /* The ring's lock is held and the context is current. A slot is asked for again when it was emptied. */
-static int fetch_pieces(const struct kymo__gpu_copy *copy, char *out)
+static int fetch_pieces(const struct marey__gpu_copy *copy, char *out)
 {
     const size_t n = (copy->len + SLOT_BYTES - 1) / SLOT_BYTES;
     int error = make_ring();
-    for (size_t i = 0; i < KYMO__MIN(n, (size_t)N_SLOTS) && error == 0; i++)
+    for (size_t i = 0; i < MAREY__MIN(n, (size_t)N_SLOTS) && error == 0; i++)
         error = ask(copy, i);
     for (size_t i = 0; i < n && error == 0; i++) {
         const size_t at = i * SLOT_BYTES;
         error = cu.event_wait(copy->place->events[i % N_SLOTS]);
         if (error == 0)
-            memcpy(out + at, gpu.slots[i % N_SLOTS], KYMO__MIN(copy->len - at, (size_t)SLOT_BYTES));
+            memcpy(out + at, gpu.slots[i % N_SLOTS], MAREY__MIN(copy->len - at, (size_t)SLOT_BYTES));
         if (error == 0 && i + N_SLOTS < n)
             error = ask(copy, i + N_SLOTS);
     }
     return error;
 }
 
-kymo_status kymo__gpu_copy_fetch(struct kymo__gpu_copy *copy, void *out)
+marey_status marey__gpu_copy_fetch(struct marey__gpu_copy *copy, void *out)
 {
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     bool is_entered;
-    kymo_status st = KYMO_OK;
-    if (!kymo__driver_enter(driver, copy->place->ctx, &is_entered))
-        return kymo__fail(KYMO_EIO, "CUDA cannot switch to the context of a tensor");
+    marey_status st = MAREY_OK;
+    if (!marey__driver_enter(driver, copy->place->ctx, &is_entered))
+        return marey__fail(MAREY_EIO, "CUDA cannot switch to the context of a tensor");
     pthread_mutex_lock(&gpu.fetch_lock);
-    const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     int error = cu.stream_wait(copy->place->stream, copy->event, 0); /* also before it is freed */
     if (error == 0 && out != NULL)
         error = fetch_pieces(copy, out);
     cu.release(copy->clone, copy->place->stream);
-    kymo__driver_relax(driver, mode);
+    marey__driver_relax(driver, mode);
     pthread_mutex_unlock(&gpu.fetch_lock);
-    st = error == 0 ? KYMO_OK : refused("copy a tensor to the host", error);
-    kymo__driver_leave(driver, is_entered);
+    st = error == 0 ? MAREY_OK : refused("copy a tensor to the host", error);
+    marey__driver_leave(driver, is_entered);
     give(copy);
     return st;
 }
 
-void kymo__gpu_copy_trim(void)
+void marey__gpu_copy_trim(void)
 {
     pthread_mutex_lock(&gpu.lock);
     for (size_t i = 0; i < gpu.n_places; i++)
@@ -377,7 +377,7 @@ void kymo__gpu_copy_trim(void)
     pthread_mutex_unlock(&gpu.lock);
 }
 
-void kymo__gpu_copy_after_fork(void)
+void marey__gpu_copy_after_fork(void)
 {
     pthread_mutex_init(&gpu.lock, NULL);
     pthread_mutex_init(&gpu.fetch_lock, NULL);

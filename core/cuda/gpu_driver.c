@@ -12,11 +12,11 @@ static const char library_name[] = "libcuda.so.1";
 
 static struct {
     pthread_mutex_t lock;              /* guards the search */
-    const struct kymo__driver *found;  /* release; loaded with acquire. Set once */
+    const struct marey__driver *found; /* release; loaded with acquire. Set once */
     unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
     bool is_old;                       /* it is loaded and lacks a function. Under the lock */
     void *library;                     /* stands still once `found` is seen */
-    struct kymo__driver driver;
+    struct marey__driver driver;
 } search = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Each function under the name that its present form has in the library. */
@@ -32,7 +32,7 @@ static struct {
     X(event_query, "cuEventQuery")                                                                 \
     X(event_elapsed, "cuEventElapsedTime")
 
-static bool find_functions(void *library, struct kymo__driver *driver)
+static bool find_functions(void *library, struct marey__driver *driver)
 {
     bool is_whole = true;
 #define FIND(field, name)                                                                          \
@@ -44,7 +44,7 @@ static bool find_functions(void *library, struct kymo__driver *driver)
 }
 
 /* The lock is held. The library stays open for good. */
-static const struct kymo__driver *find_driver(void)
+static const struct marey__driver *find_driver(void)
 {
     void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (library == NULL)
@@ -54,12 +54,12 @@ static const struct kymo__driver *find_driver(void)
     return search.is_old ? NULL : &search.driver;
 }
 
-const struct kymo__driver *kymo__driver_get(void)
+const struct marey__driver *marey__driver_get(void)
 {
-    const struct kymo__driver *driver = __atomic_load_n(&search.found, __ATOMIC_ACQUIRE);
-    if (KYMO_LIKELY(driver != NULL))
+    const struct marey__driver *driver = __atomic_load_n(&search.found, __ATOMIC_ACQUIRE);
+    if (MAREY_LIKELY(driver != NULL))
         return driver;
-    const unsigned long long n_loads = kymo__cuda_load_count();
+    const unsigned long long n_loads = marey__cuda_load_count();
     if (n_loads == __atomic_load_n(&search.n_loads_before, __ATOMIC_RELAXED))
         return NULL;
     pthread_mutex_lock(&search.lock);
@@ -70,9 +70,9 @@ const struct kymo__driver *kymo__driver_get(void)
     return driver;
 }
 
-void *kymo__driver_symbol(const char *name)
+void *marey__driver_symbol(const char *name)
 {
-    return kymo__driver_get() != NULL ? dlsym(search.library, name) : NULL;
+    return marey__driver_get() != NULL ? dlsym(search.library, name) : NULL;
 }
 
 /* ---- contexts and captures ---- */
@@ -83,52 +83,52 @@ static bool is_default(const void *stream)
     return (uintptr_t)stream <= 2;
 }
 
-int kymo__driver_context(const struct kymo__driver *driver, void *stream, void **ctx)
+int marey__driver_context(const struct marey__driver *driver, void *stream, void **ctx)
 {
     int is_capturing = 0;
     int error = is_default(stream) ? driver->ctx_get_current(ctx) : 0;
     if (error == 0 && is_default(stream) && *ctx == NULL)
-        error = KYMO__CUDA_INVALID_CONTEXT;
+        error = MAREY__CUDA_INVALID_CONTEXT;
     if (error == 0)
         error = driver->stream_is_capturing(stream, &is_capturing);
     if (error == 0 && is_capturing != 0)
-        error = KYMO__CUDA_CAPTURE_IMPLICIT;
+        error = MAREY__CUDA_CAPTURE_IMPLICIT;
     if (error == 0 && !is_default(stream))
         error = driver->stream_get_ctx(stream, ctx);
     return error;
 }
 
-bool kymo__driver_enter(const struct kymo__driver *driver, void *ctx, bool *is_entered)
+bool marey__driver_enter(const struct marey__driver *driver, void *ctx, bool *is_entered)
 {
     void *current = NULL;
     *is_entered = driver->ctx_get_current(&current) != 0 || current != ctx;
     return !*is_entered || driver->ctx_push(ctx) == 0;
 }
 
-void kymo__driver_leave(const struct kymo__driver *driver, bool is_entered)
+void marey__driver_leave(const struct marey__driver *driver, bool is_entered)
 {
     void *ctx;
     if (is_entered)
         driver->ctx_pop(&ctx);
 }
 
-int kymo__driver_relax(const struct kymo__driver *driver, int mode)
+int marey__driver_relax(const struct marey__driver *driver, int mode)
 {
-    return driver->exchange_capture_mode(&mode) == 0 ? mode : KYMO__CUDA_CAPTURE_MODE_RELAXED;
+    return driver->exchange_capture_mode(&mode) == 0 ? mode : MAREY__CUDA_CAPTURE_MODE_RELAXED;
 }
 
-int kymo__driver_sync(void *ctx)
+int marey__driver_sync(void *ctx)
 {
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     int (*sync)(void) = NULL;
     bool is_entered;
-    *(void **)&sync = kymo__driver_symbol("cuCtxSynchronize");
-    if (sync == NULL || !kymo__driver_enter(driver, ctx, &is_entered))
-        return KYMO__CUDA_INVALID_CONTEXT;
-    const int mode = kymo__driver_relax(driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+    *(void **)&sync = marey__driver_symbol("cuCtxSynchronize");
+    if (sync == NULL || !marey__driver_enter(driver, ctx, &is_entered))
+        return MAREY__CUDA_INVALID_CONTEXT;
+    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     const int error = sync();
-    kymo__driver_relax(driver, mode);
-    kymo__driver_leave(driver, is_entered);
+    marey__driver_relax(driver, mode);
+    marey__driver_leave(driver, is_entered);
     return error;
 }
 
@@ -143,27 +143,29 @@ static bool can_be_loaded(void)
     return library != NULL;
 }
 
-kymo_status kymo__gpu_check(void)
+marey_status marey__gpu_check(void)
 {
-    if (kymo__driver_get() != NULL)
-        return KYMO_OK;
+    if (marey__driver_get() != NULL)
+        return MAREY_OK;
     if (!can_be_loaded())
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "times on the GPU cannot be measured: there is no CUDA driver here (%s); "
-                          "install NVIDIA's driver, or measure without the GPU",
-                          library_name);
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "times on the GPU cannot be measured: there is no CUDA driver here (%s); "
+            "install NVIDIA's driver, or measure without the GPU",
+            library_name);
     pthread_mutex_lock(&search.lock);
     const bool is_old = search.is_old;
     pthread_mutex_unlock(&search.lock);
     if (is_old)
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "times on the GPU cannot be measured: the CUDA driver (%s) is older than "
-                          "CUDA 10.1; install a newer one, or measure by waiting (sync)",
-                          library_name);
-    return KYMO_OK;
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "times on the GPU cannot be measured: the CUDA driver (%s) is older than "
+            "CUDA 10.1; install a newer one, or measure by waiting (sync)",
+            library_name);
+    return MAREY_OK;
 }
 
-void kymo__driver_after_fork(void)
+void marey__driver_after_fork(void)
 {
     pthread_mutex_init(&search.lock, NULL);
 }

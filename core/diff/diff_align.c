@@ -23,13 +23,13 @@ struct key {
     uint64_t name;   /* tree and path */
     uint64_t family; /* tree, path without any digits, type, sizes */
     uint64_t places; /* the same without positions alone: "[12]", ".12." */
-    size_t partner;  /* the value of this name on the other side, KYMO__DIFF_NONE */
+    size_t partner;  /* the value of this name on the other side, MAREY__DIFF_NONE */
 };
 
 struct sequences {
-    const struct kymo__diff_side *a, *b;
+    const struct marey__diff_side *a, *b;
     struct key *keys_a, *keys_b;
-    size_t *pair_of_a, *pair_of_b; /* KYMO__DIFF_NONE: none */
+    size_t *pair_of_a, *pair_of_b; /* MAREY__DIFF_NONE: none */
 };
 
 /* ---- keys ---- */
@@ -52,7 +52,7 @@ static bool is_position(const char *path, size_t begin, size_t end)
            (path[end] == '\0' || path[end] == '.' || path[end] == ']');
 }
 
-static uint64_t hash_path(const struct kymo_dumped_value *value, bool only_positions)
+static uint64_t hash_path(const struct marey_dumped_value *value, bool only_positions)
 {
     uint64_t hash = value->tree + 1;
     for (size_t i = 0; value->name[i] != '\0';) {
@@ -64,25 +64,25 @@ static uint64_t hash_path(const struct kymo_dumped_value *value, bool only_posit
             i = end;
             continue;
         }
-        for (end = KYMO__MAX(end, i + 1); i < end; i++)
+        for (end = MAREY__MAX(end, i + 1); i < end; i++)
             hash = mix(hash, (unsigned char)value->name[i]);
     }
     return hash;
 }
 
-static uint64_t hash_form(uint64_t hash, const struct kymo_dumped_value *value)
+static uint64_t hash_form(uint64_t hash, const struct marey_dumped_value *value)
 {
     hash = mix(mix(hash, value->dtype), value->rank);
-    for (uint32_t i = 0; value->dtype != KYMO_DTYPE_NONE && i < value->rank; i++)
+    for (uint32_t i = 0; value->dtype != MAREY_DTYPE_NONE && i < value->rank; i++)
         hash = mix(hash, (uint64_t)value->sizes[i]);
     return hash;
 }
 
-static struct key *make_keys(const struct kymo__diff_side *side)
+static struct key *make_keys(const struct marey__diff_side *side)
 {
-    struct key *keys = kymo__calloc(side->n + 1, sizeof *keys);
+    struct key *keys = marey__calloc(side->n + 1, sizeof *keys);
     for (size_t i = 0; keys != NULL && i < side->n; i++) {
-        const struct kymo_dumped_value *value = &side->values[i];
+        const struct marey_dumped_value *value = &side->values[i];
         uint64_t name = value->tree + 1;
         for (const char *p = value->name; *p != '\0'; p++)
             name = mix(name, (unsigned char)*p);
@@ -90,7 +90,7 @@ static struct key *make_keys(const struct kymo__diff_side *side)
             .name = name,
             .family = hash_form(hash_path(value, false), value),
             .places = hash_form(hash_path(value, true), value),
-            .partner = KYMO__DIFF_NONE,
+            .partner = MAREY__DIFF_NONE,
         };
     }
     return keys;
@@ -98,7 +98,7 @@ static struct key *make_keys(const struct kymo__diff_side *side)
 
 /* ---- by path ---- */
 
-static bool same_path(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b)
+static bool same_path(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
     return a->tree == b->tree && strcmp(a->name, b->name) == 0;
 }
@@ -109,7 +109,7 @@ static size_t *make_slots(const struct sequences *s, size_t *n_slots)
     *n_slots = 16;
     while (*n_slots < s->b->n * 2)
         *n_slots *= 2;
-    size_t *slots = kymo__calloc(*n_slots, sizeof *slots);
+    size_t *slots = marey__calloc(*n_slots, sizeof *slots);
     for (size_t i = 0; slots != NULL && i < s->b->n; i++) {
         size_t slot = s->keys_b[i].name & (*n_slots - 1);
         while (slots[slot] != 0)
@@ -124,7 +124,7 @@ static void find_partner(const struct sequences *s, size_t i, const size_t *slot
     for (size_t slot = s->keys_a[i].name & (n_slots - 1); slots[slot] != 0;
          slot = (slot + 1) & (n_slots - 1)) {
         const size_t j = slots[slot] - 1;
-        if (s->keys_b[j].partner == KYMO__DIFF_NONE && s->keys_b[j].name == s->keys_a[i].name &&
+        if (s->keys_b[j].partner == MAREY__DIFF_NONE && s->keys_b[j].name == s->keys_a[i].name &&
             same_path(&s->a->values[i], &s->b->values[j])) {
             s->keys_a[i].partner = j;
             s->keys_b[j].partner = i;
@@ -142,9 +142,9 @@ static size_t find_partners(const struct sequences *s)
         return SIZE_MAX;
     for (size_t i = 0; i < s->a->n; i++) {
         find_partner(s, i, slots, n_slots);
-        n_found += s->keys_a[i].partner != KYMO__DIFF_NONE;
+        n_found += s->keys_a[i].partner != MAREY__DIFF_NONE;
     }
-    kymo__free(slots);
+    marey__free(slots);
     return n_found;
 }
 
@@ -159,15 +159,15 @@ static void pair_by_path(const struct sequences *s)
 {
     for (size_t i = 0; i < s->a->n; i++) {
         const size_t j = s->keys_a[i].partner;
-        if (j != KYMO__DIFF_NONE && s->pair_of_a[i] == KYMO__DIFF_NONE &&
-            s->pair_of_b[j] == KYMO__DIFF_NONE)
+        if (j != MAREY__DIFF_NONE && s->pair_of_a[i] == MAREY__DIFF_NONE &&
+            s->pair_of_b[j] == MAREY__DIFF_NONE)
             put_pair(s, i, j);
     }
 }
 
 /* ---- by order ---- */
 
-static bool same_digest(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b)
+static bool same_digest(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
     return a->digest != NULL && b->digest != NULL &&
            memcmp(a->digest, b->digest, sizeof *a->digest) == 0;
@@ -184,7 +184,7 @@ static int score(const struct sequences *s, size_t i, size_t j)
         return SAME_PATH + (is_equal ? SAME_DIGEST : 0);
     if (is_equal)
         return MOVED + SAME_DIGEST;
-    return a->places == b->places && a->partner == KYMO__DIFF_NONE && b->partner == KYMO__DIFF_NONE
+    return a->places == b->places && a->partner == MAREY__DIFF_NONE && b->partner == MAREY__DIFF_NONE
                ? MOVED
                : 0;
 }
@@ -192,7 +192,7 @@ static int score(const struct sequences *s, size_t i, size_t j)
 /* Nothing is to be gained by pairing these otherwise. */
 static bool is_certain(const struct sequences *s, size_t i, size_t j)
 {
-    const struct kymo_dumped_value *a = &s->a->values[i], *b = &s->b->values[j];
+    const struct marey_dumped_value *a = &s->a->values[i], *b = &s->b->values[j];
     return s->keys_a[i].partner == j && s->keys_a[i].family == s->keys_b[j].family &&
            (a->digest == NULL || b->digest == NULL || same_digest(a, b));
 }
@@ -255,95 +255,95 @@ static struct window trim(const struct sequences *s)
     return w;
 }
 
-static kymo_status align_by_order(const struct sequences *s, bool *was_too_much)
+static marey_status align_by_order(const struct sequences *s, bool *was_too_much)
 {
     const struct window w = trim(s);
     const size_t n_a = w.end_a - w.begin_a, n_b = w.end_b - w.begin_b;
     if (n_a == 0 || n_b == 0)
-        return KYMO_OK;
+        return MAREY_OK;
     if (n_b > MAX_CELLS / n_a) {
         *was_too_much = true;
-        return KYMO_OK;
+        return MAREY_OK;
     }
-    uint32_t *scores = kymo__alloc((n_b + 1) * sizeof *scores);
-    uint8_t *ways = kymo__alloc(n_a * n_b);
+    uint32_t *scores = marey__alloc((n_b + 1) * sizeof *scores);
+    uint8_t *ways = marey__alloc(n_a * n_b);
     const bool has_memory = scores != NULL && ways != NULL;
     if (has_memory) {
         fill_table(s, &w, scores, ways);
         walk_back(s, &w, ways);
     }
-    kymo__free(scores);
-    kymo__free(ways);
-    return has_memory ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory to align two steps");
+    marey__free(scores);
+    marey__free(ways);
+    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to align two steps");
 }
 
 /* ---- all ---- */
 
-static void append(struct kymo__diff_pairs *out, size_t a, size_t b)
+static void append(struct marey__diff_pairs *out, size_t a, size_t b)
 {
-    out->list[out->n++] = (struct kymo__diff_pair){a, b};
+    out->list[out->n++] = (struct marey__diff_pair){a, b};
 }
 
 /* In A's order; a value of B alone follows what it follows in B. */
-static kymo_status list_pairs(const struct sequences *s, struct kymo__diff_pairs *out)
+static marey_status list_pairs(const struct sequences *s, struct marey__diff_pairs *out)
 {
     size_t next_b = 0;
-    if (!kymo__grow(&out->list, &out->cap, s->a->n + s->b->n + 1, sizeof *out->list))
-        return kymo__fail(KYMO_ENOMEM, "no memory to align two steps");
+    if (!marey__grow(&out->list, &out->cap, s->a->n + s->b->n + 1, sizeof *out->list))
+        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
     for (size_t i = 0; i < s->a->n; i++) {
         const size_t j = s->pair_of_a[i];
-        for (; j != KYMO__DIFF_NONE && next_b < j; next_b++)
-            if (s->pair_of_b[next_b] == KYMO__DIFF_NONE)
-                append(out, KYMO__DIFF_NONE, next_b);
+        for (; j != MAREY__DIFF_NONE && next_b < j; next_b++)
+            if (s->pair_of_b[next_b] == MAREY__DIFF_NONE)
+                append(out, MAREY__DIFF_NONE, next_b);
         append(out, i, j);
-        if (j != KYMO__DIFF_NONE)
+        if (j != MAREY__DIFF_NONE)
             out->n_renamed += !same_path(&s->a->values[i], &s->b->values[j]);
     }
     for (; next_b < s->b->n; next_b++)
-        if (s->pair_of_b[next_b] == KYMO__DIFF_NONE)
-            append(out, KYMO__DIFF_NONE, next_b);
-    return KYMO_OK;
+        if (s->pair_of_b[next_b] == MAREY__DIFF_NONE)
+            append(out, MAREY__DIFF_NONE, next_b);
+    return MAREY_OK;
 }
 
-static kymo_status align(struct sequences *s, struct kymo__diff_pairs *out)
+static marey_status align(struct sequences *s, struct marey__diff_pairs *out)
 {
     if (s->keys_a == NULL || s->keys_b == NULL || s->pair_of_a == NULL || s->pair_of_b == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to align two steps");
+        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
     memset(s->pair_of_a, 0xff, s->a->n * sizeof *s->pair_of_a);
     memset(s->pair_of_b, 0xff, s->b->n * sizeof *s->pair_of_b);
     const size_t n_found = find_partners(s);
     if (n_found == SIZE_MAX)
-        return kymo__fail(KYMO_ENOMEM, "no memory to align two steps");
+        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
     if (n_found != s->a->n || n_found != s->b->n)
-        KYMO_TRY(align_by_order(s, &out->by_names));
+        MAREY_TRY(align_by_order(s, &out->by_names));
     pair_by_path(s);
     if (s->a->n == 1 && s->b->n == 1 && (s->a->is_single || s->b->is_single))
         put_pair(s, 0, 0);
     return list_pairs(s, out);
 }
 
-kymo_status kymo__diff_align(const struct kymo__diff_side *a, const struct kymo__diff_side *b,
-                             struct kymo__diff_pairs *out)
+marey_status marey__diff_align(const struct marey__diff_side *a, const struct marey__diff_side *b,
+                               struct marey__diff_pairs *out)
 {
     struct sequences s = {
         .a = a,
         .b = b,
         .keys_a = make_keys(a),
         .keys_b = make_keys(b),
-        .pair_of_a = kymo__alloc((a->n + 1) * sizeof *s.pair_of_a),
-        .pair_of_b = kymo__alloc((b->n + 1) * sizeof *s.pair_of_b),
+        .pair_of_a = marey__alloc((a->n + 1) * sizeof *s.pair_of_a),
+        .pair_of_b = marey__alloc((b->n + 1) * sizeof *s.pair_of_b),
     };
     out->n = 0;
-    const kymo_status status = align(&s, out);
-    kymo__free(s.keys_a);
-    kymo__free(s.keys_b);
-    kymo__free(s.pair_of_a);
-    kymo__free(s.pair_of_b);
+    const marey_status status = align(&s, out);
+    marey__free(s.keys_a);
+    marey__free(s.keys_b);
+    marey__free(s.pair_of_a);
+    marey__free(s.pair_of_b);
     return status;
 }
 
-void kymo__diff_pairs_fini(struct kymo__diff_pairs *pairs)
+void marey__diff_pairs_fini(struct marey__diff_pairs *pairs)
 {
-    kymo__free(pairs->list);
-    *pairs = (struct kymo__diff_pairs){0};
+    marey__free(pairs->list);
+    *pairs = (struct marey__diff_pairs){0};
 }

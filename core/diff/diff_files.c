@@ -7,49 +7,50 @@
 /* A dump, and what is wanted of it. */
 struct run {
     const char *path;
-    kymo_dumps *dumps;
+    marey_dumps *dumps;
     struct step {
-        struct kymo_dumped_step about;
+        struct marey_dumped_step about;
         size_t number;  /* in the dump */
-        size_t partner; /* the other run's step, KYMO__DIFF_NONE */
+        size_t partner; /* the other run's step, MAREY__DIFF_NONE */
     } * steps;
     size_t n;
 };
 
-static bool is_wanted(const struct kymo_diff_options *options, const struct kymo_dumped_step *step)
+static bool is_wanted(const struct marey_diff_options *options, const struct marey_dumped_step *step)
 {
     return (!options->has_step || step->step == options->step) &&
            (!options->has_rank || step->rank == (int64_t)options->rank);
 }
 
-static kymo_status open_run(const char *path, const struct kymo_diff_options *options, struct run *out)
+static marey_status open_run(const char *path, const struct marey_diff_options *options,
+                             struct run *out)
 {
     *out = (struct run){.path = path};
-    KYMO_TRY(kymo_dumps_open(path, &out->dumps));
-    const size_t n = kymo_dumps_count(out->dumps);
-    out->steps = kymo__calloc(n + 1, sizeof *out->steps);
+    MAREY_TRY(marey_dumps_open(path, &out->dumps));
+    const size_t n = marey_dumps_count(out->dumps);
+    out->steps = marey__calloc(n + 1, sizeof *out->steps);
     if (out->steps == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to read %s", path);
+        return marey__fail(MAREY_ENOMEM, "no memory to read %s", path);
     for (size_t i = 0; i < n; i++) {
         struct step *step = &out->steps[out->n];
-        *step = (struct step){.number = i, .partner = KYMO__DIFF_NONE};
-        KYMO_TRY(kymo_dumps_step(out->dumps, i, &step->about));
+        *step = (struct step){.number = i, .partner = MAREY__DIFF_NONE};
+        MAREY_TRY(marey_dumps_step(out->dumps, i, &step->about));
         out->n += is_wanted(options, &step->about);
     }
     if (out->n == 0)
-        return kymo__fail(KYMO_EMISMATCH,
-                          n == 0 ? "%s has no step of a dump in it"
-                                 : "%s has nothing of the step or rank that was asked for",
-                          path);
-    return KYMO_OK;
+        return marey__fail(MAREY_EMISMATCH,
+                           n == 0 ? "%s has no step of a dump in it"
+                                  : "%s has nothing of the step or rank that was asked for",
+                           path);
+    return MAREY_OK;
 }
 
-static void close_run(struct kymo_diff *diff, struct run *run)
+static void close_run(struct marey_diff *diff, struct run *run)
 {
-    for (size_t i = 0; run->dumps != NULL && i < kymo_dumps_n_notes(run->dumps); i++)
-        kymo__diff_warn(diff, "%s", kymo_dumps_note(run->dumps, i));
-    kymo_dumps_close(run->dumps);
-    kymo__free(run->steps);
+    for (size_t i = 0; run->dumps != NULL && i < marey_dumps_n_notes(run->dumps); i++)
+        marey__diff_warn(diff, "%s", marey_dumps_note(run->dumps, i));
+    marey_dumps_close(run->dumps);
+    marey__free(run->steps);
     *run = (struct run){0};
 }
 
@@ -67,7 +68,7 @@ static size_t n_of_step(const struct run *run, uint64_t step)
 static bool are_partners(const struct run *a, const struct step *sa, const struct run *b,
                          const struct step *sb)
 {
-    if (sb->partner != KYMO__DIFF_NONE || sa->about.step != sb->about.step)
+    if (sb->partner != MAREY__DIFF_NONE || sa->about.step != sb->about.step)
         return false;
     return sa->about.rank == sb->about.rank ||
            ((sa->about.rank < 0 || sb->about.rank < 0) && n_of_step(a, sa->about.step) == 1 &&
@@ -98,46 +99,47 @@ static size_t match_steps(struct run *a, struct run *b)
 
 /* ---- values ---- */
 
-static kymo_status get_value(const struct kymo__diff_side *side, size_t value, struct kymo_tensor *out)
+static marey_status get_value(const struct marey__diff_side *side, size_t value,
+                              struct marey_tensor *out)
 {
-    return kymo_dumps_get(side->ctx, side->number, value, out);
+    return marey_dumps_get(side->ctx, side->number, value, out);
 }
 
-static void drop_value(const struct kymo__diff_side *side, size_t value)
+static void drop_value(const struct marey__diff_side *side, size_t value)
 {
-    kymo_dumps_drop(side->ctx, side->number, value);
+    marey_dumps_drop(side->ctx, side->number, value);
 }
 
-static kymo_status open_value(const struct kymo__diff_side *side, size_t value,
-                              struct kymo__tensor_file *file, struct kymo_tensor *out)
+static marey_status open_value(const struct marey__diff_side *side, size_t value,
+                               struct marey__tensor_file *file, struct marey_tensor *out)
 {
-    return kymo__dumps_open_value(side->ctx, side->number, value, file, out);
+    return marey__dumps_open_value(side->ctx, side->number, value, file, out);
 }
 
-static void close_value(const struct kymo__diff_side *side, size_t value,
-                        struct kymo__tensor_file *file)
+static void close_value(const struct marey__diff_side *side, size_t value,
+                        struct marey__tensor_file *file)
 {
-    kymo__dumps_close_value(side->ctx, side->number, value, file);
+    marey__dumps_close_value(side->ctx, side->number, value, file);
 }
 
 /* `step` NULL: a side without any values. */
-static kymo_status open_side(const struct run *run, const struct step *step,
-                             struct kymo__diff_side *out)
+static marey_status open_side(const struct run *run, const struct step *step,
+                              struct marey__diff_side *out)
 {
-    *out = (struct kymo__diff_side){
+    *out = (struct marey__diff_side){
         .get = get_value, .drop = drop_value, .open = open_value, .close = close_value};
     if (step == NULL)
-        return KYMO_OK;
+        return MAREY_OK;
     out->ctx = run->dumps;
     out->number = step->number;
     out->is_single = step->about.is_single != 0;
-    return kymo_dumps_values(run->dumps, step->number, &out->values, &out->n);
+    return marey_dumps_values(run->dumps, step->number, &out->values, &out->n);
 }
 
-static void close_side(const struct kymo__diff_side *side)
+static void close_side(const struct marey__diff_side *side)
 {
     if (side->ctx != NULL)
-        kymo_dumps_release(side->ctx, side->number);
+        marey_dumps_release(side->ctx, side->number);
 }
 
 struct runs {
@@ -154,76 +156,76 @@ static const struct step *find_like(const struct run *run, const struct step *li
 }
 
 /* Steps `a` and `b`, either of which may be NULL. */
-static kymo_status diff_step(struct kymo_diff *diff, const struct runs *runs,
-                             const struct run *run_a, const struct step *a, const struct step *b)
+static marey_status diff_step(struct marey_diff *diff, const struct runs *runs,
+                              const struct run *run_a, const struct step *a, const struct step *b)
 {
     const struct step *step = a != NULL ? a : b;
     const struct step *noise = b != NULL && runs->noise.n != 0 ? find_like(&runs->noise, b) : NULL;
-    const struct kymo__diff_place place = {step->about.step, step->about.rank};
-    struct kymo__diff_side sides[3] = {{0}};
-    kymo_status status = open_side(run_a, a, &sides[0]);
-    if (status == KYMO_OK)
+    const struct marey__diff_place place = {step->about.step, step->about.rank};
+    struct marey__diff_side sides[3] = {{0}};
+    marey_status status = open_side(run_a, a, &sides[0]);
+    if (status == MAREY_OK)
         status = open_side(&runs->b, b, &sides[1]);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = open_side(&runs->noise, noise, &sides[2]);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status =
-            kymo__diff_sides(diff, &place, &sides[0], &sides[1], noise != NULL ? &sides[2] : NULL);
-    for (size_t i = 0; i < KYMO__COUNT_OF(sides); i++)
+            marey__diff_sides(diff, &place, &sides[0], &sides[1], noise != NULL ? &sides[2] : NULL);
+    for (size_t i = 0; i < MAREY__COUNT_OF(sides); i++)
         close_side(&sides[i]);
     diff->n_steps += a != NULL && b != NULL;
     return status;
 }
 
-static void tell_incomplete(struct kymo_diff *diff, const struct run *run)
+static void tell_incomplete(struct marey_diff *diff, const struct run *run)
 {
     for (size_t i = 0; i < run->n; i++)
         if (!run->steps[i].about.is_complete && !run->steps[i].about.is_single &&
-            run->steps[i].about.layout == KYMO_DUMP_LAYOUT_KYMO)
-            kymo__diff_warn(
+            run->steps[i].about.layout == MAREY_DUMP_LAYOUT_MAREY)
+            marey__diff_warn(
                 diff, "step %llu of %s is not complete: the program ended in it, or still writes it",
                 (unsigned long long)run->steps[i].about.step, run->path);
 }
 
-static void tell_alone(struct kymo_diff *diff, const struct run *run, const char *side)
+static void tell_alone(struct marey_diff *diff, const struct run *run, const char *side)
 {
     size_t n = 0;
     for (size_t i = 0; i < run->n; i++)
-        n += run->steps[i].partner == KYMO__DIFF_NONE;
+        n += run->steps[i].partner == MAREY__DIFF_NONE;
     if (n != 0)
-        kymo__diff_warn(diff, "%zu step%s %s in %s alone", n, n == 1 ? "" : "s",
-                        n == 1 ? "is" : "are", side);
+        marey__diff_warn(diff, "%zu step%s %s in %s alone", n, n == 1 ? "" : "s",
+                         n == 1 ? "is" : "are", side);
 }
 
-static void tell_progress(const struct kymo_diff *diff, size_t done, size_t of)
+static void tell_progress(const struct marey_diff *diff, size_t done, size_t of)
 {
     if (diff->options.progress != NULL)
         diff->options.progress(diff->options.progress_ctx, (double)done / (double)of);
 }
 
-static kymo_status diff_runs(struct kymo_diff *diff, struct runs *runs)
+static marey_status diff_runs(struct marey_diff *diff, struct runs *runs)
 {
     if (match_steps(&runs->a, &runs->b) == 0)
-        return kymo__fail(KYMO_EMISMATCH, "no step is both in %s and in %s", runs->a.path,
-                          runs->b.path);
+        return marey__fail(MAREY_EMISMATCH, "no step is both in %s and in %s", runs->a.path,
+                           runs->b.path);
     if (runs->a.n == 1 && runs->b.n == 1 && runs->a.steps[0].about.step != runs->b.steps[0].about.step)
-        kymo__diff_warn(diff, "step %llu of A is compared with step %llu of B: each has but one",
-                        (unsigned long long)runs->a.steps[0].about.step,
-                        (unsigned long long)runs->b.steps[0].about.step);
+        marey__diff_warn(diff, "step %llu of A is compared with step %llu of B: each has but one",
+                         (unsigned long long)runs->a.steps[0].about.step,
+                         (unsigned long long)runs->b.steps[0].about.step);
     tell_incomplete(diff, &runs->a);
     tell_incomplete(diff, &runs->b);
     for (size_t i = 0; i < runs->a.n; i++) {
         const struct step *a = &runs->a.steps[i];
         tell_progress(diff, i, runs->a.n);
-        KYMO_TRY(diff_step(diff, runs, &runs->a, a,
-                           a->partner != KYMO__DIFF_NONE ? &runs->b.steps[a->partner] : NULL));
+        MAREY_TRY(diff_step(diff, runs, &runs->a, a,
+                            a->partner != MAREY__DIFF_NONE ? &runs->b.steps[a->partner] : NULL));
     }
     for (size_t j = 0; j < runs->b.n; j++)
-        if (runs->b.steps[j].partner == KYMO__DIFF_NONE)
-            KYMO_TRY(diff_step(diff, runs, &runs->a, NULL, &runs->b.steps[j]));
+        if (runs->b.steps[j].partner == MAREY__DIFF_NONE)
+            MAREY_TRY(diff_step(diff, runs, &runs->a, NULL, &runs->b.steps[j]));
     tell_alone(diff, &runs->a, "A");
     tell_alone(diff, &runs->b, "B");
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- ranks put together ---- */
@@ -239,84 +241,84 @@ static size_t n_from(const struct run *run, size_t first)
 }
 
 /* `n` sides from step `first` on, made one by what `other` has; then compared. */
-static kymo_status merge_sides(struct kymo_diff *diff, const struct run *many, size_t first,
-                               size_t n, struct kymo__diff_side *ranks,
-                               const struct kymo__diff_side *other, bool is_a)
+static marey_status merge_sides(struct marey_diff *diff, const struct run *many, size_t first,
+                                size_t n, struct marey__diff_side *ranks,
+                                const struct marey__diff_side *other, bool is_a)
 {
-    const struct kymo__diff_place place = {many->steps[first].about.step, -1};
-    struct kymo__diff_merged *merged = NULL;
-    struct kymo__diff_side side;
-    kymo_status status = KYMO_OK;
-    for (size_t i = 0; i < n && status == KYMO_OK; i++)
+    const struct marey__diff_place place = {many->steps[first].about.step, -1};
+    struct marey__diff_merged *merged = NULL;
+    struct marey__diff_side side;
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; i < n && status == MAREY_OK; i++)
         status = open_side(many, &many->steps[first + i], &ranks[i]);
-    if (status == KYMO_OK)
-        status = kymo__diff_merge_open(ranks, n, other, &diff->options, &merged, &side);
-    if (status == KYMO_OK)
-        status = kymo__diff_sides(diff, &place, is_a ? &side : other, is_a ? other : &side, NULL);
-    kymo__diff_merge_close(merged);
+    if (status == MAREY_OK)
+        status = marey__diff_merge_open(ranks, n, other, &diff->options, &merged, &side);
+    if (status == MAREY_OK)
+        status = marey__diff_sides(diff, &place, is_a ? &side : other, is_a ? other : &side, NULL);
+    marey__diff_merge_close(merged);
     for (size_t i = 0; i < n; i++)
         close_side(&ranks[i]);
     return status;
 }
 
 /* One step, of several ranks in one run and of one in the other. */
-static kymo_status diff_merged(struct kymo_diff *diff, const struct runs *runs, size_t ia, size_t ib)
+static marey_status diff_merged(struct marey_diff *diff, const struct runs *runs, size_t ia, size_t ib)
 {
-    const size_t n_a = n_from(&runs->a, ia), n_b = n_from(&runs->b, ib), n = KYMO__MAX(n_a, n_b);
+    const size_t n_a = n_from(&runs->a, ia), n_b = n_from(&runs->b, ib), n = MAREY__MAX(n_a, n_b);
     const bool is_a = n_a > 1;
     if ((n_a > 1 && n_b > 1) || n > MAX_RANKS)
-        return kymo__fail(
-            KYMO_EMISMATCH,
+        return marey__fail(
+            MAREY_EMISMATCH,
             "step %llu has %zu ranks in A and %zu in B; to be put together, one side has one",
             (unsigned long long)runs->a.steps[ia].about.step, n_a, n_b);
-    struct kymo__diff_side other = {0}, *ranks = kymo__calloc(n, sizeof *ranks);
+    struct marey__diff_side other = {0}, *ranks = marey__calloc(n, sizeof *ranks);
     if (ranks == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to put ranks together");
-    kymo_status status = is_a ? open_side(&runs->b, &runs->b.steps[ib], &other)
-                              : open_side(&runs->a, &runs->a.steps[ia], &other);
-    if (status == KYMO_OK)
+        return marey__fail(MAREY_ENOMEM, "no memory to put ranks together");
+    marey_status status = is_a ? open_side(&runs->b, &runs->b.steps[ib], &other)
+                               : open_side(&runs->a, &runs->a.steps[ia], &other);
+    if (status == MAREY_OK)
         status =
             merge_sides(diff, is_a ? &runs->a : &runs->b, is_a ? ia : ib, n, ranks, &other, is_a);
     close_side(&other);
-    kymo__free(ranks);
+    marey__free(ranks);
     diff->n_steps++;
     return status;
 }
 
 /* Steps that one run alone has. */
-static kymo_status diff_alone(struct kymo_diff *diff, const struct runs *runs,
-                              const struct run *run, size_t first, size_t n)
+static marey_status diff_alone(struct marey_diff *diff, const struct runs *runs,
+                               const struct run *run, size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++)
-        KYMO_TRY(diff_step(diff, runs, &runs->a, run == &runs->a ? &run->steps[i] : NULL,
-                           run == &runs->b ? &run->steps[i] : NULL));
-    return KYMO_OK;
+        MAREY_TRY(diff_step(diff, runs, &runs->a, run == &runs->a ? &run->steps[i] : NULL,
+                            run == &runs->b ? &run->steps[i] : NULL));
+    return MAREY_OK;
 }
 
-static kymo_status diff_merged_runs(struct kymo_diff *diff, struct runs *runs)
+static marey_status diff_merged_runs(struct marey_diff *diff, struct runs *runs)
 {
     size_t ia = 0, ib = 0;
     while (ia < runs->a.n && ib < runs->b.n) {
         const uint64_t a = runs->a.steps[ia].about.step, b = runs->b.steps[ib].about.step;
         const size_t n_a = a <= b ? n_from(&runs->a, ia) : 0, n_b = b <= a ? n_from(&runs->b, ib) : 0;
         if (a == b)
-            KYMO_TRY(diff_merged(diff, runs, ia, ib));
+            MAREY_TRY(diff_merged(diff, runs, ia, ib));
         else
-            KYMO_TRY(diff_alone(diff, runs, a < b ? &runs->a : &runs->b, a < b ? ia : ib, n_a + n_b));
+            MAREY_TRY(diff_alone(diff, runs, a < b ? &runs->a : &runs->b, a < b ? ia : ib, n_a + n_b));
         ia += n_a;
         ib += n_b;
     }
     if (diff->n_steps == 0)
-        return kymo__fail(KYMO_EMISMATCH, "no step is both in %s and in %s", runs->a.path,
-                          runs->b.path);
-    KYMO_TRY(diff_alone(diff, runs, &runs->a, ia, runs->a.n - ia));
+        return marey__fail(MAREY_EMISMATCH, "no step is both in %s and in %s", runs->a.path,
+                           runs->b.path);
+    MAREY_TRY(diff_alone(diff, runs, &runs->a, ia, runs->a.n - ia));
     return diff_alone(diff, runs, &runs->b, ib, runs->b.n - ib);
 }
 
 /* ---- ranks ---- */
 
 /* The lowest rank of a step is the reference of the others. */
-static kymo_status diff_ranks(struct kymo_diff *diff, struct runs *runs)
+static marey_status diff_ranks(struct marey_diff *diff, struct runs *runs)
 {
     const struct step *lowest = NULL;
     for (size_t i = 0; i < runs->b.n; i++) {
@@ -324,62 +326,63 @@ static kymo_status diff_ranks(struct kymo_diff *diff, struct runs *runs)
         if (lowest == NULL || lowest->about.step != step->about.step)
             lowest = step;
         else
-            KYMO_TRY(diff_step(diff, runs, &runs->b, step, lowest));
+            MAREY_TRY(diff_step(diff, runs, &runs->b, step, lowest));
     }
     if (diff->n_steps == 0)
-        return kymo__fail(KYMO_EMISMATCH, "%s has no step of two ranks that could be compared",
-                          runs->b.path);
-    return KYMO_OK;
+        return marey__fail(MAREY_EMISMATCH, "%s has no step of two ranks that could be compared",
+                           runs->b.path);
+    return MAREY_OK;
 }
 
 /* ---- the way in ---- */
 
-typedef kymo_status differ(struct kymo_diff *diff, struct runs *runs);
+typedef marey_status differ(struct marey_diff *diff, struct runs *runs);
 
-static kymo_status make_diff(const char *a, const char *b, struct kymo_diff *diff, differ *work)
+static marey_status make_diff(const char *a, const char *b, struct marey_diff *diff, differ *work)
 {
     struct runs runs = {{0}};
-    kymo_status status = a != NULL ? open_run(a, &diff->options, &runs.a) : KYMO_OK;
-    if (status == KYMO_OK)
+    marey_status status = a != NULL ? open_run(a, &diff->options, &runs.a) : MAREY_OK;
+    if (status == MAREY_OK)
         status = open_run(b, &diff->options, &runs.b);
-    if (status == KYMO_OK && diff->options.noise != NULL)
+    if (status == MAREY_OK && diff->options.noise != NULL)
         status = open_run(diff->options.noise, &diff->options, &runs.noise);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = work(diff, &runs);
     close_run(diff, &runs.a);
     close_run(diff, &runs.b);
     close_run(diff, &runs.noise);
-    return status == KYMO_OK ? kymo__diff_conclude(diff) : status;
+    return status == MAREY_OK ? marey__diff_conclude(diff) : status;
 }
 
-static kymo_status finish(struct kymo_diff *diff, kymo_status status, kymo_diff **out)
+static marey_status finish(struct marey_diff *diff, marey_status status, marey_diff **out)
 {
-    if (status != KYMO_OK) {
-        kymo_diff_close(diff);
+    if (status != MAREY_OK) {
+        marey_diff_close(diff);
         return status;
     }
-    diff->options = (struct kymo_diff_options){
+    diff->options = (struct marey_diff_options){
         .allow_dtype = diff->options.allow_dtype,
         .allow_missing = diff->options.allow_missing,
         .allow_extra = diff->options.allow_extra,
     }; /* the rest was lent */
     *out = diff;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo_diff_open(const char *a, const char *b, const struct kymo_diff_options *options,
-                           kymo_diff **out)
+marey_status marey_diff_open(const char *a, const char *b, const struct marey_diff_options *options,
+                             marey_diff **out)
 {
-    struct kymo_diff *diff;
-    KYMO_TRY(kymo__diff_create(options, &diff));
+    struct marey_diff *diff;
+    MAREY_TRY(marey__diff_create(options, &diff));
     return finish(
         diff, make_diff(a, b, diff, diff->options.merge_ranks ? diff_merged_runs : diff_runs), out);
 }
 
-kymo_status kymo_diff_ranks(const char *dump, const struct kymo_diff_options *options, kymo_diff **out)
+marey_status marey_diff_ranks(const char *dump, const struct marey_diff_options *options,
+                              marey_diff **out)
 {
-    struct kymo_diff *diff;
-    KYMO_TRY(kymo__diff_create(options, &diff));
+    struct marey_diff *diff;
+    MAREY_TRY(marey__diff_create(options, &diff));
     diff->compares_ranks = true;
     diff->options.has_rank = 0;
     diff->options.allow_missing = diff->options.allow_extra = 1;

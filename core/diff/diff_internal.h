@@ -9,31 +9,31 @@
  *   diff_order.c   results in the order of execution; the first that differs; operations that make differences
  *   diff_tables.c  results ──> tables
  *
- * A value is what <kymo/dumpfile.h> lends. Results own nothing: their texts are in the diff's arena.
+ * A value is what <marey/dumpfile.h> lends. Results own nothing: their texts are in the diff's arena.
  */
-#ifndef KYMO_DIFF_INTERNAL_H
-#define KYMO_DIFF_INTERNAL_H
+#ifndef MAREY_DIFF_INTERNAL_H
+#define MAREY_DIFF_INTERNAL_H
 
 #include <stdbool.h>
 
 #include "base/base_internal.h"
 #include "table/table_internal.h"
 #include "tensor/tensor_internal.h"
-#include <kymo/diff.h>
-#include <kymo/dumpfile.h>
+#include <marey/diff.h>
+#include <marey/dumpfile.h>
 
 /* The values of one step of one rank. */
-struct kymo__diff_side {
-    const struct kymo_dumped_value *values;
+struct marey__diff_side {
+    const struct marey_dumped_value *values;
     size_t n;
     /* A value's numbers, row-major; of different values by several threads at once. */
-    kymo_status (*get)(const struct kymo__diff_side *side, size_t value, struct kymo_tensor *out);
+    marey_status (*get)(const struct marey__diff_side *side, size_t value, struct marey_tensor *out);
     /* Give numbers back; NULL: they stay. */
-    void (*drop)(const struct kymo__diff_side *side, size_t value);
+    void (*drop)(const struct marey__diff_side *side, size_t value);
     /* To compare alone: numbers may stay in a file, which is `file`, lent by the caller. NULL: get() and drop() do. */
-    kymo_status (*open)(const struct kymo__diff_side *side, size_t value,
-                        struct kymo__tensor_file *file, struct kymo_tensor *out);
-    void (*close)(const struct kymo__diff_side *side, size_t value, struct kymo__tensor_file *file);
+    marey_status (*open)(const struct marey__diff_side *side, size_t value,
+                         struct marey__tensor_file *file, struct marey_tensor *out);
+    void (*close)(const struct marey__diff_side *side, size_t value, struct marey__tensor_file *file);
     void *ctx;
     size_t number;  /* of the step, for get() */
     bool is_single; /* a file by itself, which names what is in it as it likes */
@@ -41,42 +41,42 @@ struct kymo__diff_side {
 
 /* ---- diff_align.c ---- */
 
-#define KYMO__DIFF_NONE SIZE_MAX
+#define MAREY__DIFF_NONE SIZE_MAX
 
-struct kymo__diff_pair {
-    size_t a, b; /* KYMO__DIFF_NONE: the other side has none like it */
+struct marey__diff_pair {
+    size_t a, b; /* MAREY__DIFF_NONE: the other side has none like it */
 };
-struct kymo__diff_pairs {
-    struct kymo__diff_pair *list;
+struct marey__diff_pairs {
+    struct marey__diff_pair *list;
     size_t n, cap;
     size_t n_renamed; /* pairs that the two sides call by different paths */
     bool by_names;    /* too many values to align by order, though the paths differ */
 };
 /* Each value of either side once, in A's order, what is B's alone behind what stood before it. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_align(const struct kymo__diff_side *a,
-                                              const struct kymo__diff_side *b,
-                                              struct kymo__diff_pairs *out);
-void kymo__diff_pairs_fini(struct kymo__diff_pairs *pairs);
+MAREY_WARN_UNUSED marey_status marey__diff_align(const struct marey__diff_side *a,
+                                                 const struct marey__diff_side *b,
+                                                 struct marey__diff_pairs *out);
+void marey__diff_pairs_fini(struct marey__diff_pairs *pairs);
 
 /* ---- results ---- */
 
-enum kymo__diff_basis {
-    KYMO__BY_NOTHING = 0,
-    KYMO__BY_DATA,
-    KYMO__BY_DIGEST,
-    KYMO__BY_STATS,
-    KYMO__BY_VALUE, /* texts, and files of bytes */
+enum marey__diff_basis {
+    MAREY__BY_NOTHING = 0,
+    MAREY__BY_DATA,
+    MAREY__BY_DIGEST,
+    MAREY__BY_STATS,
+    MAREY__BY_VALUE, /* texts, and files of bytes */
 };
 
 /* An element, and its values on both sides. */
-struct kymo__diff_spot {
+struct marey__diff_spot {
     uint64_t index; /* in row-major order; UINT64_MAX: none */
     char a[64], b[64];
 };
 
 /* What there is to say of a pair whose numbers are not all equal. */
-struct kymo__diff_details {
-    struct kymo__diff_spot first, abs, rel, ulp;
+struct marey__diff_details {
+    struct marey__diff_spot first, abs, rel, ulp;
     char bits_a[40], bits_b[40];     /* of `first` */
     double difference;               /* a - b of `first`; NaN where there is none */
     double psnr_db;                  /* NaN: not of pixels */
@@ -86,10 +86,10 @@ struct kymo__diff_details {
     int64_t sizes[];
 };
 
-struct kymo__diff_result {
-    enum kymo_diff_status status;
-    enum kymo__diff_basis basis;
-    enum kymo_dump_tree tree;
+struct marey__diff_result {
+    enum marey_diff_status status;
+    enum marey__diff_basis basis;
+    enum marey_dump_tree tree;
     uint64_t step, seq;
     int64_t rank;
     uint32_t phase_order;       /* forward, backward, optimizer */
@@ -97,166 +97,169 @@ struct kymo__diff_result {
     const char *path;           /* A's, or where A has none B's */
     const char *path_b;         /* NULL: the same */
     const char *phase, *source; /* NULL: not known */
-    enum kymo_dtype dtype_a, dtype_b;
-    bool is_retyped;              /* the program's tensor changed its type */
-    const char *form_a, *form_b;  /* "[2,3]"; of what is no tensor its text; NULL: not there */
-    uint64_t n;                   /* elements */
-    struct kymo_tensor_diff diff; /* where has_diff */
+    enum marey_dtype dtype_a, dtype_b;
+    bool is_retyped;               /* the program's tensor changed its type */
+    const char *form_a, *form_b;   /* "[2,3]"; of what is no tensor its text; NULL: not there */
+    uint64_t n;                    /* elements */
+    struct marey_tensor_diff diff; /* where has_diff */
     bool has_diff;
-    struct kymo_tolerance tolerance;
-    struct kymo__diff_details *details; /* NULL: all is equal, or none is known */
-    const char *why;                    /* it is not known; NULL */
+    struct marey_tolerance tolerance;
+    struct marey__diff_details *details; /* NULL: all is equal, or none is known */
+    const char *why;                     /* it is not known; NULL */
 };
 
-enum kymo__diff_table {
-    KYMO__DIFF_TENSORS,
-    KYMO__DIFF_FIRST,
-    KYMO__DIFF_OPERATIONS,
-    KYMO__DIFF_STEPS,
-    KYMO__DIFF_ERRORS,
-    KYMO__DIFF_WARNINGS,
-    KYMO__N_DIFF_TABLES
+enum marey__diff_table {
+    MAREY__DIFF_TENSORS,
+    MAREY__DIFF_FIRST,
+    MAREY__DIFF_OPERATIONS,
+    MAREY__DIFF_STEPS,
+    MAREY__DIFF_ERRORS,
+    MAREY__DIFF_WARNINGS,
+    MAREY__N_DIFF_TABLES
 };
 
-struct kymo_diff {
-    struct kymo_diff_options options;
-    struct kymo__arena texts;
-    struct kymo__diff_result *results;
+struct marey_diff {
+    struct marey_diff_options options;
+    struct marey__arena texts;
+    struct marey__diff_result *results;
     size_t n, cap;
-    size_t n_by_status[KYMO_N_DIFF_STATUSES];
+    size_t n_by_status[MAREY_N_DIFF_STATUSES];
     size_t n_told;       /* values that could not be judged, with a sentence each */
     size_t n_retyped;    /* pairs whose types differ */
     size_t n_renamed;    /* pairs of different paths */
     size_t n_reduced;    /* pairs judged by digests or statistics alone */
     size_t n_steps;      /* that were compared */
     bool compares_ranks; /* of one dump */
-    bool is_pending;     /* of kymo_diff_pending() */
+    bool is_pending;     /* of marey_diff_pending() */
     uint64_t step;       /* of that */
-    struct kymo_diff_pending_options pending;
-    kymo_table *tables[KYMO__N_DIFF_TABLES];
+    struct marey_diff_pending_options pending;
+    marey_table *tables[MAREY__N_DIFF_TABLES];
 };
 
 /* Whether it makes the whole differ. */
-bool kymo__diff_counts(const struct kymo_diff *diff, enum kymo_diff_status status);
+bool marey__diff_counts(const struct marey_diff *diff, enum marey_diff_status status);
 /* Add a sentence to the warnings. */
-void kymo__diff_warn(struct kymo_diff *diff, const char *fmt, ...) KYMO_PRINTF(2, 3);
-KYMO_WARN_UNUSED kymo_status kymo__diff_create(const struct kymo_diff_options *options,
-                                               struct kymo_diff **out);
+void marey__diff_warn(struct marey_diff *diff, const char *fmt, ...) MAREY_PRINTF(2, 3);
+MAREY_WARN_UNUSED marey_status marey__diff_create(const struct marey_diff_options *options,
+                                                  struct marey_diff **out);
 /* A text of its own; NULL without memory. */
-const char *kymo__diff_text(struct kymo_diff *diff, const char *text);
+const char *marey__diff_text(struct marey_diff *diff, const char *text);
 /* "[1,7]": where element `i` stands. */
-void kymo__diff_index_put(struct kymo__buf *out, const struct kymo__diff_details *details,
-                          uint64_t i);
+void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,
+                           uint64_t i);
 /* Texts of the values are lent by the reader until the step is released: copy them. Either may be NULL. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_describe(struct kymo_diff *diff,
-                                                 const struct kymo_dumped_value *a,
-                                                 const struct kymo_dumped_value *b,
-                                                 struct kymo__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_describe(struct marey_diff *diff,
+                                                    const struct marey_dumped_value *a,
+                                                    const struct marey_dumped_value *b,
+                                                    struct marey__diff_result *out);
 /* Append a result, and take its `why` and details; they are gone when that fails, too. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_append(struct kymo_diff *diff,
-                                               struct kymo__diff_result *result);
+MAREY_WARN_UNUSED marey_status marey__diff_append(struct marey_diff *diff,
+                                                  struct marey__diff_result *result);
 
 /* ---- diff_run.c ---- */
 
-struct kymo__diff_place {
+struct marey__diff_place {
     uint64_t step;
     int64_t rank;
 };
 /* Align two sides, judge all pairs with several threads, and append the results. `noise`: B's second run, or NULL. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_sides(struct kymo_diff *diff,
-                                              const struct kymo__diff_place *place,
-                                              const struct kymo__diff_side *a,
-                                              const struct kymo__diff_side *b,
-                                              const struct kymo__diff_side *noise);
+MAREY_WARN_UNUSED marey_status marey__diff_sides(struct marey_diff *diff,
+                                                 const struct marey__diff_place *place,
+                                                 const struct marey__diff_side *a,
+                                                 const struct marey__diff_side *b,
+                                                 const struct marey__diff_side *noise);
 
 /* ---- diff_judge.c ---- */
 
 /* What judging takes besides the pair. */
-struct kymo__diff_court {
-    const struct kymo_diff_options *options;
-    const struct kymo__diff_side *a, *b, *noise;
+struct marey__diff_court {
+    const struct marey_diff_options *options;
+    const struct marey__diff_side *a, *b, *noise;
     uint32_t n_threads; /* for one comparison */
 };
 /*
- * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. KYMO_ENOMEM alone fails: what cannot be read is
- * unknown, and `why` has the sentence (to be freed by kymo__free()).
+ * Judge values `ia` and `ib`; fills status, basis, diff, has_diff, n, tolerance, details, why. MAREY_ENOMEM alone fails: what cannot be read is
+ * unknown, and `why` has the sentence (to be freed by marey__free()).
  */
-KYMO_WARN_UNUSED kymo_status kymo__diff_judge(const struct kymo__diff_court *court, size_t ia,
-                                              size_t ib, struct kymo__diff_result *out);
-void kymo__diff_drop(const struct kymo__diff_side *side, size_t value);
-KYMO_WARN_UNUSED kymo_status kymo__diff_unknown(struct kymo__diff_result *out, const char *why);
+MAREY_WARN_UNUSED marey_status marey__diff_judge(const struct marey__diff_court *court, size_t ia,
+                                                 size_t ib, struct marey__diff_result *out);
+void marey__diff_drop(const struct marey__diff_side *side, size_t value);
+MAREY_WARN_UNUSED marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why);
 /* Make details, all empty, of a pair of these sizes. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_details(struct kymo__diff_result *out, const int64_t *sizes,
-                                                uint32_t n_dims);
-struct kymo_tolerance kymo__diff_tolerance(const struct kymo_diff_options *options,
-                                           const struct kymo_dumped_value *a,
-                                           const struct kymo_dumped_value *b);
-bool kymo__diff_is_tensor(const struct kymo_dumped_value *value);
-bool kymo__diff_is_image(enum kymo_dump_type type);
+MAREY_WARN_UNUSED marey_status marey__diff_details(struct marey__diff_result *out,
+                                                   const int64_t *sizes, uint32_t n_dims);
+struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *options,
+                                             const struct marey_dumped_value *a,
+                                             const struct marey_dumped_value *b);
+bool marey__diff_is_tensor(const struct marey_dumped_value *value);
+bool marey__diff_is_image(enum marey_dump_type type);
 
 /* ---- diff_data.c ---- */
 
 /* By numbers: fills status, basis, diff, has_diff, n, details. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_judge_numbers(const struct kymo_tensor *a,
-                                                      const struct kymo_tensor *b,
-                                                      struct kymo__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_judge_numbers(const struct marey_tensor *a,
+                                                         const struct marey_tensor *b,
+                                                         struct marey__diff_result *out);
 /* By the numbers of a value. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_judge_data(const struct kymo__diff_court *court, size_t ia,
-                                                   size_t ib, struct kymo__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_judge_data(const struct marey__diff_court *court,
+                                                      size_t ia, size_t ib,
+                                                      struct marey__diff_result *out);
 
 /* ---- diff_kept.c ---- */
 
 /* By digests: whether they tell. Equal ones do when NaNs may be equal. */
-bool kymo__diff_equal_digests(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b,
-                              const struct kymo_tolerance *tolerance);
+bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
+                               const struct marey_tolerance *tolerance);
 /* By what was kept in place of the numbers. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_judge_kept(const struct kymo__diff_court *court, size_t ia,
-                                                   size_t ib, struct kymo__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_judge_kept(const struct marey__diff_court *court,
+                                                      size_t ia, size_t ib,
+                                                      struct marey__diff_result *out);
 
 /* ---- diff_untyped.c ---- */
 
 /*
  * The numbers of value `ib` of B, or `ia` of A, that are compared. A JSON without types may have shortened floats: those that read
- * back to a number of the other side's type become it. `*made` is to be freed by kymo__free().
+ * back to a number of the other side's type become it. `*made` is to be freed by marey__free().
  */
-KYMO_WARN_UNUSED kymo_status kymo__diff_restore(const struct kymo_dumped_value *value,
-                                                const struct kymo_dumped_value *other,
-                                                struct kymo_tensor *tensor, double **made);
+MAREY_WARN_UNUSED marey_status marey__diff_restore(const struct marey_dumped_value *value,
+                                                   const struct marey_dumped_value *other,
+                                                   struct marey_tensor *tensor, double **made);
 
 /* ---- diff_values.c ---- */
 
-union kymo__literal {
+union marey__literal {
     int64_t integer;
     uint64_t natural;
     double real;
     uint8_t truth;
 };
 /*
- * A number as JSON writes it, as a tensor of rank 0 in `number`: so it is compared as one. The type is KYMO_DTYPE_NONE for
+ * A number as JSON writes it, as a tensor of rank 0 in `number`: so it is compared as one. The type is MAREY_DTYPE_NONE for
  * what is not a number, and for integers beyond 64 bits.
  */
-void kymo__diff_read_literal(const char *text, size_t len, union kymo__literal *number,
-                             struct kymo_tensor *out);
+void marey__diff_read_literal(const char *text, size_t len, union marey__literal *number,
+                              struct marey_tensor *out);
 /* Two values of which one at least is no tensor. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_judge_values(const struct kymo__diff_court *court, size_t ia,
-                                                     size_t ib, struct kymo__diff_result *out);
+MAREY_WARN_UNUSED marey_status marey__diff_judge_values(const struct marey__diff_court *court,
+                                                        size_t ia, size_t ib,
+                                                        struct marey__diff_result *out);
 
 /* ---- diff_order.c ---- */
 
 /* Sort the results, count them, and make the tables `first` and `operations`. */
-KYMO_WARN_UNUSED kymo_status kymo__diff_conclude(struct kymo_diff *diff);
+MAREY_WARN_UNUSED marey_status marey__diff_conclude(struct marey_diff *diff);
 /* The first result that makes the whole differ; NULL: none. Of sorted results. */
-const struct kymo__diff_result *kymo__diff_first(const struct kymo_diff *diff);
+const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff);
 
-enum kymo__diff_role { KYMO__DIFF_NO_ROLE, KYMO__DIFF_INPUT, KYMO__DIFF_OUTPUT };
+enum marey__diff_role { MAREY__DIFF_NO_ROLE, MAREY__DIFF_INPUT, MAREY__DIFF_OUTPUT };
 /* What a path is to an operation, whose name is the first `*len` bytes of it. */
-enum kymo__diff_role kymo__diff_role(const char *path, size_t *len);
+enum marey__diff_role marey__diff_role(const char *path, size_t *len);
 /* Relative: RMSE over the reference's RMS; infinite where NaNs or infinities differ. */
-double kymo__diff_error(const struct kymo__diff_result *result);
-KYMO_WARN_UNUSED kymo_status kymo__diff_operations(struct kymo_diff *diff);
+double marey__diff_error(const struct marey__diff_result *result);
+MAREY_WARN_UNUSED marey_status marey__diff_operations(struct marey_diff *diff);
 
 /* ---- diff_tables.c ---- */
 
-KYMO_WARN_UNUSED kymo_status kymo__diff_tables(struct kymo_diff *diff);
+MAREY_WARN_UNUSED marey_status marey__diff_tables(struct marey_diff *diff);
 
 #endif

@@ -11,32 +11,34 @@
 /* In the backward pass gradients of outputs come in, and those of inputs and parameters go out. */
 static const struct {
     const char *word;
-    enum kymo__diff_role role;
+    enum marey__diff_role role;
 } words[] = {
-    {"in", KYMO__DIFF_INPUT},    {"input", KYMO__DIFF_INPUT},    {"inputs", KYMO__DIFF_INPUT},
-    {"param", KYMO__DIFF_INPUT}, {"grad_out", KYMO__DIFF_INPUT}, {"grad_output", KYMO__DIFF_INPUT},
-    {"out", KYMO__DIFF_OUTPUT},  {"output", KYMO__DIFF_OUTPUT},  {"outputs", KYMO__DIFF_OUTPUT},
-    {"grad", KYMO__DIFF_OUTPUT}, {"grad_in", KYMO__DIFF_OUTPUT}, {"grad_input", KYMO__DIFF_OUTPUT},
+    {"in", MAREY__DIFF_INPUT},       {"input", MAREY__DIFF_INPUT},
+    {"inputs", MAREY__DIFF_INPUT},   {"param", MAREY__DIFF_INPUT},
+    {"grad_out", MAREY__DIFF_INPUT}, {"grad_output", MAREY__DIFF_INPUT},
+    {"out", MAREY__DIFF_OUTPUT},     {"output", MAREY__DIFF_OUTPUT},
+    {"outputs", MAREY__DIFF_OUTPUT}, {"grad", MAREY__DIFF_OUTPUT},
+    {"grad_in", MAREY__DIFF_OUTPUT}, {"grad_input", MAREY__DIFF_OUTPUT},
 };
 
-static enum kymo__diff_role role_of_part(const char *part, size_t len)
+static enum marey__diff_role role_of_part(const char *part, size_t len)
 {
     while (len > 0 && part[len - 1] >= '0' && part[len - 1] <= '9')
         len--; /* "in0" */
-    for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++)
         if (strlen(words[i].word) == len && memcmp(words[i].word, part, len) == 0)
             return words[i].role;
-    return KYMO__DIFF_NO_ROLE;
+    return MAREY__DIFF_NO_ROLE;
 }
 
 /* The last part that is such a word. */
-enum kymo__diff_role kymo__diff_role(const char *path, size_t *len)
+enum marey__diff_role marey__diff_role(const char *path, size_t *len)
 {
-    enum kymo__diff_role role = KYMO__DIFF_NO_ROLE;
+    enum marey__diff_role role = MAREY__DIFF_NO_ROLE;
     for (size_t begin = 0; path[begin] != '\0';) {
         const size_t n = strcspn(path + begin, ".[");
-        const enum kymo__diff_role found = role_of_part(path + begin, n);
-        if (found != KYMO__DIFF_NO_ROLE) {
+        const enum marey__diff_role found = role_of_part(path + begin, n);
+        if (found != MAREY__DIFF_NO_ROLE) {
             role = found;
             *len = begin > 0 ? begin - 1 : 0;
         }
@@ -46,9 +48,9 @@ enum kymo__diff_role kymo__diff_role(const char *path, size_t *len)
     return role;
 }
 
-double kymo__diff_error(const struct kymo__diff_result *result)
+double marey__diff_error(const struct marey__diff_result *result)
 {
-    if (result->status == KYMO_DIFF_SAME)
+    if (result->status == MAREY_DIFF_SAME)
         return 0;
     if (!result->has_diff)
         return NAN;
@@ -60,7 +62,7 @@ double kymo__diff_error(const struct kymo__diff_result *result)
 /* ---- operations of a step ---- */
 
 struct operation {
-    const struct kymo__diff_result *first_out; /* of those that differ */
+    const struct marey__diff_result *first_out; /* of those that differ */
     uint64_t step;
     int64_t rank;
     const char *name; /* in a path */
@@ -72,8 +74,8 @@ struct operation {
 };
 
 struct part {
-    const struct kymo__diff_result *result;
-    enum kymo__diff_role role;
+    const struct marey__diff_result *result;
+    enum marey__diff_role role;
     size_t len;
 };
 
@@ -81,12 +83,12 @@ struct part {
 static int by_operation(const void *pa, const void *pb)
 {
     const struct part *a = pa, *b = pb;
-    const struct kymo__diff_result *ra = a->result, *rb = b->result;
+    const struct marey__diff_result *ra = a->result, *rb = b->result;
     if (ra->step != rb->step)
         return ra->step < rb->step ? -1 : 1;
     if (ra->rank != rb->rank)
         return ra->rank < rb->rank ? -1 : 1;
-    const int order = memcmp(ra->path, rb->path, KYMO__MIN(a->len, b->len));
+    const int order = memcmp(ra->path, rb->path, MAREY__MIN(a->len, b->len));
     if (order != 0)
         return order;
     if (a->len != b->len)
@@ -103,15 +105,15 @@ static bool same_operation(const struct operation *op, const struct part *part)
            op->len == part->len && memcmp(op->name, part->result->path, op->len) == 0;
 }
 
-static void take_part(struct kymo_diff *diff, struct operation *op, const struct part *part)
+static void take_part(struct marey_diff *diff, struct operation *op, const struct part *part)
 {
-    const struct kymo__diff_result *result = part->result;
-    const bool differs = kymo__diff_counts(diff, result->status);
-    const double error = kymo__diff_error(result);
+    const struct marey__diff_result *result = part->result;
+    const bool differs = marey__diff_counts(diff, result->status);
+    const double error = marey__diff_error(result);
     op->differs |= differs;
-    if (part->role == KYMO__DIFF_INPUT) {
+    if (part->role == MAREY__DIFF_INPUT) {
         op->has_input = true;
-        op->is_innocent |= differs || result->status == KYMO_DIFF_UNKNOWN;
+        op->is_innocent |= differs || result->status == MAREY_DIFF_UNKNOWN;
         op->error_in = fmax(op->error_in, error);
     } else {
         op->error_out = fmax(op->error_out, error);
@@ -128,66 +130,66 @@ static int by_first_out(const void *pa, const void *pb)
 
 /* ---- the table ---- */
 
-static const struct kymo_column columns[] = {
-    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
-    {"phase", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"seq", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"operation", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"output", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"error_in", "input error", KYMO_TYPE_F64, KYMO_UNIT_NONE},
-    {"error_out", "output error", KYMO_TYPE_F64, KYMO_UNIT_NONE},
-    {"growth", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
+static const struct marey_column columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    {"phase", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"operation", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"output", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"error_in", "input error", MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"error_out", "output error", MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"growth", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
 };
 
-static void put_known(kymo_table *table, double value)
+static void put_known(marey_table *table, double value)
 {
     if (isnan(value))
-        kymo_table_null(table);
+        marey_table_null(table);
     else
-        kymo_table_f64(table, value);
+        marey_table_f64(table, value);
 }
 
-static void put_operation(kymo_table *table, const struct operation *op)
+static void put_operation(marey_table *table, const struct operation *op)
 {
-    const struct kymo__diff_result *out = op->first_out;
-    kymo_table_u64(table, op->step);
+    const struct marey__diff_result *out = op->first_out;
+    marey_table_u64(table, op->step);
     if (op->rank >= 0)
-        kymo_table_i64(table, op->rank);
+        marey_table_i64(table, op->rank);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
     if (out->phase != NULL)
-        kymo_table_text(table, out->phase, strlen(out->phase));
+        marey_table_text(table, out->phase, strlen(out->phase));
     else
-        kymo_table_null(table);
-    kymo_table_u64(table, out->seq);
-    kymo_table_text(table, op->name, op->len);
-    kymo_table_text(table, out->path, strlen(out->path));
+        marey_table_null(table);
+    marey_table_u64(table, out->seq);
+    marey_table_text(table, op->name, op->len);
+    marey_table_text(table, out->path, strlen(out->path));
     put_known(table, op->error_in);
     put_known(table, op->error_out);
     put_known(table, op->error_in > 0 ? op->error_out / op->error_in : NAN);
 }
 
-static size_t find_parts(const struct kymo_diff *diff, struct part *parts)
+static size_t find_parts(const struct marey_diff *diff, struct part *parts)
 {
     size_t n = 0;
     for (size_t i = 0; i < diff->n; i++) {
         struct part part = {.result = &diff->results[i]};
-        part.role = kymo__diff_role(part.result->path, &part.len);
-        if (part.role != KYMO__DIFF_NO_ROLE)
+        part.role = marey__diff_role(part.result->path, &part.len);
+        if (part.role != MAREY__DIFF_NO_ROLE)
             parts[n++] = part;
     }
     return n;
 }
 
 /* Operations that make a difference, out of parts that are sorted; how many. */
-static size_t find_operations(struct kymo_diff *diff, const struct part *parts, size_t n_parts,
+static size_t find_operations(struct marey_diff *diff, const struct part *parts, size_t n_parts,
                               struct operation *operations)
 {
     size_t n = 0;
     struct operation op = {0};
     for (size_t i = 0; i < n_parts;) {
-        const struct kymo__diff_result *result = parts[i].result;
+        const struct marey__diff_result *result = parts[i].result;
         /* Gradients are made of what went through it forward, which came in as much as they did. */
         const bool came_in = i != 0 && same_operation(&op, &parts[i]) && op.differs;
         op = (struct operation){.step = result->step,
@@ -207,13 +209,13 @@ static size_t find_operations(struct kymo_diff *diff, const struct part *parts, 
     return n;
 }
 
-kymo_status kymo__diff_operations(struct kymo_diff *diff)
+marey_status marey__diff_operations(struct marey_diff *diff)
 {
-    kymo_table **table = &diff->tables[KYMO__DIFF_OPERATIONS];
-    KYMO_TRY(kymo_table_create("operations", columns, KYMO__COUNT_OF(columns), table));
-    struct part *parts = kymo__alloc((diff->n + 1) * sizeof *parts);
-    struct operation *operations = kymo__alloc((diff->n + 1) * sizeof *operations);
-    kymo_status status = KYMO_OK;
+    marey_table **table = &diff->tables[MAREY__DIFF_OPERATIONS];
+    MAREY_TRY(marey_table_create("operations", columns, MAREY__COUNT_OF(columns), table));
+    struct part *parts = marey__alloc((diff->n + 1) * sizeof *parts);
+    struct operation *operations = marey__alloc((diff->n + 1) * sizeof *operations);
+    marey_status status = MAREY_OK;
     if (parts != NULL && operations != NULL) {
         const size_t n_parts = find_parts(diff, parts);
         qsort(parts, n_parts, sizeof *parts, by_operation);
@@ -221,11 +223,11 @@ kymo_status kymo__diff_operations(struct kymo_diff *diff)
         qsort(operations, n, sizeof *operations, by_first_out);
         for (size_t i = 0; i < n; i++)
             put_operation(*table, &operations[i]);
-        status = kymo_table_status(*table);
+        status = marey_table_status(*table);
     } else {
-        status = kymo__fail(KYMO_ENOMEM, "no memory to look at operations");
+        status = marey__fail(MAREY_ENOMEM, "no memory to look at operations");
     }
-    kymo__free(parts);
-    kymo__free(operations);
+    marey__free(parts);
+    marey__free(operations);
     return status;
 }

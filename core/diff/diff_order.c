@@ -14,7 +14,7 @@ static int compare_u64(uint64_t a, uint64_t b)
  */
 static int by_execution(const void *pa, const void *pb)
 {
-    const struct kymo__diff_result *a = pa, *b = pb;
+    const struct marey__diff_result *a = pa, *b = pb;
     int order = compare_u64(a->step, b->step);
     if (order == 0)
         order = compare_u64(a->phase_order, b->phase_order);
@@ -25,61 +25,61 @@ static int by_execution(const void *pa, const void *pb)
     return order;
 }
 
-const struct kymo__diff_result *kymo__diff_first(const struct kymo_diff *diff)
+const struct marey__diff_result *marey__diff_first(const struct marey_diff *diff)
 {
     for (size_t i = 0; i < diff->n; i++)
-        if (kymo__diff_counts(diff, diff->results[i].status))
+        if (marey__diff_counts(diff, diff->results[i].status))
             return &diff->results[i];
     return NULL;
 }
 
-static void tell_what_was_compared(struct kymo_diff *diff)
+static void tell_what_was_compared(struct marey_diff *diff)
 {
     size_t n_digests = 0, n_stats = 0;
     for (size_t i = 0; i < diff->n; i++) {
-        const struct kymo__diff_result *result = &diff->results[i];
-        n_digests += result->basis == KYMO__BY_DIGEST && result->status == KYMO_DIFF_DIFFERENT;
-        n_stats += result->basis == KYMO__BY_STATS;
+        const struct marey__diff_result *result = &diff->results[i];
+        n_digests += result->basis == MAREY__BY_DIGEST && result->status == MAREY_DIFF_DIFFERENT;
+        n_stats += result->basis == MAREY__BY_STATS;
     }
     if (n_digests != 0)
-        kymo__diff_warn(
+        marey__diff_warn(
             diff,
             "values that differ of which digests alone were kept, so that it is not known by how "
             "much: %zu",
             n_digests);
     if (n_stats != 0)
-        kymo__diff_warn(
+        marey__diff_warn(
             diff,
             "values of which statistics alone were kept, and equal ones do not prove equal "
             "numbers: %zu",
             n_stats);
-    if (diff->n_told > diff->n_by_status[KYMO_DIFF_UNKNOWN])
+    if (diff->n_told > diff->n_by_status[MAREY_DIFF_UNKNOWN])
         return;
-    if (diff->n_by_status[KYMO_DIFF_UNKNOWN] > 5)
-        kymo__diff_warn(diff, "values besides these that could not be compared: %zu",
-                        diff->n_by_status[KYMO_DIFF_UNKNOWN] - 5);
+    if (diff->n_by_status[MAREY_DIFF_UNKNOWN] > 5)
+        marey__diff_warn(diff, "values besides these that could not be compared: %zu",
+                         diff->n_by_status[MAREY_DIFF_UNKNOWN] - 5);
 }
 
-static void tell_names(struct kymo_diff *diff)
+static void tell_names(struct marey_diff *diff)
 {
     if (diff->n_renamed != 0)
-        kymo__diff_warn(diff, "values that were paired by their order, under different paths: %zu",
-                        diff->n_renamed);
-    if (diff->options.allow_missing && diff->n_by_status[KYMO_DIFF_MISSING] != 0)
-        kymo__diff_warn(diff, "values that only B has, which was allowed: %zu",
-                        diff->n_by_status[KYMO_DIFF_MISSING]);
-    if (diff->options.allow_extra && diff->n_by_status[KYMO_DIFF_EXTRA] != 0)
-        kymo__diff_warn(diff, "values that only A has, which was allowed: %zu",
-                        diff->n_by_status[KYMO_DIFF_EXTRA]);
+        marey__diff_warn(diff, "values that were paired by their order, under different paths: %zu",
+                         diff->n_renamed);
+    if (diff->options.allow_missing && diff->n_by_status[MAREY_DIFF_MISSING] != 0)
+        marey__diff_warn(diff, "values that only B has, which was allowed: %zu",
+                         diff->n_by_status[MAREY_DIFF_MISSING]);
+    if (diff->options.allow_extra && diff->n_by_status[MAREY_DIFF_EXTRA] != 0)
+        marey__diff_warn(diff, "values that only A has, which was allowed: %zu",
+                         diff->n_by_status[MAREY_DIFF_EXTRA]);
 }
 
-kymo_status kymo__diff_conclude(struct kymo_diff *diff)
+marey_status marey__diff_conclude(struct marey_diff *diff)
 {
     if (diff->n != 0)
         qsort(diff->results, diff->n, sizeof *diff->results, by_execution);
     tell_what_was_compared(diff);
     tell_names(diff);
-    KYMO_TRY(kymo__diff_tables(diff));
-    KYMO_TRY(kymo__diff_operations(diff));
-    return kymo_table_status(diff->tables[KYMO__DIFF_WARNINGS]);
+    MAREY_TRY(marey__diff_tables(diff));
+    MAREY_TRY(marey__diff_operations(diff));
+    return marey_table_status(diff->tables[MAREY__DIFF_WARNINGS]);
 }

@@ -6,24 +6,24 @@
 #include <string.h>
 
 #include "diff/diff_pending.h"
-#include <kymo/image.h>
+#include <marey/image.h>
 
 /* As the layout of the reference has them. */
-static kymo_status draw(const struct kymo__waiting *w, const struct kymo_dump_value *value,
-                        kymo_images **out)
+static marey_status draw(const struct marey__waiting *w, const struct marey_dump_value *value,
+                         marey_images **out)
 {
-    static const struct kymo_image_options accvlab = {.truncates = 1};
-    struct kymo_dumped_step step;
-    KYMO_TRY(kymo_dumps_step(w->reference.ctx, w->reference.number, &step));
-    const bool is_accvlab = step.layout == KYMO_DUMP_LAYOUT_ACCVLAB && value->image == NULL;
-    const enum kymo_image_type type = value->type == KYMO_DUMP_IMAGE_RGB   ? KYMO_IMAGE_RGB
-                                      : value->type == KYMO_DUMP_IMAGE_BGR ? KYMO_IMAGE_BGR
-                                                                           : KYMO_IMAGE_GREY;
-    return kymo_images_create(&value->tensor, type, is_accvlab ? &accvlab : value->image, out);
+    static const struct marey_image_options accvlab = {.truncates = 1};
+    struct marey_dumped_step step;
+    MAREY_TRY(marey_dumps_step(w->reference.ctx, w->reference.number, &step));
+    const bool is_accvlab = step.layout == MAREY_DUMP_LAYOUT_ACCVLAB && value->image == NULL;
+    const enum marey_image_type type = value->type == MAREY_DUMP_IMAGE_RGB   ? MAREY_IMAGE_RGB
+                                       : value->type == MAREY_DUMP_IMAGE_BGR ? MAREY_IMAGE_BGR
+                                                                             : MAREY_IMAGE_GREY;
+    return marey_images_create(&value->tensor, type, is_accvlab ? &accvlab : value->image, out);
 }
 
 /* Let `n` pictures in a row be the value that is looked at. */
-static void look_at(struct kymo__waiting *w, const struct kymo_image *image, const void *samples,
+static void look_at(struct marey__waiting *w, const struct marey_image *image, const void *samples,
                     size_t n)
 {
     uint32_t rank = 0;
@@ -33,81 +33,81 @@ static void look_at(struct kymo__waiting *w, const struct kymo_image *image, con
     w->sizes[rank++] = image->width;
     if (image->n_channels > 1)
         w->sizes[rank++] = image->n_channels;
-    w->tensor = (struct kymo_tensor){.data = samples,
-                                     .dtype = image->depth == 16 ? KYMO_U16 : KYMO_U8,
-                                     .rank = rank,
-                                     .sizes = w->sizes};
+    w->tensor = (struct marey_tensor){.data = samples,
+                                      .dtype = image->depth == 16 ? MAREY_U16 : MAREY_U8,
+                                      .rank = rank,
+                                      .sizes = w->sizes};
     w->value.name = w->name.data;
     w->value.dtype = w->tensor.dtype;
     w->value.rank = rank;
     w->value.sizes = w->sizes;
-    w->value.n_bytes = kymo_tensor_bytes(&w->tensor);
+    w->value.n_bytes = marey_tensor_bytes(&w->tensor);
 }
 
-static size_t image_bytes(const struct kymo_image *image)
+static size_t image_bytes(const struct marey_image *image)
 {
     return (size_t)image->width * image->height * image->n_channels * (image->depth / 8);
 }
 
 /* All of them against one value. */
-static kymo_status judge_batch(struct kymo__waiting *w, const kymo_images *images, size_t reference)
+static marey_status judge_batch(struct marey__waiting *w, const marey_images *images, size_t reference)
 {
-    const size_t n = kymo_images_count(images);
-    const struct kymo_image *const first = kymo_images_get(images, 0);
+    const size_t n = marey_images_count(images);
+    const struct marey_image *const first = marey_images_get(images, 0);
     const size_t size = image_bytes(first);
     if (n == 1) {
         look_at(w, first, first->samples, 1);
-        return kymo__diff_judge_waiting(w, reference);
+        return marey__diff_judge_waiting(w, reference);
     }
-    char *const all = kymo__alloc(n * size);
+    char *const all = marey__alloc(n * size);
     if (all == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to compare pictures");
+        return marey__fail(MAREY_ENOMEM, "no memory to compare pictures");
     for (size_t i = 0; i < n; i++)
-        memcpy(all + i * size, kymo_images_get(images, i)->samples, size);
+        memcpy(all + i * size, marey_images_get(images, i)->samples, size);
     look_at(w, first, all, n);
-    const kymo_status status = kymo__diff_judge_waiting(w, reference);
-    kymo__free(all);
+    const marey_status status = marey__diff_judge_waiting(w, reference);
+    marey__free(all);
     return status;
 }
 
 /* Put "[1][0]" behind the name, whose length without it and its NUL is `len`. */
-static bool name_picture(struct kymo__buf *name, size_t len, const kymo_images *images, size_t i)
+static bool name_picture(struct marey__buf *name, size_t len, const marey_images *images, size_t i)
 {
     const int64_t *sizes;
-    size_t place[KYMO_MAX_RANK];
-    const uint32_t n_axes = kymo_images_axes(images, &sizes);
+    size_t place[MAREY_MAX_RANK];
+    const uint32_t n_axes = marey_images_axes(images, &sizes);
     for (uint32_t axis = n_axes; axis-- > 0; i /= (size_t)sizes[axis])
         place[axis] = i % (size_t)sizes[axis];
     name->len = len;
     for (uint32_t axis = 0; axis < n_axes; axis++)
-        kymo__buf_printf(name, "[%zu]", place[axis]);
-    kymo__buf_put(name, "", 1);
+        marey__buf_printf(name, "[%zu]", place[axis]);
+    marey__buf_put(name, "", 1);
     return !name->failed;
 }
 
 /* Each against a value of its own. */
-static kymo_status judge_each(struct kymo__waiting *w, const kymo_images *images)
+static marey_status judge_each(struct marey__waiting *w, const marey_images *images)
 {
     const size_t len = w->name.len - 1;
-    kymo_status status = KYMO_OK;
-    for (size_t i = 0; status == KYMO_OK && i < kymo_images_count(images); i++) {
-        const struct kymo_image *const image = kymo_images_get(images, i);
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; status == MAREY_OK && i < marey_images_count(images); i++) {
+        const struct marey_image *const image = marey_images_get(images, i);
         if (!name_picture(&w->name, len, images, i))
-            return kymo__fail(KYMO_ENOMEM, "no memory to compare pictures");
+            return marey__fail(MAREY_ENOMEM, "no memory to compare pictures");
         look_at(w, image, image->samples, 1);
-        status = kymo__diff_judge_waiting(w, kymo__diff_find_reference(w, w->name.data));
+        status = marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->name.data));
     }
     return status;
 }
 
-kymo_status kymo__diff_judge_pictures(struct kymo__waiting *w, const struct kymo_dump_entry *entry)
+marey_status marey__diff_judge_pictures(struct marey__waiting *w, const struct marey_dump_entry *entry)
 {
-    const size_t reference = kymo__diff_find_reference(w, w->value.name);
-    kymo_images *images;
-    KYMO_TRY(draw(w, &entry->value, &images));
-    const kymo_status status = reference != KYMO__DIFF_NONE && kymo_images_count(images) > 0
-                                   ? judge_batch(w, images, reference)
-                                   : judge_each(w, images);
-    kymo_images_destroy(images);
+    const size_t reference = marey__diff_find_reference(w, w->value.name);
+    marey_images *images;
+    MAREY_TRY(draw(w, &entry->value, &images));
+    const marey_status status = reference != MAREY__DIFF_NONE && marey_images_count(images) > 0
+                                    ? judge_batch(w, images, reference)
+                                    : judge_each(w, images);
+    marey_images_destroy(images);
     return status;
 }

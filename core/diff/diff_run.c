@@ -15,23 +15,23 @@ enum {
 
 /* ---- what a result says of its values ---- */
 
-static uint32_t phase_order(const struct kymo_dumped_value *value)
+static uint32_t phase_order(const struct marey_dumped_value *value)
 {
     if (value->phase != NULL && strncmp(value->phase, "optim", 5) == 0)
         return 2;
-    return value->tree == KYMO_DUMP_GRADIENTS ||
+    return value->tree == MAREY_DUMP_GRADIENTS ||
            (value->phase != NULL && strncmp(value->phase, "backward", 8) == 0);
 }
 
 /* Where to begin two texts so that their first difference is shown: at 0, or a few characters before it. */
-static size_t first_shown(const struct kymo_dumped_value *a, const struct kymo_dumped_value *b)
+static size_t first_shown(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
 {
     size_t i = 0;
     if (a == NULL || b == NULL)
         return 0;
     while (i < a->text_len && i < b->text_len && a->text[i] == b->text[i])
         i++;
-    if (i <= BEFORE_DIFFERENCE || i == KYMO__MAX(a->text_len, b->text_len))
+    if (i <= BEFORE_DIFFERENCE || i == MAREY__MAX(a->text_len, b->text_len))
         return 0;
     i -= BEFORE_DIFFERENCE;
     while (i > 0 && ((unsigned char)a->text[i] & 0xc0) == 0x80)
@@ -39,46 +39,47 @@ static size_t first_shown(const struct kymo_dumped_value *a, const struct kymo_d
     return i;
 }
 
-static const char *form_of(struct kymo_diff *diff, const struct kymo_dumped_value *value, size_t from)
+static const char *form_of(struct marey_diff *diff, const struct marey_dumped_value *value,
+                           size_t from)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     const char *form = NULL;
-    if (kymo__diff_is_tensor(value)) {
-        kymo__buf_puts(&text, "[");
+    if (marey__diff_is_tensor(value)) {
+        marey__buf_puts(&text, "[");
         for (uint32_t i = 0; i < value->rank; i++)
-            kymo__buf_printf(&text, "%s%lld", i == 0 ? "" : ",", (long long)value->sizes[i]);
-        kymo__buf_puts(&text, "]");
-    } else if (value->kind == KYMO_DUMP_DICT || value->kind == KYMO_DUMP_LIST) {
-        kymo__buf_puts(&text, value->kind == KYMO_DUMP_DICT ? "{}" : "[]");
+            marey__buf_printf(&text, "%s%lld", i == 0 ? "" : ",", (long long)value->sizes[i]);
+        marey__buf_puts(&text, "]");
+    } else if (value->kind == MAREY_DUMP_DICT || value->kind == MAREY_DUMP_LIST) {
+        marey__buf_puts(&text, value->kind == MAREY_DUMP_DICT ? "{}" : "[]");
     } else {
-        const size_t n = KYMO__MIN(value->text_len - from, (size_t)MAX_VALUE_TEXT);
-        if (value->text_len == 0 && value->kind == KYMO_DUMP_TEXT)
-            kymo__buf_puts(&text, "\"\"");
-        kymo__buf_puts(&text, from != 0 ? "..." : "");
-        kymo__utf8_put(&text, value->text + from, n);
-        kymo__buf_puts(&text, from + n < value->text_len ? "..." : "");
+        const size_t n = MAREY__MIN(value->text_len - from, (size_t)MAX_VALUE_TEXT);
+        if (value->text_len == 0 && value->kind == MAREY_DUMP_TEXT)
+            marey__buf_puts(&text, "\"\"");
+        marey__buf_puts(&text, from != 0 ? "..." : "");
+        marey__utf8_put(&text, value->text + from, n);
+        marey__buf_puts(&text, from + n < value->text_len ? "..." : "");
     }
     if (!text.failed)
-        form = kymo__arena_text(&diff->texts, text.data, text.len);
-    kymo__buf_fini(&text);
+        form = marey__arena_text(&diff->texts, text.data, text.len);
+    marey__buf_fini(&text);
     return form;
 }
 
-kymo_status kymo__diff_describe(struct kymo_diff *diff, const struct kymo_dumped_value *a,
-                                const struct kymo_dumped_value *b, struct kymo__diff_result *out)
+marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_dumped_value *a,
+                                  const struct marey_dumped_value *b, struct marey__diff_result *out)
 {
-    const struct kymo_dumped_value *value = a != NULL ? a : b;
-    KYMO_ASSERT(value != NULL); /* one side has it */
+    const struct marey_dumped_value *value = a != NULL ? a : b;
+    MAREY_ASSERT(value != NULL); /* one side has it */
     const bool is_renamed = a != NULL && b != NULL && strcmp(a->name, b->name) != 0;
     out->tree = value->tree;
     out->seq = value->seq;
     out->phase_order = phase_order(value);
-    out->path = kymo__diff_text(diff, value->name);
-    out->path_b = is_renamed ? kymo__diff_text(diff, b->name) : NULL;
-    out->phase = value->phase != NULL ? kymo__diff_text(diff, value->phase) : NULL;
-    out->source = value->source != NULL ? kymo__diff_text(diff, value->source) : NULL;
-    out->dtype_a = a != NULL ? a->dtype : KYMO_DTYPE_NONE;
-    out->dtype_b = b != NULL ? b->dtype : KYMO_DTYPE_NONE;
+    out->path = marey__diff_text(diff, value->name);
+    out->path_b = is_renamed ? marey__diff_text(diff, b->name) : NULL;
+    out->phase = value->phase != NULL ? marey__diff_text(diff, value->phase) : NULL;
+    out->source = value->source != NULL ? marey__diff_text(diff, value->source) : NULL;
+    out->dtype_a = a != NULL ? a->dtype : MAREY_DTYPE_NONE;
+    out->dtype_b = b != NULL ? b->dtype : MAREY_DTYPE_NONE;
     const size_t from = first_shown(a, b);
     out->form_a = a != NULL ? form_of(diff, a, from) : NULL;
     out->form_b = b != NULL ? form_of(diff, b, from) : NULL;
@@ -86,47 +87,47 @@ kymo_status kymo__diff_describe(struct kymo_diff *diff, const struct kymo_dumped
                         (value->phase != NULL && out->phase == NULL) ||
                         (value->source != NULL && out->source == NULL) ||
                         (a != NULL && out->form_a == NULL) || (b != NULL && out->form_b == NULL);
-    return failed ? kymo__fail(KYMO_ENOMEM, "no memory for what differs") : KYMO_OK;
+    return failed ? marey__fail(MAREY_ENOMEM, "no memory for what differs") : MAREY_OK;
 }
 
 /* ---- one result ---- */
 
-static void tell_unknown(struct kymo_diff *diff, const struct kymo__diff_result *result)
+static void tell_unknown(struct marey_diff *diff, const struct marey__diff_result *result)
 {
     if (diff->n_told++ < MAX_UNKNOWN)
-        kymo__diff_warn(diff, "%s of step %llu could not be compared: %s", result->path,
-                        (unsigned long long)result->step, result->why);
+        marey__diff_warn(diff, "%s of step %llu could not be compared: %s", result->path,
+                         (unsigned long long)result->step, result->why);
 }
 
-static void drop(struct kymo__diff_result *result)
+static void drop(struct marey__diff_result *result)
 {
-    kymo__free(result->details);
-    kymo__free((void *)result->why);
+    marey__free(result->details);
+    marey__free((void *)result->why);
 }
 
-kymo_status kymo__diff_append(struct kymo_diff *diff, struct kymo__diff_result *result)
+marey_status marey__diff_append(struct marey_diff *diff, struct marey__diff_result *result)
 {
-    if (!kymo__grow(&diff->results, &diff->cap, diff->n + 1, sizeof *diff->results)) {
+    if (!marey__grow(&diff->results, &diff->cap, diff->n + 1, sizeof *diff->results)) {
         drop(result);
-        return kymo__fail(KYMO_ENOMEM, "no memory for what differs");
+        return marey__fail(MAREY_ENOMEM, "no memory for what differs");
     }
     if (result->why != NULL)
         tell_unknown(diff, result);
-    kymo__free((void *)result->why);
+    marey__free((void *)result->why);
     result->why = NULL;
     diff->results[diff->n++] = *result;
     diff->n_retyped += result->is_retyped;
     diff->n_renamed += result->path_b != NULL;
     diff->n_by_status[result->status]++;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- judging ---- */
 
 struct job {
-    struct kymo__diff_court court;
-    const struct kymo__diff_pair *pairs;
-    struct kymo__diff_result *results;
+    struct marey__diff_court court;
+    const struct marey__diff_pair *pairs;
+    struct marey__diff_result *results;
     size_t *heavy; /* the pairs whose numbers are read */
     size_t n_heavy;
     uint64_t n_bytes;
@@ -136,7 +137,7 @@ struct job {
 
 static void judge_one(struct job *job, size_t i)
 {
-    if (kymo__diff_judge(&job->court, job->pairs[i].a, job->pairs[i].b, &job->results[i]) != KYMO_OK)
+    if (marey__diff_judge(&job->court, job->pairs[i].a, job->pairs[i].b, &job->results[i]) != MAREY_OK)
         atomic_store_explicit(&job->has_failed, 1, memory_order_relaxed);
 }
 
@@ -152,21 +153,22 @@ static void judge_some(void *ctx, bool may_tell)
     }
 }
 
-static bool is_heavy(const struct job *job, const struct kymo__diff_pair *pair)
+static bool is_heavy(const struct job *job, const struct marey__diff_pair *pair)
 {
-    const struct kymo_dumped_value *a = &job->court.a->values[pair->a],
-                                   *b = &job->court.b->values[pair->b];
-    const struct kymo_tolerance any = {.nan_equal = 1};
-    return (a->has_data || b->has_data) && !kymo__diff_equal_digests(a, b, &any);
+    const struct marey_dumped_value *a = &job->court.a->values[pair->a],
+                                    *b = &job->court.b->values[pair->b];
+    const struct marey_tolerance any = {.nan_equal = 1};
+    return (a->has_data || b->has_data) && !marey__diff_equal_digests(a, b, &any);
 }
 
 /* Equal digests, texts and the like are judged at once; what is left is shared out. */
 static void judge_all(struct job *job, size_t n, uint32_t n_jobs)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct kymo__diff_pair *pair = &job->pairs[i];
-        if (pair->a == KYMO__DIFF_NONE || pair->b == KYMO__DIFF_NONE) {
-            job->results[i].status = pair->a == KYMO__DIFF_NONE ? KYMO_DIFF_MISSING : KYMO_DIFF_EXTRA;
+        const struct marey__diff_pair *pair = &job->pairs[i];
+        if (pair->a == MAREY__DIFF_NONE || pair->b == MAREY__DIFF_NONE) {
+            job->results[i].status =
+                pair->a == MAREY__DIFF_NONE ? MAREY_DIFF_MISSING : MAREY_DIFF_EXTRA;
         } else if (is_heavy(job, pair)) {
             job->n_bytes += job->court.b->values[pair->b].n_bytes;
             job->heavy[job->n_heavy++] = i;
@@ -179,51 +181,51 @@ static void judge_all(struct job *job, size_t n, uint32_t n_jobs)
     if (job->n_heavy == 1 || job->n_bytes < FEW_BYTES)
         judge_some(job, true);
     else
-        kymo__work_together(judge_some, job, n_jobs, job->n_heavy);
+        marey__work_together(judge_some, job, n_jobs, job->n_heavy);
 }
 
 /* ---- a step ---- */
 
-static void keep_wanted(const struct kymo_diff *diff, const struct kymo__diff_side *a,
-                        const struct kymo__diff_side *b, struct kymo__diff_pairs *pairs)
+static void keep_wanted(const struct marey_diff *diff, const struct marey__diff_side *a,
+                        const struct marey__diff_side *b, struct marey__diff_pairs *pairs)
 {
     size_t n = 0;
     for (size_t i = 0; i < pairs->n; i++) {
-        const struct kymo__diff_pair pair = pairs->list[i];
+        const struct marey__diff_pair pair = pairs->list[i];
         const char *name =
-            pair.a != KYMO__DIFF_NONE ? a->values[pair.a].name : b->values[pair.b].name;
-        if (kymo__name_matches(diff->options.filter, name, strlen(name)))
+            pair.a != MAREY__DIFF_NONE ? a->values[pair.a].name : b->values[pair.b].name;
+        if (marey__name_matches(diff->options.filter, name, strlen(name)))
             pairs->list[n++] = pair;
     }
     pairs->n = n;
 }
 
-static kymo_status put_down(struct kymo_diff *diff, const struct kymo__diff_place *place,
-                            const struct kymo__diff_side *a, const struct kymo__diff_side *b,
-                            const struct kymo__diff_pair *pair, struct kymo__diff_result *result)
+static marey_status put_down(struct marey_diff *diff, const struct marey__diff_place *place,
+                             const struct marey__diff_side *a, const struct marey__diff_side *b,
+                             const struct marey__diff_pair *pair, struct marey__diff_result *result)
 {
     result->step = place->step;
     result->rank = place->rank;
-    const kymo_status status =
-        kymo__diff_describe(diff, pair->a != KYMO__DIFF_NONE ? &a->values[pair->a] : NULL,
-                            pair->b != KYMO__DIFF_NONE ? &b->values[pair->b] : NULL, result);
-    if (status == KYMO_OK)
-        return kymo__diff_append(diff, result);
+    const marey_status status =
+        marey__diff_describe(diff, pair->a != MAREY__DIFF_NONE ? &a->values[pair->a] : NULL,
+                             pair->b != MAREY__DIFF_NONE ? &b->values[pair->b] : NULL, result);
+    if (status == MAREY_OK)
+        return marey__diff_append(diff, result);
     drop(result);
     return status;
 }
 
-static kymo_status judge_pairs(struct kymo_diff *diff, const struct kymo__diff_place *place,
-                               struct job *job, size_t n)
+static marey_status judge_pairs(struct marey_diff *diff, const struct marey__diff_place *place,
+                                struct job *job, size_t n)
 {
     if (job->results == NULL || job->heavy == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to compare a step");
+        return marey__fail(MAREY_ENOMEM, "no memory to compare a step");
     judge_all(job, n, diff->options.n_jobs);
     size_t i = 0;
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     if (atomic_load_explicit(&job->has_failed, memory_order_relaxed))
-        status = kymo__fail(KYMO_ENOMEM, "no memory to compare a step");
-    for (; i < n && status == KYMO_OK; i++) {
+        status = marey__fail(MAREY_ENOMEM, "no memory to compare a step");
+    for (; i < n && status == MAREY_OK; i++) {
         job->results[i].order = i;
         status = put_down(diff, place, job->court.a, job->court.b, &job->pairs[i], &job->results[i]);
     }
@@ -232,28 +234,28 @@ static kymo_status judge_pairs(struct kymo_diff *diff, const struct kymo__diff_p
     return status;
 }
 
-kymo_status kymo__diff_sides(struct kymo_diff *diff, const struct kymo__diff_place *place,
-                             const struct kymo__diff_side *a, const struct kymo__diff_side *b,
-                             const struct kymo__diff_side *noise)
+marey_status marey__diff_sides(struct marey_diff *diff, const struct marey__diff_place *place,
+                               const struct marey__diff_side *a, const struct marey__diff_side *b,
+                               const struct marey__diff_side *noise)
 {
-    struct kymo__diff_pairs pairs = {0};
-    kymo_status status = kymo__diff_align(a, b, &pairs);
-    if (status == KYMO_OK) {
+    struct marey__diff_pairs pairs = {0};
+    marey_status status = marey__diff_align(a, b, &pairs);
+    if (status == MAREY_OK) {
         keep_wanted(diff, a, b, &pairs);
         struct job job = {
             .court = {&diff->options, a, b, noise, 1},
             .pairs = pairs.list,
-            .results = kymo__calloc(pairs.n + 1, sizeof *job.results),
-            .heavy = kymo__calloc(pairs.n + 1, sizeof *job.heavy),
+            .results = marey__calloc(pairs.n + 1, sizeof *job.results),
+            .heavy = marey__calloc(pairs.n + 1, sizeof *job.heavy),
         };
         status = judge_pairs(diff, place, &job, pairs.n);
-        kymo__free(job.results);
-        kymo__free(job.heavy);
+        marey__free(job.results);
+        marey__free(job.heavy);
     }
-    if (status == KYMO_OK && pairs.by_names)
-        kymo__diff_warn(
+    if (status == MAREY_OK && pairs.by_names)
+        marey__diff_warn(
             diff, "step %llu: the two sides have different names, and too many to align by order",
             (unsigned long long)place->step);
-    kymo__diff_pairs_fini(&pairs);
+    marey__diff_pairs_fini(&pairs);
     return status;
 }

@@ -6,69 +6,69 @@
 
 #define TEXT(name, title)                                                                          \
     {                                                                                              \
-        name, title, KYMO_TYPE_TEXT, KYMO_UNIT_NONE                                                \
+        name, title, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
     }
 #define COUNT(name, title)                                                                         \
     {                                                                                              \
-        name, title, KYMO_TYPE_U64, KYMO_UNIT_COUNT                                                \
+        name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                              \
     }
 #define NUMBER(name, title)                                                                        \
     {                                                                                              \
-        name, title, KYMO_TYPE_F64, KYMO_UNIT_NONE                                                 \
+        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
     }
 
 /* ---- cells ---- */
 
 struct row {
-    kymo_table *table;
-    struct kymo__buf text; /* for indices */
+    marey_table *table;
+    struct marey__buf text; /* for indices */
 };
 
 static void put_text(const struct row *row, const char *text)
 {
     if (text != NULL && text[0] != '\0')
-        kymo_table_text(row->table, text, strlen(text));
+        marey_table_text(row->table, text, strlen(text));
     else
-        kymo_table_null(row->table);
+        marey_table_null(row->table);
 }
 
 static void put_count(const struct row *row, uint64_t n, bool is_known)
 {
     if (is_known)
-        kymo_table_u64(row->table, n);
+        marey_table_u64(row->table, n);
     else
-        kymo_table_null(row->table);
+        marey_table_null(row->table);
 }
 
 static void put_number(const struct row *row, double value, bool is_known)
 {
     if (is_known && !isnan(value))
-        kymo_table_f64(row->table, value);
+        marey_table_f64(row->table, value);
     else
-        kymo_table_null(row->table);
+        marey_table_null(row->table);
 }
 
 static void put_rank(const struct row *row, int64_t rank)
 {
     if (rank >= 0)
-        kymo_table_i64(row->table, rank);
+        marey_table_i64(row->table, rank);
     else
-        kymo_table_null(row->table);
+        marey_table_null(row->table);
 }
 
-static void put_index(struct row *row, const struct kymo__diff_details *details, uint64_t index)
+static void put_index(struct row *row, const struct marey__diff_details *details, uint64_t index)
 {
     if (details == NULL || index == UINT64_MAX) {
-        kymo_table_null(row->table);
+        marey_table_null(row->table);
         return;
     }
     row->text.len = 0;
-    kymo__diff_index_put(&row->text, details, index);
-    kymo_table_text(row->table, row->text.data, row->text.failed ? 0 : row->text.len);
+    marey__diff_index_put(&row->text, details, index);
+    marey_table_text(row->table, row->text.data, row->text.failed ? 0 : row->text.len);
 }
 
-static void put_spot(struct row *row, const struct kymo__diff_details *details,
-                     const struct kymo__diff_spot *spot)
+static void put_spot(struct row *row, const struct marey__diff_details *details,
+                     const struct marey__diff_spot *spot)
 {
     const bool is_known = details != NULL && spot->index != UINT64_MAX;
     put_index(row, details, is_known ? spot->index : UINT64_MAX);
@@ -78,11 +78,11 @@ static void put_spot(struct row *row, const struct kymo__diff_details *details,
 
 /* ---- tensors ---- */
 
-static const struct kymo_column tensor_columns[] = {
-    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
+static const struct marey_column tensor_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
     TEXT("phase", NULL),
-    {"seq", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     TEXT("tree", NULL),
     TEXT("path", "tensor"),
     TEXT("status", NULL),
@@ -93,7 +93,7 @@ static const struct kymo_column tensor_columns[] = {
     TEXT("shape_b", "shape of B"),
     COUNT("n", "elements"),
     COUNT("n_wrong", "wrong"),
-    {"share_wrong", "share", KYMO_TYPE_F64, KYMO_UNIT_SHARE},
+    {"share_wrong", "share", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
     COUNT("n_unequal", "unequal"),
     COUNT("n_nan_a", "NaN"),
     COUNT("n_nan_b", "NaN of B"),
@@ -130,38 +130,38 @@ static const struct kymo_column tensor_columns[] = {
 
 static const char *const basis_names[] = {"none", "data", "digest", "stats", "value"};
 
-static const char *type_name(enum kymo_dtype dtype)
+static const char *type_name(enum marey_dtype dtype)
 {
-    return dtype != KYMO_DTYPE_NONE ? kymo_dtype_name(dtype) : NULL;
+    return dtype != MAREY_DTYPE_NONE ? marey_dtype_name(dtype) : NULL;
 }
 
-static void put_place(const struct row *row, const struct kymo__diff_result *result)
+static void put_place(const struct row *row, const struct marey__diff_result *result)
 {
-    kymo_table_u64(row->table, result->step);
+    marey_table_u64(row->table, result->step);
     put_rank(row, result->rank);
     put_text(row, result->phase);
-    kymo_table_u64(row->table, result->seq);
-    put_text(row, result->tree == KYMO_DUMP_GRADIENTS ? "gradients" : "tensors");
-    kymo_table_text(row->table, result->path, strlen(result->path));
-    put_text(row, kymo_diff_status_name(result->status));
+    marey_table_u64(row->table, result->seq);
+    put_text(row, result->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors");
+    marey_table_text(row->table, result->path, strlen(result->path));
+    put_text(row, marey_diff_status_name(result->status));
 }
 
-static void put_form(const struct row *row, const struct kymo__diff_result *result)
+static void put_form(const struct row *row, const struct marey__diff_result *result)
 {
     put_text(row, basis_names[result->basis]);
     put_text(row, type_name(result->dtype_a));
     put_text(row, type_name(result->dtype_b));
-    put_text(row, result->dtype_a != KYMO_DTYPE_NONE ? result->form_a : NULL);
-    put_text(row, result->dtype_b != KYMO_DTYPE_NONE ? result->form_b : NULL);
+    put_text(row, result->dtype_a != MAREY_DTYPE_NONE ? result->form_a : NULL);
+    put_text(row, result->dtype_b != MAREY_DTYPE_NONE ? result->form_b : NULL);
 }
 
 /* What is equal has no differences, whether it was read or not. */
-static void put_counts(struct row *row, const struct kymo__diff_result *result)
+static void put_counts(struct row *row, const struct marey__diff_result *result)
 {
-    const struct kymo_tensor_diff *diff = &result->diff;
-    const bool is_same = result->status == KYMO_DIFF_SAME, is_known = result->has_diff || is_same,
-               is_tensor = result->dtype_b != KYMO_DTYPE_NONE && result->dtype_a != KYMO_DTYPE_NONE;
-    put_count(row, result->n, is_tensor && result->status != KYMO_DIFF_SHAPE);
+    const struct marey_tensor_diff *diff = &result->diff;
+    const bool is_same = result->status == MAREY_DIFF_SAME, is_known = result->has_diff || is_same,
+               is_tensor = result->dtype_b != MAREY_DTYPE_NONE && result->dtype_a != MAREY_DTYPE_NONE;
+    put_count(row, result->n, is_tensor && result->status != MAREY_DIFF_SHAPE);
     put_count(row, diff->n_wrong, is_known);
     put_number(row, result->n != 0 ? (double)diff->n_wrong / (double)result->n : 0, is_known);
     put_count(row, diff->n_unequal, is_known);
@@ -171,11 +171,11 @@ static void put_counts(struct row *row, const struct kymo__diff_result *result)
               result->details != NULL ? result->details->first.index : UINT64_MAX);
 }
 
-static void put_worst(struct row *row, const struct kymo__diff_result *result)
+static void put_worst(struct row *row, const struct marey__diff_result *result)
 {
-    const struct kymo_tensor_diff *diff = &result->diff;
-    const struct kymo__diff_details *d = result->details;
-    const bool is_known = result->has_diff || result->status == KYMO_DIFF_SAME;
+    const struct marey_tensor_diff *diff = &result->diff;
+    const struct marey__diff_details *d = result->details;
+    const bool is_known = result->has_diff || result->status == MAREY_DIFF_SAME;
     put_number(row, diff->abs.value, is_known);
     put_spot(row, d, d != NULL ? &d->abs : NULL);
     put_number(row, diff->rel.value, is_known);
@@ -184,10 +184,10 @@ static void put_worst(struct row *row, const struct kymo__diff_result *result)
     put_spot(row, d, d != NULL ? &d->ulp : NULL);
 }
 
-static void put_sums(const struct row *row, const struct kymo__diff_result *result)
+static void put_sums(const struct row *row, const struct marey__diff_result *result)
 {
-    const struct kymo_tensor_diff *diff = &result->diff;
-    const struct kymo__diff_details *d = result->details;
+    const struct marey_tensor_diff *diff = &result->diff;
+    const struct marey__diff_details *d = result->details;
     put_number(row, diff->mean_abs, result->has_diff);
     put_number(row, diff->rmse, result->has_diff);
     put_number(row, diff->cosine, result->has_diff);
@@ -197,40 +197,40 @@ static void put_sums(const struct row *row, const struct kymo__diff_result *resu
     put_number(row, diff->needs_rel, result->has_diff);
     put_number(row, diff->needs_ulp, result->has_diff);
     const bool has_tolerance =
-        result->dtype_a != KYMO_DTYPE_NONE && result->dtype_b != KYMO_DTYPE_NONE;
+        result->dtype_a != MAREY_DTYPE_NONE && result->dtype_b != MAREY_DTYPE_NONE;
     put_number(row, result->tolerance.abs, has_tolerance);
     put_number(row, result->tolerance.rel, has_tolerance);
     put_count(row, result->tolerance.ulp, has_tolerance);
     put_number(row, d != NULL ? d->noise_abs : NAN, true);
     put_text(row, result->path_b);
     put_text(row, result->source);
-    put_text(row, result->dtype_a == KYMO_DTYPE_NONE ? result->form_a : NULL);
-    put_text(row, result->dtype_b == KYMO_DTYPE_NONE ? result->form_b : NULL);
+    put_text(row, result->dtype_a == MAREY_DTYPE_NONE ? result->form_a : NULL);
+    put_text(row, result->dtype_b == MAREY_DTYPE_NONE ? result->form_b : NULL);
 }
 
-static kymo_status make_tensors(struct kymo_diff *diff, struct row *row)
+static marey_status make_tensors(struct marey_diff *diff, struct row *row)
 {
-    KYMO_TRY(kymo_table_create("tensors", tensor_columns, KYMO__COUNT_OF(tensor_columns),
-                               &diff->tables[KYMO__DIFF_TENSORS]));
-    row->table = diff->tables[KYMO__DIFF_TENSORS];
+    MAREY_TRY(marey_table_create("tensors", tensor_columns, MAREY__COUNT_OF(tensor_columns),
+                                 &diff->tables[MAREY__DIFF_TENSORS]));
+    row->table = diff->tables[MAREY__DIFF_TENSORS];
     for (size_t i = 0; i < diff->n; i++) {
-        const struct kymo__diff_result *result = &diff->results[i];
+        const struct marey__diff_result *result = &diff->results[i];
         put_place(row, result);
         put_form(row, result);
         put_counts(row, result);
         put_worst(row, result);
         put_sums(row, result);
     }
-    return kymo_table_status(row->table);
+    return marey_table_status(row->table);
 }
 
 /* ---- the first ---- */
 
-static const struct kymo_column first_columns[] = {
-    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
-    {"rank", NULL, KYMO_TYPE_I64, KYMO_UNIT_NONE},
+static const struct marey_column first_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
     TEXT("phase", NULL),
-    {"seq", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     TEXT("tree", NULL),
     TEXT("path", NULL),
     TEXT("status", NULL),
@@ -248,18 +248,18 @@ static const struct kymo_column first_columns[] = {
 };
 
 /* The element's values; where there is none what the two are. */
-static void put_two(struct row *row, const struct kymo__diff_result *result)
+static void put_two(struct row *row, const struct marey__diff_result *result)
 {
-    const struct kymo__diff_details *d = result->details;
-    const struct kymo__diff_details *spot =
-        d != NULL && d->first.index != UINT64_MAX && result->status != KYMO_DIFF_DTYPE ? d : NULL;
-    const bool has_forms = result->status == KYMO_DIFF_SHAPE || result->status == KYMO_DIFF_KIND ||
-                           result->basis == KYMO__BY_VALUE;
+    const struct marey__diff_details *d = result->details;
+    const struct marey__diff_details *spot =
+        d != NULL && d->first.index != UINT64_MAX && result->status != MAREY_DIFF_DTYPE ? d : NULL;
+    const bool has_forms = result->status == MAREY_DIFF_SHAPE ||
+                           result->status == MAREY_DIFF_KIND || result->basis == MAREY__BY_VALUE;
     put_index(row, d, spot != NULL ? spot->first.index : UINT64_MAX);
     if (spot != NULL) {
         put_text(row, spot->first.a);
         put_text(row, spot->first.b);
-    } else if (result->status == KYMO_DIFF_DTYPE) {
+    } else if (result->status == MAREY_DIFF_DTYPE) {
         put_text(row, type_name(result->dtype_a));
         put_text(row, type_name(result->dtype_b));
     } else {
@@ -274,12 +274,12 @@ static void put_two(struct row *row, const struct kymo__diff_result *result)
     put_count(row, has_block ? d->block_end : 0, has_block);
 }
 
-static kymo_status make_first(struct kymo_diff *diff, struct row *row)
+static marey_status make_first(struct marey_diff *diff, struct row *row)
 {
-    const struct kymo__diff_result *first = kymo__diff_first(diff);
-    KYMO_TRY(kymo_table_create("first", first_columns, KYMO__COUNT_OF(first_columns),
-                               &diff->tables[KYMO__DIFF_FIRST]));
-    row->table = diff->tables[KYMO__DIFF_FIRST];
+    const struct marey__diff_result *first = marey__diff_first(diff);
+    MAREY_TRY(marey_table_create("first", first_columns, MAREY__COUNT_OF(first_columns),
+                                 &diff->tables[MAREY__DIFF_FIRST]));
+    row->table = diff->tables[MAREY__DIFF_FIRST];
     if (first != NULL) {
         put_place(row, first);
         put_two(row, first);
@@ -287,13 +287,13 @@ static kymo_status make_first(struct kymo_diff *diff, struct row *row)
         put_text(row, type_name(first->dtype_a));
         put_text(row, type_name(first->dtype_b));
     }
-    return kymo_table_status(row->table);
+    return marey_table_status(row->table);
 }
 
 /* ---- steps ---- */
 
-static const struct kymo_column step_columns[] = {
-    {"step", NULL, KYMO_TYPE_U64, KYMO_UNIT_NONE},
+static const struct marey_column step_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
     COUNT("n", "values"),
     COUNT("same", NULL),
     COUNT("close", NULL),
@@ -304,43 +304,43 @@ static const struct kymo_column step_columns[] = {
     COUNT("extra", NULL),
 };
 
-static kymo_status make_steps(struct kymo_diff *diff, struct row *row)
+static marey_status make_steps(struct marey_diff *diff, struct row *row)
 {
-    KYMO_TRY(kymo_table_create("steps", step_columns, KYMO__COUNT_OF(step_columns),
-                               &diff->tables[KYMO__DIFF_STEPS]));
-    row->table = diff->tables[KYMO__DIFF_STEPS];
+    MAREY_TRY(marey_table_create("steps", step_columns, MAREY__COUNT_OF(step_columns),
+                                 &diff->tables[MAREY__DIFF_STEPS]));
+    row->table = diff->tables[MAREY__DIFF_STEPS];
     for (size_t i = 0; i < diff->n;) {
         const uint64_t step = diff->results[i].step;
-        uint64_t n[KYMO_N_DIFF_STATUSES] = {0}, all = 0;
+        uint64_t n[MAREY_N_DIFF_STATUSES] = {0}, all = 0;
         for (; i < diff->n && diff->results[i].step == step; i++, all++)
             n[diff->results[i].status]++;
         const uint64_t cells[] = {
             step,
             all,
-            n[KYMO_DIFF_SAME],
-            n[KYMO_DIFF_CLOSE],
-            n[KYMO_DIFF_NOISE],
-            n[KYMO_DIFF_UNKNOWN],
-            n[KYMO_DIFF_DIFFERENT] + n[KYMO_DIFF_DTYPE] + n[KYMO_DIFF_SHAPE] + n[KYMO_DIFF_KIND],
-            n[KYMO_DIFF_MISSING],
-            n[KYMO_DIFF_EXTRA],
+            n[MAREY_DIFF_SAME],
+            n[MAREY_DIFF_CLOSE],
+            n[MAREY_DIFF_NOISE],
+            n[MAREY_DIFF_UNKNOWN],
+            n[MAREY_DIFF_DIFFERENT] + n[MAREY_DIFF_DTYPE] + n[MAREY_DIFF_SHAPE] + n[MAREY_DIFF_KIND],
+            n[MAREY_DIFF_MISSING],
+            n[MAREY_DIFF_EXTRA],
         };
-        for (size_t c = 0; c < KYMO__COUNT_OF(cells); c++)
-            kymo_table_u64(row->table, cells[c]);
+        for (size_t c = 0; c < MAREY__COUNT_OF(cells); c++)
+            marey_table_u64(row->table, cells[c]);
     }
-    return kymo_table_status(row->table);
+    return marey_table_status(row->table);
 }
 
-kymo_status kymo__diff_tables(struct kymo_diff *diff)
+marey_status marey__diff_tables(struct marey_diff *diff)
 {
     struct row row = {0};
-    kymo_status status = make_tensors(diff, &row);
-    if (status == KYMO_OK)
+    marey_status status = make_tensors(diff, &row);
+    if (status == MAREY_OK)
         status = make_first(diff, &row);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = make_steps(diff, &row);
-    if (status == KYMO_OK && row.text.failed)
-        status = kymo__fail(KYMO_ENOMEM, "no memory for what differs");
-    kymo__buf_fini(&row.text);
+    if (status == MAREY_OK && row.text.failed)
+        status = marey__fail(MAREY_ENOMEM, "no memory for what differs");
+    marey__buf_fini(&row.text);
     return status;
 }

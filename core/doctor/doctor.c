@@ -15,33 +15,33 @@ enum { WAIT_MS = 1000, MEASURE_MS = 500, VALUE_BYTES = 3 * PATH_MAX };
 
 /* ---- findings ---- */
 
-static void put_text(kymo_table *table, const char *text)
+static void put_text(marey_table *table, const char *text)
 {
     if (text != NULL)
-        kymo_table_text(table, text, strlen(text));
+        marey_table_text(table, text, strlen(text));
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
-static void put_row(struct kymo__doctor *doctor, const char *thing, enum kymo__state state,
+static void put_row(struct marey__doctor *doctor, const char *thing, enum marey__state state,
                     const char *value, double amount, const char *unit, const char *advice)
 {
     static const char *const states[] = {"ok", "limited", "missing", "off"};
-    kymo_table *table = doctor->table;
+    marey_table *table = doctor->table;
     put_text(table, doctor->subject);
     put_text(table, thing);
     put_text(table, states[state]);
     put_text(table, value);
     if (unit != NULL && isfinite(amount))
-        kymo_table_f64(table, amount);
+        marey_table_f64(table, amount);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
     put_text(table, unit);
     put_text(table, advice);
 }
 
-void kymo__doctor_tell(struct kymo__doctor *doctor, const char *thing, enum kymo__state state,
-                       const char *advice, const char *fmt, ...)
+void marey__doctor_tell(struct marey__doctor *doctor, const char *thing, enum marey__state state,
+                        const char *advice, const char *fmt, ...)
 {
     char value[VALUE_BYTES];
     va_list args;
@@ -51,8 +51,9 @@ void kymo__doctor_tell(struct kymo__doctor *doctor, const char *thing, enum kymo
     put_row(doctor, thing, state, value, NAN, NULL, advice);
 }
 
-void kymo__doctor_amount_as(struct kymo__doctor *doctor, const char *thing, enum kymo__state state,
-                            const char *advice, double amount, const char *unit, const char *fmt, ...)
+void marey__doctor_amount_as(struct marey__doctor *doctor, const char *thing,
+                             enum marey__state state, const char *advice, double amount,
+                             const char *unit, const char *fmt, ...)
 {
     char value[256];
     va_list args;
@@ -62,39 +63,39 @@ void kymo__doctor_amount_as(struct kymo__doctor *doctor, const char *thing, enum
     put_row(doctor, thing, state, value, amount, unit, advice);
 }
 
-static void put_amount(struct kymo__buf *value, double amount, const char *unit)
+static void put_amount(struct marey__buf *value, double amount, const char *unit)
 {
     if (!isfinite(amount))
-        kymo__buf_puts(value, "unknown");
+        marey__buf_puts(value, "unknown");
     else if (strcmp(unit, "Hz") == 0)
-        kymo__buf_printf(value, "%.3f GHz", amount / 1e9);
+        marey__buf_printf(value, "%.3f GHz", amount / 1e9);
     else if (strcmp(unit, "ns") == 0 && amount < 100)
-        kymo__buf_printf(value, "%.*f ns", amount < 10 ? 2 : 1, amount);
+        marey__buf_printf(value, "%.*f ns", amount < 10 ? 2 : 1, amount);
     else if (strcmp(unit, "ns") == 0)
-        kymo__text_duration(value, amount, NULL);
+        marey__text_duration(value, amount, NULL);
     else if (strcmp(unit, "count") == 0)
-        kymo__buf_printf(value, "%.0f", amount);
+        marey__buf_printf(value, "%.0f", amount);
     else
-        kymo__text_bytes(value, amount);
-    kymo__buf_puts(value, strcmp(unit, "bytes/s") == 0 ? "/s" : "");
-    kymo__buf_put(value, "", 1);
+        marey__text_bytes(value, amount);
+    marey__buf_puts(value, strcmp(unit, "bytes/s") == 0 ? "/s" : "");
+    marey__buf_put(value, "", 1);
 }
 
-void kymo__doctor_amount(struct kymo__doctor *doctor, const char *thing, enum kymo__state state,
-                         const char *advice, double amount, const char *unit)
+void marey__doctor_amount(struct marey__doctor *doctor, const char *thing, enum marey__state state,
+                          const char *advice, double amount, const char *unit)
 {
-    struct kymo__buf value = {0};
+    struct marey__buf value = {0};
     put_amount(&value, amount, unit);
     put_row(doctor, thing, state, value.failed ? "" : value.data, amount, unit, advice);
-    kymo__buf_fini(&value);
+    marey__buf_fini(&value);
 }
 
-const char *kymo__doctor_bytes(double bytes, char into[32])
+const char *marey__doctor_bytes(double bytes, char into[32])
 {
-    struct kymo__buf value = {0};
+    struct marey__buf value = {0};
     put_amount(&value, bytes, "bytes");
     snprintf(into, 32, "%s", value.failed ? "?" : value.data);
-    kymo__buf_fini(&value);
+    marey__buf_fini(&value);
     return into;
 }
 
@@ -120,72 +121,73 @@ static void find_directory(const char *path, char *out, size_t size)
 
 static const struct {
     const char *name;
-    void (*look)(struct kymo__doctor *doctor);
+    void (*look)(struct marey__doctor *doctor);
 } subjects[] = {
-    {"clock", kymo__doctor_clock},       {"machine", kymo__doctor_machine},
-    {"files", kymo__doctor_files},       {"permissions", kymo__doctor_permissions},
-    {"nvtx", kymo__doctor_nvtx},         {"cuda", kymo__doctor_cuda},
-    {"energy", kymo__doctor_energy},     {"python", kymo__doctor_python},
-    {"sampling", kymo__doctor_sampling}, {"versions", kymo__doctor_versions},
-    {"build", kymo__doctor_build},       {"launcher", kymo__doctor_launcher},
+    {"clock", marey__doctor_clock},       {"machine", marey__doctor_machine},
+    {"files", marey__doctor_files},       {"permissions", marey__doctor_permissions},
+    {"nvtx", marey__doctor_nvtx},         {"cuda", marey__doctor_cuda},
+    {"energy", marey__doctor_energy},     {"python", marey__doctor_python},
+    {"sampling", marey__doctor_sampling}, {"versions", marey__doctor_versions},
+    {"build", marey__doctor_build},       {"launcher", marey__doctor_launcher},
 };
 
-static void look_at_all(struct kymo__doctor *doctor, uint32_t wait_ms)
+static void look_at_all(struct marey__doctor *doctor, uint32_t wait_ms)
 {
     /* The trial measures, so it runs alone; writing 64 MiB has time of its own. */
-    const uint64_t start_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t start_ns = marey__clock_ns(CLOCK_MONOTONIC);
     const uint64_t wait_ns = (uint64_t)(wait_ms != 0 ? wait_ms : WAIT_MS) * 1000000u;
     doctor->deadline_ns = start_ns + wait_ns + (doctor->measure ? MEASURE_MS * UINT64_C(1000000) : 0);
-    kymo__trial_run(doctor);
-    kymo__pythons_ask(doctor);
-    doctor->nvml = kymo__calloc(1, sizeof *doctor->nvml);
-    for (size_t i = 0; i < KYMO__COUNT_OF(subjects); i++) {
+    marey__trial_run(doctor);
+    marey__pythons_ask(doctor);
+    doctor->nvml = marey__calloc(1, sizeof *doctor->nvml);
+    for (size_t i = 0; i < MAREY__COUNT_OF(subjects); i++) {
         doctor->subject = subjects[i].name;
         subjects[i].look(doctor);
     }
-    kymo__free(doctor->nvml);
+    marey__free(doctor->nvml);
 }
 
-kymo_status kymo_doctor_sized(const struct kymo_doctor_options *options, size_t size, kymo_table **out)
+marey_status marey_doctor_sized(const struct marey_doctor_options *options, size_t size,
+                                marey_table **out)
 {
-    static const struct kymo_column columns[] = {
-        {"subject", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        {"thing", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        {"state", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        {"value", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        {"amount", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE},
-        {"unit", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        {"advice", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    static const struct marey_column columns[] = {
+        {"subject", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        {"thing", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        {"state", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        {"value", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        {"amount", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE},
+        {"unit", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        {"advice", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
     };
-    struct kymo_doctor_options o = {0};
+    struct marey_doctor_options o = {0};
     if (options != NULL)
-        memcpy(&o, options, KYMO__MIN(size, sizeof o));
-    struct kymo__doctor *doctor = kymo__calloc(1, sizeof *doctor);
+        memcpy(&o, options, MAREY__MIN(size, sizeof o));
+    struct marey__doctor *doctor = marey__calloc(1, sizeof *doctor);
     if (doctor == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to look around");
+        return marey__fail(MAREY_ENOMEM, "no memory to look around");
     doctor->measure = o.measure != 0;
     find_directory(o.path != NULL && o.path[0] != '\0' ? o.path : ".", doctor->dir,
                    sizeof doctor->dir);
-    kymo_status st = kymo_table_create("doctor", columns, KYMO__COUNT_OF(columns), &doctor->table);
-    if (st == KYMO_OK) {
+    marey_status st = marey_table_create("doctor", columns, MAREY__COUNT_OF(columns), &doctor->table);
+    if (st == MAREY_OK) {
         look_at_all(doctor, o.wait_ms);
-        st = kymo_table_status(doctor->table);
+        st = marey_table_status(doctor->table);
     }
-    if (st == KYMO_OK)
+    if (st == MAREY_OK)
         *out = doctor->table;
     else
-        kymo_table_destroy(doctor->table);
-    kymo__free(doctor);
+        marey_table_destroy(doctor->table);
+    marey__free(doctor);
     return st;
 }
 
-int kymo_doctor_can_record(const kymo_table *findings)
+int marey_doctor_can_record(const marey_table *findings)
 {
-    const size_t n = kymo_table_n_rows(findings);
-    for (size_t row = 0; row < n && kymo_table_n_columns(findings) >= 3; row++) {
-        const struct kymo_cell subject = kymo_table_cell(findings, row, 0),
-                               thing = kymo_table_cell(findings, row, 1),
-                               state = kymo_table_cell(findings, row, 2);
+    const size_t n = marey_table_n_rows(findings);
+    for (size_t row = 0; row < n && marey_table_n_columns(findings) >= 3; row++) {
+        const struct marey_cell subject = marey_table_cell(findings, row, 0),
+                                thing = marey_table_cell(findings, row, 1),
+                                state = marey_table_cell(findings, row, 2);
         if (strcmp(subject.as.text, "files") == 0 && strcmp(thing.as.text, "recording") == 0)
             return strcmp(state.as.text, "ok") == 0;
     }

@@ -12,7 +12,7 @@ enum { ROUNDS = 9, READS = 4000 };
 
 static void read_name(const char *file, char *out, size_t size)
 {
-    kymo__read_text(file, out, size);
+    marey__read_text(file, out, size);
     out[strcspn(out, "\n")] = '\0';
     for (size_t len = strlen(out); len > 0 && out[len - 1] == ' '; len--)
         out[len - 1] = '\0';
@@ -21,12 +21,12 @@ static void read_name(const char *file, char *out, size_t size)
 /* Why the counter is not used, and what to do about it. */
 static const char *advice_without_tsc(const char *kernel, const char *available)
 {
-    const char *options = getenv("KYMO_OPTIONS");
-    if (kymo__clock_is_trusted())
+    const char *options = getenv("MAREY_OPTIONS");
+    if (marey__clock_is_trusted())
         return options != NULL && strstr(options, "clock=monotonic") != NULL
-                   ? "KYMO_OPTIONS has clock=monotonic; take it out to use the counter"
+                   ? "MAREY_OPTIONS has clock=monotonic; take it out to use the counter"
                    : NULL;
-    if (!kymo__clock_is_invariant())
+    if (!marey__clock_is_invariant())
         return "nothing to do: this processor, or its hypervisor, offers no invariant counter";
     if (strstr(available, "tsc") != NULL && strcmp(kernel, "tsc") != 0)
         return "write tsc into " CLOCKSOURCE
@@ -36,33 +36,34 @@ static const char *advice_without_tsc(const char *kernel, const char *available)
            "machine is known to be sound";
 }
 
-static void tell_clock(struct kymo__doctor *doctor, bool is_tsc)
+static void tell_clock(struct marey__doctor *doctor, bool is_tsc)
 {
     char kernel[64], available[256];
     read_name(CLOCKSOURCE "current_clocksource", kernel, sizeof kernel);
     read_name(CLOCKSOURCE "available_clocksource", available, sizeof available);
     if (is_tsc)
-        kymo__doctor_tell(doctor, "clock", KYMO__STATE_OK, NULL,
-                          "tsc: the counter is invariant and the kernel uses it too");
+        marey__doctor_tell(doctor, "clock", MAREY__STATE_OK, NULL,
+                           "tsc: the counter is invariant and the kernel uses it too");
     else
-        kymo__doctor_tell(doctor, "clock", KYMO__STATE_LIMITED, advice_without_tsc(kernel, available),
-                          "monotonic: the kernel's CLOCK_MONOTONIC, which is slower to read");
+        marey__doctor_tell(doctor, "clock", MAREY__STATE_LIMITED,
+                           advice_without_tsc(kernel, available),
+                           "monotonic: the kernel's CLOCK_MONOTONIC, which is slower to read");
     if (kernel[0] != '\0')
-        kymo__doctor_tell(doctor, "clocksource", KYMO__STATE_OK, NULL, "%s (available: %s)", kernel,
-                          available);
+        marey__doctor_tell(doctor, "clocksource", MAREY__STATE_OK, NULL, "%s (available: %s)",
+                           kernel, available);
     else
-        kymo__doctor_tell(doctor, "clocksource", KYMO__STATE_OFF, NULL, "not readable here");
+        marey__doctor_tell(doctor, "clocksource", MAREY__STATE_OFF, NULL, "not readable here");
 }
 
 /* The counter against CLOCK_MONOTONIC over two milliseconds: good to some 1e-5. */
 static double frequency_hz(bool is_tsc)
 {
-    struct kymo__moment a, b;
+    struct marey__moment a, b;
     if (!is_tsc)
         return 1e9;
-    kymo__clock_moment(true, &a);
+    marey__clock_moment(true, &a);
     do
-        kymo__clock_moment(true, &b);
+        marey__clock_moment(true, &b);
     while (b.monotonic_ns - a.monotonic_ns < 2000000);
     return (double)(b.tick - a.tick) * 1e9 / (double)(b.monotonic_ns - a.monotonic_ns);
 }
@@ -72,12 +73,12 @@ static double read_cost_ns(bool is_tsc)
     double best = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t sum = 0;
-        const uint64_t start = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t start = marey__clock_ns(CLOCK_MONOTONIC);
         for (int i = 0; i < READS; i++)
-            sum += kymo__clock_ticks_of(is_tsc);
-        const uint64_t ns = kymo__clock_ns(CLOCK_MONOTONIC) - start;
+            sum += marey__clock_ticks_of(is_tsc);
+        const uint64_t ns = marey__clock_ns(CLOCK_MONOTONIC) - start;
         __asm__ volatile("" : : "r"(sum)); /* the reads are wanted, not their sum */
-        best = KYMO__MIN(best, (double)ns / READS);
+        best = MAREY__MIN(best, (double)ns / READS);
     }
     return best;
 }
@@ -96,9 +97,9 @@ static double resolution_ns(bool is_tsc, double hz)
 {
     uint64_t steps[READS];
     size_t n = 0;
-    uint64_t before = kymo__clock_ticks_of(is_tsc);
+    uint64_t before = marey__clock_ticks_of(is_tsc);
     for (int i = 0; i < ROUNDS * READS && n < READS; i++) {
-        const uint64_t now = kymo__clock_ticks_of(is_tsc);
+        const uint64_t now = marey__clock_ticks_of(is_tsc);
         if (now > before)
             steps[n++] = now - before;
         before = now;
@@ -108,24 +109,25 @@ static double resolution_ns(bool is_tsc, double hz)
     return n > 0 ? (double)steps[tenth] * 1e9 / hz : NAN;
 }
 
-void kymo__doctor_clock(struct kymo__doctor *doctor)
+void marey__doctor_clock(struct marey__doctor *doctor)
 {
-    const struct kymo__trial *trial = &doctor->trial;
-    const bool is_tsc = trial->is_fine ? strcmp(trial->clock, "tsc") == 0 : kymo__clock_is_trusted();
+    const struct marey__trial *trial = &doctor->trial;
+    const bool is_tsc = trial->is_fine ? strcmp(trial->clock, "tsc") == 0 : marey__clock_is_trusted();
     const char *no_recording = "see 'recording' below: without one the cost cannot be measured";
     const double hz = frequency_hz(is_tsc);
     tell_clock(doctor, is_tsc);
-    kymo__doctor_amount(doctor, "frequency", KYMO__STATE_OK, NULL, hz, "Hz");
-    kymo__doctor_amount(doctor, "resolution", KYMO__STATE_OK, NULL, resolution_ns(is_tsc, hz), "ns");
-    kymo__doctor_amount(doctor, "cost of a read", KYMO__STATE_OK, NULL, read_cost_ns(is_tsc), "ns");
+    marey__doctor_amount(doctor, "frequency", MAREY__STATE_OK, NULL, hz, "Hz");
+    marey__doctor_amount(doctor, "resolution", MAREY__STATE_OK, NULL, resolution_ns(is_tsc, hz),
+                         "ns");
+    marey__doctor_amount(doctor, "cost of a read", MAREY__STATE_OK, NULL, read_cost_ns(is_tsc), "ns");
     if (trial->range_ns > 0) {
-        kymo__doctor_amount(doctor, "cost of a range", KYMO__STATE_OK, NULL, trial->range_ns, "ns");
-        kymo__doctor_amount(doctor, "cost of an event", KYMO__STATE_OK, NULL, trial->range_ns / 2,
-                            "ns");
+        marey__doctor_amount(doctor, "cost of a range", MAREY__STATE_OK, NULL, trial->range_ns, "ns");
+        marey__doctor_amount(doctor, "cost of an event", MAREY__STATE_OK, NULL, trial->range_ns / 2,
+                             "ns");
     } else {
-        kymo__doctor_tell(doctor, "cost of a range", KYMO__STATE_MISSING, no_recording,
-                          "not measured");
+        marey__doctor_tell(doctor, "cost of a range", MAREY__STATE_MISSING, no_recording,
+                           "not measured");
     }
     if (trial->off_ns > 0)
-        kymo__doctor_amount(doctor, "cost when off", KYMO__STATE_OK, NULL, trial->off_ns, "ns");
+        marey__doctor_amount(doctor, "cost when off", MAREY__STATE_OK, NULL, trial->off_ns, "ns");
 }

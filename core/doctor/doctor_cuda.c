@@ -9,7 +9,7 @@
 
 #include "doctor/doctor_internal.h"
 
-enum { DEVICES = KYMO__N_LIBRARIES, TRIAL, N_PROBES };
+enum { DEVICES = MAREY__N_LIBRARIES, TRIAL, N_PROBES };
 
 static const uint64_t start_ns = UINT64_C(3000000000);
 
@@ -27,13 +27,13 @@ static void ask_cuda_version(void *handle, const char *function, int fd)
         dprintf(fd, "limited=it does not tell its version\n");
 }
 
-static void ask_driver(const struct kymo__doctor *doctor, void *handle, int fd)
+static void ask_driver(const struct marey__doctor *doctor, void *handle, int fd)
 {
     (void)doctor;
     ask_cuda_version(handle, "cuDriverGetVersion", fd);
 }
 
-static void ask_runtime(const struct kymo__doctor *doctor, void *handle, int fd)
+static void ask_runtime(const struct marey__doctor *doctor, void *handle, int fd)
 {
     (void)doctor;
     ask_cuda_version(handle, "cudaRuntimeGetVersion", fd);
@@ -48,7 +48,7 @@ static void write_uuid(int device, const unsigned char *b, int fd)
 }
 
 /* In CUDA's own order, after CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER. */
-static void ask_devices(const struct kymo__doctor *doctor, void *handle, int fd)
+static void ask_devices(const struct marey__doctor *doctor, void *handle, int fd)
 {
     int (*init)(unsigned) = NULL, (*count)(int *) = NULL, (*get)(int *, int) = NULL,
         (*uuid)(unsigned char *, int) = NULL;
@@ -67,7 +67,7 @@ static void ask_devices(const struct kymo__doctor *doctor, void *handle, int fd)
     if (error == 0)
         error = count(&n);
     dprintf(fd, "init=%d\n", error);
-    for (int i = 0; error == 0 && i < n && i < KYMO__MAX_GPUS; i++) {
+    for (int i = 0; error == 0 && i < n && i < MAREY__MAX_GPUS; i++) {
         unsigned char bytes[16];
         int device;
         if (get(&device, i) == 0 && uuid(bytes, device) == 0)
@@ -79,82 +79,85 @@ static void ask_devices(const struct kymo__doctor *doctor, void *handle, int fd)
 
 static const struct library {
     const char *thing;
-    kymo__library_ask *ask;
+    marey__library_ask *ask;
     const char *advice;
-} libraries[KYMO__N_LIBRARIES] = {
-    [KYMO__LIBRARY_DRIVER] = {"driver", ask_driver,
-                              "install NVIDIA's driver; in a container: docker run --gpus all"},
-    [KYMO__LIBRARY_NVML] = {"NVML", kymo__nvml_ask,
-                            "it comes with NVIDIA's driver; in a container: docker run --gpus all, "
-                            "with the capability 'utility'"},
-    [KYMO__LIBRARY_RUNTIME] = {"runtime", ask_runtime,
-                               "install the CUDA toolkit, or a torch with CUDA; kymo waits for the "
-                               "GPU through it"},
-    [KYMO__LIBRARY_CUPTI] =
-        {"CUPTI", kymo__cupti_ask_version,
+} libraries[MAREY__N_LIBRARIES] = {
+    [MAREY__LIBRARY_DRIVER] = {"driver", ask_driver,
+                               "install NVIDIA's driver; in a container: docker run --gpus all"},
+    [MAREY__LIBRARY_NVML] =
+        {"NVML", marey__nvml_ask,
+         "it comes with NVIDIA's driver; in a container: docker run --gpus all, "
+         "with the capability 'utility'"},
+    [MAREY__LIBRARY_RUNTIME] =
+        {"runtime", ask_runtime,
+         "install the CUDA toolkit, or a torch with CUDA; marey waits for the "
+         "GPU through it"},
+    [MAREY__LIBRARY_CUPTI] =
+        {"CUPTI", marey__cupti_ask_version,
          "install it (cuda-cupti, or pip install nvidia-cuda-cupti) and put its "
          "folder on LD_LIBRARY_PATH"},
 };
 
-static void tell_library(struct kymo__doctor *doctor, enum kymo__library which,
-                         const struct kymo__probe *probe)
+static void tell_library(struct marey__doctor *doctor, enum marey__library which,
+                         const struct marey__probe *probe)
 {
     const struct library *library = &libraries[which];
     char path[PATH_MAX] = "", value[256], asked[8], trouble[128], advice[256];
     const char *text = probe->text;
-    kymo__parse_field(text, probe->len, "path", path, sizeof path);
-    if (!kymo__parse_field(text, probe->len, "advice", advice, sizeof advice))
+    marey__parse_field(text, probe->len, "path", path, sizeof path);
+    if (!marey__parse_field(text, probe->len, "advice", advice, sizeof advice))
         snprintf(advice, sizeof advice, "%s", library->advice);
-    const char *reason = kymo__probe_trouble(probe, trouble, sizeof trouble);
-    if (kymo__parse_field(text, probe->len, "limited", value, sizeof value))
-        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_LIMITED, advice, "%s: %s", path, value);
-    else if (kymo__parse_field(text, probe->len, "asked", asked, sizeof asked) &&
-             kymo__parse_field(text, probe->len, "value", value, sizeof value))
-        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_OK, NULL, "%s, %s", value, path);
+    const char *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
+    if (marey__parse_field(text, probe->len, "limited", value, sizeof value))
+        marey__doctor_tell(doctor, library->thing, MAREY__STATE_LIMITED, advice, "%s: %s", path,
+                           value);
+    else if (marey__parse_field(text, probe->len, "asked", asked, sizeof asked) &&
+             marey__parse_field(text, probe->len, "value", value, sizeof value))
+        marey__doctor_tell(doctor, library->thing, MAREY__STATE_OK, NULL, "%s, %s", value, path);
     else if (reason != NULL)
-        kymo__doctor_tell(
-            doctor, library->thing, KYMO__STATE_LIMITED,
-            "reinstall it so that it fits the driver: what kymo reads from it stays off", "%s%s%s",
+        marey__doctor_tell(
+            doctor, library->thing, MAREY__STATE_LIMITED,
+            "reinstall it so that it fits the driver: what marey reads from it stays off", "%s%s%s",
             path[0] != '\0' ? path : "it was opened", ": ", reason);
-    else if (kymo__parse_field(text, probe->len, "error", value, sizeof value))
-        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_LIMITED, advice, "%s", value);
+    else if (marey__parse_field(text, probe->len, "error", value, sizeof value))
+        marey__doctor_tell(doctor, library->thing, MAREY__STATE_LIMITED, advice, "%s", value);
     else
-        kymo__doctor_tell(doctor, library->thing, KYMO__STATE_MISSING, advice, "%s not found",
-                          kymo__library_name(which));
+        marey__doctor_tell(doctor, library->thing, MAREY__STATE_MISSING, advice, "%s not found",
+                           marey__library_name(which));
 }
 
 /* ---- in the parent: GPUs ---- */
 
-static void tell_gpus(struct kymo__doctor *doctor, const struct kymo__probe *nvml)
+static void tell_gpus(struct marey__doctor *doctor, const struct marey__probe *nvml)
 {
     int n = 0;
-    for (int i = 0; i < KYMO__MAX_GPUS; i++) {
+    for (int i = 0; i < MAREY__MAX_GPUS; i++) {
         char key[16], thing[24], name[96];
-        struct kymo__measured energy;
+        struct marey__measured energy;
         snprintf(key, sizeof key, "gpu%d", i);
-        if (!kymo__parse_field(nvml->text, nvml->len, key, name, sizeof name))
+        if (!marey__parse_field(nvml->text, nvml->len, key, name, sizeof name))
             continue;
         n++;
         snprintf(thing, sizeof thing, "gpu %d", i);
         snprintf(key, sizeof key, "energy%d", i);
         const bool has_energy =
-            kymo__parse_measured(nvml->text, nvml->len, key, &energy) && energy.is_readable;
-        kymo__doctor_tell(
-            doctor, thing, has_energy ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
+            marey__parse_measured(nvml->text, nvml->len, key, &energy) && energy.is_readable;
+        marey__doctor_tell(
+            doctor, thing, has_energy ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
             has_energy ? NULL : "nothing to do: GPUs before Volta, and shares of one, count no energy",
             "%s, %s", name, has_energy ? "energy counter readable" : "no energy counter");
     }
     if (n == 0)
-        kymo__doctor_tell(doctor, "gpus", KYMO__STATE_OFF, NULL, "none seen through NVML");
+        marey__doctor_tell(doctor, "gpus", MAREY__STATE_OFF, NULL, "none seen through NVML");
 }
 
 /* Which of NVML's GPUs has this UUID; -1: none, as for a share of one. */
-static int nvml_index(const struct kymo__probe *nvml, const char *uuid)
+static int nvml_index(const struct marey__probe *nvml, const char *uuid)
 {
-    for (int i = 0; i < KYMO__MAX_GPUS; i++) {
+    for (int i = 0; i < MAREY__MAX_GPUS; i++) {
         char key[16], other[96];
         snprintf(key, sizeof key, "uuid%d", i);
-        if (kymo__parse_field(nvml->text, nvml->len, key, other, sizeof other) &&
+        if (marey__parse_field(nvml->text, nvml->len, key, other, sizeof other) &&
             strncmp(other, "GPU-", 4) == 0 && strcmp(other + 4, uuid) == 0)
             return i;
     }
@@ -166,7 +169,7 @@ static const struct {
     const char *what, *advice;
 } cuda_errors[] = {
     {3, "a child of a process that uses CUDA cannot use it too",
-     "run the command 'kymo doctor' by itself"},
+     "run the command 'marey doctor' by itself"},
     {34, "this is a stub library of the toolkit", "put the driver's own libcuda.so.1 first"},
     {46, "the GPU is in use by somebody who wants it alone", "wait, or ask for another GPU"},
     {100, "it sees no device",
@@ -182,140 +185,141 @@ static const struct {
      "look for Xid in dmesg; after a sleep of the machine: reload nvidia_uvm"},
 };
 
-static void tell_no_devices(struct kymo__doctor *doctor, uint64_t error)
+static void tell_no_devices(struct marey__doctor *doctor, uint64_t error)
 {
     const char *what = "it tells no reason that is known here",
                *advice = "look the number up among CUDA's errors (CUresult)";
-    for (size_t i = 0; i < KYMO__COUNT_OF(cuda_errors); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(cuda_errors); i++)
         if (cuda_errors[i].error == error) {
             what = cuda_errors[i].what;
             advice = cuda_errors[i].advice;
         }
-    kymo__doctor_tell(doctor, "CUDA devices", KYMO__STATE_MISSING, advice,
-                      "CUDA does not start: %s (error %d)", what, (int)error);
+    marey__doctor_tell(doctor, "CUDA devices", MAREY__STATE_MISSING, advice,
+                       "CUDA does not start: %s (error %d)", what, (int)error);
 }
 
-static void tell_visible(struct kymo__doctor *doctor)
+static void tell_visible(struct marey__doctor *doctor)
 {
     const char *list = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
     if (list == NULL)
-        kymo__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", KYMO__STATE_OFF, NULL,
-                          "not set: programs see all devices");
+        marey__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", MAREY__STATE_OFF, NULL,
+                           "not set: programs see all devices");
     else
-        kymo__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", KYMO__STATE_OK, NULL, "'%s'%s%s", list,
-                          order != NULL ? ", CUDA_DEVICE_ORDER " : "", order != NULL ? order : "");
+        marey__doctor_tell(doctor, "CUDA_VISIBLE_DEVICES", MAREY__STATE_OK, NULL, "'%s'%s%s", list,
+                           order != NULL ? ", CUDA_DEVICE_ORDER " : "", order != NULL ? order : "");
 }
 
 /* What a program's device 0, 1, ... are: asked of CUDA, whatever is in the environment. */
-static void tell_devices(struct kymo__doctor *doctor, const struct kymo__probe *probe,
-                         const struct kymo__probe *nvml)
+static void tell_devices(struct marey__doctor *doctor, const struct marey__probe *probe,
+                         const struct marey__probe *nvml)
 {
     char value[96], key[16], thing[24], trouble[128];
     uint64_t error = 0;
     int n = 0;
     tell_visible(doctor);
-    const char *reason = kymo__probe_trouble(probe, trouble, sizeof trouble);
-    if (kymo__parse_field(probe->text, probe->len, "init", value, sizeof value) &&
-        kymo__parse_number(value, strlen(value), &error) && error != 0) {
+    const char *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
+    if (marey__parse_field(probe->text, probe->len, "init", value, sizeof value) &&
+        marey__parse_number(value, strlen(value), &error) && error != 0) {
         tell_no_devices(doctor, error);
         return;
     }
-    for (int i = 0; i < KYMO__MAX_GPUS; i++) {
+    for (int i = 0; i < MAREY__MAX_GPUS; i++) {
         snprintf(key, sizeof key, "device%d", i);
-        if (!kymo__parse_field(probe->text, probe->len, key, value, sizeof value))
+        if (!marey__parse_field(probe->text, probe->len, key, value, sizeof value))
             continue;
         const int index = nvml_index(nvml, value);
         snprintf(thing, sizeof thing, "CUDA device %d", i);
         if (index >= 0)
-            kymo__doctor_tell(doctor, thing, KYMO__STATE_OK, NULL, "GPU-%s, NVML's gpu %d", value,
-                              index);
+            marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL, "GPU-%s, NVML's gpu %d", value,
+                               index);
         else
-            kymo__doctor_tell(doctor, thing, KYMO__STATE_OK, NULL,
-                              "%s, which is none of NVML's whole GPUs: a share of one (MIG)", value);
+            marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL,
+                               "%s, which is none of NVML's whole GPUs: a share of one (MIG)", value);
         n++;
     }
     if (n == 0)
-        kymo__doctor_tell(doctor, "CUDA devices",
-                          reason != NULL ? KYMO__STATE_LIMITED : KYMO__STATE_OFF,
-                          reason != NULL ? "try again with --wait 10" : NULL, "%s",
-                          reason != NULL ? reason : "none: there is no driver to ask");
+        marey__doctor_tell(doctor, "CUDA devices",
+                           reason != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OFF,
+                           reason != NULL ? "try again with --wait 10" : NULL, "%s",
+                           reason != NULL ? reason : "none: there is no driver to ask");
 }
 
 /* ---- in the parent: others who trace ---- */
 
-static void tell_nsys(struct kymo__doctor *doctor)
+static void tell_nsys(struct marey__doctor *doctor)
 {
     char path[PATH_MAX];
     if (getenv("NSYS_PROFILING_SESSION_ID") != NULL)
-        kymo__doctor_tell(doctor, "nsys", KYMO__STATE_OK, NULL,
-                          "this process runs under it: it traces the GPU, and kymo then does not");
-    else if (kymo__find_program("nsys", path, sizeof path))
-        kymo__doctor_tell(doctor, "nsys", KYMO__STATE_OK, NULL, "%s", path);
+        marey__doctor_tell(
+            doctor, "nsys", MAREY__STATE_OK, NULL,
+            "this process runs under it: it traces the GPU, and marey then does not");
+    else if (marey__find_program("nsys", path, sizeof path))
+        marey__doctor_tell(doctor, "nsys", MAREY__STATE_OK, NULL, "%s", path);
     else
-        kymo__doctor_tell(
-            doctor, "nsys", KYMO__STATE_MISSING,
+        marey__doctor_tell(
+            doctor, "nsys", MAREY__STATE_MISSING,
             "install Nsight Systems if you want ranges on its timeline, and put it on PATH",
             "not on PATH");
 }
 
-static void tell_injection(struct kymo__doctor *doctor)
+static void tell_injection(struct marey__doctor *doctor)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     if (path == NULL || path[0] == '\0')
-        kymo__doctor_tell(doctor, "CUDA_INJECTION64_PATH", KYMO__STATE_OFF, NULL,
-                          "not set; 'kymo run --gpu' sets it for its program");
-    else if (strncmp(slash != NULL ? slash + 1 : path, "libkymo", 7) == 0)
-        kymo__doctor_tell(doctor, "CUDA_INJECTION64_PATH", KYMO__STATE_OK, NULL, "%s, kymo's own",
-                          path);
+        marey__doctor_tell(doctor, "CUDA_INJECTION64_PATH", MAREY__STATE_OFF, NULL,
+                           "not set; 'marey run --gpu' sets it for its program");
+    else if (strncmp(slash != NULL ? slash + 1 : path, "libmarey", 8) == 0)
+        marey__doctor_tell(doctor, "CUDA_INJECTION64_PATH", MAREY__STATE_OK, NULL,
+                           "%s, marey's own", path);
     else
-        kymo__doctor_tell(doctor, "CUDA_INJECTION64_PATH", KYMO__STATE_LIMITED,
-                          "unset it if that tool is not wanted: only one can trace a program",
-                          "taken by another tool: %s%s", path,
-                          access(path, R_OK) == 0 ? "" : ", which cannot be read");
+        marey__doctor_tell(doctor, "CUDA_INJECTION64_PATH", MAREY__STATE_LIMITED,
+                           "unset it if that tool is not wanted: only one can trace a program",
+                           "taken by another tool: %s%s", path,
+                           access(path, R_OK) == 0 ? "" : ", which cannot be read");
 }
 
 /* Kineto keeps CUPTI after its first profile, unless this says otherwise. */
-static void tell_teardown(struct kymo__doctor *doctor)
+static void tell_teardown(struct marey__doctor *doctor)
 {
     const char *value = getenv("TEARDOWN_CUPTI");
     if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0)
-        kymo__doctor_tell(doctor, "TEARDOWN_CUPTI", KYMO__STATE_OK, NULL,
-                          "set: torch.profiler gives CUPTI back when it stops");
+        marey__doctor_tell(doctor, "TEARDOWN_CUPTI", MAREY__STATE_OK, NULL,
+                           "set: torch.profiler gives CUPTI back when it stops");
     else
-        kymo__doctor_tell(
-            doctor, "TEARDOWN_CUPTI", KYMO__STATE_OFF, NULL,
-            "not set: once torch.profiler has run in a process, kymo cannot trace the "
+        marey__doctor_tell(
+            doctor, "TEARDOWN_CUPTI", MAREY__STATE_OFF, NULL,
+            "not set: once torch.profiler has run in a process, marey cannot trace the "
             "GPU in it any more");
 }
 
-void kymo__doctor_cuda(struct kymo__doctor *doctor)
+void marey__doctor_cuda(struct marey__doctor *doctor)
 {
     /* Starting CUDA wakes GPUs up, which takes seconds on some machines; whoever answers at once is not waited for. */
     if (access("/dev/nvidiactl", F_OK) == 0)
         doctor->deadline_ns += start_ns;
-    struct kymo__look looks[KYMO__N_LIBRARIES + 1];
-    struct kymo__probe *probes = kymo__calloc(N_PROBES, sizeof *probes);
+    struct marey__look looks[MAREY__N_LIBRARIES + 1];
+    struct marey__probe *probes = marey__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {
-        kymo__doctor_tell(doctor, "driver", KYMO__STATE_MISSING, NULL, "no memory to look for it");
+        marey__doctor_tell(doctor, "driver", MAREY__STATE_MISSING, NULL, "no memory to look for it");
         return;
     }
-    for (unsigned i = 0; i < KYMO__N_LIBRARIES; i++)
-        looks[i] = (struct kymo__look){doctor, (enum kymo__library)i, libraries[i].ask};
-    looks[DEVICES] = (struct kymo__look){doctor, KYMO__LIBRARY_DRIVER, ask_devices};
-    for (unsigned i = 0; i < KYMO__COUNT_OF(looks); i++)
-        kymo__probe_start(&probes[i], kymo__library_look, &looks[i]);
-    kymo__probe_start(&probes[TRIAL], kymo__cupti_try, doctor);
-    kymo__probe_wait(probes, N_PROBES, doctor->deadline_ns);
-    for (unsigned i = 0; i < KYMO__N_LIBRARIES; i++)
-        tell_library(doctor, (enum kymo__library)i, &probes[i]);
-    tell_gpus(doctor, &probes[KYMO__LIBRARY_NVML]);
-    tell_devices(doctor, &probes[DEVICES], &probes[KYMO__LIBRARY_NVML]);
-    kymo__cupti_tell(doctor, &probes[TRIAL]);
+    for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)
+        looks[i] = (struct marey__look){doctor, (enum marey__library)i, libraries[i].ask};
+    looks[DEVICES] = (struct marey__look){doctor, MAREY__LIBRARY_DRIVER, ask_devices};
+    for (unsigned i = 0; i < MAREY__COUNT_OF(looks); i++)
+        marey__probe_start(&probes[i], marey__library_look, &looks[i]);
+    marey__probe_start(&probes[TRIAL], marey__cupti_try, doctor);
+    marey__probe_wait(probes, N_PROBES, doctor->deadline_ns);
+    for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)
+        tell_library(doctor, (enum marey__library)i, &probes[i]);
+    tell_gpus(doctor, &probes[MAREY__LIBRARY_NVML]);
+    tell_devices(doctor, &probes[DEVICES], &probes[MAREY__LIBRARY_NVML]);
+    marey__cupti_tell(doctor, &probes[TRIAL]);
     tell_injection(doctor);
     tell_teardown(doctor);
     tell_nsys(doctor);
     if (doctor->nvml != NULL)
-        *doctor->nvml = probes[KYMO__LIBRARY_NVML];
-    kymo__free(probes);
+        *doctor->nvml = probes[MAREY__LIBRARY_NVML];
+    marey__free(probes);
 }

@@ -1,6 +1,6 @@
 /*
  * CUPTI: whether GPU work can be traced here. Tried as a recording would do it, in a child process: CUDA is started, so
- * that a tool which the driver or the environment brings in takes its place first; then kymo's subscription and the
+ * that a tool which the driver or the environment brings in takes its place first; then marey's subscription and the
  * records of kernels are asked for, and given back. No context is made. The few types of NVIDIA's are declared here.
  */
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static void load_cupti(void *handle, struct cupti *cupti)
     *(void **)&cupti->disable = dlsym(handle, "cuptiActivityDisable");
 }
 
-void kymo__cupti_ask_version(const struct kymo__doctor *doctor, void *handle, int fd)
+void marey__cupti_ask_version(const struct marey__doctor *doctor, void *handle, int fd)
 {
     struct cupti cupti;
     uint32_t number = 0;
@@ -71,10 +71,10 @@ static int subscribe(const struct cupti *cupti, subscriber *out, struct subscrib
 }
 
 /* Start CUDA as the program would. False when there is no driver or it does not start; then nothing can be traced. */
-static bool start_cuda(const struct kymo__doctor *doctor, int fd)
+static bool start_cuda(const struct marey__doctor *doctor, int fd)
 {
     int (*init)(unsigned) = NULL;
-    void *driver = kymo__library_open(doctor, KYMO__LIBRARY_DRIVER);
+    void *driver = marey__library_open(doctor, MAREY__LIBRARY_DRIVER);
     if (driver != NULL)
         *(void **)&init = dlsym(driver, "cuInit");
     if (init == NULL) {
@@ -87,17 +87,17 @@ static bool start_cuda(const struct kymo__doctor *doctor, int fd)
     return error == 0;
 }
 
-int kymo__cupti_try(void *ctx, int fd)
+int marey__cupti_try(void *ctx, int fd)
 {
-    const struct kymo__doctor *doctor = ctx;
+    const struct marey__doctor *doctor = ctx;
     struct cupti cupti;
     subscriber handle = NULL;
     char incumbent[128] = "";
     struct subscriber_params params = {
-        .size = sizeof params, .name = "kymo", .old_name = incumbent, .old_size = sizeof incumbent};
+        .size = sizeof params, .name = "marey", .old_name = incumbent, .old_size = sizeof incumbent};
     if (!start_cuda(doctor, fd))
         return 0;
-    void *library = kymo__library_open(doctor, KYMO__LIBRARY_CUPTI);
+    void *library = marey__library_open(doctor, MAREY__LIBRARY_CUPTI);
     if (library == NULL) {
         dprintf(fd, "off=there is no CUPTI here\n");
         return 0;
@@ -131,7 +131,7 @@ static const struct failure {
     {33, "this virtual GPU allows no tracing", "ask whoever runs the hypervisor for profiling rights"},
     {35, "the driver keeps tracing to administrators",
      "as root: echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' > "
-     "/etc/modprobe.d/kymo.conf, and restart; in a container also docker run --cap-add=SYS_ADMIN"},
+     "/etc/modprobe.d/marey.conf, and restart; in a container also docker run --cap-add=SYS_ADMIN"},
     {38, "this CUPTI does not know this GPU", "install the CUPTI of a newer CUDA"},
     {ERROR_TAKEN, "another tool traces programs that are started here",
      "record without that tool (nsys, ncu, a debugger), or without --gpu and import its trace"},
@@ -145,48 +145,48 @@ static const struct failure {
     {45, "WSL allows no tracing with this driver", "install a newer driver for Windows"},
 };
 
-static void tell_failure(struct kymo__doctor *doctor, const struct kymo__probe *probe, uint64_t code)
+static void tell_failure(struct marey__doctor *doctor, const struct marey__probe *probe, uint64_t code)
 {
     char incumbent[128] = "";
-    kymo__parse_field(probe->text, probe->len, "incumbent", incumbent, sizeof incumbent);
-    for (size_t i = 0; i < KYMO__COUNT_OF(failures); i++) {
+    marey__parse_field(probe->text, probe->len, "incumbent", incumbent, sizeof incumbent);
+    for (size_t i = 0; i < MAREY__COUNT_OF(failures); i++) {
         const bool has_name = code == ERROR_TAKEN && incumbent[0] != '\0';
         if (failures[i].code != code)
             continue;
-        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_MISSING, failures[i].advice,
-                          "%s%s%s (CUPTI's error %d)", failures[i].what, has_name ? ": " : "",
-                          has_name ? incumbent : "", (int)code);
+        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_MISSING, failures[i].advice,
+                           "%s%s%s (CUPTI's error %d)", failures[i].what, has_name ? ": " : "",
+                           has_name ? incumbent : "", (int)code);
         return;
     }
-    kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_MISSING,
-                      "look the number up in CUPTI's manual; kymo records all but the GPU's work",
-                      "refused with CUPTI's error %llu", (unsigned long long)code);
+    marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_MISSING,
+                       "look the number up in CUPTI's manual; marey records all but the GPU's work",
+                       "refused with CUPTI's error %llu", (unsigned long long)code);
 }
 
-void kymo__cupti_tell(struct kymo__doctor *doctor, const struct kymo__probe *probe)
+void marey__cupti_tell(struct marey__doctor *doctor, const struct marey__probe *probe)
 {
     char value[128], trouble[128];
     uint64_t code;
-    const char *text = probe->text, *reason = kymo__probe_trouble(probe, trouble, sizeof trouble);
-    if (kymo__parse_field(text, probe->len, "off", value, sizeof value))
-        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_OFF, NULL, "not tried: %s", value);
-    else if (kymo__parse_field(text, probe->len, "old", value, sizeof value))
-        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_MISSING,
-                          "install the CUPTI of CUDA 12.0 or later",
-                          "this CUPTI has no subscriptions");
-    else if (kymo__parse_field(text, probe->len, "result", value, sizeof value) &&
-             kymo__parse_number(value, strlen(value), &code) && code != 0)
+    const char *text = probe->text, *reason = marey__probe_trouble(probe, trouble, sizeof trouble);
+    if (marey__parse_field(text, probe->len, "off", value, sizeof value))
+        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_OFF, NULL, "not tried: %s", value);
+    else if (marey__parse_field(text, probe->len, "old", value, sizeof value))
+        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_MISSING,
+                           "install the CUPTI of CUDA 12.0 or later",
+                           "this CUPTI has no subscriptions");
+    else if (marey__parse_field(text, probe->len, "result", value, sizeof value) &&
+             marey__parse_number(value, strlen(value), &code) && code != 0)
         tell_failure(doctor, probe, code);
     else if (reason != NULL)
-        kymo__doctor_tell(
-            doctor, "GPU tracing", KYMO__STATE_LIMITED,
+        marey__doctor_tell(
+            doctor, "GPU tracing", MAREY__STATE_LIMITED,
             "try again with --wait 10; if that does not help, reinstall the driver and "
             "CUPTI so that they fit",
             "tried in a process of its own: %s", reason);
     else if (value[0] == '0')
-        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_OK, NULL,
-                          "tried: CUPTI takes kymo's subscription, and gives records of kernels");
+        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_OK, NULL,
+                           "tried: CUPTI takes marey's subscription, and gives records of kernels");
     else
-        kymo__doctor_tell(doctor, "GPU tracing", KYMO__STATE_LIMITED, "try again with --wait 10",
-                          "it was tried, and said nothing");
+        marey__doctor_tell(doctor, "GPU tracing", MAREY__STATE_LIMITED, "try again with --wait 10",
+                           "it was tried, and said nothing");
 }

@@ -21,17 +21,17 @@ static const uint64_t zone_ns = UINT64_C(30000000);
 /* "1.02 ms", in `into`. */
 static const char *duration(double ns, char into[32])
 {
-    struct kymo__buf text = {0};
-    kymo__text_duration(&text, ns, NULL);
+    struct marey__buf text = {0};
+    marey__text_duration(&text, ns, NULL);
     snprintf(into, 32, "%.*s", text.failed ? 1 : (int)text.len, text.failed ? "?" : text.data);
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
     return into;
 }
 
 /* ---- GPUs ---- */
 
 struct gpu_rows {
-    struct kymo__doctor *doctor;
+    struct marey__doctor *doctor;
     const char *text; /* NVML's answer */
     size_t len;
     unsigned device;
@@ -42,14 +42,14 @@ static bool field_of(const struct gpu_rows *gpu, const char *name, char *out, si
 {
     char key[32];
     snprintf(key, sizeof key, "%s%u", name, gpu->device);
-    return kymo__parse_field(gpu->text, gpu->len, key, out, size);
+    return marey__parse_field(gpu->text, gpu->len, key, out, size);
 }
 
-static bool measured_of(const struct gpu_rows *gpu, const char *name, struct kymo__measured *out)
+static bool measured_of(const struct gpu_rows *gpu, const char *name, struct marey__measured *out)
 {
     char key[32];
     snprintf(key, sizeof key, "%s%u", name, gpu->device);
-    return kymo__parse_measured(gpu->text, gpu->len, key, out);
+    return marey__parse_measured(gpu->text, gpu->len, key, out);
 }
 
 static const char *thing_of(struct gpu_rows *gpu, const char *what)
@@ -59,18 +59,18 @@ static const char *thing_of(struct gpu_rows *gpu, const char *what)
 }
 
 /* A counter that can be read: its period, and what a read costs. */
-static void tell_period(struct kymo__doctor *doctor, const char *thing, const char *what,
-                        const struct kymo__measured *found)
+static void tell_period(struct marey__doctor *doctor, const char *thing, const char *what,
+                        const struct marey__measured *found)
 {
     char period[32], cost[32];
     if (found->period_ns > 0)
-        kymo__doctor_amount_as(doctor, thing, KYMO__STATE_OK, NULL, found->period_ns, "ns",
-                               "%s, a new value every %s (%llu seen); a read takes %s", what,
-                               duration(found->period_ns, period),
-                               (unsigned long long)found->n_changes, duration(found->cost_ns, cost));
+        marey__doctor_amount_as(doctor, thing, MAREY__STATE_OK, NULL, found->period_ns, "ns",
+                                "%s, a new value every %s (%llu seen); a read takes %s", what,
+                                duration(found->period_ns, period),
+                                (unsigned long long)found->n_changes, duration(found->cost_ns, cost));
     else
-        kymo__doctor_amount_as(
-            doctor, thing, KYMO__STATE_LIMITED,
+        marey__doctor_amount_as(
+            doctor, thing, MAREY__STATE_LIMITED,
             "try again with --wait 10; a value that stands still cannot be trusted", NAN, "ns",
             "%s, readable in %s; too few new values were seen to tell its period", what,
             duration(found->cost_ns, cost));
@@ -78,14 +78,14 @@ static void tell_period(struct kymo__doctor *doctor, const char *thing, const ch
 
 static void tell_energy(struct gpu_rows *gpu)
 {
-    struct kymo__measured found;
+    struct marey__measured found;
     const char *thing = thing_of(gpu, "energy counter");
     if (measured_of(gpu, "energy", &found) && found.is_readable)
         tell_period(gpu->doctor, thing, "since the driver was loaded", &found);
     else
-        kymo__doctor_tell(gpu->doctor, thing, KYMO__STATE_MISSING,
-                          "nothing to do: GPUs before Volta count no energy; kymo adds up power",
-                          "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
+        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_MISSING,
+                           "nothing to do: GPUs before Volta count no energy; marey adds up power",
+                           "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
 }
 
 static void tell_power(struct gpu_rows *gpu)
@@ -95,21 +95,21 @@ static void tell_power(struct gpu_rows *gpu)
     } sources[] = {{"instant", "power at an instant"},
                    {"average", "power, averaged over a second"},
                    {"usage", "power as old drivers give it"}};
-    struct kymo__measured found = {0};
+    struct marey__measured found = {0};
     const char *thing = thing_of(gpu, "power");
-    for (size_t i = 0; i < KYMO__COUNT_OF(sources); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
         if (measured_of(gpu, sources[i].key, &found) && found.is_readable) {
             tell_period(gpu->doctor, thing, sources[i].what, &found);
             return;
         }
-    kymo__doctor_tell(gpu->doctor, thing, KYMO__STATE_MISSING,
-                      "nothing to do: this GPU, or this share of one, tells no power",
-                      "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
+    marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_MISSING,
+                       "nothing to do: this GPU, or this share of one, tells no power",
+                       "refused: %s", found.refusal[0] != '\0' ? found.refusal : "no answer");
 }
 
 static void tell_average(struct gpu_rows *gpu)
 {
-    struct kymo__measured instant, average;
+    struct marey__measured instant, average;
     if (measured_of(gpu, "instant", &instant) && instant.is_readable &&
         measured_of(gpu, "average", &average) && average.is_readable)
         tell_period(gpu->doctor, thing_of(gpu, "average power"), "averaged over a second", &average);
@@ -117,19 +117,19 @@ static void tell_average(struct gpu_rows *gpu)
 
 static void tell_samples(struct gpu_rows *gpu)
 {
-    struct kymo__measured found;
+    struct marey__measured found;
     char period[32];
     const char *thing = thing_of(gpu, "utilization");
     if (measured_of(gpu, "samples", &found) && found.is_readable)
-        kymo__doctor_amount_as(
-            gpu->doctor, thing, KYMO__STATE_OK, NULL, found.period_ns > 0 ? found.period_ns : NAN,
+        marey__doctor_amount_as(
+            gpu->doctor, thing, MAREY__STATE_OK, NULL, found.period_ns > 0 ? found.period_ns : NAN,
             "ns", "the driver keeps %llu samples, one every %s", (unsigned long long)found.n_changes,
             found.period_ns > 0 ? duration(found.period_ns, period) : "unknown time");
     else
-        kymo__doctor_tell(gpu->doctor, thing, KYMO__STATE_MISSING,
-                          "nothing to do: busy time is in the recording by --gpu",
-                          "no buffer of samples: %s",
-                          found.refusal[0] != '\0' ? found.refusal : "no answer");
+        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_MISSING,
+                           "nothing to do: busy time is in the recording by --gpu",
+                           "no buffer of samples: %s",
+                           found.refusal[0] != '\0' ? found.refusal : "no answer");
 }
 
 static void tell_activity(struct gpu_rows *gpu)
@@ -138,11 +138,11 @@ static void tell_activity(struct gpu_rows *gpu)
     const char *thing = thing_of(gpu, "activity");
     field_of(gpu, "gpm", value, sizeof value);
     if (strcmp(value, "yes") == 0)
-        kymo__doctor_tell(gpu->doctor, thing, KYMO__STATE_OK, NULL,
-                          "SMs, tensor cores and memory, by GPM");
+        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_OK, NULL,
+                           "SMs, tensor cores and memory, by GPM");
     else
-        kymo__doctor_tell(gpu->doctor, thing, KYMO__STATE_OFF, NULL,
-                          "no GPM, which Hopper and newer GPUs have (%s)", value);
+        marey__doctor_tell(gpu->doctor, thing, MAREY__STATE_OFF, NULL,
+                           "no GPM, which Hopper and newer GPUs have (%s)", value);
 }
 
 static void tell_state(struct gpu_rows *gpu)
@@ -154,42 +154,42 @@ static void tell_state(struct gpu_rows *gpu)
                  {"temperature", "temperature"},
                  {"throttle", "throttle reasons"}};
     char there[96] = "", missing[96] = "", value[8];
-    for (size_t i = 0; i < KYMO__COUNT_OF(parts); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++) {
         const bool has = field_of(gpu, parts[i].key, value, sizeof value) && value[0] == '1';
         char *list = has ? there : missing;
         snprintf(list + strlen(list), sizeof there - strlen(list), "%s%s",
                  list[0] != '\0' ? ", " : "", parts[i].what);
     }
-    kymo__doctor_tell(gpu->doctor, thing_of(gpu, "state"),
-                      missing[0] == '\0' ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
-                      missing[0] == '\0' ? NULL : "nothing to do: the driver does not tell them here",
-                      "%s%s%s", there[0] != '\0' ? there : "nothing",
-                      missing[0] != '\0' ? "; not readable: " : "", missing);
+    marey__doctor_tell(
+        gpu->doctor, thing_of(gpu, "state"),
+        missing[0] == '\0' ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
+        missing[0] == '\0' ? NULL : "nothing to do: the driver does not tell them here", "%s%s%s",
+        there[0] != '\0' ? there : "nothing", missing[0] != '\0' ? "; not readable: " : "", missing);
 }
 
 static void tell_mig(struct gpu_rows *gpu)
 {
     char value[8] = "";
     if (!field_of(gpu, "mig", value, sizeof value) || strcmp(value, "none") == 0)
-        kymo__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), KYMO__STATE_OFF, NULL,
-                          "this GPU cannot be divided");
+        marey__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), MAREY__STATE_OFF, NULL,
+                           "this GPU cannot be divided");
     else if (strcmp(value, "on") == 0)
-        kymo__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), KYMO__STATE_LIMITED,
-                          "use whole GPUs where energy is to be told of one program",
-                          "divided: energy and power are of the whole GPU, whoever uses the rest");
+        marey__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), MAREY__STATE_LIMITED,
+                           "use whole GPUs where energy is to be told of one program",
+                           "divided: energy and power are of the whole GPU, whoever uses the rest");
     else
-        kymo__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), KYMO__STATE_OFF, NULL, "not divided");
+        marey__doctor_tell(gpu->doctor, thing_of(gpu, "MIG"), MAREY__STATE_OFF, NULL, "not divided");
 }
 
-static bool tell_gpu(struct kymo__doctor *doctor, unsigned device)
+static bool tell_gpu(struct marey__doctor *doctor, unsigned device)
 {
     char name[96];
     struct gpu_rows gpu = {
         .doctor = doctor, .text = doctor->nvml->text, .len = doctor->nvml->len, .device = device};
     if (field_of(&gpu, "lost", name, sizeof name))
-        kymo__doctor_tell(doctor, thing_of(&gpu, "energy counter"), KYMO__STATE_MISSING,
-                          "look for Xid in dmesg, and reset the GPU or restart the machine",
-                          "the GPU does not answer: %s", name);
+        marey__doctor_tell(doctor, thing_of(&gpu, "energy counter"), MAREY__STATE_MISSING,
+                           "look for Xid in dmesg, and reset the GPU or restart the machine",
+                           "the GPU does not answer: %s", name);
     if (!field_of(&gpu, "gpu", name, sizeof name))
         return false;
     tell_energy(&gpu);
@@ -219,11 +219,11 @@ static void name_zone(struct zone *zone, const char *folder, const char *entry)
     char path[PATH_MAX + 16], own[48] = "", whole[64] = "";
     const char *colon = strchr(entry, ':'), *part = colon != NULL ? strchr(colon + 1, ':') : NULL;
     snprintf(path, sizeof path, "%s/%s/name", folder, entry);
-    kymo__read_text(path, own, sizeof own);
+    marey__read_text(path, own, sizeof own);
     own[strcspn(own, "\n")] = '\0';
     if (part != NULL) {
         snprintf(path, sizeof path, "%s/%.*s/name", folder, (int)(part - entry), entry);
-        kymo__read_text(path, whole, sizeof whole);
+        marey__read_text(path, whole, sizeof whole);
         whole[strcspn(whole, "\n")] = '\0';
     }
     snprintf(zone->name, sizeof zone->name, "%.30s%s%.30s", whole, whole[0] != '\0' ? "-" : "",
@@ -254,69 +254,69 @@ static size_t find_zones(const char *folder, struct zone *zones)
     return n;
 }
 
-static void watch_zone(const char *path, struct kymo__measured *out)
+static void watch_zone(const char *path, struct marey__measured *out)
 {
-    struct kymo__pulse pulse = {0};
-    const uint64_t end_ns = kymo__clock_ns(CLOCK_MONOTONIC) + zone_ns;
+    struct marey__pulse pulse = {0};
+    const uint64_t end_ns = marey__clock_ns(CLOCK_MONOTONIC) + zone_ns;
     uint64_t after, value;
     char text[32];
     do {
-        const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
-        const size_t len = kymo__read_text(path, text, sizeof text);
-        after = kymo__clock_ns(CLOCK_MONOTONIC);
-        if (!kymo__parse_number(text, len, &value))
+        const uint64_t before = marey__clock_ns(CLOCK_MONOTONIC);
+        const size_t len = marey__read_text(path, text, sizeof text);
+        after = marey__clock_ns(CLOCK_MONOTONIC);
+        if (!marey__parse_number(text, len, &value))
             break;
-        kymo__pulse_put(&pulse, value, after, after - before);
+        marey__pulse_put(&pulse, value, after, after - before);
         usleep(100);
     } while (after < end_ns && pulse.n_changes < ENOUGH);
-    *out = (struct kymo__measured){.is_readable = pulse.n_reads > 0,
-                                   .period_ns = (double)kymo__pulse_period_ns(&pulse),
-                                   .cost_ns = (double)pulse.cost_ns,
-                                   .n_changes = pulse.n_changes};
+    *out = (struct marey__measured){.is_readable = pulse.n_reads > 0,
+                                    .period_ns = (double)marey__pulse_period_ns(&pulse),
+                                    .cost_ns = (double)pulse.cost_ns,
+                                    .n_changes = pulse.n_changes};
 }
 
-static void tell_zone(struct kymo__doctor *doctor, const struct zone *zone)
+static void tell_zone(struct marey__doctor *doctor, const struct zone *zone)
 {
-    struct kymo__measured found;
+    struct marey__measured found;
     const int fd = open(zone->path, O_RDONLY | O_CLOEXEC);
     const int error = errno;
     if (fd >= 0)
         close(fd);
     if (fd < 0 && (error == EACCES || error == EPERM)) {
-        kymo__doctor_tell(doctor, zone->name, KYMO__STATE_MISSING,
-                          "let everybody read it until the next start: sudo chmod a+r "
-                          "/sys/class/powercap/intel-rapl*/energy_uj",
-                          "only root may read %s", zone->path);
+        marey__doctor_tell(doctor, zone->name, MAREY__STATE_MISSING,
+                           "let everybody read it until the next start: sudo chmod a+r "
+                           "/sys/class/powercap/intel-rapl*/energy_uj",
+                           "only root may read %s", zone->path);
         return;
     }
     watch_zone(zone->path, &found);
     if (found.is_readable)
         tell_period(doctor, zone->name, "joules by RAPL", &found);
     else
-        kymo__doctor_tell(doctor, zone->name, KYMO__STATE_MISSING,
-                          "nothing to do: the kernel lists this counter and cannot read it",
-                          "%s gives no number%s%s", zone->path, fd < 0 ? ": " : "",
-                          fd < 0 ? strerror(error) : "");
+        marey__doctor_tell(doctor, zone->name, MAREY__STATE_MISSING,
+                           "nothing to do: the kernel lists this counter and cannot read it",
+                           "%s gives no number%s%s", zone->path, fd < 0 ? ": " : "",
+                           fd < 0 ? strerror(error) : "");
 }
 
-void kymo__rapl_tell(struct kymo__doctor *doctor, const char *folder)
+void marey__rapl_tell(struct marey__doctor *doctor, const char *folder)
 {
-    struct zone *zones = kymo__calloc(MAX_ZONES, sizeof *zones);
+    struct zone *zones = marey__calloc(MAX_ZONES, sizeof *zones);
     const size_t n = zones != NULL ? find_zones(folder, zones) : 0;
     for (size_t i = 0; i < n; i++)
         tell_zone(doctor, &zones[i]);
     if (n == 0)
-        kymo__doctor_tell(doctor, "processors", KYMO__STATE_OFF, NULL,
-                          "no RAPL counters in %s, as in most virtual machines", folder);
-    kymo__free(zones);
+        marey__doctor_tell(doctor, "processors", MAREY__STATE_OFF, NULL,
+                           "no RAPL counters in %s, as in most virtual machines", folder);
+    marey__free(zones);
 }
 
-void kymo__doctor_energy(struct kymo__doctor *doctor)
+void marey__doctor_energy(struct marey__doctor *doctor)
 {
     bool has_gpu = false;
-    for (unsigned i = 0; doctor->nvml != NULL && i < KYMO__MAX_GPUS; i++)
+    for (unsigned i = 0; doctor->nvml != NULL && i < MAREY__MAX_GPUS; i++)
         has_gpu |= tell_gpu(doctor, i);
     if (!has_gpu)
-        kymo__doctor_tell(doctor, "gpus", KYMO__STATE_OFF, NULL, "none seen through NVML");
-    kymo__rapl_tell(doctor, "/sys/class/powercap");
+        marey__doctor_tell(doctor, "gpus", MAREY__STATE_OFF, NULL, "none seen through NVML");
+    marey__rapl_tell(doctor, "/sys/class/powercap");
 }

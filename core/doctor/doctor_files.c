@@ -10,97 +10,98 @@
 
 enum { MOUNTS_BYTES = 1 << 20 };
 
-static bool find_mount(const char *path, struct kymo__mount *out)
+static bool find_mount(const char *path, struct marey__mount *out)
 {
-    char *text = kymo__alloc(MOUNTS_BYTES);
+    char *text = marey__alloc(MOUNTS_BYTES);
     if (text == NULL)
         return false;
-    const size_t len = kymo__read_text("/proc/self/mounts", text, MOUNTS_BYTES);
-    const bool found = kymo__parse_mount(text, len, path, out);
-    kymo__free(text);
+    const size_t len = marey__read_text("/proc/self/mounts", text, MOUNTS_BYTES);
+    const bool found = marey__parse_mount(text, len, path, out);
+    marey__free(text);
     return found;
 }
 
-static void tell_directory(struct kymo__doctor *doctor, const char *type)
+static void tell_directory(struct marey__doctor *doctor, const char *type)
 {
     const char *advice = NULL;
-    enum kymo__state state = KYMO__STATE_MISSING;
+    enum marey__state state = MAREY__STATE_MISSING;
     if (access(doctor->dir, F_OK) != 0)
-        advice = "create it, or choose another one with 'kymo run -o'";
+        advice = "create it, or choose another one with 'marey run -o'";
     else if (access(doctor->dir, W_OK | X_OK) != 0)
-        advice = "make it writable for you, or choose another one with 'kymo run -o'";
+        advice = "make it writable for you, or choose another one with 'marey run -o'";
     else
-        state = KYMO__STATE_OK;
-    if (state == KYMO__STATE_OK)
-        kymo__doctor_tell(doctor, "directory", state, advice, "%s (%s)", doctor->dir, type);
+        state = MAREY__STATE_OK;
+    if (state == MAREY__STATE_OK)
+        marey__doctor_tell(doctor, "directory", state, advice, "%s (%s)", doctor->dir, type);
     else
-        kymo__doctor_tell(doctor, "directory", state, advice, "%s: %s", doctor->dir, strerror(errno));
+        marey__doctor_tell(doctor, "directory", state, advice, "%s: %s", doctor->dir,
+                           strerror(errno));
 }
 
-static void tell_recording(struct kymo__doctor *doctor)
+static void tell_recording(struct marey__doctor *doctor)
 {
-    const struct kymo__trial *trial = &doctor->trial;
+    const struct marey__trial *trial = &doctor->trial;
     if (trial->is_fine)
-        kymo__doctor_tell(doctor, "recording", KYMO__STATE_OK, NULL,
-                          "one was made there, read and removed");
+        marey__doctor_tell(doctor, "recording", MAREY__STATE_OK, NULL,
+                           "one was made there, read and removed");
     else
-        kymo__doctor_tell(
-            doctor, "recording", KYMO__STATE_MISSING,
-            "kymo cannot record there: mend what the sentence names, or choose another "
-            "directory with 'kymo run -o'",
+        marey__doctor_tell(
+            doctor, "recording", MAREY__STATE_MISSING,
+            "marey cannot record there: mend what the sentence names, or choose another "
+            "directory with 'marey run -o'",
             "%s", trial->error[0] != '\0' ? trial->error : "it failed without a word");
 }
 
-static void tell_pool(struct kymo__doctor *doctor, const char *type)
+static void tell_pool(struct marey__doctor *doctor, const char *type)
 {
-    const struct kymo__trial *trial = &doctor->trial;
+    const struct marey__trial *trial = &doctor->trial;
     if (!trial->is_fine)
-        kymo__doctor_tell(doctor, "pool", KYMO__STATE_OFF, NULL,
-                          "not tried, as no recording can be made");
+        marey__doctor_tell(doctor, "pool", MAREY__STATE_OFF, NULL,
+                           "not tried, as no recording can be made");
     else if (strcmp(trial->pool, "directory") == 0)
-        kymo__doctor_tell(doctor, "pool", KYMO__STATE_OK, NULL,
-                          "kill-safe: in the recording's directory (%s)", type);
+        marey__doctor_tell(doctor, "pool", MAREY__STATE_OK, NULL,
+                           "kill-safe: in the recording's directory (%s)", type);
     else if (trial->pool[0] != '\0')
-        kymo__doctor_tell(
-            doctor, "pool", KYMO__STATE_OK, NULL,
+        marey__doctor_tell(
+            doctor, "pool", MAREY__STATE_OK, NULL,
             "kill-safe: in %s, because %s cannot promise that a store into a file succeeds",
             trial->pool, type);
     else
-        kymo__doctor_tell(
-            doctor, "pool", KYMO__STATE_LIMITED,
+        marey__doctor_tell(
+            doctor, "pool", MAREY__STATE_LIMITED,
             "record onto a local disk (ext4, xfs) or give /dev/shm room, and leave pool_in=auto",
             "plain memory: what is not yet written is lost by kill -9");
 }
 
-static void tell_room(struct kymo__doctor *doctor)
+static void tell_room(struct marey__doctor *doctor)
 {
     enum { LITTLE_MB = 500 };
     struct statvfs fs;
     if (statvfs(doctor->dir, &fs) != 0) {
-        kymo__doctor_tell(doctor, "free space", KYMO__STATE_MISSING, NULL, "unknown: %s",
-                          strerror(errno));
+        marey__doctor_tell(doctor, "free space", MAREY__STATE_MISSING, NULL, "unknown: %s",
+                           strerror(errno));
         return;
     }
     const double bytes = (double)fs.f_bavail * (double)fs.f_frsize;
     const bool is_little = bytes < LITTLE_MB * 1e6;
-    kymo__doctor_amount(
-        doctor, "free space", is_little ? KYMO__STATE_LIMITED : KYMO__STATE_OK,
+    marey__doctor_amount(
+        doctor, "free space", is_little ? MAREY__STATE_LIMITED : MAREY__STATE_OK,
         is_little ? "free some space, or record elsewhere: a process may write a tenth of it" : NULL,
         bytes, "bytes");
-    kymo__doctor_amount(doctor, "disk budget", KYMO__STATE_OK, NULL,
-                        (double)kymo__record_disk_budget(doctor->dir), "bytes");
+    marey__doctor_amount(doctor, "disk budget", MAREY__STATE_OK, NULL,
+                         (double)marey__record_disk_budget(doctor->dir), "bytes");
 }
 
-static void tell_shm(struct kymo__doctor *doctor)
+static void tell_shm(struct marey__doctor *doctor)
 {
     enum { LITTLE_MIB = 64 };
-    struct kymo__mount mount;
+    struct marey__mount mount;
     struct statvfs fs;
     char words[2][32];
     if (!find_mount("/dev/shm", &mount) || strcmp(mount.point, "/dev/shm") != 0 ||
         statvfs("/dev/shm", &fs) != 0) {
-        kymo__doctor_tell(
-            doctor, "/dev/shm", KYMO__STATE_MISSING,
+        marey__doctor_tell(
+            doctor, "/dev/shm", MAREY__STATE_MISSING,
             "mount a tmpfs there; it holds the pool where the recording's file system cannot",
             "not mounted");
         return;
@@ -113,29 +114,29 @@ static void tell_shm(struct kymo__doctor *doctor)
                          : is_little
                              ? "give it more: docker run --shm-size=1g, or remount it with size=1g"
                              : NULL;
-    kymo__doctor_amount_as(doctor, "/dev/shm",
-                           advice != NULL ? KYMO__STATE_LIMITED : KYMO__STATE_OK, advice, left,
-                           "bytes", "%s, %s free%s%s", kymo__doctor_bytes(size, words[0]),
-                           kymo__doctor_bytes(left, words[1]), can_write ? "" : ", not writable",
-                           kymo__mount_has(&mount, "noexec") ? ", noexec (which does no harm)" : "");
+    marey__doctor_amount_as(
+        doctor, "/dev/shm", advice != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OK, advice, left,
+        "bytes", "%s, %s free%s%s", marey__doctor_bytes(size, words[0]),
+        marey__doctor_bytes(left, words[1]), can_write ? "" : ", not writable",
+        marey__mount_has(&mount, "noexec") ? ", noexec (which does no harm)" : "");
 }
 
-static void tell_writing(struct kymo__doctor *doctor)
+static void tell_writing(struct marey__doctor *doctor)
 {
     if (!doctor->measure)
-        kymo__doctor_tell(doctor, "write speed", KYMO__STATE_OFF, NULL,
-                          "measured when asked for (--measure)");
+        marey__doctor_tell(doctor, "write speed", MAREY__STATE_OFF, NULL,
+                           "measured when asked for (--measure)");
     else if (doctor->trial.write_bytes_per_s > 0)
-        kymo__doctor_amount(doctor, "write speed", KYMO__STATE_OK, NULL,
-                            doctor->trial.write_bytes_per_s, "bytes/s");
+        marey__doctor_amount(doctor, "write speed", MAREY__STATE_OK, NULL,
+                             doctor->trial.write_bytes_per_s, "bytes/s");
     else
-        kymo__doctor_tell(doctor, "write speed", KYMO__STATE_MISSING,
-                          "see 'directory' and 'free space' above", "nothing could be written");
+        marey__doctor_tell(doctor, "write speed", MAREY__STATE_MISSING,
+                           "see 'directory' and 'free space' above", "nothing could be written");
 }
 
-void kymo__doctor_files(struct kymo__doctor *doctor)
+void marey__doctor_files(struct marey__doctor *doctor)
 {
-    struct kymo__mount mount = {0};
+    struct marey__mount mount = {0};
     const char *type = find_mount(doctor->dir, &mount) ? mount.type : "unknown file system";
     tell_directory(doctor, type);
     tell_recording(doctor);

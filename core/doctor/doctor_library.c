@@ -16,17 +16,17 @@ enum { N_SONAMES = 3, N_FOLDERS = 4 };
 static const struct places {
     const char *sonames[N_SONAMES]; /* NULL behind the last */
     const char *folders[N_FOLDERS]; /* below CUDA's prefix, below site-packages */
-} places[KYMO__N_LIBRARIES] = {
-    [KYMO__LIBRARY_DRIVER] = {{"libcuda.so.1"}, {NULL}},
-    [KYMO__LIBRARY_NVML] = {{"libnvidia-ml.so.1"}, {NULL}},
-    [KYMO__LIBRARY_RUNTIME] = {{"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"},
-                               {"lib64", "nvidia/cu13/lib", "nvidia/cuda_runtime/lib"}},
-    [KYMO__LIBRARY_CUPTI] = {{"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"},
-                             {"extras/CUPTI/lib64", "lib64", "nvidia/cu13/lib",
-                              "nvidia/cuda_cupti/lib"}},
+} places[MAREY__N_LIBRARIES] = {
+    [MAREY__LIBRARY_DRIVER] = {{"libcuda.so.1"}, {NULL}},
+    [MAREY__LIBRARY_NVML] = {{"libnvidia-ml.so.1"}, {NULL}},
+    [MAREY__LIBRARY_RUNTIME] = {{"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"},
+                                {"lib64", "nvidia/cu13/lib", "nvidia/cuda_runtime/lib"}},
+    [MAREY__LIBRARY_CUPTI] = {{"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8"},
+                              {"extras/CUPTI/lib64", "lib64", "nvidia/cu13/lib",
+                               "nvidia/cuda_cupti/lib"}},
 };
 
-const char *kymo__library_name(enum kymo__library library)
+const char *marey__library_name(enum marey__library library)
 {
     return places[library].sonames[0];
 }
@@ -41,7 +41,7 @@ static void *open_in(const char *folder, const char *below, const char *soname)
 }
 
 /* By the loader, then below CUDA's prefix, then among the Python packages of NVIDIA's. */
-static void *open_name(const struct kymo__doctor *doctor, const struct places *place,
+static void *open_name(const struct marey__doctor *doctor, const struct places *place,
                        const char *soname)
 {
     static const char *const prefixes[] = {"CUDA_HOME", "CUDA_PATH"};
@@ -50,21 +50,21 @@ static void *open_name(const struct kymo__doctor *doctor, const struct places *p
         const char *below = place->folders[f];
         if (below == NULL)
             break;
-        for (size_t i = 0; handle == NULL && i < KYMO__COUNT_OF(prefixes); i++)
+        for (size_t i = 0; handle == NULL && i < MAREY__COUNT_OF(prefixes); i++)
             handle = open_in(getenv(prefixes[i]), below, soname);
         if (handle == NULL)
             handle = open_in("/usr/local/cuda", below, soname);
         for (size_t p = 0; p < doctor->n_pythons; p++)
-            for (size_t s = 0; handle == NULL && s < KYMO__MAX_SITES; s++)
+            for (size_t s = 0; handle == NULL && s < MAREY__MAX_SITES; s++)
                 handle = open_in(doctor->pythons[p].sites[s], below, soname);
     }
     return handle;
 }
 
-void *kymo__library_open(const struct kymo__doctor *doctor, enum kymo__library library)
+void *marey__library_open(const struct marey__doctor *doctor, enum marey__library library)
 {
     void *handle = NULL;
-    const char *chosen = library == KYMO__LIBRARY_CUPTI ? getenv("KYMO_CUPTI_LIBRARY") : NULL;
+    const char *chosen = library == MAREY__LIBRARY_CUPTI ? getenv("MAREY_CUPTI_LIBRARY") : NULL;
     if (chosen != NULL && chosen[0] != '\0') /* as GPU tracing does */
         return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; handle == NULL && i < N_SONAMES && places[library].sonames[i] != NULL; i++)
@@ -72,11 +72,11 @@ void *kymo__library_open(const struct kymo__doctor *doctor, enum kymo__library l
     return handle;
 }
 
-int kymo__library_look(void *ctx, int fd)
+int marey__library_look(void *ctx, int fd)
 {
-    const struct kymo__look *look = ctx;
+    const struct marey__look *look = ctx;
     struct link_map *map = NULL;
-    void *handle = kymo__library_open(look->doctor, look->library);
+    void *handle = marey__library_open(look->doctor, look->library);
     if (handle == NULL) {
         const char *why = dlerror();
         /* A library that is there and cannot be opened is worth its sentence; one that is not there is not. */

@@ -7,16 +7,16 @@
 
 #include "doctor/doctor_internal.h"
 
-static void tell_model(struct kymo__doctor *doctor)
+static void tell_model(struct marey__doctor *doctor)
 {
     char text[8192], model[128];
-    const size_t len = kymo__read_text("/proc/cpuinfo", text, sizeof text);
-    if (kymo__parse_field(text, len, "model name", model, sizeof model) ||
-        kymo__parse_field(text, len, "Model", model, sizeof model) ||
-        kymo__parse_field(text, len, "CPU part", model, sizeof model))
-        kymo__doctor_tell(doctor, "processor", KYMO__STATE_OK, NULL, "%s", model);
+    const size_t len = marey__read_text("/proc/cpuinfo", text, sizeof text);
+    if (marey__parse_field(text, len, "model name", model, sizeof model) ||
+        marey__parse_field(text, len, "Model", model, sizeof model) ||
+        marey__parse_field(text, len, "CPU part", model, sizeof model))
+        marey__doctor_tell(doctor, "processor", MAREY__STATE_OK, NULL, "%s", model);
     else
-        kymo__doctor_tell(doctor, "processor", KYMO__STATE_OFF, NULL, "/proc/cpuinfo does not say");
+        marey__doctor_tell(doctor, "processor", MAREY__STATE_OFF, NULL, "/proc/cpuinfo does not say");
 }
 
 /* ---- limits by cgroup: the lowest from our own group up to the root ---- */
@@ -49,7 +49,7 @@ static bool read_number(const char *folder, const char *name, double *out)
     char path[PATH_MAX + 128], text[64];
     uint64_t number;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (!kymo__parse_number(text, kymo__read_text(path, text, sizeof text), &number))
+    if (!marey__parse_number(text, marey__read_text(path, text, sizeof text), &number))
         return false;
     *out = (double)number;
     return true;
@@ -59,7 +59,7 @@ static bool cpus_v2(const char *folder, double *out)
 {
     char path[PATH_MAX + 128], text[64];
     snprintf(path, sizeof path, "%s/cpu.max", folder);
-    return kymo__parse_cpu_max(text, kymo__read_text(path, text, sizeof text), out);
+    return marey__parse_cpu_max(text, marey__read_text(path, text, sizeof text), out);
 }
 
 static bool cpus_v1(const char *folder, double *out)
@@ -86,12 +86,12 @@ static bool memory_v1(const char *folder, double *out)
 static double cgroup_limit(const char *controller, limit_reader *v2, limit_reader *v1)
 {
     char text[8192], path[PATH_MAX], root[64];
-    const size_t len = kymo__read_text("/proc/self/cgroup", text, sizeof text);
-    if (kymo__parse_cgroup(text, len, controller, path, sizeof path)) {
+    const size_t len = marey__read_text("/proc/self/cgroup", text, sizeof text);
+    if (marey__parse_cgroup(text, len, controller, path, sizeof path)) {
         snprintf(root, sizeof root, "/sys/fs/cgroup/%s", controller);
         return lowest_limit(root, path, v1);
     }
-    if (kymo__parse_cgroup(text, len, "", path, sizeof path))
+    if (marey__parse_cgroup(text, len, "", path, sizeof path))
         return lowest_limit("/sys/fs/cgroup", path, v2);
     return 0;
 }
@@ -104,7 +104,7 @@ static int affinity_count(void)
     return 0; /* more processors than the set has room for: no limit that matters here */
 }
 
-static void tell_processors(struct kymo__doctor *doctor)
+static void tell_processors(struct marey__doctor *doctor)
 {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const int allowed = affinity_count();
@@ -113,44 +113,44 @@ static void tell_processors(struct kymo__doctor *doctor)
     char cgroup[64] = "no cgroup limit";
     if (limit > 0) {
         snprintf(cgroup, sizeof cgroup, "a cgroup limit of %.4g", limit);
-        usable = KYMO__MIN(usable, limit);
+        usable = MAREY__MIN(usable, limit);
     }
     const char *advice = usable < 2 ? "give the program a second processor: the thread that writes "
                                       "shares the only one with it"
                                     : NULL;
-    kymo__doctor_amount_as(doctor, "processors",
-                           advice != NULL ? KYMO__STATE_LIMITED : KYMO__STATE_OK, advice, usable,
-                           "count", "%ld online, %d for this process, %s", online, allowed, cgroup);
+    marey__doctor_amount_as(doctor, "processors",
+                            advice != NULL ? MAREY__STATE_LIMITED : MAREY__STATE_OK, advice, usable,
+                            "count", "%ld online, %d for this process, %s", online, allowed, cgroup);
 }
 
 static double meminfo_bytes(const char *text, size_t len, const char *key)
 {
     char value[64];
     uint64_t kb;
-    if (!kymo__parse_field(text, len, key, value, sizeof value) ||
-        !kymo__parse_number(value, strlen(value), &kb))
+    if (!marey__parse_field(text, len, key, value, sizeof value) ||
+        !marey__parse_number(value, strlen(value), &kb))
         return 0;
     return (double)kb * 1024;
 }
 
-static void tell_memory(struct kymo__doctor *doctor)
+static void tell_memory(struct marey__doctor *doctor)
 {
     enum { LITTLE_MIB = 256 };
     char text[4096];
-    const size_t len = kymo__read_text("/proc/meminfo", text, sizeof text);
+    const size_t len = marey__read_text("/proc/meminfo", text, sizeof text);
     const double total = meminfo_bytes(text, len, "MemTotal");
     const double available = meminfo_bytes(text, len, "MemAvailable");
     const double limit = cgroup_limit("memory", memory_v2, memory_v1);
-    const double usable = limit > 0 ? KYMO__MIN(limit, available) : available;
+    const double usable = limit > 0 ? MAREY__MIN(limit, available) : available;
     const bool is_little = usable > 0 && usable < (double)LITTLE_MIB * 1048576;
     char cgroup[64] = "no cgroup limit", words[3][32];
     if (limit > 0)
-        snprintf(cgroup, sizeof cgroup, "a cgroup limit of %s", kymo__doctor_bytes(limit, words[2]));
-    kymo__doctor_amount_as(doctor, "memory", is_little ? KYMO__STATE_LIMITED : KYMO__STATE_OK,
-                           is_little ? "record with a smaller pool, KYMO_OPTIONS=pool=4MiB" : NULL,
-                           usable, "bytes", "%s, %s available, %s",
-                           kymo__doctor_bytes(total, words[0]),
-                           kymo__doctor_bytes(available, words[1]), cgroup);
+        snprintf(cgroup, sizeof cgroup, "a cgroup limit of %s", marey__doctor_bytes(limit, words[2]));
+    marey__doctor_amount_as(doctor, "memory", is_little ? MAREY__STATE_LIMITED : MAREY__STATE_OK,
+                            is_little ? "record with a smaller pool, MAREY_OPTIONS=pool=4MiB" : NULL,
+                            usable, "bytes", "%s, %s available, %s",
+                            marey__doctor_bytes(total, words[0]),
+                            marey__doctor_bytes(available, words[1]), cgroup);
 }
 
 #if defined(__x86_64__)
@@ -187,40 +187,40 @@ static const char *known_name(const char *name)
                                            {"VMwareVMware", "VMware"},
                                            {"XenVMMXenVMM", "Xen"},
                                            {"TCGTCGTCGTCG", "QEMU"}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++)
         if (strcmp(name, names[i][0]) == 0)
             return names[i][1];
     return name[0] != '\0' ? name : "one without a name";
 }
 
-static void tell_system(struct kymo__doctor *doctor)
+static void tell_system(struct marey__doctor *doctor)
 {
     struct utsname name;
     char text[13], governor[64];
     if (uname(&name) == 0)
-        kymo__doctor_tell(doctor, "kernel", KYMO__STATE_OK, NULL, "%s %s, %s", name.sysname,
-                          name.release, name.machine);
+        marey__doctor_tell(doctor, "kernel", MAREY__STATE_OK, NULL, "%s %s, %s", name.sysname,
+                           name.release, name.machine);
     if (hypervisor_name(text))
-        kymo__doctor_tell(doctor, "hypervisor", KYMO__STATE_OK, NULL, "%s", known_name(text));
+        marey__doctor_tell(doctor, "hypervisor", MAREY__STATE_OK, NULL, "%s", known_name(text));
     else
-        kymo__doctor_tell(doctor, "hypervisor", KYMO__STATE_OFF, NULL, "none seen");
-    if (kymo__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
-                        sizeof governor) == 0) {
-        kymo__doctor_tell(doctor, "governor", KYMO__STATE_OFF, NULL,
-                          "not readable here, as in most virtual machines");
+        marey__doctor_tell(doctor, "hypervisor", MAREY__STATE_OFF, NULL, "none seen");
+    if (marey__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor,
+                         sizeof governor) == 0) {
+        marey__doctor_tell(doctor, "governor", MAREY__STATE_OFF, NULL,
+                           "not readable here, as in most virtual machines");
         return;
     }
     governor[strcspn(governor, "\n")] = '\0';
     const bool is_steady = strcmp(governor, "performance") == 0;
-    kymo__doctor_tell(
-        doctor, "governor", is_steady ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
+    marey__doctor_tell(
+        doctor, "governor", is_steady ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
         is_steady
             ? NULL
             : "for steady figures choose 'performance': cpupower frequency-set -g performance",
         "%s", governor);
 }
 
-void kymo__doctor_machine(struct kymo__doctor *doctor)
+void marey__doctor_machine(struct marey__doctor *doctor)
 {
     tell_model(doctor);
     tell_processors(doctor);

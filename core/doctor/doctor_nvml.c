@@ -85,7 +85,7 @@ struct gpu {
     nvml_device device;
     uint64_t end_ns,
         last_ns; /* when reading stops; and when at the latest, for what has shown no period by then */
-    struct kymo__pulse energy, instant, average, usage;
+    struct marey__pulse energy, instant, average, usage;
     int energy_error, instant_error, average_error, usage_error;
     pthread_t thread;
     bool is_there, has_thread;
@@ -114,45 +114,45 @@ static const char *words_of(const struct nvml *nvml, int error)
 static void read_energy(struct gpu *gpu)
 {
     unsigned long long millijoule = 0;
-    const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t before = marey__clock_ns(CLOCK_MONOTONIC);
     if (gpu->energy_error == 0)
         gpu->energy_error = gpu->nvml->energy(gpu->device, &millijoule);
-    const uint64_t after = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t after = marey__clock_ns(CLOCK_MONOTONIC);
     if (gpu->energy_error == 0)
-        kymo__pulse_put(&gpu->energy, millijoule, after, after - before);
+        marey__pulse_put(&gpu->energy, millijoule, after, after - before);
 }
 
-static void put_field(struct kymo__pulse *pulse, const struct nvml_field *field, int *error,
+static void put_field(struct marey__pulse *pulse, const struct nvml_field *field, int *error,
                       uint64_t now_ns, uint64_t cost_ns)
 {
     *error = field->result;
     if (field->result == 0)
-        kymo__pulse_put(pulse, field->value.u32, now_ns, cost_ns);
+        marey__pulse_put(pulse, field->value.u32, now_ns, cost_ns);
 }
 
 static void read_power(struct gpu *gpu)
 {
     struct nvml_field fields[] = {{.id = FIELD_POWER_INSTANT}, {.id = FIELD_POWER_AVERAGE}};
     unsigned milliwatt = 0;
-    const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t before = marey__clock_ns(CLOCK_MONOTONIC);
     if (gpu->nvml->fields != NULL && gpu->nvml->fields(gpu->device, 2, fields) == 0) {
-        const uint64_t after = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t after = marey__clock_ns(CLOCK_MONOTONIC);
         put_field(&gpu->instant, &fields[0], &gpu->instant_error, after, after - before);
         put_field(&gpu->average, &fields[1], &gpu->average_error, after, after - before);
     }
-    const uint64_t again = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t again = marey__clock_ns(CLOCK_MONOTONIC);
     if (gpu->usage_error == 0)
         gpu->usage_error = gpu->nvml->usage(gpu->device, &milliwatt);
-    const uint64_t end = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t end = marey__clock_ns(CLOCK_MONOTONIC);
     if (gpu->usage_error == 0)
-        kymo__pulse_put(&gpu->usage, milliwatt, end, end - again);
+        marey__pulse_put(&gpu->usage, milliwatt, end, end - again);
 }
 
 /* Whether each counter that can be read has changed so often. */
 static bool have_changed(const struct gpu *gpu, unsigned n)
 {
-    const struct kymo__pulse *pulses[] = {&gpu->energy, &gpu->instant, &gpu->average, &gpu->usage};
-    for (size_t i = 0; i < KYMO__COUNT_OF(pulses); i++)
+    const struct marey__pulse *pulses[] = {&gpu->energy, &gpu->instant, &gpu->average, &gpu->usage};
+    for (size_t i = 0; i < MAREY__COUNT_OF(pulses); i++)
         if (pulses[i]->n_reads > 0 && pulses[i]->n_changes < n)
             return false;
     return true;
@@ -167,7 +167,7 @@ static void *watch(void *ctx)
     for (;;) {
         read_energy(gpu);
         read_power(gpu);
-        const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
         if (now >= gpu->last_ns || have_changed(gpu, now >= gpu->end_ns ? 2 : ENOUGH))
             return NULL;
         usleep(500);
@@ -235,10 +235,10 @@ static void tell_gpu(struct gpu *gpu, unsigned i, int fd)
         nvml->uuid(gpu->device, uuid, sizeof uuid);
     uuid[sizeof uuid - 1] = '\0';
     dprintf(fd, "gpu%u=%s\nuuid%u=%s\n", i, name, i, uuid);
-    kymo__pulse_write(&gpu->energy, "energy", i, words_of(nvml, gpu->energy_error), fd);
-    kymo__pulse_write(&gpu->instant, "instant", i, words_of(nvml, gpu->instant_error), fd);
-    kymo__pulse_write(&gpu->average, "average", i, words_of(nvml, gpu->average_error), fd);
-    kymo__pulse_write(&gpu->usage, "usage", i, words_of(nvml, gpu->usage_error), fd);
+    marey__pulse_write(&gpu->energy, "energy", i, words_of(nvml, gpu->energy_error), fd);
+    marey__pulse_write(&gpu->instant, "instant", i, words_of(nvml, gpu->instant_error), fd);
+    marey__pulse_write(&gpu->average, "average", i, words_of(nvml, gpu->average_error), fd);
+    marey__pulse_write(&gpu->usage, "usage", i, words_of(nvml, gpu->usage_error), fd);
     tell_samples(gpu, i, fd);
     tell_clocks(gpu, i, fd);
     tell_modes(gpu, i, fd);
@@ -247,7 +247,7 @@ static void tell_gpu(struct gpu *gpu, unsigned i, int fd)
 /* ---- all of them ---- */
 
 /* How long may be read, so that the answer is there before the parent stops waiting. */
-static uint64_t time_to_read(const struct kymo__doctor *doctor, uint64_t now_ns)
+static uint64_t time_to_read(const struct marey__doctor *doctor, uint64_t now_ns)
 {
     const uint64_t end_ns = now_ns + reserve_ns;
     return doctor->deadline_ns > end_ns + least_ns ? doctor->deadline_ns - end_ns : least_ns;
@@ -281,15 +281,15 @@ static const char *advice_for(int error)
         {18, "restart the machine, or reload the kernel module: driver and library were updated "
              "and the module was not"},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(known); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(known); i++)
         if (known[i].error == error)
             return known[i].advice;
     return NULL;
 }
 
-void kymo__nvml_ask(const struct kymo__doctor *doctor, void *handle, int fd)
+void marey__nvml_ask(const struct marey__doctor *doctor, void *handle, int fd)
 {
-    static struct gpu gpus[KYMO__MAX_GPUS];
+    static struct gpu gpus[MAREY__MAX_GPUS];
     static struct nvml nvml;
     char driver[96] = "";
     unsigned n = 0;
@@ -308,17 +308,17 @@ void kymo__nvml_ask(const struct kymo__doctor *doctor, void *handle, int fd)
     driver[sizeof driver - 1] = '\0';
     nvml.count(&n);
     dprintf(fd, "value=driver %s\n", driver);
-    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC), left = time_to_read(doctor, now);
-    for (unsigned i = 0; i < n && i < KYMO__MAX_GPUS; i++) {
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC), left = time_to_read(doctor, now);
+    for (unsigned i = 0; i < n && i < MAREY__MAX_GPUS; i++) {
         gpus[i] = (struct gpu){.nvml = &nvml,
-                               .end_ns = now + KYMO__MIN(left, window_ns),
-                               .last_ns = now + KYMO__MIN(left, most_ns)};
+                               .end_ns = now + MAREY__MIN(left, window_ns),
+                               .last_ns = now + MAREY__MIN(left, most_ns)};
         const int lost = nvml.by_index(i, &gpus[i].device);
         gpus[i].is_there = lost == 0;
         if (lost != 0)
             dprintf(fd, "lost%u=%.80s\n", i, words_of(&nvml, lost));
     }
-    n = KYMO__MIN(n, (unsigned)KYMO__MAX_GPUS);
+    n = MAREY__MIN(n, (unsigned)MAREY__MAX_GPUS);
     watch_all(gpus, n);
     for (unsigned i = 0; i < n; i++)
         if (gpus[i].is_there)

@@ -8,7 +8,7 @@
 
 #include "doctor/doctor_internal.h"
 
-const char *kymo__next_line(const char *text, size_t text_len, size_t *at, size_t *len)
+const char *marey__next_line(const char *text, size_t text_len, size_t *at, size_t *len)
 {
     if (*at >= text_len)
         return NULL;
@@ -33,7 +33,7 @@ static void copy_trimmed(const char *text, size_t len, char *out, size_t size)
     }
     while (len > 0 && is_blank(text[len - 1]))
         len--;
-    const size_t kept = KYMO__MIN(len, size - 1);
+    const size_t kept = MAREY__MIN(len, size - 1);
     memcpy(out, text, kept);
     out[kept] = '\0';
 }
@@ -49,10 +49,10 @@ static size_t value_offset(const char *line, size_t len, const char *key)
     return at < len && (line[at] == ':' || line[at] == '=') ? at + 1 : 0;
 }
 
-bool kymo__parse_field(const char *text, size_t len, const char *key, char *out, size_t size)
+bool marey__parse_field(const char *text, size_t len, const char *key, char *out, size_t size)
 {
     size_t at = 0, line_len;
-    for (const char *line; (line = kymo__next_line(text, len, &at, &line_len)) != NULL;) {
+    for (const char *line; (line = marey__next_line(text, len, &at, &line_len)) != NULL;) {
         const size_t offset = value_offset(line, line_len, key);
         if (offset == 0)
             continue;
@@ -62,10 +62,10 @@ bool kymo__parse_field(const char *text, size_t len, const char *key, char *out,
     return false;
 }
 
-bool kymo__parse_hex_field(const char *text, size_t len, const char *key, uint64_t *out)
+bool marey__parse_hex_field(const char *text, size_t len, const char *key, uint64_t *out)
 {
     char value[32], *end;
-    if (!kymo__parse_field(text, len, key, value, sizeof value) ||
+    if (!marey__parse_field(text, len, key, value, sizeof value) ||
         strspn(value, "0123456789abcdefABCDEF") != strlen(value) || value[0] == '\0')
         return false;
     errno = 0;
@@ -124,11 +124,11 @@ static bool holds(const char *point, const char *path)
     return strncmp(point, path, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-bool kymo__parse_mount(const char *text, size_t len, const char *path, struct kymo__mount *out)
+bool marey__parse_mount(const char *text, size_t len, const char *path, struct marey__mount *out)
 {
     size_t at = 0, line_len, longest = 0;
     char point[PATH_MAX];
-    for (const char *line; (line = kymo__next_line(text, len, &at, &line_len)) != NULL;) {
+    for (const char *line; (line = marey__next_line(text, len, &at, &line_len)) != NULL;) {
         size_t word_at = 0, n;
         const char *word;
         next_word(line, line_len, &word_at, &word); /* the device */
@@ -160,17 +160,17 @@ static bool has_word(const char *list, size_t len, const char *word)
     return false;
 }
 
-bool kymo__mount_has(const struct kymo__mount *mount, const char *word)
+bool marey__mount_has(const struct marey__mount *mount, const char *word)
 {
     return has_word(mount->options, strlen(mount->options), word);
 }
 
 /* ---- cgroups ---- */
 
-bool kymo__parse_cgroup(const char *text, size_t len, const char *controller, char *out, size_t size)
+bool marey__parse_cgroup(const char *text, size_t len, const char *controller, char *out, size_t size)
 {
     size_t at = 0, line_len;
-    for (const char *line; (line = kymo__next_line(text, len, &at, &line_len)) != NULL;) {
+    for (const char *line; (line = marey__next_line(text, len, &at, &line_len)) != NULL;) {
         /* "4:cpu,cpuacct:/path"; version 2 has no controllers: "0::/path". The path may hold colons. */
         const char *first = memchr(line, ':', line_len);
         if (first == NULL)
@@ -192,16 +192,16 @@ bool kymo__parse_cgroup(const char *text, size_t len, const char *controller, ch
     return false;
 }
 
-bool kymo__parse_cpu_max(const char *text, size_t len, double *out)
+bool marey__parse_cpu_max(const char *text, size_t len, double *out)
 {
     size_t at = 0;
     uint64_t quota, period;
     const char *word;
     size_t n = next_word(text, len, &at, &word);
-    if (!kymo__parse_number(word, n, &quota))
+    if (!marey__parse_number(word, n, &quota))
         return false;
     n = next_word(text, len, &at, &word);
-    if (!kymo__parse_number(word, n, &period) || period == 0 || quota == 0)
+    if (!marey__parse_number(word, n, &period) || period == 0 || quota == 0)
         return false;
     *out = (double)quota / (double)period;
     return true;
@@ -209,11 +209,11 @@ bool kymo__parse_cpu_max(const char *text, size_t len, double *out)
 
 /* ---- ldconfig ---- */
 
-bool kymo__parse_ldconfig(const char *text, size_t len, size_t *at, const char *name, char *path,
-                          size_t size)
+bool marey__parse_ldconfig(const char *text, size_t len, size_t *at, const char *name, char *path,
+                           size_t size)
 {
     size_t line_len;
-    for (const char *line; (line = kymo__next_line(text, len, at, &line_len)) != NULL;) {
+    for (const char *line; (line = marey__next_line(text, len, at, &line_len)) != NULL;) {
         size_t word_at = 0;
         const char *word;
         const size_t n = next_word(line, line_len, &word_at, &word);

@@ -24,15 +24,15 @@ struct rights {
 static void find_rights(struct rights *rights)
 {
     char text[4096], field[16];
-    size_t len = kymo__read_text("/proc/self/status", text, sizeof text);
+    size_t len = marey__read_text("/proc/self/status", text, sizeof text);
     *rights = (struct rights){.yama = -1};
-    if (!kymo__parse_hex_field(text, len, "CapEff", &rights->capabilities))
+    if (!marey__parse_hex_field(text, len, "CapEff", &rights->capabilities))
         rights->capabilities = 0;
     rights->is_filtered =
-        kymo__parse_field(text, len, "Seccomp", field, sizeof field) && strcmp(field, "0") != 0;
+        marey__parse_field(text, len, "Seccomp", field, sizeof field) && strcmp(field, "0") != 0;
     uint64_t scope;
-    len = kymo__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
-    if (kymo__parse_number(text, len, &scope) && scope <= 3)
+    len = marey__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+    if (marey__parse_number(text, len, &scope) && scope <= 3)
         rights->yama = (int)scope;
 }
 
@@ -43,7 +43,7 @@ static bool has_capability(const struct rights *rights, int bit)
 
 /* ---- the memory of another process ---- */
 
-static const uint64_t secret = UINT64_C(0x6b796d6f); /* at the same address in parent and child */
+static const uint64_t secret = UINT64_C(0x6d726579); /* at the same address in parent and child */
 
 static int read_other(pid_t pid)
 {
@@ -81,52 +81,52 @@ static const char *ptrace_advice(const struct rights *rights)
     return "run as the same user as the program, or as root";
 }
 
-static void tell_yama(struct kymo__doctor *doctor, const struct rights *rights)
+static void tell_yama(struct marey__doctor *doctor, const struct rights *rights)
 {
     static const char *const words[] = {"0: any process of the same user",
                                         "1: only one's own children", "2: only root", "3: nobody"};
     if (rights->yama < 0)
-        kymo__doctor_tell(doctor, "ptrace_scope", KYMO__STATE_OFF, NULL, "this kernel has no yama");
+        marey__doctor_tell(doctor, "ptrace_scope", MAREY__STATE_OFF, NULL, "this kernel has no yama");
     else
-        kymo__doctor_tell(doctor, "ptrace_scope",
-                          rights->yama == 0 || has_capability(rights, CAP_PTRACE)
-                              ? KYMO__STATE_OK
-                              : KYMO__STATE_LIMITED,
-                          NULL, "%s", words[rights->yama]);
+        marey__doctor_tell(doctor, "ptrace_scope",
+                           rights->yama == 0 || has_capability(rights, CAP_PTRACE)
+                               ? MAREY__STATE_OK
+                               : MAREY__STATE_LIMITED,
+                           NULL, "%s", words[rights->yama]);
 }
 
-static void tell_memory(struct kymo__doctor *doctor, const char *thing, int error,
+static void tell_memory(struct marey__doctor *doctor, const char *thing, int error,
                         const struct rights *rights)
 {
     if (error == 0)
-        kymo__doctor_tell(doctor, thing, KYMO__STATE_OK, NULL, "allowed");
+        marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL, "allowed");
     else
-        kymo__doctor_tell(doctor, thing, KYMO__STATE_MISSING, ptrace_advice(rights), "refused: %s",
-                          strerror(error));
+        marey__doctor_tell(doctor, thing, MAREY__STATE_MISSING, ptrace_advice(rights),
+                           "refused: %s", strerror(error));
 }
 
-static void tell_reading(struct kymo__doctor *doctor, const struct rights *rights)
+static void tell_reading(struct marey__doctor *doctor, const struct rights *rights)
 {
-    struct kymo__probe reader = {0}, target = {0};
+    struct marey__probe reader = {0}, target = {0};
     const pid_t self = getpid();
     char field[16];
     uint64_t number = EIO;
     int ends[2];
-    kymo__probe_start(&reader, read_parent, (void *)(uintptr_t)&self);
-    kymo__probe_wait(&reader, 1, doctor->deadline_ns);
-    if (!kymo__parse_field(reader.text, reader.len, "read", field, sizeof field) ||
-        !kymo__parse_number(field, strlen(field), &number))
+    marey__probe_start(&reader, read_parent, (void *)(uintptr_t)&self);
+    marey__probe_wait(&reader, 1, doctor->deadline_ns);
+    if (!marey__parse_field(reader.text, reader.len, "read", field, sizeof field) ||
+        !marey__parse_number(field, strlen(field), &number))
         number = EIO;
 
     if (pipe(ends) != 0)
         return;
-    kymo__probe_start(&target, wait_for_reader, &ends[0]);
+    marey__probe_start(&target, wait_for_reader, &ends[0]);
     errno = 0;
-    const int error = target.outcome == KYMO__PROBE_RUNNING ? read_other(target.pid) : target.code;
+    const int error = target.outcome == MAREY__PROBE_RUNNING ? read_other(target.pid) : target.code;
     if (write(ends[1], "", 1) < 0) {
         /* Then the wait below ends it. */
     }
-    kymo__probe_wait(&target, 1, doctor->deadline_ns);
+    marey__probe_wait(&target, 1, doctor->deadline_ns);
     close(ends[0]);
     close(ends[1]);
     tell_memory(doctor, "memory of a child", error, rights);
@@ -161,7 +161,7 @@ static const char *perf_advice(int error, const struct rights *rights)
     return "set kernel.perf_event_paranoid=1 or lower, or give CAP_PERFMON";
 }
 
-static void tell_perf(struct kymo__doctor *doctor, const struct rights *rights)
+static void tell_perf(struct marey__doctor *doctor, const struct rights *rights)
 {
     char text[32];
     static const struct {
@@ -170,23 +170,23 @@ static void tell_perf(struct kymo__doctor *doctor, const struct rights *rights)
         uint64_t config;
     } events[] = {{"perf events", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
                   {"hardware counters", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}};
-    const size_t len = kymo__read_text("/proc/sys/kernel/perf_event_paranoid", text, sizeof text);
+    const size_t len = marey__read_text("/proc/sys/kernel/perf_event_paranoid", text, sizeof text);
     text[strcspn(text, "\n")] = '\0';
-    for (size_t i = 0; i < KYMO__COUNT_OF(events); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(events); i++) {
         const int error = try_perf(events[i].type, events[i].config);
         if (error == 0)
-            kymo__doctor_tell(doctor, events[i].thing, KYMO__STATE_OK, NULL,
-                              "allowed (perf_event_paranoid %s)", len > 0 ? text : "unknown");
+            marey__doctor_tell(doctor, events[i].thing, MAREY__STATE_OK, NULL,
+                               "allowed (perf_event_paranoid %s)", len > 0 ? text : "unknown");
         else
-            kymo__doctor_tell(doctor, events[i].thing, KYMO__STATE_MISSING,
-                              perf_advice(error, rights), "refused: %s (perf_event_paranoid %s)",
-                              strerror(error), len > 0 ? text : "unknown");
+            marey__doctor_tell(doctor, events[i].thing, MAREY__STATE_MISSING,
+                               perf_advice(error, rights), "refused: %s (perf_event_paranoid %s)",
+                               strerror(error), len > 0 ? text : "unknown");
     }
 }
 
 /* ---- limits ---- */
 
-static void tell_limit(struct kymo__doctor *doctor, const char *thing, int resource,
+static void tell_limit(struct marey__doctor *doctor, const char *thing, int resource,
                        const char *unit, double least, const char *advice)
 {
     struct rlimit limit;
@@ -194,34 +194,34 @@ static void tell_limit(struct kymo__doctor *doctor, const char *thing, int resou
         return;
     const bool is_low = limit.rlim_cur != RLIM_INFINITY && (double)limit.rlim_cur < least;
     if (limit.rlim_cur == RLIM_INFINITY)
-        kymo__doctor_tell(doctor, thing, KYMO__STATE_OK, NULL, "no limit");
+        marey__doctor_tell(doctor, thing, MAREY__STATE_OK, NULL, "no limit");
     else
-        kymo__doctor_amount(doctor, thing, is_low ? KYMO__STATE_LIMITED : KYMO__STATE_OK,
-                            is_low ? advice : NULL, (double)limit.rlim_cur, unit);
+        marey__doctor_amount(doctor, thing, is_low ? MAREY__STATE_LIMITED : MAREY__STATE_OK,
+                             is_low ? advice : NULL, (double)limit.rlim_cur, unit);
 }
 
-static void tell_capabilities(struct kymo__doctor *doctor, const struct rights *rights)
+static void tell_capabilities(struct marey__doctor *doctor, const struct rights *rights)
 {
     const bool ptrace = has_capability(rights, CAP_PTRACE), perf = has_capability(rights, CAP_PERF),
                admin = has_capability(rights, CAP_ADMIN);
     if (ptrace || perf || admin)
-        kymo__doctor_tell(doctor, "capabilities", KYMO__STATE_OK, NULL, "%s%s%s",
-                          ptrace ? "SYS_PTRACE " : "", perf ? "PERFMON " : "",
-                          admin ? "SYS_ADMIN" : "");
+        marey__doctor_tell(doctor, "capabilities", MAREY__STATE_OK, NULL, "%s%s%s",
+                           ptrace ? "SYS_PTRACE " : "", perf ? "PERFMON " : "",
+                           admin ? "SYS_ADMIN" : "");
     else
-        kymo__doctor_tell(doctor, "capabilities", KYMO__STATE_OFF, NULL,
-                          "none of SYS_PTRACE, PERFMON, SYS_ADMIN");
+        marey__doctor_tell(doctor, "capabilities", MAREY__STATE_OFF, NULL,
+                           "none of SYS_PTRACE, PERFMON, SYS_ADMIN");
 }
 
-void kymo__doctor_permissions(struct kymo__doctor *doctor)
+void marey__doctor_permissions(struct marey__doctor *doctor)
 {
     struct rights rights;
     find_rights(&rights);
     tell_reading(doctor, &rights);
     tell_yama(doctor, &rights);
     tell_capabilities(doctor, &rights);
-    kymo__doctor_tell(doctor, "seccomp", KYMO__STATE_OK, NULL, "%s",
-                      rights.is_filtered ? "a filter is on, as in most containers" : "no filter");
+    marey__doctor_tell(doctor, "seccomp", MAREY__STATE_OK, NULL, "%s",
+                       rights.is_filtered ? "a filter is on, as in most containers" : "no filter");
     tell_perf(doctor, &rights);
     tell_limit(doctor, "locked memory", RLIMIT_MEMLOCK, "bytes", 65536,
                "raise it for perf buffers: ulimit -l 1024");

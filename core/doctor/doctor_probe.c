@@ -26,7 +26,7 @@ static void settle_child(void)
                                   SIGSYS,  SIGINT, SIGTERM, SIGPIPE, SIGALRM, SIGCHLD};
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (size_t i = 0; i < KYMO__COUNT_OF(signals); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(signals); i++)
         signal(signals[i], SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
@@ -49,17 +49,17 @@ static int move_high(int fd)
     return high;
 }
 
-static _Noreturn void be_child(kymo__probe_work *work, void *ctx, int fd)
+static _Noreturn void be_child(marey__probe_work *work, void *ctx, int fd)
 {
     const int high = move_high(fd);
     settle_child();
     _exit(high >= 0 ? work(ctx, high) : 127);
 }
 
-int kymo__probe_exec(char *const *argv, int fd)
+int marey__probe_exec(char *const *argv, int fd)
 {
-    static const char *const unwanted[] = {"KYMO", "KYMO_OPTIONS", "KYMO_BOOT_SAID"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(unwanted); i++)
+    static const char *const unwanted[] = {"MAREY", "MAREY_OPTIONS", "MAREY_BOOT_SAID"};
+    for (size_t i = 0; i < MAREY__COUNT_OF(unwanted); i++)
         unsetenv(unwanted[i]);
     if (dup2(fd, STDOUT_FILENO) >= 0)
         execv(argv[0], argv);
@@ -68,10 +68,10 @@ int kymo__probe_exec(char *const *argv, int fd)
 
 /* ---- in the parent ---- */
 
-void kymo__probe_start(struct kymo__probe *probe, kymo__probe_work *work, void *ctx)
+void marey__probe_start(struct marey__probe *probe, marey__probe_work *work, void *ctx)
 {
     int ends[2];
-    probe->outcome = KYMO__PROBE_FAILED;
+    probe->outcome = MAREY__PROBE_FAILED;
     probe->fd = -1;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         probe->code = errno;
@@ -88,11 +88,11 @@ void kymo__probe_start(struct kymo__probe *probe, kymo__probe_work *work, void *
     }
     setpgid(probe->pid, probe->pid); /* whoever of us two is first */
     probe->fd = ends[0];
-    probe->outcome = KYMO__PROBE_RUNNING;
+    probe->outcome = MAREY__PROBE_RUNNING;
 }
 
 /* Take what is there. False at the end of the stream. */
-static bool take(struct kymo__probe *probe)
+static bool take(struct marey__probe *probe)
 {
     char dropped[4096];
     const size_t room = sizeof probe->text - 1 - probe->len;
@@ -105,12 +105,12 @@ static bool take(struct kymo__probe *probe)
 
 static int left_ms(uint64_t deadline_ns)
 {
-    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
     return now < deadline_ns ? (int)((deadline_ns - now) / 1000000u) + 1 : 0;
 }
 
 /* Whether it has ended, waiting a little for one that closed its pipe and is about to. It is not reaped yet. */
-static bool has_ended(const struct kymo__probe *probe, uint64_t deadline_ns)
+static bool has_ended(const struct marey__probe *probe, uint64_t deadline_ns)
 {
     for (;;) {
         siginfo_t info = {0};
@@ -124,7 +124,7 @@ static bool has_ended(const struct kymo__probe *probe, uint64_t deadline_ns)
 }
 
 /* Where the host ignores SIGCHLD nobody learns the status; then it was a good one. */
-static void reap(struct kymo__probe *probe)
+static void reap(struct marey__probe *probe)
 {
     int status = 0;
     pid_t got;
@@ -133,14 +133,14 @@ static void reap(struct kymo__probe *probe)
     while (got < 0 && errno == EINTR);
     const bool crashed = got > 0 && WIFSIGNALED(status);
     probe->code = got < 0 ? 0 : crashed ? WTERMSIG(status) : WEXITSTATUS(status);
-    if (probe->outcome != KYMO__PROBE_HUNG)
-        probe->outcome = crashed ? KYMO__PROBE_CRASHED : KYMO__PROBE_DONE;
+    if (probe->outcome != MAREY__PROBE_HUNG)
+        probe->outcome = crashed ? MAREY__PROBE_CRASHED : MAREY__PROBE_DONE;
 }
 
-static void finish(struct kymo__probe *probe, bool at_end, uint64_t deadline_ns)
+static void finish(struct marey__probe *probe, bool at_end, uint64_t deadline_ns)
 {
     if (!at_end || !has_ended(probe, deadline_ns))
-        probe->outcome = KYMO__PROBE_HUNG;
+        probe->outcome = MAREY__PROBE_HUNG;
     /* And what it may have left running. It is not reaped yet, so the number of the group is its own. */
     kill(-probe->pid, SIGKILL);
     reap(probe);
@@ -150,14 +150,14 @@ static void finish(struct kymo__probe *probe, bool at_end, uint64_t deadline_ns)
 
 enum { MAX_AT_ONCE = 8 };
 
-void kymo__probe_wait(struct kymo__probe *probes, size_t n, uint64_t deadline_ns)
+void marey__probe_wait(struct marey__probe *probes, size_t n, uint64_t deadline_ns)
 {
-    KYMO_ASSERT(n <= MAX_AT_ONCE);
+    MAREY_ASSERT(n <= MAX_AT_ONCE);
     struct pollfd fds[MAX_AT_ONCE];
     for (size_t running = n; running > 0;) {
         running = 0;
         for (size_t i = 0; i < n; i++) {
-            const bool runs = probes[i].outcome == KYMO__PROBE_RUNNING;
+            const bool runs = probes[i].outcome == MAREY__PROBE_RUNNING;
             fds[i] = (struct pollfd){.fd = runs ? probes[i].fd : -1, .events = POLLIN};
             running += runs;
         }
@@ -169,33 +169,33 @@ void kymo__probe_wait(struct kymo__probe *probes, size_t n, uint64_t deadline_ns
                 finish(&probes[i], true, deadline_ns);
     }
     for (size_t i = 0; i < n; i++)
-        if (probes[i].outcome == KYMO__PROBE_RUNNING)
+        if (probes[i].outcome == MAREY__PROBE_RUNNING)
             finish(&probes[i], false, deadline_ns);
 }
 
-const char *kymo__probe_trouble(const struct kymo__probe *probe, char *into, size_t size)
+const char *marey__probe_trouble(const struct marey__probe *probe, char *into, size_t size)
 {
     switch (probe->outcome) {
-    case KYMO__PROBE_DONE:
+    case MAREY__PROBE_DONE:
         if (probe->code == 0)
             return NULL;
         snprintf(into, size, "it ended with status %d", probe->code);
         break;
-    case KYMO__PROBE_CRASHED:
+    case MAREY__PROBE_CRASHED:
         snprintf(into, size, "it crashed (%s)", strsignal(probe->code));
         break;
-    case KYMO__PROBE_RUNNING:
-    case KYMO__PROBE_HUNG:
+    case MAREY__PROBE_RUNNING:
+    case MAREY__PROBE_HUNG:
         snprintf(into, size, "it did not answer in time");
         break;
-    case KYMO__PROBE_FAILED:
+    case MAREY__PROBE_FAILED:
         snprintf(into, size, "no process could be started for it (%s)", strerror(probe->code));
         break;
     }
     return into;
 }
 
-bool kymo__find_program(const char *name, char *path, size_t size)
+bool marey__find_program(const char *name, char *path, size_t size)
 {
     const char *list = getenv("PATH");
     for (const char *at = list != NULL ? list : "/usr/bin:/bin"; at != NULL;) {

@@ -9,12 +9,12 @@
 
 #include "doctor/doctor_internal.h"
 
-void kymo__pulse_put(struct kymo__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns)
+void marey__pulse_put(struct marey__pulse *pulse, uint64_t value, uint64_t now_ns, uint64_t cost_ns)
 {
-    pulse->cost_ns = pulse->n_reads++ == 0 ? cost_ns : KYMO__MIN(pulse->cost_ns, cost_ns);
+    pulse->cost_ns = pulse->n_reads++ == 0 ? cost_ns : MAREY__MIN(pulse->cost_ns, cost_ns);
     if (pulse->n_reads > 1 && value != pulse->value) {
         /* The first change only says when an update was; distances count from there. */
-        if (pulse->n_changes > 0 && pulse->n_changes <= KYMO__PULSE_GAPS)
+        if (pulse->n_changes > 0 && pulse->n_changes <= MAREY__PULSE_GAPS)
             pulse->gaps_ns[pulse->n_changes - 1] = now_ns - pulse->changed_ns;
         pulse->n_changes++;
         pulse->changed_ns = now_ns;
@@ -28,41 +28,41 @@ static int compare_gaps(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-uint64_t kymo__pulse_period_ns(struct kymo__pulse *pulse)
+uint64_t marey__pulse_period_ns(struct marey__pulse *pulse)
 {
     if (pulse->n_changes < 2)
         return 0;
-    const size_t n = KYMO__MIN(pulse->n_changes - 1, (unsigned)KYMO__PULSE_GAPS);
+    const size_t n = MAREY__MIN(pulse->n_changes - 1, (unsigned)MAREY__PULSE_GAPS);
     qsort(pulse->gaps_ns, n, sizeof pulse->gaps_ns[0], compare_gaps);
     return pulse->gaps_ns[n / 2];
 }
 
 /* ---- from the child that read to the parent that tells ---- */
 
-void kymo__pulse_write(struct kymo__pulse *pulse, const char *key, unsigned device,
-                       const char *refusal, int fd)
+void marey__pulse_write(struct marey__pulse *pulse, const char *key, unsigned device,
+                        const char *refusal, int fd)
 {
     if (pulse->n_reads == 0)
         dprintf(fd, "%s%u=no %.80s\n", key, device, refusal);
     else
         dprintf(fd, "%s%u=ok %llu %u %llu\n", key, device,
-                (unsigned long long)kymo__pulse_period_ns(pulse), pulse->n_changes,
+                (unsigned long long)marey__pulse_period_ns(pulse), pulse->n_changes,
                 (unsigned long long)pulse->cost_ns);
 }
 
-bool kymo__parse_measured(const char *text, size_t len, const char *key, struct kymo__measured *out)
+bool marey__parse_measured(const char *text, size_t len, const char *key, struct marey__measured *out)
 {
     char value[128];
     uint64_t numbers[3] = {0};
-    *out = (struct kymo__measured){0};
-    if (!kymo__parse_field(text, len, key, value, sizeof value))
+    *out = (struct marey__measured){0};
+    if (!marey__parse_field(text, len, key, value, sizeof value))
         return false;
     if (strncmp(value, "no ", 3) == 0)
         snprintf(out->refusal, sizeof out->refusal, "%.80s", value + 3);
     else if (strncmp(value, "ok ", 3) == 0) {
         const char *at = value + 3;
-        for (size_t i = 0; i < KYMO__COUNT_OF(numbers); i++) {
-            if (!kymo__parse_number(at, strlen(at), &numbers[i]))
+        for (size_t i = 0; i < MAREY__COUNT_OF(numbers); i++) {
+            if (!marey__parse_number(at, strlen(at), &numbers[i]))
                 return false;
             at += strspn(at, "0123456789");
             at += strspn(at, " ");

@@ -1,11 +1,11 @@
-/* Which interpreters are on the PATH, which of them have kymo, and whether it is the same one as ours. */
+/* Which interpreters are on the PATH, which of them have marey, and whether it is the same one as ours. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "doctor/doctor_internal.h"
 
-/* For any Python, 2 as well, whose answer is then that it has no kymo. The current folder is not where packages are. */
+/* For any Python, 2 as well, whose answer is then that it has no marey. The current folder is not where packages are. */
 static const char script[] =
     "import os, sys\n"
     "sys.path = [p for p in sys.path if p]\n"
@@ -17,10 +17,10 @@ static const char script[] =
     "for i, p in enumerate(sites[:4]):\n"
     "    say('site%d' % i, p)\n"
     "try:\n"
-    "    import kymo\n"
-    "    say('package', os.path.dirname(kymo.__file__))\n"
-    "    say('library', os.path.join(kymo.get_library_dir(), 'libkymo.so.0'))\n"
-    "    say('kymo', kymo.__version__)\n"
+    "    import marey\n"
+    "    say('package', os.path.dirname(marey.__file__))\n"
+    "    say('library', os.path.join(marey.get_library_dir(), 'libmarey.so.0'))\n"
+    "    say('marey', marey.__version__)\n"
     "except Exception:\n"
     "    say('error', sys.exc_info()[1])\n";
 
@@ -28,95 +28,95 @@ static const char script[] =
 
 static int ask(void *ctx, int fd)
 {
-    const struct kymo__python *python = ctx;
+    const struct marey__python *python = ctx;
     /* -B: nothing is written, not even beside the modules. */
     char *argv[] = {(char *)(uintptr_t)python->path, (char *)(uintptr_t) "-B",
                     (char *)(uintptr_t) "-c", (char *)(uintptr_t)script, NULL};
-    return kymo__probe_exec(argv, fd);
+    return marey__probe_exec(argv, fd);
 }
 
-static void take_answer(struct kymo__python *python, const struct kymo__probe *probe)
+static void take_answer(struct marey__python *python, const struct marey__probe *probe)
 {
     const char *text = probe->text;
     const size_t len = probe->len;
-    kymo__probe_trouble(probe, python->trouble, sizeof python->trouble);
-    kymo__parse_field(text, len, "version", python->version, sizeof python->version);
-    kymo__parse_field(text, len, "prefix", python->prefix, sizeof python->prefix);
-    kymo__parse_field(text, len, "kymo", python->kymo, sizeof python->kymo);
-    kymo__parse_field(text, len, "package", python->package, sizeof python->package);
-    kymo__parse_field(text, len, "library", python->library, sizeof python->library);
-    kymo__parse_field(text, len, "error", python->error, sizeof python->error);
-    for (int i = 0; i < KYMO__MAX_SITES; i++) {
+    marey__probe_trouble(probe, python->trouble, sizeof python->trouble);
+    marey__parse_field(text, len, "version", python->version, sizeof python->version);
+    marey__parse_field(text, len, "prefix", python->prefix, sizeof python->prefix);
+    marey__parse_field(text, len, "marey", python->marey, sizeof python->marey);
+    marey__parse_field(text, len, "package", python->package, sizeof python->package);
+    marey__parse_field(text, len, "library", python->library, sizeof python->library);
+    marey__parse_field(text, len, "error", python->error, sizeof python->error);
+    for (int i = 0; i < MAREY__MAX_SITES; i++) {
         char key[16];
         snprintf(key, sizeof key, "site%d", i);
-        kymo__parse_field(text, len, key, python->sites[i], sizeof python->sites[i]);
+        marey__parse_field(text, len, key, python->sites[i], sizeof python->sites[i]);
     }
 }
 
-void kymo__pythons_ask(struct kymo__doctor *doctor)
+void marey__pythons_ask(struct marey__doctor *doctor)
 {
-    static const char *const commands[KYMO__MAX_PYTHONS] = {"python3", "python"};
-    struct kymo__probe *probes = kymo__calloc(KYMO__MAX_PYTHONS, sizeof *probes);
+    static const char *const commands[MAREY__MAX_PYTHONS] = {"python3", "python"};
+    struct marey__probe *probes = marey__calloc(MAREY__MAX_PYTHONS, sizeof *probes);
     if (probes == NULL)
         return;
-    for (size_t i = 0; i < KYMO__MAX_PYTHONS; i++) {
-        struct kymo__python *python = &doctor->pythons[doctor->n_pythons];
-        if (!kymo__find_program(commands[i], python->path, sizeof python->path))
+    for (size_t i = 0; i < MAREY__MAX_PYTHONS; i++) {
+        struct marey__python *python = &doctor->pythons[doctor->n_pythons];
+        if (!marey__find_program(commands[i], python->path, sizeof python->path))
             continue;
         snprintf(python->command, sizeof python->command, "%s", commands[i]);
-        kymo__probe_start(&probes[doctor->n_pythons++], ask, python);
+        marey__probe_start(&probes[doctor->n_pythons++], ask, python);
     }
-    kymo__probe_wait(probes, doctor->n_pythons, doctor->deadline_ns);
+    marey__probe_wait(probes, doctor->n_pythons, doctor->deadline_ns);
     for (size_t i = 0; i < doctor->n_pythons; i++)
         take_answer(&doctor->pythons[i], &probes[i]);
     /* Two names of one interpreter, by a link or by a script that chooses one. */
-    const struct kymo__python *first = &doctor->pythons[0], *second = &doctor->pythons[1];
+    const struct marey__python *first = &doctor->pythons[0], *second = &doctor->pythons[1];
     if (doctor->n_pythons == 2 && first->version[0] != '\0' &&
         strcmp(first->version, second->version) == 0 && strcmp(first->prefix, second->prefix) == 0)
         doctor->n_pythons = 1;
-    kymo__free(probes);
+    marey__free(probes);
 }
 
 /* ---- telling ---- */
 
-static void tell_python(struct kymo__doctor *doctor, const struct kymo__python *python)
+static void tell_python(struct marey__doctor *doctor, const struct marey__python *python)
 {
-    const char *install = "install kymo into that environment: pip install . in kymo's sources";
+    const char *install = "install marey into that environment: pip install . in marey's sources";
     if (python->version[0] == '\0')
-        kymo__doctor_tell(doctor, python->command, KYMO__STATE_LIMITED,
-                          "run it by hand; if it only was slow, try again with --wait 10", "%s: %s",
-                          python->path,
-                          python->trouble[0] != '\0' ? python->trouble : "it said nothing");
-    else if (python->kymo[0] == '\0')
-        kymo__doctor_tell(doctor, python->command, KYMO__STATE_MISSING, install,
-                          "%s (%s) cannot import kymo: %s", python->path, python->version,
-                          python->error[0] != '\0' ? python->error : python->trouble);
-    else if (strcmp(python->kymo, kymo_version()) != 0)
-        kymo__doctor_tell(doctor, python->command, KYMO__STATE_LIMITED,
-                          "install the same version for the command and for Python",
-                          "%s (%s) has kymo %s, and this command is %s", python->path,
-                          python->version, python->kymo, kymo_version());
+        marey__doctor_tell(doctor, python->command, MAREY__STATE_LIMITED,
+                           "run it by hand; if it only was slow, try again with --wait 10",
+                           "%s: %s", python->path,
+                           python->trouble[0] != '\0' ? python->trouble : "it said nothing");
+    else if (python->marey[0] == '\0')
+        marey__doctor_tell(doctor, python->command, MAREY__STATE_MISSING, install,
+                           "%s (%s) cannot import marey: %s", python->path, python->version,
+                           python->error[0] != '\0' ? python->error : python->trouble);
+    else if (strcmp(python->marey, marey_version()) != 0)
+        marey__doctor_tell(doctor, python->command, MAREY__STATE_LIMITED,
+                           "install the same version for the command and for Python",
+                           "%s (%s) has marey %s, and this command is %s", python->path,
+                           python->version, python->marey, marey_version());
     else
-        kymo__doctor_tell(doctor, python->command, KYMO__STATE_OK, NULL, "%s (%s), kymo %s in %s",
-                          python->path, python->version, python->kymo, python->package);
+        marey__doctor_tell(doctor, python->command, MAREY__STATE_OK, NULL, "%s (%s), marey %s in %s",
+                           python->path, python->version, python->marey, python->package);
 }
 
-void kymo__doctor_python(struct kymo__doctor *doctor)
+void marey__doctor_python(struct marey__doctor *doctor)
 {
     char boot[PATH_MAX], parent[PATH_MAX];
     for (size_t i = 0; i < doctor->n_pythons; i++)
         tell_python(doctor, &doctor->pythons[i]);
     if (doctor->n_pythons == 0)
-        kymo__doctor_tell(doctor, "python3", KYMO__STATE_MISSING,
-                          "install Python 3.9 or later if you measure Python programs",
-                          "neither python3 nor python is on PATH");
-    kymo_python_boot(boot, parent);
+        marey__doctor_tell(doctor, "python3", MAREY__STATE_MISSING,
+                           "install Python 3.9 or later if you measure Python programs",
+                           "neither python3 nor python is on PATH");
+    marey_python_boot(boot, parent);
     if (boot[0] != '\0')
-        kymo__doctor_tell(doctor, "boot folder", KYMO__STATE_OK, NULL, "%s", boot);
+        marey__doctor_tell(doctor, "boot folder", MAREY__STATE_OK, NULL, "%s", boot);
     else
-        kymo__doctor_tell(
-            doctor, "boot folder", KYMO__STATE_MISSING,
-            "reinstall kymo, or set KYMO_BOOT to the folder with its sitecustomize.py",
-            "not found beside %s: 'kymo run' cannot enter Python programs by itself",
-            kymo_library_path());
+        marey__doctor_tell(
+            doctor, "boot folder", MAREY__STATE_MISSING,
+            "reinstall marey, or set MAREY_BOOT to the folder with its sitecustomize.py",
+            "not found beside %s: 'marey run' cannot enter Python programs by itself",
+            marey_library_path());
 }

@@ -32,39 +32,40 @@ enum {
 
 static int be_python(void *ctx, int fd)
 {
-    const struct kymo__python *python = ctx;
+    const struct marey__python *python = ctx;
     char *argv[] = {(char *)(uintptr_t)python->path, (char *)(uintptr_t) "-S",
                     (char *)(uintptr_t) "-c", (char *)(uintptr_t) "import time; time.sleep(60)",
                     NULL};
-    return kymo__probe_exec(argv, fd);
+    return marey__probe_exec(argv, fd);
 }
 
 /* Open it once it is a Python: what is on the PATH may be a script that looks for one. */
-static kymo_status open_python(const struct kymo__doctor *doctor, pid_t pid, struct kymo__remote **out)
+static marey_status open_python(const struct marey__doctor *doctor, pid_t pid,
+                                struct marey__remote **out)
 {
-    const uint64_t begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
     const uint64_t end_ns =
-        KYMO__MIN(KYMO__MAX(doctor->deadline_ns, begin_ns + LEAST_MS * (uint64_t)MS_NS),
-                  begin_ns + MOST_MS * (uint64_t)MS_NS);
-    kymo_status status;
+        MAREY__MIN(MAREY__MAX(doctor->deadline_ns, begin_ns + LEAST_MS * (uint64_t)MS_NS),
+                   begin_ns + MOST_MS * (uint64_t)MS_NS);
+    marey_status status;
     do {
-        status = kymo__remote_open(pid, NULL, 20, out);
-    } while ((status == KYMO_EUNAVAILABLE || status == KYMO_ESTATE) &&
-             kymo__clock_ns(CLOCK_MONOTONIC) < end_ns &&
+        status = marey__remote_open(pid, NULL, 20, out);
+    } while ((status == MAREY_EUNAVAILABLE || status == MAREY_ESTATE) &&
+             marey__clock_ns(CLOCK_MONOTONIC) < end_ns &&
              nanosleep(&(struct timespec){.tv_nsec = 5 * MS_NS}, NULL) == 0);
     return status;
 }
 
 /* The least of many, in nanoseconds: what it takes when nothing comes between. Negative: it is refused. */
-static double cost_of_read(struct kymo__remote *remote)
+static double cost_of_read(struct marey__remote *remote)
 {
     char bytes[READ_BYTES];
     uint64_t least_ns = UINT64_MAX;
     for (int i = 0; i < N_READS; i++) {
-        const uint64_t begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
-        if (!kymo__remote_read(remote, kymo__remote_runtime(remote), bytes, sizeof bytes))
+        const uint64_t begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
+        if (!marey__remote_read(remote, marey__remote_runtime(remote), bytes, sizeof bytes))
             return -1;
-        least_ns = KYMO__MIN(least_ns, kymo__clock_ns(CLOCK_MONOTONIC) - begin_ns);
+        least_ns = MAREY__MIN(least_ns, marey__clock_ns(CLOCK_MONOTONIC) - begin_ns);
     }
     return (double)least_ns;
 }
@@ -82,49 +83,50 @@ static double cost_of_stop(pid_t pid)
 {
     uint64_t least_ns = UINT64_MAX;
     for (int i = 0; i < N_STOPS; i++) {
-        const uint64_t begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
         if (!stop_once(pid))
             return -1;
-        least_ns = KYMO__MIN(least_ns, kymo__clock_ns(CLOCK_MONOTONIC) - begin_ns);
+        least_ns = MAREY__MIN(least_ns, marey__clock_ns(CLOCK_MONOTONIC) - begin_ns);
     }
     return (double)least_ns;
 }
 
-static void tell_costs(struct kymo__doctor *doctor, struct kymo__remote *remote, pid_t pid)
+static void tell_costs(struct marey__doctor *doctor, struct marey__remote *remote, pid_t pid)
 {
     const double read_ns = cost_of_read(remote), stop_ns = cost_of_stop(pid);
     if (read_ns >= 0)
-        kymo__doctor_amount(doctor, "cost of a read", KYMO__STATE_OK, NULL, read_ns, "ns");
+        marey__doctor_amount(doctor, "cost of a read", MAREY__STATE_OK, NULL, read_ns, "ns");
     if (stop_ns >= 0)
-        kymo__doctor_amount(doctor, "cost of a stop", KYMO__STATE_OK, NULL, stop_ns, "ns");
+        marey__doctor_amount(doctor, "cost of a stop", MAREY__STATE_OK, NULL, stop_ns, "ns");
     else
-        kymo__doctor_tell(doctor, "cost of a stop", KYMO__STATE_LIMITED,
-                          "allow ptrace in the container: docker run --cap-add=SYS_PTRACE",
-                          "threads cannot be stopped here: samples are snapshots alone");
+        marey__doctor_tell(doctor, "cost of a stop", MAREY__STATE_LIMITED,
+                           "allow ptrace in the container: docker run --cap-add=SYS_PTRACE",
+                           "threads cannot be stopped here: samples are snapshots alone");
 }
 
-static void tell_python(struct kymo__doctor *doctor, const struct kymo__python *python, bool is_first)
+static void tell_python(struct marey__doctor *doctor, const struct marey__python *python,
+                        bool is_first)
 {
-    struct kymo__probe *probe = kymo__calloc(1, sizeof *probe);
-    struct kymo__remote *remote = NULL;
+    struct marey__probe *probe = marey__calloc(1, sizeof *probe);
+    struct marey__remote *remote = NULL;
     if (probe == NULL)
         return;
-    kymo__probe_start(probe, be_python, (void *)(uintptr_t)python);
-    if (probe->outcome == KYMO__PROBE_RUNNING) {
-        if (open_python(doctor, probe->pid, &remote) == KYMO_OK)
-            kymo__doctor_tell(doctor, python->command, KYMO__STATE_OK, NULL,
-                              "%s (%s) can be read from outside", python->path, python->version);
+    marey__probe_start(probe, be_python, (void *)(uintptr_t)python);
+    if (probe->outcome == MAREY__PROBE_RUNNING) {
+        if (open_python(doctor, probe->pid, &remote) == MAREY_OK)
+            marey__doctor_tell(doctor, python->command, MAREY__STATE_OK, NULL,
+                               "%s (%s) can be read from outside", python->path, python->version);
         else
-            kymo__doctor_tell(doctor, python->command, KYMO__STATE_MISSING,
-                              "'kymo doctor --wait 5' gives it more time to start", "%s: %s",
-                              python->path, kymo_last_error());
+            marey__doctor_tell(doctor, python->command, MAREY__STATE_MISSING,
+                               "'marey doctor --wait 5' gives it more time to start", "%s: %s",
+                               python->path, marey_last_error());
         if (remote != NULL && is_first)
             tell_costs(doctor, remote, probe->pid);
-        kymo__remote_close(remote);
+        marey__remote_close(remote);
         kill(probe->pid, SIGKILL);
     }
-    kymo__probe_wait(probe, 1, kymo__clock_ns(CLOCK_MONOTONIC) + 1000 * (uint64_t)MS_NS);
-    kymo__free(probe);
+    marey__probe_wait(probe, 1, marey__clock_ns(CLOCK_MONOTONIC) + 1000 * (uint64_t)MS_NS);
+    marey__free(probe);
 }
 
 /* ---- those that run ---- */
@@ -133,10 +135,10 @@ static bool is_python_named(const char *pid)
 {
     char path[300], name[32];
     snprintf(path, sizeof path, "/proc/%s/comm", pid);
-    return kymo__read_text(path, name, sizeof name) > 0 && strncmp(name, "python", 6) == 0;
+    return marey__read_text(path, name, sizeof name) > 0 && strncmp(name, "python", 6) == 0;
 }
 
-static void tell_running(struct kymo__doctor *doctor)
+static void tell_running(struct marey__doctor *doctor)
 {
     unsigned n = 0, n_read = 0;
     char why[512] = "";
@@ -144,27 +146,27 @@ static void tell_running(struct kymo__doctor *doctor)
     if (proc == NULL)
         return;
     for (struct dirent *entry; n < MOST_RUNNING && (entry = readdir(proc)) != NULL;) {
-        struct kymo__remote *remote = NULL;
+        struct marey__remote *remote = NULL;
         if (!isdigit((unsigned char)entry->d_name[0]) || !is_python_named(entry->d_name))
             continue;
-        const kymo_status status =
-            kymo__remote_open((pid_t)strtol(entry->d_name, NULL, 10), NULL, 0, &remote);
+        const marey_status status =
+            marey__remote_open((pid_t)strtol(entry->d_name, NULL, 10), NULL, 0, &remote);
         n++;
-        n_read += status == KYMO_OK;
-        if (status != KYMO_OK && why[0] == '\0')
-            snprintf(why, sizeof why, "%s", kymo_last_error());
-        kymo__remote_close(remote);
+        n_read += status == MAREY_OK;
+        if (status != MAREY_OK && why[0] == '\0')
+            snprintf(why, sizeof why, "%s", marey_last_error());
+        marey__remote_close(remote);
     }
     closedir(proc);
     if (n == 0)
-        kymo__doctor_tell(doctor, "running Pythons", KYMO__STATE_OFF, NULL, "none");
+        marey__doctor_tell(doctor, "running Pythons", MAREY__STATE_OFF, NULL, "none");
     else
-        kymo__doctor_tell(doctor, "running Pythons",
-                          n_read == n ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
-                          why[0] != '\0' ? why : NULL, "%u of %u can be attached to", n_read, n);
+        marey__doctor_tell(doctor, "running Pythons",
+                           n_read == n ? MAREY__STATE_OK : MAREY__STATE_LIMITED,
+                           why[0] != '\0' ? why : NULL, "%u of %u can be attached to", n_read, n);
 }
 
-void kymo__doctor_sampling(struct kymo__doctor *doctor)
+void marey__doctor_sampling(struct marey__doctor *doctor)
 {
     bool is_first = true;
     for (size_t i = 0; i < doctor->n_pythons; i++) {

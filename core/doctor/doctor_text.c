@@ -24,8 +24,8 @@ enum {
 };
 
 struct page {
-    const kymo_table *findings;
-    struct kymo__buf buf, text;
+    const marey_table *findings;
+    struct marey__buf buf, text;
     size_t thing_width, width;
     bool color;
 };
@@ -38,46 +38,46 @@ static const struct state_look {
 /* Lent; "" where there is nothing. */
 static const char *cell(const struct page *page, size_t row, size_t column)
 {
-    const struct kymo_cell found = kymo_table_cell(page->findings, row, column);
+    const struct marey_cell found = marey_table_cell(page->findings, row, column);
     return found.is_null ? "" : found.as.text;
 }
 
-static void put_spaces(struct kymo__buf *buf, size_t n)
+static void put_spaces(struct marey__buf *buf, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        kymo__buf_put(buf, " ", 1);
+        marey__buf_put(buf, " ", 1);
 }
 
 /* The words of a text from outside, broken at blanks into lines that begin at `indent`. A longer word stays whole. */
 static void put_wrapped(struct page *page, const char *text, size_t indent)
 {
-    struct kymo__buf *clean = &page->text;
+    struct marey__buf *clean = &page->text;
     const size_t room = page->width > indent + LEAST_TEXT ? page->width - indent : LEAST_TEXT;
     clean->len = 0;
-    kymo__text_put(clean, text, strlen(text), 0);
+    marey__text_put(clean, text, strlen(text), 0);
     size_t column = 0;
     for (size_t at = 0; !clean->failed && at < clean->len;) {
         const char *space = memchr(clean->data + at, ' ', clean->len - at);
         const size_t len = space != NULL ? (size_t)(space - (clean->data + at)) : clean->len - at;
         if (column > 0 && column + 1 + len > room) {
-            kymo__buf_puts(&page->buf, "\n");
+            marey__buf_puts(&page->buf, "\n");
             put_spaces(&page->buf, indent);
             column = 0;
         } else if (column > 0) {
-            kymo__buf_puts(&page->buf, " ");
+            marey__buf_puts(&page->buf, " ");
             column++;
         }
-        kymo__buf_put(&page->buf, clean->data + at, len);
+        marey__buf_put(&page->buf, clean->data + at, len);
         column += len;
         at += len + 1;
     }
-    kymo__buf_puts(&page->buf, "\n");
+    marey__buf_puts(&page->buf, "\n");
     page->buf.failed |= clean->failed;
 }
 
 static const char *color_of(const struct page *page, const char *state)
 {
-    for (size_t i = 0; page->color && i < KYMO__COUNT_OF(states); i++)
+    for (size_t i = 0; page->color && i < MAREY__COUNT_OF(states); i++)
         if (strcmp(states[i].name, state) == 0)
             return states[i].color;
     return "";
@@ -89,74 +89,74 @@ static void put_finding(struct page *page, size_t row)
                *advice = cell(page, row, ADVICE);
     const char *color = color_of(page, state), *plain = color[0] != '\0' ? PLAIN : "";
     const size_t indent = 2 + STATE_WIDTH + 2 + page->thing_width + 2;
-    kymo__buf_printf(&page->buf, "  %s%-*s%s  %-*s  ", color, (int)STATE_WIDTH, state, plain,
-                     (int)page->thing_width, thing);
+    marey__buf_printf(&page->buf, "  %s%-*s%s  %-*s  ", color, (int)STATE_WIDTH, state, plain,
+                      (int)page->thing_width, thing);
     put_wrapped(page, cell(page, row, VALUE), indent);
     if (advice[0] == '\0')
         return;
     put_spaces(&page->buf, indent);
-    kymo__buf_printf(&page->buf, "%s->%s ", color, plain);
+    marey__buf_printf(&page->buf, "%s->%s ", color, plain);
     put_wrapped(page, advice, indent + 3);
 }
 
 static void put_closing(struct page *page)
 {
-    size_t counts[KYMO__COUNT_OF(states)] = {0};
-    for (size_t row = 0; row < kymo_table_n_rows(page->findings); row++)
-        for (size_t i = 0; i < KYMO__COUNT_OF(states); i++)
+    size_t counts[MAREY__COUNT_OF(states)] = {0};
+    for (size_t row = 0; row < marey_table_n_rows(page->findings); row++)
+        for (size_t i = 0; i < MAREY__COUNT_OF(states); i++)
             counts[i] += strcmp(cell(page, row, STATE), states[i].name) == 0;
-    kymo__buf_puts(&page->buf, "\n");
-    for (size_t i = 0; i < KYMO__COUNT_OF(states); i++)
-        kymo__buf_printf(&page->buf, "%s%zu %s", i > 0 ? ", " : "", counts[i], states[i].name);
-    kymo__buf_printf(&page->buf, "; kymo %s here\n",
-                     kymo_doctor_can_record(page->findings) ? "can record" : "cannot record");
+    marey__buf_puts(&page->buf, "\n");
+    for (size_t i = 0; i < MAREY__COUNT_OF(states); i++)
+        marey__buf_printf(&page->buf, "%s%zu %s", i > 0 ? ", " : "", counts[i], states[i].name);
+    marey__buf_printf(&page->buf, "; marey %s here\n",
+                      marey_doctor_can_record(page->findings) ? "can record" : "cannot record");
 }
 
 static void put_page(struct page *page)
 {
     const char *subject = "";
-    const size_t n = kymo_table_n_rows(page->findings);
+    const size_t n = marey_table_n_rows(page->findings);
     for (size_t row = 0; row < n; row++)
-        page->thing_width = KYMO__MAX(page->thing_width, strlen(cell(page, row, THING)));
+        page->thing_width = MAREY__MAX(page->thing_width, strlen(cell(page, row, THING)));
     for (size_t row = 0; row < n; row++) {
         if (strcmp(subject, cell(page, row, SUBJECT)) != 0) {
             subject = cell(page, row, SUBJECT);
-            kymo__buf_printf(&page->buf, "%s%s%s%s\n", row > 0 ? "\n" : "", page->color ? BOLD : "",
-                             subject, page->color ? PLAIN : "");
+            marey__buf_printf(&page->buf, "%s%s%s%s\n", row > 0 ? "\n" : "",
+                              page->color ? BOLD : "", subject, page->color ? PLAIN : "");
         }
         put_finding(page, row);
     }
     put_closing(page);
 }
 
-kymo_status kymo_doctor_text(const kymo_table *findings, const struct kymo_text_options *options,
-                             FILE *out)
+marey_status marey_doctor_text(const marey_table *findings,
+                               const struct marey_text_options *options, FILE *out)
 {
     struct page page = {.findings = findings,
                         .width =
                             options != NULL && options->width != 0 ? options->width : DEFAULT_WIDTH,
                         .color = options != NULL && options->color != 0};
     put_page(&page);
-    const kymo_status st = kymo__buf_to_stream(&page.buf, out);
-    kymo__buf_fini(&page.buf);
-    kymo__buf_fini(&page.text);
+    const marey_status st = marey__buf_to_stream(&page.buf, out);
+    marey__buf_fini(&page.buf);
+    marey__buf_fini(&page.text);
     return st;
 }
 
-kymo_status kymo_doctor_json(const kymo_table *findings, FILE *out)
+marey_status marey_doctor_json(const marey_table *findings, FILE *out)
 {
-    struct kymo__buf buf = {0};
-    kymo__buf_puts(&buf, "{\n  \"version\": ");
-    kymo__json_put(&buf, kymo_version(), strlen(kymo_version()));
-    kymo__buf_printf(&buf, ",\n  \"abi\": %d,\n  \"can_record\": %s,\n  \"findings\": ", kymo_abi(),
-                     kymo_doctor_can_record(findings) ? "true" : "false");
-    kymo_status st = kymo__buf_to_stream(&buf, out);
-    if (st == KYMO_OK)
-        st = kymo__json_rows(findings, kymo_table_n_rows(findings), "  ", out);
-    if (st == KYMO_OK) {
-        kymo__buf_puts(&buf, "\n}\n");
-        st = kymo__buf_to_stream(&buf, out);
+    struct marey__buf buf = {0};
+    marey__buf_puts(&buf, "{\n  \"version\": ");
+    marey__json_put(&buf, marey_version(), strlen(marey_version()));
+    marey__buf_printf(&buf, ",\n  \"abi\": %d,\n  \"can_record\": %s,\n  \"findings\": ", marey_abi(),
+                      marey_doctor_can_record(findings) ? "true" : "false");
+    marey_status st = marey__buf_to_stream(&buf, out);
+    if (st == MAREY_OK)
+        st = marey__json_rows(findings, marey_table_n_rows(findings), "  ", out);
+    if (st == MAREY_OK) {
+        marey__buf_puts(&buf, "\n}\n");
+        st = marey__buf_to_stream(&buf, out);
     }
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
     return st;
 }

@@ -1,6 +1,6 @@
 /*
  * A recording on trial: made in the directory asked about, filled, read and removed. It shows whether recording works
- * there, where its pool lies, which clock it takes and what a range costs, with KYMO_OPTIONS as they are now.
+ * there, where its pool lies, which clock it takes and what a range costs, with MAREY_OPTIONS as they are now.
  *
  * It runs in a child process: a recording that this process may have open goes on, and a file system that hangs
  * hangs the child alone. The folder is the parent's to make and to remove, whatever became of the child.
@@ -16,9 +16,9 @@
 
 #include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
-#include <kymo/range.h>
-#include <kymo/recording.h>
-#include <kymo/switchboard.h>
+#include <marey/range.h>
+#include <marey/recording.h>
+#include <marey/switchboard.h>
 
 enum { ROUNDS = 7, RANGES = 10000, WRITE_BYTES = 64 << 20, BLOCK_BYTES = 1 << 20 };
 
@@ -31,17 +31,17 @@ struct trial_job {
 /* ---- in the child ---- */
 
 /* The best round counts: the others were disturbed. */
-static double range_cost_ns(kymo_id id)
+static double range_cost_ns(marey_id id)
 {
     double best = 1e9;
     for (int round = 0; round < ROUNDS; round++) {
-        const uint64_t start = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t start = marey__clock_ns(CLOCK_MONOTONIC);
         for (int i = 0; i < RANGES; i++) {
-            kymo_begin(id);
-            kymo_end(id);
+            marey_begin(id);
+            marey_end(id);
         }
-        const double ns = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - start) / RANGES;
-        best = KYMO__MIN(best, ns);
+        const double ns = (double)(marey__clock_ns(CLOCK_MONOTONIC) - start) / RANGES;
+        best = MAREY__MIN(best, ns);
     }
     return best;
 }
@@ -50,7 +50,7 @@ static void tell_pool(const struct trial_job *job, int fd)
 {
     char pattern[PATH_MAX + 64];
     glob_t found;
-    snprintf(pattern, sizeof pattern, "/dev/shm/kymo-*-%d-*.pool", (int)getpid());
+    snprintf(pattern, sizeof pattern, "/dev/shm/marey-*-%d-*.pool", (int)getpid());
     DIR *dir = opendir(job->path);
     for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;)
         if (strstr(entry->d_name, ".pool") != NULL)
@@ -66,16 +66,16 @@ static void tell_pool(const struct trial_job *job, int fd)
 /* What the recording itself says. Its note may have several lines; the first is the one about the pool. */
 static int tell_recording(const struct trial_job *job, int fd)
 {
-    kymo_recording *recording;
-    if (kymo_recording_open(job->path, &recording) != KYMO_OK)
+    marey_recording *recording;
+    if (marey_recording_open(job->path, &recording) != MAREY_OK)
         return 1;
-    const bool has_log = kymo_recording_n_processes(recording) == 1;
+    const bool has_log = marey_recording_n_processes(recording) == 1;
     if (has_log) {
-        const struct kymo_process *process = kymo_recording_process(recording, 0);
+        const struct marey_process *process = marey_recording_process(recording, 0);
         dprintf(fd, "clock=%s\nnote=%.*s\n", process->clock, (int)strcspn(process->note, "\n"),
                 process->note);
     }
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return has_log ? 0 : 1;
 }
 
@@ -87,19 +87,19 @@ static void keep_silent(void *ctx, const char *sentence)
 
 static int try_recording(const struct trial_job *job, int fd)
 {
-    kymo_reset(); /* what this process took over from its parent */
-    kymo_set_sink(keep_silent, NULL);
-    const kymo_id id = kymo_site_intern("kymo doctor", 11, NULL, 0, NULL, 0);
+    marey_reset(); /* what this process took over from its parent */
+    marey_set_sink(keep_silent, NULL);
+    const marey_id id = marey_site_intern("marey doctor", 12, NULL, 0, NULL, 0);
     dprintf(fd, "off_ns=%.3f\n", range_cost_ns(id));
-    const struct kymo_options options = {.path = job->path, .text = getenv("KYMO_OPTIONS")};
-    if (kymo_start(&options) != KYMO_OK) {
-        dprintf(fd, "error=%s\n", kymo_last_error());
+    const struct marey_options options = {.path = job->path, .text = getenv("MAREY_OPTIONS")};
+    if (marey_start(&options) != MAREY_OK) {
+        dprintf(fd, "error=%s\n", marey_last_error());
         return 0;
     }
     dprintf(fd, "range_ns=%.3f\n", range_cost_ns(id));
     tell_pool(job, fd);
-    if (kymo_stop() != KYMO_OK || tell_recording(job, fd) != 0)
-        dprintf(fd, "error=%s\n", kymo_last_error());
+    if (marey_stop() != MAREY_OK || tell_recording(job, fd) != 0)
+        dprintf(fd, "error=%s\n", marey_last_error());
     else
         dprintf(fd, "fine=1\n");
     return 0;
@@ -114,11 +114,11 @@ static void measure_writing(const struct trial_job *job, int fd)
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     memset(block, 0x5a, sizeof block);
     uint64_t written = 0, ns = 0;
-    const uint64_t start = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t start = marey__clock_ns(CLOCK_MONOTONIC);
     while (file >= 0 && written < WRITE_BYTES && ns < 300000000u &&
-           kymo__write_all(file, block, sizeof block)) {
+           marey__write_all(file, block, sizeof block)) {
         written += sizeof block;
-        ns = kymo__clock_ns(CLOCK_MONOTONIC) - start;
+        ns = marey__clock_ns(CLOCK_MONOTONIC) - start;
     }
     if (file >= 0)
         close(file);
@@ -138,35 +138,35 @@ static int work(void *ctx, int fd)
 
 /* ---- in the parent ---- */
 
-static double number_field(const struct kymo__probe *probe, const char *key)
+static double number_field(const struct marey__probe *probe, const char *key)
 {
     char text[32];
-    if (!kymo__parse_field(probe->text, probe->len, key, text, sizeof text))
+    if (!marey__parse_field(probe->text, probe->len, key, text, sizeof text))
         return 0;
     const double value = strtod(text, NULL);
     return value > 0 && value < 1e15 ? value : 0;
 }
 
-static void take_answers(struct kymo__trial *trial, const struct kymo__probe *probe)
+static void take_answers(struct marey__trial *trial, const struct marey__probe *probe)
 {
     char text[64], trouble[128];
-    kymo__parse_field(probe->text, probe->len, "clock", trial->clock, sizeof trial->clock);
-    kymo__parse_field(probe->text, probe->len, "pool", trial->pool, sizeof trial->pool);
-    kymo__parse_field(probe->text, probe->len, "note", trial->note, sizeof trial->note);
-    kymo__parse_field(probe->text, probe->len, "error", trial->error, sizeof trial->error);
+    marey__parse_field(probe->text, probe->len, "clock", trial->clock, sizeof trial->clock);
+    marey__parse_field(probe->text, probe->len, "pool", trial->pool, sizeof trial->pool);
+    marey__parse_field(probe->text, probe->len, "note", trial->note, sizeof trial->note);
+    marey__parse_field(probe->text, probe->len, "error", trial->error, sizeof trial->error);
     trial->range_ns = number_field(probe, "range_ns");
     trial->off_ns = number_field(probe, "off_ns");
     trial->write_bytes_per_s = number_field(probe, "write");
-    trial->is_fine = kymo__parse_field(probe->text, probe->len, "fine", text, sizeof text);
+    trial->is_fine = marey__parse_field(probe->text, probe->len, "fine", text, sizeof text);
     if (!trial->is_fine && trial->error[0] == '\0' &&
-        kymo__probe_trouble(probe, trouble, sizeof trouble) != NULL)
+        marey__probe_trouble(probe, trouble, sizeof trouble) != NULL)
         snprintf(trial->error, sizeof trial->error, "a recording was tried, and %s", trouble);
 }
 
 /* Files of a child that died: the pool in /dev/shm goes when the log is sealed, the rest here. */
 static void remove_folder(const struct trial_job *job)
 {
-    if (kymo_recording_seal(job->path) != KYMO_OK) {
+    if (marey_recording_seal(job->path) != MAREY_OK) {
         /* It may not have come so far. */
     }
     DIR *dir = opendir(job->path);
@@ -181,20 +181,20 @@ static void remove_folder(const struct trial_job *job)
     rmdir(job->folder);
 }
 
-void kymo__trial_run(struct kymo__doctor *doctor)
+void marey__trial_run(struct marey__doctor *doctor)
 {
-    struct kymo__trial *trial = &doctor->trial;
+    struct marey__trial *trial = &doctor->trial;
     struct trial_job job = {.measure = doctor->measure};
-    struct kymo__probe probe = {0};
-    snprintf(job.folder, sizeof job.folder, "%s/.kymo-doctor-XXXXXX", doctor->dir);
+    struct marey__probe probe = {0};
+    snprintf(job.folder, sizeof job.folder, "%s/.marey-doctor-XXXXXX", doctor->dir);
     if (mkdtemp(job.folder) == NULL) {
         snprintf(trial->error, sizeof trial->error, "cannot create a folder in %.400s: %s",
                  doctor->dir, strerror(errno));
         return;
     }
-    snprintf(job.path, sizeof job.path, "%s/trial.kymo", job.folder);
-    kymo__probe_start(&probe, work, &job);
-    kymo__probe_wait(&probe, 1, doctor->deadline_ns);
+    snprintf(job.path, sizeof job.path, "%s/trial.marey", job.folder);
+    marey__probe_start(&probe, work, &job);
+    marey__probe_wait(&probe, 1, doctor->deadline_ns);
     take_answers(trial, &probe);
     remove_folder(&job);
 }

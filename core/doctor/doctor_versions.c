@@ -1,4 +1,4 @@
-/* Which kymo this is, which other copies of libkymo a program might get instead, and what this build has. */
+/* Which marey this is, which other copies of libmarey a program might get instead, and what this build has. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include <zstd.h>
 
 #include "doctor/doctor_internal.h"
-#include <kymo/tensor.h>
+#include <marey/tensor.h>
 
-#define SONAME "libkymo.so.0"
+#define SONAME "libmarey.so.0"
 
 enum { MAX_COPIES = 16 };
 
@@ -51,7 +51,7 @@ static void search_library_path(struct copies *copies)
 static const char *tools_path(void)
 {
     Dl_info info;
-    return dladdr((const void *)(uintptr_t)kymo__doctor_versions, &info) != 0 && info.dli_fname != NULL
+    return dladdr((const void *)(uintptr_t)marey__doctor_versions, &info) != 0 && info.dli_fname != NULL
                ? info.dli_fname
                : "";
 }
@@ -63,33 +63,33 @@ static void search_beside_tools(struct copies *copies)
     const char *tools = tools_path(), *slash = strrchr(tools, '/');
     if (slash != NULL &&
         snprintf(path, sizeof path, "%.*s/" SONAME, (int)(slash - tools), tools) < (int)sizeof path)
-        note_copy(copies, path, "libkymo-tools, which lies beside it");
+        note_copy(copies, path, "libmarey-tools, which lies beside it");
 }
 
 static int list_cache(void *ctx, int fd)
 {
     (void)ctx;
     static const char *const places[] = {"/sbin/ldconfig", "/usr/sbin/ldconfig", "/usr/bin/ldconfig"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(places); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(places); i++) {
         /* Thousands of libraries: the shell's part is to keep the lines that matter. */
         char command[128];
         if (access(places[i], X_OK) != 0)
             continue;
         snprintf(command, sizeof command, "%s -p | grep -F " SONAME, places[i]);
         char *argv[] = {(char *)(uintptr_t) "/bin/sh", (char *)(uintptr_t) "-c", command, NULL};
-        return kymo__probe_exec(argv, fd);
+        return marey__probe_exec(argv, fd);
     }
     return 0;
 }
 
-static void search_cache(struct kymo__doctor *doctor, struct copies *copies)
+static void search_cache(struct marey__doctor *doctor, struct copies *copies)
 {
-    struct kymo__probe probe = {0};
+    struct marey__probe probe = {0};
     char path[PATH_MAX];
     size_t at = 0;
-    kymo__probe_start(&probe, list_cache, NULL);
-    kymo__probe_wait(&probe, 1, doctor->deadline_ns);
-    while (kymo__parse_ldconfig(probe.text, probe.len, &at, SONAME, path, sizeof path))
+    marey__probe_start(&probe, list_cache, NULL);
+    marey__probe_wait(&probe, 1, doctor->deadline_ns);
+    while (marey__parse_ldconfig(probe.text, probe.len, &at, SONAME, path, sizeof path))
         note_copy(copies, path, "the loader's cache");
 }
 
@@ -101,31 +101,31 @@ static int ask_version(void *ctx, int fd)
     void *handle = dlopen(ctx, RTLD_NOW | RTLD_LOCAL);
     const char *(*version)(void) = NULL;
     if (handle != NULL)
-        *(void **)&version = dlsym(handle, "kymo_version");
+        *(void **)&version = dlsym(handle, "marey_version");
     if (version != NULL)
         dprintf(fd, "version=%s\n", version());
     return 0;
 }
 
-static void tell_copy(struct kymo__doctor *doctor, const struct copies *copies, size_t i)
+static void tell_copy(struct marey__doctor *doctor, const struct copies *copies, size_t i)
 {
-    struct kymo__probe probe = {0};
+    struct marey__probe probe = {0};
     char thing[32], version[32] = "unknown version";
     snprintf(thing, sizeof thing, i > 1 ? "second copy %zu" : "second copy", i);
-    kymo__probe_start(&probe, ask_version, (void *)(uintptr_t)copies->paths[i]);
-    kymo__probe_wait(&probe, 1, doctor->deadline_ns);
-    kymo__parse_field(probe.text, probe.len, "version", version, sizeof version);
-    kymo__doctor_tell(doctor, thing, KYMO__STATE_LIMITED,
-                      "keep one copy: a program that gets both records from the first alone",
-                      "%s (%s), by %s", copies->paths[i], version, copies->found_by[i]);
+    marey__probe_start(&probe, ask_version, (void *)(uintptr_t)copies->paths[i]);
+    marey__probe_wait(&probe, 1, doctor->deadline_ns);
+    marey__parse_field(probe.text, probe.len, "version", version, sizeof version);
+    marey__doctor_tell(doctor, thing, MAREY__STATE_LIMITED,
+                       "keep one copy: a program that gets both records from the first alone",
+                       "%s (%s), by %s", copies->paths[i], version, copies->found_by[i]);
 }
 
-static void tell_copies(struct kymo__doctor *doctor)
+static void tell_copies(struct marey__doctor *doctor)
 {
-    struct copies *copies = kymo__calloc(1, sizeof *copies);
+    struct copies *copies = marey__calloc(1, sizeof *copies);
     if (copies == NULL)
         return;
-    note_copy(copies, kymo_library_path(), "itself");
+    note_copy(copies, marey_library_path(), "itself");
     search_library_path(copies);
     search_beside_tools(copies);
     search_cache(doctor, copies);
@@ -135,17 +135,17 @@ static void tell_copies(struct kymo__doctor *doctor)
     for (size_t i = 1; i < copies->n; i++)
         tell_copy(doctor, copies, i);
     if (copies->n <= 1)
-        kymo__doctor_tell(doctor, "second copy", KYMO__STATE_OK, NULL,
-                          "none in LD_LIBRARY_PATH, the loader's cache, or the Pythons above");
-    kymo__free(copies);
+        marey__doctor_tell(doctor, "second copy", MAREY__STATE_OK, NULL,
+                           "none in LD_LIBRARY_PATH, the loader's cache, or the Pythons above");
+    marey__free(copies);
 }
 
-static void tell_preload(struct kymo__doctor *doctor)
+static void tell_preload(struct marey__doctor *doctor)
 {
     const char *list = getenv("LD_PRELOAD");
     char path[PATH_MAX];
     if (list == NULL || list[0] == '\0') {
-        kymo__doctor_tell(doctor, "LD_PRELOAD", KYMO__STATE_OFF, NULL, "not set");
+        marey__doctor_tell(doctor, "LD_PRELOAD", MAREY__STATE_OFF, NULL, "not set");
         return;
     }
     for (const char *at = list; *at != '\0'; at += at[0] != '\0') {
@@ -154,25 +154,26 @@ static void tell_preload(struct kymo__doctor *doctor)
         at += len;
         if (len == 0 || strchr(path, '/') == NULL || access(path, R_OK) == 0)
             continue;
-        kymo__doctor_tell(doctor, "LD_PRELOAD", KYMO__STATE_LIMITED,
-                          "take the library that is not there out of it",
-                          "%s, of which %s cannot be read", list, path);
+        marey__doctor_tell(doctor, "LD_PRELOAD", MAREY__STATE_LIMITED,
+                           "take the library that is not there out of it",
+                           "%s, of which %s cannot be read", list, path);
         return;
     }
-    kymo__doctor_tell(doctor, "LD_PRELOAD", KYMO__STATE_OK, NULL, "%s", list);
+    marey__doctor_tell(doctor, "LD_PRELOAD", MAREY__STATE_OK, NULL, "%s", list);
 }
 
-void kymo__doctor_versions(struct kymo__doctor *doctor)
+void marey__doctor_versions(struct marey__doctor *doctor)
 {
-    kymo__doctor_tell(
-        doctor, "kymo",
-        strcmp(kymo_version(), KYMO_VERSION) == 0 ? KYMO__STATE_OK : KYMO__STATE_LIMITED,
-        strcmp(kymo_version(), KYMO_VERSION) == 0
-            ? NULL
-            : "install libkymo and libkymo-tools of one version",
-        "%s, ABI %d; libkymo-tools %s, ABI %d", kymo_version(), kymo_abi(), KYMO_VERSION, KYMO_ABI);
-    kymo__doctor_tell(doctor, "libkymo", KYMO__STATE_OK, NULL, "%s", kymo_library_path());
-    kymo__doctor_tell(doctor, "libkymo-tools", KYMO__STATE_OK, NULL, "%s", tools_path());
+    marey__doctor_tell(doctor, "marey",
+                       strcmp(marey_version(), MAREY_VERSION) == 0 ? MAREY__STATE_OK
+                                                                   : MAREY__STATE_LIMITED,
+                       strcmp(marey_version(), MAREY_VERSION) == 0
+                           ? NULL
+                           : "install libmarey and libmarey-tools of one version",
+                       "%s, ABI %d; libmarey-tools %s, ABI %d", marey_version(), marey_abi(),
+                       MAREY_VERSION, MAREY_ABI);
+    marey__doctor_tell(doctor, "libmarey", MAREY__STATE_OK, NULL, "%s", marey_library_path());
+    marey__doctor_tell(doctor, "libmarey-tools", MAREY__STATE_OK, NULL, "%s", tools_path());
     tell_copies(doctor);
     tell_preload(doctor);
 }
@@ -180,54 +181,54 @@ void kymo__doctor_versions(struct kymo__doctor *doctor)
 /* ---- optional parts of this build ---- */
 
 /* With a blank behind each comma, so that the list can go on in the next line. */
-static void tell_exports(struct kymo__doctor *doctor, const char *formats)
+static void tell_exports(struct marey__doctor *doctor, const char *formats)
 {
-    struct kymo__buf list = {0};
+    struct marey__buf list = {0};
     for (const char *p = formats; *p != '\0'; p++)
-        kymo__buf_put(&list, *p == ',' ? ", " : p, *p == ',' ? 2 : 1);
-    kymo__doctor_tell(doctor, "exports", KYMO__STATE_OK, NULL, "%.*s",
-                      list.failed ? 0 : (int)list.len, list.failed ? "" : list.data);
-    kymo__buf_fini(&list);
+        marey__buf_put(&list, *p == ',' ? ", " : p, *p == ',' ? 2 : 1);
+    marey__doctor_tell(doctor, "exports", MAREY__STATE_OK, NULL, "%.*s",
+                       list.failed ? 0 : (int)list.len, list.failed ? "" : list.data);
+    marey__buf_fini(&list);
 }
 
-/* `kymo run --mpi` looks for it beside libkymo. */
-static void tell_mpi(struct kymo__doctor *doctor)
+/* `marey run --mpi` looks for it beside libmarey. */
+static void tell_mpi(struct marey__doctor *doctor)
 {
     char path[PATH_MAX + 32];
-    if (realpath(kymo_library_path(), path) == NULL || strrchr(path, '/') == NULL)
+    if (realpath(marey_library_path(), path) == NULL || strrchr(path, '/') == NULL)
         path[0] = '\0';
     char *const slash = strrchr(path, '/');
-    snprintf(slash != NULL ? slash + 1 : path, 32, "libkymo-mpi.so");
+    snprintf(slash != NULL ? slash + 1 : path, 32, "libmarey-mpi.so");
     if (access(path, R_OK) == 0)
-        kymo__doctor_tell(doctor, "mpi", KYMO__STATE_OK, NULL,
-                          "%s, for Open MPI, MPICH and their relatives", path);
+        marey__doctor_tell(doctor, "mpi", MAREY__STATE_OK, NULL,
+                           "%s, for Open MPI, MPICH and their relatives", path);
     else
-        kymo__doctor_tell(doctor, "mpi", KYMO__STATE_MISSING,
-                          "install kymo anew, with all of its files",
-                          "%s is not there, so 'kymo run --mpi' does not work", path);
+        marey__doctor_tell(doctor, "mpi", MAREY__STATE_MISSING,
+                           "install marey anew, with all of its files",
+                           "%s is not there, so 'marey run --mpi' does not work", path);
 }
 
 /* Asked of the library itself, by the digest of nothing. */
-static void tell_digests(struct kymo__doctor *doctor)
+static void tell_digests(struct marey__doctor *doctor)
 {
     const int64_t n = 0;
-    const struct kymo_tensor nothing = {.dtype = KYMO_U8, .rank = 1, .sizes = &n};
-    struct kymo_digest digest;
-    const bool has_digests = kymo_tensor_digest(&nothing, &digest, NULL) == KYMO_OK;
-    kymo__doctor_tell(doctor, "xxhash", has_digests ? KYMO__STATE_OK : KYMO__STATE_MISSING,
-                      has_digests ? NULL : "apt-get install libxxhash-dev and build again", "%s",
-                      has_digests ? "built in" : "this build has no digests of tensors");
+    const struct marey_tensor nothing = {.dtype = MAREY_U8, .rank = 1, .sizes = &n};
+    struct marey_digest digest;
+    const bool has_digests = marey_tensor_digest(&nothing, &digest, NULL) == MAREY_OK;
+    marey__doctor_tell(doctor, "xxhash", has_digests ? MAREY__STATE_OK : MAREY__STATE_MISSING,
+                       has_digests ? NULL : "apt-get install libxxhash-dev and build again", "%s",
+                       has_digests ? "built in" : "this build has no digests of tensors");
 }
 
-void kymo__doctor_build(struct kymo__doctor *doctor)
+void marey__doctor_build(struct marey__doctor *doctor)
 {
-    const char *formats = kymo_export_formats();
+    const char *formats = marey_export_formats();
     const bool has_sqlite = strstr(formats, "sqlite") != NULL;
     tell_exports(doctor, formats);
-    kymo__doctor_tell(doctor, "sqlite", has_sqlite ? KYMO__STATE_OK : KYMO__STATE_MISSING,
-                      has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
-                      has_sqlite ? "built in" : "this build exports no SQLite files");
+    marey__doctor_tell(doctor, "sqlite", has_sqlite ? MAREY__STATE_OK : MAREY__STATE_MISSING,
+                       has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
+                       has_sqlite ? "built in" : "this build exports no SQLite files");
     tell_mpi(doctor);
     tell_digests(doctor);
-    kymo__doctor_tell(doctor, "zstd", KYMO__STATE_OK, NULL, "%s", ZSTD_versionString());
+    marey__doctor_tell(doctor, "zstd", MAREY__STATE_OK, NULL, "%s", ZSTD_versionString());
 }

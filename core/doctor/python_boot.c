@@ -5,15 +5,15 @@
 
 #include "doctor/doctor_internal.h"
 
-/* Seen from libkymo's directory. */
+/* Seen from libmarey's directory. */
 static const struct layout {
     const char *boot, *package_parent;
 } layouts[] = {
-    {"boot", ".."},                       /* inside the Python package */
-    {"kymo/boot", "kymo/python"},         /* a prefix, all below lib/kymo */
-    {"../share/kymo/boot", NULL},         /* a prefix: lib and share */
-    {"../../share/kymo/boot", NULL},      /* a prefix with lib/ARCHITECTURE */
-    {"../python/kymo/boot", "../python"}, /* a build tree */
+    {"boot", ".."},                        /* inside the Python package */
+    {"marey/boot", "marey/python"},        /* a prefix, all below lib/marey */
+    {"../share/marey/boot", NULL},         /* a prefix: lib and share */
+    {"../../share/marey/boot", NULL},      /* a prefix with lib/ARCHITECTURE */
+    {"../python/marey/boot", "../python"}, /* a build tree */
 };
 
 /* `dir`/`relative` made absolute, when it has the file `name`; else "". */
@@ -31,21 +31,21 @@ static bool find_folder(const char *dir, const char *relative, const char *name,
     return true;
 }
 
-void kymo_python_boot(char *boot, char *package_parent)
+void marey_python_boot(char *boot, char *package_parent)
 {
     char lib[PATH_MAX];
-    const char *wanted = getenv("KYMO_BOOT");
+    const char *wanted = getenv("MAREY_BOOT");
     boot[0] = package_parent[0] = '\0';
     if (wanted != NULL && wanted[0] != '\0') {
         find_folder(wanted, ".", "sitecustomize.py", boot);
         return;
     }
-    if (realpath(kymo_library_path(), lib) == NULL || strrchr(lib, '/') == NULL)
+    if (realpath(marey_library_path(), lib) == NULL || strrchr(lib, '/') == NULL)
         return;
     *strrchr(lib, '/') = '\0';
-    for (size_t i = 0; i < KYMO__COUNT_OF(layouts); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(layouts); i++) {
         if (find_folder(lib, layouts[i].boot, "sitecustomize.py", boot)) {
-            find_folder(lib, layouts[i].package_parent, "kymo/__init__.py", package_parent);
+            find_folder(lib, layouts[i].package_parent, "marey/__init__.py", package_parent);
             return;
         }
     }

@@ -17,7 +17,7 @@
 
 #include "dump/dump_internal.h"
 
-static struct kymo__dump *const dump = &kymo__dump;
+static struct marey__dump *const dump = &marey__dump;
 
 static struct {
     pthread_mutex_t lock; /* guards these and the folder; taken with no other lock held */
@@ -26,7 +26,7 @@ static struct {
     bool is_made;
 } flight = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void kymo__dump_flight_name(char *out, size_t size)
+void marey__dump_flight_name(char *out, size_t size)
 {
     snprintf(out, size, ".flight-%ld", (long)getpid());
 }
@@ -34,7 +34,7 @@ void kymo__dump_flight_name(char *out, size_t size)
 static void flight_path(char *out, size_t size)
 {
     char name[40];
-    kymo__dump_flight_name(name, sizeof name);
+    marey__dump_flight_name(name, sizeof name);
     snprintf(out, size, "%s/%s", dump->dir, name);
 }
 
@@ -42,7 +42,7 @@ static void flight_path(char *out, size_t size)
 static bool is_of(const char *name, uint64_t step)
 {
     char begin[40];
-    if (dump->options.layout == KYMO_DUMP_LAYOUT_ACCVLAB) {
+    if (dump->options.layout == MAREY_DUMP_LAYOUT_ACCVLAB) {
         snprintf(begin, sizeof begin, "%" PRIu64, step);
         return strcmp(name, begin) == 0;
     }
@@ -54,19 +54,19 @@ static void remove_entry(int folder, const char *name)
 {
     if (unlinkat(folder, name, 0) == 0)
         return;
-    kymo__dump_empty_folder(folder, name, "");
+    marey__dump_empty_folder(folder, name, "");
     unlinkat(folder, name, AT_REMOVEDIR);
 }
 
 /* ---- moving ---- */
 
 /* All of a file, with a NUL behind; empty when it cannot be read. */
-static void read_all(int folder, const char *name, struct kymo__buf *out)
+static void read_all(int folder, const char *name, struct marey__buf *out)
 {
     struct stat st;
     const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     char *const at =
-        fd >= 0 && fstat(fd, &st) == 0 ? kymo__buf_extend(out, (size_t)st.st_size + 1) : NULL;
+        fd >= 0 && fstat(fd, &st) == 0 ? marey__buf_extend(out, (size_t)st.st_size + 1) : NULL;
     const ssize_t n = at != NULL ? pread(fd, at, (size_t)st.st_size, 0) : -1;
     out->len = n > 0 ? (size_t)n + 1 : 0;
     if (n > 0)
@@ -76,68 +76,68 @@ static void read_all(int folder, const char *name, struct kymo__buf *out)
 }
 
 /* Write a manifest with the reason in its first line. False: it is none, or it is moved as it is. */
-static bool write_with_reason(int from, const struct kymo__held_file *to, const char *name,
+static bool write_with_reason(int from, const struct marey__held_file *to, const char *name,
                               const char *reason)
 {
     static const char none[] = "\"reason\":null";
     const size_t len = strlen(name);
-    struct kymo__buf text = {0}, quoted = {0};
+    struct marey__buf text = {0}, quoted = {0};
     if (len > 6 && strcmp(name + len - 6, ".jsonl") == 0)
         read_all(from, name, &text);
-    kymo__json_put(&quoted, reason, strlen(reason));
+    marey__json_put(&quoted, reason, strlen(reason));
     const char *const at = text.len > 0 && !quoted.failed ? strstr(text.data, none) : NULL;
     bool ok = at != NULL;
     if (ok) {
-        struct kymo__dump_file file;
+        struct marey__dump_file file;
         const size_t before = (size_t)(at - text.data) + sizeof none - 1 - strlen("null");
         const size_t behind = (size_t)(at - text.data) + sizeof none - 1;
-        kymo__dump_file_begin(&file, to, name, dump->options.durable != 0);
-        kymo__dump_file_put(&file, text.data, before);
-        kymo__dump_file_put(&file, quoted.data, quoted.len);
-        kymo__dump_file_put(&file, text.data + behind, text.len - 1 - behind);
-        ok = kymo__dump_file_end(&file, true) == KYMO_OK;
+        marey__dump_file_begin(&file, to, name, dump->options.durable != 0);
+        marey__dump_file_put(&file, text.data, before);
+        marey__dump_file_put(&file, quoted.data, quoted.len);
+        marey__dump_file_put(&file, text.data + behind, text.len - 1 - behind);
+        ok = marey__dump_file_end(&file, true) == MAREY_OK;
     }
-    kymo__buf_fini(&text);
-    kymo__buf_fini(&quoted);
+    marey__buf_fini(&text);
+    marey__buf_fini(&quoted);
     return ok;
 }
 
-static kymo_status move_entry(int from, const struct kymo__held_file *target, const char *name,
-                              const char *reason)
+static marey_status move_entry(int from, const struct marey__held_file *target, const char *name,
+                               const char *reason)
 {
-    const int to = kymo__held_fd(target);
+    const int to = marey__held_fd(target);
     if (write_with_reason(from, target, name, reason)) {
         unlinkat(from, name, 0);
-        return KYMO_OK;
+        return MAREY_OK;
     }
     if (renameat(from, name, to, name) == 0)
-        return KYMO_OK;
+        return MAREY_OK;
     remove_entry(to, name); /* a folder of an earlier run */
     return renameat(from, name, to, name) == 0
-               ? KYMO_OK
-               : kymo__fail_errno("move %s out of the flight recorder's folder in %s", name,
-                                  dump->dir);
+               ? MAREY_OK
+               : marey__fail_errno("move %s out of the flight recorder's folder in %s", name,
+                                   dump->dir);
 }
 
 /* Remove what is of a step (`to` NULL), or move it. */
-static kymo_status each_entry(uint64_t step, const struct kymo__held_file *to, const char *reason)
+static marey_status each_entry(uint64_t step, const struct marey__held_file *to, const char *reason)
 {
     char path[PATH_MAX + 48];
-    kymo_status st = KYMO_OK;
+    marey_status st = MAREY_OK;
     flight_path(path, sizeof path);
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (dir == NULL) {
         if (fd >= 0)
             close(fd);
-        return KYMO_OK;
+        return MAREY_OK;
     }
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (!is_of(entry->d_name, step))
             continue;
         if (to == NULL)
             remove_entry(dirfd(dir), entry->d_name);
-        else if (st == KYMO_OK)
+        else if (st == MAREY_OK)
             st = move_entry(dirfd(dir), to, entry->d_name, reason);
     }
     closedir(dir);
@@ -146,14 +146,14 @@ static kymo_status each_entry(uint64_t step, const struct kymo__held_file *to, c
 
 /* ---- the ring ---- */
 
-void kymo__dump_flight_kept(uint64_t step)
+void marey__dump_flight_kept(uint64_t step)
 {
     pthread_mutex_lock(&flight.lock);
     flight.is_made = true;
-    if (kymo__grow(&flight.steps, &flight.cap, flight.n + 1, sizeof *flight.steps))
+    if (marey__grow(&flight.steps, &flight.cap, flight.n + 1, sizeof *flight.steps))
         flight.steps[flight.n++] = step;
     while (flight.n > dump->options.flight_steps) {
-        if (each_entry(flight.steps[0], NULL, NULL) != KYMO_OK)
+        if (each_entry(flight.steps[0], NULL, NULL) != MAREY_OK)
             break; /* cannot be: nothing is moved */
         memmove(flight.steps, flight.steps + 1, --flight.n * sizeof *flight.steps);
     }
@@ -161,37 +161,37 @@ void kymo__dump_flight_kept(uint64_t step)
 }
 
 /* Where they are moved to. */
-static kymo_status open_target(int rank, int world, struct kymo__held_file *out)
+static marey_status open_target(int rank, int world, struct marey__held_file *out)
 {
     char below[40] = "";
-    if (dump->options.layout == KYMO_DUMP_LAYOUT_ACCVLAB && world > 1 && rank >= 0)
+    if (dump->options.layout == MAREY_DUMP_LAYOUT_ACCVLAB && world > 1 && rank >= 0)
         snprintf(below, sizeof below, "rank-%d", rank);
-    return kymo__dump_open_below(dump->dir, below, out);
+    return marey__dump_open_below(dump->dir, below, out);
 }
 
-kymo_status kymo__dump_flight_publish(const char *reason)
+marey_status marey__dump_flight_publish(const char *reason)
 {
     int rank, world;
-    struct kymo__held_file to = {.fd = -1};
-    kymo_rank_get(&rank, &world);
+    struct marey__held_file to = {.fd = -1};
+    marey_rank_get(&rank, &world);
     pthread_mutex_lock(&flight.lock);
-    kymo_status st = flight.n > 0 ? open_target(rank, world, &to) : KYMO_OK;
-    for (size_t i = 0; i < flight.n && st == KYMO_OK; i++)
+    marey_status st = flight.n > 0 ? open_target(rank, world, &to) : MAREY_OK;
+    for (size_t i = 0; i < flight.n && st == MAREY_OK; i++)
         st = each_entry(flight.steps[i], &to, reason);
     flight.n = 0;
-    kymo__held_close(&to);
+    marey__held_close(&to);
     pthread_mutex_unlock(&flight.lock);
     return st;
 }
 
-void kymo__dump_flight_clear(void)
+void marey__dump_flight_clear(void)
 {
     char path[PATH_MAX + 48];
     pthread_mutex_lock(&flight.lock);
     for (; flight.n > 0; flight.n--)
-        if (each_entry(flight.steps[flight.n - 1], NULL, NULL) != KYMO_OK)
+        if (each_entry(flight.steps[flight.n - 1], NULL, NULL) != MAREY_OK)
             break;
-    kymo__free(flight.steps);
+    marey__free(flight.steps);
     flight.steps = NULL;
     flight.n = flight.cap = 0;
     flight_path(path, sizeof path);
@@ -201,7 +201,7 @@ void kymo__dump_flight_clear(void)
     pthread_mutex_unlock(&flight.lock);
 }
 
-void kymo__dump_flight_after_fork(void)
+void marey__dump_flight_after_fork(void)
 {
     pthread_mutex_init(&flight.lock, NULL);
     flight.steps = NULL;

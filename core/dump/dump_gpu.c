@@ -9,11 +9,11 @@
 #include "cuda/cuda_internal.h"
 #include "dump/dump_internal.h"
 
-static struct kymo__dump *const dump = &kymo__dump;
+static struct marey__dump *const dump = &marey__dump;
 
-struct kymo__dump_transit {
-    struct kymo__gpu_copy *copy;
-    struct kymo__dump_item *next;
+struct marey__dump_transit {
+    struct marey__gpu_copy *copy;
+    struct marey__dump_item *next;
     size_t n_bytes;    /* of the clone */
     int64_t first;     /* where the first element is in it, in elements */
     bool is_dense;     /* it is row-major as it is */
@@ -21,16 +21,16 @@ struct kymo__dump_transit {
 };
 
 static struct {
-    struct kymo__dump_item *first, *last; /* on their way; all of this is guarded by dump.lock */
-    uint64_t n_bytes;                     /* of clones */
+    struct marey__dump_item *first, *last; /* on their way; all of this is guarded by dump.lock */
+    uint64_t n_bytes;                      /* of clones */
     bool has_thread, is_idle;
 } transit;
 
 /* ---- which bytes ---- */
 
 /* Rows of elements that lie together, at equal distances. */
-static bool plan_rows(const struct kymo_tensor *t, const int64_t *strides, size_t size,
-                      struct kymo__gpu_region *region)
+static bool plan_rows(const struct marey_tensor *t, const int64_t *strides, size_t size,
+                      struct marey__gpu_region *region)
 {
     int64_t row = 1;
     uint32_t i = t->rank;
@@ -45,11 +45,11 @@ static bool plan_rows(const struct kymo_tensor *t, const int64_t *strides, size_
             return false;
         n_rows *= t->sizes[i - 1];
     }
-    *region = (struct kymo__gpu_region){.device = t->device,
-                                        .data = t->data,
-                                        .row_bytes = (size_t)row * size,
-                                        .n_rows = (size_t)n_rows,
-                                        .pitch = (size_t)pitch * size};
+    *region = (struct marey__gpu_region){.device = t->device,
+                                         .data = t->data,
+                                         .row_bytes = (size_t)row * size,
+                                         .n_rows = (size_t)n_rows,
+                                         .pitch = (size_t)pitch * size};
     return pitch >= row;
 }
 
@@ -57,16 +57,16 @@ static bool plan_rows(const struct kymo_tensor *t, const int64_t *strides, size_
  * All bytes between the first and the last element where these are not many more than the elements themselves (a
  * transposed or an expanded tensor), rows of a larger tensor else.
  */
-static kymo_status plan(const struct kymo__dump_item *item, struct kymo__gpu_region *region,
-                        struct kymo__dump_transit *way)
+static marey_status plan(const struct marey__dump_item *item, struct marey__gpu_region *region,
+                         struct marey__dump_transit *way)
 {
-    const struct kymo_tensor *const t = &item->value.tensor;
-    const size_t size = kymo_dtype_size(t->dtype);
+    const struct marey_tensor *const t = &item->value.tensor;
+    const size_t size = marey_dtype_size(t->dtype);
     way->is_dense = item->strides == NULL;
-    *region = (struct kymo__gpu_region){
+    *region = (struct marey__gpu_region){
         .device = t->device, .data = t->data, .row_bytes = item->n_bytes, .n_rows = 1};
     if (way->is_dense)
-        return KYMO_OK;
+        return MAREY_OK;
     int64_t low = 0, high = 0;
     for (uint32_t i = 0; i < t->rank; i++) {
         const int64_t reach = (t->sizes[i] - 1) * item->strides[i];
@@ -77,69 +77,70 @@ static kymo_status plan(const struct kymo__dump_item *item, struct kymo__gpu_reg
     region->data = (const char *)t->data + low * (int64_t)size;
     region->row_bytes = span;
     if (span <= 4 * item->n_bytes + ((uint64_t)1 << 20))
-        return KYMO_OK;
+        return MAREY_OK;
     way->is_dense = plan_rows(t, item->strides, size, region);
     return way->is_dense
-               ? KYMO_OK
-               : kymo__fail(KYMO_EUNAVAILABLE,
-                            "its elements lie far apart on the GPU; add a contiguous copy");
+               ? MAREY_OK
+               : marey__fail(MAREY_EUNAVAILABLE,
+                             "its elements lie far apart on the GPU; add a contiguous copy");
 }
 
 /* ---- to the host ---- */
 
 /* Row-major from the bytes of the clone. */
-static kymo_status arrange(struct kymo__dump_item *item, const struct kymo__dump_transit *way,
-                           const char *bytes, void *out)
+static marey_status arrange(struct marey__dump_item *item, const struct marey__dump_transit *way,
+                            const char *bytes, void *out)
 {
-    struct kymo_tensor t = item->value.tensor;
-    t.data = bytes + way->first * (int64_t)kymo_dtype_size(t.dtype);
+    struct marey_tensor t = item->value.tensor;
+    t.data = bytes + way->first * (int64_t)marey_dtype_size(t.dtype);
     t.strides = item->strides;
-    t.memory = KYMO_MEMORY_HOST;
-    return kymo_tensor_gather(&t, out);
+    t.memory = MAREY_MEMORY_HOST;
+    return marey_tensor_gather(&t, out);
 }
 
 /* Into memory of the item's own. */
-static kymo_status fetch(struct kymo__dump_item *item, struct kymo__dump_transit *way)
+static marey_status fetch(struct marey__dump_item *item, struct marey__dump_transit *way)
 {
     void *copy = NULL;
-    kymo_status st = kymo__dump_item_take_room(item, &copy);
-    void *const bytes = st != KYMO_OK || way->is_dense ? copy : kymo__dump_memory_take(way->n_bytes);
-    const kymo_status fetched = kymo__gpu_copy_fetch(way->copy, bytes);
-    if (st == KYMO_OK && bytes == NULL)
-        st = kymo__fail(KYMO_ENOMEM, "no memory for a copy of %zu bytes", way->n_bytes);
-    if (st == KYMO_OK)
+    marey_status st = marey__dump_item_take_room(item, &copy);
+    void *const bytes =
+        st != MAREY_OK || way->is_dense ? copy : marey__dump_memory_take(way->n_bytes);
+    const marey_status fetched = marey__gpu_copy_fetch(way->copy, bytes);
+    if (st == MAREY_OK && bytes == NULL)
+        st = marey__fail(MAREY_ENOMEM, "no memory for a copy of %zu bytes", way->n_bytes);
+    if (st == MAREY_OK)
         st = fetched;
-    if (st == KYMO_OK && !way->is_dense)
+    if (st == MAREY_OK && !way->is_dense)
         st = arrange(item, way, bytes, copy);
     if (bytes != copy)
-        kymo__dump_memory_give(bytes, way->n_bytes);
-    if (st == KYMO_OK)
-        kymo__dump_item_own(item, copy);
+        marey__dump_memory_give(bytes, way->n_bytes);
+    if (st == MAREY_OK)
+        marey__dump_item_own(item, copy);
     else
-        kymo__dump_item_give_room(item, copy);
+        marey__dump_item_give_room(item, copy);
     return st;
 }
 
-static kymo_status bring(struct kymo__dump_item *item, struct kymo__dump_transit *way)
+static marey_status bring(struct marey__dump_item *item, struct marey__dump_transit *way)
 {
-    KYMO_TRY(fetch(item, way));
+    MAREY_TRY(fetch(item, way));
     if (way->measures == 0)
-        return KYMO_OK;
-    KYMO_TRY(kymo__dump_item_measure(item, way->measures));
-    kymo__dump_item_give_room(item, item->copy);
+        return MAREY_OK;
+    MAREY_TRY(marey__dump_item_measure(item, way->measures));
+    marey__dump_item_give_room(item, item->copy);
     item->copy = NULL;
     item->value.tensor.data = NULL;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static void arrive(struct kymo__dump_item *item)
+static void arrive(struct marey__dump_item *item)
 {
-    struct kymo__dump_transit *const way = item->transit;
-    const kymo_status st = bring(item, way);
-    if (st != KYMO_OK)
-        kymo__say("dump: tensors of the GPU are missing: %s", kymo_last_error());
+    struct marey__dump_transit *const way = item->transit;
+    const marey_status st = bring(item, way);
+    if (st != MAREY_OK)
+        marey__say("dump: tensors of the GPU are missing: %s", marey_last_error());
     pthread_mutex_lock(&dump->lock);
-    if (st != KYMO_OK) {
+    if (st != MAREY_OK) {
         item->missing = "gpu";
         dump->counts.n_failed++;
     }
@@ -147,21 +148,21 @@ static void arrive(struct kymo__dump_item *item)
     transit.n_bytes -= way->n_bytes;
     pthread_cond_broadcast(&dump->done);
     pthread_mutex_unlock(&dump->lock);
-    kymo__free(way);
+    marey__free(way);
 }
 
 static void *run(void *arg)
 {
     (void)arg;
-    pthread_setname_np(pthread_self(), "kymo-dump-gpu");
+    pthread_setname_np(pthread_self(), "marey-dump-gpu");
     pthread_mutex_lock(&dump->lock);
     for (;;) {
         transit.is_idle = true;
-        const bool has_work = kymo__dump_wait_for(&dump->gpu_work, (void *const *)&transit.first);
+        const bool has_work = marey__dump_wait_for(&dump->gpu_work, (void *const *)&transit.first);
         transit.is_idle = false;
         if (!has_work)
             break;
-        struct kymo__dump_item *const item = transit.first;
+        struct marey__dump_item *const item = transit.first;
         transit.first = item->transit->next;
         pthread_mutex_unlock(&dump->lock);
         arrive(item);
@@ -175,10 +176,10 @@ static void *run(void *arg)
 }
 
 /* The lock is held. Without a thread the caller does it itself. */
-static bool send(struct kymo__dump_item *item)
+static bool send(struct marey__dump_item *item)
 {
     if (!transit.has_thread)
-        transit.has_thread = kymo__dump_start_thread(run);
+        transit.has_thread = marey__dump_start_thread(run);
     if (!transit.has_thread)
         return false;
     *(transit.first != NULL ? &transit.last->transit->next : &transit.first) = item;
@@ -200,31 +201,31 @@ static void wait_for_clones(uint64_t n_bytes)
 }
 
 /* Again without any other clones, when the GPU has no memory for this one. */
-static kymo_status begin(const struct kymo__gpu_region *region, void *stream,
-                         struct kymo__gpu_copy **out)
+static marey_status begin(const struct marey__gpu_region *region, void *stream,
+                          struct marey__gpu_copy **out)
 {
-    const kymo_status st = kymo__gpu_copy_begin(region, stream, out);
-    if (st != KYMO_ENOMEM)
+    const marey_status st = marey__gpu_copy_begin(region, stream, out);
+    if (st != MAREY_ENOMEM)
         return st;
     wait_for_clones(UINT64_MAX / 2);
-    return kymo__gpu_copy_begin(region, stream, out);
+    return marey__gpu_copy_begin(region, stream, out);
 }
 
-kymo_status kymo__dump_gpu_take(struct kymo__dump_item *item, uint32_t measures)
+marey_status marey__dump_gpu_take(struct marey__dump_item *item, uint32_t measures)
 {
-    struct kymo__gpu_region region;
-    struct kymo__dump_transit *const way = kymo__calloc(1, sizeof *way);
+    struct marey__gpu_region region;
+    struct marey__dump_transit *const way = marey__calloc(1, sizeof *way);
     if (way == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for a tensor of the GPU");
-    kymo_status st = plan(item, &region, way);
+        return marey__fail(MAREY_ENOMEM, "no memory for a tensor of the GPU");
+    marey_status st = plan(item, &region, way);
     way->n_bytes = region.row_bytes * region.n_rows;
     way->measures = measures;
-    if (st == KYMO_OK) {
+    if (st == MAREY_OK) {
         wait_for_clones(way->n_bytes);
         st = begin(&region, (void *)item->value.tensor.stream, &way->copy);
     }
-    if (st != KYMO_OK) {
-        kymo__free(way);
+    if (st != MAREY_OK) {
+        marey__free(way);
         return st;
     }
     item->transit = way;
@@ -237,10 +238,10 @@ kymo_status kymo__dump_gpu_take(struct kymo__dump_item *item, uint32_t measures)
     pthread_mutex_unlock(&dump->lock);
     if (!is_sent)
         arrive(item);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__dump_await(struct kymo__dump_item *item)
+void marey__dump_await(struct marey__dump_item *item)
 {
     pthread_mutex_lock(&dump->lock);
     while (item->transit != NULL)
@@ -248,7 +249,7 @@ void kymo__dump_await(struct kymo__dump_item *item)
     pthread_mutex_unlock(&dump->lock);
 }
 
-void kymo__dump_gpu_after_fork(void)
+void marey__dump_gpu_after_fork(void)
 {
     memset(&transit, 0, sizeof transit);
 }

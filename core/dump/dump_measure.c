@@ -6,66 +6,66 @@
 
 #include "dump/dump_internal.h"
 
-static struct kymo__dump *const dump = &kymo__dump;
+static struct marey__dump *const dump = &marey__dump;
 
-static void take_digest(const struct kymo_tensor *tensor, struct kymo__dump_measure *out)
+static void take_digest(const struct marey_tensor *tensor, struct marey__dump_measure *out)
 {
-    out->n_blocks = kymo_digest_blocks(kymo_tensor_bytes(tensor));
+    out->n_blocks = marey_digest_blocks(marey_tensor_bytes(tensor));
     if (out->n_blocks > 1)
-        out->blocks = kymo__alloc(out->n_blocks * sizeof *out->blocks);
+        out->blocks = marey__alloc(out->n_blocks * sizeof *out->blocks);
     if (out->blocks == NULL)
         out->n_blocks = 0;
-    out->has_digest = kymo_tensor_digest(tensor, &out->digest, out->blocks) == KYMO_OK;
+    out->has_digest = marey_tensor_digest(tensor, &out->digest, out->blocks) == MAREY_OK;
 }
 
-void kymo__dump_measure(const struct kymo_tensor *tensor, uint32_t what,
-                        struct kymo__dump_measure *out)
+void marey__dump_measure(const struct marey_tensor *tensor, uint32_t what,
+                         struct marey__dump_measure *out)
 {
-    *out = (struct kymo__dump_measure){0};
-    if (what & KYMO__MEASURE_DIGEST)
+    *out = (struct marey__dump_measure){0};
+    if (what & MAREY__MEASURE_DIGEST)
         take_digest(tensor, out);
-    if (what & KYMO__MEASURE_STATS)
-        out->has_stats = kymo_tensor_stats_get(tensor, &out->stats) == KYMO_OK;
+    if (what & MAREY__MEASURE_STATS)
+        out->has_stats = marey_tensor_stats_get(tensor, &out->stats) == MAREY_OK;
 }
 
-void kymo__dump_measure_fini(struct kymo__dump_measure *measure)
+void marey__dump_measure_fini(struct marey__dump_measure *measure)
 {
-    kymo__free(measure->blocks);
-    *measure = (struct kymo__dump_measure){0};
+    marey__free(measure->blocks);
+    *measure = (struct marey__dump_measure){0};
 }
 
 /* ---- beside the writer ---- */
 
 static struct {
-    struct kymo__dump_item *first, *last; /* that wait; all of this is guarded by dump.lock */
+    struct marey__dump_item *first, *last; /* that wait; all of this is guarded by dump.lock */
     bool has_thread, is_idle;
 } queue;
 
 /* The lock is held. */
-static struct kymo__dump_item *take_first(void)
+static struct marey__dump_item *take_first(void)
 {
-    struct kymo__dump_item *const item = queue.first;
+    struct marey__dump_item *const item = queue.first;
     queue.first = item->measuring.next;
-    item->measuring.state = KYMO__MEASURE_RUNS;
+    item->measuring.state = MAREY__MEASURE_RUNS;
     return item;
 }
 
 static void *run(void *arg)
 {
     (void)arg;
-    pthread_setname_np(pthread_self(), "kymo-dump-sums");
+    pthread_setname_np(pthread_self(), "marey-dump-sums");
     pthread_mutex_lock(&dump->lock);
     for (;;) {
         queue.is_idle = true;
-        const bool has_work = kymo__dump_wait_for(&dump->measure_work, (void *const *)&queue.first);
+        const bool has_work = marey__dump_wait_for(&dump->measure_work, (void *const *)&queue.first);
         queue.is_idle = false;
         if (!has_work)
             break;
-        struct kymo__dump_item *const item = take_first();
+        struct marey__dump_item *const item = take_first();
         pthread_mutex_unlock(&dump->lock);
-        kymo__dump_measure(&item->value.tensor, item->measuring.what, item->measure);
+        marey__dump_measure(&item->value.tensor, item->measuring.what, item->measure);
         pthread_mutex_lock(&dump->lock);
-        item->measuring.state = KYMO__MEASURED;
+        item->measuring.state = MAREY__MEASURED;
         pthread_cond_broadcast(&dump->done);
     }
     queue.has_thread = false;
@@ -75,15 +75,15 @@ static void *run(void *arg)
     return NULL;
 }
 
-void kymo__dump_measure_begin(struct kymo__dump_item *item, uint32_t what)
+void marey__dump_measure_begin(struct marey__dump_item *item, uint32_t what)
 {
     if (item->measure != NULL || what == 0 ||
-        (item->measure = kymo__calloc(1, sizeof *item->measure)) == NULL)
+        (item->measure = marey__calloc(1, sizeof *item->measure)) == NULL)
         return;
     pthread_mutex_lock(&dump->lock);
     if (!queue.has_thread)
-        queue.has_thread = kymo__dump_start_thread(run);
-    item->measuring = (struct kymo__dump_measuring){.state = KYMO__MEASURE_WAITS, .what = what};
+        queue.has_thread = marey__dump_start_thread(run);
+    item->measuring = (struct marey__dump_measuring){.state = MAREY__MEASURE_WAITS, .what = what};
     *(queue.first != NULL ? &queue.last->measuring.next : &queue.first) = item;
     queue.last = item;
     if (queue.is_idle)
@@ -92,33 +92,33 @@ void kymo__dump_measure_begin(struct kymo__dump_item *item, uint32_t what)
 }
 
 /* One that is still waiting is taken out of the queue. The lock is held. */
-static void take_out(struct kymo__dump_item *item)
+static void take_out(struct marey__dump_item *item)
 {
-    struct kymo__dump_item *before = NULL;
-    for (struct kymo__dump_item *at = queue.first; at != item; at = at->measuring.next)
+    struct marey__dump_item *before = NULL;
+    for (struct marey__dump_item *at = queue.first; at != item; at = at->measuring.next)
         before = at;
     *(before != NULL ? &before->measuring.next : &queue.first) = item->measuring.next;
     if (queue.last == item)
         queue.last = before;
 }
 
-void kymo__dump_measure_finish(struct kymo__dump_item *item)
+void marey__dump_measure_finish(struct marey__dump_item *item)
 {
     if (item->measuring.what == 0) /* never begun, by this very thread */
         return;
     pthread_mutex_lock(&dump->lock);
-    const bool is_ours = item->measuring.state == KYMO__MEASURE_WAITS;
+    const bool is_ours = item->measuring.state == MAREY__MEASURE_WAITS;
     if (is_ours)
         take_out(item);
-    while (item->measuring.state == KYMO__MEASURE_RUNS)
+    while (item->measuring.state == MAREY__MEASURE_RUNS)
         pthread_cond_wait(&dump->done, &dump->lock);
     pthread_mutex_unlock(&dump->lock);
     if (is_ours)
-        kymo__dump_measure(&item->value.tensor, item->measuring.what, item->measure);
+        marey__dump_measure(&item->value.tensor, item->measuring.what, item->measure);
     item->measuring.what = 0;
 }
 
-void kymo__dump_measure_after_fork(void)
+void marey__dump_measure_after_fork(void)
 {
     memset(&queue, 0, sizeof queue);
 }

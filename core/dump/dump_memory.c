@@ -61,7 +61,7 @@ static struct piece *take_large(size_t size)
     if (size > SIZE_MAX / 2)
         return NULL;
     const size_t rounded = (size + PAGE - 1) / PAGE * PAGE;
-    char *const begin = kymo__alloc(rounded + PAGE + sizeof *piece);
+    char *const begin = marey__alloc(rounded + PAGE + sizeof *piece);
     if (begin == NULL)
         return NULL;
     const uintptr_t first = (uintptr_t)begin + sizeof *piece;
@@ -89,7 +89,7 @@ static void give_large(struct piece *piece)
     const bool is_freed = is_too_much(piece);
     pthread_mutex_unlock(&memory.lock);
     if (is_freed)
-        kymo__free(piece->begin);
+        marey__free(piece->begin);
 }
 
 /* ---- small ones; in front of each is its slab ---- */
@@ -137,7 +137,7 @@ static void *take_small(size_t size)
     const bool is_freed = leave(full);
     pthread_mutex_unlock(&memory.lock);
     if (is_freed)
-        kymo__free(full->begin);
+        marey__free(full->begin);
     return at;
 }
 
@@ -149,12 +149,12 @@ static void give_small(void *bytes)
     const bool is_freed = leave(slab);
     pthread_mutex_unlock(&memory.lock);
     if (is_freed)
-        kymo__free(slab->begin);
+        marey__free(slab->begin);
 }
 
 /* ---- both ---- */
 
-void *kymo__dump_memory_take(size_t size)
+void *marey__dump_memory_take(size_t size)
 {
     if (size < LARGE)
         return take_small(size);
@@ -162,7 +162,7 @@ void *kymo__dump_memory_take(size_t size)
     return piece != NULL ? piece + 1 : NULL;
 }
 
-void kymo__dump_memory_give(void *bytes, size_t size)
+void marey__dump_memory_give(void *bytes, size_t size)
 {
     if (bytes == NULL)
         return;
@@ -188,33 +188,33 @@ static int open_nameless(const char *dir)
     return fd;
 }
 
-kymo_status kymo__dump_spill_take(const char *dir, size_t size, void **out)
+marey_status marey__dump_spill_take(const char *dir, size_t size, void **out)
 {
-    KYMO_TRY(kymo__dump_make_folders(dir));
+    MAREY_TRY(marey__dump_make_folders(dir));
     const int fd = open_nameless(dir);
     if (fd < 0)
-        return kymo__fail_errno("make a file in %s for a step that is larger than dump.memory", dir);
+        return marey__fail_errno("make a file in %s for a step that is larger than dump.memory", dir);
     /* The room is taken now: a disk that is full later would be a signal. */
     sigset_t before;
-    kymo__size_limit_begin(&before);
+    marey__size_limit_begin(&before);
     errno = posix_fallocate(fd, 0, (off_t)size);
-    kymo__size_limit_end(&before);
+    marey__size_limit_end(&before);
     const int error = errno;
     void *const bytes =
         error == 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     errno = error != 0 ? error : errno;
-    const kymo_status st =
+    const marey_status st =
         bytes != MAP_FAILED
-            ? KYMO_OK
-            : kymo__fail_errno("put %zu bytes of a step that is larger than dump.memory into %s",
-                               size, dir);
+            ? MAREY_OK
+            : marey__fail_errno("put %zu bytes of a step that is larger than dump.memory into %s",
+                                size, dir);
     close(fd);
-    if (st == KYMO_OK)
+    if (st == MAREY_OK)
         *out = bytes;
     return st;
 }
 
-void kymo__dump_spill_give(void *bytes, size_t size)
+void marey__dump_spill_give(void *bytes, size_t size)
 {
     if (bytes != NULL)
         munmap(bytes, size);
@@ -222,7 +222,7 @@ void kymo__dump_spill_give(void *bytes, size_t size)
 
 /* ---- what is kept ---- */
 
-void kymo__dump_memory_keep(size_t limit)
+void marey__dump_memory_keep(size_t limit)
 {
     pthread_mutex_lock(&memory.lock);
     struct piece *const slab = limit == 0 ? memory.slab : NULL;
@@ -234,19 +234,19 @@ void kymo__dump_memory_keep(size_t limit)
         struct piece *const piece = memory.kept;
         memory.kept = piece->next;
         memory.n_kept_bytes -= piece->size;
-        kymo__free(piece->begin);
+        marey__free(piece->begin);
     }
     pthread_mutex_unlock(&memory.lock);
     if (is_freed)
-        kymo__free(slab->begin);
+        marey__free(slab->begin);
 }
 
-void kymo__dump_memory_before_fork(void)
+void marey__dump_memory_before_fork(void)
 {
     pthread_mutex_lock(&memory.lock);
 }
 
-void kymo__dump_memory_after_fork(void)
+void marey__dump_memory_after_fork(void)
 {
     pthread_mutex_unlock(&memory.lock);
 }

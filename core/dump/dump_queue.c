@@ -15,23 +15,23 @@
 #include "dump/dump_internal.h"
 #include "record/record_internal.h"
 
-static struct kymo__dump *const dump = &kymo__dump;
+static struct marey__dump *const dump = &marey__dump;
 
 static const uint64_t idle_ns = 200000000; /* a thread without work stays so long */
 
-void kymo__dump_progress(uint64_t n)
+void marey__dump_progress(uint64_t n)
 {
     __atomic_fetch_add(&dump->n_progress, n, __ATOMIC_RELAXED);
 }
 
 /* ---- memory ---- */
 
-void kymo__dump_item_done(struct kymo__dump_item *item)
+void marey__dump_item_done(struct marey__dump_item *item)
 {
     if (item->is_of_gpu)
-        kymo__dump_await(item);
-    kymo__dump_measure_finish(item);
-    kymo__dump_item_forget_data(item);
+        marey__dump_await(item);
+    marey__dump_measure_finish(item);
+    marey__dump_item_forget_data(item);
     if (item->n_counted == 0)
         return;
     pthread_mutex_lock(&dump->lock);
@@ -45,20 +45,20 @@ void kymo__dump_item_done(struct kymo__dump_item *item)
 /* The lock is held. Where nothing is being written, nothing will make room. */
 static bool may_wait(void)
 {
-    return dump->options.policy == KYMO_DUMP_BLOCK && (dump->first != NULL || dump->n_writing > 0);
+    return dump->options.policy == MAREY_DUMP_BLOCK && (dump->first != NULL || dump->n_writing > 0);
 }
 
-bool kymo__dump_reserve(uint64_t n_bytes)
+bool marey__dump_reserve(uint64_t n_bytes)
 {
     const uint64_t limit = dump->options.memory_bytes;
     pthread_mutex_lock(&dump->lock);
     if (dump->n_used_bytes + n_bytes > limit && may_wait()) {
-        const uint64_t began = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t began = marey__clock_ns(CLOCK_MONOTONIC);
         dump->n_blocked++;
         while (dump->n_used_bytes + n_bytes > limit && may_wait())
             pthread_cond_wait(&dump->room, &dump->lock);
         dump->n_blocked--;
-        dump->counts.waited_ns += kymo__clock_ns(CLOCK_MONOTONIC) - began;
+        dump->counts.waited_ns += marey__clock_ns(CLOCK_MONOTONIC) - began;
     }
     const bool fits = dump->n_used_bytes + n_bytes <= limit;
     if (fits)
@@ -69,7 +69,7 @@ bool kymo__dump_reserve(uint64_t n_bytes)
 
 /* ---- disk ---- */
 
-void kymo__dump_told(struct kymo__dump_result *result, const char *fmt, ...)
+void marey__dump_told(struct marey__dump_result *result, const char *fmt, ...)
 {
     if (result->why[0] != '\0')
         return;
@@ -79,8 +79,8 @@ void kymo__dump_told(struct kymo__dump_result *result, const char *fmt, ...)
     va_end(args);
 }
 
-bool kymo__dump_take_room(struct kymo__dump_place *place, struct kymo__dump_item *item,
-                          struct kymo__dump_result *result)
+bool marey__dump_take_room(struct marey__dump_place *place, struct marey__dump_item *item,
+                           struct marey__dump_result *result)
 {
     const uint64_t n = item->n_bytes + item->value.text_len;
     if (n <= place->disk_left) {
@@ -89,10 +89,10 @@ bool kymo__dump_take_room(struct kymo__dump_place *place, struct kymo__dump_item
     }
     item->missing = "disk";
     result->n_failed++;
-    kymo__dump_told(result,
-                    "dumps in %s have reached their limit of disk space: tensors are missing from "
-                    "some step on; dump.disk=SIZE sets it",
-                    place->dir);
+    marey__dump_told(result,
+                     "dumps in %s have reached their limit of disk space: tensors are missing from "
+                     "some step on; dump.disk=SIZE sets it",
+                     place->dir);
     return false;
 }
 
@@ -115,57 +115,57 @@ static uint64_t claim(const char *dir, int64_t rank)
 {
     pthread_mutex_lock(&dump->place_lock);
     if (!dump->claim.is_made || dump->claim.rank != rank) {
-        struct kymo__held_file folder;
-        if (kymo__held_set(&folder, kymo__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0)))
-            kymo__dump_claim(&dump->claim, &folder, rank);
-        kymo__held_close(&folder);
+        struct marey__held_file folder;
+        if (marey__held_set(&folder, marey__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0)))
+            marey__dump_claim(&dump->claim, &folder, rank);
+        marey__held_close(&folder);
     }
     const uint64_t pid = dump->claim.is_taken ? (uint64_t)getpid() : 0;
     pthread_mutex_unlock(&dump->place_lock);
     return pid;
 }
 
-static kymo_status write_step(struct kymo__dump_step *step, struct kymo__dump_result *result)
+static marey_status write_step(struct marey__dump_step *step, struct marey__dump_result *result)
 {
     /* Options and directory stand still while anything is queued. */
-    const struct kymo_dump_options *const o = &dump->options;
-    struct kymo__dump_place place = {.dir = dump->dir,
-                                     .below = "",
-                                     .rank = step->rank,
-                                     .world = step->world,
-                                     .run = dump->run,
-                                     .host = dump->host,
-                                     .mode = o->mode,
-                                     .measures = (o->no_stats ? 0 : KYMO__MEASURE_STATS) |
-                                                 KYMO__MEASURE_DIGEST,
-                                     .durable = o->durable != 0,
-                                     .began = dump->began};
+    const struct marey_dump_options *const o = &dump->options;
+    struct marey__dump_place place = {.dir = dump->dir,
+                                      .below = "",
+                                      .rank = step->rank,
+                                      .world = step->world,
+                                      .run = dump->run,
+                                      .host = dump->host,
+                                      .mode = o->mode,
+                                      .measures = (o->no_stats ? 0 : MAREY__MEASURE_STATS) |
+                                                  MAREY__MEASURE_DIGEST,
+                                      .durable = o->durable != 0,
+                                      .began = dump->began};
     const bool is_kept = o->flight_steps > 0 && step->reason == NULL;
     char flight[40];
     if (is_kept) {
-        kymo__dump_flight_name(flight, sizeof flight);
+        marey__dump_flight_name(flight, sizeof flight);
         place.below = flight;
-        place.world = o->layout == KYMO_DUMP_LAYOUT_ACCVLAB ? -1 : place.world;
+        place.world = o->layout == MAREY_DUMP_LAYOUT_ACCVLAB ? -1 : place.world;
     }
-    KYMO_TRY(kymo__dump_make_folders(place.dir));
+    MAREY_TRY(marey__dump_make_folders(place.dir));
     if (!is_kept)
         place.pid = claim(place.dir, place.rank);
     pthread_mutex_lock(&dump->lock);
     const uint64_t n_written = dump->n_disk_bytes;
     pthread_mutex_unlock(&dump->lock);
     place.disk_left = disk_left(place.dir, o->disk_bytes, n_written);
-    const kymo_status st = o->layout == KYMO_DUMP_LAYOUT_KYMO
-                               ? kymo__dump_write_kymo(step, &place, result)
-                               : kymo__dump_write_accvlab(step, &place, result);
+    const marey_status st = o->layout == MAREY_DUMP_LAYOUT_MAREY
+                                ? marey__dump_write_marey(step, &place, result)
+                                : marey__dump_write_accvlab(step, &place, result);
     if (is_kept)
-        kymo__dump_flight_kept(step->number);
+        marey__dump_flight_kept(step->number);
     return st;
 }
 
 /* The lock is held. */
-static void count(const struct kymo__dump_result *result, kymo_status st)
+static void count(const struct marey__dump_result *result, marey_status st)
 {
-    dump->counts.n_steps += st == KYMO_OK;
+    dump->counts.n_steps += st == MAREY_OK;
     dump->counts.n_tensors += result->n_tensors;
     dump->counts.n_bytes += result->n_bytes;
     dump->counts.n_failed += result->n_failed;
@@ -175,24 +175,24 @@ static void count(const struct kymo__dump_result *result, kymo_status st)
         memcpy(dump->failure, result->why, sizeof dump->failure);
 }
 
-static void write_and_tell(struct kymo__dump_step *step)
+static void write_and_tell(struct marey__dump_step *step)
 {
-    struct kymo__dump_result result = {0};
-    for (struct kymo__dump_item *item = step->first; item != NULL; item = item->next)
+    struct marey__dump_result result = {0};
+    for (struct marey__dump_item *item = step->first; item != NULL; item = item->next)
         if (item->is_of_gpu)
-            kymo__dump_await(item);
-    const kymo_status st = write_step(step, &result);
-    if (st != KYMO_OK)
-        kymo__dump_told(&result, "a step of the dump is not whole: %s", kymo_last_error());
+            marey__dump_await(item);
+    const marey_status st = write_step(step, &result);
+    if (st != MAREY_OK)
+        marey__dump_told(&result, "a step of the dump is not whole: %s", marey_last_error());
     if (result.why[0] != '\0')
-        kymo__say("%s; the program goes on", result.why);
-    for (struct kymo__dump_item *item = step->first; item != NULL; item = item->next)
-        kymo__dump_item_done(item);
+        marey__say("%s; the program goes on", result.why);
+    for (struct marey__dump_item *item = step->first; item != NULL; item = item->next)
+        marey__dump_item_done(item);
     pthread_mutex_lock(&dump->lock);
     count(&result, st);
     pthread_mutex_unlock(&dump->lock);
-    kymo__dump_step_destroy(step);
-    kymo__dump_progress(1);
+    marey__dump_step_destroy(step);
+    marey__dump_progress(1);
 }
 
 /* ---- threads ---- */
@@ -207,7 +207,7 @@ static struct timespec after(uint64_t patience_ns)
     return until;
 }
 
-bool kymo__dump_wait_for(pthread_cond_t *cond, void *const *what)
+bool marey__dump_wait_for(pthread_cond_t *cond, void *const *what)
 {
     const struct timespec until = after(idle_ns);
     int error = 0;
@@ -219,13 +219,13 @@ bool kymo__dump_wait_for(pthread_cond_t *cond, void *const *what)
 static bool wait_for_step(void)
 {
     dump->n_idle++;
-    const bool is_there = kymo__dump_wait_for(&dump->work, (void *const *)&dump->first);
+    const bool is_there = marey__dump_wait_for(&dump->work, (void *const *)&dump->first);
     dump->n_idle--;
     return is_there;
 }
 
 /* Steps that are being written; the lock is held. */
-static uint64_t active[KYMO__DUMP_MAX_WRITERS + 1];
+static uint64_t active[MAREY__DUMP_MAX_WRITERS + 1];
 
 static bool is_active(uint64_t number)
 {
@@ -252,9 +252,9 @@ static void finish(uint64_t number)
 static void write_first(void)
 {
     while (dump->first != NULL &&
-           (is_active(dump->first->number) || dump->n_writing == KYMO__COUNT_OF(active)))
+           (is_active(dump->first->number) || dump->n_writing == MAREY__COUNT_OF(active)))
         pthread_cond_wait(&dump->done, &dump->lock);
-    struct kymo__dump_step *const step = dump->first;
+    struct marey__dump_step *const step = dump->first;
     if (step == NULL)
         return;
     const uint64_t number = step->number;
@@ -271,7 +271,7 @@ static void write_first(void)
 static void *run(void *arg)
 {
     (void)arg;
-    pthread_setname_np(pthread_self(), "kymo-dump");
+    pthread_setname_np(pthread_self(), "marey-dump");
     pthread_mutex_lock(&dump->lock);
     while (wait_for_step())
         write_first();
@@ -282,7 +282,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-bool kymo__dump_start_thread(void *(*run_it)(void *))
+bool marey__dump_start_thread(void *(*run_it)(void *))
 {
     sigset_t all, before;
     pthread_attr_t attributes;
@@ -298,20 +298,20 @@ bool kymo__dump_start_thread(void *(*run_it)(void *))
     return ok;
 }
 
-bool kymo__dump_queue(struct kymo__dump_step *step)
+bool marey__dump_queue(struct marey__dump_step *step)
 {
     step->next = NULL;
     *(dump->last != NULL ? &dump->last->next : &dump->first) = step;
     dump->last = step;
     if (dump->n_idle == 0 && dump->n_writers < dump->options.n_writers)
-        dump->n_writers += kymo__dump_start_thread(run);
+        dump->n_writers += marey__dump_start_thread(run);
     if (dump->n_writers == 0)
         return false;
     pthread_cond_signal(&dump->work);
     return true;
 }
 
-void kymo__dump_write_here(void)
+void marey__dump_write_here(void)
 {
     pthread_mutex_lock(&dump->lock);
     while (dump->first != NULL)
@@ -319,15 +319,15 @@ void kymo__dump_write_here(void)
     pthread_mutex_unlock(&dump->lock);
 }
 
-bool kymo__dump_drain(uint64_t patience_ns)
+bool marey__dump_drain(uint64_t patience_ns)
 {
-    uint64_t seen = 0, since = kymo__clock_ns(CLOCK_MONOTONIC);
+    uint64_t seen = 0, since = marey__clock_ns(CLOCK_MONOTONIC);
     pthread_mutex_lock(&dump->lock);
     while (dump->first != NULL || dump->n_writing > 0) {
         const struct timespec until = after(1000000000);
         pthread_cond_timedwait(&dump->done, &dump->lock, &until);
         const uint64_t progress = __atomic_load_n(&dump->n_progress, __ATOMIC_RELAXED);
-        const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
         if (progress != seen)
             since = now;
         seen = progress;
@@ -339,7 +339,7 @@ bool kymo__dump_drain(uint64_t patience_ns)
     return is_empty;
 }
 
-void kymo__dump_end_threads(uint64_t patience_ns)
+void marey__dump_end_threads(uint64_t patience_ns)
 {
     const struct timespec until = after(patience_ns);
     int error = 0;

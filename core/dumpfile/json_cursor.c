@@ -3,33 +3,34 @@
 
 #include "dumpfile/dumpfile_internal.h"
 
-void kymo__cursor_init(struct kymo__cursor *cursor, const char *text, size_t len)
+void marey__cursor_init(struct marey__cursor *cursor, const char *text, size_t len)
 {
-    *cursor = (struct kymo__cursor){.start = text, .at = text, .end = text + len};
+    *cursor = (struct marey__cursor){.start = text, .at = text, .end = text + len};
 }
 
-void kymo__cursor_fini(struct kymo__cursor *cursor)
+void marey__cursor_fini(struct marey__cursor *cursor)
 {
-    kymo__buf_fini(&cursor->text);
+    marey__buf_fini(&cursor->text);
 }
 
-bool kymo__cursor_fail(struct kymo__cursor *cursor, const char *mistake)
+bool marey__cursor_fail(struct marey__cursor *cursor, const char *mistake)
 {
     if (cursor->mistake == NULL)
         cursor->mistake = cursor->text.failed ? "out of memory" : mistake;
     return false;
 }
 
-kymo_status kymo__cursor_status(const struct kymo__cursor *cursor, const char *path, const char *what)
+marey_status marey__cursor_status(const struct marey__cursor *cursor, const char *path,
+                                  const char *what)
 {
     if (cursor->text.failed)
-        return kymo__fail(KYMO_ENOMEM, "out of memory while reading %s", path);
-    return kymo__fail(KYMO_EFORMAT, "%s is no %s: %s at byte %zu", path, what,
-                      cursor->mistake != NULL ? cursor->mistake : "something is wrong",
-                      (size_t)(cursor->at - cursor->start));
+        return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", path);
+    return marey__fail(MAREY_EFORMAT, "%s is no %s: %s at byte %zu", path, what,
+                       cursor->mistake != NULL ? cursor->mistake : "something is wrong",
+                       (size_t)(cursor->at - cursor->start));
 }
 
-char kymo__cursor_peek(struct kymo__cursor *cursor)
+char marey__cursor_peek(struct marey__cursor *cursor)
 {
     while (*cursor->at == ' ' || *cursor->at == '\n' || *cursor->at == '\t' || *cursor->at == '\r')
         cursor->at++;
@@ -37,28 +38,28 @@ char kymo__cursor_peek(struct kymo__cursor *cursor)
     return cursor->at < cursor->end ? (*cursor->at != '\0' ? *cursor->at : '\1') : '\0';
 }
 
-bool kymo__cursor_take(struct kymo__cursor *cursor, char c)
+bool marey__cursor_take(struct marey__cursor *cursor, char c)
 {
-    if (kymo__cursor_peek(cursor) != c)
+    if (marey__cursor_peek(cursor) != c)
         return false;
     cursor->at++;
     return true;
 }
 
-bool kymo__cursor_word(struct kymo__cursor *cursor, const char *word)
+bool marey__cursor_word(struct marey__cursor *cursor, const char *word)
 {
     const size_t len = strlen(word);
-    kymo__cursor_peek(cursor);
+    marey__cursor_peek(cursor);
     if ((size_t)(cursor->end - cursor->at) < len || memcmp(cursor->at, word, len) != 0)
         return false;
     cursor->at += len;
     return true;
 }
 
-bool kymo__cursor_done(struct kymo__cursor *cursor)
+bool marey__cursor_done(struct marey__cursor *cursor)
 {
-    return kymo__cursor_peek(cursor) == '\0' ||
-           kymo__cursor_fail(cursor, "something stands behind the end");
+    return marey__cursor_peek(cursor) == '\0' ||
+           marey__cursor_fail(cursor, "something stands behind the end");
 }
 
 /* ---- strings ---- */
@@ -72,7 +73,7 @@ static int hex_digit(char c)
 }
 
 /* The four digits behind \u; -1 for what is none. */
-static int32_t take_unit(struct kymo__cursor *cursor)
+static int32_t take_unit(struct marey__cursor *cursor)
 {
     int32_t unit = 0;
     for (int i = 0; i < 4; i++) {
@@ -86,7 +87,7 @@ static int32_t take_unit(struct kymo__cursor *cursor)
 }
 
 /* A lone surrogate becomes three bytes, as Python's "surrogatepass" writes it: nothing is lost. */
-static void put_character(struct kymo__buf *out, uint32_t c)
+static void put_character(struct marey__buf *out, uint32_t c)
 {
     char bytes[4];
     size_t n = 0;
@@ -99,21 +100,21 @@ static void put_character(struct kymo__buf *out, uint32_t c)
         for (unsigned i = n_more; i-- > 0;)
             bytes[n++] = (char)(0x80 | (c >> (6 * i) & 0x3f));
     }
-    kymo__buf_put(out, bytes, n);
+    marey__buf_put(out, bytes, n);
 }
 
-static bool take_escape(struct kymo__cursor *cursor)
+static bool take_escape(struct marey__cursor *cursor)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const char c = *cursor->at++;
     const char *const at = c != '\0' ? strchr(from, c) : NULL;
     if (at != NULL) {
-        kymo__buf_put(&cursor->text, &to[at - from], 1);
+        marey__buf_put(&cursor->text, &to[at - from], 1);
         return true;
     }
     int32_t unit = c == 'u' ? take_unit(cursor) : -1;
     if (unit < 0)
-        return kymo__cursor_fail(cursor, "an unknown escape");
+        return marey__cursor_fail(cursor, "an unknown escape");
     if (unit >= 0xd800 && unit < 0xdc00 && cursor->at[0] == '\\' && cursor->at[1] == 'u') {
         const char *const back = cursor->at;
         cursor->at += 2;
@@ -127,124 +128,124 @@ static bool take_escape(struct kymo__cursor *cursor)
     return true;
 }
 
-bool kymo__cursor_string(struct kymo__cursor *cursor)
+bool marey__cursor_string(struct marey__cursor *cursor)
 {
-    if (!kymo__cursor_take(cursor, '"'))
-        return kymo__cursor_fail(cursor, "a string is missing");
+    if (!marey__cursor_take(cursor, '"'))
+        return marey__cursor_fail(cursor, "a string is missing");
     cursor->text.len = 0;
     for (;;) {
         const char *const from = cursor->at;
         while ((unsigned char)*cursor->at >= 0x20 && *cursor->at != '"' && *cursor->at != '\\')
             cursor->at++;
-        kymo__buf_put(&cursor->text, from, (size_t)(cursor->at - from));
+        marey__buf_put(&cursor->text, from, (size_t)(cursor->at - from));
         if (cursor->at >= cursor->end)
-            return kymo__cursor_fail(cursor, "a string without an end");
+            return marey__cursor_fail(cursor, "a string without an end");
         const char c = *cursor->at++;
         if (c == '"')
             break;
         if (c != '\\')
-            return kymo__cursor_fail(cursor, "a control character in a string");
+            return marey__cursor_fail(cursor, "a control character in a string");
         if (!take_escape(cursor))
             return false;
     }
-    kymo__buf_put(&cursor->text, "", 1);
+    marey__buf_put(&cursor->text, "", 1);
     if (cursor->text.failed)
-        return kymo__cursor_fail(cursor, "out of memory");
+        return marey__cursor_fail(cursor, "out of memory");
     cursor->text.len--;
     return true;
 }
 
 /* ---- numbers ---- */
 
-bool kymo__cursor_number(struct kymo__cursor *cursor, struct kymo__number *out)
+bool marey__cursor_number(struct marey__cursor *cursor, struct marey__number *out)
 {
-    kymo__cursor_peek(cursor);
-    const char *const end = kymo__number_read(cursor->at, out);
+    marey__cursor_peek(cursor);
+    const char *const end = marey__number_read(cursor->at, out);
     if (end == NULL || end > cursor->end)
-        return kymo__cursor_fail(cursor, "a number is missing");
+        return marey__cursor_fail(cursor, "a number is missing");
     cursor->at = end;
     return true;
 }
 
-bool kymo__cursor_count(struct kymo__cursor *cursor, uint64_t *out)
+bool marey__cursor_count(struct marey__cursor *cursor, uint64_t *out)
 {
-    struct kymo__number number;
-    if (!kymo__cursor_number(cursor, &number))
+    struct marey__number number;
+    if (!marey__cursor_number(cursor, &number))
         return false;
     if (!number.is_integer || number.is_negative || number.digits > INT64_MAX)
-        return kymo__cursor_fail(cursor, "a number that is no count");
+        return marey__cursor_fail(cursor, "a number that is no count");
     *out = number.digits;
     return true;
 }
 
 /* ---- objects and lists ---- */
 
-static bool next(struct kymo__cursor *cursor, bool *is_first, char close)
+static bool next(struct marey__cursor *cursor, bool *is_first, char close)
 {
     const bool was_first = *is_first;
     *is_first = false;
-    if (cursor->mistake != NULL || kymo__cursor_take(cursor, close))
+    if (cursor->mistake != NULL || marey__cursor_take(cursor, close))
         return false;
-    if (!was_first && !kymo__cursor_take(cursor, ','))
-        return kymo__cursor_fail(cursor, "a comma is missing");
+    if (!was_first && !marey__cursor_take(cursor, ','))
+        return marey__cursor_fail(cursor, "a comma is missing");
     return true;
 }
 
-bool kymo__cursor_next_key(struct kymo__cursor *cursor, bool *is_first)
+bool marey__cursor_next_key(struct marey__cursor *cursor, bool *is_first)
 {
-    if (!next(cursor, is_first, '}') || !kymo__cursor_string(cursor))
+    if (!next(cursor, is_first, '}') || !marey__cursor_string(cursor))
         return false;
-    return kymo__cursor_take(cursor, ':') || kymo__cursor_fail(cursor, "a colon is missing");
+    return marey__cursor_take(cursor, ':') || marey__cursor_fail(cursor, "a colon is missing");
 }
 
-bool kymo__cursor_next_item(struct kymo__cursor *cursor, bool *is_first)
+bool marey__cursor_next_item(struct marey__cursor *cursor, bool *is_first)
 {
     return next(cursor, is_first, ']');
 }
 
-static bool skip(struct kymo__cursor *cursor, unsigned depth)
+static bool skip(struct marey__cursor *cursor, unsigned depth)
 {
     bool is_first = true;
-    if (depth > KYMO__CURSOR_DEPTH)
-        return kymo__cursor_fail(cursor, "it is nested too deeply");
-    switch (kymo__cursor_peek(cursor)) {
+    if (depth > MAREY__CURSOR_DEPTH)
+        return marey__cursor_fail(cursor, "it is nested too deeply");
+    switch (marey__cursor_peek(cursor)) {
     case '{':
         cursor->at++;
-        while (kymo__cursor_next_key(cursor, &is_first))
+        while (marey__cursor_next_key(cursor, &is_first))
             if (!skip(cursor, depth + 1))
                 return false;
         return cursor->mistake == NULL;
     case '[':
         cursor->at++;
-        while (kymo__cursor_next_item(cursor, &is_first))
+        while (marey__cursor_next_item(cursor, &is_first))
             if (!skip(cursor, depth + 1))
                 return false;
         return cursor->mistake == NULL;
     case '"':
-        return kymo__cursor_string(cursor);
+        return marey__cursor_string(cursor);
     default:
-        if (kymo__cursor_word(cursor, "true") || kymo__cursor_word(cursor, "false") ||
-            kymo__cursor_word(cursor, "null"))
+        if (marey__cursor_word(cursor, "true") || marey__cursor_word(cursor, "false") ||
+            marey__cursor_word(cursor, "null"))
             return true;
-        return kymo__cursor_number(cursor, &(struct kymo__number){0});
+        return marey__cursor_number(cursor, &(struct marey__number){0});
     }
 }
 
-bool kymo__cursor_skip(struct kymo__cursor *cursor)
+bool marey__cursor_skip(struct marey__cursor *cursor)
 {
     return skip(cursor, 0);
 }
 
-bool kymo__cursor_object(struct kymo__cursor *cursor, const struct kymo__key *keys, void *into)
+bool marey__cursor_object(struct marey__cursor *cursor, const struct marey__key *keys, void *into)
 {
     bool is_first = true;
-    if (!kymo__cursor_take(cursor, '{'))
-        return kymo__cursor_fail(cursor, "an object is missing");
-    while (kymo__cursor_next_key(cursor, &is_first)) {
-        const struct kymo__key *key = keys;
+    if (!marey__cursor_take(cursor, '{'))
+        return marey__cursor_fail(cursor, "an object is missing");
+    while (marey__cursor_next_key(cursor, &is_first)) {
+        const struct marey__key *key = keys;
         while (key->name != NULL && strcmp(key->name, cursor->text.data) != 0)
             key++;
-        if (!(key->name != NULL ? key->read(cursor, into) : kymo__cursor_skip(cursor)))
+        if (!(key->name != NULL ? key->read(cursor, into) : marey__cursor_skip(cursor)))
             return false;
     }
     return cursor->mistake == NULL;
@@ -252,26 +253,26 @@ bool kymo__cursor_object(struct kymo__cursor *cursor, const struct kymo__key *ke
 
 /* ---- sizes ---- */
 
-bool kymo__shape_read(struct kymo__cursor *cursor, struct kymo__shape *out)
+bool marey__shape_read(struct marey__cursor *cursor, struct marey__shape *out)
 {
     bool is_first = true;
     out->rank = 0;
-    if (!kymo__cursor_take(cursor, '['))
-        return kymo__cursor_fail(cursor, "a list of sizes is missing");
-    while (kymo__cursor_next_item(cursor, &is_first)) {
+    if (!marey__cursor_take(cursor, '['))
+        return marey__cursor_fail(cursor, "a list of sizes is missing");
+    while (marey__cursor_next_item(cursor, &is_first)) {
         uint64_t size;
-        if (out->rank == KYMO_MAX_RANK)
-            return kymo__cursor_fail(cursor, "there are more than 64 axes");
-        if (!kymo__cursor_count(cursor, &size))
+        if (out->rank == MAREY_MAX_RANK)
+            return marey__cursor_fail(cursor, "there are more than 64 axes");
+        if (!marey__cursor_count(cursor, &size))
             return false;
         out->sizes[out->rank++] = (int64_t)size;
     }
     return cursor->mistake == NULL;
 }
 
-bool kymo__shape_bytes(const struct kymo__shape *shape, uint64_t *out)
+bool marey__shape_bytes(const struct marey__shape *shape, uint64_t *out)
 {
-    uint64_t n = kymo_dtype_size(shape->dtype);
+    uint64_t n = marey_dtype_size(shape->dtype);
     bool is_empty = false;
     for (uint32_t i = 0; i < shape->rank; i++)
         is_empty |= shape->sizes[i] == 0;

@@ -21,7 +21,7 @@ struct collector {
     bool has_number; /* something besides null */
     bool no_memory;
     uint32_t rank; /* of the lists; 0: not known yet */
-    int64_t sizes[KYMO_MAX_RANK];
+    int64_t sizes[MAREY_MAX_RANK];
 };
 
 static inline void skip_blanks(struct collector *c)
@@ -32,7 +32,7 @@ static inline void skip_blanks(struct collector *c)
 
 static inline bool push(struct collector *c, union slot slot)
 {
-    if (KYMO_UNLIKELY(c->n == c->cap) && !kymo__grow(&c->slots, &c->cap, c->n + 1, sizeof slot)) {
+    if (MAREY_UNLIKELY(c->n == c->cap) && !marey__grow(&c->slots, &c->cap, c->n + 1, sizeof slot)) {
         c->no_memory = true;
         return false;
     }
@@ -51,7 +51,7 @@ static void widen(struct collector *c)
 
 static inline bool push_double(struct collector *c, double value)
 {
-    if (KYMO_UNLIKELY(c->what != NUMBERS)) {
+    if (MAREY_UNLIKELY(c->what != NUMBERS)) {
         if (c->what == BOOLEANS)
             return false;
         widen(c);
@@ -59,7 +59,7 @@ static inline bool push_double(struct collector *c, double value)
     return push(c, (union slot){.number = value});
 }
 
-static bool push_integer(struct collector *c, const struct kymo__number *number)
+static bool push_integer(struct collector *c, const struct marey__number *number)
 {
     const bool is_minus_zero = number->is_negative && number->digits == 0;
     if (c->what == BOOLEANS)
@@ -101,7 +101,7 @@ static bool take_word(struct collector *c)
     } words[] = {{"NaN", NAN},     {"Infinity", INFINITY},     {"-Infinity", -INFINITY},
                  {"\"NaN\"", NAN}, {"\"Infinity\"", INFINITY}, {"\"-Infinity\"", -INFINITY},
                  {"null", NAN}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(words); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++) {
         const size_t len = strlen(words[i].word);
         if (strncmp(c->at, words[i].word, len) != 0)
             continue;
@@ -126,15 +126,16 @@ static inline bool is_f32_half(double value)
 
 static inline bool take_number(struct collector *c)
 {
-    struct kymo__number number;
-    const char *const end = kymo__number_read(c->at, &number);
-    if (KYMO_UNLIKELY(end == NULL))
+    struct marey__number number;
+    const char *const end = marey__number_read(c->at, &number);
+    if (MAREY_UNLIKELY(end == NULL))
         return take_word(c);
-    if (c->is_f32 && KYMO_UNLIKELY(is_f32_half(number.value)))
-        number.value = kymo__number_read_f32(c->at);
+    if (c->is_f32 && MAREY_UNLIKELY(is_f32_half(number.value)))
+        number.value = marey__number_read_f32(c->at);
     c->at = end;
     c->has_number = true;
-    return KYMO_UNLIKELY(number.is_integer) ? push_integer(c, &number) : push_double(c, number.value);
+    return MAREY_UNLIKELY(number.is_integer) ? push_integer(c, &number)
+                                             : push_double(c, number.value);
 }
 
 static bool take_list(struct collector *c, uint32_t axis);
@@ -142,7 +143,7 @@ static bool take_list(struct collector *c, uint32_t axis);
 static bool take_item(struct collector *c, uint32_t axis)
 {
     if (*c->at == '[')
-        return axis < KYMO_MAX_RANK && (c->rank == 0 || axis < c->rank) && take_list(c, axis);
+        return axis < MAREY_MAX_RANK && (c->rank == 0 || axis < c->rank) && take_list(c, axis);
     if (c->rank == 0)
         c->rank = axis;
     return axis == c->rank && take_number(c);
@@ -179,72 +180,72 @@ static bool take_list(struct collector *c, uint32_t axis)
     return c->sizes[axis] == n;
 }
 
-static struct kymo__shape shape_of(const struct collector *c)
+static struct marey__shape shape_of(const struct collector *c)
 {
-    static const enum kymo_dtype types[] = {
-        [NOTHING] = KYMO_F64, [BOOLEANS] = KYMO_BOOL, [INTEGERS] = KYMO_I64, [NATURALS] = KYMO_U64, [NUMBERS] = KYMO_F64};
-    struct kymo__shape shape = {.dtype = types[c->what], .rank = c->rank};
+    static const enum marey_dtype types[] = {
+        [NOTHING] = MAREY_F64, [BOOLEANS] = MAREY_BOOL, [INTEGERS] = MAREY_I64, [NATURALS] = MAREY_U64, [NUMBERS] = MAREY_F64};
+    struct marey__shape shape = {.dtype = types[c->what], .rank = c->rank};
     memcpy(shape.sizes, c->sizes, sizeof shape.sizes);
     return shape;
 }
 
-enum kymo__numbers_result kymo__numbers_read(struct kymo__cursor *cursor, bool is_f32,
-                                             struct kymo__numbers *out)
+enum marey__numbers_result marey__numbers_read(struct marey__cursor *cursor, bool is_f32,
+                                               struct marey__numbers *out)
 {
     struct collector c = {.end = cursor->end, .is_f32 = is_f32};
-    for (size_t i = 0; i < KYMO_MAX_RANK; i++)
+    for (size_t i = 0; i < MAREY_MAX_RANK; i++)
         c.sizes[i] = -1;
-    const char first = kymo__cursor_peek(cursor);
+    const char first = marey__cursor_peek(cursor);
     c.at = cursor->at;
     const bool is_tensor = first == '[' ? take_list(&c, 0) : take_number(&c);
     if (!is_tensor || c.at > cursor->end || (c.n > 0 && !c.has_number)) {
-        kymo__free(c.slots);
-        return c.no_memory ? KYMO__NUMBERS_NO_MEMORY : KYMO__NUMBERS_NONE;
+        marey__free(c.slots);
+        return c.no_memory ? MAREY__NUMBERS_NO_MEMORY : MAREY__NUMBERS_NONE;
     }
     if (c.what == BOOLEANS)
         for (size_t i = 0; i < c.n; i++)
             ((char *)c.slots)[i] = (char)c.slots[i].integer;
     cursor->at = c.at;
-    *out = (struct kymo__numbers){.shape = shape_of(&c), .data = c.slots};
-    return KYMO__NUMBERS_TENSOR;
+    *out = (struct marey__numbers){.shape = shape_of(&c), .data = c.slots};
+    return MAREY__NUMBERS_TENSOR;
 }
 
 /* ---- into the type that the manifest tells ---- */
 
-static double as_double(enum kymo_dtype from, union slot slot)
+static double as_double(enum marey_dtype from, union slot slot)
 {
-    if (from == KYMO_F64)
+    if (from == MAREY_F64)
         return slot.number;
-    return from == KYMO_U64 ? (double)slot.natural : (double)slot.integer;
+    return from == MAREY_U64 ? (double)slot.natural : (double)slot.integer;
 }
 
 /* One number as a part of an element; false where integers are wanted and it is none that fits. */
-static bool put_number(const struct kymo__dtype *type, enum kymo_dtype from, union slot slot,
+static bool put_number(const struct marey__dtype *type, enum marey_dtype from, union slot slot,
                        char *out)
 {
-    const enum kymo_dtype part = (enum kymo_dtype)type->part;
-    if (type->kind == KYMO__IS_FLOAT) {
+    const enum marey_dtype part = (enum marey_dtype)type->part;
+    if (type->kind == MAREY__IS_FLOAT) {
         const double value = as_double(from, slot);
         const float narrow = (float)value;
-        const uint32_t bits = type->part_bits < 32 ? kymo__narrow(part, value) : 0;
-        const void *const bytes = part == KYMO_F64   ? (const void *)&value
-                                  : part == KYMO_F32 ? (const void *)&narrow
-                                                     : &bits;
+        const uint32_t bits = type->part_bits < 32 ? marey__narrow(part, value) : 0;
+        const void *const bytes = part == MAREY_F64   ? (const void *)&value
+                                  : part == MAREY_F32 ? (const void *)&narrow
+                                                      : &bits;
         memcpy(out, bytes, (type->part_bits + 7u) / 8);
         return true;
     }
-    if (from == KYMO_F64 || from == KYMO_BOOL || type->kind == KYMO__IS_BOOL)
+    if (from == MAREY_F64 || from == MAREY_BOOL || type->kind == MAREY__IS_BOOL)
         return false;
-    const bool has_sign = type->kind == KYMO__IS_SIGNED;
+    const bool has_sign = type->kind == MAREY__IS_SIGNED;
     const uint64_t highest = UINT64_MAX >> (64 - type->part_bits + has_sign);
-    const bool is_negative = from == KYMO_I64 && slot.integer < 0;
+    const bool is_negative = from == MAREY_I64 && slot.integer < 0;
     if (is_negative ? !has_sign || slot.integer < -(int64_t)highest - 1 : slot.natural > highest)
         return false;
     memcpy(out, &slot, (type->part_bits + 7u) / 8);
     return true;
 }
 
-static bool put_all(const struct kymo__numbers *numbers, const struct kymo__dtype *type,
+static bool put_all(const struct marey__numbers *numbers, const struct marey__dtype *type,
                     uint64_t n_elements, char *out)
 {
     const union slot *slot = numbers->data;
@@ -265,7 +266,7 @@ static bool put_all(const struct kymo__numbers *numbers, const struct kymo__dtyp
 }
 
 /* The lists are as the sizes say, with pairs inside where elements are such. An empty list may stop early. */
-static bool is_same_shape(const struct kymo__shape *have, const struct kymo__shape *wanted)
+static bool is_same_shape(const struct marey__shape *have, const struct marey__shape *wanted)
 {
     for (uint32_t i = 0; i < wanted->rank; i++) {
         if (i >= have->rank || have->sizes[i] != wanted->sizes[i])
@@ -273,29 +274,29 @@ static bool is_same_shape(const struct kymo__shape *have, const struct kymo__sha
         if (wanted->sizes[i] == 0)
             return true;
     }
-    const uint32_t rank = wanted->rank + (kymo__dtype_get(wanted->dtype)->n_parts == 2);
+    const uint32_t rank = wanted->rank + (marey__dtype_get(wanted->dtype)->n_parts == 2);
     return have->rank == rank && (rank == wanted->rank || have->sizes[wanted->rank] == 2);
 }
 
-kymo_status kymo__numbers_convert(struct kymo__numbers *numbers, const struct kymo__shape *wanted)
+marey_status marey__numbers_convert(struct marey__numbers *numbers, const struct marey__shape *wanted)
 {
     uint64_t n_bytes;
-    const enum kymo_dtype from = numbers->shape.dtype;
-    if (!is_same_shape(&numbers->shape, wanted) || !kymo__shape_bytes(wanted, &n_bytes))
-        return kymo__fail(KYMO_EFORMAT, "its lists are not as long as the manifest says");
+    const enum marey_dtype from = numbers->shape.dtype;
+    if (!is_same_shape(&numbers->shape, wanted) || !marey__shape_bytes(wanted, &n_bytes))
+        return marey__fail(MAREY_EFORMAT, "its lists are not as long as the manifest says");
     if (from == wanted->dtype || n_bytes == 0) {
         numbers->shape = *wanted;
-        return KYMO_OK;
+        return MAREY_OK;
     }
-    char *const data = kymo__calloc(1, n_bytes);
+    char *const data = marey__calloc(1, n_bytes);
     if (data == NULL)
-        return kymo__fail(KYMO_ENOMEM, "out of memory for %llu bytes", (unsigned long long)n_bytes);
-    const struct kymo__dtype *const type = kymo__dtype_get(wanted->dtype);
-    if (from == KYMO_BOOL || !put_all(numbers, type, n_bytes / type->size, data)) {
-        kymo__free(data);
-        return kymo__fail(KYMO_EFORMAT, "a number in it is no %s", kymo_dtype_name(wanted->dtype));
+        return marey__fail(MAREY_ENOMEM, "out of memory for %llu bytes", (unsigned long long)n_bytes);
+    const struct marey__dtype *const type = marey__dtype_get(wanted->dtype);
+    if (from == MAREY_BOOL || !put_all(numbers, type, n_bytes / type->size, data)) {
+        marey__free(data);
+        return marey__fail(MAREY_EFORMAT, "a number in it is no %s", marey_dtype_name(wanted->dtype));
     }
-    kymo__free(numbers->data);
-    *numbers = (struct kymo__numbers){.shape = *wanted, .data = data};
-    return KYMO_OK;
+    marey__free(numbers->data);
+    *numbers = (struct marey__numbers){.shape = *wanted, .data = data};
+    return MAREY_OK;
 }

@@ -71,10 +71,10 @@ enum { EXACT_POWER = 22 };
 /* digits * 10^exponent, not 0; false where it cannot be told from here. */
 static bool by_product(uint64_t digits, int64_t exponent, double *out)
 {
-    if (exponent < KYMO__POWER_MIN || exponent > 308)
+    if (exponent < MAREY__POWER_MIN || exponent > 308)
         return false;
     const int shift = __builtin_clzll(digits);
-    const struct kymo__power *const power = &kymo__powers()[exponent - KYMO__POWER_MIN];
+    const struct marey__power *const power = &marey__powers()[exponent - MAREY__POWER_MIN];
     const uint64_t w = digits << shift;
     const unsigned __int128 low = (unsigned __int128)w * power->low;
     const unsigned __int128 product = (unsigned __int128)w * power->high + (uint64_t)(low >> 64);
@@ -86,7 +86,7 @@ static bool by_product(uint64_t digits, int64_t exponent, double *out)
         return false;
     uint64_t mantissa = (uint64_t)(product >> n_rest); /* 54 bits */
     mantissa = (mantissa + (mantissa & 1)) >> 1; /* the rest is not 0, so that no half is one */
-    int64_t binary = kymo__log2_of_power((int32_t)exponent) + 63 - shift + is_high + 1023;
+    int64_t binary = marey__log2_of_power((int32_t)exponent) + 63 - shift + is_high + 1023;
     if (mantissa >> 53 != 0) {
         mantissa >>= 1;
         binary++;
@@ -164,7 +164,7 @@ static size_t zeros_in_front(const char *text)
     return n;
 }
 
-const char *kymo__number_read(const char *p, struct kymo__number *out)
+const char *marey__number_read(const char *p, struct marey__number *out)
 {
     out->is_negative = *p == '-';
     p += out->is_negative;
@@ -192,7 +192,7 @@ const char *kymo__number_read(const char *p, struct kymo__number *out)
         exponent += exponent_of_text;
     }
     out->digits = digits;
-    if (KYMO_UNLIKELY(n_digits > MAX_DIGITS))
+    if (MAREY_UNLIKELY(n_digits > MAX_DIGITS))
         n_digits -= zeros_in_front(first);
     double value;
     if (n_digits > MAX_DIGITS || !value_of(digits, exponent, &value))
@@ -201,7 +201,7 @@ const char *kymo__number_read(const char *p, struct kymo__number *out)
     return p;
 }
 
-float kymo__number_read_f32(const char *p)
+float marey__number_read_f32(const char *p)
 {
     char plain[PLAIN_ROOM];
     const bool is_negative = *p == '-';

@@ -5,16 +5,16 @@
 
 /* Memory is handed out from large pieces, since a step has many small texts. */
 enum { PIECE = 64 << 10 };
-struct kymo__kept {
-    struct kymo__kept *next;
+struct marey__kept {
+    struct marey__kept *next;
     void *owned; /* not NULL: memory that somebody else allocated, and nothing is handed out here */
     size_t used, size;
     _Alignas(16) char bytes[];
 };
 
-static struct kymo__kept *keep_piece(struct kymo__step *step, size_t size)
+static struct marey__kept *keep_piece(struct marey__step *step, size_t size)
 {
-    struct kymo__kept *const piece = kymo__calloc(1, sizeof *piece + size);
+    struct marey__kept *const piece = marey__calloc(1, sizeof *piece + size);
     if (piece == NULL)
         return NULL;
     piece->size = size;
@@ -23,12 +23,12 @@ static struct kymo__kept *keep_piece(struct kymo__step *step, size_t size)
     return piece;
 }
 
-void *kymo__step_keep(struct kymo__step *step, size_t size)
+void *marey__step_keep(struct marey__step *step, size_t size)
 {
     size = (size + 15) & ~(size_t)15;
-    struct kymo__kept *piece = step->kept;
+    struct marey__kept *piece = step->kept;
     if (piece == NULL || piece->size - piece->used < size)
-        piece = keep_piece(step, KYMO__MAX(size, (size_t)PIECE));
+        piece = keep_piece(step, MAREY__MAX(size, (size_t)PIECE));
     if (piece == NULL)
         return NULL;
     char *const at = piece->bytes + piece->used;
@@ -36,19 +36,19 @@ void *kymo__step_keep(struct kymo__step *step, size_t size)
     return at;
 }
 
-bool kymo__step_own(struct kymo__step *step, void *memory)
+bool marey__step_own(struct marey__step *step, void *memory)
 {
-    struct kymo__kept *const piece = keep_piece(step, 0);
+    struct marey__kept *const piece = keep_piece(step, 0);
     if (piece != NULL)
         piece->owned = memory;
     else
-        kymo__free(memory);
+        marey__free(memory);
     return piece != NULL;
 }
 
-char *kymo__step_text(struct kymo__step *step, const char *text, size_t len)
+char *marey__step_text(struct marey__step *step, const char *text, size_t len)
 {
-    char *const copy = kymo__step_keep(step, len + 1);
+    char *const copy = marey__step_keep(step, len + 1);
     if (copy != NULL)
         memcpy(copy, text, len);
     return copy;
@@ -56,136 +56,136 @@ char *kymo__step_text(struct kymo__step *step, const char *text, size_t len)
 
 /* ---- values ---- */
 
-static kymo_status no_memory(const struct kymo__step *step)
+static marey_status no_memory(const struct marey__step *step)
 {
-    return kymo__fail(KYMO_ENOMEM, "out of memory while reading %s", step->path);
+    return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", step->path);
 }
 
-static struct kymo_dump_part *copy_parts(struct kymo__step *step,
-                                         const struct kymo_dump_part *parts, size_t n_parts)
+static struct marey_dump_part *copy_parts(struct marey__step *step,
+                                          const struct marey_dump_part *parts, size_t n_parts)
 {
-    struct kymo_dump_part *const copy = kymo__step_keep(step, n_parts * sizeof *copy);
+    struct marey_dump_part *const copy = marey__step_keep(step, n_parts * sizeof *copy);
     for (size_t i = 0; i < n_parts && copy != NULL; i++) {
         copy[i] = parts[i];
         if (parts[i].key == NULL)
             continue;
-        copy[i].key = kymo__step_text(step, parts[i].key, parts[i].key_len);
+        copy[i].key = marey__step_text(step, parts[i].key, parts[i].key_len);
         if (copy[i].key == NULL)
             return NULL;
     }
     return copy;
 }
 
-static char *name_of(struct kymo__step *step, const struct kymo_dump_part *parts, size_t n_parts)
+static char *name_of(struct marey__step *step, const struct marey_dump_part *parts, size_t n_parts)
 {
-    struct kymo__buf name = {0};
-    kymo__name_put(&name, KYMO_DUMP_TENSORS, parts, n_parts);
-    char *const text = name.failed ? NULL : kymo__step_text(step, name.data, name.len);
-    kymo__buf_fini(&name);
+    struct marey__buf name = {0};
+    marey__name_put(&name, MAREY_DUMP_TENSORS, parts, n_parts);
+    char *const text = name.failed ? NULL : marey__step_text(step, name.data, name.len);
+    marey__buf_fini(&name);
     return text;
 }
 
-kymo_status kymo__step_add(struct kymo__step *step, enum kymo_dump_tree tree,
-                           const struct kymo_dump_part *parts, size_t n_parts, const char *name)
+marey_status marey__step_add(struct marey__step *step, enum marey_dump_tree tree,
+                             const struct marey_dump_part *parts, size_t n_parts, const char *name)
 {
     const size_t n = step->n_values;
-    if (!kymo__grow(&step->values, &step->values_cap, n + 1, sizeof *step->values) ||
-        !kymo__grow(&step->places, &step->places_cap, n + 1, sizeof *step->places))
+    if (!marey__grow(&step->values, &step->values_cap, n + 1, sizeof *step->values) ||
+        !marey__grow(&step->places, &step->places_cap, n + 1, sizeof *step->places))
         return no_memory(step);
-    struct kymo_dumped_value *const value = &step->values[n];
-    *value = (struct kymo_dumped_value){.tree = tree, .seq = n, .n_parts = n_parts};
-    step->places[n] = (struct kymo__place){0};
+    struct marey_dumped_value *const value = &step->values[n];
+    *value = (struct marey_dumped_value){.tree = tree, .seq = n, .n_parts = n_parts};
+    step->places[n] = (struct marey__place){0};
     value->parts = copy_parts(step, parts, n_parts);
     value->name =
-        name != NULL ? kymo__step_text(step, name, strlen(name)) : name_of(step, parts, n_parts);
+        name != NULL ? marey__step_text(step, name, strlen(name)) : name_of(step, parts, n_parts);
     if (value->parts == NULL || value->name == NULL)
         return no_memory(step);
     step->n_values++;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-struct kymo_dumped_value *kymo__step_last(struct kymo__step *step)
+struct marey_dumped_value *marey__step_last(struct marey__step *step)
 {
     return &step->values[step->n_values - 1];
 }
 
-kymo_status kymo__step_shape(struct kymo__step *step, const struct kymo__shape *shape)
+marey_status marey__step_shape(struct marey__step *step, const struct marey__shape *shape)
 {
-    struct kymo_dumped_value *const value = kymo__step_last(step);
-    int64_t *const sizes = kymo__step_keep(step, shape->rank * sizeof *sizes);
+    struct marey_dumped_value *const value = marey__step_last(step);
+    int64_t *const sizes = marey__step_keep(step, shape->rank * sizeof *sizes);
     if (sizes == NULL)
         return no_memory(step);
     memcpy(sizes, shape->sizes, shape->rank * sizeof *sizes);
     value->dtype = shape->dtype;
     value->rank = shape->rank;
     value->sizes = sizes;
-    if (!kymo__shape_bytes(shape, &value->n_bytes))
+    if (!marey__shape_bytes(shape, &value->n_bytes))
         value->n_bytes = 0;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__step_numbers(struct kymo__step *step, size_t i, const void *data)
+void marey__step_numbers(struct marey__step *step, size_t i, const void *data)
 {
-    const struct kymo_dumped_value *const value = &step->values[i];
-    step->places[i] = (struct kymo__place){
+    const struct marey_dumped_value *const value = &step->values[i];
+    step->places[i] = (struct marey__place){
         .has_numbers = true,
         .is_read = true,
         .tensor = {.data = data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes}};
 }
 
-void kymo__step_inside(struct kymo__step *step, size_t i, uint64_t at)
+void marey__step_inside(struct marey__step *step, size_t i, uint64_t at)
 {
-    step->places[i] = (struct kymo__place){.has_numbers = true, .is_inside = true, .at = at};
+    step->places[i] = (struct marey__place){.has_numbers = true, .is_inside = true, .at = at};
 }
 
-void kymo__place_drop(struct kymo__place *place)
+void marey__place_drop(struct marey__place *place)
 {
-    kymo__free(place->numbers);
-    kymo__free(place->sizes);
+    marey__free(place->numbers);
+    marey__free(place->sizes);
     place->numbers = NULL;
     place->sizes = NULL;
     place->is_read = false;
 }
 
-kymo_status kymo__step_files(struct kymo__step *step, char *const *paths, size_t n)
+marey_status marey__step_files(struct marey__step *step, char *const *paths, size_t n)
 {
-    struct kymo_dumped_value *const value = kymo__step_last(step);
-    const char **const files = kymo__step_keep(step, n * sizeof *files);
+    struct marey_dumped_value *const value = marey__step_last(step);
+    const char **const files = marey__step_keep(step, n * sizeof *files);
     if (files == NULL)
         return no_memory(step);
     for (size_t i = 0; i < n; i++) {
-        files[i] = kymo__step_text(step, paths[i], strlen(paths[i]));
+        files[i] = marey__step_text(step, paths[i], strlen(paths[i]));
         if (files[i] == NULL)
             return no_memory(step);
     }
     value->files = files;
     value->n_files = n;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__step_release(struct kymo__step *step)
+void marey__step_release(struct marey__step *step)
 {
     for (size_t i = 0; i < step->n_values; i++)
-        kymo__place_drop(&step->places[i]);
+        marey__place_drop(&step->places[i]);
     while (step->kept != NULL) {
-        struct kymo__kept *const next = step->kept->next;
-        kymo__free(step->kept->owned);
-        kymo__free(step->kept);
+        struct marey__kept *const next = step->kept->next;
+        marey__free(step->kept->owned);
+        marey__free(step->kept);
         step->kept = next;
     }
     step->n_values = 0;
-    kymo__free((char *)step->file.path);
-    step->file = (struct kymo__numbers_file){0};
+    marey__free((char *)step->file.path);
+    step->file = (struct marey__numbers_file){0};
     step->is_loaded = false;
 }
 
-void kymo__step_fini(struct kymo__step *step)
+void marey__step_fini(struct marey__step *step)
 {
-    kymo__step_release(step);
-    kymo__free(step->values);
-    kymo__free(step->places);
-    kymo__free(step->path);
-    kymo__free(step->stem);
-    for (size_t i = 0; i < KYMO__COUNT_OF(step->texts); i++)
-        kymo__free(step->texts[i]);
+    marey__step_release(step);
+    marey__free(step->values);
+    marey__free(step->places);
+    marey__free(step->path);
+    marey__free(step->stem);
+    for (size_t i = 0; i < MAREY__COUNT_OF(step->texts); i++)
+        marey__free(step->texts[i]);
 }

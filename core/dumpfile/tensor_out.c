@@ -2,56 +2,56 @@
 #include <string.h>
 
 #include "container/container_internal.h"
-#include <kymo/dumpfile.h>
+#include <marey/dumpfile.h>
 
 static bool put_bytes(void *ctx, const char *bytes, size_t len)
 {
     return len == 0 || fwrite(bytes, 1, len, ctx) == len;
 }
 
-static kymo_status write_head(struct kymo__buf *head, const struct kymo_tensor *tensor,
-                              enum kymo_dump_type form, const char *name)
+static marey_status write_head(struct marey__buf *head, const struct marey_tensor *tensor,
+                               enum marey_dump_type form, const char *name)
 {
-    if (form == KYMO_DUMP_NPY) {
-        kymo__npy_header_put(head, tensor);
-    } else if (form == KYMO_DUMP_SAFETENSORS) {
-        struct kymo__safetensors file = {0};
-        kymo__safetensors_add(&file, name, strlen(name), tensor);
-        const kymo_status status = kymo__safetensors_head_put(head, &file, 0, -1, 0);
-        kymo__safetensors_fini(&file);
-        KYMO_TRY(status);
+    if (form == MAREY_DUMP_NPY) {
+        marey__npy_header_put(head, tensor);
+    } else if (form == MAREY_DUMP_SAFETENSORS) {
+        struct marey__safetensors file = {0};
+        marey__safetensors_add(&file, name, strlen(name), tensor);
+        const marey_status status = marey__safetensors_head_put(head, &file, 0, -1, 0);
+        marey__safetensors_fini(&file);
+        MAREY_TRY(status);
     }
-    return head->failed ? kymo__fail(KYMO_ENOMEM, "no memory to write %s", name) : KYMO_OK;
+    return head->failed ? marey__fail(MAREY_ENOMEM, "no memory to write %s", name) : MAREY_OK;
 }
 
-static kymo_status write_form(struct kymo__buf *head, const struct kymo_tensor *tensor,
-                              enum kymo_dump_type form, const char *name, FILE *out)
+static marey_status write_form(struct marey__buf *head, const struct marey_tensor *tensor,
+                               enum marey_dump_type form, const char *name, FILE *out)
 {
-    static const struct kymo__json_style style;
-    if (form == KYMO_DUMP_JSON) {
-        KYMO_TRY(kymo__json_tensor_write(tensor, &style, put_bytes, out));
-        return put_bytes(out, "\n", 1) ? KYMO_OK : kymo__fail_errno("write %s", name);
+    static const struct marey__json_style style;
+    if (form == MAREY_DUMP_JSON) {
+        MAREY_TRY(marey__json_tensor_write(tensor, &style, put_bytes, out));
+        return put_bytes(out, "\n", 1) ? MAREY_OK : marey__fail_errno("write %s", name);
     }
-    KYMO_TRY(write_head(head, tensor, form, name));
+    MAREY_TRY(write_head(head, tensor, form, name));
     if (!put_bytes(out, head->data, head->len) ||
-        !put_bytes(out, tensor->data, (size_t)kymo_tensor_bytes(tensor)))
-        return kymo__fail_errno("write %s", name);
-    return KYMO_OK;
+        !put_bytes(out, tensor->data, (size_t)marey_tensor_bytes(tensor)))
+        return marey__fail_errno("write %s", name);
+    return MAREY_OK;
 }
 
-kymo_status kymo_tensor_write(const struct kymo_tensor *tensor, enum kymo_dump_type form,
-                              const char *name, FILE *out)
+marey_status marey_tensor_write(const struct marey_tensor *tensor, enum marey_dump_type form,
+                                const char *name, FILE *out)
 {
-    struct kymo__buf head = {0};
-    if (form != KYMO_DUMP_BINARY && form != KYMO_DUMP_NPY && form != KYMO_DUMP_SAFETENSORS &&
-        form != KYMO_DUMP_JSON)
-        return kymo__fail(KYMO_EINVAL, "a tensor is written as binary, npy, safetensors or JSON");
-    KYMO_TRY(kymo_tensor_check(tensor));
-    if (!kymo_tensor_is_row_major(tensor))
-        return kymo__fail(KYMO_EINVAL, "%s is not row-major", name);
-    kymo_status status = write_form(&head, tensor, form, name, out);
-    kymo__buf_fini(&head);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write %s", name);
+    struct marey__buf head = {0};
+    if (form != MAREY_DUMP_BINARY && form != MAREY_DUMP_NPY && form != MAREY_DUMP_SAFETENSORS &&
+        form != MAREY_DUMP_JSON)
+        return marey__fail(MAREY_EINVAL, "a tensor is written as binary, npy, safetensors or JSON");
+    MAREY_TRY(marey_tensor_check(tensor));
+    if (!marey_tensor_is_row_major(tensor))
+        return marey__fail(MAREY_EINVAL, "%s is not row-major", name);
+    marey_status status = write_form(&head, tensor, form, name, out);
+    marey__buf_fini(&head);
+    if (status == MAREY_OK && fflush(out) != 0)
+        status = marey__fail_errno("write %s", name);
     return status;
 }

@@ -4,34 +4,34 @@
  */
 #include "energy/energy_internal.h"
 
-static enum kymo__count_news fall(struct kymo__count *count, uint64_t value)
+static enum marey__count_news fall(struct marey__count *count, uint64_t value)
 {
     const bool may_wrap = count->range != 0 && count->last <= count->range;
     const double risen = may_wrap ? (double)(count->range - count->last + value) * count->unit_j : 0;
     if (may_wrap && risen <= count->most_j) {
         count->joules += risen;
-        return KYMO__COUNT_WRAPPED;
+        return MAREY__COUNT_WRAPPED;
     }
     count->joules += count->expected_j;
-    return KYMO__COUNT_RESET;
+    return MAREY__COUNT_RESET;
 }
 
-enum kymo__count_news kymo__count_take(struct kymo__count *count, uint64_t value)
+enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value)
 {
     /* When that much has gone by, a counter that has not moved does not work. Drivers renew it every 0.1 s. */
     const double still_j = 50, still_s = 0.5;
-    enum kymo__count_news news = KYMO__COUNT_FINE;
+    enum marey__count_news news = MAREY__COUNT_FINE;
     if (!count->has_last)
         count->joules = (double)value * count->unit_j;
     else if (value == count->last && count->expected_j > still_j && count->still_s > still_s)
-        news = KYMO__COUNT_STUCK;
+        news = MAREY__COUNT_STUCK;
     else if (value >= count->last)
         count->joules += (double)(value - count->last) * count->unit_j;
     else
         news = fall(count, value);
     if (!count->has_last || value != count->last)
         count->expected_j = count->still_s = 0;
-    count->is_stuck = news == KYMO__COUNT_STUCK;
+    count->is_stuck = news == MAREY__COUNT_STUCK;
     count->has_last = true;
     count->last = value;
     return news;

@@ -24,70 +24,70 @@ static void sign_in(int fd)
     const int len = visible != NULL
                         ? snprintf(line, sizeof line, "=%.*s\n", (int)strcspn(visible, "\n"), visible)
                         : snprintf(line, sizeof line, "*\n");
-    if (len < (int)sizeof line && !kymo__write_all(fd, line, (size_t)len))
+    if (len < (int)sizeof line && !marey__write_all(fd, line, (size_t)len))
         errno = 0; /* a full disk: then it is not told, and the devices of the owner are measured */
 }
 
-static void leave(struct kymo__energy_lock *lock)
+static void leave(struct marey__energy_lock *lock)
 {
-    kymo__held_close(&lock->file);
+    marey__held_close(&lock->file);
 }
 
-static bool open_file(struct kymo__energy_lock *lock, const char *folder)
+static bool open_file(struct marey__energy_lock *lock, const char *folder)
 {
     char host[128];
     struct stat st;
-    if (kymo__held_is_ours(&lock->file, &st)) /* the program may have closed it */
+    if (marey__held_is_ours(&lock->file, &st)) /* the program may have closed it */
         return true;
-    kymo__identity_host(host, sizeof host);
+    marey__identity_host(host, sizeof host);
     if (snprintf(lock->path, sizeof lock->path, "%s/energy-%s.lock", folder, host) >=
         (int)sizeof lock->path)
         return false;
-    if (!kymo__held_set(&lock->file,
-                        kymo__open_at(AT_FDCWD, lock->path,
-                                      O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644)))
+    if (!marey__held_set(&lock->file,
+                         marey__open_at(AT_FDCWD, lock->path,
+                                        O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644)))
         return false;
     sign_in(lock->file.fd);
     return true;
 }
 
-static bool still_has_its_name(const struct kymo__energy_lock *lock)
+static bool still_has_its_name(const struct marey__energy_lock *lock)
 {
     struct stat named, ours;
-    return stat(lock->path, &named) == 0 && kymo__held_is_ours(&lock->file, &ours) &&
+    return stat(lock->path, &named) == 0 && marey__held_is_ours(&lock->file, &ours) &&
            named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
 }
 
-enum kymo__energy_turn kymo__energy_lock_try(struct kymo__energy_lock *lock, const char *folder)
+enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, const char *folder)
 {
     enum { TRIES = 4 };
     for (int i = 0; i < TRIES; i++) {
         if (!open_file(lock, folder))
-            return KYMO__TURN_NEVER;
+            return MAREY__TURN_NEVER;
         if (flock(lock->file.fd, LOCK_EX | LOCK_NB) != 0)
-            return errno == EWOULDBLOCK || errno == EINTR ? KYMO__TURN_LATER : KYMO__TURN_NEVER;
+            return errno == EWOULDBLOCK || errno == EINTR ? MAREY__TURN_LATER : MAREY__TURN_NEVER;
         if (still_has_its_name(lock))
-            return KYMO__TURN_OURS;
+            return MAREY__TURN_OURS;
         leave(lock);
     }
-    return KYMO__TURN_LATER;
+    return MAREY__TURN_LATER;
 }
 
-void kymo__energy_lock_release(struct kymo__energy_lock *lock)
+void marey__energy_lock_release(struct marey__energy_lock *lock)
 {
     struct stat st;
-    if (kymo__held_is_ours(&lock->file, &st) && flock(lock->file.fd, LOCK_EX | LOCK_NB) == 0 &&
+    if (marey__held_is_ours(&lock->file, &st) && flock(lock->file.fd, LOCK_EX | LOCK_NB) == 0 &&
         still_has_its_name(lock))
         unlink(lock->path);
     leave(lock);
 }
 
-bool kymo__energy_lock_next(const struct kymo__energy_lock *lock, size_t *at, char *out,
-                            size_t size, bool *is_set)
+bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,
+                             size_t size, bool *is_set)
 {
     struct stat st;
     const ssize_t n =
-        kymo__held_is_ours(&lock->file, &st) ? pread(lock->file.fd, out, size - 1, (off_t)*at) : -1;
+        marey__held_is_ours(&lock->file, &st) ? pread(lock->file.fd, out, size - 1, (off_t)*at) : -1;
     out[n > 0 ? n : 0] = '\0';
     const size_t len = strcspn(out, "\n");
     if (n <= 0 || out[len] != '\n') /* a line is appended by one write */

@@ -7,12 +7,12 @@
 #include "energy/energy_session.h"
 
 /* Shell's way: they are a few runs one behind the other, some hundred values, and there is no memory to be had. */
-static void sort(struct kymo__energy_entry *entries, size_t n)
+static void sort(struct marey__energy_entry *entries, size_t n)
 {
     static const size_t gaps[] = {1750, 701, 301, 132, 57, 23, 10, 4, 1};
-    for (size_t g = 0; g < KYMO__COUNT_OF(gaps); g++)
+    for (size_t g = 0; g < MAREY__COUNT_OF(gaps); g++)
         for (size_t i = gaps[g]; i < n; i++) {
-            const struct kymo__energy_entry entry = entries[i];
+            const struct marey__energy_entry entry = entries[i];
             size_t at = i;
             for (; at >= gaps[g] && entries[at - gaps[g]].tick > entry.tick; at -= gaps[g])
                 entries[at] = entries[at - gaps[g]];
@@ -20,26 +20,27 @@ static void sort(struct kymo__energy_entry *entries, size_t n)
         }
 }
 
-static void put_entry(const struct kymo__energy_entry *entry)
+static void put_entry(const struct marey__energy_entry *entry)
 {
     uint64_t words[2] = {entry->site, 0};
     memcpy(&words[1], &entry->value, sizeof entry->value);
-    if ((kymo_on() & KYMO_ON_RECORD) != 0)
-        kymo__lane_put_record_at(entry->tick, KYMO_RECORD_COUNTER, words, KYMO__COUNT_OF(words));
+    if ((marey_on() & MAREY_ON_RECORD) != 0)
+        marey__lane_put_record_at(entry->tick, MAREY_RECORD_COUNTER, words, MAREY__COUNT_OF(words));
 }
 
 /* Without memory what waits is written at once: late samples then have the time of the value before them. */
-void kymo__energy_order_add(struct kymo__energy_order *order, const struct kymo__energy_entry *entry)
+void marey__energy_order_add(struct marey__energy_order *order,
+                             const struct marey__energy_entry *entry)
 {
-    if (kymo__grow(&order->entries, &order->cap, order->n + 1, sizeof *order->entries)) {
+    if (marey__grow(&order->entries, &order->cap, order->n + 1, sizeof *order->entries)) {
         order->entries[order->n++] = *entry;
         return;
     }
-    kymo__energy_order_write(order, UINT64_MAX);
+    marey__energy_order_write(order, UINT64_MAX);
     put_entry(entry);
 }
 
-void kymo__energy_order_write(struct kymo__energy_order *order, uint64_t until_tick)
+void marey__energy_order_write(struct marey__energy_order *order, uint64_t until_tick)
 {
     size_t n = 0;
     if (order->n == 0)

@@ -14,17 +14,17 @@ enum { MOST_SAMPLES = 1024, SECOND_US = 1000000, MOST_OFF_US = SECOND_US, MOST_L
 
 /* A look at the ring: samples by stamp, each stamp once; and when that was. */
 struct look {
-    struct kymo__nvml_sample samples[MOST_SAMPLES];
+    struct marey__nvml_sample samples[MOST_SAMPLES];
     unsigned n;
     int type;
-    struct kymo__moment now;
+    struct marey__moment now;
 };
 
 /* Quick where they are in order, as they are but for accidents, and without memory of its own. */
-static void sort_by_stamp(struct kymo__nvml_sample *samples, unsigned n)
+static void sort_by_stamp(struct marey__nvml_sample *samples, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
-        const struct kymo__nvml_sample sample = samples[i];
+        const struct marey__nvml_sample sample = samples[i];
         unsigned at = i;
         for (; at > 0 && samples[at - 1].stamp_us > sample.stamp_us; at--)
             samples[at] = samples[at - 1];
@@ -38,24 +38,25 @@ static void tidy(struct look *look, unsigned long long after_us)
     sort_by_stamp(look->samples, look->n);
     for (unsigned i = 0; i < look->n; i++) {
         const unsigned long long last_us = n > 0 ? look->samples[n - 1].stamp_us : after_us;
-        const double milliwatt = kymo__nvml_number(look->type, &look->samples[i].value);
+        const double milliwatt = marey__nvml_number(look->type, &look->samples[i].value);
         if (look->samples[i].stamp_us > last_us && milliwatt >= 0 && milliwatt < 1e8)
             look->samples[n++] = look->samples[i];
     }
     look->n = n;
 }
 
-static int look_at(const struct kymo__energy_gpu *gpu, unsigned long long after_us, struct look *look)
+static int look_at(const struct marey__energy_gpu *gpu, unsigned long long after_us, struct look *look)
 {
     look->n = MOST_SAMPLES;
     look->type = 1;
-    int error = gpu->nvml->samples(gpu->device, KYMO__NVML_POWER_SAMPLES, after_us, &look->type,
+    int error = gpu->nvml->samples(gpu->device, MAREY__NVML_POWER_SAMPLES, after_us, &look->type,
                                    &look->n, look->samples);
-    if (error == KYMO__NVML_NOT_FOUND || error == KYMO__NVML_NO_DATA || error == KYMO__NVML_NOT_READY)
+    if (error == MAREY__NVML_NOT_FOUND || error == MAREY__NVML_NO_DATA ||
+        error == MAREY__NVML_NOT_READY)
         error = look->n = 0;
     if (error != 0 || look->n > MOST_SAMPLES)
         look->n = 0;
-    kymo__clock_moment(kymo__clock_is_tsc, &look->now);
+    marey__clock_moment(marey__clock_is_tsc, &look->now);
     tidy(look, after_us);
     return error;
 }
@@ -67,8 +68,8 @@ static int64_t age_us(const struct look *look, unsigned long long stamp_us)
 
 static uint64_t tick_of(const struct look *look, unsigned long long stamp_us)
 {
-    const double age_s = (double)KYMO__MAX(age_us(look, stamp_us), 0) / SECOND_US;
-    return look->now.tick - (uint64_t)(age_s * (double)kymo__clock_hz());
+    const double age_s = (double)MAREY__MAX(age_us(look, stamp_us), 0) / SECOND_US;
+    return look->now.tick - (uint64_t)(age_s * (double)marey__clock_hz());
 }
 
 static bool is_off(const struct look *look, unsigned long long newest_us)
@@ -80,7 +81,7 @@ static bool is_off(const struct look *look, unsigned long long newest_us)
 
 static uint64_t usual_distance_us(const struct look *look)
 {
-    struct kymo__nvml_sample distances[MOST_SAMPLES];
+    struct marey__nvml_sample distances[MOST_SAMPLES];
     for (unsigned i = 0; i + 1 < look->n; i++)
         distances[i].stamp_us = look->samples[i + 1].stamp_us - look->samples[i].stamp_us;
     sort_by_stamp(distances, look->n - 1);
@@ -88,20 +89,20 @@ static uint64_t usual_distance_us(const struct look *look)
 }
 
 /* Whether the ring has samples often enough for `hz`, for long enough to look seldom. */
-static bool is_enough(const struct kymo__power_ring *ring, uint32_t hz)
+static bool is_enough(const struct marey__power_ring *ring, uint32_t hz)
 {
     const uint64_t least_span_us = SECOND_US / 2;
     return ring->period_us > 0 && ring->span_us >= least_span_us &&
            ring->period_us * hz <= SECOND_US + SECOND_US / 4;
 }
 
-void kymo__energy_ring_open(struct kymo__energy_gpu *gpu, uint32_t hz)
+void marey__energy_ring_open(struct marey__energy_gpu *gpu, uint32_t hz)
 {
     enum { LEAST_HZ = 10, MOST_HZ = 50 };
-    struct kymo__power_ring *const ring = &gpu->ring;
+    struct marey__power_ring *const ring = &gpu->ring;
     struct look look;
     if (ring->is_used || ring->n_looks >= MOST_LOOKS || gpu->nvml->samples == NULL ||
-        !kymo__energy_gpu_reads(gpu, KYMO__POWER))
+        !marey__energy_gpu_reads(gpu, MAREY__POWER))
         return;
     ring->n_looks++;
     if (look_at(gpu, 0, &look) != 0)
@@ -110,10 +111,10 @@ void kymo__energy_ring_open(struct kymo__energy_gpu *gpu, uint32_t hz)
         return;
     const unsigned long long newest_us = look.samples[look.n - 1].stamp_us;
     ring->period_us = usual_distance_us(&look);
-    ring->span_us = KYMO__MIN(newest_us - look.samples[0].stamp_us, ring->period_us * (look.n - 1));
+    ring->span_us = MAREY__MIN(newest_us - look.samples[0].stamp_us, ring->period_us * (look.n - 1));
     ring->step_us = SECOND_US / (hz != 0 ? hz : MOST_HZ);
     /* What is in there by now is from before. */
-    ring->seen_us = KYMO__MAX(newest_us, look.now.realtime_ns / 1000);
+    ring->seen_us = MAREY__MAX(newest_us, look.now.realtime_ns / 1000);
     ring->seen_tick = look.now.tick;
     if (is_off(&look, newest_us))
         ring->n_looks = MOST_LOOKS;
@@ -124,7 +125,7 @@ void kymo__energy_ring_open(struct kymo__energy_gpu *gpu, uint32_t hz)
 /* ---- and all others ---- */
 
 /* Where samples are denser than asked for: those nearest to the beat. */
-static bool is_wanted(struct kymo__power_ring *ring, unsigned long long stamp_us)
+static bool is_wanted(struct marey__power_ring *ring, unsigned long long stamp_us)
 {
     if (stamp_us + ring->period_us / 2 < ring->due_us)
         return false;
@@ -134,18 +135,18 @@ static bool is_wanted(struct kymo__power_ring *ring, unsigned long long stamp_us
     return true;
 }
 
-static void take(struct kymo__energy_gpu *gpu, const struct look *look)
+static void take(struct marey__energy_gpu *gpu, const struct look *look)
 {
-    struct kymo__power_ring *const ring = &gpu->ring;
+    struct marey__power_ring *const ring = &gpu->ring;
     for (unsigned i = 0; i < look->n; i++) {
         const unsigned long long stamp_us = look->samples[i].stamp_us;
         const int64_t age = age_us(look, stamp_us);
         /* From before the clock was set, if it was. */
         if (age > (int64_t)(4 * ring->span_us + SECOND_US) || !is_wanted(ring, stamp_us))
             continue;
-        kymo__energy_gpu_take_power(
-            gpu, kymo__nvml_number(look->type, &look->samples[i].value) / 1000,
-            tick_of(look, stamp_us), look->now.monotonic_ns - (uint64_t)KYMO__MAX(age, 0) * 1000);
+        marey__energy_gpu_take_power(
+            gpu, marey__nvml_number(look->type, &look->samples[i].value) / 1000,
+            tick_of(look, stamp_us), look->now.monotonic_ns - (uint64_t)MAREY__MAX(age, 0) * 1000);
         ring->n_taken++;
     }
     if (look->n == 0)
@@ -154,11 +155,11 @@ static void take(struct kymo__energy_gpu *gpu, const struct look *look)
     ring->seen_tick = tick_of(look, ring->seen_us);
 }
 
-void kymo__energy_ring_read(struct kymo__energy_gpu *gpu)
+void marey__energy_ring_read(struct marey__energy_gpu *gpu)
 {
-    struct kymo__power_ring *const ring = &gpu->ring;
+    struct marey__power_ring *const ring = &gpu->ring;
     struct look look;
-    if (!ring->is_used || !kymo__energy_gpu_reads(gpu, KYMO__POWER))
+    if (!ring->is_used || !marey__energy_gpu_reads(gpu, MAREY__POWER))
         return;
     const int error = look_at(gpu, ring->seen_us, &look);
     const unsigned long long newest_us =
@@ -169,12 +170,12 @@ void kymo__energy_ring_read(struct kymo__energy_gpu *gpu)
         return;
     }
     ring->n_looks = MOST_LOOKS;
-    kymo__energy_gpu_power(gpu, look.now.monotonic_ns); /* which also tells whether the GPU is lost */
+    marey__energy_gpu_power(gpu, look.now.monotonic_ns); /* which also tells whether the GPU is lost */
 }
 
 /* A quarter of it is in hand, should the thread oversleep. */
-uint64_t kymo__energy_ring_period_ns(const struct kymo__power_ring *ring)
+uint64_t marey__energy_ring_period_ns(const struct marey__power_ring *ring)
 {
     const uint64_t most_ns = UINT64_C(2000000000);
-    return KYMO__MIN(ring->span_us * 750, most_ns);
+    return MAREY__MIN(ring->span_us * 750, most_ns);
 }

@@ -5,94 +5,95 @@
 
 #include "energy/energy_internal.h"
 
-const char *kymo__nvml_path(void)
+const char *marey__nvml_path(void)
 {
-    const char *path = getenv("KYMO_NVML_LIBRARY");
+    const char *path = getenv("MAREY_NVML_LIBRARY");
     return path != NULL && path[0] != '\0' ? path : "libnvidia-ml.so.1";
 }
 
 /* Of two names the first that is there counts. */
 static const struct function {
-    size_t offset; /* in struct kymo__nvml */
+    size_t offset; /* in struct marey__nvml */
     const char *names[2];
     bool is_required;
 } functions[] = {
-    {offsetof(struct kymo__nvml, init), {"nvmlInit_v2"}, true},
-    {offsetof(struct kymo__nvml, shutdown), {"nvmlShutdown"}, true},
-    {offsetof(struct kymo__nvml, count), {"nvmlDeviceGetCount_v2"}, true},
-    {offsetof(struct kymo__nvml, by_index), {"nvmlDeviceGetHandleByIndex_v2"}, true},
-    {offsetof(struct kymo__nvml, uuid), {"nvmlDeviceGetUUID"}, true},
-    {offsetof(struct kymo__nvml, error_string), {"nvmlErrorString"}, false},
-    {offsetof(struct kymo__nvml, name), {"nvmlDeviceGetName"}, false},
-    {offsetof(struct kymo__nvml, power), {"nvmlDeviceGetPowerUsage"}, false},
-    {offsetof(struct kymo__nvml, energy), {"nvmlDeviceGetTotalEnergyConsumption"}, false},
-    {offsetof(struct kymo__nvml, fields), {"nvmlDeviceGetFieldValues"}, false},
-    {offsetof(struct kymo__nvml, samples), {"nvmlDeviceGetSamples"}, false},
-    {offsetof(struct kymo__nvml, utilization), {"nvmlDeviceGetUtilizationRates"}, false},
-    {offsetof(struct kymo__nvml, clock), {"nvmlDeviceGetClockInfo"}, false},
-    {offsetof(struct kymo__nvml, temperature), {"nvmlDeviceGetTemperature"}, false},
-    {offsetof(struct kymo__nvml, throttle),
+    {offsetof(struct marey__nvml, init), {"nvmlInit_v2"}, true},
+    {offsetof(struct marey__nvml, shutdown), {"nvmlShutdown"}, true},
+    {offsetof(struct marey__nvml, count), {"nvmlDeviceGetCount_v2"}, true},
+    {offsetof(struct marey__nvml, by_index), {"nvmlDeviceGetHandleByIndex_v2"}, true},
+    {offsetof(struct marey__nvml, uuid), {"nvmlDeviceGetUUID"}, true},
+    {offsetof(struct marey__nvml, error_string), {"nvmlErrorString"}, false},
+    {offsetof(struct marey__nvml, name), {"nvmlDeviceGetName"}, false},
+    {offsetof(struct marey__nvml, power), {"nvmlDeviceGetPowerUsage"}, false},
+    {offsetof(struct marey__nvml, energy), {"nvmlDeviceGetTotalEnergyConsumption"}, false},
+    {offsetof(struct marey__nvml, fields), {"nvmlDeviceGetFieldValues"}, false},
+    {offsetof(struct marey__nvml, samples), {"nvmlDeviceGetSamples"}, false},
+    {offsetof(struct marey__nvml, utilization), {"nvmlDeviceGetUtilizationRates"}, false},
+    {offsetof(struct marey__nvml, clock), {"nvmlDeviceGetClockInfo"}, false},
+    {offsetof(struct marey__nvml, temperature), {"nvmlDeviceGetTemperature"}, false},
+    {offsetof(struct marey__nvml, throttle),
      {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"},
      false},
-    {offsetof(struct kymo__nvml, memory), {"nvmlDeviceGetMemoryInfo"}, false},
-    {offsetof(struct kymo__nvml, mig_mode), {"nvmlDeviceGetMigMode"}, false},
-    {offsetof(struct kymo__nvml, mig_count), {"nvmlDeviceGetMaxMigDeviceCount"}, false},
-    {offsetof(struct kymo__nvml, mig_by_index), {"nvmlDeviceGetMigDeviceHandleByIndex"}, false},
-    {offsetof(struct kymo__nvml, gpm_support), {"nvmlGpmQueryDeviceSupport"}, false},
-    {offsetof(struct kymo__nvml, gpm_alloc), {"nvmlGpmSampleAlloc"}, false},
-    {offsetof(struct kymo__nvml, gpm_free), {"nvmlGpmSampleFree"}, false},
-    {offsetof(struct kymo__nvml, gpm_get), {"nvmlGpmSampleGet"}, false},
-    {offsetof(struct kymo__nvml, gpm_metrics), {"nvmlGpmMetricsGet"}, false},
+    {offsetof(struct marey__nvml, memory), {"nvmlDeviceGetMemoryInfo"}, false},
+    {offsetof(struct marey__nvml, mig_mode), {"nvmlDeviceGetMigMode"}, false},
+    {offsetof(struct marey__nvml, mig_count), {"nvmlDeviceGetMaxMigDeviceCount"}, false},
+    {offsetof(struct marey__nvml, mig_by_index), {"nvmlDeviceGetMigDeviceHandleByIndex"}, false},
+    {offsetof(struct marey__nvml, gpm_support), {"nvmlGpmQueryDeviceSupport"}, false},
+    {offsetof(struct marey__nvml, gpm_alloc), {"nvmlGpmSampleAlloc"}, false},
+    {offsetof(struct marey__nvml, gpm_free), {"nvmlGpmSampleFree"}, false},
+    {offsetof(struct marey__nvml, gpm_get), {"nvmlGpmSampleGet"}, false},
+    {offsetof(struct marey__nvml, gpm_metrics), {"nvmlGpmMetricsGet"}, false},
 };
 
-static kymo_status find_functions(void *library, struct kymo__nvml *out)
+static marey_status find_functions(void *library, struct marey__nvml *out)
 {
-    *out = (struct kymo__nvml){0};
-    for (size_t i = 0; i < KYMO__COUNT_OF(functions); i++) {
+    *out = (struct marey__nvml){0};
+    for (size_t i = 0; i < MAREY__COUNT_OF(functions); i++) {
         void *symbol = NULL;
         for (size_t n = 0; symbol == NULL && n < 2 && functions[i].names[n] != NULL; n++)
             symbol = dlsym(library, functions[i].names[n]);
         memcpy((char *)out + functions[i].offset, &symbol, sizeof symbol);
         if (symbol == NULL && functions[i].is_required)
-            return kymo__fail(KYMO_EUNAVAILABLE,
-                              "the energy of GPUs is not measured: NVML (%s) is too old, it has no "
-                              "%s; install a newer NVIDIA driver",
-                              kymo__nvml_path(), functions[i].names[0]);
+            return marey__fail(
+                MAREY_EUNAVAILABLE,
+                "the energy of GPUs is not measured: NVML (%s) is too old, it has no "
+                "%s; install a newer NVIDIA driver",
+                marey__nvml_path(), functions[i].names[0]);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-const char *kymo__nvml_words(const struct kymo__nvml *nvml, int error)
+const char *marey__nvml_words(const struct marey__nvml *nvml, int error)
 {
     const char *words = nvml->error_string != NULL ? nvml->error_string(error) : NULL;
     return words != NULL ? words : "an error without a text";
 }
 
-kymo_status kymo__nvml_open(struct kymo__nvml *out)
+marey_status marey__nvml_open(struct marey__nvml *out)
 {
-    void *library = dlopen(kymo__nvml_path(), RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(marey__nvml_path(), RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
-        return kymo__fail(
-            KYMO_EUNAVAILABLE,
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
             "the energy of GPUs is not measured: there is no NVIDIA driver here (%s); "
             "in a container, give it the GPU and the capability 'utility'",
-            kymo__nvml_path());
-    KYMO_TRY(find_functions(library, out));
+            marey__nvml_path());
+    MAREY_TRY(find_functions(library, out));
     const int error = out->init();
     if (error != 0)
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "the energy of GPUs is not measured: NVML says \"%s\" (error %d); "
-                          "nvidia-smi should say the same",
-                          kymo__nvml_words(out, error), error);
-    return KYMO_OK;
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "the energy of GPUs is not measured: NVML says \"%s\" (error %d); "
+                           "nvidia-smi should say the same",
+                           marey__nvml_words(out, error), error);
+    return MAREY_OK;
 }
 
-void kymo__nvml_close(const struct kymo__nvml *nvml)
+void marey__nvml_close(const struct marey__nvml *nvml)
 {
     nvml->shutdown();
 }
 
-double kymo__nvml_number(int type, const union kymo__nvml_value *value)
+double marey__nvml_number(int type, const union marey__nvml_value *value)
 {
     switch (type) {
     case 0:

@@ -11,13 +11,13 @@
 
 #include "energy/energy_internal.h"
 
-bool kymo__zone_number(const char *text, size_t len, uint64_t *out)
+bool marey__zone_number(const char *text, size_t len, uint64_t *out)
 {
     size_t n_digits = 0;
     while (n_digits < len && text[n_digits] >= '0' && text[n_digits] <= '9')
         n_digits++;
     const bool is_alone = n_digits == len || (n_digits + 1 == len && text[n_digits] == '\n');
-    return is_alone && kymo__parse_number(text, len, out);
+    return is_alone && marey__parse_number(text, len, out);
 }
 
 /* "package-12", and nothing else. */
@@ -28,8 +28,8 @@ static bool is_package(const char *name)
            strlen(digits) < 6 && strspn(digits, "0123456789") == strlen(digits);
 }
 
-bool kymo__zone_device(const char *folder, const char *name, const char *parent_name, char *out,
-                       size_t size)
+bool marey__zone_device(const char *folder, const char *name, const char *parent_name, char *out,
+                        size_t size)
 {
     const char *colon = strchr(folder, ':');
     if (strncmp(folder, "intel-rapl:", strlen("intel-rapl:")) != 0)
@@ -49,12 +49,12 @@ static void read_line(const char *root, const char *folder, const char *file, ch
     char path[PATH_MAX];
     out[0] = '\0';
     if (snprintf(path, sizeof path, "%s/%s/%s", root, folder, file) < (int)sizeof path)
-        kymo__read_text(path, out, size);
+        marey__read_text(path, out, size);
     out[strcspn(out, "\n")] = '\0';
 }
 
 /* The counter now. False with errno. */
-static bool read_counter(const struct kymo__zone *zone, uint64_t *out)
+static bool read_counter(const struct marey__zone *zone, uint64_t *out)
 {
     char text[32];
     const int fd = open(zone->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -64,10 +64,10 @@ static bool read_counter(const struct kymo__zone *zone, uint64_t *out)
     const int error = errno;
     close(fd);
     errno = n < 0 ? error : EINVAL;
-    return n > 0 && kymo__zone_number(text, (size_t)n, out);
+    return n > 0 && marey__zone_number(text, (size_t)n, out);
 }
 
-static void miss(struct kymo__zone *zone)
+static void miss(struct marey__zone *zone)
 {
     zone->is_missing = true;
     if (errno == EACCES || errno == EPERM)
@@ -75,32 +75,32 @@ static void miss(struct kymo__zone *zone)
     else
         snprintf(zone->why, sizeof zone->why, "%s", strerror(errno));
     if (errno == EACCES || errno == EPERM)
-        kymo__energy_tell("the energy of processors is not measured: no permission to read RAPL's "
-                          "energy_uj; run as root, or once: sudo chmod a+r "
-                          "/sys/class/powercap/intel-rapl*/energy_uj");
+        marey__energy_tell("the energy of processors is not measured: no permission to read RAPL's "
+                           "energy_uj; run as root, or once: sudo chmod a+r "
+                           "/sys/class/powercap/intel-rapl*/energy_uj");
     else
-        kymo__energy_tell("the energy of %s is not measured: cannot read %s: %s", zone->device,
-                          zone->path, zone->why);
+        marey__energy_tell("the energy of %s is not measured: cannot read %s: %s", zone->device,
+                           zone->path, zone->why);
 }
 
-static void open_zone(struct kymo__zone *zone, const char *root, const char *folder)
+static void open_zone(struct marey__zone *zone, const char *root, const char *folder)
 {
     char text[64], name[96];
     uint64_t value;
     snprintf(zone->path, sizeof zone->path, "%s/%s/energy_uj", root, folder);
     read_line(root, folder, "max_energy_range_uj", text, sizeof text);
-    zone->count = (struct kymo__count){.unit_j = 1e-6};
-    if (kymo__zone_number(text, strlen(text), &value))
+    zone->count = (struct marey__count){.unit_j = 1e-6};
+    if (marey__zone_number(text, strlen(text), &value))
         zone->count.range = value;
     snprintf(name, sizeof name, "%s energy (J)", zone->device);
-    zone->energy_site = kymo__energy_site(name, zone->device, "energy");
+    zone->energy_site = marey__energy_site(name, zone->device, "energy");
     snprintf(name, sizeof name, "%s power (W)", zone->device);
-    zone->power_site = kymo__energy_site(name, zone->device, "power");
+    zone->power_site = marey__energy_site(name, zone->device, "power");
     if (!read_counter(zone, &value))
         miss(zone);
 }
 
-static bool is_known(const struct kymo__zone *zones, size_t n, const char *device)
+static bool is_known(const struct marey__zone *zones, size_t n, const char *device)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(zones[i].device, device) == 0)
@@ -108,15 +108,15 @@ static bool is_known(const struct kymo__zone *zones, size_t n, const char *devic
     return false;
 }
 
-size_t kymo__zones_open(struct kymo__zone *zones)
+size_t marey__zones_open(struct marey__zone *zones)
 {
-    const char *root = getenv("KYMO_POWERCAP_ROOT");
+    const char *root = getenv("MAREY_POWERCAP_ROOT");
     size_t n = 0;
     if (root == NULL || root[0] == '\0')
         root = "/sys/class/powercap";
     DIR *dir = strlen(root) < PATH_MAX - NAME_MAX - 32 ? opendir(root) : NULL;
     for (const struct dirent *entry;
-         dir != NULL && n < KYMO__MAX_ZONES && (entry = readdir(dir)) != NULL;) {
+         dir != NULL && n < MAREY__MAX_ZONES && (entry = readdir(dir)) != NULL;) {
         char name[48], parent[NAME_MAX + 1], parent_name[48] = "";
         snprintf(parent, sizeof parent, "%s", entry->d_name);
         read_line(root, entry->d_name, "name", name, sizeof name);
@@ -125,9 +125,9 @@ size_t kymo__zones_open(struct kymo__zone *zones)
             *last = '\0';
             read_line(root, parent, "name", parent_name, sizeof parent_name);
         }
-        zones[n] = (struct kymo__zone){0};
-        if (kymo__zone_device(entry->d_name, name, parent_name, zones[n].device,
-                              sizeof zones[n].device) &&
+        zones[n] = (struct marey__zone){0};
+        if (marey__zone_device(entry->d_name, name, parent_name, zones[n].device,
+                               sizeof zones[n].device) &&
             !is_known(zones, n, zones[n].device))
             open_zone(&zones[n++], root, entry->d_name);
     }
@@ -136,7 +136,7 @@ size_t kymo__zones_open(struct kymo__zone *zones)
     return n;
 }
 
-void kymo__zone_read(struct kymo__zone *zone, uint64_t now_ns)
+void marey__zone_read(struct marey__zone *zone, uint64_t now_ns)
 {
     const double idle_watts = 1, most_watts = 3000; /* no package that runs takes less, or more */
     uint64_t value;
@@ -152,30 +152,30 @@ void kymo__zone_read(struct kymo__zone *zone, uint64_t now_ns)
     zone->count.expected_j += idle_watts * seconds;
     zone->count.still_s += seconds;
     zone->count.most_j = most_watts * seconds;
-    const enum kymo__count_news news = kymo__count_take(&zone->count, value);
-    if (news == KYMO__COUNT_STUCK && !was_stuck)
-        kymo__energy_tell("the energy counter of %s stands still: its energy is not known",
-                          zone->device);
-    else if (news == KYMO__COUNT_RESET)
-        kymo__energy_tell(
+    const enum marey__count_news news = marey__count_take(&zone->count, value);
+    if (news == MAREY__COUNT_STUCK && !was_stuck)
+        marey__energy_tell("the energy counter of %s stands still: its energy is not known",
+                           zone->device);
+    else if (news == MAREY__COUNT_RESET)
+        marey__energy_tell(
             "the energy counter of %s began again: the energy between the two readings "
             "is not known",
             zone->device);
     zone->read_ns = now_ns;
-    if (news == KYMO__COUNT_STUCK)
+    if (news == MAREY__COUNT_STUCK)
         return;
-    kymo__energy_put(zone->energy_site, zone->count.joules);
+    marey__energy_put(zone->energy_site, zone->count.joules);
     if (seconds > 0)
-        kymo__energy_put(zone->power_site, (zone->count.joules - before_j) / seconds);
+        marey__energy_put(zone->power_site, (zone->count.joules - before_j) / seconds);
 }
 
-void kymo__zone_describe(const struct kymo__zone *zone, struct kymo__buf *out)
+void marey__zone_describe(const struct marey__zone *zone, struct marey__buf *out)
 {
-    kymo__buf_printf(out, "%s|RAPL|", zone->device);
+    marey__buf_printf(out, "%s|RAPL|", zone->device);
     if (zone->is_missing)
-        kymo__buf_printf(out, "missing: power (%s), energy (%s)\n", zone->why, zone->why);
+        marey__buf_printf(out, "missing: power (%s), energy (%s)\n", zone->why, zone->why);
     else
-        kymo__buf_puts(out,
-                       "energy: energy_uj of powercap, every second and at epochs; power: the mean "
-                       "between two such readings; missing: nothing\n");
+        marey__buf_puts(
+            out, "energy: energy_uj of powercap, every second and at epochs; power: the mean "
+                 "between two such readings; missing: nothing\n");
 }

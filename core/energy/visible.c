@@ -37,27 +37,27 @@ static bool starts_with(const struct entry *entry, const char *prefix)
 }
 
 /* A GPU that is divided shows its first slice, as CUDA has it. */
-static struct kymo__visible_device whole_gpu(const struct kymo__node_gpu *gpus, size_t gpu)
+static struct marey__visible_device whole_gpu(const struct marey__node_gpu *gpus, size_t gpu)
 {
-    return (struct kymo__visible_device){(uint32_t)gpu, gpus[gpu].n_slices > 0 ? 0 : -1};
+    return (struct marey__visible_device){(uint32_t)gpu, gpus[gpu].n_slices > 0 ? 0 : -1};
 }
 
-static bool find_number(const struct entry *entry, const struct kymo__node_gpu *gpus, size_t n_gpus,
-                        struct kymo__visible_device *out)
+static bool find_number(const struct entry *entry, const struct marey__node_gpu *gpus,
+                        size_t n_gpus, struct marey__visible_device *out)
 {
     uint64_t number;
     for (size_t i = 0; i < entry->len; i++)
         if (entry->text[i] < '0' || entry->text[i] > '9')
             return false;
-    if (!kymo__parse_number(entry->text, entry->len, &number) || number >= n_gpus)
+    if (!marey__parse_number(entry->text, entry->len, &number) || number >= n_gpus)
         return false;
     *out = whole_gpu(gpus, (size_t)number);
     return true;
 }
 
 /* A UUID or the begin of one, which must fit one device alone. Hexadecimal digits may be of either case. */
-static bool find_uuid(const struct entry *entry, const struct kymo__node_gpu *gpus, size_t n_gpus,
-                      struct kymo__visible_device *out)
+static bool find_uuid(const struct entry *entry, const struct marey__node_gpu *gpus, size_t n_gpus,
+                      struct marey__visible_device *out)
 {
     size_t n_found = 0;
     for (size_t g = 0; g < n_gpus; g++) {
@@ -68,7 +68,7 @@ static bool find_uuid(const struct entry *entry, const struct kymo__node_gpu *gp
         }
         for (size_t s = 0; s < gpus[g].n_slices && starts_with(entry, "MIG-") && entry->len > 4; s++)
             if (strncasecmp(gpus[g].slices[s], entry->text, entry->len) == 0) {
-                *out = (struct kymo__visible_device){(uint32_t)g, (int32_t)s};
+                *out = (struct marey__visible_device){(uint32_t)g, (int32_t)s};
                 n_found++;
             }
     }
@@ -77,20 +77,20 @@ static bool find_uuid(const struct entry *entry, const struct kymo__node_gpu *gp
 
 /* ---- the list ---- */
 
-size_t kymo__visible_choose(const char *text, const struct kymo__node_gpu *gpus, size_t n_gpus,
-                            struct kymo__visible_device *out)
+size_t marey__visible_choose(const char *text, const struct marey__node_gpu *gpus, size_t n_gpus,
+                             struct marey__visible_device *out)
 {
     size_t n = 0;
     struct entry entry;
-    struct kymo__visible_device found;
-    n_gpus = KYMO__MIN(n_gpus, (size_t)KYMO__MAX_GPUS);
+    struct marey__visible_device found;
+    n_gpus = MAREY__MIN(n_gpus, (size_t)MAREY__MAX_GPUS);
     if (text == NULL) {
         for (; n < n_gpus; n++)
             out[n] = whole_gpu(gpus, n);
         return n;
     }
     const bool has_numbers = text[strspn(text, " \t")] >= '0' && text[strspn(text, " \t")] <= '9';
-    while (n < KYMO__MAX_GPUS && next_entry(&text, &entry) &&
+    while (n < MAREY__MAX_GPUS && next_entry(&text, &entry) &&
            (has_numbers ? find_number(&entry, gpus, n_gpus, &found)
                         : find_uuid(&entry, gpus, n_gpus, &found))) {
         for (size_t i = 0; i < n; i++)
@@ -101,8 +101,8 @@ size_t kymo__visible_choose(const char *text, const struct kymo__node_gpu *gpus,
     return n;
 }
 
-bool kymo__visible_is_doubtful(const char *text, const char *order,
-                               const struct kymo__node_gpu *gpus, size_t n_gpus)
+bool marey__visible_is_doubtful(const char *text, const char *order,
+                                const struct marey__node_gpu *gpus, size_t n_gpus)
 {
     if (order != NULL && strcmp(order, "PCI_BUS_ID") == 0)
         return false;
@@ -116,46 +116,46 @@ bool kymo__visible_is_doubtful(const char *text, const char *order,
 
 /* ---- as texts ---- */
 
-void kymo__visible_put(struct kymo__buf *out, const struct kymo__node_gpu *gpus,
-                       const struct kymo__visible_device *devices, size_t n)
+void marey__visible_put(struct marey__buf *out, const struct marey__node_gpu *gpus,
+                        const struct marey__visible_device *devices, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct kymo__node_gpu *gpu = &gpus[devices[i].gpu];
-        kymo__buf_puts(out, i > 0 ? "," : "");
-        kymo__buf_puts(out, devices[i].slice >= 0 ? gpu->slices[devices[i].slice] : gpu->uuid);
+        const struct marey__node_gpu *gpu = &gpus[devices[i].gpu];
+        marey__buf_puts(out, i > 0 ? "," : "");
+        marey__buf_puts(out, devices[i].slice >= 0 ? gpu->slices[devices[i].slice] : gpu->uuid);
     }
 }
 
-void kymo__node_gpus_put(struct kymo__buf *out, const struct kymo__node_gpu *gpus, size_t n)
+void marey__node_gpus_put(struct marey__buf *out, const struct marey__node_gpu *gpus, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        kymo__buf_printf(out, "%s\t%s", gpus[i].uuid, gpus[i].model);
+        marey__buf_printf(out, "%s\t%s", gpus[i].uuid, gpus[i].model);
         for (size_t s = 0; s < gpus[i].n_slices; s++)
-            kymo__buf_printf(out, "\t%s", gpus[i].slices[s]);
-        kymo__buf_puts(out, "\n");
+            marey__buf_printf(out, "\t%s", gpus[i].slices[s]);
+        marey__buf_puts(out, "\n");
     }
 }
 
 /* The text up to the next tab or newline, cut to `size`; where it ends. */
 static const char *take_field(const char *at, char *out, size_t size)
 {
-    const size_t len = strcspn(at, "\t\n"), kept = KYMO__MIN(len, size - 1);
+    const size_t len = strcspn(at, "\t\n"), kept = MAREY__MIN(len, size - 1);
     memcpy(out, at, kept);
     out[kept] = '\0';
     return at + len;
 }
 
-size_t kymo__node_gpus_parse(const char *text, struct kymo__node_gpu *out, size_t cap)
+size_t marey__node_gpus_parse(const char *text, struct marey__node_gpu *out, size_t cap)
 {
     size_t n = 0;
     while (text[0] != '\0' && n < cap) {
-        struct kymo__node_gpu *const gpu = &out[n++];
-        *gpu = (struct kymo__node_gpu){0};
+        struct marey__node_gpu *const gpu = &out[n++];
+        *gpu = (struct marey__node_gpu){0};
         text = take_field(text, gpu->uuid, sizeof gpu->uuid);
         if (*text == '\t')
             text = take_field(text + 1, gpu->model, sizeof gpu->model);
-        while (*text == '\t' && gpu->n_slices < KYMO__MAX_SLICES)
-            text = take_field(text + 1, gpu->slices[gpu->n_slices++], KYMO__UUID_MAX);
+        while (*text == '\t' && gpu->n_slices < MAREY__MAX_SLICES)
+            text = take_field(text + 1, gpu->slices[gpu->n_slices++], MAREY__UUID_MAX);
         text += strcspn(text, "\n");
         text += *text == '\n';
     }

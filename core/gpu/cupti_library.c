@@ -12,13 +12,13 @@
 static struct {
     pthread_mutex_t lock;
     void *library;
-    struct kymo__cupti cupti;
+    struct marey__cupti cupti;
     bool is_whole;
 } found = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const char *const names[] = {"libcupti.so.13", "libcupti.so.12"};
 
-bool kymo__cuda_is_loaded(void)
+bool marey__cuda_is_loaded(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (driver != NULL)
@@ -28,7 +28,7 @@ bool kymo__cuda_is_loaded(void)
 
 static void *open_by_name(int flags)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | flags);
         if (library != NULL)
             return library;
@@ -39,7 +39,7 @@ static void *open_by_name(int flags)
 static void *open_in(const char *folder)
 {
     char path[1024];
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
         if (snprintf(path, sizeof path, "%s/%s", folder, names[i]) >= (int)sizeof path)
             continue;
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -59,10 +59,10 @@ static int look_beside(struct dl_phdr_info *info, size_t size, void *out)
     (void)size;
     const char *slash = strrchr(info->dlpi_name, '/');
     bool is_marked = false;
-    for (size_t i = 0; i < KYMO__COUNT_OF(marks) && slash != NULL; i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(marks) && slash != NULL; i++)
         is_marked = is_marked || strncmp(slash + 1, marks[i], strlen(marks[i])) == 0;
     char folder[1024];
-    for (size_t i = 0; i < KYMO__COUNT_OF(folders) && is_marked; i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(folders) && is_marked; i++) {
         snprintf(folder, sizeof folder, "%.*s%s", (int)(slash - info->dlpi_name), info->dlpi_name,
                  folders[i]);
         *(void **)out = open_in(folder);
@@ -78,8 +78,8 @@ static void *open_in_toolkit(void)
                                         "targets/sbsa-linux/lib"};
     const char *const roots[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
     char folder[1024];
-    for (size_t i = 0; i < KYMO__COUNT_OF(roots); i++)
-        for (size_t k = 0; k < KYMO__COUNT_OF(below) && roots[i] != NULL; k++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(roots); i++)
+        for (size_t k = 0; k < MAREY__COUNT_OF(below) && roots[i] != NULL; k++) {
             snprintf(folder, sizeof folder, "%s/%s", roots[i], below[k]);
             void *library = open_in(folder);
             if (library != NULL)
@@ -90,7 +90,7 @@ static void *open_in_toolkit(void)
 
 static void *open_library(void)
 {
-    const char *chosen = getenv("KYMO_CUPTI_LIBRARY");
+    const char *chosen = getenv("MAREY_CUPTI_LIBRARY");
     if (chosen != NULL && chosen[0] != '\0')
         return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
     void *library = open_by_name(RTLD_NOLOAD);
@@ -102,41 +102,43 @@ static void *open_library(void)
 }
 
 /* The lock is held. */
-static kymo_status resolve(struct kymo__cupti *cupti, void *library)
+static marey_status resolve(struct marey__cupti *cupti, void *library)
 {
     const char *missing = NULL;
 #define FIND(field, symbol, result, arguments)                                                     \
     *(void **)&cupti->field = dlsym(library, symbol);                                              \
     if (cupti->field == NULL && missing == NULL)                                                   \
         missing = symbol;
-    KYMO__CUPTI_FUNCTIONS(FIND)
+    MAREY__CUPTI_FUNCTIONS(FIND)
 #undef FIND
     *(void **)&cupti->subscribe_named = dlsym(library, "cuptiSubscribe_v2");
     Dl_info info;
     if (cupti->get_version != NULL && dladdr((void *)cupti->get_version, &info) != 0)
         snprintf(cupti->path, sizeof cupti->path, "%s", info.dli_fname);
-    if (cupti->get_version == NULL || cupti->get_version(&cupti->version) != KYMO__CUPTI_SUCCESS)
+    if (cupti->get_version == NULL || cupti->get_version(&cupti->version) != MAREY__CUPTI_SUCCESS)
         cupti->version = 0;
-    if (missing == NULL && cupti->version >= KYMO__CUPTI_VERSION_MIN)
-        return KYMO_OK;
-    return kymo__fail(KYMO_EUNAVAILABLE,
-                      "GPU work is not recorded: CUPTI (%s, API version %u) is older than CUDA 12.0"
-                      "%s%s; install a newer CUDA, or pip install nvidia-cuda-cupti",
-                      cupti->path, cupti->version, missing != NULL ? " or lacks " : "",
-                      missing != NULL ? missing : "");
+    if (missing == NULL && cupti->version >= MAREY__CUPTI_VERSION_MIN)
+        return MAREY_OK;
+    return marey__fail(
+        MAREY_EUNAVAILABLE,
+        "GPU work is not recorded: CUPTI (%s, API version %u) is older than CUDA 12.0"
+        "%s%s; install a newer CUDA, or pip install nvidia-cuda-cupti",
+        cupti->path, cupti->version, missing != NULL ? " or lacks " : "",
+        missing != NULL ? missing : "");
 }
 
-const struct kymo__cupti *kymo__cupti_open(void)
+const struct marey__cupti *marey__cupti_open(void)
 {
     pthread_mutex_lock(&found.lock);
     if (found.library == NULL && (found.library = open_library()) == NULL)
-        kymo__fail(KYMO_EUNAVAILABLE,
-                   "GPU work is not recorded: CUPTI (libcupti.so.13 or .12) was not found; install "
-                   "it with CUDA or by pip install nvidia-cuda-cupti, or name its file in "
-                   "KYMO_CUPTI_LIBRARY");
+        marey__fail(
+            MAREY_EUNAVAILABLE,
+            "GPU work is not recorded: CUPTI (libcupti.so.13 or .12) was not found; install "
+            "it with CUDA or by pip install nvidia-cuda-cupti, or name its file in "
+            "MAREY_CUPTI_LIBRARY");
     else if (!found.is_whole)
-        found.is_whole = resolve(&found.cupti, found.library) == KYMO_OK;
-    const struct kymo__cupti *cupti = found.is_whole ? &found.cupti : NULL;
+        found.is_whole = resolve(&found.cupti, found.library) == MAREY_OK;
+    const struct marey__cupti *cupti = found.is_whole ? &found.cupti : NULL;
     pthread_mutex_unlock(&found.lock);
     return cupti;
 }

@@ -7,82 +7,82 @@
 #include "switchboard/switchboard_internal.h"
 
 #define INJECTION "CUDA_INJECTION64_PATH"
-#define SHIM "libkymo-cuda.so"
+#define SHIM "libmarey-cuda.so"
 
-struct kymo__gpu kymo__gpu = {
+struct marey__gpu marey__gpu = {
     .turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .keep_from = UINT64_MAX};
-static struct kymo__gpu *const gpu = &kymo__gpu;
+static struct marey__gpu *const gpu = &marey__gpu;
 
 /* ---- on and off; the lock is held ---- */
 
 /* The shim lies beside this library. False when it does not, or its path is too long. */
 static bool shim_path(char *out, size_t size)
 {
-    const char *own = kymo_library_path(), *slash = strrchr(own, '/');
+    const char *own = marey_library_path(), *slash = strrchr(own, '/');
     return slash != NULL && snprintf(out, size, "%.*s/%s", (int)(slash - own), own, SHIM) < (int)size;
 }
 
 /* The driver is not there yet. It asks for a library in the environment when it comes, and that one is ours. */
-static kymo_status arm(void)
+static marey_status arm(void)
 {
     char path[PATH_MAX];
     const char *before = getenv(INJECTION);
     const char *name = before != NULL ? strrchr(before, '/') : NULL;
     const bool is_ours = name != NULL && strcmp(name + 1, SHIM) == 0;
     if (before != NULL && before[0] != '\0' && !is_ours)
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "GPU work is not recorded: another tool waits for CUDA (" INJECTION
-                          "=%s); run "
-                          "without it",
-                          before);
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "GPU work is not recorded: another tool waits for CUDA (" INJECTION
+                           "=%s); run "
+                           "without it",
+                           before);
     if (!is_ours && (!shim_path(path, sizeof path) || setenv(INJECTION, path, 1) != 0))
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "GPU work is not recorded: " SHIM
-                          " was not found beside %s; install kymo "
-                          "anew, with all of its files",
-                          kymo_library_path());
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "GPU work is not recorded: " SHIM
+                           " was not found beside %s; install marey "
+                           "anew, with all of its files",
+                           marey_library_path());
     __atomic_store_n(&gpu->is_armed, true, __ATOMIC_RELAXED);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Whether CUPTI is wanted now, and its records are kept. */
 static bool is_due(bool *is_kept)
 {
     *is_kept = true;
-    return gpu->schedule.active == 0 || kymo__gpu_schedule_begin(is_kept);
+    return gpu->schedule.active == 0 || marey__gpu_schedule_begin(is_kept);
 }
 
-static kymo_status check(const struct kymo_gpu_options *options)
+static marey_status check(const struct marey_gpu_options *options)
 {
     if (gpu->is_on)
-        return kymo__fail(KYMO_ESTATE, "GPU tracing is on already");
+        return marey__fail(MAREY_ESTATE, "GPU tracing is on already");
     if (gpu->is_child)
-        return kymo__fail(KYMO_ESTATE,
-                          "GPU work is not recorded: CUDA cannot be used in a process forked from "
-                          "one that uses it; start processes by spawn");
-    if (!kymo_enabled())
-        return kymo__fail(KYMO_ESTATE, "GPU work is not recorded: no recording is open");
+        return marey__fail(MAREY_ESTATE,
+                           "GPU work is not recorded: CUDA cannot be used in a process forked from "
+                           "one that uses it; start processes by spawn");
+    if (!marey_enabled())
+        return marey__fail(MAREY_ESTATE, "GPU work is not recorded: no recording is open");
     if (options->active == 0 && (options->wait | options->warmup | options->repeat) != 0)
-        return kymo__fail(KYMO_EINVAL, "a schedule of GPU tracing needs active iterations");
-    return KYMO_OK;
+        return marey__fail(MAREY_EINVAL, "a schedule of GPU tracing needs active iterations");
+    return MAREY_OK;
 }
 
 /* `*begins`: CUPTI is to be taken, else it is not due or CUDA not there. */
-static kymo_status switch_on(const struct kymo_gpu_options *options, bool *begins, bool *is_kept)
+static marey_status switch_on(const struct marey_gpu_options *options, bool *begins, bool *is_kept)
 {
-    KYMO_TRY(check(options));
+    MAREY_TRY(check(options));
     gpu->schedule = *options;
-    const bool has_cuda = kymo__cuda_is_loaded();
+    const bool has_cuda = marey__cuda_is_loaded();
     if (!has_cuda)
-        KYMO_TRY(arm());
+        MAREY_TRY(arm());
     gpu->is_on = true;
     *begins = has_cuda && is_due(is_kept);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static void set_off(void)
 {
-    kymo__gpu_schedule_end();
+    marey__gpu_schedule_end();
     gpu->is_on = false;
     __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
 }
@@ -98,25 +98,25 @@ static bool is_wanted(void)
 }
 
 /* Another thread may have stopped it meanwhile, or got ahead. */
-kymo_status kymo__gpu_take(bool is_kept)
+marey_status marey__gpu_take(bool is_kept)
 {
-    kymo_status st = KYMO_OK;
-    kymo_gpu_settle();
+    marey_status st = MAREY_OK;
+    marey_gpu_settle();
     pthread_mutex_lock(&gpu->turn);
     if (!gpu->is_tracing && is_wanted())
-        st = kymo__gpu_session_start(is_kept);
+        st = marey__gpu_session_start(is_kept);
     pthread_mutex_lock(&gpu->lock);
-    if (gpu->is_tracing && gpu->is_on && is_kept && kymo__gpu_keep_from() == UINT64_MAX)
-        kymo__gpu_keep();
+    if (gpu->is_tracing && gpu->is_on && is_kept && marey__gpu_keep_from() == UINT64_MAX)
+        marey__gpu_keep();
     pthread_mutex_unlock(&gpu->lock);
     pthread_mutex_unlock(&gpu->turn);
     return st;
 }
 
-static kymo_status begin_or_off(bool is_kept)
+static marey_status begin_or_off(bool is_kept)
 {
-    const kymo_status st = kymo__gpu_take(is_kept);
-    if (st != KYMO_OK) {
+    const marey_status st = marey__gpu_take(is_kept);
+    if (st != MAREY_OK) {
         pthread_mutex_lock(&gpu->lock);
         set_off();
         pthread_mutex_unlock(&gpu->lock);
@@ -124,10 +124,10 @@ static kymo_status begin_or_off(bool is_kept)
     return st;
 }
 
-void kymo__gpu_tell_losses(void)
+void marey__gpu_tell_losses(void)
 {
-    struct kymo_gpu_counts counts;
-    kymo_gpu_counts_get(&counts);
+    struct marey_gpu_counts counts;
+    marey_gpu_counts_get(&counts);
     if (counts.dropped == 0 && counts.incomplete == 0)
         return;
     char sentence[256];
@@ -136,16 +136,16 @@ void kymo__gpu_tell_losses(void)
         "%llu records of GPU work were dropped by CUPTI, and %llu pieces of work had not ended "
         "when tracing stopped: they are missing",
         (unsigned long long)counts.dropped, (unsigned long long)counts.incomplete);
-    kymo__record_note(sentence);
+    marey__record_note(sentence);
 }
 
 /* When what was ordered is done; a start that is ordered behind this stays. */
 static void end(bool is_exit)
 {
-    kymo_gpu_settle();
+    marey_gpu_settle();
     pthread_mutex_lock(&gpu->turn);
     if (!is_wanted())
-        kymo__gpu_session_stop((struct kymo__gpu_ending){.is_exit = is_exit});
+        marey__gpu_session_stop((struct marey__gpu_ending){.is_exit = is_exit});
     pthread_mutex_unlock(&gpu->turn);
 }
 
@@ -153,12 +153,12 @@ static void switch_off(bool is_exit)
 {
     pthread_mutex_lock(&gpu->lock);
     const bool was_on = gpu->is_on;
-    kymo__gpu_order_drop();
+    marey__gpu_order_drop();
     set_off();
     pthread_mutex_unlock(&gpu->lock);
     end(is_exit);
     if (was_on)
-        kymo__gpu_tell_losses();
+        marey__gpu_tell_losses();
 }
 
 /* CUDA goes down soon: nothing is waited for but what a stop waits for already, and nobody is left to be slowed down. */
@@ -172,96 +172,96 @@ static void register_exit(void)
     atexit(at_exit);
 }
 
-void kymo__gpu_expect_exit(void)
+void marey__gpu_expect_exit(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, register_exit);
 }
 
-static struct kymo_gpu_options whole(const struct kymo_gpu_options *options, size_t size)
+static struct marey_gpu_options whole(const struct marey_gpu_options *options, size_t size)
 {
-    struct kymo_gpu_options o = {0};
+    struct marey_gpu_options o = {0};
     if (options != NULL)
-        memcpy(&o, options, KYMO__MIN(size, sizeof o));
+        memcpy(&o, options, MAREY__MIN(size, sizeof o));
     return o;
 }
 
-kymo_status kymo_gpu_start_sized(const struct kymo_gpu_options *options, size_t size)
+marey_status marey_gpu_start_sized(const struct marey_gpu_options *options, size_t size)
 {
-    const struct kymo_gpu_options o = whole(options, size);
+    const struct marey_gpu_options o = whole(options, size);
     bool begins = false, is_kept;
     pthread_mutex_lock(&gpu->lock);
-    const kymo_status st = switch_on(&o, &begins, &is_kept);
+    const marey_status st = switch_on(&o, &begins, &is_kept);
     pthread_mutex_unlock(&gpu->lock);
     return begins ? begin_or_off(is_kept) : st;
 }
 
-void kymo_gpu_stop(void)
+void marey_gpu_stop(void)
 {
     switch_off(false);
 }
 
 /* ---- by a thread ---- */
 
-kymo_status kymo_gpu_start_later_sized(const struct kymo_gpu_options *options, size_t size)
+marey_status marey_gpu_start_later_sized(const struct marey_gpu_options *options, size_t size)
 {
-    const struct kymo_gpu_options o = whole(options, size);
+    const struct marey_gpu_options o = whole(options, size);
     bool begins = false, is_kept;
     pthread_mutex_lock(&gpu->lock);
-    const kymo_status st = switch_on(&o, &begins, &is_kept);
-    const bool is_served = !begins || kymo__gpu_order_start(is_kept);
+    const marey_status st = switch_on(&o, &begins, &is_kept);
+    const bool is_served = !begins || marey__gpu_order_start(is_kept);
     pthread_mutex_unlock(&gpu->lock);
     if (begins)
-        kymo__gpu_expect_exit();
+        marey__gpu_expect_exit();
     if (!is_served)
-        kymo_gpu_settle();
+        marey_gpu_settle();
     return st;
 }
 
-uint64_t kymo_gpu_stop_later(void)
+uint64_t marey_gpu_stop_later(void)
 {
     uint64_t bound = 0;
     pthread_mutex_lock(&gpu->lock);
     const bool was_on = gpu->is_on;
     set_off();
-    const bool is_served = !was_on || kymo__gpu_order_stop(&bound);
+    const bool is_served = !was_on || marey__gpu_order_stop(&bound);
     pthread_mutex_unlock(&gpu->lock);
     if (!is_served)
-        kymo_gpu_settle();
+        marey_gpu_settle();
     return bound;
 }
 
 /* ---- questions ---- */
 
-int kymo_gpu_is_on(void)
+int marey_gpu_is_on(void)
 {
     return is_wanted();
 }
 
-void kymo_gpu_counts_get(struct kymo_gpu_counts *out)
+void marey_gpu_counts_get(struct marey_gpu_counts *out)
 {
     uint64_t *from = (uint64_t *)&gpu->counts, *to = (uint64_t *)out;
     for (size_t i = 0; i < sizeof *out / sizeof *to; i++)
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
-void kymo__gpu_say_failure(void)
+void marey__gpu_say_failure(void)
 {
-    kymo__say("%s", kymo_last_error());
-    kymo__record_note(kymo_last_error());
+    marey__say("%s", marey_last_error());
+    marey__record_note(marey_last_error());
 }
 
-void kymo__gpu_give_up(void)
+void marey__gpu_give_up(void)
 {
-    kymo__gpu_say_failure();
-    __atomic_store_n(&gpu->tells, KYMO__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
+    marey__gpu_say_failure();
+    __atomic_store_n(&gpu->tells, MAREY__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
     pthread_mutex_lock(&gpu->lock);
     set_off();
     pthread_mutex_unlock(&gpu->lock);
 }
 
 /* The driver holds locks of its own here: whoever waits for it must not be waited for, as the thread with orders may. */
-void kymo_gpu_injected(void)
+void marey_gpu_injected(void)
 {
     if (!__atomic_load_n(&gpu->is_armed, __ATOMIC_RELAXED))
         return;
@@ -271,25 +271,25 @@ void kymo_gpu_injected(void)
     __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&gpu->lock);
     __atomic_store_n(&gpu->is_injected, true, __ATOMIC_RELAXED);
-    if (begins && begin_or_off(is_kept) != KYMO_OK)
-        kymo__gpu_say_failure();
+    if (begins && begin_or_off(is_kept) != MAREY_OK)
+        marey__gpu_say_failure();
     __atomic_store_n(&gpu->is_injected, false, __ATOMIC_RELAXED);
 }
 
 /* ---- what the switchboard says ---- */
 
-static void start_as_wanted(const struct kymo__settings *s)
+static void start_as_wanted(const struct marey__settings *s)
 {
-    kymo__gpu_cost_reset();
+    marey__gpu_cost_reset();
     if (s->gpu.is_wanted)
         __atomic_store_n(&gpu->wants_syncs, s->gpu.syncs, __ATOMIC_RELAXED);
-    const struct kymo_gpu_options o = {s->gpu.wait, s->gpu.warmup, s->gpu.active, s->gpu.repeat};
-    if (s->gpu.is_wanted && kymo_gpu_start(&o) != KYMO_OK)
-        kymo__gpu_say_failure();
+    const struct marey_gpu_options o = {s->gpu.wait, s->gpu.warmup, s->gpu.active, s->gpu.repeat};
+    if (s->gpu.is_wanted && marey_gpu_start(&o) != MAREY_OK)
+        marey__gpu_say_failure();
 }
 
 /* A recording that the environment asks for opens with its first event, which may be the GPU's. */
-static void configure(const struct kymo__settings *s)
+static void configure(const struct marey__settings *s)
 {
     if (s->by_environment)
         start_as_wanted(s);
@@ -297,25 +297,25 @@ static void configure(const struct kymo__settings *s)
 
 static void stopping(void)
 {
-    switch_off(kymo__process_is_ending());
+    switch_off(marey__process_is_ending());
 }
 
 static void before_fork(void)
 {
     pthread_mutex_lock(&gpu->turn);
     pthread_mutex_lock(&gpu->lock);
-    kymo__gpu_decode_before_fork();
+    marey__gpu_decode_before_fork();
 }
 
 static void after_fork(bool in_child)
 {
-    kymo__gpu_decode_after_fork(in_child);
+    marey__gpu_decode_after_fork(in_child);
     if (in_child) {
-        const bool had_orders = kymo__gpu_orders_forget();
+        const bool had_orders = marey__gpu_orders_forget();
         gpu->is_child = gpu->is_child || gpu->is_tracing || gpu->session > 0 || had_orders;
         gpu->is_on = gpu->is_on && gpu->is_armed;
         gpu->is_tracing = false;
-        kymo__gpu_session_forget();
+        marey__gpu_session_forget();
         gpu->keep_from = UINT64_MAX;
         memset(&gpu->counts, 0, sizeof gpu->counts);
     }
@@ -323,13 +323,13 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&gpu->turn);
 }
 
-__attribute__((constructor(KYMO__INSTRUMENT_LOAD + 3))) static void load(void)
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
 {
-    static const struct kymo__instrument instrument = {.configure = configure,
-                                                       .started = start_as_wanted,
-                                                       .stopping = stopping,
-                                                       .reset = kymo_gpu_stop,
-                                                       .before_fork = before_fork,
-                                                       .after_fork = after_fork};
-    kymo__instrument_register(&instrument);
+    static const struct marey__instrument instrument = {.configure = configure,
+                                                        .started = start_as_wanted,
+                                                        .stopping = stopping,
+                                                        .reset = marey_gpu_stop,
+                                                        .before_fork = before_fork,
+                                                        .after_fork = after_fork};
+    marey__instrument_register(&instrument);
 }

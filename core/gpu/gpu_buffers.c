@@ -33,11 +33,11 @@ static uint8_t *take_spare(void)
 }
 
 /* Without memory CUPTI gets none and drops the records, which it counts. */
-void kymo__gpu_buffer_request(uint8_t **buffer, size_t *size, size_t *max_records)
+void marey__gpu_buffer_request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     *buffer = take_spare();
     if (*buffer == NULL)
-        *buffer = kymo__alloc(BUFFER_BYTES); /* aligned to 16, of which CUPTI wants 8 */
+        *buffer = marey__alloc(BUFFER_BYTES); /* aligned to 16, of which CUPTI wants 8 */
     *size = *buffer != NULL ? BUFFER_BYTES : 0;
     *max_records = 0;
 }
@@ -50,37 +50,37 @@ static void give_back(uint8_t *buffer)
         buffers.spare[buffers.n_spare++] = buffer;
     pthread_mutex_unlock(&buffers.lock);
     if (!is_kept)
-        kymo__free(buffer);
+        marey__free(buffer);
 }
 
 static uint32_t n_completing; /* buffers that are being decoded, on whichever thread brought them */
 
-void kymo__gpu_buffers_settle(void)
+void marey__gpu_buffers_settle(void)
 {
     while (__atomic_load_n(&n_completing, __ATOMIC_ACQUIRE) != 0)
         usleep(20);
 }
 
-void kymo__gpu_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-                               size_t valid)
+void marey__gpu_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                                size_t valid)
 {
     (void)size;
     if (buffer == NULL)
         return;
     __atomic_fetch_add(&n_completing, 1, __ATOMIC_ACQ_REL);
-    const struct kymo__cupti *cupti = __atomic_load_n(&kymo__gpu.cupti, __ATOMIC_RELAXED);
-    const uint8_t *records[KYMO__GPU_BATCH], *record = NULL;
+    const struct marey__cupti *cupti = __atomic_load_n(&marey__gpu.cupti, __ATOMIC_RELAXED);
+    const uint8_t *records[MAREY__GPU_BATCH], *record = NULL;
     size_t n = 0, n_dropped = 0;
-    while (valid > 0 && cupti->next_record(buffer, valid, &record) == KYMO__CUPTI_SUCCESS) {
+    while (valid > 0 && cupti->next_record(buffer, valid, &record) == MAREY__CUPTI_SUCCESS) {
         records[n++] = record;
-        if (n == KYMO__GPU_BATCH) {
-            kymo__gpu_decode(records, n);
+        if (n == MAREY__GPU_BATCH) {
+            marey__gpu_decode(records, n);
             n = 0;
         }
     }
-    kymo__gpu_decode(records, n);
-    if (cupti->n_dropped(context, stream, &n_dropped) == KYMO__CUPTI_SUCCESS)
-        kymo__gpu_count(&kymo__gpu.counts.dropped, n_dropped);
+    marey__gpu_decode(records, n);
+    if (cupti->n_dropped(context, stream, &n_dropped) == MAREY__CUPTI_SUCCESS)
+        marey__gpu_count(&marey__gpu.counts.dropped, n_dropped);
     give_back(buffer);
     __atomic_fetch_sub(&n_completing, 1, __ATOMIC_ACQ_REL);
 }
@@ -96,8 +96,8 @@ static struct {
 
 static void *poll_main(void *arg)
 {
-    const struct kymo__cupti *cupti = arg;
-    prctl(PR_SET_NAME, "kymo-gpu");
+    const struct marey__cupti *cupti = arg;
+    prctl(PR_SET_NAME, "marey-gpu");
     pthread_mutex_lock(&poll.lock);
     while (!poll.should_end) {
         struct timespec until;
@@ -116,7 +116,7 @@ static void *poll_main(void *arg)
     return NULL;
 }
 
-void kymo__gpu_poll_start(const struct kymo__cupti *cupti)
+void marey__gpu_poll_start(const struct marey__cupti *cupti)
 {
     sigset_t all, before;
     pthread_condattr_t attr;
@@ -131,7 +131,7 @@ void kymo__gpu_poll_start(const struct kymo__cupti *cupti)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void kymo__gpu_poll_stop(void)
+void marey__gpu_poll_stop(void)
 {
     if (!poll.exists)
         return;

@@ -8,19 +8,19 @@
 
 #include "cuda/cuda_internal.h"
 #include "gpu/gpu_internal.h"
-#include <kymo/calls.h>
+#include <marey/calls.h>
 
 enum { MAX_CALLS = 2048 };
 
 /* By CUPTI's domain, from 1, and number. Stands still once made. */
 static struct {
-    kymo_id site;
+    marey_id site;
     enum {
         OTHER,
         LAUNCH,
         MEMORY
     } what; /* it gives work to a GPU, or asks for memory: that has its correlation */
-} calls[KYMO__CUPTI_RUNTIME + 1][MAX_CALLS];
+} calls[MAREY__CUPTI_RUNTIME + 1][MAX_CALLS];
 
 /*
  * What is worth a range. A star stands for anything; what begins with a plus gives work to a GPU, with
@@ -75,32 +75,32 @@ static int (*call_idle)(int *count);
 
 static void choose(int domain, uint32_t number, const char *name)
 {
-    const bool is_runtime = domain == KYMO__CUPTI_RUNTIME;
+    const bool is_runtime = domain == MAREY__CUPTI_RUNTIME;
     const char *const *patterns = is_runtime ? runtime_calls : driver_calls;
-    const size_t n = is_runtime ? KYMO__COUNT_OF(runtime_calls) : KYMO__COUNT_OF(driver_calls);
+    const size_t n = is_runtime ? MAREY__COUNT_OF(runtime_calls) : MAREY__COUNT_OF(driver_calls);
     const size_t len = plain_length(name);
     for (size_t i = 0; i < n; i++) {
         const char sign = patterns[i][0];
         if (!fits(patterns[i] + (sign == '+' || sign == '='), name, len))
             continue;
         calls[domain][number].what = sign == '+' ? LAUNCH : sign == '=' ? MEMORY : OTHER;
-        calls[domain][number].site = kymo__intern(
-            &(struct kymo__site){.name = name,
-                                 .name_len = (uint32_t)len,
-                                 .category = is_runtime ? "cuda_runtime" : "cuda_driver"});
+        calls[domain][number].site = marey__intern(
+            &(struct marey__site){.name = name,
+                                  .name_len = (uint32_t)len,
+                                  .category = is_runtime ? "cuda_runtime" : "cuda_driver"});
         return;
     }
 }
 
-static void choose_all(const struct kymo__cupti *cupti)
+static void choose_all(const struct marey__cupti *cupti)
 {
-    for (int domain = KYMO__CUPTI_DRIVER; domain <= KYMO__CUPTI_RUNTIME; domain++)
+    for (int domain = MAREY__CUPTI_DRIVER; domain <= MAREY__CUPTI_RUNTIME; domain++)
         for (uint32_t number = 1; number < MAX_CALLS; number++) {
             const char *name = NULL;
-            if (cupti->callback_name(domain, number, &name) != KYMO__CUPTI_SUCCESS || name == NULL)
+            if (cupti->callback_name(domain, number, &name) != MAREY__CUPTI_SUCCESS || name == NULL)
                 continue;
             choose(domain, number, name);
-            if (domain == KYMO__CUPTI_DRIVER && strcmp(name, IDLE_CALL) == 0)
+            if (domain == MAREY__CUPTI_DRIVER && strcmp(name, IDLE_CALL) == 0)
                 idle_call = number;
         }
 }
@@ -108,7 +108,7 @@ static void choose_all(const struct kymo__cupti *cupti)
 /* Calls whose begin was told and whose end was not, on all threads; sequentially consistent with `tells`. */
 static uint32_t n_open;
 
-void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber)
+void marey__gpu_calls_enable(const struct marey__cupti *cupti, void *subscriber)
 {
     __atomic_store_n(&n_open, 0, __ATOMIC_SEQ_CST); /* CUPTI tells no end of a call from before */
     static bool is_chosen;                          /* the turn is held */
@@ -116,10 +116,10 @@ void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber)
         choose_all(cupti);
     is_chosen = true;
     if (call_idle == NULL)
-        *(void **)&call_idle = kymo__driver_symbol(IDLE_CALL);
+        *(void **)&call_idle = marey__driver_symbol(IDLE_CALL);
     if (idle_call != 0)
-        cupti->enable_callback(1, subscriber, KYMO__CUPTI_DRIVER, idle_call);
-    for (int domain = KYMO__CUPTI_DRIVER; domain <= KYMO__CUPTI_RUNTIME; domain++)
+        cupti->enable_callback(1, subscriber, MAREY__CUPTI_DRIVER, idle_call);
+    for (int domain = MAREY__CUPTI_DRIVER; domain <= MAREY__CUPTI_RUNTIME; domain++)
         for (uint32_t number = 1; number < MAX_CALLS; number++)
             if (calls[domain][number].site != 0)
                 cupti->enable_callback(1, subscriber, domain, number);
@@ -131,21 +131,21 @@ void kymo__gpu_calls_enable(const struct kymo__cupti *cupti, void *subscriber)
  */
 static __thread struct {
     uint32_t session, n_open;
-    kymo_id told;
+    marey_id told;
 } runtime __attribute__((tls_model("initial-exec")));
 
 /* The runtime calls the driver for us: one range is enough. */
 static bool is_inside_runtime(int domain, bool begins)
 {
-    const uint32_t session = __atomic_load_n(&kymo__gpu.session, __ATOMIC_RELAXED);
+    const uint32_t session = __atomic_load_n(&marey__gpu.session, __ATOMIC_RELAXED);
     if (runtime.session != session) {
         runtime.session = session;
         runtime.n_open = runtime.told = 0;
     }
-    if (domain == KYMO__CUPTI_RUNTIME && !begins && runtime.n_open > 0)
+    if (domain == MAREY__CUPTI_RUNTIME && !begins && runtime.n_open > 0)
         runtime.n_open--;
     const bool is_inside = runtime.n_open > 0;
-    if (domain == KYMO__CUPTI_RUNTIME && begins)
+    if (domain == MAREY__CUPTI_RUNTIME && begins)
         runtime.n_open++;
     return is_inside;
 }
@@ -155,12 +155,12 @@ static bool is_inside_runtime(int domain, bool begins)
 /* Why this thread makes the idle call, until CUPTI tells of it. */
 static __thread struct {
     enum { OTHERS, MARKS, FINALIZES, MEASURES } why;
-    const struct kymo__cupti *cupti;
+    const struct marey__cupti *cupti;
     uint64_t bound;
 } own __attribute__((tls_model("initial-exec")));
 
 /* False: CUPTI did not tell of it. */
-static bool make_idle_call(int why, const struct kymo__cupti *cupti)
+static bool make_idle_call(int why, const struct marey__cupti *cupti)
 {
     int n_devices;
     if (idle_call == 0 || call_idle == NULL)
@@ -173,42 +173,42 @@ static bool make_idle_call(int why, const struct kymo__cupti *cupti)
     return is_told;
 }
 
-void kymo__gpu_calls_set_own(bool is_own)
+void marey__gpu_calls_set_own(bool is_own)
 {
     own.why = is_own ? MEASURES : OTHERS;
 }
 
-bool kymo__gpu_finalize_in_call(const struct kymo__cupti *cupti, void *subscriber)
+bool marey__gpu_finalize_in_call(const struct marey__cupti *cupti, void *subscriber)
 {
-    return cupti->enable_callback(1, subscriber, KYMO__CUPTI_DRIVER, idle_call) ==
-               KYMO__CUPTI_SUCCESS &&
+    return cupti->enable_callback(1, subscriber, MAREY__CUPTI_DRIVER, idle_call) ==
+               MAREY__CUPTI_SUCCESS &&
            make_idle_call(FINALIZES, cupti);
 }
 
 /* CUPTI numbers all calls in one row, so that this one's number parts those before it from those behind it. */
 static void mark(uint32_t number)
 {
-    int expected = KYMO__GPU_ALL_CALLS;
-    own.bound = kymo__gpu_correlation(number);
-    __atomic_store_n(&kymo__gpu.before, (uint64_t)1 << 32 | number, __ATOMIC_RELAXED);
-    __atomic_compare_exchange_n(&kymo__gpu.tells, &expected, KYMO__GPU_EARLIER_CALLS, false,
+    int expected = MAREY__GPU_ALL_CALLS;
+    own.bound = marey__gpu_correlation(number);
+    __atomic_store_n(&marey__gpu.before, (uint64_t)1 << 32 | number, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&marey__gpu.tells, &expected, MAREY__GPU_EARLIER_CALLS, false,
                                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-uint64_t kymo__gpu_calls_mark(void)
+uint64_t marey__gpu_calls_mark(void)
 {
     if (make_idle_call(MARKS, NULL))
         return own.bound;
-    __atomic_store_n(&kymo__gpu.tells, KYMO__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
-    return kymo__gpu_correlation(0) + ((uint64_t)1 << 32);
+    __atomic_store_n(&marey__gpu.tells, MAREY__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
+    return marey__gpu_correlation(0) + ((uint64_t)1 << 32);
 }
 
 /* Whether this thread ends the session, so that its calls are not the program's. */
-static bool is_own(int domain, uint32_t number, const struct kymo__cupti_call *call)
+static bool is_own(int domain, uint32_t number, const struct marey__cupti_call *call)
 {
-    if (KYMO_LIKELY(own.why == OTHERS))
+    if (MAREY_LIKELY(own.why == OTHERS))
         return false;
-    if (domain != KYMO__CUPTI_DRIVER || number != idle_call)
+    if (domain != MAREY__CUPTI_DRIVER || number != idle_call)
         return true;
     if (own.why == MARKS && call->site == 0) {
         own.why = OTHERS;
@@ -222,10 +222,10 @@ static bool is_own(int domain, uint32_t number, const struct kymo__cupti_call *c
 
 /* ---- one end of a call ---- */
 
-void kymo__gpu_calls_end(void)
+void marey__gpu_calls_end(void)
 {
     enum { TRIES = 5000, EACH_US = 20 };
-    __atomic_store_n(&kymo__gpu.tells, KYMO__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&marey__gpu.tells, MAREY__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
     for (int i = 0; i < TRIES && __atomic_load_n(&n_open, __ATOMIC_SEQ_CST) != 0; i++)
         usleep(EACH_US);
 }
@@ -234,52 +234,52 @@ void kymo__gpu_calls_end(void)
 static bool open_call(uint32_t number)
 {
     __atomic_fetch_add(&n_open, 1, __ATOMIC_SEQ_CST);
-    const int tells = __atomic_load_n(&kymo__gpu.tells, __ATOMIC_SEQ_CST);
-    if (tells == KYMO__GPU_ALL_CALLS ||
-        (tells == KYMO__GPU_EARLIER_CALLS && kymo__gpu_is_earlier(number)))
+    const int tells = __atomic_load_n(&marey__gpu.tells, __ATOMIC_SEQ_CST);
+    if (tells == MAREY__GPU_ALL_CALLS ||
+        (tells == MAREY__GPU_EARLIER_CALLS && marey__gpu_is_earlier(number)))
         return true;
     __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
     return false;
 }
 
-static void begin_call(kymo_id site, int what, const struct kymo__cupti_call *call)
+static void begin_call(marey_id site, int what, const struct marey__cupti_call *call)
 {
-    if (!(kymo_on() & KYMO_ON_RECORD) || !open_call(call->correlation))
+    if (!(marey_on() & MAREY_ON_RECORD) || !open_call(call->correlation))
         return;
     runtime.told = site;
-    kymo__lane_put(kymo__tag(KYMO_KIND_BEGIN, site));
-    kymo__gpu_count(&kymo__gpu.counts.calls, 1);
-    if (what == LAUNCH && __atomic_load_n(&kymo__gpu.context, __ATOMIC_RELAXED) != call->context)
-        __atomic_store_n(&kymo__gpu.context, call->context, __ATOMIC_RELAXED);
-    const uint64_t words[] = {kymo__gpu_correlation(call->correlation), KYMO_WORK_MEMORY};
+    marey__lane_put(marey__tag(MAREY_KIND_BEGIN, site));
+    marey__gpu_count(&marey__gpu.counts.calls, 1);
+    if (what == LAUNCH && __atomic_load_n(&marey__gpu.context, __ATOMIC_RELAXED) != call->context)
+        __atomic_store_n(&marey__gpu.context, call->context, __ATOMIC_RELAXED);
+    const uint64_t words[] = {marey__gpu_correlation(call->correlation), MAREY_WORK_MEMORY};
     if (what != OTHER)
-        kymo__lane_put_record(KYMO_RECORD_LAUNCH, words, what == MEMORY ? 2 : 1);
+        marey__lane_put_record(MAREY_RECORD_LAUNCH, words, what == MEMORY ? 2 : 1);
     uint32_t profile, node;
-    if (what == LAUNCH && kymo_calls_current(&profile, &node)) {
+    if (what == LAUNCH && marey_calls_current(&profile, &node)) {
         const uint64_t place[] = {profile, node};
-        kymo__lane_put_record(KYMO_RECORD_CALL_NODE, place, KYMO__COUNT_OF(place));
+        marey__lane_put_record(MAREY_RECORD_CALL_NODE, place, MAREY__COUNT_OF(place));
     }
 }
 
-static void end_call(kymo_id site)
+static void end_call(marey_id site)
 {
     runtime.told = 0;
-    if (kymo_on() & KYMO_ON_RECORD)
-        kymo__lane_put(kymo__tag(KYMO_KIND_END, site));
+    if (marey_on() & MAREY_ON_RECORD)
+        marey__lane_put(marey__tag(MAREY_KIND_END, site));
     __atomic_fetch_sub(&n_open, 1, __ATOMIC_SEQ_CST);
 }
 
-void kymo__gpu_call(void *ctx, int domain, uint32_t number, const struct kymo__cupti_call *call)
+void marey__gpu_call(void *ctx, int domain, uint32_t number, const struct marey__cupti_call *call)
 {
     (void)ctx;
     if (is_own(domain, number, call))
         return;
-    if (domain < KYMO__CUPTI_DRIVER || domain > KYMO__CUPTI_RUNTIME || number >= MAX_CALLS)
+    if (domain < MAREY__CUPTI_DRIVER || domain > MAREY__CUPTI_RUNTIME || number >= MAX_CALLS)
         return;
-    const kymo_id site = calls[domain][number].site;
-    if (KYMO_UNLIKELY(__atomic_load_n(&kymo__gpu.awaits_context, __ATOMIC_ACQUIRE)) &&
+    const marey_id site = calls[domain][number].site;
+    if (MAREY_UNLIKELY(__atomic_load_n(&marey__gpu.awaits_context, __ATOMIC_ACQUIRE)) &&
         call->site == 0 && (call->context != NULL || calls[domain][number].what == LAUNCH))
-        kymo__gpu_session_meet_context(call->context);
+        marey__gpu_session_meet_context(call->context);
     if (site == 0 || is_inside_runtime(domain, call->site == 0))
         return;
     if (call->site == 0)

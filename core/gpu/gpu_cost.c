@@ -37,7 +37,7 @@ static struct {
 /* ---- a stream with four bytes ---- */
 
 struct bench {
-    const struct kymo__driver *driver;
+    const struct marey__driver *driver;
     int (*set)(uint64_t address, unsigned char value, size_t n, void *stream);
     int (*sync)(void *stream);
     int (*free)(uint64_t address, void *stream);
@@ -58,9 +58,9 @@ static void bench_close(struct bench *b)
         b->destroy(b->stream);
     }
     if (b->is_relaxed)
-        kymo__driver_relax(b->driver, b->mode);
-    kymo__driver_leave(b->driver, b->is_entered);
-    kymo__free(b->other_data);
+        marey__driver_relax(b->driver, b->mode);
+    marey__driver_leave(b->driver, b->is_entered);
+    marey__free(b->other_data);
 }
 
 /* Stream-ordered memory: allocating and freeing it waits for nothing of the program's. */
@@ -68,19 +68,19 @@ static bool bench_open(struct bench *b, void *context)
 {
     int (*create)(void **stream, unsigned flags) = NULL;
     int (*allocate)(uint64_t * address, size_t n, void *stream) = NULL;
-    *b = (struct bench){.driver = kymo__driver_get()};
-    *(void **)&create = kymo__driver_symbol("cuStreamCreate");
-    *(void **)&allocate = kymo__driver_symbol("cuMemAllocAsync");
-    *(void **)&b->set = kymo__driver_symbol("cuMemsetD8Async");
-    *(void **)&b->sync = kymo__driver_symbol("cuStreamSynchronize");
-    *(void **)&b->free = kymo__driver_symbol("cuMemFreeAsync");
-    *(void **)&b->destroy = kymo__driver_symbol("cuStreamDestroy_v2");
+    *b = (struct bench){.driver = marey__driver_get()};
+    *(void **)&create = marey__driver_symbol("cuStreamCreate");
+    *(void **)&allocate = marey__driver_symbol("cuMemAllocAsync");
+    *(void **)&b->set = marey__driver_symbol("cuMemsetD8Async");
+    *(void **)&b->sync = marey__driver_symbol("cuStreamSynchronize");
+    *(void **)&b->free = marey__driver_symbol("cuMemFreeAsync");
+    *(void **)&b->destroy = marey__driver_symbol("cuStreamDestroy_v2");
     if (create == NULL || allocate == NULL || b->set == NULL || b->sync == NULL || b->free == NULL ||
-        b->destroy == NULL || !kymo__driver_enter(b->driver, context, &b->is_entered))
+        b->destroy == NULL || !marey__driver_enter(b->driver, context, &b->is_entered))
         return false;
-    b->mode = kymo__driver_relax(b->driver, KYMO__CUDA_CAPTURE_MODE_RELAXED);
+    b->mode = marey__driver_relax(b->driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
     b->is_relaxed = true;
-    b->other_data = kymo__calloc(1, OTHER_DATA);
+    b->other_data = marey__calloc(1, OTHER_DATA);
     if (b->other_data != NULL && create(&b->stream, NON_BLOCKING) == 0 &&
         allocate(&b->address, 4, b->stream) == 0)
         return true;
@@ -102,10 +102,10 @@ static uint64_t time_calls(struct bench *b, bool is_cold)
     for (size_t i = 0; i < n; i++) {
         for (size_t at = 0; is_cold && at < OTHER_DATA; at += CACHE_LINE)
             __atomic_fetch_add(&b->other_data[at], 1, __ATOMIC_RELAXED);
-        const uint64_t begin = kymo__clock_ticks();
+        const uint64_t begin = marey__clock_ticks();
         if (b->set(b->address, 0, 4, b->stream) != 0)
             return 0;
-        ticks[i] = kymo__clock_ticks() - begin;
+        ticks[i] = marey__clock_ticks() - begin;
     }
     if (b->sync(b->stream) != 0)
         return 0;
@@ -129,17 +129,17 @@ static bool time_both(void *context, struct times *out)
 static uint64_t difference_ps(uint64_t traced, uint64_t untraced)
 {
     return traced > untraced
-               ? (uint64_t)((double)(traced - untraced) * 1e12 / (double)kymo__clock_hz())
+               ? (uint64_t)((double)(traced - untraced) * 1e12 / (double)marey__clock_hz())
                : 0;
 }
 
-void kymo__gpu_cost_untraced(void *context)
+void marey__gpu_cost_untraced(void *context)
 {
     if (cost.state == UNKNOWN && context != NULL && time_both(context, &cost.untraced))
         cost.state = HAS_UNTRACED;
 }
 
-void kymo__gpu_cost_traced(void *context)
+void marey__gpu_cost_traced(void *context)
 {
     struct times traced;
     if (cost.state != HAS_UNTRACED)
@@ -149,21 +149,21 @@ void kymo__gpu_cost_traced(void *context)
         return;
     const uint64_t warm = difference_ps(traced.warm, cost.untraced.warm),
                    cold = difference_ps(traced.cold, cost.untraced.cold);
-    cost.low_ps = KYMO__MIN(warm, cold);
-    cost.high_ps = KYMO__MAX(warm, cold);
+    cost.low_ps = MAREY__MIN(warm, cold);
+    cost.high_ps = MAREY__MAX(warm, cold);
     cost.state = MEASURED;
 }
 
-void kymo__gpu_cost_reset(void)
+void marey__gpu_cost_reset(void)
 {
-    cost.n_calls_before = __atomic_load_n(&kymo__gpu.counts.calls, __ATOMIC_RELAXED);
+    cost.n_calls_before = __atomic_load_n(&marey__gpu.counts.calls, __ATOMIC_RELAXED);
 }
 
-void kymo__gpu_cost_record(void)
+void marey__gpu_cost_record(void)
 {
-    const uint64_t n = __atomic_load_n(&kymo__gpu.counts.calls, __ATOMIC_RELAXED);
+    const uint64_t n = __atomic_load_n(&marey__gpu.counts.calls, __ATOMIC_RELAXED);
     if (cost.state == MEASURED)
-        kymo__record_cost(KYMO__KEY_GPU_COST, n - cost.n_calls_before, cost.low_ps, cost.high_ps);
+        marey__record_cost(MAREY__KEY_GPU_COST, n - cost.n_calls_before, cost.low_ps, cost.high_ps);
     else
-        kymo__record_text(KYMO__KEY_GPU_COST, KYMO__COST_UNKNOWN);
+        marey__record_text(MAREY__KEY_GPU_COST, MAREY__COST_UNKNOWN);
 }

@@ -10,7 +10,7 @@
 struct entry {
     const void *key; /* ours; NULL: free */
     uint32_t len, hash;
-    kymo_id site;
+    marey_id site;
 };
 struct map {
     struct entry *entries;
@@ -37,14 +37,14 @@ static bool grow_map(struct map *map)
     enum { FIRST = 256 };
     const struct map old = *map;
     const size_t cap = old.cap != 0 ? old.cap * 2 : FIRST;
-    struct entry *entries = kymo__calloc(cap, sizeof *entries);
+    struct entry *entries = marey__calloc(cap, sizeof *entries);
     if (entries == NULL)
         return false;
     *map = (struct map){.entries = entries, .n = old.n, .cap = cap};
     for (size_t i = 0; i < old.cap; i++)
         if (old.entries[i].key != NULL)
             *find(map, old.entries[i].key, old.entries[i].len, old.entries[i].hash) = old.entries[i];
-    kymo__free(old.entries);
+    marey__free(old.entries);
     return true;
 }
 
@@ -53,11 +53,11 @@ static struct entry *entry_of(struct map *map, const void *key, uint32_t len)
 {
     if (map->n * 2 >= map->cap && !grow_map(map))
         return NULL;
-    const uint32_t hash = kymo__crc32c(0, key, len);
+    const uint32_t hash = marey__crc32c(0, key, len);
     struct entry *entry = find(map, key, len, hash);
     if (entry->key != NULL)
         return entry;
-    const char *copy = kymo__strndup(key, len);
+    const char *copy = marey__strndup(key, len);
     if (copy == NULL)
         return NULL;
     map->n++;
@@ -65,9 +65,9 @@ static struct entry *entry_of(struct map *map, const void *key, uint32_t len)
     return entry;
 }
 
-static kymo_id site_of(const char *name, const char *category)
+static marey_id site_of(const char *name, const char *category)
 {
-    return kymo__intern(&(struct kymo__site){
+    return marey__intern(&(struct marey__site){
         .name = name, .name_len = (uint32_t)strlen(name), .category = category});
 }
 
@@ -90,23 +90,23 @@ static demangler *find_demangler(void)
     return found;
 }
 
-static kymo_id demangled_site(const char *mangled)
+static marey_id demangled_site(const char *mangled)
 {
     int status = -1;
     demangler *demangle = strncmp(mangled, "_Z", 2) == 0 ? find_demangler() : NULL;
     char *plain = demangle != NULL ? demangle(mangled, NULL, NULL, &status) : NULL;
-    const kymo_id site = site_of(plain != NULL && status == 0 ? plain : mangled, "kernel");
+    const marey_id site = site_of(plain != NULL && status == 0 ? plain : mangled, "kernel");
     free(plain); /* the C++ library's */
     return site;
 }
 
-kymo_id kymo__gpu_kernel_site(const char *mangled)
+marey_id marey__gpu_kernel_site(const char *mangled)
 {
     /* CUPTI gives the same pointer for the same kernel, until a module is unloaded. */
     enum { RECENT = 64 };
     static struct {
         const char *pointer, *name;
-        kymo_id site;
+        marey_id site;
     } recent[RECENT];
     static struct map kernels;
     if (mangled == NULL)
@@ -114,9 +114,9 @@ kymo_id kymo__gpu_kernel_site(const char *mangled)
     const size_t slot = ((uintptr_t)mangled >> 4) % RECENT;
     if (recent[slot].pointer == mangled && strcmp(recent[slot].name, mangled) == 0)
         return recent[slot].site;
-    struct entry *entry = entry_of(&kernels, mangled, (uint32_t)strnlen(mangled, KYMO__NAME_MAX));
+    struct entry *entry = entry_of(&kernels, mangled, (uint32_t)strnlen(mangled, MAREY__NAME_MAX));
     if (entry == NULL)
-        return KYMO__SITE_OTHER;
+        return MAREY__SITE_OTHER;
     if (entry->site == 0)
         entry->site = demangled_site(entry->key);
     recent[slot].pointer = mangled;
@@ -127,10 +127,10 @@ kymo_id kymo__gpu_kernel_site(const char *mangled)
 
 /* ---- shapes ---- */
 
-kymo_id kymo__gpu_shape_site(const struct kymo__gpu_shape *shape)
+marey_id marey__gpu_shape_site(const struct marey__gpu_shape *shape)
 {
     enum { MOST = 1 << 17 }; /* ids are for names, most of all */
-    static const struct kymo__gpu_shape none;
+    static const struct marey__gpu_shape none;
     static struct map shapes;
     if (memcmp(shape, &none, sizeof none) == 0 || shapes.n >= MOST)
         return 0;
@@ -139,18 +139,18 @@ kymo_id kymo__gpu_shape_site(const struct kymo__gpu_shape *shape)
         return entry == NULL ? 0 : entry->site;
     char text[320];
     size_t n = 0;
-    kymo__append(text, sizeof text, &n, "{");
+    marey__append(text, sizeof text, &n, "{");
     if (shape->block[0] != 0)
-        kymo__append(text, sizeof text, &n,
-                     "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
-                     "\"shared memory\":%llu",
-                     shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
-                     shape->block[1], shape->block[2], shape->registers,
-                     (unsigned long long)shape->static_memory + shape->dynamic_memory);
+        marey__append(text, sizeof text, &n,
+                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
+                      "\"shared memory\":%llu",
+                      shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
+                      shape->block[1], shape->block[2], shape->registers,
+                      (unsigned long long)shape->static_memory + shape->dynamic_memory);
     if (shape->graph != 0)
-        kymo__append(text, sizeof text, &n, "%s\"graph id\":%u,\"graph node id\":%llu",
-                     n > 1 ? "," : "", shape->graph, (unsigned long long)shape->graph_node);
-    kymo__append(text, sizeof text, &n, "}");
+        marey__append(text, sizeof text, &n, "%s\"graph id\":%u,\"graph node id\":%llu",
+                      n > 1 ? "," : "", shape->graph, (unsigned long long)shape->graph_node);
+    marey__append(text, sizeof text, &n, "}");
     return entry->site = site_of(text, "details");
 }
 
@@ -160,34 +160,34 @@ static const char *memory_name(uint32_t kind)
 {
     static const char *const names[] = {"Unknown", "Pageable", "Pinned",        "Device",
                                         "Array",   "Managed",  "Device Static", "Managed Static"};
-    return names[kind < KYMO__COUNT_OF(names) ? kind : 0];
+    return names[kind < MAREY__COUNT_OF(names) ? kind : 0];
 }
 
-kymo_id kymo__gpu_copy_site(uint32_t kind, uint32_t from, uint32_t to)
+marey_id marey__gpu_copy_site(uint32_t kind, uint32_t from, uint32_t to)
 {
     static const char *const kinds[] = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                         "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
     char name[96];
     snprintf(name, sizeof name, "Memcpy %s (%s -> %s)",
-             kinds[kind < KYMO__COUNT_OF(kinds) ? kind : 0], memory_name(from), memory_name(to));
+             kinds[kind < MAREY__COUNT_OF(kinds) ? kind : 0], memory_name(from), memory_name(to));
     return site_of(name, "gpu_memcpy");
 }
 
-kymo_id kymo__gpu_set_site(uint32_t memory)
+marey_id marey__gpu_set_site(uint32_t memory)
 {
     char name[64];
     snprintf(name, sizeof name, "Memset (%s)", memory_name(memory));
     return site_of(name, "gpu_memset");
 }
 
-kymo_id kymo__gpu_sync_site(uint32_t type)
+marey_id marey__gpu_sync_site(uint32_t type)
 {
     static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
                                         "Context Sync"};
-    return site_of(names[type < KYMO__COUNT_OF(names) ? type : 0], "cuda_sync");
+    return site_of(names[type < MAREY__COUNT_OF(names) ? type : 0], "cuda_sync");
 }
 
-kymo_id kymo__gpu_memory_site(uint32_t operation, uint32_t memory)
+marey_id marey__gpu_memory_site(uint32_t operation, uint32_t memory)
 {
     enum { DEVICE_STATIC = 6, MANAGED_STATIC = 7 }; /* variables of modules, hundreds of them */
     char name[64];

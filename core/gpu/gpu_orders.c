@@ -12,7 +12,7 @@
 #include "cuda/cuda_internal.h"
 #include "gpu/gpu_internal.h"
 
-static struct kymo__gpu *const gpu = &kymo__gpu;
+static struct marey__gpu *const gpu = &marey__gpu;
 
 /* All under gpu.lock. */
 static struct {
@@ -30,14 +30,14 @@ static struct {
 /* The lock is held by who calls these three, and let go of meanwhile. */
 static void do_stop(void)
 {
-    const struct kymo__gpu_ending ending = {.is_ordered = true, .context = orders.context};
+    const struct marey__gpu_ending ending = {.is_ordered = true, .context = orders.context};
     orders.stops = false;
     orders.is_stopping = true;
     pthread_mutex_unlock(&gpu->lock);
     pthread_mutex_lock(&gpu->turn);
-    kymo__gpu_session_stop(ending);
+    marey__gpu_session_stop(ending);
     pthread_mutex_unlock(&gpu->turn);
-    kymo__gpu_tell_losses();
+    marey__gpu_tell_losses();
     pthread_mutex_lock(&gpu->lock);
     orders.is_stopping = false;
 }
@@ -45,19 +45,19 @@ static void do_stop(void)
 static void do_start(void)
 {
     const bool is_kept = orders.is_kept;
-    kymo_status st = KYMO_OK;
+    marey_status st = MAREY_OK;
     orders.starts = false;
     orders.is_starting = true;
     pthread_mutex_unlock(&gpu->lock);
     pthread_mutex_lock(&gpu->turn);
     if (!gpu->is_tracing)
-        st = kymo__gpu_session_start(is_kept);
+        st = marey__gpu_session_start(is_kept);
     pthread_mutex_unlock(&gpu->turn);
-    if (st != KYMO_OK)
-        kymo__gpu_say_failure();
+    if (st != MAREY_OK)
+        marey__gpu_say_failure();
     pthread_mutex_lock(&gpu->lock);
     /* A schedule tries again with its next turn; and a stop that was ordered meanwhile has set this already. */
-    if (st != KYMO_OK && !orders.stops && gpu->schedule.active == 0)
+    if (st != MAREY_OK && !orders.stops && gpu->schedule.active == 0)
         gpu->is_on = false;
     orders.is_starting = false;
 }
@@ -77,7 +77,7 @@ static void do_orders(void)
 
 static void *thread_main(void *arg)
 {
-    prctl(PR_SET_NAME, "kymo-gpu-orders");
+    prctl(PR_SET_NAME, "marey-orders");
     pthread_mutex_lock(&gpu->lock);
     do_orders();
     pthread_mutex_unlock(&gpu->lock);
@@ -104,7 +104,7 @@ static bool have_served(void)
 
 /* ---- who orders ---- */
 
-bool kymo__gpu_order_start(bool is_kept)
+bool marey__gpu_order_start(bool is_kept)
 {
     orders.n_given += !orders.starts;
     orders.starts = true;
@@ -112,7 +112,7 @@ bool kymo__gpu_order_start(bool is_kept)
     return have_served();
 }
 
-void kymo__gpu_order_drop(void)
+void marey__gpu_order_drop(void)
 {
     if (!orders.starts)
         return;
@@ -124,19 +124,19 @@ void kymo__gpu_order_drop(void)
 /* Of the thread that stops; a thread that uses no CUDA itself means the one that does. */
 static void *current_context(void)
 {
-    const struct kymo__driver *const driver = kymo__driver_get();
+    const struct marey__driver *const driver = marey__driver_get();
     void *context = NULL;
     if (driver == NULL || driver->ctx_get_current(&context) != 0 || context == NULL)
         context = __atomic_load_n(&gpu->context, __ATOMIC_RELAXED);
     return context;
 }
 
-bool kymo__gpu_order_stop(uint64_t *bound)
+bool marey__gpu_order_stop(uint64_t *bound)
 {
-    kymo__gpu_order_drop();
+    marey__gpu_order_drop();
     const bool is_due = (gpu->is_tracing && !orders.is_stopping) || orders.is_starting;
     *bound = is_due && !orders.stops
-                 ? kymo__gpu_calls_mark()
+                 ? marey__gpu_calls_mark()
                  : (uint64_t)__atomic_load_n(&gpu->session, __ATOMIC_RELAXED) << 32;
     if (!is_due || orders.stops)
         return true;
@@ -146,7 +146,7 @@ bool kymo__gpu_order_stop(uint64_t *bound)
     return have_served();
 }
 
-void kymo_gpu_settle(void)
+void marey_gpu_settle(void)
 {
     pthread_mutex_lock(&gpu->lock);
     if (!orders.is_served) { /* there was no thread to be had */
@@ -159,7 +159,7 @@ void kymo_gpu_settle(void)
     pthread_mutex_unlock(&gpu->lock);
 }
 
-int kymo_gpu_is_settled(void)
+int marey_gpu_is_settled(void)
 {
     pthread_mutex_lock(&gpu->lock);
     const bool is_settled = orders.n_done == orders.n_given;
@@ -167,7 +167,7 @@ int kymo_gpu_is_settled(void)
     return is_settled;
 }
 
-bool kymo__gpu_orders_forget(void)
+bool marey__gpu_orders_forget(void)
 {
     const bool had_any = orders.n_done != orders.n_given;
     pthread_cond_init(&orders.progress, NULL);

@@ -5,7 +5,7 @@
 #include "gpu/gpu_internal.h"
 #include "iteration/iteration_internal.h"
 
-static struct kymo__gpu *const gpu = &kymo__gpu;
+static struct marey__gpu *const gpu = &marey__gpu;
 static uint64_t n_done; /* iterations of the schedule that have ended; guarded by gpu.lock, as the next is */
 static bool is_following;
 
@@ -13,7 +13,7 @@ enum part { WAIT, WARMUP, ACTIVE, OVER };
 
 static enum part part_of(uint64_t iteration)
 {
-    const struct kymo_gpu_options *s = &gpu->schedule;
+    const struct marey_gpu_options *s = &gpu->schedule;
     const uint64_t each = (uint64_t)s->wait + s->warmup + s->active;
     const uint64_t at = iteration % each;
     if (s->repeat != 0 && iteration / each >= s->repeat)
@@ -29,14 +29,14 @@ static bool enter(enum part before, enum part now)
     if (before == now)
         return true;
     if (before == ACTIVE)
-        is_served = kymo__gpu_order_stop(&bound);
+        is_served = marey__gpu_order_stop(&bound);
     if (now == WARMUP)
-        is_served = kymo__gpu_order_start(false);
+        is_served = marey__gpu_order_start(false);
     return is_served && now != ACTIVE;
 }
 
 /* What follows an active part directly, without a warm-up, is no new one: tracing just goes on. */
-static void iteration_finished(const struct kymo__iteration *iteration)
+static void iteration_finished(const struct marey__iteration *iteration)
 {
     (void)iteration;
     bool is_done = true;
@@ -51,9 +51,9 @@ static void iteration_finished(const struct kymo__iteration *iteration)
     if (is_done)
         return;
     if (now != ACTIVE)
-        kymo_gpu_settle();
-    else if (kymo__gpu_take(true) != KYMO_OK)
-        kymo__say("%s", kymo_last_error());
+        marey_gpu_settle();
+    else if (marey__gpu_take(true) != MAREY_OK)
+        marey__say("%s", marey_last_error());
 }
 
 static void warmup_set(bool in_warmup)
@@ -61,26 +61,26 @@ static void warmup_set(bool in_warmup)
     (void)in_warmup;
 }
 
-static const struct kymo__iteration_subscriber subscriber = {.finished = iteration_finished,
-                                                             .warmup_set = warmup_set};
+static const struct marey__iteration_subscriber subscriber = {.finished = iteration_finished,
+                                                              .warmup_set = warmup_set};
 
-bool kymo__gpu_schedule_is_due(bool *is_kept)
+bool marey__gpu_schedule_is_due(bool *is_kept)
 {
     const enum part part = part_of(n_done);
     *is_kept = part == ACTIVE;
     return part == ACTIVE || part == WARMUP;
 }
 
-bool kymo__gpu_schedule_begin(bool *is_kept)
+bool marey__gpu_schedule_begin(bool *is_kept)
 {
     n_done = 0;
-    is_following = kymo__iteration_subscribe(&subscriber);
-    return kymo__gpu_schedule_is_due(is_kept);
+    is_following = marey__iteration_subscribe(&subscriber);
+    return marey__gpu_schedule_is_due(is_kept);
 }
 
-void kymo__gpu_schedule_end(void)
+void marey__gpu_schedule_end(void)
 {
     if (is_following)
-        kymo__iteration_unsubscribe(&subscriber);
+        marey__iteration_unsubscribe(&subscriber);
     is_following = false;
 }

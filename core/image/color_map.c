@@ -12,19 +12,19 @@ static const uint32_t grey[] = {0x000000, 0xffffff};
 static const struct {
     const uint32_t *colors;
     size_t n;
-} maps[KYMO_N_MAPS] = {
-    [KYMO_MAP_NONE] = {grey, KYMO__COUNT_OF(grey)},
-    [KYMO_MAP_VIRIDIS] = {viridis, KYMO__COUNT_OF(viridis)},
-    [KYMO_MAP_HEAT] = {heat, KYMO__COUNT_OF(heat)},
-    [KYMO_MAP_DIVERGING] = {diverging, KYMO__COUNT_OF(diverging)},
+} maps[MAREY_N_MAPS] = {
+    [MAREY_MAP_NONE] = {grey, MAREY__COUNT_OF(grey)},
+    [MAREY_MAP_VIRIDIS] = {viridis, MAREY__COUNT_OF(viridis)},
+    [MAREY_MAP_HEAT] = {heat, MAREY__COUNT_OF(heat)},
+    [MAREY_MAP_DIVERGING] = {diverging, MAREY__COUNT_OF(diverging)},
 };
 
-void kymo__color_map_fill(enum kymo_color_map map, uint8_t table[256][3])
+void marey__color_map_fill(enum marey_color_map map, uint8_t table[256][3])
 {
     const size_t n_between = maps[map].n - 1;
     for (size_t i = 0; i < 256; i++) {
         const size_t place = i * n_between; /* in 255ths of a colour */
-        const size_t left = KYMO__MIN(place / 255, n_between - 1), behind = place - left * 255;
+        const size_t left = MAREY__MIN(place / 255, n_between - 1), behind = place - left * 255;
         for (uint32_t c = 0; c < 3; c++) {
             const size_t a = maps[map].colors[left] >> (16 - 8 * c) & 0xff;
             const size_t b = maps[map].colors[left + 1] >> (16 - 8 * c) & 0xff;

@@ -10,8 +10,8 @@
 
 /* How a tensor is taken apart. */
 struct shape {
-    struct kymo_tensor ordered; /* pictures, rows, columns, channels */
-    int64_t sizes[KYMO_MAX_RANK + 1], strides[KYMO_MAX_RANK + 1];
+    struct marey_tensor ordered; /* pictures, rows, columns, channels */
+    int64_t sizes[MAREY_MAX_RANK + 1], strides[MAREY_MAX_RANK + 1];
     uint32_t n_axes;     /* that count pictures */
     uint32_t n_channels; /* of the tensor, alpha among them */
     bool has_alpha;
@@ -19,86 +19,86 @@ struct shape {
 };
 
 struct maker {
-    const struct kymo_image_options *options;
+    const struct marey_image_options *options;
     const struct shape *shape;
-    enum kymo_image_type type;
-    kymo_images *images;
+    enum marey_image_type type;
+    marey_images *images;
     const uint8_t *elements; /* row-major */
     double *values;          /* of one picture */
     uint8_t colors[256][3];
 };
 
-kymo_status kymo__image_check(const struct kymo_tensor *tensor)
+marey_status marey__image_check(const struct marey_tensor *tensor)
 {
-    KYMO_TRY(kymo_tensor_check(tensor));
-    if (kymo__dtype_get(tensor->dtype)->n_parts != 1)
-        return kymo__fail(KYMO_EINVAL, "a tensor of %s is no picture",
-                          kymo_dtype_name(tensor->dtype));
-    return KYMO_OK;
+    MAREY_TRY(marey_tensor_check(tensor));
+    if (marey__dtype_get(tensor->dtype)->n_parts != 1)
+        return marey__fail(MAREY_EINVAL, "a tensor of %s is no picture",
+                           marey_dtype_name(tensor->dtype));
+    return MAREY_OK;
 }
 
-void kymo__image_values(enum kymo_dtype dtype, const void *from, size_t n, double *to)
+void marey__image_values(enum marey_dtype dtype, const void *from, size_t n, double *to)
 {
-    kymo__widen_to_double(dtype, from, n, to);
+    marey__widen_to_double(dtype, from, n, to);
 }
 
 /* ---- axes ---- */
 
-static bool is_color_count(enum kymo_image_type type, int64_t n)
+static bool is_color_count(enum marey_image_type type, int64_t n)
 {
-    return type == KYMO_IMAGE_GREY ? n == 1 || n == 2 : n == 3 || n == 4;
+    return type == MAREY_IMAGE_GREY ? n == 1 || n == 2 : n == 3 || n == 4;
 }
 
 /* Which axis has the channels: the last, the one before rows and columns, or none. */
-static kymo_status find_channels(const struct kymo_tensor *t, enum kymo_image_type type,
-                                 enum kymo_channel_axis wish, enum kymo_channel_axis *out)
+static marey_status find_channels(const struct marey_tensor *t, enum marey_image_type type,
+                                  enum marey_channel_axis wish, enum marey_channel_axis *out)
 {
-    const bool is_grey = type == KYMO_IMAGE_GREY;
+    const bool is_grey = type == MAREY_IMAGE_GREY;
     const int64_t last = t->rank >= 3 ? t->sizes[t->rank - 1] : 0;
     const int64_t first = t->rank >= 3 ? t->sizes[t->rank - 3] : 0;
     *out = wish;
-    if (wish == KYMO_CHANNEL_AUTO && is_grey) /* [height, width, 1], and never a batch of thin ones */
-        *out = last == 1 ? KYMO_CHANNEL_LAST : KYMO_CHANNEL_ABSENT;
-    else if (wish == KYMO_CHANNEL_AUTO)
-        *out = is_color_count(type, last) ? KYMO_CHANNEL_LAST : KYMO_CHANNEL_FIRST;
-    if (*out == KYMO_CHANNEL_ABSENT && is_grey && t->rank >= 2)
-        return KYMO_OK;
-    if (*out == KYMO_CHANNEL_LAST && is_color_count(type, last))
-        return KYMO_OK;
-    if (*out == KYMO_CHANNEL_FIRST && is_color_count(type, first))
-        return KYMO_OK;
-    struct kymo__buf sizes = {0};
+    if (wish == MAREY_CHANNEL_AUTO && is_grey) /* [height, width, 1], and never a batch of thin ones */
+        *out = last == 1 ? MAREY_CHANNEL_LAST : MAREY_CHANNEL_ABSENT;
+    else if (wish == MAREY_CHANNEL_AUTO)
+        *out = is_color_count(type, last) ? MAREY_CHANNEL_LAST : MAREY_CHANNEL_FIRST;
+    if (*out == MAREY_CHANNEL_ABSENT && is_grey && t->rank >= 2)
+        return MAREY_OK;
+    if (*out == MAREY_CHANNEL_LAST && is_color_count(type, last))
+        return MAREY_OK;
+    if (*out == MAREY_CHANNEL_FIRST && is_color_count(type, first))
+        return MAREY_OK;
+    struct marey__buf sizes = {0};
     for (uint32_t i = 0; i < t->rank; i++)
-        kymo__buf_printf(&sizes, "%s%lld", i != 0 ? ", " : "", (long long)t->sizes[i]);
-    const kymo_status status = kymo__fail(
-        KYMO_EINVAL, "sizes [%.*s] are not those of a picture: %s; permute the axes",
-        (int)KYMO__MIN(sizes.len, (size_t)200), sizes.len != 0 ? sizes.data : "",
+        marey__buf_printf(&sizes, "%s%lld", i != 0 ? ", " : "", (long long)t->sizes[i]);
+    const marey_status status = marey__fail(
+        MAREY_EINVAL, "sizes [%.*s] are not those of a picture: %s; permute the axes",
+        (int)MAREY__MIN(sizes.len, (size_t)200), sizes.len != 0 ? sizes.data : "",
         is_grey ? "grey ones have rows and columns last, and 1 or 2 channels if any"
                 : "3 or 4 channels are asked for behind rows and columns, or before them");
-    kymo__buf_fini(&sizes);
+    marey__buf_fini(&sizes);
     return status;
 }
 
-static void add_axis(struct shape *shape, const struct kymo_tensor *t, const int64_t *strides,
+static void add_axis(struct shape *shape, const struct marey_tensor *t, const int64_t *strides,
                      uint32_t axis)
 {
     shape->sizes[shape->ordered.rank] = t->sizes[axis];
     shape->strides[shape->ordered.rank++] = strides[axis];
 }
 
-static kymo_status take_apart(const struct kymo_tensor *t, enum kymo_image_type type,
-                              enum kymo_channel_axis wish, struct shape *shape)
+static marey_status take_apart(const struct marey_tensor *t, enum marey_image_type type,
+                               enum marey_channel_axis wish, struct shape *shape)
 {
-    enum kymo_channel_axis where;
-    int64_t strides[KYMO_MAX_RANK] = {0};
+    enum marey_channel_axis where;
+    int64_t strides[MAREY_MAX_RANK] = {0};
     *shape = (struct shape){.ordered = *t, .n_channels = 1, .n_images = 1};
-    KYMO_TRY(kymo__image_check(t));
-    KYMO_TRY(find_channels(t, type, wish, &where));
+    MAREY_TRY(marey__image_check(t));
+    MAREY_TRY(find_channels(t, type, wish, &where));
     int64_t stride = 1;
     for (uint32_t i = t->rank; i-- > 0; stride *= t->sizes[i])
         strides[i] = t->strides != NULL ? t->strides[i] : stride;
-    const uint32_t n_own = where == KYMO_CHANNEL_ABSENT ? 2 : 3; /* axes of one picture */
-    const uint32_t rows = t->rank - (where == KYMO_CHANNEL_LAST ? 3 : 2);
+    const uint32_t n_own = where == MAREY_CHANNEL_ABSENT ? 2 : 3; /* axes of one picture */
+    const uint32_t rows = t->rank - (where == MAREY_CHANNEL_LAST ? 3 : 2);
     shape->ordered.rank = 0;
     shape->n_axes = t->rank - n_own;
     for (uint32_t i = 0; i < shape->n_axes; i++) {
@@ -107,8 +107,8 @@ static kymo_status take_apart(const struct kymo_tensor *t, enum kymo_image_type 
     }
     add_axis(shape, t, strides, rows);
     add_axis(shape, t, strides, rows + 1);
-    if (where != KYMO_CHANNEL_ABSENT) {
-        const uint32_t axis = where == KYMO_CHANNEL_LAST ? t->rank - 1 : t->rank - 3;
+    if (where != MAREY_CHANNEL_ABSENT) {
+        const uint32_t axis = where == MAREY_CHANNEL_LAST ? t->rank - 1 : t->rank - 3;
         shape->n_channels = (uint32_t)t->sizes[axis];
         add_axis(shape, t, strides, axis);
     }
@@ -116,7 +116,7 @@ static kymo_status take_apart(const struct kymo_tensor *t, enum kymo_image_type 
     shape->ordered.sizes = shape->sizes;
     shape->ordered.strides = shape->strides;
     shape->n_values = (size_t)(t->sizes[rows] * t->sizes[rows + 1]) * shape->n_channels;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- ranges ---- */
@@ -137,15 +137,15 @@ static void widen(const struct maker *m, double *low, double *high)
 
 static void load(const struct maker *m, size_t i)
 {
-    const enum kymo_dtype dtype = m->shape->ordered.dtype;
-    kymo__image_values(dtype, m->elements + i * m->shape->n_values * kymo_dtype_size(dtype),
-                       m->shape->n_values, m->values);
+    const enum marey_dtype dtype = m->shape->ordered.dtype;
+    marey__image_values(dtype, m->elements + i * m->shape->n_values * marey_dtype_size(dtype),
+                        m->shape->n_values, m->values);
 }
 
 /* What alpha's full strength is: 1 of fractions, the highest number of small integers. */
-static double full_alpha(enum kymo_dtype dtype)
+static double full_alpha(enum marey_dtype dtype)
 {
-    return dtype == KYMO_U8 ? 255 : dtype == KYMO_U16 ? 65535 : 1;
+    return dtype == MAREY_U8 ? 255 : dtype == MAREY_U16 ? 65535 : 1;
 }
 
 /* ---- samples ---- */
@@ -170,7 +170,7 @@ static uint8_t truncated_sample(double value, double low, double high, bool is_d
     return (uint8_t)(scaled < 255 ? scaled : 255);
 }
 
-static void put_mapped(const struct maker *m, const struct kymo_image *image, uint8_t *out)
+static void put_mapped(const struct maker *m, const struct marey_image *image, uint8_t *out)
 {
     static const uint8_t magenta[3] = {255, 0, 255};
     const uint32_t n_in = m->shape->n_channels, n_out = image->n_channels;
@@ -185,17 +185,17 @@ static void put_mapped(const struct maker *m, const struct kymo_image *image, ui
     }
 }
 
-static void put_plain(const struct maker *m, const struct kymo_image *image, uint8_t *out)
+static void put_plain(const struct maker *m, const struct marey_image *image, uint8_t *out)
 {
     static const uint8_t reversed[4] = {2, 1, 0, 3};
     const uint32_t n_channels = image->n_channels;
     const double top = image->depth == 16 ? 65535 : 255;
     const double alpha = full_alpha(m->shape->ordered.dtype);
-    const bool is_double = m->shape->ordered.dtype == KYMO_F64;
+    const bool is_double = m->shape->ordered.dtype == MAREY_F64;
     for (size_t i = 0; i < m->shape->n_values; i++) {
         const uint32_t channel = (uint32_t)(i % n_channels);
         const bool is_alpha = m->shape->has_alpha && channel == n_channels - 1;
-        const size_t from = m->type == KYMO_IMAGE_BGR ? i - channel + reversed[channel] : i;
+        const size_t from = m->type == MAREY_IMAGE_BGR ? i - channel + reversed[channel] : i;
         const double value = m->values[from];
         const uint32_t sample = is_alpha ? sample_of(value, 0, alpha, top)
                                 : m->options->truncates && image->depth == 8
@@ -209,28 +209,28 @@ static void put_plain(const struct maker *m, const struct kymo_image *image, uin
 }
 
 /* Grey becomes RGB by a map, and so that what is drawn into it has its colour. */
-static bool wants_map(const struct kymo_image_options *o, enum kymo_image_type type)
+static bool wants_map(const struct marey_image_options *o, enum marey_image_type type)
 {
     const bool is_drawn_into = o->n_boxes != 0 || o->n_points != 0 || o->mask.data != NULL;
-    return type == KYMO_IMAGE_GREY && (o->map != KYMO_MAP_NONE || is_drawn_into);
+    return type == MAREY_IMAGE_GREY && (o->map != MAREY_MAP_NONE || is_drawn_into);
 }
 
 static void make_all(struct maker *m)
 {
-    const struct kymo_image_options *o = m->options;
+    const struct marey_image_options *o = m->options;
     double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; o->range == KYMO_RANGE_BATCH && i < m->images->n; i++) {
+    for (size_t i = 0; o->range == MAREY_RANGE_BATCH && i < m->images->n; i++) {
         load(m, i);
         widen(m, &low, &high);
     }
-    if (o->range == KYMO_RANGE_FIXED) {
+    if (o->range == MAREY_RANGE_FIXED) {
         low = o->low;
         high = o->high;
     }
     for (size_t i = 0; i < m->images->n; i++) {
-        struct kymo_image *image = &m->images->images[i];
+        struct marey_image *image = &m->images->images[i];
         load(m, i);
-        if (o->range == KYMO_RANGE_EACH) {
+        if (o->range == MAREY_RANGE_EACH) {
             low = INFINITY;
             high = -INFINITY;
             widen(m, &low, &high);
@@ -238,72 +238,72 @@ static void make_all(struct maker *m)
         image->low = low <= high ? low : NAN;
         image->high = low <= high ? high : NAN;
         if (wants_map(o, m->type))
-            put_mapped(m, image, kymo__image_samples(m->images, i));
+            put_mapped(m, image, marey__image_samples(m->images, i));
         else
-            put_plain(m, image, kymo__image_samples(m->images, i));
+            put_plain(m, image, marey__image_samples(m->images, i));
     }
 }
 
 /* ---- what is asked for ---- */
 
-static kymo_status check_options(const struct kymo_image_options *o, enum kymo_image_type type)
+static marey_status check_options(const struct marey_image_options *o, enum marey_image_type type)
 {
     if (o->depth != 0 && o->depth != 8 && o->depth != 16)
-        return kymo__fail(KYMO_EINVAL, "samples have 8 or 16 bits, not %u", o->depth);
-    if (o->range == KYMO_RANGE_FIXED && !(o->low < o->high))
-        return kymo__fail(KYMO_EINVAL, "a range from %g to %g is none", o->low, o->high);
-    if (o->map >= KYMO_N_MAPS)
-        return kymo__fail(KYMO_EINVAL, "there is no such colour map");
-    if (o->map != KYMO_MAP_NONE && type != KYMO_IMAGE_GREY)
-        return kymo__fail(KYMO_EINVAL, "colour maps are for grey pictures");
-    return KYMO_OK;
+        return marey__fail(MAREY_EINVAL, "samples have 8 or 16 bits, not %u", o->depth);
+    if (o->range == MAREY_RANGE_FIXED && !(o->low < o->high))
+        return marey__fail(MAREY_EINVAL, "a range from %g to %g is none", o->low, o->high);
+    if (o->map >= MAREY_N_MAPS)
+        return marey__fail(MAREY_EINVAL, "there is no such colour map");
+    if (o->map != MAREY_MAP_NONE && type != MAREY_IMAGE_GREY)
+        return marey__fail(MAREY_EINVAL, "colour maps are for grey pictures");
+    return MAREY_OK;
 }
 
-static kymo_status make(const struct kymo_tensor *tensor, const struct shape *shape,
-                        enum kymo_image_type type, const struct kymo_image_options *o,
-                        kymo_images *images)
+static marey_status make(const struct marey_tensor *tensor, const struct shape *shape,
+                         enum marey_image_type type, const struct marey_image_options *o,
+                         marey_images *images)
 {
     struct maker m = {.options = o, .shape = shape, .type = type, .images = images};
-    kymo_status status = KYMO_OK;
-    uint8_t *elements = kymo__alloc((size_t)kymo_tensor_bytes(tensor));
+    marey_status status = MAREY_OK;
+    uint8_t *elements = marey__alloc((size_t)marey_tensor_bytes(tensor));
     m.elements = elements;
-    m.values = kymo__calloc(shape->n_values, sizeof *m.values);
+    m.values = marey__calloc(shape->n_values, sizeof *m.values);
     if (elements == NULL || m.values == NULL)
-        status = kymo__fail(KYMO_ENOMEM, "no memory for pictures");
-    if (status == KYMO_OK)
-        status = kymo_tensor_gather(&shape->ordered, elements);
-    if (status == KYMO_OK) {
-        kymo__color_map_fill(o->map, m.colors);
+        status = marey__fail(MAREY_ENOMEM, "no memory for pictures");
+    if (status == MAREY_OK)
+        status = marey_tensor_gather(&shape->ordered, elements);
+    if (status == MAREY_OK) {
+        marey__color_map_fill(o->map, m.colors);
         make_all(&m);
-        status = kymo__draw(images, o);
+        status = marey__draw(images, o);
     }
-    kymo__free(elements);
-    kymo__free(m.values);
+    marey__free(elements);
+    marey__free(m.values);
     return status;
 }
 
-kymo_status kymo_images_create(const struct kymo_tensor *tensor, enum kymo_image_type type,
-                               const struct kymo_image_options *options, kymo_images **out)
+marey_status marey_images_create(const struct marey_tensor *tensor, enum marey_image_type type,
+                                 const struct marey_image_options *options, marey_images **out)
 {
-    static const struct kymo_image_options none;
-    const struct kymo_image_options *o = options != NULL ? options : &none;
+    static const struct marey_image_options none;
+    const struct marey_image_options *o = options != NULL ? options : &none;
     struct shape shape;
-    kymo_images *images;
-    KYMO_TRY(check_options(o, type));
-    KYMO_TRY(take_apart(tensor, type, o->channels, &shape));
+    marey_images *images;
+    MAREY_TRY(check_options(o, type));
+    MAREY_TRY(take_apart(tensor, type, o->channels, &shape));
     const int64_t height = shape.sizes[shape.n_axes], width = shape.sizes[shape.n_axes + 1];
     const bool is_mapped = wants_map(o, type);
-    const struct kymo_image like = {.width = (uint32_t)KYMO__MIN(width, INT32_MAX),
-                                    .height = (uint32_t)KYMO__MIN(height, INT32_MAX),
-                                    .n_channels = is_mapped ? shape.n_channels + 2 : shape.n_channels,
-                                    .depth = is_mapped || o->depth == 0 ? 8 : o->depth};
-    KYMO_TRY(kymo__images_alloc(&like, shape.n_images, &images));
+    const struct marey_image like = {.width = (uint32_t)MAREY__MIN(width, INT32_MAX),
+                                     .height = (uint32_t)MAREY__MIN(height, INT32_MAX),
+                                     .n_channels = is_mapped ? shape.n_channels + 2 : shape.n_channels,
+                                     .depth = is_mapped || o->depth == 0 ? 8 : o->depth};
+    MAREY_TRY(marey__images_alloc(&like, shape.n_images, &images));
     images->n_axes = shape.n_axes;
     memcpy(images->axes, shape.sizes, shape.n_axes * sizeof *images->axes);
-    const kymo_status status = make(tensor, &shape, type, o, images);
-    if (status == KYMO_OK)
+    const marey_status status = make(tensor, &shape, type, o, images);
+    if (status == MAREY_OK)
         *out = images;
     else
-        kymo_images_destroy(images);
+        marey_images_destroy(images);
     return status;
 }

@@ -15,7 +15,7 @@ struct png {
     uint8_t depth, color;
     const uint8_t *palette; /* three bytes for each colour */
     uint32_t n_colors;
-    struct kymo__buf packed; /* the IDATs, one behind the other */
+    struct marey__buf packed; /* the IDATs, one behind the other */
     bool has_header, has_end;
 };
 
@@ -24,14 +24,14 @@ static uint32_t get_u32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static kymo_status broken(const char *why)
+static marey_status broken(const char *why)
 {
-    return kymo__fail(KYMO_EFORMAT, "not a sound PNG: %s", why);
+    return marey__fail(MAREY_EFORMAT, "not a sound PNG: %s", why);
 }
 
 /* ---- chunks ---- */
 
-static kymo_status take_header(struct png *png, const uint8_t *at, uint32_t len)
+static marey_status take_header(struct png *png, const uint8_t *at, uint32_t len)
 {
     /* Depths that a colour type may have, added up. */
     static const uint8_t depths[N_COLORS] = {
@@ -48,17 +48,17 @@ static kymo_status take_header(struct png *png, const uint8_t *at, uint32_t len)
     if (at[10] != 0 || at[11] != 0)
         return broken("it is packed in an unknown way");
     if (at[12] != 0)
-        return kymo__fail(KYMO_EFORMAT,
-                          "this PNG is interlaced, which is not read; save it again without");
+        return marey__fail(MAREY_EFORMAT,
+                           "this PNG is interlaced, which is not read; save it again without");
     if (png->width == 0 || png->height == 0 ||
-        (uint64_t)png->width * png->height > KYMO__MAX_SAMPLES / 4)
-        return kymo__fail(KYMO_EFORMAT, "a PNG of %u x %u pixels is empty or too large", png->width,
-                          png->height);
+        (uint64_t)png->width * png->height > MAREY__MAX_SAMPLES / 4)
+        return marey__fail(MAREY_EFORMAT, "a PNG of %u x %u pixels is empty or too large",
+                           png->width, png->height);
     png->has_header = true;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status take_chunk(struct png *png, const uint8_t *type, const uint8_t *at, uint32_t len)
+static marey_status take_chunk(struct png *png, const uint8_t *type, const uint8_t *at, uint32_t len)
 {
     if (memcmp(type, "IHDR", 4) == 0)
         return take_header(png, at, len);
@@ -70,16 +70,16 @@ static kymo_status take_chunk(struct png *png, const uint8_t *type, const uint8_
         png->palette = at;
         png->n_colors = len / 3;
     } else if (memcmp(type, "IDAT", 4) == 0) {
-        kymo__buf_put(&png->packed, at, len);
+        marey__buf_put(&png->packed, at, len);
     } else if (memcmp(type, "IEND", 4) == 0) {
         png->has_end = true;
     } else if ((type[0] & 0x20) == 0) { /* a capital: it may not be passed over */
         return broken("it has a part that is not known");
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status take_chunks(struct png *png, const uint8_t *at, size_t len)
+static marey_status take_chunks(struct png *png, const uint8_t *at, size_t len)
 {
     if (len < 8 || memcmp(at, "\x89PNG\r\n\x1a\n", 8) != 0)
         return broken("it does not begin as one");
@@ -89,15 +89,15 @@ static kymo_status take_chunks(struct png *png, const uint8_t *at, size_t len)
         if (len < 12 || get_u32(at) > len - 12)
             return broken("it ends too early");
         const uint32_t n = get_u32(at);
-        if (kymo__crc32(0, at + 4, (size_t)n + 4) != get_u32(at + 8 + n))
+        if (marey__crc32(0, at + 4, (size_t)n + 4) != get_u32(at + 8 + n))
             return broken("a checksum is wrong");
-        KYMO_TRY(take_chunk(png, at + 4, at + 8, n));
+        MAREY_TRY(take_chunk(png, at + 4, at + 8, n));
         at += (size_t)12 + n;
         len -= (size_t)12 + n;
     }
     if (png->packed.failed)
-        return kymo__fail(KYMO_ENOMEM, "no memory for a PNG");
-    return KYMO_OK;
+        return marey__fail(MAREY_ENOMEM, "no memory for a PNG");
+    return MAREY_OK;
 }
 
 /* ---- rows ---- */
@@ -159,11 +159,11 @@ static bool take_row(const struct png *png, const uint8_t *row, uint32_t n_chann
     return true;
 }
 
-static kymo_status take_rows(const struct png *png, uint8_t *rows, size_t row_bytes, size_t pixel,
-                             kymo_images *images)
+static marey_status take_rows(const struct png *png, uint8_t *rows, size_t row_bytes, size_t pixel,
+                              marey_images *images)
 {
-    const struct kymo_image *image = &images->images[0];
-    const size_t out_bytes = kymo__image_bytes(image) / image->height;
+    const struct marey_image *image = &images->images[0];
+    const size_t out_bytes = marey__image_bytes(image) / image->height;
     for (uint32_t y = 0; y < png->height; y++) {
         uint8_t *row = rows + y * (row_bytes + 1) + 1;
         const uint8_t *above = y != 0 ? row - (row_bytes + 1) : NULL;
@@ -172,91 +172,91 @@ static kymo_status take_rows(const struct png *png, uint8_t *rows, size_t row_by
         if (!take_row(png, row, image->n_channels, images->samples + y * out_bytes))
             return broken("a pixel has a colour that its palette has not");
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status make_image(const struct png *png, kymo_images **out)
+static marey_status make_image(const struct png *png, marey_images **out)
 {
     static const uint8_t channels[N_COLORS] = {
         [GREY] = 1, [RGB] = 3, [PALETTE] = 1, [GREY_ALPHA] = 2, [RGB_ALPHA] = 4};
     const uint32_t n_in = channels[png->color];
     const size_t row_bytes = ((size_t)png->width * n_in * png->depth + 7) / 8;
     const size_t n = (row_bytes + 1) * png->height;
-    const struct kymo_image like = {.width = png->width,
-                                    .height = png->height,
-                                    .n_channels = png->color == PALETTE ? 3 : n_in,
-                                    .depth = png->depth == 16 ? 16 : 8};
-    kymo_images *images = NULL;
-    kymo_status status = KYMO_OK;
+    const struct marey_image like = {.width = png->width,
+                                     .height = png->height,
+                                     .n_channels = png->color == PALETTE ? 3 : n_in,
+                                     .depth = png->depth == 16 ? 16 : 8};
+    marey_images *images = NULL;
+    marey_status status = MAREY_OK;
     if (png->color == PALETTE && png->palette == NULL)
         return broken("its palette is missing");
     /* Deflate packs to a thousandth at best: what claims more is not worth the memory. */
     if (png->packed.len == 0 || n / 1100 > png->packed.len)
         return broken("its pixels are missing");
-    uint8_t *rows = kymo__alloc(n);
+    uint8_t *rows = marey__alloc(n);
     if (rows == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for a PNG of %u x %u pixels", png->width,
-                          png->height);
-    if (!kymo__zlib_unpack((const uint8_t *)png->packed.data, png->packed.len, rows, n))
+        return marey__fail(MAREY_ENOMEM, "no memory for a PNG of %u x %u pixels", png->width,
+                           png->height);
+    if (!marey__zlib_unpack((const uint8_t *)png->packed.data, png->packed.len, rows, n))
         status = broken("its pixels cannot be unpacked");
-    if (status == KYMO_OK)
-        status = kymo__images_alloc(&like, 1, &images);
-    if (status == KYMO_OK)
-        status = take_rows(png, rows, row_bytes, KYMO__MAX(n_in * png->depth / 8, 1), images);
-    kymo__free(rows);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
+        status = marey__images_alloc(&like, 1, &images);
+    if (status == MAREY_OK)
+        status = take_rows(png, rows, row_bytes, MAREY__MAX(n_in * png->depth / 8, 1), images);
+    marey__free(rows);
+    if (status == MAREY_OK)
         *out = images;
     else
-        kymo_images_destroy(images);
+        marey_images_destroy(images);
     return status;
 }
 
-kymo_status kymo_png_unpack(const void *bytes, size_t len, kymo_images **out)
+marey_status marey_png_unpack(const void *bytes, size_t len, marey_images **out)
 {
     struct png png = {0};
-    if (kymo__zlib_missing != NULL)
-        return kymo__fail(KYMO_EUNAVAILABLE, "%s", kymo__zlib_missing);
-    kymo_status status = take_chunks(&png, bytes, len);
-    if (status == KYMO_OK)
+    if (marey__zlib_missing != NULL)
+        return marey__fail(MAREY_EUNAVAILABLE, "%s", marey__zlib_missing);
+    marey_status status = take_chunks(&png, bytes, len);
+    if (status == MAREY_OK)
         status = make_image(&png, out);
-    kymo__buf_fini(&png.packed);
+    marey__buf_fini(&png.packed);
     return status;
 }
 
-static kymo_status read_whole(int fd, const char *path, struct kymo__buf *bytes)
+static marey_status read_whole(int fd, const char *path, struct marey__buf *bytes)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return kymo__fail_errno("read %s", path);
+        return marey__fail_errno("read %s", path);
     if (!S_ISREG(st.st_mode))
-        return kymo__fail(KYMO_EFORMAT, "it is no plain file");
-    uint8_t *room = kymo__buf_extend(bytes, (size_t)st.st_size);
+        return marey__fail(MAREY_EFORMAT, "it is no plain file");
+    uint8_t *room = marey__buf_extend(bytes, (size_t)st.st_size);
     for (size_t at = 0; room != NULL && at < bytes->len;) {
         const ssize_t n = read(fd, room + at, bytes->len - at);
         if (n < 0)
-            return kymo__fail_errno("read %s", path);
+            return marey__fail_errno("read %s", path);
         if (n == 0)
             bytes->len = at; /* it became shorter */
         at += (size_t)n;
     }
-    return bytes->failed ? kymo__fail(KYMO_ENOMEM, "no memory for %s", path) : KYMO_OK;
+    return bytes->failed ? marey__fail(MAREY_ENOMEM, "no memory for %s", path) : MAREY_OK;
 }
 
-kymo_status kymo_png_open(const char *path, kymo_images **out)
+marey_status marey_png_open(const char *path, marey_images **out)
 {
-    struct kymo__buf bytes = {0};
+    struct marey__buf bytes = {0};
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return kymo__fail_errno("open %s", path);
-    kymo_status status = read_whole(fd, path, &bytes);
+        return marey__fail_errno("open %s", path);
+    marey_status status = read_whole(fd, path, &bytes);
     close(fd);
-    if (status == KYMO_OK)
-        status = kymo_png_unpack(bytes.data, bytes.len, out);
-    kymo__buf_fini(&bytes);
-    if (status == KYMO_EFORMAT) {
+    if (status == MAREY_OK)
+        status = marey_png_unpack(bytes.data, bytes.len, out);
+    marey__buf_fini(&bytes);
+    if (status == MAREY_EFORMAT) {
         char why[256];
-        snprintf(why, sizeof why, "%s", kymo_last_error());
-        status = kymo__fail(KYMO_EFORMAT, "%s: %s", path, why);
+        snprintf(why, sizeof why, "%s", marey_last_error());
+        status = marey__fail(MAREY_EFORMAT, "%s: %s", path, why);
     }
     return status;
 }

@@ -13,23 +13,23 @@
 
 enum filter { FILTER_NONE, FILTER_SUB, FILTER_UP, N_FILTERS };
 
-static void put_u32(struct kymo__buf *out, uint32_t n)
+static void put_u32(struct marey__buf *out, uint32_t n)
 {
     const uint8_t bytes[4] = {(uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
-    kymo__buf_put(out, bytes, sizeof bytes);
+    marey__buf_put(out, bytes, sizeof bytes);
 }
 
 /* ---- chunks: begin, put what is in it, end ---- */
 
-static size_t begin_chunk(struct kymo__buf *out, const char *type)
+static size_t begin_chunk(struct marey__buf *out, const char *type)
 {
     const size_t begin = out->len;
     put_u32(out, 0);
-    kymo__buf_put(out, type, 4);
+    marey__buf_put(out, type, 4);
     return begin;
 }
 
-static void end_chunk(struct kymo__buf *out, size_t begin)
+static void end_chunk(struct marey__buf *out, size_t begin)
 {
     if (out->failed)
         return;
@@ -37,7 +37,7 @@ static void end_chunk(struct kymo__buf *out, size_t begin)
     const size_t len = out->len - begin - 8;
     for (int i = 0; i < 4; i++)
         at[i] = (uint8_t)(len >> (24 - 8 * i));
-    put_u32(out, kymo__crc32(0, at + 4, len + 4));
+    put_u32(out, marey__crc32(0, at + 4, len + 4));
 }
 
 static bool is_ascii(const char *text)
@@ -48,20 +48,20 @@ static bool is_ascii(const char *text)
     return true;
 }
 
-static void put_text(struct kymo__buf *out, const struct kymo_png_text *text)
+static void put_text(struct marey__buf *out, const struct marey_png_text *text)
 {
     const bool is_plain = is_ascii(text->text);
     const size_t begin = begin_chunk(out, is_plain ? "tEXt" : "iTXt");
-    kymo__buf_put(out, text->key, strnlen(text->key, 79)); /* the format's limit */
-    kymo__buf_put(out, "\0\0\0\0\0", is_plain ? 1 : 5); /* not packed, no language, no other key */
-    kymo__utf8_put(out, text->text, strlen(text->text));
+    marey__buf_put(out, text->key, strnlen(text->key, 79)); /* the format's limit */
+    marey__buf_put(out, "\0\0\0\0\0", is_plain ? 1 : 5); /* not packed, no language, no other key */
+    marey__utf8_put(out, text->text, strlen(text->text));
     end_chunk(out, begin);
 }
 
 /* ---- rows ---- */
 
 struct rows {
-    const struct kymo_image *image;
+    const struct marey_image *image;
     size_t row_bytes, pixel_bytes;
     uint8_t *current, *above; /* of 16 bits, two rows in the file's order */
 };
@@ -111,7 +111,7 @@ static enum filter choose_filter(const struct rows *rows, uint8_t *scratch)
 {
     enum { LOOKS = 16 };
     uint64_t sums[N_FILTERS] = {0};
-    const uint32_t step = KYMO__MAX(rows->image->height / LOOKS, 1);
+    const uint32_t step = MAREY__MAX(rows->image->height / LOOKS, 1);
     for (uint32_t y = 1; y < rows->image->height; y += step) {
         const uint8_t *above = row_at(rows, y - 1, rows->above);
         const uint8_t *row = row_at(rows, y, rows->current);
@@ -128,13 +128,13 @@ static enum filter choose_filter(const struct rows *rows, uint8_t *scratch)
 }
 
 /* All rows with their filters, which the caller frees; NULL without memory. */
-static uint8_t *filter_rows(const struct kymo_image *image, size_t *n)
+static uint8_t *filter_rows(const struct marey_image *image, size_t *n)
 {
-    const size_t row_bytes = kymo__image_bytes(image) / image->height;
-    uint8_t *swapped = kymo__alloc(2 * row_bytes);
-    uint8_t *all = swapped != NULL ? kymo__alloc((row_bytes + 1) * image->height) : NULL;
+    const size_t row_bytes = marey__image_bytes(image) / image->height;
+    uint8_t *swapped = marey__alloc(2 * row_bytes);
+    uint8_t *all = swapped != NULL ? marey__alloc((row_bytes + 1) * image->height) : NULL;
     if (all == NULL) {
-        kymo__free(swapped);
+        marey__free(swapped);
         return NULL;
     }
     struct rows rows = {.image = image,
@@ -151,13 +151,13 @@ static uint8_t *filter_rows(const struct kymo_image *image, size_t *n)
         filter_row(filter, row, above, row_bytes, rows.pixel_bytes, out + 1);
         above = row;
     }
-    kymo__free(swapped);
+    marey__free(swapped);
     *n = (row_bytes + 1) * image->height;
     return all;
 }
 
-void kymo__png_put(struct kymo__buf *out, const struct kymo_image *image,
-                   const struct kymo_png_text *texts)
+void marey__png_put(struct marey__buf *out, const struct marey_image *image,
+                    const struct marey_png_text *texts)
 {
     static const uint8_t color_types[] = {0, 0, 4, 2, 6}; /* by the number of channels */
     const uint8_t rest[5] = {(uint8_t)image->depth, color_types[image->n_channels], 0, 0, 0};
@@ -167,59 +167,59 @@ void kymo__png_put(struct kymo__buf *out, const struct kymo_image *image,
         out->failed = true;
         return;
     }
-    kymo__buf_put(out, "\x89PNG\r\n\x1a\n", 8);
+    marey__buf_put(out, "\x89PNG\r\n\x1a\n", 8);
     size_t chunk = begin_chunk(out, "IHDR");
     put_u32(out, image->width);
     put_u32(out, image->height);
-    kymo__buf_put(out, rest, sizeof rest);
+    marey__buf_put(out, rest, sizeof rest);
     end_chunk(out, chunk);
     for (; texts != NULL && texts->key != NULL; texts++)
         put_text(out, texts);
     chunk = begin_chunk(out, "IDAT");
-    kymo__zlib_pack(out, rows, n);
+    marey__zlib_pack(out, rows, n);
     end_chunk(out, chunk);
     end_chunk(out, begin_chunk(out, "IEND"));
-    kymo__free(rows);
+    marey__free(rows);
 }
 
-static kymo_status check_image(const struct kymo_image *image)
+static marey_status check_image(const struct marey_image *image)
 {
     const bool is_one = image->width != 0 && image->height != 0 && image->n_channels >= 1 &&
                         image->n_channels <= 4 && (image->depth == 8 || image->depth == 16);
-    if (!is_one || (uint64_t)image->width * image->height > KYMO__MAX_SAMPLES / image->n_channels)
-        return kymo__fail(KYMO_EINVAL, "no picture for PNG: %u x %u pixels, %u channels of %u bits",
-                          image->width, image->height, image->n_channels, image->depth);
-    return KYMO_OK;
+    if (!is_one || (uint64_t)image->width * image->height > MAREY__MAX_SAMPLES / image->n_channels)
+        return marey__fail(MAREY_EINVAL, "no picture for PNG: %u x %u pixels, %u channels of %u bits",
+                           image->width, image->height, image->n_channels, image->depth);
+    return MAREY_OK;
 }
 
-kymo_status kymo_png_pack(const struct kymo_image *image, const struct kymo_png_text *texts,
-                          void **bytes, size_t *len)
+marey_status marey_png_pack(const struct marey_image *image, const struct marey_png_text *texts,
+                            void **bytes, size_t *len)
 {
-    struct kymo__buf out = {0};
-    KYMO_TRY(check_image(image));
-    kymo__png_put(&out, image, texts);
+    struct marey__buf out = {0};
+    MAREY_TRY(check_image(image));
+    marey__png_put(&out, image, texts);
     if (out.failed) {
-        kymo__buf_fini(&out);
-        return kymo__fail(KYMO_ENOMEM, "no memory for a PNG of %u x %u pixels", image->width,
-                          image->height);
+        marey__buf_fini(&out);
+        return marey__fail(MAREY_ENOMEM, "no memory for a PNG of %u x %u pixels", image->width,
+                           image->height);
     }
     *bytes = out.data;
     *len = out.len;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_png_free(void *bytes)
+void marey_png_free(void *bytes)
 {
-    kymo__free(bytes);
+    marey__free(bytes);
 }
 
-kymo_status kymo_png_save(const struct kymo_image *image, const struct kymo_png_text *texts,
-                          const char *path)
+marey_status marey_png_save(const struct marey_image *image, const struct marey_png_text *texts,
+                            const char *path)
 {
     void *bytes = NULL;
     size_t len = 0;
-    KYMO_TRY(kymo_png_pack(image, texts, &bytes, &len));
-    const kymo_status status = kymo__replace_file(path, bytes, len);
-    kymo_png_free(bytes);
+    MAREY_TRY(marey_png_pack(image, texts, &bytes, &len));
+    const marey_status status = marey__replace_file(path, bytes, len);
+    marey_png_free(bytes);
     return status;
 }

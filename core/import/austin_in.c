@@ -11,7 +11,7 @@
 enum mode { WALL, CPU, MEMORY, FULL };
 
 struct process {
-    kymo__sink_process *process;
+    marey__sink_process *process;
     int64_t pid;
 };
 
@@ -29,9 +29,9 @@ struct thread {
 };
 
 struct reading {
-    struct kymo__import *import;
-    struct kymo__frames frames;
-    struct kymo__austin_mistakes mistakes;
+    struct marey__import *import;
+    struct marey__frames frames;
+    struct marey__austin_mistakes mistakes;
     bool is_second; /* frames are known, ranges are made */
     enum mode mode;
     char version[16];
@@ -40,7 +40,7 @@ struct reading {
     size_t n_processes, processes_cap;
     struct thread *threads;
     size_t n_threads, threads_cap;
-    struct kymo__sink_index by_thread;
+    struct marey__sink_index by_thread;
     uint64_t round, round_ns; /* which, and how long it is so far */
     uint64_t now_ns;
     uint64_t n_samples, n_idle, n_empty, n_freed;
@@ -50,19 +50,19 @@ struct reading {
 /* Beyond this a clock is no clock. */
 static const uint64_t latest_ns = UINT64_C(1) << 61;
 
-static kymo_status no_memory(const struct reading *r)
+static marey_status no_memory(const struct reading *r)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", r->import->path);
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
 }
 
 /* ---- what the file says about itself ---- */
 
-static bool is_text(struct kymo__text text, const char *word)
+static bool is_text(struct marey__text text, const char *word)
 {
     return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
 }
 
-static bool take_meta(void *ctx, struct kymo__text key, struct kymo__text value)
+static bool take_meta(void *ctx, struct marey__text key, struct marey__text value)
 {
     struct reading *r = ctx;
     if (is_text(key, "mode"))
@@ -71,9 +71,9 @@ static bool take_meta(void *ctx, struct kymo__text key, struct kymo__text value)
                   : is_text(value, "cpu")  ? CPU
                                            : WALL;
     else if (is_text(key, "interval"))
-        (void)kymo__parse_number(value.at, value.len, &r->interval_us);
+        (void)marey__parse_number(value.at, value.len, &r->interval_us);
     else if (is_text(key, "austin"))
-        snprintf(r->version, sizeof r->version, "%.*s", (int)KYMO__MIN(value.len, 15), value.at);
+        snprintf(r->version, sizeof r->version, "%.*s", (int)MAREY__MIN(value.len, 15), value.at);
     return true;
 }
 
@@ -84,31 +84,31 @@ static bool find_process(struct reading *r, int64_t pid, uint32_t *number)
     for (*number = 0; *number < r->n_processes; (*number)++)
         if (r->processes[*number].pid == pid)
             return true;
-    kymo__sink_process *process = kymo__sink_process_get(r->import->sink, (uint64_t)pid);
-    const struct kymo__sink_identity identity = {.pid = pid, .rank = -1, .world_size = -1};
+    marey__sink_process *process = marey__sink_process_get(r->import->sink, (uint64_t)pid);
+    const struct marey__sink_identity identity = {.pid = pid, .rank = -1, .world_size = -1};
     if (process == NULL ||
-        !kymo__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes))
+        !marey__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes))
         return false;
-    kymo__sink_identify(process, &identity);
+    marey__sink_identify(process, &identity);
     r->processes[r->n_processes++] = (struct process){process, pid};
     return true;
 }
 
-static bool make_thread(struct reading *r, const struct kymo__austin_sample *sample, uint32_t hash)
+static bool make_thread(struct reading *r, const struct marey__austin_sample *sample, uint32_t hash)
 {
     uint32_t process;
     if (!find_process(r, sample->pid, &process) ||
-        !kymo__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
-        !kymo__sink_index_put(&r->by_thread, hash, (uint32_t)r->n_threads + 1))
+        !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
+        !marey__sink_index_put(&r->by_thread, hash, (uint32_t)r->n_threads + 1))
         return false;
-    kymo__sink_process *in = r->processes[process].process;
+    marey__sink_process *in = r->processes[process].process;
     /* A thread has a stack in each interpreter that it was ever in. */
-    const uint32_t lane = kymo__sink_thread(in, sample->tid + ((int64_t)sample->interpreter << 32));
+    const uint32_t lane = marey__sink_thread(in, sample->tid + ((int64_t)sample->interpreter << 32));
     if (sample->interpreter != 0) {
         char name[48];
         const int len = snprintf(name, sizeof name, "%lld in interpreter %u",
                                  (long long)sample->tid, sample->interpreter);
-        kymo__sink_name_lane(in, lane, name, (size_t)len);
+        marey__sink_name_lane(in, lane, name, (size_t)len);
     }
     r->threads[r->n_threads++] = (struct thread){.process = process,
                                                  .tid = sample->tid,
@@ -118,12 +118,12 @@ static bool make_thread(struct reading *r, const struct kymo__austin_sample *sam
     return true;
 }
 
-static struct thread *find_thread(struct reading *r, const struct kymo__austin_sample *sample)
+static struct thread *find_thread(struct reading *r, const struct marey__austin_sample *sample)
 {
     const int64_t key[] = {sample->pid, sample->tid, sample->interpreter};
-    const uint32_t hash = (uint32_t)kymo__sink_hash(r->frames.seed, key, sizeof key);
+    const uint32_t hash = (uint32_t)marey__sink_hash(r->frames.seed, key, sizeof key);
     size_t at = hash;
-    for (uint32_t n; (n = kymo__sink_index_next(&r->by_thread, hash, &at)) != 0;) {
+    for (uint32_t n; (n = marey__sink_index_next(&r->by_thread, hash, &at)) != 0;) {
         struct thread *thread = &r->threads[n - 1];
         if (thread->tid == sample->tid && thread->interpreter == sample->interpreter &&
             r->processes[thread->process].pid == sample->pid)
@@ -137,20 +137,20 @@ static struct thread *find_thread(struct reading *r, const struct kymo__austin_s
 /* End what is open from `depth` on, at `end_ns`. Of slices with equal times the outer one is put first. */
 static void close_from(struct reading *r, struct thread *thread, size_t depth, uint64_t end_ns)
 {
-    kymo__sink_process *process = r->processes[thread->process].process;
+    marey__sink_process *process = r->processes[thread->process].process;
     for (size_t i = depth; i < thread->depth; i++) {
         const struct open *open = &thread->open[i];
-        const struct kymo__sink_event event = {
-            .kind = KYMO__SINK_SLICE,
+        const struct marey__sink_event event = {
+            .kind = MAREY__SINK_SLICE,
             .lane = thread->lane,
-            .site = kymo__frames_site(&r->frames, process, open->frame),
+            .site = marey__frames_site(&r->frames, process, open->frame),
             .ns = open->begin_ns,
             .duration_ns = end_ns - open->begin_ns,
             .repeat = open->n_samples,
         };
-        kymo__sink_put(process, &event);
+        marey__sink_put(process, &event);
     }
-    thread->depth = KYMO__MIN(thread->depth, depth);
+    thread->depth = MAREY__MIN(thread->depth, depth);
 }
 
 /* The thread has this stack from now on. */
@@ -163,7 +163,7 @@ static bool change_to(struct reading *r, struct thread *thread, const uint32_t *
     while (same < n && same < thread->depth && thread->open[same].frame == frames[same])
         same++;
     close_from(r, thread, same, r->now_ns);
-    if (!kymo__grow(&thread->open, &thread->open_cap, n, sizeof *thread->open))
+    if (!marey__grow(&thread->open, &thread->open_cap, n, sizeof *thread->open))
         return false;
     for (size_t i = same; i < n; i++)
         thread->open[i] = (struct open){frames[i], r->now_ns, 0};
@@ -175,16 +175,16 @@ static bool change_to(struct reading *r, struct thread *thread, const uint32_t *
 }
 
 /* What a sample stands for; bytes are shown as nanoseconds. */
-static uint64_t weigh(struct reading *r, const struct kymo__austin_sample *sample)
+static uint64_t weigh(struct reading *r, const struct marey__austin_sample *sample)
 {
     const uint64_t most = latest_ns / 1000;
     if (r->mode != MEMORY)
-        return KYMO__MIN(sample->time_us, most) * 1000;
+        return MAREY__MIN(sample->time_us, most) * 1000;
     r->n_freed += sample->bytes < 0;
-    return sample->bytes > 0 ? KYMO__MIN((uint64_t)sample->bytes, latest_ns) : 0;
+    return sample->bytes > 0 ? MAREY__MIN((uint64_t)sample->bytes, latest_ns) : 0;
 }
 
-static bool take_sample(void *ctx, const struct kymo__austin_sample *sample)
+static bool take_sample(void *ctx, const struct marey__austin_sample *sample)
 {
     struct reading *r = ctx;
     if (!r->is_second) {
@@ -197,13 +197,13 @@ static bool take_sample(void *ctx, const struct kymo__austin_sample *sample)
     if (thread == NULL)
         return false;
     if (thread->round == r->round) {
-        r->now_ns = KYMO__MIN(r->now_ns + r->round_ns, latest_ns);
+        r->now_ns = MAREY__MIN(r->now_ns + r->round_ns, latest_ns);
         r->round++;
         r->round_ns = 0;
     }
     thread->round = r->round;
     const uint64_t duration_ns = weigh(r, sample);
-    r->round_ns = KYMO__MAX(r->round_ns, duration_ns);
+    r->round_ns = MAREY__MAX(r->round_ns, duration_ns);
     return sample->n_frames != 0
                ? change_to(r, thread, sample->frames, sample->n_frames, duration_ns)
                : change_to(r, thread, &r->nothing, 1, duration_ns);
@@ -216,15 +216,15 @@ static bool is_mojo(const char *bytes, size_t len)
     return len >= 4 && memcmp(bytes, "MOJ", 3) == 0 && bytes[3] >= 1 && bytes[3] < 32;
 }
 
-static kymo_status read_once(struct reading *r, kymo__byte_source *source)
+static marey_status read_once(struct reading *r, marey__byte_source *source)
 {
-    const struct kymo__austin_visitor visitor = {take_meta, take_sample, r};
+    const struct marey__austin_visitor visitor = {take_meta, take_sample, r};
     const char *bytes;
     size_t len;
-    r->mistakes = (struct kymo__austin_mistakes){0};
-    KYMO_TRY(kymo__bytes_peek(source, &bytes, &len));
-    return is_mojo(bytes, len) ? kymo__austin_mojo(source, &r->frames, &visitor, &r->mistakes)
-                               : kymo__austin_text(source, &r->frames, &visitor, &r->mistakes);
+    r->mistakes = (struct marey__austin_mistakes){0};
+    MAREY_TRY(marey__bytes_peek(source, &bytes, &len));
+    return is_mojo(bytes, len) ? marey__austin_mojo(source, &r->frames, &visitor, &r->mistakes)
+                               : marey__austin_text(source, &r->frames, &visitor, &r->mistakes);
 }
 
 static void tell(const struct reading *r, bool is_bytes)
@@ -232,75 +232,75 @@ static void tell(const struct reading *r, bool is_bytes)
     static const char *const modes[] = {"wall time", "time on a processor",
                                         "memory: bytes are shown as nanoseconds", "wall time"};
     const char *path = r->import->path;
-    const struct kymo__austin_mistakes *mistakes = &r->mistakes;
+    const struct marey__austin_mistakes *mistakes = &r->mistakes;
     if (r->n_processes == 0)
         return;
-    kymo__sink_process *first = r->processes[0].process;
-    kymo__sink_note(first, "%llu samples of austin %s, of %s, one each %g ms; %llu idle",
-                    (unsigned long long)r->n_samples, r->version, modes[r->mode],
-                    (double)r->interval_us / 1000, (unsigned long long)r->n_idle);
+    marey__sink_process *first = r->processes[0].process;
+    marey__sink_note(first, "%llu samples of austin %s, of %s, one each %g ms; %llu idle",
+                     (unsigned long long)r->n_samples, r->version, modes[r->mode],
+                     (double)r->interval_us / 1000, (unsigned long long)r->n_idle);
     if (r->n_empty != 0)
-        kymo__sink_note(first, "%s: %llu samples have no frames", path,
-                        (unsigned long long)r->n_empty);
+        marey__sink_note(first, "%s: %llu samples have no frames", path,
+                         (unsigned long long)r->n_empty);
     if (r->n_freed != 0)
-        kymo__sink_note(first, "%s: %llu samples gave memory back: they have no length", path,
-                        (unsigned long long)r->n_freed);
+        marey__sink_note(first, "%s: %llu samples gave memory back: they have no length", path,
+                         (unsigned long long)r->n_freed);
     if (mistakes->n_bad != 0)
-        kymo__sink_note(first, "%s: left out %llu %s; the first is at %s %llu", path,
-                        (unsigned long long)mistakes->n_bad,
-                        is_bytes ? "frames that were never defined" : "lines, which are no samples",
-                        is_bytes ? "byte" : "line", (unsigned long long)mistakes->first_bad);
+        marey__sink_note(first, "%s: left out %llu %s; the first is at %s %llu", path,
+                         (unsigned long long)mistakes->n_bad,
+                         is_bytes ? "frames that were never defined" : "lines, which are no samples",
+                         is_bytes ? "byte" : "line", (unsigned long long)mistakes->first_bad);
     if (mistakes->ends != NULL)
-        kymo__sink_note(first, "%s cannot be read from byte %llu on: %s", path,
-                        (unsigned long long)mistakes->ends_at, mistakes->ends);
-    if (kymo__bytes_damage(r->import->bytes) != NULL)
-        kymo__sink_note(first, "%s", kymo__bytes_damage(r->import->bytes));
+        marey__sink_note(first, "%s cannot be read from byte %llu on: %s", path,
+                         (unsigned long long)mistakes->ends_at, mistakes->ends);
+    if (marey__bytes_damage(r->import->bytes) != NULL)
+        marey__sink_note(first, "%s", marey__bytes_damage(r->import->bytes));
 }
 
-static kymo_status read_first(struct reading *r)
+static marey_status read_first(struct reading *r)
 {
     static const char nothing[] = "(no frames)";
-    const struct kymo__text_frame none = {.name = nothing, .name_len = strlen(nothing), .file = ""};
-    kymo__byte_source *source = NULL;
-    r->nothing = kymo__frames_of_function(&r->frames, &none);
-    if (r->nothing == KYMO__NO_FRAME)
+    const struct marey__text_frame none = {.name = nothing, .name_len = strlen(nothing), .file = ""};
+    marey__byte_source *source = NULL;
+    r->nothing = marey__frames_of_function(&r->frames, &none);
+    if (r->nothing == MAREY__NO_FRAME)
         return no_memory(r);
-    KYMO_TRY(kymo__bytes_open_again(r->import->bytes, &source));
-    const kymo_status status = read_once(r, source);
-    kymo__bytes_close(source);
+    MAREY_TRY(marey__bytes_open_again(r->import->bytes, &source));
+    const marey_status status = read_once(r, source);
+    marey__bytes_close(source);
     return status;
 }
 
-static kymo_status read_all(struct reading *r)
+static marey_status read_all(struct reading *r)
 {
     const char *bytes;
     size_t len;
-    KYMO_TRY(read_first(r));
+    MAREY_TRY(read_first(r));
     if (r->n_samples == 0)
-        return kymo__fail(KYMO_EFORMAT, "%s has no samples in it", r->import->path);
-    if (!kymo__frames_name(&r->frames))
+        return marey__fail(MAREY_EFORMAT, "%s has no samples in it", r->import->path);
+    if (!marey__frames_name(&r->frames))
         return no_memory(r);
-    KYMO_TRY(kymo__bytes_peek(r->import->bytes, &bytes, &len));
+    MAREY_TRY(marey__bytes_peek(r->import->bytes, &bytes, &len));
     const bool is_bytes = is_mojo(bytes, len);
     r->is_second = true;
-    KYMO_TRY(read_once(r, r->import->bytes));
+    MAREY_TRY(read_once(r, r->import->bytes));
     for (size_t i = 0; i < r->n_threads; i++)
         close_from(r, &r->threads[i], 0, r->threads[i].end_ns);
     tell(r, is_bytes);
-    return kymo__sink_status(r->import->sink);
+    return marey__sink_status(r->import->sink);
 }
 
-static kymo_status read_austin(struct kymo__import *import)
+static marey_status read_austin(struct marey__import *import)
 {
     struct reading r = {.import = import};
-    kymo__frames_init(&r.frames);
-    const kymo_status status = read_all(&r);
+    marey__frames_init(&r.frames);
+    const marey_status status = read_all(&r);
     for (size_t i = 0; i < r.n_threads; i++)
-        kymo__free(r.threads[i].open);
-    kymo__frames_fini(&r.frames);
-    kymo__free(r.threads);
-    kymo__free(r.processes);
-    kymo__free(r.by_thread.slots);
+        marey__free(r.threads[i].open);
+    marey__frames_fini(&r.frames);
+    marey__free(r.threads);
+    marey__free(r.processes);
+    marey__free(r.by_thread.slots);
     return status;
 }
 
@@ -319,12 +319,12 @@ static bool looks_like_austin(const char *path, const char *bytes, size_t len)
         bytes += n;
         len -= n;
     }
-    struct kymo__austin_sample sample;
-    struct kymo__text rest;
-    return kymo__austin_head((struct kymo__text){bytes, len}, &sample, &rest);
+    struct marey__austin_sample sample;
+    struct marey__text rest;
+    return marey__austin_head((struct marey__text){bytes, len}, &sample, &rest);
 }
 
-const struct kymo__import_format kymo__import_austin = {
+const struct marey__import_format marey__import_austin = {
     .name = "austin",
     .words = "a profile of austin",
     .looks_like = looks_like_austin,

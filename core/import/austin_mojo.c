@@ -45,36 +45,36 @@ struct meaning {
 };
 
 struct reading {
-    kymo__byte_source *source;
+    marey__byte_source *source;
     const char *at, *end; /* what is at hand */
     uint64_t offset;      /* of `end` */
-    struct kymo__frames *frames;
-    const struct kymo__austin_visitor *visitor;
-    struct kymo__austin_mistakes *mistakes;
-    struct kymo__arena texts;
+    struct marey__frames *frames;
+    const struct marey__austin_visitor *visitor;
+    struct marey__austin_mistakes *mistakes;
+    struct marey__arena texts;
     struct meaning *meanings;
     size_t n_meanings, meanings_cap;
-    struct kymo__sink_index by_key;
+    struct marey__sink_index by_key;
     uint64_t seed;
     unsigned version;
-    struct kymo__austin_sample sample;
+    struct marey__austin_sample sample;
     bool has_sample;
     uint32_t *stack;
     size_t stack_cap;
-    struct kymo__buf first, second; /* texts of the event at hand */
-    kymo_status status;
+    struct marey__buf first, second; /* texts of the event at hand */
+    marey_status status;
 };
 
-static kymo_status no_memory(struct reading *r)
+static marey_status no_memory(struct reading *r)
 {
-    r->status = kymo__fail(KYMO_ENOMEM, "no memory to read a profile of austin");
+    r->status = marey__fail(MAREY_ENOMEM, "no memory to read a profile of austin");
     return r->status;
 }
 
 /* The file cannot be read on from here. */
 static bool stop(struct reading *r, const char *why)
 {
-    if (r->mistakes->ends == NULL && r->status == KYMO_OK) {
+    if (r->mistakes->ends == NULL && r->status == MAREY_OK) {
         r->mistakes->ends = why;
         r->mistakes->ends_at = r->offset - (uint64_t)(r->end - r->at);
     }
@@ -88,8 +88,8 @@ static bool fill(struct reading *r)
 {
     const char *bytes;
     size_t len;
-    r->status = kymo__bytes_next(r->source, &bytes, &len);
-    if (r->status != KYMO_OK || len == 0)
+    r->status = marey__bytes_next(r->source, &bytes, &len);
+    if (r->status != MAREY_OK || len == 0)
         return false;
     r->at = bytes;
     r->end = bytes + len;
@@ -125,7 +125,7 @@ static bool take_number(struct reading *r, int64_t *number)
     return true;
 }
 
-static bool take_text(struct reading *r, struct kymo__buf *text)
+static bool take_text(struct reading *r, struct marey__buf *text)
 {
     text->len = 0;
     for (;;) {
@@ -135,18 +135,18 @@ static bool take_text(struct reading *r, struct kymo__buf *text)
         const char *stops = nul != NULL ? nul : r->end;
         if (text->len + (size_t)(stops - r->at) > MAX_TEXT)
             return stop(r, "a text is longer than any name");
-        kymo__buf_put(text, r->at, (size_t)(stops - r->at));
+        marey__buf_put(text, r->at, (size_t)(stops - r->at));
         r->at = nul != NULL ? nul + 1 : r->end;
         if (text->failed)
-            return no_memory(r) == KYMO_OK;
+            return no_memory(r) == MAREY_OK;
         if (nul != NULL)
             return true;
     }
 }
 
-static struct kymo__text text_of(const struct kymo__buf *buf)
+static struct marey__text text_of(const struct marey__buf *buf)
 {
-    return (struct kymo__text){buf->len != 0 ? buf->data : "", buf->len};
+    return (struct marey__text){buf->len != 0 ? buf->data : "", buf->len};
 }
 
 /* ---- keys ---- */
@@ -154,14 +154,14 @@ static struct kymo__text text_of(const struct kymo__buf *buf)
 static uint32_t hash_of(const struct reading *r, int64_t pid, uint64_t key, bool is_frame)
 {
     const uint64_t words[] = {(uint64_t)pid, key, is_frame};
-    return (uint32_t)kymo__sink_hash(r->seed, words, sizeof words);
+    return (uint32_t)marey__sink_hash(r->seed, words, sizeof words);
 }
 
 static struct meaning *find(const struct reading *r, int64_t pid, uint64_t key, bool is_frame)
 {
     const uint32_t hash = hash_of(r, pid, key, is_frame);
     size_t at = hash;
-    for (uint32_t n; (n = kymo__sink_index_next(&r->by_key, hash, &at)) != 0;) {
+    for (uint32_t n; (n = marey__sink_index_next(&r->by_key, hash, &at)) != 0;) {
         struct meaning *meaning = &r->meanings[n - 1];
         if (meaning->key == key && meaning->pid == pid && meaning->is_frame == is_frame)
             return meaning;
@@ -177,14 +177,14 @@ static struct meaning *define(struct reading *r, uint64_t key, bool is_frame)
         return known;
     const uint32_t hash = hash_of(r, r->sample.pid, key, is_frame);
     if (r->n_meanings >= UINT32_MAX - 1 ||
-        !kymo__grow(&r->meanings, &r->meanings_cap, r->n_meanings + 1, sizeof *r->meanings) ||
-        !kymo__sink_index_put(&r->by_key, hash, (uint32_t)r->n_meanings + 1)) {
+        !marey__grow(&r->meanings, &r->meanings_cap, r->n_meanings + 1, sizeof *r->meanings) ||
+        !marey__sink_index_put(&r->by_key, hash, (uint32_t)r->n_meanings + 1)) {
         no_memory(r);
         return NULL;
     }
     struct meaning *meaning = &r->meanings[r->n_meanings++];
     *meaning = (struct meaning){
-        .key = key, .pid = r->sample.pid, .is_frame = is_frame, .frame = KYMO__NO_FRAME, .text = ""};
+        .key = key, .pid = r->sample.pid, .is_frame = is_frame, .frame = MAREY__NO_FRAME, .text = ""};
     return meaning;
 }
 
@@ -193,16 +193,16 @@ static bool define_text(struct reading *r, uint64_t key)
     struct meaning *meaning = define(r, key, false);
     if (meaning == NULL)
         return false;
-    const struct kymo__text text = text_of(&r->first);
+    const struct marey__text text = text_of(&r->first);
     if (meaning->len == text.len && memcmp(meaning->text, text.at, text.len) == 0)
         return true;
-    meaning->text = kymo__arena_text(&r->texts, text.at, text.len);
+    meaning->text = marey__arena_text(&r->texts, text.at, text.len);
     meaning->len = text.len;
     if (meaning->text != NULL)
         return true;
     meaning->text = "";
     meaning->len = 0;
-    return no_memory(r) == KYMO_OK;
+    return no_memory(r) == MAREY_OK;
 }
 
 static void count_bad(struct reading *r)
@@ -215,23 +215,23 @@ static void count_bad(struct reading *r)
 
 static bool push(struct reading *r, uint32_t frame)
 {
-    struct kymo__austin_sample *sample = &r->sample;
-    if (frame == KYMO__NO_FRAME)
-        return no_memory(r) == KYMO_OK;
+    struct marey__austin_sample *sample = &r->sample;
+    if (frame == MAREY__NO_FRAME)
+        return no_memory(r) == MAREY_OK;
     if (!r->has_sample || sample->n_frames >= MAX_DEPTH) {
         count_bad(r);
         return true;
     }
-    if (!kymo__grow(&r->stack, &r->stack_cap, sample->n_frames + 1, sizeof *r->stack))
-        return no_memory(r) == KYMO_OK;
+    if (!marey__grow(&r->stack, &r->stack_cap, sample->n_frames + 1, sizeof *r->stack))
+        return no_memory(r) == MAREY_OK;
     r->stack[sample->n_frames++] = frame;
     return true;
 }
 
-static bool push_named(struct reading *r, struct kymo__text name)
+static bool push_named(struct reading *r, struct marey__text name)
 {
-    const struct kymo__text_frame frame = {.name = name.at, .name_len = name.len, .file = ""};
-    return push(r, kymo__frames_of_function(r->frames, &frame));
+    const struct marey__text_frame frame = {.name = name.at, .name_len = name.len, .file = ""};
+    return push(r, marey__frames_of_function(r->frames, &frame));
 }
 
 static bool end_sample(struct reading *r)
@@ -240,7 +240,7 @@ static bool end_sample(struct reading *r)
         return true;
     r->has_sample = false;
     r->sample.frames = r->stack;
-    return r->visitor->sample(r->visitor->ctx, &r->sample) || no_memory(r) == KYMO_OK;
+    return r->visitor->sample(r->visitor->ctx, &r->sample) || no_memory(r) == MAREY_OK;
 }
 
 static bool take_stack(struct reading *r)
@@ -249,12 +249,12 @@ static bool take_stack(struct reading *r)
     if (!end_sample(r) || !take_number(r, &pid) ||
         (r->version >= 3 && !take_number(r, &interpreter)) || !take_text(r, &r->first))
         return false;
-    struct kymo__text text = text_of(&r->first);
-    (void)kymo__austin_number(&text, 16, &tid);
+    struct marey__text text = text_of(&r->first);
+    (void)marey__austin_number(&text, 16, &tid);
     if (pid < 0 || pid > INT32_MAX || interpreter < 0 || interpreter > UINT32_MAX)
         return stop(r, "a sample is of no process");
     r->sample =
-        (struct kymo__austin_sample){.pid = pid, .tid = tid, .interpreter = (uint32_t)interpreter};
+        (struct marey__austin_sample){.pid = pid, .tid = tid, .interpreter = (uint32_t)interpreter};
     r->has_sample = true;
     return true;
 }
@@ -272,16 +272,16 @@ static bool take_frame(struct reading *r)
         count_bad(r);
         return true;
     }
-    const struct kymo__text_frame frame = {
+    const struct marey__text_frame frame = {
         .name = name->text,
         .name_len = name->len,
         .file = file->text,
         .file_len = file->len,
         .line = numbers[3] > 0 && numbers[3] <= INT32_MAX ? (uint32_t)numbers[3] : 0};
-    const uint32_t number = kymo__frames_of_function(r->frames, &frame);
+    const uint32_t number = marey__frames_of_function(r->frames, &frame);
     struct meaning *meaning = define(r, (uint64_t)numbers[0], true);
-    if (number == KYMO__NO_FRAME || meaning == NULL)
-        return no_memory(r) == KYMO_OK;
+    if (number == MAREY__NO_FRAME || meaning == NULL)
+        return no_memory(r) == MAREY_OK;
     meaning->frame = number;
     return true;
 }
@@ -295,7 +295,7 @@ static bool take_reference(struct reading *r)
     if (meaning != NULL)
         return push(r, meaning->frame);
     count_bad(r);
-    return push_named(r, (struct kymo__text){"(unknown)", strlen("(unknown)")});
+    return push_named(r, (struct marey__text){"(unknown)", strlen("(unknown)")});
 }
 
 static bool take_meta(struct reading *r)
@@ -303,7 +303,7 @@ static bool take_meta(struct reading *r)
     if (!take_text(r, &r->first) || !take_text(r, &r->second))
         return false;
     return r->visitor->meta(r->visitor->ctx, text_of(&r->first), text_of(&r->second)) ||
-           no_memory(r) == KYMO_OK;
+           no_memory(r) == MAREY_OK;
 }
 
 static bool take_metric(struct reading *r, enum event event)
@@ -335,13 +335,13 @@ static bool take_event(struct reading *r, uint8_t event)
     case FRAME:
         return take_frame(r);
     case FRAME_INVALID:
-        return push_named(r, (struct kymo__text){"INVALID", strlen("INVALID")});
+        return push_named(r, (struct marey__text){"INVALID", strlen("INVALID")});
     case FRAME_REFERENCE:
         return take_reference(r);
     case FRAME_KERNEL:
         return take_text(r, &r->first) && push_named(r, text_of(&r->first));
     case GC:
-        return push_named(r, (struct kymo__text){"GC", strlen("GC")});
+        return push_named(r, (struct marey__text){"GC", strlen("GC")});
     case IDLE:
         r->sample.is_idle = true;
         return true;
@@ -371,13 +371,13 @@ static void read_events(struct reading *r)
         if (!take_event(r, event))
             return; /* the sample at hand is not whole */
     }
-    if (r->status == KYMO_OK)
+    if (r->status == MAREY_OK)
         (void)end_sample(r);
 }
 
-kymo_status kymo__austin_mojo(kymo__byte_source *bytes, struct kymo__frames *frames,
-                              const struct kymo__austin_visitor *visitor,
-                              struct kymo__austin_mistakes *mistakes)
+marey_status marey__austin_mojo(marey__byte_source *bytes, struct marey__frames *frames,
+                                const struct marey__austin_visitor *visitor,
+                                struct marey__austin_mistakes *mistakes)
 {
     struct reading r = {.source = bytes,
                         .frames = frames,
@@ -386,11 +386,11 @@ kymo_status kymo__austin_mojo(kymo__byte_source *bytes, struct kymo__frames *fra
                         .seed = frames->seed,
                         .sample = {.pid = -1}};
     read_events(&r);
-    kymo__arena_fini(&r.texts);
-    kymo__free(r.meanings);
-    kymo__free(r.by_key.slots);
-    kymo__free(r.stack);
-    kymo__buf_fini(&r.first);
-    kymo__buf_fini(&r.second);
+    marey__arena_fini(&r.texts);
+    marey__free(r.meanings);
+    marey__free(r.by_key.slots);
+    marey__free(r.stack);
+    marey__buf_fini(&r.first);
+    marey__buf_fini(&r.second);
     return r.status;
 }

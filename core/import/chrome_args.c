@@ -10,7 +10,7 @@ struct known_key {
 };
 #define KEY(name, field)                                                                           \
     {                                                                                              \
-        name, offsetof(struct kymo__chrome_args, field)                                            \
+        name, offsetof(struct marey__chrome_args, field)                                           \
     }
 
 enum { MAX_KEYS_OF_A_LENGTH = 4, MAX_LENGTH = 25 };
@@ -34,27 +34,27 @@ static const struct known_key known_keys[MAX_LENGTH + 1][MAX_KEYS_OF_A_LENGTH] =
     [25] = {KEY("Process Group Description", group_description)},
 };
 
-static struct kymo__chrome_value *find_key(struct kymo__chrome_args *args,
-                                           const struct kymo__chrome_value *key)
+static struct marey__chrome_value *find_key(struct marey__chrome_args *args,
+                                            const struct marey__chrome_value *key)
 {
     if (key->len > MAX_LENGTH)
         return NULL;
     const struct known_key *known = known_keys[key->len];
     for (size_t i = 0; i < MAX_KEYS_OF_A_LENGTH && known[i].name != NULL; i++)
         if (memcmp(known[i].name, key->at, key->len) == 0)
-            return (struct kymo__chrome_value *)((char *)args + known[i].offset);
+            return (struct marey__chrome_value *)((char *)args + known[i].offset);
     return NULL;
 }
 
-void kymo__chrome_parse_args(struct kymo__chrome_args *args, const struct kymo__chrome_value *text)
+void marey__chrome_parse_args(struct marey__chrome_args *args, const struct marey__chrome_value *text)
 {
     memset(args, 0, sizeof *args);
-    if (text->kind != KYMO__CHROME_NESTED || text->at[0] != '{')
+    if (text->kind != MAREY__CHROME_NESTED || text->at[0] != '{')
         return;
     const char *end = text->at + text->len;
-    struct kymo__chrome_value key, value;
-    for (const char *p = text->at + 1; (p = kymo__chrome_next_key(p, end, &key, &value)) != NULL;) {
-        struct kymo__chrome_value *field = find_key(args, &key);
+    struct marey__chrome_value key, value;
+    for (const char *p = text->at + 1; (p = marey__chrome_next_key(p, end, &key, &value)) != NULL;) {
+        struct marey__chrome_value *field = find_key(args, &key);
         if (field != NULL)
             *field = value;
     }

@@ -12,36 +12,36 @@
 /* ---- values ---- */
 
 /* The value at `p`; behind it, or NULL when it is cut. */
-static inline const char *take_value(const char *p, const char *end, struct kymo__chrome_value *value)
+static inline const char *take_value(const char *p, const char *end, struct marey__chrome_value *value)
 {
     const char *begin = p;
     bool has_escapes = false;
     if (*p == '"') {
         begin++;
         p = json_end_of_string(begin, end, &has_escapes);
-        value->kind = KYMO__CHROME_STRING;
+        value->kind = MAREY__CHROME_STRING;
     } else if (*p == '{' || *p == '[') {
         p = json_skip_nested(p, end);
-        value->kind = KYMO__CHROME_NESTED;
+        value->kind = MAREY__CHROME_NESTED;
         if (p == NULL)
             return NULL;
     } else {
         p = json_find_delimiter(p);
-        value->kind = (*begin >= '0' && *begin <= '9') || *begin == '-' ? KYMO__CHROME_NUMBER
-                                                                        : KYMO__CHROME_OTHER;
+        value->kind = (*begin >= '0' && *begin <= '9') || *begin == '-' ? MAREY__CHROME_NUMBER
+                                                                        : MAREY__CHROME_OTHER;
     }
     if (p >= end)
         return NULL;
     value->at = begin;
     value->len = (uint32_t)(p - begin);
     value->has_escapes = has_escapes;
-    return p + (value->kind == KYMO__CHROME_STRING);
+    return p + (value->kind == MAREY__CHROME_STRING);
 }
 
 /* Behind a key: the colon and the blanks around it. NULL: there is none. */
 static inline const char *skip_colon(const char *p)
 {
-    if (KYMO_LIKELY(p[0] == ':' && p[1] == ' '))
+    if (MAREY_LIKELY(p[0] == ':' && p[1] == ' '))
         return json_skip_spaces(p + 2);
     p = json_skip_spaces(p);
     return *p == ':' ? json_skip_spaces(p + 1) : NULL;
@@ -63,8 +63,8 @@ static bool is_key(const char *key, size_t len, const char *name)
     return strlen(name) == len && memcmp(key, name, len) == 0;
 }
 
-static struct kymo__chrome_value *find_long_key(struct kymo__chrome_event *event, const char *key,
-                                                size_t len)
+static struct marey__chrome_value *find_long_key(struct marey__chrome_event *event, const char *key,
+                                                 size_t len)
 {
     if (is_key(key, len, "bind_id"))
         return &event->bind_id;
@@ -84,8 +84,8 @@ static inline uint64_t load_letters(const char *p)
 }
 
 /* Where the value of the key between two quotes at `p` goes; NULL: nowhere. `*len` is the key's. */
-static inline struct kymo__chrome_value *find_key(struct kymo__chrome_event *event, const char *p,
-                                                  const char *end, size_t *len)
+static inline struct marey__chrome_value *find_key(struct marey__chrome_event *event, const char *p,
+                                                   const char *end, size_t *len)
 {
     const uint64_t word = load_letters(p);
     *len = 2;
@@ -120,45 +120,46 @@ static inline struct kymo__chrome_value *find_key(struct kymo__chrome_event *eve
     return find_long_key(event, p, *len);
 }
 
-static enum kymo__chrome_result stop(const char *p, const char *end, const char *words,
-                                     const char **next, const char **mistake)
+static enum marey__chrome_result stop(const char *p, const char *end, const char *words,
+                                      const char **next, const char **mistake)
 {
     *next = p;
     *mistake = words;
-    return p >= end ? KYMO__CHROME_CUT : KYMO__CHROME_MISTAKE;
+    return p >= end ? MAREY__CHROME_CUT : MAREY__CHROME_MISTAKE;
 }
 
-enum kymo__chrome_result kymo__chrome_parse(struct kymo__chrome_event *event, const char *p,
-                                            const char *end, const char **next, const char **mistake)
+enum marey__chrome_result marey__chrome_parse(struct marey__chrome_event *event, const char *p,
+                                              const char *end, const char **next,
+                                              const char **mistake)
 {
     memset(event, 0, sizeof *event);
-    struct kymo__chrome_value ignored;
+    struct marey__chrome_value ignored;
     for (p++;;) {
         p = json_skip_blanks(p);
-        if (KYMO_UNLIKELY(*p != '"' || p >= end))
+        if (MAREY_UNLIKELY(*p != '"' || p >= end))
             break;
         size_t len;
-        struct kymo__chrome_value *value = find_key(event, p + 1, end, &len);
+        struct marey__chrome_value *value = find_key(event, p + 1, end, &len);
         const char *colon = p + 1 + len + 1;
         p = colon <= end ? skip_colon(colon) : end;
-        if (KYMO_UNLIKELY(p == NULL))
+        if (MAREY_UNLIKELY(p == NULL))
             return stop(json_skip_spaces(colon), end, "a key without a colon", next, mistake);
-        if (KYMO_UNLIKELY(p >= end || *p == '}' || *p == ']' || *p == ','))
+        if (MAREY_UNLIKELY(p >= end || *p == '}' || *p == ']' || *p == ','))
             return stop(p, end, "a key without a value", next, mistake);
         p = take_value(p, end, value != NULL ? value : &ignored);
-        if (KYMO_UNLIKELY(p == NULL))
+        if (MAREY_UNLIKELY(p == NULL))
             return stop(end, end, NULL, next, mistake);
     }
     if (*p != '}' || p >= end)
         return stop(p, end, "a key that is not in quotes", next, mistake);
     *next = p + 1;
-    return KYMO__CHROME_WHOLE;
+    return MAREY__CHROME_WHOLE;
 }
 
 /* ---- looking into values ---- */
 
-const char *kymo__chrome_next_key(const char *p, const char *end, struct kymo__chrome_value *key,
-                                  struct kymo__chrome_value *value)
+const char *marey__chrome_next_key(const char *p, const char *end, struct marey__chrome_value *key,
+                                   struct marey__chrome_value *value)
 {
     p = json_skip_blanks(p);
     if (*p != '"' || p >= end)
@@ -169,28 +170,28 @@ const char *kymo__chrome_next_key(const char *p, const char *end, struct kymo__c
     return take_value(p, end, value);
 }
 
-bool kymo__chrome_is(const struct kymo__chrome_value *value, const char *text)
+bool marey__chrome_is(const struct marey__chrome_value *value, const char *text)
 {
     return is_key(value->at, value->len, text);
 }
 
-bool kymo__chrome_begins(const struct kymo__chrome_value *value, const char *text)
+bool marey__chrome_begins(const struct marey__chrome_value *value, const char *text)
 {
     const size_t len = strlen(text);
     return value->len >= len && memcmp(value->at, text, len) == 0;
 }
 
-static bool is_number(const struct kymo__chrome_value *value)
+static bool is_number(const struct marey__chrome_value *value)
 {
-    return value->kind == KYMO__CHROME_NUMBER || value->kind == KYMO__CHROME_STRING;
+    return value->kind == MAREY__CHROME_NUMBER || value->kind == MAREY__CHROME_STRING;
 }
 
-bool kymo__chrome_ns(const struct kymo__chrome_value *value, int64_t *ns)
+bool marey__chrome_ns(const struct marey__chrome_value *value, int64_t *ns)
 {
-    return is_number(value) && kymo__decimal(value->at, value->len, 3, ns);
+    return is_number(value) && marey__decimal(value->at, value->len, 3, ns);
 }
 
-bool kymo__chrome_integer(const struct kymo__chrome_value *value, int64_t *out)
+bool marey__chrome_integer(const struct marey__chrome_value *value, int64_t *out)
 {
-    return is_number(value) && kymo__decimal(value->at, value->len, 0, out);
+    return is_number(value) && marey__decimal(value->at, value->len, 0, out);
 }

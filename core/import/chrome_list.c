@@ -6,46 +6,46 @@
 #include "import/chrome_internal.h"
 
 /* An entry of the list that is no object. */
-static bool skip_entry(const struct kymo__chrome_list *list)
+static bool skip_entry(const struct marey__chrome_list *list)
 {
     if (list->n_no_events != NULL)
         ++*list->n_no_events;
-    const enum kymo__scan_token token = kymo__scan_next(list->scan);
-    if (token == KYMO__SCAN_ARRAY)
-        kymo__scan_skip(list->scan);
-    return list->scan->mistake == NULL && token != KYMO__SCAN_END;
+    const enum marey__scan_token token = marey__scan_next(list->scan);
+    if (token == MAREY__SCAN_ARRAY)
+        marey__scan_skip(list->scan);
+    return list->scan->mistake == NULL && token != MAREY__SCAN_END;
 }
 
 /* The event at the window's begin. False: the reading ends. */
-static bool read_event(const struct kymo__chrome_list *list)
+static bool read_event(const struct marey__chrome_list *list)
 {
-    struct kymo__scan *scan = list->scan;
+    struct marey__scan *scan = list->scan;
     const char *next, *mistake;
-    switch (kymo__chrome_parse(list->event, scan->at, scan->end, &next, &mistake)) {
-    case KYMO__CHROME_WHOLE:
+    switch (marey__chrome_parse(list->event, scan->at, scan->end, &next, &mistake)) {
+    case MAREY__CHROME_WHOLE:
         scan->at = next;
         return list->put(list->ctx);
-    case KYMO__CHROME_CUT:
+    case MAREY__CHROME_CUT:
         if (list->refill(list->ctx))
             return true;
         scan->is_cut = scan->mistake == NULL;
-        kymo__scan_fail(scan, "it ends in the middle of an event");
+        marey__scan_fail(scan, "it ends in the middle of an event");
         return false;
     default:
         scan->at = next;
-        kymo__scan_fail(scan, mistake);
+        marey__scan_fail(scan, mistake);
         return false;
     }
 }
 
-void kymo__chrome_read_list(const struct kymo__chrome_list *list)
+void marey__chrome_read_list(const struct marey__chrome_list *list)
 {
-    struct kymo__scan *scan = list->scan;
+    struct marey__scan *scan = list->scan;
     for (bool goes_on = true; goes_on;) {
         scan->at = json_skip_blanks(scan->at);
-        if (KYMO_UNLIKELY(scan->at == scan->end))
+        if (MAREY_UNLIKELY(scan->at == scan->end))
             goes_on = list->refill(list->ctx);
-        else if (KYMO_LIKELY(*scan->at == '{'))
+        else if (MAREY_LIKELY(*scan->at == '{'))
             goes_on = read_event(list);
         else if (*scan->at == ']')
             return;

@@ -5,20 +5,20 @@
 
 /* ---- texts and sites ---- */
 
-struct kymo__chrome_value kymo__chrome_text(struct kymo__chrome *chrome,
-                                            const struct kymo__chrome_value *value)
+struct marey__chrome_value marey__chrome_text(struct marey__chrome *chrome,
+                                              const struct marey__chrome_value *value)
 {
-    if (KYMO_LIKELY(!value->has_escapes))
+    if (MAREY_LIKELY(!value->has_escapes))
         return *value;
     chrome->text.len = 0;
-    kymo__json_decode(&chrome->text, value->at, value->len);
+    marey__json_decode(&chrome->text, value->at, value->len);
     chrome->has_failed |= chrome->text.failed;
-    return (struct kymo__chrome_value){
-        .at = chrome->text.data, .len = (uint32_t)chrome->text.len, .kind = KYMO__CHROME_STRING};
+    return (struct marey__chrome_value){
+        .at = chrome->text.data, .len = (uint32_t)chrome->text.len, .kind = MAREY__CHROME_STRING};
 }
 
 /* viztracer's "function (file:line)": its parts. A path may hold brackets, a function's name does not. */
-static void split_location(struct kymo__sink_site *site)
+static void split_location(struct marey__sink_site *site)
 {
     const char *open = memmem(site->name, site->name_len, " (", 2),
                *p = site->name + site->name_len - 1;
@@ -35,42 +35,42 @@ static void split_location(struct kymo__sink_site *site)
     site->name_len = (size_t)(open - site->name);
 }
 
-static bool is_of_viztracer(const struct kymo__chrome_value *category)
+static bool is_of_viztracer(const struct marey__chrome_value *category)
 {
     return category->len == 3 && strncasecmp(category->at, "fee", 3) == 0;
 }
 
-uint32_t kymo__chrome_site_named(const struct kymo__chrome *chrome, kymo__sink_process *process,
-                                 const char *name, size_t len)
+uint32_t marey__chrome_site_named(const struct marey__chrome *chrome, marey__sink_process *process,
+                                  const char *name, size_t len)
 {
-    const struct kymo__chrome_value *category = &chrome->event.category;
-    struct kymo__sink_site site = {.name = name,
-                                   .name_len = len,
-                                   .category =
-                                       category->kind == KYMO__CHROME_STRING ? category->at : NULL,
-                                   .category_len = category->len};
+    const struct marey__chrome_value *category = &chrome->event.category;
+    struct marey__sink_site site = {.name = name,
+                                    .name_len = len,
+                                    .category =
+                                        category->kind == MAREY__CHROME_STRING ? category->at : NULL,
+                                    .category_len = category->len};
     if (len > 0 && is_of_viztracer(category))
         split_location(&site);
-    return kymo__sink_site(process, &site);
+    return marey__sink_site(process, &site);
 }
 
-uint32_t kymo__chrome_site(struct kymo__chrome *chrome, kymo__sink_process *process)
+uint32_t marey__chrome_site(struct marey__chrome *chrome, marey__sink_process *process)
 {
-    const struct kymo__chrome_value name = kymo__chrome_text(chrome, &chrome->event.name);
-    return kymo__chrome_site_named(chrome, process, name.at, name.len);
+    const struct marey__chrome_value name = marey__chrome_text(chrome, &chrome->event.name);
+    return marey__chrome_site_named(chrome, process, name.at, name.len);
 }
 
 /* ---- numbers that stand for something ---- */
 
-static uint64_t hash_of(uint64_t seed, const struct kymo__chrome_value *value)
+static uint64_t hash_of(uint64_t seed, const struct marey__chrome_value *value)
 {
-    return value->len > 0 ? kymo__sink_hash(seed, value->at, value->len) : seed;
+    return value->len > 0 ? marey__sink_hash(seed, value->at, value->len) : seed;
 }
 
-uint64_t kymo__chrome_id(const struct kymo__chrome_value *value)
+uint64_t marey__chrome_id(const struct marey__chrome_value *value)
 {
     int64_t number;
-    if (kymo__chrome_integer(value, &number))
+    if (marey__chrome_integer(value, &number))
         return (uint64_t)number;
     uint64_t hex = 0;
     size_t i = 2;
@@ -87,12 +87,12 @@ uint64_t kymo__chrome_id(const struct kymo__chrome_value *value)
     return is_hex ? hex : hash_of(0, value);
 }
 
-uint64_t kymo__chrome_async_id(const struct kymo__chrome_event *event)
+uint64_t marey__chrome_async_id(const struct marey__chrome_event *event)
 {
-    struct kymo__chrome_value key, value, id = event->id;
+    struct marey__chrome_value key, value, id = event->id;
     const char *p = event->id2.at;
-    if (event->id2.kind == KYMO__CHROME_NESTED && *p == '{' &&
-        kymo__chrome_next_key(p + 1, p + event->id2.len, &key, &value) != NULL)
+    if (event->id2.kind == MAREY__CHROME_NESTED && *p == '{' &&
+        marey__chrome_next_key(p + 1, p + event->id2.len, &key, &value) != NULL)
         id = value;
-    return hash_of(hash_of(kymo__chrome_id(&id), &event->category), &event->name);
+    return hash_of(hash_of(marey__chrome_id(&id), &event->category), &event->name);
 }

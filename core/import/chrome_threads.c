@@ -13,51 +13,51 @@
 /* Words stand for numbers from here on, beyond the pids that Linux gives. */
 enum { FIRST_WORD_NUMBER = 1 << 30 };
 
-static void fail_memory(struct kymo__chrome *chrome)
+static void fail_memory(struct marey__chrome *chrome)
 {
     chrome->has_failed = true;
-    kymo__fail(KYMO_ENOMEM, "no memory for the threads of %s", chrome->import->path);
+    marey__fail(MAREY_ENOMEM, "no memory for the threads of %s", chrome->import->path);
 }
 
 /* ---- numbers ---- */
 
-static int64_t number_of_word(struct kymo__chrome *chrome, const struct kymo__chrome_value *word)
+static int64_t number_of_word(struct marey__chrome *chrome, const struct marey__chrome_value *word)
 {
-    const uint32_t hash = (uint32_t)kymo__sink_hash(chrome->seed, word->at, word->len);
+    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, word->at, word->len);
     uint32_t number;
-    for (size_t at = hash; (number = kymo__sink_index_next(&chrome->words_index, hash, &at)) != 0;) {
-        const struct kymo__chrome_word *known = &chrome->words[number - 1];
+    for (size_t at = hash; (number = marey__sink_index_next(&chrome->words_index, hash, &at)) != 0;) {
+        const struct marey__chrome_word *known = &chrome->words[number - 1];
         if (known->len == word->len && memcmp(known->text, word->at, word->len) == 0)
             return FIRST_WORD_NUMBER + (int64_t)number - 1;
     }
     char *copy = NULL;
-    if (!kymo__grow(&chrome->words, &chrome->words_cap, chrome->n_words + 1, sizeof *chrome->words) ||
-        (copy = kymo__strndup(word->at, word->len)) == NULL ||
-        !kymo__sink_index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1)) {
-        kymo__free(copy);
+    if (!marey__grow(&chrome->words, &chrome->words_cap, chrome->n_words + 1, sizeof *chrome->words) ||
+        (copy = marey__strndup(word->at, word->len)) == NULL ||
+        !marey__sink_index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1)) {
+        marey__free(copy);
         fail_memory(chrome);
         return 0;
     }
-    chrome->words[chrome->n_words] = (struct kymo__chrome_word){copy, word->len};
+    chrome->words[chrome->n_words] = (struct marey__chrome_word){copy, word->len};
     return FIRST_WORD_NUMBER + (int64_t)chrome->n_words++;
 }
 
 /* The number of a pid or tid; `*is_there` false when it has none. */
-static int64_t number_of(struct kymo__chrome *chrome, const struct kymo__chrome_value *value,
+static int64_t number_of(struct marey__chrome *chrome, const struct marey__chrome_value *value,
                          bool *is_there)
 {
     int64_t number;
     *is_there = true;
-    if (kymo__chrome_integer(value, &number))
+    if (marey__chrome_integer(value, &number))
         return number;
-    if (value->kind == KYMO__CHROME_STRING)
+    if (value->kind == MAREY__CHROME_STRING)
         return number_of_word(chrome, value);
     *is_there = false;
     return 0;
 }
 
-static const struct kymo__chrome_word *word_of_number(const struct kymo__chrome *chrome,
-                                                      int64_t number)
+static const struct marey__chrome_word *word_of_number(const struct marey__chrome *chrome,
+                                                       int64_t number)
 {
     const int64_t i = number - FIRST_WORD_NUMBER;
     return i >= 0 && (uint64_t)i < chrome->n_words ? &chrome->words[i] : NULL;
@@ -65,39 +65,39 @@ static const struct kymo__chrome_word *word_of_number(const struct kymo__chrome 
 
 /* ---- processes ---- */
 
-static struct kymo__chrome_process *find_process(struct kymo__chrome *chrome, int64_t pid)
+static struct marey__chrome_process *find_process(struct marey__chrome *chrome, int64_t pid)
 {
-    const uint32_t hash = (uint32_t)kymo__sink_hash(chrome->seed, &pid, sizeof pid);
+    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, &pid, sizeof pid);
     uint32_t number;
     for (size_t at = hash;
-         (number = kymo__sink_index_next(&chrome->processes_index, hash, &at)) != 0;)
+         (number = marey__sink_index_next(&chrome->processes_index, hash, &at)) != 0;)
         if (chrome->processes[number - 1].pid == pid)
             return &chrome->processes[number - 1];
-    if (!kymo__grow(&chrome->processes, &chrome->processes_cap, chrome->n_processes + 1,
-                    sizeof *chrome->processes) ||
-        !kymo__sink_index_put(&chrome->processes_index, hash, (uint32_t)chrome->n_processes + 1)) {
+    if (!marey__grow(&chrome->processes, &chrome->processes_cap, chrome->n_processes + 1,
+                     sizeof *chrome->processes) ||
+        !marey__sink_index_put(&chrome->processes_index, hash, (uint32_t)chrome->n_processes + 1)) {
         fail_memory(chrome);
         return NULL;
     }
-    struct kymo__chrome_process *process = &chrome->processes[chrome->n_processes++];
-    *process = (struct kymo__chrome_process){.pid = pid};
+    struct marey__chrome_process *process = &chrome->processes[chrome->n_processes++];
+    *process = (struct marey__chrome_process){.pid = pid};
     return process;
 }
 
 /* The process of the file that everything belongs to which has none of its own. */
-static kymo__sink_process *main_process(struct kymo__chrome *chrome)
+static marey__sink_process *main_process(struct marey__chrome *chrome)
 {
     if (chrome->main == NULL) {
         chrome->main =
-            kymo__sink_process_get(chrome->import->sink, (uint64_t)chrome->import->number << 32);
+            marey__sink_process_get(chrome->import->sink, (uint64_t)chrome->import->number << 32);
         chrome->has_failed |= chrome->main == NULL;
     }
     return chrome->main;
 }
 
-static kymo__sink_process *process_of(struct kymo__chrome *chrome, int64_t pid)
+static marey__sink_process *process_of(struct marey__chrome *chrome, int64_t pid)
 {
-    struct kymo__chrome_process *process = find_process(chrome, pid);
+    struct marey__chrome_process *process = find_process(chrome, pid);
     if (process == NULL)
         return NULL;
     const bool is_word = word_of_number(chrome, pid) != NULL;
@@ -110,7 +110,7 @@ static kymo__sink_process *process_of(struct kymo__chrome *chrome, int64_t pid)
     } else if (process->process == NULL) {
         const uint64_t key =
             (uint64_t)chrome->import->number << 32 | (uint64_t)(process - chrome->processes + 1);
-        process->process = kymo__sink_process_get(chrome->import->sink, key);
+        process->process = marey__sink_process_get(chrome->import->sink, key);
     }
     chrome->has_failed |= process->process == NULL;
     return process->process;
@@ -118,161 +118,162 @@ static kymo__sink_process *process_of(struct kymo__chrome *chrome, int64_t pid)
 
 /* ---- threads ---- */
 
-struct kymo__chrome_thread *kymo__chrome_thread_of(struct kymo__chrome *chrome, int64_t pid,
-                                                   int64_t tid)
+struct marey__chrome_thread *marey__chrome_thread_of(struct marey__chrome *chrome, int64_t pid,
+                                                     int64_t tid)
 {
-    if (KYMO_LIKELY(chrome->last_thread < chrome->n_threads)) {
-        struct kymo__chrome_thread *last = &chrome->threads[chrome->last_thread];
+    if (MAREY_LIKELY(chrome->last_thread < chrome->n_threads)) {
+        struct marey__chrome_thread *last = &chrome->threads[chrome->last_thread];
         if (last->pid == pid && last->tid == tid)
             return last;
     }
     const int64_t both[2] = {pid, tid};
-    const uint32_t hash = (uint32_t)kymo__sink_hash(chrome->seed, both, sizeof both);
+    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, both, sizeof both);
     uint32_t number;
-    for (size_t at = hash; (number = kymo__sink_index_next(&chrome->threads_index, hash, &at)) != 0;) {
-        struct kymo__chrome_thread *thread = &chrome->threads[number - 1];
+    for (size_t at = hash;
+         (number = marey__sink_index_next(&chrome->threads_index, hash, &at)) != 0;) {
+        struct marey__chrome_thread *thread = &chrome->threads[number - 1];
         if (thread->pid == pid && thread->tid == tid) {
             chrome->last_thread = number - 1;
             return thread;
         }
     }
-    if (!kymo__grow(&chrome->threads, &chrome->threads_cap, chrome->n_threads + 1,
-                    sizeof *chrome->threads) ||
-        !kymo__sink_index_put(&chrome->threads_index, hash, (uint32_t)chrome->n_threads + 1)) {
+    if (!marey__grow(&chrome->threads, &chrome->threads_cap, chrome->n_threads + 1,
+                     sizeof *chrome->threads) ||
+        !marey__sink_index_put(&chrome->threads_index, hash, (uint32_t)chrome->n_threads + 1)) {
         fail_memory(chrome);
         return NULL;
     }
     chrome->last_thread = chrome->n_threads++;
-    struct kymo__chrome_thread *thread = &chrome->threads[chrome->last_thread];
-    *thread = (struct kymo__chrome_thread){
+    struct marey__chrome_thread *thread = &chrome->threads[chrome->last_thread];
+    *thread = (struct marey__chrome_thread){
         .pid = pid, .tid = tid, .lane = UINT32_MAX, .stream_lane = UINT32_MAX};
     return thread;
 }
 
-struct kymo__chrome_thread *kymo__chrome_thread(struct kymo__chrome *chrome,
-                                                const struct kymo__chrome_value *pid,
-                                                const struct kymo__chrome_value *tid)
+struct marey__chrome_thread *marey__chrome_thread(struct marey__chrome *chrome,
+                                                  const struct marey__chrome_value *pid,
+                                                  const struct marey__chrome_value *tid)
 {
     bool has_pid, has_tid;
     const int64_t pid_number = number_of(chrome, pid, &has_pid);
     const int64_t tid_number = number_of(chrome, tid, &has_tid);
-    return kymo__chrome_thread_of(chrome, pid_number, has_tid ? tid_number : pid_number);
+    return marey__chrome_thread_of(chrome, pid_number, has_tid ? tid_number : pid_number);
 }
 
-bool kymo__chrome_as_thread(struct kymo__chrome *chrome, struct kymo__chrome_thread *thread)
+bool marey__chrome_as_thread(struct marey__chrome *chrome, struct marey__chrome_thread *thread)
 {
-    if (KYMO_LIKELY(thread->lane != UINT32_MAX))
+    if (MAREY_LIKELY(thread->lane != UINT32_MAX))
         return true;
     thread->process = process_of(chrome, thread->pid);
     if (thread->process == NULL)
         return false;
-    thread->lane = kymo__sink_thread(thread->process, thread->tid);
-    const struct kymo__chrome_word *word = word_of_number(chrome, thread->tid);
+    thread->lane = marey__sink_thread(thread->process, thread->tid);
+    const struct marey__chrome_word *word = word_of_number(chrome, thread->tid);
     if (word != NULL)
-        kymo__sink_name_lane(thread->process, thread->lane, word->text, word->len);
+        marey__sink_name_lane(thread->process, thread->lane, word->text, word->len);
     return true;
 }
 
-bool kymo__chrome_as_stream(struct kymo__chrome *chrome, struct kymo__chrome_thread *thread)
+bool marey__chrome_as_stream(struct marey__chrome *chrome, struct marey__chrome_thread *thread)
 {
-    if (KYMO_LIKELY(thread->stream_lane != UINT32_MAX))
+    if (MAREY_LIKELY(thread->stream_lane != UINT32_MAX))
         return true;
-    kymo__sink_process *process = main_process(chrome);
+    marey__sink_process *process = main_process(chrome);
     if (process == NULL)
         return false;
     chrome->is_kineto = true;
-    thread->stream_lane = kymo__sink_stream(process, (int32_t)thread->pid, (uint32_t)thread->tid);
+    thread->stream_lane = marey__sink_stream(process, (int32_t)thread->pid, (uint32_t)thread->tid);
     if (thread->tid < 0)
-        kymo__sink_name_lane(process, thread->stream_lane, "the whole device", 16);
+        marey__sink_name_lane(process, thread->stream_lane, "the whole device", 16);
     return true;
 }
 
 /* ---- names ---- */
 
-void kymo__chrome_name_thread(struct kymo__chrome *chrome, const char *name, size_t len)
+void marey__chrome_name_thread(struct marey__chrome *chrome, const char *name, size_t len)
 {
-    struct kymo__chrome_thread *thread =
-        kymo__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
+    struct marey__chrome_thread *thread =
+        marey__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
     if (thread == NULL)
         return;
-    kymo__free(thread->name);
-    thread->name = kymo__strndup(name, len);
+    marey__free(thread->name);
+    thread->name = marey__strndup(name, len);
     thread->name_len = len;
     if (thread->name == NULL)
         fail_memory(chrome);
 }
 
-void kymo__chrome_name_process(struct kymo__chrome *chrome, const char *name, size_t len,
-                               bool is_label)
+void marey__chrome_name_process(struct marey__chrome *chrome, const char *name, size_t len,
+                                bool is_label)
 {
     bool is_there;
     const int64_t pid = number_of(chrome, &chrome->event.pid, &is_there);
-    struct kymo__chrome_process *process = is_there ? find_process(chrome, pid) : NULL;
+    struct marey__chrome_process *process = is_there ? find_process(chrome, pid) : NULL;
     if (process == NULL)
         return;
     char **field = is_label ? &process->labels : &process->name;
-    kymo__free(*field);
-    *field = kymo__strndup(name, len);
+    marey__free(*field);
+    *field = marey__strndup(name, len);
     if (*field == NULL)
         fail_memory(chrome);
 }
 
-static void name_lanes(struct kymo__chrome *chrome)
+static void name_lanes(struct marey__chrome *chrome)
 {
     for (size_t i = 0; i < chrome->n_threads; i++) {
-        const struct kymo__chrome_thread *thread = &chrome->threads[i];
+        const struct marey__chrome_thread *thread = &chrome->threads[i];
         if (thread->name == NULL)
             continue;
         if (thread->lane != UINT32_MAX)
-            kymo__sink_name_lane(thread->process, thread->lane, thread->name, thread->name_len);
+            marey__sink_name_lane(thread->process, thread->lane, thread->name, thread->name_len);
         else if (thread->stream_lane != UINT32_MAX)
-            kymo__sink_name_lane(chrome->main, thread->stream_lane, thread->name, thread->name_len);
+            marey__sink_name_lane(chrome->main, thread->stream_lane, thread->name, thread->name_len);
     }
 }
 
 /* The names of the devices that worked, each once; NULL: none is known. */
-static const char *name_devices(struct kymo__chrome *chrome)
+static const char *name_devices(struct marey__chrome *chrome)
 {
     chrome->text.len = 0;
     for (size_t i = 0; i < chrome->n_devices; i++) {
-        const struct kymo__chrome_device *device = &chrome->devices[i];
+        const struct marey__chrome_device *device = &chrome->devices[i];
         bool is_new = device->has_work && device->name != NULL;
         for (size_t j = 0; is_new && j < i; j++)
             is_new = !chrome->devices[j].has_work || chrome->devices[j].name == NULL ||
                      strcmp(chrome->devices[j].name, device->name) != 0;
         if (is_new) {
-            kymo__buf_puts(&chrome->text, chrome->text.len > 0 ? ", " : "");
-            kymo__buf_puts(&chrome->text, device->name);
+            marey__buf_puts(&chrome->text, chrome->text.len > 0 ? ", " : "");
+            marey__buf_puts(&chrome->text, device->name);
         }
     }
-    kymo__buf_put(&chrome->text, "", 1);
+    marey__buf_put(&chrome->text, "", 1);
     return chrome->text.failed || chrome->text.len == 1 ? NULL : chrome->text.data;
 }
 
-static const char *name_of(const struct kymo__chrome *chrome,
-                           const struct kymo__chrome_process *process)
+static const char *name_of(const struct marey__chrome *chrome,
+                           const struct marey__chrome_process *process)
 {
-    const struct kymo__chrome_word *word = word_of_number(chrome, process->pid);
+    const struct marey__chrome_word *word = word_of_number(chrome, process->pid);
     if (process->name != NULL || process->labels != NULL)
         return process->name != NULL ? process->name : process->labels;
     return word != NULL ? word->text : NULL;
 }
 
-static void identify_process(struct kymo__chrome *chrome, const struct kymo__chrome_process *process)
+static void identify_process(struct marey__chrome *chrome, const struct marey__chrome_process *process)
 {
     const bool is_main = process->process == chrome->main;
     if (process->process == NULL || (is_main && process->pid != chrome->main_pid))
         return;
-    const struct kymo__sink_identity identity = {.pid = process->pid,
-                                                 .rank = -1,
-                                                 .world_size = -1,
-                                                 .host = chrome->host,
-                                                 .command = name_of(chrome, process)};
-    kymo__sink_identify(process->process, &identity);
-    kymo__sink_shift(process->process, chrome->base_ns);
+    const struct marey__sink_identity identity = {.pid = process->pid,
+                                                  .rank = -1,
+                                                  .world_size = -1,
+                                                  .host = chrome->host,
+                                                  .command = name_of(chrome, process)};
+    marey__sink_identify(process->process, &identity);
+    marey__sink_shift(process->process, chrome->base_ns);
 }
 
-void kymo__chrome_identify(struct kymo__chrome *chrome)
+void marey__chrome_identify(struct marey__chrome *chrome)
 {
     if (chrome->main == NULL)
         return;
@@ -280,33 +281,33 @@ void kymo__chrome_identify(struct kymo__chrome *chrome)
         for (size_t j = 0; j < chrome->n_threads; j++)
             chrome->devices[i].has_work |= chrome->threads[j].stream_lane != UINT32_MAX &&
                                            chrome->threads[j].pid == chrome->devices[i].id;
-    const struct kymo__sink_identity identity = {.pid = chrome->import->number,
-                                                 .rank = chrome->rank,
-                                                 .world_size = chrome->world_size,
-                                                 .backend = chrome->backend,
-                                                 .host = chrome->host,
-                                                 .gpu = name_devices(chrome)};
-    kymo__sink_identify(chrome->main, &identity);
-    kymo__sink_shift(chrome->main, chrome->base_ns);
+    const struct marey__sink_identity identity = {.pid = chrome->import->number,
+                                                  .rank = chrome->rank,
+                                                  .world_size = chrome->world_size,
+                                                  .backend = chrome->backend,
+                                                  .host = chrome->host,
+                                                  .gpu = name_devices(chrome)};
+    marey__sink_identify(chrome->main, &identity);
+    marey__sink_shift(chrome->main, chrome->base_ns);
     for (size_t i = 0; i < chrome->n_processes; i++)
         identify_process(chrome, &chrome->processes[i]);
     name_lanes(chrome);
 }
 
-void kymo__chrome_free_threads(struct kymo__chrome *chrome)
+void marey__chrome_free_threads(struct marey__chrome *chrome)
 {
     for (size_t i = 0; i < chrome->n_threads; i++)
-        kymo__free(chrome->threads[i].name);
+        marey__free(chrome->threads[i].name);
     for (size_t i = 0; i < chrome->n_processes; i++) {
-        kymo__free(chrome->processes[i].name);
-        kymo__free(chrome->processes[i].labels);
+        marey__free(chrome->processes[i].name);
+        marey__free(chrome->processes[i].labels);
     }
     for (size_t i = 0; i < chrome->n_words; i++)
-        kymo__free(chrome->words[i].text);
-    kymo__free(chrome->threads);
-    kymo__free(chrome->processes);
-    kymo__free(chrome->words);
-    kymo__free(chrome->threads_index.slots);
-    kymo__free(chrome->processes_index.slots);
-    kymo__free(chrome->words_index.slots);
+        marey__free(chrome->words[i].text);
+    marey__free(chrome->threads);
+    marey__free(chrome->processes);
+    marey__free(chrome->words);
+    marey__free(chrome->threads_index.slots);
+    marey__free(chrome->processes_index.slots);
+    marey__free(chrome->words_index.slots);
 }

@@ -24,7 +24,7 @@ static const uint64_t most_samples = 1000000000, most_ns = UINT64_C(1) << 62;
 
 /* A process of the file, and a thread of one. */
 struct process {
-    kymo__sink_process *process;
+    marey__sink_process *process;
     int64_t pid;
     uint64_t n_samples;
 };
@@ -36,25 +36,25 @@ struct thread {
 };
 
 struct reading {
-    struct kymo__import *import;
-    struct kymo__frames frames;
-    struct kymo__paths paths;
+    struct marey__import *import;
+    struct marey__frames frames;
+    struct marey__paths paths;
     struct process *processes;
     size_t n_processes, processes_cap;
     struct thread *threads;
     size_t n_threads, threads_cap;
-    struct kymo__sink_index process_index, thread_index;
-    size_t last;           /* thread, which the next line most likely has, too */
-    struct kymo__buf line; /* of which the end has not come yet */
+    struct marey__sink_index process_index, thread_index;
+    size_t last;            /* thread, which the next line most likely has, too */
+    struct marey__buf line; /* of which the end has not come yet */
     uint64_t n_lines, n_stacks, n_samples;
     uint64_t n_bad, first_bad, n_cut;
     char bad[MAX_TOLD + 1];
     bool is_difference, skips_line;
 };
 
-static kymo_status no_memory(const struct reading *r)
+static marey_status no_memory(const struct reading *r)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", r->import->path);
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
 }
 
 /* ---- processes and threads ---- */
@@ -62,21 +62,21 @@ static kymo_status no_memory(const struct reading *r)
 /* Who ran a stack; what is not said is negative. */
 struct owner {
     int64_t pid, ppid, tid;
-    struct kymo__text command, thread;
+    struct marey__text command, thread;
 };
 
 /* Take the frames off that name processes and a thread. */
-static void take_owner(struct kymo__text *stack, struct owner *owner)
+static void take_owner(struct marey__text *stack, struct owner *owner)
 {
-    struct kymo__text rest = *stack, frame, command, name;
+    struct marey__text rest = *stack, frame, command, name;
     int64_t pid, tid;
     *owner = (struct owner){.pid = -1, .ppid = -1, .tid = -1};
-    while (kymo__collapsed_frame(&rest, &frame)) {
-        if (owner->tid < 0 && kymo__collapsed_process(&frame, &pid, &command)) {
+    while (marey__collapsed_frame(&rest, &frame)) {
+        if (owner->tid < 0 && marey__collapsed_process(&frame, &pid, &command)) {
             owner->ppid = owner->pid;
             owner->pid = pid;
             owner->command = command;
-        } else if (owner->tid < 0 && kymo__collapsed_thread(&frame, &tid, &name)) {
+        } else if (owner->tid < 0 && marey__collapsed_thread(&frame, &tid, &name)) {
             owner->tid = tid < 0 ? INT64_MAX : tid;
             owner->thread = name;
         } else if (owner->tid >= 0 && frame.at[0] == ' ') {
@@ -93,18 +93,18 @@ static void take_owner(struct kymo__text *stack, struct owner *owner)
 static uint32_t hash_of(const struct reading *r, int64_t pid, int64_t tid)
 {
     const int64_t key[] = {pid, tid};
-    return (uint32_t)kymo__sink_hash(r->frames.seed, key, sizeof key);
+    return (uint32_t)marey__sink_hash(r->frames.seed, key, sizeof key);
 }
 
-static bool identify(kymo__sink_process *process, const struct owner *owner)
+static bool identify(marey__sink_process *process, const struct owner *owner)
 {
     if (owner->pid < 0)
         return true;
-    char *command = kymo__strndup(owner->command.at, owner->command.len);
-    const struct kymo__sink_identity identity = {
+    char *command = marey__strndup(owner->command.at, owner->command.len);
+    const struct marey__sink_identity identity = {
         .pid = owner->pid, .ppid = owner->ppid, .rank = -1, .world_size = -1, .command = command};
-    kymo__sink_identify(process, &identity);
-    kymo__free(command);
+    marey__sink_identify(process, &identity);
+    marey__free(command);
     return command != NULL;
 }
 
@@ -113,17 +113,17 @@ static bool find_process(struct reading *r, const struct owner *owner, uint32_t 
 {
     const uint32_t hash = hash_of(r, owner->pid, -1);
     size_t at = hash;
-    for (uint32_t n; (n = kymo__sink_index_next(&r->process_index, hash, &at)) != 0;)
+    for (uint32_t n; (n = marey__sink_index_next(&r->process_index, hash, &at)) != 0;)
         if (r->processes[n - 1].pid == owner->pid) {
             *number = n - 1;
             return true;
         }
     const uint64_t key = owner->pid >= 0 ? (uint64_t)owner->pid : r->import->number;
-    kymo__sink_process *process = kymo__sink_process_get(r->import->sink, key);
+    marey__sink_process *process = marey__sink_process_get(r->import->sink, key);
     *number = (uint32_t)r->n_processes;
     if (process == NULL ||
-        !kymo__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes) ||
-        !kymo__sink_index_put(&r->process_index, hash, *number + 1) || !identify(process, owner))
+        !marey__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes) ||
+        !marey__sink_index_put(&r->process_index, hash, *number + 1) || !identify(process, owner))
         return false;
     r->processes[r->n_processes++] = (struct process){process, owner->pid, 0};
     return true;
@@ -144,21 +144,21 @@ static void name_thread(struct reading *r, const struct owner *owner)
     const size_t len = is_all ? strlen(all) : owner->thread.len;
     if (thread->is_named || len == 0)
         return;
-    kymo__sink_name_lane(r->processes[thread->process].process, thread->lane,
-                         is_all ? all : owner->thread.at, len);
+    marey__sink_name_lane(r->processes[thread->process].process, thread->lane,
+                          is_all ? all : owner->thread.at, len);
     thread->is_named = true;
 }
 
 static bool make_thread(struct reading *r, const struct owner *owner, uint32_t hash)
 {
     uint32_t number;
-    const uint32_t root = kymo__paths_child(&r->paths, 0, root_frame(r->n_threads));
+    const uint32_t root = marey__paths_child(&r->paths, 0, root_frame(r->n_threads));
     if (root == 0 || !find_process(r, owner, &number) ||
-        !kymo__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
-        !kymo__sink_index_put(&r->thread_index, hash, (uint32_t)r->n_threads + 1))
+        !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
+        !marey__sink_index_put(&r->thread_index, hash, (uint32_t)r->n_threads + 1))
         return false;
-    const int64_t tid = owner->tid >= 0 ? owner->tid : KYMO__MAX(owner->pid, 0);
-    const uint32_t lane = kymo__sink_thread(r->processes[number].process, tid);
+    const int64_t tid = owner->tid >= 0 ? owner->tid : MAREY__MAX(owner->pid, 0);
+    const uint32_t lane = marey__sink_thread(r->processes[number].process, tid);
     r->last = r->n_threads;
     r->threads[r->n_threads++] = (struct thread){number, lane, root, owner->tid, false};
     return true;
@@ -177,7 +177,7 @@ static bool find_thread(struct reading *r, const struct owner *owner)
         return true;
     const uint32_t hash = hash_of(r, owner->pid, owner->tid);
     size_t at = hash;
-    for (uint32_t n; (n = kymo__sink_index_next(&r->thread_index, hash, &at)) != 0;)
+    for (uint32_t n; (n = marey__sink_index_next(&r->thread_index, hash, &at)) != 0;)
         if (is_thread(r, n - 1, owner)) {
             r->last = n - 1;
             return true;
@@ -192,15 +192,15 @@ static void note_bad(struct reading *r, const char *line, size_t len)
     if (r->n_bad++ != 0)
         return;
     r->first_bad = r->n_lines;
-    len = KYMO__MIN(len, (size_t)MAX_TOLD);
+    len = MAREY__MIN(len, (size_t)MAX_TOLD);
     memcpy(r->bad, line, len);
     r->bad[len] = '\0';
 }
 
-static bool add_stack(struct reading *r, struct kymo__text stack, uint64_t count)
+static bool add_stack(struct reading *r, struct marey__text stack, uint64_t count)
 {
     static const char nothing[] = "(no frames)";
-    struct kymo__text frame;
+    struct marey__text frame;
     struct owner owner;
     take_owner(&stack, &owner);
     if (!find_thread(r, &owner))
@@ -208,12 +208,12 @@ static bool add_stack(struct reading *r, struct kymo__text stack, uint64_t count
     name_thread(r, &owner);
     uint32_t path = r->threads[r->last].root;
     if (stack.len == 0)
-        stack = (struct kymo__text){nothing, strlen(nothing)};
-    while (kymo__collapsed_frame(&stack, &frame)) {
-        const uint32_t number = kymo__frames_of_text(&r->frames, frame.at, frame.len);
+        stack = (struct marey__text){nothing, strlen(nothing)};
+    while (marey__collapsed_frame(&stack, &frame)) {
+        const uint32_t number = marey__frames_of_text(&r->frames, frame.at, frame.len);
         const uint32_t child =
-            number != KYMO__NO_FRAME ? kymo__paths_child(&r->paths, path, number) : 0;
-        if (child == 0 && r->paths.n >= KYMO__MAX_PATHS) {
+            number != MAREY__NO_FRAME ? marey__paths_child(&r->paths, path, number) : 0;
+        if (child == 0 && r->paths.n >= MAREY__MAX_PATHS) {
             r->n_cut++; /* the frames so far have its samples */
             break;
         }
@@ -236,32 +236,32 @@ static bool is_empty(const char *line, size_t len)
     return i == len || line[i] == '#';
 }
 
-static kymo_status take_line(struct reading *r, const char *line, size_t len)
+static marey_status take_line(struct reading *r, const char *line, size_t len)
 {
-    struct kymo__text stack;
+    struct marey__text stack;
     uint64_t count;
     r->n_lines++;
     if (is_empty(line, len))
-        return KYMO_OK;
-    if (!kymo__collapsed_line(line, len, r->is_difference, &stack, &count) ||
+        return MAREY_OK;
+    if (!marey__collapsed_line(line, len, r->is_difference, &stack, &count) ||
         count > most_ns - r->n_samples) {
         note_bad(r, line, len);
-        return KYMO_OK;
+        return MAREY_OK;
     }
-    return count == 0 || add_stack(r, stack, count) ? KYMO_OK : no_memory(r);
+    return count == 0 || add_stack(r, stack, count) ? MAREY_OK : no_memory(r);
 }
 
 /* The end of a line has come, or that of the file. */
-static kymo_status end_line(struct reading *r, const char *rest, size_t len)
+static marey_status end_line(struct reading *r, const char *rest, size_t len)
 {
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     if (r->skips_line) {
         r->n_lines++;
         note_bad(r, "(a very long one)", strlen("(a very long one)"));
     } else if (r->line.len == 0) {
         status = take_line(r, rest, len);
     } else {
-        kymo__buf_put(&r->line, rest, len);
+        marey__buf_put(&r->line, rest, len);
         status = r->line.failed ? no_memory(r) : take_line(r, r->line.data, r->line.len);
     }
     r->line.len = 0;
@@ -269,35 +269,35 @@ static kymo_status end_line(struct reading *r, const char *rest, size_t len)
     return status;
 }
 
-static kymo_status take_bytes(struct reading *r, const char *bytes, size_t len)
+static marey_status take_bytes(struct reading *r, const char *bytes, size_t len)
 {
     const char *const end = bytes + len;
     while (bytes < end) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
         if (newline == NULL)
             break;
-        KYMO_TRY(end_line(r, bytes, (size_t)(newline - bytes)));
+        MAREY_TRY(end_line(r, bytes, (size_t)(newline - bytes)));
         bytes = newline + 1;
     }
     r->skips_line |= r->line.len + (size_t)(end - bytes) > MAX_LINE;
     if (!r->skips_line)
-        kymo__buf_put(&r->line, bytes, (size_t)(end - bytes));
-    return r->line.failed ? no_memory(r) : KYMO_OK;
+        marey__buf_put(&r->line, bytes, (size_t)(end - bytes));
+    return r->line.failed ? no_memory(r) : MAREY_OK;
 }
 
-static kymo_status read_lines(struct reading *r)
+static marey_status read_lines(struct reading *r)
 {
     const char *bytes;
     size_t len;
-    KYMO_TRY(kymo__bytes_peek(r->import->bytes, &bytes, &len));
-    r->is_difference = kymo__collapsed_is_difference(bytes, len);
+    MAREY_TRY(marey__bytes_peek(r->import->bytes, &bytes, &len));
+    r->is_difference = marey__collapsed_is_difference(bytes, len);
     for (;;) {
-        KYMO_TRY(kymo__bytes_next(r->import->bytes, &bytes, &len));
+        MAREY_TRY(marey__bytes_next(r->import->bytes, &bytes, &len));
         if (len == 0)
             break;
-        KYMO_TRY(take_bytes(r, bytes, len));
+        MAREY_TRY(take_bytes(r, bytes, len));
     }
-    return r->line.len != 0 || r->skips_line ? end_line(r, "", 0) : KYMO_OK;
+    return r->line.len != 0 || r->skips_line ? end_line(r, "", 0) : MAREY_OK;
 }
 
 /* ---- the end ---- */
@@ -305,36 +305,36 @@ static kymo_status read_lines(struct reading *r)
 static void tell(const struct reading *r, uint64_t unit_ns)
 {
     const char *path = r->import->path;
-    kymo__sink_process *const first = r->processes[0].process;
+    marey__sink_process *const first = r->processes[0].process;
     for (size_t i = 0; i < r->n_processes; i++) {
-        struct kymo__buf unit = {0};
-        kymo__text_duration(&unit, (double)unit_ns, NULL);
-        kymo__buf_put(&unit, "", 1);
+        struct marey__buf unit = {0};
+        marey__text_duration(&unit, (double)unit_ns, NULL);
+        marey__buf_put(&unit, "", 1);
         if (!unit.failed)
-            kymo__sink_note(
+            marey__sink_note(
                 r->processes[i].process,
                 "%llu samples, taken as %s each, so that counts are samples; %s has no times",
                 (unsigned long long)r->processes[i].n_samples, unit.data, path);
-        kymo__buf_fini(&unit);
+        marey__buf_fini(&unit);
     }
     if (r->is_difference)
-        kymo__sink_note(
+        marey__sink_note(
             first, "%s has two numbers for each stack, before and after: those after are taken",
             path);
     if (r->n_cut != 0)
-        kymo__sink_note(first, "%s has more than %d paths: %llu stacks are cut off", path,
-                        KYMO__MAX_PATHS, (unsigned long long)r->n_cut);
+        marey__sink_note(first, "%s has more than %d paths: %llu stacks are cut off", path,
+                         MAREY__MAX_PATHS, (unsigned long long)r->n_cut);
     if (r->n_bad != 0)
-        kymo__sink_note(first,
-                        "%s: left out %llu of %llu lines, which are no stacks; the first is line "
-                        "%llu: %s",
-                        path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
-                        (unsigned long long)r->first_bad, r->bad);
-    if (kymo__bytes_damage(r->import->bytes) != NULL)
-        kymo__sink_note(first, "%s", kymo__bytes_damage(r->import->bytes));
+        marey__sink_note(first,
+                         "%s: left out %llu of %llu lines, which are no stacks; the first is line "
+                         "%llu: %s",
+                         path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
+                         (unsigned long long)r->first_bad, r->bad);
+    if (marey__bytes_damage(r->import->bytes) != NULL)
+        marey__sink_note(first, "%s", marey__bytes_damage(r->import->bytes));
 }
 
-/* What one sample is. Sums that are times come from tools that count nanoseconds, kymo among them. */
+/* What one sample is. Sums that are times come from tools that count nanoseconds, marey among them. */
 static uint64_t choose_unit(const struct reading *r)
 {
     const uint64_t per_second = r->import->options->samples_per_second;
@@ -342,43 +342,43 @@ static uint64_t choose_unit(const struct reading *r)
                           : r->n_samples > most_samples ? 1
                                                         : SAMPLE_NS;
     /* As many as there are must not run over the clock. */
-    return KYMO__MAX(KYMO__MIN(unit, most_ns / KYMO__MAX(r->n_samples, 1)), 1);
+    return MAREY__MAX(MAREY__MIN(unit, most_ns / MAREY__MAX(r->n_samples, 1)), 1);
 }
 
-static kymo_status lay_out(struct reading *r)
+static marey_status lay_out(struct reading *r)
 {
     if (r->n_stacks == 0)
-        return kymo__fail(KYMO_EFORMAT,
-                          "%s has no stacks: a line is frames with ; between, then a number",
-                          r->import->path);
+        return marey__fail(MAREY_EFORMAT,
+                           "%s has no stacks: a line is frames with ; between, then a number",
+                           r->import->path);
     const uint64_t unit_ns = choose_unit(r);
-    if (!kymo__frames_name(&r->frames) || !kymo__paths_finish(&r->paths))
+    if (!marey__frames_name(&r->frames) || !marey__paths_finish(&r->paths))
         return no_memory(r);
     for (size_t i = 1; i < r->paths.n; i++)
         r->paths.paths[i].calls = unit_ns > 1 ? r->paths.paths[i].total : 1;
     for (size_t i = 0; i < r->n_threads; i++) {
         const struct thread *thread = &r->threads[i];
-        kymo__paths_lay(&r->paths, thread->root, &r->frames, r->processes[thread->process].process,
-                        thread->lane, unit_ns);
+        marey__paths_lay(&r->paths, thread->root, &r->frames, r->processes[thread->process].process,
+                         thread->lane, unit_ns);
     }
     tell(r, unit_ns);
-    return kymo__sink_status(r->import->sink);
+    return marey__sink_status(r->import->sink);
 }
 
-static kymo_status read_collapsed(struct kymo__import *import)
+static marey_status read_collapsed(struct marey__import *import)
 {
     struct reading r = {.import = import};
-    kymo__frames_init(&r.frames);
-    kymo_status status = kymo__paths_init(&r.paths) ? read_lines(&r) : no_memory(&r);
-    if (status == KYMO_OK)
+    marey__frames_init(&r.frames);
+    marey_status status = marey__paths_init(&r.paths) ? read_lines(&r) : no_memory(&r);
+    if (status == MAREY_OK)
         status = lay_out(&r);
-    kymo__frames_fini(&r.frames);
-    kymo__paths_fini(&r.paths);
-    kymo__free(r.processes);
-    kymo__free(r.threads);
-    kymo__free(r.process_index.slots);
-    kymo__free(r.thread_index.slots);
-    kymo__buf_fini(&r.line);
+    marey__frames_fini(&r.frames);
+    marey__paths_fini(&r.paths);
+    marey__free(r.processes);
+    marey__free(r.threads);
+    marey__free(r.process_index.slots);
+    marey__free(r.thread_index.slots);
+    marey__buf_fini(&r.line);
     return status;
 }
 
@@ -392,11 +392,11 @@ static bool looks_like_collapsed(const char *path, const char *bytes, size_t len
     while (len > 0) {
         const char *end = memchr(bytes, '\n', len);
         const size_t line_len = end != NULL ? (size_t)(end - bytes) : len;
-        struct kymo__text stack;
+        struct marey__text stack;
         uint64_t count;
         if (end == NULL && n_good + n_bad != 0)
             break;
-        if (kymo__collapsed_line(bytes, line_len, false, &stack, &count) && stack.len != 0)
+        if (marey__collapsed_line(bytes, line_len, false, &stack, &count) && stack.len != 0)
             n_good++;
         else if (!is_empty(bytes, line_len))
             n_bad++;
@@ -406,7 +406,7 @@ static bool looks_like_collapsed(const char *path, const char *bytes, size_t len
     return n_good > 3 * n_bad;
 }
 
-const struct kymo__import_format kymo__import_collapsed = {
+const struct marey__import_format marey__import_collapsed = {
     .name = "collapsed",
     .words = "py-spy's raw format or collapsed stacks",
     .looks_like = looks_like_collapsed,

@@ -17,7 +17,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static bool begins_with(const struct kymo__text *text, const char *word)
+static bool begins_with(const struct marey__text *text, const char *word)
 {
     const size_t len = strlen(word);
     return text->len >= len && memcmp(text->at, word, len) == 0;
@@ -26,7 +26,7 @@ static bool begins_with(const struct kymo__text *text, const char *word)
 /* ---- the line ---- */
 
 /* Take a number, perhaps with a fraction, and the blanks before it off the end. */
-static bool take_number(struct kymo__text *text, uint64_t *number)
+static bool take_number(struct marey__text *text, uint64_t *number)
 {
     size_t i = text->len;
     while (i > 0 && (is_digit(text->at[i - 1]) || text->at[i - 1] == '.'))
@@ -34,7 +34,7 @@ static bool take_number(struct kymo__text *text, uint64_t *number)
     const char *digits = text->at + i;
     const size_t len = text->len - i;
     const char *point = len != 0 ? memchr(digits, '.', len) : NULL;
-    if (i == 0 || !is_blank(text->at[i - 1]) || !kymo__parse_number(digits, len, number))
+    if (i == 0 || !is_blank(text->at[i - 1]) || !marey__parse_number(digits, len, number))
         return false;
     if (point != NULL && memchr(point + 1, '.', (size_t)(digits + len - point - 1)) != NULL)
         return false;
@@ -45,17 +45,17 @@ static bool take_number(struct kymo__text *text, uint64_t *number)
     return true;
 }
 
-static void trim_end(struct kymo__text *text)
+static void trim_end(struct marey__text *text)
 {
     while (text->len > 0 && (is_blank(text->at[text->len - 1]) || text->at[text->len - 1] == '\r'))
         text->len--;
 }
 
-bool kymo__collapsed_line(const char *line, size_t len, bool is_difference,
-                          struct kymo__text *stack, uint64_t *count)
+bool marey__collapsed_line(const char *line, size_t len, bool is_difference,
+                           struct marey__text *stack, uint64_t *count)
 {
     uint64_t before;
-    *stack = (struct kymo__text){line, len};
+    *stack = (struct marey__text){line, len};
     trim_end(stack);
     if (!take_number(stack, count))
         return false;
@@ -64,7 +64,7 @@ bool kymo__collapsed_line(const char *line, size_t len, bool is_difference,
     return true;
 }
 
-bool kymo__collapsed_is_difference(const char *bytes, size_t len)
+bool marey__collapsed_is_difference(const char *bytes, size_t len)
 {
     bool is_any = false;
     while (len > 0) {
@@ -72,7 +72,7 @@ bool kymo__collapsed_is_difference(const char *bytes, size_t len)
         if (end == NULL && is_any)
             break;
         const size_t line_len = end != NULL ? (size_t)(end - bytes) : len;
-        struct kymo__text text = {bytes, line_len};
+        struct marey__text text = {bytes, line_len};
         uint64_t number;
         trim_end(&text);
         if (text.len != 0 && !begins_with(&text, "#")) {
@@ -90,7 +90,7 @@ bool kymo__collapsed_is_difference(const char *bytes, size_t len)
 /* ---- frames ---- */
 
 /* The length of `process 12:"`; 0 when it does not begin like that. */
-static size_t process_head(const struct kymo__text *text)
+static size_t process_head(const struct marey__text *text)
 {
     size_t i = strlen("process ");
     if (!begins_with(text, "process "))
@@ -103,7 +103,7 @@ static size_t process_head(const struct kymo__text *text)
 }
 
 /* Whether a text goes on with a frame that py-spy could have written behind a process. */
-static bool looks_like_frame(struct kymo__text text)
+static bool looks_like_frame(struct marey__text text)
 {
     const char *end = memchr(text.at, ';', text.len);
     if (process_head(&text) != 0 || begins_with(&text, "thread ("))
@@ -114,7 +114,7 @@ static bool looks_like_frame(struct kymo__text text)
 }
 
 /* How long a frame is that begins with a process's head: to a quote behind which there is a frame, or nothing. */
-static size_t process_len(const struct kymo__text *stack, size_t head)
+static size_t process_len(const struct marey__text *stack, size_t head)
 {
     size_t first = 0;
     for (size_t i = head; i < stack->len; i++) {
@@ -122,13 +122,13 @@ static size_t process_len(const struct kymo__text *stack, size_t head)
             continue;
         first = first != 0 ? first : i + 1;
         if (i + 2 >= stack->len ||
-            looks_like_frame((struct kymo__text){stack->at + i + 2, stack->len - i - 2}))
+            looks_like_frame((struct marey__text){stack->at + i + 2, stack->len - i - 2}))
             return i + 1;
     }
     return first;
 }
 
-bool kymo__collapsed_frame(struct kymo__text *stack, struct kymo__text *frame)
+bool marey__collapsed_frame(struct marey__text *stack, struct marey__text *frame)
 {
     while (stack->len > 0 && stack->at[0] == ';') {
         stack->at++;
@@ -142,22 +142,23 @@ bool kymo__collapsed_frame(struct kymo__text *stack, struct kymo__text *frame)
         const char *end = memchr(stack->at, ';', stack->len);
         len = end != NULL ? (size_t)(end - stack->at) : stack->len;
     }
-    *frame = (struct kymo__text){stack->at, len};
+    *frame = (struct marey__text){stack->at, len};
     stack->at += len;
     stack->len -= len;
     return true;
 }
 
-bool kymo__collapsed_process(const struct kymo__text *frame, int64_t *pid, struct kymo__text *command)
+bool marey__collapsed_process(const struct marey__text *frame, int64_t *pid,
+                              struct marey__text *command)
 {
     const size_t head = process_head(frame), before = strlen("process ");
     uint64_t number;
-    if (head == 0 || !kymo__parse_number(frame->at + before, head - 2 - before, &number) ||
+    if (head == 0 || !marey__parse_number(frame->at + before, head - 2 - before, &number) ||
         number > INT32_MAX)
         return false;
     const bool is_closed = frame->len > head && frame->at[frame->len - 1] == '"';
     *pid = (int64_t)number;
-    *command = (struct kymo__text){frame->at + head, frame->len - head - is_closed};
+    *command = (struct marey__text){frame->at + head, frame->len - head - is_closed};
     return true;
 }
 
@@ -181,7 +182,7 @@ static bool parse_id(const char *text, size_t len, int64_t *id)
     return true;
 }
 
-bool kymo__collapsed_thread(const struct kymo__text *frame, int64_t *tid, struct kymo__text *name)
+bool marey__collapsed_thread(const struct marey__text *frame, int64_t *tid, struct marey__text *name)
 {
     const size_t head = strlen("thread (");
     if (!begins_with(frame, "thread ("))
@@ -189,7 +190,7 @@ bool kymo__collapsed_thread(const struct kymo__text *frame, int64_t *tid, struct
     const char *end = memchr(frame->at + head, ')', frame->len - head);
     if (end == NULL || !parse_id(frame->at + head, (size_t)(end - frame->at) - head, tid))
         return false;
-    *name = (struct kymo__text){end + 1, frame->len - (size_t)(end + 1 - frame->at)};
+    *name = (struct marey__text){end + 1, frame->len - (size_t)(end + 1 - frame->at)};
     if (begins_with(name, ": ")) {
         name->at += 2;
         name->len -= 2;

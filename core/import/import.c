@@ -7,15 +7,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/old_name.h"
 #include "import/import_files.h"
 #include "read/read_internal.h"
 #include "record/log_format.h"
 #include "record/record_internal.h"
 
 /* Those that are known by their first bytes before those that look like much else: collapsed stacks are any text. */
-const struct kymo__import_format *const kymo__import_formats[] = {
-    &kymo__import_speedscope, &kymo__import_pstats,    &kymo__import_chrome,
-    &kymo__import_austin,     &kymo__import_collapsed, NULL,
+const struct marey__import_format *const marey__import_formats[] = {
+    &marey__import_speedscope, &marey__import_pstats,    &marey__import_chrome,
+    &marey__import_austin,     &marey__import_collapsed, NULL,
 };
 
 static char format_names[128];
@@ -23,19 +24,19 @@ static char format_names[128];
 static void list_names(void)
 {
     size_t len = 0;
-    for (size_t i = 0; kymo__import_formats[i] != NULL; i++)
-        kymo__append(format_names, sizeof format_names, &len, "%s%s", i == 0 ? "" : ",",
-                     kymo__import_formats[i]->name);
+    for (size_t i = 0; marey__import_formats[i] != NULL; i++)
+        marey__append(format_names, sizeof format_names, &len, "%s%s", i == 0 ? "" : ",",
+                      marey__import_formats[i]->name);
 }
 
-const char *kymo_import_formats(void)
+const char *marey_import_formats(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, list_names);
     return format_names;
 }
 
-static const struct kymo_import_options defaults;
+static const struct marey_import_options defaults;
 
 /* ---- recordings ---- */
 
@@ -54,7 +55,8 @@ static bool is_our_meta(int dir_fd)
         return false;
     const ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
-    return n > 0 && strstr(text, "\"kymo recording\"") != NULL;
+    return n > 0 && (strstr(text, "\"marey recording\"") != NULL ||
+                     strstr(text, MAREY__OLD_RECORDING) != NULL);
 }
 
 static bool is_recording_folder(const char *path)
@@ -77,7 +79,7 @@ static bool is_log(const char *path)
         return true;
     const ssize_t n = pread(fd, &magic, sizeof magic, 0);
     close(fd);
-    return n == (ssize_t)sizeof magic && magic == KYMO__BLOCK_MAGIC;
+    return n == (ssize_t)sizeof magic && marey__is_block_magic(magic);
 }
 
 static bool is_recording(const char *path)
@@ -105,43 +107,43 @@ static void remove_directory(const char *path)
     rmdir(path);
 }
 
-static kymo_status check_target(const char *into)
+static marey_status check_target(const char *into)
 {
     size_t n = 0;
     DIR *dir = opendir(into);
     if (dir == NULL)
-        return errno == ENOENT ? KYMO_OK : kymo__fail_errno("import into %s", into);
+        return errno == ENOENT ? MAREY_OK : marey__fail_errno("import into %s", into);
     while (n <= 2 && readdir(dir) != NULL)
         n++;
     closedir(dir);
-    return n <= 2 ? KYMO_OK
-                  : kymo__fail(KYMO_EINVAL,
-                               "%s is there already and not empty; choose another name", into);
+    return n <= 2 ? MAREY_OK
+                  : marey__fail(MAREY_EINVAL,
+                                "%s is there already and not empty; choose another name", into);
 }
 
 /* Written beside its place first: what has the name is whole. */
-static kymo_status save(const struct kymo__log_store *store, const char *into)
+static marey_status save(const struct marey__log_store *store, const char *into)
 {
     char directory[PATH_MAX];
-    struct kymo__buf command = {0};
+    struct marey__buf command = {0};
     size_t len = strlen(into);
     while (len > 1 && into[len - 1] == '/')
         len--;
     if (snprintf(directory, sizeof directory, "%.*s.importing-%08x", (int)len, into,
-                 (unsigned)kymo__identity_random()) >= (int)sizeof directory)
-        return kymo__fail(KYMO_EINVAL, "the path of the recording %s is too long", into);
+                 (unsigned)marey__identity_random()) >= (int)sizeof directory)
+        return marey__fail(MAREY_EINVAL, "the path of the recording %s is too long", into);
     if (mkdir(directory, 0755) != 0)
-        return kymo__fail_errno("create the recording %s", into);
-    kymo__identity_command(&command);
-    kymo__buf_put(&command, "", 1);
-    kymo_status status =
-        kymo_recording_create(directory, command.failed ? "kymo import" : command.data);
-    kymo__buf_fini(&command);
-    if (status == KYMO_OK)
-        status = kymo__log_store_save(store, directory);
-    if (status == KYMO_OK && rename(directory, into) != 0)
-        status = kymo__fail_errno("create the recording %s", into);
-    if (status != KYMO_OK)
+        return marey__fail_errno("create the recording %s", into);
+    marey__identity_command(&command);
+    marey__buf_put(&command, "", 1);
+    marey_status status =
+        marey_recording_create(directory, command.failed ? "marey import" : command.data);
+    marey__buf_fini(&command);
+    if (status == MAREY_OK)
+        status = marey__log_store_save(store, directory);
+    if (status == MAREY_OK && rename(directory, into) != 0)
+        status = marey__fail_errno("create the recording %s", into);
+    if (status != MAREY_OK)
         remove_directory(directory);
     return status;
 }
@@ -158,90 +160,91 @@ static void parent_of(const char *into, char *out)
 }
 
 /* The logs lie beside their place before they are saved, so that the disk they go to is the one that must have room. */
-static kymo_status import_files(struct kymo__import_files *files, const char *into,
-                                const struct kymo_import_options *options)
+static marey_status import_files(struct marey__import_files *files, const char *into,
+                                 const struct marey_import_options *options)
 {
     char folder[PATH_MAX];
-    struct kymo__log_store *store = NULL;
+    struct marey__log_store *store = NULL;
     parent_of(into, folder);
     if (access(folder, W_OK | X_OK) != 0)
-        return kymo__fail_errno("create the recording %s", into);
-    KYMO_TRY(kymo__log_store_open(folder, &store));
-    kymo_status status = kymo__import_files_read(files, store, options);
-    if (status == KYMO_OK)
+        return marey__fail_errno("create the recording %s", into);
+    MAREY_TRY(marey__log_store_open(folder, &store));
+    marey_status status = marey__import_files_read(files, store, options);
+    if (status == MAREY_OK)
         status = save(store, into);
-    kymo__log_store_close(store);
+    marey__log_store_close(store);
     return status;
 }
 
-static void fill_result(struct kymo_import_result *result, const struct kymo__import_files *files)
+static void fill_result(struct marey_import_result *result, const struct marey__import_files *files)
 {
-    *result = (struct kymo_import_result){.format = files->all[0].format->name};
+    *result = (struct marey_import_result){.format = files->all[0].format->name};
     for (size_t i = 0; i < files->n; i++) {
-        result->n_files += files->all[i].status == KYMO_OK;
+        result->n_files += files->all[i].status == MAREY_OK;
         result->n_events += files->all[i].n_events;
         result->n_bytes += files->all[i].n_bytes;
     }
 }
 
-kymo_status kymo_import(const char *const *paths, size_t n, const char *into,
-                        const struct kymo_import_options *options, struct kymo_import_result *result)
+marey_status marey_import(const char *const *paths, size_t n, const char *into,
+                          const struct marey_import_options *options,
+                          struct marey_import_result *result)
 {
-    struct kymo__import_files files = {0};
+    struct marey__import_files files = {0};
     if (options == NULL)
         options = &defaults;
     if (into == NULL || into[0] == '\0')
-        return kymo__fail(KYMO_EINVAL, "a recording needs a path");
-    KYMO_TRY(check_target(into));
+        return marey__fail(MAREY_EINVAL, "a recording needs a path");
+    MAREY_TRY(check_target(into));
     for (size_t i = 0; i < n; i++)
         if (access(paths[i], F_OK) == 0 && is_recording(paths[i]))
-            return kymo__fail(KYMO_EINVAL, "%s is a recording already", paths[i]);
-    kymo_status status = kymo__import_files_list(&files, paths, n, options->from);
-    if (status == KYMO_OK)
+            return marey__fail(MAREY_EINVAL, "%s is a recording already", paths[i]);
+    marey_status status = marey__import_files_list(&files, paths, n, options->from);
+    if (status == MAREY_OK)
         status = import_files(&files, into, options);
-    if (status == KYMO_OK && result != NULL)
+    if (status == MAREY_OK && result != NULL)
         fill_result(result, &files);
-    kymo__import_files_fini(&files);
+    marey__import_files_fini(&files);
     return status;
 }
 
 /* ---- open whatever it is ---- */
 
-bool kymo__import_knows(const char *path)
+bool marey__import_knows(const char *path)
 {
-    kymo__byte_source *source = NULL;
+    marey__byte_source *source = NULL;
     const char *bytes;
     size_t len;
-    const bool is_known = kymo__bytes_open(path, &source) == KYMO_OK &&
-                          kymo__bytes_peek(source, &bytes, &len) == KYMO_OK &&
-                          kymo__import_detect(path, bytes, len) != NULL;
-    kymo__bytes_close(source);
+    const bool is_known = marey__bytes_open(path, &source) == MAREY_OK &&
+                          marey__bytes_peek(source, &bytes, &len) == MAREY_OK &&
+                          marey__import_detect(path, bytes, len) != NULL;
+    marey__bytes_close(source);
     return is_known;
 }
 
-static kymo_status read_temporary(struct kymo__import_files *files, const char *path,
-                                  const struct kymo_import_options *options, kymo_recording **out)
+static marey_status read_temporary(struct marey__import_files *files, const char *path,
+                                   const struct marey_import_options *options, marey_recording **out)
 {
-    struct kymo__log_store *store = NULL;
-    KYMO_TRY(kymo__log_store_open_temporary(&store));
-    kymo_status status = kymo__import_files_read(files, store, options);
-    if (status == KYMO_OK)
-        status = kymo__log_store_read(store, path, out);
-    kymo__log_store_close(store);
+    struct marey__log_store *store = NULL;
+    MAREY_TRY(marey__log_store_open_temporary(&store));
+    marey_status status = marey__import_files_read(files, store, options);
+    if (status == MAREY_OK)
+        status = marey__log_store_read(store, path, out);
+    marey__log_store_close(store);
     return status;
 }
 
-kymo_status kymo_open(const char *path, const struct kymo_import_options *options,
-                      kymo_recording **out)
+marey_status marey_open(const char *path, const struct marey_import_options *options,
+                        marey_recording **out)
 {
-    struct kymo__import_files files = {0};
+    struct marey__import_files files = {0};
     if (options == NULL)
         options = &defaults;
     if (options->from == NULL && is_recording(path))
-        return kymo__recording_open(path, options->n_jobs, out);
-    kymo_status status = kymo__import_files_list(&files, &path, 1, options->from);
-    if (status == KYMO_OK)
+        return marey__recording_open(path, options->n_jobs, out);
+    marey_status status = marey__import_files_list(&files, &path, 1, options->from);
+    if (status == MAREY_OK)
         status = read_temporary(&files, path, options, out);
-    kymo__import_files_fini(&files);
+    marey__import_files_fini(&files);
     return status;
 }

@@ -13,31 +13,32 @@
 
 /* ---- formats ---- */
 
-const struct kymo__import_format *kymo__import_detect(const char *path, const char *bytes, size_t len)
+const struct marey__import_format *marey__import_detect(const char *path, const char *bytes,
+                                                        size_t len)
 {
-    for (size_t i = 0; kymo__import_formats[i] != NULL; i++)
-        if (kymo__import_formats[i]->looks_like(path, bytes, len))
-            return kymo__import_formats[i];
+    for (size_t i = 0; marey__import_formats[i] != NULL; i++)
+        if (marey__import_formats[i]->looks_like(path, bytes, len))
+            return marey__import_formats[i];
     return NULL;
 }
 
-void kymo__import_words(struct kymo__buf *out)
+void marey__import_words(struct marey__buf *out)
 {
-    for (size_t i = 0; kymo__import_formats[i] != NULL; i++) {
-        const char *before = kymo__import_formats[i + 1] == NULL ? " and " : ", ";
-        kymo__buf_printf(out, "%s%s", i == 0 ? "" : before, kymo__import_formats[i]->words);
+    for (size_t i = 0; marey__import_formats[i] != NULL; i++) {
+        const char *before = marey__import_formats[i + 1] == NULL ? " and " : ", ";
+        marey__buf_printf(out, "%s%s", i == 0 ? "" : before, marey__import_formats[i]->words);
     }
 }
 
-static kymo_status find_format(const char *name, const struct kymo__import_format **out)
+static marey_status find_format(const char *name, const struct marey__import_format **out)
 {
-    for (size_t i = 0; kymo__import_formats[i] != NULL; i++)
-        if (strcmp(kymo__import_formats[i]->name, name) == 0) {
-            *out = kymo__import_formats[i];
-            return KYMO_OK;
+    for (size_t i = 0; marey__import_formats[i] != NULL; i++)
+        if (strcmp(marey__import_formats[i]->name, name) == 0) {
+            *out = marey__import_formats[i];
+            return MAREY_OK;
         }
-    return kymo__fail(KYMO_EINVAL, "there is no format '%s' to import; there are %s", name,
-                      kymo_import_formats());
+    return marey__fail(MAREY_EINVAL, "there is no format '%s' to import; there are %s", name,
+                       marey_import_formats());
 }
 
 /* ---- ranks by name ---- */
@@ -83,7 +84,7 @@ static const char *find_endings(const char *name)
                                           ".txt",        ".folded",   ".pstats", ".prof",
                                           ".speedscope", ".collapsed"};
     const char *end = name + strlen(name);
-    for (size_t i = 0; i < KYMO__COUNT_OF(endings); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(endings); i++) {
         const size_t len = strlen(endings[i]);
         if ((size_t)(end - name) > len && strncmp(end - len, endings[i], len) == 0) {
             end -= len;
@@ -106,7 +107,7 @@ static int32_t rank_before_endings(const char *name)
     return rank <= MOST ? rank : -1;
 }
 
-int32_t kymo__import_rank_of_name(const char *path, bool is_one_of_several)
+int32_t marey__import_rank_of_name(const char *path, bool is_one_of_several)
 {
     const char *name = base_name(path);
     int32_t rank = rank_by_word(name, "rank");
@@ -133,7 +134,7 @@ static bool are_of_one_worker(const char *path, const char *other)
 }
 
 /* Number files in their order; those that one worker wrote one after the other are of one rank. */
-static void number_files(struct kymo__import_files *files)
+static void number_files(struct marey__import_files *files)
 {
     int32_t rank = 0;
     for (size_t i = 0; i < files->n; i++) {
@@ -146,11 +147,11 @@ static void number_files(struct kymo__import_files *files)
         files->all[i].named_rank = -1; /* one process, recorded several times */
 }
 
-static void name_ranks(struct kymo__import_files *files)
+static void name_ranks(struct marey__import_files *files)
 {
     bool any = false;
     for (size_t i = 0; i < files->n; i++) {
-        files->all[i].named_rank = kymo__import_rank_of_name(files->all[i].path, files->n > 1);
+        files->all[i].named_rank = marey__import_rank_of_name(files->all[i].path, files->n > 1);
         any |= files->all[i].named_rank >= 0;
     }
     if (!any && files->n > 1)
@@ -159,78 +160,78 @@ static void name_ranks(struct kymo__import_files *files)
 
 /* ---- a file ---- */
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to import");
+    return marey__fail(MAREY_ENOMEM, "no memory to import");
 }
 
-static kymo_status add_file(struct kymo__import_files *files, const struct kymo__import_file *file)
+static marey_status add_file(struct marey__import_files *files, const struct marey__import_file *file)
 {
-    char *path = kymo__strndup(file->path, strlen(file->path));
-    if (path == NULL || !kymo__grow(&files->all, &files->cap, files->n + 1, sizeof *files->all)) {
-        kymo__free(path);
+    char *path = marey__strndup(file->path, strlen(file->path));
+    if (path == NULL || !marey__grow(&files->all, &files->cap, files->n + 1, sizeof *files->all)) {
+        marey__free(path);
         return no_memory();
     }
     files->all[files->n] = *file;
     files->all[files->n++].path = path;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* The sentence about a file that is none: how it begins, and what is known. */
-static kymo_status fail_unknown(const struct kymo__import_file *file, const char *bytes, size_t len)
+static marey_status fail_unknown(const struct marey__import_file *file, const char *bytes, size_t len)
 {
     enum { SHOWN = 24 };
-    const char *path = file->path, *damage = kymo__bytes_damage(file->bytes);
-    struct kymo__buf words = {0}, begin = {0};
+    const char *path = file->path, *damage = marey__bytes_damage(file->bytes);
+    struct marey__buf words = {0}, begin = {0};
     if (len == 0 && damage != NULL)
-        return kymo__fail(KYMO_EFORMAT, "%s", damage);
+        return marey__fail(MAREY_EFORMAT, "%s", damage);
     if (len == 0)
-        return kymo__fail(KYMO_EFORMAT, "%s is empty", path);
-    kymo__import_words(&words);
-    kymo__json_put(&begin, bytes, KYMO__MIN(len, (size_t)SHOWN));
-    const kymo_status status =
+        return marey__fail(MAREY_EFORMAT, "%s is empty", path);
+    marey__import_words(&words);
+    marey__json_put(&begin, bytes, MAREY__MIN(len, (size_t)SHOWN));
+    const marey_status status =
         words.failed || begin.failed
             ? no_memory()
-            : kymo__fail(KYMO_EFORMAT,
-                         "%s is no file that kymo knows: it begins with %.*s; known are "
-                         "recordings, %.*s",
-                         path, (int)begin.len, begin.data, (int)words.len, words.data);
-    kymo__buf_fini(&words);
-    kymo__buf_fini(&begin);
+            : marey__fail(MAREY_EFORMAT,
+                          "%s is no file that marey knows: it begins with %.*s; known are "
+                          "recordings, %.*s",
+                          path, (int)begin.len, begin.data, (int)words.len, words.data);
+    marey__buf_fini(&words);
+    marey__buf_fini(&begin);
     return status;
 }
 
 /* Find out the format of the file, NULL for none. A pipe stays open. */
-static kymo_status look_into(struct kymo__import_file *file, const char **bytes, size_t *len)
+static marey_status look_into(struct marey__import_file *file, const char **bytes, size_t *len)
 {
-    KYMO_TRY(kymo__bytes_open(file->path, &file->bytes));
-    const kymo_status status = kymo__bytes_peek(file->bytes, bytes, len);
-    if (status == KYMO_OK && file->format == NULL)
-        file->format = kymo__import_detect(file->path, *bytes, *len);
+    MAREY_TRY(marey__bytes_open(file->path, &file->bytes));
+    const marey_status status = marey__bytes_peek(file->bytes, bytes, len);
+    if (status == MAREY_OK && file->format == NULL)
+        file->format = marey__import_detect(file->path, *bytes, *len);
     return status;
 }
 
-static void close_bytes(struct kymo__import_file *file)
+static void close_bytes(struct marey__import_file *file)
 {
-    kymo__bytes_close(file->bytes);
+    marey__bytes_close(file->bytes);
     file->bytes = NULL;
 }
 
-static kymo_status add_named(struct kymo__import_files *files, const char *path,
-                             const struct stat *st, const struct kymo__import_format *format)
+static marey_status add_named(struct marey__import_files *files, const char *path,
+                              const struct stat *st, const struct marey__import_format *format)
 {
-    struct kymo__import_file file = {
+    struct marey__import_file file = {
         .path = (char *)(uintptr_t)path, .format = format, .size = (uint64_t)st->st_size};
     const char *bytes = NULL;
     size_t len = 0;
-    kymo_status status = look_into(&file, &bytes, &len);
-    if (status == KYMO_OK && (file.format == NULL || len == 0))
+    marey_status status = look_into(&file, &bytes, &len);
+    if (status == MAREY_OK && (file.format == NULL || len == 0))
         status = fail_unknown(&file, bytes, len);
-    if (status != KYMO_OK || S_ISREG(st->st_mode))
+    if (status != MAREY_OK || S_ISREG(st->st_mode))
         close_bytes(&file);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = add_file(files, &file);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         close_bytes(&file);
     return status;
 }
@@ -239,31 +240,31 @@ static kymo_status add_named(struct kymo__import_files *files, const char *path,
 
 static int by_name(const void *a, const void *b)
 {
-    const struct kymo__import_file *x = a, *y = b;
+    const struct marey__import_file *x = a, *y = b;
     return strverscmp(x->path, y->path);
 }
 
 /* One entry of a folder, when it is a file of a format. Others are nobody's business. */
-static kymo_status add_entry(struct kymo__import_files *files, const char *path,
-                             const struct kymo__import_format *wanted)
+static marey_status add_entry(struct marey__import_files *files, const char *path,
+                              const struct marey__import_format *wanted)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
-        return KYMO_OK;
-    struct kymo__import_file file = {.path = (char *)(uintptr_t)path, .size = (uint64_t)st.st_size};
+        return MAREY_OK;
+    struct marey__import_file file = {.path = (char *)(uintptr_t)path, .size = (uint64_t)st.st_size};
     const char *bytes;
     size_t len;
-    const kymo_status status = look_into(&file, &bytes, &len);
+    const marey_status status = look_into(&file, &bytes, &len);
     close_bytes(&file);
-    if (status == KYMO_ENOMEM || status == KYMO_EUNAVAILABLE)
+    if (status == MAREY_ENOMEM || status == MAREY_EUNAVAILABLE)
         return status;
-    if (status != KYMO_OK || file.format == NULL || (wanted != NULL && file.format != wanted))
-        return KYMO_OK;
+    if (status != MAREY_OK || file.format == NULL || (wanted != NULL && file.format != wanted))
+        return MAREY_OK;
     return add_file(files, &file);
 }
 
-static size_t count_of(const struct kymo__import_files *files, size_t start,
-                       const struct kymo__import_format *format)
+static size_t count_of(const struct marey__import_files *files, size_t start,
+                       const struct marey__import_format *format)
 {
     size_t n = 0;
     for (size_t i = start; i < files->n; i++)
@@ -272,15 +273,15 @@ static size_t count_of(const struct kymo__import_files *files, size_t start,
 }
 
 /* Keep those from `start` on that are of the format that most of them have; the last format only without any other. */
-static void keep_one_format(struct kymo__import_files *files, size_t start)
+static void keep_one_format(struct marey__import_files *files, size_t start)
 {
-    const struct kymo__import_format *kept = NULL;
+    const struct marey__import_format *kept = NULL;
     size_t most = 0, n_kept = start;
-    for (size_t i = 0; kymo__import_formats[i] != NULL; i++) {
-        const bool is_last = kymo__import_formats[i + 1] == NULL;
-        const size_t n = count_of(files, start, kymo__import_formats[i]);
+    for (size_t i = 0; marey__import_formats[i] != NULL; i++) {
+        const bool is_last = marey__import_formats[i + 1] == NULL;
+        const size_t n = count_of(files, start, marey__import_formats[i]);
         if (n > most && (kept == NULL || !is_last)) {
-            kept = kymo__import_formats[i];
+            kept = marey__import_formats[i];
             most = n;
         }
     }
@@ -288,75 +289,75 @@ static void keep_one_format(struct kymo__import_files *files, size_t start)
         if (files->all[i].format == kept)
             files->all[n_kept++] = files->all[i];
         else
-            kymo__free(files->all[i].path);
+            marey__free(files->all[i].path);
     }
     files->n = n_kept;
 }
 
-static kymo_status add_entries(struct kymo__import_files *files, const char *folder, DIR *dir,
-                               const struct kymo__import_format *format)
+static marey_status add_entries(struct marey__import_files *files, const char *folder, DIR *dir,
+                                const struct marey__import_format *format)
 {
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        struct kymo__buf path = {0};
+        struct marey__buf path = {0};
         if (entry->d_name[0] == '.')
             continue;
-        kymo__buf_printf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
-                         entry->d_name);
-        kymo__buf_put(&path, "", 1);
-        const kymo_status status = path.failed ? no_memory() : add_entry(files, path.data, format);
-        kymo__buf_fini(&path);
-        KYMO_TRY(status);
+        marey__buf_printf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
+                          entry->d_name);
+        marey__buf_put(&path, "", 1);
+        const marey_status status = path.failed ? no_memory() : add_entry(files, path.data, format);
+        marey__buf_fini(&path);
+        MAREY_TRY(status);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status add_folder(struct kymo__import_files *files, const char *folder,
-                              const struct kymo__import_format *format)
+static marey_status add_folder(struct marey__import_files *files, const char *folder,
+                               const struct marey__import_format *format)
 {
     const size_t start = files->n;
     DIR *dir = opendir(folder);
     if (dir == NULL)
-        return kymo__fail_errno("open %s", folder);
-    const kymo_status status = add_entries(files, folder, dir, format);
+        return marey__fail_errno("open %s", folder);
+    const marey_status status = add_entries(files, folder, dir, format);
     closedir(dir);
-    KYMO_TRY(status);
+    MAREY_TRY(status);
     if (files->n == start)
-        return kymo__fail(KYMO_EFORMAT,
-                          "%s is not a recording (no log and no meta.json is in it), and no file "
-                          "in it is a trace that kymo knows",
-                          folder);
+        return marey__fail(MAREY_EFORMAT,
+                           "%s is not a recording (no log and no meta.json is in it), and no file "
+                           "in it is a trace that marey knows",
+                           folder);
     keep_one_format(files, start);
     qsort(files->all + start, files->n - start, sizeof *files->all, by_name);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- all ---- */
 
-kymo_status kymo__import_files_list(struct kymo__import_files *files, const char *const *paths,
-                                    size_t n, const char *from)
+marey_status marey__import_files_list(struct marey__import_files *files, const char *const *paths,
+                                      size_t n, const char *from)
 {
-    const struct kymo__import_format *format = NULL;
+    const struct marey__import_format *format = NULL;
     if (from != NULL)
-        KYMO_TRY(find_format(from, &format));
+        MAREY_TRY(find_format(from, &format));
     if (n == 0)
-        return kymo__fail(KYMO_EINVAL, "an import needs a file");
+        return marey__fail(MAREY_EINVAL, "an import needs a file");
     for (size_t i = 0; i < n; i++) {
         struct stat st;
         if (paths[i][0] == '\0' || stat(paths[i], &st) != 0)
-            return kymo__fail_errno("open %s", paths[i]);
-        KYMO_TRY(S_ISDIR(st.st_mode) ? add_folder(files, paths[i], format)
-                                     : add_named(files, paths[i], &st, format));
+            return marey__fail_errno("open %s", paths[i]);
+        MAREY_TRY(S_ISDIR(st.st_mode) ? add_folder(files, paths[i], format)
+                                      : add_named(files, paths[i], &st, format));
     }
     name_ranks(files);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__import_files_fini(struct kymo__import_files *files)
+void marey__import_files_fini(struct marey__import_files *files)
 {
     for (size_t i = 0; i < files->n; i++) {
-        kymo__free(files->all[i].path);
-        kymo__bytes_close(files->all[i].bytes);
+        marey__free(files->all[i].path);
+        marey__bytes_close(files->all[i].bytes);
     }
-    kymo__free(files->all);
-    *files = (struct kymo__import_files){0};
+    marey__free(files->all);
+    *files = (struct marey__import_files){0};
 }

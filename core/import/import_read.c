@@ -17,24 +17,24 @@
 /* A file while it is read, and while its sink is written. */
 struct reading {
     struct jobs *jobs;
-    struct kymo__import_file *file;
-    kymo__byte_source *bytes; /* NULL: all were read */
+    struct marey__import_file *file;
+    marey__byte_source *bytes; /* NULL: all were read */
     bool may_tell;
     bool is_kept; /* it is written later */
 };
 
 struct jobs {
-    struct kymo__import_files *files;
-    struct kymo__log_store *store;
-    const struct kymo_import_options *options;
+    struct marey__import_files *files;
+    struct marey__log_store *store;
+    const struct marey_import_options *options;
     char run_id[32];
     uint64_t memory_bytes; /* for each sink */
     uint64_t total_size;
     size_t next;          /* file; taken by any thread with an atomic add */
     pthread_mutex_t lock; /* guards what follows */
-    kymo__sink *kept;     /* to be written last; its process 0 gets the notes */
+    marey__sink *kept;    /* to be written last; its process 0 gets the notes */
     struct reading kept_reading;
-    kymo_status status; /* of something that concerns all: memory, the disk */
+    marey_status status; /* of something that concerns all: memory, the disk */
     char failure[512];
 };
 
@@ -59,7 +59,7 @@ static void set_share(struct reading *reading, double share)
 static void tick(void *ctx, double written)
 {
     struct reading *reading = ctx;
-    const double read = reading->bytes != NULL ? kymo__bytes_share(reading->bytes) : 1;
+    const double read = reading->bytes != NULL ? marey__bytes_share(reading->bytes) : 1;
     set_share(reading, reading_part * read + (1 - reading_part) * written);
 }
 
@@ -72,39 +72,39 @@ static const char *base_name(const char *path)
 }
 
 /* The rank that the file itself says goes before that of its name. */
-static void set_ranks(const kymo__sink *sink, struct kymo__import_file *file)
+static void set_ranks(const marey__sink *sink, struct marey__import_file *file)
 {
-    const struct kymo__sink_identity named = {.pid = -1, .rank = file->named_rank, .world_size = -1};
-    kymo__sink_process *process;
+    const struct marey__sink_identity named = {.pid = -1, .rank = file->named_rank, .world_size = -1};
+    marey__sink_process *process;
     int32_t said = -1;
-    for (size_t i = 0; (process = kymo__sink_process_at(sink, i)) != NULL; i++)
-        said = said < 0 ? kymo__sink_rank(process) : said;
-    for (size_t i = 0; said < 0 && (process = kymo__sink_process_at(sink, i)) != NULL; i++)
-        kymo__sink_identify(process, &named);
+    for (size_t i = 0; (process = marey__sink_process_at(sink, i)) != NULL; i++)
+        said = said < 0 ? marey__sink_rank(process) : said;
+    for (size_t i = 0; said < 0 && (process = marey__sink_process_at(sink, i)) != NULL; i++)
+        marey__sink_identify(process, &named);
     file->rank = said >= 0 ? said : file->named_rank;
 }
 
-static kymo_status read_into(struct reading *reading, kymo__sink *sink)
+static marey_status read_into(struct reading *reading, marey__sink *sink)
 {
-    struct kymo__import_file *file = reading->file;
-    struct kymo__import import = {.sink = sink,
-                                  .bytes = reading->bytes,
-                                  .path = file->path,
-                                  .number = (uint32_t)(file - reading->jobs->files->all),
-                                  .options = reading->jobs->options};
-    KYMO_TRY(file->format->read(&import));
-    KYMO_TRY(kymo__sink_status(sink));
-    file->n_events = kymo__sink_n_events(sink);
-    file->n_bytes = kymo__bytes_total(reading->bytes);
+    struct marey__import_file *file = reading->file;
+    struct marey__import import = {.sink = sink,
+                                   .bytes = reading->bytes,
+                                   .path = file->path,
+                                   .number = (uint32_t)(file - reading->jobs->files->all),
+                                   .options = reading->jobs->options};
+    MAREY_TRY(file->format->read(&import));
+    MAREY_TRY(marey__sink_status(sink));
+    file->n_events = marey__sink_n_events(sink);
+    file->n_bytes = marey__bytes_total(reading->bytes);
     if (file->n_events == 0)
-        return kymo__fail(KYMO_EFORMAT, "%s (%s) has no events in it", file->path,
-                          file->format->words);
+        return marey__fail(MAREY_EFORMAT, "%s (%s) has no events in it", file->path,
+                           file->format->words);
     set_ranks(sink, file);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Keep the first one for last, which is written by the thread that called us; write any other. */
-static kymo_status write_out(struct reading *reading, kymo__sink **sink)
+static marey_status write_out(struct reading *reading, marey__sink **sink)
 {
     struct jobs *jobs = reading->jobs;
     pthread_mutex_lock(&jobs->lock);
@@ -117,62 +117,62 @@ static kymo_status write_out(struct reading *reading, kymo__sink **sink)
         *sink = NULL;
     }
     pthread_mutex_unlock(&jobs->lock);
-    return is_first ? KYMO_OK : kymo__sink_finish(*sink);
+    return is_first ? MAREY_OK : marey__sink_finish(*sink);
 }
 
-static kymo_status read_file(struct reading *reading, bool *concerns_all)
+static marey_status read_file(struct reading *reading, bool *concerns_all)
 {
     struct jobs *jobs = reading->jobs;
-    struct kymo__import_file *file = reading->file;
-    const struct kymo__sink_options wants = {.store = jobs->store,
-                                             .memory_bytes = jobs->memory_bytes,
-                                             .command = base_name(file->path),
-                                             .source = file->format->name,
-                                             .run_id = jobs->run_id,
-                                             .tick = tick,
-                                             .tick_ctx = reading};
-    kymo__sink *sink = NULL;
+    struct marey__import_file *file = reading->file;
+    const struct marey__sink_options wants = {.store = jobs->store,
+                                              .memory_bytes = jobs->memory_bytes,
+                                              .command = base_name(file->path),
+                                              .source = file->format->name,
+                                              .run_id = jobs->run_id,
+                                              .tick = tick,
+                                              .tick_ctx = reading};
+    marey__sink *sink = NULL;
     *concerns_all = true;
-    KYMO_TRY(kymo__sink_create(&wants, &sink));
-    kymo_status status = read_into(reading, sink);
-    if (status == KYMO_OK)
+    MAREY_TRY(marey__sink_create(&wants, &sink));
+    marey_status status = read_into(reading, sink);
+    if (status == MAREY_OK)
         status = write_out(reading, &sink);
     else
-        *concerns_all = status == KYMO_ENOMEM || kymo__sink_has_failed(sink);
-    kymo__sink_destroy(sink);
+        *concerns_all = status == MAREY_ENOMEM || marey__sink_has_failed(sink);
+    marey__sink_destroy(sink);
     return status;
 }
 
-static void note_failure(struct jobs *jobs, struct kymo__import_file *file, kymo_status status,
+static void note_failure(struct jobs *jobs, struct marey__import_file *file, marey_status status,
                          bool concerns_all)
 {
     file->status = status;
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         return;
-    snprintf(file->failure, sizeof file->failure, "%s", kymo_last_error());
+    snprintf(file->failure, sizeof file->failure, "%s", marey_last_error());
     pthread_mutex_lock(&jobs->lock);
-    if (concerns_all && jobs->status == KYMO_OK) {
+    if (concerns_all && jobs->status == MAREY_OK) {
         jobs->status = status;
         memcpy(jobs->failure, file->failure, sizeof jobs->failure);
     }
     pthread_mutex_unlock(&jobs->lock);
 }
 
-static void work_on(struct jobs *jobs, struct kymo__import_file *file, bool may_tell)
+static void work_on(struct jobs *jobs, struct marey__import_file *file, bool may_tell)
 {
     struct reading reading = {.jobs = jobs, .file = file, .bytes = file->bytes, .may_tell = may_tell};
     bool concerns_all = false;
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     file->bytes = NULL;
     file->rank = -1;
     if (reading.bytes == NULL)
-        status = kymo__bytes_open(file->path, &reading.bytes);
-    if (status == KYMO_OK)
+        status = marey__bytes_open(file->path, &reading.bytes);
+    if (status == MAREY_OK)
         status = read_file(&reading, &concerns_all);
     note_failure(jobs, file, status, concerns_all);
     if (!reading.is_kept)
         set_share(&reading, 1);
-    kymo__bytes_close(reading.bytes);
+    marey__bytes_close(reading.bytes);
 }
 
 static void work(void *ctx, bool may_tell)
@@ -181,7 +181,7 @@ static void work(void *ctx, bool may_tell)
     for (;;) {
         const size_t i = __atomic_fetch_add(&jobs->next, 1, __ATOMIC_RELAXED);
         pthread_mutex_lock(&jobs->lock);
-        const bool is_over = jobs->status != KYMO_OK;
+        const bool is_over = jobs->status != MAREY_OK;
         pthread_mutex_unlock(&jobs->lock);
         if (i >= jobs->files->n || is_over)
             return;
@@ -192,11 +192,11 @@ static void work(void *ctx, bool may_tell)
 /* ---- all ---- */
 
 /* Of the files that were read, those of `rank`: how many, and the first two. */
-static size_t find_rank(const struct kymo__import_files *files, int32_t rank, const char *names[2])
+static size_t find_rank(const struct marey__import_files *files, int32_t rank, const char *names[2])
 {
     size_t n = 0;
     for (size_t i = 0; i < files->n; i++) {
-        if (files->all[i].status != KYMO_OK || files->all[i].rank != rank)
+        if (files->all[i].status != MAREY_OK || files->all[i].rank != rank)
             continue;
         if (n < 2)
             names[n] = base_name(files->all[i].path);
@@ -205,64 +205,65 @@ static size_t find_rank(const struct kymo__import_files *files, int32_t rank, co
     return n;
 }
 
-static void note_ranks(const struct kymo__import_files *files, kymo__sink_process *process)
+static void note_ranks(const struct marey__import_files *files, marey__sink_process *process)
 {
     const char *names[2] = {"", ""};
     if (files->is_numbered && files->all[0].rank == 0)
-        kymo__sink_note(process, "No file says its rank: they are numbered in the order of their "
-                                 "names.");
+        marey__sink_note(process, "No file says its rank: they are numbered in the order of their "
+                                  "names.");
     for (size_t i = 0; i < files->n; i++) {
         const int32_t rank = files->all[i].rank;
         const size_t n =
-            files->all[i].status == KYMO_OK && rank >= 0 ? find_rank(files, rank, names) : 0;
+            files->all[i].status == MAREY_OK && rank >= 0 ? find_rank(files, rank, names) : 0;
         if (n < 2 || names[0] != base_name(files->all[i].path))
             continue; /* told with the first of them */
         if (n == 2)
-            kymo__sink_note(process, "%s and %s are both of rank %" PRId32 ".", names[0], names[1],
-                            rank);
+            marey__sink_note(process, "%s and %s are both of rank %" PRId32 ".", names[0], names[1],
+                             rank);
         else
-            kymo__sink_note(process, "%s, %s and %zu more are all of rank %" PRId32 ".", names[0],
-                            names[1], n - 2, rank);
+            marey__sink_note(process, "%s, %s and %zu more are all of rank %" PRId32 ".", names[0],
+                             names[1], n - 2, rank);
     }
 }
 
-static void note_failures(const struct kymo__import_files *files, kymo__sink_process *process)
+static void note_failures(const struct marey__import_files *files, marey__sink_process *process)
 {
     for (size_t i = 0; i < files->n; i++)
-        if (files->all[i].status != KYMO_OK)
-            kymo__sink_note(process, "A file was left out: %s.", files->all[i].failure);
+        if (files->all[i].status != MAREY_OK)
+            marey__sink_note(process, "A file was left out: %s.", files->all[i].failure);
 }
 
-static kymo_status finish(struct jobs *jobs)
+static marey_status finish(struct jobs *jobs)
 {
-    const struct kymo__import_files *files = jobs->files;
-    if (jobs->status != KYMO_OK)
-        return kymo__fail(jobs->status, "%s", jobs->failure);
+    const struct marey__import_files *files = jobs->files;
+    if (jobs->status != MAREY_OK)
+        return marey__fail(jobs->status, "%s", jobs->failure);
     if (jobs->kept == NULL)
-        return kymo__fail(files->all[0].status, "%s", files->all[0].failure);
-    kymo__sink_process *process = kymo__sink_process_with_events(jobs->kept);
+        return marey__fail(files->all[0].status, "%s", files->all[0].failure);
+    marey__sink_process *process = marey__sink_process_with_events(jobs->kept);
     note_failures(files, process);
     note_ranks(files, process);
-    const kymo_status status = kymo__sink_finish(jobs->kept);
+    const marey_status status = marey__sink_finish(jobs->kept);
     set_share(&jobs->kept_reading, 1);
     return status;
 }
 
-kymo_status kymo__import_files_read(struct kymo__import_files *files, struct kymo__log_store *store,
-                                    const struct kymo_import_options *options)
+marey_status marey__import_files_read(struct marey__import_files *files,
+                                      struct marey__log_store *store,
+                                      const struct marey_import_options *options)
 {
     struct jobs jobs = {.files = files, .store = store, .options = options, .total_size = 1};
     const uint64_t memory = options->memory_bytes != 0 ? options->memory_bytes : UINT64_C(256) << 20;
-    snprintf(jobs.run_id, sizeof jobs.run_id, "%016" PRIx64, kymo__identity_random());
+    snprintf(jobs.run_id, sizeof jobs.run_id, "%016" PRIx64, marey__identity_random());
     for (size_t i = 0; i < files->n; i++)
         jobs.total_size += files->all[i].size;
     /* One more than there are threads: the one that waits until the end. */
-    const size_t n_sinks = kymo__work_crew(options->n_jobs, files->n) + (files->n > 1);
-    jobs.memory_bytes = KYMO__MAX(memory / n_sinks, UINT64_C(1));
+    const size_t n_sinks = marey__work_crew(options->n_jobs, files->n) + (files->n > 1);
+    jobs.memory_bytes = MAREY__MAX(memory / n_sinks, UINT64_C(1));
     pthread_mutex_init(&jobs.lock, NULL);
-    kymo__work_together(work, &jobs, options->n_jobs, files->n);
-    const kymo_status status = finish(&jobs);
-    kymo__sink_destroy(jobs.kept);
+    marey__work_together(work, &jobs, options->n_jobs, files->n);
+    const marey_status status = finish(&jobs);
+    marey__sink_destroy(jobs.kept);
     pthread_mutex_destroy(&jobs.lock);
     return status;
 }

@@ -12,26 +12,26 @@
 
 #include "import/sink_internal.h"
 
-struct kymo__log_store {
+struct marey__log_store {
     const char *folder;   /* for files without a name, lent; NULL: where temporary files go */
     pthread_mutex_t lock; /* guards what follows */
     int fd;
     uint64_t size;
-    struct kymo__log_part *parts;
+    struct marey__log_part *parts;
     char **names; /* of the parts as files */
     size_t n_parts, parts_cap, names_cap;
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to import");
+    return marey__fail(MAREY_ENOMEM, "no memory to import");
 }
 
-kymo_status kymo__log_store_open(const char *folder, struct kymo__log_store **out)
+marey_status marey__log_store_open(const char *folder, struct marey__log_store **out)
 {
     int fd;
-    KYMO_TRY(kymo__temporary_open_in(folder, &fd));
-    struct kymo__log_store *store = kymo__calloc(1, sizeof *store);
+    MAREY_TRY(marey__temporary_open_in(folder, &fd));
+    struct marey__log_store *store = marey__calloc(1, sizeof *store);
     if (store == NULL) {
         close(fd);
         return no_memory();
@@ -40,38 +40,38 @@ kymo_status kymo__log_store_open(const char *folder, struct kymo__log_store **ou
     store->fd = fd;
     pthread_mutex_init(&store->lock, NULL);
     *out = store;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__log_store_open_temporary(struct kymo__log_store **out)
+marey_status marey__log_store_open_temporary(struct marey__log_store **out)
 {
-    return kymo__log_store_open(NULL, out);
+    return marey__log_store_open(NULL, out);
 }
 
-void kymo__log_store_close(struct kymo__log_store *store)
+void marey__log_store_close(struct marey__log_store *store)
 {
     if (store == NULL)
         return;
     if (store->fd >= 0)
         close(store->fd);
     for (size_t i = 0; i < store->n_parts; i++)
-        kymo__free(store->names[i]);
+        marey__free(store->names[i]);
     pthread_mutex_destroy(&store->lock);
-    kymo__free(store->names);
-    kymo__free(store->parts);
-    kymo__free(store);
+    marey__free(store->names);
+    marey__free(store->parts);
+    marey__free(store);
 }
 
 /* ---- logs in ---- */
 
-kymo_status kymo__log_store_begin(struct kymo__log_store *store, struct kymo__log *log)
+marey_status marey__log_store_begin(struct marey__log_store *store, struct marey__log *log)
 {
     static const char path[] = "in a temporary file";
     int fd;
-    KYMO_TRY(kymo__temporary_open_in(store->folder, &fd));
-    kymo__log_adopt(log, fd, 0);
+    MAREY_TRY(marey__temporary_open_in(store->folder, &fd));
+    marey__log_adopt(log, fd, 0);
     memcpy(log->path, path, sizeof path);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static bool write_all_at(int fd, const char *bytes, size_t n, uint64_t at)
@@ -90,86 +90,88 @@ static bool write_all_at(int fd, const char *bytes, size_t n, uint64_t at)
 }
 
 /* Copy `size` bytes from `from_at` of one file to `to_at` of another, which is called `name`. */
-static kymo_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size,
-                              const char *name)
+static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_at, uint64_t size,
+                               const char *name)
 {
     enum { BYTES = 256 << 10 };
-    char *bytes = kymo__alloc(BYTES);
+    char *bytes = marey__alloc(BYTES);
     if (bytes == NULL)
         return no_memory();
-    kymo_status status = KYMO_OK;
-    for (uint64_t done = 0; done < size && status == KYMO_OK;) {
-        const size_t want = (size_t)KYMO__MIN(size - done, (uint64_t)BYTES);
+    marey_status status = MAREY_OK;
+    for (uint64_t done = 0; done < size && status == MAREY_OK;) {
+        const size_t want = (size_t)MAREY__MIN(size - done, (uint64_t)BYTES);
         const ssize_t n = pread(from, bytes, want, (off_t)(from_at + done));
         if (n <= 0 || !write_all_at(to, bytes, (size_t)n, to_at + done))
-            status = kymo__fail_errno("write %s", name);
-        done += (uint64_t)KYMO__MAX(n, 0);
+            status = marey__fail_errno("write %s", name);
+        done += (uint64_t)MAREY__MAX(n, 0);
     }
-    kymo__free(bytes);
+    marey__free(bytes);
     return status;
 }
 
 /* Each log has its place before it is copied, so that several are copied at a time. */
-static kymo_status add_part(struct kymo__log_store *store, const char *name, uint64_t size,
-                            uint64_t *at)
+static marey_status add_part(struct marey__log_store *store, const char *name, uint64_t size,
+                             uint64_t *at)
 {
-    char *copy = kymo__strndup(name, strlen(name));
+    char *copy = marey__strndup(name, strlen(name));
     pthread_mutex_lock(&store->lock);
     const bool fits =
         copy != NULL &&
-        kymo__grow(&store->parts, &store->parts_cap, store->n_parts + 1, sizeof *store->parts) &&
-        kymo__grow(&store->names, &store->names_cap, store->n_parts + 1, sizeof(char *));
+        marey__grow(&store->parts, &store->parts_cap, store->n_parts + 1, sizeof *store->parts) &&
+        marey__grow(&store->names, &store->names_cap, store->n_parts + 1, sizeof(char *));
     *at = store->size;
     if (fits) {
         store->names[store->n_parts] = copy;
-        store->parts[store->n_parts++] = (struct kymo__log_part){.at = *at, .size = size};
+        store->parts[store->n_parts++] = (struct marey__log_part){.at = *at, .size = size};
         store->size += size;
     }
     pthread_mutex_unlock(&store->lock);
     if (!fits)
-        kymo__free(copy);
-    return fits ? KYMO_OK : no_memory();
+        marey__free(copy);
+    return fits ? MAREY_OK : no_memory();
 }
 
-kymo_status kymo__log_store_end(struct kymo__log_store *store, const char *name,
-                                struct kymo__log *log, kymo_status status)
+marey_status marey__log_store_end(struct marey__log_store *store, const char *name,
+                                  struct marey__log *log, marey_status status)
 {
     uint64_t at = 0;
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = add_part(store, name, log->size, &at);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = copy_bytes(log->file.fd, 0, store->fd, at, log->size,
                             "a temporary recording (TMPDIR names another folder)");
-    kymo__log_close(log);
+    marey__log_close(log);
     return status;
 }
 
 /* ---- logs out ---- */
 
-kymo_status kymo__log_store_read(struct kymo__log_store *store, const char *name, kymo_recording **out)
+marey_status marey__log_store_read(struct marey__log_store *store, const char *name,
+                                   marey_recording **out)
 {
-    KYMO_TRY(kymo__recording_open_parts(name, store->fd, store->parts, store->n_parts, out));
+    MAREY_TRY(marey__recording_open_parts(name, store->fd, store->parts, store->n_parts, out));
     store->fd = -1; /* the recording's now */
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status save_log(const struct kymo__log_store *store, size_t i, const char *directory)
+static marey_status save_log(const struct marey__log_store *store, size_t i, const char *directory)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", directory, store->names[i]) >= (int)sizeof path)
-        return kymo__fail(KYMO_EINVAL, "the path of the recording %s is too long", directory);
+        return marey__fail(MAREY_EINVAL, "the path of the recording %s is too long", directory);
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
-        return kymo__fail_errno("create log %s", path);
-    kymo_status status = copy_bytes(store->fd, store->parts[i].at, fd, 0, store->parts[i].size, path);
-    if (close(fd) != 0 && status == KYMO_OK)
-        status = kymo__fail_errno("write log %s", path);
+        return marey__fail_errno("create log %s", path);
+    marey_status status =
+        copy_bytes(store->fd, store->parts[i].at, fd, 0, store->parts[i].size, path);
+    if (close(fd) != 0 && status == MAREY_OK)
+        status = marey__fail_errno("write log %s", path);
     return status;
 }
 
-kymo_status kymo__log_store_save(const struct kymo__log_store *store, const char *directory)
+marey_status marey__log_store_save(const struct marey__log_store *store, const char *directory)
 {
     for (size_t i = 0; i < store->n_parts; i++)
-        KYMO_TRY(save_log(store, i, directory));
-    return KYMO_OK;
+        MAREY_TRY(save_log(store, i, directory));
+    return MAREY_OK;
 }

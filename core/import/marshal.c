@@ -17,7 +17,7 @@ struct numbers {
 };
 
 struct reader {
-    struct kymo__marshal *marshal;
+    struct marey__marshal *marshal;
     const uint8_t *start, *at, *end;
     uint32_t depth;
     struct numbers refs;    /* what has FLAG_REF, in order of their begins */
@@ -39,7 +39,7 @@ static uint32_t fail(struct reader *r, const char *mistake)
 
 static bool push(struct numbers *numbers, uint32_t number)
 {
-    if (!kymo__grow(&numbers->all, &numbers->cap, numbers->n + 1, sizeof *numbers->all))
+    if (!marey__grow(&numbers->all, &numbers->cap, numbers->n + 1, sizeof *numbers->all))
         return false;
     numbers->all[numbers->n++] = number;
     return true;
@@ -87,12 +87,12 @@ static bool take_length(struct reader *r, size_t n_bytes, uint32_t *out)
 
 /* ---- values ---- */
 
-static uint32_t add(struct reader *r, struct kymo__marshal_value value)
+static uint32_t add(struct reader *r, struct marey__marshal_value value)
 {
-    struct kymo__marshal *m = r->marshal;
+    struct marey__marshal *m = r->marshal;
     if (m->n_values >= MAX_VALUES)
         return fail(r, "more values than a profile has");
-    if (!kymo__grow(&m->values, &m->values_cap, m->n_values + 1, sizeof *m->values))
+    if (!marey__grow(&m->values, &m->values_cap, m->n_values + 1, sizeof *m->values))
         return no_value;
     m->values[m->n_values] = value;
     return (uint32_t)m->n_values++;
@@ -100,12 +100,12 @@ static uint32_t add(struct reader *r, struct kymo__marshal_value value)
 
 static uint32_t add_integer(struct reader *r, int64_t integer)
 {
-    return add(r, (struct kymo__marshal_value){KYMO__MARSHAL_INTEGER, 0, {.integer = integer}});
+    return add(r, (struct marey__marshal_value){MAREY__MARSHAL_INTEGER, 0, {.integer = integer}});
 }
 
 static uint32_t add_real(struct reader *r, double real)
 {
-    return add(r, (struct kymo__marshal_value){KYMO__MARSHAL_REAL, 0, {.real = real}});
+    return add(r, (struct marey__marshal_value){MAREY__MARSHAL_REAL, 0, {.real = real}});
 }
 
 static uint32_t read_integer(struct reader *r, size_t n_bytes)
@@ -156,7 +156,7 @@ static uint32_t read_text_float(struct reader *r)
     if (!take_length(r, 1, &len))
         return no_value;
     const char *text = (const char *)take(r, len);
-    if (!kymo__decimal_double(text, len, &real))
+    if (!marey__decimal_double(text, len, &real))
         real = NAN; /* "inf" and "nan" are no times either */
     return add_real(r, real);
 }
@@ -168,7 +168,7 @@ static uint32_t read_text(struct reader *r, size_t n_bytes, bool is_interned)
         return no_value;
     const char *text = (const char *)take(r, len);
     const uint32_t value =
-        add(r, (struct kymo__marshal_value){KYMO__MARSHAL_TEXT, len, {.text = text}});
+        add(r, (struct marey__marshal_value){MAREY__MARSHAL_TEXT, len, {.text = text}});
     return value != no_value && is_interned && !push(&r->strings, value) ? no_value : value;
 }
 
@@ -187,18 +187,18 @@ static uint32_t read_reference(struct reader *r, const struct numbers *numbers)
 static uint32_t read_value(struct reader *r);
 
 /* Take what is pending from `from` on as the elements of a value. */
-static uint32_t add_holder(struct reader *r, enum kymo__marshal_kind kind, size_t from)
+static uint32_t add_holder(struct reader *r, enum marey__marshal_kind kind, size_t from)
 {
-    struct kymo__marshal *m = r->marshal;
+    struct marey__marshal *m = r->marshal;
     const size_t n = r->pending.n - from, first = m->n_items;
-    if (!kymo__grow(&m->items, &m->items_cap, first + n, sizeof *m->items))
+    if (!marey__grow(&m->items, &m->items_cap, first + n, sizeof *m->items))
         return no_value;
     if (n != 0)
         memcpy(m->items + first, r->pending.all + from, n * sizeof *m->items);
     m->n_items += n;
     r->pending.n = from;
-    const uint32_t count = (uint32_t)(kind == KYMO__MARSHAL_DICT ? n / 2 : n);
-    return add(r, (struct kymo__marshal_value){kind, count, {.first = first}});
+    const uint32_t count = (uint32_t)(kind == MAREY__MARSHAL_DICT ? n / 2 : n);
+    return add(r, (struct marey__marshal_value){kind, count, {.first = first}});
 }
 
 static uint32_t read_list(struct reader *r, size_t n_bytes)
@@ -214,7 +214,7 @@ static uint32_t read_list(struct reader *r, size_t n_bytes)
         if (value == no_value || !push(&r->pending, value))
             return no_value;
     }
-    return add_holder(r, KYMO__MARSHAL_LIST, from);
+    return add_holder(r, MAREY__MARSHAL_LIST, from);
 }
 
 static uint32_t read_dict(struct reader *r)
@@ -224,7 +224,7 @@ static uint32_t read_dict(struct reader *r)
         const uint32_t value = read_value(r);
         const bool is_key = (r->pending.n - from) % 2 == 0;
         if (value == end_of_dict && is_key)
-            return add_holder(r, KYMO__MARSHAL_DICT, from);
+            return add_holder(r, MAREY__MARSHAL_DICT, from);
         if (value == end_of_dict)
             return fail(r, "a key without a value");
         if (value == no_value || !push(&r->pending, value))
@@ -234,7 +234,7 @@ static uint32_t read_dict(struct reader *r)
 
 static uint32_t read_of_type(struct reader *r, int type)
 {
-    static const struct kymo__marshal_value other = {.kind = KYMO__MARSHAL_OTHER};
+    static const struct marey__marshal_value other = {.kind = MAREY__MARSHAL_OTHER};
     switch (type) {
     case '0':
         return end_of_dict;
@@ -304,25 +304,25 @@ static uint32_t read_value(struct reader *r)
     return value;
 }
 
-kymo_status kymo__marshal_read(struct kymo__marshal *marshal, const void *bytes, size_t len,
-                               uint32_t *top)
+marey_status marey__marshal_read(struct marey__marshal *marshal, const void *bytes, size_t len,
+                                 uint32_t *top)
 {
     const uint8_t *const start = len != 0 ? bytes : (const uint8_t *)"";
     struct reader r = {.marshal = marshal, .start = start, .at = start, .end = start + len};
     *top = read_value(&r);
     if (*top == end_of_dict)
         *top = fail(&r, "nothing where a value should be");
-    kymo__free(r.refs.all);
-    kymo__free(r.strings.all);
-    kymo__free(r.pending.all);
+    marey__free(r.refs.all);
+    marey__free(r.strings.all);
+    marey__free(r.pending.all);
     if (*top != no_value)
-        return KYMO_OK;
-    return marshal->mistake != NULL ? KYMO_EFORMAT : KYMO_ENOMEM;
+        return MAREY_OK;
+    return marshal->mistake != NULL ? MAREY_EFORMAT : MAREY_ENOMEM;
 }
 
-void kymo__marshal_fini(struct kymo__marshal *marshal)
+void marey__marshal_fini(struct marey__marshal *marshal)
 {
-    kymo__free(marshal->values);
-    kymo__free(marshal->items);
-    *marshal = (struct kymo__marshal){0};
+    marey__free(marshal->values);
+    marey__free(marshal->items);
+    *marshal = (struct marey__marshal){0};
 }

@@ -6,15 +6,15 @@
 
 enum { FIRST_SLOTS_LOG2 = 6 };
 
-static size_t slot_of(const struct kymo__paths *paths, uint32_t parent, uint32_t frame)
+static size_t slot_of(const struct marey__paths *paths, uint32_t parent, uint32_t frame)
 {
     const uint64_t key = (uint64_t)parent << 32 | frame;
     return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - paths->n_slots_log2));
 }
 
-static void enter(struct kymo__paths *paths, uint32_t number)
+static void enter(struct marey__paths *paths, uint32_t number)
 {
-    const struct kymo__path *path = &paths->paths[number];
+    const struct marey__path *path = &paths->paths[number];
     const size_t mask = ((size_t)1 << paths->n_slots_log2) - 1;
     size_t slot = slot_of(paths, path->parent, path->frame);
     while (paths->slots[slot] != 0)
@@ -22,12 +22,12 @@ static void enter(struct kymo__paths *paths, uint32_t number)
     paths->slots[slot] = number;
 }
 
-static bool make_slots(struct kymo__paths *paths, uint32_t log2)
+static bool make_slots(struct marey__paths *paths, uint32_t log2)
 {
-    uint32_t *slots = kymo__calloc((size_t)1 << log2, sizeof *slots);
+    uint32_t *slots = marey__calloc((size_t)1 << log2, sizeof *slots);
     if (slots == NULL)
         return false;
-    kymo__free(paths->slots);
+    marey__free(paths->slots);
     paths->slots = slots;
     paths->n_slots_log2 = log2;
     for (size_t i = 1; i < paths->n; i++)
@@ -35,38 +35,38 @@ static bool make_slots(struct kymo__paths *paths, uint32_t log2)
     return true;
 }
 
-bool kymo__paths_init(struct kymo__paths *paths)
+bool marey__paths_init(struct marey__paths *paths)
 {
-    *paths = (struct kymo__paths){0};
-    if (!kymo__grow(&paths->paths, &paths->cap, 1, sizeof *paths->paths))
+    *paths = (struct marey__paths){0};
+    if (!marey__grow(&paths->paths, &paths->cap, 1, sizeof *paths->paths))
         return false;
-    paths->paths[0] = (struct kymo__path){.frame = KYMO__NO_FRAME};
+    paths->paths[0] = (struct marey__path){.frame = MAREY__NO_FRAME};
     paths->n = 1;
     return make_slots(paths, FIRST_SLOTS_LOG2);
 }
 
-void kymo__paths_fini(struct kymo__paths *paths)
+void marey__paths_fini(struct marey__paths *paths)
 {
-    kymo__free(paths->paths);
-    kymo__free(paths->slots);
-    *paths = (struct kymo__paths){0};
+    marey__free(paths->paths);
+    marey__free(paths->slots);
+    *paths = (struct marey__paths){0};
 }
 
-static uint32_t add(struct kymo__paths *paths, uint32_t parent, uint32_t frame)
+static uint32_t add(struct marey__paths *paths, uint32_t parent, uint32_t frame)
 {
-    if ((paths->n >= KYMO__MAX_PATHS && parent != 0) || paths->n >= 2 * (size_t)KYMO__MAX_PATHS ||
-        !kymo__grow(&paths->paths, &paths->cap, paths->n + 1, sizeof *paths->paths))
+    if ((paths->n >= MAREY__MAX_PATHS && parent != 0) || paths->n >= 2 * (size_t)MAREY__MAX_PATHS ||
+        !marey__grow(&paths->paths, &paths->cap, paths->n + 1, sizeof *paths->paths))
         return 0;
     if ((paths->n + 1) * 2 > (size_t)1 << paths->n_slots_log2 &&
         !make_slots(paths, paths->n_slots_log2 + 1))
         return 0;
     const uint32_t number = (uint32_t)paths->n++;
-    paths->paths[number] = (struct kymo__path){.parent = parent, .frame = frame};
+    paths->paths[number] = (struct marey__path){.parent = parent, .frame = frame};
     enter(paths, number);
     return number;
 }
 
-uint32_t kymo__paths_child(struct kymo__paths *paths, uint32_t parent, uint32_t frame)
+uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_t frame)
 {
     const size_t mask = ((size_t)1 << paths->n_slots_log2) - 1;
     for (size_t slot = slot_of(paths, parent, frame);; slot = (slot + 1) & mask) {
@@ -82,20 +82,20 @@ uint32_t kymo__paths_child(struct kymo__paths *paths, uint32_t parent, uint32_t 
 
 static int by_weight(const void *a, const void *b, void *ctx)
 {
-    const struct kymo__path *paths = ctx;
+    const struct marey__path *paths = ctx;
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     if (paths[x].total != paths[y].total)
         return paths[x].total < paths[y].total ? 1 : -1;
     return (x > y) - (x < y);
 }
 
-bool kymo__paths_finish(struct kymo__paths *paths)
+bool marey__paths_finish(struct marey__paths *paths)
 {
-    uint32_t *order = kymo__calloc(paths->n, sizeof *order);
+    uint32_t *order = marey__calloc(paths->n, sizeof *order);
     if (order == NULL)
         return false;
     for (size_t i = paths->n; i-- > 0;) {
-        struct kymo__path *path = &paths->paths[i];
+        struct marey__path *path = &paths->paths[i];
         path->total += path->self;
         path->is_used |= path->total != 0 || path->calls != 0;
         order[i] = (uint32_t)i;
@@ -109,40 +109,40 @@ bool kymo__paths_finish(struct kymo__paths *paths)
     for (size_t i = paths->n; i-- > 0;) {
         if (order[i] == 0 || !paths->paths[order[i]].is_used)
             continue;
-        struct kymo__path *path = &paths->paths[order[i]];
+        struct marey__path *path = &paths->paths[order[i]];
         path->next = paths->paths[path->parent].first_child;
         paths->paths[path->parent].first_child = order[i];
     }
-    kymo__free(order);
+    marey__free(order);
     return true;
 }
 
 struct laying {
-    const struct kymo__paths *paths;
-    struct kymo__frames *frames;
-    kymo__sink_process *process;
-    struct kymo__sink_event event;
+    const struct marey__paths *paths;
+    struct marey__frames *frames;
+    marey__sink_process *process;
+    struct marey__sink_event event;
 };
 
-static void begin(struct laying *laying, const struct kymo__path *path)
+static void begin(struct laying *laying, const struct marey__path *path)
 {
-    laying->event.kind = KYMO__SINK_BEGIN;
-    laying->event.site = kymo__frames_site(laying->frames, laying->process, path->frame);
-    laying->event.repeat = path->calls != 0 ? path->calls : KYMO__SINK_NO_CALL;
-    kymo__sink_put(laying->process, &laying->event);
+    laying->event.kind = MAREY__SINK_BEGIN;
+    laying->event.site = marey__frames_site(laying->frames, laying->process, path->frame);
+    laying->event.repeat = path->calls != 0 ? path->calls : MAREY__SINK_NO_CALL;
+    marey__sink_put(laying->process, &laying->event);
 }
 
-static void end(struct laying *laying, const struct kymo__path *path, uint64_t unit_ns)
+static void end(struct laying *laying, const struct marey__path *path, uint64_t unit_ns)
 {
     laying->event.ns += path->self * unit_ns;
-    laying->event.kind = KYMO__SINK_END;
+    laying->event.kind = MAREY__SINK_END;
     laying->event.site = 0;
     laying->event.repeat = 0;
-    kymo__sink_put(laying->process, &laying->event);
+    marey__sink_put(laying->process, &laying->event);
 }
 
-void kymo__paths_lay(const struct kymo__paths *paths, uint32_t root, struct kymo__frames *frames,
-                     kymo__sink_process *process, uint32_t lane, uint64_t unit_ns)
+void marey__paths_lay(const struct marey__paths *paths, uint32_t root, struct marey__frames *frames,
+                      marey__sink_process *process, uint32_t lane, uint64_t unit_ns)
 {
     struct laying laying = {paths, frames, process, {.lane = lane}};
     uint32_t at = paths->paths[root].first_child;

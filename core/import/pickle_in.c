@@ -7,7 +7,7 @@
 enum { MAX_VALUES = 1 << 27, MAX_MARKS = 1024 };
 
 struct machine {
-    struct kymo__unpickled *pickle;
+    struct marey__unpickled *pickle;
     const uint8_t *start, *at, *end;
     uint32_t *stack;
     size_t n, cap;
@@ -54,18 +54,18 @@ static bool take_number(struct machine *m, unsigned n, uint64_t *out)
 
 static bool push_number(struct machine *m, uint32_t number)
 {
-    if (!kymo__grow(&m->stack, &m->cap, m->n + 1, sizeof *m->stack))
+    if (!marey__grow(&m->stack, &m->cap, m->n + 1, sizeof *m->stack))
         return false;
     m->stack[m->n++] = number;
     return true;
 }
 
-static bool push(struct machine *m, struct kymo__unpickled_value value)
+static bool push(struct machine *m, struct marey__unpickled_value value)
 {
-    struct kymo__unpickled *const p = m->pickle;
+    struct marey__unpickled *const p = m->pickle;
     if (p->n >= MAX_VALUES)
         return fail(m, "it has too many values");
-    if (!kymo__grow(&p->values, &p->cap, p->n + 1, sizeof *p->values))
+    if (!marey__grow(&p->values, &p->cap, p->n + 1, sizeof *p->values))
         return false;
     p->values[p->n++] = value;
     return push_number(m, (uint32_t)(p->n - 1));
@@ -73,7 +73,8 @@ static bool push(struct machine *m, struct kymo__unpickled_value value)
 
 static bool push_whole(struct machine *m, int64_t number)
 {
-    return push(m, (struct kymo__unpickled_value){.type = KYMO__UNPICKLED_INT, .as.number = number});
+    return push(m,
+                (struct marey__unpickled_value){.type = MAREY__UNPICKLED_INT, .as.number = number});
 }
 
 static bool push_text(struct machine *m, unsigned length_bytes, bool is_text)
@@ -84,9 +85,9 @@ static bool push_text(struct machine *m, unsigned length_bytes, bool is_text)
     if (len > UINT32_MAX)
         return fail(m, "it has a text of more than 4 GiB");
     const uint8_t *const bytes = take(m, len);
-    struct kymo__unpickled_value value = {.type = KYMO__UNPICKLED_NONE};
+    struct marey__unpickled_value value = {.type = MAREY__UNPICKLED_NONE};
     if (is_text) {
-        value.type = KYMO__UNPICKLED_TEXT;
+        value.type = MAREY__UNPICKLED_TEXT;
         value.n = (uint32_t)len;
         value.as.text = (const char *)bytes;
     }
@@ -116,7 +117,7 @@ static bool push_real(struct machine *m)
 {
     const uint8_t *const bytes = take(m, 8);
     uint64_t bits = 0;
-    struct kymo__unpickled_value value = {.type = KYMO__UNPICKLED_FLOAT};
+    struct marey__unpickled_value value = {.type = MAREY__UNPICKLED_FLOAT};
     for (unsigned i = 0; bytes != NULL && i < 8; i++)
         bits = bits << 8 | bytes[i];
     memcpy(&value.as.real, &bits, sizeof bits);
@@ -127,13 +128,13 @@ static bool push_real(struct machine *m)
 
 static bool add_items(struct machine *m, uint32_t into, const uint32_t *items, size_t n)
 {
-    struct kymo__unpickled_value *const value = &m->pickle->values[into];
+    struct marey__unpickled_value *const value = &m->pickle->values[into];
     size_t cap = value->cap;
     if (value->n + n >= UINT32_MAX / 2)
         return fail(m, "it has a list that is too long");
-    if (!kymo__grow(&value->as.items, &cap, value->n + n, sizeof *value->as.items))
+    if (!marey__grow(&value->as.items, &cap, value->n + n, sizeof *value->as.items))
         return false;
-    value->cap = (uint32_t)KYMO__MIN(cap, (size_t)UINT32_MAX);
+    value->cap = (uint32_t)MAREY__MIN(cap, (size_t)UINT32_MAX);
     if (n != 0)
         memcpy(value->as.items + value->n, items, n * sizeof *items);
     value->n += (uint32_t)n;
@@ -141,15 +142,15 @@ static bool add_items(struct machine *m, uint32_t into, const uint32_t *items, s
 }
 
 /* The last `n` values of the stack become one. */
-static bool gather(struct machine *m, enum kymo__unpickled_type type, size_t n)
+static bool gather(struct machine *m, enum marey__unpickled_type type, size_t n)
 {
     if (m->n < n || (m->n_marks > 0 && m->n - n < m->marks[m->n_marks - 1]))
         return fail(m, "it takes more values than there are");
-    if (type == KYMO__UNPICKLED_DICT && n % 2 != 0)
+    if (type == MAREY__UNPICKLED_DICT && n % 2 != 0)
         return fail(m, "it has a key without a value");
     const size_t first = m->n - n;
     /* The new value goes behind the items, which are then taken out from below it. */
-    if (!push(m, (struct kymo__unpickled_value){.type = (uint8_t)type}))
+    if (!push(m, (struct marey__unpickled_value){.type = (uint8_t)type}))
         return false;
     const uint32_t made = m->stack[m->n - 1];
     if (!add_items(m, made, m->stack + first, n))
@@ -167,20 +168,20 @@ static bool take_mark(struct machine *m, size_t *first)
     return true;
 }
 
-static bool gather_marked(struct machine *m, enum kymo__unpickled_type type)
+static bool gather_marked(struct machine *m, enum marey__unpickled_type type)
 {
     size_t first;
     return take_mark(m, &first) && gather(m, type, m->n - first);
 }
 
 /* Values from `first` on go into the list or dict below them. */
-static bool append(struct machine *m, enum kymo__unpickled_type type, size_t first)
+static bool append(struct machine *m, enum marey__unpickled_type type, size_t first)
 {
     const size_t floor = m->n_marks > 0 ? m->marks[m->n_marks - 1] : 0;
     if (first == 0 || first > m->n || first - 1 < floor ||
         m->pickle->values[m->stack[first - 1]].type != type)
         return fail(m, "it adds to something that is not a list or dict of its own");
-    if (type == KYMO__UNPICKLED_DICT && (m->n - first) % 2 != 0)
+    if (type == MAREY__UNPICKLED_DICT && (m->n - first) % 2 != 0)
         return fail(m, "it has a key without a value");
     if (!add_items(m, m->stack[first - 1], m->stack + first, m->n - first))
         return false;
@@ -188,7 +189,7 @@ static bool append(struct machine *m, enum kymo__unpickled_type type, size_t fir
     return true;
 }
 
-static bool append_marked(struct machine *m, enum kymo__unpickled_type type)
+static bool append_marked(struct machine *m, enum marey__unpickled_type type)
 {
     size_t first;
     return take_mark(m, &first) && append(m, type, first);
@@ -203,7 +204,7 @@ static bool memo_put(struct machine *m, uint64_t number)
         return fail(m, "it remembers a value that is not there");
     if (number > m->n_memoized + MAX_MARKS) /* Python counts them up; a leap would only cost memory */
         return fail(m, "it numbers what it remembers with gaps");
-    if (!kymo__grow(&m->memo, &m->memo_cap, number + 1, sizeof *m->memo))
+    if (!marey__grow(&m->memo, &m->memo_cap, number + 1, sizeof *m->memo))
         return false;
     memset(m->memo + before, 0, (m->memo_cap - before) * sizeof *m->memo);
     m->memo[number] = m->stack[m->n - 1] + 1;
@@ -231,7 +232,8 @@ static bool memo_put_numbered(struct machine *m, unsigned n_bytes)
 
 static bool push_bool(struct machine *m, bool value)
 {
-    return push(m, (struct kymo__unpickled_value){.type = KYMO__UNPICKLED_BOOL, .as.number = value});
+    return push(m,
+                (struct marey__unpickled_value){.type = MAREY__UNPICKLED_BOOL, .as.number = value});
 }
 
 static bool push_plain(struct machine *m, uint8_t opcode, bool *is_known)
@@ -240,7 +242,7 @@ static bool push_plain(struct machine *m, uint8_t opcode, bool *is_known)
     *is_known = true;
     switch (opcode) {
     case 'N':
-        return push(m, (struct kymo__unpickled_value){.type = KYMO__UNPICKLED_NONE});
+        return push(m, (struct marey__unpickled_value){.type = MAREY__UNPICKLED_NONE});
     case 0x88:
     case 0x89:
         return push_bool(m, opcode == 0x88);
@@ -288,26 +290,26 @@ static bool do_structure(struct machine *m, uint8_t opcode)
         return push_mark(m);
     case ']':
     case ')':
-        return gather(m, KYMO__UNPICKLED_LIST, 0);
+        return gather(m, MAREY__UNPICKLED_LIST, 0);
     case '}':
-        return gather(m, KYMO__UNPICKLED_DICT, 0);
+        return gather(m, MAREY__UNPICKLED_DICT, 0);
     case 0x85:
     case 0x86:
     case 0x87:
-        return gather(m, KYMO__UNPICKLED_LIST, (size_t)opcode - 0x84);
+        return gather(m, MAREY__UNPICKLED_LIST, (size_t)opcode - 0x84);
     case 't':
     case 'l':
-        return gather_marked(m, KYMO__UNPICKLED_LIST);
+        return gather_marked(m, MAREY__UNPICKLED_LIST);
     case 'd':
-        return gather_marked(m, KYMO__UNPICKLED_DICT);
+        return gather_marked(m, MAREY__UNPICKLED_DICT);
     case 'a':
-        return append(m, KYMO__UNPICKLED_LIST, m->n - (m->n > 0));
+        return append(m, MAREY__UNPICKLED_LIST, m->n - (m->n > 0));
     case 'e':
-        return append_marked(m, KYMO__UNPICKLED_LIST);
+        return append_marked(m, MAREY__UNPICKLED_LIST);
     case 's':
-        return append(m, KYMO__UNPICKLED_DICT, m->n > 2 ? m->n - 2 : 0);
+        return append(m, MAREY__UNPICKLED_DICT, m->n > 2 ? m->n - 2 : 0);
     case 'u':
-        return append_marked(m, KYMO__UNPICKLED_DICT);
+        return append_marked(m, MAREY__UNPICKLED_DICT);
     case 'q':
         return memo_put_numbered(m, 1);
     case 'r':
@@ -345,87 +347,87 @@ static bool run(struct machine *m)
     }
 }
 
-bool kymo__unpickle(struct kymo__unpickled *pickle, const void *bytes, size_t len)
+bool marey__unpickle(struct marey__unpickled *pickle, const void *bytes, size_t len)
 {
-    *pickle = (struct kymo__unpickled){0};
-    struct machine *const m = kymo__calloc(1, sizeof *m);
+    *pickle = (struct marey__unpickled){0};
+    struct machine *const m = marey__calloc(1, sizeof *m);
     if (m == NULL)
         return false;
     m->pickle = pickle;
     m->start = m->at = bytes;
     m->end = m->start + len;
     const bool done = run(m);
-    kymo__free(m->stack);
-    kymo__free(m->memo);
-    kymo__free(m);
+    marey__free(m->stack);
+    marey__free(m->memo);
+    marey__free(m);
     return done;
 }
 
-void kymo__unpickled_fini(struct kymo__unpickled *pickle)
+void marey__unpickled_fini(struct marey__unpickled *pickle)
 {
     for (size_t i = 0; i < pickle->n; i++)
-        if (pickle->values[i].type >= KYMO__UNPICKLED_LIST)
-            kymo__free(pickle->values[i].as.items);
-    kymo__free(pickle->values);
-    *pickle = (struct kymo__unpickled){0};
+        if (pickle->values[i].type >= MAREY__UNPICKLED_LIST)
+            marey__free(pickle->values[i].as.items);
+    marey__free(pickle->values);
+    *pickle = (struct marey__unpickled){0};
 }
 
 /* ---- asking ---- */
 
-const char *kymo__unpickled_text(const struct kymo__unpickled_value *value, size_t *len)
+const char *marey__unpickled_text(const struct marey__unpickled_value *value, size_t *len)
 {
-    if (value == NULL || value->type != KYMO__UNPICKLED_TEXT)
+    if (value == NULL || value->type != MAREY__UNPICKLED_TEXT)
         return NULL;
     *len = value->n;
     return value->as.text;
 }
 
-bool kymo__unpickled_is(const struct kymo__unpickled_value *value, const char *text)
+bool marey__unpickled_is(const struct marey__unpickled_value *value, const char *text)
 {
     size_t len;
-    const char *const found = kymo__unpickled_text(value, &len);
+    const char *const found = marey__unpickled_text(value, &len);
     return found != NULL && len == strlen(text) && memcmp(found, text, len) == 0;
 }
 
-const struct kymo__unpickled_value *kymo__unpickled_get(const struct kymo__unpickled *pickle,
-                                                        const struct kymo__unpickled_value *value,
-                                                        const char *key)
+const struct marey__unpickled_value *marey__unpickled_get(const struct marey__unpickled *pickle,
+                                                          const struct marey__unpickled_value *value,
+                                                          const char *key)
 {
-    if (value == NULL || value->type != KYMO__UNPICKLED_DICT)
+    if (value == NULL || value->type != MAREY__UNPICKLED_DICT)
         return NULL;
     for (uint32_t i = 0; i + 1 < value->n; i += 2)
-        if (kymo__unpickled_is(&pickle->values[value->as.items[i]], key))
+        if (marey__unpickled_is(&pickle->values[value->as.items[i]], key))
             return &pickle->values[value->as.items[i + 1]];
     return NULL;
 }
 
-size_t kymo__unpickled_length(const struct kymo__unpickled_value *value)
+size_t marey__unpickled_length(const struct marey__unpickled_value *value)
 {
-    return value != NULL && value->type == KYMO__UNPICKLED_LIST ? value->n : 0;
+    return value != NULL && value->type == MAREY__UNPICKLED_LIST ? value->n : 0;
 }
 
-const struct kymo__unpickled_value *kymo__unpickled_item(const struct kymo__unpickled *pickle,
-                                                         const struct kymo__unpickled_value *list,
-                                                         size_t i)
+const struct marey__unpickled_value *marey__unpickled_item(const struct marey__unpickled *pickle,
+                                                           const struct marey__unpickled_value *list,
+                                                           size_t i)
 {
-    return i < kymo__unpickled_length(list) ? &pickle->values[list->as.items[i]] : NULL;
+    return i < marey__unpickled_length(list) ? &pickle->values[list->as.items[i]] : NULL;
 }
 
-bool kymo__unpickled_number(const struct kymo__unpickled_value *value, double *out)
+bool marey__unpickled_number(const struct marey__unpickled_value *value, double *out)
 {
-    if (value != NULL && value->type == KYMO__UNPICKLED_FLOAT && isfinite(value->as.real))
+    if (value != NULL && value->type == MAREY__UNPICKLED_FLOAT && isfinite(value->as.real))
         *out = value->as.real;
     else if (value != NULL &&
-             (value->type == KYMO__UNPICKLED_INT || value->type == KYMO__UNPICKLED_BOOL))
+             (value->type == MAREY__UNPICKLED_INT || value->type == MAREY__UNPICKLED_BOOL))
         *out = (double)value->as.number;
     else
         return false;
     return true;
 }
 
-bool kymo__unpickled_whole(const struct kymo__unpickled_value *value, int64_t *out)
+bool marey__unpickled_whole(const struct marey__unpickled_value *value, int64_t *out)
 {
-    if (value == NULL || value->type != KYMO__UNPICKLED_INT)
+    if (value == NULL || value->type != MAREY__UNPICKLED_INT)
         return false;
     *out = value->as.number;
     return true;

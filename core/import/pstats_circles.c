@@ -43,7 +43,7 @@ static void meet(struct finding *f, uint32_t function)
 }
 
 /* All that is above `function` on the stack, and it, are one circle. */
-static void close_circle(struct kymo__profile_making *m, struct finding *f, uint32_t function)
+static void close_circle(struct marey__profile_making *m, struct finding *f, uint32_t function)
 {
     uint32_t member;
     do {
@@ -54,25 +54,25 @@ static void close_circle(struct kymo__profile_making *m, struct finding *f, uint
     m->n_circles++;
 }
 
-static void find_from(struct kymo__profile_making *m, struct finding *f, uint32_t start)
+static void find_from(struct marey__profile_making *m, struct finding *f, uint32_t start)
 {
     meet(f, start);
     while (f->n_way != 0) {
         const uint32_t function = f->way[f->n_way - 1];
-        const struct kymo__function_state *state = &m->functions[function];
+        const struct marey__function_state *state = &m->functions[function];
         if (f->next_out[function] < state->n_out) {
             const uint32_t edge = m->out[state->first_out + f->next_out[function]++];
             const uint32_t callee = m->profile->edges[edge].callee;
             if (f->numbers[callee] == 0)
                 meet(f, callee);
             else if (f->is_on_stack[callee])
-                f->lowest[function] = KYMO__MIN(f->lowest[function], f->numbers[callee]);
+                f->lowest[function] = MAREY__MIN(f->lowest[function], f->numbers[callee]);
             continue;
         }
         f->n_way--;
         if (f->n_way != 0) {
             const uint32_t caller = f->way[f->n_way - 1];
-            f->lowest[caller] = KYMO__MIN(f->lowest[caller], f->lowest[function]);
+            f->lowest[caller] = MAREY__MIN(f->lowest[caller], f->lowest[function]);
         }
         if (f->lowest[function] == f->numbers[function])
             close_circle(m, f, function);
@@ -80,13 +80,13 @@ static void find_from(struct kymo__profile_making *m, struct finding *f, uint32_
 }
 
 /* Most are circles of one function that does not call itself: those are none. */
-static bool keep_circles(struct kymo__profile_making *m)
+static bool keep_circles(struct marey__profile_making *m)
 {
-    const struct kymo__profile *p = m->profile;
-    m->circles = kymo__calloc(m->n_circles + 1, sizeof *m->circles);
-    bool *is_circle = kymo__calloc(m->n_circles + 1, sizeof *is_circle);
+    const struct marey__profile *p = m->profile;
+    m->circles = marey__calloc(m->n_circles + 1, sizeof *m->circles);
+    bool *is_circle = marey__calloc(m->n_circles + 1, sizeof *is_circle);
     if (m->circles == NULL || is_circle == NULL) {
-        kymo__free(is_circle);
+        marey__free(is_circle);
         return false;
     }
     for (size_t i = 0; i < p->n_edges; i++) {
@@ -96,27 +96,27 @@ static bool keep_circles(struct kymo__profile_making *m)
     }
     for (size_t i = 0; i < p->n_functions; i++)
         if (!is_circle[m->functions[i].circle])
-            m->functions[i].circle = KYMO__NO_CIRCLE;
-    kymo__free(is_circle);
+            m->functions[i].circle = MAREY__NO_CIRCLE;
+    marey__free(is_circle);
     for (size_t i = 0; i < p->n_edges; i++) {
         const uint32_t caller = m->functions[p->edges[i].caller].circle;
         const uint32_t callee = m->functions[p->edges[i].callee].circle;
-        if (caller != KYMO__NO_CIRCLE) {
+        if (caller != MAREY__NO_CIRCLE) {
             m->circles[caller].n_edges++;
             m->circles[caller].n_new++;
         }
-        if (callee != KYMO__NO_CIRCLE && !m->edges[i].is_inner)
+        if (callee != MAREY__NO_CIRCLE && !m->edges[i].is_inner)
             m->circles[callee].entries_ns += p->edges[i].total_ns;
     }
     return true;
 }
 
-bool kymo__circles_find(struct kymo__profile_making *m)
+bool marey__circles_find(struct marey__profile_making *m)
 {
     const size_t n = m->profile->n_functions;
-    uint32_t *numbers = kymo__calloc(5 * n + 1, sizeof *numbers);
+    uint32_t *numbers = marey__calloc(5 * n + 1, sizeof *numbers);
     struct finding f = {.numbers = numbers,
-                        .is_on_stack = kymo__calloc(n + 1, sizeof *f.is_on_stack)};
+                        .is_on_stack = marey__calloc(n + 1, sizeof *f.is_on_stack)};
     const bool has_memory = numbers != NULL && f.is_on_stack != NULL;
     if (has_memory) {
         f.lowest = numbers + n;
@@ -127,8 +127,8 @@ bool kymo__circles_find(struct kymo__profile_making *m)
             if (f.numbers[i] == 0)
                 find_from(m, &f, i);
     }
-    kymo__free(numbers);
-    kymo__free(f.is_on_stack);
+    marey__free(numbers);
+    marey__free(f.is_on_stack);
     return has_memory && keep_circles(m);
 }
 
@@ -142,52 +142,52 @@ struct run {
     bool only_new;   /* those that some path has are given */
 };
 
-static bool is_given(const struct kymo__profile_making *m, const struct run *run, uint32_t edge)
+static bool is_given(const struct marey__profile_making *m, const struct run *run, uint32_t edge)
 {
     return m->edges[edge].run == run->number || (run->only_new && m->edges[edge].n_calls > 0);
 }
 
-static bool push(struct kymo__profile_making *m, uint32_t path)
+static bool push(struct marey__profile_making *m, uint32_t path)
 {
-    if (!kymo__grow(&m->todo, &m->todo_cap, m->n_todo + 1, sizeof *m->todo))
+    if (!marey__grow(&m->todo, &m->todo_cap, m->n_todo + 1, sizeof *m->todo))
         return false;
     m->todo[m->n_todo++] = path;
     return true;
 }
 
 /* A path for a call, which has so many calls and so much time. */
-static bool add_path(struct kymo__profile_making *m, uint32_t path, uint32_t edge, double n_calls,
+static bool add_path(struct marey__profile_making *m, uint32_t path, uint32_t edge, double n_calls,
                      double total_ns, bool is_once_more)
 {
     const uint32_t callee = m->profile->edges[edge].callee;
-    struct kymo__edge_state *state = &m->edges[edge];
-    const struct kymo__profile_step step = {.edge = edge,
-                                            .depth = m->steps[path].depth + 1,
-                                            .share = state->share,
-                                            .n_calls = fmax(n_calls, 1e-9),
-                                            .total_ns = total_ns,
-                                            .is_once_more = is_once_more};
-    const uint32_t child = kymo__profile_path(m, path, callee, &step);
+    struct marey__edge_state *state = &m->edges[edge];
+    const struct marey__profile_step step = {.edge = edge,
+                                             .depth = m->steps[path].depth + 1,
+                                             .share = state->share,
+                                             .n_calls = fmax(n_calls, 1e-9),
+                                             .total_ns = total_ns,
+                                             .is_once_more = is_once_more};
+    const uint32_t child = marey__profile_path(m, path, callee, &step);
     if (!(state->n_calls > 0))
         m->circles[m->functions[m->profile->edges[edge].caller].circle].n_new--;
     state->n_calls += step.n_calls;
     if (child == 0)
         return false;
-    return state->is_inner ? push(m, child) : kymo__profile_candidate(m, child);
+    return state->is_inner ? push(m, child) : marey__profile_candidate(m, child);
 }
 
 /* Of its caller's calls as many as there are, but not fewer than once for each where they are enough. */
-static double calls_of(const struct kymo__profile_making *m, uint32_t path, uint32_t edge,
+static double calls_of(const struct marey__profile_making *m, uint32_t path, uint32_t edge,
                        double share)
 {
-    const struct kymo__profiled_edge *e = &m->profile->edges[edge];
+    const struct marey__profiled_edge *e = &m->profile->edges[edge];
     const double per_call = e->n_calls / fmax((double)m->profile->functions[e->caller].n_calls, 1);
     return m->edges[edge].is_inner
                ? fmin(share * e->n_calls, m->steps[path].n_calls * fmax(per_call, 1))
                : share * e->n_calls;
 }
 
-static bool give(struct kymo__profile_making *m, struct run *run, uint32_t path, uint32_t edge)
+static bool give(struct marey__profile_making *m, struct run *run, uint32_t path, uint32_t edge)
 {
     m->edges[edge].run = run->number;
     run->n_left--;
@@ -196,7 +196,7 @@ static bool give(struct kymo__profile_making *m, struct run *run, uint32_t path,
 }
 
 /* Whether the way since the last call that was given has been at this function before. */
-static bool goes_around(const struct kymo__profile_making *m, uint32_t path)
+static bool goes_around(const struct marey__profile_making *m, uint32_t path)
 {
     const uint32_t function = m->paths->paths[path].frame;
     while (m->steps[path].is_once_more) {
@@ -207,33 +207,33 @@ static bool goes_around(const struct kymo__profile_making *m, uint32_t path)
     return false;
 }
 
-static void keep_room(struct kymo__profile_making *m, uint32_t path, double left_ns)
+static void keep_room(struct marey__profile_making *m, uint32_t path, double left_ns)
 {
-    struct kymo__function_state *state = &m->functions[m->paths->paths[path].frame];
+    struct marey__function_state *state = &m->functions[m->paths->paths[path].frame];
     m->steps[path].left_ns = left_ns;
     if (state->roomiest == 0 || m->steps[state->roomiest].left_ns < left_ns)
         state->roomiest = path;
 }
 
-static bool go_once_more(struct kymo__profile_making *m, uint32_t path, uint32_t edge, double left_ns)
+static bool go_once_more(struct marey__profile_making *m, uint32_t path, uint32_t edge, double left_ns)
 {
-    const struct kymo__profiled_edge *e = &m->profile->edges[edge];
+    const struct marey__profiled_edge *e = &m->profile->edges[edge];
     const double n_calls = m->steps[path].n_calls * e->n_calls /
                            fmax((double)m->profile->functions[e->caller].n_calls, 1);
     return add_path(m, path, edge, n_calls, left_ns, true);
 }
 
-static bool visit(struct kymo__profile_making *m, struct run *run, uint32_t path)
+static bool visit(struct marey__profile_making *m, struct run *run, uint32_t path)
 {
     const uint32_t function = m->paths->paths[path].frame;
-    struct kymo__function_state *state = &m->functions[function];
-    const struct kymo__profiled *profiled = &m->profile->functions[function];
+    struct marey__function_state *state = &m->functions[function];
+    const struct marey__profiled *profiled = &m->profile->functions[function];
     const double part = fmin(m->steps[path].n_calls / fmax((double)profiled->n_calls, 1), 1);
     double left_ns = m->steps[path].total_ns - part * (double)profiled->self_ns;
-    uint32_t again = KYMO__NO_EDGE;
+    uint32_t again = MAREY__NO_EDGE;
     bool has_given = false;
     const bool is_first = !state->is_expanded;
-    if (m->steps[path].depth >= KYMO__PROFILE_DEPTH || (m->n_looks > most_looks && !is_first))
+    if (m->steps[path].depth >= MAREY__PROFILE_DEPTH || (m->n_looks > most_looks && !is_first))
         return true;
     state->is_expanded = true;
     m->steps[path].is_expanded = true;
@@ -242,7 +242,7 @@ static bool visit(struct kymo__profile_making *m, struct run *run, uint32_t path
         const uint32_t edge = m->out[state->first_out + i];
         const double need_ns = run->share * m->profile->edges[edge].total_ns;
         if (is_given(m, run, edge)) {
-            again = again == KYMO__NO_EDGE && m->edges[edge].is_inner ? edge : again;
+            again = again == MAREY__NO_EDGE && m->edges[edge].is_inner ? edge : again;
         } else if (need_ns <= left_ns * tolerance + tolerance_ns) {
             left_ns -= need_ns;
             has_given = true;
@@ -250,7 +250,7 @@ static bool visit(struct kymo__profile_making *m, struct run *run, uint32_t path
                 return false;
         }
     }
-    const bool goes_on = run->n_left != 0 && again != KYMO__NO_EDGE && left_ns > tolerance_ns &&
+    const bool goes_on = run->n_left != 0 && again != MAREY__NO_EDGE && left_ns > tolerance_ns &&
                          m->paths->n < m->profile->max_paths;
     if (goes_on && (has_given || !goes_around(m, path)))
         return go_once_more(m, path, again, left_ns);
@@ -258,7 +258,7 @@ static bool visit(struct kymo__profile_making *m, struct run *run, uint32_t path
     return true;
 }
 
-bool kymo__circle_enter(struct kymo__profile_making *m, uint32_t path, bool only_new)
+bool marey__circle_enter(struct marey__profile_making *m, uint32_t path, bool only_new)
 {
     const uint32_t circle = m->functions[m->paths->paths[path].frame].circle;
     const double all_ns = m->circles[circle].entries_ns;
@@ -281,20 +281,20 @@ bool kymo__circle_enter(struct kymo__profile_making *m, uint32_t path, bool only
 
 /* ---- what is left ---- */
 
-bool kymo__circles_force(struct kymo__profile_making *m, bool *is_any)
+bool marey__circles_force(struct marey__profile_making *m, bool *is_any)
 {
     *is_any = false;
     for (uint32_t edge = 0; edge < m->profile->n_edges; edge++) {
-        const struct kymo__profiled_edge *e = &m->profile->edges[edge];
-        const struct kymo__function_state *caller = &m->functions[e->caller];
-        if (caller->circle == KYMO__NO_CIRCLE || m->edges[edge].n_calls > 0 || caller->roomiest == 0)
+        const struct marey__profiled_edge *e = &m->profile->edges[edge];
+        const struct marey__function_state *caller = &m->functions[e->caller];
+        if (caller->circle == MAREY__NO_CIRCLE || m->edges[edge].n_calls > 0 || caller->roomiest == 0)
             continue;
         const uint32_t path = caller->roomiest;
         *is_any = true;
         m->n_todo = 0;
         if (!add_path(m, path, edge, e->n_calls, e->total_ns, false))
             return false;
-        if (m->n_todo != 0 && !kymo__circle_enter(m, m->todo[0], true))
+        if (m->n_todo != 0 && !marey__circle_enter(m, m->todo[0], true))
             return false;
     }
     return true;

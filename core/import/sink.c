@@ -10,106 +10,106 @@
 
 /* ---- the sink ---- */
 
-kymo_status kymo__sink_create(const struct kymo__sink_options *options, kymo__sink **out)
+marey_status marey__sink_create(const struct marey__sink_options *options, marey__sink **out)
 {
-    kymo__sink *sink = kymo__calloc(1, sizeof *sink);
+    marey__sink *sink = marey__calloc(1, sizeof *sink);
     if (sink == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to import");
+        return marey__fail(MAREY_ENOMEM, "no memory to import");
     sink->store = options->store;
     sink->command = options->command;
     sink->source = options->source;
     sink->run_id = options->run_id;
     sink->tick = options->tick;
     sink->tick_ctx = options->tick_ctx;
-    sink->seed = kymo__identity_random();
+    sink->seed = marey__identity_random();
     /* Sorting a lane takes as much again, and one lane may be all there is. */
     sink->budget = (options->memory_bytes != 0 ? options->memory_bytes : UINT64_C(256) << 20) / 2;
     sink->spill_fd = -1;
     *out = sink;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__sink_fail(kymo__sink *sink, kymo_status status)
+void marey__sink_fail(marey__sink *sink, marey_status status)
 {
-    if (sink->status != KYMO_OK)
+    if (sink->status != MAREY_OK)
         return;
     sink->status = status;
-    snprintf(sink->failure, sizeof sink->failure, "%s", kymo_last_error());
+    snprintf(sink->failure, sizeof sink->failure, "%s", marey_last_error());
 }
 
-static void fail_memory(kymo__sink *sink)
+static void fail_memory(marey__sink *sink)
 {
-    kymo__sink_fail(sink, kymo__fail(KYMO_ENOMEM, "no memory to import %s",
-                                     sink->command != NULL ? sink->command : "a trace"));
+    marey__sink_fail(sink, marey__fail(MAREY_ENOMEM, "no memory to import %s",
+                                       sink->command != NULL ? sink->command : "a trace"));
 }
 
-kymo_status kymo__sink_status(const kymo__sink *sink)
+marey_status marey__sink_status(const marey__sink *sink)
 {
-    return sink->status == KYMO_OK ? KYMO_OK : kymo__fail(sink->status, "%s", sink->failure);
+    return sink->status == MAREY_OK ? MAREY_OK : marey__fail(sink->status, "%s", sink->failure);
 }
 
-bool kymo__sink_has_failed(const kymo__sink *sink)
+bool marey__sink_has_failed(const marey__sink *sink)
 {
-    return sink->status != KYMO_OK;
+    return sink->status != MAREY_OK;
 }
 
-uint64_t kymo__sink_n_events(const kymo__sink *sink)
+uint64_t marey__sink_n_events(const marey__sink *sink)
 {
     return sink->n_events;
 }
 
-kymo_status kymo__sink_finish(kymo__sink *sink)
+marey_status marey__sink_finish(marey__sink *sink)
 {
-    for (size_t i = 0; i < sink->n_processes && sink->status == KYMO_OK; i++) {
+    for (size_t i = 0; i < sink->n_processes && sink->status == MAREY_OK; i++) {
         if (sink->processes[i]->n_events == 0)
             continue;
-        const kymo_status status = kymo__sink_write(sink, sink->processes[i]);
-        if (status != KYMO_OK)
-            kymo__sink_fail(sink, status);
+        const marey_status status = marey__sink_write(sink, sink->processes[i]);
+        if (status != MAREY_OK)
+            marey__sink_fail(sink, status);
     }
-    return kymo__sink_status(sink);
+    return marey__sink_status(sink);
 }
 
 /* ---- processes ---- */
 
-static kymo__sink_process *make_process(kymo__sink *sink, uint64_t key, uint32_t hash)
+static marey__sink_process *make_process(marey__sink *sink, uint64_t key, uint32_t hash)
 {
-    kymo__sink_process *process = kymo__calloc(1, sizeof *process);
+    marey__sink_process *process = marey__calloc(1, sizeof *process);
     if (process == NULL ||
-        !kymo__grow(&sink->processes, &sink->processes_cap, sink->n_processes + 1,
-                    sizeof(kymo__sink_process *)) ||
-        !kymo__sink_index_put(&sink->processes_index, hash, (uint32_t)sink->n_processes + 1)) {
-        kymo__free(process);
+        !marey__grow(&sink->processes, &sink->processes_cap, sink->n_processes + 1,
+                     sizeof(marey__sink_process *)) ||
+        !marey__sink_index_put(&sink->processes_index, hash, (uint32_t)sink->n_processes + 1)) {
+        marey__free(process);
         fail_memory(sink);
         return NULL;
     }
-    *process = (kymo__sink_process){
+    *process = (marey__sink_process){
         .sink = sink, .key = key, .pid = (int64_t)key, .rank = -1, .world_size = -1};
     sink->processes[sink->n_processes++] = process;
     return process;
 }
 
-kymo__sink_process *kymo__sink_process_get(kymo__sink *sink, uint64_t key)
+marey__sink_process *marey__sink_process_get(marey__sink *sink, uint64_t key)
 {
-    if (KYMO_LIKELY(sink->last != NULL && sink->last->key == key))
+    if (MAREY_LIKELY(sink->last != NULL && sink->last->key == key))
         return sink->last;
-    const uint32_t hash = (uint32_t)kymo__sink_hash(sink->seed, &key, sizeof key);
+    const uint32_t hash = (uint32_t)marey__sink_hash(sink->seed, &key, sizeof key);
     uint32_t number;
-    for (size_t at = hash; (number = kymo__sink_index_next(&sink->processes_index, hash, &at)) != 0;)
+    for (size_t at = hash; (number = marey__sink_index_next(&sink->processes_index, hash, &at)) != 0;)
         if (sink->processes[number - 1]->key == key)
             return sink->last = sink->processes[number - 1];
-    kymo__sink_process *process = make_process(sink, key, hash);
+    marey__sink_process *process = make_process(sink, key, hash);
     if (process != NULL)
         sink->last = process;
     return process;
 }
 
-kymo__sink_process *kymo__sink_process_at(const kymo__sink *sink, size_t i)
+marey__sink_process *marey__sink_process_at(const marey__sink *sink, size_t i)
 {
     return i < sink->n_processes ? sink->processes[i] : NULL;
 }
 
-kymo__sink_process *kymo__sink_process_with_events(const kymo__sink *sink)
+marey__sink_process *marey__sink_process_with_events(const marey__sink *sink)
 {
     for (size_t i = 0; i < sink->n_processes; i++)
         if (sink->processes[i]->n_events != 0)
@@ -117,25 +117,25 @@ kymo__sink_process *kymo__sink_process_with_events(const kymo__sink *sink)
     return NULL;
 }
 
-int32_t kymo__sink_rank(const kymo__sink_process *process)
+int32_t marey__sink_rank(const marey__sink_process *process)
 {
     return process->rank;
 }
 
-static void set_text(kymo__sink_process *process, char **field, const char *text)
+static void set_text(marey__sink_process *process, char **field, const char *text)
 {
     if (text == NULL)
         return;
-    char *copy = kymo__strndup(text, strlen(text));
+    char *copy = marey__strndup(text, strlen(text));
     if (copy == NULL) {
         fail_memory(process->sink);
         return;
     }
-    kymo__free(*field);
+    marey__free(*field);
     *field = copy;
 }
 
-void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_identity *identity)
+void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity)
 {
     if (identity->pid >= 0)
         process->pid = identity->pid;
@@ -153,17 +153,17 @@ void kymo__sink_identify(kymo__sink_process *process, const struct kymo__sink_id
     set_text(process, &process->run_id, identity->run_id);
 }
 
-void kymo__sink_shift(kymo__sink_process *process, uint64_t ns)
+void marey__sink_shift(marey__sink_process *process, uint64_t ns)
 {
     process->shift_ns = ns;
 }
 
-void kymo__sink_set_wall(kymo__sink_process *process, int64_t to_unix_ns)
+void marey__sink_set_wall(marey__sink_process *process, int64_t to_unix_ns)
 {
     process->to_unix_ns = to_unix_ns;
 }
 
-void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...)
+void marey__sink_note(marey__sink_process *process, const char *fmt, ...)
 {
     enum { MOST = 50 }; /* a damaged file may have something wrong in each of its lines */
     char text[1024];
@@ -176,10 +176,10 @@ void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...)
             return;
     if (process->n_notes == MOST)
         return;
-    char *copy = kymo__strndup(text, strlen(text));
+    char *copy = marey__strndup(text, strlen(text));
     if (copy == NULL ||
-        !kymo__grow(&process->notes, &process->notes_cap, process->n_notes + 1, sizeof(char *))) {
-        kymo__free(copy);
+        !marey__grow(&process->notes, &process->notes_cap, process->n_notes + 1, sizeof(char *))) {
+        marey__free(copy);
         fail_memory(process->sink);
         return;
     }
@@ -188,41 +188,41 @@ void kymo__sink_note(kymo__sink_process *process, const char *fmt, ...)
 
 /* ---- destroy ---- */
 
-static void free_lane(struct kymo__sink_lane *lane)
+static void free_lane(struct marey__sink_lane *lane)
 {
-    kymo__free(lane->name);
-    kymo__free(lane->entries);
-    kymo__free(lane->parts);
+    marey__free(lane->name);
+    marey__free(lane->entries);
+    marey__free(lane->parts);
 }
 
-static void free_process(kymo__sink_process *process)
+static void free_process(marey__sink_process *process)
 {
     for (size_t i = 0; i < process->n_lanes; i++)
         free_lane(&process->lanes[i]);
     for (size_t i = 0; i < process->n_notes; i++)
-        kymo__free(process->notes[i]);
+        marey__free(process->notes[i]);
     char *const texts[] = {process->command, process->host, process->source,
                            process->backend, process->gpu,  process->run_id};
-    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++)
-        kymo__free(texts[i]);
-    kymo__free(process->notes);
-    kymo__free(process->lanes);
-    kymo__free(process->lanes_index.slots);
-    kymo__buf_fini(&process->sites);
-    kymo__free(process->site_offsets);
-    kymo__free(process->sites_index.slots);
-    kymo__free(process->extras);
-    kymo__free(process);
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
+        marey__free(texts[i]);
+    marey__free(process->notes);
+    marey__free(process->lanes);
+    marey__free(process->lanes_index.slots);
+    marey__buf_fini(&process->sites);
+    marey__free(process->site_offsets);
+    marey__free(process->sites_index.slots);
+    marey__free(process->extras);
+    marey__free(process);
 }
 
-void kymo__sink_destroy(kymo__sink *sink)
+void marey__sink_destroy(marey__sink *sink)
 {
     if (sink == NULL)
         return;
     for (size_t i = 0; i < sink->n_processes; i++)
         free_process(sink->processes[i]);
-    kymo__free(sink->processes);
-    kymo__free(sink->processes_index.slots);
-    kymo__sink_close_spill(sink);
-    kymo__free(sink);
+    marey__free(sink->processes);
+    marey__free(sink->processes_index.slots);
+    marey__sink_close_spill(sink);
+    marey__free(sink);
 }

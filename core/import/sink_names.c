@@ -32,7 +32,7 @@ static inline uint64_t load_few(const unsigned char *at, size_t len)
 }
 
 /* Seeded at random: a file must not be able to make all its names collide. */
-uint64_t kymo__sink_hash(uint64_t seed, const void *bytes, size_t len)
+uint64_t marey__sink_hash(uint64_t seed, const void *bytes, size_t len)
 {
     const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xe7037ed1a0b428dbu;
     const unsigned char *at = bytes;
@@ -45,12 +45,12 @@ uint64_t kymo__sink_hash(uint64_t seed, const void *bytes, size_t len)
     return mix(hash ^ load_8(last) ^ odd, other ^ seed);
 }
 
-uint32_t kymo__sink_index_next(const struct kymo__sink_index *index, uint32_t hash, size_t *at)
+uint32_t marey__sink_index_next(const struct marey__sink_index *index, uint32_t hash, size_t *at)
 {
     if (index->cap == 0)
         return 0;
     for (;; ++*at) {
-        const struct kymo__sink_slot *slot = &index->slots[*at & (index->cap - 1)];
+        const struct marey__sink_slot *slot = &index->slots[*at & (index->cap - 1)];
         if (slot->number == 0)
             return 0;
         if (slot->hash == hash) {
@@ -60,7 +60,7 @@ uint32_t kymo__sink_index_next(const struct kymo__sink_index *index, uint32_t ha
     }
 }
 
-static void put_slot(struct kymo__sink_slot *slots, size_t cap, struct kymo__sink_slot slot)
+static void put_slot(struct marey__sink_slot *slots, size_t cap, struct marey__sink_slot slot)
 {
     size_t at = slot.hash & (cap - 1);
     while (slots[at].number != 0)
@@ -68,33 +68,34 @@ static void put_slot(struct kymo__sink_slot *slots, size_t cap, struct kymo__sin
     slots[at] = slot;
 }
 
-static bool grow_index(struct kymo__sink_index *index)
+static bool grow_index(struct marey__sink_index *index)
 {
     const size_t cap = index->cap != 0 ? 2 * index->cap : 16;
-    struct kymo__sink_slot *slots = kymo__calloc(cap, sizeof *slots);
+    struct marey__sink_slot *slots = marey__calloc(cap, sizeof *slots);
     if (slots == NULL)
         return false;
     for (size_t i = 0; i < index->cap; i++)
         if (index->slots[i].number != 0)
             put_slot(slots, cap, index->slots[i]);
-    kymo__free(index->slots);
+    marey__free(index->slots);
     index->slots = slots;
     index->cap = cap;
     return true;
 }
 
-bool kymo__sink_index_put(struct kymo__sink_index *index, uint32_t hash, uint32_t number)
+bool marey__sink_index_put(struct marey__sink_index *index, uint32_t hash, uint32_t number)
 {
     if (2 * index->n >= index->cap && !grow_index(index))
         return false;
-    put_slot(index->slots, index->cap, (struct kymo__sink_slot){hash, number});
+    put_slot(index->slots, index->cap, (struct marey__sink_slot){hash, number});
     index->n++;
     return true;
 }
 
-static void fail_memory(kymo__sink_process *process)
+static void fail_memory(marey__sink_process *process)
 {
-    kymo__sink_fail(process->sink, kymo__fail(KYMO_ENOMEM, "no memory for the names of a trace"));
+    marey__sink_fail(process->sink,
+                     marey__fail(MAREY_ENOMEM, "no memory for the names of a trace"));
 }
 
 /* ---- sites ---- */
@@ -109,21 +110,21 @@ struct texts {
 
 static inline struct text text_of(const char *at, size_t len)
 {
-    return at != NULL ? (struct text){at, (uint32_t)KYMO__MIN(len, (size_t)KYMO__NAME_MAX)}
+    return at != NULL ? (struct text){at, (uint32_t)MAREY__MIN(len, (size_t)MAREY__NAME_MAX)}
                       : (struct text){"", 0};
 }
 
-static inline struct texts texts_of(const struct kymo__sink_site *site)
+static inline struct texts texts_of(const struct marey__sink_site *site)
 {
     return (struct texts){
         .of = {text_of(site->name, site->name_len), text_of(site->category, site->category_len),
                text_of(site->domain, site->domain_len), text_of(site->file, site->file_len)}};
 }
 
-static bool is_site(const kymo__sink_process *process, uint32_t id, const struct texts *texts,
-                    const struct kymo__sink_site *site)
+static bool is_site(const marey__sink_process *process, uint32_t id, const struct texts *texts,
+                    const struct marey__sink_site *site)
 {
-    struct kymo__site_entry entry;
+    struct marey__site_entry entry;
     const char *at = process->sites.data + process->site_offsets[id];
     memcpy(&entry, at, sizeof entry);
     if (entry.name_len != texts->of[0].len || entry.category_len != texts->of[1].len ||
@@ -137,69 +138,69 @@ static bool is_site(const kymo__sink_process *process, uint32_t id, const struct
     return true;
 }
 
-static void put_site(kymo__sink_process *process, uint32_t id, const struct texts *texts,
-                     const struct kymo__sink_site *site)
+static void put_site(marey__sink_process *process, uint32_t id, const struct texts *texts,
+                     const struct marey__sink_site *site)
 {
     static const char zeros[4];
-    const struct kymo__site_entry entry = {.id = id,
-                                           .line = site->line,
-                                           .color = site->color,
-                                           .name_len = texts->of[0].len,
-                                           .category_len = texts->of[1].len,
-                                           .domain_len = texts->of[2].len,
-                                           .file_len = texts->of[3].len};
+    const struct marey__site_entry entry = {.id = id,
+                                            .line = site->line,
+                                            .color = site->color,
+                                            .name_len = texts->of[0].len,
+                                            .category_len = texts->of[1].len,
+                                            .domain_len = texts->of[2].len,
+                                            .file_len = texts->of[3].len};
     process->site_offsets[id] = process->sites.len;
-    kymo__buf_put(&process->sites, &entry, sizeof entry);
+    marey__buf_put(&process->sites, &entry, sizeof entry);
     for (size_t i = 0; i < 4; i++)
-        kymo__buf_put(&process->sites, texts->of[i].at, texts->of[i].len);
-    kymo__buf_put(&process->sites, zeros, -process->sites.len & 3);
+        marey__buf_put(&process->sites, texts->of[i].at, texts->of[i].len);
+    marey__buf_put(&process->sites, zeros, -process->sites.len & 3);
     process->n_sites = id;
 }
 
 /* Make room for the next id; the first one is what all names get that come too late. */
-static bool prepare_site(kymo__sink_process *process)
+static bool prepare_site(marey__sink_process *process)
 {
-    static const struct kymo__sink_site other = {.name = "(other names)", .name_len = 13};
-    if (!kymo__grow(&process->site_offsets, &process->sites_cap, process->n_sites + 3,
-                    sizeof *process->site_offsets))
+    static const struct marey__sink_site other = {.name = "(other names)", .name_len = 13};
+    if (!marey__grow(&process->site_offsets, &process->sites_cap, process->n_sites + 3,
+                     sizeof *process->site_offsets))
         return false;
     if (process->n_sites != 0)
         return true;
     const struct texts texts = texts_of(&other);
-    put_site(process, KYMO__SITE_OTHER, &texts, &other);
+    put_site(process, MAREY__SITE_OTHER, &texts, &other);
     return !process->sites.failed;
 }
 
-static uint32_t add_site(kymo__sink_process *process, const struct texts *texts,
-                         const struct kymo__sink_site *site, uint32_t hash)
+static uint32_t add_site(marey__sink_process *process, const struct texts *texts,
+                         const struct marey__sink_site *site, uint32_t hash)
 {
-    if (process->n_sites + 1 >= KYMO__SITE_LIMIT) {
+    if (process->n_sites + 1 >= MAREY__SITE_LIMIT) {
         process->n_other_names++;
-        return KYMO__SITE_OTHER;
+        return MAREY__SITE_OTHER;
     }
     if (!prepare_site(process)) {
         fail_memory(process);
-        return KYMO__SITE_OTHER;
+        return MAREY__SITE_OTHER;
     }
     const uint32_t id = (uint32_t)process->n_sites + 1;
     put_site(process, id, texts, site);
-    if (process->sites.failed || !kymo__sink_index_put(&process->sites_index, hash, id))
+    if (process->sites.failed || !marey__sink_index_put(&process->sites_index, hash, id))
         fail_memory(process);
     return id;
 }
 
-uint32_t kymo__sink_site(kymo__sink_process *process, const struct kymo__sink_site *site)
+uint32_t marey__sink_site(marey__sink_process *process, const struct marey__sink_site *site)
 {
     const struct texts texts = texts_of(site);
     uint64_t long_hash = process->sink->seed + ((uint64_t)site->color << 32 | site->line);
     for (size_t i = 0; i < 4; i++)
         if (texts.of[i].len != 0)
-            long_hash = kymo__sink_hash(long_hash + i, texts.of[i].at, texts.of[i].len);
+            long_hash = marey__sink_hash(long_hash + i, texts.of[i].at, texts.of[i].len);
     const uint32_t hash = (uint32_t)long_hash;
     uint32_t id;
-    if (process->sink->status != KYMO_OK)
-        return KYMO__SITE_OTHER;
-    for (size_t at = hash; (id = kymo__sink_index_next(&process->sites_index, hash, &at)) != 0;)
+    if (process->sink->status != MAREY_OK)
+        return MAREY__SITE_OTHER;
+    for (size_t at = hash; (id = marey__sink_index_next(&process->sites_index, hash, &at)) != 0;)
         if (is_site(process, id, &texts, site))
             return id;
     return add_site(process, &texts, site, hash);
@@ -208,66 +209,66 @@ uint32_t kymo__sink_site(kymo__sink_process *process, const struct kymo__sink_si
 /* ---- lanes ---- */
 
 /* Half of what a reader takes: lanes that overlap need some, too. */
-enum { MOST_LANES = KYMO__MAX_LANES / 2 };
+enum { MOST_LANES = MAREY__MAX_LANES / 2 };
 
-static uint32_t add_lane(kymo__sink_process *process, enum kymo_lane_kind kind, int64_t tid,
+static uint32_t add_lane(marey__sink_process *process, enum marey_lane_kind kind, int64_t tid,
                          uint32_t hash)
 {
     if (process->n_lanes >= MOST_LANES) {
         process->n_other_lanes++;
         return MOST_LANES - 1;
     }
-    if (!kymo__grow(&process->lanes, &process->lanes_cap, process->n_lanes + 1,
-                    sizeof *process->lanes) ||
-        !kymo__sink_index_put(&process->lanes_index, hash, (uint32_t)process->n_lanes + 1)) {
+    if (!marey__grow(&process->lanes, &process->lanes_cap, process->n_lanes + 1,
+                     sizeof *process->lanes) ||
+        !marey__sink_index_put(&process->lanes_index, hash, (uint32_t)process->n_lanes + 1)) {
         fail_memory(process);
         return 0;
     }
-    process->lanes[process->n_lanes] = (struct kymo__sink_lane){.tid = tid, .kind = kind};
+    process->lanes[process->n_lanes] = (struct marey__sink_lane){.tid = tid, .kind = kind};
     return (uint32_t)process->n_lanes++;
 }
 
-static uint32_t lane_of(kymo__sink_process *process, enum kymo_lane_kind kind, int64_t tid)
+static uint32_t lane_of(marey__sink_process *process, enum marey_lane_kind kind, int64_t tid)
 {
-    if (KYMO_LIKELY(process->n_lanes != 0)) {
-        const struct kymo__sink_lane *last = &process->lanes[process->last_lane];
-        if (KYMO_LIKELY(last->tid == tid && last->kind == kind))
+    if (MAREY_LIKELY(process->n_lanes != 0)) {
+        const struct marey__sink_lane *last = &process->lanes[process->last_lane];
+        if (MAREY_LIKELY(last->tid == tid && last->kind == kind))
             return process->last_lane;
     }
     const uint64_t words[2] = {(uint64_t)tid, kind};
-    const uint32_t hash = (uint32_t)kymo__sink_hash(process->sink->seed, words, sizeof words);
+    const uint32_t hash = (uint32_t)marey__sink_hash(process->sink->seed, words, sizeof words);
     uint32_t number;
-    for (size_t at = hash; (number = kymo__sink_index_next(&process->lanes_index, hash, &at)) != 0;) {
-        const struct kymo__sink_lane *lane = &process->lanes[number - 1];
+    for (size_t at = hash; (number = marey__sink_index_next(&process->lanes_index, hash, &at)) != 0;) {
+        const struct marey__sink_lane *lane = &process->lanes[number - 1];
         if (lane->tid == tid && lane->kind == kind)
             return process->last_lane = number - 1;
     }
     return process->last_lane = add_lane(process, kind, tid, hash);
 }
 
-uint32_t kymo__sink_thread(kymo__sink_process *process, int64_t tid)
+uint32_t marey__sink_thread(marey__sink_process *process, int64_t tid)
 {
-    return lane_of(process, KYMO_LANE_THREAD, tid);
+    return lane_of(process, MAREY_LANE_THREAD, tid);
 }
 
-uint32_t kymo__sink_stream(kymo__sink_process *process, int32_t device, uint32_t stream)
+uint32_t marey__sink_stream(marey__sink_process *process, int32_t device, uint32_t stream)
 {
-    return lane_of(process, KYMO_LANE_GPU, (int64_t)((uint64_t)(uint32_t)device << 32 | stream));
+    return lane_of(process, MAREY_LANE_GPU, (int64_t)((uint64_t)(uint32_t)device << 32 | stream));
 }
 
-void kymo__sink_name_lane(kymo__sink_process *process, uint32_t lane, const char *name, size_t len)
+void marey__sink_name_lane(marey__sink_process *process, uint32_t lane, const char *name, size_t len)
 {
     enum { NAME_MAX_BYTES = 4096 };
     if (lane >= process->n_lanes)
         return;
-    struct kymo__sink_lane *named = &process->lanes[lane];
-    len = KYMO__MIN(len, (size_t)NAME_MAX_BYTES);
-    char *copy = kymo__strndup(name, len);
+    struct marey__sink_lane *named = &process->lanes[lane];
+    len = MAREY__MIN(len, (size_t)NAME_MAX_BYTES);
+    char *copy = marey__strndup(name, len);
     if (copy == NULL) {
         fail_memory(process);
         return;
     }
-    kymo__free(named->name);
+    marey__free(named->name);
     named->name = copy;
     named->name_len = len;
 }

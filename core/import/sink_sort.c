@@ -9,7 +9,7 @@
 
 enum { MIN_RUN = 24, MOST_RUNS = 80 };
 
-typedef struct kymo__sink_entry entry;
+typedef struct marey__sink_entry entry;
 
 static void reverse(entry *at, size_t n)
 {
@@ -26,13 +26,13 @@ static size_t find_run(entry *at, size_t n)
     size_t len = 1;
     if (n < 2)
         return n;
-    if (kymo__entry_is_before(&at[1], &at[0])) {
-        while (len < n && kymo__entry_is_before(&at[len], &at[len - 1]))
+    if (marey__entry_is_before(&at[1], &at[0])) {
+        while (len < n && marey__entry_is_before(&at[len], &at[len - 1]))
             len++;
         reverse(at, len);
         return len;
     }
-    while (len < n && !kymo__entry_is_before(&at[len], &at[len - 1]))
+    while (len < n && !marey__entry_is_before(&at[len], &at[len - 1]))
         len++;
     return len;
 }
@@ -43,7 +43,7 @@ static void insert(entry *at, size_t sorted, size_t n)
     for (size_t i = sorted; i < n; i++) {
         const entry one = at[i];
         size_t to = i;
-        for (; to > 0 && kymo__entry_is_before(&one, &at[to - 1]); to--)
+        for (; to > 0 && marey__entry_is_before(&one, &at[to - 1]); to--)
             at[to] = at[to - 1];
         at[to] = one;
     }
@@ -55,7 +55,7 @@ static size_t count_not_behind(const entry *at, size_t n, const entry *one)
     size_t low = 0;
     while (low < n) {
         const size_t middle = low + (n - low) / 2;
-        if (kymo__entry_is_before(one, &at[middle]))
+        if (marey__entry_is_before(one, &at[middle]))
             n = middle;
         else
             low = middle + 1;
@@ -75,23 +75,24 @@ static void merge(entry *at, size_t n_left, size_t n_right, entry *scratch)
     const entry *left = scratch, *left_end = scratch + n_left, *right = at + n_left,
                 *right_end = right + n_right;
     while (left < left_end && right < right_end)
-        *at++ = kymo__entry_is_before(right, left) ? *right++ : *left++;
+        *at++ = marey__entry_is_before(right, left) ? *right++ : *left++;
     if (left < left_end)
         memcpy(at, left, (size_t)(left_end - left) * sizeof *at);
 }
 
-void kymo__entries_sort(struct kymo__sink_entry *entries, size_t n, struct kymo__sink_entry *scratch)
+void marey__entries_sort(struct marey__sink_entry *entries, size_t n,
+                         struct marey__sink_entry *scratch)
 {
     size_t lengths[MOST_RUNS], n_runs = 0; /* each more than half of the one before: few */
     for (size_t done = 0; done < n;) {
         size_t length = find_run(entries + done, n - done);
         if (length < MIN_RUN) {
-            const size_t longer = KYMO__MIN((size_t)MIN_RUN, n - done);
+            const size_t longer = MAREY__MIN((size_t)MIN_RUN, n - done);
             insert(entries + done, length, longer);
             length = longer;
         }
         done += length;
-        KYMO_ASSERT(n_runs < MOST_RUNS);
+        MAREY_ASSERT(n_runs < MOST_RUNS);
         lengths[n_runs++] = length;
         size_t start = done - length;
         while (n_runs > 1 && (done == n || lengths[n_runs - 2] < 2 * lengths[n_runs - 1])) {

@@ -9,9 +9,9 @@
 
 #include "import/sink_internal.h"
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to write a log");
+    return marey__fail(MAREY_ENOMEM, "no memory to write a log");
 }
 
 /* ---- texts ---- */
@@ -21,47 +21,47 @@ static const char *first_text(const char *said, const char *otherwise)
     return said != NULL ? said : otherwise != NULL ? otherwise : "";
 }
 
-static kymo_status write_identity(struct kymo__log *log, const kymo__sink_process *process)
+static marey_status write_identity(struct marey__log *log, const marey__sink_process *process)
 {
-    const kymo__sink *sink = process->sink;
+    const marey__sink *sink = process->sink;
     const struct {
         const char *key, *value;
     } texts[] = {
-        {KYMO__KEY_VERSION, KYMO_VERSION},
-        {KYMO__KEY_HOST, first_text(process->host, NULL)},
-        {KYMO__KEY_COMMAND, first_text(process->command, sink->command)},
-        {KYMO__KEY_SOURCE, first_text(process->source, sink->source)},
-        {KYMO__KEY_RUN_ID, first_text(process->run_id, sink->run_id)},
-        {KYMO__KEY_BACKEND, first_text(process->backend, NULL)},
-        {KYMO__KEY_GPU, first_text(process->gpu, NULL)},
-        {KYMO__KEY_CLOCK, "trace"},
-        {KYMO__KEY_TICK_HZ, "1000000000"},
-        {KYMO__KEY_POOL, ""},
+        {MAREY__KEY_VERSION, MAREY_VERSION},
+        {MAREY__KEY_HOST, first_text(process->host, NULL)},
+        {MAREY__KEY_COMMAND, first_text(process->command, sink->command)},
+        {MAREY__KEY_SOURCE, first_text(process->source, sink->source)},
+        {MAREY__KEY_RUN_ID, first_text(process->run_id, sink->run_id)},
+        {MAREY__KEY_BACKEND, first_text(process->backend, NULL)},
+        {MAREY__KEY_GPU, first_text(process->gpu, NULL)},
+        {MAREY__KEY_CLOCK, "trace"},
+        {MAREY__KEY_TICK_HZ, "1000000000"},
+        {MAREY__KEY_POOL, ""},
     };
-    struct kymo__buf pairs = {0};
-    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++)
-        kymo__texts_put(&pairs, texts[i].key, texts[i].value);
-    kymo__texts_printf(&pairs, KYMO__KEY_EVENTS, "%" PRIu64, process->n_events);
-    kymo__texts_printf(&pairs, KYMO__KEY_PID, "%" PRId64, process->pid);
+    struct marey__buf pairs = {0};
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
+        marey__texts_put(&pairs, texts[i].key, texts[i].value);
+    marey__texts_printf(&pairs, MAREY__KEY_EVENTS, "%" PRIu64, process->n_events);
+    marey__texts_printf(&pairs, MAREY__KEY_PID, "%" PRId64, process->pid);
     if (process->ppid > 0)
-        kymo__texts_printf(&pairs, KYMO__KEY_PPID, "%" PRId64, process->ppid);
-    kymo__texts_printf(&pairs, KYMO__KEY_RANK, "%" PRId32, process->rank);
-    kymo__texts_printf(&pairs, KYMO__KEY_WORLD, "%" PRId32, process->world_size);
-    const kymo_status status = kymo__log_append_texts(log, KYMO__BLOCK_LOG, &pairs);
-    kymo__buf_fini(&pairs);
+        marey__texts_printf(&pairs, MAREY__KEY_PPID, "%" PRId64, process->ppid);
+    marey__texts_printf(&pairs, MAREY__KEY_RANK, "%" PRId32, process->rank);
+    marey__texts_printf(&pairs, MAREY__KEY_WORLD, "%" PRId32, process->world_size);
+    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_LOG, &pairs);
+    marey__buf_fini(&pairs);
     return status;
 }
 
 /* One moment: ticks are nanoseconds of the trace's own clock, which is so far behind what the log shall tell. */
-static kymo_status write_clock(struct kymo__log *log, const kymo__sink_process *process)
+static marey_status write_clock(struct marey__log *log, const marey__sink_process *process)
 {
     const uint64_t ns = process->first_ns, told_ns = ns + process->shift_ns;
-    const struct kymo__clock_entry entry = {ns, told_ns, told_ns + (uint64_t)process->to_unix_ns, 0};
-    struct kymo__block block = {.type = KYMO__BLOCK_CLOCK, .first_tick = ns, .last_tick = ns};
-    return kymo__log_append(log, &block, &entry, sizeof entry);
+    const struct marey__clock_entry entry = {ns, told_ns, told_ns + (uint64_t)process->to_unix_ns, 0};
+    struct marey__block block = {.type = MAREY__BLOCK_CLOCK, .first_tick = ns, .last_tick = ns};
+    return marey__log_append(log, &block, &entry, sizeof entry);
 }
 
-static kymo_status write_sites(struct kymo__log *log, const kymo__sink_process *process)
+static marey_status write_sites(struct marey__log *log, const marey__sink_process *process)
 {
     enum { BLOCK_BYTES = 1 << 20 };
     size_t from = 0;
@@ -69,29 +69,29 @@ static kymo_status write_sites(struct kymo__log *log, const kymo__sink_process *
         const size_t end = id < process->n_sites ? process->site_offsets[id + 1] : process->sites.len;
         if (end - from < BLOCK_BYTES && id < process->n_sites)
             continue;
-        struct kymo__block block = {.type = KYMO__BLOCK_SITES};
-        KYMO_TRY(kymo__log_append(log, &block, process->sites.data + from, end - from));
+        struct marey__block block = {.type = MAREY__BLOCK_SITES};
+        MAREY_TRY(marey__log_append(log, &block, process->sites.data + from, end - from));
         from = end;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static void put_count(struct kymo__buf *pairs, uint64_t n, const char *words)
+static void put_count(struct marey__buf *pairs, uint64_t n, const char *words)
 {
     if (n != 0)
-        kymo__texts_printf(pairs, KYMO__KEY_NOTE, "%" PRIu64 " %s", n, words);
+        marey__texts_printf(pairs, MAREY__KEY_NOTE, "%" PRIu64 " %s", n, words);
 }
 
 struct losses {
     uint64_t n_orphans, n_crowded;
 };
 
-static kymo_status write_end(struct kymo__log *log, const kymo__sink_process *process,
-                             const struct losses *losses)
+static marey_status write_end(struct marey__log *log, const marey__sink_process *process,
+                              const struct losses *losses)
 {
-    struct kymo__buf pairs = {0};
+    struct marey__buf pairs = {0};
     for (size_t i = 0; i < process->n_notes; i++)
-        kymo__texts_put(&pairs, KYMO__KEY_NOTE, process->notes[i]);
+        marey__texts_put(&pairs, MAREY__KEY_NOTE, process->notes[i]);
     put_count(&pairs, losses->n_orphans, "ends without a begin in the trace: left out.");
     put_count(&pairs, losses->n_crowded, "ranges overlap more often than there are lanes: left out.");
     put_count(&pairs, process->n_other_names,
@@ -102,130 +102,130 @@ static kymo_status write_end(struct kymo__log *log, const kymo__sink_process *pr
     put_count(&pairs, process->n_long_arguments,
               "events have arguments of more than 32 KiB: left out.");
     put_count(&pairs, process->n_misplaced, "events of a GPU stream are no work: left out.");
-    kymo__texts_put(&pairs, KYMO__KEY_END, "stop");
-    const kymo_status status = kymo__log_append_texts(log, KYMO__BLOCK_END, &pairs);
-    kymo__buf_fini(&pairs);
+    marey__texts_put(&pairs, MAREY__KEY_END, "stop");
+    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_END, &pairs);
+    marey__buf_fini(&pairs);
     return status;
 }
 
 /* ---- lanes, by turns ---- */
 
 struct turn {
-    struct kymo__sink_reader reader;
-    struct kymo__nest *nest;
+    struct marey__sink_reader reader;
+    struct marey__nest *nest;
     uint64_t next_ns;
 };
 
 struct turns {
-    struct kymo__sink_log *log;
+    struct marey__sink_log *log;
     struct turn *all;
     size_t n;
-    struct kymo__heap heap; /* the lane that is furthest back first */
+    struct marey__heap heap; /* the lane that is furthest back first */
     struct losses losses;
 };
 
-static void count_written(kymo__sink *sink)
+static void count_written(marey__sink *sink)
 {
-    if (++sink->n_written % KYMO__TICK_EVENTS == 0 && sink->tick != NULL)
+    if (++sink->n_written % MAREY__TICK_EVENTS == 0 && sink->tick != NULL)
         sink->tick(sink->tick_ctx, (double)sink->n_written / (double)(sink->n_events + 1));
 }
 
 /* Write a lane until a block of it is full; `*done` when it has no more. */
-static kymo_status take_turn(struct turn *turn, bool *done)
+static marey_status take_turn(struct turn *turn, bool *done)
 {
-    const uint32_t n_blocks = kymo__nest_n_blocks(turn->nest);
-    const struct kymo__sink_entry *entry;
+    const uint32_t n_blocks = marey__nest_n_blocks(turn->nest);
+    const struct marey__sink_entry *entry;
     const uint64_t *extra;
     *done = false;
-    while ((entry = kymo__sink_reader_peek(&turn->reader, &extra)) != NULL) {
+    while ((entry = marey__sink_reader_peek(&turn->reader, &extra)) != NULL) {
         turn->next_ns = entry->ns;
-        if (kymo__nest_n_blocks(turn->nest) != n_blocks)
-            return KYMO_OK;
-        KYMO_TRY(kymo__nest_put(turn->nest, entry, extra));
-        KYMO_TRY(kymo__sink_reader_take(&turn->reader));
+        if (marey__nest_n_blocks(turn->nest) != n_blocks)
+            return MAREY_OK;
+        MAREY_TRY(marey__nest_put(turn->nest, entry, extra));
+        MAREY_TRY(marey__sink_reader_take(&turn->reader));
         count_written(turn->reader.process->sink);
     }
     *done = true;
-    return kymo__nest_finish(turn->nest);
+    return marey__nest_finish(turn->nest);
 }
 
 static void close_turn(struct turns *turns, struct turn *turn)
 {
     uint64_t n_orphans = 0, n_crowded = 0;
     if (turn->nest != NULL)
-        kymo__nest_losses(turn->nest, &n_orphans, &n_crowded);
+        marey__nest_losses(turn->nest, &n_orphans, &n_crowded);
     turns->losses.n_orphans += n_orphans;
     turns->losses.n_crowded += n_crowded;
-    kymo__nest_destroy(turn->nest);
+    marey__nest_destroy(turn->nest);
     turn->nest = NULL;
-    kymo__sink_reader_close(&turn->reader);
+    marey__sink_reader_close(&turn->reader);
 }
 
-static kymo_status take_turns(struct turns *turns)
+static marey_status take_turns(struct turns *turns)
 {
     while (turns->heap.n != 0) {
         const uint32_t number = turns->heap.items[0].number;
         struct turn *turn = &turns->all[number];
         bool done;
-        KYMO_TRY(take_turn(turn, &done));
+        MAREY_TRY(take_turn(turn, &done));
         if (done) {
             close_turn(turns, turn);
-            kymo__heap_remove(&turns->heap, number);
-        } else if (!kymo__heap_put(&turns->heap, number, turn->next_ns)) {
+            marey__heap_remove(&turns->heap, number);
+        } else if (!marey__heap_put(&turns->heap, number, turn->next_ns)) {
             return no_memory();
         }
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status add_turn(struct turns *turns, const kymo__sink_process *process,
-                            struct kymo__sink_lane *lane, size_t buffer_bytes)
+static marey_status add_turn(struct turns *turns, const marey__sink_process *process,
+                             struct marey__sink_lane *lane, size_t buffer_bytes)
 {
     const uint32_t number = (uint32_t)turns->n++;
     struct turn *turn = &turns->all[number];
-    if (!kymo__sink_sort_lane(lane))
+    if (!marey__sink_sort_lane(lane))
         return no_memory();
-    KYMO_TRY(kymo__sink_reader_open(&turn->reader, process, lane, buffer_bytes));
-    KYMO_TRY(kymo__nest_create(turns->log, lane, &turn->nest));
+    MAREY_TRY(marey__sink_reader_open(&turn->reader, process, lane, buffer_bytes));
+    MAREY_TRY(marey__nest_create(turns->log, lane, &turn->nest));
     const uint64_t *extra;
-    turn->next_ns = kymo__sink_reader_peek(&turn->reader, &extra)->ns;
-    return kymo__heap_put(&turns->heap, number, turn->next_ns) ? KYMO_OK : no_memory();
+    turn->next_ns = marey__sink_reader_peek(&turn->reader, &extra)->ns;
+    return marey__heap_put(&turns->heap, number, turn->next_ns) ? MAREY_OK : no_memory();
 }
 
 /* What each of the parts of the lanes may have to read through. */
-static size_t buffer_bytes(const kymo__sink_process *process)
+static size_t buffer_bytes(const marey__sink_process *process)
 {
     enum { LEAST = 256, MOST = 64 << 10 };
     uint64_t n_parts = 1;
     for (size_t i = 0; i < process->n_lanes; i++)
         n_parts += process->lanes[i].n_parts;
-    return (size_t)KYMO__MIN(KYMO__MAX(process->sink->budget / n_parts, (uint64_t)LEAST),
-                             (uint64_t)MOST);
+    return (size_t)MAREY__MIN(MAREY__MAX(process->sink->budget / n_parts, (uint64_t)LEAST),
+                              (uint64_t)MOST);
 }
 
-static kymo_status write_lanes(struct turns *turns, kymo__sink_process *process)
+static marey_status write_lanes(struct turns *turns, marey__sink_process *process)
 {
     const size_t size = buffer_bytes(process);
     for (size_t i = 0; i < process->n_lanes; i++)
         if (process->lanes[i].n != 0 || process->lanes[i].n_parts != 0)
-            KYMO_TRY(add_turn(turns, process, &process->lanes[i], size));
+            MAREY_TRY(add_turn(turns, process, &process->lanes[i], size));
     return take_turns(turns);
 }
 
 /* ---- the whole ---- */
 
-static kymo_status write_log(struct kymo__sink_log *log, kymo__sink_process *process)
+static marey_status write_log(struct marey__sink_log *log, marey__sink_process *process)
 {
-    struct turns turns = {.log = log, .all = kymo__calloc(process->n_lanes, sizeof *turns.all)};
-    const kymo_status status = turns.all != NULL ? write_lanes(&turns, process) : no_memory();
+    struct turns turns = {.log = log, .all = marey__calloc(process->n_lanes, sizeof *turns.all)};
+    const marey_status status = turns.all != NULL ? write_lanes(&turns, process) : no_memory();
     for (size_t i = 0; i < turns.n; i++)
         close_turn(&turns, &turns.all[i]);
-    kymo__free(turns.all);
-    kymo__heap_fini(&turns.heap);
-    return status == KYMO_OK ? write_end(&log->log, process, &turns.losses) : status;
+    marey__free(turns.all);
+    marey__heap_fini(&turns.heap);
+    return status == MAREY_OK ? write_end(&log->log, process, &turns.losses) : status;
 }
 
-static void name_log(const kymo__sink_process *process, char *name, size_t size)
+static void name_log(const marey__sink_process *process, char *name, size_t size)
 {
     char host[64];
     snprintf(host, sizeof host, "%s", first_text(process->host, NULL));
@@ -233,28 +233,28 @@ static void name_log(const kymo__sink_process *process, char *name, size_t size)
         if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._", *c) == NULL)
             *c = '_';
     snprintf(name, size, "r%" PRId32 "-%s-%" PRId64 "-%08" PRIx32 ".klog",
-             KYMO__MAX(process->rank, 0), host[0] != '\0' ? host : "trace", process->pid,
-             (uint32_t)kymo__identity_random());
+             MAREY__MAX(process->rank, 0), host[0] != '\0' ? host : "trace", process->pid,
+             (uint32_t)marey__identity_random());
 }
 
-kymo_status kymo__sink_write(kymo__sink *sink, kymo__sink_process *process)
+marey_status marey__sink_write(marey__sink *sink, marey__sink_process *process)
 {
     char name[160];
-    struct kymo__sink_log log = {.packer = kymo__packer_create()};
+    struct marey__sink_log log = {.packer = marey__packer_create()};
     if (log.packer == NULL)
         return no_memory();
     name_log(process, name, sizeof name);
-    kymo_status status = kymo__log_store_begin(sink->store, &log.log);
-    if (status == KYMO_OK) {
+    marey_status status = marey__log_store_begin(sink->store, &log.log);
+    if (status == MAREY_OK) {
         status = write_identity(&log.log, process);
-        if (status == KYMO_OK)
+        if (status == MAREY_OK)
             status = write_clock(&log.log, process);
-        if (status == KYMO_OK)
+        if (status == MAREY_OK)
             status = write_sites(&log.log, process);
-        if (status == KYMO_OK)
+        if (status == MAREY_OK)
             status = write_log(&log, process);
-        status = kymo__log_store_end(sink->store, name, &log.log, status);
+        status = marey__log_store_end(sink->store, name, &log.log, status);
     }
-    kymo__packer_destroy(log.packer);
+    marey__packer_destroy(log.packer);
     return status;
 }

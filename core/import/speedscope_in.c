@@ -15,19 +15,19 @@
 #include "import/speedscope_in.h"
 
 struct reading {
-    struct kymo__import *import;
-    struct kymo__scan scan;
-    struct kymo__speedscope outline;
-    kymo__sink_process *first;   /* that has ranges; gets the notes */
-    kymo__sink_process *process; /* of the profile at hand */
-    const struct kymo__speedscope_profile *profile;
+    struct marey__import *import;
+    struct marey__scan scan;
+    struct marey__speedscope outline;
+    marey__sink_process *first;   /* that has ranges; gets the notes */
+    marey__sink_process *process; /* of the profile at hand */
+    const struct marey__speedscope_profile *profile;
     int64_t pid, ppid, tid; /* as its samples say; -1: they do not */
-    struct kymo__text command, thread;
+    struct marey__text command, thread;
     uint32_t lane;
     uint64_t ns; /* of its latest event */
     uint32_t *stack; /* what is open: frames of an evented profile, paths of a sampled one; outermost first */
     size_t depth, stack_cap;
-    struct kymo__paths paths; /* of a sampled profile: what each sample is */
+    struct marey__paths paths; /* of a sampled profile: what each sample is */
     uint32_t *samples;
     size_t n_samples, samples_cap;
     int64_t *weights;
@@ -38,34 +38,34 @@ struct reading {
 /* Beyond this a clock is no clock. */
 static const int64_t latest_ns = INT64_C(1) << 62;
 
-static kymo_status no_memory(const struct reading *r)
+static marey_status no_memory(const struct reading *r)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", r->import->path);
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
 }
 
-static void put(struct reading *r, enum kymo__sink_kind kind, uint32_t frame)
+static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
 {
-    const struct kymo__sink_event event = {
+    const struct marey__sink_event event = {
         .kind = kind,
         .lane = r->lane,
-        .site = kymo__frames_site(&r->outline.frames, r->process, frame),
+        .site = marey__frames_site(&r->outline.frames, r->process, frame),
         .ns = r->ns,
     };
-    kymo__sink_put(r->process, &event);
+    marey__sink_put(r->process, &event);
 }
 
 static bool push(struct reading *r, uint32_t number)
 {
-    if (!kymo__grow(&r->stack, &r->stack_cap, r->depth + 1, sizeof *r->stack))
+    if (!marey__grow(&r->stack, &r->stack_cap, r->depth + 1, sizeof *r->stack))
         return false;
     r->stack[r->depth++] = number;
     return true;
 }
 
 /* A number of the profile's unit as nanoseconds since the begin of the file; false when it is none, or out of bounds. */
-static bool take_ns(const struct reading *r, const struct kymo__scan *scan, int64_t *ns)
+static bool take_ns(const struct reading *r, const struct marey__scan *scan, int64_t *ns)
 {
-    if (!kymo__decimal(scan->text, scan->text_len, r->profile->scale, ns) || *ns < -latest_ns ||
+    if (!marey__decimal(scan->text, scan->text_len, r->profile->scale, ns) || *ns < -latest_ns ||
         *ns > latest_ns)
         return false;
     *ns -= r->outline.base_ns;
@@ -84,33 +84,33 @@ struct event {
 /* False at a mistake. */
 static bool read_event(struct reading *r, struct event *event)
 {
-    struct kymo__scan *scan = &r->scan;
-    enum kymo__scan_token token;
+    struct marey__scan *scan = &r->scan;
+    enum marey__scan_token token;
     int64_t number;
     *event = (struct event){0};
-    while ((token = kymo__scan_next(scan)) == KYMO__SCAN_KEY) {
-        const bool is_type = kymo__scan_is(scan, "type"), is_frame = kymo__scan_is(scan, "frame"),
-                   is_at = kymo__scan_is(scan, "at");
+    while ((token = marey__scan_next(scan)) == MAREY__SCAN_KEY) {
+        const bool is_type = marey__scan_is(scan, "type"), is_frame = marey__scan_is(scan, "frame"),
+                   is_at = marey__scan_is(scan, "at");
         if (!is_type && !is_frame && !is_at) {
-            if (!kymo__scan_skip(scan))
+            if (!marey__scan_skip(scan))
                 return false;
             continue;
         }
-        token = kymo__scan_next(scan);
-        if (token == KYMO__SCAN_OBJECT || token == KYMO__SCAN_ARRAY) {
-            if (!kymo__scan_skip(scan))
+        token = marey__scan_next(scan);
+        if (token == MAREY__SCAN_OBJECT || token == MAREY__SCAN_ARRAY) {
+            if (!marey__scan_skip(scan))
                 return false;
-        } else if (is_type && token == KYMO__SCAN_STRING && scan->text_len == 1) {
+        } else if (is_type && token == MAREY__SCAN_STRING && scan->text_len == 1) {
             event->type = scan->text[0];
-        } else if (is_frame && token == KYMO__SCAN_NUMBER) {
-            event->has_frame = kymo__decimal(scan->text, scan->text_len, 0, &number) &&
+        } else if (is_frame && token == MAREY__SCAN_NUMBER) {
+            event->has_frame = marey__decimal(scan->text, scan->text_len, 0, &number) &&
                                number >= 0 && (uint64_t)number < r->outline.frames.n;
             event->frame = event->has_frame ? (uint32_t)number : 0;
-        } else if (is_at && token == KYMO__SCAN_NUMBER) {
+        } else if (is_at && token == MAREY__SCAN_NUMBER) {
             event->has_at = take_ns(r, scan, &event->at_ns) && event->at_ns >= 0;
         }
     }
-    return token == KYMO__SCAN_OBJECT_END;
+    return token == MAREY__SCAN_OBJECT_END;
 }
 
 /* The topmost of that frame ends; it is on top, but for a file that is not as it should be. */
@@ -125,7 +125,7 @@ static bool close_frame(struct reading *r, uint32_t frame)
         return false;
     memmove(r->stack + i - 1, r->stack + i, (r->depth - i) * sizeof *r->stack);
     r->depth--;
-    put(r, KYMO__SINK_END, frame);
+    put(r, MAREY__SINK_END, frame);
     return true;
 }
 
@@ -137,9 +137,9 @@ static bool take_event(struct reading *r, const struct event *event)
         r->n_bad++;
         return true;
     }
-    r->ns = KYMO__MAX(r->ns, (uint64_t)event->at_ns);
+    r->ns = MAREY__MAX(r->ns, (uint64_t)event->at_ns);
     if (event->type == 'O') {
-        put(r, KYMO__SINK_BEGIN, event->frame);
+        put(r, MAREY__SINK_BEGIN, event->frame);
         return push(r, event->frame);
     }
     r->n_bad += !close_frame(r, event->frame);
@@ -147,19 +147,19 @@ static bool take_event(struct reading *r, const struct event *event)
 }
 
 /* The scan is behind the begin of the list. */
-static kymo_status read_events(struct reading *r)
+static marey_status read_events(struct reading *r)
 {
-    enum kymo__scan_token token;
+    enum marey__scan_token token;
     struct event event;
-    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_OBJECT) {
+    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_OBJECT) {
         if (!read_event(r, &event))
-            return KYMO_OK; /* the scan knows */
+            return MAREY_OK; /* the scan knows */
         if (!take_event(r, &event))
             return no_memory(r);
     }
-    if (token != KYMO__SCAN_ARRAY_END)
-        kymo__scan_fail(&r->scan, "an event that is no object");
-    return kymo__sink_status(r->import->sink);
+    if (token != MAREY__SCAN_ARRAY_END)
+        marey__scan_fail(&r->scan, "an event that is no object");
+    return marey__sink_status(r->import->sink);
 }
 
 /* What was never closed ends with the profile. */
@@ -167,17 +167,17 @@ static void end_events(struct reading *r)
 {
     const int64_t end_ns = r->profile->end_ns - r->outline.base_ns;
     if (end_ns > 0)
-        r->ns = KYMO__MAX(r->ns, (uint64_t)end_ns);
+        r->ns = MAREY__MAX(r->ns, (uint64_t)end_ns);
     r->n_bad += r->depth;
     while (r->depth > 0)
-        put(r, KYMO__SINK_END, r->stack[--r->depth]);
+        put(r, MAREY__SINK_END, r->stack[--r->depth]);
 }
 
 /* ---- sampled ---- */
 
 static bool add_sample(struct reading *r, uint32_t path)
 {
-    if (!kymo__grow(&r->samples, &r->samples_cap, r->n_samples + 1, sizeof *r->samples))
+    if (!marey__grow(&r->samples, &r->samples_cap, r->n_samples + 1, sizeof *r->samples))
         return false;
     r->samples[r->n_samples++] = path;
     return true;
@@ -186,12 +186,12 @@ static bool add_sample(struct reading *r, uint32_t path)
 /* A frame that says who was sampled; of processes within one another the innermost. */
 static void take_owner(struct reading *r, uint32_t number)
 {
-    const struct kymo__text_frame *frame = &r->outline.frames.frames[number];
-    const struct kymo__text name = {frame->name, frame->name_len};
+    const struct marey__text_frame *frame = &r->outline.frames.frames[number];
+    const struct marey__text name = {frame->name, frame->name_len};
     int64_t pid;
-    if (kymo__collapsed_thread(&name, &r->tid, &r->thread))
+    if (marey__collapsed_thread(&name, &r->tid, &r->thread))
         return;
-    if (kymo__collapsed_process(&name, &pid, &r->command) && pid != r->pid) {
+    if (marey__collapsed_process(&name, &pid, &r->command) && pid != r->pid) {
         r->ppid = r->pid;
         r->pid = pid;
     }
@@ -200,12 +200,12 @@ static void take_owner(struct reading *r, uint32_t number)
 /* One stack, frames from the outermost on. `*path` is 0 without memory. */
 static bool read_stack(struct reading *r, uint32_t *path)
 {
-    enum kymo__scan_token token;
+    enum marey__scan_token token;
     int64_t frame;
     *path = 0;
     bool has_memory = true;
-    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_NUMBER) {
-        const bool is_sound = kymo__decimal(r->scan.text, r->scan.text_len, 0, &frame) &&
+    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_NUMBER) {
+        const bool is_sound = marey__decimal(r->scan.text, r->scan.text_len, 0, &frame) &&
                               frame >= 0 && (uint64_t)frame < r->outline.frames.n;
         r->n_bad += !is_sound;
         if (!is_sound || !has_memory)
@@ -215,46 +215,46 @@ static bool read_stack(struct reading *r, uint32_t *path)
                 take_owner(r, (uint32_t)frame);
             continue;
         }
-        const uint32_t child = kymo__paths_child(&r->paths, *path, (uint32_t)frame);
-        has_memory = child != 0 || r->paths.n >= KYMO__MAX_PATHS;
+        const uint32_t child = marey__paths_child(&r->paths, *path, (uint32_t)frame);
+        has_memory = child != 0 || r->paths.n >= MAREY__MAX_PATHS;
         *path = child != 0 ? child : *path; /* a file with too many paths keeps their begins */
     }
-    if (token != KYMO__SCAN_ARRAY_END)
-        kymo__scan_fail(&r->scan, "a sample that is no list of frames");
+    if (token != MAREY__SCAN_ARRAY_END)
+        marey__scan_fail(&r->scan, "a sample that is no list of frames");
     return has_memory;
 }
 
-static kymo_status read_samples(struct reading *r)
+static marey_status read_samples(struct reading *r)
 {
-    enum kymo__scan_token token;
+    enum marey__scan_token token;
     uint32_t path;
-    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_ARRAY) {
+    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_ARRAY) {
         if (!read_stack(r, &path) || !add_sample(r, path))
             return no_memory(r);
         if (r->scan.mistake != NULL)
-            return KYMO_OK;
+            return MAREY_OK;
     }
-    if (token != KYMO__SCAN_ARRAY_END)
-        kymo__scan_fail(&r->scan, "a sample that is no list of frames");
-    return KYMO_OK;
+    if (token != MAREY__SCAN_ARRAY_END)
+        marey__scan_fail(&r->scan, "a sample that is no list of frames");
+    return MAREY_OK;
 }
 
-static kymo_status read_weights(struct reading *r)
+static marey_status read_weights(struct reading *r)
 {
-    enum kymo__scan_token token;
-    while ((token = kymo__scan_next(&r->scan)) == KYMO__SCAN_NUMBER) {
+    enum marey__scan_token token;
+    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_NUMBER) {
         int64_t weight;
         const bool is_sound =
-            kymo__decimal(r->scan.text, r->scan.text_len, r->profile->scale, &weight) &&
+            marey__decimal(r->scan.text, r->scan.text_len, r->profile->scale, &weight) &&
             weight >= 0 && weight <= latest_ns;
         r->n_bad += !is_sound;
-        if (!kymo__grow(&r->weights, &r->weights_cap, r->n_weights + 1, sizeof *r->weights))
+        if (!marey__grow(&r->weights, &r->weights_cap, r->n_weights + 1, sizeof *r->weights))
             return no_memory(r);
         r->weights[r->n_weights++] = is_sound ? weight : 0;
     }
-    if (token != KYMO__SCAN_ARRAY_END)
-        kymo__scan_fail(&r->scan, "a weight that is no number");
-    return KYMO_OK;
+    if (token != MAREY__SCAN_ARRAY_END)
+        marey__scan_fail(&r->scan, "a weight that is no number");
+    return MAREY_OK;
 }
 
 /* End what the next sample does not have, innermost first, and begin what it has besides. */
@@ -272,143 +272,143 @@ static bool change_to(struct reading *r, uint32_t path)
     for (; same > 0 && r->stack[same - 1] != p; same--)
         p = r->paths.paths[p].parent;
     while (r->depth > same)
-        put(r, KYMO__SINK_END, r->paths.paths[r->stack[--r->depth]].frame);
-    if (!kymo__grow(&r->stack, &r->stack_cap, n_new, sizeof *r->stack))
+        put(r, MAREY__SINK_END, r->paths.paths[r->stack[--r->depth]].frame);
+    if (!marey__grow(&r->stack, &r->stack_cap, n_new, sizeof *r->stack))
         return false;
     r->depth = n_new;
     for (p = path; n_new > same; p = r->paths.paths[p].parent)
         r->stack[--n_new] = p;
     for (size_t i = same; i < r->depth; i++)
-        put(r, KYMO__SINK_BEGIN, r->paths.paths[r->stack[i]].frame);
+        put(r, MAREY__SINK_BEGIN, r->paths.paths[r->stack[i]].frame);
     return true;
 }
 
-static kymo_status open_lane(struct reading *r, size_t number);
+static marey_status open_lane(struct reading *r, size_t number);
 
-static kymo_status lay_samples(struct reading *r, size_t number)
+static marey_status lay_samples(struct reading *r, size_t number)
 {
-    KYMO_TRY(open_lane(r, number));
-    const size_t n = KYMO__MIN(r->n_samples, r->n_weights);
-    r->n_bad += KYMO__MAX(r->n_samples, r->n_weights) - n;
+    MAREY_TRY(open_lane(r, number));
+    const size_t n = MAREY__MIN(r->n_samples, r->n_weights);
+    r->n_bad += MAREY__MAX(r->n_samples, r->n_weights) - n;
     for (size_t i = 0; i < n; i++) {
         if (r->weights[i] == 0)
             continue;
         if (!change_to(r, r->samples[i]))
             return no_memory(r);
-        r->ns = KYMO__MIN(r->ns + (uint64_t)r->weights[i], (uint64_t)latest_ns);
+        r->ns = MAREY__MIN(r->ns + (uint64_t)r->weights[i], (uint64_t)latest_ns);
     }
-    return change_to(r, 0) ? kymo__sink_status(r->import->sink) : no_memory(r);
+    return change_to(r, 0) ? marey__sink_status(r->import->sink) : no_memory(r);
 }
 
 /* ---- profiles ---- */
 
-static kymo_status read_list(struct reading *r, bool is_events, bool is_samples)
+static marey_status read_list(struct reading *r, bool is_events, bool is_samples)
 {
-    if (kymo__scan_next(&r->scan) != KYMO__SCAN_ARRAY) {
-        kymo__scan_fail(&r->scan, "no list where one should be");
-        return KYMO_OK;
+    if (marey__scan_next(&r->scan) != MAREY__SCAN_ARRAY) {
+        marey__scan_fail(&r->scan, "no list where one should be");
+        return MAREY_OK;
     }
     if (is_events)
         return read_events(r);
     return is_samples ? read_samples(r) : read_weights(r);
 }
 
-static kymo_status read_keys(struct reading *r)
+static marey_status read_keys(struct reading *r)
 {
-    const bool is_sampled = r->profile->type == KYMO__SPEEDSCOPE_SAMPLED;
-    while (kymo__scan_next(&r->scan) == KYMO__SCAN_KEY) {
-        const bool is_events = !is_sampled && kymo__scan_is(&r->scan, "events"),
-                   is_samples = is_sampled && kymo__scan_is(&r->scan, "samples"),
-                   is_weights = is_sampled && kymo__scan_is(&r->scan, "weights");
+    const bool is_sampled = r->profile->type == MAREY__SPEEDSCOPE_SAMPLED;
+    while (marey__scan_next(&r->scan) == MAREY__SCAN_KEY) {
+        const bool is_events = !is_sampled && marey__scan_is(&r->scan, "events"),
+                   is_samples = is_sampled && marey__scan_is(&r->scan, "samples"),
+                   is_weights = is_sampled && marey__scan_is(&r->scan, "weights");
         if (is_events || is_samples || is_weights)
-            KYMO_TRY(read_list(r, is_events, is_samples));
-        else if (!kymo__scan_skip(&r->scan))
-            return KYMO_OK;
+            MAREY_TRY(read_list(r, is_events, is_samples));
+        else if (!marey__scan_skip(&r->scan))
+            return MAREY_OK;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* The thread of a profile, once it is known whose it is. */
-static kymo_status open_lane(struct reading *r, size_t number)
+static marey_status open_lane(struct reading *r, size_t number)
 {
     const bool is_named = r->pid >= 0;
     r->process =
-        kymo__sink_process_get(r->import->sink, is_named ? (uint64_t)r->pid : r->import->number);
+        marey__sink_process_get(r->import->sink, is_named ? (uint64_t)r->pid : r->import->number);
     if (r->process == NULL)
-        return kymo__sink_status(r->import->sink);
+        return marey__sink_status(r->import->sink);
     r->first = r->first != NULL ? r->first : r->process;
     if (is_named) {
-        char *command = kymo__strndup(r->command.at, r->command.len);
-        const struct kymo__sink_identity identity = {
+        char *command = marey__strndup(r->command.at, r->command.len);
+        const struct marey__sink_identity identity = {
             .pid = r->pid, .ppid = r->ppid, .rank = -1, .world_size = -1, .command = command};
-        kymo__sink_identify(r->process, &identity);
-        kymo__free(command);
+        marey__sink_identify(r->process, &identity);
+        marey__free(command);
         if (command == NULL)
             return no_memory(r);
     }
     const char *name = r->thread.len != 0 ? r->thread.at : r->profile->name;
-    r->lane = kymo__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
-    kymo__sink_name_lane(r->process, r->lane, name,
-                         r->thread.len != 0 ? r->thread.len : strlen(name));
-    return KYMO_OK;
+    r->lane = marey__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
+    marey__sink_name_lane(r->process, r->lane, name,
+                          r->thread.len != 0 ? r->thread.len : strlen(name));
+    return MAREY_OK;
 }
 
 static void start_profile(struct reading *r, size_t number)
 {
-    const struct kymo__speedscope_profile *profile = &r->outline.profiles[number];
+    const struct marey__speedscope_profile *profile = &r->outline.profiles[number];
     r->profile = profile;
     r->pid = r->ppid = r->tid = -1;
-    r->command = r->thread = (struct kymo__text){"", 0};
+    r->command = r->thread = (struct marey__text){"", 0};
     r->ns = profile->start_ns > r->outline.base_ns
                 ? (uint64_t)(profile->start_ns - r->outline.base_ns)
                 : 0;
     r->depth = r->n_samples = r->n_weights = 0;
 }
 
-static kymo_status read_profile(struct reading *r, size_t number)
+static marey_status read_profile(struct reading *r, size_t number)
 {
-    const bool is_sampled = r->outline.profiles[number].type == KYMO__SPEEDSCOPE_SAMPLED;
+    const bool is_sampled = r->outline.profiles[number].type == MAREY__SPEEDSCOPE_SAMPLED;
     start_profile(r, number);
-    kymo__paths_fini(&r->paths);
-    if (!kymo__paths_init(&r->paths))
+    marey__paths_fini(&r->paths);
+    if (!marey__paths_init(&r->paths))
         return no_memory(r);
     if (!is_sampled)
-        KYMO_TRY(open_lane(r, number));
-    KYMO_TRY(read_keys(r));
+        MAREY_TRY(open_lane(r, number));
+    MAREY_TRY(read_keys(r));
     if (is_sampled)
         return lay_samples(r, number);
     end_events(r);
-    return kymo__sink_status(r->import->sink);
+    return marey__sink_status(r->import->sink);
 }
 
 /* The scan is behind the begin of the list of profiles. Those that are of no known type are stepped over. */
-static kymo_status read_profiles(struct reading *r)
+static marey_status read_profiles(struct reading *r)
 {
     size_t number = 0;
-    while (number < r->outline.n_profiles && kymo__scan_next(&r->scan) == KYMO__SCAN_OBJECT) {
-        if (r->outline.profiles[number].type == KYMO__SPEEDSCOPE_UNKNOWN) {
-            if (!kymo__scan_skip(&r->scan))
-                return KYMO_OK;
+    while (number < r->outline.n_profiles && marey__scan_next(&r->scan) == MAREY__SCAN_OBJECT) {
+        if (r->outline.profiles[number].type == MAREY__SPEEDSCOPE_UNKNOWN) {
+            if (!marey__scan_skip(&r->scan))
+                return MAREY_OK;
         } else {
-            KYMO_TRY(read_profile(r, number));
+            MAREY_TRY(read_profile(r, number));
         }
         number++;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status read_second(struct reading *r)
+static marey_status read_second(struct reading *r)
 {
-    KYMO_TRY(kymo__scan_init(&r->scan, r->import->bytes));
-    if (kymo__scan_next(&r->scan) != KYMO__SCAN_OBJECT)
-        return KYMO_OK;
-    while (kymo__scan_next(&r->scan) == KYMO__SCAN_KEY) {
-        if (kymo__scan_is(&r->scan, "profiles"))
-            return kymo__scan_next(&r->scan) == KYMO__SCAN_ARRAY ? read_profiles(r) : KYMO_OK;
-        if (!kymo__scan_skip(&r->scan))
-            return KYMO_OK;
+    MAREY_TRY(marey__scan_init(&r->scan, r->import->bytes));
+    if (marey__scan_next(&r->scan) != MAREY__SCAN_OBJECT)
+        return MAREY_OK;
+    while (marey__scan_next(&r->scan) == MAREY__SCAN_KEY) {
+        if (marey__scan_is(&r->scan, "profiles"))
+            return marey__scan_next(&r->scan) == MAREY__SCAN_ARRAY ? read_profiles(r) : MAREY_OK;
+        if (!marey__scan_skip(&r->scan))
+            return MAREY_OK;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- the file ---- */
@@ -416,36 +416,36 @@ static kymo_status read_second(struct reading *r)
 static void tell(const struct reading *r)
 {
     const char *path = r->import->path;
-    kymo__speedscope_tell(&r->outline, r->first, path);
+    marey__speedscope_tell(&r->outline, r->first, path);
     if (r->n_bad != 0)
-        kymo__sink_note(
+        marey__sink_note(
             r->first,
             "%s: %llu events or samples have no place, no time or no frame: left out or "
             "ended with their profile",
             path, (unsigned long long)r->n_bad);
 }
 
-static kymo_status read_all(struct reading *r)
+static marey_status read_all(struct reading *r)
 {
-    KYMO_TRY(kymo__speedscope_read_outline(&r->outline, r->import));
-    const kymo_status status = read_second(r);
-    if (r->scan.status == KYMO_EIO || r->scan.status == KYMO_ENOMEM)
+    MAREY_TRY(marey__speedscope_read_outline(&r->outline, r->import));
+    const marey_status status = read_second(r);
+    if (r->scan.status == MAREY_EIO || r->scan.status == MAREY_ENOMEM)
         return r->scan.status;
-    if (status == KYMO_OK && r->first != NULL)
+    if (status == MAREY_OK && r->first != NULL)
         tell(r);
     return status;
 }
 
-static kymo_status read_speedscope(struct kymo__import *import)
+static marey_status read_speedscope(struct marey__import *import)
 {
     struct reading r = {.import = import};
-    const kymo_status status = read_all(&r);
-    kymo__scan_fini(&r.scan);
-    kymo__speedscope_fini(&r.outline);
-    kymo__paths_fini(&r.paths);
-    kymo__free(r.stack);
-    kymo__free(r.samples);
-    kymo__free(r.weights);
+    const marey_status status = read_all(&r);
+    marey__scan_fini(&r.scan);
+    marey__speedscope_fini(&r.outline);
+    marey__paths_fini(&r.paths);
+    marey__free(r.stack);
+    marey__free(r.samples);
+    marey__free(r.weights);
     return status;
 }
 
@@ -464,7 +464,7 @@ static bool looks_like_speedscope(const char *path, const char *bytes, size_t le
 #undef HAS
 }
 
-const struct kymo__import_format kymo__import_speedscope = {
+const struct marey__import_format marey__import_speedscope = {
     .name = "speedscope",
     .words = "a profile of speedscope",
     .looks_like = looks_like_speedscope,

@@ -1,32 +1,32 @@
 /* Between the two readings of a file of speedscope: see speedscope_in.c. */
-#ifndef KYMO_SPEEDSCOPE_IN_H
-#define KYMO_SPEEDSCOPE_IN_H
+#ifndef MAREY_SPEEDSCOPE_IN_H
+#define MAREY_SPEEDSCOPE_IN_H
 
 #include <string.h>
 
 #include "codec/codec_internal.h"
 #include "import/stack_in.h"
 
-enum kymo__speedscope_type {
-    KYMO__SPEEDSCOPE_UNKNOWN,
-    KYMO__SPEEDSCOPE_EVENTED,
-    KYMO__SPEEDSCOPE_SAMPLED,
+enum marey__speedscope_type {
+    MAREY__SPEEDSCOPE_UNKNOWN,
+    MAREY__SPEEDSCOPE_EVENTED,
+    MAREY__SPEEDSCOPE_SAMPLED,
 };
 
 /* What a profile says about itself. */
-struct kymo__speedscope_profile {
-    enum kymo__speedscope_type type;
+struct marey__speedscope_profile {
+    enum marey__speedscope_type type;
     const char *name;         /* "" for none */
     const char *unit;         /* as the file has it; lent for ever */
     int scale;                /* a number times ten to this power is nanoseconds */
     int64_t start_ns, end_ns; /* 0: not said */
 };
 
-struct kymo__speedscope {
-    struct kymo__frames frames;
-    struct kymo__speedscope_profile *profiles;
+struct marey__speedscope {
+    struct marey__frames frames;
+    struct marey__speedscope_profile *profiles;
     size_t n_profiles, profiles_cap;
-    struct kymo__arena texts;
+    struct marey__arena texts;
     bool *is_owner;      /* by frame: py-spy names a process or a thread by it */
     int64_t base_ns;     /* the earliest begin of a profile where that is below 0, else 0 */
     size_t n_unknown;    /* profiles of no known type */
@@ -35,18 +35,18 @@ struct kymo__speedscope {
 };
 
 /*
- * Read frames and profiles, from the begin of the file; `import->bytes` is left as it is. KYMO_EFORMAT with a sentence
+ * Read frames and profiles, from the begin of the file; `import->bytes` is left as it is. MAREY_EFORMAT with a sentence
  * when there is no frame or no profile. Fini in any case.
  */
-KYMO_WARN_UNUSED kymo_status kymo__speedscope_read_outline(struct kymo__speedscope *outline,
-                                                           const struct kymo__import *import);
-void kymo__speedscope_fini(struct kymo__speedscope *outline);
+MAREY_WARN_UNUSED marey_status marey__speedscope_read_outline(struct marey__speedscope *outline,
+                                                              const struct marey__import *import);
+void marey__speedscope_fini(struct marey__speedscope *outline);
 /* Leave sentences about units and about what could not be read. */
-void kymo__speedscope_tell(const struct kymo__speedscope *outline, kymo__sink_process *process,
-                           const char *path);
+void marey__speedscope_tell(const struct marey__speedscope *outline, marey__sink_process *process,
+                            const char *path);
 
 /* Whether the text of the latest token is this word. */
-static inline bool kymo__scan_is(const struct kymo__scan *scan, const char *word)
+static inline bool marey__scan_is(const struct marey__scan *scan, const char *word)
 {
     return scan->text_len == strlen(word) && memcmp(scan->text, word, scan->text_len) == 0;
 }

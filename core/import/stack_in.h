@@ -10,55 +10,57 @@
  * Such files do not say when anything happened. Stacks are laid one behind the other, those that begin alike next to one
  * another, so that each path is one range: what was called from it comes first, its own time last.
  */
-#ifndef KYMO_STACK_IN_H
-#define KYMO_STACK_IN_H
+#ifndef MAREY_STACK_IN_H
+#define MAREY_STACK_IN_H
 
 #include "import/sink_internal.h"
 #include "table/table_internal.h"
 
 /* ---- text_frames.c ---- */
 
-struct kymo__text_frame {
+struct marey__text_frame {
     const char *text; /* the whole, where frames are known by it */
     const char *name, *file;
     size_t text_len, name_len, file_len;
     uint32_t line;
 };
 
-struct kymo__frames {
-    struct kymo__arena texts;
-    struct kymo__text_frame *frames;
+struct marey__frames {
+    struct marey__arena texts;
+    struct marey__text_frame *frames;
     size_t n, cap;
     uint64_t seed;
-    struct kymo__sink_index by_text;
+    struct marey__sink_index by_text;
     bool names_decide; /* what has the same name is the same, wherever it is */
     bool names_lines;  /* functions of one name and file differ by their lines */
     bool *is_ambiguous; /* by frame, once they are named: the name alone would stand for two functions */
     uint32_t *sites; /* by frame, of the process at hand; 0: not asked for */
-    const kymo__sink_process *sites_of;
+    const marey__sink_process *sites_of;
 };
 
-#define KYMO__NO_FRAME UINT32_MAX
+#define MAREY__NO_FRAME UINT32_MAX
 
-void kymo__frames_init(struct kymo__frames *frames);
-void kymo__frames_fini(struct kymo__frames *frames);
-/* A new frame with copies of the texts; KYMO__NO_FRAME without memory. */
-uint32_t kymo__frames_add(struct kymo__frames *frames, const struct kymo__text_frame *frame);
+void marey__frames_init(struct marey__frames *frames);
+void marey__frames_fini(struct marey__frames *frames);
+/* A new frame with copies of the texts; MAREY__NO_FRAME without memory. */
+uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__text_frame *frame);
 /*
- * The frame that is written like this, "name (file:line)", "name (file)" or "name"; made when new. KYMO__NO_FRAME without
+ * The frame that is written like this, "name (file:line)", "name (file)" or "name"; made when new. MAREY__NO_FRAME without
  * memory.
  */
-uint32_t kymo__frames_of_text(struct kymo__frames *frames, const char *text, size_t len);
-/* The frame of exactly this function, made when new. KYMO__NO_FRAME without memory. */
-uint32_t kymo__frames_of_function(struct kymo__frames *frames, const struct kymo__text_frame *frame);
+uint32_t marey__frames_of_text(struct marey__frames *frames, const char *text, size_t len);
+/* The frame of exactly this function, made when new. MAREY__NO_FRAME without memory. */
+uint32_t marey__frames_of_function(struct marey__frames *frames,
+                                   const struct marey__text_frame *frame);
 /* Once all are there: find names that need their file to tell functions apart. False without memory. */
-KYMO_WARN_UNUSED bool kymo__frames_name(struct kymo__frames *frames);
+MAREY_WARN_UNUSED bool marey__frames_name(struct marey__frames *frames);
 /* The frame's site in a process; processes are best asked one after the other. 0 without memory. */
-uint32_t kymo__frames_site(struct kymo__frames *frames, kymo__sink_process *process, uint32_t number);
+uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *process,
+                            uint32_t number);
 
 /* ---- paths.c ---- */
 
-struct kymo__path {
+struct marey__path {
     uint32_t parent, frame;
     uint64_t self;  /* in any unit */
     uint64_t calls; /* that it stands for; may be 0 */
@@ -69,29 +71,29 @@ struct kymo__path {
     bool is_used;         /* it, or something below, has time or calls */
 };
 
-struct kymo__paths {
-    struct kymo__path *paths; /* the root is 0; parents come before their children */
+struct marey__paths {
+    struct marey__path *paths; /* the root is 0; parents come before their children */
     size_t n, cap;
     uint32_t *slots; /* path number; 0: empty */
     uint32_t n_slots_log2;
 };
 
 /* More are not made, but for as many again of the outermost: a file must not fill the memory. */
-enum { KYMO__MAX_PATHS = 1 << 23 };
+enum { MAREY__MAX_PATHS = 1 << 23 };
 
-KYMO_WARN_UNUSED bool kymo__paths_init(struct kymo__paths *paths);
-void kymo__paths_fini(struct kymo__paths *paths);
-/* The path that goes from `parent` on to `frame`, made when new; 0 without memory or beyond KYMO__MAX_PATHS. */
-uint32_t kymo__paths_child(struct kymo__paths *paths, uint32_t parent, uint32_t frame);
+MAREY_WARN_UNUSED bool marey__paths_init(struct marey__paths *paths);
+void marey__paths_fini(struct marey__paths *paths);
+/* The path that goes from `parent` on to `frame`, made when new; 0 without memory or beyond MAREY__MAX_PATHS. */
+uint32_t marey__paths_child(struct marey__paths *paths, uint32_t parent, uint32_t frame);
 /* Once all are there: totals, and an order. False without memory. */
-KYMO_WARN_UNUSED bool kymo__paths_finish(struct kymo__paths *paths);
+MAREY_WARN_UNUSED bool marey__paths_finish(struct marey__paths *paths);
 /* Lay what is used below `root` on a lane, from 0 on, `unit_ns` for each unit. Failures stay in the sink. */
-void kymo__paths_lay(const struct kymo__paths *paths, uint32_t root, struct kymo__frames *frames,
-                     kymo__sink_process *process, uint32_t lane, uint64_t unit_ns);
+void marey__paths_lay(const struct marey__paths *paths, uint32_t root, struct marey__frames *frames,
+                      marey__sink_process *process, uint32_t lane, uint64_t unit_ns);
 
 /* ---- collapsed_text.c: all texts are lent and need not end in a NUL ---- */
 
-struct kymo__text {
+struct marey__text {
     const char *at;
     size_t len;
 };
@@ -100,30 +102,30 @@ struct kymo__text {
  * Take a line apart: frames, then a number behind a blank, which leaves `*stack` and is rounded. With `is_difference` there are two
  * numbers, of which the latter counts. A stack may have no frames. False for what is no stack.
  */
-bool kymo__collapsed_line(const char *line, size_t len, bool is_difference,
-                          struct kymo__text *stack, uint64_t *count);
+bool marey__collapsed_line(const char *line, size_t len, bool is_difference,
+                           struct marey__text *stack, uint64_t *count);
 /* Whether each of these lines ends in two numbers; of the last one more may come. */
-bool kymo__collapsed_is_difference(const char *bytes, size_t len);
+bool marey__collapsed_is_difference(const char *bytes, size_t len);
 /* The next frame of a stack, which gets shorter by it; false when there is none. */
-bool kymo__collapsed_frame(struct kymo__text *stack, struct kymo__text *frame);
+bool marey__collapsed_frame(struct marey__text *stack, struct marey__text *frame);
 /* `process 12:"python x.py"` and `thread (0x7F): MainThread` as py-spy writes them; false for other frames. */
-bool kymo__collapsed_process(const struct kymo__text *frame, int64_t *pid,
-                             struct kymo__text *command);
-bool kymo__collapsed_thread(const struct kymo__text *frame, int64_t *tid, struct kymo__text *name);
+bool marey__collapsed_process(const struct marey__text *frame, int64_t *pid,
+                              struct marey__text *command);
+bool marey__collapsed_thread(const struct marey__text *frame, int64_t *tid, struct marey__text *name);
 
 /* ---- marshal.c: Python's marshal, all versions, bounded in depth and size ---- */
 
-enum kymo__marshal_kind {
-    KYMO__MARSHAL_OTHER,   /* None and whatever else no profile has */
-    KYMO__MARSHAL_INTEGER, /* what is beyond 64 bits is the nearest that fits; True is 1 */
-    KYMO__MARSHAL_REAL,
-    KYMO__MARSHAL_TEXT,
-    KYMO__MARSHAL_LIST, /* a tuple, list or set */
-    KYMO__MARSHAL_DICT, /* `n` pairs: a key, then its value */
+enum marey__marshal_kind {
+    MAREY__MARSHAL_OTHER,   /* None and whatever else no profile has */
+    MAREY__MARSHAL_INTEGER, /* what is beyond 64 bits is the nearest that fits; True is 1 */
+    MAREY__MARSHAL_REAL,
+    MAREY__MARSHAL_TEXT,
+    MAREY__MARSHAL_LIST, /* a tuple, list or set */
+    MAREY__MARSHAL_DICT, /* `n` pairs: a key, then its value */
 };
 
-struct kymo__marshal_value {
-    enum kymo__marshal_kind kind;
+struct marey__marshal_value {
+    enum marey__marshal_kind kind;
     uint32_t n; /* elements, pairs, bytes */
     union {
         int64_t integer;
@@ -133,8 +135,8 @@ struct kymo__marshal_value {
     } as;
 };
 
-struct kymo__marshal {
-    struct kymo__marshal_value *values;
+struct marey__marshal {
+    struct marey__marshal_value *values;
     size_t n_values, values_cap;
     uint32_t *items; /* numbers of values */
     size_t n_items, items_cap;
@@ -143,15 +145,16 @@ struct kymo__marshal {
 };
 
 /*
- * Read one value, and with it all that it holds; `*top` is its number. KYMO_EFORMAT with `mistake`, KYMO_ENOMEM. Fini
+ * Read one value, and with it all that it holds; `*top` is its number. MAREY_EFORMAT with `mistake`, MAREY_ENOMEM. Fini
  * in any case; a zeroed one is fine.
  */
-KYMO_WARN_UNUSED kymo_status kymo__marshal_read(struct kymo__marshal *marshal, const void *bytes,
-                                                size_t len, uint32_t *top);
-void kymo__marshal_fini(struct kymo__marshal *marshal);
+MAREY_WARN_UNUSED marey_status marey__marshal_read(struct marey__marshal *marshal,
+                                                   const void *bytes, size_t len, uint32_t *top);
+void marey__marshal_fini(struct marey__marshal *marshal);
 /* Element `i` of a list; of a dict, twice the pair's number is its key, and one more its value. */
-static inline const struct kymo__marshal_value *
-kymo__marshal_item(const struct kymo__marshal *marshal, const struct kymo__marshal_value *of, size_t i)
+static inline const struct marey__marshal_value *
+marey__marshal_item(const struct marey__marshal *marshal, const struct marey__marshal_value *of,
+                    size_t i)
 {
     return &marshal->values[marshal->items[of->as.first + i]];
 }
@@ -159,24 +162,24 @@ kymo__marshal_item(const struct kymo__marshal *marshal, const struct kymo__marsh
 /* ---- pstats_tree.c ---- */
 
 /* A function, and its calls from one caller; times in nanoseconds. */
-struct kymo__profiled {
+struct marey__profiled {
     uint64_t n_calls, self_ns;
     double total_ns;
 };
-struct kymo__profiled_edge {
+struct marey__profiled_edge {
     uint32_t caller, callee;
     double n_calls, self_ns, total_ns;
 };
 
-struct kymo__profile {
-    struct kymo__profiled *functions; /* by frame */
+struct marey__profile {
+    struct marey__profiled *functions; /* by frame */
     size_t n_functions;
-    struct kymo__profiled_edge *edges;
+    struct marey__profiled_edge *edges;
     size_t n_edges;
     size_t max_paths;  /* heavier ones are followed first */
     uint64_t n_folded; /* set: paths that were not followed further */
     double folded_ns; /* set: the time below them, which is shown below the same function elsewhere */
-    /* Set by kymo__profile_check: functions whose total is another than it should be, and the one that is most so. */
+    /* Set by marey__profile_check: functions whose total is another than it should be, and the one that is most so. */
     size_t n_off;
     uint32_t most_off;
     double most_off_ns;
@@ -186,9 +189,10 @@ struct kymo__profile {
  * Make the paths below the root of `paths`, whose frames are functions. Calls and self times of each function add up to
  * what it has. False without memory.
  */
-KYMO_WARN_UNUSED bool kymo__profile_expand(struct kymo__profile *profile, struct kymo__paths *paths);
+MAREY_WARN_UNUSED bool marey__profile_expand(struct marey__profile *profile,
+                                             struct marey__paths *paths);
 /* Once the paths are finished: compare totals, of outermost calls, with those of the functions. False without memory. */
-KYMO_WARN_UNUSED bool kymo__profile_check(struct kymo__profile *profile,
-                                          const struct kymo__paths *paths);
+MAREY_WARN_UNUSED bool marey__profile_check(struct marey__profile *profile,
+                                            const struct marey__paths *paths);
 
 #endif

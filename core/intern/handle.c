@@ -9,7 +9,7 @@
 
 struct slot {
     uint64_t handle; /* 0: free. Release; loaded with acquire */
-    kymo_id id;
+    marey_id id;
 };
 
 /* Never freed: a reader may be in an older one. Together they are as large as the latest. */
@@ -46,7 +46,7 @@ static struct slot *probe(struct table *table, uint64_t handle)
     }
 }
 
-static void add(struct table *table, uint64_t handle, kymo_id id)
+static void add(struct table *table, uint64_t handle, marey_id id)
 {
     struct slot *const slot = probe(table, handle);
     slot->id = id;
@@ -61,7 +61,7 @@ static bool make_room(void)
     if ((handles.n + 1) * 2 <= n_old)
         return true;
     const size_t n = n_old > 0 ? n_old * 2 : 64;
-    struct table *const table = kymo__calloc(1, sizeof *table + n * sizeof table->slots[0]);
+    struct table *const table = marey__calloc(1, sizeof *table + n * sizeof table->slots[0]);
     if (table == NULL)
         return false;
     table->n_slots = n;
@@ -74,10 +74,10 @@ static bool make_room(void)
 }
 
 /* Two names of one handle, a chance of one in a billion billions, would share the first one's name. */
-uint64_t kymo__handle_of(const char *name, size_t len)
+uint64_t marey__handle_of(const char *name, size_t len)
 {
     const uint64_t handle = hash(name, len);
-    const kymo_id id = kymo_site_intern(name, len, NULL, 0, NULL, 0);
+    const marey_id id = marey_site_intern(name, len, NULL, 0, NULL, 0);
     pthread_mutex_lock(&handles.lock);
     if (make_room() && probe(handles.table, handle)->handle == 0) {
         add(handles.table, handle, id);
@@ -87,19 +87,19 @@ uint64_t kymo__handle_of(const char *name, size_t len)
     return handle;
 }
 
-kymo_id kymo__handle_id(uint64_t handle)
+marey_id marey__handle_id(uint64_t handle)
 {
     struct table *const table = __atomic_load_n(&handles.table, __ATOMIC_ACQUIRE);
     const struct slot *const slot = table != NULL && handle != 0 ? probe(table, handle) : NULL;
     return slot != NULL && __atomic_load_n(&slot->handle, __ATOMIC_ACQUIRE) == handle ? slot->id : 0;
 }
 
-void kymo__handles_before_fork(void)
+void marey__handles_before_fork(void)
 {
     pthread_mutex_lock(&handles.lock);
 }
 
-void kymo__handles_after_fork(void)
+void marey__handles_after_fork(void)
 {
     pthread_mutex_unlock(&handles.lock);
 }

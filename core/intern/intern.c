@@ -3,36 +3,36 @@
  * a slot with release, or builds a table twice the size and swaps it in. Old tables stay (together they are no larger
  * than the present one), because a reader may still be probing there.
  *
- *   by hash:  table -> slots[hash & mask] -> struct kymo__site       by id:  pages[id / 1024][id % 1024]
+ *   by hash:  table -> slots[hash & mask] -> struct marey__site      by id:  pages[id / 1024][id % 1024]
  */
 #include <pthread.h>
 #include <string.h>
 
 #include "intern/intern_internal.h"
 
-enum { PAGE_SITES = 1024, N_PAGES = KYMO__SITE_LIMIT / PAGE_SITES };
+enum { PAGE_SITES = 1024, N_PAGES = MAREY__SITE_LIMIT / PAGE_SITES };
 
 struct table {
     struct table *older; /* smaller ones, kept for readers that are still there */
     uint32_t mask;
-    const struct kymo__site *slots[]; /* stored with release, loaded with acquire */
+    const struct marey__site *slots[]; /* stored with release, loaded with acquire */
 };
 
 static struct {
     pthread_mutex_t lock; /* guards what is written below; readers take none */
     struct table *table;  /* release / acquire */
-    const struct kymo__site **pages[N_PAGES];
+    const struct marey__site **pages[N_PAGES];
     uint32_t n_sites; /* release / acquire: below it pages are filled */
     uint64_t n_other;
-    kymo__site_listener *listener;
+    marey__site_listener *listener;
 } intern = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const struct kymo__site other_names = {.id = KYMO__SITE_OTHER,
-                                              .name = "(other names)",
-                                              .name_len = 13,
-                                              .category = "",
-                                              .domain = "",
-                                              .file = ""};
+static const struct marey__site other_names = {.id = MAREY__SITE_OTHER,
+                                               .name = "(other names)",
+                                               .name_len = 13,
+                                               .category = "",
+                                               .domain = "",
+                                               .file = ""};
 
 /* Up to seven bytes as a number, by loads of fixed size: a memcpy of any length would be a call. */
 static uint64_t load_rest(const unsigned char *p, size_t len)
@@ -62,7 +62,7 @@ static uint32_t mix(uint32_t h, const void *bytes, size_t len)
     return (uint32_t)((x ^ (x >> 32)) * 0xc4ceb9fe1a85ec53u >> 32);
 }
 
-static uint32_t hash_site(const struct kymo__site *s)
+static uint32_t hash_site(const struct marey__site *s)
 {
     uint32_t h = mix(s->line * 31 + s->color, s->name, s->name_len);
     if (s->category[0] != '\0')
@@ -77,7 +77,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a[0] == b[0] && (a[0] == '\0' || strcmp(a, b) == 0));
 }
 
-static bool same_site(const struct kymo__site *a, const struct kymo__site *b)
+static bool same_site(const struct marey__site *a, const struct marey__site *b)
 {
     return a->hash == b->hash && a->name_len == b->name_len && a->line == b->line &&
            a->color == b->color && memcmp(a->name, b->name, a->name_len) == 0 &&
@@ -86,12 +86,12 @@ static bool same_site(const struct kymo__site *a, const struct kymo__site *b)
 }
 
 /* The site equal to `key`, or NULL and in `*slot` the free slot where it belongs. */
-static const struct kymo__site *probe(const struct table *table, const struct kymo__site *key,
-                                      uint32_t *slot)
+static const struct marey__site *probe(const struct table *table, const struct marey__site *key,
+                                       uint32_t *slot)
 {
     for (uint32_t i = key->hash & table->mask;; i = (i + 1) & table->mask) {
         /* Acquire: meets the release in insert(), so that a site is seen whole. */
-        const struct kymo__site *s = __atomic_load_n(&table->slots[i], __ATOMIC_ACQUIRE);
+        const struct marey__site *s = __atomic_load_n(&table->slots[i], __ATOMIC_ACQUIRE);
         if (s == NULL) {
             *slot = i;
             return NULL;
@@ -103,7 +103,7 @@ static const struct kymo__site *probe(const struct table *table, const struct ky
 
 static struct table *table_create(uint32_t n_slots)
 {
-    struct table *t = kymo__calloc(1, sizeof *t + n_slots * sizeof t->slots[0]);
+    struct table *t = marey__calloc(1, sizeof *t + n_slots * sizeof t->slots[0]);
     if (t != NULL)
         t->mask = n_slots - 1;
     return t;
@@ -137,11 +137,11 @@ static const char *copy_text(char **at, const char *text, size_t len)
     return copy;
 }
 
-static struct kymo__site *copy_site(const struct kymo__site *key)
+static struct marey__site *copy_site(const struct marey__site *key)
 {
     const size_t lens[] = {key->name_len, strlen(key->category), strlen(key->domain),
                            strlen(key->file)};
-    struct kymo__site *s = kymo__alloc(sizeof *s + lens[0] + lens[1] + lens[2] + lens[3] + 4);
+    struct marey__site *s = marey__alloc(sizeof *s + lens[0] + lens[1] + lens[2] + lens[3] + 4);
     if (s == NULL)
         return NULL;
     *s = *key;
@@ -154,10 +154,10 @@ static struct kymo__site *copy_site(const struct kymo__site *key)
 }
 
 /* Give `site` the next id; false when memory is out. The lock is held. */
-static bool publish(const struct kymo__site *site)
+static bool publish(const struct marey__site *site)
 {
-    const struct kymo__site ***page = &intern.pages[site->id / PAGE_SITES];
-    if (*page == NULL && (*page = kymo__calloc(PAGE_SITES, sizeof **page)) == NULL)
+    const struct marey__site ***page = &intern.pages[site->id / PAGE_SITES];
+    if (*page == NULL && (*page = marey__calloc(PAGE_SITES, sizeof **page)) == NULL)
         return false;
     (*page)[site->id % PAGE_SITES] = site;
     __atomic_store_n(&intern.n_sites, site->id, __ATOMIC_RELEASE);
@@ -166,76 +166,76 @@ static bool publish(const struct kymo__site *site)
     return true;
 }
 
-static kymo_id insert(const struct kymo__site *key)
+static marey_id insert(const struct marey__site *key)
 {
     if (intern.n_sites == 0 && !publish(&other_names))
-        return KYMO__SITE_OTHER;
+        return MAREY__SITE_OTHER;
     if (!make_room())
-        return KYMO__SITE_OTHER;
+        return MAREY__SITE_OTHER;
     uint32_t slot;
-    const struct kymo__site *known = probe(intern.table, key, &slot);
+    const struct marey__site *known = probe(intern.table, key, &slot);
     if (known != NULL)
         return known->id;
-    if (intern.n_sites == KYMO__SITE_LIMIT - 1) {
+    if (intern.n_sites == MAREY__SITE_LIMIT - 1) {
         __atomic_fetch_add(&intern.n_other, 1, __ATOMIC_RELAXED);
-        return KYMO__SITE_OTHER;
+        return MAREY__SITE_OTHER;
     }
-    struct kymo__site *site = copy_site(key);
+    struct marey__site *site = copy_site(key);
     if (site == NULL)
-        return KYMO__SITE_OTHER;
+        return MAREY__SITE_OTHER;
     site->id = intern.n_sites + 1;
     if (!publish(site)) {
-        kymo__free(site);
-        return KYMO__SITE_OTHER;
+        marey__free(site);
+        return MAREY__SITE_OTHER;
     }
     __atomic_store_n(&intern.table->slots[slot], site, __ATOMIC_RELEASE);
     return site->id;
 }
 
-kymo_id kymo__intern(const struct kymo__site *lent)
+marey_id marey__intern(const struct marey__site *lent)
 {
-    struct kymo__site key = *lent;
+    struct marey__site key = *lent;
     key.name = key.name != NULL ? key.name : "";
     key.category = key.category != NULL ? key.category : "";
     key.domain = key.domain != NULL ? key.domain : "";
     key.file = key.file != NULL ? key.file : "";
-    key.name_len = KYMO__MIN(key.name_len, (uint32_t)KYMO__NAME_MAX);
+    key.name_len = MAREY__MIN(key.name_len, (uint32_t)MAREY__NAME_MAX);
     key.hash = hash_site(&key);
 
     const struct table *table = __atomic_load_n(&intern.table, __ATOMIC_ACQUIRE);
     uint32_t slot;
-    const struct kymo__site *known = table != NULL ? probe(table, &key, &slot) : NULL;
+    const struct marey__site *known = table != NULL ? probe(table, &key, &slot) : NULL;
     if (known != NULL)
         return known->id;
     pthread_mutex_lock(&intern.lock);
-    const kymo_id id = insert(&key);
+    const marey_id id = insert(&key);
     pthread_mutex_unlock(&intern.lock);
     return id;
 }
 
-uint32_t kymo__intern_count(void)
+uint32_t marey__intern_count(void)
 {
     return __atomic_load_n(&intern.n_sites, __ATOMIC_ACQUIRE);
 }
 
-uint64_t kymo__intern_n_other(void)
+uint64_t marey__intern_n_other(void)
 {
     return __atomic_load_n(&intern.n_other, __ATOMIC_RELAXED);
 }
 
-const struct kymo__site *kymo__intern_get(kymo_id id)
+const struct marey__site *marey__intern_get(marey_id id)
 {
-    if (id == 0 || id > kymo__intern_count())
+    if (id == 0 || id > marey__intern_count())
         return NULL;
     return intern.pages[id / PAGE_SITES][id % PAGE_SITES];
 }
 
-bool kymo__intern_listen(kymo__site_listener *listener)
+bool marey__intern_listen(marey__site_listener *listener)
 {
     pthread_mutex_lock(&intern.lock);
     intern.listener = listener;
-    for (kymo_id id = 1; listener != NULL && id <= intern.n_sites; id++)
-        listener(kymo__intern_get(id));
+    for (marey_id id = 1; listener != NULL && id <= intern.n_sites; id++)
+        listener(marey__intern_get(id));
     const bool ok = listener == NULL || listener(NULL);
     if (!ok)
         intern.listener = NULL;
@@ -243,50 +243,51 @@ bool kymo__intern_listen(kymo__site_listener *listener)
     return ok;
 }
 
-void kymo__intern_before_fork(void)
+void marey__intern_before_fork(void)
 {
-    kymo__handles_before_fork();
+    marey__handles_before_fork();
     pthread_mutex_lock(&intern.lock);
 }
 
-void kymo__intern_after_fork(bool in_child)
+void marey__intern_after_fork(bool in_child)
 {
     if (in_child)
         intern.listener = NULL; /* it speaks to the parent's log */
     pthread_mutex_unlock(&intern.lock);
-    kymo__handles_after_fork();
+    marey__handles_after_fork();
 }
 
-kymo_id kymo_site_intern_whole(const struct kymo_site *site, size_t name_len)
+marey_id marey_site_intern_whole(const struct marey_site *site, size_t name_len)
 {
-    const struct kymo__site key = {.name = site->name,
-                                   .name_len = (uint32_t)KYMO__MIN(name_len, (size_t)KYMO__NAME_MAX),
-                                   .category = site->category,
-                                   .domain = site->domain,
-                                   .file = site->file,
-                                   .line = site->line,
-                                   .color = site->color};
-    return kymo__intern(&key);
+    const struct marey__site key = {.name = site->name,
+                                    .name_len =
+                                        (uint32_t)MAREY__MIN(name_len, (size_t)MAREY__NAME_MAX),
+                                    .category = site->category,
+                                    .domain = site->domain,
+                                    .file = site->file,
+                                    .line = site->line,
+                                    .color = site->color};
+    return marey__intern(&key);
 }
 
-kymo_id kymo_site_register(struct kymo_site *site)
+marey_id marey_site_register(struct marey_site *site)
 {
-    const kymo_id id = kymo_site_intern_whole(site, site->name != NULL ? strlen(site->name) : 0);
+    const marey_id id = marey_site_intern_whole(site, site->name != NULL ? strlen(site->name) : 0);
     __atomic_store_n(&site->id, id, __ATOMIC_RELEASE);
     return id;
 }
 
-kymo_id kymo_site_intern(const char *name, size_t len, const char *category, uint32_t color,
-                         const char *file, uint32_t line)
+marey_id marey_site_intern(const char *name, size_t len, const char *category, uint32_t color,
+                           const char *file, uint32_t line)
 {
-    const struct kymo_site site = {
+    const struct marey_site site = {
         .name = name, .category = category, .file = file, .line = line, .color = color};
-    return kymo_site_intern_whole(&site, len);
+    return marey_site_intern_whole(&site, len);
 }
 
-const char *kymo_site_name(kymo_id id, size_t *len)
+const char *marey_site_name(marey_id id, size_t *len)
 {
-    const struct kymo__site *site = kymo__intern_get(id);
+    const struct marey__site *site = marey__intern_get(id);
     if (len != NULL)
         *len = site != NULL ? site->name_len : 0;
     return site != NULL ? site->name : "";

@@ -10,7 +10,7 @@
 
 enum { MAX_SUBSCRIBERS = 8 };
 
-typedef const struct kymo__iteration_subscriber *subscriber_list[MAX_SUBSCRIBERS];
+typedef const struct marey__iteration_subscriber *subscriber_list[MAX_SUBSCRIBERS];
 
 static struct {
     pthread_mutex_t lock; /* guards everything below */
@@ -19,36 +19,36 @@ static struct {
     uint64_t begin_ns;   /* of the iteration that runs, CLOCK_MONOTONIC; 0: not known */
     bool is_begun; /* by its driver, so that epochs and phases within it do not begin it anew */
     bool in_epoch;
-    kymo_id phase;     /* 0: none */
+    marey_id phase;    /* 0: none */
     uint64_t epoch_ns; /* when the open epoch began */
     uint64_t phase_ns; /* up to when `epoch` knows the phases */
-    struct kymo_epoch_times epoch,
+    struct marey_epoch_times epoch,
         last_epoch; /* the open one; the last that ended, where `has_last` */
     bool has_last;
     uint32_t told_recording; /* the recording that knows of the epoch and the phase */
-    kymo_driver driver;      /* NULL before the first iteration */
+    marey_driver driver;     /* NULL before the first iteration */
     subscriber_list subscribers;
 } counter = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t now_ns(void)
 {
-    return kymo__clock_ns(CLOCK_MONOTONIC);
+    return marey__clock_ns(CLOCK_MONOTONIC);
 }
 
 /* ---- into the recording ---- */
 
-static void put(enum kymo_record_type type, const uint64_t *words, size_t n)
+static void put(enum marey_record_type type, const uint64_t *words, size_t n)
 {
-    if (kymo_enabled())
-        kymo__lane_put_record(type, words, n);
+    if (marey_enabled())
+        marey__lane_put_record(type, words, n);
 }
 
 /* A recording that began inside an epoch or a phase is told of it before anything else. */
 static void put_surroundings(void)
 {
-    if (!kymo_enabled())
+    if (!marey_enabled())
         return;
-    const uint32_t recording = __atomic_load_n(&kymo__record.generation, __ATOMIC_RELAXED);
+    const uint32_t recording = __atomic_load_n(&marey__record.generation, __ATOMIC_RELAXED);
     pthread_mutex_lock(&counter.lock);
     const bool is_told = counter.told_recording == recording;
     const bool in_epoch = counter.in_epoch && !is_told;
@@ -57,32 +57,32 @@ static void put_surroundings(void)
     counter.told_recording = recording;
     pthread_mutex_unlock(&counter.lock);
     if (in_epoch)
-        put(KYMO_RECORD_EPOCH, epoch, KYMO__COUNT_OF(epoch));
+        put(MAREY_RECORD_EPOCH, epoch, MAREY__COUNT_OF(epoch));
     if (phase[0] != 0)
-        put(KYMO_RECORD_PHASE, phase, KYMO__COUNT_OF(phase));
+        put(MAREY_RECORD_PHASE, phase, MAREY__COUNT_OF(phase));
 }
 
-static void put_iteration(const struct kymo__iteration *it)
+static void put_iteration(const struct marey__iteration *it)
 {
     uint64_t words[3] = {it->number, it->is_warmup, 0};
     memcpy(&words[2], &it->samples, sizeof it->samples);
-    put(KYMO_RECORD_ITERATION, words, KYMO__COUNT_OF(words));
+    put(MAREY_RECORD_ITERATION, words, MAREY__COUNT_OF(words));
 }
 
 /* ---- iterations ---- */
 
-static kymo_driver named(kymo_driver driver)
+static marey_driver named(marey_driver driver)
 {
     return driver != NULL ? driver : "a driver without a name";
 }
 
 /* Whether `driver` may count. The lock is held. */
-static bool is_driver(kymo_driver driver)
+static bool is_driver(marey_driver driver)
 {
     return counter.driver == NULL || strcmp(counter.driver, driver) == 0;
 }
 
-void kymo_iteration_begin_by(kymo_driver driver)
+void marey_iteration_begin_by(marey_driver driver)
 {
     put_surroundings();
     pthread_mutex_lock(&counter.lock);
@@ -94,14 +94,14 @@ void kymo_iteration_begin_by(kymo_driver driver)
     }
     pthread_mutex_unlock(&counter.lock);
     if (counts)
-        put(KYMO_RECORD_ITERATION_BEGIN, number, KYMO__COUNT_OF(number));
+        put(MAREY_RECORD_ITERATION_BEGIN, number, MAREY__COUNT_OF(number));
 }
 
 /* The lock is held. */
-static void count_one(struct kymo__iteration *it, double samples)
+static void count_one(struct marey__iteration *it, double samples)
 {
     const uint64_t now = now_ns();
-    *it = (struct kymo__iteration){
+    *it = (struct marey__iteration){
         .number = counter.n_finished,
         .is_warmup = counter.n_finished<counter.warmup_end,
                                         .next_is_warmup = counter.n_finished + 1 < counter.warmup_end,
@@ -118,9 +118,9 @@ static void count_one(struct kymo__iteration *it, double samples)
     counter.epoch.samples += it->samples;
 }
 
-int kymo_iteration_finish_by(kymo_driver driver, double samples)
+int marey_iteration_finish_by(marey_driver driver, double samples)
 {
-    struct kymo__iteration it = {0};
+    struct marey__iteration it = {0};
     subscriber_list subscribers;
     put_surroundings();
     pthread_mutex_lock(&counter.lock);
@@ -129,13 +129,13 @@ int kymo_iteration_finish_by(kymo_driver driver, double samples)
         counter.driver = named(driver);
         count_one(&it, samples);
     }
-    const kymo_driver first = counter.driver;
+    const marey_driver first = counter.driver;
     memcpy(subscribers, counter.subscribers, sizeof subscribers);
     pthread_mutex_unlock(&counter.lock);
     if (!counts) {
-        kymo__say("iterations are counted by %s; those of %s are not counted as well: let one of "
-                  "them finish iterations",
-                  first, named(driver));
+        marey__say("iterations are counted by %s; those of %s are not counted as well: let one of "
+                   "them finish iterations",
+                   first, named(driver));
         return 0;
     }
     put_iteration(&it);
@@ -145,21 +145,21 @@ int kymo_iteration_finish_by(kymo_driver driver, double samples)
     return 1;
 }
 
-void kymo_iteration_counts(struct kymo_progress_counts *out)
+void marey_iteration_counts(struct marey_progress_counts *out)
 {
     pthread_mutex_lock(&counter.lock);
-    *out = (struct kymo_progress_counts){.iterations = counter.n_finished,
-                                         .warmup = counter.n_warmup,
-                                         .epochs = counter.n_epochs,
-                                         .in_epoch = counter.in_epoch,
-                                         .driver = counter.driver};
+    *out = (struct marey_progress_counts){.iterations = counter.n_finished,
+                                          .warmup = counter.n_warmup,
+                                          .epochs = counter.n_epochs,
+                                          .in_epoch = counter.in_epoch,
+                                          .driver = counter.driver};
     pthread_mutex_unlock(&counter.lock);
 }
 
-struct kymo__iteration_place kymo__iteration_place(void)
+struct marey__iteration_place marey__iteration_place(void)
 {
     pthread_mutex_lock(&counter.lock);
-    const struct kymo__iteration_place place = {counter.n_finished, counter.warmup_end};
+    const struct marey__iteration_place place = {counter.n_finished, counter.warmup_end};
     pthread_mutex_unlock(&counter.lock);
     return place;
 }
@@ -172,7 +172,7 @@ static void set_warmup_end(uint64_t end, bool only_later)
     subscriber_list subscribers;
     pthread_mutex_lock(&counter.lock);
     const bool was_warmup = counter.n_finished < counter.warmup_end;
-    counter.warmup_end = only_later ? KYMO__MAX(end, counter.warmup_end) : end;
+    counter.warmup_end = only_later ? MAREY__MAX(end, counter.warmup_end) : end;
     const bool is_warmup = counter.n_finished < counter.warmup_end;
     memcpy(subscribers, counter.subscribers, sizeof subscribers);
     pthread_mutex_unlock(&counter.lock);
@@ -181,14 +181,14 @@ static void set_warmup_end(uint64_t end, bool only_later)
             subscribers[i]->warmup_set(is_warmup);
 }
 
-void kymo_iteration_set_warmup(uint64_t n)
+void marey_iteration_set_warmup(uint64_t n)
 {
     set_warmup_end(n, false);
 }
 
-void kymo__iteration_more_warmup(uint64_t n)
+void marey__iteration_more_warmup(uint64_t n)
 {
-    const uint64_t n_finished = kymo__iteration_place().n_finished;
+    const uint64_t n_finished = marey__iteration_place().n_finished;
     set_warmup_end(n < UINT64_MAX - n_finished ? n_finished + n : UINT64_MAX, true);
 }
 
@@ -197,7 +197,7 @@ void kymo__iteration_more_warmup(uint64_t n)
 static void put_epoch(uint64_t number, bool begins)
 {
     const uint64_t words[] = {number, begins};
-    put(KYMO_RECORD_EPOCH, words, KYMO__COUNT_OF(words));
+    put(MAREY_RECORD_EPOCH, words, MAREY__COUNT_OF(words));
 }
 
 static void tell_epoch_edge(void)
@@ -219,7 +219,7 @@ static void begin_here(uint64_t now)
 }
 
 /* Where the epoch has a phase, which may have begun at several sites; behind the last when it is new. */
-static uint32_t find_phase(const struct kymo_epoch_times *epoch, kymo_id phase)
+static uint32_t find_phase(const struct marey_epoch_times *epoch, marey_id phase)
 {
     uint32_t i = 0;
     while (i < epoch->n_phases && epoch->phases[i].name != phase)
@@ -227,9 +227,9 @@ static uint32_t find_phase(const struct kymo_epoch_times *epoch, kymo_id phase)
     if (i < epoch->n_phases)
         return i;
     size_t len, known_len;
-    const char *name = kymo_site_name(phase, &len);
+    const char *name = marey_site_name(phase, &len);
     for (i = 0; i < epoch->n_phases; i++) {
-        const char *known = kymo_site_name(epoch->phases[i].name, &known_len);
+        const char *known = marey_site_name(epoch->phases[i].name, &known_len);
         if (known_len == len && memcmp(known, name, len) == 0)
             break;
     }
@@ -239,11 +239,11 @@ static uint32_t find_phase(const struct kymo_epoch_times *epoch, kymo_id phase)
 /* The open phase has lasted until now: the epoch takes note. The lock is held. */
 static void go_on(uint64_t now)
 {
-    struct kymo_epoch_times *epoch = &counter.epoch;
+    struct marey_epoch_times *epoch = &counter.epoch;
     const uint64_t ns = now - counter.phase_ns;
     const uint32_t i = counter.phase != 0 ? find_phase(epoch, counter.phase) : 0;
     counter.phase_ns = now;
-    if (counter.phase == 0 || i == KYMO_EPOCH_PHASES) {
+    if (counter.phase == 0 || i == MAREY_EPOCH_PHASES) {
         epoch->none_ns += ns;
         return;
     }
@@ -255,7 +255,7 @@ static void go_on(uint64_t now)
 /* Begin to take times of the next epoch; end those of the one that is open. The lock is held. */
 static void begin_times(uint64_t now)
 {
-    counter.epoch = (struct kymo_epoch_times){.number = counter.n_epochs};
+    counter.epoch = (struct marey_epoch_times){.number = counter.n_epochs};
     counter.epoch_ns = counter.phase_ns = now;
 }
 
@@ -288,17 +288,17 @@ static void begin_epoch(const uint64_t *at)
     tell_epoch_edge();
 }
 
-void kymo_epoch_begin(void)
+void marey_epoch_begin(void)
 {
     begin_epoch(NULL);
 }
 
-void kymo_epoch_begin_at(uint64_t number)
+void marey_epoch_begin_at(uint64_t number)
 {
     begin_epoch(&number);
 }
 
-void kymo_epoch_end(void)
+void marey_epoch_end(void)
 {
     put_surroundings();
     pthread_mutex_lock(&counter.lock);
@@ -315,7 +315,7 @@ void kymo_epoch_end(void)
     }
 }
 
-int kymo_epoch_last(struct kymo_epoch_times *out)
+int marey_epoch_last(struct marey_epoch_times *out)
 {
     pthread_mutex_lock(&counter.lock);
     *out = counter.last_epoch;
@@ -324,7 +324,7 @@ int kymo_epoch_last(struct kymo_epoch_times *out)
     return has_last;
 }
 
-void kymo_phase(kymo_id name)
+void marey_phase(marey_id name)
 {
     put_surroundings();
     pthread_mutex_lock(&counter.lock);
@@ -338,12 +338,12 @@ void kymo_phase(kymo_id name)
     pthread_mutex_unlock(&counter.lock);
     const uint64_t words[] = {name};
     if (changes)
-        put(KYMO_RECORD_PHASE, words, KYMO__COUNT_OF(words));
+        put(MAREY_RECORD_PHASE, words, MAREY__COUNT_OF(words));
 }
 
 /* ---- who works by iterations ---- */
 
-bool kymo__iteration_subscribe(const struct kymo__iteration_subscriber *subscriber)
+bool marey__iteration_subscribe(const struct marey__iteration_subscriber *subscriber)
 {
     size_t place = MAX_SUBSCRIBERS;
     pthread_mutex_lock(&counter.lock);
@@ -361,7 +361,7 @@ bool kymo__iteration_subscribe(const struct kymo__iteration_subscriber *subscrib
     return place < MAX_SUBSCRIBERS;
 }
 
-void kymo__iteration_unsubscribe(const struct kymo__iteration_subscriber *subscriber)
+void marey__iteration_unsubscribe(const struct marey__iteration_subscriber *subscriber)
 {
     pthread_mutex_lock(&counter.lock);
     for (size_t i = 0; i < MAX_SUBSCRIBERS; i++)
@@ -378,12 +378,12 @@ static void forget(void)
     counter.n_finished = counter.n_warmup = counter.n_epochs = counter.warmup_end = 0;
     counter.begin_ns = 0;
     counter.is_begun = counter.in_epoch = counter.has_last = false;
-    counter.last_epoch = (struct kymo_epoch_times){0};
+    counter.last_epoch = (struct marey_epoch_times){0};
     counter.phase = 0;
     counter.driver = NULL;
 }
 
-void kymo_iteration_reset(void)
+void marey_iteration_reset(void)
 {
     set_warmup_end(0, false); /* whoever works by iterations hears that warm-up is over */
     pthread_mutex_lock(&counter.lock);
@@ -403,17 +403,17 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&counter.lock);
 }
 
-static void configure(const struct kymo__settings *s)
+static void configure(const struct marey__settings *s)
 {
     if (s->has_warmup)
-        kymo_iteration_set_warmup(s->warmup);
+        marey_iteration_set_warmup(s->warmup);
 }
 
-__attribute__((constructor(KYMO__INSTRUMENT_LOAD))) static void load(void)
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD))) static void load(void)
 {
-    static const struct kymo__instrument iteration = {.configure = configure,
-                                                      .reset = kymo_iteration_reset,
-                                                      .before_fork = before_fork,
-                                                      .after_fork = after_fork};
-    kymo__instrument_register(&iteration);
+    static const struct marey__instrument iteration = {.configure = configure,
+                                                       .reset = marey_iteration_reset,
+                                                       .before_fork = before_fork,
+                                                       .after_fork = after_fork};
+    marey__instrument_register(&iteration);
 }

@@ -19,7 +19,7 @@ static struct {
     bool is_python_told; /* in this recording; guarded by the lock */
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void *kymo__memory_map(size_t bytes)
+void *marey__memory_map(size_t bytes)
 {
     void *const p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -33,12 +33,12 @@ void *kymo__memory_map(size_t bytes)
 static void *open_main(void *arg)
 {
     (void)arg;
-    kymo__memory_not_mine();
-    kymo__record_open_pending();
+    marey__memory_not_mine();
+    marey__record_open_pending();
     return NULL;
 }
 
-void kymo__memory_open_beside(void)
+void marey__memory_open_beside(void)
 {
     sigset_t all, before;
     pthread_t thread;
@@ -49,13 +49,13 @@ void kymo__memory_open_beside(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void kymo_memory_hooked(const char *why_not)
+void marey_memory_hooked(const char *why_not)
 {
     memory.why_not = why_not;
     __atomic_store_n(&memory.is_hooked, why_not == NULL, __ATOMIC_RELAXED);
 }
 
-int kymo_memory_is_hooked(void)
+int marey_memory_is_hooked(void)
 {
     return __atomic_load_n(&memory.is_hooked, __ATOMIC_RELAXED);
 }
@@ -68,43 +68,43 @@ static void tell_sources(void)
     snprintf(text, sizeof text, "malloc=%s\npython=%s\ninterval=%" PRIu64,
              memory.is_hooked         ? "yes"
              : memory.why_not != NULL ? memory.why_not
-                                      : "no: start the program with kymo run --memory",
-             kymo__memory_interpreter() != NULL ? "yes" : "no", kymo__memory_interval());
-    kymo__record_text(KYMO__KEY_MEMORY, text);
-    memory.is_python_told = kymo__memory_interpreter() != NULL;
+                                      : "no: start the program with marey run --memory",
+             marey__memory_interpreter() != NULL ? "yes" : "no", marey__memory_interval());
+    marey__record_text(MAREY__KEY_MEMORY, text);
+    memory.is_python_told = marey__memory_interpreter() != NULL;
 }
 
 static void tell_counts(void)
 {
-    struct kymo__memory_counts counts;
+    struct marey__memory_counts counts;
     char text[256];
-    kymo__memory_counts_get(&counts);
+    marey__memory_counts_get(&counts);
     snprintf(text, sizeof text,
              "told=%" PRIu64 "\ndropped=%" PRIu64 "\nunfollowed=%" PRIu64 "\nticks=%" PRIu64
              "\nlast_interval=%" PRIu64,
              counts.n_told, counts.n_dropped, counts.n_unfollowed, counts.ticks,
-             kymo__memory_interval());
-    kymo__record_text(KYMO__KEY_MEMORY_COUNTS, text);
-    kymo__memory_cost_record(&counts);
+             marey__memory_interval());
+    marey__record_text(MAREY__KEY_MEMORY_COUNTS, text);
+    marey__memory_cost_record(&counts);
 }
 
 static void work(bool is_last)
 {
-    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
     const bool is_first = memory.read_ns == 0;
-    if (is_first || memory.is_python_told != (kymo__memory_interpreter() != NULL))
+    if (is_first || memory.is_python_told != (marey__memory_interpreter() != NULL))
         tell_sources();
     if (is_first) {
-        kymo__record_text(KYMO__KEY_MEMORY_COST, KYMO__COST_UNKNOWN);
+        marey__record_text(MAREY__KEY_MEMORY_COST, MAREY__COST_UNKNOWN);
         memory.adapted_ns = now;
     }
-    kymo__memory_write();
+    marey__memory_write();
     if (is_first || is_last || now - memory.read_ns >= PERIOD_NS) {
-        kymo__memory_resident_read(is_first, is_last);
+        marey__memory_resident_read(is_first, is_last);
         memory.read_ns = now;
     }
     if (now - memory.adapted_ns >= UINT64_C(10) * PERIOD_NS) {
-        kymo__memory_adapt(now - memory.adapted_ns);
+        marey__memory_adapt(now - memory.adapted_ns);
         memory.adapted_ns = now;
     }
     if (is_last)
@@ -117,53 +117,53 @@ static void visit(void)
     if (!__atomic_load_n(&memory.is_wanted, __ATOMIC_RELAXED) ||
         pthread_mutex_trylock(&memory.lock) != 0)
         return;
-    kymo__memory_not_mine();
+    marey__memory_not_mine();
     work(false);
     pthread_mutex_unlock(&memory.lock);
 }
 
 /* ---- what the switchboard calls ---- */
 
-static void switch_on(const struct kymo__settings *s)
+static void switch_on(const struct marey__settings *s)
 {
     pthread_mutex_lock(&memory.lock);
-    const bool can = kymo__blocks_open() && kymo__memory_queue_open() && kymo__places_open();
-    kymo__blocks_clear();
-    while (kymo__memory_queue_next() != NULL)
-        kymo__memory_queue_release(); /* of the recording before */
-    kymo__memory_write_reset();
-    kymo__memory_sample_start(s->memory.interval);
+    const bool can = marey__blocks_open() && marey__memory_queue_open() && marey__places_open();
+    marey__blocks_clear();
+    while (marey__memory_queue_next() != NULL)
+        marey__memory_queue_release(); /* of the recording before */
+    marey__memory_write_reset();
+    marey__memory_sample_start(s->memory.interval);
     memory.read_ns = 0;
     memory.owner = getpid();
     __atomic_store_n(&memory.is_wanted, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&memory.lock);
-    kymo__flush_add_visitor(visit, PERIOD_NS);
+    marey__flush_add_visitor(visit, PERIOD_NS);
     if (can)
-        __atomic_fetch_or(&kymo_switch[0], KYMO_ON_MEMORY, __ATOMIC_RELEASE);
+        __atomic_fetch_or(&marey_switch[0], MAREY_ON_MEMORY, __ATOMIC_RELEASE);
 }
 
-static void configure(const struct kymo__settings *s)
+static void configure(const struct marey__settings *s)
 {
-    if (s->memory.is_wanted && kymo_enabled())
+    if (s->memory.is_wanted && marey_enabled())
         switch_on(s);
 }
 
 /* Whether something was told that nobody has opened a recording for. */
 static bool is_waiting(void)
 {
-    return __atomic_load_n(&kymo__record.state, __ATOMIC_ACQUIRE) == KYMO__RECORD_PENDING &&
-           kymo__memory_queue_next() != NULL;
+    return __atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING &&
+           marey__memory_queue_next() != NULL;
 }
 
 static void stop(void)
 {
     if (!__atomic_load_n(&memory.is_wanted, __ATOMIC_RELAXED) || memory.owner != getpid())
         return;
-    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_MEMORY, __ATOMIC_RELEASE);
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELEASE);
     if (is_waiting())
-        kymo__record_open_pending();
+        marey__record_open_pending();
     pthread_mutex_lock(&memory.lock);
-    if (__atomic_load_n(&kymo__record.state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN)
+    if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN)
         work(true);
     __atomic_store_n(&memory.is_wanted, false, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&memory.lock);
@@ -181,20 +181,20 @@ static void after_fork(bool in_child)
     pthread_mutex_init(&memory.lock, NULL);
     memory.owner = getpid();
     memory.read_ns = 0;
-    kymo__memory_write_forget();
-    kymo__memory_sample_after_fork();
-    if (!kymo_enabled()) {
-        __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_MEMORY, __ATOMIC_RELEASE);
+    marey__memory_write_forget();
+    marey__memory_sample_after_fork();
+    if (!marey_enabled()) {
+        __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELEASE);
         __atomic_store_n(&memory.is_wanted, false, __ATOMIC_RELAXED);
     }
 }
 
-__attribute__((constructor(KYMO__INSTRUMENT_LOAD + 5))) static void load(void)
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 5))) static void load(void)
 {
-    static const struct kymo__instrument instrument = {.configure = configure,
-                                                       .stopping = stop,
-                                                       .reset = stop,
-                                                       .before_fork = before_fork,
-                                                       .after_fork = after_fork};
-    kymo__instrument_register(&instrument);
+    static const struct marey__instrument instrument = {.configure = configure,
+                                                        .stopping = stop,
+                                                        .reset = stop,
+                                                        .before_fork = before_fork,
+                                                        .after_fork = after_fork};
+    marey__instrument_register(&instrument);
 }

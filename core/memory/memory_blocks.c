@@ -33,19 +33,19 @@ static uint64_t hash_of(const void *block)
     return ((uint64_t)(uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-bool kymo__blocks_open(void)
+bool marey__blocks_open(void)
 {
     if (blocks.shards != NULL)
         return true;
     if (blocks.marks == NULL)
-        blocks.marks = kymo__memory_map(KYMO_MEMORY_N_MARKS);
+        blocks.marks = marey__memory_map(MAREY_MEMORY_N_MARKS);
     struct shard *const shards =
-        blocks.marks != NULL ? kymo__memory_map(N_SHARDS * sizeof *shards) : NULL;
+        blocks.marks != NULL ? marey__memory_map(N_SHARDS * sizeof *shards) : NULL;
     __atomic_store_n(&blocks.shards, shards, __ATOMIC_RELEASE);
     return shards != NULL;
 }
 
-const uint8_t *kymo__blocks_marks(void)
+const uint8_t *marey__blocks_marks(void)
 {
     return __atomic_load_n(&blocks.shards, __ATOMIC_ACQUIRE) != NULL ? blocks.marks : NULL;
 }
@@ -93,7 +93,7 @@ static uint32_t find(const struct shard *shard, uint64_t address)
     return i;
 }
 
-bool kymo__blocks_put(const void *block, uint64_t number)
+bool marey__blocks_put(const void *block, uint64_t number)
 {
     const uint64_t hash = hash_of(block), address = (uint64_t)(uintptr_t)block;
     struct shard *const shard = lock_shard(hash);
@@ -124,7 +124,7 @@ static void remove_slot(struct shard *shard, uint32_t gap)
     shard->n--;
 }
 
-uint64_t kymo__blocks_take(const void *block)
+uint64_t marey__blocks_take(const void *block)
 {
     const uint64_t hash = hash_of(block);
     if (blocks.shards == NULL)
@@ -140,7 +140,7 @@ uint64_t kymo__blocks_take(const void *block)
     return number;
 }
 
-void kymo__blocks_clear(void)
+void marey__blocks_clear(void)
 {
     for (size_t i = 0; blocks.shards != NULL && i < N_SHARDS; i++) {
         struct shard *const shard = lock_shard(i);

@@ -8,7 +8,7 @@ enum { N_PLACES = 4096 };
 
 struct place {
     uint64_t turn; /* release by who fills or empties it, acquire by the other side */
-    struct kymo__memory_entry entry;
+    struct marey__memory_entry entry;
 };
 
 static struct queue {
@@ -17,14 +17,14 @@ static struct queue {
     struct place places[N_PLACES] __attribute__((aligned(64)));
 } * queue; /* stored before hooks are switched on */
 
-bool kymo__memory_queue_open(void)
+bool marey__memory_queue_open(void)
 {
     if (queue == NULL)
-        queue = kymo__memory_map(sizeof *queue);
+        queue = marey__memory_map(sizeof *queue);
     return queue != NULL;
 }
 
-struct kymo__memory_entry *kymo__memory_queue_claim(uint64_t *ticket)
+struct marey__memory_entry *marey__memory_queue_claim(uint64_t *ticket)
 {
     uint64_t at = __atomic_load_n(&queue->tail, __ATOMIC_RELAXED);
     for (;;) {
@@ -43,14 +43,14 @@ struct kymo__memory_entry *kymo__memory_queue_claim(uint64_t *ticket)
     }
 }
 
-void kymo__memory_queue_publish(uint64_t ticket)
+void marey__memory_queue_publish(uint64_t ticket)
 {
-    /* Release: meets the acquire in kymo__memory_queue_next(). */
+    /* Release: meets the acquire in marey__memory_queue_next(). */
     __atomic_store_n(&queue->places[ticket % N_PLACES].turn, ticket / N_PLACES * 2 + 1,
                      __ATOMIC_RELEASE);
 }
 
-const struct kymo__memory_entry *kymo__memory_queue_next(void)
+const struct marey__memory_entry *marey__memory_queue_next(void)
 {
     if (queue == NULL)
         return NULL;
@@ -59,14 +59,14 @@ const struct kymo__memory_entry *kymo__memory_queue_next(void)
     return turn == queue->head / N_PLACES * 2 + 1 ? &place->entry : NULL;
 }
 
-void kymo__memory_queue_release(void)
+void marey__memory_queue_release(void)
 {
     struct place *const place = &queue->places[queue->head % N_PLACES];
     __atomic_store_n(&place->turn, place->turn + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&queue->head, queue->head + 1, __ATOMIC_RELAXED);
 }
 
-bool kymo__memory_queue_is_filling(void)
+bool marey__memory_queue_is_filling(void)
 {
     return __atomic_load_n(&queue->tail, __ATOMIC_RELAXED) -
                __atomic_load_n(&queue->head, __ATOMIC_RELAXED) >

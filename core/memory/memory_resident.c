@@ -5,12 +5,12 @@
 
 #include "memory/memory_internal.h"
 
-static void put(struct kymo_site *site, double value)
+static void put(struct marey_site *site, double value)
 {
-    kymo_counter(kymo_site_id(site), value);
+    marey_counter(marey_site_id(site), value);
 }
 
-uint64_t kymo__memory_status_bytes(const char *text, size_t len, const char *key)
+uint64_t marey__memory_status_bytes(const char *text, size_t len, const char *key)
 {
     const size_t key_len = strlen(key);
     for (const char *at = text, *end = text + len; at < end;) {
@@ -21,7 +21,7 @@ uint64_t kymo__memory_status_bytes(const char *text, size_t len, const char *key
             size_t skip = key_len;
             while (skip < line && (at[skip] == ' ' || at[skip] == '\t'))
                 skip++;
-            return kymo__parse_number(at + skip, line - skip, &kib) && kib < UINT64_MAX >> 10
+            return marey__parse_number(at + skip, line - skip, &kib) && kib < UINT64_MAX >> 10
                        ? kib << 10
                        : 0;
         }
@@ -30,7 +30,7 @@ uint64_t kymo__memory_status_bytes(const char *text, size_t len, const char *key
     return 0;
 }
 
-bool kymo__memory_cgroup(const char *text, size_t len, char *out, size_t size)
+bool marey__memory_cgroup(const char *text, size_t len, char *out, size_t size)
 {
     for (const char *at = text, *end = text + len; at < end;) {
         const char *line_end = memchr(at, '\n', (size_t)(end - at));
@@ -50,14 +50,14 @@ static uint64_t read_limit(void)
 {
     char text[4096], group[1024], path[1200];
     uint64_t least = 0, bytes;
-    size_t len = kymo__read_text("/proc/self/cgroup", text, sizeof text);
-    if (!kymo__memory_cgroup(text, len, group, sizeof group))
+    size_t len = marey__read_text("/proc/self/cgroup", text, sizeof text);
+    if (!marey__memory_cgroup(text, len, group, sizeof group))
         return 0;
     for (;;) {
         snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max",
                  strcmp(group, "/") == 0 ? "" : group);
-        len = kymo__read_text(path, text, sizeof text);
-        if (kymo__parse_number(text, len, &bytes) && (least == 0 || bytes < least))
+        len = marey__read_text(path, text, sizeof text);
+        if (marey__parse_number(text, len, &bytes) && (least == 0 || bytes < least))
             least = bytes;
         char *const slash = strrchr(group, '/');
         if (slash == NULL || strcmp(group, "/") == 0)
@@ -66,25 +66,25 @@ static uint64_t read_limit(void)
     }
 }
 
-void kymo__memory_resident_read(bool is_first, bool is_last)
+void marey__memory_resident_read(bool is_first, bool is_last)
 {
-    static struct kymo_site resident = {
+    static struct marey_site resident = {
         .name = "resident memory (bytes)", .category = "memory", .domain = "process|resident"};
-    static struct kymo_site peak = {
+    static struct marey_site peak = {
         .name = "peak resident memory (bytes)", .category = "memory", .domain = "process|peak"};
-    static struct kymo_site limit = {
+    static struct marey_site limit = {
         .name = "memory limit (bytes)", .category = "memory", .domain = "process|limit"};
     char text[4096];
-    const size_t len = kymo__read_text("/proc/self/statm", text, sizeof text);
+    const size_t len = marey__read_text("/proc/self/statm", text, sizeof text);
     const char *const blank = memchr(text, ' ', len);
     uint64_t pages;
-    if (blank != NULL && kymo__parse_number(blank + 1, len - (size_t)(blank + 1 - text), &pages))
+    if (blank != NULL && marey__parse_number(blank + 1, len - (size_t)(blank + 1 - text), &pages))
         put(&resident, (double)pages * (double)sysconf(_SC_PAGESIZE));
     const uint64_t allowed = is_first ? read_limit() : 0;
     if (allowed != 0)
         put(&limit, (double)allowed);
     if (is_last) {
-        const size_t n = kymo__read_text("/proc/self/status", text, sizeof text);
-        put(&peak, (double)kymo__memory_status_bytes(text, n, "VmHWM:"));
+        const size_t n = marey__read_text("/proc/self/status", text, sizeof text);
+        put(&peak, (double)marey__memory_status_bytes(text, n, "VmHWM:"));
     }
 }

@@ -20,11 +20,11 @@ struct map {
 static struct {
     struct map stacks; /* of the recording: hash of the frames to its number */
     struct map frames; /* return address to site */
-    kymo_id *places;   /* by number of memory_places.c */
+    marey_id *places;  /* by number of memory_places.c */
     size_t places_cap;
 } writer;
 
-enum { MAX_STACK = KYMO__MEMORY_FRAMES + KYMO__MEMORY_PLACES };
+enum { MAX_STACK = MAREY__MEMORY_FRAMES + MAREY__MEMORY_PLACES };
 
 /* ---- maps ---- */
 
@@ -39,13 +39,13 @@ static size_t slot_of(const struct map *map, uint64_t key)
 static bool map_grow(struct map *map)
 {
     struct map larger = {.n = map->n, .n_slots = map->n_slots != 0 ? map->n_slots * 2 : 256};
-    larger.slots = kymo__calloc(larger.n_slots, sizeof *larger.slots);
+    larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
     if (larger.slots == NULL)
         return false;
     for (size_t i = 0; i < map->n_slots; i++)
         if (map->slots[i].key != 0)
             larger.slots[slot_of(&larger, map->slots[i].key)] = map->slots[i];
-    kymo__free(map->slots);
+    marey__free(map->slots);
     *map = larger;
     return true;
 }
@@ -62,14 +62,14 @@ static uint64_t *map_at(struct map *map, uint64_t key)
     return &map->slots[i].value;
 }
 
-void kymo__memory_write_reset(void)
+void marey__memory_write_reset(void)
 {
-    kymo__free(writer.stacks.slots);
+    marey__free(writer.stacks.slots);
     writer.stacks = (struct map){0};
 }
 
 /* Whatever the flush thread was at in the parent, it is not whole here; what it had is little. */
-void kymo__memory_write_forget(void)
+void marey__memory_write_forget(void)
 {
     memset(&writer, 0, sizeof writer);
 }
@@ -105,13 +105,13 @@ static bool find_module(uint64_t address, struct module *out)
 }
 
 /* A site for a return address: the call is the byte before it. */
-static kymo_id native_site(uint64_t address)
+static marey_id native_site(uint64_t address)
 {
     char own[PATH_MAX] = "", name[256];
     struct module module;
     if (!find_module(address - 1, &module))
-        return kymo_site_intern_whole(
-            &(struct kymo_site){.name = "(unknown)", .category = "frame", .domain = "native"}, 9);
+        return marey_site_intern_whole(
+            &(struct marey_site){.name = "(unknown)", .category = "frame", .domain = "native"}, 9);
     if (module.path[0] == '\0') {
         const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
         own[n > 0 ? n : 0] = '\0';
@@ -120,43 +120,44 @@ static kymo_id native_site(uint64_t address)
     const char *slash = strrchr(module.path, '/');
     snprintf(name, sizeof name, "%.200s+0x%llx", slash != NULL ? slash + 1 : module.path,
              (unsigned long long)(address - 1 - module.base));
-    return kymo_site_intern_whole(
-        &(struct kymo_site){.name = name, .category = "frame", .domain = "native", .file = module.path},
+    return marey_site_intern_whole(
+        &(struct marey_site){
+            .name = name, .category = "frame", .domain = "native", .file = module.path},
         strlen(name));
 }
 
-static kymo_id site_of_frame(uint64_t address)
+static marey_id site_of_frame(uint64_t address)
 {
     uint64_t *const known = map_at(&writer.frames, address);
     if (known == NULL)
         return 0;
     if (*known == 0)
         *known = native_site(address);
-    return (kymo_id)*known;
+    return (marey_id)*known;
 }
 
-static kymo_id site_of_place(uint32_t number)
+static marey_id site_of_place(uint32_t number)
 {
     const size_t before = writer.places_cap;
-    if (!kymo__grow(&writer.places, &writer.places_cap, (size_t)number + 1, sizeof *writer.places))
+    if (!marey__grow(&writer.places, &writer.places_cap, (size_t)number + 1, sizeof *writer.places))
         return 0;
     memset(writer.places + before, 0, (writer.places_cap - before) * sizeof *writer.places);
     if (writer.places[number] == 0) {
-        const struct kymo__memory_text *const text = kymo__place_text(number);
-        const struct kymo_site site = {.name = text->name,
-                                       .category = "frame",
-                                       .domain = "python",
-                                       .line = text->line,
-                                       .file = text->file};
-        writer.places[number] = kymo_site_intern_whole(&site, strlen(text->name));
+        const struct marey__memory_text *const text = marey__place_text(number);
+        const struct marey_site site = {.name = text->name,
+                                        .category = "frame",
+                                        .domain = "python",
+                                        .line = text->line,
+                                        .file = text->file};
+        writer.places[number] = marey_site_intern_whole(&site, strlen(text->name));
     }
     return writer.places[number];
 }
 
 /* Compiled frames up to where the interpreter's own begin, if there is one on this stack. */
-static size_t n_outside(const struct kymo__memory_entry *entry)
+static size_t n_outside(const struct marey__memory_entry *entry)
 {
-    const struct kymo_memory_interpreter *const it = kymo__memory_interpreter();
+    const struct marey_memory_interpreter *const it = marey__memory_interpreter();
     struct module python, ours, module;
     if (entry->n_places == 0 || it == NULL || !find_module((uint64_t)(uintptr_t)it->within, &python) ||
         !find_module((uint64_t)(uintptr_t)it->places, &ours))
@@ -170,7 +171,7 @@ static size_t n_outside(const struct kymo__memory_entry *entry)
 
 /* ---- records ---- */
 
-static uint64_t hash_sites(const kymo_id *sites, size_t n)
+static uint64_t hash_sites(const marey_id *sites, size_t n)
 {
     uint64_t hash = n + 1;
     for (size_t i = 0; i < n; i++)
@@ -179,18 +180,18 @@ static uint64_t hash_sites(const kymo_id *sites, size_t n)
 }
 
 /* Two sites to a word, the innermost first. */
-static void put_stack(uint64_t number, const kymo_id *sites, size_t n)
+static void put_stack(uint64_t number, const marey_id *sites, size_t n)
 {
     uint64_t words[1 + (MAX_STACK + 1) / 2] = {number};
     for (size_t i = 0; i < n; i++)
         words[1 + i / 2] |= (uint64_t)sites[i] << (i % 2 * 32);
-    kymo__lane_put_record(KYMO_RECORD_MEMORY_STACK, words, 1 + (n + 1) / 2);
+    marey__lane_put_record(MAREY_RECORD_MEMORY_STACK, words, 1 + (n + 1) / 2);
 }
 
 /* The number of the entry's stack, written when it is new; 0: it has none. */
-static uint64_t stack_of(const struct kymo__memory_entry *entry)
+static uint64_t stack_of(const struct marey__memory_entry *entry)
 {
-    kymo_id sites[MAX_STACK];
+    marey_id sites[MAX_STACK];
     size_t n = 0;
     for (size_t i = 0, end = n_outside(entry); i < end; i++)
         sites[n++] = site_of_frame(entry->frames[i]);
@@ -206,29 +207,29 @@ static uint64_t stack_of(const struct kymo__memory_entry *entry)
     return *known;
 }
 
-static void put_take(const struct kymo__memory_entry *entry)
+static void put_take(const struct marey__memory_entry *entry)
 {
     const uint64_t stack = stack_of(entry);
-    const uint64_t age = kymo__clock_ticks() - entry->tick;
+    const uint64_t age = marey__clock_ticks() - entry->tick;
     const uint64_t words[] = {age,
                               entry->number,
                               entry->bytes,
                               entry->interval,
                               (stack & UINT32_MAX) | (uint64_t)entry->source << 32,
                               (uint64_t)entry->tid};
-    kymo__lane_put_record(KYMO_RECORD_MEMORY_TAKE, words, KYMO__COUNT_OF(words));
+    marey__lane_put_record(MAREY_RECORD_MEMORY_TAKE, words, MAREY__COUNT_OF(words));
 }
 
-void kymo__memory_write(void)
+void marey__memory_write(void)
 {
-    const struct kymo__memory_entry *entry;
-    while ((entry = kymo__memory_queue_next()) != NULL) {
-        if (entry->kind == KYMO__MEMORY_TAKE) {
+    const struct marey__memory_entry *entry;
+    while ((entry = marey__memory_queue_next()) != NULL) {
+        if (entry->kind == MAREY__MEMORY_TAKE) {
             put_take(entry);
         } else {
-            const uint64_t words[] = {kymo__clock_ticks() - entry->tick, entry->number};
-            kymo__lane_put_record(KYMO_RECORD_MEMORY_GIVE, words, KYMO__COUNT_OF(words));
+            const uint64_t words[] = {marey__clock_ticks() - entry->tick, entry->number};
+            marey__lane_put_record(MAREY_RECORD_MEMORY_GIVE, words, MAREY__COUNT_OF(words));
         }
-        kymo__memory_queue_release();
+        marey__memory_queue_release();
     }
 }

@@ -1,56 +1,56 @@
 /* Built without NVTX's headers: ranges stay in the recording. */
 #include "nvtx/nvtx_internal.h"
 
-int kymo_nvtx_attach(void)
+int marey_nvtx_attach(void)
 {
     return 0;
 }
 
-const char *kymo_nvtx_state(void)
+const char *marey_nvtx_state(void)
 {
-    return "this kymo was built without NVTX's headers, so ranges go to no tool: install the "
+    return "this marey was built without NVTX's headers, so ranges go to no tool: install the "
            "Python "
            "package nvidia-nvtx or a CUDA toolkit, and build again";
 }
 
-const char *kymo_nvtx_version(void)
+const char *marey_nvtx_version(void)
 {
     return "";
 }
 
-void kymo__nvtx_expect(bool allowed)
+void marey__nvtx_expect(bool allowed)
 {
     (void)allowed;
 }
 
-bool kymo__nvtx_push(kymo_id id, const struct kymo_payload *payload)
+bool marey__nvtx_push(marey_id id, const struct marey_payload *payload)
 {
     (void)id;
     (void)payload;
     return false;
 }
 
-void kymo__nvtx_pop(kymo_id id)
+void marey__nvtx_pop(marey_id id)
 {
     (void)id;
 }
 
-void kymo__nvtx_mark(kymo_id id, const struct kymo_payload *payload)
+void marey__nvtx_mark(marey_id id, const struct marey_payload *payload)
 {
     (void)id;
     (void)payload;
 }
 
-void kymo__nvtx_async_begin(kymo_async range)
+void marey__nvtx_async_begin(marey_async range)
 {
     (void)range;
 }
 
-void kymo__nvtx_async_end(kymo_async range)
+void marey__nvtx_async_end(marey_async range)
 {
     (void)range;
 }
 
-void kymo__nvtx_after_fork(void)
+void marey__nvtx_after_fork(void)
 {
 }

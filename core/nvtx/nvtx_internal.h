@@ -5,27 +5,27 @@
  * when there is a sign of one (NVTX_INJECTION64_PATH, a preloaded library), and then with the first range: starting it
  * loads a library, and without a tool NVTX would switch itself off for good.
  */
-#ifndef KYMO_NVTX_INTERNAL_H
-#define KYMO_NVTX_INTERNAL_H
+#ifndef MAREY_NVTX_INTERNAL_H
+#define MAREY_NVTX_INTERNAL_H
 
 #include "base/base_internal.h"
-#include <kymo/nvtx.h>
+#include <marey/nvtx.h>
 
-/* At load and at kymo_start(): set KYMO_ON_NVTX if there is a sign of a tool. `allowed` false keeps ranges from tools. */
-void kymo__nvtx_expect(bool allowed);
+/* At load and at marey_start(): set MAREY_ON_NVTX if there is a sign of a tool. `allowed` false keeps ranges from tools. */
+void marey__nvtx_expect(bool allowed);
 
-/* Begin, end, mark. False when no tool listens; KYMO_ON_NVTX is clear then. `payload` may be NULL. */
-bool kymo__nvtx_push(kymo_id id, const struct kymo_payload *payload);
-void kymo__nvtx_pop(kymo_id id);
-void kymo__nvtx_mark(kymo_id id, const struct kymo_payload *payload);
-void kymo__nvtx_async_begin(kymo_async range);
-void kymo__nvtx_async_end(kymo_async range);
+/* Begin, end, mark. False when no tool listens; MAREY_ON_NVTX is clear then. `payload` may be NULL. */
+bool marey__nvtx_push(marey_id id, const struct marey_payload *payload);
+void marey__nvtx_pop(marey_id id);
+void marey__nvtx_mark(marey_id id, const struct marey_payload *payload);
+void marey__nvtx_async_begin(marey_async range);
+void marey__nvtx_async_end(marey_async range);
 
 /* Whether a tool listens; one that is expected is started. */
-bool kymo__nvtx_is_listening(void);
+bool marey__nvtx_is_listening(void);
 
 /* In a forked child, whose parent's other threads may have held locks; nvtx_tool.c calls nvtx_out.c's. */
-void kymo__nvtx_after_fork(void);
-void kymo__nvtx_out_after_fork(void);
+void marey__nvtx_after_fork(void);
+void marey__nvtx_out_after_fork(void);
 
 #endif

@@ -22,7 +22,7 @@ struct site {
     uint32_t category;         /* 0: none */
 };
 
-enum { PAGE_SITES = 1024, N_PAGES = KYMO__SITE_LIMIT / PAGE_SITES };
+enum { PAGE_SITES = 1024, N_PAGES = MAREY__SITE_LIMIT / PAGE_SITES };
 
 static struct {
     pthread_mutex_t lock;        /* guards what is written below */
@@ -45,8 +45,8 @@ static nvtxDomainHandle_t get_domain(const char *name)
         if (strcmp(sites.domains[i], name) == 0)
             return sites.domain_handles[i];
     const size_t n = sites.n_domains;
-    if (!kymo__grow(&sites.domains, &sites.cap_domains, n + 1, sizeof *sites.domains) ||
-        !kymo__grow(&sites.domain_handles, &sites.cap_handles, n + 1, sizeof *sites.domain_handles))
+    if (!marey__grow(&sites.domains, &sites.cap_domains, n + 1, sizeof *sites.domains) ||
+        !marey__grow(&sites.domain_handles, &sites.cap_handles, n + 1, sizeof *sites.domain_handles))
         return NULL;
     sites.domains[n] = name;
     sites.domain_handles[n] = nvtxDomainCreateA(name);
@@ -63,7 +63,7 @@ static uint32_t get_category(nvtxDomainHandle_t domain, const char *name)
     while (i < sites.n_categories && strcmp(sites.categories[i], name) != 0)
         i++;
     if (i == sites.n_categories) {
-        if (!kymo__grow(&sites.categories, &sites.cap_categories, i + 1, sizeof *sites.categories))
+        if (!marey__grow(&sites.categories, &sites.cap_categories, i + 1, sizeof *sites.categories))
             return 0;
         sites.categories[sites.n_categories++] = name;
     }
@@ -75,7 +75,7 @@ static uint32_t get_category(nvtxDomainHandle_t domain, const char *name)
 }
 
 /* The lock is held. */
-static void introduce(struct site *site, const struct kymo__site *known)
+static void introduce(struct site *site, const struct marey__site *known)
 {
     site->domain = get_domain(known->domain);
     site->name = nvtxDomainRegisterStringA(site->domain, known->name);
@@ -84,15 +84,15 @@ static void introduce(struct site *site, const struct kymo__site *known)
 }
 
 /* The lock is held. */
-static struct site *page_of(kymo_id id)
+static struct site *page_of(marey_id id)
 {
     struct site **const page = &sites.pages[id / PAGE_SITES];
     if (*page == NULL)
-        __atomic_store_n(page, kymo__calloc(PAGE_SITES, sizeof **page), __ATOMIC_RELEASE);
+        __atomic_store_n(page, marey__calloc(PAGE_SITES, sizeof **page), __ATOMIC_RELEASE);
     return *page;
 }
 
-static const struct site *introduce_new(kymo_id id, const struct kymo__site *known)
+static const struct site *introduce_new(marey_id id, const struct marey__site *known)
 {
     pthread_mutex_lock(&sites.lock);
     struct site *const page = page_of(id);
@@ -104,12 +104,12 @@ static const struct site *introduce_new(kymo_id id, const struct kymo__site *kno
 }
 
 /* What the tool knows of `id`; NULL for an id nobody gave, or without memory. */
-static const struct site *get_site(kymo_id id, const struct kymo__site *known)
+static const struct site *get_site(marey_id id, const struct marey__site *known)
 {
     if (known == NULL)
         return NULL;
     const struct site *page = __atomic_load_n(&sites.pages[id / PAGE_SITES], __ATOMIC_ACQUIRE);
-    if (KYMO_LIKELY(page != NULL) &&
+    if (MAREY_LIKELY(page != NULL) &&
         __atomic_load_n(&page[id % PAGE_SITES].is_known, __ATOMIC_ACQUIRE))
         return &page[id % PAGE_SITES];
     return introduce_new(id, known);
@@ -127,10 +127,10 @@ struct event {
 #endif
 };
 
-static void set_text(struct event *event, const struct kymo_payload *payload)
+static void set_text(struct event *event, const struct marey_payload *payload)
 {
 #ifdef NVTX_PAYLOAD_TYPE_EXT
-    const size_t len = KYMO__MIN((size_t)payload->len, sizeof event->bytes - 1);
+    const size_t len = MAREY__MIN((size_t)payload->len, sizeof event->bytes - 1);
     if (len > 0)
         memcpy(event->bytes, payload->as.text, len);
     event->bytes[len] = '\0';
@@ -144,34 +144,34 @@ static void set_text(struct event *event, const struct kymo_payload *payload)
 #endif
 }
 
-static void set_payload(struct event *event, const struct kymo_payload *payload)
+static void set_payload(struct event *event, const struct marey_payload *payload)
 {
     nvtxEventAttributes_t *const a = &event->attributes;
     switch (payload->type) {
-    case KYMO_PAYLOAD_I64:
+    case MAREY_PAYLOAD_I64:
         a->payloadType = NVTX_PAYLOAD_TYPE_INT64;
         a->payload.llValue = payload->as.i64;
         break;
-    case KYMO_PAYLOAD_U64:
+    case MAREY_PAYLOAD_U64:
         a->payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
         a->payload.ullValue = payload->as.u64;
         break;
-    case KYMO_PAYLOAD_F64:
+    case MAREY_PAYLOAD_F64:
         a->payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
         a->payload.dValue = payload->as.f64;
         break;
-    case KYMO_PAYLOAD_TEXT:
+    case MAREY_PAYLOAD_TEXT:
         set_text(event, payload);
         break;
     }
 }
 
 /* False when no tool listens or nothing is known of `id`. */
-static bool event_init(struct event *event, kymo_id id, const struct kymo_payload *payload)
+static bool event_init(struct event *event, marey_id id, const struct marey_payload *payload)
 {
-    if (!kymo__nvtx_is_listening())
+    if (!marey__nvtx_is_listening())
         return false;
-    const struct kymo__site *const known = kymo__intern_get(id);
+    const struct marey__site *const known = marey__intern_get(id);
     const struct site *const site = get_site(id, known);
     if (site == NULL)
         return false;
@@ -195,7 +195,7 @@ static bool event_init(struct event *event, kymo_id id, const struct kymo_payloa
     return true;
 }
 
-bool kymo__nvtx_push(kymo_id id, const struct kymo_payload *payload)
+bool marey__nvtx_push(marey_id id, const struct marey_payload *payload)
 {
     struct event event;
     if (!event_init(&event, id, payload))
@@ -207,16 +207,16 @@ bool kymo__nvtx_push(kymo_id id, const struct kymo_payload *payload)
     return true;
 }
 
-void kymo__nvtx_pop(kymo_id id)
+void marey__nvtx_pop(marey_id id)
 {
-    const struct site *const site = get_site(id, kymo__intern_get(id));
+    const struct site *const site = get_site(id, marey__intern_get(id));
     if (site != NULL && site->domain != NULL)
         nvtxDomainRangePop(site->domain);
     else
         nvtxRangePop();
 }
 
-void kymo__nvtx_mark(kymo_id id, const struct kymo_payload *payload)
+void marey__nvtx_mark(marey_id id, const struct marey_payload *payload)
 {
     struct event event;
     if (!event_init(&event, id, payload))
@@ -233,20 +233,20 @@ void kymo__nvtx_mark(kymo_id id, const struct kymo_payload *payload)
 static struct {
     pthread_mutex_t lock; /* guards the rest */
     struct open_async {
-        kymo_async range;
+        marey_async range;
         nvtxRangeId_t number;
         nvtxDomainHandle_t domain;
     } * open;
     size_t n, cap;
 } asyncs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void kymo__nvtx_async_begin(kymo_async range)
+void marey__nvtx_async_begin(marey_async range)
 {
     struct event event;
-    if (!event_init(&event, (kymo_id)(range & (KYMO__SITE_LIMIT - 1)), NULL))
+    if (!event_init(&event, (marey_id)(range & (MAREY__SITE_LIMIT - 1)), NULL))
         return;
     pthread_mutex_lock(&asyncs.lock);
-    if (kymo__grow(&asyncs.open, &asyncs.cap, asyncs.n + 1, sizeof *asyncs.open)) {
+    if (marey__grow(&asyncs.open, &asyncs.cap, asyncs.n + 1, sizeof *asyncs.open)) {
         const nvtxRangeId_t number = event.domain != NULL
                                          ? nvtxDomainRangeStartEx(event.domain, &event.attributes)
                                          : nvtxRangeStartEx(&event.attributes);
@@ -256,7 +256,7 @@ void kymo__nvtx_async_begin(kymo_async range)
 }
 
 /* The lock is held. */
-static bool take_async(kymo_async range, struct open_async *out)
+static bool take_async(marey_async range, struct open_async *out)
 {
     for (size_t i = asyncs.n; i-- > 0;) {
         if (asyncs.open[i].range != range)
@@ -268,7 +268,7 @@ static bool take_async(kymo_async range, struct open_async *out)
     return false;
 }
 
-void kymo__nvtx_async_end(kymo_async range)
+void marey__nvtx_async_end(marey_async range)
 {
     struct open_async open;
     pthread_mutex_lock(&asyncs.lock);
@@ -282,7 +282,7 @@ void kymo__nvtx_async_end(kymo_async range)
         nvtxRangeEnd(open.number);
 }
 
-void kymo__nvtx_out_after_fork(void)
+void marey__nvtx_out_after_fork(void)
 {
     pthread_mutex_init(&sites.lock, NULL);
     pthread_mutex_init(&asyncs.lock, NULL);

@@ -33,15 +33,15 @@ static const char *variable(const char *name)
 }
 
 /*
- * libkymo-nvtx, which records what the program tells NVTX, is no tool for our own ranges: they are in the recording. But
+ * libmarey-nvtx, which records what the program tells NVTX, is no tool for our own ranges: they are in the recording. But
  * it may have been put before another one, and lets our calls through to that.
  */
 static const char *injection_path(void)
 {
     const char *path = variable("NVTX_INJECTION64_PATH");
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-    if (path != NULL && strcmp(slash != NULL ? slash + 1 : path, "libkymo-nvtx.so") == 0)
-        return variable("KYMO_NVTX_NEXT");
+    if (path != NULL && strcmp(slash != NULL ? slash + 1 : path, "libmarey-nvtx.so") == 0)
+        return variable("MAREY_NVTX_NEXT");
     return path;
 }
 
@@ -69,12 +69,12 @@ static enum state get_state(void)
 
 static void switch_on(void)
 {
-    kymo__stack_needed(__atomic_fetch_or(&kymo_switch[0], KYMO_ON_NVTX, __ATOMIC_RELEASE));
+    marey__stack_needed(__atomic_fetch_or(&marey_switch[0], MAREY_ON_NVTX, __ATOMIC_RELEASE));
 }
 
 static void switch_off(void)
 {
-    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_NVTX, __ATOMIC_RELEASE);
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_NVTX, __ATOMIC_RELEASE);
 }
 
 /* The lock is held. */
@@ -88,7 +88,7 @@ static void expect(void)
         switch_on();
 }
 
-void kymo__nvtx_expect(bool allowed)
+void marey__nvtx_expect(bool allowed)
 {
     pthread_mutex_lock(&tool.lock);
     tool.is_forbidden = !allowed;
@@ -116,16 +116,16 @@ static void start_tool(void)
     pthread_mutex_unlock(&tool.lock);
     if (is_refused) {
         switch_off();
-        kymo__say("ranges go to no NVTX tool: %s could not be loaded or refused to start; see "
-                  "NVTX_INJECTION64_PATH",
-                  tool_name());
+        marey__say("ranges go to no NVTX tool: %s could not be loaded or refused to start; see "
+                   "NVTX_INJECTION64_PATH",
+                   tool_name());
     }
 }
 
-bool kymo__nvtx_is_listening(void)
+bool marey__nvtx_is_listening(void)
 {
     static __thread bool is_starting; /* while the tool starts, it may have ranges of its own */
-    if (KYMO_LIKELY(get_state() == LISTENING))
+    if (MAREY_LIKELY(get_state() == LISTENING))
         return true;
     if (get_state() != EXPECTED || is_starting)
         return false;
@@ -135,21 +135,21 @@ bool kymo__nvtx_is_listening(void)
     return get_state() == LISTENING;
 }
 
-int kymo_nvtx_attach(void)
+int marey_nvtx_attach(void)
 {
     pthread_mutex_lock(&tool.lock);
     expect();
     const bool is_allowed = !tool.is_forbidden;
     pthread_mutex_unlock(&tool.lock);
-    return is_allowed && kymo__nvtx_is_listening();
+    return is_allowed && marey__nvtx_is_listening();
 }
 
-const char *kymo_nvtx_version(void)
+const char *marey_nvtx_version(void)
 {
-    return KYMO_NVTX_VERSION;
+    return MAREY_NVTX_VERSION;
 }
 
-const char *kymo_nvtx_state(void)
+const char *marey_nvtx_state(void)
 {
     /* A thread's memory in the library is scarce: it is taken from what the loader has left over. */
     static __thread char text[320];
@@ -169,8 +169,8 @@ const char *kymo_nvtx_state(void)
     return text;
 }
 
-void kymo__nvtx_after_fork(void)
+void marey__nvtx_after_fork(void)
 {
     pthread_mutex_init(&tool.lock, NULL);
-    kymo__nvtx_out_after_fork();
+    marey__nvtx_out_after_fork();
 }

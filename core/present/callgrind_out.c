@@ -19,126 +19,126 @@
 #include "present/export_internal.h"
 
 struct dump {
-    struct kymo__call_files files;
-    struct kymo__export *x;
-    struct kymo__buf line;
-    struct kymo__names names; /* of files; numbers of functions are those of rows */
+    struct marey__call_files files;
+    struct marey__export *x;
+    struct marey__buf line;
+    struct marey__names names; /* of files; numbers of functions are those of rows */
     size_t n_files_told;
     uint8_t *is_told; /* by row: its name was written */
 };
 
 /* A text of one line. */
-static void put_text(struct kymo__buf *line, const char *text)
+static void put_text(struct marey__buf *line, const char *text)
 {
-    struct kymo__buf clean = {0};
-    kymo__utf8_put(&clean, text, strlen(text));
+    struct marey__buf clean = {0};
+    marey__utf8_put(&clean, text, strlen(text));
     for (size_t i = 0; i < clean.len; i++)
         if ((unsigned char)clean.data[i] < ' ')
             clean.data[i] = ' ';
-    kymo__buf_put(line, clean.data, clean.len);
+    marey__buf_put(line, clean.data, clean.len);
     line->failed |= clean.failed;
-    kymo__buf_fini(&clean);
+    marey__buf_fini(&clean);
 }
 
 /* "fl=(3) name" the first time, "fl=(3)" from then on. */
 static void put_file(struct dump *dump, const char *key, uint32_t row)
 {
     const char *const file = dump->files.rows[row].file[0] != '\0' ? dump->files.rows[row].file : "~";
-    const uint32_t number = kymo__names_number(&dump->names, file, strlen(file));
-    dump->line.failed |= number == KYMO__NO_NAME;
-    kymo__buf_printf(&dump->line, "%s=(%u)", key, number + 1);
+    const uint32_t number = marey__names_number(&dump->names, file, strlen(file));
+    dump->line.failed |= number == MAREY__NO_NAME;
+    marey__buf_printf(&dump->line, "%s=(%u)", key, number + 1);
     if (dump->names.n > dump->n_files_told) {
         dump->n_files_told = dump->names.n;
-        kymo__buf_puts(&dump->line, " ");
+        marey__buf_puts(&dump->line, " ");
         put_text(&dump->line, file);
     }
-    kymo__buf_puts(&dump->line, "\n");
+    marey__buf_puts(&dump->line, "\n");
 }
 
 static void put_function(struct dump *dump, const char *key, uint32_t row)
 {
-    kymo__buf_printf(&dump->line, "%s=(%u)", key, row + 1);
+    marey__buf_printf(&dump->line, "%s=(%u)", key, row + 1);
     if (!dump->is_told[row]) {
         dump->is_told[row] = 1;
-        kymo__buf_puts(&dump->line, " ");
+        marey__buf_puts(&dump->line, " ");
         put_text(&dump->line, dump->files.rows[row].label);
     }
-    kymo__buf_puts(&dump->line, "\n");
+    marey__buf_puts(&dump->line, "\n");
 }
 
 static void put_row(struct dump *dump, uint32_t number, size_t *edge)
 {
-    const struct kymo__call_files *const files = &dump->files;
+    const struct marey__call_files *const files = &dump->files;
     const uint32_t at = files->rows[number].line;
-    kymo__buf_puts(&dump->line, "\n");
+    marey__buf_puts(&dump->line, "\n");
     put_file(dump, "fl", number);
     put_function(dump, "fn", number);
-    kymo__buf_printf(&dump->line, "%u %" PRIu64 "\n", at, files->rows[number].sum.self_ns);
+    marey__buf_printf(&dump->line, "%u %" PRIu64 "\n", at, files->rows[number].sum.self_ns);
     for (; *edge < files->n_edges && files->edges[*edge].caller == number; ++*edge) {
-        const struct kymo__call_edge *const to = &files->edges[*edge];
+        const struct marey__call_edge *const to = &files->edges[*edge];
         put_file(dump, "cfi", to->callee);
         put_function(dump, "cfn", to->callee);
-        kymo__buf_printf(&dump->line, "calls=%" PRIu64 " %u\n%u %" PRIu64 "\n",
-                         files->calls.from_samples ? 0 : to->sum.calls,
-                         files->rows[to->callee].line, at, to->sum.total_ns);
+        marey__buf_printf(&dump->line, "calls=%" PRIu64 " %u\n%u %" PRIu64 "\n",
+                          files->calls.from_samples ? 0 : to->sum.calls,
+                          files->rows[to->callee].line, at, to->sum.total_ns);
     }
 }
 
-static kymo_status flush(struct dump *dump)
+static marey_status flush(struct dump *dump)
 {
     if (dump->line.failed)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the export");
-    kymo__out_put(&dump->x->out, dump->line.data, dump->line.len);
+        return marey__fail(MAREY_ENOMEM, "no memory for the export");
+    marey__out_put(&dump->x->out, dump->line.data, dump->line.len);
     dump->line.len = 0;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static void put_head(struct dump *dump, kymo_recording *const *recordings, size_t n)
+static void put_head(struct dump *dump, marey_recording *const *recordings, size_t n)
 {
     uint64_t whole_ns = 0;
     for (size_t i = 0; i < dump->files.n_rows; i++)
         whole_ns += dump->files.rows[i].sum.self_ns;
-    kymo__buf_printf(&dump->line, "# callgrind format\nversion: 1\ncreator: kymo %s\n",
-                     kymo_version());
+    marey__buf_printf(&dump->line, "# callgrind format\nversion: 1\ncreator: marey %s\n",
+                      marey_version());
     if (dump->files.calls.from_samples)
-        kymo__buf_puts(&dump->line, "# samples: call counts are unknown, and 0 below\n");
-    if (n != 0 && kymo_recording_n_processes(recordings[0]) != 0) {
-        kymo__buf_puts(&dump->line, "cmd: ");
-        put_text(&dump->line, kymo_recording_process(recordings[0], 0)->command);
-        kymo__buf_puts(&dump->line, "\n");
+        marey__buf_puts(&dump->line, "# samples: call counts are unknown, and 0 below\n");
+    if (n != 0 && marey_recording_n_processes(recordings[0]) != 0) {
+        marey__buf_puts(&dump->line, "cmd: ");
+        put_text(&dump->line, marey_recording_process(recordings[0], 0)->command);
+        marey__buf_puts(&dump->line, "\n");
     }
-    kymo__buf_printf(&dump->line,
-                     "positions: line\nevent: ns : Nanoseconds\nevents: ns\nsummary: %" PRIu64 "\n",
-                     whole_ns);
+    marey__buf_printf(&dump->line,
+                      "positions: line\nevent: ns : Nanoseconds\nevents: ns\nsummary: %" PRIu64 "\n",
+                      whole_ns);
 }
 
-static kymo_status put_all(struct dump *dump, kymo_recording *const *recordings, size_t n)
+static marey_status put_all(struct dump *dump, marey_recording *const *recordings, size_t n)
 {
     size_t edge = 0;
-    dump->is_told = kymo__calloc(dump->files.n_rows + 1, 1);
+    dump->is_told = marey__calloc(dump->files.n_rows + 1, 1);
     if (dump->is_told == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the export");
+        return marey__fail(MAREY_ENOMEM, "no memory for the export");
     put_head(dump, recordings, n);
     for (uint32_t i = 0; i < dump->files.n_rows; i++) {
         put_row(dump, i, &edge);
-        KYMO_TRY(flush(dump));
+        MAREY_TRY(flush(dump));
     }
     return flush(dump);
 }
 
-static kymo_status export_whole(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+static marey_status export_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
     struct dump dump = {.x = x};
-    KYMO_TRY(kymo__call_files_init(&dump.files, recordings, n, x->options, KYMO__ROWS_BY_CALLER));
-    const kymo_status status = put_all(&dump, recordings, n);
-    kymo__buf_fini(&dump.line);
-    kymo__names_fini(&dump.names);
-    kymo__free(dump.is_told);
-    kymo__call_files_fini(&dump.files);
+    MAREY_TRY(marey__call_files_init(&dump.files, recordings, n, x->options, MAREY__ROWS_BY_CALLER));
+    const marey_status status = put_all(&dump, recordings, n);
+    marey__buf_fini(&dump.line);
+    marey__names_fini(&dump.names);
+    marey__free(dump.is_told);
+    marey__call_files_fini(&dump.files);
     return status;
 }
 
-const struct kymo__export_format kymo__export_callgrind = {
+const struct marey__export_format marey__export_callgrind = {
     .name = "callgrind",
     .whole = export_whole,
     .has_calls = true,

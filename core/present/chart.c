@@ -7,7 +7,7 @@
 #include "present/present_internal.h"
 
 /* chart.css, which the build turns into C. */
-extern const char kymo__chart_css[];
+extern const char marey__chart_css[];
 
 /* Pixels. */
 enum {
@@ -23,83 +23,83 @@ enum {
     MOST_NAME = 44, /* letters of a name */
 };
 
-static void put_escaped(struct kymo__buf *svg, const char *text)
+static void put_escaped(struct marey__buf *svg, const char *text)
 {
-    kymo__xml_put(svg, text, strlen(text));
+    marey__xml_put(svg, text, strlen(text));
 }
 
 /* A name from outside: control characters shown, too long ones cut. */
-static void put_name(struct kymo__buf *svg, const char *name)
+static void put_name(struct marey__buf *svg, const char *name)
 {
-    struct kymo__buf cut = {0};
-    kymo__text_put(&cut, name, strlen(name), MOST_NAME);
-    kymo__xml_put(svg, cut.data, cut.len);
+    struct marey__buf cut = {0};
+    marey__text_put(&cut, name, strlen(name), MOST_NAME);
+    marey__xml_put(svg, cut.data, cut.len);
     svg->failed |= cut.failed;
-    kymo__buf_fini(&cut);
+    marey__buf_fini(&cut);
 }
 
 static double name_pixels(const char *name)
 {
-    return fmin(kymo__text_pixels(name), 7.0 * MOST_NAME);
+    return fmin(marey__text_pixels(name), 7.0 * MOST_NAME);
 }
 
 /* ---- what is drawn ---- */
 
-void kymo__plot_text(struct kymo__buf *svg, double x, double y, const char *style, const char *text)
+void marey__plot_text(struct marey__buf *svg, double x, double y, const char *style, const char *text)
 {
-    kymo__buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, style);
+    marey__buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, style);
     put_escaped(svg, text);
-    kymo__buf_puts(svg, "</text>\n");
+    marey__buf_puts(svg, "</text>\n");
 }
 
-static void put_tip(struct kymo__buf *svg, const char *tip)
+static void put_tip(struct marey__buf *svg, const char *tip)
 {
-    kymo__buf_puts(svg, "><title>");
+    marey__buf_puts(svg, "><title>");
     put_escaped(svg, tip);
-    kymo__buf_puts(svg, "</title></path>\n");
+    marey__buf_puts(svg, "</title></path>\n");
 }
 
 /* Shapes tell series apart where colours do not: circle, square, triangle, diamond. */
-void kymo__plot_mark(struct kymo__buf *svg, double x, double y, uint32_t shape, uint32_t color,
-                     const char *tip)
+void marey__plot_mark(struct marey__buf *svg, double x, double y, uint32_t shape, uint32_t color,
+                      const char *tip)
 {
-    kymo__buf_printf(svg, "<path class=\"mark f%u\" d=\"M%.1f %.1f", color, x, y);
-    if (shape == KYMO__MARK_BOX)
-        kymo__buf_puts(svg, "m-6 -6h12v12h-12z\"");
-    else if (shape % KYMO__MARK_SHAPES == 0)
-        kymo__buf_puts(svg, "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z\"");
-    else if (shape % KYMO__MARK_SHAPES == 1)
-        kymo__buf_puts(svg, "m-4 -4h8v8h-8z\"");
-    else if (shape % KYMO__MARK_SHAPES == 2)
-        kymo__buf_puts(svg, "m0 -5.5l5 9h-10z\"");
+    marey__buf_printf(svg, "<path class=\"mark f%u\" d=\"M%.1f %.1f", color, x, y);
+    if (shape == MAREY__MARK_BOX)
+        marey__buf_puts(svg, "m-6 -6h12v12h-12z\"");
+    else if (shape % MAREY__MARK_SHAPES == 0)
+        marey__buf_puts(svg, "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z\"");
+    else if (shape % MAREY__MARK_SHAPES == 1)
+        marey__buf_puts(svg, "m-4 -4h8v8h-8z\"");
+    else if (shape % MAREY__MARK_SHAPES == 2)
+        marey__buf_puts(svg, "m0 -5.5l5 9h-10z\"");
     else
-        kymo__buf_puts(svg, "m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z\"");
+        marey__buf_puts(svg, "m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z\"");
     if (tip != NULL)
         put_tip(svg, tip);
     else
-        kymo__buf_puts(svg, "/>\n");
+        marey__buf_puts(svg, "/>\n");
 }
 
-void kymo__plot_error_bar(struct kymo__buf *svg, double x, double low, double high, uint32_t color)
+void marey__plot_error_bar(struct marey__buf *svg, double x, double low, double high, uint32_t color)
 {
-    kymo__buf_printf(svg, "<path class=\"bound ");
-    if (color == KYMO__CHART_MUTED)
-        kymo__buf_puts(svg, "over");
+    marey__buf_printf(svg, "<path class=\"bound ");
+    if (color == MAREY__CHART_MUTED)
+        marey__buf_puts(svg, "over");
     else
-        kymo__buf_printf(svg, "s%u", color);
-    kymo__buf_printf(svg, "\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8\"/>\n", x, low, high,
-                     x - 4, low, x - 4, high);
+        marey__buf_printf(svg, "s%u", color);
+    marey__buf_printf(svg, "\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8\"/>\n", x, low, high,
+                      x - 4, low, x - 4, high);
 }
 
 /* ---- the legend ---- */
 
-static double entry_pixels(const struct kymo__legend_entry *entry)
+static double entry_pixels(const struct marey__legend_entry *entry)
 {
     return LEGEND_MARK + name_pixels(entry->name) + LEGEND_GAP;
 }
 
 /* Where each entry stands: the next after (x, line), which begins with zeros. */
-static void step_legend(const struct kymo__plot *frame, size_t i, double *x, size_t *line)
+static void step_legend(const struct marey__plot *frame, size_t i, double *x, size_t *line)
 {
     const double wide = entry_pixels(&frame->legend[i]);
     if (*x > MARGIN && *x + wide > frame->width) {
@@ -108,7 +108,7 @@ static void step_legend(const struct kymo__plot *frame, size_t i, double *x, siz
     }
 }
 
-static size_t legend_lines(const struct kymo__plot *frame)
+static size_t legend_lines(const struct marey__plot *frame)
 {
     double x = MARGIN;
     size_t line = 0;
@@ -119,22 +119,22 @@ static size_t legend_lines(const struct kymo__plot *frame)
     return frame->n_legend != 0 ? line + 1 : 0;
 }
 
-static void put_entry(struct kymo__buf *svg, const struct kymo__legend_entry *entry, double x,
+static void put_entry(struct marey__buf *svg, const struct marey__legend_entry *entry, double x,
                       double y)
 {
     if (entry->sign[0] != '\0')
-        kymo__plot_text(svg, x + 9, y + 4, "sign", entry->sign);
+        marey__plot_text(svg, x + 9, y + 4, "sign", entry->sign);
     else if (entry->is_dashed)
-        kymo__buf_printf(svg, "<path class=\"ideal s%u\" d=\"M%.1f %.1fh20\"/>\n", entry->color, x,
-                         y);
+        marey__buf_printf(svg, "<path class=\"ideal s%u\" d=\"M%.1f %.1fh20\"/>\n", entry->color, x,
+                          y);
     else
-        kymo__plot_mark(svg, x + 9, y, entry->shape, entry->color, NULL);
-    kymo__buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\">", x + LEGEND_MARK, y + 4);
+        marey__plot_mark(svg, x + 9, y, entry->shape, entry->color, NULL);
+    marey__buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\">", x + LEGEND_MARK, y + 4);
     put_name(svg, entry->name);
-    kymo__buf_puts(svg, "</text>\n");
+    marey__buf_puts(svg, "</text>\n");
 }
 
-static void put_legend(const struct kymo__plot *frame)
+static void put_legend(const struct marey__plot *frame)
 {
     double x = MARGIN;
     size_t line = 0;
@@ -148,12 +148,12 @@ static void put_legend(const struct kymo__plot *frame)
 
 /* ---- the layout ---- */
 
-void kymo__plot_lay(struct kymo__plot *frame, double plot_width, double below)
+void marey__plot_lay(struct marey__plot *frame, double plot_width, double below)
 {
     char number[24];
     double widest = 35; /* pictures beside one another have their axes in one place */
     for (size_t i = 0; i < frame->y.n_ticks; i++)
-        widest = fmax(widest, kymo__text_pixels(kymo__axis_number(frame->y.ticks[i], number)));
+        widest = fmax(widest, marey__text_pixels(marey__axis_number(frame->y.ticks[i], number)));
     frame->x.from = MARGIN + AXIS_TITLE + widest + 8;
     frame->x.to = frame->x.from + plot_width;
     frame->width = frame->x.to + MARGIN + 8;
@@ -163,57 +163,57 @@ void kymo__plot_lay(struct kymo__plot *frame, double plot_width, double below)
                     (frame->words->note != NULL ? NOTE_LINE : 0);
 }
 
-static void put_y_axis(const struct kymo__plot *frame)
+static void put_y_axis(const struct marey__plot *frame)
 {
-    struct kymo__buf *svg = frame->svg;
+    struct marey__buf *svg = frame->svg;
     char number[24];
     for (size_t i = 0; i < frame->y.n_ticks; i++) {
-        const double y = kymo__axis_at(&frame->y, frame->y.ticks[i]);
-        kymo__buf_printf(svg, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", frame->x.from, y,
-                         frame->x.to);
-        kymo__plot_text(svg, frame->x.from - 8, y + 4.5, "y",
-                        kymo__axis_number(frame->y.ticks[i], number));
+        const double y = marey__axis_at(&frame->y, frame->y.ticks[i]);
+        marey__buf_printf(svg, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", frame->x.from, y,
+                          frame->x.to);
+        marey__plot_text(svg, frame->x.from - 8, y + 4.5, "y",
+                         marey__axis_number(frame->y.ticks[i], number));
     }
     const double middle = (frame->y.from + frame->y.to) / 2;
-    kymo__buf_printf(svg, "<text class=\"axis\" transform=\"translate(%d %.1f) rotate(-90)\">",
-                     MARGIN + 10, middle);
+    marey__buf_printf(svg, "<text class=\"axis\" transform=\"translate(%d %.1f) rotate(-90)\">",
+                      MARGIN + 10, middle);
     put_escaped(svg, frame->words->y_title);
-    kymo__buf_puts(svg, "</text>\n");
+    marey__buf_puts(svg, "</text>\n");
 }
 
-void kymo__plot_begin(struct kymo__plot *frame, void (*describe)(void *ctx, struct kymo__buf *svg),
-                      void *ctx)
+void marey__plot_begin(struct marey__plot *frame,
+                       void (*describe)(void *ctx, struct marey__buf *svg), void *ctx)
 {
-    struct kymo__buf *svg = frame->svg;
+    struct marey__buf *svg = frame->svg;
     const char *id = frame->words->id;
-    kymo__buf_printf(
+    marey__buf_printf(
         svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"kymo-chart\" role=\"img\" "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"marey-chart\" role=\"img\" "
         "aria-labelledby=\"%s-title %s-about\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
         "%.0f\">\n<title id=\"%s-title\">",
         id, id, frame->width, frame->height, frame->width, frame->height, id);
     put_escaped(svg, frame->words->title);
-    kymo__buf_printf(svg, "</title>\n<desc id=\"%s-about\">", id);
+    marey__buf_printf(svg, "</title>\n<desc id=\"%s-about\">", id);
     describe(ctx, svg);
-    kymo__buf_puts(svg, "</desc>\n");
+    marey__buf_puts(svg, "</desc>\n");
     if (frame->words->has_style)
-        kymo__buf_printf(svg, "<style>%s</style>\n", kymo__chart_css);
-    kymo__buf_printf(svg, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", frame->width,
-                     frame->height);
-    kymo__plot_text(svg, MARGIN, MARGIN + 12, "title", frame->words->title);
+        marey__buf_printf(svg, "<style>%s</style>\n", marey__chart_css);
+    marey__buf_printf(svg, "<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", frame->width,
+                      frame->height);
+    marey__plot_text(svg, MARGIN, MARGIN + 12, "title", frame->words->title);
     put_legend(frame);
     put_y_axis(frame);
 }
 
-void kymo__plot_end(struct kymo__plot *frame)
+void marey__plot_end(struct marey__plot *frame)
 {
-    struct kymo__buf *svg = frame->svg;
+    struct marey__buf *svg = frame->svg;
     const double note = frame->words->note != NULL ? NOTE_LINE : 0;
-    kymo__buf_printf(svg, "<path class=\"edge\" d=\"M%.1f %.1fH%.1f\"/>\n", frame->x.from,
-                     frame->y.from, frame->x.to);
-    kymo__plot_text(svg, (frame->x.from + frame->x.to) / 2, frame->height - 14 - note, "axis",
-                    frame->words->x_title);
+    marey__buf_printf(svg, "<path class=\"edge\" d=\"M%.1f %.1fH%.1f\"/>\n", frame->x.from,
+                      frame->y.from, frame->x.to);
+    marey__plot_text(svg, (frame->x.from + frame->x.to) / 2, frame->height - 14 - note, "axis",
+                     frame->words->x_title);
     if (frame->words->note != NULL)
-        kymo__plot_text(svg, MARGIN, frame->height - 10, "note", frame->words->note);
-    kymo__buf_puts(svg, "</svg>\n");
+        marey__plot_text(svg, MARGIN, frame->height - 10, "note", frame->words->note);
+    marey__buf_puts(svg, "</svg>\n");
 }

@@ -9,27 +9,27 @@
 #define MANY_TIMES 100
 #define FEW_TIMES 4
 
-enum { MOST_TICKS = KYMO__COUNT_OF(((struct kymo__axis *)0)->ticks), GOOD_TICKS = 8 };
+enum { MOST_TICKS = MAREY__COUNT_OF(((struct marey__axis *)0)->ticks), GOOD_TICKS = 8 };
 
-static double log_of(enum kymo__chart_scale scale, double value)
+static double log_of(enum marey__chart_scale scale, double value)
 {
-    return scale == KYMO__CHART_LOG2 ? log2(value) : log10(value);
+    return scale == MAREY__CHART_LOG2 ? log2(value) : log10(value);
 }
 
-double kymo__axis_at(const struct kymo__axis *axis, double value)
+double marey__axis_at(const struct marey__axis *axis, double value)
 {
     double share;
-    if (axis->scale == KYMO__CHART_LINEAR)
+    if (axis->scale == MAREY__CHART_LINEAR)
         share = (value - axis->low) / (axis->high - axis->low);
     else
         share = log(value / axis->low) / log(axis->high / axis->low);
     return axis->from + share * (axis->to - axis->from);
 }
 
-static void add_tick(struct kymo__axis *axis, double value)
+static void add_tick(struct marey__axis *axis, double value)
 {
     /* What rounding took away must not cost the first or last tick. */
-    const double slack = (axis->scale == KYMO__CHART_LINEAR ? axis->high - axis->low : value) * 1e-9;
+    const double slack = (axis->scale == MAREY__CHART_LINEAR ? axis->high - axis->low : value) * 1e-9;
     if (axis->n_ticks < MOST_TICKS && value >= axis->low - slack && value <= axis->high + slack)
         axis->ticks[axis->n_ticks++] = value;
 }
@@ -42,7 +42,7 @@ static double round_step(double range)
     return power * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
 }
 
-static void add_even_ticks(struct kymo__axis *axis)
+static void add_even_ticks(struct marey__axis *axis)
 {
     const double step = round_step(axis->high - axis->low);
     const double first = ceil(axis->low / step - 1e-9);
@@ -51,9 +51,9 @@ static void add_even_ticks(struct kymo__axis *axis)
 }
 
 /* Powers; of those of ten 1, 2 and 5 times each where there is room. */
-static void add_power_ticks(struct kymo__axis *axis)
+static void add_power_ticks(struct marey__axis *axis)
 {
-    const double base = axis->scale == KYMO__CHART_LOG2 ? 2 : 10;
+    const double base = axis->scale == MAREY__CHART_LOG2 ? 2 : 10;
     const bool is_dense = base == 10 && axis->high / axis->low < MANY_TIMES;
     const double low = log_of(axis->scale, axis->low), last = floor(log_of(axis->scale, axis->high));
     const double first = is_dense ? floor(low) : ceil(low);
@@ -68,7 +68,7 @@ static void add_power_ticks(struct kymo__axis *axis)
 }
 
 /* A linear axis begins at 0, so that heights can be compared, and ends at a tick. */
-static void fit_linear(struct kymo__axis *axis, double low, double high)
+static void fit_linear(struct marey__axis *axis, double low, double high)
 {
     axis->low = fmin(0, low);
     axis->high = high > axis->low ? high : axis->low + 1;
@@ -77,7 +77,7 @@ static void fit_linear(struct kymo__axis *axis, double low, double high)
     add_even_ticks(axis);
 }
 
-static void fit_logarithmic(struct kymo__axis *axis, double low, double high)
+static void fit_logarithmic(struct marey__axis *axis, double low, double high)
 {
     const double room = fmax(pow(high / low, 0.06), 1.05);
     axis->low = low / room;
@@ -88,16 +88,16 @@ static void fit_logarithmic(struct kymo__axis *axis, double low, double high)
         add_power_ticks(axis);
 }
 
-void kymo__axis_fit(struct kymo__axis *axis, double low, double high)
+void marey__axis_fit(struct marey__axis *axis, double low, double high)
 {
     axis->n_ticks = 0;
-    if (axis->scale == KYMO__CHART_LINEAR)
+    if (axis->scale == MAREY__CHART_LINEAR)
         fit_linear(axis, low, high);
     else
         fit_logarithmic(axis, low, high);
 }
 
-const char *kymo__axis_number(double value, char into[24])
+const char *marey__axis_number(double value, char into[24])
 {
     const double size = fabs(value);
     if (size < 1e-12)
@@ -114,7 +114,7 @@ const char *kymo__axis_number(double value, char into[24])
 }
 
 /* Letters are some 7 pixels wide at the size that chart.css gives; what is not ASCII, as wide as two bytes of it. */
-double kymo__text_pixels(const char *text)
+double marey__text_pixels(const char *text)
 {
     return 7.0 * (double)strlen(text);
 }

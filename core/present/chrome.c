@@ -18,121 +18,121 @@
  */
 #define TAIL_FAST 64
 
-static_assert(HEAD_ROOM + TAIL_FAST + 64 <= KYMO__OUT_EVENT, "a plain range fits a reservation");
+static_assert(HEAD_ROOM + TAIL_FAST + 64 <= MAREY__OUT_EVENT, "a plain range fits a reservation");
 
 /* ---- objects that name things ---- */
 
-void kymo__chrome_put_buf(struct kymo__export *x, struct kymo__buf *buf)
+void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf)
 {
     if (buf->failed)
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a text of the export");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for a text of the export");
     else
-        kymo__out_put(&x->out, buf->data, buf->len);
-    kymo__buf_fini(buf);
+        marey__out_put(&x->out, buf->data, buf->len);
+    marey__buf_fini(buf);
 }
 
-static void on_start(struct kymo__export *x)
+static void on_start(struct marey__export *x)
 {
-    struct kymo__buf buf = {0};
-    struct kymo__chrome *chrome = x->own = kymo__calloc(1, sizeof *chrome);
-    if (chrome == NULL || !kymo__chrome_survey(x, chrome)) {
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for the export");
+    struct marey__buf buf = {0};
+    struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
+    if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for the export");
         return;
     }
-    kymo__buf_printf(&buf,
-                     "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"tool\":\"kymo "
-                     "%s\",\"origin_unix_ns\":\"%lld\","
-                     "\"origin_%s_ns\":\"%llu\"},\n",
-                     kymo_version(), (long long)x->origin_unix_ns,
-                     x->is_wall_clock ? "realtime" : "monotonic", (unsigned long long)x->origin_ns);
+    marey__buf_printf(&buf,
+                      "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"tool\":\"marey "
+                      "%s\",\"origin_unix_ns\":\"%lld\","
+                      "\"origin_%s_ns\":\"%llu\"},\n",
+                      marey_version(), (long long)x->origin_unix_ns,
+                      x->is_wall_clock ? "realtime" : "monotonic", (unsigned long long)x->origin_ns);
     if (chrome->is_kineto)
-        kymo__chrome_kineto_head(x, &buf);
-    kymo__buf_puts(&buf, "\"traceEvents\":[");
-    kymo__chrome_put_buf(x, &buf);
+        marey__chrome_kineto_head(x, &buf);
+    marey__buf_puts(&buf, "\"traceEvents\":[");
+    marey__chrome_put_buf(x, &buf);
 }
 
-static void on_finish(struct kymo__export *x)
+static void on_finish(struct marey__export *x)
 {
-    kymo__out_puts(&x->out, "\n]}\n");
+    marey__out_puts(&x->out, "\n]}\n");
 }
 
-void kymo__chrome_open_meta(struct kymo__buf *buf, int64_t pid, int64_t tid, const char *what,
-                            const char *key)
+void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                             const char *key)
 {
-    kymo__buf_printf(buf,
-                     "\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
-                     (long long)pid, (long long)tid, what, key);
+    marey__buf_printf(buf,
+                      "\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
+                      (long long)pid, (long long)tid, what, key);
 }
 
 /* That of an imported trace is as it was, where no other needs to be told from it. */
-static void put_process_name(const struct kymo__export *x, struct kymo__buf *name)
+static void put_process_name(const struct marey__export *x, struct marey__buf *name)
 {
-    if (x->process->source[0] != '\0' && kymo__export_nth(x, 1) == NULL)
-        kymo__buf_puts(name, x->process->command);
+    if (x->process->source[0] != '\0' && marey__export_nth(x, 1) == NULL)
+        marey__buf_puts(name, x->process->command);
     else
-        kymo__export_process_name(x, name);
+        marey__export_process_name(x, name);
 }
 
-static void put_process_meta(struct kymo__export *x)
+static void put_process_meta(struct marey__export *x)
 {
-    struct kymo__buf buf = {0}, name = {0};
+    struct marey__buf buf = {0}, name = {0};
     if (x->process_number != 0)
-        kymo__buf_puts(&buf, ",");
-    kymo__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
+        marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
     put_process_name(x, &name);
-    kymo__json_put(&buf, name.data, name.len);
-    kymo__buf_puts(&buf, "}},");
-    kymo__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
-    kymo__json_put(&buf, x->process->host, strlen(x->process->host));
-    kymo__buf_puts(&buf, "}},");
-    kymo__chrome_open_meta(&buf, x->pid, 0, "process_sort_index", "sort_index");
-    kymo__buf_printf(&buf, "%u}}", x->process_number);
-    kymo__buf_fini(&name);
-    kymo__chrome_put_buf(x, &buf);
+    marey__json_put(&buf, name.data, name.len);
+    marey__buf_puts(&buf, "}},");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
+    marey__json_put(&buf, x->process->host, strlen(x->process->host));
+    marey__buf_puts(&buf, "}},");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_sort_index", "sort_index");
+    marey__buf_printf(&buf, "%u}}", x->process_number);
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
 }
 
-static void put_lane_meta(struct kymo__export *x, const struct kymo__export_lane *lane)
+static void put_lane_meta(struct marey__export *x, const struct marey__export_lane *lane)
 {
-    struct kymo__buf buf = {0};
-    kymo__buf_puts(&buf, ",");
+    struct marey__buf buf = {0};
+    marey__buf_puts(&buf, ",");
     if (lane->info->name[0] != '\0') { /* Perfetto takes an empty one for a mistake */
-        kymo__chrome_open_meta(&buf, x->pid, kymo__export_tid(x, lane), "thread_name", "name");
-        kymo__json_put(&buf, lane->info->name, strlen(lane->info->name));
-        kymo__buf_puts(&buf, "}},");
+        marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_name", "name");
+        marey__json_put(&buf, lane->info->name, strlen(lane->info->name));
+        marey__buf_puts(&buf, "}},");
     }
-    kymo__chrome_open_meta(&buf, x->pid, kymo__export_tid(x, lane), "thread_sort_index",
-                           "sort_index");
-    kymo__buf_printf(&buf, "%u}}", lane->info->lane);
-    kymo__chrome_put_buf(x, &buf);
+    marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_sort_index",
+                            "sort_index");
+    marey__buf_printf(&buf, "%u}}", lane->info->lane);
+    marey__chrome_put_buf(x, &buf);
 }
 
 /* ,"name":"forward","cat":"model"} */
-static void put_site_tail(struct kymo__buf *buf, const struct kymo_site_info *site)
+static void put_site_tail(struct marey__buf *buf, const struct marey_site_info *site)
 {
-    kymo__buf_puts(buf, ",\"name\":");
-    kymo__json_put(buf, site->name, site->name_len);
+    marey__buf_puts(buf, ",\"name\":");
+    marey__json_put(buf, site->name, site->name_len);
     if (site->category[0] != '\0') {
-        kymo__buf_puts(buf, ",\"cat\":");
-        kymo__json_put(buf, site->category, strlen(site->category));
+        marey__buf_puts(buf, ",\"cat\":");
+        marey__json_put(buf, site->category, strlen(site->category));
     }
     if (site->color != 0)
-        kymo__buf_printf(buf, ",\"cname\":\"%s\"", kymo__chrome_color(site->color));
-    kymo__buf_puts(buf, "}");
+        marey__buf_printf(buf, ",\"cname\":\"%s\"", marey__chrome_color(site->color));
+    marey__buf_puts(buf, "}");
 }
 
-static kymo_status on_process(struct kymo__export *x)
+static marey_status on_process(struct marey__export *x)
 {
-    KYMO_TRY(kymo__export_texts(x, put_site_tail, TAIL_FAST));
+    MAREY_TRY(marey__export_texts(x, put_site_tail, TAIL_FAST));
     put_process_meta(x);
     return x->status;
 }
 
-bool kymo__chrome_lane(struct kymo__export *x, struct kymo__export_lane *lane, int64_t pid,
-                       int64_t tid)
+bool marey__chrome_lane(struct marey__export *x, struct marey__export_lane *lane, int64_t pid,
+                        int64_t tid)
 {
-    struct lane_head *head = kymo__alloc(sizeof *head);
+    struct lane_head *head = marey__alloc(sizeof *head);
     if (head == NULL) {
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a thread's events");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's events");
         return false;
     }
     head->len =
@@ -142,9 +142,9 @@ bool kymo__chrome_lane(struct kymo__export *x, struct kymo__export_lane *lane, i
     return true;
 }
 
-static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
 {
-    if (!kymo__chrome_lane(x, lane, x->pid, kymo__export_tid(x, lane)))
+    if (!marey__chrome_lane(x, lane, x->pid, marey__export_tid(x, lane)))
         return false;
     put_lane_meta(x, lane);
     return true;
@@ -152,36 +152,36 @@ static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
 
 /* ---- events ---- */
 
-void kymo__chrome_open_tail(struct kymo__export *x, uint32_t site)
+void marey__chrome_open_tail(struct marey__export *x, uint32_t site)
 {
-    const struct kymo__site_text tail = kymo__site_text(x, site);
-    kymo__out_put(&x->out, x->texts.data + tail.at, tail.len - 1);
+    const struct marey__site_text tail = marey__site_text(x, site);
+    marey__out_put(&x->out, x->texts.data + tail.at, tail.len - 1);
 }
 
-static inline void put_tail(struct kymo__export *x, char *p, uint32_t site)
+static inline void put_tail(struct marey__export *x, char *p, uint32_t site)
 {
-    const struct kymo__site_text tail = kymo__site_text(x, site);
+    const struct marey__site_text tail = marey__site_text(x, site);
     x->out.p = p;
-    if (KYMO_LIKELY(tail.len <= TAIL_FAST)) {
+    if (MAREY_LIKELY(tail.len <= TAIL_FAST)) {
         memcpy(p, x->texts.data + tail.at, TAIL_FAST);
         x->out.p += tail.len;
     } else {
-        kymo__out_put(&x->out, x->texts.data + tail.at, tail.len);
+        marey__out_put(&x->out, x->texts.data + tail.at, tail.len);
     }
 }
 
 /* The rest of an object, which ends at `p` so far: the site's part, and what else is known. */
-static void put_with_args(struct kymo__export *x, char *p, uint32_t site,
-                          const struct kymo__payload *payload, bool is_cut)
+static void put_with_args(struct marey__export *x, char *p, uint32_t site,
+                          const struct marey__payload *payload, bool is_cut)
 {
     x->out.p = p;
-    kymo__chrome_open_tail(x, site);
-    kymo__chrome_args(x, payload, is_cut);
-    kymo__out_puts(&x->out, "}");
+    marey__chrome_open_tail(x, site);
+    marey__chrome_args(x, payload, is_cut);
+    marey__out_puts(&x->out, "}");
 }
 
-static void put_event(struct kymo__export *x, char *p, uint32_t site,
-                      const struct kymo__payload *payload)
+static void put_event(struct marey__export *x, char *p, uint32_t site,
+                      const struct marey__payload *payload)
 {
     if (payload == NULL || (payload->type == 0 && payload->repeat == 0 && payload->n_words == 0))
         put_tail(x, p, site);
@@ -189,180 +189,180 @@ static void put_event(struct kymo__export *x, char *p, uint32_t site,
         put_with_args(x, p, site, payload, false);
 }
 
-void kymo__chrome_range(struct kymo__export *x, const struct kymo__export_lane *lane,
-                        uint64_t start_ns, uint64_t end_ns, uint32_t site,
-                        const struct kymo__payload *payload, bool is_cut)
+void marey__chrome_range(struct marey__export *x, const struct marey__export_lane *lane,
+                         uint64_t start_ns, uint64_t end_ns, uint32_t site,
+                         const struct marey__payload *payload, bool is_cut)
 {
-    char *p = kymo__chrome_head(x, lane, start_ns, 'X');
-    p = kymo__chrome_duration(p, end_ns - start_ns);
+    char *p = marey__chrome_head(x, lane, start_ns, 'X');
+    p = marey__chrome_duration(p, end_ns - start_ns);
     if (is_cut)
         put_with_args(x, p, site, payload, true);
     else
         put_event(x, p, site, payload);
-    kymo__chrome_launches(x, lane, start_ns, payload);
+    marey__chrome_launches(x, lane, start_ns, payload);
 }
 
-static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                          const struct kymo__open_range *range, bool is_cut)
+static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                          const struct marey__open_range *range, bool is_cut)
 {
     /* The range around it began at the same moment and may end with it. */
     const bool is_tied = lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns == range->start_ns;
-    if (KYMO_UNLIKELY(is_tied || lane->held.len != 0)) {
-        kymo__chrome_hold(x, lane, ns, range, is_tied && !is_cut, is_cut);
+    if (MAREY_UNLIKELY(is_tied || lane->held.len != 0)) {
+        marey__chrome_hold(x, lane, ns, range, is_tied && !is_cut, is_cut);
         return;
     }
-    if (KYMO_LIKELY(range->payload == 0 && !is_cut)) {
-        char *p = kymo__chrome_head(x, lane, range->start_ns, 'X');
-        put_tail(x, kymo__chrome_duration(p, ns - range->start_ns), range->site);
+    if (MAREY_LIKELY(range->payload == 0 && !is_cut)) {
+        char *p = marey__chrome_head(x, lane, range->start_ns, 'X');
+        put_tail(x, marey__chrome_duration(p, ns - range->start_ns), range->site);
         return;
     }
-    const struct kymo__payload payload = kymo__open_payload(lane, range);
-    kymo__chrome_range(x, lane, range->start_ns, ns, range->site, &payload, is_cut);
+    const struct marey__payload payload = marey__open_payload(lane, range);
+    marey__chrome_range(x, lane, range->start_ns, ns, range->site, &payload, is_cut);
 }
 
-static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                    uint32_t site, const struct kymo__payload *payload)
+static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                    uint32_t site, const struct marey__payload *payload)
 {
-    char *p = kymo__chrome_head(x, lane, ns, 'i');
+    char *p = marey__chrome_head(x, lane, ns, 'i');
     memcpy(p, ",\"s\":\"t\"", 8);
     put_event(x, p + 8, site, payload);
 }
 
-static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                        uint32_t site, double value)
 {
     char number[40];
-    x->out.p = kymo__chrome_head(x, lane, ns, 'C');
-    kymo__chrome_open_tail(x, site);
-    kymo__out_puts(&x->out, ",\"args\":{\"value\":");
-    kymo__out_put(&x->out, number, (size_t)(kymo__chrome_double(number, value) - number));
-    kymo__out_puts(&x->out, "}}");
+    x->out.p = marey__chrome_head(x, lane, ns, 'C');
+    marey__chrome_open_tail(x, site);
+    marey__out_puts(&x->out, ",\"args\":{\"value\":");
+    marey__out_put(&x->out, number, (size_t)(marey__chrome_double(number, value) - number));
+    marey__out_puts(&x->out, "}}");
 }
 
-static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                      uint32_t site, uint64_t handle, bool begins)
 {
     char id[64];
     const int len =
         snprintf(id, sizeof id, ",\"id2\":{\"local\":\"0x%llx\"}", (unsigned long long)handle);
-    x->out.p = kymo__chrome_head(x, lane, ns, begins ? 'b' : 'e');
-    kymo__out_put(&x->out, id, (size_t)len);
-    kymo__chrome_open_tail(x, site);
+    x->out.p = marey__chrome_head(x, lane, ns, begins ? 'b' : 'e');
+    marey__out_put(&x->out, id, (size_t)len);
+    marey__chrome_open_tail(x, site);
     /* Begin and end find one another by category as well; a site that has none shares one. */
-    kymo__out_puts(&x->out,
-                   kymo__export_site(x, site)->category[0] != '\0' ? "}" : ",\"cat\":\"async\"}");
+    marey__out_puts(&x->out,
+                    marey__export_site(x, site)->category[0] != '\0' ? "}" : ",\"cat\":\"async\"}");
 }
 
-static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint64_t n_events)
 {
     char count[40];
-    x->out.p = kymo__chrome_head(x, lane, KYMO__MAX(ns, lane->last_ns), 'i');
-    kymo__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"kymo: events lost\",\"args\":{");
+    x->out.p = marey__chrome_head(x, lane, MAREY__MAX(ns, lane->last_ns), 'i');
+    marey__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"marey: events lost\",\"args\":{");
     if (n_events != 0) {
-        kymo__out_puts(&x->out, "\"count\":");
-        kymo__out_put(&x->out, count, (size_t)(kymo__put_u64(count, n_events) - count));
+        marey__out_puts(&x->out, "\"count\":");
+        marey__out_put(&x->out, count, (size_t)(marey__put_u64(count, n_events) - count));
     }
-    kymo__out_puts(&x->out, "}}");
+    marey__out_puts(&x->out, "}}");
 }
 
-KYMO__EXPORT_BATCH(open_lane, kymo__walk_no_begin, NULL);
+MAREY__EXPORT_BATCH(open_lane, marey__walk_no_begin, NULL);
 
 /* ---- iterations, epochs, phases: a thread of its own for each kind ---- */
 
 /* Above what Linux gives to threads. Sorted before the others. */
-static int64_t span_tid(enum kymo__span_kind kind)
+static int64_t span_tid(enum marey__span_kind kind)
 {
     return (INT64_C(1) << 22) + 1 + (int64_t)kind;
 }
 
-static void put_span_thread(struct kymo__export *x, enum kymo__span_kind kind)
+static void put_span_thread(struct marey__export *x, enum marey__span_kind kind)
 {
-    struct kymo__buf buf = {0};
-    kymo__buf_puts(&buf, ",");
-    kymo__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_name", "name");
-    kymo__buf_printf(&buf, "\"%s\"}},", kymo__span_track(kind));
-    kymo__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_sort_index", "sort_index");
-    kymo__buf_printf(&buf, "%d}}", (int)kind - 3);
-    kymo__chrome_put_buf(x, &buf);
+    struct marey__buf buf = {0};
+    marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_name", "name");
+    marey__buf_printf(&buf, "\"%s\"}},", marey__span_track(kind));
+    marey__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_sort_index", "sort_index");
+    marey__buf_printf(&buf, "%d}}", (int)kind - 3);
+    marey__chrome_put_buf(x, &buf);
 }
 
-static void put_span_args(struct kymo__buf *buf, const struct kymo__span *span)
+static void put_span_args(struct marey__buf *buf, const struct marey__span *span)
 {
     char number[40];
     const char *comma = "";
-    if (span->kind == KYMO__SPAN_PHASE)
+    if (span->kind == MAREY__SPAN_PHASE)
         return;
-    kymo__buf_puts(buf, ",\"args\":{");
-    if ((span->flags & KYMO__ITERATION_WARMUP) != 0) {
-        kymo__buf_puts(buf, "\"warmup\":true");
+    marey__buf_puts(buf, ",\"args\":{");
+    if ((span->flags & MAREY__ITERATION_WARMUP) != 0) {
+        marey__buf_puts(buf, "\"warmup\":true");
         comma = ",";
     }
     if (span->samples > 0) {
-        kymo__buf_printf(buf, "%s\"samples\":", comma);
-        kymo__buf_put(buf, number, (size_t)(kymo__put_f64(number, span->samples) - number));
+        marey__buf_printf(buf, "%s\"samples\":", comma);
+        marey__buf_put(buf, number, (size_t)(marey__put_f64(number, span->samples) - number));
     }
-    kymo__buf_puts(buf, "}");
+    marey__buf_puts(buf, "}");
 }
 
 /*
  * One that the process never ended is a begin without an end, as a range is. The iterations of an imported trace are
  * ranges of it already.
  */
-static void on_span(struct kymo__export *x, const struct kymo__span *span)
+static void on_span(struct marey__export *x, const struct marey__span *span)
 {
     if (x->process->source[0] != '\0')
         return;
-    struct kymo__buf buf = {0}, name = {0};
+    struct marey__buf buf = {0}, name = {0};
     char number[40];
-    if (kymo__span_is_first(x, span->kind))
+    if (marey__span_is_first(x, span->kind))
         put_span_thread(x, span->kind);
-    kymo__buf_printf(&buf, ",\n{\"ph\":\"%c\",\"pid\":%lld,\"tid\":%lld,\"ts\":",
-                     span->is_open ? 'B' : 'X', (long long)x->pid, (long long)span_tid(span->kind));
-    kymo__buf_put(&buf, number,
-                  (size_t)(kymo__put_us(number, span->begin_ns - x->origin_ns) - number));
+    marey__buf_printf(&buf, ",\n{\"ph\":\"%c\",\"pid\":%lld,\"tid\":%lld,\"ts\":",
+                      span->is_open ? 'B' : 'X', (long long)x->pid, (long long)span_tid(span->kind));
+    marey__buf_put(&buf, number,
+                   (size_t)(marey__put_us(number, span->begin_ns - x->origin_ns) - number));
     if (!span->is_open) {
-        kymo__buf_puts(&buf, ",\"dur\":");
-        kymo__buf_put(&buf, number,
-                      (size_t)(kymo__put_us(number, span->end_ns - span->begin_ns) - number));
+        marey__buf_puts(&buf, ",\"dur\":");
+        marey__buf_put(&buf, number,
+                       (size_t)(marey__put_us(number, span->end_ns - span->begin_ns) - number));
     }
-    kymo__buf_puts(&buf, ",\"name\":");
-    kymo__span_name(x, &name, span);
-    kymo__json_put(&buf, name.data, name.len);
+    marey__buf_puts(&buf, ",\"name\":");
+    marey__span_name(x, &name, span);
+    marey__json_put(&buf, name.data, name.len);
     buf.failed |= name.failed;
     put_span_args(&buf, span);
-    kymo__buf_puts(&buf, "}");
-    kymo__buf_fini(&name);
-    kymo__chrome_put_buf(x, &buf);
+    marey__buf_puts(&buf, "}");
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
 }
 
 /* A range left open is a begin without an end, which viewers draw to the end of the trace. */
-static void put_left_open(struct kymo__export *x, const struct kymo__export_lane *lane,
-                          const struct kymo__open_range *range, uint32_t depth)
+static void put_left_open(struct marey__export *x, const struct marey__export_lane *lane,
+                          const struct marey__open_range *range, uint32_t depth)
 {
-    const struct kymo__payload payload = kymo__open_payload(lane, range);
+    const struct marey__payload payload = marey__open_payload(lane, range);
     (void)depth;
-    put_event(x, kymo__chrome_head(x, lane, range->start_ns, 'B'), range->site, &payload);
+    put_event(x, marey__chrome_head(x, lane, range->start_ns, 'B'), range->site, &payload);
 }
 
-static void on_process_done(struct kymo__export *x)
+static void on_process_done(struct marey__export *x)
 {
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
-        kymo__chrome_release(x, &x->lanes[i]);
-    kymo__walk_left_open(x, put_left_open);
+        marey__chrome_release(x, &x->lanes[i]);
+    marey__walk_left_open(x, put_left_open);
 }
 
-void kymo__chrome_close(struct kymo__export *x)
+void marey__chrome_close(struct marey__export *x)
 {
-    struct kymo__chrome *chrome = x->own;
+    struct marey__chrome *chrome = x->own;
     if (chrome == NULL)
         return;
-    kymo__buf_fini(&chrome->text);
-    kymo__pairs_fini(&chrome->gpus);
-    kymo__free(chrome);
+    marey__buf_fini(&chrome->text);
+    marey__pairs_fini(&chrome->gpus);
+    marey__free(chrome);
 }
 
-const struct kymo__export_format kymo__export_chrome = {
+const struct marey__export_format marey__export_chrome = {
     .name = "chrome",
     .draws_time = true,
     .is_timeline = true,
@@ -371,8 +371,8 @@ const struct kymo__export_format kymo__export_chrome = {
     .batch = on_batch,
     .process_done = on_process_done,
     .finish = on_finish,
-    .close = kymo__chrome_close,
+    .close = marey__chrome_close,
     .span = on_span,
-    .work = kymo__chrome_work,
-    .flow = kymo__chrome_flow,
+    .work = marey__chrome_work,
+    .flow = marey__chrome_flow,
 };

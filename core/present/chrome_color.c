@@ -43,10 +43,10 @@ static int32_t distance(size_t i, uint32_t argb)
     return 2 * red * red + 4 * green * green + 3 * blue * blue;
 }
 
-const char *kymo__chrome_color(uint32_t argb)
+const char *marey__chrome_color(uint32_t argb)
 {
     size_t nearest = 0;
-    for (size_t i = 1; i < KYMO__COUNT_OF(reserved); i++) {
+    for (size_t i = 1; i < MAREY__COUNT_OF(reserved); i++) {
         if (distance(i, argb) < distance(nearest, argb))
             nearest = i;
     }

@@ -2,22 +2,22 @@
  * The Chrome export in four files: chrome.c writes events of threads, chrome_export_ties.c those that begin and end as one, chrome_export_args.c what is known of one besides its
  * name, chrome_export_gpu.c the streams of GPUs and flows, in the words that Kineto uses. Nothing else includes this.
  */
-#ifndef KYMO_CHROME_EXPORT_H
-#define KYMO_CHROME_EXPORT_H
+#ifndef MAREY_CHROME_EXPORT_H
+#define MAREY_CHROME_EXPORT_H
 
 #include "present/export_walk.h"
 
 /* What the export has of its own. */
-struct kymo__chrome {
+struct marey__chrome {
     bool is_kineto; /* GPU work or an imported trace: the head has what tools for Kineto look for */
     bool pids_are_devices; /* each device is one process's, and no process has its number as its pid */
-    struct kymo__buf text;   /* of the event at hand */
-    struct kymo__pairs gpus; /* devices that have their names, by process */
-    uint64_t n_ranges;       /* of kineto.c: how many have a number */
+    struct marey__buf text;   /* of the event at hand */
+    struct marey__pairs gpus; /* devices that have their names, by process */
+    uint64_t n_ranges;        /* of kineto.c: how many have a number */
     uint64_t around; /* of kineto.c: the number of the operator around the range at hand; 0: none */
 };
 
-static inline struct kymo__chrome *kymo__chrome_of(const struct kymo__export *x)
+static inline struct marey__chrome *marey__chrome_of(const struct marey__export *x)
 {
     return x->own;
 }
@@ -32,38 +32,38 @@ struct lane_head {
 #define HEAD_PHASE_AT 9
 
 /* An object up to and with its time; HEAD_ROOM and 25 bytes at most. */
-static inline char *kymo__chrome_head(struct kymo__export *x, const struct kymo__export_lane *lane,
-                                      uint64_t ns, char phase)
+static inline char *marey__chrome_head(struct marey__export *x,
+                                       const struct marey__export_lane *lane, uint64_t ns, char phase)
 {
     const struct lane_head *head = lane->own;
-    char *p = kymo__out_room(&x->out);
+    char *p = marey__out_room(&x->out);
     memcpy(p, head->text, HEAD_ROOM);
     p[HEAD_PHASE_AT] = phase;
-    return kymo__put_us(p + head->len, ns - x->origin_ns);
+    return marey__put_us(p + head->len, ns - x->origin_ns);
 }
 
 /* ,"dur":1.234 */
-static inline char *kymo__chrome_duration(char *p, uint64_t ns)
+static inline char *marey__chrome_duration(char *p, uint64_t ns)
 {
     memcpy(p, ",\"dur\":", 7);
-    return kymo__put_us(p + 7, ns);
+    return marey__put_us(p + 7, ns);
 }
 
 /* Where the head of a lane's objects is; false without memory. */
-bool kymo__chrome_lane(struct kymo__export *x, struct kymo__export_lane *lane, int64_t pid,
-                       int64_t tid);
+bool marey__chrome_lane(struct marey__export *x, struct marey__export_lane *lane, int64_t pid,
+                        int64_t tid);
 /* The site's part without its closing brace, however long. */
-void kymo__chrome_open_tail(struct kymo__export *x, uint32_t site);
+void marey__chrome_open_tail(struct marey__export *x, uint32_t site);
 /* `{"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
-void kymo__chrome_open_meta(struct kymo__buf *buf, int64_t pid, int64_t tid, const char *what,
-                            const char *key);
+void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                             const char *key);
 /* Put all of it out and free it. */
-void kymo__chrome_put_buf(struct kymo__export *x, struct kymo__buf *buf);
+void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf);
 
 /* A range, whole. */
-void kymo__chrome_range(struct kymo__export *x, const struct kymo__export_lane *lane,
-                        uint64_t start_ns, uint64_t end_ns, uint32_t site,
-                        const struct kymo__payload *payload, bool is_cut);
+void marey__chrome_range(struct marey__export *x, const struct marey__export_lane *lane,
+                         uint64_t start_ns, uint64_t end_ns, uint32_t site,
+                         const struct marey__payload *payload, bool is_cut);
 
 /* ---- chrome_export_ties.c ---- */
 
@@ -71,38 +71,38 @@ void kymo__chrome_range(struct kymo__export *x, const struct kymo__export_lane *
  * A range has ended, which waits where `may_wait`: the one around it may end at the same moment, and is then written
  * first. Those that waited for this one, or in vain, are written now.
  */
-void kymo__chrome_hold(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                       const struct kymo__open_range *range, bool may_wait, bool is_cut);
+void marey__chrome_hold(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                        const struct marey__open_range *range, bool may_wait, bool is_cut);
 /* Write what waits. */
-void kymo__chrome_release(struct kymo__export *x, struct kymo__export_lane *lane);
+void marey__chrome_release(struct marey__export *x, struct marey__export_lane *lane);
 
 /* ---- chrome_export_args.c ---- */
 
 /* ,"args":{...} of a range; nothing where nothing is known. */
-void kymo__chrome_args(struct kymo__export *x, const struct kymo__payload *payload, bool is_cut);
+void marey__chrome_args(struct marey__export *x, const struct marey__payload *payload, bool is_cut);
 /* The same of a stream's work. */
-void kymo__chrome_work_args(struct kymo__export *x, const struct kymo_lane_info *lane,
-                            const struct kymo__stream_work *work);
+void marey__chrome_work_args(struct marey__export *x, const struct marey_lane_info *lane,
+                             const struct marey__stream_work *work);
 /* The value of a counter or payload: what is not finite is a text. */
-char *kymo__chrome_double(char *p, double value);
+char *marey__chrome_double(char *p, double value);
 
 /* ---- chrome_export_gpu.c ---- */
 
 /* Look at all processes, once. False without memory. */
-KYMO_WARN_UNUSED bool kymo__chrome_survey(struct kymo__export *x, struct kymo__chrome *chrome);
+MAREY_WARN_UNUSED bool marey__chrome_survey(struct marey__export *x, struct marey__chrome *chrome);
 /* What Kineto has at the head of a file, with a comma behind each. */
-void kymo__chrome_kineto_head(const struct kymo__export *x, struct kymo__buf *buf);
-void kymo__chrome_work(struct kymo__export *x, struct kymo__export_lane *lane,
-                       const struct kymo__stream_work *work);
-void kymo__chrome_flow(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                       const uint64_t *words);
+void marey__chrome_kineto_head(const struct marey__export *x, struct marey__buf *buf);
+void marey__chrome_work(struct marey__export *x, struct marey__export_lane *lane,
+                        const struct marey__stream_work *work);
+void marey__chrome_flow(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                        const uint64_t *words);
 /* Arrows from a range that began at `ns` to what it launched. */
-void kymo__chrome_launches(struct kymo__export *x, const struct kymo__export_lane *lane,
-                           uint64_t ns, const struct kymo__payload *payload);
+void marey__chrome_launches(struct marey__export *x, const struct marey__export_lane *lane,
+                            uint64_t ns, const struct marey__payload *payload);
 
 /* ---- chrome.c ---- */
 
 /* Free what the format keeps in x->own, if it got that far. */
-void kymo__chrome_close(struct kymo__export *x);
+void marey__chrome_close(struct marey__export *x);
 
 #endif

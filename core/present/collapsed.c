@@ -19,10 +19,10 @@ static size_t find_number(const char *text, size_t len)
 }
 
 /* A frame ends at a semicolon and a line at its end, so neither may be in a name. */
-void kymo__collapsed_text(struct kymo__buf *buf, const char *text, size_t len)
+void marey__collapsed_text(struct marey__buf *buf, const char *text, size_t len)
 {
     const size_t start = buf->len;
-    kymo__utf8_put(buf, text, len);
+    marey__utf8_put(buf, text, len);
     for (size_t i = start; i < buf->len; i++) {
         const unsigned char c = (unsigned char)buf->data[i];
         if (c == ';')
@@ -37,87 +37,87 @@ void kymo__collapsed_text(struct kymo__buf *buf, const char *text, size_t len)
  * differential line to flamegraph.pl and inferno, which also step over spaces before the number. Threads and ranks have
  * no time of their own and never end a line.
  */
-void kymo__collapsed_name(struct kymo__buf *buf, const char *text, size_t len)
+void marey__collapsed_name(struct marey__buf *buf, const char *text, size_t len)
 {
     const size_t start = buf->len;
-    kymo__collapsed_text(buf, text, len);
+    marey__collapsed_text(buf, text, len);
     while (buf->len > start && buf->data[buf->len - 1] == ' ')
         buf->len--;
     if (buf->len == start)
-        kymo__buf_puts(buf, "(unnamed)");
+        marey__buf_puts(buf, "(unnamed)");
     const size_t number = find_number(buf->data + start, buf->len - start);
     if (number < buf->len - start)
         buf->data[start + number] = '_';
 }
 
-static void put_number(struct kymo__buf *line, uint64_t value)
+static void put_number(struct marey__buf *line, uint64_t value)
 {
     char number[40];
-    kymo__buf_puts(line, " ");
-    kymo__buf_put(line, number, (size_t)(kymo__put_u64(number, value) - number));
+    marey__buf_puts(line, " ");
+    marey__buf_put(line, number, (size_t)(marey__put_u64(number, value) - number));
 }
 
 /* `path` holds the frames down to the node and is left as it is. */
-static void put_line(struct kymo__export *x, const struct kymo__stack_export *e, uint32_t node,
-                     struct kymo__buf *path)
+static void put_line(struct marey__export *x, const struct marey__stack_export *e, uint32_t node,
+                     struct marey__buf *path)
 {
-    const uint64_t now = kymo__stack_times_of(e, KYMO__NEW, node)->self_ns;
-    const uint64_t before = kymo__stack_times_of(e, KYMO__OLD, node)->self_ns;
+    const uint64_t now = marey__stack_times_of(e, MAREY__NEW, node)->self_ns;
+    const uint64_t before = marey__stack_times_of(e, MAREY__OLD, node)->self_ns;
     const size_t len = path->len;
     if (now == 0 && before == 0)
         return;
     if (e->has_baseline)
         put_number(path, before);
     put_number(path, now);
-    kymo__buf_puts(path, "\n");
+    marey__buf_puts(path, "\n");
     if (!path->failed)
-        kymo__out_put(&x->out, path->data, path->len);
+        marey__out_put(&x->out, path->data, path->len);
     path->len = len;
 }
 
 /* `ends[d]` is where the frame of depth d ends in the path at hand. */
-static void put_lines(struct kymo__export *x, const struct kymo__stack_export *e,
-                      struct kymo__buf *path, size_t *ends)
+static void put_lines(struct marey__export *x, const struct marey__stack_export *e,
+                      struct marey__buf *path, size_t *ends)
 {
     for (size_t i = 0; i < e->n && !path->failed; i++) {
         const uint32_t node = e->order[i], depth = e->stacks.tree.nodes[node].depth;
-        const struct kymo__name *name = kymo__stack_name(e, node);
+        const struct marey__name *name = marey__stack_name(e, node);
         path->len = ends[depth - 1];
         if (depth > 1)
-            kymo__buf_puts(path, ";");
-        kymo__buf_put(path, name->text, name->len);
+            marey__buf_puts(path, ";");
+        marey__buf_put(path, name->text, name->len);
         ends[depth] = path->len;
         put_line(x, e, node, path);
     }
 }
 
-static kymo_status write_lines(struct kymo__export *x, const struct kymo__stack_export *e)
+static marey_status write_lines(struct marey__export *x, const struct marey__stack_export *e)
 {
     size_t deepest = 0;
     for (size_t i = 0; i < e->n; i++)
-        deepest = KYMO__MAX(deepest, (size_t)e->stacks.tree.nodes[e->order[i]].depth);
-    size_t *ends = kymo__calloc(deepest + 1, sizeof *ends);
-    struct kymo__buf path = {0};
+        deepest = MAREY__MAX(deepest, (size_t)e->stacks.tree.nodes[e->order[i]].depth);
+    size_t *ends = marey__calloc(deepest + 1, sizeof *ends);
+    struct marey__buf path = {0};
     if (ends != NULL)
         put_lines(x, e, &path, ends);
     const bool has_memory = ends != NULL && !path.failed;
-    kymo__buf_fini(&path);
-    kymo__free(ends);
-    return has_memory ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for the lines of the export");
+    marey__buf_fini(&path);
+    marey__free(ends);
+    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the lines of the export");
 }
 
-static kymo_status on_whole(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+static marey_status on_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
-    struct kymo__stack_export e;
-    kymo_status status =
-        kymo__stack_export_init(&e, x, recordings, n, kymo__collapsed_name, kymo__stack_by_name);
-    if (status == KYMO_OK)
+    struct marey__stack_export e;
+    marey_status status =
+        marey__stack_export_init(&e, x, recordings, n, marey__collapsed_name, marey__stack_by_name);
+    if (status == MAREY_OK)
         status = write_lines(x, &e);
-    kymo__stack_export_fini(&e);
+    marey__stack_export_fini(&e);
     return status;
 }
 
-const struct kymo__export_format kymo__export_collapsed = {
+const struct marey__export_format marey__export_collapsed = {
     .name = "collapsed",
     .whole = on_whole,
     .adds_up = true,

@@ -1,5 +1,5 @@
 /*
- * kymo_export: process by process, in the order of the recordings, into one file. Formats see one
+ * marey_export: process by process, in the order of the recordings, into one file. Formats see one
  * process at a time with everything they may ask about it prepared; this file decides on clocks,
  * numbers and filters for all of them.
  */
@@ -10,79 +10,80 @@
 #include "read/read_internal.h"
 
 /* Formats that this build may lack are named only where they are there. */
-#ifdef KYMO_HAVE_SQLITE
-#define KYMO__SQLITE_FORMAT ",sqlite"
+#ifdef MAREY_HAVE_SQLITE
+#define MAREY__SQLITE_FORMAT ",sqlite"
 #else
-#define KYMO__SQLITE_FORMAT ""
+#define MAREY__SQLITE_FORMAT ""
 #endif
 
-static const struct kymo__export_format *const formats[] = {
-    &kymo__export_perfetto,   &kymo__export_chrome,       &kymo__export_csv,
-    &kymo__export_sqlite,     &kymo__export_speedscope,   &kymo__export_collapsed,
-    &kymo__export_flamegraph, &kymo__export_perfetto_tar, &kymo__export_perfetto_gpu,
-    &kymo__export_kineto,     &kymo__export_pstats,       &kymo__export_callgrind,
-    &kymo__export_pyspy,
+static const struct marey__export_format *const formats[] = {
+    &marey__export_perfetto,   &marey__export_chrome,       &marey__export_csv,
+    &marey__export_sqlite,     &marey__export_speedscope,   &marey__export_collapsed,
+    &marey__export_flamegraph, &marey__export_perfetto_tar, &marey__export_perfetto_gpu,
+    &marey__export_kineto,     &marey__export_pstats,       &marey__export_callgrind,
+    &marey__export_pyspy,
 };
 
-const char *kymo_export_formats(void)
+const char *marey_export_formats(void)
 {
-    return "perfetto,chrome,csv,kineto,perfetto-tar,perfetto-gpu" KYMO__SQLITE_FORMAT
+    return "perfetto,chrome,csv,kineto,perfetto-tar,perfetto-gpu" MAREY__SQLITE_FORMAT
            ",speedscope,collapsed,flamegraph,pstats,callgrind,pyspy";
 }
 
-static const struct kymo__export_format *find_format(const char *name)
+static const struct marey__export_format *find_format(const char *name)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++) {
         if (strcmp(formats[i]->name, name) == 0)
             return formats[i];
     }
     return NULL;
 }
 
-kymo_status kymo_export_check(const char *name)
+marey_status marey_export_check(const char *name)
 {
-    const struct kymo__export_format *format = find_format(name);
+    const struct marey__export_format *format = find_format(name);
     if (format == NULL)
-        return kymo__fail(KYMO_EINVAL, "unknown export format '%s'; it may be one of %s", name,
-                          kymo_export_formats());
-    return format->missing == NULL ? KYMO_OK : kymo__fail(KYMO_EUNAVAILABLE, "%s", format->missing);
+        return marey__fail(MAREY_EINVAL, "unknown export format '%s'; it may be one of %s", name,
+                           marey_export_formats());
+    return format->missing == NULL ? MAREY_OK
+                                   : marey__fail(MAREY_EUNAVAILABLE, "%s", format->missing);
 }
 
-bool kymo__export_lane_grow(struct kymo__export *x, struct kymo__export_lane *lane)
+bool marey__export_lane_grow(struct marey__export *x, struct marey__export_lane *lane)
 {
-    if (lane->n_open >= KYMO__MAX_OPEN) {
+    if (lane->n_open >= MAREY__MAX_OPEN) {
         lane->n_too_deep++;
         if (x->options->n_too_deep != NULL)
             ++*x->options->n_too_deep;
         return false;
     }
-    if (kymo__grow(&lane->open, &lane->cap_open, lane->n_open + 1, sizeof lane->open[0]))
+    if (marey__grow(&lane->open, &lane->cap_open, lane->n_open + 1, sizeof lane->open[0]))
         return true;
     x->status =
-        kymo__fail(KYMO_ENOMEM, "no memory for %zu ranges within one another", lane->n_open + 1);
+        marey__fail(MAREY_ENOMEM, "no memory for %zu ranges within one another", lane->n_open + 1);
     return false;
 }
 
-size_t kymo__export_lane_find(const struct kymo__export *x, const struct kymo__export_lane *lane,
-                              uint32_t site)
+size_t marey__export_lane_find(const struct marey__export *x, const struct marey__export_lane *lane,
+                               uint32_t site)
 {
-    const uint32_t name = x->names[kymo__site_slot(x, site)];
-    const size_t stop = lane->n_open > KYMO__MAX_SEARCH ? lane->n_open - KYMO__MAX_SEARCH : 0;
+    const uint32_t name = x->names[marey__site_slot(x, site)];
+    const size_t stop = lane->n_open > MAREY__MAX_SEARCH ? lane->n_open - MAREY__MAX_SEARCH : 0;
     for (size_t i = lane->n_open; i-- > stop;) {
-        if (x->names[kymo__site_slot(x, lane->open[i].site)] == name)
+        if (x->names[marey__site_slot(x, lane->open[i].site)] == name)
             return i;
     }
     return lane->n_open;
 }
 
-bool kymo__export_async(struct kymo__export *x, const struct kymo__async_half *half,
-                        struct kymo__async_half *begin, struct kymo__async_half *end)
+bool marey__export_async(struct marey__export *x, const struct marey__async_half *half,
+                         struct marey__async_half *begin, struct marey__async_half *end)
 {
-    struct kymo__async_half other;
+    struct marey__async_half other;
     bool failed;
-    if (!kymo__async_match(&x->asyncs, half, &other, &failed)) {
+    if (!marey__async_match(&x->asyncs, half, &other, &failed)) {
         if (failed)
-            x->status = kymo__fail(KYMO_ENOMEM, "no memory for async ranges that have not ended");
+            x->status = marey__fail(MAREY_ENOMEM, "no memory for async ranges that have not ended");
         return false;
     }
     *begin = half->is_begin ? *half : other;
@@ -90,25 +91,26 @@ bool kymo__export_async(struct kymo__export *x, const struct kymo__async_half *h
     return true;
 }
 
-kymo_status kymo__export_texts(struct kymo__export *x,
-                               void (*put)(struct kymo__buf *buf, const struct kymo_site_info *site),
-                               size_t spare)
+marey_status marey__export_texts(struct marey__export *x,
+                                 void (*put)(struct marey__buf *buf,
+                                             const struct marey_site_info *site),
+                                 size_t spare)
 {
     const uint32_t n = x->process->n_sites;
-    struct kymo__site_text *texts = kymo__calloc((size_t)n + 1, sizeof *texts);
+    struct marey__site_text *texts = marey__calloc((size_t)n + 1, sizeof *texts);
     x->sites = texts;
     for (uint32_t slot = 0; texts != NULL && slot <= n; slot++) {
         texts[slot].at = (uint32_t)x->texts.len;
-        put(&x->texts, kymo__export_site(x, slot));
+        put(&x->texts, marey__export_site(x, slot));
         texts[slot].len = (uint32_t)(x->texts.len - texts[slot].at);
     }
-    if (texts == NULL || kymo__buf_extend(&x->texts, spare) == NULL || x->texts.len > UINT32_MAX)
-        return kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
-    return KYMO_OK;
+    if (texts == NULL || marey__buf_extend(&x->texts, spare) == NULL || x->texts.len > UINT32_MAX)
+        return marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
+    return MAREY_OK;
 }
 
 /* Take the next word of a command line, which may be quoted as a shell does it; what follows comes back. */
-static const char *take_word(const char *at, struct kymo__buf *word)
+static const char *take_word(const char *at, struct marey__buf *word)
 {
     bool is_quoted = false;
     word->len = 0;
@@ -116,16 +118,16 @@ static const char *take_word(const char *at, struct kymo__buf *word)
         if (*at == '\'')
             is_quoted = !is_quoted;
         else if (*at == '\\' && !is_quoted && at[1] != '\0')
-            kymo__buf_put(word, ++at, 1);
+            marey__buf_put(word, ++at, 1);
         else
-            kymo__buf_put(word, at, 1);
+            marey__buf_put(word, at, 1);
     }
     return *at == ' ' ? at + 1 : at;
 }
 
-void kymo__export_program(struct kymo__buf *buf, const char *command)
+void marey__export_program(struct marey__buf *buf, const char *command)
 {
-    struct kymo__buf word = {0};
+    struct marey__buf word = {0};
     const char *rest = take_word(command, &word);
     const bool is_python = word.len > 0 && memmem(word.data, word.len, "python", 6) != NULL;
     if (is_python && *rest != '\0' && *rest != '-')
@@ -133,39 +135,39 @@ void kymo__export_program(struct kymo__buf *buf, const char *command)
     if (word.len > 0) {
         const char *slash = memrchr(word.data, '/', word.len);
         const char *name = slash != NULL ? slash + 1 : word.data;
-        kymo__utf8_put(buf, name, word.len - (size_t)(name - word.data));
+        marey__utf8_put(buf, name, word.len - (size_t)(name - word.data));
     }
-    kymo__buf_fini(&word);
+    marey__buf_fini(&word);
 }
 
-void kymo__export_process_name(const struct kymo__export *x, struct kymo__buf *buf)
+void marey__export_process_name(const struct marey__export *x, struct marey__buf *buf)
 {
-    const struct kymo_process *process = x->process;
+    const struct marey_process *process = x->process;
     if (process->rank >= 0)
-        kymo__buf_printf(buf, "rank %d ", process->rank);
+        marey__buf_printf(buf, "rank %d ", process->rank);
     if (process->worker >= 0)
-        kymo__buf_printf(buf, "worker %d ", process->worker);
-    kymo__export_program(buf, process->command);
+        marey__buf_printf(buf, "worker %d ", process->worker);
+    marey__export_program(buf, process->command);
     if (x->has_own_ids)
-        kymo__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);
+        marey__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);
 }
 
 /* ---- what holds for all recordings together ---- */
 
 /* Whoever sampled others has no events of its own. */
-static bool passes(kymo_recording *recording, size_t log)
+static bool passes(marey_recording *recording, size_t log)
 {
-    return kymo_recording_process(recording, log)->n_words == 0 &&
-           kymo__recording_has_samples(recording, log);
+    return marey_recording_process(recording, log)->n_words == 0 &&
+           marey__recording_has_samples(recording, log);
 }
 
-const struct kymo_process *kymo__export_nth(const struct kymo__export *x, uint32_t number)
+const struct marey_process *marey__export_nth(const struct marey__export *x, uint32_t number)
 {
     uint32_t n = 0;
     for (size_t r = 0; r < x->n_recordings; r++)
-        for (size_t i = 0; i < kymo_recording_n_logs(x->recordings[r]); i++)
+        for (size_t i = 0; i < marey_recording_n_logs(x->recordings[r]); i++)
             if (!passes(x->recordings[r], i) && n++ == number)
-                return kymo_recording_process(x->recordings[r], i);
+                return marey_recording_process(x->recordings[r], i);
     return NULL;
 }
 
@@ -185,12 +187,12 @@ static bool has_repeats(int64_t *values, size_t n)
     return false;
 }
 
-static int64_t process_shift(const struct kymo__export *x, const struct kymo_process *process)
+static int64_t process_shift(const struct marey__export *x, const struct marey_process *process)
 {
     return x->is_wall_clock ? process->mono_to_unix_ns : 0;
 }
 
-static void survey_process(struct kymo__export *x, const struct kymo_process *process)
+static void survey_process(struct marey__export *x, const struct marey_process *process)
 {
     x->n_total += process->n_words;
     if (process->n_words == 0)
@@ -207,115 +209,115 @@ static void survey_process(struct kymo__export *x, const struct kymo_process *pr
  * Look at every process once: do they share a machine, are their pids distinct, when does it begin,
  * how much is it?
  */
-static kymo_status survey(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+static marey_status survey(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
     size_t n_processes = 0, k = 0;
     for (size_t r = 0; r < n; r++)
-        n_processes += kymo_recording_n_logs(recordings[r]);
-    int64_t *pids = kymo__calloc(n_processes + 1, sizeof *pids);
+        n_processes += marey_recording_n_logs(recordings[r]);
+    int64_t *pids = marey__calloc(n_processes + 1, sizeof *pids);
     if (pids == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for %zu processes", n_processes);
+        return marey__fail(MAREY_ENOMEM, "no memory for %zu processes", n_processes);
 
     const char *host = NULL;
     for (size_t r = 0; r < n; r++) {
-        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++) {
-            const struct kymo_process *process = kymo_recording_process(recordings[r], i);
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++) {
+            const struct marey_process *process = marey_recording_process(recordings[r], i);
             if (passes(recordings[r], i))
                 continue;
             x->is_wall_clock |= host != NULL && strcmp(host, process->host) != 0;
             host = process->host;
             /* Samples of a process lie on tracks of their own, beside its events. */
-            if (n == 1 || strcmp(process->source, KYMO__SAMPLES_SOURCE) != 0)
+            if (n == 1 || strcmp(process->source, MAREY__SAMPLES_SOURCE) != 0)
                 pids[k++] = process->pid;
         }
     }
     x->has_own_ids = has_repeats(pids, k);
-    kymo__free(pids);
+    marey__free(pids);
 
     for (size_t r = 0; r < n; r++) {
-        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++)
-            survey_process(x, kymo_recording_process(recordings[r], i));
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
+            survey_process(x, marey_recording_process(recordings[r], i));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- one process ---- */
 
-static kymo_status prepare_sites(struct kymo__export *x)
+static marey_status prepare_sites(struct marey__export *x)
 {
     const uint32_t n = x->process->n_sites;
     const char *filter = x->options->filter;
-    struct kymo__names names = {0};
+    struct marey__names names = {0};
 
-    x->names = kymo__calloc((size_t)n + 1, sizeof x->names[0]);
-    x->skip = filter != NULL ? kymo__calloc((size_t)n + 1, 1) : NULL;
+    x->names = marey__calloc((size_t)n + 1, sizeof x->names[0]);
+    x->skip = filter != NULL ? marey__calloc((size_t)n + 1, 1) : NULL;
     bool is_complete = x->names != NULL && (filter == NULL || x->skip != NULL);
     for (uint32_t slot = 0; is_complete && slot <= n; slot++) {
-        const struct kymo_site_info *site = kymo__export_site(x, slot);
-        x->names[slot] = kymo__names_number(&names, site->name, site->name_len);
-        is_complete = x->names[slot] != KYMO__NO_NAME;
+        const struct marey_site_info *site = marey__export_site(x, slot);
+        x->names[slot] = marey__names_number(&names, site->name, site->name_len);
+        is_complete = x->names[slot] != MAREY__NO_NAME;
         if (filter != NULL && slot != 0)
-            x->skip[slot] = !kymo__name_matches(filter, site->name, site->name_len);
+            x->skip[slot] = !marey__name_matches(filter, site->name, site->name_len);
     }
-    kymo__names_fini(&names);
-    return is_complete ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
+    marey__names_fini(&names);
+    return is_complete ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
 }
 
 static bool lane_is_before(const void *a, const void *b)
 {
-    const struct kymo_lane_info *x = (*(struct kymo__export_lane *const *)a)->info,
-                                *y = (*(struct kymo__export_lane *const *)b)->info;
+    const struct marey_lane_info *x = (*(struct marey__export_lane *const *)a)->info,
+                                 *y = (*(struct marey__export_lane *const *)b)->info;
     return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
 }
 
 /* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
-static bool find_first_lanes(struct kymo__export *x)
+static bool find_first_lanes(struct marey__export *x)
 {
     if (x->process->source[0] == '\0')
         return true;
-    struct kymo__export_lane **lanes = kymo__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
+    struct marey__export_lane **lanes = marey__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
     size_t n = 0;
     for (uint32_t i = 0; lanes != NULL && i < x->process->n_lanes; i++)
-        if (x->lanes[i].info->kind == KYMO_LANE_THREAD)
+        if (x->lanes[i].info->kind == MAREY_LANE_THREAD)
             lanes[n++] = &x->lanes[i];
-    const bool done = lanes != NULL && kymo__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
+    const bool done = lanes != NULL && marey__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
     for (size_t i = 1; done && i < n; i++)
         if (lanes[i]->info->tid == lanes[i - 1]->info->tid)
             lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
-    kymo__free(lanes);
+    marey__free(lanes);
     return done;
 }
 
-static kymo_status prepare_lanes(struct kymo__export *x)
+static marey_status prepare_lanes(struct marey__export *x)
 {
     const uint32_t n = x->process->n_lanes;
-    x->lanes = kymo__calloc((size_t)n + 1, sizeof x->lanes[0]);
+    x->lanes = marey__calloc((size_t)n + 1, sizeof x->lanes[0]);
     if (x->lanes == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for %u threads", n);
+        return marey__fail(MAREY_ENOMEM, "no memory for %u threads", n);
     for (uint32_t i = 0; i < n; i++) {
-        x->lanes[i].info = kymo_recording_lane(x->recording, x->process->index, i);
+        x->lanes[i].info = marey_recording_lane(x->recording, x->process->index, i);
         x->lanes[i].last_ns =
             x->origin_ns; /* so that no event, whatever its stamp, lies before the origin */
     }
-    return find_first_lanes(x) ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for %u threads", n);
+    return find_first_lanes(x) ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for %u threads", n);
 }
 
-static void forget_process(struct kymo__export *x)
+static void forget_process(struct marey__export *x)
 {
     for (uint32_t i = 0; x->lanes != NULL && i < x->process->n_lanes; i++) {
-        kymo__free(x->lanes[i].open);
-        kymo__free(x->lanes[i].own);
-        kymo__buf_fini(&x->lanes[i].payloads);
-        kymo__buf_fini(&x->lanes[i].held);
+        marey__free(x->lanes[i].open);
+        marey__free(x->lanes[i].own);
+        marey__buf_fini(&x->lanes[i].payloads);
+        marey__buf_fini(&x->lanes[i].held);
     }
-    kymo__free(x->lanes);
-    kymo__free(x->skip);
-    kymo__free(x->names);
-    kymo__free(x->sites);
-    kymo__buf_fini(&x->texts);
+    marey__free(x->lanes);
+    marey__free(x->skip);
+    marey__free(x->names);
+    marey__free(x->sites);
+    marey__buf_fini(&x->texts);
     if (x->options->n_unmatched != NULL)
         *x->options->n_unmatched += x->asyncs.n_dropped;
-    kymo__async_match_fini(&x->asyncs);
+    marey__async_match_fini(&x->asyncs);
     x->lanes = NULL;
     x->skip = NULL;
     x->names = NULL;
@@ -324,215 +326,218 @@ static void forget_process(struct kymo__export *x)
     x->process_number++;
 }
 
-static void tell_progress(struct kymo__export *x, size_t n_words)
+static void tell_progress(struct marey__export *x, size_t n_words)
 {
     x->n_done += n_words;
     if (x->options->progress == NULL || (x->n_done - x->n_told) * 200 < x->n_total)
         return;
     x->n_told = x->n_done;
     x->options->progress(x->options->progress_ctx,
-                         KYMO__MIN((double)x->n_done / (double)x->n_total, 1.0));
+                         MAREY__MIN((double)x->n_done / (double)x->n_total, 1.0));
 }
 
-static kymo_status visit_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
 {
-    struct kymo__export *x = ctx;
+    struct marey__export *x = ctx;
     /* A recording that still grows may show a lane that opened after we looked. */
     if (batch->lane->lane >= x->process->n_lanes)
-        return KYMO_OK;
-    struct kymo__export_lane *lane = &x->lanes[batch->lane->lane];
-    if (KYMO_LIKELY(batch->lane->kind == KYMO_LANE_THREAD))
-        KYMO_TRY(x->format->batch(x, lane, batch));
-    else if (batch->lane->kind == KYMO_LANE_GPU)
-        KYMO_TRY(kymo__export_work(x, lane, batch));
+        return MAREY_OK;
+    struct marey__export_lane *lane = &x->lanes[batch->lane->lane];
+    if (MAREY_LIKELY(batch->lane->kind == MAREY_LANE_THREAD))
+        MAREY_TRY(x->format->batch(x, lane, batch));
+    else if (batch->lane->kind == MAREY_LANE_GPU)
+        MAREY_TRY(marey__export_work(x, lane, batch));
     tell_progress(x, batch->n);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status visit_lane_by_lane(struct kymo__export *x)
+static marey_status visit_lane_by_lane(struct marey__export *x)
 {
     const size_t process = x->process->index;
     for (uint32_t i = 0; i < x->process->n_lanes; i++) {
-        KYMO_TRY(kymo__recording_visit_lane(x->recording, process, i, visit_batch, x));
-        kymo__export_work_end(x, &x->lanes[i]);
+        MAREY_TRY(marey__recording_visit_lane(x->recording, process, i, visit_batch, x));
+        marey__export_work_end(x, &x->lanes[i]);
         x->format->lane_done(x, &x->lanes[i]);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Where a thread of its own writes, another may read; it pays from some events on. */
-static kymo_status visit_events(struct kymo__export *x)
+static marey_status visit_events(struct marey__export *x)
 {
     enum { WORTH_A_THREAD = 100000 };
     if (x->format->lane_done != NULL)
         return visit_lane_by_lane(x);
     if (x->out.other != NULL && x->process->n_words >= WORTH_A_THREAD)
-        return kymo__visit_ahead(x->recording, x->process->index, visit_batch, x);
-    return kymo__recording_visit_in_order(x->recording, x->process->index, visit_batch, x);
+        return marey__visit_ahead(x->recording, x->process->index, visit_batch, x);
+    return marey__recording_visit_in_order(x->recording, x->process->index, visit_batch, x);
 }
 
-static kymo_status export_events(struct kymo__export *x)
+static marey_status export_events(struct marey__export *x)
 {
-    KYMO_TRY(prepare_sites(x));
-    KYMO_TRY(prepare_lanes(x));
-    kymo__export_progress_start(x);
-    KYMO_TRY(x->format->process(x));
-    KYMO_TRY(visit_events(x));
+    MAREY_TRY(prepare_sites(x));
+    MAREY_TRY(prepare_lanes(x));
+    marey__export_progress_start(x);
+    MAREY_TRY(x->format->process(x));
+    MAREY_TRY(visit_events(x));
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
-        kymo__export_work_end(x, &x->lanes[i]);
+        marey__export_work_end(x, &x->lanes[i]);
     if (x->format->lane_done == NULL)
-        kymo__export_progress_end(x);
+        marey__export_progress_end(x);
     if (x->format->process_done != NULL)
         x->format->process_done(x);
-    return x->status != KYMO_OK ? x->status : x->out.status;
+    return x->status != MAREY_OK ? x->status : x->out.status;
 }
 
-static kymo_status export_process(struct kymo__export *x, kymo_recording *recording, size_t i)
+static marey_status export_process(struct marey__export *x, marey_recording *recording, size_t i)
 {
     x->recording = recording;
-    x->process = kymo_recording_process(recording, i);
+    x->process = marey_recording_process(recording, i);
     x->pid = x->has_own_ids ? (int64_t)x->process_number + 1 : x->process->pid;
     x->shift_ns = process_shift(x, x->process);
-    const kymo_status status = export_events(x);
+    const marey_status status = export_events(x);
     forget_process(x);
     return status;
 }
 
-static kymo_status export_by_events(struct kymo__export *x, kymo_recording *const *recordings,
-                                    size_t n)
+static marey_status export_by_events(struct marey__export *x, marey_recording *const *recordings,
+                                     size_t n)
 {
-    KYMO_TRY(survey(x, recordings, n));
+    MAREY_TRY(survey(x, recordings, n));
     x->format->start(x);
-    KYMO_TRY(x->status);
+    MAREY_TRY(x->status);
     for (size_t r = 0; r < n; r++) {
-        for (size_t i = 0; i < kymo_recording_n_logs(recordings[r]); i++)
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
             if (!passes(recordings[r], i))
-                KYMO_TRY(export_process(x, recordings[r], i));
+                MAREY_TRY(export_process(x, recordings[r], i));
     }
     if (x->format->finish != NULL)
         x->format->finish(x);
     return x->status;
 }
 
-static kymo_status export_all(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+static marey_status export_all(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
-    KYMO_TRY(x->format->whole != NULL ? x->format->whole(x, recordings, n)
-                                      : export_by_events(x, recordings, n));
-    kymo__out_finish(&x->out);
-    const kymo_status status = x->status != KYMO_OK ? x->status : x->out.status;
-    if (x->options->progress != NULL && status == KYMO_OK)
+    MAREY_TRY(x->format->whole != NULL ? x->format->whole(x, recordings, n)
+                                       : export_by_events(x, recordings, n));
+    marey__out_finish(&x->out);
+    const marey_status status = x->status != MAREY_OK ? x->status : x->out.status;
+    if (x->options->progress != NULL && status == MAREY_OK)
         x->options->progress(x->options->progress_ctx, 1.0);
     return status;
 }
 
 /* Options that the format does not know are a mistake of who asks. */
-static kymo_status check_options(const struct kymo__export *x)
+static marey_status check_options(const struct marey__export *x)
 {
-    const struct kymo_export_options *wants = x->options;
+    const struct marey_export_options *wants = x->options;
     uint32_t found;
     if (!x->format->adds_up && (wants->by != NULL || wants->n_baseline != 0))
-        return kymo__fail(
-            KYMO_EINVAL,
+        return marey__fail(
+            MAREY_EINVAL,
             "%s goes with collapsed and flamegraph, which add times up; %s has single events",
             wants->by != NULL ? "by" : "a baseline", x->format->name);
     if (!x->format->takes_window && (wants->from_ns != 0 || wants->until_ns != 0 ||
                                      wants->launched_before != 0 || wants->about != NULL))
-        return kymo__fail(KYMO_EINVAL, "a window goes with kineto; %s has all events",
-                          x->format->name);
+        return marey__fail(MAREY_EINVAL, "a window goes with kineto; %s has all events",
+                           x->format->name);
     if (wants->about != NULL &&
-        !kymo__arguments_look(wants->about, strlen(wants->about), NULL, 0, &found))
-        return kymo__fail(KYMO_EINVAL, "what is said about the window is no JSON object: %.100s",
-                          wants->about);
-    return KYMO_OK;
+        !marey__arguments_look(wants->about, strlen(wants->about), NULL, 0, &found))
+        return marey__fail(MAREY_EINVAL, "what is said about the window is no JSON object: %.100s",
+                           wants->about);
+    return MAREY_OK;
 }
 
-static kymo_status export_recordings(kymo_recording *const *recordings, size_t n, const char *format,
-                                     const struct kymo_export_options *options, int fd)
+static marey_status export_recordings(marey_recording *const *recordings, size_t n,
+                                      const char *format,
+                                      const struct marey_export_options *options, int fd)
 {
-    static const struct kymo_export_options defaults;
-    struct kymo__export x = {
+    static const struct marey_export_options defaults;
+    struct marey__export x = {
         .format = find_format(format),
         .options = options != NULL ? options : &defaults,
         .recordings = recordings,
         .n_recordings = n,
     };
     if (x.format == NULL || x.format->missing != NULL)
-        return kymo_export_check(format);
-    KYMO_TRY(check_options(&x));
-    KYMO_TRY(kymo__out_init(&x.out, fd));
-    const kymo_status status = export_all(&x, recordings, n);
+        return marey_export_check(format);
+    MAREY_TRY(check_options(&x));
+    MAREY_TRY(marey__out_init(&x.out, fd));
+    const marey_status status = export_all(&x, recordings, n);
     if (x.format->close != NULL)
         x.format->close(&x);
-    kymo__buf_fini(&x.texts);
-    kymo__out_fini(&x.out);
+    marey__buf_fini(&x.texts);
+    marey__out_fini(&x.out);
     return status;
 }
 
 /* Sums by path, of calls or of samples, laid out as ranges. */
-static kymo_status export_calls(kymo_recording *const *recordings, size_t n, const char *format,
-                                const struct kymo_export_options *options, int fd)
+static marey_status export_calls(marey_recording *const *recordings, size_t n, const char *format,
+                                 const struct marey_export_options *options, int fd)
 {
-    struct kymo_export_options wants = *options;
-    kymo_recording *laid = NULL, *before = NULL;
-    KYMO_TRY(kymo__calls_lay(recordings, n, options, &laid));
-    kymo_status status = KYMO_OK;
+    struct marey_export_options wants = *options;
+    marey_recording *laid = NULL, *before = NULL;
+    MAREY_TRY(marey__calls_lay(recordings, n, options, &laid));
+    marey_status status = MAREY_OK;
     if (wants.n_baseline != 0)
-        status = kymo__calls_lay(wants.baseline, wants.n_baseline, options, &before);
+        status = marey__calls_lay(wants.baseline, wants.n_baseline, options, &before);
     if (before != NULL) {
         wants.baseline = &before;
         wants.n_baseline = 1;
     }
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = export_recordings(&laid, 1, format, &wants, fd);
-    kymo_recording_close(laid);
-    kymo_recording_close(before);
+    marey_recording_close(laid);
+    marey_recording_close(before);
     return status;
 }
 
 /* Samples in order of time; beside the events of the recordings, or alone. */
-static kymo_status export_samples(kymo_recording *const *recordings, size_t n,
-                                  const struct kymo__export_format *format,
-                                  const struct kymo_export_options *options, int fd)
+static marey_status export_samples(marey_recording *const *recordings, size_t n,
+                                   const struct marey__export_format *format,
+                                   const struct marey_export_options *options, int fd)
 {
-    const bool is_beside = format->draws_time && !kymo__samples_are_all(recordings, n);
-    kymo_recording **const all = kymo__calloc(n + 1, sizeof *all);
-    kymo_recording *laid = NULL;
+    const bool is_beside = format->draws_time && !marey__samples_are_all(recordings, n);
+    marey_recording **const all = marey__calloc(n + 1, sizeof *all);
+    marey_recording *laid = NULL;
     if (all == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the export");
-    kymo_status status = kymo__samples_lay(recordings, n, options->samples, is_beside, &laid);
-    if (status == KYMO_OK) {
+        return marey__fail(MAREY_ENOMEM, "no memory for the export");
+    marey_status status = marey__samples_lay(recordings, n, options->samples, is_beside, &laid);
+    if (status == MAREY_OK) {
         memcpy(all, recordings, n * sizeof *all);
         all[n] = laid;
         status = is_beside ? export_recordings(all, n + 1, format->name, options, fd)
                            : export_recordings(&laid, 1, format->name, options, fd);
-        kymo_recording_close(laid);
+        marey_recording_close(laid);
     }
-    kymo__free(all);
+    marey__free(all);
     return status;
 }
 
-kymo_status kymo_export(kymo_recording *const *recordings, size_t n, const char *format,
-                        const struct kymo_export_options *options, int fd)
+marey_status marey_export(marey_recording *const *recordings, size_t n, const char *format,
+                          const struct marey_export_options *options, int fd)
 {
-    static const struct kymo_export_options defaults;
-    const struct kymo__export_format *const found = find_format(format);
+    static const struct marey_export_options defaults;
+    const struct marey__export_format *const found = find_format(format);
     if (options == NULL)
         options = &defaults;
-    if (options->calls && !kymo__calls_are_there(recordings, n))
-        return kymo__fail(KYMO_EINVAL, "no calls were recorded; record them with kymo run --calls, "
-                                       "kymo.start(calls=True) or kymo.Profile");
-    const bool is_sampled = kymo_samples_are_there(recordings, n);
-    if (options->samples != NULL && !is_sampled && !kymo__samples_are_imported(recordings, n))
-        return kymo__fail(KYMO_EINVAL, "nothing was sampled; sample with kymo attach PID or kymo "
-                                       "run --sample");
+    if (options->calls && !marey__calls_are_there(recordings, n))
+        return marey__fail(MAREY_EINVAL,
+                           "no calls were recorded; record them with marey run --calls, "
+                           "marey.start(calls=True) or marey.Profile");
+    const bool is_sampled = marey_samples_are_there(recordings, n);
+    if (options->samples != NULL && !is_sampled && !marey__samples_are_imported(recordings, n))
+        return marey__fail(MAREY_EINVAL,
+                           "nothing was sampled; sample with marey attach PID or marey "
+                           "run --sample");
     if (found == NULL || found->missing != NULL || found->has_calls)
         return export_recordings(recordings, n, format, options, fd);
-    const bool wants_samples = options->samples != NULL || kymo__samples_are_all(recordings, n);
+    const bool wants_samples = options->samples != NULL || marey__samples_are_all(recordings, n);
     if (wants_samples && !options->calls && found->adds_up)
         return export_calls(recordings, n, format, options, fd);
     if (!options->calls && is_sampled && (wants_samples || found->is_timeline))
         return export_samples(recordings, n, found, options, fd);
-    if (options->calls || kymo__calls_are_all(recordings, n))
+    if (options->calls || marey__calls_are_all(recordings, n))
         return export_calls(recordings, n, format, options, fd);
     return export_recordings(recordings, n, format, options, fd);
 }

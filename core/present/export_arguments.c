@@ -10,21 +10,21 @@
 enum { MAX_DEPTH = 32 };
 
 /* Go through a value that begins with `token`: everything in it is paired as it must be. */
-static bool is_sound(struct kymo__json_reader *reader, enum kymo__json_token token, int depth)
+static bool is_sound(struct marey__json_reader *reader, enum marey__json_token token, int depth)
 {
     bool is_first = true;
     if (depth > MAX_DEPTH)
         return false;
-    if (token == KYMO__JSON_OBJECT) {
-        while (kymo__json_next_key(reader, &is_first))
-            if (!is_sound(reader, kymo__json_next(reader), depth + 1))
+    if (token == MAREY__JSON_OBJECT) {
+        while (marey__json_next_key(reader, &is_first))
+            if (!is_sound(reader, marey__json_next(reader), depth + 1))
                 return false;
-    } else if (token == KYMO__JSON_LIST) {
-        while (kymo__json_next_item(reader, &is_first, &token))
+    } else if (token == MAREY__JSON_LIST) {
+        while (marey__json_next_item(reader, &is_first, &token))
             if (!is_sound(reader, token, depth + 1))
                 return false;
     } else {
-        return token >= KYMO__JSON_TEXT && token <= KYMO__JSON_NULL;
+        return token >= MAREY__JSON_TEXT && token <= MAREY__JSON_NULL;
     }
     return reader->mistake == NULL;
 }
@@ -44,7 +44,7 @@ static bool has_controls(const char *text, size_t len)
     return false;
 }
 
-static uint32_t bit_of(const struct kymo__buf *key, const char *const *keys, size_t n)
+static uint32_t bit_of(const struct marey__buf *key, const char *const *keys, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (strlen(keys[i]) == key->len && memcmp(keys[i], key->data, key->len) == 0)
@@ -52,19 +52,19 @@ static uint32_t bit_of(const struct kymo__buf *key, const char *const *keys, siz
     return 0;
 }
 
-bool kymo__arguments_look(const char *text, size_t len, const char *const *keys, size_t n,
-                          uint32_t *found)
+bool marey__arguments_look(const char *text, size_t len, const char *const *keys, size_t n,
+                           uint32_t *found)
 {
-    struct kymo__json_reader reader = {.start = text, .at = text, .end = text + len};
+    struct marey__json_reader reader = {.start = text, .at = text, .end = text + len};
     bool is_first = true;
-    bool sound = kymo__json_next(&reader) == KYMO__JSON_OBJECT;
+    bool sound = marey__json_next(&reader) == MAREY__JSON_OBJECT;
     *found = 0;
-    while (sound && kymo__json_next_key(&reader, &is_first)) {
+    while (sound && marey__json_next_key(&reader, &is_first)) {
         *found |= bit_of(&reader.text, keys, n);
-        sound = is_sound(&reader, kymo__json_next(&reader), 1);
+        sound = is_sound(&reader, marey__json_next(&reader), 1);
     }
-    sound = sound && reader.mistake == NULL && kymo__json_next(&reader) == KYMO__JSON_END;
-    kymo__json_fini(&reader);
+    sound = sound && reader.mistake == NULL && marey__json_next(&reader) == MAREY__JSON_END;
+    marey__json_fini(&reader);
     return sound && !has_controls(text, len);
 }
 
@@ -75,26 +75,26 @@ static bool has_wild_numbers(const char *text, size_t len)
 }
 
 /* Token by token, with quotes around numbers that JSON does not have. */
-static void put_tokens(struct kymo__buf *buf, const char *text, size_t len)
+static void put_tokens(struct marey__buf *buf, const char *text, size_t len)
 {
-    struct kymo__json_reader reader = {.start = text, .at = text, .end = text + len};
+    struct marey__json_reader reader = {.start = text, .at = text, .end = text + len};
     for (;;) {
         const char *from = reader.at;
-        const enum kymo__json_token token = kymo__json_next(&reader);
-        if (token == KYMO__JSON_END || token == KYMO__JSON_MISTAKE)
+        const enum marey__json_token token = marey__json_next(&reader);
+        if (token == MAREY__JSON_END || token == MAREY__JSON_MISTAKE)
             break;
-        const bool is_wild = token == KYMO__JSON_NUMBER && !isfinite(reader.number);
+        const bool is_wild = token == MAREY__JSON_NUMBER && !isfinite(reader.number);
         if (is_wild)
-            kymo__buf_puts(buf, isnan(reader.number) ? "\"NaN\""
-                                : reader.number > 0  ? "\"Infinity\""
-                                                     : "\"-Infinity\"");
+            marey__buf_puts(buf, isnan(reader.number) ? "\"NaN\""
+                                 : reader.number > 0  ? "\"Infinity\""
+                                                      : "\"-Infinity\"");
         else
-            kymo__utf8_put(buf, from, (size_t)(reader.at - from));
+            marey__utf8_put(buf, from, (size_t)(reader.at - from));
     }
-    kymo__json_fini(&reader);
+    marey__json_fini(&reader);
 }
 
-bool kymo__arguments_put(struct kymo__buf *buf, const char *text, size_t len)
+bool marey__arguments_put(struct marey__buf *buf, const char *text, size_t len)
 {
     const char *from = memchr(text, '{', len), *to = memrchr(text, '}', len);
     from++;
@@ -105,6 +105,6 @@ bool kymo__arguments_put(struct kymo__buf *buf, const char *text, size_t len)
     if (has_wild_numbers(from, (size_t)(to - from)))
         put_tokens(buf, from, (size_t)(to - from));
     else
-        kymo__utf8_put(buf, from, (size_t)(to - from));
+        marey__utf8_put(buf, from, (size_t)(to - from));
     return true;
 }

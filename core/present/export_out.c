@@ -10,99 +10,99 @@
 #include "present/export_internal.h"
 
 /* The writer pays where write(2) takes long: at a file on a disk, not at a pipe or /dev/null. */
-static void start_writer(struct kymo__out *out)
+static void start_writer(struct marey__out *out)
 {
     struct stat st;
     if (fstat(out->fd, &st) != 0 || !S_ISREG(st.st_mode))
         return;
-    out->other = kymo__alloc(KYMO__OUT_BYTES);
-    if (out->other != NULL && !kymo__writer_start(&out->writer, out->fd)) {
-        kymo__free(out->other);
+    out->other = marey__alloc(MAREY__OUT_BYTES);
+    if (out->other != NULL && !marey__writer_start(&out->writer, out->fd)) {
+        marey__free(out->other);
         out->other = NULL;
     }
 }
 
-static void fill(struct kymo__out *out, char *data)
+static void fill(struct marey__out *out, char *data)
 {
     out->data = out->p = data;
-    out->limit = data + KYMO__OUT_BYTES - KYMO__OUT_EVENT;
+    out->limit = data + MAREY__OUT_BYTES - MAREY__OUT_EVENT;
 }
 
-kymo_status kymo__out_init(struct kymo__out *out, int fd)
+marey_status marey__out_init(struct marey__out *out, int fd)
 {
-    *out = (struct kymo__out){.fd = fd};
-    char *data = kymo__alloc(KYMO__OUT_BYTES);
+    *out = (struct marey__out){.fd = fd};
+    char *data = marey__alloc(MAREY__OUT_BYTES);
     if (data == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for an output buffer");
+        return marey__fail(MAREY_ENOMEM, "no memory for an output buffer");
     fill(out, data);
     start_writer(out);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__out_fini(struct kymo__out *out)
+void marey__out_fini(struct marey__out *out)
 {
-    kymo__writer_stop(&out->writer);
-    kymo__free(out->data);
-    kymo__free(out->other);
-    *out = (struct kymo__out){.fd = -1};
+    marey__writer_stop(&out->writer);
+    marey__free(out->data);
+    marey__free(out->other);
+    *out = (struct marey__out){.fd = -1};
 }
 
-static void take_error(struct kymo__out *out, int error)
+static void take_error(struct marey__out *out, int error)
 {
-    if (error == 0 || out->status != KYMO_OK)
+    if (error == 0 || out->status != MAREY_OK)
         return;
     errno = error;
-    out->status = kymo__fail_errno("write the export");
+    out->status = marey__fail_errno("write the export");
 }
 
-void kymo__out_flush(struct kymo__out *out)
+void marey__out_flush(struct marey__out *out)
 {
     const size_t len = (size_t)(out->p - out->data);
     out->p = out->data;
     out->n_flushed += len;
-    if (out->status != KYMO_OK || len == 0)
+    if (out->status != MAREY_OK || len == 0)
         return;
     if (out->other != NULL) {
         char *const filled = out->data;
-        take_error(out, kymo__writer_put(&out->writer, filled, len));
+        take_error(out, marey__writer_put(&out->writer, filled, len));
         fill(out, out->other);
         out->other = filled;
-    } else if (!kymo__write_all(out->fd, out->data, len)) {
+    } else if (!marey__write_all(out->fd, out->data, len)) {
         take_error(out, errno);
     }
 }
 
-void kymo__out_redirect(struct kymo__out *out, int fd)
+void marey__out_redirect(struct marey__out *out, int fd)
 {
-    kymo__out_flush(out);
+    marey__out_flush(out);
     if (out->other != NULL)
-        take_error(out, kymo__writer_drain(&out->writer, fd));
+        take_error(out, marey__writer_drain(&out->writer, fd));
     out->fd = fd;
 }
 
-void kymo__out_drain(struct kymo__out *out)
+void marey__out_drain(struct marey__out *out)
 {
-    kymo__out_redirect(out, out->fd);
+    marey__out_redirect(out, out->fd);
 }
 
-void kymo__out_finish(struct kymo__out *out)
+void marey__out_finish(struct marey__out *out)
 {
-    kymo__out_flush(out);
-    take_error(out, kymo__writer_stop(&out->writer));
+    marey__out_flush(out);
+    take_error(out, marey__writer_stop(&out->writer));
 }
 
-void kymo__out_put(struct kymo__out *out, const void *bytes, size_t len)
+void marey__out_put(struct marey__out *out, const void *bytes, size_t len)
 {
     const char *from = bytes;
     while (len > 0) {
-        const size_t room = (size_t)(out->data + KYMO__OUT_BYTES - out->p);
-        const size_t n = KYMO__MIN(len, room);
+        const size_t room = (size_t)(out->data + MAREY__OUT_BYTES - out->p);
+        const size_t n = MAREY__MIN(len, room);
         memcpy(out->p, from, n);
         out->p += n;
         from += n;
         len -= n;
         if (n == room)
-            kymo__out_flush(out);
+            marey__out_flush(out);
     }
 }
 
@@ -172,26 +172,26 @@ static inline char *put_u64(char *p, uint64_t value)
     return put_eight(p, (uint32_t)(value % EIGHT_DIGITS));
 }
 
-char *kymo__put_u64(char *p, uint64_t value)
+char *marey__put_u64(char *p, uint64_t value)
 {
     return put_u64(p, value);
 }
 
-char *kymo__put_us(char *p, uint64_t ns)
+char *marey__put_us(char *p, uint64_t ns)
 {
     p = put_u64(p, ns / 1000);
     memcpy(p, thousandths + 4 * (ns % 1000), 4);
     return p + 4;
 }
 
-char *kymo__put_f64_csv(char *p, double value)
+char *marey__put_f64_csv(char *p, double value)
 {
     if (isfinite(value))
-        return kymo__put_f64(p, value);
+        return marey__put_f64(p, value);
     return stpcpy(p, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
 }
 
-char *kymo__put_f64(char *p, double value)
+char *marey__put_f64(char *p, double value)
 {
     if (!isfinite(value)) {
         memcpy(p, "null", 4);
@@ -199,7 +199,7 @@ char *kymo__put_f64(char *p, double value)
     }
     /* Most counters count: the integers of a double need no printf. */
     if (value == (double)(int64_t)(fabs(value) < 0x1p53 ? value : 0))
-        return kymo__put_i64(p, (int64_t)value);
+        return marey__put_i64(p, (int64_t)value);
     int len = 0;
     for (int precision = 15; precision <= 17; precision++) {
         len = snprintf(p, 32, "%.*g", precision, value);

@@ -6,48 +6,48 @@
 
 #include <inttypes.h>
 
-void kymo__export_progress_start(struct kymo__export *x)
+void marey__export_progress_start(struct marey__export *x)
 {
     const uint64_t first_ns = x->process->first_ns + (uint64_t)x->shift_ns;
-    kymo__progress_init(&x->progress, KYMO__MAX(first_ns, x->origin_ns));
+    marey__progress_init(&x->progress, MAREY__MAX(first_ns, x->origin_ns));
     x->span_kinds = 0;
 }
 
-void kymo__export_progress(struct kymo__export *x, const uint64_t *words, uint64_t ns)
+void marey__export_progress(struct marey__export *x, const uint64_t *words, uint64_t ns)
 {
-    struct kymo__span span;
-    if (kymo__progress_take(&x->progress, words, ns, &span) && x->format->span != NULL)
+    struct marey__span span;
+    if (marey__progress_take(&x->progress, words, ns, &span) && x->format->span != NULL)
         x->format->span(x, &span);
 }
 
-void kymo__export_progress_end(struct kymo__export *x)
+void marey__export_progress_end(struct marey__export *x)
 {
-    struct kymo__span span;
-    while (kymo__progress_finish(&x->progress, x->process->last_ns + (uint64_t)x->shift_ns, &span))
+    struct marey__span span;
+    while (marey__progress_finish(&x->progress, x->process->last_ns + (uint64_t)x->shift_ns, &span))
         if (x->format->span != NULL)
             x->format->span(x, &span);
 }
 
-const char *kymo__span_track(enum kymo__span_kind kind)
+const char *marey__span_track(enum marey__span_kind kind)
 {
-    return kind == KYMO__SPAN_ITERATION ? "iterations"
-           : kind == KYMO__SPAN_EPOCH   ? "epochs"
-                                        : "phases";
+    return kind == MAREY__SPAN_ITERATION ? "iterations"
+           : kind == MAREY__SPAN_EPOCH   ? "epochs"
+                                         : "phases";
 }
 
-void kymo__span_name(const struct kymo__export *x, struct kymo__buf *buf,
-                     const struct kymo__span *span)
+void marey__span_name(const struct marey__export *x, struct marey__buf *buf,
+                      const struct marey__span *span)
 {
-    if (span->kind == KYMO__SPAN_PHASE) {
-        const struct kymo_site_info *site = kymo__export_site(x, span->site);
-        kymo__buf_put(buf, site->name, site->name_len);
+    if (span->kind == MAREY__SPAN_PHASE) {
+        const struct marey_site_info *site = marey__export_site(x, span->site);
+        marey__buf_put(buf, site->name, site->name_len);
         return;
     }
-    kymo__buf_printf(buf, "%s %" PRIu64, span->kind == KYMO__SPAN_EPOCH ? "epoch" : "iteration",
-                     span->number);
+    marey__buf_printf(buf, "%s %" PRIu64, span->kind == MAREY__SPAN_EPOCH ? "epoch" : "iteration",
+                      span->number);
 }
 
-bool kymo__span_is_first(struct kymo__export *x, enum kymo__span_kind kind)
+bool marey__span_is_first(struct marey__export *x, enum marey__span_kind kind)
 {
     const uint32_t bit = 1u << kind;
     const bool is_first = (x->span_kinds & bit) == 0;

@@ -1,7 +1,7 @@
 /*
  * A thread that reads and unpacks a process's events while the caller encodes those before:
  *
- *   kymo__recording_visit_in_order -> parcels, filled one after the other -> the visitor, in the same order
+ *   marey__recording_visit_in_order -> parcels, filled one after the other -> the visitor, in the same order
  *
  * A parcel takes several batches, because waking a thread costs as much as encoding some hundred
  * events. N_PARCELS of them bound both the memory and how far reading may be ahead.
@@ -17,12 +17,12 @@ enum { N_PARCELS = 4, PARCEL_BATCHES = 32, PARCEL_WORDS = 1 << 15 };
 struct parcel {
     uint64_t *words;
     size_t n_words, cap_words;
-    struct kymo_batch batches[PARCEL_BATCHES]; /* their words follow one another in `words` */
+    struct marey_batch batches[PARCEL_BATCHES]; /* their words follow one another in `words` */
     size_t n_batches;
 };
 
 struct reading {
-    kymo_recording *recording;
+    marey_recording *recording;
     size_t process;
     struct parcel parcels[N_PARCELS]; /* parcel i of the stream is parcels[i % N_PARCELS] */
     pthread_mutex_t lock;             /* guards what follows */
@@ -31,7 +31,7 @@ struct reading {
     size_t n_emptied; /* parcels the caller is done with */
     bool is_done;     /* nothing comes any more; `status` tells why */
     bool is_unwanted; /* the caller has seen enough */
-    kymo_status status;
+    marey_status status;
     char error[1024];
 };
 
@@ -63,33 +63,33 @@ static bool has_room(const struct parcel *parcel, size_t n_words)
            (parcel->n_batches < PARCEL_BATCHES && parcel->n_words + n_words <= PARCEL_WORDS);
 }
 
-static kymo_status put_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status put_batch(void *ctx, const struct marey_batch *batch)
 {
     struct reading *reading = ctx;
     if (batch->n == 0)
-        return KYMO_OK; /* a gap told ahead; the batch behind it tells it again */
+        return MAREY_OK; /* a gap told ahead; the batch behind it tells it again */
     if (!has_room(parcel_in_hand(reading), batch->n) && !hand_over(reading))
-        return KYMO_EINVAL; /* ends the visit; nobody asks for it any more */
+        return MAREY_EINVAL; /* ends the visit; nobody asks for it any more */
     struct parcel *parcel = parcel_in_hand(reading);
     const size_t n_words = parcel->n_words + batch->n;
-    if (!kymo__grow(&parcel->words, &parcel->cap_words, n_words, sizeof parcel->words[0]))
-        return kymo__fail(KYMO_ENOMEM, "no memory to read ahead");
+    if (!marey__grow(&parcel->words, &parcel->cap_words, n_words, sizeof parcel->words[0]))
+        return marey__fail(MAREY_ENOMEM, "no memory to read ahead");
     memcpy(parcel->words + parcel->n_words, batch->words, batch->n * sizeof batch->words[0]);
     parcel->batches[parcel->n_batches++] = *batch;
     parcel->n_words = n_words;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static void *reader_main(void *arg)
 {
     struct reading *reading = arg;
-    const kymo_status status =
-        kymo__recording_visit_in_order(reading->recording, reading->process, put_batch, reading);
+    const marey_status status =
+        marey__recording_visit_in_order(reading->recording, reading->process, put_batch, reading);
     pthread_mutex_lock(&reading->lock);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         reading->n_filled++; /* the last one, which may be empty */
     else
-        strncpy(reading->error, kymo_last_error(), sizeof reading->error - 1);
+        strncpy(reading->error, marey_last_error(), sizeof reading->error - 1);
     reading->status = status;
     reading->is_done = true;
     pthread_cond_signal(&reading->changed);
@@ -121,35 +121,35 @@ static const struct parcel *take_parcel(struct reading *reading)
     return is_there ? parcel : NULL;
 }
 
-static kymo_status visit_parcel(const struct parcel *parcel, kymo_visitor *visitor, void *ctx)
+static marey_status visit_parcel(const struct parcel *parcel, marey_visitor *visitor, void *ctx)
 {
     const uint64_t *words = parcel->words;
     for (size_t i = 0; i < parcel->n_batches; i++) {
-        struct kymo_batch batch = parcel->batches[i];
+        struct marey_batch batch = parcel->batches[i];
         batch.words = words;
         words += batch.n;
-        KYMO_TRY(visitor(ctx, &batch));
+        MAREY_TRY(visitor(ctx, &batch));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status empty_all(struct reading *reading, kymo_visitor *visitor, void *ctx)
+static marey_status empty_all(struct reading *reading, marey_visitor *visitor, void *ctx)
 {
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     const struct parcel *parcel;
-    while (status == KYMO_OK && (parcel = take_parcel(reading)) != NULL) {
+    while (status == MAREY_OK && (parcel = take_parcel(reading)) != NULL) {
         status = visit_parcel(parcel, visitor, ctx);
         pthread_mutex_lock(&reading->lock);
         reading->n_emptied++;
-        reading->is_unwanted = status != KYMO_OK;
+        reading->is_unwanted = status != MAREY_OK;
         pthread_cond_signal(&reading->changed);
         pthread_mutex_unlock(&reading->lock);
     }
     return status;
 }
 
-kymo_status kymo__visit_ahead(kymo_recording *recording, size_t process, kymo_visitor *visitor,
-                              void *ctx)
+marey_status marey__visit_ahead(marey_recording *recording, size_t process, marey_visitor *visitor,
+                                void *ctx)
 {
     struct reading reading = {
         .recording = recording,
@@ -159,12 +159,12 @@ kymo_status kymo__visit_ahead(kymo_recording *recording, size_t process, kymo_vi
     };
     pthread_t thread;
     if (!start_reader(&reading, &thread))
-        return kymo__recording_visit_in_order(recording, process, visitor, ctx);
-    kymo_status status = empty_all(&reading, visitor, ctx);
+        return marey__recording_visit_in_order(recording, process, visitor, ctx);
+    marey_status status = empty_all(&reading, visitor, ctx);
     pthread_join(thread, NULL);
-    if (status == KYMO_OK && reading.status != KYMO_OK)
-        status = kymo__fail(reading.status, "%s", reading.error);
+    if (status == MAREY_OK && reading.status != MAREY_OK)
+        status = marey__fail(reading.status, "%s", reading.error);
     for (size_t i = 0; i < N_PARCELS; i++)
-        kymo__free(reading.parcels[i].words);
+        marey__free(reading.parcels[i].words);
     return status;
 }

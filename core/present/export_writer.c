@@ -9,7 +9,7 @@
 
 static void *writer_main(void *arg)
 {
-    struct kymo__writer *w = arg;
+    struct marey__writer *w = arg;
     pthread_mutex_lock(&w->lock);
     for (;;) {
         while (w->len == 0 && !w->is_ending)
@@ -20,7 +20,7 @@ static void *writer_main(void *arg)
         const size_t len = w->len;
         const int fd = w->fd;
         pthread_mutex_unlock(&w->lock);
-        const int error = kymo__write_all(fd, bytes, len) ? 0 : errno;
+        const int error = marey__write_all(fd, bytes, len) ? 0 : errno;
         pthread_mutex_lock(&w->lock);
         w->error = w->error != 0 ? w->error : error;
         w->len = 0;
@@ -30,9 +30,9 @@ static void *writer_main(void *arg)
     return NULL;
 }
 
-bool kymo__writer_start(struct kymo__writer *w, int fd)
+bool marey__writer_start(struct marey__writer *w, int fd)
 {
-    *w = (struct kymo__writer){
+    *w = (struct marey__writer){
         .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     sigset_t all, before;
     sigfillset(&all);
@@ -43,14 +43,14 @@ bool kymo__writer_start(struct kymo__writer *w, int fd)
 }
 
 /* The lock is held: wait until nothing is on its way. */
-static int wait_until_idle(struct kymo__writer *w)
+static int wait_until_idle(struct marey__writer *w)
 {
     while (w->len != 0)
         pthread_cond_wait(&w->changed, &w->lock);
     return w->error;
 }
 
-int kymo__writer_put(struct kymo__writer *w, const char *bytes, size_t len)
+int marey__writer_put(struct marey__writer *w, const char *bytes, size_t len)
 {
     pthread_mutex_lock(&w->lock);
     const int error = wait_until_idle(w);
@@ -63,7 +63,7 @@ int kymo__writer_put(struct kymo__writer *w, const char *bytes, size_t len)
     return error;
 }
 
-int kymo__writer_drain(struct kymo__writer *w, int fd)
+int marey__writer_drain(struct marey__writer *w, int fd)
 {
     pthread_mutex_lock(&w->lock);
     const int error = wait_until_idle(w);
@@ -72,7 +72,7 @@ int kymo__writer_drain(struct kymo__writer *w, int fd)
     return error;
 }
 
-int kymo__writer_stop(struct kymo__writer *w)
+int marey__writer_stop(struct marey__writer *w)
 {
     if (!w->is_running)
         return 0;

@@ -2,133 +2,134 @@
 #include "present/flamegraph_internal.h"
 
 /* flamegraph.js and flamegraph.css, which the build turns into strings. */
-extern const char kymo__flamegraph_js[], kymo__flamegraph_css[];
+extern const char marey__flamegraph_js[], marey__flamegraph_css[];
 
-void kymo__flame_flush(struct kymo__flame *f)
+void marey__flame_flush(struct marey__flame *f)
 {
     if (!f->buf.failed)
-        kymo__out_put(&f->x->out, f->buf.data, f->buf.len);
+        marey__out_put(&f->x->out, f->buf.data, f->buf.len);
     f->buf.len = 0;
 }
 
-void kymo__flame_text(struct kymo__flame *f, double x, double y, const char *kind,
-                      const struct kymo__buf *text)
+void marey__flame_text(struct marey__flame *f, double x, double y, const char *kind,
+                       const struct marey__buf *text)
 {
-    kymo__buf_printf(&f->buf, "<text x=\"%.0f\" y=\"%.0f\" class=\"%s\">", x, y, kind);
+    marey__buf_printf(&f->buf, "<text x=\"%.0f\" y=\"%.0f\" class=\"%s\">", x, y, kind);
     f->buf.failed |= text->failed;
-    kymo__xml_put(&f->buf, text->data, text->len);
-    kymo__buf_puts(&f->buf, "</text>\n");
+    marey__xml_put(&f->buf, text->data, text->len);
+    marey__buf_puts(&f->buf, "</text>\n");
 }
 
-void kymo__flame_change(struct kymo__buf *buf, uint64_t now, uint64_t before)
+void marey__flame_change(struct marey__buf *buf, uint64_t now, uint64_t before)
 {
     if (now == before) {
-        kymo__buf_puts(buf, "no change");
+        marey__buf_puts(buf, "no change");
         return;
     }
-    kymo__buf_puts(buf, now > before ? "+" : "-");
-    kymo__text_duration(buf, (double)(now > before ? now - before : before - now), NULL);
+    marey__buf_puts(buf, now > before ? "+" : "-");
+    marey__text_duration(buf, (double)(now > before ? now - before : before - now), NULL);
 }
 
 /* ---- header ---- */
 
-static void put_title(const struct kymo__flame *f, struct kymo__buf *title)
+static void put_title(const struct marey__flame *f, struct marey__buf *title)
 {
     const size_t widest = f->e.has_baseline ? 23 : 48; /* the search stands to the right of it */
-    kymo__buf_puts(title, f->e.has_baseline ? "What changed: " : "Where the time went: ");
-    kymo__text_put(title, f->titles[KYMO__NEW], strlen(f->titles[KYMO__NEW]), widest);
+    marey__buf_puts(title, f->e.has_baseline ? "What changed: " : "Where the time went: ");
+    marey__text_put(title, f->titles[MAREY__NEW], strlen(f->titles[MAREY__NEW]), widest);
     if (!f->e.has_baseline)
         return;
-    kymo__buf_puts(title, " against ");
-    kymo__text_put(title, f->titles[KYMO__OLD], strlen(f->titles[KYMO__OLD]), widest);
+    marey__buf_puts(title, " against ");
+    marey__text_put(title, f->titles[MAREY__OLD], strlen(f->titles[MAREY__OLD]), widest);
 }
 
 /* "5.12 s in ranges of 2 processes and 8 threads" */
-static void put_sum(const struct kymo__flame *f, struct kymo__buf *text, enum kymo__side side)
+static void put_sum(const struct marey__flame *f, struct marey__buf *text, enum marey__side side)
 {
-    const struct kymo__stacks *stacks = &f->e.stacks;
-    kymo__text_duration(text, (double)kymo__flame_total(f, side), NULL);
-    kymo__buf_puts(text, side == KYMO__NEW ? " in ranges of " : " of ");
-    kymo__text_count_of(text, stacks->n_processes[side], "process");
-    kymo__buf_puts(text, " and ");
-    kymo__text_count_of(text, stacks->n_threads[side], "thread");
+    const struct marey__stacks *stacks = &f->e.stacks;
+    marey__text_duration(text, (double)marey__flame_total(f, side), NULL);
+    marey__buf_puts(text, side == MAREY__NEW ? " in ranges of " : " of ");
+    marey__text_count_of(text, stacks->n_processes[side], "process");
+    marey__buf_puts(text, " and ");
+    marey__text_count_of(text, stacks->n_threads[side], "thread");
 }
 
-static void put_totals(const struct kymo__flame *f, struct kymo__buf *text)
+static void put_totals(const struct marey__flame *f, struct marey__buf *text)
 {
-    const uint64_t now = kymo__flame_total(f, KYMO__NEW), before = kymo__flame_total(f, KYMO__OLD);
-    put_sum(f, text, KYMO__NEW);
+    const uint64_t now = marey__flame_total(f, MAREY__NEW),
+                   before = marey__flame_total(f, MAREY__OLD);
+    put_sum(f, text, MAREY__NEW);
     if (f->e.has_baseline) {
-        kymo__buf_puts(text, "; before, ");
-        put_sum(f, text, KYMO__OLD);
-        kymo__buf_puts(text, "; ");
-        kymo__flame_change(text, now, before);
+        marey__buf_puts(text, "; before, ");
+        put_sum(f, text, MAREY__OLD);
+        marey__buf_puts(text, "; ");
+        marey__flame_change(text, now, before);
         if (before != 0)
-            kymo__buf_printf(text, " (%+.1f %%)", 100 * ((double)now / (double)before - 1));
+            marey__buf_printf(text, " (%+.1f %%)", 100 * ((double)now / (double)before - 1));
     }
-    kymo__buf_puts(text, ".");
+    marey__buf_puts(text, ".");
 }
 
-static void put_header(struct kymo__flame *f)
+static void put_header(struct marey__flame *f)
 {
-    struct kymo__buf title = {0}, totals = {0};
+    struct marey__buf title = {0}, totals = {0};
     put_title(f, &title);
     put_totals(f, &totals);
-    kymo__buf_printf(&f->buf,
-                     "<g id=\"header\"><rect width=\"100%%\" height=\"%.0f\" fill=\"#fff\"/>\n",
-                     f->top - 4);
-    kymo__flame_text(f, KYMO__FLAME_PAD, 24, "t", &title);
-    kymo__flame_text(f, KYMO__FLAME_PAD, 46, "n", &totals);
-    kymo__buf_printf(
-        &f->buf, "<text id=\"details\" x=\"%d\" y=\"66\" class=\"n\">%s</text>\n", KYMO__FLAME_PAD,
+    marey__buf_printf(&f->buf,
+                      "<g id=\"header\"><rect width=\"100%%\" height=\"%.0f\" fill=\"#fff\"/>\n",
+                      f->top - 4);
+    marey__flame_text(f, MAREY__FLAME_PAD, 24, "t", &title);
+    marey__flame_text(f, MAREY__FLAME_PAD, 46, "n", &totals);
+    marey__buf_printf(
+        &f->buf, "<text id=\"details\" x=\"%d\" y=\"66\" class=\"n\">%s</text>\n", MAREY__FLAME_PAD,
         f->e.has_baseline
             ? "Width is total time now; colour is how the time in the box itself changed."
             : "Width is total time. Where nothing stands below a box, it was busy itself.");
     if (f->e.has_baseline)
-        kymo__flame_put_legend(f, KYMO__FLAME_HEADER);
-    kymo__buf_puts(&f->buf, "</g>\n");
-    kymo__buf_fini(&title);
-    kymo__buf_fini(&totals);
+        marey__flame_put_legend(f, MAREY__FLAME_HEADER);
+    marey__buf_puts(&f->buf, "</g>\n");
+    marey__buf_fini(&title);
+    marey__buf_fini(&totals);
 }
 
 /* ---- footer ---- */
 
-static void put_left_out(const struct kymo__flame *f, struct kymo__buf *text)
+static void put_left_out(const struct marey__flame *f, struct marey__buf *text)
 {
-    if (kymo__flame_total(f, KYMO__NEW) == 0)
-        kymo__buf_puts(text, "No range was begun and ended here. ");
+    if (marey__flame_total(f, MAREY__NEW) == 0)
+        marey__buf_puts(text, "No range was begun and ended here. ");
     if (f->n_narrow != 0) {
-        kymo__text_count_of(text, f->n_narrow, "path");
-        kymo__buf_printf(text, " narrower than %.2g pixels, together ", KYMO__FLAME_NARROWEST);
-        kymo__text_duration(text, (double)f->narrow_ns, NULL);
-        kymo__buf_puts(text, ", left out; light grey stands for them. ");
+        marey__text_count_of(text, f->n_narrow, "path");
+        marey__buf_printf(text, " narrower than %.2g pixels, together ", MAREY__FLAME_NARROWEST);
+        marey__text_duration(text, (double)f->narrow_ns, NULL);
+        marey__buf_puts(text, ", left out; light grey stands for them. ");
     }
     if (f->e.options.filter != NULL) {
-        kymo__buf_puts(text, "Only names that match ");
-        kymo__text_put(text, f->e.options.filter, strlen(f->e.options.filter), 40);
-        kymo__buf_puts(text, "; the rest counts as time of what is around it. ");
+        marey__buf_puts(text, "Only names that match ");
+        marey__text_put(text, f->e.options.filter, strlen(f->e.options.filter), 40);
+        marey__buf_puts(text, "; the rest counts as time of what is around it. ");
     }
-    for (int side = KYMO__NEW; side <= KYMO__OLD; side++) {
+    for (int side = MAREY__NEW; side <= MAREY__OLD; side++) {
         const uint64_t n_lost = f->e.stacks.lost_events[side];
         if (n_lost == 0)
             continue;
-        kymo__text_count_of(text, n_lost, "event");
-        kymo__buf_puts(text, side == KYMO__NEW ? " lost: times are of what is there. "
-                                               : " lost in the baseline. ");
+        marey__text_count_of(text, n_lost, "event");
+        marey__buf_puts(text, side == MAREY__NEW ? " lost: times are of what is there. "
+                                                 : " lost in the baseline. ");
     }
 }
 
-static void put_footer(struct kymo__flame *f, double y)
+static void put_footer(struct marey__flame *f, double y)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     put_left_out(f, &text);
     if (f->e.stacks.has_overlaps)
-        kymo__buf_puts(&text, "Ranges that overlap others of their thread are not shown. ");
+        marey__buf_puts(&text, "Ranges that overlap others of their thread are not shown. ");
     if (f->e.stacks.has_async)
-        kymo__buf_puts(&text, "Async ranges overlap and are not shown. ");
-    kymo__buf_printf(&text, "Made by kymo %s.", kymo_version());
-    kymo__flame_text(f, KYMO__FLAME_PAD, y, "f", &text);
-    kymo__buf_fini(&text);
+        marey__buf_puts(&text, "Async ranges overlap and are not shown. ");
+    marey__buf_printf(&text, "Made by marey %s.", marey_version());
+    marey__flame_text(f, MAREY__FLAME_PAD, y, "f", &text);
+    marey__buf_fini(&text);
 }
 
 /* ---- the file ---- */
@@ -138,68 +139,68 @@ static const char *const hatching =
     "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#fff\"/>"
     "<rect width=\"2\" height=\"6\" fill=\"#bbb\"/></pattern></defs>\n";
 
-static void put_start(struct kymo__flame *f, double height)
+static void put_start(struct marey__flame *f, double height)
 {
-    struct kymo__buf title = {0};
+    struct marey__buf title = {0};
     put_title(f, &title);
-    kymo__buf_printf(&f->buf,
-                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-                     "viewBox=\"0 0 %d %.0f\">\n<title>",
-                     KYMO__FLAME_WIDTH, height, KYMO__FLAME_WIDTH, height);
+    marey__buf_printf(&f->buf,
+                      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+                      "viewBox=\"0 0 %d %.0f\">\n<title>",
+                      MAREY__FLAME_WIDTH, height, MAREY__FLAME_WIDTH, height);
     f->buf.failed |= title.failed;
-    kymo__xml_put(&f->buf, title.data, title.len);
-    kymo__buf_printf(&f->buf, "</title>\n<style>\n%s</style>\n", kymo__flamegraph_css);
+    marey__xml_put(&f->buf, title.data, title.len);
+    marey__buf_printf(&f->buf, "</title>\n<style>\n%s</style>\n", marey__flamegraph_css);
     if (f->n_gone != 0)
-        kymo__buf_puts(&f->buf, hatching);
-    kymo__buf_puts(&f->buf, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-    kymo__buf_fini(&title);
+        marey__buf_puts(&f->buf, hatching);
+    marey__buf_puts(&f->buf, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+    marey__buf_fini(&title);
 }
 
 /* The header comes last: the script keeps it in sight above boxes that scroll away below it. */
-static void put_picture(struct kymo__flame *f)
+static void put_picture(struct marey__flame *f)
 {
-    f->top = KYMO__FLAME_HEADER + (f->e.has_baseline ? KYMO__FLAME_LEGEND : 0);
-    const double gone_at = f->top + (double)f->n_rows * KYMO__FLAME_ROW;
-    const double foot_at = gone_at + kymo__flame_gone_height(f) + 22;
+    f->top = MAREY__FLAME_HEADER + (f->e.has_baseline ? MAREY__FLAME_LEGEND : 0);
+    const double gone_at = f->top + (double)f->n_rows * MAREY__FLAME_ROW;
+    const double foot_at = gone_at + marey__flame_gone_height(f) + 22;
     put_start(f, foot_at + 12);
-    kymo__flame_put_boxes(f);
-    kymo__flame_put_gone(f, gone_at);
+    marey__flame_put_boxes(f);
+    marey__flame_put_gone(f, gone_at);
     put_footer(f, foot_at);
     put_header(f);
-    kymo__buf_printf(&f->buf, "<script><![CDATA[\n%s]]></script>\n</svg>\n", kymo__flamegraph_js);
-    kymo__flame_flush(f);
+    marey__buf_printf(&f->buf, "<script><![CDATA[\n%s]]></script>\n</svg>\n", marey__flamegraph_js);
+    marey__flame_flush(f);
 }
 
-static kymo_status draw(struct kymo__flame *f, kymo_recording *const *recordings, size_t n)
+static marey_status draw(struct marey__flame *f, marey_recording *const *recordings, size_t n)
 {
-    const struct kymo_export_options *wants = f->x->options;
-    KYMO_TRY(kymo__stack_export_init(&f->e, f->x, recordings, n, NULL, kymo__flame_heaviest_first));
-    f->titles[KYMO__NEW] = kymo__recordings_title(recordings, n);
-    f->titles[KYMO__OLD] = kymo__recordings_title(wants->baseline, wants->n_baseline);
-    const bool is_ready = f->titles[KYMO__NEW] != NULL && f->titles[KYMO__OLD] != NULL &&
-                          kymo__flame_layout(f) && (!f->e.has_baseline || kymo__flame_compare(f));
+    const struct marey_export_options *wants = f->x->options;
+    MAREY_TRY(marey__stack_export_init(&f->e, f->x, recordings, n, NULL, marey__flame_heaviest_first));
+    f->titles[MAREY__NEW] = marey__recordings_title(recordings, n);
+    f->titles[MAREY__OLD] = marey__recordings_title(wants->baseline, wants->n_baseline);
+    const bool is_ready = f->titles[MAREY__NEW] != NULL && f->titles[MAREY__OLD] != NULL &&
+                          marey__flame_layout(f) && (!f->e.has_baseline || marey__flame_compare(f));
     if (is_ready)
         put_picture(f);
     if (!is_ready || f->buf.failed)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the flame graph");
-    return KYMO_OK;
+        return marey__fail(MAREY_ENOMEM, "no memory for the flame graph");
+    return MAREY_OK;
 }
 
-static kymo_status on_whole(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+static marey_status on_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
-    struct kymo__flame f = {.x = x};
-    const kymo_status status = draw(&f, recordings, n);
-    kymo__stack_export_fini(&f.e);
-    for (size_t s = 0; s < KYMO__N_SIDES; s++)
-        kymo__free(f.titles[s]);
-    kymo__free(f.boxes);
-    kymo__free(f.gone);
-    kymo__buf_fini(&f.buf);
+    struct marey__flame f = {.x = x};
+    const marey_status status = draw(&f, recordings, n);
+    marey__stack_export_fini(&f.e);
+    for (size_t s = 0; s < MAREY__N_SIDES; s++)
+        marey__free(f.titles[s]);
+    marey__free(f.boxes);
+    marey__free(f.gone);
+    marey__buf_fini(&f.buf);
     return status;
 }
 
-const struct kymo__export_format kymo__export_flamegraph = {
+const struct marey__export_format marey__export_flamegraph = {
     .name = "flamegraph",
     .whole = on_whole,
     .adds_up = true,

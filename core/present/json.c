@@ -4,137 +4,138 @@
 #include "present/export_internal.h"
 #include "present/present_internal.h"
 
-static char *put_number(char *p, const struct kymo_cell *cell, enum kymo_type type)
+static char *put_number(char *p, const struct marey_cell *cell, enum marey_type type)
 {
-    if (type == KYMO_TYPE_I64)
-        return kymo__put_i64(p, cell->as.i64);
-    if (type == KYMO_TYPE_F64)
-        return kymo__put_f64(p, cell->as.f64); /* null when it is not finite */
-    return kymo__put_u64(p, cell->as.u64);
+    if (type == MAREY_TYPE_I64)
+        return marey__put_i64(p, cell->as.i64);
+    if (type == MAREY_TYPE_F64)
+        return marey__put_f64(p, cell->as.f64); /* null when it is not finite */
+    return marey__put_u64(p, cell->as.u64);
 }
 
-static void put_value(struct kymo__buf *line, const struct kymo_cell *cell, enum kymo_type type)
+static void put_value(struct marey__buf *line, const struct marey_cell *cell, enum marey_type type)
 {
     char number[40];
     if (cell->is_null)
-        kymo__buf_puts(line, "null");
-    else if (type == KYMO_TYPE_TEXT)
-        kymo__json_put(line, cell->as.text, cell->len);
-    else if (type == KYMO_TYPE_BOOL)
-        kymo__buf_puts(line, cell->as.u64 != 0 ? "true" : "false");
+        marey__buf_puts(line, "null");
+    else if (type == MAREY_TYPE_TEXT)
+        marey__json_put(line, cell->as.text, cell->len);
+    else if (type == MAREY_TYPE_BOOL)
+        marey__buf_puts(line, cell->as.u64 != 0 ? "true" : "false");
     else
-        kymo__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
+        marey__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
 }
 
-void kymo__json_cell(struct kymo__buf *line, const kymo_table *table, size_t row, size_t column)
+void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column)
 {
-    const struct kymo_cell cell = kymo_table_cell(table, row, column);
-    put_value(line, &cell, kymo_table_column(table, column)->type);
+    const struct marey_cell cell = marey_table_cell(table, row, column);
+    put_value(line, &cell, marey_table_column(table, column)->type);
 }
 
-void kymo__json_row(struct kymo__buf *line, const kymo_table *table, size_t row)
+void marey__json_row(struct marey__buf *line, const marey_table *table, size_t row)
 {
-    for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-        const char *name = kymo_table_column(table, c)->name;
-        kymo__buf_puts(line, c == 0 ? "{" : ", ");
-        kymo__json_put(line, name, strlen(name));
-        kymo__buf_puts(line, ": ");
-        kymo__json_cell(line, table, row, c);
+    for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+        const char *name = marey_table_column(table, c)->name;
+        marey__buf_puts(line, c == 0 ? "{" : ", ");
+        marey__json_put(line, name, strlen(name));
+        marey__buf_puts(line, ": ");
+        marey__json_cell(line, table, row, c);
     }
-    kymo__buf_puts(line, "}");
+    marey__buf_puts(line, "}");
 }
 
-static kymo_status put_rows(struct kymo__buf *line, const kymo_table *table, size_t n_rows,
-                            const char *indent, FILE *out)
+static marey_status put_rows(struct marey__buf *line, const marey_table *table, size_t n_rows,
+                             const char *indent, FILE *out)
 {
-    kymo__buf_puts(line, "[");
+    marey__buf_puts(line, "[");
     for (size_t row = 0; row < n_rows; row++) {
-        kymo__buf_printf(line, "%s\n%s  ", row == 0 ? "" : ",", indent);
-        kymo__json_row(line, table, row);
-        KYMO_TRY(kymo__buf_to_stream(line, out));
+        marey__buf_printf(line, "%s\n%s  ", row == 0 ? "" : ",", indent);
+        marey__json_row(line, table, row);
+        MAREY_TRY(marey__buf_to_stream(line, out));
     }
     if (n_rows != 0)
-        kymo__buf_printf(line, "\n%s", indent);
-    kymo__buf_puts(line, "]");
-    return kymo__buf_to_stream(line, out);
+        marey__buf_printf(line, "\n%s", indent);
+    marey__buf_puts(line, "]");
+    return marey__buf_to_stream(line, out);
 }
 
-kymo_status kymo__json_rows(const kymo_table *table, size_t n_rows, const char *indent, FILE *out)
+marey_status marey__json_rows(const marey_table *table, size_t n_rows, const char *indent, FILE *out)
 {
-    struct kymo__buf line = {0};
-    const kymo_status status = put_rows(&line, table, n_rows, indent, out);
-    kymo__buf_fini(&line);
+    struct marey__buf line = {0};
+    const marey_status status = put_rows(&line, table, n_rows, indent, out);
+    marey__buf_fini(&line);
     return status;
 }
 
-kymo_status kymo__json_named_rows(struct kymo__buf *line, const kymo_table *table, FILE *out)
+marey_status marey__json_named_rows(struct marey__buf *line, const marey_table *table, FILE *out)
 {
-    kymo__buf_printf(line, "  \"%s\": ", kymo_table_name(table));
-    KYMO_TRY(kymo__buf_to_stream(line, out));
-    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "  ", out));
-    kymo__buf_puts(line, ",\n");
-    return kymo__buf_to_stream(line, out);
+    marey__buf_printf(line, "  \"%s\": ", marey_table_name(table));
+    MAREY_TRY(marey__buf_to_stream(line, out));
+    MAREY_TRY(marey__json_rows(table, marey_table_n_rows(table), "  ", out));
+    marey__buf_puts(line, ",\n");
+    return marey__buf_to_stream(line, out);
 }
 
-void kymo__json_last_texts(struct kymo__buf *line, const kymo_table *table)
+void marey__json_last_texts(struct marey__buf *line, const marey_table *table)
 {
-    const size_t n_rows = kymo_table_n_rows(table);
-    kymo__buf_printf(line, "  \"%s\": [", kymo_table_name(table));
+    const size_t n_rows = marey_table_n_rows(table);
+    marey__buf_printf(line, "  \"%s\": [", marey_table_name(table));
     for (size_t row = 0; row < n_rows; row++) {
-        const struct kymo_cell text = kymo_table_cell(table, row, 0);
-        kymo__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
-        kymo__json_put(line, text.as.text, text.len);
+        const struct marey_cell text = marey_table_cell(table, row, 0);
+        marey__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
+        marey__json_put(line, text.as.text, text.len);
     }
-    kymo__buf_puts(line, n_rows == 0 ? "]\n}\n" : "\n  ]\n}\n");
+    marey__buf_puts(line, n_rows == 0 ? "]\n}\n" : "\n  ]\n}\n");
 }
 
-kymo_status kymo__json_report(kymo_table *const *tables, size_t n, const kymo_table *notes, FILE *out)
+marey_status marey__json_report(marey_table *const *tables, size_t n, const marey_table *notes,
+                                FILE *out)
 {
-    struct kymo__buf line = {0};
-    kymo_status status = KYMO_OK;
-    kymo__buf_puts(&line, "{\n");
-    for (size_t i = 0; status == KYMO_OK && i < n; i++)
-        status = kymo__json_named_rows(&line, tables[i], out);
-    if (status == KYMO_OK) {
-        kymo__json_last_texts(&line, notes);
-        status = kymo__buf_to_stream(&line, out);
+    struct marey__buf line = {0};
+    marey_status status = MAREY_OK;
+    marey__buf_puts(&line, "{\n");
+    for (size_t i = 0; status == MAREY_OK && i < n; i++)
+        status = marey__json_named_rows(&line, tables[i], out);
+    if (status == MAREY_OK) {
+        marey__json_last_texts(&line, notes);
+        status = marey__buf_to_stream(&line, out);
     }
-    kymo__buf_fini(&line);
-    if (status == KYMO_OK && fflush(out) != 0)
-        status = kymo__fail_errno("write the report");
+    marey__buf_fini(&line);
+    if (status == MAREY_OK && fflush(out) != 0)
+        status = marey__fail_errno("write the report");
     return status;
 }
 
-kymo_status kymo_present_json(const kymo_table *table, FILE *out)
+marey_status marey_present_json(const marey_table *table, FILE *out)
 {
-    struct kymo__buf end = {0};
-    KYMO_TRY(kymo__json_rows(table, kymo_table_n_rows(table), "", out));
-    kymo__buf_puts(&end, "\n");
-    const kymo_status status = kymo__buf_to_stream(&end, out);
-    kymo__buf_fini(&end);
+    struct marey__buf end = {0};
+    MAREY_TRY(marey__json_rows(table, marey_table_n_rows(table), "", out));
+    marey__buf_puts(&end, "\n");
+    const marey_status status = marey__buf_to_stream(&end, out);
+    marey__buf_fini(&end);
     return status;
 }
 
-static kymo_status put_tables(struct kymo__buf *buf, const kymo_table *const *tables, size_t n,
-                              FILE *out)
+static marey_status put_tables(struct marey__buf *buf, const marey_table *const *tables, size_t n,
+                               FILE *out)
 {
-    kymo__buf_puts(buf, "{");
+    marey__buf_puts(buf, "{");
     for (size_t i = 0; i < n; i++) {
-        const char *name = kymo_table_name(tables[i]);
-        kymo__buf_puts(buf, i == 0 ? "\n  " : ",\n  ");
-        kymo__json_put(buf, name, strlen(name));
-        kymo__buf_puts(buf, ": ");
-        KYMO_TRY(kymo__buf_to_stream(buf, out));
-        KYMO_TRY(kymo__json_rows(tables[i], kymo_table_n_rows(tables[i]), "  ", out));
+        const char *name = marey_table_name(tables[i]);
+        marey__buf_puts(buf, i == 0 ? "\n  " : ",\n  ");
+        marey__json_put(buf, name, strlen(name));
+        marey__buf_puts(buf, ": ");
+        MAREY_TRY(marey__buf_to_stream(buf, out));
+        MAREY_TRY(marey__json_rows(tables[i], marey_table_n_rows(tables[i]), "  ", out));
     }
-    kymo__buf_puts(buf, n == 0 ? "}\n" : "\n}\n");
-    return kymo__buf_to_stream(buf, out);
+    marey__buf_puts(buf, n == 0 ? "}\n" : "\n}\n");
+    return marey__buf_to_stream(buf, out);
 }
 
-kymo_status kymo_present_json_tables(const kymo_table *const *tables, size_t n, FILE *out)
+marey_status marey_present_json_tables(const marey_table *const *tables, size_t n, FILE *out)
 {
-    struct kymo__buf buf = {0};
-    const kymo_status status = put_tables(&buf, tables, n, out);
-    kymo__buf_fini(&buf);
+    struct marey__buf buf = {0};
+    const marey_status status = put_tables(&buf, tables, n, out);
+    marey__buf_fini(&buf);
     return status;
 }

@@ -1,10 +1,10 @@
 /*
- * A window of a training as torch.profiler writes it, in Kineto's words: for tools that know those, `kymo artifacts` among
+ * A window of a training as torch.profiler writes it, in Kineto's words: for tools that know those, `marey artifacts` among
  * them. It is Chrome's format with rules about names, and shares that export's objects and its streams of GPUs.
  *
  *   category of a site      category here
  *   operator                cpu_op, "Input Dims" and "Sequence number" from its payload "seq = 7, sizes = [[4, 8], []]"
- *   phase                   user_annotation, kymo:NAME
+ *   phase                   user_annotation, marey:NAME
  *   step                    user_annotation, NAME#PAYLOAD: ProfilerStep#8
  *   one of Kineto's own     as it is: calls of CUDA, what was imported
  *   anything else           user_annotation
@@ -18,42 +18,42 @@
 
 #include <stdio.h>
 
-static struct kymo__buf *text_of(const struct kymo__export *x)
+static struct marey__buf *text_of(const struct marey__export *x)
 {
-    return &kymo__chrome_of(x)->text;
+    return &marey__chrome_of(x)->text;
 }
 
 /* ---- head and names ---- */
 
-static void on_start(struct kymo__export *x)
+static void on_start(struct marey__export *x)
 {
-    struct kymo__buf buf = {0};
-    struct kymo__chrome *chrome = x->own = kymo__calloc(1, sizeof *chrome);
-    if (chrome == NULL || !kymo__chrome_survey(x, chrome)) {
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for the export");
+    struct marey__buf buf = {0};
+    struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
+    if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for the export");
         return;
     }
-    kymo__buf_puts(&buf, "{");
-    kymo__chrome_kineto_head(x, &buf);
-    kymo__buf_puts(&buf,
-                   "\"deviceProperties\":[],\n\"record_shapes\":1,\n\"displayTimeUnit\":\"ms\",\n");
+    marey__buf_puts(&buf, "{");
+    marey__chrome_kineto_head(x, &buf);
+    marey__buf_puts(
+        &buf, "\"deviceProperties\":[],\n\"record_shapes\":1,\n\"displayTimeUnit\":\"ms\",\n");
     if (x->options->about != NULL)
-        kymo__buf_printf(&buf, "\"kymo\":%s,\n", x->options->about);
-    kymo__buf_printf(&buf, "\"traceName\":\"kymo %s\",\n\"traceEvents\":[", kymo_version());
-    kymo__chrome_put_buf(x, &buf);
+        marey__buf_printf(&buf, "\"marey\":%s,\n", x->options->about);
+    marey__buf_printf(&buf, "\"traceName\":\"marey %s\",\n\"traceEvents\":[", marey_version());
+    marey__chrome_put_buf(x, &buf);
 }
 
-static void on_finish(struct kymo__export *x)
+static void on_finish(struct marey__export *x)
 {
-    kymo__out_puts(&x->out, "\n]}\n");
+    marey__out_puts(&x->out, "\n]}\n");
 }
 
-static bool is_category(const struct kymo_site_info *site, const char *category)
+static bool is_category(const struct marey_site_info *site, const char *category)
 {
     return strcmp(site->category, category) == 0;
 }
 
-static const char *category_of(const struct kymo_site_info *site)
+static const char *category_of(const struct marey_site_info *site)
 {
     static const char *const known[] = {
         "cpu_op",      "user_annotation",     "python_function", "cuda_runtime",
@@ -62,72 +62,72 @@ static const char *category_of(const struct kymo_site_info *site)
     };
     if (is_category(site, "operator"))
         return "cpu_op";
-    for (size_t i = 0; i < KYMO__COUNT_OF(known); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(known); i++)
         if (is_category(site, known[i]))
             return known[i];
     return "user_annotation";
 }
 
 /* `,"name":"aten::mm","cat":"cpu_op"}`. Without a category of its own it has that of what it is: a range, or work. */
-static void put_site(struct kymo__buf *buf, const struct kymo_site_info *site)
+static void put_site(struct marey__buf *buf, const struct marey_site_info *site)
 {
-    struct kymo__buf name = {0};
+    struct marey__buf name = {0};
     if (is_category(site, "phase"))
-        kymo__buf_puts(&name, "kymo:");
-    kymo__buf_put(&name, site->name, site->name_len);
-    kymo__buf_puts(buf, ",\"name\":");
-    kymo__json_put(buf, name.data, name.len);
+        marey__buf_puts(&name, "marey:");
+    marey__buf_put(&name, site->name, site->name_len);
+    marey__buf_puts(buf, ",\"name\":");
+    marey__json_put(buf, name.data, name.len);
     if (site->category[0] != '\0')
-        kymo__buf_printf(buf, ",\"cat\":\"%s\"", category_of(site));
-    kymo__buf_puts(buf, "}");
+        marey__buf_printf(buf, ",\"cat\":\"%s\"", category_of(site));
+    marey__buf_puts(buf, "}");
     buf->failed |= name.failed;
-    kymo__buf_fini(&name);
+    marey__buf_fini(&name);
 }
 
-static kymo_status on_process(struct kymo__export *x)
+static marey_status on_process(struct marey__export *x)
 {
-    struct kymo__buf buf = {0}, name = {0};
-    KYMO_TRY(kymo__export_texts(x, put_site, 0));
+    struct marey__buf buf = {0}, name = {0};
+    MAREY_TRY(marey__export_texts(x, put_site, 0));
     if (x->process_number != 0)
-        kymo__buf_puts(&buf, ",");
-    kymo__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
-    kymo__export_program(&name, x->process->command);
-    kymo__json_put(&buf, name.data, name.len);
-    kymo__buf_puts(&buf, "}},");
-    kymo__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
-    kymo__buf_puts(&buf, "\"CPU\"}}");
+        marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
+    marey__export_program(&name, x->process->command);
+    marey__json_put(&buf, name.data, name.len);
+    marey__buf_puts(&buf, "}},");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
+    marey__buf_puts(&buf, "\"CPU\"}}");
     buf.failed |= name.failed;
-    kymo__buf_fini(&name);
-    kymo__chrome_put_buf(x, &buf);
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
     return x->status;
 }
 
-static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
 {
-    const int64_t tid = kymo__export_tid(x, lane);
-    struct kymo__buf buf = {0}, name = {0};
-    if (!kymo__chrome_lane(x, lane, x->pid, tid))
+    const int64_t tid = marey__export_tid(x, lane);
+    struct marey__buf buf = {0}, name = {0};
+    if (!marey__chrome_lane(x, lane, x->pid, tid))
         return false;
-    kymo__buf_puts(&buf, ",");
-    kymo__chrome_open_meta(&buf, x->pid, tid, "thread_name", "name");
-    kymo__buf_printf(&name, "thread %lld (%s)", (long long)tid, lane->info->name);
-    kymo__json_put(&buf, name.data, name.len);
-    kymo__buf_puts(&buf, "}}");
+    marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, tid, "thread_name", "name");
+    marey__buf_printf(&name, "thread %lld (%s)", (long long)tid, lane->info->name);
+    marey__json_put(&buf, name.data, name.len);
+    marey__buf_puts(&buf, "}}");
     buf.failed |= name.failed;
-    kymo__buf_fini(&name);
-    kymo__chrome_put_buf(x, &buf);
-    return x->status == KYMO_OK;
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
+    return x->status == MAREY_OK;
 }
 
 /* ---- the window ---- */
 
-static bool is_begun(const struct kymo__export *x, uint64_t begin_ns)
+static bool is_begun(const struct marey__export *x, uint64_t begin_ns)
 {
     const uint64_t from_ns = x->options->from_ns;
     return from_ns == 0 || begin_ns >= from_ns + (uint64_t)x->shift_ns;
 }
 
-static bool is_inside(const struct kymo__export *x, uint64_t begin_ns, uint64_t end_ns)
+static bool is_inside(const struct marey__export *x, uint64_t begin_ns, uint64_t end_ns)
 {
     const uint64_t until_ns = x->options->until_ns;
     return is_begun(x, begin_ns) && (until_ns == 0 || end_ns <= until_ns + (uint64_t)x->shift_ns);
@@ -143,9 +143,9 @@ struct numbered {
 };
 
 /* The innermost of those less than `height` deep; NULL: there is none. Deeper ones have ended. */
-static const struct numbered *find_numbered(struct kymo__export_lane *lane, size_t height)
+static const struct numbered *find_numbered(struct marey__export_lane *lane, size_t height)
 {
-    struct kymo__buf *const stack = &lane->held;
+    struct marey__buf *const stack = &lane->held;
     for (; stack->len != 0; stack->len -= sizeof(struct numbered)) {
         const struct numbered *const top = (const void *)(stack->data + stack->len - sizeof *top);
         if (top->depth < height)
@@ -154,22 +154,22 @@ static const struct numbered *find_numbered(struct kymo__export_lane *lane, size
     return NULL;
 }
 
-static void add_number(struct kymo__export *x, struct kymo__export_lane *lane, uint32_t site)
+static void add_number(struct marey__export *x, struct marey__export_lane *lane, uint32_t site)
 {
     const struct numbered *const outer = find_numbered(lane, lane->n_open);
     struct numbered range = {.depth = lane->n_open,
-                             .number = ++kymo__chrome_of(x)->n_ranges,
+                             .number = ++marey__chrome_of(x)->n_ranges,
                              .around = outer != NULL ? outer->inside : 0};
-    range.inside = is_category(kymo__export_site(x, site), "operator") ? range.number : range.around;
-    kymo__buf_put(&lane->held, &range, sizeof range);
+    range.inside = is_category(marey__export_site(x, site), "operator") ? range.number : range.around;
+    marey__buf_put(&lane->held, &range, sizeof range);
     if (lane->held.failed)
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for ranges within one another");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for ranges within one another");
 }
 
 /* ---- arguments ---- */
 
 /* What follows `key` in the payload of an operator, as far as it has characters of a list of numbers; "" for nothing. */
-static const char *find_value(const struct kymo__payload *payload, const char *key, size_t *len)
+static const char *find_value(const struct marey__payload *payload, const char *key, size_t *len)
 {
     const char *const found = memmem(payload->text, payload->len, key, strlen(key));
     *len = 0;
@@ -215,25 +215,25 @@ static bool is_list(const char *text, size_t len)
     return len > 1 && depth == 0;
 }
 
-static void put_operator_args(struct kymo__buf *buf, const struct kymo__payload *payload)
+static void put_operator_args(struct marey__buf *buf, const struct marey__payload *payload)
 {
     size_t len, digits = 0;
     const char *value = find_value(payload, "seq = ", &len);
     while (digits < len && digits < 18 && value[digits] >= '0' && value[digits] <= '9')
         digits++;
     if (digits > 0)
-        kymo__buf_printf(buf, ",\"Sequence number\":%.*s", (int)digits, value);
+        marey__buf_printf(buf, ",\"Sequence number\":%.*s", (int)digits, value);
     value = find_value(payload, "sizes = ", &len);
     if (is_list(value, len)) {
-        kymo__buf_puts(buf, ",\"Input Dims\":");
-        kymo__buf_put(buf, value, len);
+        marey__buf_puts(buf, ",\"Input Dims\":");
+        marey__buf_put(buf, value, len);
     }
 }
 
-static void put_numbers(struct kymo__buf *buf, uint64_t number)
+static void put_numbers(struct marey__buf *buf, uint64_t number)
 {
-    kymo__buf_printf(buf, ",\"args\":{\"External id\":%llu,\"Record function id\":0,\"Ev Idx\":%llu",
-                     (unsigned long long)number, (unsigned long long)number - 1);
+    marey__buf_printf(buf, ",\"args\":{\"External id\":%llu,\"Record function id\":0,\"Ev Idx\":%llu",
+                      (unsigned long long)number, (unsigned long long)number - 1);
 }
 
 /* ---- ranges ---- */
@@ -242,130 +242,130 @@ static void put_numbers(struct kymo__buf *buf, uint64_t number)
 struct event {
     uint64_t start_ns, end_ns;
     uint32_t site;
-    const struct kymo__payload *payload;
+    const struct marey__payload *payload;
     uint64_t number, around; /* its own, and that of the operator around it */
 };
 
-static void put_text(struct kymo__export *x, struct kymo__buf *buf)
+static void put_text(struct marey__export *x, struct marey__buf *buf)
 {
     if (buf->failed)
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for the arguments of an event");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for the arguments of an event");
     else
-        kymo__out_put(&x->out, buf->data, buf->len);
+        marey__out_put(&x->out, buf->data, buf->len);
     buf->len = 0;
 }
 
-static bool is_step(const struct kymo_site_info *site, const struct kymo__payload *payload)
+static bool is_step(const struct marey_site_info *site, const struct marey__payload *payload)
 {
     return is_category(site, "step") &&
-           (payload->type == KYMO_PAYLOAD_I64 || payload->type == KYMO_PAYLOAD_U64);
+           (payload->type == MAREY_PAYLOAD_I64 || payload->type == MAREY_PAYLOAD_U64);
 }
 
-static void put_name(struct kymo__export *x, const struct event *event)
+static void put_name(struct marey__export *x, const struct event *event)
 {
-    const struct kymo_site_info *const site = kymo__export_site(x, event->site);
+    const struct marey_site_info *const site = marey__export_site(x, event->site);
     if (!is_step(site, event->payload)) {
-        kymo__chrome_open_tail(x, event->site);
-        kymo__out_puts(&x->out, site->category[0] == '\0' ? ",\"cat\":\"user_annotation\"" : "");
+        marey__chrome_open_tail(x, event->site);
+        marey__out_puts(&x->out, site->category[0] == '\0' ? ",\"cat\":\"user_annotation\"" : "");
         return;
     }
-    struct kymo__buf *const buf = text_of(x), name = {0};
-    kymo__buf_put(&name, site->name, site->name_len);
-    kymo__buf_printf(&name, "#%lld", (long long)event->payload->bits);
+    struct marey__buf *const buf = text_of(x), name = {0};
+    marey__buf_put(&name, site->name, site->name_len);
+    marey__buf_printf(&name, "#%lld", (long long)event->payload->bits);
     buf->len = 0;
-    kymo__buf_puts(buf, ",\"cat\":\"user_annotation\",\"name\":");
-    kymo__json_put(buf, name.data, name.len);
+    marey__buf_puts(buf, ",\"cat\":\"user_annotation\",\"name\":");
+    marey__json_put(buf, name.data, name.len);
     buf->failed |= name.failed;
-    kymo__buf_fini(&name);
+    marey__buf_fini(&name);
     put_text(x, buf);
 }
 
-static void put_args(struct kymo__export *x, const struct event *event)
+static void put_args(struct marey__export *x, const struct event *event)
 {
-    struct kymo__buf *const buf = text_of(x);
-    const char *const category = category_of(kymo__export_site(x, event->site));
+    struct marey__buf *const buf = text_of(x);
+    const char *const category = category_of(marey__export_site(x, event->site));
     const bool is_operator = strcmp(category, "cpu_op") == 0;
     if (!is_operator && strcmp(category, "user_annotation") != 0) {
-        kymo__chrome_of(x)->around = event->around; /* a call of CUDA, or what was imported */
-        kymo__chrome_args(x, event->payload, false);
+        marey__chrome_of(x)->around = event->around; /* a call of CUDA, or what was imported */
+        marey__chrome_args(x, event->payload, false);
         return;
     }
     buf->len = 0;
     put_numbers(buf, event->number);
-    if (is_operator && event->payload->type == KYMO_PAYLOAD_TEXT)
+    if (is_operator && event->payload->type == MAREY_PAYLOAD_TEXT)
         put_operator_args(buf, event->payload);
-    kymo__buf_puts(buf, "}");
+    marey__buf_puts(buf, "}");
     put_text(x, buf);
 }
 
-static void put_event(struct kymo__export *x, const struct kymo__export_lane *lane,
+static void put_event(struct marey__export *x, const struct marey__export_lane *lane,
                       const struct event *event)
 {
-    x->out.p = kymo__chrome_duration(kymo__chrome_head(x, lane, event->start_ns, 'X'),
-                                     event->end_ns - event->start_ns);
+    x->out.p = marey__chrome_duration(marey__chrome_head(x, lane, event->start_ns, 'X'),
+                                      event->end_ns - event->start_ns);
     put_name(x, event);
     put_args(x, event);
-    kymo__out_puts(&x->out, "}");
-    kymo__chrome_launches(x, lane, event->start_ns, event->payload);
+    marey__out_puts(&x->out, "}");
+    marey__chrome_launches(x, lane, event->start_ns, event->payload);
 }
 
-static void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                     uint32_t site, const struct kymo__payload *payload)
+static void on_begin(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                     uint32_t site, const struct marey__payload *payload)
 {
     (void)ns, (void)payload;
     add_number(x, lane, site);
 }
 
-static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                          const struct kymo__open_range *range, bool is_cut)
+static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                          const struct marey__open_range *range, bool is_cut)
 {
     const struct numbered *const numbered = find_numbered(lane, lane->n_open + 1);
-    if (is_cut || numbered == NULL || x->status != KYMO_OK || !is_inside(x, range->start_ns, ns))
+    if (is_cut || numbered == NULL || x->status != MAREY_OK || !is_inside(x, range->start_ns, ns))
         return;
-    const struct kymo__payload payload = kymo__open_payload(lane, range);
+    const struct marey__payload payload = marey__open_payload(lane, range);
     const struct event event = {range->start_ns, ns, range->site, &payload, numbered->number,
                                 numbered->around};
     put_event(x, lane, &event);
 }
 
-static void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                    uint32_t site, const struct kymo__payload *payload)
+static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                    uint32_t site, const struct marey__payload *payload)
 {
     (void)x, (void)lane, (void)ns, (void)site, (void)payload;
 }
 
-static void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                        uint32_t site, double value)
 {
     (void)x, (void)lane, (void)ns, (void)site, (void)value;
 }
 
-static void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                      uint32_t site, uint64_t handle, bool begins)
 {
-    static const struct kymo__payload nothing;
-    const struct kymo__async_half half = {
+    static const struct marey__payload nothing;
+    const struct marey__async_half half = {
         .handle = handle, .ns = ns, .name = site, .lane = lane->info->lane, .is_begin = begins};
-    struct kymo__async_half begin, end;
-    if (!kymo__export_async(x, &half, &begin, &end) || !is_inside(x, begin.ns, end.ns))
+    struct marey__async_half begin, end;
+    if (!marey__export_async(x, &half, &begin, &end) || !is_inside(x, begin.ns, end.ns))
         return;
     const struct event event = {
         .start_ns = begin.ns,
-        .end_ns = KYMO__MAX(begin.ns, end.ns),
+        .end_ns = MAREY__MAX(begin.ns, end.ns),
         .site = begin.name,
         .payload = &nothing,
-        .number = ++kymo__chrome_of(x)->n_ranges,
+        .number = ++marey__chrome_of(x)->n_ranges,
     };
     put_event(x, &x->lanes[begin.lane], &event);
 }
 
-static void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                     uint64_t n_events)
 {
     (void)x, (void)lane, (void)ns, (void)n_events;
 }
 
-KYMO__EXPORT_BATCH(open_lane, on_begin, NULL);
+MAREY__EXPORT_BATCH(open_lane, on_begin, NULL);
 
 /* ---- work ---- */
 
@@ -376,24 +376,24 @@ static bool is_launched_before(uint64_t correlation, uint64_t bound)
                                             : correlation < bound;
 }
 
-static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
-                    const struct kymo__stream_work *work)
+static void on_work(struct marey__export *x, struct marey__export_lane *lane,
+                    const struct marey__stream_work *work)
 {
     const uint64_t bound = x->options->launched_before;
     const bool is_wanted =
         bound != 0 ? is_begun(x, work->ns) && is_launched_before(work->correlation, bound)
                    : is_inside(x, work->ns, work->ns);
     if (is_wanted)
-        kymo__chrome_work(x, lane, work);
+        marey__chrome_work(x, lane, work);
 }
 
-const struct kymo__export_format kymo__export_kineto = {
+const struct marey__export_format marey__export_kineto = {
     .name = "kineto",
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
     .finish = on_finish,
-    .close = kymo__chrome_close,
+    .close = marey__chrome_close,
     .work = on_work,
     .takes_window = true,
 };

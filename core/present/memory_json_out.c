@@ -8,35 +8,35 @@
 /* As torch numbers actions. Changes of a tensor's version are not in a trace. */
 enum action { PREEXISTING = 1, CREATE = 2, DESTROY = 4 };
 
-static kymo_status write_packed(const struct kymo__buf *json, int fd)
+static marey_status write_packed(const struct marey__buf *json, int fd)
 {
-    struct kymo__buf packed = {.failed = json->failed};
+    struct marey__buf packed = {.failed = json->failed};
     if (!packed.failed)
-        kymo__gzip_pack(&packed, json->data, json->len);
-    kymo_status status = KYMO_OK;
+        marey__gzip_pack(&packed, json->data, json->len);
+    marey_status status = MAREY_OK;
     if (packed.failed)
-        status = kymo__fail(KYMO_ENOMEM, "no memory for the memory timeline");
-    else if (!kymo__write_all(fd, packed.data, packed.len))
-        status = kymo__fail_errno("write the memory timeline");
-    kymo__buf_fini(&packed);
+        status = marey__fail(MAREY_ENOMEM, "no memory for the memory timeline");
+    else if (!marey__write_all(fd, packed.data, packed.len))
+        status = marey__fail_errno("write the memory timeline");
+    marey__buf_fini(&packed);
     return status;
 }
 
 /* ---- sums ---- */
 
 /* Microseconds; of what was there before, the time of the first event. */
-static int64_t us_of(const struct kymo__memory_timeline *timeline,
-                     const struct kymo__memory_device *device, size_t change)
+static int64_t us_of(const struct marey__memory_timeline *timeline,
+                     const struct marey__memory_device *device, size_t change)
 {
-    const size_t at = KYMO__MAX(change, device->n_before);
+    const size_t at = MAREY__MAX(change, device->n_before);
     if (at >= device->n_changes)
         return -1;
-    return kymo__memory_change_ns(timeline, &device->changes[at]) / 1000;
+    return marey__memory_change_ns(timeline, &device->changes[at]) / 1000;
 }
 
 /* A row ends where the next change has another time; what was there before is a row by itself. */
-static bool ends_row(const struct kymo__memory_timeline *timeline,
-                     const struct kymo__memory_device *device, size_t change)
+static bool ends_row(const struct marey__memory_timeline *timeline,
+                     const struct marey__memory_device *device, size_t change)
 {
     if (change + 1 == device->n_changes || change + 1 == device->n_before)
         return true;
@@ -44,84 +44,84 @@ static bool ends_row(const struct kymo__memory_timeline *timeline,
            us_of(timeline, device, change) != us_of(timeline, device, change + 1);
 }
 
-static void put_times(struct kymo__buf *json, const struct kymo__memory_timeline *timeline,
-                      const struct kymo__memory_device *device)
+static void put_times(struct marey__buf *json, const struct marey__memory_timeline *timeline,
+                      const struct marey__memory_device *device)
 {
     const char *comma = "";
     for (size_t i = 0; i < device->n_changes; i++) {
         if (!ends_row(timeline, device, i))
             continue;
-        kymo__buf_puts(json, comma);
-        kymo__buf_put_i64(json, us_of(timeline, device, i));
+        marey__buf_puts(json, comma);
+        marey__buf_put_i64(json, us_of(timeline, device, i));
         comma = ", ";
     }
 }
 
-static void put_sizes(struct kymo__buf *json, const struct kymo__memory_timeline *timeline,
-                      const struct kymo__memory_device *device)
+static void put_sizes(struct marey__buf *json, const struct marey__memory_timeline *timeline,
+                      const struct marey__memory_device *device)
 {
-    int64_t sums[KYMO_MEMORY_N_CATEGORIES] = {0};
+    int64_t sums[MAREY_MEMORY_N_CATEGORIES] = {0};
     const char *comma = "";
     for (size_t i = 0; i < device->n_changes; i++) {
-        const struct kymo__memory_block *block = &timeline->blocks[device->changes[i].block];
+        const struct marey__memory_block *block = &timeline->blocks[device->changes[i].block];
         sums[block->category] += device->changes[i].is_end ? -block->bytes : block->bytes;
         if (!ends_row(timeline, device, i))
             continue;
-        kymo__buf_puts(json, comma);
-        kymo__buf_puts(json, "[0");
-        for (size_t c = 0; c < KYMO_MEMORY_N_CATEGORIES; c++) {
-            kymo__buf_puts(json, ", ");
-            kymo__buf_put_i64(json, sums[c]);
+        marey__buf_puts(json, comma);
+        marey__buf_puts(json, "[0");
+        for (size_t c = 0; c < MAREY_MEMORY_N_CATEGORIES; c++) {
+            marey__buf_puts(json, ", ");
+            marey__buf_put_i64(json, sums[c]);
         }
-        kymo__buf_puts(json, "]");
+        marey__buf_puts(json, "]");
         comma = ", ";
     }
 }
 
-kymo_status kymo__memory_json_write(const struct kymo__memory_timeline *timeline, int fd)
+marey_status marey__memory_json_write(const struct marey__memory_timeline *timeline, int fd)
 {
-    const struct kymo__memory_device *device = kymo__memory_main_device(timeline);
-    struct kymo__buf json = {0};
-    kymo__buf_puts(&json, "[[");
+    const struct marey__memory_device *device = marey__memory_main_device(timeline);
+    struct marey__buf json = {0};
+    marey__buf_puts(&json, "[[");
     put_times(&json, timeline, device);
-    kymo__buf_puts(&json, "], [");
+    marey__buf_puts(&json, "], [");
     put_sizes(&json, timeline, device);
-    kymo__buf_puts(&json, "]]");
-    const kymo_status status = write_packed(&json, fd);
-    kymo__buf_fini(&json);
+    marey__buf_puts(&json, "]]");
+    const marey_status status = write_packed(&json, fd);
+    marey__buf_fini(&json);
     return status;
 }
 
 /* ---- changes ---- */
 
-static void put_change(struct kymo__buf *json, const struct kymo__memory_timeline *timeline,
-                       const struct kymo__memory_change *change)
+static void put_change(struct marey__buf *json, const struct marey__memory_timeline *timeline,
+                       const struct marey__memory_change *change)
 {
-    const struct kymo__memory_block *block = &timeline->blocks[change->block];
-    const int64_t ns = kymo__memory_change_ns(timeline, change);
-    const bool was_before = ns == KYMO__MEMORY_BEFORE;
-    kymo__buf_puts(json, "[");
-    kymo__buf_put_i64(json, was_before ? -1 : ns);
-    kymo__buf_puts(json, ", ");
-    kymo__buf_put_i64(json, change->is_end ? DESTROY : was_before ? PREEXISTING : CREATE);
-    kymo__buf_puts(json, ", ");
-    kymo__buf_put_i64(json, change->is_end ? -block->bytes : block->bytes);
-    kymo__buf_puts(json, ", ");
-    kymo__buf_put_i64(json, block->category);
-    kymo__buf_puts(json, "]");
+    const struct marey__memory_block *block = &timeline->blocks[change->block];
+    const int64_t ns = marey__memory_change_ns(timeline, change);
+    const bool was_before = ns == MAREY__MEMORY_BEFORE;
+    marey__buf_puts(json, "[");
+    marey__buf_put_i64(json, was_before ? -1 : ns);
+    marey__buf_puts(json, ", ");
+    marey__buf_put_i64(json, change->is_end ? DESTROY : was_before ? PREEXISTING : CREATE);
+    marey__buf_puts(json, ", ");
+    marey__buf_put_i64(json, change->is_end ? -block->bytes : block->bytes);
+    marey__buf_puts(json, ", ");
+    marey__buf_put_i64(json, block->category);
+    marey__buf_puts(json, "]");
 }
 
-kymo_status kymo__memory_raw_write(const struct kymo__memory_timeline *timeline, int fd)
+marey_status marey__memory_raw_write(const struct marey__memory_timeline *timeline, int fd)
 {
-    const struct kymo__memory_device *device = kymo__memory_main_device(timeline);
-    struct kymo__buf json = {0};
-    kymo__buf_puts(&json, "[");
+    const struct marey__memory_device *device = marey__memory_main_device(timeline);
+    struct marey__buf json = {0};
+    marey__buf_puts(&json, "[");
     for (size_t i = 0; i < device->n_changes; i++) {
-        kymo__buf_puts(&json, i == 0 ? "" : ", ");
+        marey__buf_puts(&json, i == 0 ? "" : ", ");
         put_change(&json, timeline, &device->changes[i]);
     }
-    kymo__buf_puts(&json, "]");
-    const kymo_status status = write_packed(&json, fd);
-    kymo__buf_fini(&json);
+    marey__buf_puts(&json, "]");
+    const marey_status status = write_packed(&json, fd);
+    marey__buf_fini(&json);
     return status;
 }

@@ -15,8 +15,8 @@
 #include "present/memory_pickle_out.h"
 
 enum word {
-    WORD_UNKNOWN = KYMO_MEMORY_UNKNOWN, /* the categories come first, by their numbers */
-    WORD_SEGMENTS = KYMO_MEMORY_N_CATEGORIES,
+    WORD_UNKNOWN = MAREY_MEMORY_UNKNOWN, /* the categories come first, by their numbers */
+    WORD_SEGMENTS = MAREY_MEMORY_N_CATEGORIES,
     WORD_DEVICE_TRACES,
     WORD_DEVICE,
     WORD_ADDRESS,
@@ -52,13 +52,13 @@ enum word {
 };
 
 static const char *const words[N_WORDS] = {
-    [KYMO_MEMORY_PARAMETER] = "parameter",
-    [KYMO_MEMORY_OPTIMIZER_STATE] = "optimizer_state",
-    [KYMO_MEMORY_INPUT] = "input",
-    [KYMO_MEMORY_TEMPORARY] = "temporary",
-    [KYMO_MEMORY_ACTIVATION] = "activation",
-    [KYMO_MEMORY_GRADIENT] = "gradient",
-    [KYMO_MEMORY_AUTOGRAD_DETAIL] = "autograd_detail",
+    [MAREY_MEMORY_PARAMETER] = "parameter",
+    [MAREY_MEMORY_OPTIMIZER_STATE] = "optimizer_state",
+    [MAREY_MEMORY_INPUT] = "input",
+    [MAREY_MEMORY_TEMPORARY] = "temporary",
+    [MAREY_MEMORY_ACTIVATION] = "activation",
+    [MAREY_MEMORY_GRADIENT] = "gradient",
+    [MAREY_MEMORY_AUTOGRAD_DETAIL] = "autograd_detail",
     [WORD_UNKNOWN] = "unknown",
     [WORD_SEGMENTS] = "segments",
     [WORD_DEVICE_TRACES] = "device_traces",
@@ -95,9 +95,9 @@ static const char *const words[N_WORDS] = {
 };
 
 struct writer {
-    const struct kymo__memory_timeline *timeline;
-    struct kymo__out out;
-    struct kymo__pickle pickle;
+    const struct marey__memory_timeline *timeline;
+    struct marey__out out;
+    struct marey__pickle pickle;
     uint32_t *places; /* of the frames of each stack, by its id; NONE: not written yet */
 };
 
@@ -105,14 +105,14 @@ struct writer {
 
 static void put_number(struct writer *w, enum word key, int64_t value)
 {
-    kymo__pickle_word(&w->pickle, key);
-    kymo__pickle_int(&w->pickle, value);
+    marey__pickle_word(&w->pickle, key);
+    marey__pickle_int(&w->pickle, value);
 }
 
 static void put_word(struct writer *w, enum word key, size_t value)
 {
-    kymo__pickle_word(&w->pickle, key);
-    kymo__pickle_word(&w->pickle, value);
+    marey__pickle_word(&w->pickle, key);
+    marey__pickle_word(&w->pickle, value);
 }
 
 /* ---- frames ---- */
@@ -120,16 +120,16 @@ static void put_word(struct writer *w, enum word key, size_t value)
 static void put_frame(struct writer *w, const char *file, size_t file_len, int64_t line,
                       const char *name, size_t name_len)
 {
-    kymo__pickle_dict(&w->pickle);
-    kymo__pickle_word(&w->pickle, WORD_FILENAME);
+    marey__pickle_dict(&w->pickle);
+    marey__pickle_word(&w->pickle, WORD_FILENAME);
     if (file_len != 0)
-        kymo__pickle_text(&w->pickle, file, file_len);
+        marey__pickle_text(&w->pickle, file, file_len);
     else
-        kymo__pickle_word(&w->pickle, WORD_NO_FILE);
+        marey__pickle_word(&w->pickle, WORD_NO_FILE);
     put_number(w, WORD_LINE, line);
-    kymo__pickle_word(&w->pickle, WORD_NAME);
-    kymo__pickle_text(&w->pickle, name, name_len);
-    kymo__pickle_dict_end(&w->pickle);
+    marey__pickle_word(&w->pickle, WORD_NAME);
+    marey__pickle_text(&w->pickle, name, name_len);
+    marey__pickle_dict_end(&w->pickle);
 }
 
 /* `file.py(12): function` in its three parts; anything else, as `nn.Module: Linear_0`, is a name without a file. */
@@ -140,7 +140,7 @@ static void put_frame_text(struct writer *w, const char *text, size_t len)
     while (at != NULL && at > text && at[-1] >= '0' && at[-1] <= '9')
         at--;
     if (at == NULL || at == text || at == colon || at[-1] != '(' ||
-        !kymo__parse_number(at, (size_t)(colon - at), &line) || line > INT32_MAX) {
+        !marey__parse_number(at, (size_t)(colon - at), &line) || line > INT32_MAX) {
         put_frame(w, NULL, 0, 0, text, len);
         return;
     }
@@ -148,115 +148,115 @@ static void put_frame_text(struct writer *w, const char *text, size_t len)
     put_frame(w, text, (size_t)(at - 1 - text), (int64_t)line, name, (size_t)(text + len - name));
 }
 
-static void put_new_frames(struct writer *w, kymo__torch_id stack)
+static void put_new_frames(struct writer *w, marey__torch_id stack)
 {
     size_t len;
-    const char *text = kymo__torch_text(w->timeline->trace, stack, &len), *end = text + len;
-    struct kymo__pickle_list list = kymo__pickle_list(&w->pickle);
+    const char *text = marey__torch_text(w->timeline->trace, stack, &len), *end = text + len;
+    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
     while (text < end) {
         const char *semicolon = memchr(text, ';', (size_t)(end - text));
         const char *behind = semicolon != NULL ? semicolon : end;
         if (behind != text) {
-            kymo__pickle_item(&w->pickle, &list);
+            marey__pickle_item(&w->pickle, &list);
             put_frame_text(w, text, (size_t)(behind - text));
         }
         text = behind + 1;
     }
-    kymo__pickle_list_end(&w->pickle, &list);
+    marey__pickle_list_end(&w->pickle, &list);
 }
 
-static void put_frames(struct writer *w, kymo__torch_id stack)
+static void put_frames(struct writer *w, marey__torch_id stack)
 {
-    kymo__pickle_word(&w->pickle, WORD_FRAMES);
-    if (w->places[stack] != KYMO__PICKLE_NONE) {
-        kymo__pickle_again(&w->pickle, w->places[stack]);
+    marey__pickle_word(&w->pickle, WORD_FRAMES);
+    if (w->places[stack] != MAREY__PICKLE_NONE) {
+        marey__pickle_again(&w->pickle, w->places[stack]);
         return;
     }
     put_new_frames(w, stack);
-    w->places[stack] = kymo__pickle_keep(&w->pickle);
+    w->places[stack] = marey__pickle_keep(&w->pickle);
 }
 
 /* Where a block was made; of one that was there before, what it is. */
-static void put_origin(struct writer *w, const struct kymo__memory_block *block)
+static void put_origin(struct writer *w, const struct marey__memory_block *block)
 {
     if (block->stack != 0 || block->name == 0) {
         put_frames(w, block->stack);
         return;
     }
     size_t len;
-    const char *name = kymo__torch_text(w->timeline->trace, block->name, &len);
+    const char *name = marey__torch_text(w->timeline->trace, block->name, &len);
     const char *category = words[block->category];
-    kymo__pickle_word(&w->pickle, WORD_FRAMES);
-    struct kymo__pickle_list list = kymo__pickle_list(&w->pickle);
-    kymo__pickle_item(&w->pickle, &list);
+    marey__pickle_word(&w->pickle, WORD_FRAMES);
+    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
+    marey__pickle_item(&w->pickle, &list);
     put_frame(w, category, strlen(category), 0, name, len);
-    kymo__pickle_list_end(&w->pickle, &list);
+    marey__pickle_list_end(&w->pickle, &list);
 }
 
 /* ---- segments ---- */
 
-static void put_hole(struct writer *w, struct kymo__pickle_list *list, uint64_t begin, uint64_t end)
+static void put_hole(struct writer *w, struct marey__pickle_list *list, uint64_t begin, uint64_t end)
 {
     if (begin == end)
         return;
-    kymo__pickle_item(&w->pickle, list);
-    kymo__pickle_dict(&w->pickle);
+    marey__pickle_item(&w->pickle, list);
+    marey__pickle_dict(&w->pickle);
     put_number(w, WORD_ADDRESS, (int64_t)begin);
     put_number(w, WORD_SIZE, (int64_t)(end - begin));
     put_number(w, WORD_REQUESTED_SIZE, 0);
     put_word(w, WORD_STATE, WORD_INACTIVE);
     put_frames(w, 0);
-    kymo__pickle_dict_end(&w->pickle);
+    marey__pickle_dict_end(&w->pickle);
 }
 
-static void put_block(struct writer *w, const struct kymo__memory_block *block)
+static void put_block(struct writer *w, const struct marey__memory_block *block)
 {
-    kymo__pickle_dict(&w->pickle);
+    marey__pickle_dict(&w->pickle);
     put_number(w, WORD_ADDRESS, (int64_t)block->address);
     put_number(w, WORD_SIZE, block->bytes);
     put_number(w, WORD_REQUESTED_SIZE, block->bytes);
     put_word(w, WORD_STATE, WORD_ACTIVE_ALLOCATED);
     put_origin(w, block);
-    kymo__pickle_dict_end(&w->pickle);
+    marey__pickle_dict_end(&w->pickle);
 }
 
-static void put_blocks(struct writer *w, const struct kymo__memory_arenas *arenas,
-                       const struct kymo__memory_arena *arena)
+static void put_blocks(struct writer *w, const struct marey__memory_arenas *arenas,
+                       const struct marey__memory_arena *arena)
 {
-    kymo__pickle_word(&w->pickle, WORD_BLOCKS);
-    struct kymo__pickle_list list = kymo__pickle_list(&w->pickle);
+    marey__pickle_word(&w->pickle, WORD_BLOCKS);
+    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
     uint64_t at = arena->begin;
     for (size_t i = 0; i < arena->n_live; i++) {
-        const struct kymo__memory_block *block =
+        const struct marey__memory_block *block =
             &w->timeline->blocks[arenas->live[arena->first_live + i]];
         put_hole(w, &list, at, block->address);
-        kymo__pickle_item(&w->pickle, &list);
+        marey__pickle_item(&w->pickle, &list);
         put_block(w, block);
         at = block->address + (uint64_t)block->bytes;
     }
     put_hole(w, &list, at, arena->end);
-    kymo__pickle_list_end(&w->pickle, &list);
+    marey__pickle_list_end(&w->pickle, &list);
 }
 
-static void put_segment(struct writer *w, const struct kymo__memory_arenas *arenas,
-                        const struct kymo__memory_arena *arena, int64_t device)
+static void put_segment(struct writer *w, const struct marey__memory_arenas *arenas,
+                        const struct marey__memory_arena *arena, int64_t device)
 {
-    kymo__pickle_dict(&w->pickle);
+    marey__pickle_dict(&w->pickle);
     put_number(w, WORD_DEVICE, device);
     put_number(w, WORD_ADDRESS, (int64_t)arena->begin);
     put_number(w, WORD_TOTAL_SIZE, (int64_t)(arena->end - arena->begin));
     put_number(w, WORD_STREAM, 0);
     put_word(w, WORD_SEGMENT_TYPE, arena->is_small ? WORD_SMALL : WORD_LARGE);
-    kymo__pickle_word(&w->pickle, WORD_SEGMENT_POOL_ID);
-    kymo__pickle_pair(&w->pickle, 0, 0);
-    kymo__pickle_word(&w->pickle, WORD_IS_EXPANDABLE);
-    kymo__pickle_false(&w->pickle);
+    marey__pickle_word(&w->pickle, WORD_SEGMENT_POOL_ID);
+    marey__pickle_pair(&w->pickle, 0, 0);
+    marey__pickle_word(&w->pickle, WORD_IS_EXPANDABLE);
+    marey__pickle_false(&w->pickle);
     put_number(w, WORD_ALLOCATED_SIZE, arena->live_bytes);
     put_number(w, WORD_ACTIVE_SIZE, arena->live_bytes);
     put_number(w, WORD_REQUESTED_SIZE, arena->live_bytes);
     put_frames(w, 0);
     put_blocks(w, arenas, arena);
-    kymo__pickle_dict_end(&w->pickle);
+    marey__pickle_dict_end(&w->pickle);
 }
 
 /* ---- devices ---- */
@@ -266,28 +266,28 @@ struct numbering {
     size_t n_gpus;
 };
 
-static bool is_gpu(const struct kymo__memory_device *device)
+static bool is_gpu(const struct marey__memory_device *device)
 {
     return device->type == 1 && device->id >= 0 && device->id < 1024;
 }
 
-static struct numbering number_devices(const struct kymo__memory_timeline *timeline)
+static struct numbering number_devices(const struct marey__memory_timeline *timeline)
 {
     struct numbering numbering = {0};
     for (size_t i = 0; i < timeline->n_devices; i++)
         if (is_gpu(&timeline->devices[i]))
-            numbering.n_gpus = KYMO__MAX(numbering.n_gpus, (size_t)timeline->devices[i].id + 1);
+            numbering.n_gpus = MAREY__MAX(numbering.n_gpus, (size_t)timeline->devices[i].id + 1);
     return numbering;
 }
 
 /* The device with this number, NULL for a GPU of which nothing is known; false past the last. */
-static bool nth_device(const struct kymo__memory_timeline *timeline, struct numbering numbering,
-                       size_t n, const struct kymo__memory_device **out)
+static bool nth_device(const struct marey__memory_timeline *timeline, struct numbering numbering,
+                       size_t n, const struct marey__memory_device **out)
 {
     *out = NULL;
     size_t next = numbering.n_gpus;
     for (size_t i = 0; i < timeline->n_devices; i++) {
-        const struct kymo__memory_device *device = &timeline->devices[i];
+        const struct marey__memory_device *device = &timeline->devices[i];
         const size_t number = is_gpu(device) ? (size_t)device->id : next++;
         if (number == n) {
             *out = device;
@@ -297,35 +297,35 @@ static bool nth_device(const struct kymo__memory_timeline *timeline, struct numb
     return n < numbering.n_gpus;
 }
 
-static kymo_status put_segments(struct writer *w, struct numbering numbering)
+static marey_status put_segments(struct writer *w, struct numbering numbering)
 {
-    const struct kymo__memory_device *device;
-    kymo__pickle_word(&w->pickle, WORD_SEGMENTS);
-    struct kymo__pickle_list list = kymo__pickle_list(&w->pickle);
+    const struct marey__memory_device *device;
+    marey__pickle_word(&w->pickle, WORD_SEGMENTS);
+    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
     for (size_t n = 0; nth_device(w->timeline, numbering, n, &device); n++) {
-        struct kymo__memory_arenas arenas = {0};
-        kymo_status status = KYMO_OK;
+        struct marey__memory_arenas arenas = {0};
+        marey_status status = MAREY_OK;
         if (device != NULL)
-            status = kymo__memory_arenas_init(&arenas, w->timeline,
-                                              (uint32_t)(device - w->timeline->devices));
-        for (size_t i = 0; status == KYMO_OK && i < arenas.n_arenas; i++) {
-            kymo__pickle_item(&w->pickle, &list);
+            status = marey__memory_arenas_init(&arenas, w->timeline,
+                                               (uint32_t)(device - w->timeline->devices));
+        for (size_t i = 0; status == MAREY_OK && i < arenas.n_arenas; i++) {
+            marey__pickle_item(&w->pickle, &list);
             put_segment(w, &arenas, &arenas.arenas[i], (int64_t)n);
         }
-        kymo__memory_arenas_fini(&arenas);
-        KYMO_TRY(status);
+        marey__memory_arenas_fini(&arenas);
+        MAREY_TRY(status);
     }
-    kymo__pickle_list_end(&w->pickle, &list);
-    return KYMO_OK;
+    marey__pickle_list_end(&w->pickle, &list);
+    return MAREY_OK;
 }
 
 /* ---- traces ---- */
 
-static void begin_entry(struct writer *w, struct kymo__pickle_list *list, enum word action,
+static void begin_entry(struct writer *w, struct marey__pickle_list *list, enum word action,
                         uint64_t address, int64_t bytes, int64_t ns)
 {
-    kymo__pickle_item(&w->pickle, list);
-    kymo__pickle_dict(&w->pickle);
+    marey__pickle_item(&w->pickle, list);
+    marey__pickle_dict(&w->pickle);
     put_word(w, WORD_ACTION, action);
     put_number(w, WORD_ADDR, (int64_t)address);
     put_number(w, WORD_SIZE, bytes);
@@ -336,14 +336,14 @@ static void begin_entry(struct writer *w, struct kymo__pickle_list *list, enum w
 static void end_entry(struct writer *w, size_t category)
 {
     put_word(w, WORD_CATEGORY, category);
-    kymo__pickle_dict_end(&w->pickle);
+    marey__pickle_dict_end(&w->pickle);
 }
 
-static void put_change(struct writer *w, struct kymo__pickle_list *list,
-                       const struct kymo__memory_change *change)
+static void put_change(struct writer *w, struct marey__pickle_list *list,
+                       const struct marey__memory_change *change)
 {
-    const struct kymo__memory_block *block = &w->timeline->blocks[change->block];
-    if (!kymo__memory_is_shown(block) || (!change->is_end && block->made_ns == KYMO__MEMORY_BEFORE))
+    const struct marey__memory_block *block = &w->timeline->blocks[change->block];
+    if (!marey__memory_is_shown(block) || (!change->is_end && block->made_ns == MAREY__MEMORY_BEFORE))
         return;
     if (!change->is_end) {
         begin_entry(w, list, WORD_ALLOC, block->address, block->bytes, block->made_ns);
@@ -358,58 +358,59 @@ static void put_change(struct writer *w, struct kymo__pickle_list *list,
     }
 }
 
-static void put_trace(struct writer *w, const struct kymo__memory_device *device)
+static void put_trace(struct writer *w, const struct marey__memory_device *device)
 {
-    struct kymo__pickle_list list = kymo__pickle_list(&w->pickle);
+    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
     int64_t last_ns = 0;
     for (size_t i = 0; device != NULL && i < device->n_changes; i++) {
         put_change(w, &list, &device->changes[i]);
-        last_ns = KYMO__MAX(last_ns, kymo__memory_change_ns(w->timeline, &device->changes[i]));
+        last_ns = MAREY__MAX(last_ns, marey__memory_change_ns(w->timeline, &device->changes[i]));
     }
     if (device != NULL && device->n_changes != 0) {
         begin_entry(w, &list, WORD_SNAPSHOT, 0, 0, last_ns);
         put_frames(w, 0);
         end_entry(w, WORD_UNKNOWN);
     }
-    kymo__pickle_list_end(&w->pickle, &list);
+    marey__pickle_list_end(&w->pickle, &list);
 }
 
 static void put_traces(struct writer *w, struct numbering numbering)
 {
-    const struct kymo__memory_device *device;
-    kymo__pickle_word(&w->pickle, WORD_DEVICE_TRACES);
-    struct kymo__pickle_list list = kymo__pickle_list(&w->pickle);
+    const struct marey__memory_device *device;
+    marey__pickle_word(&w->pickle, WORD_DEVICE_TRACES);
+    struct marey__pickle_list list = marey__pickle_list(&w->pickle);
     for (size_t n = 0; nth_device(w->timeline, numbering, n, &device); n++) {
-        kymo__pickle_item(&w->pickle, &list);
+        marey__pickle_item(&w->pickle, &list);
         put_trace(w, device);
     }
-    kymo__pickle_list_end(&w->pickle, &list);
+    marey__pickle_list_end(&w->pickle, &list);
 }
 
-static kymo_status put_snapshot(struct writer *w)
+static marey_status put_snapshot(struct writer *w)
 {
     const struct numbering numbering = number_devices(w->timeline);
-    kymo__pickle_begin(&w->pickle, &w->out, words, N_WORDS);
-    kymo__pickle_dict(&w->pickle);
-    KYMO_TRY(put_segments(w, numbering));
+    marey__pickle_begin(&w->pickle, &w->out, words, N_WORDS);
+    marey__pickle_dict(&w->pickle);
+    MAREY_TRY(put_segments(w, numbering));
     put_traces(w, numbering);
-    kymo__pickle_dict_end(&w->pickle);
-    kymo__pickle_end(&w->pickle);
-    kymo__out_finish(&w->out);
+    marey__pickle_dict_end(&w->pickle);
+    marey__pickle_end(&w->pickle);
+    marey__out_finish(&w->out);
     return w->out.status;
 }
 
-kymo_status kymo__memory_snapshot_write(const struct kymo__memory_timeline *timeline, int fd)
+marey_status marey__memory_snapshot_write(const struct marey__memory_timeline *timeline, int fd)
 {
     struct writer w = {.timeline = timeline};
     const size_t n_stacks = timeline->trace->strings.n;
-    KYMO_TRY(kymo__out_init(&w.out, fd));
-    w.places = kymo__alloc((n_stacks + 1) * sizeof *w.places);
+    MAREY_TRY(marey__out_init(&w.out, fd));
+    w.places = marey__alloc((n_stacks + 1) * sizeof *w.places);
     for (size_t i = 0; w.places != NULL && i <= n_stacks; i++)
-        w.places[i] = KYMO__PICKLE_NONE;
-    const kymo_status status =
-        w.places != NULL ? put_snapshot(&w) : kymo__fail(KYMO_ENOMEM, "no memory for the snapshot");
-    kymo__free(w.places);
-    kymo__out_fini(&w.out);
+        w.places[i] = MAREY__PICKLE_NONE;
+    const marey_status status = w.places != NULL
+                                    ? put_snapshot(&w)
+                                    : marey__fail(MAREY_ENOMEM, "no memory for the snapshot");
+    marey__free(w.places);
+    marey__out_fini(&w.out);
     return status;
 }

@@ -2,21 +2,21 @@
 #include "present/present_internal.h"
 #include "present/style.h"
 
-kymo_status kymo__lines_put_notes(struct kymo__lines *lines, const kymo_table *notes)
+marey_status marey__lines_put_notes(struct marey__lines *lines, const marey_table *notes)
 {
-    for (size_t row = 0; row < kymo_table_n_rows(notes); row++) {
-        const struct kymo_cell text = kymo_table_cell(notes, row, 0);
-        kymo__buf_printf(&lines->line, "%snote:%s ", kymo__style(lines, YELLOW),
-                         kymo__style(lines, PLAIN));
-        kymo__text_put(&lines->line, text.as.text, text.len, 0);
-        KYMO_TRY(kymo__lines_end(lines));
+    for (size_t row = 0; row < marey_table_n_rows(notes); row++) {
+        const struct marey_cell text = marey_table_cell(notes, row, 0);
+        marey__buf_printf(&lines->line, "%snote:%s ", marey__style(lines, YELLOW),
+                          marey__style(lines, PLAIN));
+        marey__text_put(&lines->line, text.as.text, text.len, 0);
+        MAREY_TRY(marey__lines_end(lines));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__lines_put_notes_apart(struct kymo__lines *lines, const kymo_table *notes)
+marey_status marey__lines_put_notes_apart(struct marey__lines *lines, const marey_table *notes)
 {
-    if (kymo_table_n_rows(notes) != 0)
-        KYMO_TRY(kymo__lines_end(lines));
-    return kymo__lines_put_notes(lines, notes);
+    if (marey_table_n_rows(notes) != 0)
+        MAREY_TRY(marey__lines_end(lines));
+    return marey__lines_put_notes(lines, notes);
 }

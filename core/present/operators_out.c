@@ -16,13 +16,13 @@ enum {
 };
 
 struct layout {
-    const struct kymo_operators *operators;
+    const struct marey_operators *operators;
     size_t name_width, shapes_width, source_width;
     bool has_memory, has_device_memory, has_flops;
     const char *device; /* "CUDA" */
     double flops_scale;
     char flops_title[16];
-    struct kymo__buf line, text;
+    struct marey__buf line, text;
 };
 
 /* ---- cells ---- */
@@ -49,9 +49,9 @@ static size_t character_at(const char *text, size_t len, size_t number)
     return at;
 }
 
-static void put_blanks(struct kymo__buf *line, size_t n)
+static void put_blanks(struct marey__buf *line, size_t n)
 {
-    char *room = kymo__buf_extend(line, n);
+    char *room = marey__buf_extend(line, n);
     if (room != NULL)
         memset(room, ' ', n);
 }
@@ -61,7 +61,7 @@ static void put_cell(struct layout *layout, const char *text, size_t len, size_t
     const size_t n = count_characters(text, len);
     const size_t blanks = n < width ? width - n : 0;
     put_blanks(&layout->line, is_left ? 0 : blanks);
-    kymo__buf_put(&layout->line, text, len);
+    marey__buf_put(&layout->line, text, len);
     put_blanks(&layout->line, (is_left ? blanks : 0) + 2);
 }
 
@@ -120,42 +120,42 @@ static void put_memory(struct layout *layout, int64_t bytes)
 static size_t show(struct layout *layout, const char *text, size_t len)
 {
     layout->text.len = 0;
-    kymo__text_put(&layout->text, text, len, 0);
+    marey__text_put(&layout->text, text, len, 0);
     return count_characters(layout->text.data, layout->text.len);
 }
 
-static uint32_t n_entries(const struct kymo_operators *operators, const struct kymo__operator *row)
+static uint32_t n_entries(const struct marey_operators *operators, const struct marey__operator *row)
 {
     if (operators->texts.names[row->key.top].len == 0)
         return 0;
-    return KYMO__MIN(operators->stacks[row->stack].n, operators->stack_depth);
+    return MAREY__MIN(operators->stacks[row->stack].n, operators->stack_depth);
 }
 
-static const struct kymo__torch_entry *entry_of(const struct kymo_operators *operators,
-                                                const struct kymo__operator *row, uint32_t i)
+static const struct marey__torch_entry *entry_of(const struct marey_operators *operators,
+                                                 const struct marey__operator *row, uint32_t i)
 {
     return &operators->entries[operators->stacks[row->stack].first + i];
 }
 
 static void measure(struct layout *layout)
 {
-    const struct kymo_operators *operators = layout->operators;
+    const struct marey_operators *operators = layout->operators;
     for (size_t i = 0; i < operators->n_rows; i++) {
-        const struct kymo__operator *row = &operators->rows[i];
-        const struct kymo__operator_text name = kymo__operator_name(operators, row),
-                                         shapes = kymo__operator_shapes(operators, row);
-        layout->name_width = KYMO__MAX(layout->name_width, show(layout, name.text, name.len) + 4);
+        const struct marey__operator *row = &operators->rows[i];
+        const struct marey__operator_text name = marey__operator_name(operators, row),
+                                          shapes = marey__operator_shapes(operators, row);
+        layout->name_width = MAREY__MAX(layout->name_width, show(layout, name.text, name.len) + 4);
         layout->shapes_width =
-            KYMO__MAX(layout->shapes_width, show(layout, shapes.text, shapes.len) + 4);
+            MAREY__MAX(layout->shapes_width, show(layout, shapes.text, shapes.len) + 4);
         for (uint32_t e = 0; e < n_entries(operators, row); e++) {
-            const struct kymo__torch_entry *entry = entry_of(operators, row, e);
+            const struct marey__torch_entry *entry = entry_of(operators, row, e);
             layout->source_width =
-                KYMO__MAX(layout->source_width, show(layout, entry->text, entry->len) + 4);
+                MAREY__MAX(layout->source_width, show(layout, entry->text, entry->len) + 4);
         }
     }
-    layout->name_width = KYMO__MIN(layout->name_width, (size_t)MAX_NAME);
-    layout->shapes_width = KYMO__MIN(layout->shapes_width, (size_t)MAX_SHAPES);
-    layout->source_width = KYMO__MIN(layout->source_width, (size_t)MAX_SOURCE);
+    layout->name_width = MAREY__MIN(layout->name_width, (size_t)MAX_NAME);
+    layout->shapes_width = MAREY__MIN(layout->shapes_width, (size_t)MAX_SHAPES);
+    layout->source_width = MAREY__MIN(layout->source_width, (size_t)MAX_SOURCE);
 }
 
 /* All in the unit of the smallest. */
@@ -170,7 +170,7 @@ static void scale_flops(struct layout *layout)
     layout->has_flops = layout->operators->trace->has_flops && least != UINT64_MAX;
     size_t i = 0;
     layout->flops_scale = 1;
-    for (uint64_t limit = 1000; i < KYMO__COUNT_OF(titles) - 1 && least >= limit; limit *= 1000) {
+    for (uint64_t limit = 1000; i < MAREY__COUNT_OF(titles) - 1 && least >= limit; limit *= 1000) {
         layout->flops_scale *= 1000;
         i++;
     }
@@ -179,12 +179,12 @@ static void scale_flops(struct layout *layout)
 
 /* ---- lines ---- */
 
-static kymo_status end_line(struct layout *layout, FILE *out)
+static marey_status end_line(struct layout *layout, FILE *out)
 {
-    kymo__buf_puts(&layout->line, "\n");
+    marey__buf_puts(&layout->line, "\n");
     if (layout->text.failed)
         layout->line.failed = true;
-    return kymo__buf_to_stream(&layout->line, out);
+    return marey__buf_to_stream(&layout->line, out);
 }
 
 static size_t n_numbers(const struct layout *layout)
@@ -193,15 +193,15 @@ static size_t n_numbers(const struct layout *layout)
            (layout->has_device_memory ? 2 : 0) + 1;
 }
 
-static void put_dashes(struct kymo__buf *line, size_t n)
+static void put_dashes(struct marey__buf *line, size_t n)
 {
-    char *room = kymo__buf_extend(line, n);
+    char *room = marey__buf_extend(line, n);
     if (room != NULL)
         memset(room, '-', n);
     put_blanks(line, 2);
 }
 
-static kymo_status put_rule(struct layout *layout, FILE *out)
+static marey_status put_rule(struct layout *layout, FILE *out)
 {
     put_dashes(&layout->line, layout->name_width);
     for (size_t i = 0; i < n_numbers(layout); i++)
@@ -222,12 +222,12 @@ static void put_device_title(struct layout *layout, const char *before, const ch
     put_word(layout, title);
 }
 
-static kymo_status put_titles(struct layout *layout, FILE *out)
+static marey_status put_titles(struct layout *layout, FILE *out)
 {
     static const char *const host[] = {"Self CPU %", "Self CPU", "CPU total %", "CPU total",
                                        "CPU time avg"};
     put_cell(layout, "Name", 4, layout->name_width, false);
-    for (size_t i = 0; i < KYMO__COUNT_OF(host); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(host); i++)
         put_word(layout, host[i]);
     if (layout->operators->has_device_time) {
         put_device_title(layout, "Self ", "");
@@ -253,20 +253,20 @@ static kymo_status put_titles(struct layout *layout, FILE *out)
     return end_line(layout, out);
 }
 
-static void put_name(struct layout *layout, const struct kymo__operator *row)
+static void put_name(struct layout *layout, const struct marey__operator *row)
 {
-    const struct kymo__operator_text name = kymo__operator_name(layout->operators, row);
+    const struct marey__operator_text name = marey__operator_name(layout->operators, row);
     const size_t n = show(layout, name.text, name.len), most = MAX_NAME - 3;
     if (n >= most) {
         layout->text.len = character_at(layout->text.data, layout->text.len, most);
-        kymo__buf_puts(&layout->text, "...");
+        marey__buf_puts(&layout->text, "...");
     }
     put_cell(layout, layout->text.data, layout->text.len, layout->name_width, false);
 }
 
-static void put_numbers(struct layout *layout, const struct kymo__operator *row)
+static void put_numbers(struct layout *layout, const struct marey__operator *row)
 {
-    const struct kymo_operators *operators = layout->operators;
+    const struct marey_operators *operators = layout->operators;
     const double n = (double)row->n_calls;
     char calls[32];
     put_share(layout, row->self_cpu_ns, operators->sum_cpu_ns);
@@ -293,7 +293,7 @@ static void put_numbers(struct layout *layout, const struct kymo__operator *row)
 }
 
 /* Of what is too long the end is the telling part. */
-static void put_source(struct layout *layout, const struct kymo__torch_entry *entry)
+static void put_source(struct layout *layout, const struct marey__torch_entry *entry)
 {
     const size_t n = show(layout, entry->text, entry->len);
     if (n <= layout->source_width) {
@@ -302,7 +302,7 @@ static void put_source(struct layout *layout, const struct kymo__torch_entry *en
     }
     const size_t from =
         character_at(layout->text.data, layout->text.len, n - layout->source_width + 3);
-    kymo__buf_puts(&layout->line, "...");
+    marey__buf_puts(&layout->line, "...");
     put_cell(layout, layout->text.data + from, layout->text.len - from, layout->source_width - 3,
              true);
 }
@@ -315,13 +315,13 @@ static void put_flops(struct layout *layout, uint64_t flops)
     put_word(layout, text);
 }
 
-static kymo_status put_row(struct layout *layout, const struct kymo__operator *row, FILE *out)
+static marey_status put_row(struct layout *layout, const struct marey__operator *row, FILE *out)
 {
-    const struct kymo_operators *operators = layout->operators;
+    const struct marey_operators *operators = layout->operators;
     put_name(layout, row);
     put_numbers(layout, row);
     if (operators->has_shapes) {
-        const struct kymo__operator_text shapes = kymo__operator_shapes(operators, row);
+        const struct marey__operator_text shapes = marey__operator_shapes(operators, row);
         show(layout, shapes.text, shapes.len);
         const size_t len = character_at(layout->text.data, layout->text.len, layout->shapes_width);
         put_cell(layout, layout->text.data, len, layout->shapes_width, false);
@@ -338,12 +338,12 @@ static kymo_status put_row(struct layout *layout, const struct kymo__operator *r
 }
 
 /* The further entries of the stack below the first, and a blank line. */
-static kymo_status put_stack(struct layout *layout, const struct kymo__operator *row, FILE *out)
+static marey_status put_stack(struct layout *layout, const struct marey__operator *row, FILE *out)
 {
     const uint32_t n = n_entries(layout->operators, row);
     const size_t before = layout->name_width + 2 + n_numbers(layout) * (WIDTH + 2) +
                           (layout->operators->has_shapes ? layout->shapes_width + 2 : 0);
-    for (uint32_t i = 1; i <= KYMO__MAX(n, 1u); i++) {
+    for (uint32_t i = 1; i <= MAREY__MAX(n, 1u); i++) {
         put_blanks(&layout->line, before);
         if (i < n)
             put_source(layout, entry_of(layout->operators, row, i));
@@ -351,52 +351,52 @@ static kymo_status put_stack(struct layout *layout, const struct kymo__operator 
             put_cell(layout, "", 0, layout->source_width, true);
         if (layout->has_flops)
             put_cell(layout, "", 0, WIDTH, false);
-        KYMO_TRY(end_line(layout, out));
+        MAREY_TRY(end_line(layout, out));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status put_sums(struct layout *layout, FILE *out)
+static marey_status put_sums(struct layout *layout, FILE *out)
 {
     char text[32];
-    kymo__buf_printf(&layout->line, "Self CPU time total: %s",
-                     format_time((double)layout->operators->sum_cpu_ns, text));
-    KYMO_TRY(end_line(layout, out));
+    marey__buf_printf(&layout->line, "Self CPU time total: %s",
+                      format_time((double)layout->operators->sum_cpu_ns, text));
+    MAREY_TRY(end_line(layout, out));
     if (!layout->operators->has_device_time)
-        return KYMO_OK;
-    kymo__buf_printf(&layout->line, "Self %s time total: %s", layout->device,
-                     format_time((double)layout->operators->sum_device_ns, text));
+        return MAREY_OK;
+    marey__buf_printf(&layout->line, "Self %s time total: %s", layout->device,
+                      format_time((double)layout->operators->sum_device_ns, text));
     return end_line(layout, out);
 }
 
-static kymo_status put_table(struct layout *layout, size_t n_rows, FILE *out)
+static marey_status put_table(struct layout *layout, size_t n_rows, FILE *out)
 {
-    const struct kymo_operators *operators = layout->operators;
-    KYMO_TRY(put_rule(layout, out));
-    KYMO_TRY(put_titles(layout, out));
-    KYMO_TRY(put_rule(layout, out));
-    for (size_t i = 0; i < KYMO__MIN(n_rows, operators->n_rows); i++) {
-        KYMO_TRY(put_row(layout, &operators->rows[i], out));
+    const struct marey_operators *operators = layout->operators;
+    MAREY_TRY(put_rule(layout, out));
+    MAREY_TRY(put_titles(layout, out));
+    MAREY_TRY(put_rule(layout, out));
+    for (size_t i = 0; i < MAREY__MIN(n_rows, operators->n_rows); i++) {
+        MAREY_TRY(put_row(layout, &operators->rows[i], out));
         if (operators->has_stacks)
-            KYMO_TRY(put_stack(layout, &operators->rows[i], out));
+            MAREY_TRY(put_stack(layout, &operators->rows[i], out));
     }
-    KYMO_TRY(put_rule(layout, out));
+    MAREY_TRY(put_rule(layout, out));
     return put_sums(layout, out);
 }
 
-kymo_status kymo_operators_text(const kymo_operators *operators,
-                                const struct kymo_operators_text_options *options, FILE *out)
+marey_status marey_operators_text(const marey_operators *operators,
+                                  const struct marey_operators_text_options *options, FILE *out)
 {
     const size_t n_rows = options != NULL && options->n_rows > 0 ? options->n_rows : DEFAULT_ROWS;
-    const struct kymo__torch_trace *trace = operators->trace;
+    const struct marey__torch_trace *trace = operators->trace;
     struct layout layout = {.operators = operators,
                             .has_memory = trace->has_memory || trace->n_memory > 0,
                             .device = trace->has_xpu ? "XPU" : "CUDA"};
     layout.has_device_memory = layout.has_memory && operators->has_device_memory;
     measure(&layout);
     scale_flops(&layout);
-    const kymo_status status = put_table(&layout, n_rows, out);
-    kymo__buf_fini(&layout.line);
-    kymo__buf_fini(&layout.text);
+    const marey_status status = put_table(&layout, n_rows, out);
+    marey__buf_fini(&layout.line);
+    marey__buf_fini(&layout.text);
     return status;
 }

@@ -6,68 +6,68 @@
 /* Rows that a page has of one table. The largest effects come first. */
 enum { MAX_ROWS = 5000 };
 
-static kymo_status make_index(kymo_comparison *c, const char *title, struct kymo__buf *json)
+static marey_status make_index(marey_comparison *c, const char *title, struct marey__buf *json)
 {
-    struct kymo__buf sentence = {0};
-    kymo__compare_sentence(c, &sentence);
-    kymo__buf_put(&sentence, "", 1);
+    struct marey__buf sentence = {0};
+    marey__compare_sentence(c, &sentence);
+    marey__buf_put(&sentence, "", 1);
     json->failed |= sentence.failed;
-    kymo__buf_puts(json, "{\"format\":1,\"kind\":\"compare\",");
-    kymo__page_put_text(json, "version", kymo_version());
-    kymo__page_put_text(json, "title", title);
-    kymo__page_put_text(json, "summary", sentence.failed ? "" : sentence.data);
-    kymo__buf_printf(json, "\"damaged\":%s,", kymo_comparison_is_damaged(c) ? "true" : "false");
-    kymo__page_put_key(json, "tables");
-    kymo__buf_puts(json, "[");
-    for (size_t t = 0; t < KYMO__N_COMPARED; t++)
-        kymo__page_table(json, c->tables[t], MAX_ROWS);
-    kymo__page_close(json, "]}");
-    kymo__buf_fini(&sentence);
-    return json->failed ? kymo__fail(KYMO_ENOMEM, "no memory for the page's index") : KYMO_OK;
+    marey__buf_puts(json, "{\"format\":1,\"kind\":\"compare\",");
+    marey__page_put_text(json, "version", marey_version());
+    marey__page_put_text(json, "title", title);
+    marey__page_put_text(json, "summary", sentence.failed ? "" : sentence.data);
+    marey__buf_printf(json, "\"damaged\":%s,", marey_comparison_is_damaged(c) ? "true" : "false");
+    marey__page_put_key(json, "tables");
+    marey__buf_puts(json, "[");
+    for (size_t t = 0; t < MAREY__N_COMPARED; t++)
+        marey__page_table(json, c->tables[t], MAX_ROWS);
+    marey__page_close(json, "]}");
+    marey__buf_fini(&sentence);
+    return json->failed ? marey__fail(MAREY_ENOMEM, "no memory for the page's index") : MAREY_OK;
 }
 
-static kymo_status put_index(kymo_comparison *c, const char *title, int fd)
+static marey_status put_index(marey_comparison *c, const char *title, int fd)
 {
-    struct kymo__page_packer *packer = NULL;
-    struct kymo__buf json = {0};
-    kymo_status status = kymo__page_packer_start(fd, 0, &packer);
-    if (status == KYMO_OK)
+    struct marey__page_packer *packer = NULL;
+    struct marey__buf json = {0};
+    marey_status status = marey__page_packer_start(fd, 0, &packer);
+    if (status == MAREY_OK)
         status = make_index(c, title, &json);
-    if (status == KYMO_OK)
-        status = kymo__page_packer_put(packer, "index", json.data, json.len);
-    kymo__page_packer_free(packer);
-    kymo__buf_fini(&json);
+    if (status == MAREY_OK)
+        status = marey__page_packer_put(packer, "index", json.data, json.len);
+    marey__page_packer_free(packer);
+    marey__buf_fini(&json);
     return status;
 }
 
-/* "a.kymo against b.kymo" */
-static void put_title(const kymo_comparison *c, struct kymo__buf *title)
+/* "a.marey against b.marey" */
+static void put_title(const marey_comparison *c, struct marey__buf *title)
 {
     for (size_t s = 0; s < 2; s++) {
-        const struct kymo__compared_runs *side = &c->sides[s];
-        kymo__buf_puts(title, s == KYMO_A ? "" : " against ");
-        kymo__buf_puts(title, side->n != 0 ? side->runs[0].path : "");
+        const struct marey__compared_runs *side = &c->sides[s];
+        marey__buf_puts(title, s == MAREY_A ? "" : " against ");
+        marey__buf_puts(title, side->n != 0 ? side->runs[0].path : "");
     }
-    kymo__buf_put(title, "", 1);
+    marey__buf_put(title, "", 1);
 }
 
-static kymo_status write_page(kymo_comparison *c, const char *title, int fd)
+static marey_status write_page(marey_comparison *c, const char *title, int fd)
 {
-    if (kymo_page_is_plain())
-        return kymo__page_plain(c->tables, KYMO__N_COMPARED, title, fd);
-    KYMO_TRY(kymo__page_head(fd, kymo__page_template, title));
-    KYMO_TRY(put_index(c, title, fd));
-    return kymo__page_tail(fd, kymo__page_template);
+    if (marey_page_is_plain())
+        return marey__page_plain(c->tables, MAREY__N_COMPARED, title, fd);
+    MAREY_TRY(marey__page_head(fd, marey__page_template, title));
+    MAREY_TRY(put_index(c, title, fd));
+    return marey__page_tail(fd, marey__page_template);
 }
 
-kymo_status kymo_page_compare(kymo_comparison *c, const char *title, int fd)
+marey_status marey_page_compare(marey_comparison *c, const char *title, int fd)
 {
-    struct kymo__buf own = {0};
-    if (c->tables[KYMO__COMPARED_REGIONS] == NULL)
-        return kymo__fail(KYMO_ESTATE, "nothing was compared yet");
+    struct marey__buf own = {0};
+    if (c->tables[MAREY__COMPARED_REGIONS] == NULL)
+        return marey__fail(MAREY_ESTATE, "nothing was compared yet");
     put_title(c, &own);
-    const kymo_status status = own.failed ? kymo__fail(KYMO_ENOMEM, "no memory for the page")
-                                          : write_page(c, title != NULL ? title : own.data, fd);
-    kymo__buf_fini(&own);
+    const marey_status status = own.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page")
+                                           : write_page(c, title != NULL ? title : own.data, fd);
+    marey__buf_fini(&own);
     return status;
 }

@@ -5,101 +5,101 @@
 
 /* ---- who is in it ---- */
 
-static const struct kymo_process *process_of(const struct kymo__page *page, size_t number)
+static const struct marey_process *process_of(const struct marey__page *page, size_t number)
 {
     for (size_t r = 0; r < page->n_recordings; r++) {
-        const size_t n = kymo_recording_n_processes(page->recordings[r]);
+        const size_t n = marey_recording_n_processes(page->recordings[r]);
         if (number < n)
-            return kymo_recording_process(page->recordings[r], number);
+            return marey_recording_process(page->recordings[r], number);
         number -= n;
     }
     return NULL; /* one that measured others */
 }
 
 /* Processes that load data for others have no row. */
-static void number_ranks(struct kymo__heat *heat, const struct kymo__page *page)
+static void number_ranks(struct marey__heat *heat, const struct marey__page *page)
 {
-    const struct kymo_process *first = NULL;
+    const struct marey_process *first = NULL;
     for (size_t p = 0; p < page->n_processes; p++) {
-        const struct kymo_process *process = process_of(page, p);
+        const struct marey_process *process = process_of(page, p);
         heat->ordinals[p] = UINT32_MAX;
         if (process == NULL || process->worker >= 0)
             continue;
         first = first != NULL ? first : process;
-        heat->has_several |= kymo__is_other_rank(process, first);
+        heat->has_several |= marey__is_other_rank(process, first);
         heat->numbers[heat->n_ranks] = (uint32_t)p;
         heat->ordinals[p] = (uint32_t)heat->n_ranks++;
     }
     heat->group = 1;
-    while (heat->n_ranks > heat->group * KYMO__HEAT_SIDE)
+    while (heat->n_ranks > heat->group * MAREY__HEAT_SIDE)
         heat->group *= 2;
     heat->n_rows = (heat->n_ranks + heat->group - 1) / heat->group;
-    heat->max_columns =
-        KYMO__MIN((size_t)KYMO__HEAT_SIDE, (size_t)KYMO__HEAT_CELLS / KYMO__MAX(heat->n_rows, 1ul));
+    heat->max_columns = MAREY__MIN((size_t)MAREY__HEAT_SIDE,
+                                   (size_t)MAREY__HEAT_CELLS / MAREY__MAX(heat->n_rows, 1ul));
 }
 
-bool kymo__heat_create(struct kymo__page *page, struct kymo__heat **out)
+bool marey__heat_create(struct marey__page *page, struct marey__heat **out)
 {
-    struct kymo__heat *heat = kymo__calloc(1, sizeof *heat);
+    struct marey__heat *heat = marey__calloc(1, sizeof *heat);
     if (heat == NULL)
         return false;
     *out = heat;
     pthread_mutex_init(&heat->lock, NULL);
-    heat->ordinals = kymo__calloc(page->n_processes + 1, sizeof *heat->ordinals);
-    heat->numbers = kymo__calloc(page->n_processes + 1, sizeof *heat->numbers);
+    heat->ordinals = marey__calloc(page->n_processes + 1, sizeof *heat->ordinals);
+    heat->numbers = marey__calloc(page->n_processes + 1, sizeof *heat->numbers);
     if (heat->ordinals == NULL || heat->numbers == NULL)
         return false;
     number_ranks(heat, page);
-    heat->rows = kymo__calloc(heat->n_rows + 1, sizeof *heat->rows);
-    heat->sampled = kymo__calloc(KYMO__HEAT_SAMPLED, sizeof *heat->sampled);
+    heat->rows = marey__calloc(heat->n_rows + 1, sizeof *heat->rows);
+    heat->sampled = marey__calloc(MAREY__HEAT_SAMPLED, sizeof *heat->sampled);
     return heat->rows != NULL && heat->sampled != NULL &&
-           kymo__names_number(&heat->names, "", 0) != KYMO__NO_NAME;
+           marey__names_number(&heat->names, "", 0) != MAREY__NO_NAME;
 }
 
-void kymo__heat_destroy(struct kymo__heat *heat)
+void marey__heat_destroy(struct marey__heat *heat)
 {
     if (heat == NULL)
         return;
     for (size_t i = 0; heat->rows != NULL && i < heat->n_rows; i++)
-        kymo__free(heat->rows[i].cells);
+        marey__free(heat->rows[i].cells);
     for (size_t i = 0; heat->sampled != NULL && i < heat->n_sampled; i++)
-        kymo__free(heat->sampled[i].cells);
-    kymo__names_fini(&heat->names);
+        marey__free(heat->sampled[i].cells);
+    marey__names_fini(&heat->names);
     pthread_mutex_destroy(&heat->lock);
-    kymo__free(heat->rows);
-    kymo__free(heat->sampled);
-    kymo__free(heat->ordinals);
-    kymo__free(heat->numbers);
-    kymo__free(heat);
+    marey__free(heat->rows);
+    marey__free(heat->sampled);
+    marey__free(heat->ordinals);
+    marey__free(heat->numbers);
+    marey__free(heat);
 }
 
 /* ---- lines ---- */
 
 /* Names of the walk as the map numbers them. */
-static bool name_cells(struct kymo__heat *heat, struct kymo__heat_line *line)
+static bool name_cells(struct marey__heat *heat, struct marey__heat_line *line)
 {
     for (size_t i = 0; i < line->row.n; i++) {
         if (line->name_of[i] == 0)
             continue;
-        const struct kymo__name *name = &line->walk->names.names[line->name_of[i] - 1];
-        const uint32_t number = kymo__names_number(&heat->names, name->text, name->len);
-        if (number == KYMO__NO_NAME)
+        const struct marey__name *name = &line->walk->names.names[line->name_of[i] - 1];
+        const uint32_t number = marey__names_number(&heat->names, name->text, name->len);
+        if (number == MAREY__NO_NAME)
             return false;
-        line->row.cells[i].name = number <= KYMO__HEAT_NAMES ? (uint8_t)number : 0;
+        line->row.cells[i].name = number <= MAREY__HEAT_NAMES ? (uint8_t)number : 0;
     }
     return true;
 }
 
 /* The longer of both, in every cell. */
-static bool merge(struct kymo__heat_row *into, struct kymo__heat_row *from)
+static bool merge(struct marey__heat_row *into, struct marey__heat_row *from)
 {
     while (into->bin < from->bin)
-        kymo__heat_halve(into);
+        marey__heat_halve(into);
     while (from->bin < into->bin)
-        kymo__heat_halve(from);
-    if (!kymo__heat_row_cover(into, from->first, from->first + from->n))
+        marey__heat_halve(from);
+    if (!marey__heat_row_cover(into, from->first, from->first + from->n))
         return false;
-    struct kymo__heat_cell *const cells = into->cells + (from->first - into->first);
+    struct marey__heat_cell *const cells = into->cells + (from->first - into->first);
     for (size_t i = 0; i < from->n; i++)
         if (from->cells[i].ns > cells[i].ns)
             cells[i] = from->cells[i];
@@ -107,22 +107,22 @@ static bool merge(struct kymo__heat_row *into, struct kymo__heat_row *from)
 }
 
 /* Of rows that stand for several ranks, some single ranks besides, evenly spread: medians are those of single ones. */
-static bool sample(struct kymo__heat *heat, const struct kymo__heat_line *line)
+static bool sample(struct marey__heat *heat, const struct marey__heat_line *line)
 {
-    const size_t stride = (heat->n_ranks + KYMO__HEAT_SAMPLED - 1) / KYMO__HEAT_SAMPLED;
+    const size_t stride = (heat->n_ranks + MAREY__HEAT_SAMPLED - 1) / MAREY__HEAT_SAMPLED;
     if (heat->group == 1 || line->ordinal % stride != 0)
         return true;
-    struct kymo__heat_row *row = &heat->sampled[heat->n_sampled++];
+    struct marey__heat_row *row = &heat->sampled[heat->n_sampled++];
     row->bin = line->row.bin;
-    if (!kymo__heat_row_cover(row, line->row.first, line->row.first + line->row.n))
+    if (!marey__heat_row_cover(row, line->row.first, line->row.first + line->row.n))
         return false;
     memcpy(row->cells, line->row.cells, line->row.n * sizeof *row->cells);
     return true;
 }
 
-bool kymo__heat_line_end(struct kymo__heat_line *line)
+bool marey__heat_line_end(struct marey__heat_line *line)
 {
-    struct kymo__heat *heat = line->heat;
+    struct marey__heat *heat = line->heat;
     if (line->row.n == 0)
         return true;
     pthread_mutex_lock(&heat->lock);

@@ -8,22 +8,23 @@
  * A map has room for some million cells. Where there are more iterations or ranks, a cell stands for several of them and
  * keeps the longest: what is out of the ordinary does not vanish. docs/formats/page.md has the bytes.
  */
-#ifndef KYMO_PAGE_HEAT_H
-#define KYMO_PAGE_HEAT_H
+#ifndef MAREY_PAGE_HEAT_H
+#define MAREY_PAGE_HEAT_H
 
 #include <pthread.h>
 
 #include "present/page_internal.h"
 
 enum {
-    KYMO__HEAT_SIDE = 4096,     /* rows, and columns, at most */
-    KYMO__HEAT_CELLS = 1 << 22, /* of both together */
-    KYMO__HEAT_SAMPLED = 256, /* lines that medians are taken from, where rows stand for several ranks */
-    KYMO__HEAT_NAMES = 255, /* that a cell can name; later ones are not told */
+    MAREY__HEAT_SIDE = 4096,     /* rows, and columns, at most */
+    MAREY__HEAT_CELLS = 1 << 22, /* of both together */
+    MAREY__HEAT_SAMPLED =
+        256, /* lines that medians are taken from, where rows stand for several ranks */
+    MAREY__HEAT_NAMES = 255, /* that a cell can name; later ones are not told */
 };
 
 /* The longest iteration of those that it stands for. */
-struct kymo__heat_cell {
+struct marey__heat_cell {
     float ns;           /* 0: there is none */
     uint32_t iteration; /* its place */
     uint16_t member;    /* the how manieth rank of its row */
@@ -32,34 +33,34 @@ struct kymo__heat_cell {
 };
 
 /* Cells in order, each of 1 << bin iterations; the first cell begins with iteration first << bin. */
-struct kymo__heat_row {
-    struct kymo__heat_cell *cells;
+struct marey__heat_row {
+    struct marey__heat_cell *cells;
     size_t n, cap;
     uint64_t first;
     uint32_t bin;
 };
 
-struct kymo__heat {
+struct marey__heat {
     size_t n_ranks, group; /* ranks of a row; a power of two, as iterations of a column are */
     size_t max_columns;
     bool has_several; /* more than one rank: several processes may be one that was recorded again */
     uint32_t *ordinals;   /* by process of the page: the how manieth rank it is; UINT32_MAX: none */
     uint32_t *numbers;    /* by ordinal: the process */
     pthread_mutex_t lock; /* guards what follows, while processes are walked */
-    struct kymo__heat_row *rows;
+    struct marey__heat_row *rows;
     size_t n_rows;
-    struct kymo__heat_row *sampled; /* lines of single ranks, where `group` is more than one */
+    struct marey__heat_row *sampled; /* lines of single ranks, where `group` is more than one */
     size_t n_sampled;
-    struct kymo__names names; /* number 0 is none; texts lent by the recordings */
+    struct marey__names names; /* number 0 is none; texts lent by the recordings */
 };
 
 /* A process while it is walked. */
-struct kymo__heat_line {
-    struct kymo__heat *heat;
-    struct kymo__process_walk *walk;
+struct marey__heat_line {
+    struct marey__heat *heat;
+    struct marey__process_walk *walk;
     uint32_t ordinal;
-    struct kymo__heat_row row; /* names in it are those of the walk, plus one, in `name_of` */
-    uint32_t *name_of;         /* by cell */
+    struct marey__heat_row row; /* names in it are those of the walk, plus one, in `name_of` */
+    uint32_t *name_of;          /* by cell */
     size_t name_of_cap;
     double *sums; /* of earlier iterations, by name */
     double whole_sum;
@@ -67,27 +68,29 @@ struct kymo__heat_line {
 };
 
 /* Make room for the ranks of the page. False without memory. Fini takes NULL. */
-KYMO_WARN_UNUSED bool kymo__heat_create(struct kymo__page *page, struct kymo__heat **out);
-void kymo__heat_destroy(struct kymo__heat *heat);
+MAREY_WARN_UNUSED bool marey__heat_create(struct marey__page *page, struct marey__heat **out);
+void marey__heat_destroy(struct marey__heat *heat);
 
 /* A line for process `number` of the page; `*out` stays NULL where it is no rank. False without memory, as the next. */
-KYMO_WARN_UNUSED bool kymo__heat_line_begin(struct kymo__heat *heat, struct kymo__process_walk *walk,
-                                            size_t number, struct kymo__heat_line **out);
-/* An iteration that kymo__iteration_stats_take() has taken. */
-KYMO_WARN_UNUSED bool kymo__heat_line_take(struct kymo__heat_line *line,
-                                           const struct kymo__iteration *iteration);
+MAREY_WARN_UNUSED bool marey__heat_line_begin(struct marey__heat *heat,
+                                              struct marey__process_walk *walk, size_t number,
+                                              struct marey__heat_line **out);
+/* An iteration that marey__iteration_stats_take() has taken. */
+MAREY_WARN_UNUSED bool marey__heat_line_take(struct marey__heat_line *line,
+                                             const struct marey__iteration *iteration);
 /* Merge it into the map, from any thread. */
-KYMO_WARN_UNUSED bool kymo__heat_line_end(struct kymo__heat_line *line);
-void kymo__heat_line_destroy(struct kymo__heat_line *line);
+MAREY_WARN_UNUSED bool marey__heat_line_end(struct marey__heat_line *line);
+void marey__heat_line_destroy(struct marey__heat_line *line);
 
 /* Make cells stand for twice as many iterations. */
-void kymo__heat_halve(struct kymo__heat_row *row);
+void marey__heat_halve(struct marey__heat_row *row);
 /* Make it reach from cell `first` to before `end`, counted from iteration 0; new ones are empty. False without memory. */
-KYMO_WARN_UNUSED bool kymo__heat_row_cover(struct kymo__heat_row *row, uint64_t first, uint64_t end);
+MAREY_WARN_UNUSED bool marey__heat_row_cover(struct marey__heat_row *row, uint64_t first,
+                                             uint64_t end);
 
 /* Once all are in: write the block, and append what the index says of it; nothing where there is no map worth one. */
-KYMO_WARN_UNUSED kymo_status kymo__page_put_heat_block(struct kymo__page *page);
-void kymo__page_put_heat(const struct kymo__page *page, struct kymo__buf *json);
-bool kymo__heat_is_worth_it(const struct kymo__heat *heat);
+MAREY_WARN_UNUSED marey_status marey__page_put_heat_block(struct marey__page *page);
+void marey__page_put_heat(const struct marey__page *page, struct marey__buf *json);
+bool marey__heat_is_worth_it(const struct marey__heat *heat);
 
 #endif

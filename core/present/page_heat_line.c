@@ -8,13 +8,13 @@
 
 enum { LEAST_BEFORE = 3 }; /* iterations that tell what is usual */
 
-bool kymo__heat_row_cover(struct kymo__heat_row *row, uint64_t first, uint64_t end)
+bool marey__heat_row_cover(struct marey__heat_row *row, uint64_t first, uint64_t end)
 {
     if (row->n == 0)
         row->first = first;
-    const uint64_t from = KYMO__MIN(first, row->first), to = KYMO__MAX(end, row->first + row->n);
+    const uint64_t from = MAREY__MIN(first, row->first), to = MAREY__MAX(end, row->first + row->n);
     const size_t n_before = (size_t)(row->first - from), n = (size_t)(to - from);
-    if (!kymo__grow(&row->cells, &row->cap, n, sizeof *row->cells))
+    if (!marey__grow(&row->cells, &row->cap, n, sizeof *row->cells))
         return false;
     if (n_before != 0) {
         memmove(row->cells + n_before, row->cells, row->n * sizeof *row->cells);
@@ -27,7 +27,7 @@ bool kymo__heat_row_cover(struct kymo__heat_row *row, uint64_t first, uint64_t e
 }
 
 /* The longer cell of each pair stays. The first pair of the row may have its second cell alone. */
-void kymo__heat_halve(struct kymo__heat_row *row)
+void marey__heat_halve(struct marey__heat_row *row)
 {
     const size_t is_odd = row->first % 2;
     for (size_t i = 0; i < row->n; i++) {
@@ -41,57 +41,57 @@ void kymo__heat_halve(struct kymo__heat_row *row)
     row->bin++;
 }
 
-bool kymo__heat_line_begin(struct kymo__heat *heat, struct kymo__process_walk *walk, size_t number,
-                           struct kymo__heat_line **out)
+bool marey__heat_line_begin(struct marey__heat *heat, struct marey__process_walk *walk,
+                            size_t number, struct marey__heat_line **out)
 {
     if (heat == NULL || heat->ordinals[number] == UINT32_MAX)
         return true;
-    struct kymo__heat_line *line = kymo__calloc(1, sizeof *line);
+    struct marey__heat_line *line = marey__calloc(1, sizeof *line);
     if (line == NULL)
         return false;
-    *line = (struct kymo__heat_line){
+    *line = (struct marey__heat_line){
         .heat = heat,
         .walk = walk,
         .ordinal = heat->ordinals[number],
-        .sums = kymo__calloc(walk->names.n + 1, sizeof *line->sums),
+        .sums = marey__calloc(walk->names.n + 1, sizeof *line->sums),
     };
     *out = line;
     return line->sums != NULL;
 }
 
-void kymo__heat_line_destroy(struct kymo__heat_line *line)
+void marey__heat_line_destroy(struct marey__heat_line *line)
 {
     if (line == NULL)
         return;
-    kymo__free(line->row.cells);
-    kymo__free(line->name_of);
-    kymo__free(line->sums);
-    kymo__free(line);
+    marey__free(line->row.cells);
+    marey__free(line->name_of);
+    marey__free(line->sums);
+    marey__free(line);
 }
 
 /* ---- what made it longer ---- */
 
-static double extra_of(const struct kymo__heat_line *line, const struct kymo__iteration *iteration,
-                       uint32_t name)
+static double extra_of(const struct marey__heat_line *line,
+                       const struct marey__iteration *iteration, uint32_t name)
 {
     return (double)iteration->times[name].ns - line->sums[name] / (double)line->n_before;
 }
 
-static bool is_wait(const struct kymo__heat_line *line, uint32_t name)
+static bool is_wait(const struct marey__heat_line *line, uint32_t name)
 {
-    const struct kymo__name *text = &line->walk->names.names[name];
-    return kymo__name_is_wait(text->text, text->len);
+    const struct marey__name *text = &line->walk->names.names[name];
+    return marey__name_is_wait(text->text, text->len);
 }
 
 /*
  * As for outliers: of those nearly as much longer as the most, the one that usually takes least. None where half of it is
  * waiting for others: they are the cause.
  */
-static uint32_t find_longer(const struct kymo__heat_line *line,
-                            const struct kymo__iteration *iteration, double by_ns, double *extra)
+static uint32_t find_longer(const struct marey__heat_line *line,
+                            const struct marey__iteration *iteration, double by_ns, double *extra)
 {
     double most = 0;
-    uint32_t found = KYMO__NO_NAME;
+    uint32_t found = MAREY__NO_NAME;
     for (size_t i = 0; i < iteration->n_ran; i++) {
         const double one = extra_of(line, iteration, iteration->ran[i]);
         if (one <= most && one <= by_ns / 2)
@@ -99,13 +99,13 @@ static uint32_t find_longer(const struct kymo__heat_line *line,
         if (!is_wait(line, iteration->ran[i]))
             most = one > most ? one : most;
         else if (one > by_ns / 2)
-            return KYMO__NO_NAME;
+            return MAREY__NO_NAME;
     }
     for (size_t i = 0; most >= by_ns / 2 && i < iteration->n_ran; i++) {
         const uint32_t name = iteration->ran[i];
         const double one = extra_of(line, iteration, name);
         if (one < 0.9 * most || is_wait(line, name) ||
-            (found != KYMO__NO_NAME && line->sums[name] >= line->sums[found]))
+            (found != MAREY__NO_NAME && line->sums[name] >= line->sums[found]))
             continue;
         found = name;
         *extra = one;
@@ -114,8 +114,8 @@ static uint32_t find_longer(const struct kymo__heat_line *line,
 }
 
 /* Only where it is longer by a tenth; the name is the walk's, plus one. */
-static uint32_t explain(const struct kymo__heat_line *line, const struct kymo__iteration *iteration,
-                        double ns, struct kymo__heat_cell *cell)
+static uint32_t explain(const struct marey__heat_line *line, const struct marey__iteration *iteration,
+                        double ns, struct marey__heat_cell *cell)
 {
     if (line->n_before < LEAST_BEFORE)
         return 0;
@@ -124,7 +124,7 @@ static uint32_t explain(const struct kymo__heat_line *line, const struct kymo__i
     if (ns < 1.1 * usual)
         return 0;
     const uint32_t name = find_longer(line, iteration, ns - usual, &extra);
-    if (name == KYMO__NO_NAME)
+    if (name == MAREY__NO_NAME)
         return 0;
     const double share = extra / ns;
     cell->extra = (uint8_t)(255 * (share < 1 ? share : 1) + 0.5);
@@ -134,31 +134,31 @@ static uint32_t explain(const struct kymo__heat_line *line, const struct kymo__i
 /* ---- cells ---- */
 
 /* Iterations of a process come in order, so that a line grows at its end alone. */
-static bool reach(struct kymo__heat_line *line, uint64_t column)
+static bool reach(struct marey__heat_line *line, uint64_t column)
 {
     const size_t before = line->row.n;
-    if (!kymo__heat_row_cover(&line->row, column, column + 1) ||
-        !kymo__grow(&line->name_of, &line->name_of_cap, line->row.n, sizeof *line->name_of))
+    if (!marey__heat_row_cover(&line->row, column, column + 1) ||
+        !marey__grow(&line->name_of, &line->name_of_cap, line->row.n, sizeof *line->name_of))
         return false;
     memset(line->name_of + before, 0, (line->row.n - before) * sizeof *line->name_of);
     return true;
 }
 
-static void halve(struct kymo__heat_line *line)
+static void halve(struct marey__heat_line *line)
 {
-    const struct kymo__heat_row *row = &line->row;
+    const struct marey__heat_row *row = &line->row;
     const size_t is_odd = row->first % 2;
     for (size_t i = 0; i < row->n; i++) {
         const bool is_second = (i + is_odd) % 2 != 0 && i != 0;
         if (!is_second || row->cells[i].ns > row->cells[i - 1].ns)
             line->name_of[(i + is_odd) / 2] = line->name_of[i];
     }
-    kymo__heat_halve(&line->row);
+    marey__heat_halve(&line->row);
 }
 
-bool kymo__heat_line_take(struct kymo__heat_line *line, const struct kymo__iteration *iteration)
+bool marey__heat_line_take(struct marey__heat_line *line, const struct marey__iteration *iteration)
 {
-    const struct kymo__span *span = &iteration->span;
+    const struct marey__span *span = &iteration->span;
     const uint64_t place = line->walk->iteration_stats.place;
     const double ns = (double)(span->end_ns - span->begin_ns);
     if (place >= UINT32_MAX)
@@ -170,7 +170,7 @@ bool kymo__heat_line_take(struct kymo__heat_line *line, const struct kymo__itera
     if (span->flags != 0) /* warm-up, or not whole: a column without a time */
         return true;
     const size_t column = (size_t)((place >> line->row.bin) - line->row.first);
-    struct kymo__heat_cell cell = {
+    struct marey__heat_cell cell = {
         .ns = ns > 0 ? (float)ns : 1,
         .iteration = (uint32_t)place,
         .member = (uint16_t)(line->ordinal % line->heat->group),

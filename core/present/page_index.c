@@ -11,103 +11,103 @@
 /* ---- tracks ---- */
 
 /* A row: [id, [section, offset, events, first, last], ...]. */
-static void put_row(struct kymo__buf *json, const struct kymo__page_row *row)
+static void put_row(struct marey__buf *json, const struct marey__page_row *row)
 {
-    kymo__buf_printf(json, "[%u,", row->id);
-    for (const struct kymo__page_chunk *chunk = row->first; chunk != NULL; chunk = chunk->next)
-        kymo__buf_printf(json, "[%u,%u,%u,%" PRIu64 ",%" PRIu64 "],", chunk->section, chunk->offset,
-                         chunk->n, chunk->first_ns, chunk->last_ns);
-    kymo__page_close(json, "],");
+    marey__buf_printf(json, "[%u,", row->id);
+    for (const struct marey__page_chunk *chunk = row->first; chunk != NULL; chunk = chunk->next)
+        marey__buf_printf(json, "[%u,%u,%u,%" PRIu64 ",%" PRIu64 "],", chunk->section,
+                          chunk->offset, chunk->n, chunk->first_ns, chunk->last_ns);
+    marey__page_close(json, "],");
 }
 
-static void put_unfinished(struct kymo__buf *json, const struct kymo__page_track *track)
+static void put_unfinished(struct marey__buf *json, const struct marey__page_track *track)
 {
-    kymo__page_put_key(json, "unfinished");
-    kymo__buf_puts(json, "[");
+    marey__page_put_key(json, "unfinished");
+    marey__buf_puts(json, "[");
     for (size_t i = 0; i < track->n_unfinished; i++) {
-        const struct kymo__page_unfinished *u = &track->unfinished[i];
-        kymo__buf_printf(json, "[%u,%" PRIu64 ",%" PRIu64 ",%u,%d],", u->depth, u->start_ns,
-                         u->last_ns, u->site, u->is_lost);
+        const struct marey__page_unfinished *u = &track->unfinished[i];
+        marey__buf_printf(json, "[%u,%" PRIu64 ",%" PRIu64 ",%u,%d],", u->depth, u->start_ns,
+                          u->last_ns, u->site, u->is_lost);
     }
-    kymo__page_close(json, "],");
+    marey__page_close(json, "],");
 }
 
-static bool is_empty(const struct kymo__page_track *track)
+static bool is_empty(const struct marey__page_track *track)
 {
     return track->n_rows == 0 && track->marks.first == NULL && track->losses.first == NULL &&
            track->n_unfinished == 0;
 }
 
 /* Rows of a series that has names for them are there where they have something in them. */
-static bool is_shown(const struct kymo__page_track *track, size_t row)
+static bool is_shown(const struct marey__page_track *track, size_t row)
 {
     return track->labels == NULL || track->rows[row].first != NULL;
 }
 
-static void put_labels(struct kymo__buf *json, const struct kymo__page_track *track)
+static void put_labels(struct marey__buf *json, const struct marey__page_track *track)
 {
     if (track->labels == NULL)
         return;
-    kymo__page_put_key(json, "labels");
-    kymo__buf_puts(json, "[");
+    marey__page_put_key(json, "labels");
+    marey__buf_puts(json, "[");
     for (size_t i = 0; i < track->n_rows; i++) {
         if (!is_shown(track, i))
             continue;
-        kymo__json_put(json, track->labels[i].text, track->labels[i].len);
-        kymo__buf_puts(json, ",");
+        marey__json_put(json, track->labels[i].text, track->labels[i].len);
+        marey__buf_puts(json, ",");
     }
-    kymo__page_close(json, "],");
+    marey__page_close(json, "],");
 }
 
-static void put_track(struct kymo__buf *json, const struct kymo__page_track *track, size_t process)
+static void put_track(struct marey__buf *json, const struct marey__page_track *track, size_t process)
 {
-    static const char *const kinds[KYMO__N_TRACK_KINDS] = {"thread",   "gpu",      "async",
-                                                           "counters", "progress", "series"};
+    static const char *const kinds[MAREY__N_TRACK_KINDS] = {"thread",   "gpu",      "async",
+                                                            "counters", "progress", "series"};
     if (is_empty(track))
         return;
-    kymo__buf_puts(json, "{");
-    kymo__page_put_text(json, "kind", kinds[track->kind]);
-    kymo__page_put_number(json, "process", process);
+    marey__buf_puts(json, "{");
+    marey__page_put_text(json, "kind", kinds[track->kind]);
+    marey__page_put_number(json, "process", process);
     if (track->lane != NULL) {
-        kymo__page_put_text(json, "name", track->lane->name);
-        kymo__page_put_number(json, "lane", track->lane->lane);
-        kymo__page_put_key(json, "tid");
-        kymo__page_put_i64(json, track->lane->tid);
-        kymo__buf_printf(json, ",\"device\":%d,\"stream\":%u,", track->lane->device,
-                         track->lane->stream);
+        marey__page_put_text(json, "name", track->lane->name);
+        marey__page_put_number(json, "lane", track->lane->lane);
+        marey__page_put_key(json, "tid");
+        marey__page_put_i64(json, track->lane->tid);
+        marey__buf_printf(json, ",\"device\":%d,\"stream\":%u,", track->lane->device,
+                          track->lane->stream);
     }
     if (track->n_too_deep != 0)
-        kymo__page_put_number(json, "too_deep", track->n_too_deep);
+        marey__page_put_number(json, "too_deep", track->n_too_deep);
     const struct {
         const char *key;
-        const struct kymo__page_row *row;
+        const struct marey__page_row *row;
     } others[] = {{"marks", &track->marks},
                   {"losses", &track->losses},
                   {"texts", &track->texts},
                   {"links", &track->links},
                   {"flows", &track->flows}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(others); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(others); i++) {
         if (others[i].row->first == NULL)
             continue;
-        kymo__page_put_key(json, others[i].key);
+        marey__page_put_key(json, others[i].key);
         put_row(json, others[i].row);
     }
     put_unfinished(json, track);
     put_labels(json, track);
-    kymo__page_put_key(json, "rows");
-    kymo__buf_puts(json, "[");
+    marey__page_put_key(json, "rows");
+    marey__buf_puts(json, "[");
     for (size_t i = 0; i < track->n_rows; i++)
         if (is_shown(track, i))
             put_row(json, &track->rows[i]);
-    kymo__page_close(json, "]},");
+    marey__page_close(json, "]},");
 }
 
-static void put_tracks(struct kymo__buf *json, const struct kymo__page *page)
+static void put_tracks(struct marey__buf *json, const struct marey__page *page)
 {
-    kymo__page_put_key(json, "tracks");
-    kymo__buf_puts(json, "[");
+    marey__page_put_key(json, "tracks");
+    marey__buf_puts(json, "[");
     for (size_t p = 0; p < page->n_processes; p++) {
-        const struct kymo__page_process *process = &page->processes[p];
+        const struct marey__page_process *process = &page->processes[p];
         put_track(json, &process->progress, p);
         put_track(json, &process->series, p);
         for (size_t i = 0; process->lanes != NULL && i < process->info->n_lanes; i++)
@@ -115,201 +115,201 @@ static void put_tracks(struct kymo__buf *json, const struct kymo__page *page)
         put_track(json, &process->async, p);
         put_track(json, &process->counters, p);
     }
-    kymo__page_close(json, "],");
+    marey__page_close(json, "],");
 }
 
 /* ---- processes ---- */
 
 /* The last word: "train.py" of "/usr/bin/python3 train.py"; of one that measured others, what it measured. */
-static void put_process_name(struct kymo__buf *json, const struct kymo_process *info)
+static void put_process_name(struct marey__buf *json, const struct marey_process *info)
 {
-    struct kymo__buf name = {0};
+    struct marey__buf name = {0};
     if (info->rank >= 0)
-        kymo__buf_printf(&name, "rank %d ", info->rank);
+        marey__buf_printf(&name, "rank %d ", info->rank);
     if (info->worker >= 0)
-        kymo__buf_printf(&name, "worker %d ", info->worker);
+        marey__buf_printf(&name, "worker %d ", info->worker);
     if (info->role[0] != '\0')
-        kymo__buf_puts(&name, info->role);
+        marey__buf_puts(&name, info->role);
     else
-        kymo__export_program(&name, info->command);
-    kymo__page_put_key(json, "name");
-    kymo__json_put(json, name.data, name.len);
-    kymo__buf_puts(json, ",");
+        marey__export_program(&name, info->command);
+    marey__page_put_key(json, "name");
+    marey__json_put(json, name.data, name.len);
+    marey__buf_puts(json, ",");
     json->failed |= name.failed;
-    kymo__buf_fini(&name);
+    marey__buf_fini(&name);
 }
 
-static void put_process(struct kymo__buf *json, const struct kymo__page_process *process,
+static void put_process(struct marey__buf *json, const struct marey__page_process *process,
                         bool is_on_timeline)
 {
-    const struct kymo_process *info = process->info;
-    kymo__buf_puts(json, "{");
+    const struct marey_process *info = process->info;
+    marey__buf_puts(json, "{");
     put_process_name(json, info);
-    kymo__buf_printf(json, "\"rank\":%d,\"pid\":%" PRId64 ",", info->rank, info->pid);
-    kymo__page_put_text(json, "host", info->host);
-    kymo__page_put_text(json, "command", info->command);
-    kymo__page_put_text(json, "end", info->end);
-    kymo__page_put_text(json, "role", info->role);
-    kymo__page_put_text(json, "clock", info->clock);
-    kymo__page_put_text(json, "version", info->version);
-    kymo__page_put_text(json, "cpu", info->cpu);
-    kymo__page_put_text(json, "cpus", info->cpus);
-    kymo__page_put_text(json, "gpu", info->gpu);
-    kymo__page_put_text(json, "kernel", info->kernel);
-    kymo__page_put_text(json, "versions", info->versions);
-    kymo__page_put_number(json, "first_ns", kymo__page_ns(process, info->first_ns));
-    kymo__page_put_number(json, "last_ns", kymo__page_ns(process, info->last_ns));
-    kymo__page_put_number(json, "lost_events", info->lost_events);
+    marey__buf_printf(json, "\"rank\":%d,\"pid\":%" PRId64 ",", info->rank, info->pid);
+    marey__page_put_text(json, "host", info->host);
+    marey__page_put_text(json, "command", info->command);
+    marey__page_put_text(json, "end", info->end);
+    marey__page_put_text(json, "role", info->role);
+    marey__page_put_text(json, "clock", info->clock);
+    marey__page_put_text(json, "version", info->version);
+    marey__page_put_text(json, "cpu", info->cpu);
+    marey__page_put_text(json, "cpus", info->cpus);
+    marey__page_put_text(json, "gpu", info->gpu);
+    marey__page_put_text(json, "kernel", info->kernel);
+    marey__page_put_text(json, "versions", info->versions);
+    marey__page_put_number(json, "first_ns", marey__page_ns(process, info->first_ns));
+    marey__page_put_number(json, "last_ns", marey__page_ns(process, info->last_ns));
+    marey__page_put_number(json, "lost_events", info->lost_events);
     if (info->lost_events != 0) {
-        kymo__page_put_number(json, "lost_first_ns", kymo__page_ns(process, info->lost_first_ns));
-        kymo__page_put_number(json, "lost_last_ns", kymo__page_ns(process, info->lost_last_ns));
+        marey__page_put_number(json, "lost_first_ns", marey__page_ns(process, info->lost_first_ns));
+        marey__page_put_number(json, "lost_last_ns", marey__page_ns(process, info->lost_last_ns));
     }
-    kymo__page_put_number(json, "events", info->n_events);
+    marey__page_put_number(json, "events", info->n_events);
     if (!is_on_timeline)
-        kymo__buf_puts(json, "\"left_out\":true,");
+        marey__buf_puts(json, "\"left_out\":true,");
     if (process->thin.n_merged != 0)
-        kymo__page_put_number(json, "merged", process->thin.n_merged);
+        marey__page_put_number(json, "merged", process->thin.n_merged);
     if (process->n_texts_left_out != 0)
-        kymo__page_put_number(json, "texts_left_out", process->n_texts_left_out);
-    kymo__page_close(json, "},");
+        marey__page_put_number(json, "texts_left_out", process->n_texts_left_out);
+    marey__page_close(json, "},");
 }
 
-static void put_processes(struct kymo__buf *json, const struct kymo__page *page)
+static void put_processes(struct marey__buf *json, const struct marey__page *page)
 {
-    kymo__page_put_key(json, "processes");
-    kymo__buf_puts(json, "[");
+    marey__page_put_key(json, "processes");
+    marey__buf_puts(json, "[");
     for (size_t p = 0; p < page->n_processes; p++)
-        put_process(json, &page->processes[p], kymo__page_is_chosen(page, p));
-    kymo__page_close(json, "],");
+        put_process(json, &page->processes[p], marey__page_is_chosen(page, p));
+    marey__page_close(json, "],");
 }
 
 /* ---- the whole ---- */
 
-static void put_cost(struct kymo__buf *json, const struct kymo_cost *cost)
+static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
 {
-    kymo__page_put_key(json, "cost");
-    kymo__buf_puts(json, "{");
-    kymo__page_put_number(json, "events", cost->events);
-    kymo__page_put_number(json, "low_ns", cost->low_ns);
-    kymo__page_put_number(json, "high_ns", cost->high_ns);
-    kymo__page_put_number(json, "flush_cpu_ns", cost->flush_cpu_ns);
-    kymo__page_put_number(json, "log_bytes", cost->log_bytes);
-    kymo__page_put_number(json, "program_ns", cost->program_ns);
-    kymo__page_put_number(json, "lost_events", cost->lost_events);
-    kymo__page_put_number(json, "incomplete", (uint64_t)cost->n_stopped + cost->n_cut);
-    kymo__page_put_number(json, "lost_first_ns", cost->lost_first_ns);
-    kymo__page_put_number(json, "lost_last_ns", cost->lost_last_ns);
-    kymo__page_put_key(json, "missing");
-    struct kymo__buf line = {0};
-    kymo__cost_put_missing(&line, cost);
-    kymo__json_put(json, line.failed ? "" : line.data, line.failed ? 0 : line.len);
-    kymo__buf_fini(&line);
-    kymo__buf_puts(json, ",");
-    kymo__page_close(json, "},");
+    marey__page_put_key(json, "cost");
+    marey__buf_puts(json, "{");
+    marey__page_put_number(json, "events", cost->events);
+    marey__page_put_number(json, "low_ns", cost->low_ns);
+    marey__page_put_number(json, "high_ns", cost->high_ns);
+    marey__page_put_number(json, "flush_cpu_ns", cost->flush_cpu_ns);
+    marey__page_put_number(json, "log_bytes", cost->log_bytes);
+    marey__page_put_number(json, "program_ns", cost->program_ns);
+    marey__page_put_number(json, "lost_events", cost->lost_events);
+    marey__page_put_number(json, "incomplete", (uint64_t)cost->n_stopped + cost->n_cut);
+    marey__page_put_number(json, "lost_first_ns", cost->lost_first_ns);
+    marey__page_put_number(json, "lost_last_ns", cost->lost_last_ns);
+    marey__page_put_key(json, "missing");
+    struct marey__buf line = {0};
+    marey__cost_put_missing(&line, cost);
+    marey__json_put(json, line.failed ? "" : line.data, line.failed ? 0 : line.len);
+    marey__buf_fini(&line);
+    marey__buf_puts(json, ",");
+    marey__page_close(json, "},");
 }
 
-static bool is_damaged(const struct kymo__page *page)
+static bool is_damaged(const struct marey__page *page)
 {
     for (size_t r = 0; r < page->n_recordings; r++)
-        if (kymo_recording_is_damaged(page->recordings[r]))
+        if (marey_recording_is_damaged(page->recordings[r]))
             return true;
     return false;
 }
 
-kymo_status kymo__page_index(const struct kymo__page *page, struct kymo__buf *json)
+marey_status marey__page_index(const struct marey__page *page, struct marey__buf *json)
 {
-    kymo__buf_puts(json, "{\"format\":1,\"kind\":\"report\",");
-    kymo__page_put_text(json, "version", kymo_version());
-    kymo__page_put_text(json, "title",
-                        page->options->title != NULL ? page->options->title : page->summary->title);
-    kymo__page_put_number(json, "origin_ns", page->origin_ns);
-    kymo__page_put_key(json, "origin_unix_ns");
-    kymo__page_put_i64(json, page->origin_unix_ns);
-    kymo__buf_puts(json, ",");
-    kymo__page_put_number(json, "duration_ns", page->duration_ns);
-    kymo__page_put_number(json, "threads", page->summary->n_threads);
-    kymo__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
+    marey__buf_puts(json, "{\"format\":1,\"kind\":\"report\",");
+    marey__page_put_text(json, "version", marey_version());
+    marey__page_put_text(json, "title",
+                         page->options->title != NULL ? page->options->title : page->summary->title);
+    marey__page_put_number(json, "origin_ns", page->origin_ns);
+    marey__page_put_key(json, "origin_unix_ns");
+    marey__page_put_i64(json, page->origin_unix_ns);
+    marey__buf_puts(json, ",");
+    marey__page_put_number(json, "duration_ns", page->duration_ns);
+    marey__page_put_number(json, "threads", page->summary->n_threads);
+    marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
     put_cost(json, &page->summary->cost);
-    kymo__page_put_key(json, "tables");
-    kymo__buf_puts(json, "[");
-    for (size_t t = 0; t < KYMO__N_TABLES; t++)
-        (t == KYMO__TABLE_TREE ? kymo__page_tree : kymo__page_table)(json, page->summary->tables[t],
-                                                                     KYMO__PAGE_TABLE_ROWS);
-    kymo__page_put_energy(page, json);
-    kymo__page_put_epochs(page, json);
-    kymo__page_close(json, "],");
-    kymo__page_put_breakdown(page, json);
-    kymo__page_put_gpus(page, json);
-    kymo__page_put_memory(page, json);
-    kymo__page_put_calls(page, json);
-    kymo__page_put_samples(page, json);
-    kymo__page_put_heat(page, json);
+    marey__page_put_key(json, "tables");
+    marey__buf_puts(json, "[");
+    for (size_t t = 0; t < MAREY__N_TABLES; t++)
+        (t == MAREY__TABLE_TREE ? marey__page_tree : marey__page_table)(
+            json, page->summary->tables[t], MAREY__PAGE_TABLE_ROWS);
+    marey__page_put_energy(page, json);
+    marey__page_put_epochs(page, json);
+    marey__page_close(json, "],");
+    marey__page_put_breakdown(page, json);
+    marey__page_put_gpus(page, json);
+    marey__page_put_memory(page, json);
+    marey__page_put_calls(page, json);
+    marey__page_put_samples(page, json);
+    marey__page_put_heat(page, json);
     put_processes(json, page);
     put_tracks(json, page);
-    kymo__page_close(json, "}");
-    return json->failed ? kymo__fail(KYMO_ENOMEM, "no memory for the page's index") : KYMO_OK;
+    marey__page_close(json, "}");
+    return json->failed ? marey__fail(MAREY_ENOMEM, "no memory for the page's index") : MAREY_OK;
 }
 
 /* ---- names ---- */
 
-static void put_site(struct kymo__buf *json, const struct kymo_site_info *site)
+static void put_site(struct marey__buf *json, const struct marey_site_info *site)
 {
-    kymo__buf_puts(json, "[");
-    kymo__json_put(json, site->name_len != 0 ? site->name : "(unnamed)",
-                   site->name_len != 0 ? site->name_len : strlen("(unnamed)"));
-    kymo__buf_puts(json, ",");
-    kymo__page_put_string(json, site->category);
-    kymo__buf_puts(json, ",");
-    kymo__page_put_string(json, site->file);
-    kymo__buf_printf(json, ",%u,%u],", site->line, site->color);
+    marey__buf_puts(json, "[");
+    marey__json_put(json, site->name_len != 0 ? site->name : "(unnamed)",
+                    site->name_len != 0 ? site->name_len : strlen("(unnamed)"));
+    marey__buf_puts(json, ",");
+    marey__page_put_string(json, site->category);
+    marey__buf_puts(json, ",");
+    marey__page_put_string(json, site->file);
+    marey__buf_printf(json, ",%u,%u],", site->line, site->color);
 }
 
 /* The sites of a process that its events have, as numbers of the names; 0 for the others. */
-static bool put_process_sites(struct kymo__buf *json, const struct kymo__page_process *process,
-                              struct kymo__names *names, struct kymo__buf *sites,
-                              struct kymo__arena *keys)
+static bool put_process_sites(struct marey__buf *json, const struct marey__page_process *process,
+                              struct marey__names *names, struct marey__buf *sites,
+                              struct marey__arena *keys)
 {
-    struct kymo__buf key = {0};
+    struct marey__buf key = {0};
     bool ok = true;
-    kymo__buf_puts(sites, "[");
+    marey__buf_puts(sites, "[");
     for (uint32_t i = 0; ok && process->uses != NULL && i <= process->info->n_sites; i++) {
-        const struct kymo_site_info *site =
-            kymo_recording_site(process->recording, process->info->index, i);
-        if (process->uses[i] != KYMO__SITE_USED) {
-            kymo__buf_puts(sites, "0,");
+        const struct marey_site_info *site =
+            marey_recording_site(process->recording, process->info->index, i);
+        if (process->uses[i] != MAREY__SITE_USED) {
+            marey__buf_puts(sites, "0,");
             continue;
         }
-        kymo__site_key(&key, site);
+        marey__site_key(&key, site);
         const size_t before = names->n;
-        const char *kept = key.failed ? NULL : kymo__arena_text(keys, key.data, key.len);
+        const char *kept = key.failed ? NULL : marey__arena_text(keys, key.data, key.len);
         const uint32_t number =
-            kept == NULL ? KYMO__NO_NAME : kymo__names_number(names, kept, key.len);
-        ok = number != KYMO__NO_NAME;
+            kept == NULL ? MAREY__NO_NAME : marey__names_number(names, kept, key.len);
+        ok = number != MAREY__NO_NAME;
         if (names->n != before)
             put_site(json, site);
-        kymo__buf_printf(sites, "%u,", number);
+        marey__buf_printf(sites, "%u,", number);
     }
-    kymo__page_close(sites, "],");
-    kymo__buf_fini(&key);
+    marey__page_close(sites, "],");
+    marey__buf_fini(&key);
     return ok;
 }
 
-kymo_status kymo__page_names(const struct kymo__page *page, struct kymo__buf *json)
+marey_status marey__page_names(const struct marey__page *page, struct marey__buf *json)
 {
-    struct kymo__names names = {0};
-    struct kymo__buf sites = {0};
-    struct kymo__arena keys = {0};
+    struct marey__names names = {0};
+    struct marey__buf sites = {0};
+    struct marey__arena keys = {0};
     bool ok = true;
-    kymo__buf_puts(json, "{\"names\":[");
+    marey__buf_puts(json, "{\"names\":[");
     for (size_t p = 0; ok && p < page->n_processes; p++)
         ok = put_process_sites(json, &page->processes[p], &names, &sites, &keys);
-    kymo__page_close(json, "],\"sites\":[");
+    marey__page_close(json, "],\"sites\":[");
     if (sites.len != 0)
-        kymo__buf_put(json, sites.data, sites.len);
-    kymo__page_close(json, "]}");
+        marey__buf_put(json, sites.data, sites.len);
+    marey__page_close(json, "]}");
     ok = ok && !json->failed && !sites.failed;
-    kymo__names_fini(&names);
-    kymo__buf_fini(&sites);
-    kymo__arena_fini(&keys);
-    return ok ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for the page's names");
+    marey__names_fini(&names);
+    marey__buf_fini(&sites);
+    marey__arena_fini(&keys);
+    return ok ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the page's names");
 }

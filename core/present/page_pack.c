@@ -21,27 +21,27 @@ enum {
 };
 
 struct section {
-    struct kymo__buf raw;
-    struct kymo__buf packed, text; /* kept for the next one */
+    struct marey__buf raw;
+    struct marey__buf packed, text; /* kept for the next one */
     size_t *ends; /* of the planes in `raw`: bytes of one sort, which are compressed by themselves */
     size_t n_ends, ends_cap;
     uint32_t number;
     bool has_number;
-    uint32_t low[N_COLUMNS][KYMO__PAGE_CHUNK];  /* of each column, the lower half of its numbers, */
-    uint32_t high[N_COLUMNS][KYMO__PAGE_CHUNK]; /* and the upper one where there is any */
+    uint32_t low[N_COLUMNS][MAREY__PAGE_CHUNK]; /* of each column, the lower half of its numbers, */
+    uint32_t high[N_COLUMNS][MAREY__PAGE_CHUNK]; /* and the upper one where there is any */
 };
 
-struct kymo__page_packer {
+struct marey__page_packer {
     int fd;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t has_chunks, has_room;
-    struct kymo__page_chunk *first, *last; /* queued */
+    struct marey__page_chunk *first, *last; /* queued */
     size_t n_queued;
-    struct kymo__page_event *spare[SPARE_MAX]; /* room for KYMO__PAGE_CHUNK events each */
+    struct marey__page_event *spare[SPARE_MAX]; /* room for MAREY__PAGE_CHUNK events each */
     size_t n_spare;
     uint32_t n_sections;
     bool is_ending;
-    kymo_status status; /* the first failure, and its sentence */
+    marey_status status; /* the first failure, and its sentence */
     char error[512];
     pthread_mutex_t writing; /* held while a block is written */
     pthread_t *threads;
@@ -51,60 +51,60 @@ struct kymo__page_packer {
 
 /* ---- failures ---- */
 
-static void fail(struct kymo__page_packer *packer, kymo_status status)
+static void fail(struct marey__page_packer *packer, marey_status status)
 {
     pthread_mutex_lock(&packer->lock);
-    if (packer->status == KYMO_OK) {
+    if (packer->status == MAREY_OK) {
         packer->status = status;
-        snprintf(packer->error, sizeof packer->error, "%s", kymo_last_error());
+        snprintf(packer->error, sizeof packer->error, "%s", marey_last_error());
     }
     pthread_mutex_unlock(&packer->lock);
 }
 
 /* The status is spelled out so that analyzers know it. */
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    (void)kymo__fail(KYMO_ENOMEM, "no memory to pack the page");
-    return KYMO_ENOMEM;
+    (void)marey__fail(MAREY_ENOMEM, "no memory to pack the page");
+    return MAREY_ENOMEM;
 }
 
 /* ---- blocks ---- */
 
-static kymo_status write_block(struct kymo__page_packer *packer, struct section *s, const char *name)
+static marey_status write_block(struct marey__page_packer *packer, struct section *s, const char *name)
 {
     s->text.len = 0;
-    kymo__buf_printf(&s->text, "<script type=\"application/octet-stream\" id=\"%s\">", name);
-    kymo__base64_put(&s->text, (const uint8_t *)s->packed.data, s->packed.len);
-    kymo__buf_puts(&s->text, "</script>\n");
+    marey__buf_printf(&s->text, "<script type=\"application/octet-stream\" id=\"%s\">", name);
+    marey__base64_put(&s->text, (const uint8_t *)s->packed.data, s->packed.len);
+    marey__buf_puts(&s->text, "</script>\n");
     if (s->text.failed || s->packed.failed || s->raw.failed)
         return no_memory();
     pthread_mutex_lock(&packer->writing);
-    const bool ok = kymo__write_all(packer->fd, s->text.data, s->text.len);
-    const kymo_status status = ok ? KYMO_OK : kymo__fail_errno("write the page");
+    const bool ok = marey__write_all(packer->fd, s->text.data, s->text.len);
+    const marey_status status = ok ? MAREY_OK : marey__fail_errno("write the page");
     pthread_mutex_unlock(&packer->writing);
     return status;
 }
 
 static bool end_plane(struct section *s)
 {
-    if (!kymo__grow(&s->ends, &s->ends_cap, s->n_ends + 1, sizeof *s->ends))
+    if (!marey__grow(&s->ends, &s->ends_cap, s->n_ends + 1, sizeof *s->ends))
         return false;
     s->ends[s->n_ends++] = s->raw.len;
     return true;
 }
 
-static kymo_status finish_section(struct kymo__page_packer *packer, struct section *s)
+static marey_status finish_section(struct marey__page_packer *packer, struct section *s)
 {
-    struct kymo__deflate stream = {.out = &s->packed};
+    struct marey__deflate stream = {.out = &s->packed};
     char name[24];
     if (s->raw.len == 0)
-        return KYMO_OK;
+        return MAREY_OK;
     if (!end_plane(s))
         return no_memory();
     s->packed.len = 0;
     for (size_t i = 0, from = 0; i < s->n_ends; from = s->ends[i++])
-        kymo__deflate_bytes(&stream, s->raw.data + from, s->ends[i] - from);
-    kymo__deflate_finish(&stream);
+        marey__deflate_bytes(&stream, s->raw.data + from, s->ends[i] - from);
+    marey__deflate_finish(&stream);
     snprintf(name, sizeof name, "events-%u", s->number);
     s->raw.len = s->n_ends = 0;
     s->has_number = false;
@@ -118,7 +118,7 @@ struct numbers {
 };
 
 /* An event as it is written; `last_end` is where the one before it ended, and then where it does. */
-static inline struct numbers numbers_of(const struct kymo__page_event *event, bool has_duration,
+static inline struct numbers numbers_of(const struct marey__page_event *event, bool has_duration,
                                         uint64_t *last_end)
 {
     const int64_t gap = (int64_t)(event->start_ns - *last_end);
@@ -128,9 +128,9 @@ static inline struct numbers numbers_of(const struct kymo__page_event *event, bo
 }
 
 /* Gives all bits of each column together. Upper halves are rarely worth a store for each event. */
-static struct numbers fill_low(struct section *s, const struct kymo__page_chunk *chunk)
+static struct numbers fill_low(struct section *s, const struct marey__page_chunk *chunk)
 {
-    const bool has_duration = chunk->values == KYMO__PAGE_DURATIONS;
+    const bool has_duration = chunk->values == MAREY__PAGE_DURATIONS;
     struct numbers all = {0};
     uint64_t last_end = chunk->first_ns;
     for (size_t i = 0; i < chunk->n; i++) {
@@ -143,9 +143,9 @@ static struct numbers fill_low(struct section *s, const struct kymo__page_chunk 
     return all;
 }
 
-static void fill_high(struct section *s, const struct kymo__page_chunk *chunk)
+static void fill_high(struct section *s, const struct marey__page_chunk *chunk)
 {
-    const bool has_duration = chunk->values == KYMO__PAGE_DURATIONS;
+    const bool has_duration = chunk->values == MAREY__PAGE_DURATIONS;
     uint64_t last_end = chunk->first_ns;
     for (size_t i = 0; i < chunk->n; i++) {
         const struct numbers numbers = numbers_of(&chunk->events[i], has_duration, &last_end);
@@ -155,7 +155,7 @@ static void fill_high(struct section *s, const struct kymo__page_chunk *chunk)
 }
 
 /* Fill the columns; `widths` becomes how many bytes hold the largest number of each. */
-static void fill_columns(struct section *s, const struct kymo__page_chunk *chunk, uint8_t *widths)
+static void fill_columns(struct section *s, const struct marey__page_chunk *chunk, uint8_t *widths)
 {
     const struct numbers all = fill_low(s, chunk);
     for (size_t c = 0; c < N_COLUMNS; c++)
@@ -171,12 +171,13 @@ static void put_plane(uint8_t *restrict to, const uint32_t *restrict values, siz
 }
 
 /* Planes of few bytes share codes with what comes before them: codes of their own would be longer than they are. */
-static bool put_columns(struct section *s, const struct kymo__page_chunk *chunk, const uint8_t *widths)
+static bool put_columns(struct section *s, const struct marey__page_chunk *chunk,
+                        const uint8_t *widths)
 {
     enum { WORTH_CODES = 1024 };
     for (size_t c = 0; c < N_COLUMNS; c++)
         for (unsigned plane = 0; plane < widths[c]; plane++) {
-            uint8_t *to = kymo__buf_extend(&s->raw, chunk->n);
+            uint8_t *to = marey__buf_extend(&s->raw, chunk->n);
             if (to == NULL)
                 return false;
             put_plane(to, plane < 4 ? s->low[c] : s->high[c], chunk->n, 8 * (plane % 4));
@@ -187,7 +188,7 @@ static bool put_columns(struct section *s, const struct kymo__page_chunk *chunk,
     return true;
 }
 
-static bool put_chunk(struct section *s, struct kymo__page_chunk *chunk)
+static bool put_chunk(struct section *s, struct marey__page_chunk *chunk)
 {
     uint8_t header[HEADER_BYTES] = {0};
     fill_columns(s, chunk, header + 4);
@@ -196,33 +197,33 @@ static bool put_chunk(struct section *s, struct kymo__page_chunk *chunk)
     memcpy(header + 8, &chunk->first_ns, sizeof chunk->first_ns);
     chunk->section = s->number;
     chunk->offset = (uint32_t)s->raw.len;
-    kymo__buf_put(&s->raw, header, sizeof header);
+    marey__buf_put(&s->raw, header, sizeof header);
     return put_columns(s, chunk, header + 4);
 }
 
 /* The memory of a whole chunk is used again: it is in a cache still, and the system need not clear it. */
-static void leave_events(struct kymo__page_packer *packer, struct kymo__page_chunk *chunk)
+static void leave_events(struct marey__page_packer *packer, struct marey__page_chunk *chunk)
 {
     pthread_mutex_lock(&packer->lock);
-    const bool is_kept = chunk->n == KYMO__PAGE_CHUNK && packer->n_spare < SPARE_MAX;
+    const bool is_kept = chunk->n == MAREY__PAGE_CHUNK && packer->n_spare < SPARE_MAX;
     if (is_kept)
         packer->spare[packer->n_spare++] = chunk->events;
     pthread_mutex_unlock(&packer->lock);
     if (!is_kept)
-        kymo__free(chunk->events);
+        marey__free(chunk->events);
     chunk->events = NULL;
 }
 
-struct kymo__page_event *kymo__page_packer_events(struct kymo__page_packer *packer)
+struct marey__page_event *marey__page_packer_events(struct marey__page_packer *packer)
 {
     pthread_mutex_lock(&packer->lock);
-    struct kymo__page_event *events = packer->n_spare != 0 ? packer->spare[--packer->n_spare] : NULL;
+    struct marey__page_event *events = packer->n_spare != 0 ? packer->spare[--packer->n_spare] : NULL;
     pthread_mutex_unlock(&packer->lock);
-    return events != NULL ? events : kymo__alloc(KYMO__PAGE_CHUNK * sizeof *events);
+    return events != NULL ? events : marey__alloc(MAREY__PAGE_CHUNK * sizeof *events);
 }
 
-static kymo_status pack(struct kymo__page_packer *packer, struct section *s,
-                        struct kymo__page_chunk *chunk)
+static marey_status pack(struct marey__page_packer *packer, struct section *s,
+                         struct marey__page_chunk *chunk)
 {
     if (!s->has_number) {
         s->number = __atomic_fetch_add(&packer->n_sections, 1, __ATOMIC_RELAXED);
@@ -232,7 +233,7 @@ static kymo_status pack(struct kymo__page_packer *packer, struct section *s,
     leave_events(packer, chunk);
     if (!ok)
         return no_memory();
-    return s->raw.len >= SECTION_BYTES ? finish_section(packer, s) : KYMO_OK;
+    return s->raw.len >= SECTION_BYTES ? finish_section(packer, s) : MAREY_OK;
 }
 
 /* ---- threads ---- */
@@ -241,20 +242,20 @@ static void free_section(struct section *s)
 {
     if (s == NULL)
         return;
-    kymo__buf_fini(&s->raw);
-    kymo__buf_fini(&s->packed);
-    kymo__buf_fini(&s->text);
-    kymo__free(s->ends);
-    kymo__free(s);
+    marey__buf_fini(&s->raw);
+    marey__buf_fini(&s->packed);
+    marey__buf_fini(&s->text);
+    marey__free(s->ends);
+    marey__free(s);
 }
 
 /* The next chunk; NULL when none comes any more. */
-static struct kymo__page_chunk *next_chunk(struct kymo__page_packer *packer)
+static struct marey__page_chunk *next_chunk(struct marey__page_packer *packer)
 {
     pthread_mutex_lock(&packer->lock);
     while (packer->first == NULL && !packer->is_ending)
         pthread_cond_wait(&packer->has_chunks, &packer->lock);
-    struct kymo__page_chunk *chunk = packer->first;
+    struct marey__page_chunk *chunk = packer->first;
     if (chunk != NULL) {
         packer->first = chunk->queued;
         packer->last = packer->first != NULL ? packer->last : NULL;
@@ -267,27 +268,27 @@ static struct kymo__page_chunk *next_chunk(struct kymo__page_packer *packer)
 
 static void *work(void *arg)
 {
-    struct kymo__page_packer *packer = arg;
-    struct section *s = kymo__calloc(1, sizeof *s);
-    kymo_status status = s != NULL ? KYMO_OK : no_memory();
-    for (struct kymo__page_chunk *chunk; (chunk = next_chunk(packer)) != NULL;)
-        if (status == KYMO_OK)
+    struct marey__page_packer *packer = arg;
+    struct section *s = marey__calloc(1, sizeof *s);
+    marey_status status = s != NULL ? MAREY_OK : no_memory();
+    for (struct marey__page_chunk *chunk; (chunk = next_chunk(packer)) != NULL;)
+        if (status == MAREY_OK)
             status = pack(packer, s, chunk);
     /* After a failure chunks are taken and left, so that nobody waits. */
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = finish_section(packer, s);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         fail(packer, status);
     free_section(s);
     return NULL;
 }
 
-void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_chunk *chunk)
+void marey__page_packer_take(struct marey__page_packer *packer, struct marey__page_chunk *chunk)
 {
     if (packer->n_threads == 0) {
-        const kymo_status status =
-            packer->status == KYMO_OK ? pack(packer, packer->own, chunk) : KYMO_OK;
-        if (status != KYMO_OK)
+        const marey_status status =
+            packer->status == MAREY_OK ? pack(packer, packer->own, chunk) : MAREY_OK;
+        if (status != MAREY_OK)
             fail(packer, status);
         return;
     }
@@ -305,20 +306,20 @@ void kymo__page_packer_take(struct kymo__page_packer *packer, struct kymo__page_
     pthread_mutex_unlock(&packer->lock);
 }
 
-kymo_status kymo__page_packer_start(int fd, size_t n, struct kymo__page_packer **out)
+marey_status marey__page_packer_start(int fd, size_t n, struct marey__page_packer **out)
 {
-    struct kymo__page_packer *packer = kymo__calloc(1, sizeof *packer);
+    struct marey__page_packer *packer = marey__calloc(1, sizeof *packer);
     if (packer == NULL)
         return no_memory();
     packer->fd = fd;
-    packer->own = kymo__calloc(1, sizeof *packer->own);
-    packer->threads = kymo__calloc(n + 1, sizeof *packer->threads);
+    packer->own = marey__calloc(1, sizeof *packer->own);
+    packer->threads = marey__calloc(n + 1, sizeof *packer->threads);
     pthread_mutex_init(&packer->lock, NULL);
     pthread_mutex_init(&packer->writing, NULL);
     pthread_cond_init(&packer->has_chunks, NULL);
     pthread_cond_init(&packer->has_room, NULL);
     if (packer->own == NULL || packer->threads == NULL) {
-        kymo__page_packer_free(packer);
+        marey__page_packer_free(packer);
         return no_memory();
     }
     /* Those that cannot be had are done without. */
@@ -326,10 +327,10 @@ kymo_status kymo__page_packer_start(int fd, size_t n, struct kymo__page_packer *
            pthread_create(&packer->threads[packer->n_threads], NULL, work, packer) == 0)
         packer->n_threads++;
     *out = packer;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static void end_threads(struct kymo__page_packer *packer)
+static void end_threads(struct marey__page_packer *packer)
 {
     pthread_mutex_lock(&packer->lock);
     packer->is_ending = true;
@@ -340,35 +341,35 @@ static void end_threads(struct kymo__page_packer *packer)
     packer->n_threads = 0;
 }
 
-kymo_status kymo__page_packer_stop(struct kymo__page_packer *packer)
+marey_status marey__page_packer_stop(struct marey__page_packer *packer)
 {
     end_threads(packer);
-    if (packer->status == KYMO_OK)
+    if (packer->status == MAREY_OK)
         return finish_section(packer, packer->own);
-    return kymo__fail(packer->status, "%s", packer->error);
+    return marey__fail(packer->status, "%s", packer->error);
 }
 
-kymo_status kymo__page_packer_put(struct kymo__page_packer *packer, const char *name,
-                                  const char *text, size_t n)
+marey_status marey__page_packer_put(struct marey__page_packer *packer, const char *name,
+                                    const char *text, size_t n)
 {
     struct section *s = packer->own;
     s->packed.len = 0;
-    kymo__deflate_all(&s->packed, text, n, KYMO__DEFLATE_SMALL);
+    marey__deflate_all(&s->packed, text, n, MAREY__DEFLATE_SMALL);
     return write_block(packer, s, name);
 }
 
-void kymo__page_packer_free(struct kymo__page_packer *packer)
+void marey__page_packer_free(struct marey__page_packer *packer)
 {
     if (packer == NULL)
         return;
     end_threads(packer);
     free_section(packer->own);
     for (size_t i = 0; i < packer->n_spare; i++)
-        kymo__free(packer->spare[i]);
+        marey__free(packer->spare[i]);
     pthread_cond_destroy(&packer->has_room);
     pthread_cond_destroy(&packer->has_chunks);
     pthread_mutex_destroy(&packer->writing);
     pthread_mutex_destroy(&packer->lock);
-    kymo__free(packer->threads);
-    kymo__free(packer);
+    marey__free(packer->threads);
+    marey__free(packer);
 }

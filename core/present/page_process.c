@@ -11,18 +11,19 @@ enum { MAX_SERIES = 1 << 22 };
 
 /* ---- iterations, epochs, phases ---- */
 
-static bool add_to_series(struct kymo__page_process *process, size_t row_number, uint64_t place,
+static bool add_to_series(struct marey__page_process *process, size_t row_number, uint64_t place,
                           uint64_t ns, uint32_t flags)
 {
-    const struct kymo__page_event event = {.start_ns = place, .value = ns, .id = flags};
-    struct kymo__page_row *row = kymo__page_track_row(&process->series, row_number);
-    return row != NULL && kymo__page_row_add(process->page, row, &event);
+    const struct marey__page_event event = {.start_ns = place, .value = ns, .id = flags};
+    struct marey__page_row *row = marey__page_track_row(&process->series, row_number);
+    return row != NULL && marey__page_row_add(process->page, row, &event);
 }
 
 /* The whole iteration, then what ran in it; names are numbered as the walk does, behind the whole. */
-static bool add_iteration(struct kymo__page_process *process, const struct kymo__iteration *iteration)
+static bool add_iteration(struct marey__page_process *process,
+                          const struct marey__iteration *iteration)
 {
-    const struct kymo__span *span = &iteration->span;
+    const struct marey__span *span = &iteration->span;
     const uint64_t place = process->n_iterations++;
     if (!add_to_series(process, 0, place, span->end_ns - span->begin_ns, span->flags))
         return false;
@@ -35,35 +36,36 @@ static bool add_iteration(struct kymo__page_process *process, const struct kymo_
     return true;
 }
 
-static bool on_span(void *ctx, const struct kymo__span *span, const struct kymo__iteration *iteration)
+static bool on_span(void *ctx, const struct marey__span *span,
+                    const struct marey__iteration *iteration)
 {
-    struct kymo__page_process *process = ctx;
-    struct kymo__page_event event = {
-        .start_ns = kymo__page_ns(process, span->begin_ns),
+    struct marey__page_process *process = ctx;
+    struct marey__page_event event = {
+        .start_ns = marey__page_ns(process, span->begin_ns),
         .value = span->end_ns - span->begin_ns,
-        .id = span->kind == KYMO__SPAN_PHASE ? span->site : (uint32_t)span->number,
+        .id = span->kind == MAREY__SPAN_PHASE ? span->site : (uint32_t)span->number,
     };
-    if (span->kind == KYMO__SPAN_PHASE && !kymo__page_take_site(process, &event.id))
-        return kymo__iteration_stats_take(process->walk, span, iteration);
-    struct kymo__page_row *row = kymo__page_track_row(&process->progress, span->kind);
-    return row != NULL && kymo__page_row_add(process->page, row, &event) &&
+    if (span->kind == MAREY__SPAN_PHASE && !marey__page_take_site(process, &event.id))
+        return marey__iteration_stats_take(process->walk, span, iteration);
+    struct marey__page_row *row = marey__page_track_row(&process->progress, span->kind);
+    return row != NULL && marey__page_row_add(process->page, row, &event) &&
            (iteration == NULL || add_iteration(process, iteration)) &&
-           kymo__iteration_stats_take(process->walk, span, iteration) &&
+           marey__iteration_stats_take(process->walk, span, iteration) &&
            (iteration == NULL || process->line == NULL ||
-            kymo__heat_line_take(process->line, iteration));
+            marey__heat_line_take(process->line, iteration));
 }
 
 /* What the rows of the series are about, while the walk's names are there. */
-static bool label_series(struct kymo__page_process *process)
+static bool label_series(struct marey__page_process *process)
 {
-    static const char whole[] = KYMO__WHOLE_ITERATION;
-    struct kymo__page_track *series = &process->series;
+    static const char whole[] = MAREY__WHOLE_ITERATION;
+    struct marey__page_track *series = &process->series;
     if (series->n_rows == 0)
         return true;
-    series->labels = kymo__calloc(series->n_rows, sizeof *series->labels);
+    series->labels = marey__calloc(series->n_rows, sizeof *series->labels);
     if (series->labels == NULL)
         return false;
-    series->labels[0] = (struct kymo__name){.text = whole, .len = sizeof whole - 1};
+    series->labels[0] = (struct marey__name){.text = whole, .len = sizeof whole - 1};
     for (size_t i = 1; i < series->n_rows; i++)
         series->labels[i] = process->walk->names.names[i - 1];
     return true;
@@ -71,46 +73,47 @@ static bool label_series(struct kymo__page_process *process)
 
 /* ---- a process ---- */
 
-static kymo_status no_memory(const struct kymo__page_process *process)
+static marey_status no_memory(const struct marey__page_process *process)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the page's events of %s", process->info->log_path);
+    return marey__fail(MAREY_ENOMEM, "no memory for the page's events of %s",
+                       process->info->log_path);
 }
 
-static void apply_filter(struct kymo__page_process *process, const char *filter)
+static void apply_filter(struct marey__page_process *process, const char *filter)
 {
     for (uint32_t site = 1; filter != NULL && site <= process->info->n_sites; site++) {
-        const struct kymo_site_info *info =
-            kymo_recording_site(process->recording, process->info->index, site);
-        if (!kymo__name_matches(filter, info->name, info->name_len))
-            process->uses[site] = KYMO__SITE_SKIPPED;
+        const struct marey_site_info *info =
+            marey_recording_site(process->recording, process->info->index, site);
+        if (!marey__name_matches(filter, info->name, info->name_len))
+            process->uses[site] = MAREY__SITE_SKIPPED;
     }
 }
 
-static bool prepare(struct kymo__page_process *process)
+static bool prepare(struct marey__page_process *process)
 {
     const size_t n_sites = (size_t)process->info->n_sites + 1, n_lanes = process->info->n_lanes;
-    process->uses = kymo__calloc(n_sites, sizeof *process->uses);
-    process->counter_rows = kymo__calloc(n_sites, sizeof *process->counter_rows);
-    process->lanes = kymo__calloc(n_lanes + 1, sizeof *process->lanes);
+    process->uses = marey__calloc(n_sites, sizeof *process->uses);
+    process->counter_rows = marey__calloc(n_sites, sizeof *process->counter_rows);
+    process->lanes = marey__calloc(n_lanes + 1, sizeof *process->lanes);
     if (process->uses == NULL || process->counter_rows == NULL || process->lanes == NULL)
         return false;
     for (size_t i = 0; i < n_lanes; i++) {
-        struct kymo__page_track *track = &process->lanes[i];
-        track->lane = kymo_recording_lane(process->recording, process->info->index, (uint32_t)i);
-        track->kind = track->lane->kind == KYMO_LANE_GPU ? KYMO__TRACK_GPU : KYMO__TRACK_THREAD;
-        track->texts.values = track->links.values = track->flows.values = KYMO__PAGE_NUMBERS;
+        struct marey__page_track *track = &process->lanes[i];
+        track->lane = marey_recording_lane(process->recording, process->info->index, (uint32_t)i);
+        track->kind = track->lane->kind == MAREY_LANE_GPU ? MAREY__TRACK_GPU : MAREY__TRACK_THREAD;
+        track->texts.values = track->links.values = track->flows.values = MAREY__PAGE_NUMBERS;
     }
-    process->async.kind = KYMO__TRACK_ASYNC;
-    process->counters.kind = KYMO__TRACK_COUNTERS;
-    process->progress.kind = KYMO__TRACK_PROGRESS;
-    process->series.kind = KYMO__TRACK_SERIES;
+    process->async.kind = MAREY__TRACK_ASYNC;
+    process->counters.kind = MAREY__TRACK_COUNTERS;
+    process->progress.kind = MAREY__TRACK_PROGRESS;
+    process->series.kind = MAREY__TRACK_SERIES;
     return true;
 }
 
-void kymo__page_name_process(struct kymo__page *page, struct kymo__page_process *process,
-                             struct kymo__process_walk *walk)
+void marey__page_name_process(struct marey__page *page, struct marey__page_process *process,
+                              struct marey__process_walk *walk)
 {
-    *process = (struct kymo__page_process){
+    *process = (struct marey__page_process){
         .page = page,
         .recording = walk->recording,
         .info = walk->info,
@@ -120,65 +123,65 @@ void kymo__page_name_process(struct kymo__page *page, struct kymo__page_process 
     };
 }
 
-kymo_status kymo__page_begin_process(void *ctx, struct kymo__process_walk *walk, size_t number)
+marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *walk, size_t number)
 {
-    struct kymo__page *page = ctx;
-    struct kymo__page_process *process = &page->processes[number];
-    kymo__page_name_process(page, process, walk);
+    struct marey__page *page = ctx;
+    struct marey__page_process *process = &page->processes[number];
+    marey__page_name_process(page, process, walk);
     if (!prepare(process))
         return no_memory(process);
     /* Of many, lines were made when all were walked. */
-    if (!page->has_many && !kymo__heat_line_begin(page->heat, walk, number, &process->line))
+    if (!page->has_many && !marey__heat_line_begin(page->heat, walk, number, &process->line))
         return no_memory(process);
     apply_filter(process, page->options->summary.filter);
-    kymo__page_thin_init(process);
-    walk->tap = &kymo__page_tap;
+    marey__page_thin_init(process);
+    walk->tap = &marey__page_tap;
     walk->tap_ctx = process;
     walk->iterations.visitor = on_span;
     walk->iterations.visitor_ctx = process;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__page_end_process(void *ctx, struct kymo__process_walk *walk, size_t number)
+marey_status marey__page_end_process(void *ctx, struct marey__process_walk *walk, size_t number)
 {
-    struct kymo__page *page = ctx;
-    struct kymo__page_process *process = &page->processes[number];
-    bool ok = kymo__page_place_asyncs(process) && kymo__page_add_open_asyncs(process) &&
+    struct marey__page *page = ctx;
+    struct marey__page_process *process = &page->processes[number];
+    bool ok = marey__page_place_asyncs(process) && marey__page_add_open_asyncs(process) &&
               label_series(process);
     for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
         if (walk->lanes[i] != NULL)
-            ok = kymo__page_add_unfinished(process, walk->lanes[i], false, walk->info->last_ns);
+            ok = marey__page_add_unfinished(process, walk->lanes[i], false, walk->info->last_ns);
     for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
         for (size_t k = 0; ok && k < process->lanes[i].n_rows; k++)
-            ok = kymo__page_thin_flush(process, &process->lanes[i].rows[k]);
+            ok = marey__page_thin_flush(process, &process->lanes[i].rows[k]);
     for (size_t i = 0; i < walk->info->n_lanes; i++)
-        kymo__page_track_finish(page, &process->lanes[i]);
-    kymo__page_track_finish(page, &process->async);
-    kymo__page_track_finish(page, &process->counters);
-    kymo__page_track_finish(page, &process->progress);
-    kymo__page_track_finish(page, &process->series);
+        marey__page_track_finish(page, &process->lanes[i]);
+    marey__page_track_finish(page, &process->async);
+    marey__page_track_finish(page, &process->counters);
+    marey__page_track_finish(page, &process->progress);
+    marey__page_track_finish(page, &process->series);
     if (ok && process->line != NULL)
-        ok = kymo__heat_line_end(process->line);
-    kymo__heat_line_destroy(process->line);
+        ok = marey__heat_line_end(process->line);
+    marey__heat_line_destroy(process->line);
     process->line = NULL;
     process->walk = NULL;
-    return ok ? KYMO_OK : no_memory(process);
+    return ok ? MAREY_OK : no_memory(process);
 }
 
-void kymo__page_process_fini(struct kymo__page_process *process)
+void marey__page_process_fini(struct marey__page_process *process)
 {
     for (size_t i = 0; process->lanes != NULL && i < process->info->n_lanes; i++)
-        kymo__page_track_fini(&process->lanes[i]);
-    kymo__page_track_fini(&process->async);
-    kymo__page_track_fini(&process->counters);
-    kymo__page_track_fini(&process->progress);
-    kymo__page_track_fini(&process->series);
-    kymo__async_match_fini(&process->pending);
-    kymo__buf_fini(&process->texts);
-    kymo__free(process->shared_texts);
-    kymo__free(process->lanes);
-    kymo__free(process->asyncs);
-    kymo__free(process->counter_rows);
-    kymo__free(process->uses);
-    kymo__heat_line_destroy(process->line);
+        marey__page_track_fini(&process->lanes[i]);
+    marey__page_track_fini(&process->async);
+    marey__page_track_fini(&process->counters);
+    marey__page_track_fini(&process->progress);
+    marey__page_track_fini(&process->series);
+    marey__async_match_fini(&process->pending);
+    marey__buf_fini(&process->texts);
+    marey__free(process->shared_texts);
+    marey__free(process->lanes);
+    marey__free(process->asyncs);
+    marey__free(process->counter_rows);
+    marey__free(process->uses);
+    marey__heat_line_destroy(process->line);
 }

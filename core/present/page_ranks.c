@@ -11,73 +11,74 @@ enum { N_SLOWEST = 8, N_FASTEST = 2, N_LONGEST = 4 };
 
 /* ---- all of them: tables and heat map ---- */
 
-static bool on_span(void *ctx, const struct kymo__span *span, const struct kymo__iteration *iteration)
+static bool on_span(void *ctx, const struct marey__span *span,
+                    const struct marey__iteration *iteration)
 {
-    struct kymo__page_process *process = ctx;
-    return kymo__iteration_stats_take(process->walk, span, iteration) &&
+    struct marey__page_process *process = ctx;
+    return marey__iteration_stats_take(process->walk, span, iteration) &&
            (iteration == NULL || process->line == NULL ||
-            kymo__heat_line_take(process->line, iteration));
+            marey__heat_line_take(process->line, iteration));
 }
 
-kymo_status kymo__page_begin_rank(void *ctx, struct kymo__process_walk *walk, size_t number)
+marey_status marey__page_begin_rank(void *ctx, struct marey__process_walk *walk, size_t number)
 {
-    struct kymo__page *page = ctx;
-    struct kymo__page_process *process = &page->processes[number];
-    kymo__page_name_process(page, process, walk);
-    if (!kymo__heat_line_begin(page->heat, walk, number, &process->line))
-        return kymo__fail(KYMO_ENOMEM, "no memory for the page's heat map");
+    struct marey__page *page = ctx;
+    struct marey__page_process *process = &page->processes[number];
+    marey__page_name_process(page, process, walk);
+    if (!marey__heat_line_begin(page->heat, walk, number, &process->line))
+        return marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
     walk->iterations.visitor = on_span;
     walk->iterations.visitor_ctx = process;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__page_end_rank(void *ctx, struct kymo__process_walk *walk, size_t number)
+marey_status marey__page_end_rank(void *ctx, struct marey__process_walk *walk, size_t number)
 {
-    struct kymo__page_process *process = &((struct kymo__page *)ctx)->processes[number];
+    struct marey__page_process *process = &((struct marey__page *)ctx)->processes[number];
     (void)walk;
-    const bool done = process->line == NULL || kymo__heat_line_end(process->line);
-    kymo__heat_line_destroy(process->line);
+    const bool done = process->line == NULL || marey__heat_line_end(process->line);
+    marey__heat_line_destroy(process->line);
     process->line = NULL;
     process->walk = NULL;
-    return done ? KYMO_OK : kymo__fail(KYMO_ENOMEM, "no memory for the page's heat map");
+    return done ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
 }
 
 /* ---- some of them: the timeline ---- */
 
 /* The process that a row of a table is about; UINT32_MAX: none, as of a worker. */
-static uint32_t find_process(const struct kymo__page *page, const kymo_table *table, size_t row)
+static uint32_t find_process(const struct marey__page *page, const marey_table *table, size_t row)
 {
-    const struct kymo_cell rank = kymo__cell_of(table, row, "rank"),
-                           pid = kymo__cell_of(table, row, "pid");
-    const int host = kymo_table_find(table, "host");
+    const struct marey_cell rank = marey__cell_of(table, row, "rank"),
+                            pid = marey__cell_of(table, row, "pid");
+    const int host = marey_table_find(table, "host");
     for (uint32_t i = 0; i < page->n_of_program; i++) {
-        const struct kymo_process *info = page->processes[i].info;
+        const struct marey_process *info = page->processes[i].info;
         if (info->pid == pid.as.i64 && (rank.is_null ? info->rank < 0 : info->rank == rank.as.i64) &&
-            (host < 0 || strcmp(kymo_table_cell(table, row, (size_t)host).as.text, info->host) == 0))
+            (host < 0 || strcmp(marey_table_cell(table, row, (size_t)host).as.text, info->host) == 0))
             return i;
     }
     return UINT32_MAX;
 }
 
-static void choose(struct kymo__page *page, uint32_t process)
+static void choose(struct marey__page *page, uint32_t process)
 {
     for (size_t i = 0; i < page->n_chosen; i++)
         if (page->chosen[i] == process)
             return;
-    if (process != UINT32_MAX && page->n_chosen < KYMO__PAGE_CHOSEN)
+    if (process != UINT32_MAX && page->n_chosen < MAREY__PAGE_CHOSEN)
         page->chosen[page->n_chosen++] = process;
 }
 
 /* Those with the longest iterations, against what is usual on their rank. */
-static void choose_longest(struct kymo__page *page)
+static void choose_longest(struct marey__page *page)
 {
-    const kymo_table *outliers = page->summary->tables[KYMO__TABLE_OUTLIERS];
+    const marey_table *outliers = page->summary->tables[MAREY__TABLE_OUTLIERS];
     uint64_t below = UINT64_MAX;
     for (size_t k = 0; k < N_LONGEST; k++) {
         uint64_t most = 0;
         size_t found = 0;
-        for (size_t row = 0; row < kymo_table_n_rows(outliers); row++) {
-            const uint64_t extra = kymo__cell_of(outliers, row, "extra_ns").as.u64;
+        for (size_t row = 0; row < marey_table_n_rows(outliers); row++) {
+            const uint64_t extra = marey__cell_of(outliers, row, "extra_ns").as.u64;
             if (extra > most && extra < below) {
                 most = extra;
                 found = row;
@@ -90,10 +91,10 @@ static void choose_longest(struct kymo__page *page)
     }
 }
 
-void kymo__page_choose_ranks(struct kymo__page *page)
+void marey__page_choose_ranks(struct marey__page *page)
 {
-    const kymo_table *times = page->summary->tables[KYMO__TABLE_RANK_TIMES];
-    const size_t n = kymo_table_n_rows(times);
+    const marey_table *times = page->summary->tables[MAREY__TABLE_RANK_TIMES];
+    const size_t n = marey_table_n_rows(times);
     for (size_t i = 0; i < N_SLOWEST && i < n; i++)
         choose(page, find_process(page, times, i));
     for (size_t i = 0; i < N_FASTEST && i < n; i++)
@@ -104,7 +105,7 @@ void kymo__page_choose_ranks(struct kymo__page *page)
     choose_longest(page);
 }
 
-bool kymo__page_is_chosen(const struct kymo__page *page, size_t process)
+bool marey__page_is_chosen(const struct marey__page *page, size_t process)
 {
     bool is_chosen = !page->has_many || process >= page->n_of_program;
     for (size_t i = 0; i < page->n_chosen; i++)

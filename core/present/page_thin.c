@@ -13,22 +13,22 @@ enum {
 };
 #define LAST_BOUND_NS (UINT64_C(1) << 50) /* two weeks */
 
-static uint64_t words_of(const struct kymo__page *page)
+static uint64_t words_of(const struct marey__page *page)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < page->n_chosen; i++)
         n += page->processes[page->chosen[i]].info->n_words;
     for (size_t r = 0; page->n_chosen == 0 && r < page->n_recordings; r++)
-        for (size_t i = 0; i < kymo_recording_n_logs(page->recordings[r]); i++)
-            n += kymo_recording_process(page->recordings[r], i)->n_words;
+        for (size_t i = 0; i < marey_recording_n_logs(page->recordings[r]); i++)
+            n += marey_recording_process(page->recordings[r], i)->n_words;
     return n;
 }
 
-void kymo__page_thin_init(struct kymo__page_process *process)
+void marey__page_thin_init(struct marey__page_process *process)
 {
     const uint64_t wanted = process->page->options->max_ranges;
     const uint64_t most = wanted != 0 ? wanted : DEFAULT_MOST, n_words = words_of(process->page);
-    struct kymo__page_thinning *thin = &process->thin;
+    struct marey__page_thinning *thin = &process->thin;
     thin->next_look = UINT64_MAX;
     if (n_words / WORDS_OF_RANGE <= most)
         return;
@@ -39,7 +39,7 @@ void kymo__page_thin_init(struct kymo__page_process *process)
 }
 
 /* Look at how many were kept, and move the bound. */
-static void look(struct kymo__page_thinning *thin)
+static void look(struct marey__page_thinning *thin)
 {
     const double due = (double)LOOK_EVERY * (double)thin->n_most / (double)thin->n_expected;
     const double kept = (double)(thin->n_kept - thin->n_kept_before);
@@ -51,9 +51,9 @@ static void look(struct kymo__page_thinning *thin)
     thin->next_look = thin->n_seen + LOOK_EVERY;
 }
 
-bool kymo__page_thin_flush(struct kymo__page_process *process, struct kymo__page_row *row)
+bool marey__page_thin_flush(struct marey__page_process *process, struct marey__page_row *row)
 {
-    struct kymo__page_short *shorts = row->shorts;
+    struct marey__page_short *shorts = row->shorts;
     if (shorts == NULL || shorts->n == 0)
         return true;
     if (shorts->n > 1) {
@@ -63,39 +63,39 @@ bool kymo__page_thin_flush(struct kymo__page_process *process, struct kymo__page
     }
     shorts->n = 0;
     process->thin.n_kept++;
-    return kymo__page_row_add(process->page, row, &shorts->first);
+    return marey__page_row_add(process->page, row, &shorts->first);
 }
 
 /* One below the bound. */
-static bool merge(struct kymo__page_process *process, struct kymo__page_row *row,
-                  const struct kymo__page_event *event)
+static bool merge(struct marey__page_process *process, struct marey__page_row *row,
+                  const struct marey__page_event *event)
 {
-    if (row->shorts == NULL && (row->shorts = kymo__calloc(1, sizeof *row->shorts)) == NULL)
+    if (row->shorts == NULL && (row->shorts = marey__calloc(1, sizeof *row->shorts)) == NULL)
         return false;
-    struct kymo__page_short *shorts = row->shorts;
+    struct marey__page_short *shorts = row->shorts;
     const uint64_t end_ns = event->start_ns + event->value;
     const bool follows = shorts->n != 0 && event->start_ns >= shorts->first.start_ns &&
                          event->start_ns - shorts->first.start_ns < process->thin.below_ns;
     if (follows) {
         shorts->n++;
-        shorts->end_ns = KYMO__MAX(shorts->end_ns, end_ns);
+        shorts->end_ns = MAREY__MAX(shorts->end_ns, end_ns);
         return true;
     }
-    if (!kymo__page_thin_flush(process, row))
+    if (!marey__page_thin_flush(process, row))
         return false;
-    *shorts = (struct kymo__page_short){.first = *event, .end_ns = end_ns, .n = 1};
+    *shorts = (struct marey__page_short){.first = *event, .end_ns = end_ns, .n = 1};
     return true;
 }
 
-bool kymo__page_thin_add(struct kymo__page_process *process, struct kymo__page_row *row,
-                         const struct kymo__page_event *event, size_t n_words)
+bool marey__page_thin_add(struct marey__page_process *process, struct marey__page_row *row,
+                          const struct marey__page_event *event, size_t n_words)
 {
-    struct kymo__page_thinning *thin = &process->thin;
+    struct marey__page_thinning *thin = &process->thin;
     thin->n_seen += n_words;
     if (thin->n_seen >= thin->next_look)
         look(thin);
     if (event->value < thin->below_ns)
         return merge(process, row, event);
     thin->n_kept++;
-    return kymo__page_thin_flush(process, row) && kymo__page_row_add(process->page, row, event);
+    return marey__page_thin_flush(process, row) && marey__page_row_add(process->page, row, event);
 }

@@ -8,63 +8,63 @@
 #include "present/page_internal.h"
 
 /* Whether a range with so many frames around it, the thread's own among them, is less deep than what is shown. */
-static bool is_shallow(const struct kymo__page_process *process, size_t n_frames)
+static bool is_shallow(const struct marey__page_process *process, size_t n_frames)
 {
     const uint32_t max_depth = process->page->options->summary.max_depth;
     return max_depth == 0 || n_frames <= max_depth;
 }
 
-static struct kymo__page_track *track_of(struct kymo__page_process *process,
-                                         const struct kymo__lane_walk *lane)
+static struct marey__page_track *track_of(struct marey__page_process *process,
+                                          const struct marey__lane_walk *lane)
 {
     return &process->lanes[lane->info->lane];
 }
 
 /* ---- what ends ---- */
 
-static bool on_call(void *ctx, const struct kymo__lane_walk *lane, const struct kymo__frame *frame,
-                    uint64_t end_ns)
+static bool on_call(void *ctx, const struct marey__lane_walk *lane,
+                    const struct marey__frame *frame, uint64_t end_ns)
 {
-    struct kymo__page_process *process = ctx;
-    struct kymo__page_track *track = track_of(process, lane);
+    struct marey__page_process *process = ctx;
+    struct marey__page_track *track = track_of(process, lane);
     const size_t depth = lane->n_frames - 1;
-    const uint64_t start_ns = kymo__page_ns(process, frame->start_ns);
+    const uint64_t start_ns = marey__page_ns(process, frame->start_ns);
     const uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
     uint32_t site = frame->site;
     track->last_ns = end_ns;
-    if (!is_shallow(process, lane->n_frames) || !kymo__page_take_site(process, &site))
+    if (!is_shallow(process, lane->n_frames) || !marey__page_take_site(process, &site))
         return true;
-    if (KYMO_UNLIKELY(depth >= KYMO__PAGE_DEPTH)) {
+    if (MAREY_UNLIKELY(depth >= MAREY__PAGE_DEPTH)) {
         track->n_too_deep++;
         return true;
     }
-    if (KYMO_UNLIKELY(frame->repeat != 0) && !kymo__page_add_calls(process, track, frame))
+    if (MAREY_UNLIKELY(frame->repeat != 0) && !marey__page_add_calls(process, track, frame))
         return false;
-    struct kymo__page_row *row = kymo__page_track_row(track, depth);
+    struct marey__page_row *row = marey__page_track_row(track, depth);
     if (row == NULL)
         return false;
-    if (KYMO_LIKELY(process->thin.below_ns == 0))
-        return kymo__page_row_put(process->page, row, start_ns, duration_ns, site);
-    const struct kymo__page_event event = {.start_ns = start_ns, .value = duration_ns, .id = site};
-    return kymo__page_thin_add(process, row, &event, 2);
+    if (MAREY_LIKELY(process->thin.below_ns == 0))
+        return marey__page_row_put(process->page, row, start_ns, duration_ns, site);
+    const struct marey__page_event event = {.start_ns = start_ns, .value = duration_ns, .id = site};
+    return marey__page_thin_add(process, row, &event, 2);
 }
 
 /* What is on the stack will not be seen to end. */
-bool kymo__page_add_unfinished(struct kymo__page_process *process,
-                               const struct kymo__lane_walk *lane, bool is_lost, uint64_t last_ns)
+bool marey__page_add_unfinished(struct marey__page_process *process,
+                                const struct marey__lane_walk *lane, bool is_lost, uint64_t last_ns)
 {
-    struct kymo__page_track *track = track_of(process, lane);
-    for (size_t i = 1; i < lane->n_frames && i <= KYMO__PAGE_DEPTH; i++) {
-        const struct kymo__frame *frame = &lane->frames[i];
+    struct marey__page_track *track = track_of(process, lane);
+    for (size_t i = 1; i < lane->n_frames && i <= MAREY__PAGE_DEPTH; i++) {
+        const struct marey__frame *frame = &lane->frames[i];
         uint32_t site = frame->site;
-        if (!is_shallow(process, i) || !kymo__page_take_site(process, &site))
+        if (!is_shallow(process, i) || !marey__page_take_site(process, &site))
             continue;
-        if (!kymo__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
-                        sizeof *track->unfinished))
+        if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
+                         sizeof *track->unfinished))
             return false;
-        track->unfinished[track->n_unfinished++] = (struct kymo__page_unfinished){
-            .start_ns = kymo__page_ns(process, frame->start_ns),
-            .last_ns = kymo__page_ns(process, KYMO__MAX(last_ns, frame->start_ns)),
+        track->unfinished[track->n_unfinished++] = (struct marey__page_unfinished){
+            .start_ns = marey__page_ns(process, frame->start_ns),
+            .last_ns = marey__page_ns(process, MAREY__MAX(last_ns, frame->start_ns)),
             .site = site,
             .depth = (uint32_t)i - 1,
             .is_lost = is_lost,
@@ -74,145 +74,146 @@ bool kymo__page_add_unfinished(struct kymo__page_process *process,
 }
 
 /* Events are missing between the last one known and `ns`; `n` of them, 0 unknown. */
-static bool add_loss(struct kymo__page_process *process, const struct kymo__lane_walk *lane,
+static bool add_loss(struct marey__page_process *process, const struct marey__lane_walk *lane,
                      uint64_t ns, uint64_t n)
 {
-    struct kymo__page_track *track = track_of(process, lane);
+    struct marey__page_track *track = track_of(process, lane);
     const uint64_t begun_ns = lane->n_frames > 1 ? lane->frames[lane->n_frames - 1].start_ns : 0;
     const uint64_t first_ns = process->info->first_ns;
-    const uint64_t last_ns = KYMO__MAX(KYMO__MAX(track->last_ns, begun_ns), first_ns);
-    const struct kymo__page_event event = {
-        .start_ns = kymo__page_ns(process, KYMO__MIN(last_ns, ns)),
+    const uint64_t last_ns = MAREY__MAX(MAREY__MAX(track->last_ns, begun_ns), first_ns);
+    const struct marey__page_event event = {
+        .start_ns = marey__page_ns(process, MAREY__MIN(last_ns, ns)),
         .value = ns > last_ns ? ns - last_ns : 0,
-        .id = (uint32_t)KYMO__MIN(n, (uint64_t)UINT32_MAX),
+        .id = (uint32_t)MAREY__MIN(n, (uint64_t)UINT32_MAX),
     };
-    return kymo__page_row_add(process->page, &track->losses, &event) &&
-           kymo__page_add_unfinished(process, lane, true, last_ns);
+    return marey__page_row_add(process->page, &track->losses, &event) &&
+           marey__page_add_unfinished(process, lane, true, last_ns);
 }
 
-static bool on_gap(void *ctx, const struct kymo__lane_walk *lane, const struct kymo_batch *batch)
+static bool on_gap(void *ctx, const struct marey__lane_walk *lane, const struct marey_batch *batch)
 {
-    struct kymo__page_process *process = ctx;
+    struct marey__page_process *process = ctx;
     /* Without a word behind the gap it goes on to the end. */
     const uint64_t ns =
-        batch->n != 0 ? kymo_batch_ns(batch, batch->words[0]) : process->info->last_ns;
+        batch->n != 0 ? marey_batch_ns(batch, batch->words[0]) : process->info->last_ns;
     return add_loss(process, lane, ns, 0);
 }
 
 /* ---- points in time ---- */
 
-static bool on_mark(void *ctx, const struct kymo__lane_walk *lane, uint32_t site, uint64_t ns)
+static bool on_mark(void *ctx, const struct marey__lane_walk *lane, uint32_t site, uint64_t ns)
 {
-    struct kymo__page_process *process = ctx;
-    struct kymo__page_track *track = track_of(process, lane);
-    struct kymo__page_event event = {.start_ns = kymo__page_ns(process, ns), .id = site};
+    struct marey__page_process *process = ctx;
+    struct marey__page_track *track = track_of(process, lane);
+    struct marey__page_event event = {.start_ns = marey__page_ns(process, ns), .id = site};
     track->last_ns = ns;
-    return !kymo__page_take_site(process, &event.id) ||
-           kymo__page_row_add(process->page, &track->marks, &event);
+    return !marey__page_take_site(process, &event.id) ||
+           marey__page_row_add(process->page, &track->marks, &event);
 }
 
-static bool add_counter(struct kymo__page_process *process, const uint64_t *words, uint64_t ns)
+static bool add_counter(struct marey__page_process *process, const uint64_t *words, uint64_t ns)
 {
-    struct kymo__page_event event = {
-        .start_ns = kymo__page_ns(process, ns), .value = words[2], .id = kymo_record_site(words[1])};
-    if (!kymo__page_take_site(process, &event.id))
+    struct marey__page_event event = {.start_ns = marey__page_ns(process, ns),
+                                      .value = words[2],
+                                      .id = marey_record_site(words[1])};
+    if (!marey__page_take_site(process, &event.id))
         return true;
     uint32_t *number = &process->counter_rows[event.id];
     if (*number == 0)
         *number = (uint32_t)process->counters.n_rows + 1;
-    struct kymo__page_row *row = kymo__page_track_row(&process->counters, *number - 1);
+    struct marey__page_row *row = marey__page_track_row(&process->counters, *number - 1);
     if (row == NULL)
         return false;
-    row->values = KYMO__PAGE_DOUBLES;
+    row->values = MAREY__PAGE_DOUBLES;
     row->id = event.id;
-    return kymo__page_row_add(process->page, row, &event);
+    return marey__page_row_add(process->page, row, &event);
 }
 
 /* ---- what overlaps ---- */
 
-static bool add_async(struct kymo__page_process *process, const struct kymo__async_half *begin,
+static bool add_async(struct marey__page_process *process, const struct marey__async_half *begin,
                       uint64_t duration_ns)
 {
     uint32_t site = begin->name;
-    if (!kymo__page_take_site(process, &site))
+    if (!marey__page_take_site(process, &site))
         return true;
-    if (!kymo__grow(&process->asyncs, &process->asyncs_cap, process->n_asyncs + 1,
-                    sizeof *process->asyncs))
+    if (!marey__grow(&process->asyncs, &process->asyncs_cap, process->n_asyncs + 1,
+                     sizeof *process->asyncs))
         return false;
-    process->asyncs[process->n_asyncs++] = (struct kymo__page_event){
-        .start_ns = kymo__page_ns(process, begin->ns), .value = duration_ns, .id = site};
+    process->asyncs[process->n_asyncs++] = (struct marey__page_event){
+        .start_ns = marey__page_ns(process, begin->ns), .value = duration_ns, .id = site};
     return true;
 }
 
-static bool take_async(struct kymo__page_process *process, const struct kymo__lane_walk *lane,
+static bool take_async(struct marey__page_process *process, const struct marey__lane_walk *lane,
                        const uint64_t *words, uint64_t ns)
 {
-    const struct kymo__async_half half = {
+    const struct marey__async_half half = {
         .handle = words[2],
         .ns = ns,
-        .name = kymo_record_site(words[1]),
+        .name = marey_record_site(words[1]),
         .lane = lane->info->lane,
-        .is_begin = kymo_record_type_of(words[0]) == KYMO_RECORD_ASYNC_BEGIN,
+        .is_begin = marey_record_type_of(words[0]) == MAREY_RECORD_ASYNC_BEGIN,
     };
-    struct kymo__async_half other;
+    struct marey__async_half other;
     bool failed;
-    if (!kymo__async_match(&process->pending, &half, &other, &failed))
+    if (!marey__async_match(&process->pending, &half, &other, &failed))
         return !failed;
-    const struct kymo__async_half *begin = half.is_begin ? &half : &other,
-                                  *end = half.is_begin ? &other : &half;
+    const struct marey__async_half *begin = half.is_begin ? &half : &other,
+                                   *end = half.is_begin ? &other : &half;
     return add_async(process, begin, end->ns > begin->ns ? end->ns - begin->ns : 0);
 }
 
-static bool add_gpu_work(struct kymo__page_process *process, const struct kymo_batch *batch,
+static bool add_gpu_work(struct marey__page_process *process, const struct marey_batch *batch,
                          const uint64_t *words)
 {
-    struct kymo__page_track *track = &process->lanes[batch->lane->lane];
-    const uint64_t ns = kymo_batch_ns(batch, words[0]);
-    struct kymo__page_event event = {
-        .start_ns = kymo__page_ns(process, ns),
-        .value = kymo_batch_duration_ns(batch, words[2]),
-        .id = kymo_record_site(words[1]),
+    struct marey__page_track *track = &process->lanes[batch->lane->lane];
+    const uint64_t ns = marey_batch_ns(batch, words[0]);
+    struct marey__page_event event = {
+        .start_ns = marey__page_ns(process, ns),
+        .value = marey_batch_duration_ns(batch, words[2]),
+        .id = marey_record_site(words[1]),
     };
     track->last_ns = ns;
     track->last_site = event.id;
-    if (!kymo__page_take_site(process, &event.id))
+    if (!marey__page_take_site(process, &event.id))
         return true;
-    struct kymo__page_row *row = kymo__page_free_row(track, event.start_ns);
+    struct marey__page_row *row = marey__page_free_row(track, event.start_ns);
     if (row == NULL)
         return false;
     if (process->thin.below_ns == 0)
-        return kymo__page_row_add(process->page, row, &event) &&
-               kymo__page_add_work_details(process, track, words, ns, event.id);
+        return marey__page_row_add(process->page, row, &event) &&
+               marey__page_add_work_details(process, track, words, ns, event.id);
     /* Short ones have no details: nearly all of them are drawn as one with others. */
-    return kymo__page_thin_add(process, row, &event, kymo_record_length(words[0])) &&
+    return marey__page_thin_add(process, row, &event, marey_record_length(words[0])) &&
            (event.value < process->thin.below_ns ||
-            kymo__page_add_work_details(process, track, words, ns, event.id));
+            marey__page_add_work_details(process, track, words, ns, event.id));
 }
 
-static bool add_gpu_record(struct kymo__page_process *process, const struct kymo_batch *batch,
+static bool add_gpu_record(struct marey__page_process *process, const struct marey_batch *batch,
                            const uint64_t *words)
 {
-    struct kymo__page_track *track = &process->lanes[batch->lane->lane];
-    switch (kymo_record_type_of(words[0])) {
-    case KYMO_RECORD_GPU:
+    struct marey__page_track *track = &process->lanes[batch->lane->lane];
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_GPU:
         return add_gpu_work(process, batch, words);
-    case KYMO_RECORD_ARGUMENTS:
-    case KYMO_RECORD_COMMUNICATION:
-        return kymo__page_add_about(process, track, words, track->last_ns, track->last_site);
-    case KYMO_RECORD_FLOW:
-        return kymo__page_add_flow(process, track, words, kymo_batch_ns(batch, words[0]));
+    case MAREY_RECORD_ARGUMENTS:
+    case MAREY_RECORD_COMMUNICATION:
+        return marey__page_add_about(process, track, words, track->last_ns, track->last_site);
+    case MAREY_RECORD_FLOW:
+        return marey__page_add_flow(process, track, words, marey_batch_ns(batch, words[0]));
     default:
         return true;
     }
 }
 
-static bool on_gpu(void *ctx, const struct kymo_batch *batch)
+static bool on_gpu(void *ctx, const struct marey_batch *batch)
 {
-    struct kymo__page_process *process = ctx;
+    struct marey__page_process *process = ctx;
     for (size_t i = 0, step; i < batch->n; i += step) {
         const uint64_t word = batch->words[i];
-        const bool is_record = kymo_word_kind(word) == KYMO_KIND_RECORD;
-        step = is_record ? KYMO__MAX(kymo_record_length(word), 1u) : 1;
+        const bool is_record = marey_word_kind(word) == MAREY_KIND_RECORD;
+        step = is_record ? MAREY__MAX(marey_record_length(word), 1u) : 1;
         if (is_record && !add_gpu_record(process, batch, batch->words + i))
             return false;
     }
@@ -221,41 +222,41 @@ static bool on_gpu(void *ctx, const struct kymo_batch *batch)
 
 static int by_start(const void *a, const void *b)
 {
-    const struct kymo__page_event *x = a, *y = b;
+    const struct marey__page_event *x = a, *y = b;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-bool kymo__page_place_asyncs(struct kymo__page_process *process)
+bool marey__page_place_asyncs(struct marey__page_process *process)
 {
     if (process->n_asyncs != 0)
         qsort(process->asyncs, process->n_asyncs, sizeof *process->asyncs, by_start);
     for (size_t i = 0; i < process->n_asyncs; i++) {
-        const struct kymo__page_event *event = &process->asyncs[i];
-        struct kymo__page_row *row = kymo__page_free_row(&process->async, event->start_ns);
-        if (row == NULL || !kymo__page_row_add(process->page, row, event))
+        const struct marey__page_event *event = &process->asyncs[i];
+        struct marey__page_row *row = marey__page_free_row(&process->async, event->start_ns);
+        if (row == NULL || !marey__page_row_add(process->page, row, event))
             return false;
     }
     return true;
 }
 
 /* Async ranges that never ended: in a row of their own each, as far as is known of them. */
-bool kymo__page_add_open_asyncs(struct kymo__page_process *process)
+bool marey__page_add_open_asyncs(struct marey__page_process *process)
 {
-    struct kymo__page_track *track = &process->async;
+    struct marey__page_track *track = &process->async;
     for (size_t i = 0; i < process->pending.n_slots; i++) {
-        const struct kymo__async_half *half = &process->pending.slots[i];
+        const struct marey__async_half *half = &process->pending.slots[i];
         uint32_t site = half->name;
-        if (half->handle == 0 || !half->is_begin || !kymo__page_take_site(process, &site))
+        if (half->handle == 0 || !half->is_begin || !marey__page_take_site(process, &site))
             continue;
-        if (!kymo__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
-                        sizeof *track->unfinished))
+        if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
+                         sizeof *track->unfinished))
             return false;
-        track->unfinished[track->n_unfinished] = (struct kymo__page_unfinished){
-            .start_ns = kymo__page_ns(process, half->ns),
-            .last_ns = kymo__page_ns(process, process->info->last_ns),
+        track->unfinished[track->n_unfinished] = (struct marey__page_unfinished){
+            .start_ns = marey__page_ns(process, half->ns),
+            .last_ns = marey__page_ns(process, process->info->last_ns),
             .site = site,
-            .depth = (uint32_t)KYMO__MIN(track->n_rows + track->n_unfinished,
-                                         (size_t)KYMO__PAGE_DEPTH - 1),
+            .depth = (uint32_t)MAREY__MIN(track->n_rows + track->n_unfinished,
+                                          (size_t)MAREY__PAGE_DEPTH - 1),
         };
         track->n_unfinished++;
     }
@@ -263,45 +264,45 @@ bool kymo__page_add_open_asyncs(struct kymo__page_process *process)
 }
 
 /* Arguments and communication are about the range begun last. */
-static bool add_about(struct kymo__page_process *process, const struct kymo__lane_walk *lane,
+static bool add_about(struct marey__page_process *process, const struct marey__lane_walk *lane,
                       const uint64_t *words)
 {
     if (lane->n_frames <= 1)
         return true;
-    const struct kymo__frame *frame = &lane->frames[lane->n_frames - 1];
-    return kymo__page_add_about(process, track_of(process, lane), words, frame->start_ns,
-                                frame->site);
+    const struct marey__frame *frame = &lane->frames[lane->n_frames - 1];
+    return marey__page_add_about(process, track_of(process, lane), words, frame->start_ns,
+                                 frame->site);
 }
 
-static bool on_record(void *ctx, const struct kymo__lane_walk *lane, const uint64_t *words,
+static bool on_record(void *ctx, const struct marey__lane_walk *lane, const uint64_t *words,
                       uint64_t ns)
 {
-    struct kymo__page_process *process = ctx;
-    struct kymo__page_track *track = track_of(process, lane);
-    switch (kymo_record_type_of(words[0])) {
-    case KYMO_RECORD_BEGIN:
-        return kymo__page_add_payload(process, track, words, ns);
-    case KYMO_RECORD_MARK:
-        return on_mark(ctx, lane, kymo_record_site(words[1]), ns) &&
-               kymo__page_add_payload(process, track, words, ns);
-    case KYMO_RECORD_COUNTER:
+    struct marey__page_process *process = ctx;
+    struct marey__page_track *track = track_of(process, lane);
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_BEGIN:
+        return marey__page_add_payload(process, track, words, ns);
+    case MAREY_RECORD_MARK:
+        return on_mark(ctx, lane, marey_record_site(words[1]), ns) &&
+               marey__page_add_payload(process, track, words, ns);
+    case MAREY_RECORD_COUNTER:
         return add_counter(process, words, ns);
-    case KYMO_RECORD_ASYNC_BEGIN:
-    case KYMO_RECORD_ASYNC_END:
+    case MAREY_RECORD_ASYNC_BEGIN:
+    case MAREY_RECORD_ASYNC_END:
         return take_async(process, lane, words, ns);
-    case KYMO_RECORD_ARGUMENTS:
-    case KYMO_RECORD_COMMUNICATION:
+    case MAREY_RECORD_ARGUMENTS:
+    case MAREY_RECORD_COMMUNICATION:
         return add_about(process, lane, words);
-    case KYMO_RECORD_LAUNCH:
-        return kymo__page_add_launch(process, track, words, ns);
-    case KYMO_RECORD_FLOW:
-        return kymo__page_add_flow(process, track, words, ns);
-    case KYMO_RECORD_GAP:
+    case MAREY_RECORD_LAUNCH:
+        return marey__page_add_launch(process, track, words, ns);
+    case MAREY_RECORD_FLOW:
+        return marey__page_add_flow(process, track, words, ns);
+    case MAREY_RECORD_GAP:
         return add_loss(process, lane, ns, words[1]);
     default:
         return true;
     }
 }
 
-const struct kymo__walk_tap kymo__page_tap = {
+const struct marey__walk_tap marey__page_tap = {
     .call = on_call, .mark = on_mark, .record = on_record, .gap = on_gap, .gpu = on_gpu};

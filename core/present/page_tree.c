@@ -13,7 +13,7 @@
 
 /* Columns of the table, as summary_tree.c has them. */
 enum { DEPTH, NAME, COUNT, TOTAL_NS, SELF_NS, SHARE, N_COLUMNS };
-static_assert((int)N_COLUMNS == (int)KYMO__N_TREE_COLUMNS, "the tree has other columns");
+static_assert((int)N_COLUMNS == (int)MAREY__N_TREE_COLUMNS, "the tree has other columns");
 
 struct others {
     uint64_t n; /* rows, with all below them */
@@ -22,7 +22,7 @@ struct others {
 };
 
 struct reduction {
-    const kymo_table *tree;
+    const marey_table *tree;
     size_t n;
     size_t *parents;
     uint64_t *weights; /* what it or anything below it takes: never more than its parent's */
@@ -33,7 +33,7 @@ struct reduction {
 
 static uint64_t cell(const struct reduction *r, size_t row, size_t column)
 {
-    return kymo_table_cell(r->tree, row, column).as.u64;
+    return marey_table_cell(r->tree, row, column).as.u64;
 }
 
 /* Rows are depth first. A parent whose own time is not known, having no end, is worth what is below it. */
@@ -47,7 +47,7 @@ static void find_weights(struct reduction *r, size_t *path)
     }
     for (size_t i = r->n; i-- > 0;)
         if (r->parents[i] != NO_PARENT)
-            r->weights[r->parents[i]] = KYMO__MAX(r->weights[r->parents[i]], r->weights[i]);
+            r->weights[r->parents[i]] = MAREY__MAX(r->weights[r->parents[i]], r->weights[i]);
 }
 
 static int heaviest_first(const void *a, const void *b)
@@ -83,45 +83,45 @@ static void add_up_others(struct reduction *r)
             top = parent == NO_PARENT ? r->n : parent;
             r->others[top].count += cell(r, i, COUNT);
             r->others[top].total_ns += cell(r, i, TOTAL_NS);
-            r->others[top].share += kymo_table_cell(r->tree, i, SHARE).as.f64;
+            r->others[top].share += marey_table_cell(r->tree, i, SHARE).as.f64;
         }
         r->others[top].n++;
     }
 }
 
-static void put_row(kymo_table *out, const struct reduction *r, size_t i)
+static void put_row(marey_table *out, const struct reduction *r, size_t i)
 {
-    const struct kymo_cell name = kymo_table_cell(r->tree, i, NAME),
-                           share = kymo_table_cell(r->tree, i, SHARE);
-    kymo_table_u64(out, cell(r, i, DEPTH));
-    kymo_table_text(out, name.as.text, name.len);
-    kymo_table_u64(out, cell(r, i, COUNT));
-    kymo_table_u64(out, cell(r, i, TOTAL_NS));
-    kymo_table_u64(out, cell(r, i, SELF_NS));
+    const struct marey_cell name = marey_table_cell(r->tree, i, NAME),
+                            share = marey_table_cell(r->tree, i, SHARE);
+    marey_table_u64(out, cell(r, i, DEPTH));
+    marey_table_text(out, name.as.text, name.len);
+    marey_table_u64(out, cell(r, i, COUNT));
+    marey_table_u64(out, cell(r, i, TOTAL_NS));
+    marey_table_u64(out, cell(r, i, SELF_NS));
     if (share.is_null)
-        kymo_table_null(out);
+        marey_table_null(out);
     else
-        kymo_table_f64(out, share.as.f64);
+        marey_table_f64(out, share.as.f64);
 }
 
-static size_t put_others(kymo_table *out, const struct others *others, uint64_t depth)
+static size_t put_others(marey_table *out, const struct others *others, uint64_t depth)
 {
     char name[40];
     if (others->n == 0)
         return 0;
     const int len =
         snprintf(name, sizeof name, "(%" PRIu64 " other%s)", others->n, others->n == 1 ? "" : "s");
-    kymo_table_u64(out, depth);
-    kymo_table_text(out, name, (size_t)len);
-    kymo_table_u64(out, others->count);
-    kymo_table_u64(out, others->total_ns);
-    kymo_table_u64(out, others->total_ns);
-    kymo_table_f64(out, others->share);
+    marey_table_u64(out, depth);
+    marey_table_text(out, name, (size_t)len);
+    marey_table_u64(out, others->count);
+    marey_table_u64(out, others->total_ns);
+    marey_table_u64(out, others->total_ns);
+    marey_table_f64(out, others->share);
     return 1;
 }
 
 /* Those that are left out stand behind their siblings; returns how many rows stand for others. */
-static size_t put_rows(kymo_table *out, const struct reduction *r, size_t *path)
+static size_t put_rows(marey_table *out, const struct reduction *r, size_t *path)
 {
     size_t depth = 0, n_others = 0; /* rows on the path */
     for (size_t i = 0; i < r->n; i++) {
@@ -141,18 +141,18 @@ static size_t deepest(const struct reduction *r)
 {
     size_t depth = 0;
     for (size_t i = 0; i < r->n; i++)
-        depth = KYMO__MAX(depth, (size_t)cell(r, i, DEPTH));
+        depth = MAREY__MAX(depth, (size_t)cell(r, i, DEPTH));
     return depth;
 }
 
-static bool reduce(struct reduction *r, size_t n_most, kymo_table *out, size_t *n_others)
+static bool reduce(struct reduction *r, size_t n_most, marey_table *out, size_t *n_others)
 {
-    size_t *path = kymo__calloc(deepest(r) + 1, sizeof *path);
-    r->parents = kymo__calloc(r->n, sizeof *r->parents);
-    r->weights = kymo__calloc(r->n, sizeof *r->weights);
-    r->sorted = kymo__calloc(r->n, sizeof *r->sorted);
-    r->is_kept = kymo__calloc(r->n, sizeof *r->is_kept);
-    r->others = kymo__calloc(r->n + 1, sizeof *r->others);
+    size_t *path = marey__calloc(deepest(r) + 1, sizeof *path);
+    r->parents = marey__calloc(r->n, sizeof *r->parents);
+    r->weights = marey__calloc(r->n, sizeof *r->weights);
+    r->sorted = marey__calloc(r->n, sizeof *r->sorted);
+    r->is_kept = marey__calloc(r->n, sizeof *r->is_kept);
+    r->others = marey__calloc(r->n + 1, sizeof *r->others);
     const bool ok = path != NULL && r->parents != NULL && r->weights != NULL && r->sorted != NULL &&
                     r->is_kept != NULL && r->others != NULL;
     if (ok) {
@@ -161,24 +161,25 @@ static bool reduce(struct reduction *r, size_t n_most, kymo_table *out, size_t *
         add_up_others(r);
         *n_others = put_rows(out, r, path);
     }
-    kymo__free(path);
-    kymo__free(r->parents);
-    kymo__free(r->weights);
-    kymo__free(r->sorted);
-    kymo__free(r->is_kept);
-    kymo__free(r->others);
-    return ok && kymo_table_status(out) == KYMO_OK;
+    marey__free(path);
+    marey__free(r->parents);
+    marey__free(r->weights);
+    marey__free(r->sorted);
+    marey__free(r->is_kept);
+    marey__free(r->others);
+    return ok && marey_table_status(out) == MAREY_OK;
 }
 
-bool kymo__page_reduce_tree(const kymo_table *tree, size_t n_most, kymo_table **out, size_t *n_others)
+bool marey__page_reduce_tree(const marey_table *tree, size_t n_most, marey_table **out,
+                             size_t *n_others)
 {
-    struct reduction r = {.tree = tree, .n = kymo_table_n_rows(tree)};
-    kymo_table *table = NULL;
-    KYMO_ASSERT(n_most != 0 && n_most < r.n);
-    if (kymo_table_create(kymo_table_name(tree), kymo__tree_columns, N_COLUMNS, &table) != KYMO_OK)
+    struct reduction r = {.tree = tree, .n = marey_table_n_rows(tree)};
+    marey_table *table = NULL;
+    MAREY_ASSERT(n_most != 0 && n_most < r.n);
+    if (marey_table_create(marey_table_name(tree), marey__tree_columns, N_COLUMNS, &table) != MAREY_OK)
         return false;
     if (!reduce(&r, n_most, table, n_others)) {
-        kymo_table_destroy(table);
+        marey_table_destroy(table);
         return false;
     }
     *out = table;

@@ -21,7 +21,7 @@ enum { FIRST_QUEUE = 1 << 21 };
 
 /* ---- interned data ---- */
 
-static void put_spec(struct kymo__buf *buf, uint64_t iid, const char *name, size_t len,
+static void put_spec(struct marey__buf *buf, uint64_t iid, const char *name, size_t len,
                      uint32_t category)
 {
     const size_t spec = pb_open(buf, INTERNED_GPU_SPECIFICATIONS);
@@ -31,38 +31,38 @@ static void put_spec(struct kymo__buf *buf, uint64_t iid, const char *name, size
     pb_close(buf, spec);
 }
 
-static uint64_t context_of(const struct kymo__export *x)
+static uint64_t context_of(const struct marey__export *x)
 {
     return (uint64_t)x->process_number + 1;
 }
 
 /* Unlike all else that is interned, queues are told apart over the whole trace. */
-static uint64_t queue_of(const struct kymo__export *x, const struct kymo__export_lane *lane)
+static uint64_t queue_of(const struct marey__export *x, const struct marey__export_lane *lane)
 {
     return (uint64_t)FIRST_QUEUE + x->n_lanes_before + lane->info->lane;
 }
 
-static size_t open_interned(struct kymo__export *x, const struct kymo__export_lane *lane,
+static size_t open_interned(struct marey__export *x, const struct marey__export_lane *lane,
                             size_t *packet)
 {
-    *packet = kymo__perfetto_packet(x, ((struct sequence *)lane->own)->id);
+    *packet = marey__perfetto_packet(x, ((struct sequence *)lane->own)->id);
     pb_uint(&x->texts, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
     return pb_open(&x->texts, PACKET_INTERNED_DATA);
 }
 
-static void close_interned(struct kymo__export *x, size_t packet, size_t interned)
+static void close_interned(struct marey__export *x, size_t packet, size_t interned)
 {
     pb_close(&x->texts, interned);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
-static void intern_queue(struct kymo__export *x, const struct kymo__export_lane *lane)
+static void intern_queue(struct marey__export *x, const struct marey__export_lane *lane)
 {
     char text[48];
     size_t packet;
     const size_t interned = open_interned(x, lane, &packet);
     const char *name = lane->info->name[0] != '\0' ? lane->info->name : text;
-    struct kymo__buf *buf = &x->texts;
+    struct marey__buf *buf = &x->texts;
     snprintf(text, sizeof text, "stream %d", (int32_t)lane->info->stream);
     put_spec(buf, queue_of(x, lane), name, strlen(name), CATEGORY_OTHER);
     const size_t context = pb_open(buf, INTERNED_GRAPHICS_CONTEXTS);
@@ -73,32 +73,32 @@ static void intern_queue(struct kymo__export *x, const struct kymo__export_lane 
     close_interned(x, packet, interned);
 }
 
-static bool open_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
 {
-    if (!kymo__perfetto_lane(x, lane))
+    if (!marey__perfetto_lane(x, lane))
         return false;
     intern_queue(x, lane);
-    return x->status == KYMO_OK;
+    return x->status == MAREY_OK;
 }
 
 /* The name of the work as a stage: every viewer draws that. */
-static void intern_stage(struct kymo__export *x, struct kymo__export_lane *lane, uint32_t slot,
+static void intern_stage(struct marey__export *x, struct marey__export_lane *lane, uint32_t slot,
                          uint32_t kind)
 {
-    const struct kymo_site_info *site = kymo__export_site(x, slot);
-    kymo__perfetto_intern(x, lane, slot);
-    if (x->status != KYMO_OK)
+    const struct marey_site_info *site = marey__export_site(x, slot);
+    marey__perfetto_intern(x, lane, slot);
+    if (x->status != MAREY_OK)
         return;
     size_t packet;
     const size_t interned = open_interned(x, lane, &packet);
-    put_spec(&x->texts, kymo__perfetto_iid(slot), site->name, site->name_len,
-             kind == KYMO_WORK_KERNEL ? CATEGORY_COMPUTE : CATEGORY_OTHER);
+    put_spec(&x->texts, marey__perfetto_iid(slot), site->name, site->name_len,
+             kind == MAREY_WORK_KERNEL ? CATEGORY_COMPUTE : CATEGORY_OTHER);
     close_interned(x, packet, interned);
 }
 
 /* ---- the launch ---- */
 
-static void put_dimensions(struct kymo__buf *buf, uint32_t field, const uint64_t sizes[3])
+static void put_dimensions(struct marey__buf *buf, uint32_t field, const uint64_t sizes[3])
 {
     const size_t dimensions = pb_open(buf, field);
     for (uint32_t i = 0; i < 3; i++)
@@ -106,7 +106,7 @@ static void put_dimensions(struct kymo__buf *buf, uint32_t field, const uint64_t
     pb_close(buf, dimensions);
 }
 
-static void put_arg(struct kymo__buf *buf, const char *name, uint64_t value)
+static void put_arg(struct marey__buf *buf, const char *name, uint64_t value)
 {
     const size_t arg = pb_open(buf, LAUNCH_ARGS);
     pb_text(buf, LAUNCH_ARG_NAME, name, strlen(name));
@@ -115,13 +115,13 @@ static void put_arg(struct kymo__buf *buf, const char *name, uint64_t value)
 }
 
 /* By `device` and `stream` viewers list work below its process. */
-static void put_launch(struct kymo__buf *buf, const struct kymo_lane_info *lane,
-                       const struct kymo__stream_work *work, const struct kymo__details *details)
+static void put_launch(struct marey__buf *buf, const struct marey_lane_info *lane,
+                       const struct marey__stream_work *work, const struct marey__details *details)
 {
-    struct kymo__launch_shape shape = {0};
+    struct marey__launch_shape shape = {0};
     const bool has_shape =
         details->arguments != NULL &&
-        kymo__launch_shape_read(details->arguments, details->arguments_len, &shape);
+        marey__launch_shape_read(details->arguments, details->arguments_len, &shape);
     const size_t launch = pb_open(buf, STAGE_LAUNCH);
     if (has_shape) {
         put_dimensions(buf, LAUNCH_GRID, shape.grid);
@@ -139,21 +139,21 @@ static void put_launch(struct kymo__buf *buf, const struct kymo_lane_info *lane,
 }
 
 /* Each argument as a text, for viewers that know nothing of launches. */
-static void put_extra(struct kymo__buf *buf, const struct kymo__details *details)
+static void put_extra(struct marey__buf *buf, const struct marey__details *details)
 {
-    struct kymo__json_reader reader = {.start = details->arguments,
-                                       .at = details->arguments,
-                                       .end = details->arguments + details->arguments_len};
+    struct marey__json_reader reader = {.start = details->arguments,
+                                        .at = details->arguments,
+                                        .end = details->arguments + details->arguments_len};
     bool is_first = true;
-    if (details->arguments == NULL || kymo__json_next(&reader) != KYMO__JSON_OBJECT) {
-        kymo__json_fini(&reader);
+    if (details->arguments == NULL || marey__json_next(&reader) != MAREY__JSON_OBJECT) {
+        marey__json_fini(&reader);
         return;
     }
-    while (kymo__json_next_key(&reader, &is_first)) {
+    while (marey__json_next_key(&reader, &is_first)) {
         const size_t extra = pb_open(buf, STAGE_EXTRA_DATA);
         pb_text(buf, EXTRA_NAME, reader.text.data, reader.text.len);
         const char *from = reader.at;
-        const bool is_sound = kymo__json_skip(&reader, kymo__json_next(&reader));
+        const bool is_sound = marey__json_skip(&reader, marey__json_next(&reader));
         while (from < reader.at && *from == ' ')
             from++;
         pb_text(buf, EXTRA_VALUE, from, (size_t)(reader.at - from));
@@ -161,69 +161,70 @@ static void put_extra(struct kymo__buf *buf, const struct kymo__details *details
         if (!is_sound)
             break;
     }
-    kymo__json_fini(&reader);
+    marey__json_fini(&reader);
 }
 
 /* ---- work ---- */
 
 /* That of its launch. What has none needs an id all the same, which nothing else has. */
-static uint64_t event_id(const struct kymo__export *x, const struct kymo__export_lane *lane,
-                         const struct kymo__stream_work *work)
+static uint64_t event_id(const struct marey__export *x, const struct marey__export_lane *lane,
+                         const struct marey__stream_work *work)
 {
     if (work->correlation != 0)
-        return kymo__perfetto_flow_id(x, NULL, work->correlation);
-    return kymo__perfetto_flow_id(x, kymo__export_site(x, work->site),
-                                  work->ns ^ (uint64_t)lane->info->lane << 40);
+        return marey__perfetto_flow_id(x, NULL, work->correlation);
+    return marey__perfetto_flow_id(x, marey__export_site(x, work->site),
+                                   work->ns ^ (uint64_t)lane->info->lane << 40);
 }
 
-static void put_stage(struct kymo__export *x, const struct kymo__export_lane *lane,
-                      const struct kymo__stream_work *work)
+static void put_stage(struct marey__export *x, const struct marey__export_lane *lane,
+                      const struct marey__stream_work *work)
 {
-    struct kymo__buf *buf = &x->texts;
-    struct kymo__details details;
-    kymo__work_details_of(x, work, &details);
-    const size_t packet = kymo__perfetto_packet(x, ((struct sequence *)lane->own)->id);
+    struct marey__buf *buf = &x->texts;
+    struct marey__details details;
+    marey__work_details_of(x, work, &details);
+    const size_t packet = marey__perfetto_packet(x, ((struct sequence *)lane->own)->id);
     pb_uint(buf, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
     pb_uint(buf, PACKET_TIMESTAMP, work->ns);
-    pb_uint(buf, PACKET_CLOCK_ID, kymo__perfetto_clock(x));
+    pb_uint(buf, PACKET_CLOCK_ID, marey__perfetto_clock(x));
     const size_t stage = pb_open(buf, PACKET_GPU_RENDER_STAGE);
     pb_uint(buf, STAGE_EVENT_ID, event_id(x, lane, work));
     pb_uint(buf, STAGE_DURATION, work->duration_ns);
     pb_uint(buf, STAGE_QUEUE_IID, queue_of(x, lane));
-    pb_uint(buf, STAGE_STAGE_IID, kymo__perfetto_iid(kymo__site_slot(x, work->site)));
+    pb_uint(buf, STAGE_STAGE_IID, marey__perfetto_iid(marey__site_slot(x, work->site)));
     pb_uint(buf, STAGE_GPU_ID, (uint64_t)lane->info->device);
     pb_uint(buf, STAGE_CONTEXT, context_of(x));
     put_extra(buf, &details);
     put_launch(buf, lane->info, work, &details);
     pb_close(buf, stage);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
-static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
-                    const struct kymo__stream_work *work)
+static void on_work(struct marey__export *x, struct marey__export_lane *lane,
+                    const struct marey__stream_work *work)
 {
-    const uint32_t slot = kymo__site_slot(x, work->site);
+    const uint32_t slot = marey__site_slot(x, work->site);
     if (lane->own == NULL && !open_lane(x, lane))
         return;
     if (!sequence_knows(lane->own, slot))
         intern_stage(x, lane, slot, work->kind);
-    if (x->status == KYMO_OK)
+    if (x->status == MAREY_OK)
         put_stage(x, lane, work);
 }
 
-void kymo__perfetto_submits(const struct kymo__export *x, struct kymo__buf *buf, uint64_t correlation)
+void marey__perfetto_submits(const struct marey__export *x, struct marey__buf *buf,
+                             uint64_t correlation)
 {
     const size_t submits = pb_open(buf, EVENT_GPU_CORRELATION);
-    pb_uint(buf, CORRELATION_SUBMITTED, kymo__perfetto_flow_id(x, NULL, correlation));
+    pb_uint(buf, CORRELATION_SUBMITTED, marey__perfetto_flow_id(x, NULL, correlation));
     pb_close(buf, submits);
 }
 
-const struct kymo__export_format kymo__export_perfetto_gpu = {
+const struct marey__export_format marey__export_perfetto_gpu = {
     .name = "perfetto-gpu",
-    .start = kymo__perfetto_start,
-    .process = kymo__perfetto_process,
-    .batch = kymo__perfetto_batch,
-    .span = kymo__perfetto_span,
+    .start = marey__perfetto_start,
+    .process = marey__perfetto_process,
+    .batch = marey__perfetto_batch,
+    .span = marey__perfetto_span,
     .work = on_work,
-    .flow = kymo__perfetto_flow,
+    .flow = marey__perfetto_flow,
 };

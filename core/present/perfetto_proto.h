@@ -4,8 +4,8 @@
  * nested one gets four bytes for its length, filled in when it closes (a varint may be padded).
  * Running out of memory shows in buf->failed.
  */
-#ifndef KYMO_PERFETTO_PROTO_H
-#define KYMO_PERFETTO_PROTO_H
+#ifndef MAREY_PERFETTO_PROTO_H
+#define MAREY_PERFETTO_PROTO_H
 
 #include <string.h>
 
@@ -111,33 +111,33 @@ static inline uint8_t *pb_varint_at(uint8_t *p, uint64_t value)
     return p;
 }
 
-static inline void pb_varint(struct kymo__buf *buf, uint64_t value)
+static inline void pb_varint(struct marey__buf *buf, uint64_t value)
 {
     uint8_t bytes[PB_VARINT_MAX];
-    kymo__buf_put(buf, bytes, (size_t)(pb_varint_at(bytes, value) - bytes));
+    marey__buf_put(buf, bytes, (size_t)(pb_varint_at(bytes, value) - bytes));
 }
 
-static inline void pb_uint(struct kymo__buf *buf, uint32_t field, uint64_t value)
+static inline void pb_uint(struct marey__buf *buf, uint32_t field, uint64_t value)
 {
     pb_varint(buf, field << 3 | PB_VARINT);
     pb_varint(buf, value);
 }
 
-static inline void pb_fixed64(struct kymo__buf *buf, uint32_t field, uint64_t bits)
+static inline void pb_fixed64(struct marey__buf *buf, uint32_t field, uint64_t bits)
 {
     pb_varint(buf, field << 3 | PB_FIXED64);
-    kymo__buf_put(buf, &bits, sizeof bits); /* little-endian, as all machines we run on */
+    marey__buf_put(buf, &bits, sizeof bits); /* little-endian, as all machines we run on */
 }
 
 /* Begin a nested message; give what comes back to pb_close. */
-static inline size_t pb_open(struct kymo__buf *buf, uint32_t field)
+static inline size_t pb_open(struct marey__buf *buf, uint32_t field)
 {
     pb_varint(buf, field << 3 | PB_BYTES);
-    kymo__buf_put(buf, "\x80\x80\x80\x00", 4);
+    marey__buf_put(buf, "\x80\x80\x80\x00", 4);
     return buf->len;
 }
 
-static inline void pb_close(struct kymo__buf *buf, size_t opened)
+static inline void pb_close(struct marey__buf *buf, size_t opened)
 {
     if (buf->failed)
         return;
@@ -148,10 +148,10 @@ static inline void pb_close(struct kymo__buf *buf, size_t opened)
 }
 
 /* Text of any bytes, made UTF-8 as a string field must be. */
-static inline void pb_text(struct kymo__buf *buf, uint32_t field, const char *text, size_t len)
+static inline void pb_text(struct marey__buf *buf, uint32_t field, const char *text, size_t len)
 {
     const size_t opened = pb_open(buf, field);
-    kymo__utf8_put(buf, text, len);
+    marey__utf8_put(buf, text, len);
     pb_close(buf, opened);
 }
 

@@ -17,7 +17,7 @@
 #define MANIFEST "perfetto_manifest.json"
 
 /* An archive of one recording is the same whenever it is made. */
-static uint64_t mtime_of(const struct kymo_process *process)
+static uint64_t mtime_of(const struct marey_process *process)
 {
     return process != NULL ? process->start_unix_ns / 1000000000 : 0;
 }
@@ -40,109 +40,110 @@ static void put_host(char *to, size_t room, const char *host)
 }
 
 /* The number in front makes names unique, and their order that of the processes. */
-static void entry_name(char name[KYMO__TAR_NAME], const struct kymo_process *process, uint32_t number)
+static void entry_name(char name[MAREY__TAR_NAME], const struct marey_process *process,
+                       uint32_t number)
 {
     char host[41], rank[24] = "";
     put_host(host, sizeof host, process->host);
     if (process->rank >= 0)
         snprintf(rank, sizeof rank, "rank-%d-", process->rank);
-    snprintf(name, KYMO__TAR_NAME, "%04u-%s%s-%lld.pftrace", number, rank, host,
+    snprintf(name, MAREY__TAR_NAME, "%04u-%s%s-%lld.pftrace", number, rank, host,
              (long long)process->pid);
 }
 
-static void put_file(struct kymo__buf *buf, const struct kymo_process *process, uint32_t number)
+static void put_file(struct marey__buf *buf, const struct marey_process *process, uint32_t number)
 {
-    char name[KYMO__TAR_NAME];
+    char name[MAREY__TAR_NAME];
     entry_name(name, process, number);
-    kymo__buf_printf(buf, "%s\n{\"path\":\"%s\"", number != 0 ? "," : "", name);
+    marey__buf_printf(buf, "%s\n{\"path\":\"%s\"", number != 0 ? "," : "", name);
     if (process->host[0] != '\0') {
-        kymo__buf_puts(buf, ",\"machine\":{\"name\":");
-        kymo__json_put(buf, process->host, strlen(process->host));
-        kymo__buf_puts(buf, "}");
+        marey__buf_puts(buf, ",\"machine\":{\"name\":");
+        marey__json_put(buf, process->host, strlen(process->host));
+        marey__buf_puts(buf, "}");
     }
-    kymo__buf_puts(buf, "}");
+    marey__buf_puts(buf, "}");
 }
 
 /* The first process's clock is the timeline's; it is the same one in all files. */
-static void put_trace_time(struct kymo__buf *buf, const struct kymo__export *x)
+static void put_trace_time(struct marey__buf *buf, const struct marey__export *x)
 {
-    char name[KYMO__TAR_NAME];
-    const struct kymo_process *first = kymo__export_nth(x, 0);
+    char name[MAREY__TAR_NAME];
+    const struct marey_process *first = marey__export_nth(x, 0);
     if (first == NULL)
         return;
     entry_name(name, first, 0);
-    kymo__buf_printf(buf, "\"trace_time\":{\"clock\":\"%s\",\"file\":\"%s\"},\n",
-                     x->is_wall_clock ? "REALTIME" : "MONOTONIC", name);
+    marey__buf_printf(buf, "\"trace_time\":{\"clock\":\"%s\",\"file\":\"%s\"},\n",
+                      x->is_wall_clock ? "REALTIME" : "MONOTONIC", name);
 }
 
-static void put_manifest(struct kymo__export *x, struct kymo__tar *tar)
+static void put_manifest(struct marey__export *x, struct marey__tar *tar)
 {
-    struct kymo__buf buf = {0};
-    const struct kymo_process *process;
-    kymo__buf_puts(&buf, "{\"perfetto_manifest\":{\"version\":1,\n");
+    struct marey__buf buf = {0};
+    const struct marey_process *process;
+    marey__buf_puts(&buf, "{\"perfetto_manifest\":{\"version\":1,\n");
     put_trace_time(&buf, x);
-    kymo__buf_puts(&buf, "\"files\":[");
-    for (uint32_t i = 0; (process = kymo__export_nth(x, i)) != NULL; i++)
+    marey__buf_puts(&buf, "\"files\":[");
+    for (uint32_t i = 0; (process = marey__export_nth(x, i)) != NULL; i++)
         put_file(&buf, process, i);
-    kymo__buf_puts(&buf, "]}}\n");
+    marey__buf_puts(&buf, "]}}\n");
     if (buf.failed)
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for the manifest of the archive");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for the manifest of the archive");
     else
-        kymo__tar_put(tar, MANIFEST, mtime_of(kymo__export_nth(x, 0)), buf.data, buf.len);
-    kymo__buf_fini(&buf);
+        marey__tar_put(tar, MANIFEST, mtime_of(marey__export_nth(x, 0)), buf.data, buf.len);
+    marey__buf_fini(&buf);
 }
 
 /* ---- the traces ---- */
 
-static void on_start(struct kymo__export *x)
+static void on_start(struct marey__export *x)
 {
-    struct kymo__tar *tar = kymo__calloc(1, sizeof *tar);
+    struct marey__tar *tar = marey__calloc(1, sizeof *tar);
     if (tar == NULL) {
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for an archive");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for an archive");
         return;
     }
     x->own = tar;
-    x->status = kymo__tar_init(tar, &x->out);
-    if (x->status == KYMO_OK)
+    x->status = marey__tar_init(tar, &x->out);
+    if (x->status == MAREY_OK)
         put_manifest(x, tar);
 }
 
-static kymo_status on_process(struct kymo__export *x)
+static marey_status on_process(struct marey__export *x)
 {
-    char name[KYMO__TAR_NAME];
+    char name[MAREY__TAR_NAME];
     entry_name(name, x->process, x->process_number);
-    KYMO_TRY(kymo__tar_open(x->own, name, mtime_of(x->process)));
-    kymo__perfetto_start(x);
-    return kymo__perfetto_process(x);
+    MAREY_TRY(marey__tar_open(x->own, name, mtime_of(x->process)));
+    marey__perfetto_start(x);
+    return marey__perfetto_process(x);
 }
 
-static void on_process_done(struct kymo__export *x)
+static void on_process_done(struct marey__export *x)
 {
-    const kymo_status status = kymo__tar_close(x->own);
-    if (x->status == KYMO_OK)
+    const marey_status status = marey__tar_close(x->own);
+    if (x->status == MAREY_OK)
         x->status = status;
 }
 
-static void on_finish(struct kymo__export *x)
+static void on_finish(struct marey__export *x)
 {
-    kymo__tar_finish(x->own);
+    marey__tar_finish(x->own);
 }
 
-static void on_close(struct kymo__export *x)
+static void on_close(struct marey__export *x)
 {
     if (x->own != NULL)
-        kymo__tar_fini(x->own);
-    kymo__free(x->own);
+        marey__tar_fini(x->own);
+    marey__free(x->own);
 }
 
-const struct kymo__export_format kymo__export_perfetto_tar = {
+const struct marey__export_format marey__export_perfetto_tar = {
     .name = "perfetto-tar",
     .start = on_start,
     .process = on_process,
-    .batch = kymo__perfetto_batch,
-    .span = kymo__perfetto_span,
-    .work = kymo__perfetto_work,
-    .flow = kymo__perfetto_flow,
+    .batch = marey__perfetto_batch,
+    .span = marey__perfetto_span,
+    .work = marey__perfetto_work,
+    .flow = marey__perfetto_flow,
     .process_done = on_process_done,
     .finish = on_finish,
     .close = on_close,

@@ -7,7 +7,7 @@
 /* Sequence of packets that belong to no lane; lanes count on from 2. */
 #define MAIN_SEQUENCE 1u
 
-size_t kymo__perfetto_packet(struct kymo__export *x, uint32_t sequence_id)
+size_t marey__perfetto_packet(struct marey__export *x, uint32_t sequence_id)
 {
     x->texts.len = 0;
     const size_t opened = pb_open(&x->texts, TRACE_PACKET);
@@ -15,18 +15,18 @@ size_t kymo__perfetto_packet(struct kymo__export *x, uint32_t sequence_id)
     return opened;
 }
 
-void kymo__perfetto_packet_done(struct kymo__export *x, size_t opened)
+void marey__perfetto_packet_done(struct marey__export *x, size_t opened)
 {
     pb_close(&x->texts, opened);
     if (x->texts.failed)
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a packet of the Perfetto trace");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for a packet of the Perfetto trace");
     else
-        kymo__out_put(&x->out, x->texts.data, x->texts.len);
+        marey__out_put(&x->out, x->texts.data, x->texts.len);
 }
 
 /* ---- clocks ---- */
 
-static void put_clock(struct kymo__buf *buf, uint32_t clock_id, uint64_t ns, bool is_incremental)
+static void put_clock(struct marey__buf *buf, uint32_t clock_id, uint64_t ns, bool is_incremental)
 {
     const size_t clock = pb_open(buf, SNAPSHOT_CLOCKS);
     pb_uint(buf, CLOCK_ID, clock_id);
@@ -36,7 +36,7 @@ static void put_clock(struct kymo__buf *buf, uint32_t clock_id, uint64_t ns, boo
     pb_close(buf, clock);
 }
 
-uint32_t kymo__perfetto_clock(const struct kymo__export *x)
+uint32_t marey__perfetto_clock(const struct marey__export *x)
 {
     return x->is_wall_clock ? CLOCK_BUILTIN_REALTIME : CLOCK_BUILTIN_MONOTONIC;
 }
@@ -45,36 +45,36 @@ uint32_t kymo__perfetto_clock(const struct kymo__export *x)
  * Times are on one clock, which this packet makes the trace's own; the wall clock beside it when it
  * is another.
  */
-static void put_trace_clock(struct kymo__export *x)
+static void put_trace_clock(struct marey__export *x)
 {
-    const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
+    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
     const size_t snapshot = pb_open(&x->texts, PACKET_CLOCK_SNAPSHOT);
-    put_clock(&x->texts, kymo__perfetto_clock(x), x->origin_ns, false);
+    put_clock(&x->texts, marey__perfetto_clock(x), x->origin_ns, false);
     if (!x->is_wall_clock && x->origin_unix_ns > 0)
         put_clock(&x->texts, CLOCK_BUILTIN_REALTIME, (uint64_t)x->origin_unix_ns, false);
-    pb_uint(&x->texts, SNAPSHOT_PRIMARY, kymo__perfetto_clock(x));
+    pb_uint(&x->texts, SNAPSHOT_PRIMARY, marey__perfetto_clock(x));
     pb_close(&x->texts, snapshot);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
-void kymo__perfetto_start(struct kymo__export *x)
+void marey__perfetto_start(struct marey__export *x)
 {
     put_trace_clock(x);
     /* The track of all tracks: processes in the order we number them, which is by rank. */
-    const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
+    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
     const size_t root = pb_open(&x->texts, PACKET_TRACK_DESCRIPTOR);
     pb_uint(&x->texts, TRACK_UUID, 0);
     pb_uint(&x->texts, TRACK_PROCESS_ORDERING, ORDERING_EXPLICIT);
     pb_close(&x->texts, root);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
 /* ---- processes and their sites ---- */
 
-static void put_process_track(struct kymo__export *x)
+static void put_process_track(struct marey__export *x)
 {
-    struct kymo__buf *buf = &x->texts;
-    const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
+    struct marey__buf *buf = &x->texts;
+    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
     const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
     pb_uint(buf, TRACK_UUID, process_uuid(x));
     pb_uint(buf, TRACK_ORDER_RANK, x->process_number);
@@ -83,52 +83,52 @@ static void put_process_track(struct kymo__export *x)
     pb_text(buf, PROCESS_COMMAND_LINE, x->process->command, strlen(x->process->command));
     pb_uint(buf, PROCESS_SORT_INDEX, x->process_number);
     const size_t name = pb_open(buf, PROCESS_NAME);
-    kymo__export_process_name(x, buf);
+    marey__export_process_name(x, buf);
     pb_close(buf, name);
     pb_text(buf, PROCESS_LABELS, x->process->host, strlen(x->process->host));
     pb_close(buf, process);
     pb_close(buf, track);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
 /*
  * Interned numbers are the site's own, so that no table of numbers is needed; slot 0, whose number
  * would mean "none", takes one that no site has.
  */
-uint32_t kymo__perfetto_iid(uint32_t slot)
+uint32_t marey__perfetto_iid(uint32_t slot)
 {
     return slot != 0 ? slot : 1u << 20;
 }
 
-static void make_begin(struct site_bytes *bytes, const struct kymo_site_info *site, uint32_t slot)
+static void make_begin(struct site_bytes *bytes, const struct marey_site_info *site, uint32_t slot)
 {
     uint8_t *p = bytes->begin + 2;
     *p++ = EVENT_TYPE << 3 | PB_VARINT;
     *p++ = TYPE_BEGIN;
     *p++ = EVENT_NAME_IID << 3 | PB_VARINT;
-    p = pb_varint_at(p, kymo__perfetto_iid(slot));
+    p = pb_varint_at(p, marey__perfetto_iid(slot));
     if (site->category[0] != '\0') {
         *p++ = EVENT_CATEGORY_IIDS << 3 | PB_VARINT;
-        p = pb_varint_at(p, kymo__perfetto_iid(slot));
+        p = pb_varint_at(p, marey__perfetto_iid(slot));
     }
     if (site->file[0] != '\0') {
         p = pb_varint_at(p, EVENT_LOCATION_IID << 3 | PB_VARINT);
-        p = pb_varint_at(p, kymo__perfetto_iid(slot));
+        p = pb_varint_at(p, marey__perfetto_iid(slot));
     }
     bytes->begin[0] = PACKET_TRACK_EVENT << 3 | PB_BYTES;
     bytes->begin[1] = (uint8_t)(p - bytes->begin - 2);
     bytes->begin_len = (uint8_t)(p - bytes->begin);
-    KYMO_ASSERT(bytes->begin_len <= BEGIN_ROOM);
+    MAREY_ASSERT(bytes->begin_len <= BEGIN_ROOM);
 }
 
-kymo_status kymo__perfetto_process(struct kymo__export *x)
+marey_status marey__perfetto_process(struct marey__export *x)
 {
     const uint32_t n = x->process->n_sites;
-    struct site_bytes *sites = kymo__calloc((size_t)n + 1, sizeof *sites);
+    struct site_bytes *sites = marey__calloc((size_t)n + 1, sizeof *sites);
     if (sites == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for %u names", n);
+        return marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
     for (uint32_t slot = 0; slot <= n; slot++)
-        make_begin(&sites[slot], kymo__export_site(x, slot), slot);
+        make_begin(&sites[slot], marey__export_site(x, slot), slot);
     x->sites = sites;
     put_process_track(x);
     return x->status;
@@ -137,10 +137,10 @@ kymo_status kymo__perfetto_process(struct kymo__export *x)
 /* ---- lanes ---- */
 
 /* The number of a thread can be on one track, below which the tracks of its further lanes are. */
-static void put_thread_track(struct kymo__export *x, const struct kymo__export_lane *lane)
+static void put_thread_track(struct marey__export *x, const struct marey__export_lane *lane)
 {
-    struct kymo__buf *buf = &x->texts;
-    const struct kymo__export_lane *first = lane->first;
+    struct marey__buf *buf = &x->texts;
+    const struct marey__export_lane *first = lane->first;
     const char *name = lane->info->name;
     pb_uint(buf, TRACK_UUID, lane_uuid(x, lane));
     if (first != NULL) {
@@ -152,16 +152,16 @@ static void put_thread_track(struct kymo__export *x, const struct kymo__export_l
     pb_uint(buf, TRACK_PARENT_UUID, process_uuid(x));
     const size_t thread = pb_open(buf, TRACK_THREAD);
     pb_uint(buf, THREAD_PID, (uint64_t)x->pid);
-    pb_uint(buf, THREAD_TID, (uint64_t)kymo__export_tid(x, lane));
+    pb_uint(buf, THREAD_TID, (uint64_t)marey__export_tid(x, lane));
     pb_text(buf, THREAD_NAME, name, strlen(name));
     pb_close(buf, thread);
 }
 
-static void put_sequence_start(struct kymo__export *x, struct kymo__export_lane *lane,
+static void put_sequence_start(struct marey__export *x, struct marey__export_lane *lane,
                                uint32_t sequence_id)
 {
-    struct kymo__buf *buf = &x->texts;
-    const size_t packet = kymo__perfetto_packet(x, sequence_id);
+    struct marey__buf *buf = &x->texts;
+    const size_t packet = marey__perfetto_packet(x, sequence_id);
     pb_uint(buf, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED);
     pb_uint(buf, PACKET_FIRST_ON_SEQUENCE, 1);
 
@@ -173,33 +173,33 @@ static void put_sequence_start(struct kymo__export *x, struct kymo__export_lane 
     pb_close(buf, defaults);
 
     const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
-    if (lane->info->kind == KYMO_LANE_GPU)
-        kymo__perfetto_stream_track(x, lane, 0);
+    if (lane->info->kind == MAREY_LANE_GPU)
+        marey__perfetto_stream_track(x, lane, 0);
     else
         put_thread_track(x, lane);
     pb_close(buf, track);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
 /*
  * The sequence's clock counts in deltas from the origin on. All sequences name the same moment of
  * the trace's clock, because viewers refuse snapshots in which that clock goes back.
  */
-static void put_sequence_clock(struct kymo__export *x, uint32_t sequence_id)
+static void put_sequence_clock(struct marey__export *x, uint32_t sequence_id)
 {
-    const size_t packet = kymo__perfetto_packet(x, sequence_id);
+    const size_t packet = marey__perfetto_packet(x, sequence_id);
     const size_t snapshot = pb_open(&x->texts, PACKET_CLOCK_SNAPSHOT);
-    put_clock(&x->texts, kymo__perfetto_clock(x), x->origin_ns, false);
+    put_clock(&x->texts, marey__perfetto_clock(x), x->origin_ns, false);
     put_clock(&x->texts, CLOCK_OF_SEQUENCE, x->origin_ns, true);
     pb_close(&x->texts, snapshot);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
-bool kymo__perfetto_lane(struct kymo__export *x, struct kymo__export_lane *lane)
+bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *lane)
 {
-    struct sequence *sequence = kymo__calloc(1, sizeof *sequence);
+    struct sequence *sequence = marey__calloc(1, sizeof *sequence);
     if (sequence == NULL) {
-        x->status = kymo__fail(KYMO_ENOMEM, "no memory for a thread's packets");
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's packets");
         return false;
     }
     sequence->id = MAIN_SEQUENCE + 1 + x->n_lanes_before + lane->info->lane;
@@ -211,8 +211,8 @@ bool kymo__perfetto_lane(struct kymo__export *x, struct kymo__export_lane *lane)
     *p++ = SEQUENCE_NEEDS_STATE;
     sequence->head_len = (uint8_t)(p - sequence->head);
     lane->own = sequence;
-    if (lane->info->kind == KYMO_LANE_GPU)
-        kymo__perfetto_device(x, lane->info->device);
+    if (lane->info->kind == MAREY_LANE_GPU)
+        marey__perfetto_device(x, lane->info->device);
     put_sequence_start(x, lane, sequence->id);
     put_sequence_clock(x, sequence->id);
     return true;
@@ -220,17 +220,17 @@ bool kymo__perfetto_lane(struct kymo__export *x, struct kymo__export_lane *lane)
 
 /* ---- interned names ---- */
 
-static bool make_known(struct kymo__export *x, struct kymo__export_lane *lane, uint32_t slot)
+static bool make_known(struct marey__export *x, struct marey__export_lane *lane, uint32_t slot)
 {
     struct sequence *sequence = lane->own;
     if (slot >= sequence->n_known) {
         /* Doubling, and never past what there is to know. */
         const uint32_t want =
-            KYMO__MAX(slot + 1, KYMO__MIN(2 * sequence->n_known + 256, x->process->n_sites + 1));
+            MAREY__MAX(slot + 1, MAREY__MIN(2 * sequence->n_known + 256, x->process->n_sites + 1));
         const size_t n_old = (sequence->n_known + 63) / 64, n_new = (want + 63) / 64;
-        sequence = kymo__realloc(sequence, sizeof *sequence + n_new * sizeof sequence->known[0]);
+        sequence = marey__realloc(sequence, sizeof *sequence + n_new * sizeof sequence->known[0]);
         if (sequence == NULL) {
-            x->status = kymo__fail(KYMO_ENOMEM, "no memory for a thread's names");
+            x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's names");
             return false;
         }
         memset(sequence->known + n_old, 0, (n_new - n_old) * sizeof sequence->known[0]);
@@ -241,7 +241,7 @@ static bool make_known(struct kymo__export *x, struct kymo__export_lane *lane, u
     return true;
 }
 
-static void put_interned(struct kymo__buf *buf, uint32_t field, uint32_t iid, const char *text,
+static void put_interned(struct marey__buf *buf, uint32_t field, uint32_t iid, const char *text,
                          size_t len, uint32_t line)
 {
     const size_t entry = pb_open(buf, field);
@@ -252,15 +252,15 @@ static void put_interned(struct kymo__buf *buf, uint32_t field, uint32_t iid, co
     pb_close(buf, entry);
 }
 
-void kymo__perfetto_intern(struct kymo__export *x, struct kymo__export_lane *lane, uint32_t slot)
+void marey__perfetto_intern(struct marey__export *x, struct marey__export_lane *lane, uint32_t slot)
 {
-    const struct kymo_site_info *site = kymo__export_site(x, slot);
-    const uint32_t iid = kymo__perfetto_iid(slot);
+    const struct marey_site_info *site = marey__export_site(x, slot);
+    const uint32_t iid = marey__perfetto_iid(slot);
     if (!make_known(x, lane, slot))
         return;
 
-    struct kymo__buf *buf = &x->texts;
-    const size_t packet = kymo__perfetto_packet(x, ((struct sequence *)lane->own)->id);
+    struct marey__buf *buf = &x->texts;
+    const size_t packet = marey__perfetto_packet(x, ((struct sequence *)lane->own)->id);
     pb_uint(buf, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
     const size_t interned = pb_open(buf, PACKET_INTERNED_DATA);
     put_interned(buf, INTERNED_NAMES, iid, site->name, site->name_len, 0);
@@ -269,13 +269,13 @@ void kymo__perfetto_intern(struct kymo__export *x, struct kymo__export_lane *lan
     if (site->file[0] != '\0')
         put_interned(buf, INTERNED_LOCATIONS, iid, site->file, strlen(site->file), site->line);
     pb_close(buf, interned);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
 /* ---- tracks of counters and async ranges ---- */
 
 /* FNV-1a, then spread: the top bit keeps these apart from the numbers of processes and lanes. */
-static uint64_t mix_uuid(const struct kymo__export *x, uint64_t hash)
+static uint64_t mix_uuid(const struct marey__export *x, uint64_t hash)
 {
     hash ^= process_uuid(x);
     hash = (hash ^ hash >> 31) * 0x9e3779b97f4a7c15u;
@@ -290,23 +290,23 @@ static uint64_t hash_bytes(const char *bytes, size_t len)
     return hash;
 }
 
-uint64_t kymo__perfetto_async_uuid(const struct kymo__export *x, uint64_t handle)
+uint64_t marey__perfetto_async_uuid(const struct marey__export *x, uint64_t handle)
 {
     return mix_uuid(x, hash_bytes((const char *)&handle, sizeof handle));
 }
 
-uint64_t kymo__perfetto_flow_id(const struct kymo__export *x, const struct kymo_site_info *site,
-                                uint64_t id)
+uint64_t marey__perfetto_flow_id(const struct marey__export *x, const struct marey_site_info *site,
+                                 uint64_t id)
 {
     const uint64_t name = site != NULL ? hash_bytes(site->name, site->name_len) : 0;
     return mix_uuid(x, name ^ hash_bytes((const char *)&id, sizeof id));
 }
 
-void kymo__perfetto_child_track(struct kymo__export *x, uint64_t uuid, const char *name, size_t len,
-                                bool is_counter)
+void marey__perfetto_child_track(struct marey__export *x, uint64_t uuid, const char *name,
+                                 size_t len, bool is_counter)
 {
-    struct kymo__buf *buf = &x->texts;
-    const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
+    struct marey__buf *buf = &x->texts;
+    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
     const size_t track = pb_open(buf, PACKET_TRACK_DESCRIPTOR);
     pb_uint(buf, TRACK_UUID, uuid);
     pb_uint(buf, TRACK_PARENT_UUID, process_uuid(x));
@@ -314,31 +314,31 @@ void kymo__perfetto_child_track(struct kymo__export *x, uint64_t uuid, const cha
     if (is_counter)
         pb_close(buf, pb_open(buf, TRACK_COUNTER));
     pb_close(buf, track);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
-uint64_t kymo__perfetto_counter(struct kymo__export *x, uint32_t slot)
+uint64_t marey__perfetto_counter(struct marey__export *x, uint32_t slot)
 {
     struct site_bytes *bytes = &((struct site_bytes *)x->sites)[slot];
     if (bytes->counter_uuid == 0) {
         /* By name, so that two places that set one counter share its track. */
-        const struct kymo_site_info *site = kymo__export_site(x, slot);
+        const struct marey_site_info *site = marey__export_site(x, slot);
         bytes->counter_uuid = mix_uuid(x, ~hash_bytes(site->name, site->name_len));
-        kymo__perfetto_child_track(x, bytes->counter_uuid, site->name, site->name_len, true);
+        marey__perfetto_child_track(x, bytes->counter_uuid, site->name, site->name_len, true);
     }
     return bytes->counter_uuid;
 }
 
-void kymo__perfetto_async(struct kymo__export *x, uint32_t slot, uint64_t uuid)
+void marey__perfetto_async(struct marey__export *x, uint32_t slot, uint64_t uuid)
 {
-    const struct kymo_site_info *site = kymo__export_site(x, slot);
-    kymo__perfetto_child_track(x, uuid, site->name, site->name_len, false);
+    const struct marey_site_info *site = marey__export_site(x, slot);
+    marey__perfetto_child_track(x, uuid, site->name, site->name_len, false);
 }
 
 /* ---- iterations, epochs, phases ---- */
 
 /* Apart from those of names and handles by the bits of the process. */
-static uint64_t span_uuid(const struct kymo__export *x, enum kymo__span_kind kind)
+static uint64_t span_uuid(const struct marey__export *x, enum marey__span_kind kind)
 {
     return process_uuid(x) | UINT64_C(1) << 62 | (uint64_t)kind;
 }
@@ -347,22 +347,23 @@ static uint64_t span_uuid(const struct kymo__export *x, enum kymo__span_kind kin
  * An edge of the span. It may lie before what the lanes have written so far, and deltas do not go back, so it names its
  * moment on the trace's own clock.
  */
-static void put_edge(struct kymo__export *x, const struct kymo__span *span, uint64_t ns, uint32_t type)
+static void put_edge(struct marey__export *x, const struct marey__span *span, uint64_t ns,
+                     uint32_t type)
 {
-    struct kymo__buf *buf = &x->texts, name = {0};
-    const size_t packet = kymo__perfetto_packet(x, MAIN_SEQUENCE);
+    struct marey__buf *buf = &x->texts, name = {0};
+    const size_t packet = marey__perfetto_packet(x, MAIN_SEQUENCE);
     pb_uint(buf, PACKET_TIMESTAMP, ns);
-    pb_uint(buf, PACKET_CLOCK_ID, kymo__perfetto_clock(x));
+    pb_uint(buf, PACKET_CLOCK_ID, marey__perfetto_clock(x));
     const size_t event = pb_open(buf, PACKET_TRACK_EVENT);
     pb_uint(buf, EVENT_TYPE, type);
     pb_uint(buf, EVENT_TRACK_UUID, span_uuid(x, span->kind));
     if (type == TYPE_BEGIN) {
-        kymo__span_name(x, &name, span);
+        marey__span_name(x, &name, span);
         pb_text(buf, EVENT_NAME, name.data, name.len);
         buf->failed |= name.failed;
-        kymo__buf_fini(&name);
+        marey__buf_fini(&name);
     }
-    if (type == TYPE_BEGIN && (span->flags & KYMO__ITERATION_WARMUP) != 0) {
+    if (type == TYPE_BEGIN && (span->flags & MAREY__ITERATION_WARMUP) != 0) {
         const size_t annotation = pb_open(buf, EVENT_ANNOTATIONS);
         pb_text(buf, ANNOTATION_NAME, "warmup", 6);
         pb_uint(buf, ANNOTATION_BOOL, 1);
@@ -377,14 +378,14 @@ static void put_edge(struct kymo__export *x, const struct kymo__span *span, uint
         pb_close(buf, annotation);
     }
     pb_close(buf, event);
-    kymo__perfetto_packet_done(x, packet);
+    marey__perfetto_packet_done(x, packet);
 }
 
-void kymo__perfetto_span(struct kymo__export *x, const struct kymo__span *span)
+void marey__perfetto_span(struct marey__export *x, const struct marey__span *span)
 {
-    const char *track = kymo__span_track(span->kind);
-    if (kymo__span_is_first(x, span->kind))
-        kymo__perfetto_child_track(x, span_uuid(x, span->kind), track, strlen(track), false);
+    const char *track = marey__span_track(span->kind);
+    if (marey__span_is_first(x, span->kind))
+        marey__perfetto_child_track(x, span_uuid(x, span->kind), track, strlen(track), false);
     put_edge(x, span, span->begin_ns, TYPE_BEGIN);
     if (!span->is_open)
         put_edge(x, span, span->end_ns, TYPE_END);

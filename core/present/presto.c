@@ -15,96 +15,96 @@
 enum { PADDING = 2 };
 
 struct presto {
-    const kymo_table *table;
+    const marey_table *table;
     size_t *widths;
-    struct kymo__buf cell, line;
+    struct marey__buf cell, line;
 };
 
 /* The cell's text into p->cell; its width. */
 static size_t format_cell(struct presto *p, size_t row, size_t column)
 {
-    const struct kymo_cell cell = kymo_table_cell(p->table, row, column);
-    const struct kymo_column *const info = kymo_table_column(p->table, column);
+    const struct marey_cell cell = marey_table_cell(p->table, row, column);
+    const struct marey_column *const info = marey_table_column(p->table, column);
     p->cell.len = 0;
     if (cell.is_null)
         return 0;
-    if (info->type == KYMO_TYPE_TEXT)
-        return kymo__text_put(&p->cell, cell.as.text, cell.len, 0);
-    kymo__text_number(&p->cell, &cell, info, NULL);
+    if (info->type == MAREY_TYPE_TEXT)
+        return marey__text_put(&p->cell, cell.as.text, cell.len, 0);
+    marey__text_number(&p->cell, &cell, info, NULL);
     return p->cell.len;
 }
 
 static void put_filling(struct presto *p, char with, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        kymo__buf_put(&p->line, &with, 1);
+        marey__buf_put(&p->line, &with, 1);
 }
 
 /* p->cell, `width` wide, between its blanks. */
 static void put_cell(struct presto *p, size_t column, size_t width)
 {
-    const bool is_text = kymo_table_column(p->table, column)->type == KYMO_TYPE_TEXT;
+    const bool is_text = marey_table_column(p->table, column)->type == MAREY_TYPE_TEXT;
     const size_t fill = p->widths[column] - width;
-    kymo__buf_puts(&p->line, column == 0 ? " " : "| ");
+    marey__buf_puts(&p->line, column == 0 ? " " : "| ");
     put_filling(p, ' ', is_text ? 0 : fill);
-    kymo__buf_put(&p->line, p->cell.data, p->cell.len);
+    marey__buf_put(&p->line, p->cell.data, p->cell.len);
     put_filling(p, ' ', (is_text ? fill : 0) + 1);
 }
 
-static kymo_status end_line(struct presto *p, FILE *out)
+static marey_status end_line(struct presto *p, FILE *out)
 {
     while (p->line.len > 0 && p->line.data[p->line.len - 1] == ' ')
         p->line.len--;
-    kymo__buf_puts(&p->line, "\n");
+    marey__buf_puts(&p->line, "\n");
     p->line.failed |= p->cell.failed;
-    return kymo__buf_to_stream(&p->line, out);
+    return marey__buf_to_stream(&p->line, out);
 }
 
-static kymo_status draw_head(struct presto *p, FILE *out)
+static marey_status draw_head(struct presto *p, FILE *out)
 {
-    const size_t n = kymo_table_n_columns(p->table);
+    const size_t n = marey_table_n_columns(p->table);
     for (size_t i = 0; i < n; i++) {
         p->cell.len = 0;
-        kymo__buf_puts(&p->cell, kymo_table_column(p->table, i)->title);
+        marey__buf_puts(&p->cell, marey_table_column(p->table, i)->title);
         put_cell(p, i, p->cell.len);
     }
-    KYMO_TRY(end_line(p, out));
+    MAREY_TRY(end_line(p, out));
     for (size_t i = 0; i < n; i++) {
-        kymo__buf_puts(&p->line, i == 0 ? "" : "+");
+        marey__buf_puts(&p->line, i == 0 ? "" : "+");
         put_filling(p, '-', p->widths[i] + 2);
     }
     return end_line(p, out);
 }
 
-static kymo_status draw(struct presto *p, FILE *out)
+static marey_status draw(struct presto *p, FILE *out)
 {
-    const size_t n = kymo_table_n_columns(p->table), n_rows = kymo_table_n_rows(p->table);
+    const size_t n = marey_table_n_columns(p->table), n_rows = marey_table_n_rows(p->table);
     for (size_t i = 0; i < n; i++) {
-        p->widths[i] = strlen(kymo_table_column(p->table, i)->title) + PADDING;
+        p->widths[i] = strlen(marey_table_column(p->table, i)->title) + PADDING;
         for (size_t row = 0; row < n_rows; row++) {
             const size_t width = format_cell(p, row, i);
-            p->widths[i] = KYMO__MAX(p->widths[i], width);
+            p->widths[i] = MAREY__MAX(p->widths[i], width);
         }
     }
-    KYMO_TRY(draw_head(p, out));
+    MAREY_TRY(draw_head(p, out));
     for (size_t row = 0; row < n_rows; row++) {
         for (size_t i = 0; i < n; i++) {
             const size_t width = format_cell(p, row, i);
             put_cell(p, i, width);
         }
-        KYMO_TRY(end_line(p, out));
+        MAREY_TRY(end_line(p, out));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo_present_presto(const kymo_table *table, FILE *out)
+marey_status marey_present_presto(const marey_table *table, FILE *out)
 {
     struct presto p = {.table = table};
-    p.widths = kymo__calloc(kymo_table_n_columns(table) + 1, sizeof *p.widths);
-    const kymo_status status =
-        p.widths != NULL ? draw(&p, out) : kymo__fail(KYMO_ENOMEM, "no memory to draw a table");
-    kymo__buf_fini(&p.cell);
-    kymo__buf_fini(&p.line);
-    kymo__free(p.widths);
+    p.widths = marey__calloc(marey_table_n_columns(table) + 1, sizeof *p.widths);
+    const marey_status status =
+        p.widths != NULL ? draw(&p, out) : marey__fail(MAREY_ENOMEM, "no memory to draw a table");
+    marey__buf_fini(&p.cell);
+    marey__buf_fini(&p.line);
+    marey__free(p.widths);
     return status;
 }

@@ -20,8 +20,8 @@ struct line {
 };
 
 struct writing {
-    struct kymo__export *x;
-    struct kymo__samples_set set;
+    struct marey__export *x;
+    struct marey__samples_set set;
     bool by_thread, has_processes;
     struct line *lines;
     size_t n_lines, lines_cap;
@@ -31,9 +31,9 @@ struct writing {
     size_t path_cap;
 };
 
-static kymo_status no_memory(void)
+static marey_status no_memory(void)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory for the export");
+    return marey__fail(MAREY_ENOMEM, "no memory for the export");
 }
 
 /* ---- lines ---- */
@@ -51,10 +51,10 @@ static uint32_t *find_slot(const struct writing *w, uint32_t owner, uint32_t sta
 
 static bool make_slots(struct writing *w, uint32_t log2)
 {
-    uint32_t *const slots = kymo__calloc((size_t)1 << log2, sizeof *slots);
+    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
     if (slots == NULL)
         return false;
-    kymo__free(w->slots);
+    marey__free(w->slots);
     w->slots = slots;
     w->n_slots_log2 = log2;
     for (size_t i = 0; i < w->n_lines; i++)
@@ -69,99 +69,99 @@ static bool count(struct writing *w, uint32_t owner, uint32_t stack, uint64_t n)
         w->lines[*slot - 1].n += n;
         return true;
     }
-    if (!kymo__grow(&w->lines, &w->lines_cap, w->n_lines + 1, sizeof *w->lines))
+    if (!marey__grow(&w->lines, &w->lines_cap, w->n_lines + 1, sizeof *w->lines))
         return false;
     w->lines[w->n_lines++] = (struct line){owner, stack, n};
     *slot = (uint32_t)w->n_lines;
     return w->n_lines * 2 <= (size_t)1 << w->n_slots_log2 || make_slots(w, w->n_slots_log2 + 1);
 }
 
-static kymo_status take_round(void *ctx, const struct kymo_samples_round *round)
+static marey_status take_round(void *ctx, const struct marey_samples_round *round)
 {
     struct writing *const w = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
         const uint32_t owner = w->by_thread       ? round->seen[i].thread
                                : w->has_processes ? round->process
                                                   : 0;
-        if (!count(w, owner, round->seen[i].stack, KYMO__MAX(round->n_same, 1)))
+        if (!count(w, owner, round->seen[i].stack, MAREY__MAX(round->n_same, 1)))
             return no_memory();
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- text ---- */
 
-static void put_text(struct kymo__buf *text, const char *bytes)
+static void put_text(struct marey__buf *text, const char *bytes)
 {
-    kymo__collapsed_text(text, bytes, strlen(bytes));
+    marey__collapsed_text(text, bytes, strlen(bytes));
 }
 
 /* Ancestors that were sampled first. */
-static void put_process(const struct writing *w, struct kymo__buf *text, uint32_t process,
+static void put_process(const struct writing *w, struct marey__buf *text, uint32_t process,
                         unsigned depth)
 {
     enum { MAX_DEPTH = 32 };
-    const struct kymo_samples_process *const p = kymo_samples_get_process(w->set.samples, process);
+    const struct marey_samples_process *const p = marey_samples_get_process(w->set.samples, process);
     if (w->set.targets[process].parent != 0 && depth < MAX_DEPTH)
         put_process(w, text, w->set.targets[process].parent, depth + 1);
-    kymo__buf_printf(text, "process %lld:\"", (long long)p->pid);
+    marey__buf_printf(text, "process %lld:\"", (long long)p->pid);
     put_text(text, p->command);
-    kymo__buf_puts(text, "\";");
+    marey__buf_puts(text, "\";");
 }
 
-static void put_owner(const struct writing *w, struct kymo__buf *text, uint32_t owner)
+static void put_owner(const struct writing *w, struct marey__buf *text, uint32_t owner)
 {
     if (owner == 0)
         return;
-    const struct kymo_samples_thread *const t = kymo_samples_get_thread(w->set.samples, owner);
+    const struct marey_samples_thread *const t = marey_samples_get_thread(w->set.samples, owner);
     if (w->has_processes)
         put_process(w, text, w->by_thread ? t->process : owner, 0);
     if (!w->by_thread)
         return;
-    kymo__buf_printf(text, "thread (%lld)", (long long)t->tid);
+    marey__buf_printf(text, "thread (%lld)", (long long)t->tid);
     if (t->name[0] != '\0') {
-        kymo__buf_puts(text, ": ");
+        marey__buf_puts(text, ": ");
         put_text(text, t->name);
     }
-    kymo__buf_puts(text, ";");
+    marey__buf_puts(text, ";");
 }
 
-static void put_frame(const struct writing *w, struct kymo__buf *text, uint32_t stack)
+static void put_frame(const struct writing *w, struct marey__buf *text, uint32_t stack)
 {
-    const kymo_samples *const samples = w->set.samples;
-    const struct kymo_samples_location at =
-        kymo_samples_get_location(samples, kymo_samples_get_stack(samples, stack).location);
-    const struct kymo_samples_function *const f = kymo_samples_get_function(samples, at.function);
+    const marey_samples *const samples = w->set.samples;
+    const struct marey_samples_location at =
+        marey_samples_get_location(samples, marey_samples_get_stack(samples, stack).location);
+    const struct marey_samples_function *const f = marey_samples_get_function(samples, at.function);
     const char *const place = f->file[0] != '\0' ? f->file : f->module;
     put_text(text, f->name);
     if (place[0] == '\0')
         return;
-    kymo__buf_puts(text, " (");
+    marey__buf_puts(text, " (");
     put_text(text, place);
     if (at.line != 0)
-        kymo__buf_printf(text, ":%u", at.line);
-    kymo__buf_puts(text, ")");
+        marey__buf_printf(text, ":%u", at.line);
+    marey__buf_puts(text, ")");
 }
 
-static bool put_line(struct writing *w, struct kymo__buf *text, const struct line *line)
+static bool put_line(struct writing *w, struct marey__buf *text, const struct line *line)
 {
     size_t n = 0;
     text->len = 0;
     put_owner(w, text, line->owner);
-    for (uint32_t at = line->stack; at != 0; at = kymo_samples_get_stack(w->set.samples, at).parent) {
-        if (!kymo__grow(&w->path, &w->path_cap, n + 1, sizeof *w->path))
+    for (uint32_t at = line->stack; at != 0; at = marey_samples_get_stack(w->set.samples, at).parent) {
+        if (!marey__grow(&w->path, &w->path_cap, n + 1, sizeof *w->path))
             return false;
         w->path[n++] = at;
     }
     if (n == 0)
-        kymo__buf_puts(text, "(no Python frames)");
+        marey__buf_puts(text, "(no Python frames)");
     while (n > 0) {
         put_frame(w, text, w->path[--n]);
-        kymo__buf_puts(text, n > 0 ? ";" : "");
+        marey__buf_puts(text, n > 0 ? ";" : "");
     }
-    kymo__buf_printf(text, " %llu\n", (unsigned long long)line->n);
+    marey__buf_printf(text, " %llu\n", (unsigned long long)line->n);
     if (!text->failed)
-        kymo__out_put(&w->x->out, text->data, text->len);
+        marey__out_put(&w->x->out, text->data, text->len);
     return !text->failed;
 }
 
@@ -176,56 +176,58 @@ static int by_count(const void *a, const void *b)
     return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
-static kymo_status write_lines(struct writing *w)
+static marey_status write_lines(struct writing *w)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     bool done = true;
     if (w->n_lines != 0)
         qsort(w->lines, w->n_lines, sizeof *w->lines, by_count);
     for (size_t i = 0; done && i < w->n_lines; i++)
         done = put_line(w, &text, &w->lines[i]);
-    kymo__buf_fini(&text);
-    return done ? KYMO_OK : no_memory();
+    marey__buf_fini(&text);
+    return done ? MAREY_OK : no_memory();
 }
 
-static kymo_status write_set(struct writing *w)
+static marey_status write_set(struct writing *w)
 {
     enum { FIRST_SLOTS_LOG2 = 8 };
-    struct kymo__samples_chosen *chosen = NULL;
-    w->has_processes = kymo_samples_n_processes(w->set.samples) > 1;
+    struct marey__samples_chosen *chosen = NULL;
+    w->has_processes = marey_samples_n_processes(w->set.samples) > 1;
     if (!make_slots(w, FIRST_SLOTS_LOG2))
         return no_memory();
-    KYMO_TRY(kymo__samples_choose(&w->set, w->x->options->samples, true, &chosen));
-    const kymo_status status = kymo__samples_visit(&w->set, chosen, take_round, w);
-    kymo__samples_chosen_destroy(chosen);
-    return status == KYMO_OK ? write_lines(w) : status;
+    MAREY_TRY(marey__samples_choose(&w->set, w->x->options->samples, true, &chosen));
+    const marey_status status = marey__samples_visit(&w->set, chosen, take_round, w);
+    marey__samples_chosen_destroy(chosen);
+    return status == MAREY_OK ? write_lines(w) : status;
 }
 
-static kymo_status export_whole(struct kymo__export *x, kymo_recording *const *recordings, size_t n)
+static marey_status export_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
 {
     const char *const by = x->options->by;
     struct writing w = {.x = x, .by_thread = by != NULL && strcmp(by, "thread") == 0};
     if (by != NULL && !w.by_thread)
-        return kymo__fail(KYMO_EINVAL, "py-spy's format has threads apart, and no %s", by);
+        return marey__fail(MAREY_EINVAL, "py-spy's format has threads apart, and no %s", by);
     if (x->options->n_baseline != 0)
-        return kymo__fail(KYMO_EINVAL, "py-spy's format has one number for each stack: a baseline "
-                                       "goes with collapsed and flamegraph");
+        return marey__fail(MAREY_EINVAL,
+                           "py-spy's format has one number for each stack: a baseline "
+                           "goes with collapsed and flamegraph");
     if (x->options->filter != NULL)
-        return kymo__fail(KYMO_EINVAL, "py-spy's format has whole stacks: a filter of names goes "
-                                       "with collapsed and flamegraph");
-    if (!kymo_samples_are_there(recordings, n) && !kymo__samples_are_imported(recordings, n))
-        return kymo__fail(KYMO_EINVAL, "nothing was sampled; sample with kymo attach or kymo run "
-                                       "--sample, or export to collapsed");
-    KYMO_TRY(kymo__samples_open(&w.set, recordings, n));
-    const kymo_status status = write_set(&w);
-    kymo__free(w.lines);
-    kymo__free(w.slots);
-    kymo__free(w.path);
-    kymo__samples_fini(&w.set);
+        return marey__fail(MAREY_EINVAL, "py-spy's format has whole stacks: a filter of names goes "
+                                         "with collapsed and flamegraph");
+    if (!marey_samples_are_there(recordings, n) && !marey__samples_are_imported(recordings, n))
+        return marey__fail(MAREY_EINVAL,
+                           "nothing was sampled; sample with marey attach or marey run "
+                           "--sample, or export to collapsed");
+    MAREY_TRY(marey__samples_open(&w.set, recordings, n));
+    const marey_status status = write_set(&w);
+    marey__free(w.lines);
+    marey__free(w.slots);
+    marey__free(w.path);
+    marey__samples_fini(&w.set);
     return status;
 }
 
-const struct kymo__export_format kymo__export_pyspy = {
+const struct marey__export_format marey__export_pyspy = {
     .name = "pyspy",
     .whole = export_whole,
     .adds_up = true,

@@ -115,37 +115,38 @@ struct grid {
 
 static void grid_fini(struct grid *grid)
 {
-    kymo__free(grid->workers);
-    kymo__free(grid->slots);
-    kymo__free(grid->groups);
-    kymo__free(grid->series);
-    kymo__free(grid->colors);
-    kymo__free(grid->labels);
-    kymo__free(grid->values);
-    kymo__free(grid->low);
-    kymo__free(grid->high);
-    kymo__free(grid->repeats);
+    marey__free(grid->workers);
+    marey__free(grid->slots);
+    marey__free(grid->groups);
+    marey__free(grid->series);
+    marey__free(grid->colors);
+    marey__free(grid->labels);
+    marey__free(grid->values);
+    marey__free(grid->low);
+    marey__free(grid->high);
+    marey__free(grid->repeats);
 }
 
 /* ---- values ---- */
 
-static bool is_run_of(const kymo_table *runs, size_t run, const kymo_table *points, size_t row)
+static bool is_run_of(const marey_table *runs, size_t run, const marey_table *points, size_t row)
 {
-    return strcmp(kymo__cell_of(runs, run, "experiment").as.text,
-                  kymo__cell_of(points, row, "experiment").as.text) == 0 &&
-           strcmp(kymo__cell_of(runs, run, "strategy").as.text,
-                  kymo__cell_of(points, row, "strategy").as.text) == 0 &&
-           kymo__cell_of(runs, run, "workers").as.u64 == kymo__cell_of(points, row, "workers").as.u64;
+    return strcmp(marey__cell_of(runs, run, "experiment").as.text,
+                  marey__cell_of(points, row, "experiment").as.text) == 0 &&
+           strcmp(marey__cell_of(runs, run, "strategy").as.text,
+                  marey__cell_of(points, row, "strategy").as.text) == 0 &&
+           marey__cell_of(runs, run, "workers").as.u64 ==
+               marey__cell_of(points, row, "workers").as.u64;
 }
 
 /* Of the runs of a point that know it; NaN: none does. */
-static double median_of_runs(const struct kymo__scaling_drawing *drawing, struct grid *grid,
+static double median_of_runs(const struct marey__scaling_drawing *drawing, struct grid *grid,
                              size_t row, const char *column)
 {
-    const kymo_table *runs = kymo_scaling_table(drawing->scaling, "runs");
+    const marey_table *runs = marey_scaling_table(drawing->scaling, "runs");
     size_t n = 0;
-    for (size_t run = 0; run < kymo_table_n_rows(runs); run++) {
-        const double value = kymo__scaling_number(runs, run, column);
+    for (size_t run = 0; run < marey_table_n_rows(runs); run++) {
+        const double value = marey__scaling_number(runs, run, column);
         if (!isfinite(value) || !is_run_of(runs, run, drawing->list.points, row))
             continue;
         size_t at = n++;
@@ -156,20 +157,20 @@ static double median_of_runs(const struct kymo__scaling_drawing *drawing, struct
     return n == 0 ? NAN : (grid->repeats[(n - 1) / 2] + grid->repeats[n / 2]) / 2;
 }
 
-static double value_of(const struct kymo__scaling_drawing *drawing,
+static double value_of(const struct marey__scaling_drawing *drawing,
                        const struct bars_picture *picture, struct grid *grid, size_t row, size_t part)
 {
     if (picture->columns[part] == NULL)
-        return 1 - kymo__scaling_number(drawing->list.points, row, picture->columns[0]);
+        return 1 - marey__scaling_number(drawing->list.points, row, picture->columns[0]);
     if (picture->is_share)
-        return kymo__scaling_share(drawing->list.points, row, picture->columns[part],
-                                   picture->columns, grid->n_parts);
+        return marey__scaling_share(drawing->list.points, row, picture->columns[part],
+                                    picture->columns, grid->n_parts);
     return picture->is_of_runs
                ? median_of_runs(drawing, grid, row, picture->columns[part])
-               : kymo__scaling_number(drawing->list.points, row, picture->columns[part]);
+               : marey__scaling_number(drawing->list.points, row, picture->columns[part]);
 }
 
-static bool has_value(const struct kymo__scaling_drawing *drawing,
+static bool has_value(const struct marey__scaling_drawing *drawing,
                       const struct bars_picture *picture, struct grid *grid, size_t row)
 {
     for (size_t p = 0; p < grid->n_parts; p++)
@@ -198,25 +199,25 @@ static void add_group(struct grid *grid, uint64_t workers)
     grid->n_groups++;
 }
 
-static void add_series(struct grid *grid, const struct kymo__scaling_drawing *drawing, size_t s)
+static void add_series(struct grid *grid, const struct marey__scaling_drawing *drawing, size_t s)
 {
     if (grid->slots[s] != SIZE_MAX)
         return;
     grid->series[grid->n_series] = drawing->list.series[s].name;
-    grid->colors[grid->n_series] = (uint32_t)(s % KYMO__CHART_COLORS);
+    grid->colors[grid->n_series] = (uint32_t)(s % MAREY__CHART_COLORS);
     grid->slots[s] = grid->n_series++;
 }
 
-static void collect(struct grid *grid, const struct kymo__scaling_drawing *drawing,
+static void collect(struct grid *grid, const struct marey__scaling_drawing *drawing,
                     const struct bars_picture *picture)
 {
-    const struct kymo__scaling_list *list = &drawing->list;
+    const struct marey__scaling_list *list = &drawing->list;
     for (size_t s = 0; s < list->n; s++) {
-        const struct kymo__scaling_line *of = &list->series[s];
+        const struct marey__scaling_line *of = &list->series[s];
         grid->slots[s] = SIZE_MAX;
         for (size_t row = of->first; row < of->first + of->n; row++)
             if (has_value(drawing, picture, grid, row)) {
-                add_group(grid, kymo__cell_of(list->points, row, "workers").as.u64);
+                add_group(grid, marey__cell_of(list->points, row, "workers").as.u64);
                 add_series(grid, drawing, s);
             }
     }
@@ -226,51 +227,52 @@ static void collect(struct grid *grid, const struct kymo__scaling_drawing *drawi
     }
 }
 
-static kymo_status grid_init(struct grid *grid, const struct kymo__scaling_drawing *drawing,
-                             const struct bars_picture *picture)
+static marey_status grid_init(struct grid *grid, const struct marey__scaling_drawing *drawing,
+                              const struct bars_picture *picture)
 {
-    const size_t n_runs = kymo_table_n_rows(kymo_scaling_table(drawing->scaling, "runs"));
-    const size_t n_rows = kymo_table_n_rows(drawing->list.points) + 1, n_series = drawing->list.n + 1;
-    while (grid->n_parts < KYMO__COUNT_OF(picture->parts) && picture->parts[grid->n_parts] != NULL)
+    const size_t n_runs = marey_table_n_rows(marey_scaling_table(drawing->scaling, "runs"));
+    const size_t n_rows = marey_table_n_rows(drawing->list.points) + 1,
+                 n_series = drawing->list.n + 1;
+    while (grid->n_parts < MAREY__COUNT_OF(picture->parts) && picture->parts[grid->n_parts] != NULL)
         grid->n_parts++;
-    grid->workers = kymo__calloc(n_rows, sizeof *grid->workers);
-    grid->groups = kymo__calloc(n_rows, sizeof *grid->groups);
-    grid->labels = kymo__calloc(n_rows, sizeof *grid->labels);
-    grid->slots = kymo__calloc(n_series, sizeof *grid->slots);
-    grid->series = kymo__calloc(n_series, sizeof *grid->series);
-    grid->colors = kymo__calloc(n_series, sizeof *grid->colors);
-    grid->repeats = kymo__calloc(n_runs + 1, sizeof *grid->repeats);
+    grid->workers = marey__calloc(n_rows, sizeof *grid->workers);
+    grid->groups = marey__calloc(n_rows, sizeof *grid->groups);
+    grid->labels = marey__calloc(n_rows, sizeof *grid->labels);
+    grid->slots = marey__calloc(n_series, sizeof *grid->slots);
+    grid->series = marey__calloc(n_series, sizeof *grid->series);
+    grid->colors = marey__calloc(n_series, sizeof *grid->colors);
+    grid->repeats = marey__calloc(n_runs + 1, sizeof *grid->repeats);
     if (grid->workers == NULL || grid->groups == NULL || grid->labels == NULL ||
         grid->slots == NULL || grid->series == NULL || grid->colors == NULL || grid->repeats == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for a picture");
+        return marey__fail(MAREY_ENOMEM, "no memory for a picture");
     collect(grid, drawing, picture);
     const size_t n_bars = grid->n_groups * grid->n_series;
-    grid->values = kymo__calloc(n_bars * grid->n_parts + 1, sizeof *grid->values);
-    grid->low = kymo__calloc(n_bars + 1, sizeof *grid->low);
-    grid->high = kymo__calloc(n_bars + 1, sizeof *grid->high);
+    grid->values = marey__calloc(n_bars * grid->n_parts + 1, sizeof *grid->values);
+    grid->low = marey__calloc(n_bars + 1, sizeof *grid->low);
+    grid->high = marey__calloc(n_bars + 1, sizeof *grid->high);
     return grid->values != NULL && grid->low != NULL && grid->high != NULL
-               ? KYMO_OK
-               : kymo__fail(KYMO_ENOMEM, "no memory for a picture");
+               ? MAREY_OK
+               : marey__fail(MAREY_ENOMEM, "no memory for a picture");
 }
 
-static void fill_bar(const struct kymo__scaling_drawing *drawing, const struct bars_picture *picture,
+static void fill_bar(const struct marey__scaling_drawing *drawing, const struct bars_picture *picture,
                      double times, struct grid *grid, size_t row, size_t slot)
 {
-    const kymo_table *points = drawing->list.points;
-    const size_t g = find_group(grid, kymo__cell_of(points, row, "workers").as.u64);
-    if (g == grid->n_groups || grid->workers[g] != kymo__cell_of(points, row, "workers").as.u64)
+    const marey_table *points = drawing->list.points;
+    const size_t g = find_group(grid, marey__cell_of(points, row, "workers").as.u64);
+    if (g == grid->n_groups || grid->workers[g] != marey__cell_of(points, row, "workers").as.u64)
         return;
     const size_t bar = g * grid->n_series + slot;
     for (size_t p = 0; p < grid->n_parts; p++)
         grid->values[bar * grid->n_parts + p] = times * value_of(drawing, picture, grid, row, p);
-    grid->low[bar] = times * kymo__scaling_optional(points, row, picture->low);
-    grid->high[bar] = times * kymo__scaling_optional(points, row, picture->high);
+    grid->low[bar] = times * marey__scaling_optional(points, row, picture->low);
+    grid->high[bar] = times * marey__scaling_optional(points, row, picture->high);
 }
 
-static void fill_grid(const struct kymo__scaling_drawing *drawing,
+static void fill_grid(const struct marey__scaling_drawing *drawing,
                       const struct bars_picture *picture, double times, struct grid *grid)
 {
-    const struct kymo__scaling_list *list = &drawing->list;
+    const struct marey__scaling_list *list = &drawing->list;
     const size_t n_bars = grid->n_groups * grid->n_series;
     for (size_t i = 0; i < n_bars * grid->n_parts; i++)
         grid->values[i] = NAN;
@@ -283,58 +285,58 @@ static void fill_grid(const struct kymo__scaling_drawing *drawing,
 
 /* ---- the picture ---- */
 
-static double name_bars(struct kymo__scaling_drawing *drawing, const struct bars_picture *picture)
+static double name_bars(struct marey__scaling_drawing *drawing, const struct bars_picture *picture)
 {
     drawing->words.title = picture->title;
     drawing->words.y_title = picture->y_title;
     drawing->words.note = picture->note;
     if (!picture->is_seconds && !picture->is_joules)
         return picture->times;
-    const struct kymo__scaling_unit unit =
-        kymo__scaling_unit_for(kymo__scaling_largest(drawing->list.points, picture->columns,
-                                                     KYMO__COUNT_OF(picture->columns)),
-                               picture->is_joules);
+    const struct marey__scaling_unit unit =
+        marey__scaling_unit_for(marey__scaling_largest(drawing->list.points, picture->columns,
+                                                       MAREY__COUNT_OF(picture->columns)),
+                                picture->is_joules);
     snprintf(drawing->y_title, sizeof drawing->y_title, "%s (%s)", picture->y_title, unit.name);
     drawing->words.y_title = drawing->y_title;
     return unit.times;
 }
 
-static kymo_status draw(struct kymo__scaling_drawing *drawing, const struct bars_picture *picture,
-                        bool *is_drawn)
+static marey_status draw(struct marey__scaling_drawing *drawing, const struct bars_picture *picture,
+                         bool *is_drawn)
 {
     struct grid grid = {0};
-    const kymo_status status = grid_init(&grid, drawing, picture);
-    if (status == KYMO_OK) {
+    const marey_status status = grid_init(&grid, drawing, picture);
+    if (status == MAREY_OK) {
         fill_grid(drawing, picture, name_bars(drawing, picture), &grid);
-        const struct kymo__bars bars = {.words = drawing->words,
-                                        .groups = grid.groups,
-                                        .series = grid.series,
-                                        .parts = picture->parts,
-                                        .n_groups = grid.n_groups,
-                                        .n_series = grid.n_series,
-                                        .series_colors = grid.colors,
-                                        .n_parts = grid.n_parts,
-                                        .part_colors = picture->colors,
-                                        .values = grid.values,
-                                        .low = grid.low,
-                                        .high = grid.high,
-                                        .tells_first = picture->columns[grid.n_parts - 1] == NULL,
-                                        .y_at_most = picture->y_at_most};
-        *is_drawn = kymo__chart_bars(&bars, drawing->svg);
+        const struct marey__bars bars = {.words = drawing->words,
+                                         .groups = grid.groups,
+                                         .series = grid.series,
+                                         .parts = picture->parts,
+                                         .n_groups = grid.n_groups,
+                                         .n_series = grid.n_series,
+                                         .series_colors = grid.colors,
+                                         .n_parts = grid.n_parts,
+                                         .part_colors = picture->colors,
+                                         .values = grid.values,
+                                         .low = grid.low,
+                                         .high = grid.high,
+                                         .tells_first = picture->columns[grid.n_parts - 1] == NULL,
+                                         .y_at_most = picture->y_at_most};
+        *is_drawn = marey__chart_bars(&bars, drawing->svg);
     }
     grid_fini(&grid);
     return status;
 }
 
-kymo_status kymo__scaling_draw_bars(struct kymo__scaling_drawing *drawing, const char *name,
-                                    bool *is_known, bool *is_drawn)
+marey_status marey__scaling_draw_bars(struct marey__scaling_drawing *drawing, const char *name,
+                                      bool *is_known, bool *is_drawn)
 {
     /* Of several rows with the name, the first that there are data for. */
-    for (size_t i = 0; i < KYMO__COUNT_OF(pictures) && !*is_drawn; i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(pictures) && !*is_drawn; i++)
         if (strcmp(pictures[i].name, name) == 0 ||
             (pictures[i].itwinai != NULL && strcmp(pictures[i].itwinai, name) == 0)) {
             *is_known = true;
-            KYMO_TRY(draw(drawing, &pictures[i], is_drawn));
+            MAREY_TRY(draw(drawing, &pictures[i], is_drawn));
         }
-    return KYMO_OK;
+    return MAREY_OK;
 }

@@ -116,7 +116,7 @@ static const struct drawn run_columns[] = {
 
 #define SECTION(heading, table, columns)                                                           \
     {                                                                                              \
-        heading, table, columns, KYMO__COUNT_OF(columns)                                           \
+        heading, table, columns, MAREY__COUNT_OF(columns)                                          \
     }
 static const struct {
     const char *heading, *table;
@@ -131,26 +131,26 @@ static const struct {
     SECTION("best number of workers", "best", best_columns),
     SECTION("runs", "runs", run_columns),
 };
-static_assert(KYMO__COUNT_OF(sections) == KYMO__SCALING_SECTIONS, "scaling_out.h says how many");
+static_assert(MAREY__COUNT_OF(sections) == MAREY__SCALING_SECTIONS, "scaling_out.h says how many");
 
-const char *kymo__scaling_heading(size_t section)
+const char *marey__scaling_heading(size_t section)
 {
     return sections[section].heading;
 }
 
 /* ---- what is worth a column, and a row ---- */
 
-static bool is_empty(const kymo_table *from, size_t row, const struct drawn *column)
+static bool is_empty(const marey_table *from, size_t row, const struct drawn *column)
 {
     if (column->how == AS_TEXT)
-        return kymo__cell_of(from, row, column->from).len == 0;
-    const double value = kymo__scaling_number(from, row, column->from);
+        return marey__cell_of(from, row, column->from).len == 0;
+    const double value = marey__scaling_number(from, row, column->from);
     if (column->high != NULL)
-        return !isfinite(value) || !isfinite(kymo__scaling_number(from, row, column->high));
+        return !isfinite(value) || !isfinite(marey__scaling_number(from, row, column->high));
     return !isfinite(value) || (value == 0 && column->how == AS_YES);
 }
 
-static bool is_worth_a_row(const kymo_table *from, size_t row, const struct drawn *columns, size_t n)
+static bool is_worth_a_row(const marey_table *from, size_t row, const struct drawn *columns, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!columns[i].is_key && columns[i].how != AS_YES && !is_empty(from, row, &columns[i]))
@@ -159,20 +159,20 @@ static bool is_worth_a_row(const kymo_table *from, size_t row, const struct draw
 }
 
 /* All of one machine, all measured by epochs, no time at all: not worth telling. */
-static bool is_usual(const kymo_table *from, const struct drawn *column, size_t row)
+static bool is_usual(const marey_table *from, const struct drawn *column, size_t row)
 {
     if (strcmp(column->from, "nodes") == 0)
-        return kymo__scaling_number(from, row, "nodes") <= 1;
+        return marey__scaling_number(from, row, "nodes") <= 1;
     if (strcmp(column->from, "measure") == 0)
-        return strcmp(kymo__cell_of(from, row, "measure").as.text, "epoch") == 0;
-    return column->how == AS_SECONDS && kymo__scaling_number(from, row, column->from) == 0;
+        return strcmp(marey__cell_of(from, row, "measure").as.text, "epoch") == 0;
+    return column->how == AS_SECONDS && marey__scaling_number(from, row, column->from) == 0;
 }
 
-static bool is_worth_a_column(const kymo_table *from, const struct drawn *column, uint32_t width)
+static bool is_worth_a_column(const marey_table *from, const struct drawn *column, uint32_t width)
 {
     if (width != 0 && width < column->room)
         return false;
-    for (size_t row = 0; row < kymo_table_n_rows(from); row++)
+    for (size_t row = 0; row < marey_table_n_rows(from); row++)
         if (!is_empty(from, row, column) && !is_usual(from, column, row))
             return true;
     return false;
@@ -181,78 +181,79 @@ static bool is_worth_a_column(const kymo_table *from, const struct drawn *column
 /* ---- cells ---- */
 
 /* Both ends in one text: "9.8 s to 10.4 s", "78.1 to 82.0". */
-static void put_interval(kymo_table *into, struct kymo__buf *text, const kymo_table *from,
+static void put_interval(marey_table *into, struct marey__buf *text, const marey_table *from,
                          size_t row, const struct drawn *column)
 {
-    const double ends[] = {kymo__scaling_number(from, row, column->from),
-                           kymo__scaling_number(from, row, column->high)};
+    const double ends[] = {marey__scaling_number(from, row, column->from),
+                           marey__scaling_number(from, row, column->high)};
     text->len = 0;
-    for (size_t i = 0; i < KYMO__COUNT_OF(ends); i++) {
-        kymo__buf_puts(text, i != 0 ? " to " : "");
+    for (size_t i = 0; i < MAREY__COUNT_OF(ends); i++) {
+        marey__buf_puts(text, i != 0 ? " to " : "");
         if (column->how == TO_SECONDS)
-            kymo__text_duration(text, ends[i] * 1e9, NULL);
+            marey__text_duration(text, ends[i] * 1e9, NULL);
         else if (column->how == TO_PERCENT)
-            kymo__buf_printf(text, "%.1f", ends[i] * 100);
+            marey__buf_printf(text, "%.1f", ends[i] * 100);
         else
-            kymo__buf_printf(text, fabs(ends[i]) >= 1000 ? "%.0f" : "%.3g", ends[i]);
+            marey__buf_printf(text, fabs(ends[i]) >= 1000 ? "%.0f" : "%.3g", ends[i]);
     }
-    kymo_table_text(into, text->data, text->failed ? 0 : text->len);
+    marey_table_text(into, text->data, text->failed ? 0 : text->len);
 }
 
 /* `text` is room for a text, and remembers when there was no memory. */
-static void put_cell(kymo_table *into, struct kymo__buf *text, const kymo_table *from, size_t row,
-                     const struct drawn *column)
+static void put_cell(marey_table *into, struct marey__buf *text, const marey_table *from,
+                     size_t row, const struct drawn *column)
 {
-    const struct kymo_cell cell = kymo__cell_of(from, row, column->from);
-    const double value = column->how == AS_TEXT ? NAN : kymo__scaling_number(from, row, column->from);
+    const struct marey_cell cell = marey__cell_of(from, row, column->from);
+    const double value =
+        column->how == AS_TEXT ? NAN : marey__scaling_number(from, row, column->from);
     if (is_empty(from, row, column) && column->how != AS_YES)
-        kymo_table_null(into);
+        marey_table_null(into);
     else if (column->how == AS_TEXT)
-        kymo_table_text(into, cell.as.text, cell.len);
+        marey_table_text(into, cell.as.text, cell.len);
     else if (column->high != NULL)
         put_interval(into, text, from, row, column);
     else if (column->how == AS_YES)
-        kymo_table_bool(into, value > 0);
+        marey_table_bool(into, value > 0);
     else if (column->how == AS_COUNT)
-        kymo_table_u64(into, (uint64_t)value);
+        marey_table_u64(into, (uint64_t)value);
     else if (column->how == AS_SECONDS)
-        kymo_table_f64(into, value * 1e9);
+        marey_table_f64(into, value * 1e9);
     else if (column->how == AS_PERCENT)
-        kymo_table_f64(into, round(value * 1000) / 10);
+        marey_table_f64(into, round(value * 1000) / 10);
     else
-        kymo_table_f64(into, value);
+        marey_table_f64(into, value);
 }
 
-static struct kymo_column column_of(const struct drawn *column)
+static struct marey_column column_of(const struct drawn *column)
 {
     static const struct {
-        enum kymo_type type;
-        enum kymo_unit unit;
+        enum marey_type type;
+        enum marey_unit unit;
     } kinds[] = {
-        [AS_TEXT] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        [AS_COUNT] = {KYMO_TYPE_U64, KYMO_UNIT_COUNT},
-        [AS_SECONDS] = {KYMO_TYPE_F64, KYMO_UNIT_NS},
-        [AS_REAL] = {KYMO_TYPE_F64, KYMO_UNIT_NONE},
-        [AS_PERCENT] = {KYMO_TYPE_F64, KYMO_UNIT_NONE},
-        [AS_YES] = {KYMO_TYPE_BOOL, KYMO_UNIT_NONE},
-        [TO_SECONDS] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        [TO_PERCENT] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        [TO_REAL] = {KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+        [AS_TEXT] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        [AS_COUNT] = {MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+        [AS_SECONDS] = {MAREY_TYPE_F64, MAREY_UNIT_NS},
+        [AS_REAL] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
+        [AS_PERCENT] = {MAREY_TYPE_F64, MAREY_UNIT_NONE},
+        [AS_YES] = {MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+        [TO_SECONDS] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        [TO_PERCENT] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        [TO_REAL] = {MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
     };
-    return (struct kymo_column){column->from, column->title, kinds[column->how].type,
-                                kinds[column->how].unit};
+    return (struct marey_column){column->from, column->title, kinds[column->how].type,
+                                 kinds[column->how].unit};
 }
 
 /* ---- the table ---- */
 
-kymo_status kymo__scaling_drawn(kymo_scaling *scaling, size_t section, uint32_t width,
-                                kymo_table **out)
+marey_status marey__scaling_drawn(marey_scaling *scaling, size_t section, uint32_t width,
+                                  marey_table **out)
 {
-    const kymo_table *from = kymo_scaling_table(scaling, sections[section].table);
+    const marey_table *from = marey_scaling_table(scaling, sections[section].table);
     const struct drawn *columns = sections[section].columns, *chosen[MOST_COLUMNS];
-    struct kymo_column made[MOST_COLUMNS];
-    struct kymo__buf text = {0};
-    kymo_table *table = NULL;
+    struct marey_column made[MOST_COLUMNS];
+    struct marey__buf text = {0};
+    marey_table *table = NULL;
     size_t n = 0;
     *out = NULL;
     for (size_t i = 0; i < sections[section].n; i++)
@@ -261,16 +262,16 @@ kymo_status kymo__scaling_drawn(kymo_scaling *scaling, size_t section, uint32_t 
             made[n++] = column_of(&columns[i]);
         }
     if (n == 0)
-        return KYMO_OK;
-    KYMO_TRY(kymo_table_create(sections[section].table, made, n, &table));
-    for (size_t row = 0; row < kymo_table_n_rows(from); row++)
+        return MAREY_OK;
+    MAREY_TRY(marey_table_create(sections[section].table, made, n, &table));
+    for (size_t row = 0; row < marey_table_n_rows(from); row++)
         for (size_t i = 0; i < n && is_worth_a_row(from, row, columns, sections[section].n); i++)
             put_cell(table, &text, from, row, chosen[i]);
-    const kymo_status status = text.failed ? kymo__fail(KYMO_ENOMEM, "no memory to show scaling")
-                                           : kymo_table_status(table);
-    kymo__buf_fini(&text);
-    if (status != KYMO_OK || kymo_table_n_rows(table) == 0)
-        kymo_table_destroy(table);
+    const marey_status status = text.failed ? marey__fail(MAREY_ENOMEM, "no memory to show scaling")
+                                            : marey_table_status(table);
+    marey__buf_fini(&text);
+    if (status != MAREY_OK || marey_table_n_rows(table) == 0)
+        marey_table_destroy(table);
     else
         *out = table;
     return status;

@@ -11,47 +11,47 @@
 #include "present/scaling_out.h"
 
 struct making {
-    kymo_scaling *scaling;
-    const kymo_table *points;
-    kymo_table *table;
+    marey_scaling *scaling;
+    const marey_table *points;
+    marey_table *table;
     bool failed; /* without memory */
 };
 
-static double number(const kymo_table *table, size_t row, const char *column)
+static double number(const marey_table *table, size_t row, const char *column)
 {
-    const struct kymo_cell cell = kymo__cell_of(table, row, column);
+    const struct marey_cell cell = marey__cell_of(table, row, column);
     return cell.is_null ? NAN : cell.as.f64;
 }
 
-static bool is_text(const kymo_table *table, size_t row, const char *column,
-                    const struct kymo_cell *other)
+static bool is_text(const marey_table *table, size_t row, const char *column,
+                    const struct marey_cell *other)
 {
-    const struct kymo_cell cell = kymo__cell_of(table, row, column);
+    const struct marey_cell cell = marey__cell_of(table, row, column);
     return cell.len == other->len &&
            (cell.len == 0 || memcmp(cell.as.text, other->as.text, cell.len) == 0);
 }
 
-static void put(kymo_table *table, double value, const char *format, double times)
+static void put(marey_table *table, double value, const char *format, double times)
 {
     char text[64];
     if (isnan(value)) {
-        kymo_table_null(table);
+        marey_table_null(table);
         return;
     }
     snprintf(text, sizeof text, format, value * times);
-    kymo_table_text(table, text, strlen(text));
+    marey_table_text(table, text, strlen(text));
 }
 
 static void put_key(struct making *m, size_t row)
 {
-    const struct kymo_cell strategy = kymo__cell_of(m->points, row, "strategy");
-    kymo_table_text(m->table, strategy.as.text, strategy.len);
-    kymo_table_u64(m->table, kymo__cell_of(m->points, row, "workers").as.u64);
+    const struct marey_cell strategy = marey__cell_of(m->points, row, "strategy");
+    marey_table_text(m->table, strategy.as.text, strategy.len);
+    marey_table_u64(m->table, marey__cell_of(m->points, row, "workers").as.u64);
 }
 
 static void put_runs(struct making *m, size_t row)
 {
-    kymo_table_u64(m->table, kymo__cell_of(m->points, row, "runs").as.u64);
+    marey_table_u64(m->table, marey__cell_of(m->points, row, "runs").as.u64);
 }
 
 /* ---- epochs ---- */
@@ -61,16 +61,16 @@ static void put_epoch(struct making *m, size_t row)
     char text[64];
     const double low = number(m->points, row, "low_s"), high = number(m->points, row, "high_s"),
                  time = number(m->points, row, "time_s");
-    const struct kymo_cell measure = kymo__cell_of(m->points, row, "measure");
+    const struct marey_cell measure = marey__cell_of(m->points, row, "measure");
     if (isnan(time) || measure.is_null || strcmp(measure.as.text, "epoch") != 0)
         return;
     put_key(m, row);
     put(m->table, time, "%.2f s", 1);
     snprintf(text, sizeof text, "%.2f .. %.2f s", low, high);
     if (isnan(low) || isnan(high))
-        kymo_table_null(m->table);
+        marey_table_null(m->table);
     else
-        kymo_table_text(m->table, text, strlen(text));
+        marey_table_text(m->table, text, strlen(text));
     put(m->table, number(m->points, row, "speedup"), "%.2f", 1);
     put(m->table, number(m->points, row, "efficiency"), "%.1f %%", 100);
     put_runs(m, row);
@@ -87,22 +87,22 @@ static int by_size(const void *a, const void *b)
 /* The median of the joules of a point's runs; NaN when none of them has any. */
 static double joules_of(struct making *m, size_t row)
 {
-    const kymo_table *const runs = kymo_scaling_table(m->scaling, "runs");
-    const struct kymo_cell experiment = kymo__cell_of(m->points, row, "experiment"),
-                           strategy = kymo__cell_of(m->points, row, "strategy");
-    const uint64_t workers = kymo__cell_of(m->points, row, "workers").as.u64;
-    double *const joules = kymo__calloc(kymo_table_n_rows(runs) + 1, sizeof *joules);
+    const marey_table *const runs = marey_scaling_table(m->scaling, "runs");
+    const struct marey_cell experiment = marey__cell_of(m->points, row, "experiment"),
+                            strategy = marey__cell_of(m->points, row, "strategy");
+    const uint64_t workers = marey__cell_of(m->points, row, "workers").as.u64;
+    double *const joules = marey__calloc(marey_table_n_rows(runs) + 1, sizeof *joules);
     size_t n = 0;
     m->failed |= joules == NULL;
-    for (size_t i = 0; joules != NULL && i < kymo_table_n_rows(runs); i++) {
+    for (size_t i = 0; joules != NULL && i < marey_table_n_rows(runs); i++) {
         joules[n] = number(runs, i, "joules");
-        n += kymo__cell_of(runs, i, "workers").as.u64 == workers && !isnan(joules[n]) &&
+        n += marey__cell_of(runs, i, "workers").as.u64 == workers && !isnan(joules[n]) &&
              is_text(runs, i, "experiment", &experiment) && is_text(runs, i, "strategy", &strategy);
     }
     if (n != 0)
         qsort(joules, n, sizeof *joules, by_size);
     const double median = n != 0 ? (joules[(n - 1) / 2] + joules[n / 2]) / 2 : NAN;
-    kymo__free(joules);
+    marey__free(joules);
     return median;
 }
 
@@ -126,7 +126,7 @@ static void put_fraction(struct making *m, size_t row, const char *column, size_
     static const char *const parts[] = {"compute_s", "communication_s", "memory_s", "idle_s"};
     double fraction = number(m->points, row, column);
     if (isnan(fraction))
-        fraction = kymo__scaling_share(m->points, row, parts[0], parts, n);
+        fraction = marey__scaling_share(m->points, row, parts[0], parts, n);
     if (isnan(fraction))
         return;
     put_key(m, row);
@@ -145,46 +145,47 @@ static void put_communication(struct making *m, size_t row)
 
 /* ---- all ---- */
 
-static const struct kymo_column epoch_columns[] = {
+static const struct marey_column epoch_columns[] = {
     TEXT("strategy"), WHOLE("global_world_size"), TEXT("avg_epoch_time"), TEXT("interval"),
     TEXT("speedup"),  TEXT("efficiency"),         WHOLE("runs")};
-static const struct kymo_column gpu_columns[] = {TEXT("strategy"), WHOLE("global_world_size"),
-                                                 TEXT("total_energy_wh"), TEXT("utilization"),
-                                                 WHOLE("runs")};
-static const struct kymo_column computation_columns[] = {TEXT("strategy"), WHOLE("num_gpus"),
-                                                         TEXT("computation_fraction")};
-static const struct kymo_column communication_columns[] = {TEXT("strategy"), WHOLE("num_gpus"),
-                                                           TEXT("computation_vs_communication")};
+static const struct marey_column gpu_columns[] = {TEXT("strategy"), WHOLE("global_world_size"),
+                                                  TEXT("total_energy_wh"), TEXT("utilization"),
+                                                  WHOLE("runs")};
+static const struct marey_column computation_columns[] = {TEXT("strategy"), WHOLE("num_gpus"),
+                                                          TEXT("computation_fraction")};
+static const struct marey_column communication_columns[] = {TEXT("strategy"), WHOLE("num_gpus"),
+                                                            TEXT("computation_vs_communication")};
 
 static const struct section {
     const char *name;
-    const struct kymo_column *columns;
+    const struct marey_column *columns;
     size_t n;
     void (*put)(struct making *m, size_t row);
 } sections[] = {
-    {"epoch", epoch_columns, KYMO__COUNT_OF(epoch_columns), put_epoch},
-    {"gpu", gpu_columns, KYMO__COUNT_OF(gpu_columns), put_gpu},
-    {"computation", computation_columns, KYMO__COUNT_OF(computation_columns), put_computation},
-    {"communication", communication_columns, KYMO__COUNT_OF(communication_columns), put_communication},
+    {"epoch", epoch_columns, MAREY__COUNT_OF(epoch_columns), put_epoch},
+    {"gpu", gpu_columns, MAREY__COUNT_OF(gpu_columns), put_gpu},
+    {"computation", computation_columns, MAREY__COUNT_OF(computation_columns), put_computation},
+    {"communication", communication_columns, MAREY__COUNT_OF(communication_columns),
+     put_communication},
 };
 
-kymo_status kymo_scaling_itwinai(kymo_scaling *scaling, const char *name, kymo_table **out)
+marey_status marey_scaling_itwinai(marey_scaling *scaling, const char *name, marey_table **out)
 {
     const struct section *section = NULL;
-    for (size_t i = 0; i < KYMO__COUNT_OF(sections); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(sections); i++)
         if (strcmp(sections[i].name, name) == 0)
             section = &sections[i];
     if (section == NULL)
-        return kymo__fail(KYMO_EINVAL, "itwinai's report has no part '%s'", name);
-    struct making m = {.scaling = scaling, .points = kymo_scaling_table(scaling, "points")};
-    KYMO_TRY(kymo_table_create(name, section->columns, section->n, &m.table));
-    for (size_t row = 0; row < kymo_table_n_rows(m.points); row++)
+        return marey__fail(MAREY_EINVAL, "itwinai's report has no part '%s'", name);
+    struct making m = {.scaling = scaling, .points = marey_scaling_table(scaling, "points")};
+    MAREY_TRY(marey_table_create(name, section->columns, section->n, &m.table));
+    for (size_t row = 0; row < marey_table_n_rows(m.points); row++)
         section->put(&m, row);
-    const kymo_status status = m.failed ? kymo__fail(KYMO_ENOMEM, "no memory for table %s", name)
-                                        : kymo_table_status(m.table);
-    if (status == KYMO_OK)
+    const marey_status status = m.failed ? marey__fail(MAREY_ENOMEM, "no memory for table %s", name)
+                                         : marey_table_status(m.table);
+    if (status == MAREY_OK)
         *out = m.table;
     else
-        kymo_table_destroy(m.table);
+        marey_table_destroy(m.table);
     return status;
 }

@@ -8,24 +8,24 @@
 #include "present/scaling_out.h"
 
 /* The largest unit that keeps the largest value above one. */
-struct kymo__scaling_unit kymo__scaling_unit_for(double most, bool is_joules)
+struct marey__scaling_unit marey__scaling_unit_for(double most, bool is_joules)
 {
-    static const struct kymo__scaling_unit seconds[] = {{"s", 1}, {"ms", 1e3}, {"µs", 1e6}},
-                                           joules[] = {{"MJ", 1e-6}, {"kJ", 1e-3}, {"J", 1}};
-    const struct kymo__scaling_unit *units = is_joules ? joules : seconds;
+    static const struct marey__scaling_unit seconds[] = {{"s", 1}, {"ms", 1e3}, {"µs", 1e6}},
+                                            joules[] = {{"MJ", 1e-6}, {"kJ", 1e-3}, {"J", 1}};
+    const struct marey__scaling_unit *units = is_joules ? joules : seconds;
     for (size_t i = 0; i < 2; i++)
         if (most * units[i].times >= 1)
             return units[i];
     return units[2];
 }
 
-double kymo__scaling_largest(const kymo_table *table, const char *const *columns, size_t n)
+double marey__scaling_largest(const marey_table *table, const char *const *columns, size_t n)
 {
     double most = 0;
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
+    for (size_t row = 0; row < marey_table_n_rows(table); row++) {
         double sum = 0;
         for (size_t c = 0; c < n && columns[c] != NULL; c++) {
-            const double value = kymo__scaling_number(table, row, columns[c]);
+            const double value = marey__scaling_number(table, row, columns[c]);
             sum += isfinite(value) ? value : 0;
         }
         most = fmax(most, sum);
@@ -33,44 +33,45 @@ double kymo__scaling_largest(const kymo_table *table, const char *const *columns
     return most;
 }
 
-double kymo__scaling_optional(const kymo_table *table, size_t row, const char *column)
+double marey__scaling_optional(const marey_table *table, size_t row, const char *column)
 {
-    return column != NULL ? kymo__scaling_number(table, row, column) : NAN;
+    return column != NULL ? marey__scaling_number(table, row, column) : NAN;
 }
 
-static kymo_status draw_named(struct kymo__scaling_drawing *drawing, const char *name, bool *is_drawn)
+static marey_status draw_named(struct marey__scaling_drawing *drawing, const char *name,
+                               bool *is_drawn)
 {
     bool is_known = false;
     drawing->words.id = name;
     drawing->words.x_title = "workers";
-    KYMO_TRY(kymo__scaling_draw_lines(drawing, name, &is_known, is_drawn));
+    MAREY_TRY(marey__scaling_draw_lines(drawing, name, &is_known, is_drawn));
     if (!is_known)
-        KYMO_TRY(kymo__scaling_draw_bars(drawing, name, &is_known, is_drawn));
-    return is_known ? KYMO_OK : kymo__fail(KYMO_EINVAL, "there is no picture '%s'", name);
+        MAREY_TRY(marey__scaling_draw_bars(drawing, name, &is_known, is_drawn));
+    return is_known ? MAREY_OK : marey__fail(MAREY_EINVAL, "there is no picture '%s'", name);
 }
 
-kymo_status kymo__scaling_picture_put(kymo_scaling *scaling, const char *picture, bool has_style,
-                                      struct kymo__buf *svg)
+marey_status marey__scaling_picture_put(marey_scaling *scaling, const char *picture, bool has_style,
+                                        struct marey__buf *svg)
 {
-    struct kymo__scaling_drawing drawing = {
+    struct marey__scaling_drawing drawing = {
         .scaling = scaling, .svg = svg, .words = {.has_style = has_style}};
     bool is_drawn = false;
-    kymo_status status = kymo__scaling_list_init(&drawing.list, scaling);
-    if (status == KYMO_OK)
+    marey_status status = marey__scaling_list_init(&drawing.list, scaling);
+    if (status == MAREY_OK)
         status = draw_named(&drawing, picture, &is_drawn);
-    kymo__scaling_list_fini(&drawing.list);
-    if (status == KYMO_OK && !is_drawn)
-        return kymo__fail(KYMO_EFORMAT, "these runs do not have what the picture '%s' shows",
-                          picture);
+    marey__scaling_list_fini(&drawing.list);
+    if (status == MAREY_OK && !is_drawn)
+        return marey__fail(MAREY_EFORMAT, "these runs do not have what the picture '%s' shows",
+                           picture);
     return status;
 }
 
-kymo_status kymo_scaling_picture(kymo_scaling *scaling, const char *picture, FILE *out)
+marey_status marey_scaling_picture(marey_scaling *scaling, const char *picture, FILE *out)
 {
-    struct kymo__buf svg = {0};
-    kymo_status status = kymo__scaling_picture_put(scaling, picture, true, &svg);
-    if (status == KYMO_OK)
-        status = kymo__buf_to_stream(&svg, out);
-    kymo__buf_fini(&svg);
+    struct marey__buf svg = {0};
+    marey_status status = marey__scaling_picture_put(scaling, picture, true, &svg);
+    if (status == MAREY_OK)
+        status = marey__buf_to_stream(&svg, out);
+    marey__buf_fini(&svg);
     return status;
 }

@@ -23,27 +23,27 @@ static const struct {
     {"memory_s", "exposed copies"},
     {"idle_s", "idle"},
 };
-enum { N_PARTS = KYMO__COUNT_OF(parts) };
+enum { N_PARTS = MAREY__COUNT_OF(parts) };
 
 struct sentence {
-    struct kymo__buf *line;
-    const kymo_table *points;
-    const struct kymo__scaling_line *series;
+    struct marey__buf *line;
+    const marey_table *points;
+    const struct marey__scaling_line *series;
 };
 
 static double number(const struct sentence *s, size_t i, const char *column)
 {
-    return kymo__scaling_number(s->points, s->series->first + i, column);
+    return marey__scaling_number(s->points, s->series->first + i, column);
 }
 
 static uint64_t workers(const struct sentence *s, size_t i)
 {
-    return kymo__cell_of(s->points, s->series->first + i, "workers").as.u64;
+    return marey__cell_of(s->points, s->series->first + i, "workers").as.u64;
 }
 
 static bool is_kind(const struct sentence *s, const char *name)
 {
-    return strcmp(kymo__cell_of(s->points, s->series->first, "kind").as.text, name) == 0;
+    return strcmp(marey__cell_of(s->points, s->series->first, "kind").as.text, name) == 0;
 }
 
 /* ---- how far ---- */
@@ -52,17 +52,17 @@ static bool is_kind(const struct sentence *s, const char *name)
 static void put_point(const struct sentence *s, size_t i)
 {
     const double low = number(s, i, "efficiency_low"), high = number(s, i, "efficiency_high");
-    kymo__buf_printf(s->line,
-                     is_kind(s, "weak") ? "%" PRIu64 " workers do %.3g times the work of %" PRIu64
-                                          " in a second, %.1f %% of ideal"
-                                        : "%" PRIu64 " workers are %.3g times as fast as %" PRIu64
-                                          ", %.1f %% of ideal",
-                     workers(s, i), number(s, i, "speedup"), workers(s, 0),
-                     number(s, i, "efficiency") * 100);
+    marey__buf_printf(s->line,
+                      is_kind(s, "weak") ? "%" PRIu64 " workers do %.3g times the work of %" PRIu64
+                                           " in a second, %.1f %% of ideal"
+                                         : "%" PRIu64 " workers are %.3g times as fast as %" PRIu64
+                                           ", %.1f %% of ideal",
+                      workers(s, i), number(s, i, "speedup"), workers(s, 0),
+                      number(s, i, "efficiency") * 100);
     if (isfinite(low) && isfinite(high))
-        kymo__buf_printf(s->line, " (%.1f to %.1f %%)", low * 100, high * 100);
+        marey__buf_printf(s->line, " (%.1f to %.1f %%)", low * 100, high * 100);
     else if (number(s, 0, "runs") == 1 && number(s, i, "runs") == 1)
-        kymo__buf_puts(s->line, " by one run each");
+        marey__buf_puts(s->line, " by one run each");
 }
 
 /* The last point up to which each has this share of ideal. */
@@ -94,21 +94,21 @@ static void put_verdict(const struct sentence *s)
     const size_t last = s->series->n - 1, far = reach(s, good), less = reach(s, fair);
     const size_t best = fastest(s);
     if (is_unsure(s))
-        kymo__buf_puts(s->line, "may scale or not, these runs differ too much to tell: ");
+        marey__buf_puts(s->line, "may scale or not, these runs differ too much to tell: ");
     else if (far == last)
-        kymo__buf_printf(s->line, "scales to %" PRIu64 " workers, the most that were measured: ",
-                         workers(s, last));
+        marey__buf_printf(s->line, "scales to %" PRIu64 " workers, the most that were measured: ",
+                          workers(s, last));
     else if (far > 0)
-        kymo__buf_printf(s->line,
-                         "scales well to %" PRIu64 " workers and less beyond: ", workers(s, far));
+        marey__buf_printf(s->line,
+                          "scales well to %" PRIu64 " workers and less beyond: ", workers(s, far));
     else if (less > 0)
-        kymo__buf_printf(s->line, "scales moderately, to %" PRIu64 " workers: ", workers(s, less));
+        marey__buf_printf(s->line, "scales moderately, to %" PRIu64 " workers: ", workers(s, less));
     else
-        kymo__buf_puts(s->line, best == 0 ? "does not scale: " : "scales poorly: ");
+        marey__buf_puts(s->line, best == 0 ? "does not scale: " : "scales poorly: ");
     put_point(s, last);
     if (best != last && best != 0 && !is_unsure(s))
-        kymo__buf_printf(s->line, "; more than %" PRIu64 " make it slower", workers(s, best));
-    kymo__buf_puts(s->line, is_unsure(s) ? ". Repeat them, or measure more epochs." : ".");
+        marey__buf_printf(s->line, "; more than %" PRIu64 " make it slower", workers(s, best));
+    marey__buf_puts(s->line, is_unsure(s) ? ". Repeat them, or measure more epochs." : ".");
 }
 
 /* ---- why ---- */
@@ -150,8 +150,8 @@ static size_t largest(const double losses[N_PARTS])
 
 static void put_loss(const struct sentence *s, size_t part, double seconds)
 {
-    kymo__text_duration(s->line, seconds * 1e9, NULL);
-    kymo__buf_printf(s->line, " %s", parts[part].name);
+    marey__text_duration(s->line, seconds * 1e9, NULL);
+    marey__buf_printf(s->line, " %s", parts[part].name);
 }
 
 static void put_why(const struct sentence *s)
@@ -163,7 +163,7 @@ static void put_why(const struct sentence *s)
     const bool is_good = number(s, s->series->n - 1, "efficiency") >= good;
     if (!find_losses(s, losses, &step)) {
         if (!is_good)
-            kymo__buf_puts(
+            marey__buf_puts(
                 s->line,
                 " What holds it back is not known: these runs do not tell what a step is made of.");
         return;
@@ -172,62 +172,62 @@ static void put_why(const struct sentence *s)
     const double loss = losses[most];
     if (loss < small_loss * step)
         return;
-    kymo__buf_printf(s->line,
-                     is_good ? " What grows most is %s: of a step of "
-                             : " What holds it back most is %s: of a step of ",
-                     parts[most].name);
-    kymo__text_duration(s->line, step * 1e9, NULL);
-    kymo__buf_printf(s->line, " on %" PRIu64 " workers ", most_workers);
+    marey__buf_printf(s->line,
+                      is_good ? " What grows most is %s: of a step of "
+                              : " What holds it back most is %s: of a step of ",
+                      parts[most].name);
+    marey__text_duration(s->line, step * 1e9, NULL);
+    marey__buf_printf(s->line, " on %" PRIu64 " workers ", most_workers);
     put_loss(s, most, loss);
     losses[most] = 0;
     const size_t next = largest(losses);
     if (losses[next] >= small_loss * step) {
-        kymo__buf_puts(s->line, " and ");
+        marey__buf_puts(s->line, " and ");
         put_loss(s, next, losses[next]);
     }
-    kymo__buf_puts(s->line, " are beyond the ideal.");
+    marey__buf_puts(s->line, " are beyond the ideal.");
 }
 
 /* By the model that knows a best count, when it lies beyond what was measured. */
-static void put_outlook(const struct sentence *s, kymo_scaling *scaling)
+static void put_outlook(const struct sentence *s, marey_scaling *scaling)
 {
-    const kymo_table *fits = kymo_scaling_table(scaling, "fits");
+    const marey_table *fits = marey_scaling_table(scaling, "fits");
     const size_t row = s->series->first;
-    const struct kymo_cell experiment = kymo__cell_of(s->points, row, "experiment"),
-                           strategy = kymo__cell_of(s->points, row, "strategy");
-    for (size_t f = 0; f < kymo_table_n_rows(fits); f++) {
-        const struct kymo_cell of_experiment = kymo__cell_of(fits, f, "experiment"),
-                               of_strategy = kymo__cell_of(fits, f, "strategy");
-        const double best = kymo__scaling_number(fits, f, "best_workers");
-        if (strcmp(kymo__cell_of(fits, f, "model").as.text, "usl") != 0 ||
+    const struct marey_cell experiment = marey__cell_of(s->points, row, "experiment"),
+                            strategy = marey__cell_of(s->points, row, "strategy");
+    for (size_t f = 0; f < marey_table_n_rows(fits); f++) {
+        const struct marey_cell of_experiment = marey__cell_of(fits, f, "experiment"),
+                                of_strategy = marey__cell_of(fits, f, "strategy");
+        const double best = marey__scaling_number(fits, f, "best_workers");
+        if (strcmp(marey__cell_of(fits, f, "model").as.text, "usl") != 0 ||
             strcmp(of_experiment.as.text, experiment.as.text) != 0 ||
             strcmp(of_strategy.as.text, strategy.as.text) != 0)
             continue;
         if (best > (double)workers(s, s->series->n - 1))
-            kymo__buf_printf(s->line, " By the fit it would be fastest with about %.0f workers.",
-                             best);
+            marey__buf_printf(s->line, " By the fit it would be fastest with about %.0f workers.",
+                              best);
     }
 }
 
-void kymo__scaling_sentence(struct kymo__buf *line, kymo_scaling *scaling,
-                            const struct kymo__scaling_list *list, size_t series)
+void marey__scaling_sentence(struct marey__buf *line, marey_scaling *scaling,
+                             const struct marey__scaling_list *list, size_t series)
 {
     const struct sentence s = {line, list->points, &list->series[series]};
     const char *name = s.series->name;
     const bool is_assumed = s.series->n > 1 && is_kind(&s, "unknown");
     if (is_assumed)
-        kymo__buf_puts(line, "If every run does the same work, ");
+        marey__buf_puts(line, "If every run does the same work, ");
     if (name[0] != '\0')
-        kymo__text_put(line, name, strlen(name), 60);
+        marey__text_put(line, name, strlen(name), 60);
     else
-        kymo__buf_puts(line, is_assumed ? "it" : "It");
-    kymo__buf_puts(line, " ");
+        marey__buf_puts(line, is_assumed ? "it" : "It");
+    marey__buf_puts(line, " ");
     if (s.series->n == 1) {
-        kymo__buf_printf(line,
-                         "was measured with %" PRIu64
-                         " worker%s alone: whether it scales takes runs "
-                         "with other numbers of workers.",
-                         workers(&s, 0), workers(&s, 0) == 1 ? "" : "s");
+        marey__buf_printf(line,
+                          "was measured with %" PRIu64
+                          " worker%s alone: whether it scales takes runs "
+                          "with other numbers of workers.",
+                          workers(&s, 0), workers(&s, 0) == 1 ? "" : "s");
         return;
     }
     put_verdict(&s);

@@ -1,7 +1,7 @@
 /*
  * Ranges as a file for speedscope: one evented profile per thread.
  *
- *   {"$schema":...,"exporter":"kymo 0.1.0","name":"train.kymo","profiles":[
+ *   {"$schema":...,"exporter":"marey 0.1.0","name":"train.marey","profiles":[
  *   {"type":"evented","name":"rank 0 train.py, pid 7, main 7","unit":"nanoseconds","startValue":0,"events":[
  *   {"type":"O","frame":0,"at":12},       since the first event of the export, never going back within a thread
  *   {"type":"C","frame":0,"at":34}
@@ -22,58 +22,59 @@
 #include "present/export_walk.h"
 
 struct frames {
-    struct kymo__names keys; /* name, file and line as one text, kept in `texts` */
-    struct kymo__arena texts;
-    const struct kymo_site_info **sites; /* by frame; lent by the recordings */
+    struct marey__names keys; /* name, file and line as one text, kept in `texts` */
+    struct marey__arena texts;
+    const struct marey_site_info **sites; /* by frame; lent by the recordings */
     size_t cap;
-    struct kymo__buf key;
+    struct marey__buf key;
     uint32_t n_profiles;
     bool has_events;     /* the profile at hand */
     uint64_t n_left_out; /* of the stream at hand */
 };
 
-static kymo_status no_memory(struct kymo__export *x)
+static marey_status no_memory(struct marey__export *x)
 {
-    return x->status = kymo__fail(KYMO_ENOMEM, "no memory for the frames of the export");
+    return x->status = marey__fail(MAREY_ENOMEM, "no memory for the frames of the export");
 }
 
-static void put_buf(struct kymo__export *x, struct kymo__buf *buf)
+static void put_buf(struct marey__export *x, struct marey__buf *buf)
 {
     if (buf->failed)
         no_memory(x);
     else
-        kymo__out_put(&x->out, buf->data, buf->len);
-    kymo__buf_fini(buf);
+        marey__out_put(&x->out, buf->data, buf->len);
+    marey__buf_fini(buf);
 }
 
 /* ---- frames ---- */
 
 /* The number of a site's frame; sites that agree in name, file and line share one. UINT32_MAX without memory. */
-static uint32_t number_frame(struct frames *frames, const struct kymo_site_info *site)
+static uint32_t number_frame(struct frames *frames, const struct marey_site_info *site)
 {
-    struct kymo__names *keys = &frames->keys;
-    struct kymo__buf *key = &frames->key;
+    struct marey__names *keys = &frames->keys;
+    struct marey__buf *key = &frames->key;
     key->len = 0;
-    kymo__buf_put(key, site->name, site->name_len);
-    kymo__buf_put(key, "", 1);
-    kymo__buf_puts(key, site->file);
-    kymo__buf_put(key, &site->line, sizeof site->line);
-    const char *text = key->failed ? NULL : kymo__arena_text(&frames->texts, key->data, key->len);
-    if (text == NULL || !kymo__grow(&frames->sites, &frames->cap, keys->n + 1, sizeof *frames->sites))
+    marey__buf_put(key, site->name, site->name_len);
+    marey__buf_put(key, "", 1);
+    marey__buf_puts(key, site->file);
+    marey__buf_put(key, &site->line, sizeof site->line);
+    const char *text = key->failed ? NULL : marey__arena_text(&frames->texts, key->data, key->len);
+    if (text == NULL ||
+        !marey__grow(&frames->sites, &frames->cap, keys->n + 1, sizeof *frames->sites))
         return UINT32_MAX;
     const size_t n_before = keys->n;
-    const uint32_t number = kymo__names_number(keys, text, key->len);
+    const uint32_t number = marey__names_number(keys, text, key->len);
     if (keys->n > n_before)
         frames->sites[number] = site;
     return number;
 }
 
 /* x->sites holds frame numbers plus one; 0: not used so far in this process. */
-static inline uint32_t frame_of(struct kymo__export *x, uint32_t site)
+static inline uint32_t frame_of(struct marey__export *x, uint32_t site)
 {
-    uint32_t *known = &((uint32_t *)x->sites)[kymo__site_slot(x, site)];
-    if (KYMO_UNLIKELY(*known == 0)) {
-        *known = number_frame(x->own, kymo__export_site(x, site)) + 1;
+    uint32_t *known = &((uint32_t *)x->sites)[marey__site_slot(x, site)];
+    if (MAREY_UNLIKELY(*known == 0)) {
+        *known = number_frame(x->own, marey__export_site(x, site)) + 1;
         if (*known == 0) {
             no_memory(x);
             return 0;
@@ -82,172 +83,172 @@ static inline uint32_t frame_of(struct kymo__export *x, uint32_t site)
     return *known - 1;
 }
 
-static void put_frame(struct kymo__buf *buf, const struct kymo_site_info *site)
+static void put_frame(struct marey__buf *buf, const struct marey_site_info *site)
 {
-    kymo__buf_puts(buf, "{\"name\":");
+    marey__buf_puts(buf, "{\"name\":");
     if (site->name_len != 0)
-        kymo__json_put(buf, site->name, site->name_len);
+        marey__json_put(buf, site->name, site->name_len);
     else
-        kymo__buf_puts(buf, "\"(unnamed)\"");
+        marey__buf_puts(buf, "\"(unnamed)\"");
     if (site->file[0] != '\0') {
-        kymo__buf_puts(buf, ",\"file\":");
-        kymo__json_put(buf, site->file, strlen(site->file));
+        marey__buf_puts(buf, ",\"file\":");
+        marey__json_put(buf, site->file, strlen(site->file));
         if (site->line != 0)
-            kymo__buf_printf(buf, ",\"line\":%u", site->line);
+            marey__buf_printf(buf, ",\"line\":%u", site->line);
     }
-    kymo__buf_puts(buf, "}");
+    marey__buf_puts(buf, "}");
 }
 
 /* ---- profiles ---- */
 
 /* A thread is known by what a user sees elsewhere: rank, program, pid, its name, its number. */
-static void put_profile_name(struct kymo__export *x, const struct kymo__export_lane *lane,
-                             struct kymo__buf *buf)
+static void put_profile_name(struct marey__export *x, const struct marey__export_lane *lane,
+                             struct marey__buf *buf)
 {
-    const struct kymo_lane_info *info = lane->info;
+    const struct marey_lane_info *info = lane->info;
     const uint64_t n_left_out = ((const struct frames *)x->own)->n_left_out;
-    struct kymo__buf name = {0};
-    kymo__export_process_name(x, &name);
+    struct marey__buf name = {0};
+    marey__export_process_name(x, &name);
     if (!x->has_own_ids)
-        kymo__buf_printf(&name, ", pid %lld", (long long)x->process->pid);
-    if (info->kind == KYMO_LANE_GPU)
-        kymo__buf_printf(&name, ", GPU %d stream %d", info->device, (int32_t)info->stream);
+        marey__buf_printf(&name, ", pid %lld", (long long)x->process->pid);
+    if (info->kind == MAREY_LANE_GPU)
+        marey__buf_printf(&name, ", GPU %d stream %d", info->device, (int32_t)info->stream);
     else
-        kymo__buf_printf(&name, ", %s %lld", info->name[0] != '\0' ? info->name : "thread",
-                         (long long)info->tid);
+        marey__buf_printf(&name, ", %s %lld", info->name[0] != '\0' ? info->name : "thread",
+                          (long long)info->tid);
     if (lane->first != NULL)
-        kymo__buf_puts(&name, " (overlapping)");
+        marey__buf_puts(&name, " (overlapping)");
     if (n_left_out != 0)
-        kymo__buf_printf(&name, " (%llu overlapping left out)", (unsigned long long)n_left_out);
+        marey__buf_printf(&name, " (%llu overlapping left out)", (unsigned long long)n_left_out);
     buf->failed |= name.failed;
-    kymo__json_put(buf, name.data, name.len);
-    kymo__buf_fini(&name);
+    marey__json_put(buf, name.data, name.len);
+    marey__buf_fini(&name);
 }
 
-static void open_profile(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns)
+static void open_profile(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns)
 {
     struct frames *frames = x->own;
-    struct kymo__buf buf = {0};
-    lane->own = kymo__alloc(1); /* says that the profile is open */
+    struct marey__buf buf = {0};
+    lane->own = marey__alloc(1); /* says that the profile is open */
     if (lane->own == NULL) {
         no_memory(x);
         return;
     }
     frames->has_events = false;
     frames->n_left_out = 0;
-    kymo__buf_printf(&buf, "%s\n{\"type\":\"evented\"", frames->n_profiles++ == 0 ? "" : ",");
-    if (lane->info->kind == KYMO_LANE_THREAD) {
-        kymo__buf_puts(&buf, ",\"name\":");
+    marey__buf_printf(&buf, "%s\n{\"type\":\"evented\"", frames->n_profiles++ == 0 ? "" : ",");
+    if (lane->info->kind == MAREY_LANE_THREAD) {
+        marey__buf_puts(&buf, ",\"name\":");
         put_profile_name(x, lane, &buf);
     }
-    kymo__buf_printf(&buf, ",\"unit\":\"nanoseconds\",\"startValue\":%llu,\"events\":[",
-                     (unsigned long long)(ns - x->origin_ns));
+    marey__buf_printf(&buf, ",\"unit\":\"nanoseconds\",\"startValue\":%llu,\"events\":[",
+                      (unsigned long long)(ns - x->origin_ns));
     put_buf(x, &buf);
 }
 
-static inline void put_event(struct kymo__export *x, char type, uint32_t site, uint64_t ns)
+static inline void put_event(struct marey__export *x, char type, uint32_t site, uint64_t ns)
 {
     static const char open[] = "\n{\"type\":\"O\",\"frame\":", at[] = ",\"at\":";
     struct frames *frames = x->own;
     const uint32_t frame = frame_of(x, site);
-    char *p = kymo__out_room(&x->out);
+    char *p = marey__out_room(&x->out);
     *p = ',';
     p += frames->has_events;
     frames->has_events = true;
     memcpy(p, open, sizeof open - 1);
     p[10] = type;
-    p = kymo__put_u64(p + sizeof open - 1, frame);
+    p = marey__put_u64(p + sizeof open - 1, frame);
     memcpy(p, at, sizeof at - 1);
-    p = kymo__put_u64(p + sizeof at - 1, ns - x->origin_ns);
+    p = marey__put_u64(p + sizeof at - 1, ns - x->origin_ns);
     *p++ = '}';
     x->out.p = p;
 }
 
 /* End what ends at `until_ns` or before; of work that is open, `start_ns` is its end. */
-static void end_work(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t until_ns)
+static void end_work(struct marey__export *x, struct marey__export_lane *lane, uint64_t until_ns)
 {
     while (lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns <= until_ns) {
-        const struct kymo__open_range *work = &lane->open[--lane->n_open];
+        const struct marey__open_range *work = &lane->open[--lane->n_open];
         put_event(x, 'C', work->site, work->start_ns);
     }
 }
 
-static void on_lane_done(struct kymo__export *x, struct kymo__export_lane *lane)
+static void on_lane_done(struct marey__export *x, struct marey__export_lane *lane)
 {
     if (lane->own == NULL)
         return;
-    if (lane->info->kind == KYMO_LANE_GPU)
+    if (lane->info->kind == MAREY_LANE_GPU)
         end_work(x, lane, UINT64_MAX);
     while (lane->n_open > 0) {
         const uint32_t site = lane->open[--lane->n_open].site;
-        if (!kymo__is_skipped(x, site))
+        if (!marey__is_skipped(x, site))
             put_event(x, 'C', site, lane->last_ns);
     }
-    struct kymo__buf buf = {0};
-    kymo__buf_printf(&buf, "\n],\"endValue\":%llu",
-                     (unsigned long long)(lane->last_ns - x->origin_ns));
-    if (lane->info->kind == KYMO_LANE_GPU) {
-        kymo__buf_puts(&buf, ",\"name\":");
+    struct marey__buf buf = {0};
+    marey__buf_printf(&buf, "\n],\"endValue\":%llu",
+                      (unsigned long long)(lane->last_ns - x->origin_ns));
+    if (lane->info->kind == MAREY_LANE_GPU) {
+        marey__buf_puts(&buf, ",\"name\":");
         put_profile_name(x, lane, &buf);
     }
-    kymo__buf_puts(&buf, "}");
+    marey__buf_puts(&buf, "}");
     put_buf(x, &buf);
 }
 
 /* ---- events ---- */
 
-static inline void on_begin(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                            uint32_t site, const struct kymo__payload *payload)
+static inline void on_begin(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                            uint32_t site, const struct marey__payload *payload)
 {
     (void)payload;
-    if (KYMO_UNLIKELY(lane->own == NULL))
+    if (MAREY_UNLIKELY(lane->own == NULL))
         open_profile(x, lane, ns);
     put_event(x, 'O', site, ns);
 }
 
-static inline void on_end(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                          const struct kymo__open_range *range, bool is_cut)
+static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                          const struct marey__open_range *range, bool is_cut)
 {
     (void)lane, (void)is_cut;
     put_event(x, 'C', range->site, ns);
 }
 
 /* What is no range has no place in a stack. */
-static inline void on_mark(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
-                           uint32_t site, const struct kymo__payload *payload)
+static inline void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                           uint32_t site, const struct marey__payload *payload)
 {
     (void)x, (void)lane, (void)ns, (void)site, (void)payload;
 }
 
-static inline void on_counter(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static inline void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                               uint32_t site, double value)
 {
     (void)x, (void)lane, (void)ns, (void)site, (void)value;
 }
 
-static inline void on_async(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static inline void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                             uint32_t site, uint64_t handle, bool begins)
 {
     (void)x, (void)lane, (void)ns, (void)site, (void)handle, (void)begins;
 }
 
-static inline void on_lost(struct kymo__export *x, struct kymo__export_lane *lane, uint64_t ns,
+static inline void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
                            uint64_t n_events)
 {
     (void)x, (void)lane, (void)ns, (void)n_events;
 }
 
-KYMO__EXPORT_WALKER(on_begin, NULL);
+MAREY__EXPORT_WALKER(on_begin, NULL);
 
-static kymo_status on_batch(struct kymo__export *x, struct kymo__export_lane *lane,
-                            const struct kymo_batch *batch)
+static marey_status on_batch(struct marey__export *x, struct marey__export_lane *lane,
+                             const struct marey_batch *batch)
 {
-    return kymo__walk(x, lane, batch, &walker);
+    return marey__walk(x, lane, batch, &walker);
 }
 
 /* Longer work comes first where two begin together, so that what lies within another comes behind it. */
-static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
-                    const struct kymo__stream_work *work)
+static void on_work(struct marey__export *x, struct marey__export_lane *lane,
+                    const struct marey__stream_work *work)
 {
     const uint64_t end_ns = work->ns + work->duration_ns;
     if (lane->own == NULL)
@@ -257,64 +258,64 @@ static void on_work(struct kymo__export *x, struct kymo__export_lane *lane,
         ((struct frames *)x->own)->n_left_out++;
         return;
     }
-    if (lane->n_open == lane->cap_open && !kymo__export_lane_grow(x, lane))
+    if (lane->n_open == lane->cap_open && !marey__export_lane_grow(x, lane))
         return;
     put_event(x, 'O', work->site, work->ns);
-    lane->open[lane->n_open++] = (struct kymo__open_range){.start_ns = end_ns, .site = work->site};
+    lane->open[lane->n_open++] = (struct marey__open_range){.start_ns = end_ns, .site = work->site};
 }
 
 /* ---- the file ---- */
 
-static void on_start(struct kymo__export *x)
+static void on_start(struct marey__export *x)
 {
-    x->own = kymo__calloc(1, sizeof(struct frames));
+    x->own = marey__calloc(1, sizeof(struct frames));
     if (x->own == NULL) {
         no_memory(x);
         return;
     }
-    struct kymo__buf buf = {0};
-    kymo__buf_printf(&buf,
-                     "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
-                     "\"exporter\":\"kymo %s\",\"profiles\":[",
-                     kymo_version());
+    struct marey__buf buf = {0};
+    marey__buf_printf(&buf,
+                      "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+                      "\"exporter\":\"marey %s\",\"profiles\":[",
+                      marey_version());
     put_buf(x, &buf);
 }
 
-static kymo_status on_process(struct kymo__export *x)
+static marey_status on_process(struct marey__export *x)
 {
-    x->sites = kymo__calloc((size_t)x->process->n_sites + 1, sizeof(uint32_t));
+    x->sites = marey__calloc((size_t)x->process->n_sites + 1, sizeof(uint32_t));
     return x->own == NULL || x->sites == NULL ? no_memory(x) : x->status;
 }
 
-static void on_finish(struct kymo__export *x)
+static void on_finish(struct marey__export *x)
 {
     const struct frames *frames = x->own;
     if (frames != NULL && frames->n_profiles == 0) /* speedscope wants to open one */
-        kymo__out_puts(&x->out, "\n{\"type\":\"evented\",\"name\":\"no ranges\",\"unit\":"
-                                "\"nanoseconds\",\"startValue\":0,\"events\":[],\"endValue\":0}");
-    kymo__out_puts(&x->out, "\n],\"shared\":{\"frames\":[");
+        marey__out_puts(&x->out, "\n{\"type\":\"evented\",\"name\":\"no ranges\",\"unit\":"
+                                 "\"nanoseconds\",\"startValue\":0,\"events\":[],\"endValue\":0}");
+    marey__out_puts(&x->out, "\n],\"shared\":{\"frames\":[");
     for (size_t i = 0; frames != NULL && i < frames->keys.n; i++) {
-        struct kymo__buf buf = {0};
-        kymo__buf_puts(&buf, i == 0 ? "\n" : ",\n");
+        struct marey__buf buf = {0};
+        marey__buf_puts(&buf, i == 0 ? "\n" : ",\n");
         put_frame(&buf, frames->sites[i]);
         put_buf(x, &buf);
     }
-    kymo__out_puts(&x->out, "\n]}}\n");
+    marey__out_puts(&x->out, "\n]}}\n");
 }
 
-static void on_close(struct kymo__export *x)
+static void on_close(struct marey__export *x)
 {
     struct frames *frames = x->own;
     if (frames == NULL)
         return;
-    kymo__names_fini(&frames->keys);
-    kymo__arena_fini(&frames->texts);
-    kymo__free(frames->sites);
-    kymo__buf_fini(&frames->key);
-    kymo__free(frames);
+    marey__names_fini(&frames->keys);
+    marey__arena_fini(&frames->texts);
+    marey__free(frames->sites);
+    marey__buf_fini(&frames->key);
+    marey__free(frames);
 }
 
-const struct kymo__export_format kymo__export_speedscope = {
+const struct marey__export_format marey__export_speedscope = {
     .name = "speedscope",
     .start = on_start,
     .process = on_process,

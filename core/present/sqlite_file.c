@@ -1,5 +1,5 @@
 /*
- * The file that SQLite writes. kymo_export is given a descriptor and SQLite wants a path, so it gets a file system
+ * The file that SQLite writes. marey_export is given a descriptor and SQLite wants a path, so it gets a file system
  * (a "VFS") of its own with a single nameless file: whatever path it asks for, it reads and writes our descriptor.
  *
  *   an empty regular file    is opened once more, for reading too, through /proc; rows go straight into it
@@ -20,10 +20,10 @@
 
 struct handle {
     sqlite3_file base;
-    struct kymo__db_file *file;
+    struct marey__db_file *file;
 };
 
-static struct kymo__db_file *file_of(sqlite3_file *base)
+static struct marey__db_file *file_of(sqlite3_file *base)
 {
     return ((struct handle *)base)->file;
 }
@@ -55,7 +55,7 @@ static int on_read(sqlite3_file *base, void *bytes, int len, sqlite3_int64 at)
 
 static int on_write(sqlite3_file *base, const void *bytes, int len, sqlite3_int64 at)
 {
-    struct kymo__db_file *file = file_of(base);
+    struct marey__db_file *file = file_of(base);
     for (size_t done = 0; done < (size_t)len;) {
         const ssize_t n =
             pwrite(file->fd, (const char *)bytes + done, (size_t)len - done, at + (off_t)done);
@@ -197,13 +197,13 @@ static int on_last_error(sqlite3_vfs *vfs, int len, char *text)
 {
     if (len > 0)
         text[0] = '\0';
-    return ((const struct kymo__db_file *)vfs->pAppData)->error;
+    return ((const struct marey__db_file *)vfs->pAppData)->error;
 }
 
 /* Names are per process and exports may run side by side, so each has one of its own. */
-static kymo_status register_vfs(struct kymo__db_file *file)
+static marey_status register_vfs(struct marey__db_file *file)
 {
-    snprintf(file->vfs_name, sizeof file->vfs_name, "kymo-%p", (void *)file);
+    snprintf(file->vfs_name, sizeof file->vfs_name, "marey-%p", (void *)file);
     file->vfs = (sqlite3_vfs){
         .iVersion = 1,
         .szOsFile = sizeof(struct handle),
@@ -220,8 +220,8 @@ static kymo_status register_vfs(struct kymo__db_file *file)
         .xGetLastError = on_last_error,
     };
     if (sqlite3_vfs_register(&file->vfs, 0) != SQLITE_OK)
-        return kymo__fail(KYMO_ENOMEM, "no memory for SQLite");
-    return KYMO_OK;
+        return marey__fail(MAREY_ENOMEM, "no memory for SQLite");
+    return MAREY_OK;
 }
 
 /* ---- which descriptor ---- */
@@ -230,22 +230,22 @@ static kymo_status register_vfs(struct kymo__db_file *file)
  * SQLite takes a -journal or -wal beside a database for a part of it. One that a program left there belongs to the
  * file that ours replaces, and would be played back into it.
  */
-static kymo_status refuse_leftovers(const char *proc_path)
+static marey_status refuse_leftovers(const char *proc_path)
 {
     static const char *const endings[] = {"-journal", "-wal"};
     char path[4096 + 16];
     const ssize_t len = readlink(proc_path, path, 4096);
-    for (size_t i = 0; len > 0 && i < KYMO__COUNT_OF(endings); i++) {
+    for (size_t i = 0; len > 0 && i < MAREY__COUNT_OF(endings); i++) {
         struct stat st;
         snprintf(path + len, sizeof path - (size_t)len, "%s", endings[i]);
         if (stat(path, &st) == 0 && st.st_size > 0)
-            return kymo__fail(
-                KYMO_ESTATE,
+            return marey__fail(
+                MAREY_ESTATE,
                 "%s is left from an earlier database of that name and would spoil the new one; "
                 "remove it, or choose another name",
                 path);
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Whether the database can grow in `target` itself: an empty regular file that nobody appends to. */
@@ -256,42 +256,42 @@ static bool is_empty_file(int target)
            lseek(target, 0, SEEK_CUR) == 0 && (fcntl(target, F_GETFL) & O_APPEND) == 0;
 }
 
-kymo_status kymo__db_file_init(struct kymo__db_file *file, int target)
+marey_status marey__db_file_init(struct marey__db_file *file, int target)
 {
-    *file = (struct kymo__db_file){.fd = -1, .target = target};
-    kymo_status status = KYMO_OK;
+    *file = (struct marey__db_file){.fd = -1, .target = target};
+    marey_status status = MAREY_OK;
     if (is_empty_file(target)) {
         char path[64];
         snprintf(path, sizeof path, "/proc/self/fd/%d", target);
         status = refuse_leftovers(path);
-        if (status == KYMO_OK)
+        if (status == MAREY_OK)
             file->fd = open(path, O_RDWR | O_CLOEXEC);
     }
-    if (status == KYMO_OK && file->fd < 0) {
-        status = kymo__temporary_open(&file->fd);
+    if (status == MAREY_OK && file->fd < 0) {
+        status = marey__temporary_open(&file->fd);
         file->is_temporary = true;
     }
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = register_vfs(file);
-    if (status != KYMO_OK && file->fd >= 0) {
+    if (status != MAREY_OK && file->fd >= 0) {
         close(file->fd);
         file->fd = -1;
     }
     return status;
 }
 
-void kymo__db_file_fini(struct kymo__db_file *file)
+void marey__db_file_fini(struct marey__db_file *file)
 {
     sqlite3_vfs_unregister(&file->vfs);
     close(file->fd);
     file->fd = -1;
 }
 
-kymo_status kymo__db_file_deliver(const struct kymo__db_file *file, struct kymo__out *out)
+marey_status marey__db_file_deliver(const struct marey__db_file *file, struct marey__out *out)
 {
     if (!file->is_temporary) {
         lseek(file->target, 0, SEEK_END);
-        return KYMO_OK;
+        return MAREY_OK;
     }
-    return kymo__temporary_copy(file->fd, out);
+    return marey__temporary_copy(file->fd, out);
 }

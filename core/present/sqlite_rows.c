@@ -11,9 +11,9 @@
  * window in the order of ids, so that the table grows at its end; what has not ended will be late. A few in a thousand
  * are, and those alone go into the middle of the table.
  *
- * Handing over is one statement for all: INSERT INTO range SELECT * FROM kymo_rows, where kymo_rows is a virtual table
- * over the array. It saves starting a statement and looking up the end of the table for each row, half of the time that
- * INSERT ... VALUES takes.
+ * Handing over is one statement for all: INSERT INTO range SELECT * FROM marey_rows, where marey_rows is a virtual
+ * table over the array. It saves starting a statement and looking up the end of the table for each row, half of the
+ * time that INSERT ... VALUES takes.
  */
 #include "present/sqlite_internal.h"
 
@@ -26,7 +26,7 @@ enum {
 
 struct vtab {
     sqlite3_vtab base;
-    struct kymo__db *db;
+    struct marey__db *db;
 };
 
 struct cursor {
@@ -44,7 +44,7 @@ static int on_connect(sqlite3 *sqlite, void *arg, int argc, const char *const *a
     *vtab = (struct vtab){.db = arg};
     *out = &vtab->base;
     return sqlite3_declare_vtab(sqlite,
-                                "CREATE TABLE kymo_rows(id, thread, parent, depth, recursion, "
+                                "CREATE TABLE marey_rows(id, thread, parent, depth, recursion, "
                                 "site, start_ns, duration_ns, self_ns, payload)");
 }
 
@@ -91,7 +91,7 @@ static int on_next(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-static const struct kymo__db_rows *rows_of(const sqlite3_vtab_cursor *cursor)
+static const struct marey__db_rows *rows_of(const sqlite3_vtab_cursor *cursor)
 {
     return &((const struct vtab *)cursor->pVtab)->db->ranges;
 }
@@ -107,14 +107,14 @@ static int on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
     return SQLITE_OK;
 }
 
-static void put_payload(sqlite3_context *ctx, struct kymo__db *db, uint32_t place)
+static void put_payload(sqlite3_context *ctx, struct marey__db *db, uint32_t place)
 {
-    struct kymo__payload payload;
+    struct marey__payload payload;
     const char *stored = db->ranges.payloads.data + place - 1;
     memcpy(&payload, stored, sizeof payload);
     payload.text = stored + sizeof payload;
-    struct kymo__db_value value;
-    kymo__db_value_of(db, &payload, &value);
+    struct marey__db_value value;
+    marey__db_value_of(db, &payload, &value);
     if (value.type == SQLITE_INTEGER)
         sqlite3_result_int64(ctx, value.number);
     else if (value.type == SQLITE_FLOAT)
@@ -133,8 +133,8 @@ static void put_if(sqlite3_context *ctx, bool is_known, int64_t number)
 
 static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int column)
 {
-    const struct kymo__db_range *row = &rows_of(cursor)->rows[((struct cursor *)cursor)->at];
-    const bool has_ended = row->duration_ns != KYMO__DB_UNKNOWN;
+    const struct marey__db_range *row = &rows_of(cursor)->rows[((struct cursor *)cursor)->at];
+    const bool has_ended = row->duration_ns != MAREY__DB_UNKNOWN;
     switch (column) {
     case 0:
         put_if(ctx, true, row->id);
@@ -187,36 +187,36 @@ static const sqlite3_module module = {
 
 /* ---- the window ---- */
 
-kymo_status kymo__db_rows_init(struct kymo__db *db)
+marey_status marey__db_rows_init(struct marey__db *db)
 {
-    struct kymo__db_rows *ranges = &db->ranges;
-    ranges->rows = kymo__calloc((size_t)2 * WINDOW, sizeof *ranges->rows);
+    struct marey__db_rows *ranges = &db->ranges;
+    ranges->rows = marey__calloc((size_t)2 * WINDOW, sizeof *ranges->rows);
     if (ranges->rows == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for rows");
+        return marey__fail(MAREY_ENOMEM, "no memory for rows");
     ranges->first_id = db->next_id;
-    if (sqlite3_create_module(db->sqlite, "kymo_rows", &module, db) != SQLITE_OK ||
-        sqlite3_prepare_v3(db->sqlite, "INSERT INTO range SELECT * FROM kymo_rows", -1,
+    if (sqlite3_create_module(db->sqlite, "marey_rows", &module, db) != SQLITE_OK ||
+        sqlite3_prepare_v3(db->sqlite, "INSERT INTO range SELECT * FROM marey_rows", -1,
                            SQLITE_PREPARE_PERSISTENT, &ranges->insert, NULL) != SQLITE_OK)
-        kymo__db_fail(db);
+        marey__db_fail(db);
     return db->status;
 }
 
-void kymo__db_rows_fini(struct kymo__db *db)
+void marey__db_rows_fini(struct marey__db *db)
 {
     sqlite3_finalize(db->ranges.insert);
-    kymo__free(db->ranges.rows);
-    kymo__buf_fini(&db->ranges.payloads);
+    marey__free(db->ranges.rows);
+    marey__buf_fini(&db->ranges.payloads);
 }
 
 static int compare_ids(const void *a, const void *b)
 {
-    const int64_t x = ((const struct kymo__db_range *)a)->id,
-                  y = ((const struct kymo__db_range *)b)->id;
+    const int64_t x = ((const struct marey__db_range *)a)->id,
+                  y = ((const struct marey__db_range *)b)->id;
     return (x > y) - (x < y);
 }
 
 /* All rows from the front on, without holes; a row never moves towards the end. */
-static void close_ranks(struct kymo__db_rows *ranges)
+static void close_ranks(struct marey__db_rows *ranges)
 {
     ranges->n = ranges->n_late;
     for (size_t i = WINDOW; i < (size_t)2 * WINDOW; i++) {
@@ -225,13 +225,13 @@ static void close_ranks(struct kymo__db_rows *ranges)
     }
 }
 
-void kymo__db_rows_flush(struct kymo__db *db)
+void marey__db_rows_flush(struct marey__db *db)
 {
-    struct kymo__db_rows *ranges = &db->ranges;
+    struct marey__db_rows *ranges = &db->ranges;
     qsort(ranges->rows, ranges->n_late, sizeof *ranges->rows, compare_ids);
     close_ranks(ranges);
-    if (db->status == KYMO_OK && ranges->n > 0 && sqlite3_step(ranges->insert) != SQLITE_DONE)
-        kymo__db_fail(db);
+    if (db->status == MAREY_OK && ranges->n > 0 && sqlite3_step(ranges->insert) != SQLITE_DONE)
+        marey__db_fail(db);
     sqlite3_reset(ranges->insert);
     memset(ranges->rows + WINDOW, 0, WINDOW * sizeof *ranges->rows);
     ranges->n_late = 0;
@@ -239,33 +239,33 @@ void kymo__db_rows_flush(struct kymo__db *db)
     ranges->first_id = db->next_id;
 }
 
-int64_t kymo__db_rows_begin(struct kymo__db *db)
+int64_t marey__db_rows_begin(struct marey__db *db)
 {
-    if (KYMO_UNLIKELY(db->next_id - db->ranges.first_id >= WINDOW))
-        kymo__db_rows_flush(db);
+    if (MAREY_UNLIKELY(db->next_id - db->ranges.first_id >= WINDOW))
+        marey__db_rows_flush(db);
     return db->next_id++;
 }
 
-static uint32_t keep_payload(struct kymo__db *db, const struct kymo__payload *payload)
+static uint32_t keep_payload(struct marey__db *db, const struct marey__payload *payload)
 {
-    struct kymo__buf *payloads = &db->ranges.payloads;
+    struct marey__buf *payloads = &db->ranges.payloads;
     const size_t at = payloads->len;
-    kymo__buf_put(payloads, payload, sizeof *payload);
-    kymo__buf_put(payloads, payload->text, payload->len);
-    if (payloads->failed && db->status == KYMO_OK)
-        db->status = kymo__fail(KYMO_ENOMEM, "no memory for the payloads of ranges");
+    marey__buf_put(payloads, payload, sizeof *payload);
+    marey__buf_put(payloads, payload->text, payload->len);
+    if (payloads->failed && db->status == MAREY_OK)
+        db->status = marey__fail(MAREY_ENOMEM, "no memory for the payloads of ranges");
     return payloads->failed ? 0 : (uint32_t)at + 1;
 }
 
-void kymo__db_rows_put(struct kymo__db *db, const struct kymo__db_range *row,
-                       const struct kymo__payload *payload)
+void marey__db_rows_put(struct marey__db *db, const struct marey__db_range *row,
+                        const struct marey__payload *payload)
 {
-    struct kymo__db_rows *ranges = &db->ranges;
-    if (KYMO_UNLIKELY(ranges->n_late == WINDOW || ranges->payloads.len > MAX_PAYLOADS))
-        kymo__db_rows_flush(db);
-    struct kymo__db_range *place = row->id >= ranges->first_id
-                                       ? &ranges->rows[WINDOW + (row->id - ranges->first_id)]
-                                       : &ranges->rows[ranges->n_late++];
+    struct marey__db_rows *ranges = &db->ranges;
+    if (MAREY_UNLIKELY(ranges->n_late == WINDOW || ranges->payloads.len > MAX_PAYLOADS))
+        marey__db_rows_flush(db);
+    struct marey__db_range *place = row->id >= ranges->first_id
+                                        ? &ranges->rows[WINDOW + (row->id - ranges->first_id)]
+                                        : &ranges->rows[ranges->n_late++];
     *place = *row;
     if (payload != NULL && payload->type != 0)
         place->payload = keep_payload(db, payload);

@@ -7,11 +7,11 @@
 
 #include "present/sqlite_internal.h"
 
-/* "kymo" in ASCII; file(1) and others tell databases apart by it. */
+/* "mrey" in ASCII; file(1) and others tell databases apart by it. */
 #define SETTINGS                                                                                   \
     "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"               \
     "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"     \
-    "PRAGMA application_id = 0x6b796d6f; PRAGMA user_version = 1; BEGIN;"
+    "PRAGMA application_id = 0x6d726579; PRAGMA user_version = 1; BEGIN;"
 
 /*
  * Queries either read a whole table or look rows up by id, which needs no index; the one is for finding the iterations
@@ -214,90 +214,90 @@ static const char views_of_repeats[] =
     CALL_VIEWS("sum(coalesce(r.calls, 1))", "e.duration_ns / coalesce(r.calls, 1)",
                "range e LEFT JOIN repeat r ON r.range = e.id");
 
-static const char *const inserts[KYMO__DB_N_TABLES] = {
-    [KYMO__DB_META] = "INSERT INTO meta VALUES(?, ?)",
-    [KYMO__DB_WARNING] = "INSERT INTO warning VALUES(?, ?)",
-    [KYMO__DB_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [KYMO__DB_THREAD] = "INSERT INTO thread VALUES(?, ?, ?, ?)",
-    [KYMO__DB_SITE] = "INSERT INTO site VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_ASYNC] = "INSERT INTO async_range VALUES(?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_MARK] = "INSERT INTO mark VALUES(?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_COUNTER] = "INSERT INTO counter VALUES(?, ?, ?, ?, ?)",
-    [KYMO__DB_REPEAT] = "INSERT INTO repeat VALUES(?, ?)",
-    [KYMO__DB_LOSS] = "INSERT INTO loss VALUES(?, ?, ?, ?)",
-    [KYMO__DB_ITERATION] = "INSERT INTO iteration VALUES(?, ?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_EPOCH] = "INSERT INTO epoch VALUES(?, ?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_PHASE] = "INSERT INTO phase VALUES(?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_STREAM] = "INSERT INTO stream VALUES(?, ?, ?, ?, ?)",
-    [KYMO__DB_WORK] = "INSERT INTO gpu_work VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_LAUNCH] = "INSERT INTO launch VALUES(?, ?)",
-    [KYMO__DB_COMMUNICATION] = "INSERT OR REPLACE INTO communication VALUES(?,?,?,?,?,?,?,?,?)",
-    [KYMO__DB_FLOW] = "INSERT INTO flow VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-    [KYMO__DB_ARGUMENTS] = "INSERT OR REPLACE INTO arguments VALUES(?, ?)",
+static const char *const inserts[MAREY__DB_N_TABLES] = {
+    [MAREY__DB_META] = "INSERT INTO meta VALUES(?, ?)",
+    [MAREY__DB_WARNING] = "INSERT INTO warning VALUES(?, ?)",
+    [MAREY__DB_PROCESS] = "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [MAREY__DB_THREAD] = "INSERT INTO thread VALUES(?, ?, ?, ?)",
+    [MAREY__DB_SITE] = "INSERT INTO site VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_ASYNC] = "INSERT INTO async_range VALUES(?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_MARK] = "INSERT INTO mark VALUES(?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_COUNTER] = "INSERT INTO counter VALUES(?, ?, ?, ?, ?)",
+    [MAREY__DB_REPEAT] = "INSERT INTO repeat VALUES(?, ?)",
+    [MAREY__DB_LOSS] = "INSERT INTO loss VALUES(?, ?, ?, ?)",
+    [MAREY__DB_ITERATION] = "INSERT INTO iteration VALUES(?, ?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_EPOCH] = "INSERT INTO epoch VALUES(?, ?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_PHASE] = "INSERT INTO phase VALUES(?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_STREAM] = "INSERT INTO stream VALUES(?, ?, ?, ?, ?)",
+    [MAREY__DB_WORK] = "INSERT INTO gpu_work VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_LAUNCH] = "INSERT INTO launch VALUES(?, ?)",
+    [MAREY__DB_COMMUNICATION] = "INSERT OR REPLACE INTO communication VALUES(?,?,?,?,?,?,?,?,?)",
+    [MAREY__DB_FLOW] = "INSERT INTO flow VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [MAREY__DB_ARGUMENTS] = "INSERT OR REPLACE INTO arguments VALUES(?, ?)",
 };
 
-void kymo__db_fail(struct kymo__db *db)
+void marey__db_fail(struct marey__db *db)
 {
-    if (db->status != KYMO_OK)
+    if (db->status != MAREY_OK)
         return;
     if (db->file.error != 0) {
         errno = db->file.error;
         db->status =
             db->file.is_temporary
-                ? kymo__fail_errno(
+                ? marey__fail_errno(
                       "write the temporary file of the export (TMPDIR names another folder)")
-                : kymo__fail_errno("write the export");
+                : marey__fail_errno("write the export");
     } else if (sqlite3_errcode(db->sqlite) == SQLITE_NOMEM) {
-        db->status = kymo__fail(KYMO_ENOMEM, "no memory for SQLite");
+        db->status = marey__fail(MAREY_ENOMEM, "no memory for SQLite");
     } else {
         db->status =
-            kymo__fail(KYMO_EIO, "SQLite cannot write the export: %s", sqlite3_errmsg(db->sqlite));
+            marey__fail(MAREY_EIO, "SQLite cannot write the export: %s", sqlite3_errmsg(db->sqlite));
     }
 }
 
-static kymo_status execute(struct kymo__db *db, const char *sql)
+static marey_status execute(struct marey__db *db, const char *sql)
 {
-    if (db->status == KYMO_OK && sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
-        kymo__db_fail(db);
+    if (db->status == MAREY_OK && sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK)
+        marey__db_fail(db);
     return db->status;
 }
 
-kymo_status kymo__db_open(struct kymo__db *db, int fd)
+marey_status marey__db_open(struct marey__db *db, int fd)
 {
     db->next_id = 1;
-    KYMO_TRY(kymo__db_file_init(&db->file, fd));
+    MAREY_TRY(marey__db_file_init(&db->file, fd));
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2("export", &db->sqlite, flags, db->file.vfs_name) != SQLITE_OK)
-        kymo__db_fail(db);
+        marey__db_fail(db);
     execute(db, SETTINGS);
     execute(db, tables);
-    for (size_t i = 0; db->status == KYMO_OK && i < KYMO__DB_N_TABLES; i++) {
+    for (size_t i = 0; db->status == MAREY_OK && i < MAREY__DB_N_TABLES; i++) {
         if (sqlite3_prepare_v3(db->sqlite, inserts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &db->inserts[i], NULL) != SQLITE_OK)
-            kymo__db_fail(db);
+            marey__db_fail(db);
     }
-    return db->status == KYMO_OK ? kymo__db_rows_init(db) : db->status;
+    return db->status == MAREY_OK ? marey__db_rows_init(db) : db->status;
 }
 
-kymo_status kymo__db_commit(struct kymo__db *db)
+marey_status marey__db_commit(struct marey__db *db)
 {
-    kymo__db_rows_flush(db);
+    marey__db_rows_flush(db);
     execute(db, db->has_repeats ? views_of_repeats : views_of_ranges);
     execute(db, views);
     return execute(db, "COMMIT");
 }
 
-void kymo__db_close(struct kymo__db *db)
+void marey__db_close(struct marey__db *db)
 {
-    for (size_t i = 0; i < KYMO__DB_N_TABLES; i++)
+    for (size_t i = 0; i < MAREY__DB_N_TABLES; i++)
         sqlite3_finalize(db->inserts[i]);
-    kymo__db_rows_fini(db);
+    marey__db_rows_fini(db);
     if (db->file.fd >= 0) {
         sqlite3_close(db->sqlite);
-        kymo__db_file_fini(&db->file);
+        marey__db_file_fini(&db->file);
     }
-    kymo__names_fini(&db->site_keys);
-    kymo__names_fini(&db->names);
-    kymo__arena_fini(&db->keys);
-    kymo__buf_fini(&db->scratch);
+    marey__names_fini(&db->site_keys);
+    marey__names_fini(&db->names);
+    marey__arena_fini(&db->keys);
+    marey__buf_fini(&db->scratch);
 }

@@ -1,40 +1,40 @@
-/* Threads at one moment by equal stacks: <kymo/stacks.h> from inside. */
-#ifndef KYMO_PRESENT_STACK_GROUPS_H
-#define KYMO_PRESENT_STACK_GROUPS_H
+/* Threads at one moment by equal stacks: <marey/stacks.h> from inside. */
+#ifndef MAREY_PRESENT_STACK_GROUPS_H
+#define MAREY_PRESENT_STACK_GROUPS_H
 
 #include <stdbool.h>
 
 #include "base/base_internal.h"
-#include <kymo/stacks.h>
+#include <marey/stacks.h>
 
-struct kymo__stack_member {
-    const struct kymo_samples_seen *seen;
-    const struct kymo_samples_thread *thread;
-    const struct kymo_samples_process *process;
+struct marey__stack_member {
+    const struct marey_samples_seen *seen;
+    const struct marey_samples_thread *thread;
+    const struct marey_samples_process *process;
     bool leads; /* the main thread of a rank; without ranks, of a process that none of the others started */
 };
 
-struct kymo__stack_group {
+struct marey__stack_group {
     uint32_t stack, shared; /* `shared`: outer frames that the majority has as well */
-    const struct kymo__stack_member *members; /* those that lead first, then by rank, pid and tid */
+    const struct marey__stack_member *members; /* those that lead first, then by rank, pid and tid */
     size_t n, n_leading;
     bool is_majority;
 };
 
-struct kymo_stack_groups {
-    const struct kymo_sampler_stacks *stacks;
-    struct kymo__stack_member *members;
+struct marey_stack_groups {
+    const struct marey_sampler_stacks *stacks;
+    struct marey__stack_member *members;
     size_t n_members, n_leading;
-    struct kymo__stack_group *groups; /* most that lead first, then most threads */
+    struct marey__stack_group *groups; /* most that lead first, then most threads */
     size_t n_groups;
 };
 
 /* PY_VERSION_HEX as people write it. Of versions before 3.11 the last part is not known, nor the release level: 3.8. */
-static inline void kymo__put_python_version(struct kymo__buf *to, uint32_t hex)
+static inline void marey__put_python_version(struct marey__buf *to, uint32_t hex)
 {
-    kymo__buf_printf(to, "%u.%u", hex >> 24, hex >> 16 & 255);
+    marey__buf_printf(to, "%u.%u", hex >> 24, hex >> 16 & 255);
     if ((hex & 255) != 0)
-        kymo__buf_printf(to, ".%u", hex >> 8 & 255);
+        marey__buf_printf(to, ".%u", hex >> 8 & 255);
 }
 
 #endif

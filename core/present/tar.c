@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct kymo__tar_header {
+struct marey__tar_header {
     char name[100];
     char mode[8], uid[8], gid[8];
     char size[12], mtime[12];
@@ -29,7 +29,7 @@ struct kymo__tar_header {
     char prefix[155];
     char padding[12];
 };
-static_assert(sizeof(struct kymo__tar_header) == KYMO__TAR_BLOCK, "a header is one block");
+static_assert(sizeof(struct marey__tar_header) == MAREY__TAR_BLOCK, "a header is one block");
 
 /* Eleven octal digits; what is larger goes as a number of 11 bytes behind 0x80, as GNU tar has it. */
 static void put_number(char field[12], uint64_t value)
@@ -44,10 +44,10 @@ static void put_number(char field[12], uint64_t value)
         field[i] = (char)(value & 0xff);
 }
 
-static void make_header(struct kymo__tar_header *header, const char *name, uint64_t size,
+static void make_header(struct marey__tar_header *header, const char *name, uint64_t size,
                         uint64_t mtime_s)
 {
-    *header = (struct kymo__tar_header){.type = '0'};
+    *header = (struct marey__tar_header){.type = '0'};
     memcpy(header->name, name, strnlen(name, sizeof header->name - 1));
     memcpy(header->mode, "0000644", 7);
     memcpy(header->uid, "0000000", 7);
@@ -65,10 +65,10 @@ static void make_header(struct kymo__tar_header *header, const char *name, uint6
     snprintf(header->checksum, sizeof header->checksum, "%06o", sum);
 }
 
-static void put_padding(struct kymo__tar *tar, uint64_t size)
+static void put_padding(struct marey__tar *tar, uint64_t size)
 {
-    static const char zeros[KYMO__TAR_BLOCK];
-    kymo__out_put(tar->out, zeros, (size_t)(-size % KYMO__TAR_BLOCK));
+    static const char zeros[MAREY__TAR_BLOCK];
+    marey__out_put(tar->out, zeros, (size_t)(-size % MAREY__TAR_BLOCK));
 }
 
 /* ---- where entries go whose size is not known yet ---- */
@@ -81,94 +81,94 @@ static bool is_patchable(int fd)
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flags >= 0 && (flags & O_APPEND) == 0;
 }
 
-kymo_status kymo__tar_init(struct kymo__tar *tar, struct kymo__out *out)
+marey_status marey__tar_init(struct marey__tar *tar, struct marey__out *out)
 {
-    *tar = (struct kymo__tar){.out = out, .fd = out->fd, .spool = -1};
+    *tar = (struct marey__tar){.out = out, .fd = out->fd, .spool = -1};
     if (!is_patchable(out->fd))
-        return kymo__temporary_open(&tar->spool);
+        return marey__temporary_open(&tar->spool);
     const off_t at = lseek(out->fd, 0, SEEK_CUR);
     if (at < 0)
-        return kymo__fail_errno("find the place in the export's file");
+        return marey__fail_errno("find the place in the export's file");
     tar->base = (uint64_t)at;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__tar_fini(struct kymo__tar *tar)
+void marey__tar_fini(struct marey__tar *tar)
 {
     if (tar->spool < 0)
         return;
-    kymo__out_redirect(tar->out, tar->fd); /* an entry that failed may still be on its way there */
+    marey__out_redirect(tar->out, tar->fd); /* an entry that failed may still be on its way there */
     close(tar->spool);
     tar->spool = -1;
 }
 
 /* ---- entries ---- */
 
-void kymo__tar_put(struct kymo__tar *tar, const char *name, uint64_t mtime_s, const void *bytes,
-                   size_t len)
+void marey__tar_put(struct marey__tar *tar, const char *name, uint64_t mtime_s, const void *bytes,
+                    size_t len)
 {
-    struct kymo__tar_header header;
+    struct marey__tar_header header;
     make_header(&header, name, len, mtime_s);
-    kymo__out_put(tar->out, &header, sizeof header);
-    kymo__out_put(tar->out, bytes, len);
+    marey__out_put(tar->out, &header, sizeof header);
+    marey__out_put(tar->out, bytes, len);
     put_padding(tar, len);
 }
 
-kymo_status kymo__tar_open(struct kymo__tar *tar, const char *name, uint64_t mtime_s)
+marey_status marey__tar_open(struct marey__tar *tar, const char *name, uint64_t mtime_s)
 {
     snprintf(tar->name, sizeof tar->name, "%s", name);
     tar->mtime_s = mtime_s;
     if (tar->spool >= 0) {
-        kymo__out_redirect(tar->out, tar->spool);
+        marey__out_redirect(tar->out, tar->spool);
         if (ftruncate(tar->spool, 0) != 0 || lseek(tar->spool, 0, SEEK_SET) != 0)
-            return kymo__fail_errno("empty the temporary file of an archive");
-        tar->entry_at = kymo__out_tell(tar->out);
+            return marey__fail_errno("empty the temporary file of an archive");
+        tar->entry_at = marey__out_tell(tar->out);
     } else {
-        const struct kymo__tar_header later = {{0}};
-        tar->entry_at = kymo__out_tell(tar->out) + sizeof later;
-        kymo__out_put(tar->out, &later, sizeof later);
+        const struct marey__tar_header later = {{0}};
+        tar->entry_at = marey__out_tell(tar->out) + sizeof later;
+        marey__out_put(tar->out, &later, sizeof later);
     }
     return tar->out->status;
 }
 
 /* The header goes where zeros were left for it: in the buffer, if they still are there. */
-static kymo_status patch_header(struct kymo__tar *tar, const struct kymo__tar_header *header)
+static marey_status patch_header(struct marey__tar *tar, const struct marey__tar_header *header)
 {
     const uint64_t at = tar->entry_at - sizeof *header;
-    char *unwritten = kymo__out_at(tar->out, at);
+    char *unwritten = marey__out_at(tar->out, at);
     if (unwritten != NULL) {
         memcpy(unwritten, header, sizeof *header);
-        return KYMO_OK;
+        return MAREY_OK;
     }
-    kymo__out_drain(tar->out);
-    if (tar->out->status != KYMO_OK)
+    marey__out_drain(tar->out);
+    if (tar->out->status != MAREY_OK)
         return tar->out->status;
     const ssize_t n = pwrite(tar->fd, header, sizeof *header, (off_t)(tar->base + at));
     if (n == (ssize_t)sizeof *header)
-        return KYMO_OK;
+        return MAREY_OK;
     if (n >= 0)
         errno = EIO;
-    return kymo__fail_errno("write the export");
+    return marey__fail_errno("write the export");
 }
 
-kymo_status kymo__tar_close(struct kymo__tar *tar)
+marey_status marey__tar_close(struct marey__tar *tar)
 {
-    const uint64_t size = kymo__out_tell(tar->out) - tar->entry_at;
-    struct kymo__tar_header header;
+    const uint64_t size = marey__out_tell(tar->out) - tar->entry_at;
+    struct marey__tar_header header;
     make_header(&header, tar->name, size, tar->mtime_s);
     if (tar->spool >= 0) {
-        kymo__out_redirect(tar->out, tar->fd);
-        kymo__out_put(tar->out, &header, sizeof header);
-        KYMO_TRY(kymo__temporary_copy(tar->spool, tar->out));
+        marey__out_redirect(tar->out, tar->fd);
+        marey__out_put(tar->out, &header, sizeof header);
+        MAREY_TRY(marey__temporary_copy(tar->spool, tar->out));
     } else {
-        KYMO_TRY(patch_header(tar, &header));
+        MAREY_TRY(patch_header(tar, &header));
     }
     put_padding(tar, size);
     return tar->out->status;
 }
 
-void kymo__tar_finish(struct kymo__tar *tar)
+void marey__tar_finish(struct marey__tar *tar)
 {
-    static const char end[2 * KYMO__TAR_BLOCK];
-    kymo__out_put(tar->out, end, sizeof end);
+    static const char end[2 * MAREY__TAR_BLOCK];
+    marey__out_put(tar->out, end, sizeof end);
 }

@@ -14,97 +14,98 @@ enum { MAX_COLUMNS = 64, SPACE = 2, LEAST_TEXT = 16, WIDEST_TEXT = 80, MAX_INDEN
 
 struct drawn_column {
     size_t column;
-    const struct kymo_column *info;
+    const struct marey_column *info;
     size_t width;
     bool is_text;
 };
 
 struct layout {
-    const struct kymo__text_view *view;
+    const struct marey__text_view *view;
     struct drawn_column columns[MAX_COLUMNS];
     size_t n;
     int tree, depth; /* the column that is indented, and the one that says how far; -1: none */
-    struct kymo__buf cell, line, left_out;
+    struct marey__buf cell, line, left_out;
 };
 
 /* ---- cells ---- */
 
-static void put_moment(struct kymo__buf *buf, uint64_t unix_ns)
+static void put_moment(struct marey__buf *buf, uint64_t unix_ns)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000u);
     struct tm tm;
     char text[40];
     if (localtime_r(&seconds, &tm) != NULL &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm) != 0)
-        kymo__buf_puts(buf, text);
+        marey__buf_puts(buf, text);
 }
 
-static double number_of(const struct kymo_cell *cell, enum kymo_type type)
+static double number_of(const struct marey_cell *cell, enum marey_type type)
 {
-    if (type == KYMO_TYPE_F64)
+    if (type == MAREY_TYPE_F64)
         return cell->as.f64;
-    return type == KYMO_TYPE_I64 ? (double)cell->as.i64 : (double)cell->as.u64;
+    return type == MAREY_TYPE_I64 ? (double)cell->as.i64 : (double)cell->as.u64;
 }
 
 /*
  * Four digits, and all of those before the point: 9.919, 123457, 0.0001235. Whole numbers stay as they are. What is just below
  * one, as a cosine, keeps more, lest it look like one.
  */
-static void put_real(struct kymo__buf *buf, double value)
+static void put_real(struct marey__buf *buf, double value)
 {
     const double size = fabs(value);
     if (size < 1e15 && (size >= 1000 || value == floor(value)))
-        kymo__buf_printf(buf, "%.0f", value);
+        marey__buf_printf(buf, "%.0f", value);
     else
-        kymo__buf_printf(buf, size > 0.999 && size < 1 ? "%.6g" : "%.4g", value);
+        marey__buf_printf(buf, size > 0.999 && size < 1 ? "%.6g" : "%.4g", value);
 }
 
-static void put_plain_number(struct kymo__buf *buf, const struct kymo_cell *cell, enum kymo_type type)
+static void put_plain_number(struct marey__buf *buf, const struct marey_cell *cell,
+                             enum marey_type type)
 {
-    if (type == KYMO_TYPE_F64)
+    if (type == MAREY_TYPE_F64)
         put_real(buf, cell->as.f64);
-    else if (type == KYMO_TYPE_I64)
-        kymo__buf_printf(buf, "%lld", (long long)cell->as.i64);
-    else if (type == KYMO_TYPE_BOOL)
-        kymo__buf_puts(buf, cell->as.u64 != 0 ? "yes" : "no");
+    else if (type == MAREY_TYPE_I64)
+        marey__buf_printf(buf, "%lld", (long long)cell->as.i64);
+    else if (type == MAREY_TYPE_BOOL)
+        marey__buf_puts(buf, cell->as.u64 != 0 ? "yes" : "no");
     else
-        kymo__buf_printf(buf, "%llu", (unsigned long long)cell->as.u64);
+        marey__buf_printf(buf, "%llu", (unsigned long long)cell->as.u64);
 }
 
 static size_t indent_of(const struct layout *layout, size_t row, size_t column)
 {
     if (layout->tree < 0 || (size_t)layout->tree != column || layout->depth < 0)
         return 0;
-    const struct kymo_cell depth = kymo_table_cell(layout->view->table, row, (size_t)layout->depth);
-    return 2 * (size_t)KYMO__MIN(depth.as.u64, (uint64_t)MAX_INDENT);
+    const struct marey_cell depth = marey_table_cell(layout->view->table, row, (size_t)layout->depth);
+    return 2 * (size_t)MAREY__MIN(depth.as.u64, (uint64_t)MAX_INDENT);
 }
 
-void kymo__text_number(struct kymo__buf *buf, const struct kymo_cell *cell,
-                       const struct kymo_column *column, const char *unit)
+void marey__text_number(struct marey__buf *buf, const struct marey_cell *cell,
+                        const struct marey_column *column, const char *unit)
 {
-    if (column->unit == KYMO_UNIT_NS)
-        kymo__text_duration(buf, number_of(cell, column->type), unit);
-    else if (column->unit == KYMO_UNIT_SHARE)
-        kymo__text_share(buf, number_of(cell, column->type));
-    else if (column->unit == KYMO_UNIT_BYTES)
-        kymo__text_bytes(buf, number_of(cell, column->type));
-    else if (column->unit == KYMO_UNIT_UNIX_NS)
+    if (column->unit == MAREY_UNIT_NS)
+        marey__text_duration(buf, number_of(cell, column->type), unit);
+    else if (column->unit == MAREY_UNIT_SHARE)
+        marey__text_share(buf, number_of(cell, column->type));
+    else if (column->unit == MAREY_UNIT_BYTES)
+        marey__text_bytes(buf, number_of(cell, column->type));
+    else if (column->unit == MAREY_UNIT_UNIX_NS)
         put_moment(buf, cell->as.u64);
     else
         put_plain_number(buf, cell, column->type);
 }
 
 /* Units stand below one another: a shorter one is filled up. */
-static void put_number(struct kymo__buf *buf, const struct kymo_cell *cell,
-                       const struct kymo_column *column, const char *unit)
+static void put_number(struct marey__buf *buf, const struct marey_cell *cell,
+                       const struct marey_column *column, const char *unit)
 {
-    kymo__text_number(buf, cell, column, unit);
-    const bool has_unit = column->unit == KYMO_UNIT_NS && unit == NULL;
+    marey__text_number(buf, cell, column, unit);
+    const bool has_unit = column->unit == MAREY_UNIT_NS && unit == NULL;
     if (has_unit && !buf->failed && buf->len >= 2 && buf->data[buf->len - 2] == ' ')
-        kymo__buf_puts(buf, " ");
+        marey__buf_puts(buf, " ");
 }
 
-static size_t widest_of(const struct kymo__text_view *view)
+static size_t widest_of(const struct marey__text_view *view)
 {
     return view->widest_text != 0 ? view->widest_text : (size_t)WIDEST_TEXT;
 }
@@ -113,18 +114,18 @@ static size_t widest_of(const struct kymo__text_view *view)
 static size_t format_cell(struct layout *layout, size_t row, const struct drawn_column *c,
                           size_t limit)
 {
-    struct kymo__buf *buf = &layout->cell;
-    const struct kymo_cell cell = kymo_table_cell(layout->view->table, row, c->column);
+    struct marey__buf *buf = &layout->cell;
+    const struct marey_cell cell = marey_table_cell(layout->view->table, row, c->column);
     buf->len = 0;
     if (cell.is_null) {
-        kymo__buf_puts(buf, "-");
+        marey__buf_puts(buf, "-");
     } else if (c->is_text) {
         size_t indent = indent_of(layout, row, c->column);
         indent = limit != 0 && indent > limit / 2 ? limit / 2 : indent;
         for (size_t i = 0; i < indent; i++)
-            kymo__buf_puts(buf, " ");
-        return indent + kymo__text_put(buf, cell.as.text, cell.len,
-                                       limit == 0 ? widest_of(layout->view) : limit - indent);
+            marey__buf_puts(buf, " ");
+        return indent + marey__text_put(buf, cell.as.text, cell.len,
+                                        limit == 0 ? widest_of(layout->view) : limit - indent);
     } else {
         put_number(buf, &cell, c->info, layout->view->options.unit);
     }
@@ -161,8 +162,8 @@ static void shrink_texts(struct layout *layout, size_t width)
 
 static void leave_out(struct layout *layout, size_t i)
 {
-    kymo__buf_puts(&layout->left_out, layout->left_out.len == 0 ? "" : ", ");
-    kymo__buf_puts(&layout->left_out, layout->columns[i].info->title);
+    marey__buf_puts(&layout->left_out, layout->left_out.len == 0 ? "" : ", ");
+    marey__buf_puts(&layout->left_out, layout->columns[i].info->title);
     memmove(&layout->columns[i], &layout->columns[i + 1],
             (layout->n - i - 1) * sizeof layout->columns[0]);
     layout->n--;
@@ -178,7 +179,7 @@ static bool leave_one_out(struct layout *layout)
         "flush_cpu_ns", "log_bytes", "threads",   "p90_ns", "min_ns", "p99_ns",
         "tid",          "max_ns",    "p50_ns",    "domain", "color",  "category",
         "command",      "share",     "self_ns",   "mean_ns"};
-    for (size_t e = 0; e < KYMO__COUNT_OF(expendable); e++)
+    for (size_t e = 0; e < MAREY__COUNT_OF(expendable); e++)
         for (size_t i = 0; i < layout->n; i++)
             if (strcmp(layout->columns[i].info->name, expendable[e]) == 0) {
                 leave_out(layout, i);
@@ -209,7 +210,7 @@ static void fit(struct layout *layout, size_t width)
 
 /* ---- the layout ---- */
 
-static bool is_hidden(const struct layout *layout, const struct kymo_column *info, size_t column)
+static bool is_hidden(const struct layout *layout, const struct marey_column *info, size_t column)
 {
     if (layout->tree >= 0 && layout->depth >= 0 && (size_t)layout->depth == column)
         return true;
@@ -221,13 +222,13 @@ static bool is_hidden(const struct layout *layout, const struct kymo_column *inf
 }
 
 /* A title, with the unit when all times of the table are in one. */
-static size_t put_title(struct kymo__buf *buf, const struct layout *layout,
-                        const struct kymo_column *info)
+static size_t put_title(struct marey__buf *buf, const struct layout *layout,
+                        const struct marey_column *info)
 {
     const size_t before = buf->len;
-    kymo__buf_puts(buf, info->title);
-    if (info->unit == KYMO_UNIT_NS && layout->view->options.unit != NULL)
-        kymo__buf_printf(buf, " %s", layout->view->options.unit);
+    marey__buf_puts(buf, info->title);
+    if (info->unit == MAREY_UNIT_NS && layout->view->options.unit != NULL)
+        marey__buf_printf(buf, " %s", layout->view->options.unit);
     return buf->len - before;
 }
 
@@ -237,22 +238,23 @@ static void measure_column(struct layout *layout, struct drawn_column *c)
     c->width = put_title(&layout->cell, layout, c->info);
     for (size_t row = 0; row < layout->view->n_rows; row++) {
         const size_t width = format_cell(layout, row, c, 0);
-        c->width = KYMO__MAX(c->width, width);
+        c->width = MAREY__MAX(c->width, width);
     }
 }
 
 static void lay_out(struct layout *layout)
 {
-    const kymo_table *table = layout->view->table;
+    const marey_table *table = layout->view->table;
     const char *tree = layout->view->options.tree;
-    layout->tree = tree != NULL ? kymo_table_find(table, tree) : -1;
-    layout->depth = kymo_table_find(table, "depth");
-    for (size_t i = 0; i < kymo_table_n_columns(table) && layout->n < MAX_COLUMNS; i++) {
-        const struct kymo_column *info = kymo_table_column(table, i);
+    layout->tree = tree != NULL ? marey_table_find(table, tree) : -1;
+    layout->depth = marey_table_find(table, "depth");
+    for (size_t i = 0; i < marey_table_n_columns(table) && layout->n < MAX_COLUMNS; i++) {
+        const struct marey_column *info = marey_table_column(table, i);
         if (is_hidden(layout, info, i))
             continue;
         struct drawn_column *c = &layout->columns[layout->n++];
-        *c = (struct drawn_column){.column = i, .info = info, .is_text = info->type == KYMO_TYPE_TEXT};
+        *c = (struct drawn_column){
+            .column = i, .info = info, .is_text = info->type == MAREY_TYPE_TEXT};
         measure_column(layout, c);
     }
     fit(layout, layout->view->options.width);
@@ -260,10 +262,10 @@ static void lay_out(struct layout *layout)
 
 /* ---- lines ---- */
 
-static void put_spaces(struct kymo__buf *buf, size_t n)
+static void put_spaces(struct marey__buf *buf, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        kymo__buf_put(buf, " ", 1);
+        marey__buf_put(buf, " ", 1);
 }
 
 /* Append layout->cell, `width` wide, to the line. The last column of a line is not filled up. */
@@ -273,24 +275,24 @@ static void put_cell(struct layout *layout, size_t i, size_t width, const char *
     const size_t fill = c->width > width ? c->width - width : 0;
     if (!c->is_text)
         put_spaces(&layout->line, fill);
-    kymo__buf_puts(&layout->line, color);
-    kymo__buf_put(&layout->line, layout->cell.data, layout->cell.len);
-    kymo__buf_puts(&layout->line, color[0] != '\0' ? PLAIN : "");
+    marey__buf_puts(&layout->line, color);
+    marey__buf_put(&layout->line, layout->cell.data, layout->cell.len);
+    marey__buf_puts(&layout->line, color[0] != '\0' ? PLAIN : "");
     if (i + 1 < layout->n)
         put_spaces(&layout->line, SPACE + (c->is_text ? fill : 0));
 }
 
-static kymo_status end_line(struct layout *layout, FILE *out)
+static marey_status end_line(struct layout *layout, FILE *out)
 {
-    struct kymo__buf *line = &layout->line;
+    struct marey__buf *line = &layout->line;
     while (line->len > 0 && line->data[line->len - 1] == ' ')
         line->len--;
-    kymo__buf_puts(line, "\n");
+    marey__buf_puts(line, "\n");
     line->failed |= layout->cell.failed || layout->left_out.failed;
-    return kymo__buf_to_stream(line, out);
+    return marey__buf_to_stream(line, out);
 }
 
-static kymo_status draw_head(struct layout *layout, FILE *out)
+static marey_status draw_head(struct layout *layout, FILE *out)
 {
     for (size_t i = 0; i < layout->n; i++) {
         layout->cell.len = 0;
@@ -303,15 +305,15 @@ static kymo_status draw_head(struct layout *layout, FILE *out)
 /* What takes much of the time is seen at once. */
 static const char *color_of(const struct layout *layout, size_t row, const struct drawn_column *c)
 {
-    if (layout->view->options.color == 0 || c->info->unit != KYMO_UNIT_SHARE)
+    if (layout->view->options.color == 0 || c->info->unit != MAREY_UNIT_SHARE)
         return "";
-    const struct kymo_cell cell = kymo_table_cell(layout->view->table, row, c->column);
+    const struct marey_cell cell = marey_table_cell(layout->view->table, row, c->column);
     if (cell.is_null)
         return "";
     return cell.as.f64 >= 0.5 ? RED : cell.as.f64 >= 0.1 ? YELLOW : "";
 }
 
-static kymo_status draw_row(struct layout *layout, size_t row, FILE *out)
+static marey_status draw_row(struct layout *layout, size_t row, FILE *out)
 {
     for (size_t i = 0; i < layout->n; i++) {
         const struct drawn_column *c = &layout->columns[i];
@@ -321,38 +323,38 @@ static kymo_status draw_row(struct layout *layout, size_t row, FILE *out)
     return end_line(layout, out);
 }
 
-static kymo_status draw(struct layout *layout, FILE *out)
+static marey_status draw(struct layout *layout, FILE *out)
 {
     lay_out(layout);
-    KYMO_TRY(draw_head(layout, out));
+    MAREY_TRY(draw_head(layout, out));
     for (size_t row = 0; row < layout->view->n_rows; row++)
-        KYMO_TRY(draw_row(layout, row, out));
+        MAREY_TRY(draw_row(layout, row, out));
     if (layout->left_out.len == 0)
-        return KYMO_OK;
+        return MAREY_OK;
     const bool color = layout->view->options.color != 0;
-    kymo__buf_printf(&layout->line, "%s(too narrow for ", color ? DIM : "");
-    kymo__buf_put(&layout->line, layout->left_out.data, layout->left_out.len);
-    kymo__buf_printf(&layout->line, ")%s", color ? PLAIN : "");
+    marey__buf_printf(&layout->line, "%s(too narrow for ", color ? DIM : "");
+    marey__buf_put(&layout->line, layout->left_out.data, layout->left_out.len);
+    marey__buf_printf(&layout->line, ")%s", color ? PLAIN : "");
     return end_line(layout, out);
 }
 
-kymo_status kymo__text_draw(const struct kymo__text_view *view, FILE *out)
+marey_status marey__text_draw(const struct marey__text_view *view, FILE *out)
 {
     struct layout layout = {.view = view};
-    const kymo_status status = draw(&layout, out);
-    kymo__buf_fini(&layout.cell);
-    kymo__buf_fini(&layout.line);
-    kymo__buf_fini(&layout.left_out);
+    const marey_status status = draw(&layout, out);
+    marey__buf_fini(&layout.cell);
+    marey__buf_fini(&layout.line);
+    marey__buf_fini(&layout.left_out);
     return status;
 }
 
-kymo_status kymo_present_text(const kymo_table *table, const struct kymo_text_options *options,
-                              FILE *out)
+marey_status marey_present_text(const marey_table *table, const struct marey_text_options *options,
+                                FILE *out)
 {
-    const struct kymo__text_view view = {
+    const struct marey__text_view view = {
         .table = table,
-        .options = options != NULL ? *options : (struct kymo_text_options){0},
-        .n_rows = kymo_table_n_rows(table),
+        .options = options != NULL ? *options : (struct marey_text_options){0},
+        .n_rows = marey_table_n_rows(table),
     };
-    return kymo__text_draw(&view, out);
+    return marey__text_draw(&view, out);
 }

@@ -30,21 +30,21 @@ static bool is_no_character(const char *text, size_t left)
            (unsigned char)text[2] >= 0xbe;
 }
 
-void kymo__xml_put(struct kymo__buf *buf, const char *text, size_t len)
+void marey__xml_put(struct marey__buf *buf, const char *text, size_t len)
 {
-    struct kymo__buf valid = {0};
-    kymo__utf8_put(&valid, text, len);
+    struct marey__buf valid = {0};
+    marey__utf8_put(&valid, text, len);
     for (size_t i = 0; i < valid.len; i++) {
         const char *escape = escape_of((unsigned char)valid.data[i]);
         if (is_no_character(valid.data + i, valid.len - i)) {
-            kymo__buf_puts(buf, "\xef\xbf\xbd");
+            marey__buf_puts(buf, "\xef\xbf\xbd");
             i += 2;
         } else if (escape != NULL) {
-            kymo__buf_puts(buf, escape);
+            marey__buf_puts(buf, escape);
         } else {
-            kymo__buf_put(buf, &valid.data[i], 1);
+            marey__buf_put(buf, &valid.data[i], 1);
         }
     }
     buf->failed |= valid.failed;
-    kymo__buf_fini(&valid);
+    marey__buf_fini(&valid);
 }

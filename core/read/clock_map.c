@@ -16,14 +16,14 @@ __extension__ typedef unsigned __int128 u128;
 
 static int by_tick(const void *a, const void *b)
 {
-    const struct kymo__clock_entry *x = a, *y = b;
+    const struct marey__clock_entry *x = a, *y = b;
     if (x->tick != y->tick)
         return x->tick > y->tick ? 1 : -1;
     return (x->monotonic_ns > y->monotonic_ns) - (x->monotonic_ns < y->monotonic_ns);
 }
 
 /* The slope from `from` to `to`, or 0 when there is none that makes sense. */
-static uint64_t slope(const struct kymo__clock_entry *from, const struct kymo__clock_entry *to)
+static uint64_t slope(const struct marey__clock_entry *from, const struct marey__clock_entry *to)
 {
     if (to->tick <= from->tick || to->monotonic_ns <= from->monotonic_ns)
         return 0;
@@ -36,45 +36,45 @@ static uint64_t slope_of_rate(uint64_t tick_hz)
     if (tick_hz == 0)
         return UINT64_C(1) << 40;
     const u128 mult = ((u128)1000000000u << 40) / tick_hz;
-    return mult < MULT_MIN ? MULT_MIN : (uint64_t)KYMO__MIN(mult, (u128)MULT_MAX);
+    return mult < MULT_MIN ? MULT_MIN : (uint64_t)MAREY__MIN(mult, (u128)MULT_MAX);
 }
 
-kymo_status kymo__clock_map_build(struct kymo__clock_map *map, struct kymo__clock_entry *moments,
-                                  size_t n, uint64_t tick_hz)
+marey_status marey__clock_map_build(struct marey__clock_map *map,
+                                    struct marey__clock_entry *moments, size_t n, uint64_t tick_hz)
 {
-    map->segments = kymo__calloc(n + 1, sizeof *map->segments);
+    map->segments = marey__calloc(n + 1, sizeof *map->segments);
     if (map->segments == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for %zu clock readings", n);
+        return marey__fail(MAREY_ENOMEM, "no memory for %zu clock readings", n);
     if (n != 0)
         qsort(moments, n, sizeof *moments, by_tick);
     map->n = 0;
-    const struct kymo__clock_entry *from = n != 0 ? &moments[0] : NULL;
+    const struct marey__clock_entry *from = n != 0 ? &moments[0] : NULL;
     for (size_t i = 1; i < n; i++) {
         const uint64_t mult = slope(from, &moments[i]);
         if (mult == 0)
             continue; /* a reading that makes no sense is left out, the segment goes on */
-        map->segments[map->n++] = (struct kymo__clock_segment){from->tick, from->monotonic_ns, mult};
+        map->segments[map->n++] = (struct marey__clock_segment){from->tick, from->monotonic_ns, mult};
         from = &moments[i];
     }
     if (map->n == 0) {
         const uint64_t mult = slope_of_rate(tick_hz);
-        map->segments[0] = (struct kymo__clock_segment){
+        map->segments[0] = (struct marey__clock_segment){
             .tick = n != 0 ? from->tick : 0,
             .base_ns = n != 0 ? from->monotonic_ns : 0,
             .mult = mult,
         };
         map->n = 1;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__clock_map_fini(struct kymo__clock_map *map)
+void marey__clock_map_fini(struct marey__clock_map *map)
 {
-    kymo__free(map->segments);
-    *map = (struct kymo__clock_map){0};
+    marey__free(map->segments);
+    *map = (struct marey__clock_map){0};
 }
 
-size_t kymo__clock_map_find(const struct kymo__clock_map *map, uint64_t tick)
+size_t marey__clock_map_find(const struct marey__clock_map *map, uint64_t tick)
 {
     size_t low = 0,
            high = map->n; /* the answer is the last in [low, high) that begins at or before `tick` */
@@ -88,9 +88,9 @@ size_t kymo__clock_map_find(const struct kymo__clock_map *map, uint64_t tick)
     return low;
 }
 
-uint64_t kymo__clock_map_ns(const struct kymo__clock_map *map, uint64_t tick)
+uint64_t marey__clock_map_ns(const struct marey__clock_map *map, uint64_t tick)
 {
-    const struct kymo__clock_segment *s = &map->segments[kymo__clock_map_find(map, tick)];
+    const struct marey__clock_segment *s = &map->segments[marey__clock_map_find(map, tick)];
     if (tick >= s->tick)
         return s->base_ns + (uint64_t)(((u128)(tick - s->tick) * s->mult) >> 40);
     return s->base_ns - (uint64_t)(((u128)(s->tick - tick) * s->mult) >> 40);

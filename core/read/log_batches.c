@@ -11,17 +11,17 @@
  * Hand on words [from, to) of the run, on clock segment `segment`; `last` is the last that is no
  * part of a record.
  */
-static kymo_status hand_on(const struct kymo__run *run, size_t from, size_t to, size_t last,
-                           size_t segment)
+static marey_status hand_on(const struct marey__run *run, size_t from, size_t to, size_t last,
+                            size_t segment)
 {
     if (from == to)
-        return KYMO_OK;
+        return MAREY_OK;
     __extension__ typedef unsigned __int128 u128;
-    const struct kymo__clock_segment *s = &run->log->clock.segments[segment];
+    const struct marey__clock_segment *s = &run->log->clock.segments[segment];
     const bool is_behind = run->base_tick >= s->tick;
     const uint64_t away = is_behind ? run->base_tick - s->tick : s->tick - run->base_tick;
     const uint64_t away_ns = (uint64_t)(((u128)away * s->mult) >> 40);
-    struct kymo_batch batch = {
+    struct marey_batch batch = {
         .process = &run->log->info,
         .lane = run->lane,
         .words = run->words + from,
@@ -34,16 +34,16 @@ static kymo_status hand_on(const struct kymo__run *run, size_t from, size_t to, 
      * Rounding may put a batch's first word a nanosecond before the last of the batch before; time
      * stands still then.
      */
-    const uint64_t first_ns = kymo_batch_ns(&batch, batch.words[0]);
+    const uint64_t first_ns = marey_batch_ns(&batch, batch.words[0]);
     if (first_ns < run->state->last_ns && run->state->last_ns - first_ns <= 2)
         batch.base_ns += run->state->last_ns - first_ns;
-    run->state->last_ns = kymo_batch_ns(&batch, run->words[last]);
+    run->state->last_ns = marey_batch_ns(&batch, run->words[last]);
     run->state->gap = 0;
     return run->visitor(run->ctx, &batch);
 }
 
 /* The number of ticks, relative to `base`, at which segment `i` ends. */
-static uint64_t end_of_segment(const struct kymo__clock_map *clock, size_t i, uint64_t base)
+static uint64_t end_of_segment(const struct marey__clock_map *clock, size_t i, uint64_t base)
 {
     if (i + 1 >= clock->n)
         return UINT64_MAX;
@@ -58,51 +58,51 @@ static uint64_t end_of_segment(const struct kymo__clock_map *clock, size_t i, ui
 static bool is_sound_record(const uint64_t *words, size_t n)
 {
     static const uint8_t needed[] = {
-        [KYMO_RECORD_BEGIN] = 2,       [KYMO_RECORD_MARK] = 2,
-        [KYMO_RECORD_COUNTER] = 3,     [KYMO_RECORD_ASYNC_BEGIN] = 3,
-        [KYMO_RECORD_ASYNC_END] = 3,   [KYMO_RECORD_GAP] = 3,
-        [KYMO_RECORD_ITERATION] = 4,   [KYMO_RECORD_ITERATION_BEGIN] = 2,
-        [KYMO_RECORD_EPOCH] = 3,       [KYMO_RECORD_PHASE] = 2,
-        [KYMO_RECORD_END_OF] = 2,      [KYMO_RECORD_GPU] = 5,
-        [KYMO_RECORD_LAUNCH] = 2,      [KYMO_RECORD_COMMUNICATION] = 6,
-        [KYMO_RECORD_ARGUMENTS] = 2,   [KYMO_RECORD_FLOW] = 4,
-        [KYMO_RECORD_REPEAT] = 2,      [KYMO_RECORD_MEMORY_STACK] = 2,
-        [KYMO_RECORD_MEMORY_TAKE] = 7, [KYMO_RECORD_MEMORY_GIVE] = 3,
-        [KYMO_RECORD_CALL_NODE] = 3,
+        [MAREY_RECORD_BEGIN] = 2,       [MAREY_RECORD_MARK] = 2,
+        [MAREY_RECORD_COUNTER] = 3,     [MAREY_RECORD_ASYNC_BEGIN] = 3,
+        [MAREY_RECORD_ASYNC_END] = 3,   [MAREY_RECORD_GAP] = 3,
+        [MAREY_RECORD_ITERATION] = 4,   [MAREY_RECORD_ITERATION_BEGIN] = 2,
+        [MAREY_RECORD_EPOCH] = 3,       [MAREY_RECORD_PHASE] = 2,
+        [MAREY_RECORD_END_OF] = 2,      [MAREY_RECORD_GPU] = 5,
+        [MAREY_RECORD_LAUNCH] = 2,      [MAREY_RECORD_COMMUNICATION] = 6,
+        [MAREY_RECORD_ARGUMENTS] = 2,   [MAREY_RECORD_FLOW] = 4,
+        [MAREY_RECORD_REPEAT] = 2,      [MAREY_RECORD_MEMORY_STACK] = 2,
+        [MAREY_RECORD_MEMORY_TAKE] = 7, [MAREY_RECORD_MEMORY_GIVE] = 3,
+        [MAREY_RECORD_CALL_NODE] = 3,
     };
-    const size_t length = kymo_record_length(words[0]);
-    const uint32_t type = kymo_record_type_of(words[0]);
+    const size_t length = marey_record_length(words[0]);
+    const uint32_t type = marey_record_type_of(words[0]);
     if (length == 0 || length > n)
         return false;
-    if (type < KYMO__COUNT_OF(needed) && length < needed[type])
+    if (type < MAREY__COUNT_OF(needed) && length < needed[type])
         return false;
-    if (type == KYMO_RECORD_ARGUMENTS)
+    if (type == MAREY_RECORD_ARGUMENTS)
         return words[1] <= (length - 2) * 8;
-    if (type != KYMO_RECORD_BEGIN && type != KYMO_RECORD_MARK)
+    if (type != MAREY_RECORD_BEGIN && type != MAREY_RECORD_MARK)
         return true;
-    const uint32_t payload = kymo_record_payload_type(words[1]);
-    if (payload == 4) /* KYMO_PAYLOAD_TEXT */
-        return kymo_record_text_len(words[1]) <= (length - 2) * 8;
+    const uint32_t payload = marey_record_payload_type(words[1]);
+    if (payload == 4) /* MAREY_PAYLOAD_TEXT */
+        return marey_record_text_len(words[1]) <= (length - 2) * 8;
     return payload == 0 || length >= 3;
 }
 
 /* Where plain words before `ticks` end, from `i` on. */
-static size_t skip_plain(const struct kymo__run *run, size_t i, uint64_t ticks)
+static size_t skip_plain(const struct marey__run *run, size_t i, uint64_t ticks)
 {
     const uint64_t *const words = run->words;
     const uint64_t limit = ticks >> 40 != 0 ? UINT64_MAX : ticks << 24;
-    while (i < run->n && words[i] < limit && kymo_word_kind(words[i]) != KYMO_KIND_RECORD)
+    while (i < run->n && words[i] < limit && marey_word_kind(words[i]) != MAREY_KIND_RECORD)
         i++;
     return i;
 }
 
 /* Cut a run into batches at clock segments and at records that are unsound. */
-static kymo_status walk_run(const struct kymo__run *run)
+static marey_status walk_run(const struct marey__run *run)
 {
-    const struct kymo__clock_map *clock = &run->log->clock;
+    const struct marey__clock_map *clock = &run->log->clock;
     const uint64_t *words = run->words;
     size_t from = 0, last = 0, i = 0;
-    size_t segment = kymo__clock_map_find(clock, run->base_tick + kymo_word_ticks(words[0]));
+    size_t segment = marey__clock_map_find(clock, run->base_tick + marey_word_ticks(words[0]));
     uint64_t end = end_of_segment(clock, segment, run->base_tick);
     while (i < run->n) {
         const size_t plain = skip_plain(run, i, end);
@@ -111,24 +111,24 @@ static kymo_status walk_run(const struct kymo__run *run)
             i = plain;
             continue;
         }
-        const uint64_t ticks = kymo_word_ticks(words[i]);
+        const uint64_t ticks = marey_word_ticks(words[i]);
         if (ticks >= end) {
-            KYMO_TRY(hand_on(run, from, i, last, segment));
+            MAREY_TRY(hand_on(run, from, i, last, segment));
             from = i;
-            segment = kymo__clock_map_find(clock, run->base_tick + ticks);
+            segment = marey__clock_map_find(clock, run->base_tick + ticks);
             end = end_of_segment(clock, segment, run->base_tick);
         }
-        if (kymo_word_kind(words[i]) != KYMO_KIND_RECORD) {
+        if (marey_word_kind(words[i]) != MAREY_KIND_RECORD) {
             last = i++;
             continue;
         }
-        const size_t length = kymo_record_length(words[i]);
+        const size_t length = marey_record_length(words[i]);
         if (is_sound_record(words + i, run->n - i)) {
             last = i;
             i += length;
             continue;
         }
-        KYMO_TRY(hand_on(run, from, i, last, segment));
+        MAREY_TRY(hand_on(run, from, i, last, segment));
         /*
          * One that runs over the end takes the rest with it: nothing says where the next word
          * begins.
@@ -140,15 +140,15 @@ static kymo_status walk_run(const struct kymo__run *run)
     return hand_on(run, from, run->n < i ? run->n : i, last, segment);
 }
 
-kymo_status kymo__run_hand_on(const struct kymo__run *run, bool may_have_records)
+marey_status marey__run_hand_on(const struct marey__run *run, bool may_have_records)
 {
-    const struct kymo__clock_map *clock = &run->log->clock;
+    const struct marey__clock_map *clock = &run->log->clock;
     const size_t last = run->n - 1;
     const size_t segment =
-        kymo__clock_map_find(clock, run->base_tick + kymo_word_ticks(run->words[0]));
+        marey__clock_map_find(clock, run->base_tick + marey_word_ticks(run->words[0]));
     const bool is_one =
-        kymo_word_ticks(run->words[last]) < end_of_segment(clock, segment, run->base_tick);
-    if (KYMO_LIKELY(is_one && !may_have_records))
+        marey_word_ticks(run->words[last]) < end_of_segment(clock, segment, run->base_tick);
+    if (MAREY_LIKELY(is_one && !may_have_records))
         return hand_on(run, 0, run->n, last, segment);
     return walk_run(run);
 }

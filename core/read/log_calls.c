@@ -44,100 +44,101 @@ static const char *fields_of(uint8_t tag)
     }
 }
 
-enum kymo__calls_step kymo__calls_next(const void **at, const void *end,
-                                       struct kymo__calls_entry *entry)
+enum marey__calls_step marey__calls_next(const void **at, const void *end,
+                                         struct marey__calls_entry *entry)
 {
     struct cursor from = {*at, end};
     size_t n_numbers = 0, n_texts = 0;
     bool is_whole = true;
     if (from.at == from.end)
-        return KYMO__CALLS_END;
-    *entry = (struct kymo__calls_entry){.tag = (char)*from.at};
+        return MAREY__CALLS_END;
+    *entry = (struct marey__calls_entry){.tag = (char)*from.at};
     const char *field = fields_of(*from.at++);
     if (field == NULL)
-        return KYMO__CALLS_DAMAGED;
+        return MAREY__CALLS_DAMAGED;
     for (; is_whole && *field != '\0'; field++) {
         if (*field == 'n')
-            is_whole = kymo__take_number(&from.at, from.end, &entry->numbers[n_numbers++]);
+            is_whole = marey__take_number(&from.at, from.end, &entry->numbers[n_numbers++]);
         else if (*field == 'r')
             is_whole = take_real(&from, &entry->real);
         else
             is_whole =
-                kymo__take_text(&from.at, from.end, &entry->texts[n_texts], &entry->lens[n_texts]),
+                marey__take_text(&from.at, from.end, &entry->texts[n_texts], &entry->lens[n_texts]),
             n_texts++;
     }
     *at = from.at;
-    return is_whole ? KYMO__CALLS_ENTRY : KYMO__CALLS_DAMAGED;
+    return is_whole ? MAREY__CALLS_ENTRY : MAREY__CALLS_DAMAGED;
 }
 
 /* ---- blocks ---- */
 
-bool kymo__log_note_calls(struct kymo__log_scan *scan, const struct kymo__block *block)
+bool marey__log_note_calls(struct marey__log_scan *scan, const struct marey__block *block)
 {
-    struct kymo__log_file *log = scan->log;
+    struct marey__log_file *log = scan->log;
     const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
-    if (!kymo__grow(&log->calls, &log->calls_cap, log->n_calls + 1, sizeof *log->calls))
+    if (!marey__grow(&log->calls, &log->calls_cap, log->n_calls + 1, sizeof *log->calls))
         return false;
     log->calls[log->n_calls++] = scan->reader.offset - len;
     return true;
 }
 
-static kymo_status no_memory(const struct kymo__log_file *log)
+static marey_status no_memory(const struct marey__log_file *log)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to read the calls in %s", log->info.log_path);
+    return marey__fail(MAREY_ENOMEM, "no memory to read the calls in %s", log->info.log_path);
 }
 
-static kymo_status visit_block(const struct kymo__log_file *log, struct kymo__block_reader *reader,
-                               struct kymo__buf *raw, kymo__calls_visitor *visitor, void *ctx)
+static marey_status visit_block(const struct marey__log_file *log, struct marey__block_reader *reader,
+                                struct marey__buf *raw, marey__calls_visitor *visitor, void *ctx)
 {
-    struct kymo__block block;
+    struct marey__block block;
     const uint8_t *packed;
     bool done;
-    KYMO_TRY(kymo__block_reader_next(reader, &block, &packed, &done));
-    if (done || block.type != KYMO__BLOCK_CALLS)
-        return KYMO_OK; /* the file has changed since it was opened */
-    if (!kymo__unpack_payload(&block, packed, raw))
+    MAREY_TRY(marey__block_reader_next(reader, &block, &packed, &done));
+    if (done || block.type != MAREY__BLOCK_CALLS)
+        return MAREY_OK; /* the file has changed since it was opened */
+    if (!marey__unpack_payload(&block, packed, raw))
         return no_memory(log);
     if (raw->len == 0)
-        return kymo__fail(KYMO_EFORMAT, "a block cannot be unpacked");
+        return marey__fail(MAREY_EFORMAT, "a block cannot be unpacked");
     return visitor(ctx, raw->data, raw->len);
 }
 
-kymo_status kymo__log_file_visit_calls(struct kymo__log_file *log, struct kymo__warnings *warnings,
-                                       kymo__calls_visitor *visitor, void *ctx)
+marey_status marey__log_file_visit_calls(struct marey__log_file *log,
+                                         struct marey__warnings *warnings,
+                                         marey__calls_visitor *visitor, void *ctx)
 {
-    struct kymo__block_reader reader;
-    struct kymo__buf raw = {0};
+    struct marey__block_reader reader;
+    struct marey__buf raw = {0};
     size_t n_bad = 0;
     if (log->n_calls == 0)
-        return KYMO_OK;
-    KYMO_TRY(kymo__log_file_acquire(log, &reader));
-    kymo_status status = KYMO_OK;
-    for (size_t i = 0; status == KYMO_OK && i < log->n_calls; i++) {
+        return MAREY_OK;
+    MAREY_TRY(marey__log_file_acquire(log, &reader));
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; status == MAREY_OK && i < log->n_calls; i++) {
         reader.offset = log->calls[i];
         status = visit_block(log, &reader, &raw, visitor, ctx);
-        if (status == KYMO_EFORMAT) {
+        if (status == MAREY_EFORMAT) {
             n_bad++;
-            status = KYMO_OK;
+            status = MAREY_OK;
         }
     }
-    kymo__buf_fini(&raw);
-    kymo__log_file_release(log, &reader);
+    marey__buf_fini(&raw);
+    marey__log_file_release(log, &reader);
     if (n_bad != 0 && !log->is_damage_of_calls_told) {
-        kymo__warn_damage(warnings,
-                          "%s: %zu of %zu blocks of calls are damaged; calls in them are missing.",
-                          log->info.log_path, n_bad, log->n_calls);
+        marey__warn_damage(warnings,
+                           "%s: %zu of %zu blocks of calls are damaged; calls in them are missing.",
+                           log->info.log_path, n_bad, log->n_calls);
         log->is_damage_of_calls_told = true;
     }
     return status;
 }
 
-double kymo__log_ns_per_tick(const struct kymo__log_file *log)
+double marey__log_ns_per_tick(const struct marey__log_file *log)
 {
-    const struct kymo__clock_map *map = &log->clock;
+    const struct marey__clock_map *map = &log->clock;
     if (map->n == 0)
         return 1;
-    const struct kymo__clock_segment *first = &map->segments[0], *last = &map->segments[map->n - 1];
+    const struct marey__clock_segment *first = &map->segments[0], *last = &map->segments[map->n - 1];
     /* Over the whole log: a single segment may be a second long, and its ends are known to some 50 ns. */
     if (last->tick > first->tick && last->base_ns > first->base_ns)
         return (double)(last->base_ns - first->base_ns) / (double)(last->tick - first->tick);

@@ -17,7 +17,7 @@ enum { MAX_SPANS = 6, MAX_VERSIONS = 8 };
 /* ---- lists of ranks ---- */
 
 /* "3", "3 and 5", "3, 5 to 9 and 12 more"; `ranks` ascend, and none is there twice. */
-void kymo__put_rank_list(struct kymo__buf *text, const int32_t *ranks, size_t n)
+void marey__put_rank_list(struct marey__buf *text, const int32_t *ranks, size_t n)
 {
     size_t told = 0;
     for (size_t i = 0, spans = 0; i < n && spans < MAX_SPANS; spans++) {
@@ -25,28 +25,28 @@ void kymo__put_rank_list(struct kymo__buf *text, const int32_t *ranks, size_t n)
         while (last + 1 < n && ranks[last + 1] == ranks[last] + 1)
             last++;
         const bool is_final = last + 1 == n;
-        kymo__buf_printf(text, "%s%d", i == 0 ? "" : is_final ? " and " : ", ", ranks[i]);
+        marey__buf_printf(text, "%s%d", i == 0 ? "" : is_final ? " and " : ", ", ranks[i]);
         if (last > i)
-            kymo__buf_printf(text, "%s%d", last == i + 1 ? (is_final ? " and " : ", ") : " to ",
-                             ranks[last]);
+            marey__buf_printf(text, "%s%d", last == i + 1 ? (is_final ? " and " : ", ") : " to ",
+                              ranks[last]);
         told = i = last + 1;
     }
     if (told < n)
-        kymo__buf_printf(text, " and %zu more", n - told);
+        marey__buf_printf(text, " and %zu more", n - told);
 }
 
 /* A buffer as a sentence of the recording. */
-static void warn_text(struct kymo__warnings *warnings, struct kymo__buf *text)
+static void warn_text(struct marey__warnings *warnings, struct marey__buf *text)
 {
-    kymo__buf_put(text, "", 1);
+    marey__buf_put(text, "", 1);
     if (text->failed)
         warnings->failed = true;
     else
-        kymo__warn(warnings, "%s", text->data);
+        marey__warn(warnings, "%s", text->data);
     text->len = 0;
 }
 
-bool kymo__is_rank(const struct kymo_process *process)
+bool marey__is_rank(const struct marey_process *process)
 {
     return process->rank >= 0 && process->worker < 0 && process->role[0] == '\0';
 }
@@ -55,7 +55,7 @@ bool kymo__is_rank(const struct kymo_process *process)
 
 static int by_run_and_rank(const void *a, const void *b)
 {
-    const struct kymo__run_rank *x = a, *y = b;
+    const struct marey__run_rank *x = a, *y = b;
     const int order = strcmp(x->run, y->run);
     if (order != 0)
         return order;
@@ -67,7 +67,7 @@ static int by_run_and_rank(const void *a, const void *b)
 }
 
 /* Runs that have one rank alone become one run, whose id is empty. */
-static void join_single_runs(struct kymo__run_rank *ranks, size_t n)
+static void join_single_runs(struct marey__run_rank *ranks, size_t n)
 {
     for (size_t from = 0, to = 0; from < n; from = to) {
         bool has_several = false;
@@ -82,7 +82,7 @@ static void join_single_runs(struct kymo__run_rank *ranks, size_t n)
 
 static int by_joined_run(const void *a, const void *b)
 {
-    const struct kymo__run_rank *x = a, *y = b;
+    const struct marey__run_rank *x = a, *y = b;
     const int order = strcmp(x->joined, y->joined);
     return order != 0 ? order : by_run_and_rank(a, b);
 }
@@ -90,11 +90,11 @@ static int by_joined_run(const void *a, const void *b)
 /* ---- ranks that are not there ---- */
 
 /* The ranks below `world` that no log of `ranks` has. NULL without memory. */
-static int32_t *find_missing(const struct kymo__run_rank *ranks, size_t n, int32_t world,
+static int32_t *find_missing(const struct marey__run_rank *ranks, size_t n, int32_t world,
                              size_t *n_missing)
 {
-    uint8_t *has = kymo__calloc((size_t)world, 1);
-    int32_t *missing = kymo__calloc((size_t)world, sizeof *missing);
+    uint8_t *has = marey__calloc((size_t)world, 1);
+    int32_t *missing = marey__calloc((size_t)world, sizeof *missing);
     *n_missing = 0;
     for (size_t i = 0; has != NULL && i < n; i++)
         if (ranks[i].process->rank < world)
@@ -103,10 +103,10 @@ static int32_t *find_missing(const struct kymo__run_rank *ranks, size_t n, int32
         if (has[r] == 0)
             missing[(*n_missing)++] = r;
     if (has == NULL) {
-        kymo__free(missing);
+        marey__free(missing);
         missing = NULL;
     }
-    kymo__free(has);
+    marey__free(has);
     return missing;
 }
 
@@ -114,7 +114,8 @@ static int32_t *find_missing(const struct kymo__run_rank *ranks, size_t n, int32
  * Ranks of one run; a world of more than some millions is a number that means nothing. Of traces a few of many ranks are
  * usual, and whoever imported them knows.
  */
-static void check_world(const struct kymo__run_rank *ranks, size_t n, struct kymo__warnings *warnings)
+static void check_world(const struct marey__run_rank *ranks, size_t n,
+                        struct marey__warnings *warnings)
 {
     enum { MAX_WORLD = 1 << 24 };
     int32_t world = 0, least = INT32_MAX;
@@ -122,35 +123,35 @@ static void check_world(const struct kymo__run_rank *ranks, size_t n, struct kym
         return;
     for (size_t i = 0; i < n; i++) {
         const int32_t said = ranks[i].process->world_size;
-        world = KYMO__MAX(world, said);
-        least = said > 0 ? KYMO__MIN(least, said) : least;
+        world = MAREY__MAX(world, said);
+        least = said > 0 ? MAREY__MIN(least, said) : least;
     }
     if (world <= 1 || world > MAX_WORLD)
         return;
     size_t n_missing;
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     int32_t *missing = find_missing(ranks, n, world, &n_missing);
     warnings->failed |= missing == NULL;
     if (missing != NULL && n_missing != 0) {
-        kymo__buf_printf(&text, "Rank%s ", n_missing == 1 ? "" : "s");
-        kymo__put_rank_list(&text, missing, n_missing);
-        kymo__buf_printf(&text,
-                         " of %d %s no log here: not recorded, without an event so far, or left "
-                         "behind when logs were copied. Figures are of the other %zu.",
-                         world, n_missing == 1 ? "has" : "have", (size_t)world - n_missing);
+        marey__buf_printf(&text, "Rank%s ", n_missing == 1 ? "" : "s");
+        marey__put_rank_list(&text, missing, n_missing);
+        marey__buf_printf(&text,
+                          " of %d %s no log here: not recorded, without an event so far, or left "
+                          "behind when logs were copied. Figures are of the other %zu.",
+                          world, n_missing == 1 ? "has" : "have", (size_t)world - n_missing);
         warn_text(warnings, &text);
     }
     if (least < world)
-        kymo__warn(
+        marey__warn(
             warnings,
             "Ranks of one run say that it has %d and that it has %d ranks: logs of different "
             "runs lie together, or the run was started anew with another number.",
             least, world);
-    kymo__free(missing);
-    kymo__buf_fini(&text);
+    marey__free(missing);
+    marey__buf_fini(&text);
 }
 
-static void check_worlds(struct kymo__run_rank *ranks, size_t n, struct kymo__warnings *warnings)
+static void check_worlds(struct marey__run_rank *ranks, size_t n, struct marey__warnings *warnings)
 {
     for (size_t from = 0, to = 0; from < n; from = to) {
         while (to < n && strcmp(ranks[to].joined, ranks[from].joined) == 0)
@@ -161,7 +162,7 @@ static void check_worlds(struct kymo__run_rank *ranks, size_t n, struct kymo__wa
 
 /* ---- versions, and who still records ---- */
 
-static void check_versions(const struct kymo__checked_logs *all, struct kymo__warnings *warnings)
+static void check_versions(const struct marey__checked_logs *all, struct marey__warnings *warnings)
 {
     struct {
         const char *version, *path;
@@ -169,7 +170,7 @@ static void check_versions(const struct kymo__checked_logs *all, struct kymo__wa
     } seen[MAX_VERSIONS];
     size_t n_seen = 0;
     for (size_t i = 0; i < all->n; i++) {
-        const struct kymo_process *process = all->logs[i];
+        const struct marey_process *process = all->logs[i];
         size_t k = 0;
         while (k < n_seen && strcmp(seen[k].version, process->version) != 0)
             k++;
@@ -184,96 +185,97 @@ static void check_versions(const struct kymo__checked_logs *all, struct kymo__wa
     }
     if (n_seen < 2)
         return;
-    struct kymo__buf text = {0};
-    kymo__buf_puts(&text, "Logs were written by different versions of kymo: ");
+    struct marey__buf text = {0};
+    marey__buf_puts(&text, "Logs were written by different versions of marey: ");
     for (size_t k = 0; k < n_seen; k++) {
         const char *slash = strrchr(seen[k].path, '/');
-        kymo__buf_printf(&text, "%s%s (%zu log%s, %s%s)", k == 0 ? "" : ", ", seen[k].version,
-                         seen[k].n, seen[k].n == 1 ? "" : "s", seen[k].n == 1 ? "" : "such as ",
-                         slash != NULL ? slash + 1 : seen[k].path);
+        marey__buf_printf(&text, "%s%s (%zu log%s, %s%s)", k == 0 ? "" : ", ", seen[k].version,
+                          seen[k].n, seen[k].n == 1 ? "" : "s", seen[k].n == 1 ? "" : "such as ",
+                          slash != NULL ? slash + 1 : seen[k].path);
     }
-    kymo__buf_puts(&text, ". All of them are read; what measuring cost may differ between them.");
+    marey__buf_puts(&text, ". All of them are read; what measuring cost may differ between them.");
     warn_text(warnings, &text);
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
 }
 
-static void check_running(const struct kymo__checked_logs *all, struct kymo__warnings *warnings)
+static void check_running(const struct marey__checked_logs *all, struct marey__warnings *warnings)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     size_t n_running = 0, n_ranks = 0;
-    int32_t *ranks = kymo__calloc(all->n + 1, sizeof *ranks);
+    int32_t *ranks = marey__calloc(all->n + 1, sizeof *ranks);
     warnings->failed |= ranks == NULL;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
-        const struct kymo_process *process = all->logs[i];
+        const struct marey_process *process = all->logs[i];
         if (strcmp(process->end, "running") != 0)
             continue;
         n_running++;
-        if (kymo__is_rank(process) && (n_ranks == 0 || ranks[n_ranks - 1] != process->rank))
+        if (marey__is_rank(process) && (n_ranks == 0 || ranks[n_ranks - 1] != process->rank))
             ranks[n_ranks++] = process->rank; /* logs are by rank */
     }
     if (n_running != 0 && all->n > 1) {
-        kymo__buf_printf(&text, "%zu of %zu processes still record", n_running, all->n);
+        marey__buf_printf(&text, "%zu of %zu processes still record", n_running, all->n);
         if (n_ranks != 0) {
-            kymo__buf_printf(&text, ", rank%s ", n_ranks == 1 ? "" : "s");
-            kymo__put_rank_list(&text, ranks, n_ranks);
+            marey__buf_printf(&text, ", rank%s ", n_ranks == 1 ? "" : "s");
+            marey__put_rank_list(&text, ranks, n_ranks);
         }
-        kymo__buf_puts(&text, ": this is what they have written so far; read it again at the end.");
+        marey__buf_puts(&text,
+                        ": this is what they have written so far; read it again at the end.");
         warn_text(warnings, &text);
     }
-    kymo__free(ranks);
-    kymo__buf_fini(&text);
+    marey__free(ranks);
+    marey__buf_fini(&text);
 }
 
-static void check_files(const struct kymo__checked_logs *all, struct kymo__warnings *warnings)
+static void check_files(const struct marey__checked_logs *all, struct marey__warnings *warnings)
 {
     if (all->n_broken != 0)
-        kymo__warn(
+        marey__warn(
             warnings,
             "%zu of %zu logs could not be read and %s left out; each is named above. Figures "
             "are of the others.",
             all->n_broken, all->n + all->n_broken, all->n_broken == 1 ? "was" : "were");
     if (all->n_empty != 0)
-        kymo__warn(warnings, "%zu log%s empty: %s.", all->n_empty,
-                   all->n_empty == 1 ? " is" : "s are",
-                   "about to be written, or its process ended before it wrote anything");
+        marey__warn(warnings, "%zu log%s empty: %s.", all->n_empty,
+                    all->n_empty == 1 ? " is" : "s are",
+                    "about to be written, or its process ended before it wrote anything");
 }
 
 /* ---- the whole ---- */
 
-static struct kymo__run_rank *list_ranks(const struct kymo__checked_logs *all, size_t *n)
+static struct marey__run_rank *list_ranks(const struct marey__checked_logs *all, size_t *n)
 {
-    struct kymo__run_rank *ranks = kymo__calloc(all->n + 1, sizeof *ranks);
+    struct marey__run_rank *ranks = marey__calloc(all->n + 1, sizeof *ranks);
     *n = 0;
     for (size_t i = 0; ranks != NULL && i < all->n; i++) {
-        const struct kymo_process *process = all->logs[i];
-        if (!kymo__is_rank(process))
+        const struct marey_process *process = all->logs[i];
+        if (!marey__is_rank(process))
             continue;
         const uint64_t begin = process->last_ns != 0
                                    ? process->first_ns + (uint64_t)process->mono_to_unix_ns
                                    : process->start_unix_ns;
         const uint64_t length =
             process->last_ns > process->first_ns ? process->last_ns - process->first_ns : 0;
-        ranks[(*n)++] = (struct kymo__run_rank){process, process->run_id, "", begin, begin + length};
+        ranks[(*n)++] = (struct marey__run_rank){process, process->run_id, "", begin, begin + length};
     }
     return ranks;
 }
 
-void kymo__logs_check(const struct kymo__checked_logs *all, struct kymo__warnings *warnings)
+void marey__logs_check(const struct marey__checked_logs *all, struct marey__warnings *warnings)
 {
     size_t n;
     check_files(all, warnings);
-    struct kymo__run_rank *ranks = list_ranks(all, &n);
+    struct marey__run_rank *ranks = list_ranks(all, &n);
     if (ranks == NULL) {
         warnings->failed = true;
         return;
     }
     qsort(ranks, n, sizeof *ranks, by_run_and_rank);
     join_single_runs(ranks, n);
-    kymo__check_twins(ranks, n, warnings);
+    marey__check_twins(ranks, n, warnings);
     qsort(ranks, n, sizeof *ranks, by_joined_run);
     check_worlds(ranks, n, warnings);
-    kymo__check_clocks(ranks, n, warnings);
+    marey__check_clocks(ranks, n, warnings);
     check_versions(all, warnings);
     check_running(all, warnings);
-    kymo__free(ranks);
+    marey__free(ranks);
 }

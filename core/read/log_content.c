@@ -15,63 +15,63 @@ enum field_type { FIELD_TEXT, FIELD_I64, FIELD_I32, FIELD_U64 };
 static const struct field {
     const char *key;
     enum field_type type;
-    size_t offset; /* in struct kymo_process */
+    size_t offset; /* in struct marey_process */
 } fields[] = {
-    {KYMO__KEY_PID, FIELD_I64, offsetof(struct kymo_process, pid)},
-    {KYMO__KEY_PPID, FIELD_I64, offsetof(struct kymo_process, ppid)},
-    {KYMO__KEY_RANK, FIELD_I32, offsetof(struct kymo_process, rank)},
-    {KYMO__KEY_WORLD, FIELD_I32, offsetof(struct kymo_process, world_size)},
-    {KYMO__KEY_LOCAL_RANK, FIELD_I32, offsetof(struct kymo_process, local_rank)},
-    {KYMO__KEY_WORKER, FIELD_I32, offsetof(struct kymo_process, worker)},
-    {KYMO__KEY_HOST, FIELD_TEXT, offsetof(struct kymo_process, host)},
-    {KYMO__KEY_COMMAND, FIELD_TEXT, offsetof(struct kymo_process, command)},
-    {KYMO__KEY_RUN_ID, FIELD_TEXT, offsetof(struct kymo_process, run_id)},
-    {KYMO__KEY_CLOCK, FIELD_TEXT, offsetof(struct kymo_process, clock)},
-    {KYMO__KEY_END, FIELD_TEXT, offsetof(struct kymo_process, end)},
-    {KYMO__KEY_CPU, FIELD_TEXT, offsetof(struct kymo_process, cpu)},
-    {KYMO__KEY_CPUS, FIELD_TEXT, offsetof(struct kymo_process, cpus)},
-    {KYMO__KEY_GOVERNOR, FIELD_TEXT, offsetof(struct kymo_process, governor)},
-    {KYMO__KEY_GPU, FIELD_TEXT, offsetof(struct kymo_process, gpu)},
-    {KYMO__KEY_KERNEL, FIELD_TEXT, offsetof(struct kymo_process, kernel)},
-    {KYMO__KEY_VERSIONS, FIELD_TEXT, offsetof(struct kymo_process, versions)},
-    {KYMO__KEY_VERSION, FIELD_TEXT, offsetof(struct kymo_process, version)},
-    {KYMO__KEY_SOURCE, FIELD_TEXT, offsetof(struct kymo_process, source)},
-    {KYMO__KEY_BACKEND, FIELD_TEXT, offsetof(struct kymo_process, backend)},
-    {KYMO__KEY_DEVICES, FIELD_TEXT, offsetof(struct kymo_process, devices)},
-    {KYMO__KEY_ROLE, FIELD_TEXT, offsetof(struct kymo_process, role)},
-    {KYMO__KEY_ENERGY_SOURCES, FIELD_TEXT, offsetof(struct kymo_process, energy_sources)},
-    {KYMO__KEY_MEMORY, FIELD_TEXT, offsetof(struct kymo_process, memory)},
-    {KYMO__KEY_MEMORY_COUNTS, FIELD_TEXT, offsetof(struct kymo_process, memory_counts)},
-    {KYMO__KEY_SAMPLING, FIELD_TEXT, offsetof(struct kymo_process, sampling)},
-    {KYMO__KEY_EXPERIMENT, FIELD_TEXT, offsetof(struct kymo_process, experiment)},
-    {KYMO__KEY_STRATEGY, FIELD_TEXT, offsetof(struct kymo_process, strategy)},
-    {KYMO__KEY_EXIT, FIELD_TEXT, offsetof(struct kymo_process, exit_status)},
-    {KYMO__KEY_WALL, FIELD_U64, offsetof(struct kymo_process, wall_ns)},
-    {KYMO__KEY_RUN_CPU, FIELD_U64, offsetof(struct kymo_process, cpu_ns)},
-    {KYMO__KEY_GPU_COST, FIELD_TEXT, offsetof(struct kymo_process, gpu_cost)},
-    {KYMO__KEY_CALLS_COST, FIELD_TEXT, offsetof(struct kymo_process, calls_cost)},
-    {KYMO__KEY_MEMORY_COST, FIELD_TEXT, offsetof(struct kymo_process, memory_cost)},
-    {KYMO__KEY_START_TIME, FIELD_U64, offsetof(struct kymo_process, start_time)},
-    {KYMO__KEY_EVENTS, FIELD_U64, offsetof(struct kymo_process, n_events)},
-    {KYMO__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct kymo_process, flush_cpu_ns)},
-    {KYMO__KEY_ENERGY_CPU, FIELD_U64, offsetof(struct kymo_process, energy_cpu_ns)},
+    {MAREY__KEY_PID, FIELD_I64, offsetof(struct marey_process, pid)},
+    {MAREY__KEY_PPID, FIELD_I64, offsetof(struct marey_process, ppid)},
+    {MAREY__KEY_RANK, FIELD_I32, offsetof(struct marey_process, rank)},
+    {MAREY__KEY_WORLD, FIELD_I32, offsetof(struct marey_process, world_size)},
+    {MAREY__KEY_LOCAL_RANK, FIELD_I32, offsetof(struct marey_process, local_rank)},
+    {MAREY__KEY_WORKER, FIELD_I32, offsetof(struct marey_process, worker)},
+    {MAREY__KEY_HOST, FIELD_TEXT, offsetof(struct marey_process, host)},
+    {MAREY__KEY_COMMAND, FIELD_TEXT, offsetof(struct marey_process, command)},
+    {MAREY__KEY_RUN_ID, FIELD_TEXT, offsetof(struct marey_process, run_id)},
+    {MAREY__KEY_CLOCK, FIELD_TEXT, offsetof(struct marey_process, clock)},
+    {MAREY__KEY_END, FIELD_TEXT, offsetof(struct marey_process, end)},
+    {MAREY__KEY_CPU, FIELD_TEXT, offsetof(struct marey_process, cpu)},
+    {MAREY__KEY_CPUS, FIELD_TEXT, offsetof(struct marey_process, cpus)},
+    {MAREY__KEY_GOVERNOR, FIELD_TEXT, offsetof(struct marey_process, governor)},
+    {MAREY__KEY_GPU, FIELD_TEXT, offsetof(struct marey_process, gpu)},
+    {MAREY__KEY_KERNEL, FIELD_TEXT, offsetof(struct marey_process, kernel)},
+    {MAREY__KEY_VERSIONS, FIELD_TEXT, offsetof(struct marey_process, versions)},
+    {MAREY__KEY_VERSION, FIELD_TEXT, offsetof(struct marey_process, version)},
+    {MAREY__KEY_SOURCE, FIELD_TEXT, offsetof(struct marey_process, source)},
+    {MAREY__KEY_BACKEND, FIELD_TEXT, offsetof(struct marey_process, backend)},
+    {MAREY__KEY_DEVICES, FIELD_TEXT, offsetof(struct marey_process, devices)},
+    {MAREY__KEY_ROLE, FIELD_TEXT, offsetof(struct marey_process, role)},
+    {MAREY__KEY_ENERGY_SOURCES, FIELD_TEXT, offsetof(struct marey_process, energy_sources)},
+    {MAREY__KEY_MEMORY, FIELD_TEXT, offsetof(struct marey_process, memory)},
+    {MAREY__KEY_MEMORY_COUNTS, FIELD_TEXT, offsetof(struct marey_process, memory_counts)},
+    {MAREY__KEY_SAMPLING, FIELD_TEXT, offsetof(struct marey_process, sampling)},
+    {MAREY__KEY_EXPERIMENT, FIELD_TEXT, offsetof(struct marey_process, experiment)},
+    {MAREY__KEY_STRATEGY, FIELD_TEXT, offsetof(struct marey_process, strategy)},
+    {MAREY__KEY_EXIT, FIELD_TEXT, offsetof(struct marey_process, exit_status)},
+    {MAREY__KEY_WALL, FIELD_U64, offsetof(struct marey_process, wall_ns)},
+    {MAREY__KEY_RUN_CPU, FIELD_U64, offsetof(struct marey_process, cpu_ns)},
+    {MAREY__KEY_GPU_COST, FIELD_TEXT, offsetof(struct marey_process, gpu_cost)},
+    {MAREY__KEY_CALLS_COST, FIELD_TEXT, offsetof(struct marey_process, calls_cost)},
+    {MAREY__KEY_MEMORY_COST, FIELD_TEXT, offsetof(struct marey_process, memory_cost)},
+    {MAREY__KEY_START_TIME, FIELD_U64, offsetof(struct marey_process, start_time)},
+    {MAREY__KEY_EVENTS, FIELD_U64, offsetof(struct marey_process, n_events)},
+    {MAREY__KEY_FLUSH_CPU, FIELD_U64, offsetof(struct marey_process, flush_cpu_ns)},
+    {MAREY__KEY_ENERGY_CPU, FIELD_U64, offsetof(struct marey_process, energy_cpu_ns)},
 };
 
 static int64_t to_number(const char *text, size_t len)
 {
     char digits[32] = {0};
-    memcpy(digits, text, KYMO__MIN(len, sizeof digits - 1));
+    memcpy(digits, text, MAREY__MIN(len, sizeof digits - 1));
     return strtoll(digits, NULL, 10);
 }
 
-static bool set_field(struct kymo__log_file *log, const struct field *field, const char *value,
+static bool set_field(struct marey__log_file *log, const struct field *field, const char *value,
                       size_t len)
 {
     char *at = (char *)&log->info + field->offset;
     const int64_t number = field->type == FIELD_TEXT ? 0 : to_number(value, len);
     switch (field->type) {
     case FIELD_TEXT: {
-        const char *kept = kymo__arena_text(&log->texts, value, len);
+        const char *kept = marey__arena_text(&log->texts, value, len);
         if (kept == NULL)
             return false;
         memcpy(at, &kept, sizeof kept);
@@ -96,48 +96,48 @@ static bool key_is(const char *key, size_t len, const char *name)
 }
 
 /* Texts that are kept for the reader itself; NULL: this is none of them. */
-static const char **reader_text(struct kymo__log_scan *scan, const char *key, size_t key_len)
+static const char **reader_text(struct marey__log_scan *scan, const char *key, size_t key_len)
 {
-    if (key_is(key, key_len, KYMO__KEY_POOL))
+    if (key_is(key, key_len, MAREY__KEY_POOL))
         return &scan->pool;
-    if (key_is(key, key_len, KYMO__KEY_POOL_ID))
+    if (key_is(key, key_len, MAREY__KEY_POOL_ID))
         return &scan->pool_id;
-    if (key_is(key, key_len, KYMO__KEY_FAILURE))
+    if (key_is(key, key_len, MAREY__KEY_FAILURE))
         return &scan->failure;
-    if (key_is(key, key_len, KYMO__KEY_FAILED_TICK))
+    if (key_is(key, key_len, MAREY__KEY_FAILED_TICK))
         return &scan->failed_tick;
-    if (key_is(key, key_len, KYMO__KEY_VISIBLE))
+    if (key_is(key, key_len, MAREY__KEY_VISIBLE))
         return &scan->log->visible;
-    if (key_is(key, key_len, KYMO__KEY_DEVICE_ORDER))
+    if (key_is(key, key_len, MAREY__KEY_DEVICE_ORDER))
         return &scan->log->device_order;
-    return key_is(key, key_len, KYMO__KEY_GPUS) ? &scan->log->gpus : NULL;
+    return key_is(key, key_len, MAREY__KEY_GPUS) ? &scan->log->gpus : NULL;
 }
 
-static bool take_pair(struct kymo__log_scan *scan, const char *key, size_t key_len,
+static bool take_pair(struct marey__log_scan *scan, const char *key, size_t key_len,
                       const char *value, size_t len)
 {
     const char **const text = reader_text(scan, key, key_len);
     if (text != NULL)
-        return (*text = kymo__arena_text(&scan->log->texts, value, len)) != NULL;
-    for (size_t f = 0; f < KYMO__COUNT_OF(fields); f++)
+        return (*text = marey__arena_text(&scan->log->texts, value, len)) != NULL;
+    for (size_t f = 0; f < MAREY__COUNT_OF(fields); f++)
         if (key_is(key, key_len, fields[f].key))
             return set_field(scan->log, &fields[f], value, len);
-    if (key_is(key, key_len, KYMO__KEY_TICK_HZ))
-        scan->tick_hz = (uint64_t)KYMO__MAX(to_number(value, len), 0);
-    else if (key_is(key, key_len, KYMO__KEY_EVENT_COST))
-        scan->log->info.event_cost_ns = (double)KYMO__MAX(to_number(value, len), 0) / 1000;
-    else if (key_is(key, key_len, KYMO__KEY_LOAD))
-        scan->log->info.load = (double)KYMO__MAX(to_number(value, len), 0) / 100;
-    else if (key_is(key, key_len, KYMO__KEY_NOTE)) {
+    if (key_is(key, key_len, MAREY__KEY_TICK_HZ))
+        scan->tick_hz = (uint64_t)MAREY__MAX(to_number(value, len), 0);
+    else if (key_is(key, key_len, MAREY__KEY_EVENT_COST))
+        scan->log->info.event_cost_ns = (double)MAREY__MAX(to_number(value, len), 0) / 1000;
+    else if (key_is(key, key_len, MAREY__KEY_LOAD))
+        scan->log->info.load = (double)MAREY__MAX(to_number(value, len), 0) / 100;
+    else if (key_is(key, key_len, MAREY__KEY_NOTE)) {
         if (scan->notes.len != 0)
-            kymo__buf_puts(&scan->notes, "\n");
-        kymo__buf_put(&scan->notes, value, len);
+            marey__buf_puts(&scan->notes, "\n");
+        marey__buf_put(&scan->notes, value, len);
         return !scan->notes.failed;
     }
     return true; /* a key of a later version */
 }
 
-static bool take_pairs(struct kymo__log_scan *scan, const char *at, size_t len)
+static bool take_pairs(struct marey__log_scan *scan, const char *at, size_t len)
 {
     while (len >= 8) {
         uint32_t lengths[2];
@@ -156,26 +156,26 @@ static bool take_pairs(struct kymo__log_scan *scan, const char *at, size_t len)
 
 /* ---- sites and lanes ---- */
 
-static bool take_site(struct kymo__log_scan *scan, const struct kymo__site_entry *entry,
+static bool take_site(struct marey__log_scan *scan, const struct marey__site_entry *entry,
                       const char *texts)
 {
     /*
      * Sites are numbered from 1 and all of them are written, so a number cannot exceed the file's
      * size.
      */
-    if (entry->id == 0 || entry->id >= KYMO__MAX_SITES || entry->id > scan->reader.size)
+    if (entry->id == 0 || entry->id >= MAREY__MAX_SITES || entry->id > scan->reader.size)
         return true;
-    struct kymo__site_table *sites = kymo__site_table_make(&scan->log->sites);
-    if (sites == NULL || !kymo__site_table_add(sites, entry, texts))
+    struct marey__site_table *sites = marey__site_table_make(&scan->log->sites);
+    if (sites == NULL || !marey__site_table_add(sites, entry, texts))
         return false;
     scan->log->info.n_sites = sites->n;
     return true;
 }
 
-static bool take_sites(struct kymo__log_scan *scan, const char *at, size_t len)
+static bool take_sites(struct marey__log_scan *scan, const char *at, size_t len)
 {
-    while (len >= sizeof(struct kymo__site_entry)) {
-        struct kymo__site_entry entry;
+    while (len >= sizeof(struct marey__site_entry)) {
+        struct marey__site_entry entry;
         memcpy(&entry, at, sizeof entry);
         at += sizeof entry;
         len -= sizeof entry;
@@ -185,84 +185,84 @@ static bool take_sites(struct kymo__log_scan *scan, const char *at, size_t len)
             return true;
         if (!take_site(scan, &entry, at))
             return false;
-        const size_t step = (size_t)KYMO__MIN((texts + 3) & ~UINT64_C(3), (uint64_t)len);
+        const size_t step = (size_t)MAREY__MIN((texts + 3) & ~UINT64_C(3), (uint64_t)len);
         at += step;
         len -= step;
     }
     return true;
 }
 
-/* The lane, made when new; NULL without memory. `number` is below KYMO__MAX_LANES. */
-static struct kymo__log_lane *make_lane(struct kymo__log_scan *scan, uint32_t number)
+/* The lane, made when new; NULL without memory. `number` is below MAREY__MAX_LANES. */
+static struct marey__log_lane *make_lane(struct marey__log_scan *scan, uint32_t number)
 {
-    struct kymo__log_file *log = scan->log;
-    struct kymo__log_lane *lane = kymo__sparse_make(&log->lanes, number, sizeof *lane);
+    struct marey__log_file *log = scan->log;
+    struct marey__log_lane *lane = marey__sparse_make(&log->lanes, number, sizeof *lane);
     if (lane != NULL && !lane->is_known) {
-        *lane = (struct kymo__log_lane){.info = {.lane = number, .name = ""}, .is_known = true};
-        log->info.n_lanes = KYMO__MAX(log->info.n_lanes, number + 1);
+        *lane = (struct marey__log_lane){.info = {.lane = number, .name = ""}, .is_known = true};
+        log->info.n_lanes = MAREY__MAX(log->info.n_lanes, number + 1);
     }
     return lane;
 }
 
-bool kymo__log_name_lane(struct kymo__log_scan *scan, uint32_t number, uint32_t kind, int64_t tid,
-                         const char *name, size_t len)
+bool marey__log_name_lane(struct marey__log_scan *scan, uint32_t number, uint32_t kind, int64_t tid,
+                          const char *name, size_t len)
 {
-    struct kymo__log_lane *lane = make_lane(scan, number);
+    struct marey__log_lane *lane = make_lane(scan, number);
     if (lane == NULL)
         return false;
-    lane->info.kind = (enum kymo_lane_kind)kind;
+    lane->info.kind = (enum marey_lane_kind)kind;
     lane->info.tid = tid;
-    if (kind == KYMO_LANE_GPU) {
+    if (kind == MAREY_LANE_GPU) {
         lane->info.device = (int32_t)(tid >> 32);
         lane->info.stream = (uint32_t)tid;
     }
     if (len != 0)
-        lane->info.name = kymo__arena_text(&scan->log->texts, name, len);
+        lane->info.name = marey__arena_text(&scan->log->texts, name, len);
     return lane->info.name != NULL;
 }
 
-static bool take_lane(struct kymo__log_scan *scan, uint32_t number, const char *at, size_t len)
+static bool take_lane(struct marey__log_scan *scan, uint32_t number, const char *at, size_t len)
 {
-    struct kymo__lane_entry entry;
-    if (number >= KYMO__MAX_LANES || len < sizeof entry)
+    struct marey__lane_entry entry;
+    if (number >= MAREY__MAX_LANES || len < sizeof entry)
         return true;
     memcpy(&entry, at, sizeof entry);
-    const size_t name_len = KYMO__MIN((size_t)entry.name_len, len - sizeof entry);
-    return kymo__log_name_lane(scan, number, entry.kind, entry.tid, at + sizeof entry, name_len);
+    const size_t name_len = MAREY__MIN((size_t)entry.name_len, len - sizeof entry);
+    return marey__log_name_lane(scan, number, entry.kind, entry.tid, at + sizeof entry, name_len);
 }
 
 /* ---- words, clocks, loss ---- */
 
-void kymo__loss_add(struct kymo__loss_entry *loss, const struct kymo__loss_entry *more)
+void marey__loss_add(struct marey__loss_entry *loss, const struct marey__loss_entry *more)
 {
     const bool is_first = loss->n_events == 0;
     if (more->n_events == 0)
         return;
-    loss->first_tick = is_first ? more->first_tick : KYMO__MIN(loss->first_tick, more->first_tick);
-    loss->last_tick = is_first ? more->last_tick : KYMO__MAX(loss->last_tick, more->last_tick);
+    loss->first_tick = is_first ? more->first_tick : MAREY__MIN(loss->first_tick, more->first_tick);
+    loss->last_tick = is_first ? more->last_tick : MAREY__MAX(loss->last_tick, more->last_tick);
     loss->n_events += more->n_events;
 }
 
-bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece *piece,
-                           uint64_t last_tick, size_t n_events)
+bool marey__log_count_words(struct marey__log_scan *scan, const struct marey__piece *piece,
+                            uint64_t last_tick, size_t n_events)
 {
     const uint64_t first_tick = piece->first_tick;
-    struct kymo__log_file *log = scan->log;
+    struct marey__log_file *log = scan->log;
     n_events = n_events != 0 && n_events < piece->n_words ? n_events : piece->n_words;
     if (piece->n_words == 0)
         return true;
-    if (piece->lane >= KYMO__MAX_LANES) {
-        kymo__loss_add(&scan->beyond, &(struct kymo__loss_entry){n_events, first_tick, last_tick});
+    if (piece->lane >= MAREY__MAX_LANES) {
+        marey__loss_add(&scan->beyond, &(struct marey__loss_entry){n_events, first_tick, last_tick});
         return true;
     }
-    uint64_t *next = kymo__sparse_make(&scan->next_sequence, piece->lane, sizeof *next);
-    struct kymo__log_lane *lane = make_lane(scan, piece->lane);
+    uint64_t *next = marey__sparse_make(&scan->next_sequence, piece->lane, sizeof *next);
+    struct marey__log_lane *lane = make_lane(scan, piece->lane);
     if (next == NULL || lane == NULL)
         return false;
     int gap;
-    if (!kymo__sequence_is_new(piece->sequence, next, &gap) || log->n_pieces >= UINT32_MAX - 1)
+    if (!marey__sequence_is_new(piece->sequence, next, &gap) || log->n_pieces >= UINT32_MAX - 1)
         return true;
-    if (!kymo__grow(&log->pieces, &log->pieces_cap, log->n_pieces + 1, sizeof *log->pieces))
+    if (!marey__grow(&log->pieces, &log->pieces_cap, log->n_pieces + 1, sizeof *log->pieces))
         return false;
     log->pieces[log->n_pieces++] = *piece;
     const uint32_t number = (uint32_t)log->n_pieces;
@@ -273,41 +273,41 @@ bool kymo__log_count_words(struct kymo__log_scan *scan, const struct kymo__piece
     lane->last_piece = number;
     log->info.n_words += piece->n_words;
     scan->n_events += n_events;
-    last_tick = KYMO__MAX(first_tick, last_tick);
-    scan->first_tick = scan->has_words ? KYMO__MIN(scan->first_tick, first_tick) : first_tick;
-    scan->last_tick = scan->has_words ? KYMO__MAX(scan->last_tick, last_tick) : last_tick;
+    last_tick = MAREY__MAX(first_tick, last_tick);
+    scan->first_tick = scan->has_words ? MAREY__MIN(scan->first_tick, first_tick) : first_tick;
+    scan->last_tick = scan->has_words ? MAREY__MAX(scan->last_tick, last_tick) : last_tick;
     scan->has_words = true;
     return true;
 }
 
 /* The reader stands behind the block. */
-static bool count_block(struct kymo__log_scan *scan, const struct kymo__block *block)
+static bool count_block(struct marey__log_scan *scan, const struct marey__block *block)
 {
     const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
-    const struct kymo__piece piece = {
+    const struct marey__piece piece = {
         .at = scan->reader.offset - len,
         .first_tick = block->first_tick,
         .lane = block->lane,
         .sequence = block->sequence,
         .n_words = block->raw_len / 8,
     };
-    return block->raw_len > KYMO__MAX_WORDS_BYTES ||
-           kymo__log_count_words(scan, &piece, block->last_tick, block->n_events);
+    return block->raw_len > MAREY__MAX_WORDS_BYTES ||
+           marey__log_count_words(scan, &piece, block->last_tick, block->n_events);
 }
 
-static bool take_moments(struct kymo__log_scan *scan, const char *at, size_t len)
+static bool take_moments(struct marey__log_scan *scan, const char *at, size_t len)
 {
-    const size_t n = len / sizeof(struct kymo__clock_entry);
+    const size_t n = len / sizeof(struct marey__clock_entry);
     if (n == 0)
         return true;
-    if (!kymo__grow(&scan->moments, &scan->moments_cap, scan->n_moments + n, sizeof *scan->moments))
+    if (!marey__grow(&scan->moments, &scan->moments_cap, scan->n_moments + n, sizeof *scan->moments))
         return false;
     memcpy(scan->moments + scan->n_moments, at, n * sizeof *scan->moments);
     scan->n_moments += n;
     return true;
 }
 
-static bool take_loss(struct kymo__log_scan *scan, const char *at, size_t len)
+static bool take_loss(struct marey__log_scan *scan, const char *at, size_t len)
 {
     if (len >= sizeof scan->loss)
         memcpy(&scan->loss, at, sizeof scan->loss);
@@ -320,19 +320,19 @@ static bool take_loss(struct kymo__log_scan *scan, const char *at, size_t len)
  * The payload of a block that holds no words, unpacked into scan->raw when it is packed. False
  * without memory.
  */
-static bool unpack_payload(struct kymo__log_scan *scan, const struct kymo__block *block,
+static bool unpack_payload(struct marey__log_scan *scan, const struct marey__block *block,
                            const uint8_t *packed, const char **payload, size_t *len)
 {
     *payload = (const char *)packed;
     *len = block->packed_len;
-    if ((block->flags & KYMO__FLAG_ZSTD) == 0)
+    if ((block->flags & MAREY__FLAG_ZSTD) == 0)
         return true;
     *len = 0;
     /* A frame can claim thousands of times its size; names and texts never shrink that far. */
     if (block->raw_len == 0 || block->raw_len > 4096 + 256 * (uint64_t)block->packed_len)
         return true;
     scan->raw.len = 0;
-    char *raw = kymo__buf_extend(&scan->raw, block->raw_len);
+    char *raw = marey__buf_extend(&scan->raw, block->raw_len);
     if (raw == NULL)
         return false;
     const size_t n = ZSTD_decompress(raw, block->raw_len, packed, block->packed_len);
@@ -341,33 +341,33 @@ static bool unpack_payload(struct kymo__log_scan *scan, const struct kymo__block
     return true;
 }
 
-bool kymo__log_take_block(struct kymo__log_scan *scan, const struct kymo__block *block,
-                          const uint8_t *packed)
+bool marey__log_take_block(struct marey__log_scan *scan, const struct marey__block *block,
+                           const uint8_t *packed)
 {
     const char *at;
     size_t len;
-    if (block->type == KYMO__BLOCK_WORDS)
+    if (block->type == MAREY__BLOCK_WORDS)
         return count_block(scan, block);
-    if (block->type == KYMO__BLOCK_CALLS)
-        return kymo__log_note_calls(scan, block);
-    if (block->type == KYMO__BLOCK_SAMPLES)
-        return kymo__log_note_samples(scan, block);
+    if (block->type == MAREY__BLOCK_CALLS)
+        return marey__log_note_calls(scan, block);
+    if (block->type == MAREY__BLOCK_SAMPLES)
+        return marey__log_note_samples(scan, block);
     if (!unpack_payload(scan, block, packed, &at, &len))
         return false;
     switch (block->type) {
-    case KYMO__BLOCK_LOG:
+    case MAREY__BLOCK_LOG:
         scan->has_log = true;
         return take_pairs(scan, at, len);
-    case KYMO__BLOCK_END:
+    case MAREY__BLOCK_END:
         scan->has_end = true;
         return take_pairs(scan, at, len);
-    case KYMO__BLOCK_SITES:
+    case MAREY__BLOCK_SITES:
         return take_sites(scan, at, len);
-    case KYMO__BLOCK_LANE:
+    case MAREY__BLOCK_LANE:
         return take_lane(scan, block->lane, at, len);
-    case KYMO__BLOCK_CLOCK:
+    case MAREY__BLOCK_CLOCK:
         return take_moments(scan, at, len);
-    case KYMO__BLOCK_LOSS:
+    case MAREY__BLOCK_LOSS:
         return take_loss(scan, at, len);
     default:
         return true; /* a type of a later version */

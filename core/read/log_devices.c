@@ -9,32 +9,32 @@
 
 /* The logs that say which GPUs their machine has, by host; of one host the first. */
 struct tellers {
-    struct kymo__log_file **logs;
+    struct marey__log_file **logs;
     size_t n;
 };
 
 static int by_host(const void *a, const void *b)
 {
-    const struct kymo__log_file *x = *(struct kymo__log_file *const *)a,
-                                *y = *(struct kymo__log_file *const *)b;
+    const struct marey__log_file *x = *(struct marey__log_file *const *)a,
+                                 *y = *(struct marey__log_file *const *)b;
     const int order = strcmp(x->info.host, y->info.host);
     return order != 0 ? order : (x->info.index > y->info.index) - (x->info.index < y->info.index);
 }
 
-static bool find_tellers(struct tellers *tellers, struct kymo__log_file *const *logs, size_t n)
+static bool find_tellers(struct tellers *tellers, struct marey__log_file *const *logs, size_t n)
 {
     size_t n_tell = 0;
     for (size_t i = 0; i < n; i++)
         n_tell += logs[i]->gpus != NULL;
     if (n_tell == 0)
         return true;
-    tellers->logs = kymo__calloc(n_tell, sizeof(struct kymo__log_file *));
+    tellers->logs = marey__calloc(n_tell, sizeof(struct marey__log_file *));
     if (tellers->logs == NULL)
         return false;
     for (size_t i = 0; i < n; i++)
         if (logs[i]->gpus != NULL)
             tellers->logs[tellers->n++] = logs[i];
-    qsort(tellers->logs, tellers->n, sizeof(struct kymo__log_file *), by_host);
+    qsort(tellers->logs, tellers->n, sizeof(struct marey__log_file *), by_host);
     return true;
 }
 
@@ -53,36 +53,37 @@ static const char *gpus_of_host(const struct tellers *tellers, const char *host)
                : NULL;
 }
 
-static bool find_devices(struct kymo__log_file *log, const char *text, struct kymo__node_gpu *gpus)
+static bool find_devices(struct marey__log_file *log, const char *text, struct marey__node_gpu *gpus)
 {
-    struct kymo__visible_device devices[KYMO__MAX_GPUS];
-    struct kymo__buf out = {0};
-    const size_t n_gpus = kymo__node_gpus_parse(text, gpus, KYMO__MAX_GPUS);
-    if (kymo__visible_is_doubtful(log->visible, log->device_order, gpus, n_gpus))
+    struct marey__visible_device devices[MAREY__MAX_GPUS];
+    struct marey__buf out = {0};
+    const size_t n_gpus = marey__node_gpus_parse(text, gpus, MAREY__MAX_GPUS);
+    if (marey__visible_is_doubtful(log->visible, log->device_order, gpus, n_gpus))
         return true;
-    kymo__visible_put(&out, gpus, devices, kymo__visible_choose(log->visible, gpus, n_gpus, devices));
+    marey__visible_put(&out, gpus, devices,
+                       marey__visible_choose(log->visible, gpus, n_gpus, devices));
     const char *kept =
-        out.failed ? NULL : kymo__arena_text(&log->texts, out.len > 0 ? out.data : "", out.len);
+        out.failed ? NULL : marey__arena_text(&log->texts, out.len > 0 ? out.data : "", out.len);
     if (kept != NULL)
         log->info.devices = kept;
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
     return kept != NULL;
 }
 
-bool kymo__log_devices_find(struct kymo__log_file *const *logs, size_t n)
+bool marey__log_devices_find(struct marey__log_file *const *logs, size_t n)
 {
     struct tellers tellers = {0};
-    struct kymo__node_gpu *gpus = NULL;
+    struct marey__node_gpu *gpus = NULL;
     bool done = find_tellers(&tellers, logs, n);
     for (size_t i = 0; i < n && done && tellers.n != 0; i++) {
         const char *text = gpus_of_host(&tellers, logs[i]->info.host);
         if (text == NULL || logs[i]->info.devices[0] != '\0' || logs[i]->info.role[0] != '\0')
             continue;
         if (gpus == NULL)
-            gpus = kymo__calloc(KYMO__MAX_GPUS, sizeof *gpus);
+            gpus = marey__calloc(MAREY__MAX_GPUS, sizeof *gpus);
         done = gpus != NULL && find_devices(logs[i], text, gpus);
     }
-    kymo__free(gpus);
-    kymo__free(tellers.logs);
+    marey__free(gpus);
+    marey__free(tellers.logs);
     return done;
 }

@@ -3,17 +3,17 @@
 
 #include "read/read_internal.h"
 
-bool kymo__unpack_payload(const struct kymo__block *block, const uint8_t *packed,
-                          struct kymo__buf *raw)
+bool marey__unpack_payload(const struct marey__block *block, const uint8_t *packed,
+                           struct marey__buf *raw)
 {
     raw->len = 0;
-    if ((block->flags & KYMO__FLAG_ZSTD) == 0) {
-        kymo__buf_put(raw, packed, block->packed_len);
+    if ((block->flags & MAREY__FLAG_ZSTD) == 0) {
+        marey__buf_put(raw, packed, block->packed_len);
         return !raw->failed;
     }
-    if (block->raw_len == 0 || !kymo__packing_is_sound(block->raw_len, block->packed_len))
+    if (block->raw_len == 0 || !marey__packing_is_sound(block->raw_len, block->packed_len))
         return true;
-    char *into = kymo__buf_extend(raw, block->raw_len);
+    char *into = marey__buf_extend(raw, block->raw_len);
     if (into == NULL)
         return false;
     const size_t n = ZSTD_decompress(into, block->raw_len, packed, block->packed_len);
@@ -21,7 +21,7 @@ bool kymo__unpack_payload(const struct kymo__block *block, const uint8_t *packed
     return true;
 }
 
-bool kymo__take_number(const uint8_t **at, const uint8_t *end, uint64_t *number)
+bool marey__take_number(const uint8_t **at, const uint8_t *end, uint64_t *number)
 {
     *number = 0;
     for (unsigned shift = 0; shift < 64 && *at < end; shift += 7) {
@@ -35,10 +35,10 @@ bool kymo__take_number(const uint8_t **at, const uint8_t *end, uint64_t *number)
     return false;
 }
 
-bool kymo__take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len)
+bool marey__take_text(const uint8_t **at, const uint8_t *end, const char **text, size_t *len)
 {
     uint64_t n;
-    if (!kymo__take_number(at, end, &n) || n > (uint64_t)(end - *at))
+    if (!marey__take_number(at, end, &n) || n > (uint64_t)(end - *at))
         return false;
     *text = (const char *)*at;
     *len = (size_t)n;

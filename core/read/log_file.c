@@ -18,60 +18,60 @@
 
 #include "read/read_internal.h"
 
-static kymo_status no_memory(const struct kymo__log_scan *scan)
+static marey_status no_memory(const struct marey__log_scan *scan)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", scan->reader.path);
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", scan->reader.path);
 }
 
 /* Read blocks up to the end of the file as it is now. */
-static kymo_status take_blocks(struct kymo__log_scan *scan)
+static marey_status take_blocks(struct marey__log_scan *scan)
 {
     struct stat st;
     if (scan->log->fd < 0) {
         if (fstat(scan->reader.fd, &st) != 0)
-            return kymo__fail_errno("look at %s", scan->reader.path);
+            return marey__fail_errno("look at %s", scan->reader.path);
         scan->reader.size = (uint64_t)st.st_size;
     }
     for (;;) {
-        struct kymo__block block;
+        struct marey__block block;
         const uint8_t *packed;
         bool done;
-        KYMO_TRY(kymo__block_reader_next(&scan->reader, &block, &packed, &done));
+        MAREY_TRY(marey__block_reader_next(&scan->reader, &block, &packed, &done));
         if (done)
-            return KYMO_OK;
+            return MAREY_OK;
         scan->n_blocks++;
-        if (block.version > KYMO__LOG_VERSION)
-            scan->newest = KYMO__MAX(scan->newest, block.version);
-        else if (!kymo__log_take_block(scan, &block, packed))
+        if (block.version > MAREY__LOG_VERSION)
+            scan->newest = MAREY__MAX(scan->newest, block.version);
+        else if (!marey__log_take_block(scan, &block, packed))
             return no_memory(scan);
     }
 }
 
 /* ---- the pool of a log that nobody has sealed ---- */
 
-static kymo_status take_pool(struct kymo__log_scan *scan)
+static marey_status take_pool(struct marey__log_scan *scan)
 {
-    struct kymo__pool_copy *pool = &scan->log->pool;
+    struct marey__pool_copy *pool = &scan->log->pool;
     if (scan->pool == NULL || scan->pool[0] == '\0')
-        return KYMO_OK;
+        return MAREY_OK;
     const uint64_t id = scan->pool_id != NULL ? strtoull(scan->pool_id, NULL, 16) : 0;
-    KYMO_TRY(kymo__pool_copy(pool, scan->pool, id, &scan->reader));
+    MAREY_TRY(marey__pool_copy(pool, scan->pool, id, &scan->reader));
     return take_blocks(scan);
 }
 
-static kymo_status count_pool(struct kymo__log_scan *scan)
+static marey_status count_pool(struct marey__log_scan *scan)
 {
-    const struct kymo__pool_copy *pool = &scan->log->pool;
+    const struct marey__pool_copy *pool = &scan->log->pool;
     for (size_t i = 0; i < pool->n_chunks; i++) {
-        const struct kymo__pool_chunk *chunk = &pool->chunks[i];
-        const bool is_beyond = chunk->lane >= KYMO__MAX_LANES;
-        const struct kymo__log_lane *lane =
-            is_beyond ? NULL : kymo__sparse_get(&scan->log->lanes, chunk->lane, sizeof *lane);
+        const struct marey__pool_chunk *chunk = &pool->chunks[i];
+        const bool is_beyond = chunk->lane >= MAREY__MAX_LANES;
+        const struct marey__log_lane *lane =
+            is_beyond ? NULL : marey__sparse_get(&scan->log->lanes, chunk->lane, sizeof *lane);
         if (!is_beyond && (lane == NULL || !lane->is_known) &&
-            !kymo__log_name_lane(scan, chunk->lane, chunk->kind, chunk->tid, chunk->thread_name,
-                                 strlen(chunk->thread_name)))
+            !marey__log_name_lane(scan, chunk->lane, chunk->kind, chunk->tid, chunk->thread_name,
+                                  strlen(chunk->thread_name)))
             return no_memory(scan);
-        const struct kymo__piece piece = {
+        const struct marey__piece piece = {
             .at = i,
             .first_tick = chunk->base_tick,
             .lane = chunk->lane,
@@ -79,13 +79,13 @@ static kymo_status count_pool(struct kymo__log_scan *scan)
             .n_words = (uint32_t)chunk->n_words,
             .is_in_pool = true,
         };
-        if (!kymo__log_count_words(scan, &piece, chunk->last_tick, chunk->n_events))
+        if (!marey__log_count_words(scan, &piece, chunk->last_tick, chunk->n_events))
             return no_memory(scan);
     }
     if (pool->n_lost > scan->loss.n_events)
         scan->loss =
-            (struct kymo__loss_entry){pool->n_lost, pool->lost_first_tick, pool->lost_last_tick};
-    return KYMO_OK;
+            (struct marey__loss_entry){pool->n_lost, pool->lost_first_tick, pool->lost_last_tick};
+    return MAREY_OK;
 }
 
 /* The owner of a log holds a lock on it for as long as it lives. */
@@ -99,41 +99,41 @@ static bool owner_lives(int fd)
 
 /* ---- the whole ---- */
 
-static void tell_damage(const struct kymo__log_scan *scan)
+static void tell_damage(const struct marey__log_scan *scan)
 {
     const char *path = scan->reader.path;
     const uint64_t size = scan->reader.size, at = scan->reader.offset;
     if (scan->newest != 0)
-        kymo__warn(
+        marey__warn(
             scan->warnings,
-            "%s was written by a later version of kymo, in format %u, of which this one knows "
-            "%d: what it does not know was skipped. A kymo at least as new as that reads all "
+            "%s was written by a later version of marey, in format %u, of which this one knows "
+            "%d: what it does not know was skipped. A marey at least as new as that reads all "
             "of it.",
-            path, scan->newest, KYMO__LOG_VERSION);
+            path, scan->newest, MAREY__LOG_VERSION);
     if (!scan->has_log)
-        kymo__warn_damage(scan->warnings, "%s has lost the block that describes its process.", path);
+        marey__warn_damage(scan->warnings, "%s has lost the block that describes its process.", path);
     if (scan->n_moments == 0 && scan->has_words)
-        kymo__warn(scan->warnings, "%s has no clock readings; its times may be wrong.", path);
+        marey__warn(scan->warnings, "%s has no clock readings; its times may be wrong.", path);
     if (strcmp(scan->log->info.end, "running") == 0)
         return;
     /* Half a block at the end of an unsealed log is a write that was cut short; its words are still in the pool. */
     if (!scan->has_end && scan->log->pool.is_found)
         return;
     if (scan->reader.torn != NULL && at < size)
-        kymo__warn_damage(scan->warnings,
-                          "%s is damaged at byte %" PRIu64 ": %s; the last %" PRIu64
-                          " bytes were not read.",
-                          path, at, scan->reader.torn, size - at);
+        marey__warn_damage(scan->warnings,
+                           "%s is damaged at byte %" PRIu64 ": %s; the last %" PRIu64
+                           " bytes were not read.",
+                           path, at, scan->reader.torn, size - at);
     else if (!scan->has_end && scan->pool != NULL && scan->pool[0] != '\0')
-        kymo__warn_damage(scan->warnings,
-                          "%s has no end, and the pool with its last events is gone: it was cut "
-                          "off, or copied without "
-                          "its pool.",
-                          path);
+        marey__warn_damage(scan->warnings,
+                           "%s has no end, and the pool with its last events is gone: it was cut "
+                           "off, or copied without "
+                           "its pool.",
+                           path);
 }
 
 /* How a process ended whose log does not say. */
-static const char *guess_end(const struct kymo__log_scan *scan)
+static const char *guess_end(const struct marey__log_scan *scan)
 {
     if (owner_lives(scan->reader.fd))
         return "running";
@@ -141,34 +141,34 @@ static const char *guess_end(const struct kymo__log_scan *scan)
 }
 
 /* What is missing from a log that could not be written to its end, and since when. */
-static void note_failure(struct kymo__log_scan *scan)
+static void note_failure(struct marey__log_scan *scan)
 {
-    const struct kymo__log_file *log = scan->log;
+    const struct marey__log_file *log = scan->log;
     const char *why = scan->failure != NULL ? scan->failure : log->pool.failure;
     const uint64_t tick =
         scan->failed_tick != NULL ? strtoull(scan->failed_tick, NULL, 10) : log->pool.broken_tick;
     if (strcmp(log->info.end, "write failed") != 0)
         return;
-    kymo__buf_puts(&scan->notes, scan->notes.len != 0 ? "\n" : "");
-    kymo__buf_puts(&scan->notes, "recording stopped");
+    marey__buf_puts(&scan->notes, scan->notes.len != 0 ? "\n" : "");
+    marey__buf_puts(&scan->notes, "recording stopped");
     if (tick != 0 && scan->n_moments != 0)
-        kymo__buf_printf(
-            &scan->notes, " %.3f s after the start",
-            ((double)kymo__clock_map_ns(&log->clock, tick) - (double)scan->moments[0].monotonic_ns) /
-                1e9);
-    kymo__buf_printf(&scan->notes, "%s%s; all later events are missing", why[0] != '\0' ? ": " : "",
-                     why);
+        marey__buf_printf(&scan->notes, " %.3f s after the start",
+                          ((double)marey__clock_map_ns(&log->clock, tick) -
+                           (double)scan->moments[0].monotonic_ns) /
+                              1e9);
+    marey__buf_printf(&scan->notes, "%s%s; all later events are missing",
+                      why[0] != '\0' ? ": " : "", why);
 }
 
-static bool is_cut(const struct kymo__log_scan *scan)
+static bool is_cut(const struct marey__log_scan *scan)
 {
     return !scan->has_end && !scan->log->pool.is_found && strcmp(scan->log->info.end, "running") != 0;
 }
 
-static kymo_status finish_info(struct kymo__log_scan *scan)
+static marey_status finish_info(struct marey__log_scan *scan)
 {
-    struct kymo__log_file *log = scan->log;
-    struct kymo_process *info = &log->info;
+    struct marey__log_file *log = scan->log;
+    struct marey_process *info = &log->info;
     if (scan->n_moments != 0) {
         info->start_unix_ns = scan->moments[0].realtime_ns;
         info->mono_to_unix_ns =
@@ -177,97 +177,97 @@ static kymo_status finish_info(struct kymo__log_scan *scan)
         if (end_ns > scan->moments[0].monotonic_ns)
             info->open_ns = end_ns - scan->moments[0].monotonic_ns;
     }
-    KYMO_TRY(kymo__clock_map_build(&log->clock, scan->moments, scan->n_moments, scan->tick_hz));
+    MAREY_TRY(marey__clock_map_build(&log->clock, scan->moments, scan->n_moments, scan->tick_hz));
     info->is_cut = is_cut(scan);
     if (scan->has_words) {
-        info->first_ns = kymo__clock_map_ns(&log->clock, scan->first_tick);
-        info->last_ns = kymo__clock_map_ns(&log->clock, scan->last_tick);
+        info->first_ns = marey__clock_map_ns(&log->clock, scan->first_tick);
+        info->last_ns = marey__clock_map_ns(&log->clock, scan->last_tick);
     }
     if (info->n_events == 0 || info->n_words == 0)
         info->n_events = scan->n_events;
-    kymo__loss_add(&scan->loss, &scan->beyond);
+    marey__loss_add(&scan->loss, &scan->beyond);
     if (scan->beyond.n_events != 0)
-        kymo__buf_printf(&scan->notes,
-                         "%s%" PRIu64 " events left out: only the first %d threads are read",
-                         scan->notes.len != 0 ? "\n" : "", scan->beyond.n_events, KYMO__MAX_LANES);
+        marey__buf_printf(&scan->notes,
+                          "%s%" PRIu64 " events left out: only the first %d threads are read",
+                          scan->notes.len != 0 ? "\n" : "", scan->beyond.n_events, MAREY__MAX_LANES);
     if (scan->loss.n_events != 0) {
         info->lost_events = scan->loss.n_events;
-        info->lost_first_ns = kymo__clock_map_ns(&log->clock, scan->loss.first_tick);
-        info->lost_last_ns = kymo__clock_map_ns(&log->clock, scan->loss.last_tick);
+        info->lost_first_ns = marey__clock_map_ns(&log->clock, scan->loss.first_tick);
+        info->lost_last_ns = marey__clock_map_ns(&log->clock, scan->loss.last_tick);
     }
     note_failure(scan);
     if (scan->notes.len != 0)
-        info->note = kymo__arena_text(&log->texts, scan->notes.data, scan->notes.len);
+        info->note = marey__arena_text(&log->texts, scan->notes.data, scan->notes.len);
     if (info->note == NULL || scan->notes.failed || scan->warnings->failed)
         return no_memory(scan);
     log->size = scan->reader.size;
     info->log_bytes = log->size - log->start;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status scan_log(struct kymo__log_scan *scan)
+static marey_status scan_log(struct marey__log_scan *scan)
 {
-    struct kymo__block first;
+    struct marey__block first;
     if (pread(scan->reader.fd, &first, sizeof first, (off_t)scan->log->start) !=
             (ssize_t)sizeof first ||
-        first.magic != KYMO__BLOCK_MAGIC)
-        return kymo__fail(KYMO_EFORMAT, "%s is not a log of kymo", scan->reader.path);
-    KYMO_TRY(take_blocks(scan));
+        !marey__is_block_magic(first.magic))
+        return marey__fail(MAREY_EFORMAT, "%s is not a log of marey", scan->reader.path);
+    MAREY_TRY(take_blocks(scan));
     if (!scan->has_end)
-        KYMO_TRY(take_pool(scan));
+        MAREY_TRY(take_pool(scan));
     if (scan->n_blocks == 0)
-        return kymo__fail(KYMO_EFORMAT, "%s is damaged: %s", scan->reader.path,
-                          scan->reader.torn != NULL ? scan->reader.torn : "no whole block is in it");
+        return marey__fail(MAREY_EFORMAT, "%s is damaged: %s", scan->reader.path,
+                           scan->reader.torn != NULL ? scan->reader.torn : "no whole block is in it");
     if (!scan->has_log && !scan->has_words && scan->newest != 0)
-        return kymo__fail(
-            KYMO_EFORMAT,
-            "%s is in format %u, and this kymo reads formats up to %d: read it with a "
-            "kymo at least as new as the one that wrote it",
-            scan->reader.path, scan->newest, KYMO__LOG_VERSION);
+        return marey__fail(
+            MAREY_EFORMAT,
+            "%s is in format %u, and this marey reads formats up to %d: read it with a "
+            "marey at least as new as the one that wrote it",
+            scan->reader.path, scan->newest, MAREY__LOG_VERSION);
     if (!scan->has_end)
         scan->log->info.end = guess_end(scan);
-    KYMO_TRY(count_pool(scan));
+    MAREY_TRY(count_pool(scan));
     tell_damage(scan);
     return finish_info(scan);
 }
 
-static kymo_status open_file(const char *path, int *out, uint64_t *size)
+static marey_status open_file(const char *path, int *out, uint64_t *size)
 {
     const int fd =
         open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* or a named pipe would keep us for ever */
     if (fd < 0)
-        return kymo__fail_errno("open %s", path);
+        return marey__fail_errno("open %s", path);
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         close(fd);
-        return kymo__fail(KYMO_EFORMAT, "%s is not a regular file", path);
+        return marey__fail(MAREY_EFORMAT, "%s is not a regular file", path);
     }
     *out = fd;
     *size = (uint64_t)st.st_size;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Pass 1 over `reader`'s bytes; what is of `log` besides is set. */
-static kymo_status scan_bytes(struct kymo__log_file *log, int fd, const char *path, uint64_t size,
-                              struct kymo__warnings *warnings)
+static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *path, uint64_t size,
+                               struct marey__warnings *warnings)
 {
-    struct kymo__log_scan scan = {.log = log, .warnings = warnings};
-    kymo__block_reader_init(&scan.reader, fd, path, size);
+    struct marey__log_scan scan = {.log = log, .warnings = warnings};
+    marey__block_reader_init(&scan.reader, fd, path, size);
     scan.reader.offset = log->start;
     scan.reader.warnings = warnings;
-    log->info.log_path = kymo__arena_text(&log->texts, path, strlen(path));
-    const kymo_status status = log->info.log_path == NULL ? no_memory(&scan) : scan_log(&scan);
-    kymo__block_reader_fini(&scan.reader);
-    kymo__sparse_fini(&scan.next_sequence);
-    kymo__buf_fini(&scan.notes);
-    kymo__buf_fini(&scan.raw);
-    kymo__free(scan.moments);
-    if (status != KYMO_OK)
-        kymo__log_file_fini(log);
+    log->info.log_path = marey__arena_text(&log->texts, path, strlen(path));
+    const marey_status status = log->info.log_path == NULL ? no_memory(&scan) : scan_log(&scan);
+    marey__block_reader_fini(&scan.reader);
+    marey__sparse_fini(&scan.next_sequence);
+    marey__buf_fini(&scan.notes);
+    marey__buf_fini(&scan.raw);
+    marey__free(scan.moments);
+    if (status != MAREY_OK)
+        marey__log_file_fini(log);
     return status;
 }
 
-static const struct kymo__log_file nothing_known = {
+static const struct marey__log_file nothing_known = {
     .fd = -1,
     .info = {.rank = -1,
              .world_size = -1,
@@ -303,21 +303,21 @@ static const struct kymo__log_file nothing_known = {
              .worker = -1},
 };
 
-kymo_status kymo__log_file_open(struct kymo__log_file *log, const char *path,
-                                struct kymo__warnings *warnings)
+marey_status marey__log_file_open(struct marey__log_file *log, const char *path,
+                                  struct marey__warnings *warnings)
 {
     *log = nothing_known;
     int fd = -1;
     uint64_t size = 0;
-    KYMO_TRY(open_file(path, &fd, &size));
-    const kymo_status status = scan_bytes(log, fd, path, size, warnings);
+    MAREY_TRY(open_file(path, &fd, &size));
+    const marey_status status = scan_bytes(log, fd, path, size, warnings);
     close(fd);
     return status;
 }
 
-kymo_status kymo__log_file_open_part(struct kymo__log_file *log, const char *name, int fd,
-                                     const struct kymo__log_part *part,
-                                     struct kymo__warnings *warnings)
+marey_status marey__log_file_open_part(struct marey__log_file *log, const char *name, int fd,
+                                       const struct marey__log_part *part,
+                                       struct marey__warnings *warnings)
 {
     *log = nothing_known;
     log->fd = fd;
@@ -325,32 +325,33 @@ kymo_status kymo__log_file_open_part(struct kymo__log_file *log, const char *nam
     return scan_bytes(log, fd, name, part->at + part->size, warnings);
 }
 
-kymo_status kymo__log_file_acquire(const struct kymo__log_file *log, struct kymo__block_reader *reader)
+marey_status marey__log_file_acquire(const struct marey__log_file *log,
+                                     struct marey__block_reader *reader)
 {
     const int fd =
         log->fd >= 0 ? log->fd : open(log->info.log_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return kymo__fail_errno("open %s", log->info.log_path);
-    kymo__block_reader_init(reader, fd, log->info.log_path, log->size);
+        return marey__fail_errno("open %s", log->info.log_path);
+    marey__block_reader_init(reader, fd, log->info.log_path, log->size);
     reader->offset = log->start;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__log_file_release(const struct kymo__log_file *log, struct kymo__block_reader *reader)
+void marey__log_file_release(const struct marey__log_file *log, struct marey__block_reader *reader)
 {
     if (log->fd < 0)
         close(reader->fd);
-    kymo__block_reader_fini(reader);
+    marey__block_reader_fini(reader);
 }
 
-void kymo__log_file_fini(struct kymo__log_file *log)
+void marey__log_file_fini(struct marey__log_file *log)
 {
-    kymo__site_table_release(log->sites);
-    kymo__sparse_fini(&log->lanes);
-    kymo__clock_map_fini(&log->clock);
-    kymo__pool_copy_fini(&log->pool);
-    kymo__free(log->pieces);
-    kymo__free(log->calls);
-    kymo__free(log->samples);
-    kymo__arena_fini(&log->texts);
+    marey__site_table_release(log->sites);
+    marey__sparse_fini(&log->lanes);
+    marey__clock_map_fini(&log->clock);
+    marey__pool_copy_fini(&log->pool);
+    marey__free(log->pieces);
+    marey__free(log->calls);
+    marey__free(log->samples);
+    marey__arena_fini(&log->texts);
 }

@@ -21,12 +21,12 @@
 #define NO_PIECE UINT32_MAX /* 0 - 1: no number of a piece */
 
 struct cursor {
-    struct kymo__lane_state state;
-    const struct kymo_lane_info *info;
+    struct marey__lane_state state;
+    const struct marey_lane_info *info;
     uint32_t next_piece;
     uint64_t *words; /* of one piece, that its batches lie in */
     size_t words_cap;
-    struct kymo_batch *batches; /* the one at hand without what was handed on */
+    struct marey_batch *batches; /* the one at hand without what was handed on */
     size_t n_batches, batches_cap, at;
     bool has_records;
     size_t stop; /* words of the batch at hand up to its first record about the process, that included; 0: none */
@@ -36,165 +36,165 @@ struct cursor {
 };
 
 struct order {
-    const struct kymo__log_file *log;
-    kymo_visitor *visitor;
+    const struct marey__log_file *log;
+    marey_visitor *visitor;
     void *ctx;
-    struct kymo__block_reader reader;
-    struct kymo__unpacker unpacker;
+    struct marey__block_reader reader;
+    struct marey__unpacker unpacker;
     uint32_t *starts; /* each lane's first piece, by time */
     size_t n_starts, n_started;
     struct cursor **cursors; /* by number; NULL: has not begun, or has ended */
-    struct kymo__heap by_limit, by_next;
+    struct marey__heap by_limit, by_next;
 };
 
-static kymo_status no_memory(const struct order *order)
+static marey_status no_memory(const struct order *order)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", order->log->info.log_path);
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", order->log->info.log_path);
 }
 
 /* ---- a piece ---- */
 
 /* The words of a block that was seen whole before; `*run` has none when the file has changed since. */
-static kymo_status read_block(struct order *order, struct cursor *cursor,
-                              const struct kymo__piece *piece, struct kymo__run *run)
+static marey_status read_block(struct order *order, struct cursor *cursor,
+                               const struct marey__piece *piece, struct marey__run *run)
 {
-    struct kymo__block block;
+    struct marey__block block;
     const uint8_t *packed;
     bool done;
     order->reader.offset = piece->at;
-    KYMO_TRY(kymo__block_reader_next(&order->reader, &block, &packed, &done));
-    if (done || !kymo__block_has_words(&block) || block.lane != piece->lane ||
+    MAREY_TRY(marey__block_reader_next(&order->reader, &block, &packed, &done));
+    if (done || !marey__block_has_words(&block) || block.lane != piece->lane ||
         block.sequence != piece->sequence)
-        return KYMO_OK;
+        return MAREY_OK;
     const size_t n = block.raw_len / 8;
-    if (!kymo__grow(&cursor->words, &cursor->words_cap, n, sizeof *cursor->words))
+    if (!marey__grow(&cursor->words, &cursor->words_cap, n, sizeof *cursor->words))
         return no_memory(order);
-    if (!kymo__unpack_block(&order->unpacker, &block, packed, cursor->words, &cursor->has_records))
-        return KYMO_OK;
+    if (!marey__unpack_block(&order->unpacker, &block, packed, cursor->words, &cursor->has_records))
+        return MAREY_OK;
     run->words = cursor->words;
     run->n = n;
     run->base_tick = block.first_tick;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static void read_chunk(const struct order *order, struct cursor *cursor,
-                       const struct kymo__piece *piece, struct kymo__run *run)
+                       const struct marey__piece *piece, struct marey__run *run)
 {
-    const struct kymo__pool_chunk *chunk = &order->log->pool.chunks[piece->at];
+    const struct marey__pool_chunk *chunk = &order->log->pool.chunks[piece->at];
     cursor->has_records = true;
     run->words = order->log->pool.words + chunk->first_word;
     run->n = chunk->n_words;
     run->base_tick = chunk->base_tick;
 }
 
-static kymo_status keep_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status keep_batch(void *ctx, const struct marey_batch *batch)
 {
     struct cursor *cursor = ctx;
-    if (!kymo__grow(&cursor->batches, &cursor->batches_cap, cursor->n_batches + 1,
-                    sizeof *cursor->batches))
-        return kymo__fail(KYMO_ENOMEM, "no memory to read %s", batch->process->log_path);
+    if (!marey__grow(&cursor->batches, &cursor->batches_cap, cursor->n_batches + 1,
+                     sizeof *cursor->batches))
+        return marey__fail(MAREY_ENOMEM, "no memory to read %s", batch->process->log_path);
     cursor->batches[cursor->n_batches++] = *batch;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* The lane's next piece becomes the batches at hand. One that cannot be read leaves none, and a gap. */
-static kymo_status take_piece(struct order *order, struct cursor *cursor)
+static marey_status take_piece(struct order *order, struct cursor *cursor)
 {
-    const struct kymo__piece *piece = &order->log->pieces[cursor->next_piece];
-    struct kymo__run run = {.log = order->log,
-                            .state = &cursor->state,
-                            .lane = cursor->info,
-                            .visitor = keep_batch,
-                            .ctx = cursor};
+    const struct marey__piece *piece = &order->log->pieces[cursor->next_piece];
+    struct marey__run run = {.log = order->log,
+                             .state = &cursor->state,
+                             .lane = cursor->info,
+                             .visitor = keep_batch,
+                             .ctx = cursor};
     int gap;
-    if (kymo__sequence_is_new(piece->sequence, &cursor->state.next_sequence, &gap))
+    if (marey__sequence_is_new(piece->sequence, &cursor->state.next_sequence, &gap))
         cursor->state.gap |= gap;
     cursor->next_piece = piece->next - 1; /* NO_PIECE behind the last */
     cursor->n_batches = cursor->at = 0;
     if (piece->is_in_pool)
         read_chunk(order, cursor, piece, &run);
     else
-        KYMO_TRY(read_block(order, cursor, piece, &run));
+        MAREY_TRY(read_block(order, cursor, piece, &run));
     if (run.n == 0) {
         cursor->state.gap = 1;
-        return KYMO_OK;
+        return MAREY_OK;
     }
-    return kymo__run_hand_on(&run, cursor->has_records);
+    return marey__run_hand_on(&run, cursor->has_records);
 }
 
 /* ---- a lane ---- */
 
 static bool is_record_of(uint64_t word, uint32_t first, uint32_t last)
 {
-    return kymo_word_kind(word) == KYMO_KIND_RECORD && kymo_record_type_of(word) >= first &&
-           kymo_record_type_of(word) <= last;
+    return marey_word_kind(word) == MAREY_KIND_RECORD && marey_record_type_of(word) >= first &&
+           marey_record_type_of(word) <= last;
 }
 
 static size_t step_of(uint64_t word)
 {
-    return kymo_word_kind(word) == KYMO_KIND_RECORD ? kymo_record_length(word) : 1;
+    return marey_word_kind(word) == MAREY_KIND_RECORD ? marey_record_length(word) : 1;
 }
 
 /* Up to where the batch at hand may be handed on while nothing is known of other lanes. */
 static void find_limit(struct cursor *cursor)
 {
-    const struct kymo_batch *batch = &cursor->batches[cursor->at];
+    const struct marey_batch *batch = &cursor->batches[cursor->at];
     size_t last = batch->n - 1;
     cursor->stop = 0;
     for (size_t i = 0; cursor->has_records && i < batch->n; i += step_of(batch->words[i])) {
         last = i;
-        if (is_record_of(batch->words[i], KYMO_RECORD_ITERATION, KYMO_RECORD_PHASE)) {
+        if (is_record_of(batch->words[i], MAREY_RECORD_ITERATION, MAREY_RECORD_PHASE)) {
             cursor->stop = i + step_of(batch->words[i]);
             break;
         }
     }
-    cursor->limit_ns = kymo_batch_ns(batch, batch->words[last]);
-    cursor->next_ns = kymo_batch_ns(batch, batch->words[0]);
+    cursor->limit_ns = marey_batch_ns(batch, batch->words[last]);
+    cursor->next_ns = marey_batch_ns(batch, batch->words[0]);
 }
 
-static kymo_status tell_gap(const struct order *order, const struct cursor *cursor)
+static marey_status tell_gap(const struct order *order, const struct cursor *cursor)
 {
     static const uint64_t none;
-    const struct kymo_batch batch = {.words = &none,
-                                     .process = &order->log->info,
-                                     .lane = cursor->info,
-                                     .gap = 1,
-                                     .ns_mult = UINT64_C(1) << 40};
+    const struct marey_batch batch = {.words = &none,
+                                      .process = &order->log->info,
+                                      .lane = cursor->info,
+                                      .gap = 1,
+                                      .ns_mult = UINT64_C(1) << 40};
     return order->visitor(order->ctx, &batch);
 }
 
 /* Have a batch at hand, the next one or the next piece's first; `*done` when the lane has no more. */
-static kymo_status next_batch(struct order *order, struct cursor *cursor, bool *done)
+static marey_status next_batch(struct order *order, struct cursor *cursor, bool *done)
 {
     cursor->at++;
     *done = false;
     while (cursor->at >= cursor->n_batches) {
         if (cursor->next_piece == NO_PIECE) {
             *done = true;
-            return order->log->info.lost_events != 0 ? tell_gap(order, cursor) : KYMO_OK;
+            return order->log->info.lost_events != 0 ? tell_gap(order, cursor) : MAREY_OK;
         }
-        KYMO_TRY(take_piece(order, cursor));
+        MAREY_TRY(take_piece(order, cursor));
     }
     find_limit(cursor);
-    const struct kymo_batch *batch = &cursor->batches[cursor->at];
-    if (batch->gap || is_record_of(batch->words[0], KYMO_RECORD_GAP, KYMO_RECORD_GAP))
+    const struct marey_batch *batch = &cursor->batches[cursor->at];
+    if (batch->gap || is_record_of(batch->words[0], MAREY_RECORD_GAP, MAREY_RECORD_GAP))
         return tell_gap(order, cursor);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* How many words of the batch at hand lie before `ns`. */
 static size_t count_before(const struct cursor *cursor, uint64_t ns)
 {
-    const struct kymo_batch *batch = &cursor->batches[cursor->at];
+    const struct marey_batch *batch = &cursor->batches[cursor->at];
     size_t low = 0, high = batch->n;
     if (cursor->has_records) {
-        while (low < batch->n && kymo_batch_ns(batch, batch->words[low]) < ns)
+        while (low < batch->n && marey_batch_ns(batch, batch->words[low]) < ns)
             low += step_of(batch->words[low]);
-        return cursor->stop != 0 ? KYMO__MIN(low, cursor->stop) : low;
+        return cursor->stop != 0 ? MAREY__MIN(low, cursor->stop) : low;
     }
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (kymo_batch_ns(batch, batch->words[middle]) < ns)
+        if (marey_batch_ns(batch, batch->words[middle]) < ns)
             low = middle + 1;
         else
             high = middle;
@@ -203,26 +203,26 @@ static size_t count_before(const struct cursor *cursor, uint64_t ns)
 }
 
 /* Hand on the first `n` words of the batch at hand. */
-static kymo_status hand_on(struct order *order, struct cursor *cursor, size_t n, bool *done)
+static marey_status hand_on(struct order *order, struct cursor *cursor, size_t n, bool *done)
 {
     *done = false;
     if (n == 0)
-        return KYMO_OK;
-    struct kymo_batch *batch = &cursor->batches[cursor->at];
-    struct kymo_batch part = *batch;
+        return MAREY_OK;
+    struct marey_batch *batch = &cursor->batches[cursor->at];
+    struct marey_batch part = *batch;
     part.n = n;
-    KYMO_TRY(order->visitor(order->ctx, &part));
+    MAREY_TRY(order->visitor(order->ctx, &part));
     batch->words += n;
     batch->n -= n;
     batch->gap = 0;
     if (batch->n == 0)
         return next_batch(order, cursor, done);
-    cursor->next_ns = kymo_batch_ns(batch, batch->words[0]);
+    cursor->next_ns = marey_batch_ns(batch, batch->words[0]);
     if (cursor->stop == n)
         find_limit(cursor);
     else if (cursor->stop != 0)
         cursor->stop -= n;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- all lanes ---- */
@@ -231,33 +231,33 @@ static void free_cursor(struct cursor *cursor)
 {
     if (cursor == NULL)
         return;
-    kymo__free(cursor->words);
-    kymo__free(cursor->batches);
-    kymo__free(cursor);
+    marey__free(cursor->words);
+    marey__free(cursor->batches);
+    marey__free(cursor);
 }
 
 /* Its keys have changed. False without memory, which only a new one needs. */
 static bool sort_in(struct order *order, const struct cursor *cursor)
 {
-    return kymo__heap_put(&order->by_limit, cursor->number, cursor->limit_ns) &&
-           kymo__heap_put(&order->by_next, cursor->number, cursor->next_ns);
+    return marey__heap_put(&order->by_limit, cursor->number, cursor->limit_ns) &&
+           marey__heap_put(&order->by_next, cursor->number, cursor->next_ns);
 }
 
-static kymo_status hand_on_from(struct order *order, struct cursor *cursor, size_t n)
+static marey_status hand_on_from(struct order *order, struct cursor *cursor, size_t n)
 {
     bool done;
-    KYMO_TRY(hand_on(order, cursor, n, &done));
+    MAREY_TRY(hand_on(order, cursor, n, &done));
     if (!done)
-        return sort_in(order, cursor) ? KYMO_OK : no_memory(order);
-    kymo__heap_remove(&order->by_limit, cursor->number);
-    kymo__heap_remove(&order->by_next, cursor->number);
+        return sort_in(order, cursor) ? MAREY_OK : no_memory(order);
+    marey__heap_remove(&order->by_limit, cursor->number);
+    marey__heap_remove(&order->by_next, cursor->number);
     order->cursors[cursor->number] = NULL;
     free_cursor(cursor);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Hand on what all others have before the earliest limit, then that lane's words up to it. */
-static kymo_status hand_on_stretch(struct order *order)
+static marey_status hand_on_stretch(struct order *order)
 {
     const uint64_t limit_ns = order->by_limit.items[0].key;
     struct cursor *const earliest = order->cursors[order->by_limit.items[0].number];
@@ -266,7 +266,7 @@ static kymo_status hand_on_stretch(struct order *order)
         return no_memory(order);
     while (order->by_next.items[0].key < limit_ns) {
         struct cursor *next = order->cursors[order->by_next.items[0].number];
-        KYMO_TRY(hand_on_from(order, next, count_before(next, limit_ns)));
+        MAREY_TRY(hand_on_from(order, next, count_before(next, limit_ns)));
     }
     return hand_on_from(order, earliest,
                         earliest->stop != 0 ? earliest->stop : earliest->batches[earliest->at].n);
@@ -275,104 +275,104 @@ static kymo_status hand_on_stretch(struct order *order)
 /* ---- beginnings ---- */
 
 /* When the lane of this first piece begins; at once when what came before it is missing. */
-static uint64_t start_tick(const struct kymo__piece *piece)
+static uint64_t start_tick(const struct marey__piece *piece)
 {
     return piece->sequence != 0 ? 0 : piece->first_tick;
 }
 
 static int by_start(const void *a, const void *b, void *pieces)
 {
-    const struct kymo__piece *x = (const struct kymo__piece *)pieces + *(const uint32_t *)a,
-                             *y = (const struct kymo__piece *)pieces + *(const uint32_t *)b;
+    const struct marey__piece *x = (const struct marey__piece *)pieces + *(const uint32_t *)a,
+                              *y = (const struct marey__piece *)pieces + *(const uint32_t *)b;
     if (start_tick(x) != start_tick(y))
         return start_tick(x) > start_tick(y) ? 1 : -1;
     return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-static kymo_status start_lane(struct order *order)
+static marey_status start_lane(struct order *order)
 {
     const uint32_t number = (uint32_t)order->n_started++, first = order->starts[number];
-    const struct kymo__log_lane *lane =
-        kymo__sparse_get(&order->log->lanes, order->log->pieces[first].lane, sizeof *lane);
-    struct cursor *cursor = kymo__alloc(sizeof *cursor);
+    const struct marey__log_lane *lane =
+        marey__sparse_get(&order->log->lanes, order->log->pieces[first].lane, sizeof *lane);
+    struct cursor *cursor = marey__alloc(sizeof *cursor);
     if (cursor == NULL)
         return no_memory(order);
     order->cursors[number] = cursor;
     *cursor = (struct cursor){.info = &lane->info, .next_piece = first, .number = number};
     bool done;
-    KYMO_TRY(next_batch(order, cursor, &done));
+    MAREY_TRY(next_batch(order, cursor, &done));
     if (done) {
         order->cursors[number] = NULL;
         free_cursor(cursor);
-        return KYMO_OK;
+        return MAREY_OK;
     }
-    return sort_in(order, cursor) ? KYMO_OK : no_memory(order);
+    return sort_in(order, cursor) ? MAREY_OK : no_memory(order);
 }
 
 /* Begin the lanes that have words before the next stretch ends. */
-static kymo_status start_lanes(struct order *order)
+static marey_status start_lanes(struct order *order)
 {
     while (order->n_started < order->n_starts) {
-        const struct kymo__piece *piece = &order->log->pieces[order->starts[order->n_started]];
+        const struct marey__piece *piece = &order->log->pieces[order->starts[order->n_started]];
         if (order->by_limit.n != 0 && start_tick(piece) != 0 &&
-            kymo__clock_map_ns(&order->log->clock, piece->first_tick) > order->by_limit.items[0].key)
-            return KYMO_OK;
-        KYMO_TRY(start_lane(order));
+            marey__clock_map_ns(&order->log->clock, piece->first_tick) > order->by_limit.items[0].key)
+            return MAREY_OK;
+        MAREY_TRY(start_lane(order));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static void list_starts(struct order *order)
 {
-    const struct kymo__log_file *log = order->log;
+    const struct marey__log_file *log = order->log;
     for (uint32_t i = 0; i < log->info.n_lanes; i++) {
-        const struct kymo__log_lane *lane = kymo__sparse_get(&log->lanes, i, sizeof *lane);
+        const struct marey__log_lane *lane = marey__sparse_get(&log->lanes, i, sizeof *lane);
         if (lane != NULL && lane->first_piece != 0)
             order->starts[order->n_starts++] = lane->first_piece - 1;
     }
     qsort_r(order->starts, order->n_starts, sizeof *order->starts, by_start, log->pieces);
 }
 
-static kymo_status visit(struct order *order)
+static marey_status visit(struct order *order)
 {
-    order->starts = kymo__calloc(order->log->info.n_lanes, sizeof *order->starts);
-    order->cursors = kymo__calloc(order->log->info.n_lanes, sizeof(struct cursor *));
-    if (order->starts == NULL || order->cursors == NULL || !kymo__unpacker_init(&order->unpacker))
+    order->starts = marey__calloc(order->log->info.n_lanes, sizeof *order->starts);
+    order->cursors = marey__calloc(order->log->info.n_lanes, sizeof(struct cursor *));
+    if (order->starts == NULL || order->cursors == NULL || !marey__unpacker_init(&order->unpacker))
         return no_memory(order);
     list_starts(order);
     for (;;) {
-        KYMO_TRY(start_lanes(order));
+        MAREY_TRY(start_lanes(order));
         if (order->by_limit.n == 0)
-            return KYMO_OK;
-        KYMO_TRY(hand_on_stretch(order));
+            return MAREY_OK;
+        MAREY_TRY(hand_on_stretch(order));
     }
 }
 
 /* Whether one block of each lane could be too much to hold. */
-static bool is_too_large(const struct kymo__log_file *log)
+static bool is_too_large(const struct marey__log_file *log)
 {
     uint64_t largest = 0;
     for (size_t i = 0; i < log->n_pieces; i++)
-        largest = KYMO__MAX(largest, log->pieces[i].n_words);
-    const size_t n_lanes = KYMO__MIN((size_t)log->info.n_lanes, log->n_pieces);
+        largest = MAREY__MAX(largest, log->pieces[i].n_words);
+    const size_t n_lanes = MAREY__MIN((size_t)log->info.n_lanes, log->n_pieces);
     return largest * n_lanes > MAX_HELD_WORDS;
 }
 
-kymo_status kymo__log_file_visit_in_order(const struct kymo__log_file *log, kymo_visitor *visitor,
-                                          void *ctx)
+marey_status marey__log_file_visit_in_order(const struct marey__log_file *log,
+                                            marey_visitor *visitor, void *ctx)
 {
     if (log->info.n_lanes <= 1 || log->n_pieces == 0 || is_too_large(log))
-        return kymo__log_file_visit(log, visitor, ctx);
+        return marey__log_file_visit(log, visitor, ctx);
     struct order order = {.log = log, .visitor = visitor, .ctx = ctx};
-    KYMO_TRY(kymo__log_file_acquire(log, &order.reader));
-    const kymo_status status = visit(&order);
+    MAREY_TRY(marey__log_file_acquire(log, &order.reader));
+    const marey_status status = visit(&order);
     for (size_t i = 0; order.cursors != NULL && i < order.n_started; i++)
         free_cursor(order.cursors[i]);
-    kymo__free(order.cursors);
-    kymo__heap_fini(&order.by_limit);
-    kymo__heap_fini(&order.by_next);
-    kymo__free(order.starts);
-    kymo__unpacker_fini(&order.unpacker);
-    kymo__log_file_release(log, &order.reader);
+    marey__free(order.cursors);
+    marey__heap_fini(&order.by_limit);
+    marey__heap_fini(&order.by_next);
+    marey__free(order.starts);
+    marey__unpacker_fini(&order.unpacker);
+    marey__log_file_release(log, &order.reader);
     return status;
 }

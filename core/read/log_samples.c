@@ -43,21 +43,21 @@ static bool skip_numbers(const uint8_t **at, const uint8_t *end, uint64_t n)
 static bool skip_rounds(const uint8_t **at, const uint8_t *end)
 {
     uint64_t n, values = 0;
-    if (!kymo__take_number(at, end, &n) || !skip_numbers(at, end, n) ||
-        !kymo__take_number(at, end, &n) || n > (uint64_t)(end - *at) ||
-        !skip_numbers(at, end, 2 * n) || !kymo__take_number(at, end, &n) ||
+    if (!marey__take_number(at, end, &n) || !skip_numbers(at, end, n) ||
+        !marey__take_number(at, end, &n) || n > (uint64_t)(end - *at) ||
+        !skip_numbers(at, end, 2 * n) || !marey__take_number(at, end, &n) ||
         n > (uint64_t)(end - *at) || !skip_numbers(at, end, 2 * n))
         return false;
     for (; n > 0; n--) {
         uint64_t what;
-        if (!kymo__take_number(at, end, &what))
+        if (!marey__take_number(at, end, &what))
             return false;
         values += (uint64_t)__builtin_popcountll(what & 7);
     }
     return skip_numbers(at, end, values);
 }
 
-static bool skip_list(const uint8_t **at, const uint8_t *end, const struct kymo__samples_entry *entry)
+static bool skip_list(const uint8_t **at, const uint8_t *end, const struct marey__samples_entry *entry)
 {
     switch (entry->tag) {
     case 'L':
@@ -73,55 +73,55 @@ static bool skip_list(const uint8_t **at, const uint8_t *end, const struct kymo_
     }
 }
 
-enum kymo__calls_step kymo__samples_next(const void **from, const void *end,
-                                         struct kymo__samples_entry *entry)
+enum marey__calls_step marey__samples_next(const void **from, const void *end,
+                                           struct marey__samples_entry *entry)
 {
     const uint8_t *at = *from;
     size_t n_numbers = 0, n_texts = 0;
     bool is_whole = true;
     if (*from == end)
-        return KYMO__CALLS_END;
-    *entry = (struct kymo__samples_entry){.tag = (char)*at};
+        return MAREY__CALLS_END;
+    *entry = (struct marey__samples_entry){.tag = (char)*at};
     const char *field = fields_of(*at++);
     if (field == NULL)
-        return KYMO__CALLS_DAMAGED;
+        return MAREY__CALLS_DAMAGED;
     for (; is_whole && *field != '\0'; field++) {
         if (*field == 'n')
-            is_whole = kymo__take_number(&at, end, &entry->numbers[n_numbers++]);
+            is_whole = marey__take_number(&at, end, &entry->numbers[n_numbers++]);
         else
-            is_whole = kymo__take_text(&at, end, &entry->texts[n_texts], &entry->lens[n_texts]),
+            is_whole = marey__take_text(&at, end, &entry->texts[n_texts], &entry->lens[n_texts]),
             n_texts++;
     }
     entry->list = at;
     is_whole = is_whole && skip_list(&at, end, entry);
     entry->list_end = at;
     *from = at;
-    return is_whole ? KYMO__CALLS_ENTRY : KYMO__CALLS_DAMAGED;
+    return is_whole ? MAREY__CALLS_ENTRY : MAREY__CALLS_DAMAGED;
 }
 
-bool kymo__samples_take(struct kymo__samples_entry *entry, uint64_t *number)
+bool marey__samples_take(struct marey__samples_entry *entry, uint64_t *number)
 {
-    return kymo__take_number(&entry->list, entry->list_end, number);
+    return marey__take_number(&entry->list, entry->list_end, number);
 }
 
 /* ---- rounds ---- */
 
-static bool take_u32(struct kymo__samples_entry *entry, uint32_t *number)
+static bool take_u32(struct marey__samples_entry *entry, uint32_t *number)
 {
     uint64_t value;
-    if (!kymo__samples_take(entry, &value) || value > UINT32_MAX)
+    if (!marey__samples_take(entry, &value) || value > UINT32_MAX)
         return false;
     *number = (uint32_t)value;
     return true;
 }
 
 /* Times do not run over 2^62. */
-static bool take_times(struct kymo__samples_entry *e, struct kymo__samples_rounds *rounds)
+static bool take_times(struct marey__samples_entry *e, struct marey__samples_rounds *rounds)
 {
     const uint64_t shift = e->numbers[1];
     uint64_t at = 0, step;
     for (size_t i = 0; i < rounds->n; i++) {
-        if (!kymo__samples_take(e, &step) || step > (UINT64_C(1) << 62) >> shift)
+        if (!marey__samples_take(e, &step) || step > (UINT64_C(1) << 62) >> shift)
             return false;
         at += step;
         if (at > (UINT64_C(1) << 62) >> shift)
@@ -133,13 +133,13 @@ static bool take_times(struct kymo__samples_entry *e, struct kymo__samples_round
 }
 
 /* A weight holds from its round on, up to the next one. */
-static bool take_weights(struct kymo__samples_entry *e, struct kymo__samples_rounds *rounds)
+static bool take_weights(struct marey__samples_entry *e, struct marey__samples_rounds *rounds)
 {
     uint64_t n, at = 0, step, weight = 0, next;
-    if (!kymo__samples_take(e, &n))
+    if (!marey__samples_take(e, &n))
         return false;
     for (; n > 0; n--) {
-        if (!kymo__samples_take(e, &step) || !kymo__samples_take(e, &next) ||
+        if (!marey__samples_take(e, &step) || !marey__samples_take(e, &next) ||
             step >= rounds->n - at || next > UINT64_C(1) << 60)
             return false;
         for (const uint64_t end = at + step; at < end; at++)
@@ -151,16 +151,16 @@ static bool take_weights(struct kymo__samples_entry *e, struct kymo__samples_rou
     return true;
 }
 
-static bool take_changes(struct kymo__samples_entry *e, struct kymo__samples_rounds *rounds)
+static bool take_changes(struct marey__samples_entry *e, struct marey__samples_rounds *rounds)
 {
-    struct kymo__samples_event *const events = rounds->events;
+    struct marey__samples_event *const events = rounds->events;
     const size_t n = rounds->n_events;
     uint64_t at = 0, step;
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
-        ok = kymo__samples_take(e, &step) && step < rounds->n - at;
+        ok = marey__samples_take(e, &step) && step < rounds->n - at;
         at += ok ? step : 0;
-        events[i] = (struct kymo__samples_event){.round = (uint32_t)at};
+        events[i] = (struct marey__samples_event){.round = (uint32_t)at};
     }
     for (size_t i = 0; ok && i < n; i++)
         ok = take_u32(e, &events[i].thread);
@@ -175,91 +175,91 @@ static bool take_changes(struct kymo__samples_entry *e, struct kymo__samples_rou
     return ok;
 }
 
-enum kymo__calls_step kymo__samples_rounds(struct kymo__samples_entry *entry,
-                                           struct kymo__samples_rounds *rounds, bool *failed)
+enum marey__calls_step marey__samples_rounds(struct marey__samples_entry *entry,
+                                             struct marey__samples_rounds *rounds, bool *failed)
 {
     uint64_t n;
-    if (entry->numbers[1] > 40 || !kymo__samples_take(entry, &n) || n == 0 || n > UINT32_MAX)
-        return KYMO__CALLS_DAMAGED;
+    if (entry->numbers[1] > 40 || !marey__samples_take(entry, &n) || n == 0 || n > UINT32_MAX)
+        return MAREY__CALLS_DAMAGED;
     rounds->n = 0;
-    *failed = !kymo__grow(&rounds->at_ns, &rounds->at_cap, (size_t)n, sizeof *rounds->at_ns) ||
-              !kymo__grow(&rounds->weights_ns, &rounds->weights_cap, (size_t)n,
-                          sizeof *rounds->weights_ns);
+    *failed = !marey__grow(&rounds->at_ns, &rounds->at_cap, (size_t)n, sizeof *rounds->at_ns) ||
+              !marey__grow(&rounds->weights_ns, &rounds->weights_cap, (size_t)n,
+                           sizeof *rounds->weights_ns);
     if (*failed)
-        return KYMO__CALLS_DAMAGED;
+        return MAREY__CALLS_DAMAGED;
     rounds->n = (size_t)n;
     if (!take_times(entry, rounds) || !take_weights(entry, rounds) ||
-        !kymo__samples_take(entry, &n) || n > UINT32_MAX)
-        return KYMO__CALLS_DAMAGED;
+        !marey__samples_take(entry, &n) || n > UINT32_MAX)
+        return MAREY__CALLS_DAMAGED;
     rounds->n_events = (size_t)n;
-    *failed = !kymo__grow(&rounds->events, &rounds->events_cap, (size_t)n, sizeof *rounds->events);
-    return !*failed && take_changes(entry, rounds) ? KYMO__CALLS_ENTRY : KYMO__CALLS_DAMAGED;
+    *failed = !marey__grow(&rounds->events, &rounds->events_cap, (size_t)n, sizeof *rounds->events);
+    return !*failed && take_changes(entry, rounds) ? MAREY__CALLS_ENTRY : MAREY__CALLS_DAMAGED;
 }
 
-void kymo__samples_rounds_fini(struct kymo__samples_rounds *rounds)
+void marey__samples_rounds_fini(struct marey__samples_rounds *rounds)
 {
-    kymo__free(rounds->at_ns);
-    kymo__free(rounds->weights_ns);
-    kymo__free(rounds->events);
-    *rounds = (struct kymo__samples_rounds){0};
+    marey__free(rounds->at_ns);
+    marey__free(rounds->weights_ns);
+    marey__free(rounds->events);
+    *rounds = (struct marey__samples_rounds){0};
 }
 
 /* ---- blocks ---- */
 
-bool kymo__log_note_samples(struct kymo__log_scan *scan, const struct kymo__block *block)
+bool marey__log_note_samples(struct marey__log_scan *scan, const struct marey__block *block)
 {
-    struct kymo__log_file *log = scan->log;
+    struct marey__log_file *log = scan->log;
     const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
-    if (!kymo__grow(&log->samples, &log->samples_cap, log->n_samples + 1, sizeof *log->samples))
+    if (!marey__grow(&log->samples, &log->samples_cap, log->n_samples + 1, sizeof *log->samples))
         return false;
     log->samples[log->n_samples++] = scan->reader.offset - len;
     return true;
 }
 
-kymo_status kymo__samples_reader_open(struct kymo__samples_reader *reader,
-                                      struct kymo__log_file *log, struct kymo__warnings *warnings)
+marey_status marey__samples_reader_open(struct marey__samples_reader *reader,
+                                        struct marey__log_file *log, struct marey__warnings *warnings)
 {
-    *reader = (struct kymo__samples_reader){.log = log, .warnings = warnings};
-    return kymo__log_file_acquire(log, &reader->blocks);
+    *reader = (struct marey__samples_reader){.log = log, .warnings = warnings};
+    return marey__log_file_acquire(log, &reader->blocks);
 }
 
-void kymo__samples_reader_close(struct kymo__samples_reader *reader)
+void marey__samples_reader_close(struct marey__samples_reader *reader)
 {
     if (reader->log == NULL)
         return;
     if (reader->n_damaged != 0 && !reader->log->is_damage_of_samples_told) {
-        kymo__warn_damage(
+        marey__warn_damage(
             reader->warnings,
             "%s: %zu of %zu blocks of samples are damaged; samples in them are missing.",
             reader->log->info.log_path, reader->n_damaged, reader->log->n_samples);
         reader->log->is_damage_of_samples_told = true;
     }
-    kymo__buf_fini(&reader->raw);
-    kymo__log_file_release(reader->log, &reader->blocks);
-    *reader = (struct kymo__samples_reader){0};
+    marey__buf_fini(&reader->raw);
+    marey__log_file_release(reader->log, &reader->blocks);
+    *reader = (struct marey__samples_reader){0};
 }
 
-kymo_status kymo__samples_reader_next(struct kymo__samples_reader *reader, const void **payload,
-                                      size_t *len, bool *done)
+marey_status marey__samples_reader_next(struct marey__samples_reader *reader, const void **payload,
+                                        size_t *len, bool *done)
 {
-    struct kymo__block block;
+    struct marey__block block;
     const uint8_t *packed;
     *done = reader->next == reader->log->n_samples;
     *len = 0;
     if (*done)
-        return KYMO_OK;
+        return MAREY_OK;
     bool is_end;
     reader->blocks.offset = reader->log->samples[reader->next++];
-    KYMO_TRY(kymo__block_reader_next(&reader->blocks, &block, &packed, &is_end));
-    if (is_end || block.type != KYMO__BLOCK_SAMPLES)
-        return KYMO_OK; /* the file has changed since it was opened */
-    if (!kymo__unpack_payload(&block, packed, &reader->raw))
-        return kymo__fail(KYMO_ENOMEM, "no memory to read the samples in %s",
-                          reader->log->info.log_path);
+    MAREY_TRY(marey__block_reader_next(&reader->blocks, &block, &packed, &is_end));
+    if (is_end || block.type != MAREY__BLOCK_SAMPLES)
+        return MAREY_OK; /* the file has changed since it was opened */
+    if (!marey__unpack_payload(&block, packed, &reader->raw))
+        return marey__fail(MAREY_ENOMEM, "no memory to read the samples in %s",
+                           reader->log->info.log_path);
     reader->has_gap = block.sequence != reader->next_sequence;
     reader->next_sequence = (uint64_t)block.sequence + 1;
     *payload = reader->raw.data;
     *len = reader->raw.len;
     reader->n_damaged += *len == 0;
-    return KYMO_OK;
+    return MAREY_OK;
 }

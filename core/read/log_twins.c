@@ -15,14 +15,14 @@ enum { MAX_TOLD = 5 };
 
 enum twin { TWIN_NONE, TWIN_COPY, TWIN_RESTART, TWIN_BESIDE };
 
-static bool is_same_process(const struct kymo_process *a, const struct kymo_process *b)
+static bool is_same_process(const struct marey_process *a, const struct marey_process *b)
 {
     return a->pid == b->pid && strcmp(a->host, b->host) == 0 && a->start_time == b->start_time &&
            a->start_unix_ns == b->start_unix_ns;
 }
 
 /* Both of one rank and run; `a` begins first. */
-static enum twin compare(const struct kymo__run_rank *a, const struct kymo__run_rank *b)
+static enum twin compare(const struct marey__run_rank *a, const struct marey__run_rank *b)
 {
     if (is_same_process(a->process, b->process))
         return TWIN_COPY;
@@ -36,35 +36,37 @@ static enum twin compare(const struct kymo__run_rank *a, const struct kymo__run_
     return is_same_host && is_within ? TWIN_NONE : TWIN_BESIDE;
 }
 
-static const char *file_of(const struct kymo_process *process)
+static const char *file_of(const struct marey_process *process)
 {
     const char *slash = strrchr(process->log_path, '/');
     return slash != NULL ? slash + 1 : process->log_path;
 }
 
-static void tell_twin(const struct kymo__run_rank *a, const struct kymo__run_rank *b,
-                      enum twin twin, struct kymo__warnings *warnings)
+static void tell_twin(const struct marey__run_rank *a, const struct marey__run_rank *b,
+                      enum twin twin, struct marey__warnings *warnings)
 {
-    const struct kymo_process *x = a->process, *y = b->process;
+    const struct marey_process *x = a->process, *y = b->process;
     if (twin == TWIN_COPY)
-        kymo__warn(warnings,
-                   "%s and %s are of the same process, rank %d: it is counted twice; remove one of "
-                   "the two files.",
-                   file_of(x), file_of(y), x->rank);
+        marey__warn(
+            warnings,
+            "%s and %s are of the same process, rank %d: it is counted twice; remove one of "
+            "the two files.",
+            file_of(x), file_of(y), x->rank);
     else if (twin == TWIN_RESTART)
-        kymo__warn(warnings,
-                   "Rank %d was started anew: process %" PRId64
-                   " on %s ended before process %" PRId64 " on %s began. Its figures are of both.",
-                   x->rank, x->pid, x->host, y->pid, y->host);
+        marey__warn(warnings,
+                    "Rank %d was started anew: process %" PRId64
+                    " on %s ended before process %" PRId64 " on %s began. Its figures are of both.",
+                    x->rank, x->pid, x->host, y->pid, y->host);
     else
-        kymo__warn(warnings,
-                   "Two processes took themselves for rank %d at the same time, %" PRId64
-                   " on %s and %" PRId64 " on %s: both are counted. Look at the ranks that the "
-                   "launcher gives, or remove %s or %s.",
-                   x->rank, x->pid, x->host, y->pid, y->host, file_of(x), file_of(y));
+        marey__warn(warnings,
+                    "Two processes took themselves for rank %d at the same time, %" PRId64
+                    " on %s and %" PRId64 " on %s: both are counted. Look at the ranks that the "
+                    "launcher gives, or remove %s or %s.",
+                    x->rank, x->pid, x->host, y->pid, y->host, file_of(x), file_of(y));
 }
 
-void kymo__check_twins(const struct kymo__run_rank *ranks, size_t n, struct kymo__warnings *warnings)
+void marey__check_twins(const struct marey__run_rank *ranks, size_t n,
+                        struct marey__warnings *warnings)
 {
     static const char *const words[] = {
         [TWIN_COPY] = "are there in two copies",
@@ -73,7 +75,7 @@ void kymo__check_twins(const struct kymo__run_rank *ranks, size_t n, struct kymo
     };
     size_t n_found[TWIN_BESIDE + 1] = {0};
     for (size_t i = 1; i < n; i++) {
-        const struct kymo__run_rank *a = &ranks[i - 1], *b = &ranks[i];
+        const struct marey__run_rank *a = &ranks[i - 1], *b = &ranks[i];
         if (a->process->rank != b->process->rank || a->run[0] == '\0' || strcmp(a->run, b->run) != 0)
             continue;
         const enum twin twin = compare(a, b);
@@ -82,7 +84,7 @@ void kymo__check_twins(const struct kymo__run_rank *ranks, size_t n, struct kymo
     }
     for (enum twin twin = TWIN_COPY; twin <= TWIN_BESIDE; twin++)
         if (n_found[twin] > MAX_TOLD)
-            kymo__warn(warnings, "%zu more ranks %s.", n_found[twin] - MAX_TOLD, words[twin]);
+            marey__warn(warnings, "%zu more ranks %s.", n_found[twin] - MAX_TOLD, words[twin]);
 }
 
 /* ---- clocks ---- */
@@ -117,35 +119,36 @@ static size_t join_hosts(struct host_time *hosts, size_t n)
             hosts[n_hosts++] = hosts[i];
             continue;
         }
-        last->begin_ns = KYMO__MIN(last->begin_ns, hosts[i].begin_ns);
-        last->end_ns = KYMO__MAX(last->end_ns, hosts[i].end_ns);
+        last->begin_ns = MAREY__MIN(last->begin_ns, hosts[i].begin_ns);
+        last->end_ns = MAREY__MAX(last->end_ns, hosts[i].end_ns);
     }
     qsort(hosts, n_hosts, sizeof *hosts, by_begin);
     return n_hosts;
 }
 
 static void tell_clock(const struct host_time *usual, const struct host_time *host,
-                       struct kymo__warnings *warnings)
+                       struct marey__warnings *warnings)
 {
     const bool is_later = host->begin_ns > usual->begin_ns;
     const uint64_t apart_ns =
         is_later ? host->begin_ns - usual->begin_ns : usual->begin_ns - host->begin_ns;
-    struct kymo__buf text = {0};
-    kymo__text_duration(&text, (double)apart_ns, NULL);
-    kymo__buf_put(&text, "", 1);
+    struct marey__buf text = {0};
+    marey__text_duration(&text, (double)apart_ns, NULL);
+    marey__buf_put(&text, "", 1);
     warnings->failed |= text.failed;
     if (!text.failed)
-        kymo__warn(warnings,
-                   "By its clock the ranks on %s began %s %s those on %s, and none ran at the same "
-                   "time, though they are of one run: the clocks of the two hosts differ, or the "
-                   "ranks ran one after the other. Times within a rank hold; moments on different "
-                   "hosts cannot be compared until their clocks agree (chrony, NTP).",
-                   host->host, text.data, is_later ? "after" : "before", usual->host);
-    kymo__buf_fini(&text);
+        marey__warn(
+            warnings,
+            "By its clock the ranks on %s began %s %s those on %s, and none ran at the same "
+            "time, though they are of one run: the clocks of the two hosts differ, or the "
+            "ranks ran one after the other. Times within a rank hold; moments on different "
+            "hosts cannot be compared until their clocks agree (chrony, NTP).",
+            host->host, text.data, is_later ? "after" : "before", usual->host);
+    marey__buf_fini(&text);
 }
 
 /* The hosts of one run: those that do not overlap with the one in the middle. */
-static void check_run(struct host_time *hosts, size_t n, struct kymo__warnings *warnings)
+static void check_run(struct host_time *hosts, size_t n, struct marey__warnings *warnings)
 {
     const uint64_t least_ns = 1000000000; /* a rank may start so much later than another has ended */
     const size_t n_hosts = join_hosts(hosts, n);
@@ -168,12 +171,13 @@ static void check_run(struct host_time *hosts, size_t n, struct kymo__warnings *
             tell_clock(&hosts[usual], &hosts[i], warnings);
     }
     if (n_found > MAX_TOLD)
-        kymo__warn(warnings, "The clocks of %zu more hosts differ.", n_found - MAX_TOLD);
+        marey__warn(warnings, "The clocks of %zu more hosts differ.", n_found - MAX_TOLD);
 }
 
-void kymo__check_clocks(const struct kymo__run_rank *ranks, size_t n, struct kymo__warnings *warnings)
+void marey__check_clocks(const struct marey__run_rank *ranks, size_t n,
+                         struct marey__warnings *warnings)
 {
-    struct host_time *hosts = kymo__calloc(n + 1, sizeof *hosts);
+    struct host_time *hosts = marey__calloc(n + 1, sizeof *hosts);
     if (hosts == NULL) {
         warnings->failed = true;
         return;
@@ -188,5 +192,5 @@ void kymo__check_clocks(const struct kymo__run_rank *ranks, size_t n, struct kym
         if (n_of_run > 1 && ranks[from].joined[0] != '\0')
             check_run(hosts, n_of_run, warnings);
     }
-    kymo__free(hosts);
+    marey__free(hosts);
 }

@@ -34,23 +34,23 @@ static bool read_at(int fd, void *to, size_t len, uint64_t offset)
 
 /* Open `path` if it is the pool of the log with `id` and `inode` (0: any); false otherwise. */
 static bool open_pool(const char *path, uint64_t id, uint64_t inode, struct pool_file *pool,
-                      struct kymo__pool_copy *copy)
+                      struct marey__pool_copy *copy)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return false;
     struct stat st;
-    struct kymo__pool_head head;
+    struct marey__pool_head head;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > MAX_POOL_BYTES ||
-        !read_at(fd, &head, sizeof head, 0) || head.magic != KYMO__POOL_MAGIC ||
-        head.version != KYMO__LOG_VERSION || head.chunk_bytes != KYMO__CHUNK_BYTES ||
+        !read_at(fd, &head, sizeof head, 0) || !marey__is_pool_magic(head.magic) ||
+        head.version != MAREY__LOG_VERSION || head.chunk_bytes != MAREY__CHUNK_BYTES ||
         head.id != id || (inode != 0 && id != 0 && head.log_inode != inode)) {
         close(fd);
         return false;
     }
-    const uint64_t n_whole = (uint64_t)st.st_size / KYMO__CHUNK_BYTES;
+    const uint64_t n_whole = (uint64_t)st.st_size / MAREY__CHUNK_BYTES;
     pool->fd = fd;
-    pool->n_slots = n_whole == 0 ? 0 : KYMO__MIN((uint64_t)head.n_chunks, n_whole - 1);
+    pool->n_slots = n_whole == 0 ? 0 : MAREY__MIN((uint64_t)head.n_chunks, n_whole - 1);
     copy->is_found = true;
     copy->is_broken = head.is_broken != 0;
     copy->broken_tick = head.broken_tick;
@@ -65,19 +65,19 @@ static bool open_pool(const char *path, uint64_t id, uint64_t inode, struct pool
  * A pool lies beside the log, also when the recording has been moved or copied, or else where the log says; there it must
  * not be that of a log of which this one is a copy, as it goes on without it.
  */
-static bool find_pool(const char *path, uint64_t id, const struct kymo__block_reader *log,
-                      struct pool_file *pool, struct kymo__pool_copy *copy)
+static bool find_pool(const char *path, uint64_t id, const struct marey__block_reader *log,
+                      struct pool_file *pool, struct marey__pool_copy *copy)
 {
     struct stat st;
     const char *name = strrchr(path, '/');
     const char *folder_end = strrchr(log->path, '/');
     const size_t folder_len = folder_end == NULL ? 0 : (size_t)(folder_end - log->path) + 1;
-    struct kymo__buf beside = {0};
-    kymo__buf_put(&beside, log->path, folder_len);
-    kymo__buf_puts(&beside, name == NULL ? path : name + 1);
-    kymo__buf_put(&beside, "", 1);
+    struct marey__buf beside = {0};
+    marey__buf_put(&beside, log->path, folder_len);
+    marey__buf_puts(&beside, name == NULL ? path : name + 1);
+    marey__buf_put(&beside, "", 1);
     const bool found = !beside.failed && open_pool(beside.data, id, 0, pool, copy);
-    kymo__buf_fini(&beside);
+    marey__buf_fini(&beside);
     return found ||
            (fstat(log->fd, &st) == 0 && open_pool(path, id, (uint64_t)st.st_ino, pool, copy));
 }
@@ -87,31 +87,32 @@ static size_t count_words(const uint64_t *words, size_t n, uint64_t *last_ticks,
 {
     size_t i = 0;
     while (i < n && words[i] != 0) {
-        const bool is_record = kymo_word_kind(words[i]) == KYMO_KIND_RECORD;
-        const size_t length = is_record ? KYMO__MAX(kymo_record_length(words[i]), 1) : 1;
-        const bool is_work = is_record && kymo_record_type_of(words[i]) == KYMO_RECORD_GPU &&
+        const bool is_record = marey_word_kind(words[i]) == MAREY_KIND_RECORD;
+        const size_t length = is_record ? MAREY__MAX(marey_record_length(words[i]), 1) : 1;
+        const bool is_work = is_record && marey_record_type_of(words[i]) == MAREY_RECORD_GPU &&
                              length > 2 && length <= n - i;
         *last_ticks =
-            KYMO__MAX(*last_ticks, kymo_word_ticks(words[i]) + (is_work ? words[i + 2] : 0));
-        *n_not_events += length - 1 + (is_record && kymo_record_type_of(words[i]) == KYMO_RECORD_GAP);
+            MAREY__MAX(*last_ticks, marey_word_ticks(words[i]) + (is_work ? words[i + 2] : 0));
+        *n_not_events +=
+            length - 1 + (is_record && marey_record_type_of(words[i]) == MAREY_RECORD_GAP);
         i += length;
     }
-    return KYMO__MIN(i, n);
+    return MAREY__MIN(i, n);
 }
 
-static kymo_status add_chunk(struct kymo__pool_copy *copy, const struct kymo__chunk_head *head,
-                             const uint64_t *words)
+static marey_status add_chunk(struct marey__pool_copy *copy, const struct marey__chunk_head *head,
+                              const uint64_t *words)
 {
     uint64_t last_ticks = 0;
     size_t n_not_events = 0;
-    const size_t n = count_words(words, KYMO__CHUNK_WORDS, &last_ticks, &n_not_events);
+    const size_t n = count_words(words, MAREY__CHUNK_WORDS, &last_ticks, &n_not_events);
     if (n == 0)
-        return KYMO_OK;
-    if (!kymo__grow(&copy->words, &copy->words_cap, copy->n_words + n, sizeof *words) ||
-        !kymo__grow(&copy->chunks, &copy->chunks_cap, copy->n_chunks + 1, sizeof *copy->chunks))
-        return kymo__fail(KYMO_ENOMEM, "no memory to copy a pool");
-    struct kymo__pool_chunk *chunk = &copy->chunks[copy->n_chunks++];
-    *chunk = (struct kymo__pool_chunk){
+        return MAREY_OK;
+    if (!marey__grow(&copy->words, &copy->words_cap, copy->n_words + n, sizeof *words) ||
+        !marey__grow(&copy->chunks, &copy->chunks_cap, copy->n_chunks + 1, sizeof *copy->chunks))
+        return marey__fail(MAREY_ENOMEM, "no memory to copy a pool");
+    struct marey__pool_chunk *chunk = &copy->chunks[copy->n_chunks++];
+    *chunk = (struct marey__pool_chunk){
         .lane = head->lane,
         .sequence = head->sequence,
         .kind = head->kind,
@@ -125,58 +126,59 @@ static kymo_status add_chunk(struct kymo__pool_copy *copy, const struct kymo__ch
     memcpy(chunk->thread_name, head->thread_name, sizeof head->thread_name);
     memcpy(copy->words + copy->n_words, words, n * sizeof *words);
     copy->n_words += n;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static bool same_chunk(const struct kymo__chunk_head *a, const struct kymo__chunk_head *b)
+static bool same_chunk(const struct marey__chunk_head *a, const struct marey__chunk_head *b)
 {
-    return a->state != KYMO__CHUNK_FREE && b->state != KYMO__CHUNK_FREE && a->lane == b->lane &&
+    return a->state != MAREY__CHUNK_FREE && b->state != MAREY__CHUNK_FREE && a->lane == b->lane &&
            a->sequence == b->sequence && a->base_tick == b->base_tick;
 }
 
 /* `slot` is a buffer of one chunk. */
-static kymo_status copy_chunks(struct kymo__pool_copy *copy, const struct pool_file *pool, char *slot)
+static marey_status copy_chunks(struct marey__pool_copy *copy, const struct pool_file *pool,
+                                char *slot)
 {
     for (uint64_t i = 1; i <= pool->n_slots; i++) {
-        struct kymo__chunk_head before, after;
-        const uint64_t offset = i * KYMO__CHUNK_BYTES;
-        if (!read_at(pool->fd, slot, KYMO__CHUNK_BYTES, offset) ||
+        struct marey__chunk_head before, after;
+        const uint64_t offset = i * MAREY__CHUNK_BYTES;
+        if (!read_at(pool->fd, slot, MAREY__CHUNK_BYTES, offset) ||
             !read_at(pool->fd, &after, sizeof after, offset))
             continue;
         memcpy(&before, slot, sizeof before);
         if (same_chunk(&before, &after))
-            KYMO_TRY(add_chunk(copy, &after, (const uint64_t *)(const void *)(slot + sizeof before)));
+            MAREY_TRY(add_chunk(copy, &after, (const uint64_t *)(const void *)(slot + sizeof before)));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static int by_lane_and_sequence(const void *a, const void *b)
 {
-    const struct kymo__pool_chunk *x = a, *y = b;
+    const struct marey__pool_chunk *x = a, *y = b;
     if (x->lane != y->lane)
         return x->lane > y->lane ? 1 : -1;
     return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
-kymo_status kymo__pool_copy(struct kymo__pool_copy *copy, const char *path, uint64_t id,
-                            const struct kymo__block_reader *log)
+marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, uint64_t id,
+                              const struct marey__block_reader *log)
 {
     struct pool_file pool;
     if (!find_pool(path, id, log, &pool, copy))
-        return KYMO_OK;
-    char *slot = kymo__alloc(KYMO__CHUNK_BYTES);
-    const kymo_status status = slot == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to copy a pool")
-                                            : copy_chunks(copy, &pool, slot);
-    kymo__free(slot);
+        return MAREY_OK;
+    char *slot = marey__alloc(MAREY__CHUNK_BYTES);
+    const marey_status status = slot == NULL ? marey__fail(MAREY_ENOMEM, "no memory to copy a pool")
+                                             : copy_chunks(copy, &pool, slot);
+    marey__free(slot);
     close(pool.fd);
-    if (status == KYMO_OK && copy->n_chunks != 0)
+    if (status == MAREY_OK && copy->n_chunks != 0)
         qsort(copy->chunks, copy->n_chunks, sizeof *copy->chunks, by_lane_and_sequence);
     return status;
 }
 
-void kymo__pool_copy_fini(struct kymo__pool_copy *copy)
+void marey__pool_copy_fini(struct marey__pool_copy *copy)
 {
-    kymo__free(copy->chunks);
-    kymo__free(copy->words);
-    *copy = (struct kymo__pool_copy){0};
+    marey__free(copy->chunks);
+    marey__free(copy->words);
+    *copy = (struct marey__pool_copy){0};
 }

@@ -5,102 +5,104 @@
 
 #include "read/log_check.h"
 
-struct kymo_recording {
+struct marey_recording {
     char *name;
-    int fd;                       /* that all logs lie in; -1: each has its file */
-    struct kymo__log_file **logs; /* by rank, then start */
+    int fd;                        /* that all logs lie in; -1: each has its file */
+    struct marey__log_file **logs; /* by rank, then start */
     size_t n_logs, logs_cap;
-    struct kymo__log_file **runs; /* programs that were waited for; kept apart, they have no events */
+    struct marey__log_file **runs; /* programs that were waited for; kept apart, they have no events */
     size_t n_runs, runs_cap;
     size_t n_processes; /* of the program; the logs behind are of processes that measured them */
     size_t n_broken, n_empty; /* files of the directory that gave no log */
     bool is_part;             /* what the logs hold is another recording's */
-    struct kymo__warnings warnings;
+    struct marey__warnings warnings;
     size_t n_of_logs; /* warnings of these come first; what measuring processes left stands behind */
 };
 
-static kymo_status no_memory(const char *path)
+static marey_status no_memory(const char *path)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to open %s", path);
+    return marey__fail(MAREY_ENOMEM, "no memory to open %s", path);
 }
 
 /* A log by its path, or, with a part, of the recording's file. */
-static kymo_status add_log(kymo_recording *recording, const char *path,
-                           const struct kymo__log_part *part)
+static marey_status add_log(marey_recording *recording, const char *path,
+                            const struct marey__log_part *part)
 {
-    struct kymo__log_file *log = kymo__alloc(sizeof *log);
-    if (log == NULL || !kymo__grow(&recording->logs, &recording->logs_cap, recording->n_logs + 1,
-                                   sizeof *recording->logs)) {
-        kymo__free(log);
+    struct marey__log_file *log = marey__alloc(sizeof *log);
+    if (log == NULL || !marey__grow(&recording->logs, &recording->logs_cap, recording->n_logs + 1,
+                                    sizeof *recording->logs)) {
+        marey__free(log);
         return no_memory(path);
     }
-    const kymo_status status = part == NULL ? kymo__log_file_open(log, path, &recording->warnings)
-                                            : kymo__log_file_open_part(log, path, recording->fd,
-                                                                       part, &recording->warnings);
-    if (status != KYMO_OK) {
-        kymo__free(log);
+    const marey_status status =
+        part == NULL
+            ? marey__log_file_open(log, path, &recording->warnings)
+            : marey__log_file_open_part(log, path, recording->fd, part, &recording->warnings);
+    if (status != MAREY_OK) {
+        marey__free(log);
         return status;
     }
     recording->logs[recording->n_logs++] = log;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- directories ---- */
 
 /* What the folder has, in its order. */
-static kymo_status take_logs(kymo_recording *recording, struct kymo__log_folder *folder,
-                             const char *path)
+static marey_status take_logs(marey_recording *recording, struct marey__log_folder *folder,
+                              const char *path)
 {
-    if (!kymo__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs) ||
-        !kymo__grow(&recording->runs, &recording->runs_cap, folder->n, sizeof *recording->runs))
+    if (!marey__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs) ||
+        !marey__grow(&recording->runs, &recording->runs_cap, folder->n, sizeof *recording->runs))
         return no_memory(path);
     for (size_t i = 0; i < folder->n; i++) {
-        struct kymo__log_entry *entry = &folder->entries[i];
-        kymo__warnings_move(&recording->warnings, &entry->warnings);
-        recording->n_broken += entry->status != KYMO_OK;
-        recording->n_empty += entry->status == KYMO_OK && entry->log == NULL;
-        if (entry->log != NULL && strcmp(entry->log->info.role, KYMO__ROLE_RUN) == 0)
+        struct marey__log_entry *entry = &folder->entries[i];
+        marey__warnings_move(&recording->warnings, &entry->warnings);
+        recording->n_broken += entry->status != MAREY_OK;
+        recording->n_empty += entry->status == MAREY_OK && entry->log == NULL;
+        if (entry->log != NULL && strcmp(entry->log->info.role, MAREY__ROLE_RUN) == 0)
             recording->runs[recording->n_runs++] = entry->log;
         else if (entry->log != NULL)
             recording->logs[recording->n_logs++] = entry->log;
         entry->log = NULL;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* A recording without a log has at least a meta.json. */
-static kymo_status expect_logs(const kymo_recording *recording,
-                               const struct kymo__log_folder *folder, const char *path)
+static marey_status expect_logs(const marey_recording *recording,
+                                const struct marey__log_folder *folder, const char *path)
 {
     if (recording->n_logs + recording->n_runs != 0)
-        return KYMO_OK;
+        return MAREY_OK;
     if (recording->n_broken != 0) /* a copy: the sentence lies in what is about to be freed */
-        return kymo__fail(KYMO_EFORMAT, "%s has no log that can be read: %s", path,
-                          recording->warnings.n != 0 ? recording->warnings.sentences[0] : "");
+        return marey__fail(MAREY_EFORMAT, "%s has no log that can be read: %s", path,
+                           recording->warnings.n != 0 ? recording->warnings.sentences[0] : "");
     if (!folder->has_meta)
-        return kymo__fail(KYMO_EFORMAT, "%s is not a recording: no log and no meta.json is in it",
-                          path);
-    return KYMO_OK;
+        return marey__fail(MAREY_EFORMAT, "%s is not a recording: no log and no meta.json is in it",
+                           path);
+    return MAREY_OK;
 }
 
-static kymo_status open_directory(kymo_recording *recording, const char *path, size_t n_jobs)
+static marey_status open_directory(marey_recording *recording, const char *path, size_t n_jobs)
 {
-    if (kymo_recording_seal(path) != KYMO_OK)
-        kymo__warn(&recording->warnings,
-                   "A process's last events could not be written to its log: %s.", kymo_last_error());
-    struct kymo__log_folder folder = {0};
-    kymo_status status = kymo__log_folder_open(&folder, path, n_jobs);
-    if (status == KYMO_OK)
+    if (marey_recording_seal(path) != MAREY_OK)
+        marey__warn(&recording->warnings,
+                    "A process's last events could not be written to its log: %s.",
+                    marey_last_error());
+    struct marey__log_folder folder = {0};
+    marey_status status = marey__log_folder_open(&folder, path, n_jobs);
+    if (status == MAREY_OK)
         status = take_logs(recording, &folder, path);
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = expect_logs(recording, &folder, path);
-    kymo__log_folder_fini(&folder);
+    marey__log_folder_fini(&folder);
     return status;
 }
 
 /* ---- open and close ---- */
 
-int kymo__process_compare(const struct kymo_process *x, const struct kymo_process *y)
+int marey__process_compare(const struct marey_process *x, const struct marey_process *y)
 {
     if ((x->role[0] != '\0') != (y->role[0] != '\0'))
         return x->role[0] != '\0' ? 1 : -1;
@@ -115,8 +117,8 @@ int kymo__process_compare(const struct kymo_process *x, const struct kymo_proces
 
 static int by_rank_and_start(const void *a, const void *b)
 {
-    return kymo__process_compare(&(*(struct kymo__log_file *const *)a)->info,
-                                 &(*(struct kymo__log_file *const *)b)->info);
+    return marey__process_compare(&(*(struct marey__log_file *const *)a)->info,
+                                  &(*(struct marey__log_file *const *)b)->info);
 }
 
 static char *name_of(const char *path)
@@ -127,19 +129,19 @@ static char *name_of(const char *path)
     size_t start = len;
     while (start > 0 && path[start - 1] != '/')
         start--;
-    return kymo__strndup(path + start, len - start);
+    return marey__strndup(path + start, len - start);
 }
 
 /* What a process that measured others left as notes is about the recording: no table has a line for that process. */
-static void warn_by_notes(kymo_recording *recording, const char *note)
+static void warn_by_notes(marey_recording *recording, const char *note)
 {
     for (size_t len; note[0] != '\0'; note += len + (note[len] == '\n')) {
         len = strcspn(note, "\n");
-        kymo__warn(&recording->warnings, "%.*s", (int)len, note);
+        marey__warn(&recording->warnings, "%.*s", (int)len, note);
     }
 }
 
-static kymo_status put_in_order(kymo_recording *recording)
+static marey_status put_in_order(marey_recording *recording)
 {
     recording->n_of_logs = recording->warnings.n;
     if (recording->n_logs != 0)
@@ -153,126 +155,127 @@ static kymo_status put_in_order(kymo_recording *recording)
         if (!is_of_program)
             warn_by_notes(recording, recording->logs[i]->info.note);
     }
-    if (!kymo__log_devices_find(recording->logs, recording->n_logs) || recording->warnings.failed)
+    if (!marey__log_devices_find(recording->logs, recording->n_logs) || recording->warnings.failed)
         return no_memory(recording->name);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* What is odd about the logs of a directory together. */
-static kymo_status check_logs(kymo_recording *recording)
+static marey_status check_logs(marey_recording *recording)
 {
     const size_t n = recording->n_logs;
-    const struct kymo_process **processes = kymo__calloc(n + 1, sizeof(struct kymo_process *));
+    const struct marey_process **processes = marey__calloc(n + 1, sizeof(struct marey_process *));
     for (size_t i = 0; processes != NULL && i < n; i++)
         processes[i] = &recording->logs[i]->info;
     if (processes != NULL)
-        kymo__logs_check(
-            &(struct kymo__checked_logs){processes, n, recording->n_broken, recording->n_empty},
+        marey__logs_check(
+            &(struct marey__checked_logs){processes, n, recording->n_broken, recording->n_empty},
             &recording->warnings);
     const bool has_failed = processes == NULL || recording->warnings.failed;
-    kymo__free(processes);
-    return has_failed ? no_memory(recording->name) : KYMO_OK;
+    marey__free(processes);
+    return has_failed ? no_memory(recording->name) : MAREY_OK;
 }
 
-static kymo_status open_path(kymo_recording *recording, const char *path, size_t n_jobs)
+static marey_status open_path(marey_recording *recording, const char *path, size_t n_jobs)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return kymo__fail_errno("open %s", path);
+        return marey__fail_errno("open %s", path);
     recording->name = name_of(path);
     if (recording->name == NULL)
         return no_memory(path);
-    KYMO_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path, n_jobs)
-                                 : add_log(recording, path, NULL));
-    KYMO_TRY(put_in_order(recording));
-    return S_ISDIR(st.st_mode) ? check_logs(recording) : KYMO_OK;
+    MAREY_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path, n_jobs)
+                                  : add_log(recording, path, NULL));
+    MAREY_TRY(put_in_order(recording));
+    return S_ISDIR(st.st_mode) ? check_logs(recording) : MAREY_OK;
 }
 
-kymo_status kymo_recording_open(const char *path, kymo_recording **out)
+marey_status marey_recording_open(const char *path, marey_recording **out)
 {
-    return kymo__recording_open(path, 0, out);
+    return marey__recording_open(path, 0, out);
 }
 
-kymo_status kymo__recording_open(const char *path, size_t n_jobs, kymo_recording **out)
+marey_status marey__recording_open(const char *path, size_t n_jobs, marey_recording **out)
 {
-    kymo_recording *recording = kymo__calloc(1, sizeof *recording);
+    marey_recording *recording = marey__calloc(1, sizeof *recording);
     if (recording == NULL)
         return no_memory(path);
     recording->fd = -1;
-    const kymo_status status = open_path(recording, path, n_jobs);
-    if (status != KYMO_OK) {
-        kymo_recording_close(recording);
+    const marey_status status = open_path(recording, path, n_jobs);
+    if (status != MAREY_OK) {
+        marey_recording_close(recording);
         return status;
     }
     *out = recording;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status open_some(kymo_recording *recording, const char *path, const char *const *names,
-                             size_t n, size_t n_jobs)
+static marey_status open_some(marey_recording *recording, const char *path,
+                              const char *const *names, size_t n, size_t n_jobs)
 {
-    struct kymo__log_folder folder = {0};
+    struct marey__log_folder folder = {0};
     recording->name = name_of(path);
     if (recording->name == NULL)
         return no_memory(path);
-    kymo_status status = kymo__log_folder_open_some(&folder, path, names, n, n_jobs);
-    if (status == KYMO_OK)
+    marey_status status = marey__log_folder_open_some(&folder, path, names, n, n_jobs);
+    if (status == MAREY_OK)
         status = take_logs(recording, &folder, path);
-    kymo__log_folder_fini(&folder);
-    return status == KYMO_OK ? put_in_order(recording) : status;
+    marey__log_folder_fini(&folder);
+    return status == MAREY_OK ? put_in_order(recording) : status;
 }
 
-kymo_status kymo_recording_open_logs(const char *path, const char *const *names, size_t n,
-                                     uint32_t n_jobs, kymo_recording **out)
+marey_status marey_recording_open_logs(const char *path, const char *const *names, size_t n,
+                                       uint32_t n_jobs, marey_recording **out)
 {
-    kymo_recording *recording = kymo__calloc(1, sizeof *recording);
+    marey_recording *recording = marey__calloc(1, sizeof *recording);
     if (recording == NULL)
         return no_memory(path);
     recording->fd = -1;
-    const kymo_status status = open_some(recording, path, names, n, n_jobs);
-    if (status != KYMO_OK) {
-        kymo_recording_close(recording);
+    const marey_status status = open_some(recording, path, names, n, n_jobs);
+    if (status != MAREY_OK) {
+        marey_recording_close(recording);
         return status;
     }
     *out = recording;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status open_parts(kymo_recording *recording, const char *name,
-                              const struct kymo__log_part *parts, size_t n)
+static marey_status open_parts(marey_recording *recording, const char *name,
+                               const struct marey__log_part *parts, size_t n)
 {
     recording->name = name_of(name);
     if (recording->name == NULL)
         return no_memory(name);
     for (size_t i = 0; i < n; i++)
-        KYMO_TRY(add_log(recording, name, &parts[i]));
+        MAREY_TRY(add_log(recording, name, &parts[i]));
     return put_in_order(recording);
 }
 
-kymo_status kymo__recording_open_parts(const char *name, int fd, const struct kymo__log_part *parts,
-                                       size_t n, kymo_recording **out)
+marey_status marey__recording_open_parts(const char *name, int fd,
+                                         const struct marey__log_part *parts, size_t n,
+                                         marey_recording **out)
 {
-    kymo_recording *recording = kymo__calloc(1, sizeof *recording);
+    marey_recording *recording = marey__calloc(1, sizeof *recording);
     if (recording == NULL)
         return no_memory(name);
     recording->fd = fd;
-    const kymo_status status = open_parts(recording, name, parts, n);
-    if (status != KYMO_OK) {
+    const marey_status status = open_parts(recording, name, parts, n);
+    if (status != MAREY_OK) {
         recording->fd = -1; /* still the caller's */
-        kymo_recording_close(recording);
+        marey_recording_close(recording);
         return status;
     }
     *out = recording;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* A log of the whole once more, under its number in the part. */
-static bool share_log(kymo_recording *part, const struct kymo__log_file *log, const char *run_id)
+static bool share_log(marey_recording *part, const struct marey__log_file *log, const char *run_id)
 {
-    struct kymo__log_file *copy = kymo__alloc(sizeof *copy);
+    struct marey__log_file *copy = marey__alloc(sizeof *copy);
     if (copy == NULL ||
-        !kymo__grow(&part->logs, &part->logs_cap, part->n_logs + 1, sizeof *part->logs)) {
-        kymo__free(copy);
+        !marey__grow(&part->logs, &part->logs_cap, part->n_logs + 1, sizeof *part->logs)) {
+        marey__free(copy);
         return false;
     }
     *copy = *log;
@@ -284,10 +287,10 @@ static bool share_log(kymo_recording *part, const struct kymo__log_file *log, co
     return true;
 }
 
-kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep, const char *run_id,
-                                 kymo_recording **out)
+marey_status marey__recording_part(const marey_recording *whole, const bool *keep,
+                                   const char *run_id, marey_recording **out)
 {
-    kymo_recording *part = kymo__calloc(1, sizeof *part);
+    marey_recording *part = marey__calloc(1, sizeof *part);
     if (part == NULL)
         return no_memory(whole->name);
     part->fd = -1;
@@ -297,171 +300,171 @@ kymo_status kymo__recording_part(const kymo_recording *whole, const bool *keep, 
     for (size_t i = 0; is_done && i < whole->n_logs; i++)
         is_done = !keep[i] || share_log(part, whole->logs[i], run_id);
     for (size_t i = 0; is_done && run_id == NULL && i < whole->warnings.n; i++)
-        kymo__warn(&part->warnings, "%s", whole->warnings.sentences[i]);
+        marey__warn(&part->warnings, "%s", whole->warnings.sentences[i]);
     part->warnings.n_damaged = run_id == NULL ? whole->warnings.n_damaged : 0;
     part->n_of_logs = run_id == NULL ? whole->n_of_logs : 0;
     is_done = is_done && !part->warnings.failed;
     if (!is_done) {
-        kymo_recording_close(part);
+        marey_recording_close(part);
         return no_memory(whole->name);
     }
     *out = part;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_recording_close(kymo_recording *recording)
+void marey_recording_close(marey_recording *recording)
 {
     if (recording == NULL)
         return;
     for (size_t i = 0; i < recording->n_logs; i++) {
         if (!recording->is_part)
-            kymo__log_file_fini(recording->logs[i]);
-        kymo__free(recording->logs[i]);
+            marey__log_file_fini(recording->logs[i]);
+        marey__free(recording->logs[i]);
     }
     for (size_t i = 0; i < recording->n_runs; i++) {
-        kymo__log_file_fini(recording->runs[i]);
-        kymo__free(recording->runs[i]);
+        marey__log_file_fini(recording->runs[i]);
+        marey__free(recording->runs[i]);
     }
     if (recording->fd >= 0)
         close(recording->fd);
-    kymo__free(recording->runs);
-    kymo__free(recording->logs);
-    kymo__free(recording->name);
-    kymo__warnings_fini(&recording->warnings);
-    kymo__free(recording);
+    marey__free(recording->runs);
+    marey__free(recording->logs);
+    marey__free(recording->name);
+    marey__warnings_fini(&recording->warnings);
+    marey__free(recording);
 }
 
 /* ---- looking at it ---- */
 
-const char *kymo_recording_name(const kymo_recording *recording)
+const char *marey_recording_name(const marey_recording *recording)
 {
     return recording->name;
 }
 
-int kymo_recording_is_damaged(const kymo_recording *recording)
+int marey_recording_is_damaged(const marey_recording *recording)
 {
     return recording->warnings.n_damaged != 0;
 }
 
-const char *kymo_recording_warning(const kymo_recording *recording, size_t i)
+const char *marey_recording_warning(const marey_recording *recording, size_t i)
 {
     return i < recording->warnings.n ? recording->warnings.sentences[i] : NULL;
 }
 
-size_t kymo__recording_n_of_logs(const kymo_recording *recording)
+size_t marey__recording_n_of_logs(const marey_recording *recording)
 {
     return recording->n_of_logs;
 }
 
-void kymo__recording_left_out(const kymo_recording *recording, uint64_t *n_broken, uint64_t *n_empty)
+void marey__recording_left_out(const marey_recording *recording, uint64_t *n_broken, uint64_t *n_empty)
 {
     *n_broken = recording->n_broken;
     *n_empty = recording->n_empty;
 }
 
-size_t kymo_recording_n_runs(const kymo_recording *recording)
+size_t marey_recording_n_runs(const marey_recording *recording)
 {
     return recording->n_runs;
 }
 
-const struct kymo_process *kymo_recording_run(const kymo_recording *recording, size_t i)
+const struct marey_process *marey_recording_run(const marey_recording *recording, size_t i)
 {
     return i < recording->n_runs ? &recording->runs[i]->info : NULL;
 }
 
-size_t kymo_recording_n_processes(const kymo_recording *recording)
+size_t marey_recording_n_processes(const marey_recording *recording)
 {
     return recording->n_processes;
 }
 
-size_t kymo_recording_n_logs(const kymo_recording *recording)
+size_t marey_recording_n_logs(const marey_recording *recording)
 {
     return recording->n_logs;
 }
 
-const struct kymo_process *kymo_recording_process(const kymo_recording *recording, size_t i)
+const struct marey_process *marey_recording_process(const marey_recording *recording, size_t i)
 {
     return i < recording->n_logs ? &recording->logs[i]->info : NULL;
 }
 
-const struct kymo_site_info *kymo_recording_site(const kymo_recording *recording, size_t process,
-                                                 uint32_t site)
+const struct marey_site_info *marey_recording_site(const marey_recording *recording, size_t process,
+                                                   uint32_t site)
 {
-    static const struct kymo_site_info nameless = {
+    static const struct marey_site_info nameless = {
         .name = "", .category = "", .domain = "", .file = ""};
-    const struct kymo_site_info *found =
-        process < recording->n_logs ? kymo__site_table_get(recording->logs[process]->sites, site)
+    const struct marey_site_info *found =
+        process < recording->n_logs ? marey__site_table_get(recording->logs[process]->sites, site)
                                     : NULL;
     return found != NULL ? found : &nameless;
 }
 
-const struct kymo_lane_info *kymo_recording_lane(const kymo_recording *recording, size_t process,
-                                                 uint32_t lane)
+const struct marey_lane_info *marey_recording_lane(const marey_recording *recording, size_t process,
+                                                   uint32_t lane)
 {
-    static const struct kymo_lane_info nameless = {.name = ""};
-    const struct kymo__log_lane *found =
+    static const struct marey_lane_info nameless = {.name = ""};
+    const struct marey__log_lane *found =
         process < recording->n_logs
-            ? kymo__sparse_get(&recording->logs[process]->lanes, lane, sizeof *found)
+            ? marey__sparse_get(&recording->logs[process]->lanes, lane, sizeof *found)
             : NULL;
     return found != NULL && found->is_known ? &found->info : &nameless;
 }
 
-kymo_status kymo_recording_visit(kymo_recording *recording, size_t process, kymo_visitor *visitor,
-                                 void *ctx)
+marey_status marey_recording_visit(marey_recording *recording, size_t process,
+                                   marey_visitor *visitor, void *ctx)
 {
     if (process >= recording->n_logs)
-        return kymo__fail(KYMO_EINVAL, "%s has no process %zu", recording->name, process);
-    return kymo__log_file_visit(recording->logs[process], visitor, ctx);
+        return marey__fail(MAREY_EINVAL, "%s has no process %zu", recording->name, process);
+    return marey__log_file_visit(recording->logs[process], visitor, ctx);
 }
 
-kymo_status kymo__recording_visit_lane(kymo_recording *recording, size_t process, uint32_t lane,
-                                       kymo_visitor *visitor, void *ctx)
+marey_status marey__recording_visit_lane(marey_recording *recording, size_t process, uint32_t lane,
+                                         marey_visitor *visitor, void *ctx)
 {
-    KYMO_ASSERT(process < recording->n_logs);
-    return kymo__log_file_visit_lane(recording->logs[process], lane, visitor, ctx);
+    MAREY_ASSERT(process < recording->n_logs);
+    return marey__log_file_visit_lane(recording->logs[process], lane, visitor, ctx);
 }
 
-kymo_status kymo__recording_visit_in_order(kymo_recording *recording, size_t process,
-                                           kymo_visitor *visitor, void *ctx)
+marey_status marey__recording_visit_in_order(marey_recording *recording, size_t process,
+                                             marey_visitor *visitor, void *ctx)
 {
-    KYMO_ASSERT(process < recording->n_logs);
-    return kymo__log_file_visit_in_order(recording->logs[process], visitor, ctx);
+    MAREY_ASSERT(process < recording->n_logs);
+    return marey__log_file_visit_in_order(recording->logs[process], visitor, ctx);
 }
 
-kymo_status kymo__recording_visit_calls(kymo_recording *recording, size_t process,
-                                        kymo__calls_visitor *visitor, void *ctx)
+marey_status marey__recording_visit_calls(marey_recording *recording, size_t process,
+                                          marey__calls_visitor *visitor, void *ctx)
 {
-    KYMO_ASSERT(process < recording->n_logs);
-    return kymo__log_file_visit_calls(recording->logs[process], &recording->warnings, visitor, ctx);
+    MAREY_ASSERT(process < recording->n_logs);
+    return marey__log_file_visit_calls(recording->logs[process], &recording->warnings, visitor, ctx);
 }
 
-bool kymo__recording_has_calls(const kymo_recording *recording, size_t process)
+bool marey__recording_has_calls(const marey_recording *recording, size_t process)
 {
-    KYMO_ASSERT(process < recording->n_logs);
+    MAREY_ASSERT(process < recording->n_logs);
     return recording->logs[process]->n_calls != 0;
 }
 
-double kymo__recording_ns_per_tick(const kymo_recording *recording, size_t process)
+double marey__recording_ns_per_tick(const marey_recording *recording, size_t process)
 {
-    KYMO_ASSERT(process < recording->n_logs);
-    return kymo__log_ns_per_tick(recording->logs[process]);
+    MAREY_ASSERT(process < recording->n_logs);
+    return marey__log_ns_per_tick(recording->logs[process]);
 }
 
-uint64_t kymo__recording_log_size(const kymo_recording *recording, size_t process)
+uint64_t marey__recording_log_size(const marey_recording *recording, size_t process)
 {
-    KYMO_ASSERT(process < recording->n_logs);
+    MAREY_ASSERT(process < recording->n_logs);
     return recording->logs[process]->size;
 }
 
-kymo_status kymo__recording_read_samples(kymo_recording *recording, size_t log,
-                                         struct kymo__samples_reader *reader)
+marey_status marey__recording_read_samples(marey_recording *recording, size_t log,
+                                           struct marey__samples_reader *reader)
 {
-    KYMO_ASSERT(log < recording->n_logs);
-    return kymo__samples_reader_open(reader, recording->logs[log], &recording->warnings);
+    MAREY_ASSERT(log < recording->n_logs);
+    return marey__samples_reader_open(reader, recording->logs[log], &recording->warnings);
 }
 
-bool kymo__recording_has_samples(const kymo_recording *recording, size_t log)
+bool marey__recording_has_samples(const marey_recording *recording, size_t log)
 {
-    KYMO_ASSERT(log < recording->n_logs);
+    MAREY_ASSERT(log < recording->n_logs);
     return recording->logs[log]->n_samples != 0;
 }

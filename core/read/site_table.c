@@ -6,36 +6,36 @@
 
 #include "read/read_internal.h"
 
-struct kymo__site_table *kymo__site_table_make(struct kymo__site_table **table)
+struct marey__site_table *marey__site_table_make(struct marey__site_table **table)
 {
     if (*table == NULL) {
-        *table = kymo__calloc(1, sizeof **table);
+        *table = marey__calloc(1, sizeof **table);
         if (*table != NULL)
             (*table)->n_users = 1;
     }
     return *table;
 }
 
-void kymo__site_table_release(struct kymo__site_table *table)
+void marey__site_table_release(struct marey__site_table *table)
 {
     if (table == NULL || --table->n_users != 0)
         return;
-    kymo__sparse_fini(&table->sites);
-    kymo__arena_fini(&table->texts);
-    kymo__free(table);
+    marey__sparse_fini(&table->sites);
+    marey__arena_fini(&table->texts);
+    marey__free(table);
 }
 
-const struct kymo_site_info *kymo__site_table_get(const struct kymo__site_table *table, uint32_t id)
+const struct marey_site_info *marey__site_table_get(const struct marey__site_table *table, uint32_t id)
 {
-    const struct kymo_site_info *site =
-        table != NULL ? kymo__sparse_get(&table->sites, id, sizeof *site) : NULL;
+    const struct marey_site_info *site =
+        table != NULL ? marey__sparse_get(&table->sites, id, sizeof *site) : NULL;
     return site != NULL && site->name != NULL ? site : NULL;
 }
 
-bool kymo__site_table_add(struct kymo__site_table *table, const struct kymo__site_entry *entry,
-                          const char *texts)
+bool marey__site_table_add(struct marey__site_table *table, const struct marey__site_entry *entry,
+                           const char *texts)
 {
-    struct kymo_site_info *site = kymo__sparse_make(&table->sites, entry->id, sizeof *site);
+    struct marey_site_info *site = marey__sparse_make(&table->sites, entry->id, sizeof *site);
     if (site == NULL)
         return false;
     if (site->name != NULL)
@@ -44,25 +44,25 @@ bool kymo__site_table_add(struct kymo__site_table *table, const struct kymo__sit
                                  entry->file_len};
     const char *kept[4];
     for (size_t t = 0; t < 4; t++) {
-        kept[t] = lengths[t] == 0 ? "" : kymo__arena_text(&table->texts, texts, lengths[t]);
+        kept[t] = lengths[t] == 0 ? "" : marey__arena_text(&table->texts, texts, lengths[t]);
         if (kept[t] == NULL)
             return false;
         texts += lengths[t];
     }
-    *site = (struct kymo_site_info){.name = kept[0],
-                                    .category = kept[1],
-                                    .domain = kept[2],
-                                    .file = kept[3],
-                                    .name_len = entry->name_len,
-                                    .line = entry->line,
-                                    .color = entry->color};
-    table->n = KYMO__MAX(table->n, entry->id);
+    *site = (struct marey_site_info){.name = kept[0],
+                                     .category = kept[1],
+                                     .domain = kept[2],
+                                     .file = kept[3],
+                                     .name_len = entry->name_len,
+                                     .line = entry->line,
+                                     .color = entry->color};
+    table->n = MAREY__MAX(table->n, entry->id);
     return true;
 }
 
 /* ---- tables that several logs have ---- */
 
-static bool are_equal_sites(const struct kymo_site_info *a, const struct kymo_site_info *b)
+static bool are_equal_sites(const struct marey_site_info *a, const struct marey_site_info *b)
 {
     if (a == NULL || b == NULL)
         return a == b;
@@ -72,30 +72,30 @@ static bool are_equal_sites(const struct kymo_site_info *a, const struct kymo_si
            strcmp(a->domain, b->domain) == 0 && strcmp(a->file, b->file) == 0;
 }
 
-static bool are_equal(const struct kymo__site_table *a, const struct kymo__site_table *b)
+static bool are_equal(const struct marey__site_table *a, const struct marey__site_table *b)
 {
     if (a->n != b->n)
         return false;
     for (uint32_t id = 1; id <= a->n; id++)
-        if (!are_equal_sites(kymo__site_table_get(a, id), kymo__site_table_get(b, id)))
+        if (!are_equal_sites(marey__site_table_get(a, id), marey__site_table_get(b, id)))
             return false;
     return true;
 }
 
-void kymo__site_tables_init(struct kymo__site_tables *tables)
+void marey__site_tables_init(struct marey__site_tables *tables)
 {
-    *tables = (struct kymo__site_tables){.n = 0};
+    *tables = (struct marey__site_tables){.n = 0};
     pthread_mutex_init(&tables->lock, NULL);
 }
 
-void kymo__site_tables_fini(struct kymo__site_tables *tables)
+void marey__site_tables_fini(struct marey__site_tables *tables)
 {
     for (size_t i = 0; i < tables->n; i++)
-        kymo__site_table_release(tables->known[i]);
+        marey__site_table_release(tables->known[i]);
     pthread_mutex_destroy(&tables->lock);
 }
 
-void kymo__site_tables_share(struct kymo__site_tables *tables, struct kymo__site_table **table)
+void marey__site_tables_share(struct marey__site_tables *tables, struct marey__site_table **table)
 {
     if (*table == NULL)
         return;
@@ -104,10 +104,10 @@ void kymo__site_tables_share(struct kymo__site_tables *tables, struct kymo__site
     while (i < tables->n && !are_equal(tables->known[i], *table))
         i++;
     if (i < tables->n) {
-        kymo__site_table_release(*table);
+        marey__site_table_release(*table);
         *table = tables->known[i];
         (*table)->n_users++;
-    } else if (tables->n < KYMO__MAX_SHARED_TABLES) {
+    } else if (tables->n < MAREY__MAX_SHARED_TABLES) {
         tables->known[tables->n++] = *table;
         (*table)->n_users++;
     }

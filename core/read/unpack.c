@@ -21,7 +21,7 @@
 
 #define TAG_MASK UINT64_C(0xffffff)
 #define KIND_MASK 0xf00000u
-static_assert(KYMO_KIND_RECORD == 15, "a record has all bits of the kind set");
+static_assert(MAREY_KIND_RECORD == 15, "a record has all bits of the kind set");
 
 static uint64_t rotate_left_24(uint64_t x)
 {
@@ -82,7 +82,7 @@ static inline void transpose(const uint8_t *planes, size_t n, __m128i out[8])
     }
 }
 
-bool kymo__unpack_words(const uint8_t *planes, uint64_t *words, size_t n)
+bool marey__unpack_words(const uint8_t *planes, uint64_t *words, size_t n)
 {
     const __m128i tags = _mm_set1_epi64x((long long)TAG_MASK);
     const __m128i kinds = _mm_set1_epi64x(KIND_MASK);
@@ -115,14 +115,14 @@ bool kymo__unpack_words(const uint8_t *planes, uint64_t *words, size_t n)
 
 #else
 
-bool kymo__unpack_words(const uint8_t *planes, uint64_t *words, size_t n)
+bool marey__unpack_words(const uint8_t *planes, uint64_t *words, size_t n)
 {
     return unpack_tail(planes, words, 0, n, 0);
 }
 
 #endif
 
-bool kymo__words_have_records(const uint64_t *words, size_t n)
+bool marey__words_have_records(const uint64_t *words, size_t n)
 {
     bool has_records = false;
     for (size_t i = 0; i < n; i++)
@@ -132,26 +132,26 @@ bool kymo__words_have_records(const uint64_t *words, size_t n)
 
 /* ---- blocks ---- */
 
-bool kymo__unpacker_init(struct kymo__unpacker *unpacker)
+bool marey__unpacker_init(struct marey__unpacker *unpacker)
 {
     unpacker->zstd = ZSTD_createDCtx();
-    unpacker->planes = kymo__alloc(KYMO__MAX_WORDS_BYTES);
+    unpacker->planes = marey__alloc(MAREY__MAX_WORDS_BYTES);
     return unpacker->zstd != NULL && unpacker->planes != NULL;
 }
 
-void kymo__unpacker_fini(struct kymo__unpacker *unpacker)
+void marey__unpacker_fini(struct marey__unpacker *unpacker)
 {
     ZSTD_freeDCtx(unpacker->zstd);
-    kymo__free(unpacker->planes);
-    *unpacker = (struct kymo__unpacker){0};
+    marey__free(unpacker->planes);
+    *unpacker = (struct marey__unpacker){0};
 }
 
-bool kymo__unpack_block(struct kymo__unpacker *unpacker, const struct kymo__block *block,
-                        const uint8_t *packed, uint64_t *words, bool *may_have_records)
+bool marey__unpack_block(struct marey__unpacker *unpacker, const struct marey__block *block,
+                         const uint8_t *packed, uint64_t *words, bool *may_have_records)
 {
     const uint8_t *raw = packed;
     const size_t n = block->raw_len / 8;
-    if ((block->flags & KYMO__FLAG_ZSTD) != 0) {
+    if ((block->flags & MAREY__FLAG_ZSTD) != 0) {
         const size_t got = ZSTD_decompressDCtx(unpacker->zstd, unpacker->planes, block->raw_len,
                                                packed, block->packed_len);
         if (ZSTD_isError(got) || got != block->raw_len)
@@ -160,11 +160,11 @@ bool kymo__unpack_block(struct kymo__unpacker *unpacker, const struct kymo__bloc
     } else if (block->packed_len != block->raw_len) {
         return false;
     }
-    if ((block->flags & KYMO__FLAG_PLANES) != 0) {
-        *may_have_records = kymo__unpack_words(raw, words, n);
+    if ((block->flags & MAREY__FLAG_PLANES) != 0) {
+        *may_have_records = marey__unpack_words(raw, words, n);
     } else {
         memcpy(words, raw, n * sizeof *words);
-        *may_have_records = kymo__words_have_records(words, n);
+        *may_have_records = marey__words_have_records(words, n);
     }
     return true;
 }

@@ -32,7 +32,7 @@ static struct {
     } visitors[2];
 } flush = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct kymo__record *const record = &kymo__record;
+static struct marey__record *const record = &marey__record;
 
 static void ring(void)
 {
@@ -55,63 +55,63 @@ static void spend_budget(void)
              "until the pool is full, "
              "then they are dropped and counted",
              (unsigned long long)record->settings.disk_bytes);
-    kymo__record_note(sentence);
-    kymo__say("%s", sentence);
+    marey__record_note(sentence);
+    marey__say("%s", sentence);
 }
 
 /* Write one chunk and give it back; false when it could not be written (it then stays in the pool). */
 static bool write_chunk(uint32_t number)
 {
-    struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, number);
+    struct marey__chunk_head *chunk = marey__pool_chunk(&record->pool, number);
     size_t n_events;
-    if (kymo__log_append_chunk(&record->log, record->packer, chunk, &n_events) != KYMO_OK) {
-        kymo__record_failed(kymo_last_error());
+    if (marey__log_append_chunk(&record->log, record->packer, chunk, &n_events) != MAREY_OK) {
+        marey__record_failed(marey_last_error());
         return false;
     }
     __atomic_fetch_add(&record->n_events_flushed, n_events, __ATOMIC_RELAXED);
     /* Release: a sealer that sees the chunk free knows that its words are in the log. */
-    __atomic_store_n(&chunk->state, KYMO__CHUNK_FREE, __ATOMIC_RELEASE);
-    kymo__queue_put(&record->pool.free, number);
+    __atomic_store_n(&chunk->state, MAREY__CHUNK_FREE, __ATOMIC_RELEASE);
+    marey__queue_put(&record->pool.free, number);
     return true;
 }
 
 static bool may_write(void)
 {
-    if (kymo__log_is_broken(&record->log))
+    if (marey__log_is_broken(&record->log))
         return false;
     return __atomic_load_n(&record->is_closing, __ATOMIC_RELAXED) ||
            (!__atomic_load_n(&record->is_full, __ATOMIC_RELAXED) &&
-            record->settings.policy != KYMO_KEEP_NEWEST);
+            record->settings.policy != MAREY_KEEP_NEWEST);
 }
 
-void kymo__flush_drain(void)
+void marey__flush_drain(void)
 {
     uint32_t number;
-    while (may_write() && kymo__queue_take(&record->pool.full, &number)) {
+    while (may_write() && marey__queue_take(&record->pool.full, &number)) {
         if (!write_chunk(number))
             return;
         if (!__atomic_load_n(&record->is_closing, __ATOMIC_RELAXED) &&
-            kymo__log_size(&record->log) > record->settings.disk_bytes)
+            marey__log_size(&record->log) > record->settings.disk_bytes)
             spend_budget();
     }
 }
 
 static void grow_ahead(void)
 {
-    while (kymo__queue_length(&record->pool.free) < FREE_CHUNKS &&
-           kymo__pool_grow(&record->pool, FREE_CHUNKS))
+    while (marey__queue_length(&record->pool.free) < FREE_CHUNKS &&
+           marey__pool_grow(&record->pool, FREE_CHUNKS))
         ;
 }
 
 /* Let visitors work; how long the thread may sleep after it. */
 static uint64_t visit(uint64_t most_ns)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(flush.visitors); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(flush.visitors); i++) {
         void (*const visitor)(void) = __atomic_load_n(&flush.visitors[i].visit, __ATOMIC_ACQUIRE);
         if (visitor == NULL)
             break;
         visitor();
-        most_ns = KYMO__MIN(most_ns, flush.visitors[i].period_ns);
+        most_ns = MAREY__MIN(most_ns, flush.visitors[i].period_ns);
     }
     return most_ns;
 }
@@ -119,30 +119,30 @@ static uint64_t visit(uint64_t most_ns)
 static void *flush_main(void *arg)
 {
     (void)arg;
-    prctl(PR_SET_NAME, "kymo-flush");
+    prctl(PR_SET_NAME, "marey-flush");
     const uint64_t second = 1000000000u;
     /* The second moment comes soon, so that a short life that ends by a kill has a clock rate too. */
-    uint64_t next_moment = kymo__clock_ns(CLOCK_MONOTONIC) + second / 50;
+    uint64_t next_moment = marey__clock_ns(CLOCK_MONOTONIC) + second / 50;
     while (!__atomic_load_n(&flush.should_end, __ATOMIC_RELAXED)) {
         const uint32_t heard = __atomic_load_n(&flush.bell, __ATOMIC_ACQUIRE);
-        kymo__flush_drain();
+        marey__flush_drain();
         grow_ahead();
         const uint64_t rest_ns = visit(second);
-        const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
         if (now >= next_moment) {
-            if (!kymo__log_is_broken(&record->log) &&
-                kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK)
-                kymo__record_failed(kymo_last_error());
+            if (!marey__log_is_broken(&record->log) &&
+                marey__log_append_moment(&record->log, marey__clock_is_tsc) != MAREY_OK)
+                marey__record_failed(marey_last_error());
             next_moment = now + second;
         }
         /* Sequentially consistent with the load in nudge(): either it sees us asleep or we see its chunk. */
         __atomic_store_n(&flush.is_asleep, 1, __ATOMIC_SEQ_CST);
-        if ((kymo__queue_length(&record->pool.full) == 0 || !may_write()) &&
+        if ((marey__queue_length(&record->pool.full) == 0 || !may_write()) &&
             !__atomic_load_n(&flush.should_end, __ATOMIC_RELAXED))
-            sleep_until_rung(heard, KYMO__MIN(next_moment - now, rest_ns));
+            sleep_until_rung(heard, MAREY__MIN(next_moment - now, rest_ns));
         __atomic_store_n(&flush.is_asleep, 0, __ATOMIC_RELAXED);
     }
-    record->flush_cpu_ns += kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    record->flush_cpu_ns += marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return NULL;
 }
 
@@ -162,12 +162,12 @@ static void start_thread(void)
     pthread_attr_destroy(&attr);
     __atomic_store_n(&flush.exists, error == 0, __ATOMIC_RELEASE);
     if (error != 0)
-        kymo__say("the flush thread could not be started (error %d): events are kept in the pool "
-                  "of %llu bytes only",
-                  error, (unsigned long long)record->pool.bytes);
+        marey__say("the flush thread could not be started (error %d): events are kept in the pool "
+                   "of %llu bytes only",
+                   error, (unsigned long long)record->pool.bytes);
 }
 
-void kymo__flush_start(void)
+void marey__flush_start(void)
 {
     pthread_mutex_lock(&flush.lock);
     if (!flush.exists)
@@ -197,7 +197,7 @@ static void end_thread(int timeout_ms)
     __atomic_store_n(&flush.exists, !join_within(timeout_ms), __ATOMIC_RELEASE);
 }
 
-void kymo__flush_stop(void)
+void marey__flush_stop(void)
 {
     pthread_mutex_lock(&flush.lock);
     end_thread(-1);
@@ -224,50 +224,50 @@ static void restart(void)
  */
 static bool has_work(void)
 {
-    const struct kymo__pool *pool = &record->pool;
-    const uint32_t n_free = kymo__queue_length(&pool->free);
-    if (n_free < FREE_CHUNKS && kymo__pool_can_grow(pool))
+    const struct marey__pool *pool = &record->pool;
+    const uint32_t n_free = marey__queue_length(&pool->free);
+    if (n_free < FREE_CHUNKS && marey__pool_can_grow(pool))
         return true;
-    return may_write() && (n_free < BATCH_CHUNKS || kymo__queue_length(&pool->full) >= BATCH_CHUNKS);
+    return may_write() && (n_free < BATCH_CHUNKS || marey__queue_length(&pool->full) >= BATCH_CHUNKS);
 }
 
-void kymo__flush_nudge(void)
+void marey__flush_nudge(void)
 {
-    if (KYMO_UNLIKELY(!__atomic_load_n(&flush.exists, __ATOMIC_ACQUIRE) ||
-                      __atomic_load_n(&flush.should_end, __ATOMIC_RELAXED)))
+    if (MAREY_UNLIKELY(!__atomic_load_n(&flush.exists, __ATOMIC_ACQUIRE) ||
+                       __atomic_load_n(&flush.should_end, __ATOMIC_RELAXED)))
         restart();
     else if (__atomic_load_n(&flush.is_asleep, __ATOMIC_SEQ_CST) && has_work())
         ring();
 }
 
-void kymo__flush_wake(void)
+void marey__flush_wake(void)
 {
     if (__atomic_load_n(&flush.is_asleep, __ATOMIC_SEQ_CST))
         ring();
 }
 
-void kymo__flush_add_visitor(void (*visitor)(void), uint64_t period_ns)
+void marey__flush_add_visitor(void (*visitor)(void), uint64_t period_ns)
 {
     pthread_mutex_lock(&flush.lock);
     size_t i = 0;
     while (flush.visitors[i].visit != NULL && flush.visitors[i].visit != visitor)
-        KYMO_ASSERT(++i < KYMO__COUNT_OF(flush.visitors));
+        MAREY_ASSERT(++i < MAREY__COUNT_OF(flush.visitors));
     if (flush.visitors[i].visit == NULL) {
         flush.visitors[i].period_ns = period_ns;
         __atomic_store_n(&flush.visitors[i].visit, visitor, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&flush.lock);
-    kymo__flush_wake();
+    marey__flush_wake();
 }
 
-void kymo__flush_before_fork(void)
+void marey__flush_before_fork(void)
 {
     enum { PARK_MS = 10 };
     pthread_mutex_lock(&flush.lock);
     end_thread(PARK_MS);
 }
 
-bool kymo__flush_after_fork(bool in_child)
+bool marey__flush_after_fork(bool in_child)
 {
     const bool was_parked = !flush.exists;
     if (in_child) {

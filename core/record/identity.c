@@ -12,9 +12,9 @@
 #include "record/record_internal.h"
 
 /* torchrun and its kin, Open MPI, MPICH and Intel MPI, PMIx, MVAPICH, Slurm: the first that is a number counts. */
-const char *const kymo__rank_variables[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                            "PMIX_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID",
-                                            NULL};
+const char *const marey__rank_variables[] = {"RANK",      "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                             "PMIX_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID",
+                                             NULL};
 static const char *const world_names[] = {"WORLD_SIZE",          "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                           "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",         NULL};
 static const char *const local_names[] = {"LOCAL_RANK",      "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -51,15 +51,16 @@ static bool unnamed_torchrun(char *out, size_t size)
         return false;
     const int64_t agent = getppid();
     if (strcmp(nodes, "1") == 0)
-        snprintf(out, size, "torchrun-%" PRId64 ".%" PRIu64, agent, kymo__identity_start_time(agent));
+        snprintf(out, size, "torchrun-%" PRId64 ".%" PRIu64, agent,
+                 marey__identity_start_time(agent));
     else
         snprintf(out, size, "torchrun-%s.%s", address, port);
     return true;
 }
 
-bool kymo__identity_run_id(char *out, size_t size)
+bool marey__identity_run_id(char *out, size_t size)
 {
-    const char *given = getenv("KYMO_RUN_ID");
+    const char *given = getenv("MAREY_RUN_ID");
     if (given == NULL || given[0] == '\0')
         given = getenv("TORCHELASTIC_RUN_ID");
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID"),
@@ -75,65 +76,65 @@ bool kymo__identity_run_id(char *out, size_t size)
     return true;
 }
 
-void kymo__identity_launch(struct kymo__launch *out)
+void marey__identity_launch(struct marey__launch *out)
 {
-    out->rank = first_number(kymo__rank_variables, &out->rank_from);
+    out->rank = first_number(marey__rank_variables, &out->rank_from);
     out->world_size = first_number(world_names, &out->world_from);
     out->local_rank = first_number(local_names, &out->local_from);
 }
 
-void kymo__identity_fill(struct kymo__settings *s)
+void marey__identity_fill(struct marey__settings *s)
 {
-    struct kymo__launch launch;
-    kymo__identity_launch(&launch);
+    struct marey__launch launch;
+    marey__identity_launch(&launch);
     if (s->role != NULL)
-        launch = (struct kymo__launch){.rank = -1, .world_size = -1, .local_rank = -1};
+        launch = (struct marey__launch){.rank = -1, .world_size = -1, .local_rank = -1};
     if (s->rank < 0)
         s->rank = launch.rank;
     if (s->world_size < 0)
         s->world_size = launch.world_size;
     if (s->local_rank < 0)
         s->local_rank = launch.local_rank;
-    if (s->run_id[0] == '\0' && !kymo__identity_run_id(s->run_id, sizeof s->run_id))
-        snprintf(s->run_id, sizeof s->run_id, "%016" PRIx64, kymo__identity_random());
+    if (s->run_id[0] == '\0' && !marey__identity_run_id(s->run_id, sizeof s->run_id))
+        snprintf(s->run_id, sizeof s->run_id, "%016" PRIx64, marey__identity_random());
 }
 
-uint64_t kymo__identity_random(void)
+uint64_t marey__identity_random(void)
 {
     uint64_t value;
     if (getrandom(&value, sizeof value, GRND_NONBLOCK) != (ssize_t)sizeof value)
-        value = kymo__clock_ns(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid();
+        value = marey__clock_ns(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid();
     return value;
 }
 
 /* One argument as a shell would take it: in single quotes unless it is plain. */
-static void put_argument(struct kymo__buf *out, const char *argument)
+static void put_argument(struct marey__buf *out, const char *argument)
 {
     if (argument[0] != '\0' && strpbrk(argument, " \t\n'\"\\") == NULL) {
-        kymo__buf_puts(out, argument);
+        marey__buf_puts(out, argument);
         return;
     }
-    kymo__buf_puts(out, "'");
+    marey__buf_puts(out, "'");
     for (; *argument != '\0'; argument++) {
         if (*argument == '\'')
-            kymo__buf_puts(out, "'\\''");
+            marey__buf_puts(out, "'\\''");
         else
-            kymo__buf_put(out, argument, 1);
+            marey__buf_put(out, argument, 1);
     }
-    kymo__buf_puts(out, "'");
+    marey__buf_puts(out, "'");
 }
 
-void kymo__identity_command(struct kymo__buf *out)
+void marey__identity_command(struct marey__buf *out)
 {
     char text[4096];
-    const size_t n = kymo__read_text("/proc/self/cmdline", text, sizeof text);
+    const size_t n = marey__read_text("/proc/self/cmdline", text, sizeof text);
     for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
-        kymo__buf_puts(out, at > 0 ? " " : "");
+        marey__buf_puts(out, at > 0 ? " " : "");
         put_argument(out, text + at);
     }
 }
 
-void kymo__identity_host(char *out, size_t size)
+void marey__identity_host(char *out, size_t size)
 {
     if (gethostname(out, size) != 0)
         snprintf(out, size, "host");
@@ -143,37 +144,38 @@ void kymo__identity_host(char *out, size_t size)
             *c = '_';
 }
 
-uint64_t kymo__identity_start_time(int64_t pid)
+uint64_t marey__identity_start_time(int64_t pid)
 {
     char path[64], text[1024];
-    struct kymo__process_stat stat;
+    struct marey__process_stat stat;
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    const size_t len = kymo__read_text(path, text, sizeof text);
-    return kymo__parse_process_stat(text, len, &stat) ? stat.start_time : 0;
+    const size_t len = marey__read_text(path, text, sizeof text);
+    return marey__parse_process_stat(text, len, &stat) ? stat.start_time : 0;
 }
 
-void kymo__identity_boot_id(char *out, size_t size)
+void marey__identity_boot_id(char *out, size_t size)
 {
-    kymo__read_text("/proc/sys/kernel/random/boot_id", out, size);
+    marey__read_text("/proc/sys/kernel/random/boot_id", out, size);
     out[strcspn(out, "\n")] = '\0';
 }
 
-uint64_t kymo__identity_pid_namespace(void)
+uint64_t marey__identity_pid_namespace(void)
 {
     struct stat st;
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-void kymo__identity_describe(struct kymo__buf *texts)
+void marey__identity_describe(struct marey__buf *texts)
 {
     char host[256], boot[64] = "";
-    kymo__identity_host(host, sizeof host);
-    kymo__identity_boot_id(boot, sizeof boot);
-    kymo__texts_put(texts, KYMO__KEY_VERSION, KYMO_VERSION);
-    kymo__texts_printf(texts, KYMO__KEY_PID, "%d", (int)getpid());
-    kymo__texts_printf(texts, KYMO__KEY_PPID, "%d", (int)getppid());
-    kymo__texts_printf(texts, KYMO__KEY_START_TIME, "%" PRIu64, kymo__identity_start_time(getpid()));
-    kymo__texts_printf(texts, KYMO__KEY_PID_NS, "%" PRIu64, kymo__identity_pid_namespace());
-    kymo__texts_put(texts, KYMO__KEY_BOOT_ID, boot);
-    kymo__texts_put(texts, KYMO__KEY_HOST, host);
+    marey__identity_host(host, sizeof host);
+    marey__identity_boot_id(boot, sizeof boot);
+    marey__texts_put(texts, MAREY__KEY_VERSION, MAREY_VERSION);
+    marey__texts_printf(texts, MAREY__KEY_PID, "%d", (int)getpid());
+    marey__texts_printf(texts, MAREY__KEY_PPID, "%d", (int)getppid());
+    marey__texts_printf(texts, MAREY__KEY_START_TIME, "%" PRIu64,
+                        marey__identity_start_time(getpid()));
+    marey__texts_printf(texts, MAREY__KEY_PID_NS, "%" PRIu64, marey__identity_pid_namespace());
+    marey__texts_put(texts, MAREY__KEY_BOOT_ID, boot);
+    marey__texts_put(texts, MAREY__KEY_HOST, host);
 }

@@ -14,26 +14,26 @@
  * for a thread it has `occupied`, so that an event from a signal handler or from malloc is counted as lost rather than
  * coming here again. Both are busy for ever, so neither is ever written.
  */
-static struct kymo__lane absent = {.is_busy = 1};
-static struct kymo__lane occupied = {.is_busy = 1};
+static struct marey__lane absent = {.is_busy = 1};
+static struct marey__lane occupied = {.is_busy = 1};
 
-__thread struct kymo__lane *kymo__lane_self __attribute__((tls_model("initial-exec"))) = &absent;
+__thread struct marey__lane *marey__lane_self __attribute__((tls_model("initial-exec"))) = &absent;
 
 static struct {
     pthread_mutex_t lock; /* guards the list */
-    struct kymo__lane *first;
+    struct marey__lane *first;
     pthread_key_t exit_key;
     pthread_once_t once;
 } lanes = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
-static struct kymo__record *const record = &kymo__record;
+static struct marey__record *const record = &marey__record;
 
 #define NOW UINT64_MAX /* a tick that no event has: what is asked for is the present */
 
 /* ---- chunks ---- */
 
 /* The tick of the last event. Words of a record are not told from events, so that of a record is remembered. */
-static uint64_t last_tick(const struct kymo__lane *lane)
+static uint64_t last_tick(const struct marey__lane *lane)
 {
     if (lane->pos == NULL)
         return 0;
@@ -42,27 +42,27 @@ static uint64_t last_tick(const struct kymo__lane *lane)
 }
 
 /* The lane's lock is held. */
-static void hand_over(struct kymo__lane *lane)
+static void hand_over(struct marey__lane *lane)
 {
-    struct kymo__chunk_head *chunk = lane->chunk;
+    struct marey__chunk_head *chunk = lane->chunk;
     if (chunk == NULL)
         return;
     lane->chunk = NULL;
-    __atomic_store_n(&chunk->state, KYMO__CHUNK_FULL, __ATOMIC_RELEASE);
-    kymo__queue_put(&record->pool.full, kymo__pool_number(&record->pool, chunk));
-    kymo__flush_nudge();
+    __atomic_store_n(&chunk->state, MAREY__CHUNK_FULL, __ATOMIC_RELEASE);
+    marey__queue_put(&record->pool.full, marey__pool_number(&record->pool, chunk));
+    marey__flush_nudge();
 }
 
 /* Flight recorder: give up the oldest chunk that waits. */
 static bool reclaim_oldest(uint32_t *number)
 {
-    if (!kymo__queue_take(&record->pool.full, number))
+    if (!marey__queue_take(&record->pool.full, number))
         return false;
-    struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, *number);
-    const struct kymo__extent lost = kymo__chunk_extent(chunk);
-    kymo__record_lost(lost.n_events, chunk->base_tick, chunk->base_tick + lost.last_ticks);
+    struct marey__chunk_head *chunk = marey__pool_chunk(&record->pool, *number);
+    const struct marey__extent lost = marey__chunk_extent(chunk);
+    marey__record_lost(lost.n_events, chunk->base_tick, chunk->base_tick + lost.last_ticks);
     /* A process killed while renew() writes the head anew must not leave the old words under a new name. */
-    __atomic_store_n(&chunk->state, KYMO__CHUNK_FREE, __ATOMIC_RELAXED);
+    __atomic_store_n(&chunk->state, MAREY__CHUNK_FREE, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     return true;
 }
@@ -70,11 +70,11 @@ static bool reclaim_oldest(uint32_t *number)
 static bool wait_for_free(uint32_t *number)
 {
     enum { TRIES = 1000, EACH_US = 100 }; /* a tenth of a second in all */
-    for (int i = 0; i < TRIES && !kymo__log_is_broken(&record->log) &&
+    for (int i = 0; i < TRIES && !marey__log_is_broken(&record->log) &&
                     !__atomic_load_n(&record->is_full, __ATOMIC_RELAXED);
          i++) {
         usleep(EACH_US);
-        if (kymo__queue_take(&record->pool.free, number))
+        if (marey__queue_take(&record->pool.free, number))
             return true;
     }
     return false;
@@ -82,32 +82,32 @@ static bool wait_for_free(uint32_t *number)
 
 static bool take_free(uint32_t *number)
 {
-    struct kymo__pool *pool = &record->pool;
-    if (kymo__queue_take(&pool->free, number))
+    struct marey__pool *pool = &record->pool;
+    if (marey__queue_take(&pool->free, number))
         return true;
-    kymo__flush_nudge();
+    marey__flush_nudge();
     /* The flush thread grows the pool ahead of need. If it did not get to run, growing here beats losing events. */
-    while (kymo__pool_grow(pool, 1)) /* others may take what has just become free */
-        if (kymo__queue_take(&pool->free, number))
+    while (marey__pool_grow(pool, 1)) /* others may take what has just become free */
+        if (marey__queue_take(&pool->free, number))
             return true;
     switch (record->settings.policy) {
-    case KYMO_KEEP_NEWEST:
+    case MAREY_KEEP_NEWEST:
         return reclaim_oldest(number);
-    case KYMO_BLOCK:
+    case MAREY_BLOCK:
         return wait_for_free(number);
-    case KYMO_KEEP_OLDEST:
+    case MAREY_KEEP_OLDEST:
         break;
     }
-    return kymo__queue_take(&pool->free, number);
+    return marey__queue_take(&pool->free, number);
 }
 
-bool kymo__lane_renew(struct kymo__lane *lane, uint64_t base_tick)
+bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick)
 {
     hand_over(lane);
     uint32_t number;
     if (!take_free(&number))
         return false;
-    struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, number);
+    struct marey__chunk_head *chunk = marey__pool_chunk(&record->pool, number);
     uint64_t *words = (uint64_t *)(chunk + 1);
     lane->base_tick = base_tick;
     chunk->lane = lane->id;
@@ -115,30 +115,30 @@ bool kymo__lane_renew(struct kymo__lane *lane, uint64_t base_tick)
     chunk->sequence = lane->next_sequence++;
     chunk->base_tick = lane->base_tick;
     chunk->tid = lane->tid;
-    if (lane->kind == KYMO_LANE_THREAD)
+    if (lane->kind == MAREY_LANE_THREAD)
         prctl(PR_GET_NAME, chunk->thread_name);
     else
         memcpy(chunk->thread_name, lane->name, sizeof chunk->thread_name);
     __atomic_store_n(&words[0], 0, __ATOMIC_RELAXED);
     /* Release: a sealer that sees the chunk owned sees whose it is, and the zero word. */
-    __atomic_store_n(&chunk->state, KYMO__CHUNK_OWNED, __ATOMIC_RELEASE);
+    __atomic_store_n(&chunk->state, MAREY__CHUNK_OWNED, __ATOMIC_RELEASE);
     lane->chunk = chunk;
     lane->pos = lane->record_end = words;
     lane->record_tick = lane->base_tick;
-    __atomic_store_n(&lane->limit, words + KYMO__CHUNK_WORDS - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->limit, words + MAREY__CHUNK_WORDS - 1, __ATOMIC_RELAXED);
     return true;
 }
 
 /* ---- threads ---- */
 
-static void leave_registry(struct kymo__lane *lane)
+static void leave_registry(struct marey__lane *lane)
 {
     *lane->link = lane->next;
     if (lane->next != NULL)
         lane->next->link = lane->link;
 }
 
-void kymo__lane_retire(struct kymo__lane *lane)
+void marey__lane_retire(struct marey__lane *lane)
 {
     pthread_mutex_lock(&lanes.lock);
     /* Still in the registry: whoever closes the recording waits here until the chunk is in the queue. */
@@ -148,15 +148,15 @@ void kymo__lane_retire(struct kymo__lane *lane)
     pthread_mutex_unlock(&lane->lock);
     leave_registry(lane);
     pthread_mutex_unlock(&lanes.lock);
-    kymo__free(lane);
+    marey__free(lane);
 }
 
 /* The thread ends: its chunk goes to the log, and what it still records from other destructors gets a new lane. */
 static void thread_exits(void *arg)
 {
-    kymo__lane_self = &occupied;
-    kymo__lane_retire(arg);
-    kymo__lane_self = &absent;
+    marey__lane_self = &occupied;
+    marey__lane_retire(arg);
+    marey__lane_self = &absent;
 }
 
 static void make_exit_key(void)
@@ -164,7 +164,7 @@ static void make_exit_key(void)
     pthread_key_create(&lanes.exit_key, thread_exits);
 }
 
-void kymo__lane_register(struct kymo__lane *lane)
+void marey__lane_register(struct marey__lane *lane)
 {
     pthread_mutex_init(&lane->lock, NULL);
     pthread_mutex_lock(&lanes.lock);
@@ -176,20 +176,20 @@ void kymo__lane_register(struct kymo__lane *lane)
     pthread_mutex_unlock(&lanes.lock);
 }
 
-static struct kymo__lane *lane_create(void)
+static struct marey__lane *lane_create(void)
 {
-    struct kymo__lane *lane = kymo__calloc(1, sizeof *lane);
+    struct marey__lane *lane = marey__calloc(1, sizeof *lane);
     if (lane == NULL)
         return NULL;
     pthread_once(&lanes.once, make_exit_key);
     lane->tid = syscall(SYS_gettid);
-    kymo__lane_register(lane);
+    marey__lane_register(lane);
     pthread_setspecific(lanes.exit_key, lane);
     return lane;
 }
 
 /* A recording is new to this lane: a number of its own, and nothing left over from the one before. */
-void kymo__lane_join(struct kymo__lane *lane)
+void marey__lane_join(struct marey__lane *lane)
 {
     lane->generation = __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
     lane->id = __atomic_fetch_add(&record->next_lane, 1, __ATOMIC_RELAXED);
@@ -203,67 +203,67 @@ void kymo__lane_join(struct kymo__lane *lane)
 
 static bool is_open(void)
 {
-    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN;
+    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN;
 }
 
-bool kymo__lane_is_current(const struct kymo__lane *lane)
+bool marey__lane_is_current(const struct marey__lane *lane)
 {
     return lane->generation == __atomic_load_n(&record->generation, __ATOMIC_RELAXED);
 }
 
 /* For `n` words at `tick`, or at the latest at `tick`. */
-static bool has_room(const struct kymo__lane *lane, size_t n, uint64_t tick)
+static bool has_room(const struct marey__lane *lane, size_t n, uint64_t tick)
 {
     const uint64_t *pos = lane->pos;
     const uint64_t *limit = __atomic_load_n(&lane->limit, __ATOMIC_RELAXED);
     return limit != NULL && pos != NULL && pos + n <= limit && (tick - lane->base_tick) >> 40 == 0;
 }
 
-static void lose_one(struct kymo__lane *lane)
+static void lose_one(struct marey__lane *lane)
 {
-    const uint64_t now = kymo__clock_ticks();
+    const uint64_t now = marey__clock_ticks();
     if (lane->gap_events++ == 0)
         lane->gap_first_tick = now;
     lane->gap_last_tick = now;
-    kymo__record_lost(1, now, now);
+    marey__record_lost(1, now, now);
 }
 
 /* First the zero word behind the record, its header last. */
-void kymo__lane_store_record(struct kymo__lane *lane, uint64_t tick, enum kymo_record_type type,
-                             const uint64_t *words, size_t n)
+void marey__lane_store_record(struct marey__lane *lane, uint64_t tick, enum marey_record_type type,
+                              const uint64_t *words, size_t n)
 {
     uint64_t *pos = lane->pos;
     __atomic_store_n(&pos[n + 1], 0, __ATOMIC_RELAXED);
     memcpy(pos + 1, words, n * sizeof *words);
     const uint64_t ticks = tick - lane->base_tick;
-    const uint32_t tag = kymo__tag(KYMO_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
+    const uint32_t tag = marey__tag(MAREY_KIND_RECORD, (uint32_t)type << 12 | (uint32_t)(n + 1));
     __atomic_store_n(&pos[0], ticks << 24 | tag,
-                     __ATOMIC_RELEASE); /* meets the acquire in kymo__chunk_extent() */
+                     __ATOMIC_RELEASE); /* meets the acquire in marey__chunk_extent() */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->pos = lane->record_end = pos + n + 1;
     lane->record_tick = tick;
 }
 
 /* Make room for `n` words of an event at `tick`, now being the latest; the lane's lock is held. */
-static bool make_room(struct kymo__lane *lane, size_t n, uint64_t tick, uint64_t now)
+static bool make_room(struct marey__lane *lane, size_t n, uint64_t tick, uint64_t now)
 {
     if (!is_open())
         return false;
-    if (!kymo__lane_is_current(lane)) {
+    if (!marey__lane_is_current(lane)) {
         lane->chunk = NULL;
-        kymo__lane_join(lane);
+        marey__lane_join(lane);
     } else if (lane->chunk != NULL && has_room(lane, n, now)) {
         return true;
     }
     /* A chunk begins with its first event, but never before the last one of those before. */
-    lane->floor_tick = KYMO__MAX(lane->floor_tick, last_tick(lane));
-    if (!kymo__lane_renew(lane, KYMO__MAX(tick, lane->floor_tick))) {
+    lane->floor_tick = MAREY__MAX(lane->floor_tick, last_tick(lane));
+    if (!marey__lane_renew(lane, MAREY__MAX(tick, lane->floor_tick))) {
         lose_one(lane);
         return false;
     }
     if (lane->gap_events > 0) {
         const uint64_t gap[] = {lane->gap_events, lane->gap_last_tick - lane->gap_first_tick};
-        kymo__lane_store_record(lane, lane->base_tick, KYMO_RECORD_GAP, gap, KYMO__COUNT_OF(gap));
+        marey__lane_store_record(lane, lane->base_tick, MAREY_RECORD_GAP, gap, MAREY__COUNT_OF(gap));
         lane->gap_events = 0;
     }
     return true;
@@ -272,12 +272,12 @@ static bool make_room(struct kymo__lane *lane, size_t n, uint64_t tick, uint64_t
 /* An event that meets a busy lane, or finds no memory. Safe in a signal handler. */
 static void lose_without_lane(void)
 {
-    const uint64_t now = kymo__clock_ticks();
-    kymo__record_lost(1, now, now);
+    const uint64_t now = marey__clock_ticks();
+    marey__record_lost(1, now, now);
 }
 
 /* The lane of this thread, made if there is none, and NULL without memory. */
-static struct kymo__lane *attach(struct kymo__lane *lane)
+static struct marey__lane *attach(struct marey__lane *lane)
 {
     if (lane == &absent && (lane = lane_create()) == NULL)
         lose_without_lane();
@@ -285,29 +285,29 @@ static struct kymo__lane *attach(struct kymo__lane *lane)
 }
 
 /* When an event at `tick` (or NOW) is written: lanes are in order of time, and none is ahead of `now`. */
-static uint64_t order_tick(const struct kymo__lane *lane, uint64_t tick, uint64_t now)
+static uint64_t order_tick(const struct marey__lane *lane, uint64_t tick, uint64_t now)
 {
-    return KYMO__MAX(KYMO__MIN(tick, now), last_tick(lane));
+    return MAREY__MAX(MAREY__MIN(tick, now), last_tick(lane));
 }
 
 /*
  * The lane of this thread, busy and with room at its `pos` for `n` words at `*tick`, which is adjusted to the lane; NULL
  * when the event is not taken. The clock is read once: what was found to fit is what is stored.
  */
-static struct kymo__lane *lane_with_room(size_t n, uint64_t *tick)
+static struct marey__lane *lane_with_room(size_t n, uint64_t *tick)
 {
-    struct kymo__lane *const before = kymo__lane_self;
+    struct marey__lane *const before = marey__lane_self;
     if (before->is_busy && before != &absent) {
         lose_without_lane();
         return NULL;
     }
-    kymo__lane_set_aside();
-    struct kymo__lane *lane = is_open() || kymo__record_open_pending() ? attach(before) : NULL;
+    marey__lane_set_aside();
+    struct marey__lane *lane = is_open() || marey__record_open_pending() ? attach(before) : NULL;
     bool ready = false;
     if (lane != NULL) {
         pthread_mutex_lock(&lane->lock);
-        const uint64_t now = kymo__clock_ticks();
-        ready = make_room(lane, n, KYMO__MIN(*tick, now), now);
+        const uint64_t now = marey__clock_ticks();
+        ready = make_room(lane, n, MAREY__MIN(*tick, now), now);
         if (ready) {
             *tick = order_tick(lane, *tick, now);
         } else {
@@ -317,57 +317,57 @@ static struct kymo__lane *lane_with_room(size_t n, uint64_t *tick)
         pthread_mutex_unlock(&lane->lock);
         lane->is_busy = ready;
     }
-    kymo__lane_resume(lane != NULL ? lane : before);
+    marey__lane_resume(lane != NULL ? lane : before);
     return ready ? lane : NULL;
 }
 
-struct kymo__lane *kymo__lane_set_aside(void)
+struct marey__lane *marey__lane_set_aside(void)
 {
-    struct kymo__lane *const lane = kymo__lane_self;
-    kymo__lane_self = &occupied;
+    struct marey__lane *const lane = marey__lane_self;
+    marey__lane_self = &occupied;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return lane;
 }
 
-void kymo__lane_resume(struct kymo__lane *lane)
+void marey__lane_resume(struct marey__lane *lane)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    kymo__lane_self = lane;
+    marey__lane_self = lane;
 }
 
-bool kymo__lane_is_aside(void)
+bool marey__lane_is_aside(void)
 {
-    return kymo__lane_self == &occupied;
+    return marey__lane_self == &occupied;
 }
 
-static void set_idle(struct kymo__lane *lane)
+static void set_idle(struct marey__lane *lane)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     lane->is_busy = 0;
 }
 
-void kymo__lane_put_slowly(uint32_t tag)
+void marey__lane_put_slowly(uint32_t tag)
 {
     uint64_t tick = NOW;
-    struct kymo__lane *lane = lane_with_room(1, &tick);
+    struct marey__lane *lane = lane_with_room(1, &tick);
     if (lane != NULL)
-        kymo__lane_store(lane, lane->pos, (tick - lane->base_tick) << 24 | tag);
+        marey__lane_store(lane, lane->pos, (tick - lane->base_tick) << 24 | tag);
 }
 
-void kymo__lane_put_monotonic(uint32_t tag)
+void marey__lane_put_monotonic(uint32_t tag)
 {
-    kymo__lane_put_at(tag, false);
+    marey__lane_put_at(tag, false);
 }
 
 /* This thread's lane, busy, when it has room as it is for `n` words at `*tick`, which is adjusted to the lane. */
-static struct kymo__lane *lane_as_it_is(size_t n, uint64_t *tick)
+static struct marey__lane *lane_as_it_is(size_t n, uint64_t *tick)
 {
-    struct kymo__lane *lane = kymo__lane_self;
+    struct marey__lane *lane = marey__lane_self;
     if (lane->is_busy)
         return NULL;
     lane->is_busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    const uint64_t now = kymo__clock_ticks();
+    const uint64_t now = marey__clock_ticks();
     if (has_room(lane, n, now)) {
         *tick = order_tick(lane, *tick, now);
         return lane;
@@ -376,28 +376,28 @@ static struct kymo__lane *lane_as_it_is(size_t n, uint64_t *tick)
     return NULL;
 }
 
-void kymo__lane_put_record_at(uint64_t tick, enum kymo_record_type type, const uint64_t *words,
-                              size_t n)
+void marey__lane_put_record_at(uint64_t tick, enum marey_record_type type, const uint64_t *words,
+                               size_t n)
 {
-    KYMO_ASSERT(n <= KYMO__RECORD_WORDS_MAX);
-    struct kymo__lane *lane = lane_as_it_is(n + 1, &tick);
+    MAREY_ASSERT(n <= MAREY__RECORD_WORDS_MAX);
+    struct marey__lane *lane = lane_as_it_is(n + 1, &tick);
     if (lane == NULL)
         lane = lane_with_room(n + 1, &tick);
     if (lane == NULL)
         return;
-    kymo__lane_store_record(lane, tick, type, words, n);
+    marey__lane_store_record(lane, tick, type, words, n);
     set_idle(lane);
 }
 
-void kymo__lane_put_record(enum kymo_record_type type, const uint64_t *words, size_t n)
+void marey__lane_put_record(enum marey_record_type type, const uint64_t *words, size_t n)
 {
-    kymo__lane_put_record_at(NOW, type, words, n);
+    marey__lane_put_record_at(NOW, type, words, n);
 }
 
-struct kymo__lane *kymo__lane_get(void)
+struct marey__lane *marey__lane_get(void)
 {
-    struct kymo__lane *lane = kymo__lane_self;
-    if (lane != &absent && lane != &occupied && kymo__lane_is_current(lane) && is_open())
+    struct marey__lane *lane = marey__lane_self;
+    if (lane != &absent && lane != &occupied && marey__lane_is_current(lane) && is_open())
         return lane;
     lane = lane_with_room(1, &(uint64_t){NOW});
     if (lane != NULL)
@@ -407,13 +407,13 @@ struct kymo__lane *kymo__lane_get(void)
 
 /* ---- all lanes ---- */
 
-void kymo__lanes_close(void)
+void marey__lanes_close(void)
 {
     pthread_mutex_lock(&lanes.lock);
-    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
+    for (struct marey__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
         __atomic_store_n(&lane->limit, NULL, __ATOMIC_RELAXED);
-        if (kymo__lane_is_current(lane))
+        if (marey__lane_is_current(lane))
             hand_over(lane);
         lane->chunk = NULL;
         pthread_mutex_unlock(&lane->lock);
@@ -421,7 +421,7 @@ void kymo__lanes_close(void)
     pthread_mutex_unlock(&lanes.lock);
 }
 
-void kymo__lanes_before_fork(void)
+void marey__lanes_before_fork(void)
 {
     pthread_mutex_lock(&lanes.lock);
 }
@@ -429,31 +429,32 @@ void kymo__lanes_before_fork(void)
 /* What the parent's lanes point to the child does not have; its one thread starts afresh. */
 static void forget_lanes(void)
 {
-    const struct kymo__lane *const self = kymo__lane_self;
-    for (struct kymo__lane *lane = lanes.first, *next; lane != NULL; lane = next) {
+    const struct marey__lane *const self = marey__lane_self;
+    for (struct marey__lane *lane = lanes.first, *next; lane != NULL; lane = next) {
         next = lane->next;
-        kymo__free(lane);
+        marey__free(lane);
     }
     lanes.first = NULL;
     if (self != &absent && self != &occupied)
         pthread_setspecific(lanes.exit_key, NULL);
-    kymo__lane_self = &absent;
+    marey__lane_self = &absent;
 }
 
-void kymo__lanes_after_fork(bool in_child)
+void marey__lanes_after_fork(bool in_child)
 {
     if (in_child)
         forget_lanes();
     pthread_mutex_unlock(&lanes.lock);
 }
 
-bool kymo__lanes_find(int64_t tid, uint32_t *number)
+bool marey__lanes_find(int64_t tid, uint32_t *number)
 {
     bool is_found = false;
     pthread_mutex_lock(&lanes.lock);
-    for (struct kymo__lane *lane = lanes.first; lane != NULL && !is_found; lane = lane->next) {
+    for (struct marey__lane *lane = lanes.first; lane != NULL && !is_found; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
-        is_found = lane->kind == KYMO_LANE_THREAD && lane->tid == tid && kymo__lane_is_current(lane);
+        is_found =
+            lane->kind == MAREY_LANE_THREAD && lane->tid == tid && marey__lane_is_current(lane);
         *number = lane->id;
         pthread_mutex_unlock(&lane->lock);
     }
@@ -461,36 +462,36 @@ bool kymo__lanes_find(int64_t tid, uint32_t *number)
     return is_found;
 }
 
-uint64_t kymo__lanes_n_events(void)
+uint64_t marey__lanes_n_events(void)
 {
     uint64_t n = 0;
     pthread_mutex_lock(&lanes.lock);
-    for (struct kymo__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
+    for (struct marey__lane *lane = lanes.first; lane != NULL; lane = lane->next) {
         pthread_mutex_lock(&lane->lock);
-        if (lane->chunk != NULL && kymo__lane_is_current(lane))
-            n += kymo__chunk_extent(lane->chunk).n_events;
+        if (lane->chunk != NULL && marey__lane_is_current(lane))
+            n += marey__chunk_extent(lane->chunk).n_events;
         pthread_mutex_unlock(&lane->lock);
     }
     pthread_mutex_unlock(&lanes.lock);
     return n;
 }
 
-uint64_t kymo__lane_measure_cost(void)
+uint64_t marey__lane_measure_cost(void)
 {
     enum { EVENTS = 256, ROUNDS = 8 };
     static uint64_t scratch[EVENTS + 1]; /* one recording opens at a time */
-    struct kymo__lane fake = {.limit = scratch + EVENTS};
-    struct kymo__lane *const mine = kymo__lane_self;
+    struct marey__lane fake = {.limit = scratch + EVENTS};
+    struct marey__lane *const mine = marey__lane_self;
     uint64_t best = UINT64_MAX;
-    kymo__lane_self = &fake;
+    marey__lane_self = &fake;
     for (int round = 0; round < ROUNDS; round++) {
         fake.pos = scratch;
-        const uint64_t start = kymo__clock_ticks();
+        const uint64_t start = marey__clock_ticks();
         fake.base_tick = start;
         for (int i = 0; i < EVENTS; i++)
-            kymo__lane_put(kymo__tag(KYMO_KIND_MARK, 1));
-        best = KYMO__MIN(best, kymo__clock_ticks() - start);
+            marey__lane_put(marey__tag(MAREY_KIND_MARK, 1));
+        best = MAREY__MIN(best, marey__clock_ticks() - start);
     }
-    kymo__lane_self = mine;
-    return best * 1000 / EVENTS * 1000000000u / kymo__clock_hz();
+    marey__lane_self = mine;
+    return best * 1000 / EVENTS * 1000000000u / marey__clock_hz();
 }

@@ -3,48 +3,60 @@
  * docs/formats/recording.md tells the same in words, with worked bytes. What stands here never changes within a
  * version; new block types and new keys may come, and readers skip what they do not know.
  *
- *   log:   block, block, block, ...           the first is KYMO__BLOCK_LOG
- *   block: struct kymo__block, then packed_len bytes, then zeros up to a multiple of 8
- *   pool:  struct kymo__pool_head in one chunk-sized slot, then chunks: struct kymo__chunk_head and words
+ *   log:   block, block, block, ...           the first is MAREY__BLOCK_LOG
+ *   block: struct marey__block, then packed_len bytes, then zeros up to a multiple of 8
+ *   pool:  struct marey__pool_head in one chunk-sized slot, then chunks: struct marey__chunk_head and words
  */
-#ifndef KYMO_LOG_FORMAT_H
-#define KYMO_LOG_FORMAT_H
+#ifndef MAREY_LOG_FORMAT_H
+#define MAREY_LOG_FORMAT_H
+
+#include "base/old_name.h"
 
 #include <assert.h>
 #include <stdint.h>
 
-#define KYMO__BLOCK_MAGIC 0x4b4c424bu          /* "KBLK" */
-#define KYMO__POOL_MAGIC 0x3130304c4f4f504bull /* "KPOOL001" */
-#define KYMO__LOG_VERSION 1
+#define MAREY__BLOCK_MAGIC 0x4b4c424du          /* "MBLK" */
+#define MAREY__POOL_MAGIC 0x3130304c4f4f504dull /* "MPOOL001" */
+#define MAREY__LOG_VERSION 1
 
-enum kymo__block_type {
-    KYMO__BLOCK_LOG =
+static inline int marey__is_block_magic(uint32_t magic)
+{
+    return magic == MAREY__BLOCK_MAGIC || magic == MAREY__OLD_BLOCK_MAGIC;
+}
+
+static inline int marey__is_pool_magic(uint64_t magic)
+{
+    return magic == MAREY__POOL_MAGIC || magic == MAREY__OLD_POOL_MAGIC;
+}
+
+enum marey__block_type {
+    MAREY__BLOCK_LOG =
         1, /* key/value texts about this process; always the first, more may follow and override */
-    KYMO__BLOCK_SITES = 2,   /* sites, each struct kymo__site_entry and its texts */
-    KYMO__BLOCK_LANE = 3,    /* struct kymo__lane_entry: a thread or GPU stream, and its name */
-    KYMO__BLOCK_WORDS = 4,   /* words of one lane: delta-coded, in byte planes, zstd */
-    KYMO__BLOCK_CLOCK = 5,   /* struct kymo__clock_entry, one or more */
-    KYMO__BLOCK_LOSS = 6,    /* struct kymo__loss_entry: totals so far; the last one counts */
-    KYMO__BLOCK_END = 7,     /* key/value texts: how it ended, what it cost; the log is sealed */
-    KYMO__BLOCK_CALLS = 8,   /* functions, signatures, paths and what was spent on them */
-    KYMO__BLOCK_SAMPLES = 9, /* stacks of threads of other processes, and when they were seen */
+    MAREY__BLOCK_SITES = 2,   /* sites, each struct marey__site_entry and its texts */
+    MAREY__BLOCK_LANE = 3,    /* struct marey__lane_entry: a thread or GPU stream, and its name */
+    MAREY__BLOCK_WORDS = 4,   /* words of one lane: delta-coded, in byte planes, zstd */
+    MAREY__BLOCK_CLOCK = 5,   /* struct marey__clock_entry, one or more */
+    MAREY__BLOCK_LOSS = 6,    /* struct marey__loss_entry: totals so far; the last one counts */
+    MAREY__BLOCK_END = 7,     /* key/value texts: how it ended, what it cost; the log is sealed */
+    MAREY__BLOCK_CALLS = 8,   /* functions, signatures, paths and what was spent on them */
+    MAREY__BLOCK_SAMPLES = 9, /* stacks of threads of other processes, and when they were seen */
 };
 
-enum kymo__block_flags {
-    KYMO__FLAG_ZSTD = 1u << 0,   /* the payload is a zstd frame of raw_len bytes */
-    KYMO__FLAG_PLANES = 1u << 1, /* below that, words in delta-coded byte planes */
+enum marey__block_flags {
+    MAREY__FLAG_ZSTD = 1u << 0,   /* the payload is a zstd frame of raw_len bytes */
+    MAREY__FLAG_PLANES = 1u << 1, /* below that, words in delta-coded byte planes */
 };
 
 /* A block longer than this is damage, not data. */
-#define KYMO__BLOCK_MAX (64u << 20)
+#define MAREY__BLOCK_MAX (64u << 20)
 
 /* Blocks of calls and samples repeat themselves, but one that claims thousands of times its size is none of ours. */
-static inline int kymo__packing_is_sound(uint64_t raw_len, uint64_t packed_len)
+static inline int marey__packing_is_sound(uint64_t raw_len, uint64_t packed_len)
 {
     return raw_len <= 4096 + 512 * packed_len;
 }
 
-struct kymo__block {
+struct marey__block {
     uint32_t magic;
     uint8_t type;
     uint8_t version;
@@ -58,70 +70,70 @@ struct kymo__block {
     uint32_t n_events; /* WORDS: a record is one; 0: nobody counted them. Else 0 */
     uint32_t crc;      /* CRC-32C of this header with crc 0, then of the packed bytes */
 };
-static_assert(sizeof(struct kymo__block) == 48, "on disk");
+static_assert(sizeof(struct marey__block) == 48, "on disk");
 
 /* Key/value texts: u32 key length, u32 value length, key, value; no terminators, repeated to the end. */
 
-struct kymo__site_entry {
+struct marey__site_entry {
     uint32_t id;
     uint32_t line;
     uint32_t color;
     uint32_t name_len, category_len, domain_len,
         file_len; /* the texts follow in this order, then zeros to 4 */
 };
-static_assert(sizeof(struct kymo__site_entry) == 28, "on disk");
+static_assert(sizeof(struct marey__site_entry) == 28, "on disk");
 
-struct kymo__lane_entry {
+struct marey__lane_entry {
     int64_t tid;   /* of a GPU stream: the device in the upper 32 bits, the stream in the lower */
-    uint32_t kind; /* enum kymo_lane_kind */
+    uint32_t kind; /* enum marey_lane_kind */
     uint32_t name_len; /* the name follows */
 };
-static_assert(sizeof(struct kymo__lane_entry) == 16, "on disk");
+static_assert(sizeof(struct marey__lane_entry) == 16, "on disk");
 
 /* One moment on three clocks. The tick was read between two monotonic reads `width_ns` apart. */
-struct kymo__clock_entry {
+struct marey__clock_entry {
     uint64_t tick;
     uint64_t monotonic_ns;
     uint64_t realtime_ns;
     uint64_t width_ns;
 };
-static_assert(sizeof(struct kymo__clock_entry) == 32, "on disk");
+static_assert(sizeof(struct marey__clock_entry) == 32, "on disk");
 
-struct kymo__loss_entry {
+struct marey__loss_entry {
     uint64_t n_events;
     uint64_t first_tick, last_tick;
 };
-static_assert(sizeof(struct kymo__loss_entry) == 24, "on disk");
+static_assert(sizeof(struct marey__loss_entry) == 24, "on disk");
 
 /* ---- the pool ---- */
 
-#define KYMO__CHUNK_BYTES (32u << 10)
-#define KYMO__CHUNK_HEAD_BYTES 128u
-#define KYMO__CHUNK_WORDS ((KYMO__CHUNK_BYTES - KYMO__CHUNK_HEAD_BYTES) / 8)
+#define MAREY__CHUNK_BYTES (32u << 10)
+#define MAREY__CHUNK_HEAD_BYTES 128u
+#define MAREY__CHUNK_WORDS ((MAREY__CHUNK_BYTES - MAREY__CHUNK_HEAD_BYTES) / 8)
 
-enum kymo__chunk_state {
-    KYMO__CHUNK_FREE = 0,
-    KYMO__CHUNK_OWNED = 1, /* a thread writes into it, or did when the process died */
-    KYMO__CHUNK_FULL = 2,  /* waits for the flush thread */
+enum marey__chunk_state {
+    MAREY__CHUNK_FREE = 0,
+    MAREY__CHUNK_OWNED = 1, /* a thread writes into it, or did when the process died */
+    MAREY__CHUNK_FULL = 2,  /* waits for the flush thread */
 };
 
 /*
  * Words end at the first zero word: a writer stores a zero behind an event before it stores the event, so that a
  * chunk needs no length and no clearing. A record's header is stored last.
  */
-struct kymo__chunk_head {
+struct marey__chunk_head {
     uint32_t state; /* written with release; a chunk whose words are in the log is FREE */
     uint32_t lane;
     uint32_t sequence;
-    uint32_t kind; /* enum kymo_lane_kind; the next two as a LANE block has them */
+    uint32_t kind; /* enum marey_lane_kind; the next two as a LANE block has them */
     uint64_t base_tick;
     int64_t tid;
     char thread_name[16];
-    uint8_t pad[KYMO__CHUNK_HEAD_BYTES - 48];
+    uint8_t pad[MAREY__CHUNK_HEAD_BYTES - 48];
 };
-static_assert(sizeof(struct kymo__chunk_head) == KYMO__CHUNK_HEAD_BYTES, "shared layout");
+static_assert(sizeof(struct marey__chunk_head) == MAREY__CHUNK_HEAD_BYTES, "shared layout");
 
-struct kymo__pool_head {
+struct marey__pool_head {
     uint64_t magic;
     uint32_t version;
     uint32_t chunk_bytes;
@@ -134,77 +146,77 @@ struct kymo__pool_head {
     uint64_t broken_tick; /* when it became so; events since then are nowhere. 0: unknown */
     char failure[512];    /* why, as a sentence */
 };
-static_assert(sizeof(struct kymo__pool_head) <= KYMO__CHUNK_BYTES, "shared layout");
+static_assert(sizeof(struct marey__pool_head) <= MAREY__CHUNK_BYTES, "shared layout");
 
 /* Keys of LOG and END blocks. */
-#define KYMO__KEY_PID "pid"
-#define KYMO__KEY_PPID "ppid"
-#define KYMO__KEY_RANK "rank"
-#define KYMO__KEY_WORLD "world_size"
-#define KYMO__KEY_LOCAL_RANK "local_rank"
-#define KYMO__KEY_WORKER                                                                           \
+#define MAREY__KEY_PID "pid"
+#define MAREY__KEY_PPID "ppid"
+#define MAREY__KEY_RANK "rank"
+#define MAREY__KEY_WORLD "world_size"
+#define MAREY__KEY_LOCAL_RANK "local_rank"
+#define MAREY__KEY_WORKER                                                                          \
     "worker" /* of a data loader: its number, from 0; absent or negative: none */
-#define KYMO__KEY_HOST "host"
-#define KYMO__KEY_COMMAND "command" /* as a shell would take it: arguments with spaces in quotes */
-#define KYMO__KEY_RUN_ID "run_id"
-#define KYMO__KEY_VERSION "version" /* of the library that wrote */
-#define KYMO__KEY_CLOCK "clock"     /* tsc, monotonic */
-#define KYMO__KEY_TICK_HZ "tick_hz" /* a first guess; the CLOCK blocks decide */
-#define KYMO__KEY_EVENT_COST "event_cost_ps"
+#define MAREY__KEY_HOST "host"
+#define MAREY__KEY_COMMAND "command" /* as a shell would take it: arguments with spaces in quotes */
+#define MAREY__KEY_RUN_ID "run_id"
+#define MAREY__KEY_VERSION "version" /* of the library that wrote */
+#define MAREY__KEY_CLOCK "clock"     /* tsc, monotonic */
+#define MAREY__KEY_TICK_HZ "tick_hz" /* a first guess; the CLOCK blocks decide */
+#define MAREY__KEY_EVENT_COST "event_cost_ps"
 /* What an instrument cost the program so far: COUNT LOW_PS HIGH_PS (picoseconds for each), or "unknown". */
-#define KYMO__KEY_GPU_COST "gpu_cost"       /* calls of CUDA */
-#define KYMO__KEY_CALLS_COST "calls_cost"   /* calls of Python */
-#define KYMO__KEY_MEMORY_COST "memory_cost" /* allocations */
-#define KYMO__COST_UNKNOWN "unknown"
-#define KYMO__KEY_POOL "pool" /* path of the pool, "" when it is anonymous memory */
-#define KYMO__KEY_POOL_ID                                                                          \
+#define MAREY__KEY_GPU_COST "gpu_cost"       /* calls of CUDA */
+#define MAREY__KEY_CALLS_COST "calls_cost"   /* calls of Python */
+#define MAREY__KEY_MEMORY_COST "memory_cost" /* allocations */
+#define MAREY__COST_UNKNOWN "unknown"
+#define MAREY__KEY_POOL "pool" /* path of the pool, "" when it is anonymous memory */
+#define MAREY__KEY_POOL_ID                                                                         \
     "pool_id" /* of that pool, in hexadecimal; absent in logs of earlier versions */
-#define KYMO__KEY_POLICY "policy"
-#define KYMO__KEY_BOOT_ID "boot_id"
-#define KYMO__KEY_PID_NS "pid_ns"
-#define KYMO__KEY_START_TIME "pid_start_time" /* field 22 of /proc/PID/stat */
-#define KYMO__KEY_CPU "cpu"           /* model; this and the next five may be missing or empty */
-#define KYMO__KEY_CPUS "cpus"         /* that the process may use */
-#define KYMO__KEY_GOVERNOR "governor" /* of the first processor's frequency */
-#define KYMO__KEY_GPU "gpu"           /* models of NVIDIA GPUs */
-#define KYMO__KEY_KERNEL "kernel"
-#define KYMO__KEY_VERSIONS                                                                         \
+#define MAREY__KEY_POLICY "policy"
+#define MAREY__KEY_BOOT_ID "boot_id"
+#define MAREY__KEY_PID_NS "pid_ns"
+#define MAREY__KEY_START_TIME "pid_start_time" /* field 22 of /proc/PID/stat */
+#define MAREY__KEY_CPU "cpu"           /* model; this and the next five may be missing or empty */
+#define MAREY__KEY_CPUS "cpus"         /* that the process may use */
+#define MAREY__KEY_GOVERNOR "governor" /* of the first processor's frequency */
+#define MAREY__KEY_GPU "gpu"           /* models of NVIDIA GPUs */
+#define MAREY__KEY_KERNEL "kernel"
+#define MAREY__KEY_VERSIONS                                                                        \
     "versions" /* of what the program stands on, in its own words; the last one counts */
-#define KYMO__KEY_EXPERIMENT                                                                       \
+#define MAREY__KEY_EXPERIMENT                                                                      \
     "experiment" /* what is compared, "mnist"; this and the next may be missing, the last one counts */
-#define KYMO__KEY_STRATEGY "strategy" /* how it is distributed, "torch-ddp" */
-#define KYMO__KEY_LOAD "load_percent" /* of the last minute, times 100 */
-#define KYMO__KEY_NOTE "note"         /* a sentence; may come more than once */
-#define KYMO__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
-#define KYMO__KEY_FAILURE "failure" /* after a write failed: why, a sentence */
-#define KYMO__KEY_FAILED_TICK                                                                      \
-    "failed_tick"                 /* and when: later events are in no log. Absent: unknown */
-#define KYMO__KEY_SOURCE "source" /* an imported file: its format */
-#define KYMO__KEY_EVENTS                                                                           \
+#define MAREY__KEY_STRATEGY "strategy" /* how it is distributed, "torch-ddp" */
+#define MAREY__KEY_LOAD "load_percent" /* of the last minute, times 100 */
+#define MAREY__KEY_NOTE "note"         /* a sentence; may come more than once */
+#define MAREY__KEY_END "end" /* stop, exit, unclosed (killed, or left by _exit), write failed */
+#define MAREY__KEY_FAILURE "failure" /* after a write failed: why, a sentence */
+#define MAREY__KEY_FAILED_TICK                                                                     \
+    "failed_tick"                  /* and when: later events are in no log. Absent: unknown */
+#define MAREY__KEY_SOURCE "source" /* an imported file: its format */
+#define MAREY__KEY_EVENTS                                                                          \
     "events" /* an imported file: how many it has, where words are more than that */
-#define KYMO__KEY_BACKEND "backend" /* of communication between ranks */
-#define KYMO__KEY_DEVICES                                                                          \
+#define MAREY__KEY_BACKEND "backend" /* of communication between ranks */
+#define MAREY__KEY_DEVICES                                                                         \
     "devices" /* UUIDs of the CUDA devices of the process, in CUDA's order, comma-separated */
-#define KYMO__KEY_ROLE "role" /* "energy", "sampler", "run": the process only measures */
-#define KYMO__ROLE_RUN "run"
-#define KYMO__KEY_WALL "wall_ns" /* of a run: from its start to its end */
-#define KYMO__KEY_RUN_CPU                                                                          \
+#define MAREY__KEY_ROLE "role" /* "energy", "sampler", "run": the process only measures */
+#define MAREY__ROLE_RUN "run"
+#define MAREY__KEY_WALL "wall_ns" /* of a run: from its start to its end */
+#define MAREY__KEY_RUN_CPU                                                                         \
     "cpu_ns" /* of a run: user and system time of the program and of the descendants it waited for */
-#define KYMO__KEY_EXIT "exit_status" /* of a run: "0" to "255", or "signal 9" */
-#define KYMO__ROLE_SAMPLER "sampler"
-#define KYMO__KEY_SAMPLING                                                                         \
+#define MAREY__KEY_EXIT "exit_status" /* of a run: "0" to "255", or "signal 9" */
+#define MAREY__ROLE_SAMPLER "sampler"
+#define MAREY__KEY_SAMPLING                                                                        \
     "sampling" /* how a sampler works, lines KEY=VALUE: rate, strategy, native, seed */
-#define KYMO__KEY_ENERGY_SOURCES                                                                   \
+#define MAREY__KEY_ENERGY_SOURCES                                                                  \
     "energy_sources" /* a line for each device: what is read, how often it changes, what is not */
-#define KYMO__KEY_FLUSH_CPU "flush_cpu_ns"
-#define KYMO__KEY_VISIBLE "cuda_visible_devices" /* the variable of that name; absent: not set */
-#define KYMO__KEY_DEVICE_ORDER "cuda_device_order"
-#define KYMO__KEY_GPUS                                                                             \
+#define MAREY__KEY_FLUSH_CPU "flush_cpu_ns"
+#define MAREY__KEY_VISIBLE "cuda_visible_devices" /* the variable of that name; absent: not set */
+#define MAREY__KEY_DEVICE_ORDER "cuda_device_order"
+#define MAREY__KEY_GPUS                                                                            \
     "gpus" /* of the machine, a line each: UUID, model, MIG slices, with tabs between */
-#define KYMO__KEY_MEMORY                                                                           \
+#define MAREY__KEY_MEMORY                                                                          \
     "memory" /* how memory is measured, lines KEY=VALUE: malloc, python (yes, or why not), interval */
-#define KYMO__KEY_MEMORY_COUNTS                                                                    \
+#define MAREY__KEY_MEMORY_COUNTS                                                                   \
     "memory_counts" /* what came of it, the same: told, dropped, unfollowed, ticks, last_interval */
-#define KYMO__KEY_ENERGY_CPU "energy_cpu_ns" /* CPU time of the energy thread */
+#define MAREY__KEY_ENERGY_CPU "energy_cpu_ns" /* CPU time of the energy thread */
 
 #endif

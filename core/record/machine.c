@@ -12,7 +12,7 @@ static void read_field(const char *path, const char *name, char *out, size_t siz
 {
     char text[4096];
     out[0] = '\0';
-    kymo__read_text(path, text, sizeof text);
+    marey__read_text(path, text, sizeof text);
     const size_t len = strlen(name);
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -26,15 +26,15 @@ static void read_field(const char *path, const char *name, char *out, size_t siz
     }
 }
 
-static void put_cpus(struct kymo__buf *texts)
+static void put_cpus(struct marey__buf *texts)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
-        kymo__texts_printf(texts, KYMO__KEY_CPUS, "%d", CPU_COUNT(&set));
+        marey__texts_printf(texts, MAREY__KEY_CPUS, "%d", CPU_COUNT(&set));
 }
 
 /* Each model once, in the order of the folders; the driver's own files, so that no library is needed. */
-static void put_gpus(struct kymo__buf *texts)
+static void put_gpus(struct marey__buf *texts)
 {
     static const char folder[] = "/proc/driver/nvidia/gpus";
     char path[512], model[128], all[512] = "";
@@ -48,40 +48,40 @@ static void put_gpus(struct kymo__buf *texts)
         snprintf(path, sizeof path, "%s/%s/information", folder, entry->d_name);
         read_field(path, "Model", model, sizeof model);
         if (model[0] != '\0' && strstr(all, model) == NULL && len + strlen(model) + 3 < sizeof all)
-            kymo__append(all, sizeof all, &len, "%s%s", len > 0 ? ", " : "", model);
+            marey__append(all, sizeof all, &len, "%s%s", len > 0 ? ", " : "", model);
     }
     closedir(dir);
-    kymo__texts_put(texts, KYMO__KEY_GPU, all);
+    marey__texts_put(texts, MAREY__KEY_GPU, all);
 }
 
-static void put_load(struct kymo__buf *texts)
+static void put_load(struct marey__buf *texts)
 {
     double load;
     if (getloadavg(&load, 1) == 1)
-        kymo__texts_printf(texts, KYMO__KEY_LOAD, "%d", (int)(load * 100));
+        marey__texts_printf(texts, MAREY__KEY_LOAD, "%d", (int)(load * 100));
 }
 
-void kymo__machine_describe_devices(struct kymo__buf *texts)
+void marey__machine_describe_devices(struct marey__buf *texts)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
     if (visible != NULL) /* "" is none at all */
-        kymo__texts_put(texts, KYMO__KEY_VISIBLE, visible);
+        marey__texts_put(texts, MAREY__KEY_VISIBLE, visible);
     if (order != NULL)
-        kymo__texts_put(texts, KYMO__KEY_DEVICE_ORDER, order);
+        marey__texts_put(texts, MAREY__KEY_DEVICE_ORDER, order);
 }
 
-void kymo__machine_describe(struct kymo__buf *texts)
+void marey__machine_describe(struct marey__buf *texts)
 {
     char text[128];
     struct utsname names;
     read_field("/proc/cpuinfo", "model name", text, sizeof text);
-    kymo__texts_put(texts, KYMO__KEY_CPU, text);
+    marey__texts_put(texts, MAREY__KEY_CPU, text);
     put_cpus(texts);
-    kymo__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, sizeof text);
+    marey__read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, sizeof text);
     text[strcspn(text, "\n")] = '\0';
-    kymo__texts_put(texts, KYMO__KEY_GOVERNOR, text);
+    marey__texts_put(texts, MAREY__KEY_GOVERNOR, text);
     if (uname(&names) == 0)
-        kymo__texts_put(texts, KYMO__KEY_KERNEL, names.release);
+        marey__texts_put(texts, MAREY__KEY_KERNEL, names.release);
     put_gpus(texts);
     put_load(texts);
 }

@@ -13,9 +13,9 @@
 
 #include "record/record_internal.h"
 
-enum { MAX_WORDS = KYMO__CHUNK_WORDS, MAX_BYTES = MAX_WORDS * 8 };
+enum { MAX_WORDS = MAREY__CHUNK_WORDS, MAX_BYTES = MAX_WORDS * 8 };
 
-struct kymo__packer {
+struct marey__packer {
     ZSTD_CCtx *zstd;
     size_t cap;
     uint64_t mixed[MAX_WORDS + 8]; /* differences and tags, before they are laid out in planes */
@@ -23,16 +23,16 @@ struct kymo__packer {
     unsigned char packed[];
 };
 
-kymo__packer *kymo__packer_create(void)
+marey__packer *marey__packer_create(void)
 {
     const size_t cap = ZSTD_compressBound(MAX_BYTES);
-    kymo__packer *p = kymo__alloc(sizeof *p + cap);
+    marey__packer *p = marey__alloc(sizeof *p + cap);
     if (p == NULL)
         return NULL;
     p->cap = cap;
     p->zstd = ZSTD_createCCtx();
     if (p->zstd == NULL) {
-        kymo__free(p);
+        marey__free(p);
         return NULL;
     }
     ZSTD_CCtx_setParameter(p->zstd, ZSTD_c_compressionLevel, 1);
@@ -40,12 +40,12 @@ kymo__packer *kymo__packer_create(void)
     return p;
 }
 
-void kymo__packer_destroy(kymo__packer *p)
+void marey__packer_destroy(marey__packer *p)
 {
     if (p == NULL)
         return;
     ZSTD_freeCCtx(p->zstd);
-    kymo__free(p);
+    marey__free(p);
 }
 
 static void mix_words(uint64_t *restrict out, const uint64_t *restrict words, size_t n)
@@ -97,27 +97,27 @@ static void lay_out(unsigned char *planes, const uint64_t *mixed, size_t n)
             planes[plane * n + i] = (unsigned char)(mixed[i] >> (8 * plane));
 }
 
-const void *kymo__pack_words(kymo__packer *p, const uint64_t *words, size_t n,
-                             struct kymo__block *block)
+const void *marey__pack_words(marey__packer *p, const uint64_t *words, size_t n,
+                              struct marey__block *block)
 {
-    KYMO_ASSERT(n <= MAX_WORDS);
+    MAREY_ASSERT(n <= MAX_WORDS);
     mix_words(p->mixed, words, n);
     lay_out(p->planes, p->mixed, n);
     block->raw_len = (uint32_t)(n * 8);
-    block->flags = KYMO__FLAG_PLANES;
+    block->flags = MAREY__FLAG_PLANES;
     const size_t packed = ZSTD_compress2(p->zstd, p->packed, p->cap, p->planes, n * 8);
     if (ZSTD_isError(packed) || packed >= n * 8) {
         block->packed_len = block->raw_len;
         return p->planes;
     }
-    block->flags |= KYMO__FLAG_ZSTD;
+    block->flags |= MAREY__FLAG_ZSTD;
     block->packed_len = (uint32_t)packed;
     return p->packed;
 }
 
 /* ---- what a chunk holds ---- */
 
-/* Acquire: meets the release in kymo__lane_store(). */
+/* Acquire: meets the release in marey__lane_store(). */
 static inline uint64_t load_word(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -126,13 +126,13 @@ static inline uint64_t load_word(const uint64_t *word)
 /* An event in one word: neither the zero at the end nor a longer record. */
 static inline bool is_plain(uint64_t word)
 {
-    return kymo_word_kind(word) - 1 < KYMO_KIND_RECORD - 1;
+    return marey_word_kind(word) - 1 < MAREY_KIND_RECORD - 1;
 }
 
 /* Where plain words end, from `n` on, to within four: nearly all are plain, and one at a time takes half as long again. */
 static size_t skip_plain(const uint64_t *words, size_t n)
 {
-    while (n + 4 <= KYMO__CHUNK_WORDS && is_plain(load_word(&words[n])) &&
+    while (n + 4 <= MAREY__CHUNK_WORDS && is_plain(load_word(&words[n])) &&
            is_plain(load_word(&words[n + 1])) && is_plain(load_word(&words[n + 2])) &&
            is_plain(load_word(&words[n + 3])))
         n += 4;
@@ -142,34 +142,34 @@ static size_t skip_plain(const uint64_t *words, size_t n)
 /* Where a record ends in time; most have no duration. */
 static uint64_t end_ticks(const uint64_t *record, size_t length)
 {
-    const bool is_work = kymo_record_type_of(record[0]) == KYMO_RECORD_GPU && length > 2;
-    return kymo_word_ticks(record[0]) + (is_work ? record[2] : 0);
+    const bool is_work = marey_record_type_of(record[0]) == MAREY_RECORD_GPU && length > 2;
+    return marey_word_ticks(record[0]) + (is_work ? record[2] : 0);
 }
 
-struct kymo__extent kymo__chunk_extent(const struct kymo__chunk_head *chunk)
+struct marey__extent marey__chunk_extent(const struct marey__chunk_head *chunk)
 {
     const uint64_t *words = (const uint64_t *)(chunk + 1);
     size_t n = 0, n_not_events = 0, last = 0;
     uint64_t longest = 0;
-    while (n < KYMO__CHUNK_WORDS) {
+    while (n < MAREY__CHUNK_WORDS) {
         const size_t plain_end = skip_plain(words, n);
         if (plain_end > n)
             last = plain_end - 1;
         n = plain_end;
-        if (n == KYMO__CHUNK_WORDS)
+        if (n == MAREY__CHUNK_WORDS)
             break;
         const uint64_t word = load_word(&words[n]);
-        const bool is_record = kymo_word_kind(word) == KYMO_KIND_RECORD;
-        const size_t length = is_record ? kymo_record_length(word) : 1;
-        if (word == 0 || length == 0 || length > KYMO__CHUNK_WORDS - n)
+        const bool is_record = marey_word_kind(word) == MAREY_KIND_RECORD;
+        const size_t length = is_record ? marey_record_length(word) : 1;
+        if (word == 0 || length == 0 || length > MAREY__CHUNK_WORDS - n)
             break;
         if (is_record)
-            longest = KYMO__MAX(longest, end_ticks(words + n, length));
-        n_not_events += length - 1 + (is_record && kymo_record_type_of(word) == KYMO_RECORD_GAP);
+            longest = MAREY__MAX(longest, end_ticks(words + n, length));
+        n_not_events += length - 1 + (is_record && marey_record_type_of(word) == MAREY_RECORD_GAP);
         last = n;
         n += length;
     }
-    const uint64_t last_ticks = n > 0 ? kymo_word_ticks(load_word(&words[last])) : 0;
-    return (struct kymo__extent){
-        .n_words = n, .n_events = n - n_not_events, .last_ticks = KYMO__MAX(last_ticks, longest)};
+    const uint64_t last_ticks = n > 0 ? marey_word_ticks(load_word(&words[last])) : 0;
+    return (struct marey__extent){
+        .n_words = n, .n_events = n - n_not_events, .last_ticks = MAREY__MAX(last_ticks, longest)};
 }

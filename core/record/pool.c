@@ -26,10 +26,10 @@ enum { FIRST_BYTES = 2u << 20, GROW_BYTES = 4u << 20 };
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static void set_budget(struct kymo__pool *pool, uint64_t bytes)
+static void set_budget(struct marey__pool *pool, uint64_t bytes)
 {
-    pool->bytes = bytes / KYMO__CHUNK_BYTES * KYMO__CHUNK_BYTES;
-    pool->n_max = (uint32_t)(pool->bytes / KYMO__CHUNK_BYTES) - 1;
+    pool->bytes = bytes / MAREY__CHUNK_BYTES * MAREY__CHUNK_BYTES;
+    pool->n_max = (uint32_t)(pool->bytes / MAREY__CHUNK_BYTES) - 1;
 }
 
 /* File systems on which a shared mapping of allocated blocks keeps its promise. */
@@ -42,22 +42,22 @@ static bool is_dependable(int fd)
     return type == MAGIC_EXT4 || type == MAGIC_XFS || type == MAGIC_TMPFS;
 }
 
-static bool allocate_blocks(struct kymo__pool *pool, size_t from, size_t len)
+static bool allocate_blocks(struct marey__pool *pool, size_t from, size_t len)
 {
     struct stat st;
-    if (!kymo__held_is_ours(&pool->file, &st) && !kymo__held_reopen(&pool->file, pool->path, O_RDWR))
+    if (!marey__held_is_ours(&pool->file, &st) && !marey__held_reopen(&pool->file, pool->path, O_RDWR))
         return false;
     sigset_t before;
-    kymo__size_limit_begin(&before);
+    marey__size_limit_begin(&before);
     const bool is_done = fallocate(pool->file.fd, 0, (off_t)from, (off_t)len) == 0;
-    kymo__size_limit_end(&before);
+    marey__size_limit_end(&before);
     return is_done;
 }
 
 /* Give the pages from slot `first` on real blocks and real memory. */
-static bool allocate_slots(struct kymo__pool *pool, uint32_t first, uint32_t n)
+static bool allocate_slots(struct marey__pool *pool, uint32_t first, uint32_t n)
 {
-    const size_t from = (size_t)first * KYMO__CHUNK_BYTES, len = (size_t)n * KYMO__CHUNK_BYTES;
+    const size_t from = (size_t)first * MAREY__CHUNK_BYTES, len = (size_t)n * MAREY__CHUNK_BYTES;
     if (pool->file.fd >= 0 && !allocate_blocks(pool, from, len))
         return false;
     char *at = (char *)pool->head + from;
@@ -68,7 +68,7 @@ static bool allocate_slots(struct kymo__pool *pool, uint32_t first, uint32_t n)
 }
 
 /* The budget is a hole in the file; only what is allocated takes room. A limit on the size of files is one on it. */
-static bool set_size(struct kymo__pool *pool)
+static bool set_size(struct marey__pool *pool)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < pool->bytes) {
@@ -82,51 +82,51 @@ static bool set_size(struct kymo__pool *pool)
            fallocate(pool->file.fd, 0, 0, FIRST_BYTES) == 0;
 }
 
-static bool open_file(struct kymo__pool *pool, const char *path)
+static bool open_file(struct marey__pool *pool, const char *path)
 {
     if (snprintf(pool->path, sizeof pool->path, "%s", path) >= (int)sizeof pool->path)
         return false;
-    const int fd = kymo__open_at(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (kymo__held_set(&pool->file, fd) && is_dependable(fd) && set_size(pool))
+    const int fd = marey__open_at(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (marey__held_set(&pool->file, fd) && is_dependable(fd) && set_size(pool))
         return true;
     const int error = errno;
     if (fd >= 0)
         unlink(path);
-    kymo__held_close(&pool->file);
+    marey__held_close(&pool->file);
     errno = error;
     return false;
 }
 
-static bool open_in_dir(struct kymo__pool *pool, const char *log_path)
+static bool open_in_dir(struct marey__pool *pool, const char *log_path)
 {
     char path[PATH_MAX + 8];
     snprintf(path, sizeof path, "%s.pool", log_path);
     return open_file(pool, path);
 }
 
-static bool open_in_shm(struct kymo__pool *pool, const char *log_path)
+static bool open_in_shm(struct marey__pool *pool, const char *log_path)
 {
     char path[PATH_MAX + 32];
     const char *base = strrchr(log_path, '/');
-    snprintf(path, sizeof path, "/dev/shm/kymo-%s.pool", base != NULL ? base + 1 : log_path);
+    snprintf(path, sizeof path, "/dev/shm/marey-%s.pool", base != NULL ? base + 1 : log_path);
     return open_file(pool, path);
 }
 
-static void choose_place(struct kymo__pool *pool, enum kymo__pool_place place, const char *log_path,
-                         struct kymo__buf *note)
+static void choose_place(struct marey__pool *pool, enum marey__pool_place place,
+                         const char *log_path, struct marey__buf *note)
 {
-    if ((place == KYMO__POOL_AUTO || place == KYMO__POOL_IN_DIR) && open_in_dir(pool, log_path))
+    if ((place == MAREY__POOL_AUTO || place == MAREY__POOL_IN_DIR) && open_in_dir(pool, log_path))
         return;
-    if (place != KYMO__POOL_ANONYMOUS && open_in_shm(pool, log_path))
+    if (place != MAREY__POOL_ANONYMOUS && open_in_shm(pool, log_path))
         return;
     pool->path[0] = '\0';
-    kymo__buf_printf(
+    marey__buf_printf(
         note,
         "not kill-safe: the pool is plain memory, because neither the recording's file system nor "
         "/dev/shm can hold it; events not yet written are lost if the process is killed");
 }
 
-static void *map_pool(struct kymo__pool *pool)
+static void *map_pool(struct marey__pool *pool)
 {
     const int flags = pool->file.fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *at = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, flags, pool->file.fd, 0);
@@ -135,76 +135,76 @@ static void *map_pool(struct kymo__pool *pool)
     return at;
 }
 
-kymo_status kymo__pool_create(struct kymo__pool *pool, const struct kymo__settings *s,
-                              const struct kymo__log *log, struct kymo__buf *note)
+marey_status marey__pool_create(struct marey__pool *pool, const struct marey__settings *s,
+                                const struct marey__log *log, struct marey__buf *note)
 {
     pool->file.fd = -1;
     pool->path[0] = '\0';
-    pool->id = kymo__identity_random();
-    set_budget(pool, KYMO__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES));
+    pool->id = marey__identity_random();
+    set_budget(pool, MAREY__MAX(s->pool_bytes, (uint64_t)FIRST_BYTES));
     pthread_mutex_init(&pool->grow_lock, NULL);
     choose_place(pool, s->pool_place, log->path, note);
-    if (!kymo__queue_init(&pool->free, pool->n_max) || !kymo__queue_init(&pool->full, pool->n_max)) {
-        kymo__pool_retire(pool, false);
-        return kymo__fail(KYMO_ENOMEM, "no memory for the queues of a pool of %llu bytes",
-                          (unsigned long long)pool->bytes);
+    if (!marey__queue_init(&pool->free, pool->n_max) || !marey__queue_init(&pool->full, pool->n_max)) {
+        marey__pool_retire(pool, false);
+        return marey__fail(MAREY_ENOMEM, "no memory for the queues of a pool of %llu bytes",
+                           (unsigned long long)pool->bytes);
     }
     void *at = map_pool(pool);
     if (at == MAP_FAILED) {
-        const kymo_status st =
-            kymo__fail_errno("map a pool of %llu bytes", (unsigned long long)pool->bytes);
-        kymo__pool_retire(pool, false);
+        const marey_status st =
+            marey__fail_errno("map a pool of %llu bytes", (unsigned long long)pool->bytes);
+        marey__pool_retire(pool, false);
         return st;
     }
-    __atomic_store_n(&pool->head, (struct kymo__pool_head *)at, __ATOMIC_RELEASE);
-    if (!allocate_slots(pool, 0, FIRST_BYTES / KYMO__CHUNK_BYTES)) {
-        const kymo_status st = kymo__fail_errno("allocate the pool %s", pool->path);
-        kymo__pool_retire(pool, false);
+    __atomic_store_n(&pool->head, (struct marey__pool_head *)at, __ATOMIC_RELEASE);
+    if (!allocate_slots(pool, 0, FIRST_BYTES / MAREY__CHUNK_BYTES)) {
+        const marey_status st = marey__fail_errno("allocate the pool %s", pool->path);
+        marey__pool_retire(pool, false);
         return st;
     }
-    *pool->head = (struct kymo__pool_head){.version = KYMO__LOG_VERSION,
-                                           .chunk_bytes = KYMO__CHUNK_BYTES,
-                                           .id = pool->id,
-                                           .log_inode = (uint64_t)log->file.inode,
-                                           .n_chunks = FIRST_BYTES / KYMO__CHUNK_BYTES - 1};
-    __atomic_store_n(&pool->head->magic, KYMO__POOL_MAGIC, __ATOMIC_RELEASE);
+    *pool->head = (struct marey__pool_head){.version = MAREY__LOG_VERSION,
+                                            .chunk_bytes = MAREY__CHUNK_BYTES,
+                                            .id = pool->id,
+                                            .log_inode = (uint64_t)log->file.inode,
+                                            .n_chunks = FIRST_BYTES / MAREY__CHUNK_BYTES - 1};
+    __atomic_store_n(&pool->head->magic, MAREY__POOL_MAGIC, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < pool->head->n_chunks; i++)
-        kymo__queue_put(&pool->free, i);
-    return KYMO_OK;
+        marey__queue_put(&pool->free, i);
+    return MAREY_OK;
 }
 
 /* Growing takes a millisecond or two. To wait that long for another thread's growth beats losing events; not longer. */
-static bool lock_to_grow(struct kymo__pool *pool)
+static bool lock_to_grow(struct marey__pool *pool)
 {
     enum { PATIENCE_NS = 100000000 };
     if (pthread_mutex_trylock(&pool->grow_lock) == 0)
         return true;
-    const uint64_t until = kymo__clock_ns(CLOCK_REALTIME) + PATIENCE_NS;
+    const uint64_t until = marey__clock_ns(CLOCK_REALTIME) + PATIENCE_NS;
     const struct timespec deadline = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
     return pthread_mutex_timedlock(&pool->grow_lock, &deadline) == 0;
 }
 
-bool kymo__pool_can_grow(const struct kymo__pool *pool)
+bool marey__pool_can_grow(const struct marey__pool *pool)
 {
     return __atomic_load_n(&pool->head->n_chunks, __ATOMIC_RELAXED) <
            __atomic_load_n(&pool->n_max, __ATOMIC_RELAXED);
 }
 
-bool kymo__pool_grow(struct kymo__pool *pool, uint32_t enough)
+bool marey__pool_grow(struct marey__pool *pool, uint32_t enough)
 {
-    if (!kymo__pool_can_grow(pool) || !lock_to_grow(pool))
+    if (!marey__pool_can_grow(pool) || !lock_to_grow(pool))
         return false;
-    if (kymo__queue_length(&pool->free) >= enough) { /* another thread was faster */
+    if (marey__queue_length(&pool->free) >= enough) { /* another thread was faster */
         pthread_mutex_unlock(&pool->grow_lock);
         return true;
     }
     const uint32_t have = pool->head->n_chunks;
-    const uint32_t more = KYMO__MIN(pool->n_max - have, GROW_BYTES / KYMO__CHUNK_BYTES);
+    const uint32_t more = MAREY__MIN(pool->n_max - have, GROW_BYTES / MAREY__CHUNK_BYTES);
     const bool grown = more > 0 && allocate_slots(pool, have + 1, more);
     if (grown) {
         __atomic_store_n(&pool->head->n_chunks, have + more, __ATOMIC_RELEASE);
         for (uint32_t i = have; i < have + more; i++)
-            kymo__queue_put(&pool->free, i);
+            marey__queue_put(&pool->free, i);
     } else if (more > 0) {
         /* No room: this is all there will be. Asking again for every event that finds no chunk would be slow. */
         __atomic_store_n(&pool->n_max, have, __ATOMIC_RELAXED);
@@ -213,40 +213,41 @@ bool kymo__pool_grow(struct kymo__pool *pool, uint32_t enough)
     return grown;
 }
 
-struct kymo__chunk_head *kymo__pool_chunk(const struct kymo__pool *pool, uint32_t number)
+struct marey__chunk_head *marey__pool_chunk(const struct marey__pool *pool, uint32_t number)
 {
-    return (struct kymo__chunk_head *)((char *)pool->head + (size_t)(number + 1) * KYMO__CHUNK_BYTES);
+    return (struct marey__chunk_head *)((char *)pool->head +
+                                        (size_t)(number + 1) * MAREY__CHUNK_BYTES);
 }
 
-uint32_t kymo__pool_number(const struct kymo__pool *pool, const struct kymo__chunk_head *chunk)
+uint32_t marey__pool_number(const struct marey__pool *pool, const struct marey__chunk_head *chunk)
 {
-    return (uint32_t)(((const char *)chunk - (const char *)pool->head) / KYMO__CHUNK_BYTES) - 1;
+    return (uint32_t)(((const char *)chunk - (const char *)pool->head) / MAREY__CHUNK_BYTES) - 1;
 }
 
-void kymo__pool_retire(struct kymo__pool *pool, bool keep_file)
+void marey__pool_retire(struct marey__pool *pool, bool keep_file)
 {
     if (pool->head != NULL) /* should it fail, the file stays mapped, which is as safe */
         (void)mmap(pool->head, pool->bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (pool->file.fd >= 0 && !keep_file)
         unlink(pool->path);
-    kymo__held_close(&pool->file);
-    kymo__queue_fini(&pool->free);
-    kymo__queue_fini(&pool->full);
+    marey__held_close(&pool->file);
+    marey__queue_fini(&pool->free);
+    marey__queue_fini(&pool->full);
     /* An event may be counted as lost this very moment, into what is plain memory by now. */
     __atomic_store_n(&pool->head, NULL, __ATOMIC_RELEASE);
     pool->bytes = pool->n_max = 0;
     pool->path[0] = '\0';
 }
 
-uint64_t kymo__pool_n_events_waiting(const struct kymo__pool *pool)
+uint64_t marey__pool_n_events_waiting(const struct marey__pool *pool)
 {
     uint64_t n = 0;
     const uint32_t n_chunks = __atomic_load_n(&pool->head->n_chunks, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < n_chunks; i++) {
-        const struct kymo__chunk_head *chunk = kymo__pool_chunk(pool, i);
-        if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == KYMO__CHUNK_FULL)
-            n += kymo__chunk_extent(chunk).n_events;
+        const struct marey__chunk_head *chunk = marey__pool_chunk(pool, i);
+        if (__atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE) == MAREY__CHUNK_FULL)
+            n += marey__chunk_extent(chunk).n_events;
     }
     return n;
 }

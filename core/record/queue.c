@@ -5,28 +5,28 @@
  */
 #include "record/record_internal.h"
 
-bool kymo__queue_init(struct kymo__queue *q, uint32_t n)
+bool marey__queue_init(struct marey__queue *q, uint32_t n)
 {
     uint32_t size = 1;
     while (size < n)
         size *= 2;
-    *q = (struct kymo__queue){.cells = kymo__calloc(size, sizeof *q->cells), .mask = size - 1};
+    *q = (struct marey__queue){.cells = marey__calloc(size, sizeof *q->cells), .mask = size - 1};
     for (uint32_t i = 0; q->cells != NULL && i < size; i++)
         q->cells[i].turn = i;
     return q->cells != NULL;
 }
 
-void kymo__queue_fini(struct kymo__queue *q)
+void marey__queue_fini(struct marey__queue *q)
 {
-    kymo__free(q->cells);
-    *q = (struct kymo__queue){0};
+    marey__free(q->cells);
+    *q = (struct marey__queue){0};
 }
 
-bool kymo__queue_put(struct kymo__queue *q, uint32_t value)
+bool marey__queue_put(struct marey__queue *q, uint32_t value)
 {
     uint32_t ticket = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
     for (;;) {
-        struct kymo__queue_cell *cell = &q->cells[ticket & q->mask];
+        struct marey__queue_cell *cell = &q->cells[ticket & q->mask];
         const uint32_t turn = __atomic_load_n(&cell->turn, __ATOMIC_ACQUIRE);
         if (turn == ticket) {
             if (__atomic_compare_exchange_n(&q->tail, &ticket, ticket + 1, true, __ATOMIC_RELAXED,
@@ -44,11 +44,11 @@ bool kymo__queue_put(struct kymo__queue *q, uint32_t value)
     }
 }
 
-bool kymo__queue_take(struct kymo__queue *q, uint32_t *value)
+bool marey__queue_take(struct marey__queue *q, uint32_t *value)
 {
     uint32_t ticket = __atomic_load_n(&q->head, __ATOMIC_RELAXED);
     for (;;) {
-        struct kymo__queue_cell *cell = &q->cells[ticket & q->mask];
+        struct marey__queue_cell *cell = &q->cells[ticket & q->mask];
         const uint32_t turn = __atomic_load_n(&cell->turn, __ATOMIC_ACQUIRE);
         if (turn == ticket + 1) {
             if (__atomic_compare_exchange_n(&q->head, &ticket, ticket + 1, true, __ATOMIC_RELAXED,
@@ -66,7 +66,7 @@ bool kymo__queue_take(struct kymo__queue *q, uint32_t *value)
     }
 }
 
-uint32_t kymo__queue_length(const struct kymo__queue *q)
+uint32_t marey__queue_length(const struct marey__queue *q)
 {
     return __atomic_load_n(&q->tail, __ATOMIC_RELAXED) - __atomic_load_n(&q->head, __ATOMIC_RELAXED);
 }

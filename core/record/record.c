@@ -10,158 +10,159 @@
 
 #include "record/record_internal.h"
 
-struct kymo__record kymo__record = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                    .pool = {.file.fd = -1},
-                                    .log = {.lock = PTHREAD_MUTEX_INITIALIZER, .file.fd = -1}};
-static struct kymo__record *const record = &kymo__record;
+struct marey__record marey__record = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                      .pool = {.file.fd = -1},
+                                      .log = {.lock = PTHREAD_MUTEX_INITIALIZER, .file.fd = -1}};
+static struct marey__record *const record = &marey__record;
 
-static void set_state(enum kymo__record_state state)
+static void set_state(enum marey__record_state state)
 {
     __atomic_store_n(&record->state, state, __ATOMIC_RELEASE);
 }
 
 static void switch_on(void)
 {
-    const uint32_t bits = KYMO_ON_RECORD | (record->settings.check_nesting ? KYMO_ON_CHECK : 0);
-    const uint32_t before = __atomic_fetch_or(&kymo_switch[0], bits, __ATOMIC_RELEASE);
-    if (bits & KYMO_ON_CHECK)
-        kymo__stack_needed(before);
+    const uint32_t bits = MAREY_ON_RECORD | (record->settings.check_nesting ? MAREY_ON_CHECK : 0);
+    const uint32_t before = __atomic_fetch_or(&marey_switch[0], bits, __ATOMIC_RELEASE);
+    if (bits & MAREY_ON_CHECK)
+        marey__stack_needed(before);
 }
 
 static void switch_off(void)
 {
-    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)(KYMO_ON_RECORD | KYMO_ON_CHECK),
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)(MAREY_ON_RECORD | MAREY_ON_CHECK),
                        __ATOMIC_RELEASE);
 }
 
 /* ---- sites go to the log as they are born ---- */
 
-static kymo_status write_sites(void)
+static marey_status write_sites(void)
 {
-    struct kymo__block block = {.type = KYMO__BLOCK_SITES};
-    struct kymo__buf *sites = &record->log.sites;
+    struct marey__block block = {.type = MAREY__BLOCK_SITES};
+    struct marey__buf *sites = &record->log.sites;
     if (sites->failed)
-        return kymo__fail(KYMO_ENOMEM, "no memory for names");
+        return marey__fail(MAREY_ENOMEM, "no memory for names");
     const size_t len = sites->len;
     sites->len = 0;
-    return len > 0 ? kymo__log_append(&record->log, &block, sites->data, len) : KYMO_OK;
+    return len > 0 ? marey__log_append(&record->log, &block, sites->data, len) : MAREY_OK;
 }
 
 /* While the recording opens, sites are gathered and written in few blocks; afterwards each at once. */
-static bool on_site(const struct kymo__site *site)
+static bool on_site(const struct marey__site *site)
 {
     enum { BLOCK_BYTES = 1 << 20 };
     const bool is_opening = record->log.is_gathering;
     if (site != NULL)
-        kymo__site_put(&record->log.sites, site);
+        marey__site_put(&record->log.sites, site);
     else
         record->log.is_gathering = false;
     if (record->log.is_gathering && record->log.sites.len <= BLOCK_BYTES)
         return true;
-    const bool ok = write_sites() == KYMO_OK;
+    const bool ok = write_sites() == MAREY_OK;
     if (!ok && !is_opening)
-        kymo__record_failed(kymo_last_error());
+        marey__record_failed(marey_last_error());
     return ok;
 }
 
 /* ---- opening ---- */
 
 /* What the program told counts more than what the options say. */
-static void describe_experiment(struct kymo__buf *texts)
+static void describe_experiment(struct marey__buf *texts)
 {
-    const struct kymo__settings *s = &record->settings;
+    const struct marey__settings *s = &record->settings;
     const char *experiment = record->experiment[0] != '\0' ? record->experiment : s->experiment;
     const char *strategy = record->strategy[0] != '\0' ? record->strategy : s->strategy;
     if (experiment[0] != '\0')
-        kymo__texts_put(texts, KYMO__KEY_EXPERIMENT, experiment);
+        marey__texts_put(texts, MAREY__KEY_EXPERIMENT, experiment);
     if (strategy[0] != '\0')
-        kymo__texts_put(texts, KYMO__KEY_STRATEGY, strategy);
+        marey__texts_put(texts, MAREY__KEY_STRATEGY, strategy);
 }
 
-static void describe_process(struct kymo__buf *texts, const char *note)
+static void describe_process(struct marey__buf *texts, const char *note)
 {
-    const struct kymo__settings *s = &record->settings;
+    const struct marey__settings *s = &record->settings;
     static const char *const policies[] = {"keep-oldest", "keep-newest", "block"};
-    struct kymo__buf command = {0};
-    kymo__identity_command(&command);
-    kymo__buf_put(&command, "", 1);
-    kymo__identity_describe(texts);
-    kymo__texts_printf(texts, KYMO__KEY_RANK, "%d", s->rank);
-    kymo__texts_printf(texts, KYMO__KEY_WORLD, "%d", s->world_size);
-    kymo__texts_printf(texts, KYMO__KEY_LOCAL_RANK, "%d", s->local_rank);
+    struct marey__buf command = {0};
+    marey__identity_command(&command);
+    marey__buf_put(&command, "", 1);
+    marey__identity_describe(texts);
+    marey__texts_printf(texts, MAREY__KEY_RANK, "%d", s->rank);
+    marey__texts_printf(texts, MAREY__KEY_WORLD, "%d", s->world_size);
+    marey__texts_printf(texts, MAREY__KEY_LOCAL_RANK, "%d", s->local_rank);
     if (record->n_worker != 0)
-        kymo__texts_printf(texts, KYMO__KEY_WORKER, "%" PRIu32, record->n_worker - 1);
-    kymo__texts_put(texts, KYMO__KEY_RUN_ID, s->run_id);
-    kymo__texts_put(texts, KYMO__KEY_COMMAND, command.failed ? "" : command.data);
-    kymo__texts_put(texts, KYMO__KEY_CLOCK, kymo__clock_name());
-    kymo__texts_printf(texts, KYMO__KEY_TICK_HZ, "%" PRIu64, kymo__clock_hz());
-    kymo__texts_printf(texts, KYMO__KEY_EVENT_COST, "%" PRIu64, kymo__lane_measure_cost());
-    kymo__texts_put(texts, KYMO__KEY_POLICY, policies[s->policy]);
-    kymo__texts_put(texts, KYMO__KEY_POOL, record->pool.path);
-    kymo__texts_printf(texts, KYMO__KEY_POOL_ID, "%016" PRIx64, record->pool.id);
+        marey__texts_printf(texts, MAREY__KEY_WORKER, "%" PRIu32, record->n_worker - 1);
+    marey__texts_put(texts, MAREY__KEY_RUN_ID, s->run_id);
+    marey__texts_put(texts, MAREY__KEY_COMMAND, command.failed ? "" : command.data);
+    marey__texts_put(texts, MAREY__KEY_CLOCK, marey__clock_name());
+    marey__texts_printf(texts, MAREY__KEY_TICK_HZ, "%" PRIu64, marey__clock_hz());
+    marey__texts_printf(texts, MAREY__KEY_EVENT_COST, "%" PRIu64, marey__lane_measure_cost());
+    marey__texts_put(texts, MAREY__KEY_POLICY, policies[s->policy]);
+    marey__texts_put(texts, MAREY__KEY_POOL, record->pool.path);
+    marey__texts_printf(texts, MAREY__KEY_POOL_ID, "%016" PRIx64, record->pool.id);
     if (s->role != NULL)
-        kymo__texts_put(texts, KYMO__KEY_ROLE, s->role);
-    kymo__machine_describe(texts);
-    kymo__machine_describe_devices(texts);
-    kymo__texts_put(texts, KYMO__KEY_VERSIONS, record->versions);
+        marey__texts_put(texts, MAREY__KEY_ROLE, s->role);
+    marey__machine_describe(texts);
+    marey__machine_describe_devices(texts);
+    marey__texts_put(texts, MAREY__KEY_VERSIONS, record->versions);
     describe_experiment(texts);
     if (note[0] != '\0')
-        kymo__texts_put(texts, KYMO__KEY_NOTE, note);
-    kymo__buf_fini(&command);
+        marey__texts_put(texts, MAREY__KEY_NOTE, note);
+    marey__buf_fini(&command);
 }
 
-static kymo_status create_log(void)
+static marey_status create_log(void)
 {
-    const struct kymo__settings *s = &record->settings;
+    const struct marey__settings *s = &record->settings;
     char host[128], name[256];
-    kymo__identity_host(host, sizeof host);
+    marey__identity_host(host, sizeof host);
     snprintf(name, sizeof name, "r%d-%s-%d-%08" PRIx32 ".klog", s->rank < 0 ? 0 : s->rank, host,
-             (int)getpid(), (uint32_t)kymo__identity_random());
-    return kymo__log_create(&record->log, s->path, name);
+             (int)getpid(), (uint32_t)marey__identity_random());
+    return marey__log_create(&record->log, s->path, name);
 }
 
-uint64_t kymo__record_disk_budget(const char *path)
+uint64_t marey__record_disk_budget(const char *path)
 {
     const uint64_t most = UINT64_C(4) << 30;
     struct statvfs fs;
-    return statvfs(path, &fs) == 0 ? KYMO__MIN(most, (uint64_t)fs.f_bavail * fs.f_frsize / 10) : most;
+    return statvfs(path, &fs) == 0 ? MAREY__MIN(most, (uint64_t)fs.f_bavail * fs.f_frsize / 10)
+                                   : most;
 }
 
 static void drop_files(bool keep_pool)
 {
-    kymo__pool_retire(&record->pool, keep_pool);
-    kymo__log_close(&record->log);
-    kymo__packer_destroy(record->packer);
+    marey__pool_retire(&record->pool, keep_pool);
+    marey__log_close(&record->log);
+    marey__packer_destroy(record->packer);
     record->packer = NULL;
 }
 
-static kymo_status write_opening(void)
+static marey_status write_opening(void)
 {
-    struct kymo__buf note = {0}, texts = {0};
-    kymo_status st = kymo__pool_create(&record->pool, &record->settings, &record->log, &note);
-    if (st == KYMO_OK) {
-        kymo__buf_put(&note, "", 1);
+    struct marey__buf note = {0}, texts = {0};
+    marey_status st = marey__pool_create(&record->pool, &record->settings, &record->log, &note);
+    if (st == MAREY_OK) {
+        marey__buf_put(&note, "", 1);
         describe_process(&texts, note.failed ? "" : note.data);
-        st = kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts);
+        st = marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, &texts);
     }
-    kymo__buf_fini(&note);
-    kymo__buf_fini(&texts);
-    if (st == KYMO_OK)
-        st = kymo__log_append_moment(&record->log, kymo__clock_is_tsc);
+    marey__buf_fini(&note);
+    marey__buf_fini(&texts);
+    if (st == MAREY_OK)
+        st = marey__log_append_moment(&record->log, marey__clock_is_tsc);
     return st;
 }
 
 /* The lock is held. */
-static kymo_status open_files(void)
+static marey_status open_files(void)
 {
-    KYMO_TRY(kymo__recording_create_own(record->settings.path));
+    MAREY_TRY(marey__recording_create_own(record->settings.path));
     if (record->settings.disk_bytes == 0)
-        record->settings.disk_bytes = kymo__record_disk_budget(record->settings.path);
-    KYMO_TRY(create_log());
-    record->packer = kymo__packer_create();
-    const kymo_status st =
-        record->packer == NULL ? kymo__fail(KYMO_ENOMEM, "no memory to record") : write_opening();
-    if (st != KYMO_OK) {
+        record->settings.disk_bytes = marey__record_disk_budget(record->settings.path);
+    MAREY_TRY(create_log());
+    record->packer = marey__packer_create();
+    const marey_status st =
+        record->packer == NULL ? marey__fail(MAREY_ENOMEM, "no memory to record") : write_opening();
+    if (st != MAREY_OK) {
         unlink(record->log.path);
         drop_files(false);
     }
@@ -169,13 +170,14 @@ static kymo_status open_files(void)
 }
 
 /* The names that are known go first, and new ones follow as they come. */
-static kymo_status write_known_sites(void)
+static marey_status write_known_sites(void)
 {
     record->log.is_gathering = true;
-    if (kymo__intern_listen(on_site))
-        return KYMO_OK;
+    if (marey__intern_listen(on_site))
+        return MAREY_OK;
     unlink(record->log.path);
-    const kymo_status st = record->log.sites.failed ? KYMO_ENOMEM : KYMO_EIO; /* the sentence stands */
+    const marey_status st =
+        record->log.sites.failed ? MAREY_ENOMEM : MAREY_EIO; /* the sentence stands */
     drop_files(false);
     return st;
 }
@@ -183,18 +185,18 @@ static kymo_status write_known_sites(void)
 /* Texts of instruments that are on before there is a log: the first event of a pending recording opens it. */
 static struct {
     pthread_mutex_t lock;
-    struct kymo__buf texts;
+    struct marey__buf texts;
 } waiting = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void write_waiting_texts(void)
 {
     pthread_mutex_lock(&waiting.lock);
-    struct kymo__buf texts = waiting.texts;
-    waiting.texts = (struct kymo__buf){0};
+    struct marey__buf texts = waiting.texts;
+    waiting.texts = (struct marey__buf){0};
     pthread_mutex_unlock(&waiting.lock);
-    if (texts.len > 0 && kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts) != KYMO_OK)
-        kymo__record_failed(kymo_last_error());
-    kymo__buf_fini(&texts);
+    if (texts.len > 0 && marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, &texts) != MAREY_OK)
+        marey__record_failed(marey_last_error());
+    marey__buf_fini(&texts);
 }
 
 /* One more recording of the family is open, or one less. A child inherits the page. */
@@ -209,90 +211,90 @@ static void count_family(int by)
         __atomic_fetch_add(record->n_family_open, (uint32_t)by, __ATOMIC_RELAXED);
 }
 
-bool kymo__record_family_is_open(void)
+bool marey__record_family_is_open(void)
 {
     return record->n_family_open == NULL ||
            __atomic_load_n(record->n_family_open, __ATOMIC_RELAXED) > 0;
 }
 
 /* The lock is held; settings are in place. */
-static kymo_status open_now(void)
+static marey_status open_now(void)
 {
-    KYMO_TRY(kymo__clock_choose(record->settings.clock));
+    MAREY_TRY(marey__clock_choose(record->settings.clock));
     if (record->is_rank_told && record->settings.rank < 0) {
         record->settings.rank = record->told_rank;
         record->settings.world_size = record->told_world_size;
     }
-    kymo__identity_fill(&record->settings);
+    marey__identity_fill(&record->settings);
     __atomic_store_n(&record->is_full, false, __ATOMIC_RELAXED);
     __atomic_store_n(&record->is_closing, false, __ATOMIC_RELAXED);
     __atomic_store_n(&record->has_failed, false, __ATOMIC_RELAXED);
     record->n_events_flushed = record->flush_cpu_ns = 0;
     record->next_lane = 0;
-    KYMO_TRY(open_files());
-    KYMO_TRY(write_known_sites());
+    MAREY_TRY(open_files());
+    MAREY_TRY(write_known_sites());
     record->owner = getpid();
     __atomic_store_n(&record->generation, record->generation + 1, __ATOMIC_RELAXED);
     snprintf(record->path, sizeof record->path, "%s", record->settings.path);
-    set_state(KYMO__RECORD_OPEN);
+    set_state(MAREY__RECORD_OPEN);
     count_family(1);
     write_waiting_texts();
-    kymo__flush_start();
-    return KYMO_OK;
+    marey__flush_start();
+    return MAREY_OK;
 }
 
-kymo_status kymo__record_open(const struct kymo__settings *settings)
+marey_status marey__record_open(const struct marey__settings *settings)
 {
     pthread_mutex_lock(&record->lock);
-    kymo_status st;
-    if (record->state != KYMO__RECORD_CLOSED) {
-        st = kymo__fail(KYMO_ESTATE, "a recording is already open: %s; stop it first",
-                        record->settings.path);
+    marey_status st;
+    if (record->state != MAREY__RECORD_CLOSED) {
+        st = marey__fail(MAREY_ESTATE, "a recording is already open: %s; stop it first",
+                         record->settings.path);
     } else {
         record->settings = *settings;
         record->nesting_errors = 0;
         st = open_now();
-        if (st == KYMO_OK)
+        if (st == MAREY_OK)
             switch_on();
     }
     pthread_mutex_unlock(&record->lock);
     return st;
 }
 
-void kymo__record_open_later(const struct kymo__settings *settings)
+void marey__record_open_later(const struct marey__settings *settings)
 {
     pthread_mutex_lock(&record->lock);
     if (settings != &record->settings)
         record->settings = *settings;
     snprintf(record->path, sizeof record->path, "%s", record->settings.path);
     record->nesting_errors = 0;
-    set_state(KYMO__RECORD_PENDING);
+    set_state(MAREY__RECORD_PENDING);
     switch_on();
     pthread_mutex_unlock(&record->lock);
 }
 
 /*
- * Tell `kymo run` that the reason is printed: by a link, since that needs no descriptor, of which there may be none left.
+ * Tell `marey run` that the reason is printed: by a link, since that needs no descriptor, of which there may be none left.
  * cli/cmd_run.c removes it.
  */
 static void leave_reason(const char *reason)
 {
     char path[sizeof record->path + 64];
     snprintf(path, sizeof path, "%s/not-recorded-%ld", record->path, (long)getpid());
-    if (getenv("KYMO_RUN_ID") != NULL && symlink(reason, path) != 0)
+    if (getenv("MAREY_RUN_ID") != NULL && symlink(reason, path) != 0)
         errno = 0; /* it is printed all the same */
 }
 
-bool kymo__record_open_pending(void)
+bool marey__record_open_pending(void)
 {
     pthread_mutex_lock(&record->lock);
-    if (record->state == KYMO__RECORD_PENDING && open_now() != KYMO_OK) {
+    if (record->state == MAREY__RECORD_PENDING && open_now() != MAREY_OK) {
         switch_off();
-        set_state(KYMO__RECORD_CLOSED);
-        kymo__say_always("nothing is recorded: %s", kymo_last_error());
-        leave_reason(kymo_last_error());
+        set_state(MAREY__RECORD_CLOSED);
+        marey__say_always("nothing is recorded: %s", marey_last_error());
+        leave_reason(marey_last_error());
     }
-    const bool ok = record->state == KYMO__RECORD_OPEN;
+    const bool ok = record->state == MAREY__RECORD_OPEN;
     pthread_mutex_unlock(&record->lock);
     return ok;
 }
@@ -301,70 +303,70 @@ bool kymo__record_open_pending(void)
 
 static void write_ending(const char *how)
 {
-    struct kymo__buf texts = {0};
-    kymo__texts_put_end(&texts, how, record->pool.head);
-    kymo__texts_printf(&texts, KYMO__KEY_FLUSH_CPU, "%" PRIu64, record->flush_cpu_ns);
-    kymo__machine_describe_devices(&texts); /* a script may have set them before it came to CUDA */
-    if (kymo__log_append_loss(&record->log, record->pool.head) != KYMO_OK ||
-        kymo__log_append_moment(&record->log, kymo__clock_is_tsc) != KYMO_OK ||
-        kymo__log_append_texts(&record->log, KYMO__BLOCK_END, &texts) != KYMO_OK)
-        kymo__record_failed(kymo_last_error());
-    kymo__buf_fini(&texts);
+    struct marey__buf texts = {0};
+    marey__texts_put_end(&texts, how, record->pool.head);
+    marey__texts_printf(&texts, MAREY__KEY_FLUSH_CPU, "%" PRIu64, record->flush_cpu_ns);
+    marey__machine_describe_devices(&texts); /* a script may have set them before it came to CUDA */
+    if (marey__log_append_loss(&record->log, record->pool.head) != MAREY_OK ||
+        marey__log_append_moment(&record->log, marey__clock_is_tsc) != MAREY_OK ||
+        marey__log_append_texts(&record->log, MAREY__BLOCK_END, &texts) != MAREY_OK)
+        marey__record_failed(marey_last_error());
+    marey__buf_fini(&texts);
 }
 
 /* The log is broken and the pool is plain memory: what is in it is lost, and only the log can say so. */
 static void end_without_pool(const char *how)
 {
     for (uint32_t i = 0; i < record->pool.head->n_chunks; i++) {
-        const struct kymo__chunk_head *chunk = kymo__pool_chunk(&record->pool, i);
-        if (chunk->state == KYMO__CHUNK_FREE)
+        const struct marey__chunk_head *chunk = marey__pool_chunk(&record->pool, i);
+        if (chunk->state == MAREY__CHUNK_FREE)
             continue;
-        const struct kymo__extent extent = kymo__chunk_extent(chunk);
-        kymo__record_lost(extent.n_events, chunk->base_tick, chunk->base_tick + extent.last_ticks);
+        const struct marey__extent extent = marey__chunk_extent(chunk);
+        marey__record_lost(extent.n_events, chunk->base_tick, chunk->base_tick + extent.last_ticks);
     }
-    kymo__log_try_again(&record->log);
+    marey__log_try_again(&record->log);
     write_ending(how);
-    struct kymo__loss_entry lost;
-    if (!kymo__log_is_broken(&record->log) || !kymo__log_drop_last_words(&record->log, &lost))
+    struct marey__loss_entry lost;
+    if (!marey__log_is_broken(&record->log) || !marey__log_drop_last_words(&record->log, &lost))
         return;
-    kymo__record_lost(lost.n_events, lost.first_tick, lost.last_tick);
-    kymo__log_try_again(&record->log);
+    marey__record_lost(lost.n_events, lost.first_tick, lost.last_tick);
+    marey__log_try_again(&record->log);
     write_ending(how);
 }
 
 /* Gather a sentence about each thread that leaves ranges open; `ctx` is the buffer, each sentence with its zero. */
-static void describe_open_ranges(void *ctx, int64_t tid, const kymo_id *stack, size_t n, size_t depth)
+static void describe_open_ranges(void *ctx, int64_t tid, const marey_id *stack, size_t n, size_t depth)
 {
-    struct kymo__buf *out = ctx;
-    kymo__buf_printf(out, "thread %" PRId64 " left %zu range%s open: ", tid, depth,
-                     depth == 1 ? "" : "s");
+    struct marey__buf *out = ctx;
+    marey__buf_printf(out, "thread %" PRId64 " left %zu range%s open: ", tid, depth,
+                      depth == 1 ? "" : "s");
     for (size_t i = 0; i < n; i++) {
         size_t len;
-        const char *name = kymo_site_name(stack[i], &len);
-        kymo__buf_puts(out, i > 0 ? " > " : "");
-        kymo__utf8_put(out, name, KYMO__MIN(len, (size_t)80));
+        const char *name = marey_site_name(stack[i], &len);
+        marey__buf_puts(out, i > 0 ? " > " : "");
+        marey__utf8_put(out, name, MAREY__MIN(len, (size_t)80));
     }
-    kymo__buf_puts(out, n < depth ? " > ..." : "");
-    kymo__buf_put(out, "", 1);
+    marey__buf_puts(out, n < depth ? " > ..." : "");
+    marey__buf_put(out, "", 1);
 }
 
 /* The lock is held and the recording is open. */
-static kymo_status close_files(const char *how)
+static marey_status close_files(const char *how)
 {
     __atomic_store_n(&record->is_closing, true, __ATOMIC_RELAXED);
-    kymo__flush_stop();
-    kymo__lanes_close();
-    kymo__intern_listen(NULL);
-    kymo__flush_drain();
-    if (kymo__intern_n_other() > 0)
-        kymo__record_note(
+    marey__flush_stop();
+    marey__lanes_close();
+    marey__intern_listen(NULL);
+    marey__flush_drain();
+    if (marey__intern_n_other() > 0)
+        marey__record_note(
             "more than a million names: the later ones are counted as \"(other names)\"");
-    if (!kymo__log_is_broken(&record->log))
+    if (!marey__log_is_broken(&record->log))
         write_ending(how);
-    const bool is_broken = kymo__log_is_broken(&record->log);
+    const bool is_broken = marey__log_is_broken(&record->log);
     if (is_broken && record->pool.path[0] == '\0')
         end_without_pool(how);
-    const kymo_status st = is_broken ? kymo__fail(KYMO_EIO, "%s", record->log.failure) : KYMO_OK;
+    const marey_status st = is_broken ? marey__fail(MAREY_EIO, "%s", record->log.failure) : MAREY_OK;
     record->n_lost_last = __atomic_load_n(&record->pool.head->n_lost, __ATOMIC_RELAXED);
     record->log_bytes_last = record->log.size;
     if (!is_broken)
@@ -374,49 +376,49 @@ static kymo_status close_files(const char *how)
 }
 
 /* The lock is held. */
-static kymo_status close_locked(const char *how, struct kymo__buf *sentences)
+static marey_status close_locked(const char *how, struct marey__buf *sentences)
 {
-    const enum kymo__record_state state = record->state;
-    if (state == KYMO__RECORD_CLOSED)
-        return KYMO_OK;
+    const enum marey__record_state state = record->state;
+    if (state == MAREY__RECORD_CLOSED)
+        return MAREY_OK;
     switch_off();
-    set_state(KYMO__RECORD_CLOSED);
-    if (state == KYMO__RECORD_PENDING)
-        return KYMO_OK;
+    set_state(MAREY__RECORD_CLOSED);
+    if (state == MAREY__RECORD_PENDING)
+        return MAREY_OK;
     if (record->settings.check_nesting)
-        kymo__stacks_visit(describe_open_ranges, sentences);
+        marey__stacks_visit(describe_open_ranges, sentences);
     for (size_t at = 0; !sentences->failed && at < sentences->len;
          at += strlen(sentences->data + at) + 1)
-        kymo__record_note(sentences->data + at);
+        marey__record_note(sentences->data + at);
     return close_files(how);
 }
 
-kymo_status kymo__record_close(const char *how)
+marey_status marey__record_close(const char *how)
 {
     /* What a raw clone() made has its parent's state, and maybe locks that nobody will ever open. */
-    if (kymo__record_is_foreign())
-        return KYMO_OK;
-    struct kymo__buf sentences = {0};
+    if (marey__record_is_foreign())
+        return MAREY_OK;
+    struct marey__buf sentences = {0};
     pthread_mutex_lock(&record->lock);
-    const kymo_status st = close_locked(how, &sentences);
+    const marey_status st = close_locked(how, &sentences);
     pthread_mutex_unlock(&record->lock);
     for (size_t at = 0; !sentences.failed && at < sentences.len; at += strlen(sentences.data + at) + 1)
-        kymo__say("%s", sentences.data + at);
-    kymo__buf_fini(&sentences);
+        marey__say("%s", sentences.data + at);
+    marey__buf_fini(&sentences);
     return st;
 }
 
-bool kymo__record_is_foreign(void)
+bool marey__record_is_foreign(void)
 {
-    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == KYMO__RECORD_OPEN &&
+    return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN &&
            record->owner != getpid();
 }
 
 /* ---- accidents ---- */
 
-void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick)
+void marey__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick)
 {
-    struct kymo__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
+    struct marey__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
     if (head == NULL || n == 0)
         return;
     if (__atomic_fetch_add(&head->n_lost, n, __ATOMIC_RELAXED) == 0)
@@ -425,55 +427,55 @@ void kymo__record_lost(uint64_t n, uint64_t first_tick, uint64_t last_tick)
         __atomic_store_n(&head->lost_last_tick, last_tick, __ATOMIC_RELAXED);
 }
 
-void kymo__record_failed(const char *why)
+void marey__record_failed(const char *why)
 {
     switch_off();
     if (__atomic_exchange_n(&record->has_failed, true, __ATOMIC_RELAXED))
         return; /* whatever fails now follows from the first, which was reported */
-    struct kymo__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
+    struct marey__pool_head *head = __atomic_load_n(&record->pool.head, __ATOMIC_ACQUIRE);
     if (head != NULL) {
-        head->broken_tick = kymo__clock_ticks();
+        head->broken_tick = marey__clock_ticks();
         snprintf(head->failure, sizeof head->failure, "%s", why);
         __atomic_store_n(&head->is_broken, 1, __ATOMIC_RELEASE);
     }
-    kymo__say_always(
+    marey__say_always(
         "recording %s stopped (%s); the program goes on, and what was recorded so far can "
         "be read",
         record->settings.path, why);
 }
 
-static bool has_state(enum kymo__record_state state)
+static bool has_state(enum marey__record_state state)
 {
     return __atomic_load_n(&record->state, __ATOMIC_ACQUIRE) == state;
 }
 
-void kymo__record_text(const char *key, const char *value)
+void marey__record_text(const char *key, const char *value)
 {
-    struct kymo__buf texts = {0};
-    kymo__texts_put(&texts, key, value);
-    const kymo_status st = kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, &texts);
-    if (st == KYMO_ESTATE && has_state(KYMO__RECORD_PENDING)) {
+    struct marey__buf texts = {0};
+    marey__texts_put(&texts, key, value);
+    const marey_status st = marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, &texts);
+    if (st == MAREY_ESTATE && has_state(MAREY__RECORD_PENDING)) {
         pthread_mutex_lock(&waiting.lock);
-        kymo__buf_put(&waiting.texts, texts.data, texts.len);
+        marey__buf_put(&waiting.texts, texts.data, texts.len);
         pthread_mutex_unlock(&waiting.lock);
-        if (has_state(KYMO__RECORD_OPEN)) /* meanwhile */
+        if (has_state(MAREY__RECORD_OPEN)) /* meanwhile */
             write_waiting_texts();
-    } else if (st == KYMO_EIO) { /* otherwise nothing is being recorded, or memory ran out for a mere remark */
-        kymo__record_failed(kymo_last_error());
+    } else if (st == MAREY_EIO) { /* otherwise nothing is being recorded, or memory ran out for a mere remark */
+        marey__record_failed(marey_last_error());
     }
-    kymo__buf_fini(&texts);
+    marey__buf_fini(&texts);
 }
 
-void kymo__record_note(const char *sentence)
+void marey__record_note(const char *sentence)
 {
-    kymo__record_text(KYMO__KEY_NOTE, sentence);
+    marey__record_text(MAREY__KEY_NOTE, sentence);
 }
 
-void kymo__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps)
+void marey__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t high_ps)
 {
     char text[64];
     snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 " %" PRIu64, n, low_ps, high_ps);
-    kymo__record_text(key, text);
+    marey__record_text(key, text);
 }
 
 /* ---- fork ---- */
@@ -482,13 +484,13 @@ void kymo__record_cost(const char *key, uint64_t n, uint64_t low_ps, uint64_t hi
  * The child gets a copy of everything at one moment. All that it will use or free is kept still by these locks; what the
  * lanes' own locks and the log's guard, it forgets.
  */
-void kymo__record_before_fork(void)
+void marey__record_before_fork(void)
 {
     pthread_mutex_lock(&record->lock);
-    kymo__flush_before_fork();
-    kymo__lanes_before_fork();
-    kymo__stacks_before_fork();
-    kymo__intern_before_fork();
+    marey__flush_before_fork();
+    marey__lanes_before_fork();
+    marey__stacks_before_fork();
+    marey__intern_before_fork();
 }
 
 /* The child has neither the pool's memory nor the flush thread; the files it inherited are its parent's. */
@@ -504,23 +506,23 @@ static void forget_parents_recording(bool packer_is_whole)
 
 static void become_child(bool packer_is_whole)
 {
-    const bool was_on = record->state != KYMO__RECORD_CLOSED;
-    kymo__say_after_fork();
-    kymo__thread_names_after_fork();
+    const bool was_on = record->state != MAREY__RECORD_CLOSED;
+    marey__say_after_fork();
+    marey__thread_names_after_fork();
     pthread_mutex_init(&waiting.lock, NULL);
     forget_parents_recording(packer_is_whole);
-    set_state(KYMO__RECORD_CLOSED);
+    set_state(MAREY__RECORD_CLOSED);
     pthread_mutex_unlock(&record->lock);
     if (was_on && record->settings.follow_fork)
-        kymo__record_open_later(&record->settings);
+        marey__record_open_later(&record->settings);
 }
 
-void kymo__record_after_fork(bool in_child)
+void marey__record_after_fork(bool in_child)
 {
-    kymo__intern_after_fork(in_child);
-    kymo__stacks_after_fork(in_child);
-    kymo__lanes_after_fork(in_child);
-    const bool was_parked = kymo__flush_after_fork(in_child);
+    marey__intern_after_fork(in_child);
+    marey__stacks_after_fork(in_child);
+    marey__lanes_after_fork(in_child);
+    const bool was_parked = marey__flush_after_fork(in_child);
     if (in_child)
         become_child(was_parked);
     else

@@ -1,5 +1,5 @@
 /*
- * NAME.krun, a log with one block: what the operating system knows about a program that `kymo run` has waited for.
+ * NAME.krun, a log with one block: what the operating system knows about a program that `marey run` has waited for.
  * It is there for every run, also of programs that record nothing, so that any two runs can be compared.
  */
 #include <inttypes.h>
@@ -7,54 +7,54 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <kymo/recording.h>
+#include <marey/recording.h>
 
 #include "record/record_internal.h"
 
-static void describe_run(struct kymo__buf *texts, const struct kymo_run_end *run)
+static void describe_run(struct marey__buf *texts, const struct marey_run_end *run)
 {
     char run_id[64] = "";
-    kymo__identity_describe(texts);
-    if (kymo__identity_run_id(run_id, sizeof run_id))
-        kymo__texts_put(texts, KYMO__KEY_RUN_ID, run_id);
-    kymo__texts_put(texts, KYMO__KEY_COMMAND, run->command);
-    kymo__texts_put(texts, KYMO__KEY_CLOCK, "monotonic");
-    kymo__texts_put(texts, KYMO__KEY_TICK_HZ, "1000000000");
-    kymo__texts_put(texts, KYMO__KEY_POOL, "");
-    kymo__texts_put(texts, KYMO__KEY_ROLE, KYMO__ROLE_RUN);
-    kymo__texts_printf(texts, KYMO__KEY_WALL, "%" PRIu64, run->wall_ns);
-    kymo__texts_printf(texts, KYMO__KEY_RUN_CPU, "%" PRIu64, run->cpu_ns);
+    marey__identity_describe(texts);
+    if (marey__identity_run_id(run_id, sizeof run_id))
+        marey__texts_put(texts, MAREY__KEY_RUN_ID, run_id);
+    marey__texts_put(texts, MAREY__KEY_COMMAND, run->command);
+    marey__texts_put(texts, MAREY__KEY_CLOCK, "monotonic");
+    marey__texts_put(texts, MAREY__KEY_TICK_HZ, "1000000000");
+    marey__texts_put(texts, MAREY__KEY_POOL, "");
+    marey__texts_put(texts, MAREY__KEY_ROLE, MAREY__ROLE_RUN);
+    marey__texts_printf(texts, MAREY__KEY_WALL, "%" PRIu64, run->wall_ns);
+    marey__texts_printf(texts, MAREY__KEY_RUN_CPU, "%" PRIu64, run->cpu_ns);
     if (WIFSIGNALED(run->wait_status))
-        kymo__texts_printf(texts, KYMO__KEY_EXIT, "signal %d", WTERMSIG(run->wait_status));
+        marey__texts_printf(texts, MAREY__KEY_EXIT, "signal %d", WTERMSIG(run->wait_status));
     else
-        kymo__texts_printf(texts, KYMO__KEY_EXIT, "%d", WEXITSTATUS(run->wait_status));
-    kymo__machine_describe(texts);
+        marey__texts_printf(texts, MAREY__KEY_EXIT, "%d", WEXITSTATUS(run->wait_status));
+    marey__machine_describe(texts);
 }
 
-static kymo_status append_all(struct kymo__log *log, const struct kymo_run_end *run)
+static marey_status append_all(struct marey__log *log, const struct marey_run_end *run)
 {
-    struct kymo__buf texts = {0};
+    struct marey__buf texts = {0};
     describe_run(&texts, run);
-    kymo_status status = kymo__log_append_texts(log, KYMO__BLOCK_LOG, &texts);
-    if (status == KYMO_OK)
-        status = kymo__log_append_moment(log, false);
+    marey_status status = marey__log_append_texts(log, MAREY__BLOCK_LOG, &texts);
+    if (status == MAREY_OK)
+        status = marey__log_append_moment(log, false);
     texts.len = 0;
-    kymo__texts_put(&texts, KYMO__KEY_END, "exit");
-    if (status == KYMO_OK)
-        status = kymo__log_append_texts(log, KYMO__BLOCK_END, &texts);
-    kymo__buf_fini(&texts);
+    marey__texts_put(&texts, MAREY__KEY_END, "exit");
+    if (status == MAREY_OK)
+        status = marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
+    marey__buf_fini(&texts);
     return status;
 }
 
-kymo_status kymo_recording_add_run(const char *path, const struct kymo_run_end *run)
+marey_status marey_recording_add_run(const char *path, const struct marey_run_end *run)
 {
-    struct kymo__log log = {.file.fd = -1};
+    struct marey__log log = {.file.fd = -1};
     char host[128], name[256];
-    kymo__identity_host(host, sizeof host);
+    marey__identity_host(host, sizeof host);
     snprintf(name, sizeof name, "run-%s-%d-%08" PRIx32 ".krun", host, (int)getpid(),
-             (uint32_t)kymo__identity_random());
-    KYMO_TRY(kymo__log_create(&log, path, name));
-    const kymo_status status = append_all(&log, run);
-    kymo__log_close(&log);
+             (uint32_t)marey__identity_random());
+    MAREY_TRY(marey__log_create(&log, path, name));
+    const marey_status status = append_all(&log, run);
+    marey__log_close(&log);
     return status;
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/old_name.h"
 #include "record/record_internal.h"
 
 /* What a walk over the log's blocks finds. */
@@ -39,30 +40,30 @@ static bool note_lane(struct survey *s, uint32_t lane, uint32_t sequence)
     enum { MAX_LANES = 1 << 20 };
     if (lane >= MAX_LANES)
         return true;
-    if (!kymo__grow(&s->next_sequence, &s->cap_lanes, lane + 1, sizeof *s->next_sequence))
+    if (!marey__grow(&s->next_sequence, &s->cap_lanes, lane + 1, sizeof *s->next_sequence))
         return false;
     for (; s->n_lanes <= lane; s->n_lanes++)
         s->next_sequence[s->n_lanes] = 0;
-    s->next_sequence[lane] = KYMO__MAX(s->next_sequence[lane], sequence + 1);
+    s->next_sequence[lane] = MAREY__MAX(s->next_sequence[lane], sequence + 1);
     return true;
 }
 
 static void take_text(struct survey *s, const char *key, size_t key_len, const char *value, size_t len)
 {
     char text[64];
-    snprintf(text, sizeof text, "%.*s", (int)KYMO__MIN(len, sizeof text - 1), value);
+    snprintf(text, sizeof text, "%.*s", (int)MAREY__MIN(len, sizeof text - 1), value);
 #define IS(name) (key_len == sizeof(name) - 1 && memcmp(key, name, key_len) == 0)
-    if (IS(KYMO__KEY_BOOT_ID))
+    if (IS(MAREY__KEY_BOOT_ID))
         snprintf(s->boot_id, sizeof s->boot_id, "%s", text);
-    else if (IS(KYMO__KEY_PID))
+    else if (IS(MAREY__KEY_PID))
         s->pid = strtoll(text, NULL, 10);
-    else if (IS(KYMO__KEY_START_TIME))
+    else if (IS(MAREY__KEY_START_TIME))
         s->start_time = strtoull(text, NULL, 10);
-    else if (IS(KYMO__KEY_PID_NS))
+    else if (IS(MAREY__KEY_PID_NS))
         s->pid_ns = strtoull(text, NULL, 10);
-    else if (IS(KYMO__KEY_POOL_ID))
+    else if (IS(MAREY__KEY_POOL_ID))
         s->pool_id = strtoull(text, NULL, 16);
-    else if (IS(KYMO__KEY_CLOCK))
+    else if (IS(MAREY__KEY_CLOCK))
         s->is_tsc = strcmp(text, "tsc") == 0;
 #undef IS
 }
@@ -88,28 +89,28 @@ static bool survey_bytes(struct survey *s, int fd, void *to, size_t len, uint64_
 }
 
 /* Look at one block at `s->size`; false at the end of what is whole. `bytes` is reused from block to block. */
-static bool survey_block(struct survey *s, int fd, struct kymo__buf *bytes)
+static bool survey_block(struct survey *s, int fd, struct marey__buf *bytes)
 {
-    struct kymo__block block;
-    if (!survey_bytes(s, fd, &block, sizeof block, s->size) || block.magic != KYMO__BLOCK_MAGIC ||
-        block.packed_len > KYMO__BLOCK_MAX)
+    struct marey__block block;
+    if (!survey_bytes(s, fd, &block, sizeof block, s->size) ||
+        !marey__is_block_magic(block.magic) || block.packed_len > MAREY__BLOCK_MAX)
         return false;
     bytes->len = 0;
-    char *payload = kymo__buf_extend(bytes, (size_t)block.packed_len + 8);
+    char *payload = marey__buf_extend(bytes, (size_t)block.packed_len + 8);
     s->has_failed = s->has_failed || payload == NULL;
     if (payload == NULL || !survey_bytes(s, fd, payload, block.packed_len, s->size + sizeof block))
         return false;
     const uint32_t crc = block.crc;
     block.crc = 0;
-    if (kymo__crc32c(kymo__crc32c(0, &block, sizeof block), payload, block.packed_len) != crc)
+    if (marey__crc32c(marey__crc32c(0, &block, sizeof block), payload, block.packed_len) != crc)
         return false;
-    if (block.type == KYMO__BLOCK_WORDS && !note_lane(s, block.lane, block.sequence)) {
+    if (block.type == MAREY__BLOCK_WORDS && !note_lane(s, block.lane, block.sequence)) {
         s->has_failed = true;
         return false;
     }
-    if (block.type == KYMO__BLOCK_LOG)
+    if (block.type == MAREY__BLOCK_LOG)
         take_texts(s, payload, block.packed_len);
-    s->has_end = s->has_end || block.type == KYMO__BLOCK_END;
+    s->has_end = s->has_end || block.type == MAREY__BLOCK_END;
     s->size += sizeof block + ((block.packed_len + 7u) & ~7u);
     return true;
 }
@@ -117,11 +118,11 @@ static bool survey_block(struct survey *s, int fd, struct kymo__buf *bytes)
 /* Only the first block, which says where the pool is, or all of them. */
 static bool survey_log(struct survey *s, int fd, bool all)
 {
-    struct kymo__buf bytes = {0};
+    struct marey__buf bytes = {0};
     const bool is_log = survey_block(s, fd, &bytes);
     while (is_log && all && survey_block(s, fd, &bytes))
         ;
-    kymo__buf_fini(&bytes);
+    marey__buf_fini(&bytes);
     return is_log;
 }
 
@@ -157,10 +158,10 @@ static bool maps_pool(int64_t pid, const char *pool_path, ino_t inode)
 static bool owner_is_dead(const struct survey *s, int log_fd, const char *pool_path, ino_t pool_inode)
 {
     char boot[64];
-    kymo__identity_boot_id(boot, sizeof boot);
+    marey__identity_boot_id(boot, sizeof boot);
     const bool is_of_here = strcmp(boot, s->boot_id) == 0 &&
-                            s->pid_ns == kymo__identity_pid_namespace() && s->start_time != 0;
-    if (is_of_here && kymo__identity_start_time(s->pid) != s->start_time)
+                            s->pid_ns == marey__identity_pid_namespace() && s->start_time != 0;
+    if (is_of_here && marey__identity_start_time(s->pid) != s->start_time)
         return true;
     if (is_of_here && maps_pool(s->pid, pool_path, pool_inode))
         return false;
@@ -170,7 +171,7 @@ static bool owner_is_dead(const struct survey *s, int log_fd, const char *pool_p
 /* ---- the pool of the dead ---- */
 
 struct dead_pool {
-    const struct kymo__pool_head *head;
+    const struct marey__pool_head *head;
     size_t bytes;
     uint32_t n_chunks;
 };
@@ -179,87 +180,87 @@ static bool map_dead_pool(int fd, struct dead_pool *pool)
 {
     struct stat st;
     void *at = MAP_FAILED;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)KYMO__CHUNK_BYTES)
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)MAREY__CHUNK_BYTES)
         at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
         return false;
     *pool = (struct dead_pool){.head = at, .bytes = (size_t)st.st_size};
-    if (pool->head->magic != KYMO__POOL_MAGIC || pool->head->chunk_bytes != KYMO__CHUNK_BYTES) {
+    if (!marey__is_pool_magic(pool->head->magic) || pool->head->chunk_bytes != MAREY__CHUNK_BYTES) {
         munmap(at, pool->bytes);
         return false;
     }
-    const uint32_t fit = (uint32_t)(pool->bytes / KYMO__CHUNK_BYTES) - 1;
-    pool->n_chunks = KYMO__MIN(pool->head->n_chunks, fit);
+    const uint32_t fit = (uint32_t)(pool->bytes / MAREY__CHUNK_BYTES) - 1;
+    pool->n_chunks = MAREY__MIN(pool->head->n_chunks, fit);
     return true;
 }
 
-static const struct kymo__chunk_head *chunk_at(const struct dead_pool *pool, uint32_t i)
+static const struct marey__chunk_head *chunk_at(const struct dead_pool *pool, uint32_t i)
 {
-    return (const struct kymo__chunk_head *)((const char *)pool->head +
-                                             (size_t)(i + 1) * KYMO__CHUNK_BYTES);
+    return (const struct marey__chunk_head *)((const char *)pool->head +
+                                              (size_t)(i + 1) * MAREY__CHUNK_BYTES);
 }
 
 static int by_lane_and_sequence(const void *a, const void *b)
 {
-    const struct kymo__chunk_head *x = *(const struct kymo__chunk_head *const *)a;
-    const struct kymo__chunk_head *y = *(const struct kymo__chunk_head *const *)b;
+    const struct marey__chunk_head *x = *(const struct marey__chunk_head *const *)a;
+    const struct marey__chunk_head *y = *(const struct marey__chunk_head *const *)b;
     if (x->lane != y->lane)
         return x->lane < y->lane ? -1 : 1;
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-static kymo_status append_chunks(struct kymo__log *log, const struct survey *s,
-                                 const struct dead_pool *pool)
+static marey_status append_chunks(struct marey__log *log, const struct survey *s,
+                                  const struct dead_pool *pool)
 {
-    const struct kymo__chunk_head **chunks = kymo__calloc(pool->n_chunks + 1, sizeof *chunks);
-    kymo__packer *packer = kymo__packer_create();
-    kymo_status st = KYMO_OK;
+    const struct marey__chunk_head **chunks = marey__calloc(pool->n_chunks + 1, sizeof *chunks);
+    marey__packer *packer = marey__packer_create();
+    marey_status st = MAREY_OK;
     if (chunks == NULL || packer == NULL) {
-        kymo__packer_destroy(packer);
-        kymo__free(chunks);
-        return kymo__fail(KYMO_ENOMEM, "no memory to seal %s", log->path);
+        marey__packer_destroy(packer);
+        marey__free(chunks);
+        return marey__fail(MAREY_ENOMEM, "no memory to seal %s", log->path);
     }
     size_t n = 0;
     for (uint32_t i = 0; i < pool->n_chunks; i++) {
-        const struct kymo__chunk_head *chunk = chunk_at(pool, i);
+        const struct marey__chunk_head *chunk = chunk_at(pool, i);
         const bool is_known =
             chunk->lane < s->n_lanes && chunk->sequence < s->next_sequence[chunk->lane];
-        if (chunk->state != KYMO__CHUNK_FREE && !is_known)
+        if (chunk->state != MAREY__CHUNK_FREE && !is_known)
             chunks[n++] = chunk;
     }
     if (n > 0)
         qsort(chunks, n, sizeof *chunks, by_lane_and_sequence);
     size_t n_events;
-    for (size_t i = 0; st == KYMO_OK && i < n; i++)
-        st = kymo__log_append_chunk(log, packer, chunks[i], &n_events);
-    kymo__packer_destroy(packer);
-    kymo__free(chunks);
+    for (size_t i = 0; st == MAREY_OK && i < n; i++)
+        st = marey__log_append_chunk(log, packer, chunks[i], &n_events);
+    marey__packer_destroy(packer);
+    marey__free(chunks);
     return st;
 }
 
 /* On the machine and in the boot of the dead, its clocks still run: one more moment, for a better rate. */
-static kymo_status append_present(struct kymo__log *log, const struct survey *s)
+static marey_status append_present(struct marey__log *log, const struct survey *s)
 {
     char boot[64];
-    kymo__identity_boot_id(boot, sizeof boot);
+    marey__identity_boot_id(boot, sizeof boot);
     if (boot[0] == '\0' || strcmp(boot, s->boot_id) != 0)
-        return KYMO_OK;
-    return kymo__log_append_moment(log, s->is_tsc);
+        return MAREY_OK;
+    return marey__log_append_moment(log, s->is_tsc);
 }
 
-static kymo_status append_ending(struct kymo__log *log, const struct survey *s,
-                                 const struct dead_pool *pool)
+static marey_status append_ending(struct marey__log *log, const struct survey *s,
+                                  const struct dead_pool *pool)
 {
-    struct kymo__buf texts = {0};
-    kymo__texts_put_end(&texts, "unclosed", pool->head);
-    kymo_status st = append_chunks(log, s, pool);
-    if (st == KYMO_OK)
-        st = kymo__log_append_loss(log, pool->head);
-    if (st == KYMO_OK)
+    struct marey__buf texts = {0};
+    marey__texts_put_end(&texts, "unclosed", pool->head);
+    marey_status st = append_chunks(log, s, pool);
+    if (st == MAREY_OK)
+        st = marey__log_append_loss(log, pool->head);
+    if (st == MAREY_OK)
         st = append_present(log, s);
-    if (st == KYMO_OK)
-        st = kymo__log_append_texts(log, KYMO__BLOCK_END, &texts);
-    kymo__buf_fini(&texts);
+    if (st == MAREY_OK)
+        st = marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
+    marey__buf_fini(&texts);
     return st;
 }
 
@@ -270,55 +271,55 @@ static kymo_status append_ending(struct kymo__log *log, const struct survey *s,
 static uint64_t find_end(int fd, uint64_t whole)
 {
     struct stat st;
-    struct kymo__block block;
+    struct marey__block block;
     if (fstat(fd, &st) != 0 || (uint64_t)st.st_size < whole + sizeof block ||
         pread(fd, &block, sizeof block, (off_t)whole) != (ssize_t)sizeof block)
         return whole;
     const uint64_t behind = (uint64_t)st.st_size - whole - sizeof block;
-    if (block.magic == KYMO__BLOCK_MAGIC && block.packed_len <= KYMO__BLOCK_MAX &&
+    if (marey__is_block_magic(block.magic) && block.packed_len <= MAREY__BLOCK_MAX &&
         block.packed_len > behind)
         return whole;
     return ((uint64_t)st.st_size + 7) & ~UINT64_C(7);
 }
 
-static kymo_status finish_log(int fd, const char *path, const struct survey *s,
-                              const struct dead_pool *pool)
+static marey_status finish_log(int fd, const char *path, const struct survey *s,
+                               const struct dead_pool *pool)
 {
-    struct kymo__log log;
+    struct marey__log log;
     if (s->has_end)
-        return KYMO_OK;
+        return MAREY_OK;
     const uint64_t end = find_end(fd, s->size);
     if (ftruncate(fd, (off_t)end) != 0)
-        return kymo__fail_errno("seal log %s", path);
-    kymo__log_adopt(&log, fd, end);
+        return marey__fail_errno("seal log %s", path);
+    marey__log_adopt(&log, fd, end);
     snprintf(log.path, sizeof log.path, "%s", path);
     for (size_t lane = 0; lane < s->n_lanes; lane++)
         if (s->next_sequence[lane] > 0)
-            (void)kymo__log_lane_is_new(&log, (uint32_t)lane);
-    const kymo_status st = append_ending(&log, s, pool);
+            (void)marey__log_lane_is_new(&log, (uint32_t)lane);
+    const marey_status st = append_ending(&log, s, pool);
     log.file.fd = -1; /* the caller's */
-    kymo__log_close(&log);
+    marey__log_close(&log);
     return st;
 }
 
-static kymo_status seal_from(int log_fd, const char *path, int pool_fd, const char *pool_path)
+static marey_status seal_from(int log_fd, const char *path, int pool_fd, const char *pool_path)
 {
     struct survey s = {0};
     struct dead_pool pool;
     if (!map_dead_pool(pool_fd, &pool))
-        return kymo__fail(
-            KYMO_EFORMAT,
+        return marey__fail(
+            MAREY_EFORMAT,
             "the pool %s is damaged or unreadable; the last events of its log are missing",
             pool_path);
     survey_log(&s, log_fd, true);
-    const kymo_status st =
+    const marey_status st =
         s.has_failed
-            ? kymo__fail(KYMO_EIO, "cannot seal %s: reading it failed, or memory is out", path)
+            ? marey__fail(MAREY_EIO, "cannot seal %s: reading it failed, or memory is out", path)
             : finish_log(log_fd, path, &s, &pool);
     munmap((void *)(uintptr_t)pool.head, pool.bytes);
-    if (st == KYMO_OK)
+    if (st == MAREY_OK)
         unlink(pool_path);
-    kymo__free(s.next_sequence);
+    marey__free(s.next_sequence);
     return st;
 }
 
@@ -333,20 +334,20 @@ static void remove_stillborn(const char *path, const char *pool_path)
  * The owner is dead. It may not be our lock on the log that says so, and then another may be here as well: the
  * pool, which its owner never locks, is what they take turns by.
  */
-static kymo_status seal_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
-                             bool is_stillborn)
+static marey_status seal_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
+                              bool is_stillborn)
 {
     struct stat log, pool;
     if (flock(pool_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return KYMO_OK; /* another does it */
+        return MAREY_OK; /* another does it */
     /* An owner that lived when we opened both may have written its log, deleted its pool and exited since. */
     if (fstat(log_fd, &log) != 0 || fstat(pool_fd, &pool) != 0 || pool.st_nlink == 0 ||
         (is_stillborn && log.st_size != 0))
-        return KYMO_OK;
+        return MAREY_OK;
     if (!is_stillborn)
         return seal_from(log_fd, path, pool_fd, pool_path);
     remove_stillborn(path, pool_path);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Both files are of one user, and that is us or we are root: what others put there is not ours to join. */
@@ -379,9 +380,9 @@ static bool is_created_before(int log_fd, int pool_fd)
 static bool is_pool_of(int log_fd, int pool_fd, bool is_beside, const struct survey *s,
                        const struct stat *log)
 {
-    struct kymo__pool_head head;
+    struct marey__pool_head head;
     if (pread(pool_fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
-        head.magic != KYMO__POOL_MAGIC)
+        !marey__is_pool_magic(head.magic))
         return is_beside;
     if (log->st_size != 0 && head.id != s->pool_id)
         return false;
@@ -389,30 +390,30 @@ static bool is_pool_of(int log_fd, int pool_fd, bool is_beside, const struct sur
                                       : head.log_inode == (uint64_t)log->st_ino);
 }
 
-static kymo_status seal_pair(int fd, const char *path, int pool_fd, const char *pool, bool is_beside)
+static marey_status seal_pair(int fd, const char *path, int pool_fd, const char *pool, bool is_beside)
 {
     struct stat log_st, pool_st;
     struct survey first = {0};
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     if (fstat(fd, &log_st) != 0 || fstat(pool_fd, &pool_st) != 0 || !owners_agree(&log_st, &pool_st))
-        return KYMO_OK;
+        return MAREY_OK;
     const bool is_log = survey_log(&first, fd, false);
     /* A process locks its log before it makes its pool, so an empty log that can be locked beside a pool is abandoned. */
     const bool is_stillborn = !is_log && log_st.st_size == 0;
     if ((is_log || is_stillborn) && is_pool_of(fd, pool_fd, is_beside, &first, &log_st) &&
         owner_is_dead(&first, fd, pool, pool_st.st_ino))
         status = seal_dead(fd, path, pool_fd, pool, is_stillborn);
-    kymo__free(first.next_sequence);
+    marey__free(first.next_sequence);
     return status;
 }
 
 /* Finish the log `path` by its pool, unless its owner lives. What cannot be opened is not ours to finish. */
-static kymo_status seal_log(const char *path, const char *pool, bool is_beside)
+static marey_status seal_log(const char *path, const char *pool, bool is_beside)
 {
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (fd < 0)
-        return KYMO_OK; /* the reader reads the pool without finalizing */
+        return MAREY_OK; /* the reader reads the pool without finalizing */
     const int pool_fd = open(pool, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (pool_fd >= 0) {
         status = seal_pair(fd, path, pool_fd, pool, is_beside);
@@ -428,7 +429,7 @@ static bool is_energy_lock(const char *name)
     char host[128], expected[sizeof host + 16];
     if (strncmp(name, "energy-", 7) != 0)
         return false;
-    kymo__identity_host(host, sizeof host);
+    marey__identity_host(host, sizeof host);
     snprintf(expected, sizeof expected, "energy-%s.lock", host);
     return strcmp(name, expected) == 0;
 }
@@ -470,14 +471,14 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Finish the logs of the recording `path` whose pools are in `folder`, their names being PREFIX and that of the log. */
-static kymo_status seal_folder(const char *path, const char *folder, const char *prefix)
+static marey_status seal_folder(const char *path, const char *folder, const char *prefix)
 {
     DIR *const dir = opendir(folder);
     if (dir == NULL)
-        return kymo__fail_errno("read %s", folder);
+        return marey__fail_errno("read %s", folder);
     const bool is_beside = prefix[0] == '\0';
     const size_t prefix_len = strlen(prefix);
-    kymo_status st = KYMO_OK;
+    marey_status st = MAREY_OK;
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         char log[PATH_MAX], pool[PATH_MAX];
         const char *const name = entry->d_name;
@@ -489,17 +490,19 @@ static kymo_status seal_folder(const char *path, const char *folder, const char 
             snprintf(log, sizeof log, "%s/%.*s", path, (int)(strlen(name) - prefix_len - 5),
                      name + prefix_len) >= (int)sizeof log)
             continue;
-        const kymo_status one = seal_log(log, pool, is_beside);
-        st = st != KYMO_OK ? st : one;
+        const marey_status one = seal_log(log, pool, is_beside);
+        st = st != MAREY_OK ? st : one;
     }
     closedir(dir);
     return st;
 }
 
-kymo_status kymo_recording_seal(const char *path)
+marey_status marey_recording_seal(const char *path)
 {
-    const kymo_status st = seal_folder(path, path, "");
-    const kymo_status in_shm =
-        access("/dev/shm", F_OK) == 0 ? seal_folder(path, "/dev/shm", "kymo-") : KYMO_OK;
-    return st != KYMO_OK ? st : in_shm;
+    const marey_status st = seal_folder(path, path, "");
+    if (st != MAREY_OK || access("/dev/shm", F_OK) != 0)
+        return st;
+    const marey_status in_shm = seal_folder(path, "/dev/shm", "marey-");
+    const marey_status of_old = seal_folder(path, "/dev/shm", MAREY__OLD_SHM);
+    return in_shm != MAREY_OK ? in_shm : of_old;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "record/record_internal.h"
-#include <kymo/range.h>
+#include <marey/range.h>
 
 enum { N_NAMES = 256 };
 
@@ -15,21 +15,21 @@ static struct {
     pthread_mutex_t lock; /* guards what is below; nothing else is taken under it */
     struct {
         int64_t tid; /* 0: none */
-        char name[KYMO__THREAD_NAME_MAX];
+        char name[MAREY__THREAD_NAME_MAX];
     } all[N_NAMES];
     size_t next; /* the oldest goes first */
 } names = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct kymo__record *const record = &kymo__record;
+static struct marey__record *const record = &marey__record;
 
-size_t kymo__thread_name(int64_t tid, char into[KYMO__THREAD_NAME_MAX])
+size_t marey__thread_name(int64_t tid, char into[MAREY__THREAD_NAME_MAX])
 {
     size_t len = 0;
     pthread_mutex_lock(&names.lock);
     for (size_t i = 0; i < N_NAMES && len == 0; i++)
         if (names.all[i].tid == tid) {
-            memcpy(into, names.all[i].name, KYMO__THREAD_NAME_MAX);
-            len = strnlen(into, KYMO__THREAD_NAME_MAX - 1);
+            memcpy(into, names.all[i].name, MAREY__THREAD_NAME_MAX);
+            len = strnlen(into, MAREY__THREAD_NAME_MAX - 1);
         }
     pthread_mutex_unlock(&names.lock);
     return len;
@@ -48,23 +48,23 @@ static void keep(int64_t tid, const char *name)
     pthread_mutex_unlock(&names.lock);
 }
 
-void kymo_name_thread(int64_t tid, const char *name)
+void marey_name_thread(int64_t tid, const char *name)
 {
     uint32_t number;
     if (tid <= 0 || name == NULL || name[0] == '\0')
         return;
-    struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct marey__lane *const lane = marey__lane_set_aside();
     keep(tid, name);
     pthread_mutex_lock(&record->lock);
     /* A log that has the thread already is told anew. */
-    if (record->state == KYMO__RECORD_OPEN && kymo__lanes_find(tid, &number) &&
-        kymo__log_append_thread(&record->log, number, tid) != KYMO_OK)
-        kymo__record_failed(kymo_last_error());
+    if (record->state == MAREY__RECORD_OPEN && marey__lanes_find(tid, &number) &&
+        marey__log_append_thread(&record->log, number, tid) != MAREY_OK)
+        marey__record_failed(marey_last_error());
     pthread_mutex_unlock(&record->lock);
-    kymo__lane_resume(lane);
+    marey__lane_resume(lane);
 }
 
-void kymo__thread_names_after_fork(void)
+void marey__thread_names_after_fork(void)
 {
     pthread_mutex_init(&names.lock, NULL);
 }

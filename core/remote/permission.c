@@ -22,12 +22,12 @@ static bool is_descendant(pid_t pid)
 {
     for (int steps = 0; pid > 1 && steps < 64; steps++) {
         char path[64], text[1024];
-        struct kymo__process_stat stat;
+        struct marey__process_stat stat;
         if (pid == getpid())
             return true;
         snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-        const size_t len = kymo__read_text(path, text, sizeof text);
-        if (!kymo__parse_process_stat(text, len, &stat))
+        const size_t len = marey__read_text(path, text, sizeof text);
+        if (!marey__parse_process_stat(text, len, &stat))
             return false;
         pid = (pid_t)stat.parent;
     }
@@ -44,20 +44,20 @@ static bool shares_user_namespace(pid_t pid)
            own.st_ino == other.st_ino;
 }
 
-bool kymo__permission_look(pid_t pid, struct kymo__permission *out)
+bool marey__permission_look(pid_t pid, struct marey__permission *out)
 {
     char path[64], text[4096];
     struct stat status;
     uint64_t scope;
-    *out = (struct kymo__permission){.pid = pid, .own_uid = geteuid(), .yama = -1};
-    kymo__read_text("/proc/self/status", text, sizeof text);
+    *out = (struct marey__permission){.pid = pid, .own_uid = geteuid(), .yama = -1};
+    marey__read_text("/proc/self/status", text, sizeof text);
     out->own_capabilities = status_number(text, "\nCapEff:", 16);
     out->is_filtered = status_number(text, "\nSeccomp:", 10) != 0;
-    const size_t len = kymo__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
-    if (kymo__parse_number(text, len, &scope) && scope <= 3)
+    const size_t len = marey__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+    if (marey__parse_number(text, len, &scope) && scope <= 3)
         out->yama = (int)scope;
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    if (kymo__read_text(path, text, sizeof text) == 0)
+    if (marey__read_text(path, text, sizeof text) == 0)
         return false;
     out->uid = (uid_t)status_number(text, "\nUid:", 10);
     out->capabilities = status_number(text, "\nCapPrm:", 16);
@@ -74,17 +74,17 @@ bool kymo__permission_look(pid_t pid, struct kymo__permission *out)
 static const char *own_command(char *out, size_t size)
 {
     static const char *const commands[] = {"attach", "stacks", "top", "watch"};
-    const size_t len = kymo__read_text("/proc/self/cmdline", out, size);
+    const size_t len = marey__read_text("/proc/self/cmdline", out, size);
     const char *const slash = strrchr(out, '/');
     const char *const program = slash != NULL ? slash + 1 : out;
     const char *const word = out + strlen(out) + 1;
-    for (size_t i = 0; i < KYMO__COUNT_OF(commands) && strcmp(program, "kymo") == 0; i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(commands) && strcmp(program, "marey") == 0; i++)
         if ((size_t)(word - out) < len && strcmp(word, commands[i]) == 0)
             return commands[i];
     return commands[0];
 }
 
-void kymo__permission_explain(const struct kymo__permission *p, char *out, size_t size)
+void marey__permission_explain(const struct marey__permission *p, char *out, size_t size)
 {
     char typed[4096];
     const char *const command = own_command(typed, sizeof typed);
@@ -98,43 +98,43 @@ void kymo__permission_explain(const struct kymo__permission *p, char *out, size_
     else if (p->is_other_user_namespace)
         snprintf(out, size,
                  "process %d lives in another user namespace, as in a rootless container: type "
-                 "`sudo kymo %s %d` outside of it, or run kymo inside",
+                 "`sudo marey %s %d` outside of it, or run marey inside",
                  pid, command, pid);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0 && p->uid == 0)
         snprintf(out, size,
-                 "process %d belongs to root and kymo runs as uid %u: type `sudo kymo %s %d`", pid,
-                 (unsigned)p->own_uid, command, pid);
+                 "process %d belongs to root and marey runs as uid %u: type `sudo marey %s %d`",
+                 pid, (unsigned)p->own_uid, command, pid);
     else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0)
         snprintf(out, size,
-                 "process %d belongs to the user with uid %u and kymo runs as uid %u: type `sudo "
-                 "kymo %s %d`, or `sudo -u '#%u' kymo %s %d`",
+                 "process %d belongs to the user with uid %u and marey runs as uid %u: type `sudo "
+                 "marey %s %d`, or `sudo -u '#%u' marey %s %d`",
                  pid, (unsigned)p->uid, (unsigned)p->own_uid, command, pid, (unsigned)p->uid,
                  command, pid);
     else if (!may_trace && p->yama == 2)
         snprintf(
             out, size,
-            "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `sudo kymo %s %d`",
+            "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `sudo marey %s %d`",
             command, pid);
     else if (!may_trace && p->yama == 1 && !p->is_descendant)
         snprintf(out, size,
-                 "kernel.yama.ptrace_scope is 1 here and process %d was not started by kymo: type "
-                 "`sudo kymo %s %d`, "
-                 "or `sudo sysctl kernel.yama.ptrace_scope=0`, or call kymo.allow_attach() in the "
+                 "kernel.yama.ptrace_scope is 1 here and process %d was not started by marey: type "
+                 "`sudo marey %s %d`, "
+                 "or `sudo sysctl kernel.yama.ptrace_scope=0`, or call marey.allow_attach() in the "
                  "program, or start it by "
-                 "`kymo run --sample`",
+                 "`marey run --sample`",
                  pid, command, pid);
     else if (!may_trace && p->is_undumpable)
         snprintf(out, size,
                  "process %d runs a program that may not be looked into (setuid, with "
                  "capabilities, or by "
-                 "prctl(PR_SET_DUMPABLE, 0)): type `sudo kymo %s %d`",
+                 "prctl(PR_SET_DUMPABLE, 0)): type `sudo marey %s %d`",
                  pid, command, pid);
     else if (!may_trace && (p->own_uid == 0 || (p->capabilities & ~p->own_capabilities) != 0))
         snprintf(out, size,
-                 "process %d may do what kymo may not, and kymo lacks the capability "
+                 "process %d may do what marey may not, and marey lacks the capability "
                  "CAP_SYS_PTRACE: in Docker start the "
                  "container with `--cap-add=SYS_PTRACE`, in Kubernetes add SYS_PTRACE to "
-                 "securityContext.capabilities.add, elsewhere type `sudo kymo %s %d`",
+                 "securityContext.capabilities.add, elsewhere type `sudo marey %s %d`",
                  pid, command, pid);
     else if (p->is_filtered)
         snprintf(out, size,
@@ -143,16 +143,16 @@ void kymo__permission_explain(const struct kymo__permission *p, char *out, size_
                  "`--cap-add=SYS_PTRACE`, or with `--security-opt seccomp=unconfined`",
                  pid);
     else
-        snprintf(out, size, "the kernel does not let kymo read process %d: type `sudo kymo %s %d`",
+        snprintf(out, size, "the kernel does not let marey read process %d: type `sudo marey %s %d`",
                  pid, command, pid);
 }
 
-kymo_status kymo__remote_explain_denial(pid_t pid)
+marey_status marey__remote_explain_denial(pid_t pid)
 {
-    struct kymo__permission permission;
+    struct marey__permission permission;
     char sentence[512];
-    if (!kymo__permission_look(pid, &permission))
-        return kymo__fail(KYMO_EIO, "there is no process %d", (int)pid);
-    kymo__permission_explain(&permission, sentence, sizeof sentence);
-    return kymo__fail(KYMO_EIO, "%s", sentence);
+    if (!marey__permission_look(pid, &permission))
+        return marey__fail(MAREY_EIO, "there is no process %d", (int)pid);
+    marey__permission_explain(&permission, sentence, sizeof sentence);
+    return marey__fail(MAREY_EIO, "%s", sentence);
 }

@@ -1,12 +1,12 @@
 /* permission.c: what the kernel looks at before one process may read another, and what to type when it says no. */
-#ifndef KYMO_PERMISSION_H
-#define KYMO_PERMISSION_H
+#ifndef MAREY_PERMISSION_H
+#define MAREY_PERMISSION_H
 
 #include <sys/types.h>
 
 #include "base/base_internal.h"
 
-struct kymo__permission {
+struct marey__permission {
     pid_t pid;
     uid_t uid, own_uid;
     uint64_t capabilities,
@@ -18,8 +18,8 @@ struct kymo__permission {
     bool is_undumpable, is_other_user_namespace;
 };
 /* False when there is no such process. */
-bool kymo__permission_look(pid_t pid, struct kymo__permission *out);
+bool marey__permission_look(pid_t pid, struct marey__permission *out);
 /* The sentence for one that was refused, in 512 bytes at most. */
-void kymo__permission_explain(const struct kymo__permission *permission, char *out, size_t size);
+void marey__permission_explain(const struct marey__permission *permission, char *out, size_t size);
 
 #endif

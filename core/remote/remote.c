@@ -13,45 +13,45 @@ enum { FRAMES_TRIED = 64, YOUNG_MS = 500 };
 /* ---- a layout held against the process ---- */
 
 /* An interpreter, a thread state that points back to it, and code in its frames: nothing else looks like that. */
-static kymo_status prove(struct kymo__remote *remote)
+static marey_status prove(struct marey__remote *remote)
 {
-    const struct kymo__remote_layout *const layout = &remote->layout;
+    const struct marey__remote_layout *const layout = &remote->layout;
     const int pid = (int)remote->process.pid;
     uint64_t interpreter, thread, back;
-    struct kymo__remote_frame frames[FRAMES_TRIED];
+    struct marey__remote_frame frames[FRAMES_TRIED];
     bool is_whole;
-    if (kymo__remote_interpreters(remote, &interpreter, 1) == 0 ||
-        kymo__remote_thread_states(remote, interpreter, &thread, 1) == 0)
-        return kymo__fail(KYMO_ESTATE, "Python in process %d is still starting, or ends", pid);
-    if (!kymo__remote_read_u64(remote, thread + layout->thread.interpreter, &back) ||
+    if (marey__remote_interpreters(remote, &interpreter, 1) == 0 ||
+        marey__remote_thread_states(remote, interpreter, &thread, 1) == 0)
+        return marey__fail(MAREY_ESTATE, "Python in process %d is still starting, or ends", pid);
+    if (!marey__remote_read_u64(remote, thread + layout->thread.interpreter, &back) ||
         back != interpreter)
-        return kymo__fail(
-            KYMO_ESTATE,
+        return marey__fail(
+            MAREY_ESTATE,
             "Python %u.%u in process %d: the thread state at %#llx does not point back to its "
             "interpreter",
             layout->version >> 24, layout->version >> 16 & 255, pid, (unsigned long long)thread);
-    const size_t n = kymo__remote_stack(remote, thread, frames, FRAMES_TRIED, &is_whole);
+    const size_t n = marey__remote_stack(remote, thread, frames, FRAMES_TRIED, &is_whole);
     for (size_t i = 0; i < n; i++)
-        if (kymo__remote_code(remote, frames[i].code) != NULL)
-            return KYMO_OK;
-    return n == 0 ? KYMO_OK
-                  : kymo__fail(KYMO_ESTATE,
-                               "Python %u.%u in process %d: its frames lead to no code object",
-                               layout->version >> 24, layout->version >> 16 & 255, pid);
+        if (marey__remote_code(remote, frames[i].code) != NULL)
+            return MAREY_OK;
+    return n == 0 ? MAREY_OK
+                  : marey__fail(MAREY_ESTATE,
+                                "Python %u.%u in process %d: its frames lead to no code object",
+                                layout->version >> 24, layout->version >> 16 & 255, pid);
 }
 
-kymo_status kymo__remote_layout_choose(struct kymo__remote *remote, uint32_t version)
+marey_status marey__remote_layout_choose(struct marey__remote *remote, uint32_t version)
 {
-    const struct kymo__remote_layout *const fixed = kymo__remote_layout_fixed(version);
+    const struct marey__remote_layout *const fixed = marey__remote_layout_fixed(version);
     if (fixed != NULL) {
         remote->layout = *fixed;
         remote->layout.version = version;
     } else if (version != 0 && version < 0x03080000) {
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "process %d runs Python %u.%u; kymo reads Python 3.8 and later",
-                          (int)remote->process.pid, version >> 24, version >> 16 & 255);
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "process %d runs Python %u.%u; marey reads Python 3.8 and later",
+                           (int)remote->process.pid, version >> 24, version >> 16 & 255);
     } else {
-        KYMO_TRY(kymo__remote_layout_described(remote, &remote->layout));
+        MAREY_TRY(marey__remote_layout_described(remote, &remote->layout));
     }
     remote->process.python_version = remote->layout.version;
     return prove(remote);
@@ -59,63 +59,63 @@ kymo_status kymo__remote_layout_choose(struct kymo__remote *remote, uint32_t ver
 
 /* ---- opening ---- */
 
-static struct kymo__remote *create(pid_t pid)
+static struct marey__remote *create(pid_t pid)
 {
-    struct kymo__remote *const remote = kymo__calloc(1, sizeof *remote);
+    struct marey__remote *const remote = marey__calloc(1, sizeof *remote);
     if (remote == NULL)
         return NULL;
     remote->mem_fd = -1;
     remote->process.pid = pid;
-    remote->memory = (struct kymo__remote_memory){kymo__remote_process_spans, remote};
+    remote->memory = (struct marey__remote_memory){marey__remote_process_spans, remote};
     return remote;
 }
 
-void kymo__remote_close(struct kymo__remote *remote)
+void marey__remote_close(struct marey__remote *remote)
 {
     if (remote == NULL)
         return;
-    kymo__remote_codes_fini(&remote->codes);
-    kymo__remote_threads_fini(&remote->threads);
+    marey__remote_codes_fini(&remote->codes);
+    marey__remote_threads_fini(&remote->threads);
     if (remote->mem_fd >= 0)
         close(remote->mem_fd);
-    kymo__free(remote);
+    marey__free(remote);
 }
 
 /*
  * Asked by a read where nothing is mapped, which fails in one way when reading is allowed and in another when it is not:
  * what the process has mapped may be shown to those who may not read it (Yama). A filter of system calls may leave the file.
  */
-static kymo_status may_read(struct kymo__remote *remote)
+static marey_status may_read(struct marey__remote *remote)
 {
     const int pid = (int)remote->process.pid;
     char byte, path[64];
     const struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)8, 1};
     if (process_vm_readv(pid, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT)
-        return KYMO_OK;
+        return MAREY_OK;
     if (errno == ESRCH)
-        return kymo__fail(KYMO_EIO, "there is no process %d", pid);
+        return marey__fail(MAREY_EIO, "there is no process %d", pid);
     snprintf(path, sizeof path, "/proc/%d/mem", pid);
     remote->mem_fd = remote->mem_fd < 0 ? open(path, O_RDONLY | O_CLOEXEC) : remote->mem_fd;
-    return remote->mem_fd >= 0 ? KYMO_OK : kymo__remote_explain_denial(pid);
+    return remote->mem_fd >= 0 ? MAREY_OK : marey__remote_explain_denial(pid);
 }
 
-static kymo_status try_once(struct kymo__remote *remote, const struct kymo__remote *parent)
+static marey_status try_once(struct marey__remote *remote, const struct marey__remote *parent)
 {
     /* A child that was forked has all of it where its parent has; one that began another program since has not. */
     if (parent != NULL) {
         remote->found = parent->found;
         remote->layout = parent->layout;
         remote->process.python_version = parent->process.python_version;
-        if (prove(remote) == KYMO_OK)
-            return KYMO_OK;
-        kymo__remote_codes_fini(&remote->codes);
+        if (prove(remote) == MAREY_OK)
+            return MAREY_OK;
+        marey__remote_codes_fini(&remote->codes);
     }
-    KYMO_TRY(kymo__remote_find(remote, &remote->found));
-    return kymo__remote_layout_choose(remote, remote->found.version);
+    MAREY_TRY(marey__remote_find(remote, &remote->found));
+    return marey__remote_layout_choose(remote, remote->found.version);
 }
 
 /* Milliseconds since the process began; programs that are this young may not be what they will be. */
-static bool is_young(const struct kymo__remote *remote)
+static bool is_young(const struct marey__remote *remote)
 {
     struct timespec now;
     clock_gettime(CLOCK_BOOTTIME, &now);
@@ -124,63 +124,63 @@ static bool is_young(const struct kymo__remote *remote)
     return ms < began + YOUNG_MS;
 }
 
-kymo_status kymo__remote_open(pid_t pid, const struct kymo__remote *parent, unsigned patience_ms,
-                              struct kymo__remote **out)
+marey_status marey__remote_open(pid_t pid, const struct marey__remote *parent, unsigned patience_ms,
+                                struct marey__remote **out)
 {
-    struct kymo__remote *const remote = create(pid);
-    kymo_status status;
+    struct marey__remote *const remote = create(pid);
+    marey_status status;
     if (remote == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for process %d", (int)pid);
+        return marey__fail(MAREY_ENOMEM, "no memory for process %d", (int)pid);
     for (unsigned waited_ms = 0;; waited_ms++) {
-        status = kymo__remote_process_fill(remote)
+        status = marey__remote_process_fill(remote)
                      ? may_read(remote)
-                     : kymo__fail(KYMO_EIO, "there is no process %d", (int)pid);
-        if (status == KYMO_OK)
+                     : marey__fail(MAREY_EIO, "there is no process %d", (int)pid);
+        if (status == MAREY_OK)
             status = try_once(remote, parent);
-        if (status == KYMO_EUNAVAILABLE && is_young(remote))
-            status = KYMO_ESTATE;
-        if (status != KYMO_ESTATE || waited_ms >= patience_ms)
+        if (status == MAREY_EUNAVAILABLE && is_young(remote))
+            status = MAREY_ESTATE;
+        if (status != MAREY_ESTATE || waited_ms >= patience_ms)
             break;
-        kymo__remote_codes_fini(&remote->codes);
+        marey__remote_codes_fini(&remote->codes);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    if (status != KYMO_OK) {
-        kymo__remote_close(remote);
+    if (status != MAREY_OK) {
+        marey__remote_close(remote);
         return status;
     }
     *out = remote;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__remote_open_image(const struct kymo__remote_memory *memory, uint64_t runtime,
-                                    uint32_t version, struct kymo__remote **out)
+marey_status marey__remote_open_image(const struct marey__remote_memory *memory, uint64_t runtime,
+                                      uint32_t version, struct marey__remote **out)
 {
-    struct kymo__remote *const remote = create(0);
+    struct marey__remote *const remote = create(0);
     if (remote == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for an image");
+        return marey__fail(MAREY_ENOMEM, "no memory for an image");
     remote->memory = *memory;
     remote->process.rank = remote->process.worker = -1;
-    remote->found = (struct kymo__remote_found){.runtime = runtime, .version = version};
-    const kymo_status status = kymo__remote_layout_choose(remote, version);
-    if (status != KYMO_OK) {
-        kymo__remote_close(remote);
+    remote->found = (struct marey__remote_found){.runtime = runtime, .version = version};
+    const marey_status status = marey__remote_layout_choose(remote, version);
+    if (status != MAREY_OK) {
+        marey__remote_close(remote);
         return status;
     }
     *out = remote;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-const struct kymo__remote_layout *kymo__remote_layout(const struct kymo__remote *remote)
+const struct marey__remote_layout *marey__remote_layout(const struct marey__remote *remote)
 {
     return &remote->layout;
 }
 
-uint64_t kymo__remote_runtime(const struct kymo__remote *remote)
+uint64_t marey__remote_runtime(const struct marey__remote *remote)
 {
     return remote->found.runtime;
 }
 
-const struct kymo__remote_process *kymo__remote_process(const struct kymo__remote *remote)
+const struct marey__remote_process *marey__remote_process(const struct marey__remote *remote)
 {
     return &remote->process;
 }

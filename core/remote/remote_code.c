@@ -25,33 +25,33 @@ struct print {
     uint8_t name_head[HEAD], qualname_head[HEAD], table_head[HEAD];
 };
 
-struct kymo__remote_code_entry {
-    struct kymo__remote_code code; /* first: callers have this one */
+struct marey__remote_code_entry {
+    struct marey__remote_code code; /* first: callers have this one */
     struct print print;
     uint8_t *table; /* as read; NULL when it could not be, or was decoded */
     size_t n_table;
     bool is_one_line; /* the table is there and empty, as that of a lambda before 3.10 */
-    struct kymo__remote_line_run *runs;
+    struct marey__remote_line_run *runs;
     size_t n_runs;
     uint32_t n_bytecode; /* 0: not known */
     uint32_t checked_epoch, used_epoch;
-    struct kymo__remote_code_entry *next_retired;
+    struct marey__remote_code_entry *next_retired;
 };
 
-static void entry_free(struct kymo__remote_code_entry *entry)
+static void entry_free(struct marey__remote_code_entry *entry)
 {
     if (entry == NULL)
         return;
-    kymo__free((char *)entry->code.name);
-    kymo__free((char *)entry->code.file);
-    kymo__free(entry->table);
-    kymo__free(entry->runs);
-    kymo__free(entry);
+    marey__free((char *)entry->code.name);
+    marey__free((char *)entry->code.file);
+    marey__free(entry->table);
+    marey__free(entry->runs);
+    marey__free(entry);
 }
 
 /* ---- the map from addresses ---- */
 
-static size_t slot_of(const struct kymo__remote_codes *codes, uint64_t address)
+static size_t slot_of(const struct marey__remote_codes *codes, uint64_t address)
 {
     size_t at = (size_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 32) & (codes->n_slots - 1);
     while (codes->slots[at] != NULL && codes->slots[at]->code.address != address)
@@ -59,137 +59,139 @@ static size_t slot_of(const struct kymo__remote_codes *codes, uint64_t address)
     return at;
 }
 
-static bool make_room(struct kymo__remote_codes *codes)
+static bool make_room(struct marey__remote_codes *codes)
 {
     if (2 * (codes->n + 1) <= codes->n_slots)
         return true;
-    struct kymo__remote_codes larger = *codes;
+    struct marey__remote_codes larger = *codes;
     larger.n_slots = codes->n_slots == 0 ? 256 : 2 * codes->n_slots;
-    larger.slots = kymo__calloc(larger.n_slots, sizeof *larger.slots);
+    larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
     if (larger.slots == NULL)
         return false;
     for (size_t i = 0; i < codes->n_slots; i++)
         if (codes->slots[i] != NULL)
             larger.slots[slot_of(&larger, codes->slots[i]->code.address)] = codes->slots[i];
-    kymo__free(codes->slots);
+    marey__free(codes->slots);
     *codes = larger;
     return true;
 }
 
-static void retire(struct kymo__remote_codes *codes, struct kymo__remote_code_entry *entry)
+static void retire(struct marey__remote_codes *codes, struct marey__remote_code_entry *entry)
 {
     entry->next_retired = codes->retired;
     codes->retired = entry;
 }
 
-void kymo__remote_codes_fini(struct kymo__remote_codes *codes)
+void marey__remote_codes_fini(struct marey__remote_codes *codes)
 {
     for (size_t i = 0; i < codes->n_slots; i++)
         entry_free(codes->slots[i]);
-    for (struct kymo__remote_code_entry *entry = codes->retired, *next; entry != NULL; entry = next) {
+    for (struct marey__remote_code_entry *entry = codes->retired, *next; entry != NULL; entry = next) {
         next = entry->next_retired;
         entry_free(entry);
     }
-    kymo__free(codes->slots);
-    *codes = (struct kymo__remote_codes){0};
+    marey__free(codes->slots);
+    *codes = (struct marey__remote_codes){0};
 }
 
 /* ---- reading one ---- */
 
-static void print_of(const struct kymo__remote_layout *layout, const uint8_t *bytes, struct print *out)
+static void print_of(const struct marey__remote_layout *layout, const uint8_t *bytes,
+                     struct print *out)
 {
     *out = (struct print){
-        .type = kymo__remote_u64(bytes, layout->code.type),
-        .file = kymo__remote_u64(bytes, layout->code.filename),
-        .name = kymo__remote_u64(bytes, layout->code.name),
-        .qualname = kymo__remote_u64(bytes, layout->code.qualname),
-        .table = kymo__remote_u64(bytes, layout->code.linetable),
-        .first_line = kymo__remote_u32(bytes, layout->code.first_line),
+        .type = marey__remote_u64(bytes, layout->code.type),
+        .file = marey__remote_u64(bytes, layout->code.filename),
+        .name = marey__remote_u64(bytes, layout->code.name),
+        .qualname = marey__remote_u64(bytes, layout->code.qualname),
+        .table = marey__remote_u64(bytes, layout->code.linetable),
+        .first_line = marey__remote_u32(bytes, layout->code.first_line),
     };
 }
 
 /* The spans with which a print is made whole; each is there once the object has its pointers. */
-static size_t head_spans(const struct kymo__remote_layout *layout, struct print *print,
-                         struct kymo__remote_span *out)
+static size_t head_spans(const struct marey__remote_layout *layout, struct print *print,
+                         struct marey__remote_span *out)
 {
     size_t n = 0;
     out[n++] =
-        (struct kymo__remote_span){print->name + layout->unicode.length, print->name_head, HEAD};
+        (struct marey__remote_span){print->name + layout->unicode.length, print->name_head, HEAD};
     if (print->qualname != 0)
-        out[n++] = (struct kymo__remote_span){print->qualname + layout->unicode.length,
-                                              print->qualname_head, HEAD};
+        out[n++] = (struct marey__remote_span){print->qualname + layout->unicode.length,
+                                               print->qualname_head, HEAD};
     /* A bytes object has its length and a hash before its bytes: length, and what follows. */
-    out[n++] = (struct kymo__remote_span){print->table + layout->bytes.size, print->table_head, HEAD};
+    out[n++] =
+        (struct marey__remote_span){print->table + layout->bytes.size, print->table_head, HEAD};
     return n;
 }
 
-static bool is_code(struct kymo__remote *remote, uint64_t address, const struct print *print)
+static bool is_code(struct marey__remote *remote, uint64_t address, const struct print *print)
 {
     if (remote->found.code_type != 0)
         return print->type == remote->found.code_type;
-    if (!kymo__remote_is_type(remote, address, "code"))
+    if (!marey__remote_is_type(remote, address, "code"))
         return false;
     remote->found.code_type = print->type;
     return true;
 }
 
-static char *take_string(struct kymo__remote *remote, uint64_t address)
+static char *take_string(struct marey__remote *remote, uint64_t address)
 {
-    struct kymo__buf text = {0};
-    if (address == 0 || !kymo__remote_put_string(remote, address, NAME_CHARS, &text)) {
-        kymo__buf_fini(&text);
+    struct marey__buf text = {0};
+    if (address == 0 || !marey__remote_put_string(remote, address, NAME_CHARS, &text)) {
+        marey__buf_fini(&text);
         return NULL;
     }
-    kymo__buf_put(&text, "", 1);
+    marey__buf_put(&text, "", 1);
     if (text.failed)
-        kymo__buf_fini(&text);
+        marey__buf_fini(&text);
     return text.data;
 }
 
 /* The table of lines. Without it, or without memory for it, lines are unknown and nothing else is lost. */
-static void take_table(struct kymo__remote *remote, struct kymo__remote_code_entry *entry)
+static void take_table(struct marey__remote *remote, struct marey__remote_code_entry *entry)
 {
     uint64_t size;
-    const struct kymo__remote_layout *const layout = &remote->layout;
+    const struct marey__remote_layout *const layout = &remote->layout;
     if (entry->print.table == 0 ||
-        !kymo__remote_read_u64(remote, entry->print.table + layout->bytes.size, &size) ||
+        !marey__remote_read_u64(remote, entry->print.table + layout->bytes.size, &size) ||
         size > TABLE_MAX)
         return;
     if (size == 0) {
         entry->is_one_line = true;
         return;
     }
-    entry->table = kymo__alloc((size_t)size);
+    entry->table = marey__alloc((size_t)size);
     entry->n_table = (size_t)size;
-    if (entry->table != NULL && !kymo__remote_read(remote, entry->print.table + layout->bytes.data,
-                                                   entry->table, entry->n_table)) {
-        kymo__free(entry->table);
+    if (entry->table != NULL && !marey__remote_read(remote, entry->print.table + layout->bytes.data,
+                                                    entry->table, entry->n_table)) {
+        marey__free(entry->table);
         entry->table = NULL;
     }
 }
 
 /* Read what stands at `address`; NULL when it is no code object. */
-static struct kymo__remote_code_entry *read_entry(struct kymo__remote *remote, uint64_t address)
+static struct marey__remote_code_entry *read_entry(struct marey__remote *remote, uint64_t address)
 {
-    const struct kymo__remote_layout *const layout = &remote->layout;
+    const struct marey__remote_layout *const layout = &remote->layout;
     uint8_t bytes[CODE_MAX];
-    struct kymo__remote_span spans[3];
+    struct marey__remote_span spans[3];
     struct print print;
-    KYMO_ASSERT(layout->code.size <= sizeof bytes);
-    if (address % 8 != 0 || !kymo__remote_read(remote, address, bytes, layout->code.size))
+    MAREY_ASSERT(layout->code.size <= sizeof bytes);
+    if (address % 8 != 0 || !marey__remote_read(remote, address, bytes, layout->code.size))
         return NULL;
     print_of(layout, bytes, &print);
     if (!is_code(remote, address, &print))
         return NULL;
     const size_t n = head_spans(layout, &print, spans);
-    if (kymo__remote_read_spans(remote, spans, n) < n) /* not unreadable as such: see below */
+    if (marey__remote_read_spans(remote, spans, n) < n) /* not unreadable as such: see below */
         memset(print.table_head, 0, sizeof print.table_head);
-    struct kymo__remote_code_entry *const entry = kymo__calloc(1, sizeof *entry);
+    struct marey__remote_code_entry *const entry = marey__calloc(1, sizeof *entry);
     if (entry == NULL)
         return NULL;
     entry->print = print;
     entry->code =
-        (struct kymo__remote_code){.address = address, .first_line = (uint32_t)print.first_line};
+        (struct marey__remote_code){.address = address, .first_line = (uint32_t)print.first_line};
     entry->code.name = take_string(remote, print.qualname);
     if (entry->code.name == NULL)
         entry->code.name = take_string(remote, print.name);
@@ -198,13 +200,14 @@ static struct kymo__remote_code_entry *read_entry(struct kymo__remote *remote, u
         entry_free(entry);
         return NULL;
     }
-    if (layout->instruction_kind == KYMO__REMOTE_INSTRUCTION_POINTER)
-        entry->n_bytecode = kymo__remote_u32(bytes, layout->object.type + 8) * 2;
+    if (layout->instruction_kind == MAREY__REMOTE_INSTRUCTION_POINTER)
+        entry->n_bytecode = marey__remote_u32(bytes, layout->object.type + 8) * 2;
     take_table(remote, entry);
     return entry;
 }
 
-static bool is_equal(const struct kymo__remote_code_entry *a, const struct kymo__remote_code_entry *b)
+static bool is_equal(const struct marey__remote_code_entry *a,
+                     const struct marey__remote_code_entry *b)
 {
     return strcmp(a->code.name, b->code.name) == 0 && strcmp(a->code.file, b->code.file) == 0 &&
            a->code.first_line == b->code.first_line &&
@@ -212,16 +215,16 @@ static bool is_equal(const struct kymo__remote_code_entry *a, const struct kymo_
 }
 
 /* What stands at the address now takes the slot; the one from before is kept aside, unless nothing but its head changed. */
-static struct kymo__remote_code_entry *put_entry(struct kymo__remote *remote, uint64_t address)
+static struct marey__remote_code_entry *put_entry(struct marey__remote *remote, uint64_t address)
 {
-    struct kymo__remote_codes *const codes = &remote->codes;
-    struct kymo__remote_code_entry *const entry = read_entry(remote, address);
+    struct marey__remote_codes *const codes = &remote->codes;
+    struct marey__remote_code_entry *const entry = read_entry(remote, address);
     if (entry == NULL || !make_room(codes)) {
         entry_free(entry);
         return NULL;
     }
     const size_t at = slot_of(codes, address);
-    struct kymo__remote_code_entry *const old = codes->slots[at];
+    struct marey__remote_code_entry *const old = codes->slots[at];
     if (old != NULL && is_equal(old, entry)) {
         old->print = entry->print;
         entry_free(entry);
@@ -238,9 +241,9 @@ static struct kymo__remote_code_entry *put_entry(struct kymo__remote *remote, ui
 
 /* ---- looking again ---- */
 
-static uint32_t epoch_of(struct kymo__remote_codes *codes)
+static uint32_t epoch_of(struct marey__remote_codes *codes)
 {
-    const uint64_t ns = kymo__remote_now_ns();
+    const uint64_t ns = marey__remote_now_ns();
     if (ns - codes->epoch_ns >= EPOCH_NS) {
         codes->epoch_ns = ns;
         codes->epoch++;
@@ -249,21 +252,21 @@ static uint32_t epoch_of(struct kymo__remote_codes *codes)
 }
 
 /* Some entries, at most CHECKED_AT_ONCE, against what stands there now; those that differ are read anew. */
-static void check(struct kymo__remote *remote, struct kymo__remote_code_entry *const *entries,
+static void check(struct marey__remote *remote, struct marey__remote_code_entry *const *entries,
                   size_t n)
 {
-    const struct kymo__remote_layout *const layout = &remote->layout;
-    struct kymo__remote_span spans[4 * CHECKED_AT_ONCE];
-    struct print *const prints = kymo__alloc(n * sizeof *prints);
-    uint8_t *const bytes = kymo__alloc(n * layout->code.size);
+    const struct marey__remote_layout *const layout = &remote->layout;
+    struct marey__remote_span spans[4 * CHECKED_AT_ONCE];
+    struct print *const prints = marey__alloc(n * sizeof *prints);
+    uint8_t *const bytes = marey__alloc(n * layout->code.size);
     size_t n_spans = 0;
     for (size_t i = 0; prints != NULL && bytes != NULL && i < n; i++) {
         prints[i] = entries[i]->print; /* its pointers: should they differ, the heads do not matter */
-        spans[n_spans++] = (struct kymo__remote_span){
+        spans[n_spans++] = (struct marey__remote_span){
             entries[i]->code.address, bytes + i * layout->code.size, layout->code.size};
         n_spans += head_spans(layout, &prints[i], spans + n_spans);
     }
-    const size_t n_read = kymo__remote_read_spans(remote, spans, n_spans);
+    const size_t n_read = marey__remote_read_spans(remote, spans, n_spans);
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t n_own = entries[i]->print.qualname != 0 ? 4 : 3;
@@ -275,22 +278,22 @@ static void check(struct kymo__remote *remote, struct kymo__remote_code_entry *c
             memcpy(now.qualname_head, prints[i].qualname_head, HEAD);
             memcpy(now.table_head, prints[i].table_head, HEAD);
         }
-        struct kymo__remote_code_entry *entry = entries[i];
+        struct marey__remote_code_entry *entry = entries[i];
         if (memcmp(&now, &entry->print, sizeof now) != 0)
             entry = put_entry(remote, entry->code.address);
         if (entry != NULL)
             entry->checked_epoch = remote->codes.epoch;
     }
-    kymo__free(prints);
-    kymo__free(bytes);
+    marey__free(prints);
+    marey__free(bytes);
 }
 
-void kymo__remote_check_codes(struct kymo__remote *remote, const uint64_t *addresses, size_t n)
+void marey__remote_check_codes(struct marey__remote *remote, const uint64_t *addresses, size_t n)
 {
-    struct kymo__remote_code_entry *some[CHECKED_AT_ONCE];
+    struct marey__remote_code_entry *some[CHECKED_AT_ONCE];
     size_t n_some = 0;
     for (size_t i = 0; i < n && remote->codes.n_slots > 0; i++) {
-        struct kymo__remote_code_entry *const entry =
+        struct marey__remote_code_entry *const entry =
             remote->codes.slots[slot_of(&remote->codes, addresses[i])];
         if (entry != NULL)
             some[n_some++] = entry;
@@ -304,12 +307,12 @@ void kymo__remote_check_codes(struct kymo__remote *remote, const uint64_t *addre
 }
 
 /* All that were used in the epoch that ended, in few calls. */
-static void check_used(struct kymo__remote *remote, uint32_t epoch)
+static void check_used(struct marey__remote *remote, uint32_t epoch)
 {
-    struct kymo__remote_code_entry *some[CHECKED_AT_ONCE];
+    struct marey__remote_code_entry *some[CHECKED_AT_ONCE];
     size_t n_some = 0;
     for (size_t i = 0; i < remote->codes.n_slots; i++) {
-        struct kymo__remote_code_entry *const entry = remote->codes.slots[i];
+        struct marey__remote_code_entry *const entry = remote->codes.slots[i];
         if (entry != NULL && entry->used_epoch + 1 == epoch && n_some < CHECKED_AT_ONCE)
             some[n_some++] = entry;
     }
@@ -317,13 +320,13 @@ static void check_used(struct kymo__remote *remote, uint32_t epoch)
         check(remote, some, n_some);
 }
 
-struct kymo__remote_code *kymo__remote_code(struct kymo__remote *remote, uint64_t address)
+struct marey__remote_code *marey__remote_code(struct marey__remote *remote, uint64_t address)
 {
-    struct kymo__remote_codes *const codes = &remote->codes;
+    struct marey__remote_codes *const codes = &remote->codes;
     const uint32_t before = codes->epoch, epoch = epoch_of(codes);
     if (epoch != before)
         check_used(remote, epoch);
-    struct kymo__remote_code_entry *entry =
+    struct marey__remote_code_entry *entry =
         codes->n_slots > 0 ? codes->slots[slot_of(codes, address)] : NULL;
     if (entry != NULL && entry->checked_epoch != epoch) {
         check(remote, &entry, 1);
@@ -339,15 +342,15 @@ struct kymo__remote_code *kymo__remote_code(struct kymo__remote *remote, uint64_
     return &entry->code;
 }
 
-void kymo__remote_forget(struct kymo__remote *remote)
+void marey__remote_forget(struct marey__remote *remote)
 {
-    struct kymo__remote_codes kept = remote->codes;
+    struct marey__remote_codes kept = remote->codes;
     const bool is_much = kept.n > KEPT;
     kept.slots = NULL;
     kept.retired = NULL;
     kept.n = kept.n_slots = 0;
     for (size_t i = 0; is_much && i < remote->codes.n_slots; i++) {
-        struct kymo__remote_code_entry *const entry = remote->codes.slots[i];
+        struct marey__remote_code_entry *const entry = remote->codes.slots[i];
         if (entry == NULL || entry->used_epoch + 1 < remote->codes.epoch || !make_room(&kept))
             continue;
         kept.slots[slot_of(&kept, entry->code.address)] = entry;
@@ -355,11 +358,11 @@ void kymo__remote_forget(struct kymo__remote *remote)
         remote->codes.slots[i] = NULL;
     }
     if (is_much) {
-        kymo__remote_codes_fini(&remote->codes);
+        marey__remote_codes_fini(&remote->codes);
         remote->codes = kept;
         return;
     }
-    for (struct kymo__remote_code_entry *entry = remote->codes.retired, *next; entry != NULL;
+    for (struct marey__remote_code_entry *entry = remote->codes.retired, *next; entry != NULL;
          entry = next) {
         next = entry->next_retired;
         entry_free(entry);
@@ -370,21 +373,21 @@ void kymo__remote_forget(struct kymo__remote *remote)
 /* ---- lines ---- */
 
 /* Where in the bytecode an instruction is, in bytes; -1: before the first one; -2: it is not in there. */
-static int64_t offset_of(struct kymo__remote *remote, const struct kymo__remote_code_entry *entry,
+static int64_t offset_of(struct marey__remote *remote, const struct marey__remote_code_entry *entry,
                          uint64_t instruction, uint32_t tlbc_index)
 {
-    const struct kymo__remote_layout *const layout = &remote->layout;
-    if (layout->instruction_kind != KYMO__REMOTE_INSTRUCTION_POINTER) {
+    const struct marey__remote_layout *const layout = &remote->layout;
+    if (layout->instruction_kind != MAREY__REMOTE_INSTRUCTION_POINTER) {
         const int64_t lasti = (int32_t)(uint32_t)instruction;
-        return lasti < 0                                              ? -1
-               : layout->instruction_kind == KYMO__REMOTE_LASTI_UNITS ? 2 * lasti
-                                                                      : lasti;
+        return lasti < 0                                               ? -1
+               : layout->instruction_kind == MAREY__REMOTE_LASTI_UNITS ? 2 * lasti
+                                                                       : lasti;
     }
     uint64_t base = entry->code.address + layout->code.bytecode, copies;
     /* A thread of a free-threaded build may run its own copy: pointers behind a count, by the thread's index. */
-    if (tlbc_index != 0 && layout->code.tlbc != KYMO__REMOTE_ABSENT && tlbc_index < 1 << 20 &&
-        (!kymo__remote_read_u64(remote, entry->code.address + layout->code.tlbc, &copies) ||
-         !kymo__remote_read_u64(remote, copies + 8 + 8ull * tlbc_index, &base)))
+    if (tlbc_index != 0 && layout->code.tlbc != MAREY__REMOTE_ABSENT && tlbc_index < 1 << 20 &&
+        (!marey__remote_read_u64(remote, entry->code.address + layout->code.tlbc, &copies) ||
+         !marey__remote_read_u64(remote, copies + 8 + 8ull * tlbc_index, &base)))
         return -2;
     if (instruction + 2 == base)
         return -1;
@@ -393,20 +396,20 @@ static int64_t offset_of(struct kymo__remote *remote, const struct kymo__remote_
                : -2;
 }
 
-uint32_t kymo__remote_line(struct kymo__remote *remote, struct kymo__remote_code *code,
-                           uint64_t instruction, uint32_t tlbc_index)
+uint32_t marey__remote_line(struct marey__remote *remote, struct marey__remote_code *code,
+                            uint64_t instruction, uint32_t tlbc_index)
 {
-    struct kymo__remote_code_entry *const entry = (struct kymo__remote_code_entry *)code;
+    struct marey__remote_code_entry *const entry = (struct marey__remote_code_entry *)code;
     const int64_t offset = offset_of(remote, entry, instruction, tlbc_index);
     if (offset == -1 || entry->is_one_line)
         return entry->code.first_line;
     if (offset < 0 || offset > UINT32_MAX)
         return 0;
     if (entry->table != NULL &&
-        kymo__remote_lines_decode(remote->layout.line_format, entry->table, entry->n_table,
-                                  entry->code.first_line, &entry->runs, &entry->n_runs)) {
-        kymo__free(entry->table);
+        marey__remote_lines_decode(remote->layout.line_format, entry->table, entry->n_table,
+                                   entry->code.first_line, &entry->runs, &entry->n_runs)) {
+        marey__free(entry->table);
         entry->table = NULL;
     }
-    return kymo__remote_lines_at(entry->runs, entry->n_runs, (uint32_t)offset);
+    return marey__remote_lines_at(entry->runs, entry->n_runs, (uint32_t)offset);
 }

@@ -5,7 +5,7 @@
  */
 #include "remote/remote_internal.h"
 
-#define NO KYMO__REMOTE_ABSENT
+#define NO MAREY__REMOTE_ABSENT
 
 /*
  * A GIL of 3.8 to 3.11 lies in the runtime and has two mutexes in it, of 40 bytes on x86-64 and of 48 on aarch64; of what
@@ -78,10 +78,10 @@ enum { MORE = 0 };
     .exception = {.value = 8, .previous = 24}, NO_CHUNK, GIL, UNICODE(48, 72), BYTES, OBJECT(NO),  \
     HEAP_CODE
 
-static const struct kymo__remote_layout layouts[] = {
+static const struct marey__remote_layout layouts[] = {
     {.version = 0x03080000,
-     .instruction_kind = KYMO__REMOTE_LASTI_BYTES,
-     .line_format = KYMO__REMOTE_LINES_LNOTAB,
+     .instruction_kind = MAREY__REMOTE_LASTI_BYTES,
+     .line_format = MAREY__REMOTE_LINES_LNOTAB,
      .runtime = {.interpreters_head = 32, .tstate_current = 1368 + MORE, .gil = 1152, .gc_collecting = 544},
      .interpreter = {.next = 0,
                      .id = 16,
@@ -95,8 +95,8 @@ static const struct kymo__remote_layout layouts[] = {
      HEAP_FRAME(104),
      HEAP_REST},
     {.version = 0x03090000,
-     .instruction_kind = KYMO__REMOTE_LASTI_BYTES,
-     .line_format = KYMO__REMOTE_LINES_LNOTAB,
+     .instruction_kind = MAREY__REMOTE_LASTI_BYTES,
+     .line_format = MAREY__REMOTE_LINES_LNOTAB,
      .runtime = {.interpreters_head = 32, .tstate_current = 568 + MORE, .gil = 352, .gc_collecting = NO},
      .interpreter = {.next = 0,
                      .id = 24,
@@ -110,8 +110,8 @@ static const struct kymo__remote_layout layouts[] = {
      HEAP_FRAME(104),
      HEAP_REST},
     {.version = 0x030a0000,
-     .instruction_kind = KYMO__REMOTE_LASTI_UNITS,
-     .line_format = KYMO__REMOTE_LINES_LINETABLE,
+     .instruction_kind = MAREY__REMOTE_LASTI_UNITS,
+     .line_format = MAREY__REMOTE_LINES_LINETABLE,
      .runtime = {.interpreters_head = 32, .tstate_current = 568 + MORE, .gil = 352, .gc_collecting = NO},
      .interpreter = {.next = 0,
                      .id = 24,
@@ -125,8 +125,8 @@ static const struct kymo__remote_layout layouts[] = {
      HEAP_FRAME(96),
      HEAP_REST},
     {.version = 0x030b0000,
-     .instruction_kind = KYMO__REMOTE_INSTRUCTION_POINTER,
-     .line_format = KYMO__REMOTE_LINES_LOCATIONS,
+     .instruction_kind = MAREY__REMOTE_INSTRUCTION_POINTER,
+     .line_format = MAREY__REMOTE_LINES_LOCATIONS,
      .runtime = {.interpreters_head = 40, .tstate_current = 576 + MORE, .gil = 360, .gc_collecting = NO},
      .interpreter = {.next = 0,
                      .id = 48,
@@ -177,8 +177,8 @@ static const struct kymo__remote_layout layouts[] = {
      BYTES,
      OBJECT(872)},
     {.version = 0x030c0000,
-     .instruction_kind = KYMO__REMOTE_INSTRUCTION_POINTER,
-     .line_format = KYMO__REMOTE_LINES_LOCATIONS,
+     .instruction_kind = MAREY__REMOTE_INSTRUCTION_POINTER,
+     .line_format = MAREY__REMOTE_LINES_LOCATIONS,
      .runtime = {.interpreters_head = 40, .tstate_current = NO, .gil = NO, .gc_collecting = NO},
      .interpreter = {.next = 0,
                      .id = 8,
@@ -230,9 +230,9 @@ static const struct kymo__remote_layout layouts[] = {
      OBJECT(880)},
 };
 
-const struct kymo__remote_layout *kymo__remote_layout_fixed(uint32_t version)
+const struct marey__remote_layout *marey__remote_layout_fixed(uint32_t version)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(layouts); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(layouts); i++)
         if (layouts[i].version >> 16 == version >> 16)
             return &layouts[i];
     return NULL;

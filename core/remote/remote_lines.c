@@ -9,7 +9,7 @@ struct cursor {
 };
 
 struct runs {
-    struct kymo__remote_line_run *runs;
+    struct marey__remote_line_run *runs;
     size_t n, cap;
     bool failed;
 };
@@ -17,18 +17,18 @@ struct runs {
 static void put(struct runs *runs, uint64_t begin, int64_t line)
 {
     const uint32_t known = line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
-    struct kymo__remote_line_run *const last = runs->n > 0 ? &runs->runs[runs->n - 1] : NULL;
+    struct marey__remote_line_run *const last = runs->n > 0 ? &runs->runs[runs->n - 1] : NULL;
     if (runs->failed || begin > UINT32_MAX || (last != NULL && last->line == known))
         return;
     if (last != NULL && last->begin == begin) { /* the one before was empty */
         last->line = known;
         return;
     }
-    if (!kymo__grow(&runs->runs, &runs->cap, runs->n + 1, sizeof *runs->runs)) {
+    if (!marey__grow(&runs->runs, &runs->cap, runs->n + 1, sizeof *runs->runs)) {
         runs->failed = true;
         return;
     }
-    runs->runs[runs->n++] = (struct kymo__remote_line_run){(uint32_t)begin, known};
+    runs->runs[runs->n++] = (struct marey__remote_line_run){(uint32_t)begin, known};
 }
 
 /* To 3.9: pairs of unsigned steps of the address and signed ones of the line; the line holds from the new address on. */
@@ -103,19 +103,20 @@ static void decode_locations(struct cursor in, int64_t line, struct runs *out)
     put(out, address, 0);
 }
 
-bool kymo__remote_lines_decode(enum kymo__remote_line_format format, const uint8_t *table, size_t len,
-                               uint32_t first_line, struct kymo__remote_line_run **out, size_t *n)
+bool marey__remote_lines_decode(enum marey__remote_line_format format, const uint8_t *table,
+                                size_t len, uint32_t first_line,
+                                struct marey__remote_line_run **out, size_t *n)
 {
     const struct cursor in = {table, table + len};
     struct runs runs = {0};
-    if (format == KYMO__REMOTE_LINES_LNOTAB)
+    if (format == MAREY__REMOTE_LINES_LNOTAB)
         decode_lnotab(in, first_line, &runs);
-    else if (format == KYMO__REMOTE_LINES_LINETABLE)
+    else if (format == MAREY__REMOTE_LINES_LINETABLE)
         decode_linetable(in, first_line, &runs);
     else
         decode_locations(in, first_line, &runs);
     if (runs.failed) {
-        kymo__free(runs.runs);
+        marey__free(runs.runs);
         return false;
     }
     *out = runs.runs;
@@ -123,7 +124,7 @@ bool kymo__remote_lines_decode(enum kymo__remote_line_format format, const uint8
     return true;
 }
 
-uint32_t kymo__remote_lines_at(const struct kymo__remote_line_run *runs, size_t n, uint32_t offset)
+uint32_t marey__remote_lines_at(const struct marey__remote_line_run *runs, size_t n, uint32_t offset)
 {
     size_t low = 0, high = n;
     while (low < high) {

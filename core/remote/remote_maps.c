@@ -35,7 +35,7 @@ static bool take_char(const char **at, char c)
 }
 
 /* "begin-end rwxp offset major:minor inode   path"; `line` ends in a NUL. */
-static bool parse_line(char *line, struct kymo__remote_map *out)
+static bool parse_line(char *line, struct marey__remote_map *out)
 {
     static const char deleted[] = " (deleted)";
     const char *at = line;
@@ -49,7 +49,7 @@ static bool parse_line(char *line, struct kymo__remote_map *out)
     at += 4;
     if (!take_char(&at, ' ') || !take_hex(&at, &out->offset) || !take_char(&at, ' ') ||
         !take_hex(&at, &major) || !take_char(&at, ':') || !take_hex(&at, &minor) ||
-        !take_char(&at, ' ') || !kymo__parse_number(at, strlen(at), &out->inode))
+        !take_char(&at, ' ') || !marey__parse_number(at, strlen(at), &out->inode))
         return false;
     at += strspn(at, "0123456789");
     char *const path = line + (at - line) + strspn(at, " ");
@@ -62,16 +62,16 @@ static bool parse_line(char *line, struct kymo__remote_map *out)
     return out->begin < out->end;
 }
 
-bool kymo__remote_maps_parse(struct kymo__remote_maps *out)
+bool marey__remote_maps_parse(struct marey__remote_maps *out)
 {
-    kymo__buf_put(&out->text, "", 1);
+    marey__buf_put(&out->text, "", 1);
     if (out->text.failed)
         return false;
     for (char *line = out->text.data; *line != '\0';) {
         char *const end = strchrnul(line, '\n');
         const bool is_last = *end == '\0';
         *end = '\0';
-        if (!kymo__grow(&out->maps, &out->cap, out->n + 1, sizeof *out->maps))
+        if (!marey__grow(&out->maps, &out->cap, out->n + 1, sizeof *out->maps))
             return false;
         if (parse_line(line, &out->maps[out->n]))
             out->n++;
@@ -80,38 +80,38 @@ bool kymo__remote_maps_parse(struct kymo__remote_maps *out)
     return true;
 }
 
-kymo_status kymo__remote_maps_read(pid_t pid, struct kymo__remote_maps *out)
+marey_status marey__remote_maps_read(pid_t pid, struct marey__remote_maps *out)
 {
     char path[64];
     ssize_t got;
-    *out = (struct kymo__remote_maps){0};
+    *out = (struct marey__remote_maps){0};
     snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == EACCES || errno == EPERM
-                   ? kymo__remote_explain_denial(pid)
-                   : kymo__fail(KYMO_EIO, "there is no process %d", (int)pid);
+                   ? marey__remote_explain_denial(pid)
+                   : marey__fail(MAREY_EIO, "there is no process %d", (int)pid);
     do {
-        void *const room = kymo__buf_extend(&out->text, 1 << 16);
+        void *const room = marey__buf_extend(&out->text, 1 << 16);
         if (room == NULL) {
             close(fd);
-            kymo__remote_maps_fini(out);
-            return kymo__fail(KYMO_ENOMEM, "no memory for the mappings of process %d", (int)pid);
+            marey__remote_maps_fini(out);
+            return marey__fail(MAREY_ENOMEM, "no memory for the mappings of process %d", (int)pid);
         }
         out->text.len -= 1 << 16;
         got = read(fd, room, 1 << 16);
         out->text.len += got > 0 ? (size_t)got : 0;
     } while (got > 0 || (got < 0 && errno == EINTR));
     close(fd);
-    if (kymo__remote_maps_parse(out))
-        return KYMO_OK;
-    kymo__remote_maps_fini(out);
-    return kymo__fail(KYMO_ENOMEM, "no memory for the mappings of process %d", (int)pid);
+    if (marey__remote_maps_parse(out))
+        return MAREY_OK;
+    marey__remote_maps_fini(out);
+    return marey__fail(MAREY_ENOMEM, "no memory for the mappings of process %d", (int)pid);
 }
 
-void kymo__remote_maps_fini(struct kymo__remote_maps *maps)
+void marey__remote_maps_fini(struct marey__remote_maps *maps)
 {
-    kymo__free(maps->maps);
-    kymo__buf_fini(&maps->text);
-    *maps = (struct kymo__remote_maps){0};
+    marey__free(maps->maps);
+    marey__buf_fini(&maps->text);
+    *maps = (struct marey__remote_maps){0};
 }

@@ -7,7 +7,7 @@
 
 enum { SPANS_AT_ONCE = 1024 };
 
-static size_t read_by_file(struct kymo__remote *remote, const struct kymo__remote_span *spans,
+static size_t read_by_file(struct marey__remote *remote, const struct marey__remote_span *spans,
                            size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -21,7 +21,7 @@ static size_t read_by_file(struct kymo__remote *remote, const struct kymo__remot
 }
 
 /* How many of `n` spans the first `n_bytes` bytes fill. */
-static size_t whole_spans(const struct kymo__remote_span *spans, size_t n, size_t n_bytes)
+static size_t whole_spans(const struct marey__remote_span *spans, size_t n, size_t n_bytes)
 {
     for (size_t i = 0; i < n; i++) {
         if (spans[i].n_bytes > n_bytes)
@@ -31,15 +31,15 @@ static size_t whole_spans(const struct kymo__remote_span *spans, size_t n, size_
     return n;
 }
 
-size_t kymo__remote_process_spans(void *self, const struct kymo__remote_span *spans, size_t n)
+size_t marey__remote_process_spans(void *self, const struct marey__remote_span *spans, size_t n)
 {
-    struct kymo__remote *const remote = self;
+    struct marey__remote *const remote = self;
     size_t done = 0;
     if (remote->mem_fd >= 0)
         return read_by_file(remote, spans, n);
     while (done < n) {
         struct iovec to[SPANS_AT_ONCE], from[SPANS_AT_ONCE];
-        const size_t some = KYMO__MIN(n - done, (size_t)SPANS_AT_ONCE);
+        const size_t some = MAREY__MIN(n - done, (size_t)SPANS_AT_ONCE);
         for (size_t i = 0; i < some; i++) {
             to[i] = (struct iovec){spans[done + i].to, spans[done + i].n_bytes};
             from[i] = (struct iovec){(void *)(uintptr_t)spans[done + i].at, spans[done + i].n_bytes};
@@ -55,34 +55,34 @@ size_t kymo__remote_process_spans(void *self, const struct kymo__remote_span *sp
     return done;
 }
 
-size_t kymo__remote_read_spans(struct kymo__remote *remote, const struct kymo__remote_span *spans,
-                               size_t n)
+size_t marey__remote_read_spans(struct marey__remote *remote,
+                                const struct marey__remote_span *spans, size_t n)
 {
     return remote->memory.read_spans(remote->memory.self, spans, n);
 }
 
-bool kymo__remote_read(struct kymo__remote *remote, uint64_t at, void *to, size_t n_bytes)
+bool marey__remote_read(struct marey__remote *remote, uint64_t at, void *to, size_t n_bytes)
 {
-    const struct kymo__remote_span span = {at, to, n_bytes};
-    return kymo__remote_read_spans(remote, &span, 1) == 1;
+    const struct marey__remote_span span = {at, to, n_bytes};
+    return marey__remote_read_spans(remote, &span, 1) == 1;
 }
 
-bool kymo__remote_read_u64(struct kymo__remote *remote, uint64_t at, uint64_t *out)
+bool marey__remote_read_u64(struct marey__remote *remote, uint64_t at, uint64_t *out)
 {
-    return kymo__remote_read(remote, at, out, sizeof *out);
+    return marey__remote_read(remote, at, out, sizeof *out);
 }
 
-struct kymo__remote_reads kymo__remote_reads(const struct kymo__remote *remote)
+struct marey__remote_reads marey__remote_reads(const struct marey__remote *remote)
 {
     return remote->reads;
 }
 
-bool kymo__remote_read_text(struct kymo__remote *remote, uint64_t at, char *to, size_t cap)
+bool marey__remote_read_text(struct marey__remote *remote, uint64_t at, char *to, size_t cap)
 {
     /* It may end shortly before a page that is not there, so no more is read than up to the next page. */
     for (size_t len = 0; len < cap;) {
-        const size_t some = KYMO__MIN(cap - len, (size_t)(4096 - (at + len) % 4096));
-        if (!kymo__remote_read(remote, at + len, to + len, some))
+        const size_t some = MAREY__MIN(cap - len, (size_t)(4096 - (at + len) % 4096));
+        if (!marey__remote_read(remote, at + len, to + len, some))
             return false;
         if (memchr(to + len, '\0', some) != NULL)
             return true;
@@ -91,7 +91,7 @@ bool kymo__remote_read_text(struct kymo__remote *remote, uint64_t at, char *to, 
     return false;
 }
 
-uint64_t kymo__remote_now_ns(void)
+uint64_t marey__remote_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

@@ -5,7 +5,7 @@
  */
 #include "remote/remote_internal.h"
 
-#define NO KYMO__REMOTE_ABSENT
+#define NO MAREY__REMOTE_ABSENT
 enum {
     TABLE_MAX = 1024,
     STRUCT_MAX = 1 << 16,
@@ -205,9 +205,9 @@ static uint32_t word(struct table *table, uint32_t at, uint32_t n_bytes, uint32_
 {
     if (at == NO)
         return NO;
-    const uint64_t value = kymo__remote_u64(table->bytes, at);
+    const uint64_t value = marey__remote_u64(table->bytes, at);
     if (limit >= n_bytes && value <= limit - n_bytes &&
-        (n_bytes < 4 || value % KYMO__MIN(n_bytes, 8u) == 0))
+        (n_bytes < 4 || value % MAREY__MIN(n_bytes, 8u) == 0))
         return (uint32_t)value;
     if (table->wrong == NULL)
         table->wrong = what;
@@ -223,7 +223,7 @@ static uint32_t size_of(struct table *table, uint32_t at, uint32_t least, uint32
     return size == NO ? 0 : size;
 }
 
-static void take_interpreter(struct table *table, struct kymo__remote_layout *out)
+static void take_interpreter(struct table *table, struct marey__remote_layout *out)
 {
     const struct map *const map = table->map;
     const uint32_t most = INTERPRETER_MAX;
@@ -245,7 +245,7 @@ static void take_interpreter(struct table *table, struct kymo__remote_layout *ou
     out->interpreter.gc_collecting = gc != NO && collecting != NO ? gc + collecting : NO;
 }
 
-static void take_thread(struct table *table, struct kymo__remote_layout *out)
+static void take_thread(struct table *table, struct marey__remote_layout *out)
 {
     const struct map *const map = table->map;
     const uint32_t size = size_of(table, map->thread_size, 64, STRUCT_MAX, "thread_state.size");
@@ -269,7 +269,7 @@ static void take_thread(struct table *table, struct kymo__remote_layout *out)
 }
 
 /* What is read of a frame ends where its locals begin, and what is read of a code object where its bytecode does. */
-static void take_frame(struct table *table, struct kymo__remote_layout *out)
+static void take_frame(struct table *table, struct marey__remote_layout *out)
 {
     const struct map *const map = table->map;
     const uint32_t whole = size_of(table, map->frame_size, 40, FRAME_MAX, "interpreter_frame.size");
@@ -288,7 +288,7 @@ static void take_frame(struct table *table, struct kymo__remote_layout *out)
     out->frame.stack_top = map->stack_top != NO && map->stack_top + 4 <= size ? map->stack_top : NO;
 }
 
-static void take_code(struct table *table, struct kymo__remote_layout *out)
+static void take_code(struct table *table, struct marey__remote_layout *out)
 {
     const struct map *const map = table->map;
     const uint32_t whole = size_of(table, map->code_size, 64, CODE_MAX, "code_object.size");
@@ -305,7 +305,7 @@ static void take_code(struct table *table, struct kymo__remote_layout *out)
     out->code.type = out->object.type;
 }
 
-static void take_objects(struct table *table, struct kymo__remote_layout *out)
+static void take_objects(struct table *table, struct marey__remote_layout *out)
 {
     const struct map *const map = table->map;
     out->object.type = word(table, map->object_type, 8, 32, "pyobject.ob_type");
@@ -323,7 +323,7 @@ static void take_objects(struct table *table, struct kymo__remote_layout *out)
 }
 
 /* An object's header is 16 bytes longer in free-threaded builds, and the GIL's struct begins with another field. */
-static void take_rest(struct table *table, struct kymo__remote_layout *out)
+static void take_rest(struct table *table, struct marey__remote_layout *out)
 {
     const struct map *const map = table->map;
     const uint32_t more = out->is_free_threaded ? 16 : 0, gil = out->is_free_threaded ? 8 : 0;
@@ -352,25 +352,26 @@ static void take_rest(struct table *table, struct kymo__remote_layout *out)
     out->unicode.kind_shift = 2;
     out->unicode.compact_shift = 5;
     out->unicode.ascii_shift = 6;
-    out->instruction_kind = KYMO__REMOTE_INSTRUCTION_POINTER;
-    out->line_format = KYMO__REMOTE_LINES_LOCATIONS;
+    out->instruction_kind = MAREY__REMOTE_INSTRUCTION_POINTER;
+    out->line_format = MAREY__REMOTE_LINES_LOCATIONS;
 }
 
-kymo_status kymo__remote_layout_described(struct kymo__remote *remote, struct kymo__remote_layout *out)
+marey_status marey__remote_layout_described(struct marey__remote *remote,
+                                            struct marey__remote_layout *out)
 {
     struct table table = {.map = NULL};
-    if (!kymo__remote_read(remote, remote->found.runtime, table.bytes, sizeof table.bytes))
-        return kymo__fail(KYMO_EUNAVAILABLE, "the state of Python in process %d cannot be read",
-                          (int)remote->process.pid);
+    if (!marey__remote_read(remote, remote->found.runtime, table.bytes, sizeof table.bytes))
+        return marey__fail(MAREY_EUNAVAILABLE, "the state of Python in process %d cannot be read",
+                           (int)remote->process.pid);
     if (memcmp(table.bytes, cookie, sizeof cookie) != 0)
-        return kymo__fail(KYMO_ESTATE, "Python in process %d does not describe itself (yet)",
-                          (int)remote->process.pid);
-    const uint64_t version = kymo__remote_u64(table.bytes, 8);
-    *out = (struct kymo__remote_layout){.version = (uint32_t)version};
-    out->is_free_threaded = kymo__remote_u64(table.bytes, 16) != 0;
+        return marey__fail(MAREY_ESTATE, "Python in process %d does not describe itself (yet)",
+                           (int)remote->process.pid);
+    const uint64_t version = marey__remote_u64(table.bytes, 8);
+    *out = (struct marey__remote_layout){.version = (uint32_t)version};
+    out->is_free_threaded = marey__remote_u64(table.bytes, 16) != 0;
     const uint32_t minor = version >> 16 & 0xff;
     size_t i = 0; /* of a minor that is newer than all, the newest is tried */
-    while (i + 1 < KYMO__COUNT_OF(maps) && maps[i].minor < minor)
+    while (i + 1 < MAREY__COUNT_OF(maps) && maps[i].minor < minor)
         i++;
     table.map = &maps[i];
     take_objects(&table, out);
@@ -380,11 +381,11 @@ kymo_status kymo__remote_layout_described(struct kymo__remote *remote, struct ky
     take_code(&table, out);
     take_rest(&table, out);
     if (table.wrong != NULL)
-        return kymo__fail(
-            KYMO_EUNAVAILABLE,
-            "process %d runs Python %u.%u, which this kymo does not know: its %s makes no sense "
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "process %d runs Python %u.%u, which this marey does not know: its %s makes no sense "
             "in the order of %u.%u",
             (int)remote->process.pid, (unsigned)(version >> 24 & 0xff), minor, table.wrong, 3u,
             table.map->minor);
-    return KYMO_OK;
+    return MAREY_OK;
 }

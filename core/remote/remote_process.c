@@ -17,7 +17,7 @@ static bool read_facts(pid_t pid, struct facts *out)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    const size_t len = kymo__read_text(path, text, sizeof text);
+    const size_t len = marey__read_text(path, text, sizeof text);
     const char *at = memrchr(text, ')', len);
     if (at == NULL || at[1] != ' ')
         return false;
@@ -26,7 +26,7 @@ static bool read_facts(pid_t pid, struct facts *out)
     for (at++; *at == ' ' && field < 28; field++) {
         uint64_t number = 0;
         at++;
-        kymo__parse_number(at, strlen(at), &number);
+        marey__parse_number(at, strlen(at), &number);
         if (field + 1 == 4)
             out->parent = number;
         else if (field + 1 == 22)
@@ -41,22 +41,22 @@ static bool read_facts(pid_t pid, struct facts *out)
 static void take_command(pid_t pid, char *out, size_t size)
 {
     char path[64], text[1024];
-    struct kymo__buf valid = {0};
+    struct marey__buf valid = {0};
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    size_t len = kymo__read_text(path, text, sizeof text);
+    size_t len = marey__read_text(path, text, sizeof text);
     if (len == 0) {
         snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-        len = kymo__read_text(path, text, sizeof text);
+        len = marey__read_text(path, text, sizeof text);
     }
     while (len > 0 && (text[len - 1] == '\0' || text[len - 1] == '\n'))
         len--;
     for (size_t i = 0; i < len; i++)
         if (text[i] == '\0' || text[i] == '\n')
             text[i] = ' ';
-    kymo__utf8_put(&valid, text, len);
+    marey__utf8_put(&valid, text, len);
     size_t n = 0;
     while (!valid.failed && n < valid.len) {
-        const size_t step = kymo__utf8_length(valid.data + n, valid.len - n);
+        const size_t step = marey__utf8_length(valid.data + n, valid.len - n);
         if (step == 0 || n + step >= size)
             break;
         n += step;
@@ -64,7 +64,7 @@ static void take_command(pid_t pid, char *out, size_t size)
     if (n > 0)
         memcpy(out, valid.data, n);
     out[n] = '\0';
-    kymo__buf_fini(&valid);
+    marey__buf_fini(&valid);
 }
 
 /* The number of a variable in an environment as /proc has it, NUL after each; -1 when there is none. */
@@ -76,7 +76,7 @@ static int number_of(const char *environment, size_t len, const char *name)
         uint64_t number;
         const size_t n = strnlen(at, (size_t)(end - at));
         if (n > n_name + 1 && memcmp(at, name, n_name) == 0 && at[n_name] == '=' &&
-            kymo__parse_number(at + n_name + 1, n - n_name - 1, &number) && number <= INT32_MAX)
+            marey__parse_number(at + n_name + 1, n - n_name - 1, &number) && number <= INT32_MAX)
             return (int)number;
     }
     return -1;
@@ -86,18 +86,18 @@ static int take_rank(pid_t pid)
 {
     char path[64];
     int rank = -1;
-    char *const text = kymo__alloc(ENVIRONMENT_MAX);
+    char *const text = marey__alloc(ENVIRONMENT_MAX);
     if (text == NULL)
         return -1;
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    const size_t len = kymo__read_text(path, text, ENVIRONMENT_MAX);
-    for (const char *const *name = kymo__rank_variables; *name != NULL && rank < 0; name++)
+    const size_t len = marey__read_text(path, text, ENVIRONMENT_MAX);
+    for (const char *const *name = marey__rank_variables; *name != NULL && rank < 0; name++)
         rank = number_of(text, len, *name);
-    kymo__free(text);
+    marey__free(text);
     return rank;
 }
 
-bool kymo__remote_process_fill(struct kymo__remote *remote)
+bool marey__remote_process_fill(struct marey__remote *remote)
 {
     struct facts facts;
     const pid_t pid = remote->process.pid;
@@ -112,11 +112,11 @@ bool kymo__remote_process_fill(struct kymo__remote *remote)
     return true;
 }
 
-enum kymo__remote_fate kymo__remote_fate(struct kymo__remote *remote)
+enum marey__remote_fate marey__remote_fate(struct marey__remote *remote)
 {
     struct facts facts;
     if (!read_facts(remote->process.pid, &facts) || facts.state == 'Z' || facts.state == 'X' ||
         facts.start_time != remote->process.start_time)
-        return KYMO__REMOTE_GONE;
-    return facts.start_stack == remote->start_stack ? KYMO__REMOTE_SAME : KYMO__REMOTE_REPLACED;
+        return MAREY__REMOTE_GONE;
+    return facts.start_stack == remote->start_stack ? MAREY__REMOTE_SAME : MAREY__REMOTE_REPLACED;
 }

@@ -6,7 +6,7 @@
 
 enum { HEADER_MAX = 320, AT_ONCE = 200 };
 
-static void put_character(struct kymo__buf *out, uint32_t c)
+static void put_character(struct marey__buf *out, uint32_t c)
 {
     char bytes[4];
     size_t n;
@@ -31,10 +31,10 @@ static void put_character(struct kymo__buf *out, uint32_t c)
         bytes[3] = (char)(0x80 | (c & 63));
         n = 4;
     }
-    kymo__buf_put(out, bytes, n);
+    marey__buf_put(out, bytes, n);
 }
 
-static void put_characters(struct kymo__buf *out, const uint8_t *bytes, size_t n, unsigned kind)
+static void put_characters(struct marey__buf *out, const uint8_t *bytes, size_t n, unsigned kind)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t c = bytes[i * kind];
@@ -47,10 +47,10 @@ static void put_characters(struct kymo__buf *out, const uint8_t *bytes, size_t n
 }
 
 /* Where the characters are; 0 when the header makes no sense. */
-static uint64_t data_of(const struct kymo__remote_layout *layout, uint64_t address,
+static uint64_t data_of(const struct marey__remote_layout *layout, uint64_t address,
                         const uint8_t *header, unsigned *kind)
 {
-    uint32_t state = kymo__remote_u32(header, layout->unicode.state);
+    uint32_t state = marey__remote_u32(header, layout->unicode.state);
     /* Free-threaded builds got a wider field before these, with a patch release, and no word of it in their table. */
     if (layout->is_free_threaded && (state >> layout->unicode.kind_shift & 7) == 0)
         state >>= 6;
@@ -58,57 +58,57 @@ static uint64_t data_of(const struct kymo__remote_layout *layout, uint64_t addre
     if (*kind != 1 && *kind != 2 && *kind != 4)
         return 0;
     if ((state >> layout->unicode.compact_shift & 1) == 0)
-        return kymo__remote_u64(header, layout->unicode.compact_size);
+        return marey__remote_u64(header, layout->unicode.compact_size);
     return address + ((state >> layout->unicode.ascii_shift & 1) != 0 ? layout->unicode.ascii_size
                                                                       : layout->unicode.compact_size);
 }
 
-bool kymo__remote_put_string(struct kymo__remote *remote, uint64_t address, size_t max_chars,
-                             struct kymo__buf *out)
+bool marey__remote_put_string(struct marey__remote *remote, uint64_t address, size_t max_chars,
+                              struct marey__buf *out)
 {
-    const struct kymo__remote_layout *const layout = &remote->layout;
+    const struct marey__remote_layout *const layout = &remote->layout;
     const size_t header_size = layout->unicode.compact_size + 8;
     uint8_t header[HEADER_MAX + AT_ONCE];
     /* Header and most names in one read; less where nothing is mapped behind them. */
     const size_t sizes[] = {header_size + AT_ONCE, header_size, layout->unicode.ascii_size};
     size_t n_read = 0;
     unsigned kind;
-    KYMO_ASSERT(header_size <= HEADER_MAX);
+    MAREY_ASSERT(header_size <= HEADER_MAX);
     memset(header, 0, header_size);
-    for (size_t i = 0; i < KYMO__COUNT_OF(sizes) && n_read == 0; i++)
-        if (kymo__remote_read(remote, address, header, sizes[i]))
+    for (size_t i = 0; i < MAREY__COUNT_OF(sizes) && n_read == 0; i++)
+        if (marey__remote_read(remote, address, header, sizes[i]))
             n_read = sizes[i];
     if (n_read == 0)
         return false;
-    uint64_t length = kymo__remote_u64(header, layout->unicode.length);
+    uint64_t length = marey__remote_u64(header, layout->unicode.length);
     const uint64_t data = data_of(layout, address, header, &kind);
     if (data == 0 || length > INT64_MAX)
         return false;
     const bool is_cut = length > max_chars;
-    length = KYMO__MIN(length, max_chars);
+    length = MAREY__MIN(length, max_chars);
     if (data >= address && data - address <= n_read && length * kind <= n_read - (data - address)) {
         put_characters(out, header + (data - address), length, kind);
     } else {
-        uint8_t *const bytes = kymo__alloc(length * kind + 1);
-        const bool is_read = bytes != NULL && kymo__remote_read(remote, data, bytes, length * kind);
+        uint8_t *const bytes = marey__alloc(length * kind + 1);
+        const bool is_read = bytes != NULL && marey__remote_read(remote, data, bytes, length * kind);
         if (is_read)
             put_characters(out, bytes, length, kind);
-        kymo__free(bytes);
+        marey__free(bytes);
         if (!is_read)
             return false;
     }
     if (is_cut)
-        kymo__buf_puts(out, "...");
+        marey__buf_puts(out, "...");
     return !out->failed;
 }
 
-size_t kymo__remote_string(struct kymo__remote *remote, uint64_t address, char *to, size_t cap)
+size_t marey__remote_string(struct marey__remote *remote, uint64_t address, char *to, size_t cap)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     size_t len = 0;
-    if (cap > 0 && kymo__remote_put_string(remote, address, cap, &text)) {
+    if (cap > 0 && marey__remote_put_string(remote, address, cap, &text)) {
         while (len < text.len) {
-            const size_t step = kymo__utf8_length(text.data + len, text.len - len);
+            const size_t step = marey__utf8_length(text.data + len, text.len - len);
             if (step == 0 || len + step >= cap)
                 break;
             len += step;
@@ -117,6 +117,6 @@ size_t kymo__remote_string(struct kymo__remote *remote, uint64_t address, char *
     }
     if (cap > 0)
         to[len] = '\0';
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
     return len;
 }

@@ -16,17 +16,17 @@
 /* ---- what a round tells ---- */
 
 /* The bucket that `now_ns` falls in. Those that are older than the window are emptied on the way. */
-static struct kymo__live_bucket *bucket_at(struct kymo_live *live, uint64_t now_ns)
+static struct marey__live_bucket *bucket_at(struct marey_live *live, uint64_t now_ns)
 {
-    const uint64_t width_ns = live->window_ns / KYMO__LIVE_BUCKETS;
-    struct kymo__live_bucket *newest = &live->buckets[live->newest];
+    const uint64_t width_ns = live->window_ns / MAREY__LIVE_BUCKETS;
+    struct marey__live_bucket *newest = &live->buckets[live->newest];
     if (live->first_ns == 0)
         newest->begin_ns = live->first_ns = now_ns;
-    for (int i = 0; i < KYMO__LIVE_BUCKETS && now_ns >= newest->begin_ns + width_ns; i++) {
+    for (int i = 0; i < MAREY__LIVE_BUCKETS && now_ns >= newest->begin_ns + width_ns; i++) {
         const uint64_t begin_ns = newest->begin_ns + width_ns;
-        live->newest = (live->newest + 1) % KYMO__LIVE_BUCKETS;
+        live->newest = (live->newest + 1) % MAREY__LIVE_BUCKETS;
         newest = &live->buckets[live->newest];
-        kymo__live_bucket_empty(newest);
+        marey__live_bucket_empty(newest);
         newest->begin_ns = begin_ns;
     }
     if (now_ns >= newest->begin_ns + width_ns) /* nothing for longer than the window */
@@ -38,7 +38,7 @@ static struct kymo__live_bucket *bucket_at(struct kymo_live *live, uint64_t now_
 static void *entry_of(void *array, size_t *n, size_t *cap, uint32_t number, size_t size)
 {
     char *entries;
-    if (!kymo__grow(array, cap, (size_t)number + 1, size))
+    if (!marey__grow(array, cap, (size_t)number + 1, size))
         return NULL;
     memcpy(&entries, array, sizeof entries);
     if (number >= *n) {
@@ -48,23 +48,23 @@ static void *entry_of(void *array, size_t *n, size_t *cap, uint32_t number, size
     return entries + number * size;
 }
 
-static struct kymo__live_process *process_of(struct kymo_live *live, uint32_t number)
+static struct marey__live_process *process_of(struct marey_live *live, uint32_t number)
 {
     return entry_of(&live->processes, &live->n_processes, &live->processes_cap, number,
                     sizeof *live->processes);
 }
 
 /* True when it is elsewhere than before. */
-static bool put_thread(struct kymo_live *live, const kymo_samples *samples,
-                       const struct kymo_samples_round *round, const struct kymo_samples_seen *seen)
+static bool put_thread(struct marey_live *live, const marey_samples *samples,
+                       const struct marey_samples_round *round, const struct marey_samples_seen *seen)
 {
-    struct kymo__live_thread *thread = entry_of(&live->threads, &live->n_threads, &live->threads_cap,
-                                                seen->thread, sizeof *live->threads);
+    struct marey__live_thread *thread = entry_of(
+        &live->threads, &live->n_threads, &live->threads_cap, seen->thread, sizeof *live->threads);
     if (thread == NULL)
         return false;
     const bool has_moved = thread->process == 0 || thread->stack != seen->stack;
     if (thread->process == 0)
-        thread->is_main = kymo_samples_get_thread(samples, seen->thread)->is_main != 0;
+        thread->is_main = marey_samples_get_thread(samples, seen->thread)->is_main != 0;
     thread->process = round->process;
     thread->stack = seen->stack;
     thread->flags = seen->flags;
@@ -83,12 +83,12 @@ static uint64_t cpu_used_ns(pid_t pid)
     return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
 }
 
-static void look_at_clock(struct kymo__live_process *process, uint64_t now_ns)
+static void look_at_clock(struct marey__live_process *process, uint64_t now_ns)
 {
     if (process->cpu_at != 0 && now_ns < process->cpu_at + SECOND_NS)
         return;
     const uint64_t used_ns = cpu_used_ns(process->pid);
-    const double share = (double)(used_ns - KYMO__MIN(process->cpu_used_ns, used_ns)) /
+    const double share = (double)(used_ns - MAREY__MIN(process->cpu_used_ns, used_ns)) /
                          (double)(now_ns - process->cpu_at);
     if (process->cpu_at == 0 || share >= BUSY_SHARE)
         process->cpu_ns = now_ns;
@@ -97,22 +97,22 @@ static void look_at_clock(struct kymo__live_process *process, uint64_t now_ns)
 }
 
 /* The time that a round stands for. */
-static uint64_t weight_of(struct kymo_live *live, const struct kymo_samples_round *round)
+static uint64_t weight_of(struct marey_live *live, const struct marey_samples_round *round)
 {
-    const struct kymo__live_process *process = process_of(live, round->process);
+    const struct marey__live_process *process = process_of(live, round->process);
     if (round->weight_ns != 0 || process == NULL || process->seen_ns == 0)
         return round->weight_ns;
-    return round->at_ns - KYMO__MIN(process->seen_ns, round->at_ns);
+    return round->at_ns - MAREY__MIN(process->seen_ns, round->at_ns);
 }
 
-static void put_process(struct kymo_live *live, const kymo_samples *samples,
-                        const struct kymo_samples_round *round, bool has_moved)
+static void put_process(struct marey_live *live, const marey_samples *samples,
+                        const struct marey_samples_round *round, bool has_moved)
 {
-    struct kymo__live_process *process = process_of(live, round->process);
+    struct marey__live_process *process = process_of(live, round->process);
     if (process == NULL)
         return;
     if (process->seen_ns == 0)
-        process->pid = (pid_t)kymo_samples_get_process(samples, round->process)->pid;
+        process->pid = (pid_t)marey_samples_get_process(samples, round->process)->pid;
     if (has_moved || process->seen_ns == 0 || process->n_threads != round->n_seen)
         process->stack_ns = round->at_ns;
     process->seen_ns = round->at_ns;
@@ -120,21 +120,22 @@ static void put_process(struct kymo_live *live, const kymo_samples *samples,
     look_at_clock(process, round->at_ns);
 }
 
-void kymo__live_round(void *ctx, const kymo_samples *samples, const struct kymo_samples_round *round)
+void marey__live_round(void *ctx, const marey_samples *samples,
+                       const struct marey_samples_round *round)
 {
-    struct kymo_live *live = ctx;
+    struct marey_live *live = ctx;
     bool has_moved = false;
     pthread_mutex_lock(&live->lock);
-    struct kymo__live_bucket *bucket = bucket_at(live, round->at_ns);
+    struct marey__live_bucket *bucket = bucket_at(live, round->at_ns);
     const uint64_t weight_ns = weight_of(live, round);
-    live->last_ns = KYMO__MAX(live->last_ns, round->at_ns);
+    live->last_ns = MAREY__MAX(live->last_ns, round->at_ns);
     for (size_t i = 0; i < round->n_seen; i++) {
         has_moved |= put_thread(live, samples, round, &round->seen[i]);
-        live->n_lost += !kymo__live_bucket_add(bucket, &round->seen[i], weight_ns);
+        live->n_lost += !marey__live_bucket_add(bucket, &round->seen[i], weight_ns);
     }
     put_process(live, samples, round, has_moved);
     if (live->is_wanted) {
-        live->table = kymo__live_make(live, samples);
+        live->table = marey__live_make(live, samples);
         live->is_wanted = false;
         pthread_cond_signal(&live->made);
     }
@@ -143,54 +144,54 @@ void kymo__live_round(void *ctx, const kymo_samples *samples, const struct kymo_
 
 /* ---- a view ---- */
 
-kymo_status kymo_live_create(double window_s, kymo_live **out)
+marey_status marey_live_create(double window_s, marey_live **out)
 {
     pthread_condattr_t monotonic;
     if (!isfinite(window_s) || window_s < 0 || window_s > MOST_WINDOW_S)
-        return kymo__fail(KYMO_EINVAL, "a view is of 1 to %.0f seconds, not %g", MOST_WINDOW_S,
-                          window_s);
-    struct kymo_live *live = kymo__calloc(1, sizeof *live);
+        return marey__fail(MAREY_EINVAL, "a view is of 1 to %.0f seconds, not %g", MOST_WINDOW_S,
+                           window_s);
+    struct marey_live *live = marey__calloc(1, sizeof *live);
     if (live == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for a view of the last seconds");
-    live->window_ns = (uint64_t)((window_s > 0 ? KYMO__MAX(window_s, 1) : WINDOW_S) * 1e9);
+        return marey__fail(MAREY_ENOMEM, "no memory for a view of the last seconds");
+    live->window_ns = (uint64_t)((window_s > 0 ? MAREY__MAX(window_s, 1) : WINDOW_S) * 1e9);
     pthread_mutex_init(&live->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&live->made, &monotonic);
     pthread_condattr_destroy(&monotonic);
     *out = live;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_live_destroy(kymo_live *live)
+void marey_live_destroy(marey_live *live)
 {
     if (live == NULL)
         return;
-    for (size_t i = 0; i < KYMO__LIVE_BUCKETS; i++)
-        kymo__live_bucket_fini(&live->buckets[i]);
-    kymo__free(live->threads);
-    kymo__free(live->processes);
+    for (size_t i = 0; i < MAREY__LIVE_BUCKETS; i++)
+        marey__live_bucket_fini(&live->buckets[i]);
+    marey__free(live->threads);
+    marey__free(live->processes);
     pthread_cond_destroy(&live->made);
     pthread_mutex_destroy(&live->lock);
-    kymo__free(live);
+    marey__free(live);
 }
 
-void kymo_live_hang_on(kymo_live *live, kymo_sampler *sampler)
+void marey_live_hang_on(marey_live *live, marey_sampler *sampler)
 {
-    kymo_sampler_on_round(sampler, kymo__live_round, live);
+    marey_sampler_on_round(sampler, marey__live_round, live);
 }
 
 /* ---- asking ---- */
 
-bool kymo__live_is_recent(const struct kymo_live *live, uint64_t seen_ns)
+bool marey__live_is_recent(const struct marey_live *live, uint64_t seen_ns)
 {
     return seen_ns != 0 && seen_ns + GONE_NS > live->last_ns;
 }
 
 /* True once it is made. The lock is held. */
-static bool wait_for_table(struct kymo_live *live, uint32_t wait_ms)
+static bool wait_for_table(struct marey_live *live, uint32_t wait_ms)
 {
-    const uint64_t until_ns = kymo__clock_ns(CLOCK_MONOTONIC) + wait_ms * UINT64_C(1000000);
+    const uint64_t until_ns = marey__clock_ns(CLOCK_MONOTONIC) + wait_ms * UINT64_C(1000000);
     const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND_NS),
                                    .tv_nsec = (long)(until_ns % SECOND_NS)};
     int error = 0;
@@ -201,46 +202,46 @@ static bool wait_for_table(struct kymo_live *live, uint32_t wait_ms)
     return is_made;
 }
 
-kymo_status kymo_live_table(kymo_live *live, enum kymo_live_by by, unsigned flags, uint32_t wait_ms,
-                            kymo_table **out)
+marey_status marey_live_table(marey_live *live, enum marey_live_by by, unsigned flags,
+                              uint32_t wait_ms, marey_table **out)
 {
     pthread_mutex_lock(&live->lock);
     live->by = by;
     live->flags = flags;
     live->is_wanted = true;
     const bool is_made = wait_for_table(live, wait_ms);
-    kymo_table *table = is_made ? live->table : NULL;
+    marey_table *table = is_made ? live->table : NULL;
     live->table = NULL;
     pthread_mutex_unlock(&live->lock);
     if (!is_made)
-        return kymo__fail(KYMO_ESTATE, "no process was sampled for %u ms", wait_ms);
+        return marey__fail(MAREY_ESTATE, "no process was sampled for %u ms", wait_ms);
     if (table == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the table");
+        return marey__fail(MAREY_ENOMEM, "no memory for the table");
     *out = table;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* When anything last moved; a process that has ended moved when it was last seen. */
-static uint64_t last_move_ns(const struct kymo_live *live, bool ignore_cpu)
+static uint64_t last_move_ns(const struct marey_live *live, bool ignore_cpu)
 {
     uint64_t moved_ns = live->first_ns;
     for (size_t i = 0; i < live->n_processes; i++) {
-        const struct kymo__live_process *process = &live->processes[i];
-        moved_ns = KYMO__MAX(moved_ns, process->stack_ns);
+        const struct marey__live_process *process = &live->processes[i];
+        moved_ns = MAREY__MAX(moved_ns, process->stack_ns);
         if (!ignore_cpu)
-            moved_ns = KYMO__MAX(moved_ns, process->cpu_ns);
-        if (process->seen_ns != 0 && !kymo__live_is_recent(live, process->seen_ns))
-            moved_ns = KYMO__MAX(moved_ns, process->seen_ns);
+            moved_ns = MAREY__MAX(moved_ns, process->cpu_ns);
+        if (process->seen_ns != 0 && !marey__live_is_recent(live, process->seen_ns))
+            moved_ns = MAREY__MAX(moved_ns, process->seen_ns);
     }
     return moved_ns;
 }
 
-static void add_up(const struct kymo_live *live, struct kymo_live_state *state)
+static void add_up(const struct marey_live *live, struct marey_live_state *state)
 {
     uint64_t oldest_ns = live->last_ns;
-    for (size_t b = 0; b < KYMO__LIVE_BUCKETS; b++) {
-        const struct kymo__live_bucket *bucket = &live->buckets[b];
-        oldest_ns = bucket->n != 0 ? KYMO__MIN(oldest_ns, bucket->begin_ns) : oldest_ns;
+    for (size_t b = 0; b < MAREY__LIVE_BUCKETS; b++) {
+        const struct marey__live_bucket *bucket = &live->buckets[b];
+        oldest_ns = bucket->n != 0 ? MAREY__MIN(oldest_ns, bucket->begin_ns) : oldest_ns;
         for (size_t i = 0; i < bucket->n; i++) {
             state->cpu += (double)bucket->sums[i].cpu_ns;
             state->gil += (double)bucket->sums[i].gil_ns;
@@ -254,12 +255,12 @@ static void add_up(const struct kymo_live *live, struct kymo_live_state *state)
     state->gc = state->seen_ns != 0 ? state->gc / seen_ns : 0;
 }
 
-size_t kymo_live_pids(kymo_live *live, pid_t *pids, size_t cap)
+size_t marey_live_pids(marey_live *live, pid_t *pids, size_t cap)
 {
     size_t n = 0;
     pthread_mutex_lock(&live->lock);
     for (size_t i = 0; i < live->n_processes; i++) {
-        if (!kymo__live_is_recent(live, live->processes[i].seen_ns))
+        if (!marey__live_is_recent(live, live->processes[i].seen_ns))
             continue;
         if (n < cap)
             pids[n] = live->processes[i].pid;
@@ -269,17 +270,17 @@ size_t kymo_live_pids(kymo_live *live, pid_t *pids, size_t cap)
     return n;
 }
 
-void kymo_live_state_get(kymo_live *live, int ignore_cpu, struct kymo_live_state *out, size_t size)
+void marey_live_state_get(marey_live *live, int ignore_cpu, struct marey_live_state *out, size_t size)
 {
-    struct kymo_live_state state = {0};
+    struct marey_live_state state = {0};
     pthread_mutex_lock(&live->lock);
     for (size_t i = 0; i < live->n_processes; i++)
-        state.n_processes += kymo__live_is_recent(live, live->processes[i].seen_ns);
+        state.n_processes += marey__live_is_recent(live, live->processes[i].seen_ns);
     for (size_t i = 0; i < live->n_threads; i++)
-        state.n_threads += kymo__live_is_recent(live, live->threads[i].seen_ns);
+        state.n_threads += marey__live_is_recent(live, live->threads[i].seen_ns);
     add_up(live, &state);
-    state.still_ns = live->last_ns - KYMO__MIN(last_move_ns(live, ignore_cpu != 0), live->last_ns);
+    state.still_ns = live->last_ns - MAREY__MIN(last_move_ns(live, ignore_cpu != 0), live->last_ns);
     state.n_lost = live->n_lost;
     pthread_mutex_unlock(&live->lock);
-    memcpy(out, &state, KYMO__MIN(size, sizeof state));
+    memcpy(out, &state, MAREY__MIN(size, sizeof state));
 }

@@ -7,7 +7,7 @@
 static const char *short_path(const char *path)
 {
     static const char *const homes[] = {"/site-packages/", "/dist-packages/", "/lib/python3"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(homes); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(homes); i++) {
         const char *home = strstr(path, homes[i]);
         if (home == NULL)
             continue;
@@ -19,10 +19,10 @@ static const char *short_path(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-void kymo__live_place(struct kymo__buf *buf, const struct kymo_samples_function *function,
-                      uint32_t line)
+void marey__live_place(struct marey__buf *buf, const struct marey_samples_function *function,
+                       uint32_t line)
 {
-    kymo__buf_puts(buf, short_path(function->file[0] != '\0' ? function->file : function->module));
+    marey__buf_puts(buf, short_path(function->file[0] != '\0' ? function->file : function->module));
     if (line != 0)
-        kymo__buf_printf(buf, ":%u", line);
+        marey__buf_printf(buf, ":%u", line);
 }

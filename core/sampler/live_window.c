@@ -10,11 +10,11 @@ static size_t slot_of(uint32_t thread, uint32_t stack, size_t n_index)
 }
 
 /* The slot of the index that has it, or the free one where it belongs. */
-static uint32_t *find(const struct kymo__live_bucket *bucket, uint32_t thread, uint32_t stack)
+static uint32_t *find(const struct marey__live_bucket *bucket, uint32_t thread, uint32_t stack)
 {
     size_t slot = slot_of(thread, stack, bucket->n_index);
     while (bucket->index[slot] != 0) {
-        const struct kymo__live_sum *sum = &bucket->sums[bucket->index[slot] - 1];
+        const struct marey__live_sum *sum = &bucket->sums[bucket->index[slot] - 1];
         if (sum->thread == thread && sum->stack == stack)
             break;
         slot = (slot + 1) & (bucket->n_index - 1);
@@ -23,15 +23,15 @@ static uint32_t *find(const struct kymo__live_bucket *bucket, uint32_t thread, u
 }
 
 /* At most half of the index is in use, so that every search ends. */
-static bool widen(struct kymo__live_bucket *bucket)
+static bool widen(struct marey__live_bucket *bucket)
 {
     if (bucket->n * 2 < bucket->n_index)
         return true;
     const size_t n_index = bucket->n_index == 0 ? 64 : bucket->n_index * 2;
-    uint32_t *index = kymo__calloc(n_index, sizeof *index);
+    uint32_t *index = marey__calloc(n_index, sizeof *index);
     if (index == NULL)
         return false;
-    kymo__free(bucket->index);
+    marey__free(bucket->index);
     bucket->index = index;
     bucket->n_index = n_index;
     for (size_t i = 0; i < bucket->n; i++)
@@ -39,37 +39,37 @@ static bool widen(struct kymo__live_bucket *bucket)
     return true;
 }
 
-bool kymo__live_bucket_add(struct kymo__live_bucket *bucket, const struct kymo_samples_seen *seen,
-                           uint64_t weight_ns)
+bool marey__live_bucket_add(struct marey__live_bucket *bucket,
+                            const struct marey_samples_seen *seen, uint64_t weight_ns)
 {
     if (!widen(bucket))
         return false;
     uint32_t *const place = find(bucket, seen->thread, seen->stack);
     if (*place == 0) {
-        if (!kymo__grow(&bucket->sums, &bucket->cap, bucket->n + 1, sizeof *bucket->sums))
+        if (!marey__grow(&bucket->sums, &bucket->cap, bucket->n + 1, sizeof *bucket->sums))
             return false;
         bucket->sums[bucket->n++] =
-            (struct kymo__live_sum){.thread = seen->thread, .stack = seen->stack};
+            (struct marey__live_sum){.thread = seen->thread, .stack = seen->stack};
         *place = (uint32_t)bucket->n;
     }
-    struct kymo__live_sum *sum = &bucket->sums[*place - 1];
+    struct marey__live_sum *sum = &bucket->sums[*place - 1];
     sum->wall_ns += weight_ns;
-    sum->cpu_ns += (seen->flags & KYMO_SAMPLE_OFF_CPU) == 0 ? weight_ns : 0;
-    sum->gil_ns += (seen->flags & KYMO_SAMPLE_GIL) != 0 ? weight_ns : 0;
-    sum->gc_ns += (seen->flags & KYMO_SAMPLE_GC) != 0 ? weight_ns : 0;
+    sum->cpu_ns += (seen->flags & MAREY_SAMPLE_OFF_CPU) == 0 ? weight_ns : 0;
+    sum->gil_ns += (seen->flags & MAREY_SAMPLE_GIL) != 0 ? weight_ns : 0;
+    sum->gc_ns += (seen->flags & MAREY_SAMPLE_GC) != 0 ? weight_ns : 0;
     return true;
 }
 
-void kymo__live_bucket_empty(struct kymo__live_bucket *bucket)
+void marey__live_bucket_empty(struct marey__live_bucket *bucket)
 {
     bucket->n = 0;
     if (bucket->n_index != 0)
         memset(bucket->index, 0, bucket->n_index * sizeof *bucket->index);
 }
 
-void kymo__live_bucket_fini(struct kymo__live_bucket *bucket)
+void marey__live_bucket_fini(struct marey__live_bucket *bucket)
 {
-    kymo__free(bucket->sums);
-    kymo__free(bucket->index);
-    *bucket = (struct kymo__live_bucket){0};
+    marey__free(bucket->sums);
+    marey__free(bucket->index);
+    *bucket = (struct marey__live_bucket){0};
 }

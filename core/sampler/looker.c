@@ -14,41 +14,41 @@ static int count_spare_files(void)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= OTHER_FILES)
         return 0;
-    return (int)KYMO__MIN(limit.rlim_cur - OTHER_FILES, (rlim_t)1 << 16);
+    return (int)MAREY__MIN(limit.rlim_cur - OTHER_FILES, (rlim_t)1 << 16);
 }
 
-bool kymo__looker_init(struct kymo__looker *looker, kymo_samples *samples,
-                       pthread_mutex_t *store_lock, bool is_native, uint64_t seed)
+bool marey__looker_init(struct marey__looker *looker, marey_samples *samples,
+                        pthread_mutex_t *store_lock, bool is_native, uint64_t seed)
 {
-    *looker = (struct kymo__looker){
+    *looker = (struct marey__looker){
         .samples = samples,
         .store_lock = store_lock,
         .random = seed,
         .n_spare_files = count_spare_files(),
         .stops = {.patience_ns = PATIENCE_NS},
     };
-    if (!kymo__batch_init(&looker->batch))
+    if (!marey__batch_init(&looker->batch))
         return false;
     if (!is_native)
         return true;
-    looker->native = kymo__alloc(KYMO__UNWIND_MAX_FRAMES * sizeof *looker->native);
-    return looker->native != NULL && kymo__unwind_files_create(&looker->native_files) == KYMO_OK;
+    looker->native = marey__alloc(MAREY__UNWIND_MAX_FRAMES * sizeof *looker->native);
+    return looker->native != NULL && marey__unwind_files_create(&looker->native_files) == MAREY_OK;
 }
 
-void kymo__looker_fini(struct kymo__looker *looker)
+void marey__looker_fini(struct marey__looker *looker)
 {
-    kymo__stops_fini(&looker->stops);
-    kymo__batch_fini(&looker->batch);
-    kymo__free(looker->walk.frames);
-    kymo__free(looker->runs);
-    kymo__free(looker->native);
-    kymo__free(looker->merged);
-    kymo__unwind_files_destroy(looker->native_files);
-    *looker = (struct kymo__looker){0};
+    marey__stops_fini(&looker->stops);
+    marey__batch_fini(&looker->batch);
+    marey__free(looker->walk.frames);
+    marey__free(looker->runs);
+    marey__free(looker->native);
+    marey__free(looker->merged);
+    marey__unwind_files_destroy(looker->native_files);
+    *looker = (struct marey__looker){0};
 }
 
 /* Steele, Lea and Flood's splitmix64. */
-double kymo__looker_random(struct kymo__looker *looker)
+double marey__looker_random(struct marey__looker *looker)
 {
     uint64_t z = looker->random += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -57,7 +57,7 @@ double kymo__looker_random(struct kymo__looker *looker)
     return ((double)(z >> 11) + 1) / 9007199254740993.0;
 }
 
-void kymo__counts_add(struct kymo_samples_counts *sum, const struct kymo_samples_counts *more)
+void marey__counts_add(struct marey_samples_counts *sum, const struct marey_samples_counts *more)
 {
     sum->asked += more->asked;
     sum->done += more->done;
@@ -70,7 +70,7 @@ void kymo__counts_add(struct kymo_samples_counts *sum, const struct kymo_samples
     sum->audit += more->audit;
     sum->stops += more->stops;
     sum->stop_ns += more->stop_ns;
-    sum->stop_max_ns = KYMO__MAX(sum->stop_max_ns, more->stop_max_ns);
+    sum->stop_max_ns = MAREY__MAX(sum->stop_max_ns, more->stop_max_ns);
     sum->sampler_cpu_ns += more->sampler_cpu_ns;
     sum->reads += more->reads;
     sum->bytes_read += more->bytes_read;

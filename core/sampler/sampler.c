@@ -1,4 +1,4 @@
-/* Samplers as <kymo/sampler.h> has them: options, life, counts. */
+/* Samplers as <marey/sampler.h> has them: options, life, counts. */
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "record/record_internal.h"
 #include "sampler/sampler_loop.h"
-#include <kymo/recording.h>
+#include <marey/recording.h>
 
 #define EXACT_UP_TO_HZ 250.0
 #define RATE_MAX_HZ 1e6
@@ -14,13 +14,13 @@ enum { STRICT_PATIENCE_NS = 100000000 };
 
 /* ---- options ---- */
 
-static kymo_status take_options(const struct kymo_sampler_options *given,
-                                struct kymo_sampler_options *options)
+static marey_status take_options(const struct marey_sampler_options *given,
+                                 struct marey_sampler_options *options)
 {
     if (given == NULL || given->size < sizeof given->size)
-        return kymo__fail(KYMO_EINVAL, "a sampler needs options, with their size");
+        return marey__fail(MAREY_EINVAL, "a sampler needs options, with their size");
     memset(options, 0, sizeof *options);
-    memcpy(options, given, KYMO__MIN(given->size, sizeof *options));
+    memcpy(options, given, MAREY__MIN(given->size, sizeof *options));
     if (options->rate_hz == 0)
         options->rate_hz = 100;
     if (options->max_slowdown == 0)
@@ -28,61 +28,64 @@ static kymo_status take_options(const struct kymo_sampler_options *given,
     if (options->audit_share == 0)
         options->audit_share = 0.01;
     if (!(options->rate_hz >= 0.001 && options->rate_hz <= RATE_MAX_HZ))
-        return kymo__fail(KYMO_EINVAL, "a rate of %g Hz: it must be from 0.001 to 1000000",
-                          options->rate_hz);
+        return marey__fail(MAREY_EINVAL, "a rate of %g Hz: it must be from 0.001 to 1000000",
+                           options->rate_hz);
     if (!(options->max_slowdown > 0))
-        return kymo__fail(KYMO_EINVAL, "a slowdown of %g: it must be above 0", options->max_slowdown);
+        return marey__fail(MAREY_EINVAL, "a slowdown of %g: it must be above 0",
+                           options->max_slowdown);
     if (!(options->duration_s >= 0))
-        return kymo__fail(KYMO_EINVAL, "a duration of %g s: it must not be below 0",
-                          options->duration_s);
+        return marey__fail(MAREY_EINVAL, "a duration of %g s: it must not be below 0",
+                           options->duration_s);
     if (options->audit_share > 1 || isnan(options->audit_share))
-        return kymo__fail(KYMO_EINVAL, "an audit of a share of %g: it must be at most 1",
-                          options->audit_share);
-    if ((unsigned)options->strategy > KYMO_SAMPLER_SNAPSHOT)
-        return kymo__fail(KYMO_EINVAL, "%d is no strategy of a sampler", (int)options->strategy);
+        return marey__fail(MAREY_EINVAL, "an audit of a share of %g: it must be at most 1",
+                           options->audit_share);
+    if ((unsigned)options->strategy > MAREY_SAMPLER_SNAPSHOT)
+        return marey__fail(MAREY_EINVAL, "%d is no strategy of a sampler", (int)options->strategy);
     if (options->seed == 0)
-        options->seed = kymo__identity_random();
-    return KYMO_OK;
+        options->seed = marey__identity_random();
+    return MAREY_OK;
 }
 
-static kymo_status open_log(struct kymo_sampler *sampler, const struct kymo_sampler_options *options)
+static marey_status open_log(struct marey_sampler *sampler,
+                             const struct marey_sampler_options *options)
 {
     if (options->path == NULL)
-        return KYMO_OK;
-    KYMO_TRY(kymo_recording_create(options->path, "kymo attach"));
-    return kymo__samples_log_open(options->path,
-                                  &(struct kymo__samples_log_options){
-                                      .rate_hz = sampler->rate_hz,
-                                      .strategy = sampler->is_exact ? "exact" : "snapshot",
-                                      .is_native = options->native != 0,
-                                      .seed = options->seed,
-                                  },
-                                  sampler->samples, &sampler->log);
+        return MAREY_OK;
+    MAREY_TRY(marey_recording_create(options->path, "marey attach"));
+    return marey__samples_log_open(options->path,
+                                   &(struct marey__samples_log_options){
+                                       .rate_hz = sampler->rate_hz,
+                                       .strategy = sampler->is_exact ? "exact" : "snapshot",
+                                       .is_native = options->native != 0,
+                                       .seed = options->seed,
+                                   },
+                                   sampler->samples, &sampler->log);
 }
 
-static kymo_status open_all(struct kymo_sampler *sampler, const struct kymo_sampler_options *options)
+static marey_status open_all(struct marey_sampler *sampler,
+                             const struct marey_sampler_options *options)
 {
-    sampler->samples = kymo__samples_create();
-    if (sampler->samples == NULL || !kymo__looker_init(&sampler->looker, sampler->samples, NULL,
-                                                       options->native != 0, options->seed))
-        return kymo__fail(KYMO_ENOMEM, "no memory for a sampler");
+    sampler->samples = marey__samples_create();
+    if (sampler->samples == NULL || !marey__looker_init(&sampler->looker, sampler->samples, NULL,
+                                                        options->native != 0, options->seed))
+        return marey__fail(MAREY_ENOMEM, "no memory for a sampler");
     /* Without a processor a thread stands where it stood: to wait for it costs rounds, and no truth. */
     if (sampler->is_strict)
         sampler->looker.stops.patience_ns = STRICT_PATIENCE_NS;
-    kymo__family_init(&sampler->family, &sampler->looker, !options->no_children,
-                      options->patience_ms);
+    marey__family_init(&sampler->family, &sampler->looker, !options->no_children,
+                       options->patience_ms);
     for (size_t i = 0; i < options->n_pids; i++)
-        KYMO_TRY(kymo__family_name(&sampler->family, options->pids[i]));
+        MAREY_TRY(marey__family_name(&sampler->family, options->pids[i]));
     return open_log(sampler, options);
 }
 
-kymo_status kymo_sampler_create(const struct kymo_sampler_options *given, kymo_sampler **out)
+marey_status marey_sampler_create(const struct marey_sampler_options *given, marey_sampler **out)
 {
-    struct kymo_sampler_options options;
-    KYMO_TRY(take_options(given, &options));
-    struct kymo_sampler *sampler = kymo__calloc(1, sizeof *sampler);
+    struct marey_sampler_options options;
+    MAREY_TRY(take_options(given, &options));
+    struct marey_sampler *sampler = marey__calloc(1, sizeof *sampler);
     if (sampler == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for a sampler");
+        return marey__fail(MAREY_ENOMEM, "no memory for a sampler");
     pthread_mutex_init(&sampler->lock, NULL);
     sampler->family.loadavg_fd = -1;
     sampler->rate_hz = options.rate_hz;
@@ -90,33 +93,33 @@ kymo_status kymo_sampler_create(const struct kymo_sampler_options *given, kymo_s
     sampler->max_slowdown = options.max_slowdown;
     sampler->audit_share = options.audit_share;
     sampler->has_fixed_gaps = options.fixed_gaps != 0;
-    sampler->is_strict = options.native != 0 || options.strategy == KYMO_SAMPLER_EXACT;
-    sampler->is_exact = sampler->is_strict ||
-                        (options.strategy == KYMO_SAMPLER_AUTO && options.rate_hz <= EXACT_UP_TO_HZ);
-    const kymo_status status = open_all(sampler, &options);
-    if (status != KYMO_OK) {
-        kymo_sampler_destroy(sampler);
+    sampler->is_strict = options.native != 0 || options.strategy == MAREY_SAMPLER_EXACT;
+    sampler->is_exact = sampler->is_strict || (options.strategy == MAREY_SAMPLER_AUTO &&
+                                               options.rate_hz <= EXACT_UP_TO_HZ);
+    const marey_status status = open_all(sampler, &options);
+    if (status != MAREY_OK) {
+        marey_sampler_destroy(sampler);
         return status;
     }
     *out = sampler;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* ---- life ---- */
 
-kymo_status kymo_sampler_add(kymo_sampler *sampler, pid_t pid)
+marey_status marey_sampler_add(marey_sampler *sampler, pid_t pid)
 {
-    kymo_status status = KYMO_OK;
+    marey_status status = MAREY_OK;
     pthread_mutex_lock(&sampler->lock);
-    if (kymo__grow(&sampler->joining, &sampler->joining_cap, sampler->n_joining + 1, sizeof pid))
+    if (marey__grow(&sampler->joining, &sampler->joining_cap, sampler->n_joining + 1, sizeof pid))
         sampler->joining[sampler->n_joining++] = pid;
     else
-        status = kymo__fail(KYMO_ENOMEM, "no memory for one more process");
+        status = marey__fail(MAREY_ENOMEM, "no memory for one more process");
     pthread_mutex_unlock(&sampler->lock);
     return status;
 }
 
-void kymo_sampler_on_round(kymo_sampler *sampler, kymo_sampler_on_round_fn *call, void *ctx)
+void marey_sampler_on_round(marey_sampler *sampler, marey_sampler_on_round_fn *call, void *ctx)
 {
     sampler->on_round = call;
     sampler->on_round_ctx = ctx;
@@ -132,57 +135,57 @@ static void mind_ends_alone(struct sigaction *before)
     sigaction(SIGCHLD, &ours, NULL);
 }
 
-kymo_status kymo_sampler_run(kymo_sampler *sampler)
+marey_status marey_sampler_run(marey_sampler *sampler)
 {
     struct sigaction before;
     mind_ends_alone(&before);
     /* The kernel may wake us 50 us late to save power, which is as long as a look takes. */
     const int slack = prctl(PR_GET_TIMERSLACK);
     prctl(PR_SET_TIMERSLACK, 1UL);
-    kymo_status status = kymo__sampler_loop(sampler);
-    kymo__stops_settle(&sampler->looker.stops, true);
-    kymo__sampler_tell(sampler);
+    marey_status status = marey__sampler_loop(sampler);
+    marey__stops_settle(&sampler->looker.stops, true);
+    marey__sampler_tell(sampler);
     sigaction(SIGCHLD, &before, NULL);
     if (slack > 0)
         prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
     return status;
 }
 
-void kymo_sampler_stop(kymo_sampler *sampler)
+void marey_sampler_stop(marey_sampler *sampler)
 {
     atomic_store_explicit(&sampler->is_stopped, 1, memory_order_relaxed);
 }
 
-void kymo_sampler_counts_get(const kymo_sampler *sampler, struct kymo_sampler_counts *counts,
-                             size_t size)
+void marey_sampler_counts_get(const marey_sampler *sampler, struct marey_sampler_counts *counts,
+                              size_t size)
 {
     pthread_mutex_t *lock = (pthread_mutex_t *)&sampler->lock;
     memset(counts, 0, size);
     pthread_mutex_lock(lock);
-    memcpy(counts, &sampler->told, KYMO__MIN(size, sizeof sampler->told));
+    memcpy(counts, &sampler->told, MAREY__MIN(size, sizeof sampler->told));
     pthread_mutex_unlock(lock);
 }
 
-const kymo_samples *kymo_sampler_samples(const kymo_sampler *sampler)
+const marey_samples *marey_sampler_samples(const marey_sampler *sampler)
 {
     return sampler->samples;
 }
 
-const char *kymo_sampler_wait_text(uint32_t wait, char *to, size_t cap)
+const char *marey_sampler_wait_text(uint32_t wait, char *to, size_t cap)
 {
-    return kymo__wait_text(wait, to, cap);
+    return marey__wait_text(wait, to, cap);
 }
 
-void kymo_sampler_destroy(kymo_sampler *sampler)
+void marey_sampler_destroy(marey_sampler *sampler)
 {
     if (sampler == NULL)
         return;
     if (sampler->log != NULL)
-        (void)kymo__samples_log_close(sampler->log, "stop");
-    kymo__family_fini(&sampler->family);
-    kymo__looker_fini(&sampler->looker);
-    kymo_samples_destroy(sampler->samples);
-    kymo__free(sampler->joining);
+        (void)marey__samples_log_close(sampler->log, "stop");
+    marey__family_fini(&sampler->family);
+    marey__looker_fini(&sampler->looker);
+    marey_samples_destroy(sampler->samples);
+    marey__free(sampler->joining);
     pthread_mutex_destroy(&sampler->lock);
-    kymo__free(sampler);
+    marey__free(sampler);
 }

@@ -25,11 +25,11 @@ enum {
     BEHIND_MS = 1,      /* and four gaps: what is further behind is missed */
 };
 
-static uint64_t gap_ns(struct kymo_sampler *sampler)
+static uint64_t gap_ns(struct marey_sampler *sampler)
 {
     const double mean = 1e9 / sampler->rate_hz;
     const double gap =
-        sampler->has_fixed_gaps ? mean : -log(kymo__looker_random(&sampler->looker)) * mean;
+        sampler->has_fixed_gaps ? mean : -log(marey__looker_random(&sampler->looker)) * mean;
     return (uint64_t)fmin(gap, 3600e9);
 }
 
@@ -46,8 +46,8 @@ static void sleep_until(uint64_t due_ns)
 /* ---- the budget ---- */
 
 /* Of the rounds of this process, the share that may stop threads; 0 while it was stopped for too long already. */
-static double share_of_budget(const struct kymo_sampler *sampler, const struct kymo__target *target,
-                              uint64_t now_ns)
+static double share_of_budget(const struct marey_sampler *sampler,
+                              const struct marey__target *target, uint64_t now_ns)
 {
     const double age_ns = (double)(now_ns - target->opened_ns);
     if (sampler->max_slowdown >= 1)
@@ -62,14 +62,14 @@ static double share_of_budget(const struct kymo_sampler *sampler, const struct k
  * The same, so that exact looks take no more than a part of our own time: threads without a processor keep us waiting
  * where there are more of them than processors, and rounds would be missed.
  */
-static double share_of_time(const struct kymo_sampler *sampler, const struct kymo__target *target)
+static double share_of_time(const struct marey_sampler *sampler, const struct marey__target *target)
 {
     const double wanted = target->mean_look_ns * 1e-9 * sampler->rate_hz * sampler->n_looked;
     return sampler->is_strict || wanted <= TIME_SHARE ? 1 : TIME_SHARE / wanted;
 }
 
-static enum kymo__look choose_look(struct kymo_sampler *sampler, struct kymo__target *target,
-                                   uint64_t now_ns)
+static enum marey__look choose_look(struct marey_sampler *sampler, struct marey__target *target,
+                                    uint64_t now_ns)
 {
     if (target->mean_stop_ns < 0) {
         target->mean_stop_ns = sampler->mean_stop_ns;
@@ -77,17 +77,17 @@ static enum kymo__look choose_look(struct kymo_sampler *sampler, struct kymo__ta
     }
     const double share =
         fmin(share_of_budget(sampler, target, now_ns), share_of_time(sampler, target));
-    const double drawn = kymo__looker_random(&sampler->looker);
+    const double drawn = marey__looker_random(&sampler->looker);
     if (sampler->is_exact)
-        return drawn <= share ? KYMO__LOOK_EXACT : KYMO__LOOK_SNAPSHOT;
-    return drawn <= fmin(sampler->audit_share, share) ? KYMO__LOOK_AUDIT : KYMO__LOOK_SNAPSHOT;
+        return drawn <= share ? MAREY__LOOK_EXACT : MAREY__LOOK_SNAPSHOT;
+    return drawn <= fmin(sampler->audit_share, share) ? MAREY__LOOK_AUDIT : MAREY__LOOK_SNAPSHOT;
 }
 
 /* What a round of this process costs it, and one of any: a new process begins with that. */
-static void count_stops(struct kymo_sampler *sampler, struct kymo__target *target, uint64_t stop_ns)
+static void count_stops(struct marey_sampler *sampler, struct marey__target *target, uint64_t stop_ns)
 {
     enum { MEMORY = 32, SHORT_MEMORY = 8 };
-    const double look_ns = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - target->at_ns);
+    const double look_ns = (double)(marey__clock_ns(CLOCK_MONOTONIC) - target->at_ns);
     target->mean_look_ns += (look_ns - target->mean_look_ns) / SHORT_MEMORY;
     sampler->mean_look_ns += (look_ns - sampler->mean_look_ns) / SHORT_MEMORY;
     target->mean_stop_ns += ((double)stop_ns - target->mean_stop_ns) / MEMORY;
@@ -96,9 +96,9 @@ static void count_stops(struct kymo_sampler *sampler, struct kymo__target *targe
 
 /* ---- rounds ---- */
 
-static kymo_status put_round(struct kymo_sampler *sampler, struct kymo__target *target)
+static marey_status put_round(struct marey_sampler *sampler, struct marey__target *target)
 {
-    const struct kymo_samples_round round = {
+    const struct marey_samples_round round = {
         .process = target->number,
         .at_ns = target->at_ns,
         .weight_ns = target->weight_ns,
@@ -108,45 +108,45 @@ static kymo_status put_round(struct kymo_sampler *sampler, struct kymo__target *
     target->weight_ns = 0;
     if (sampler->on_round != NULL)
         sampler->on_round(sampler->on_round_ctx, sampler->samples, &round);
-    return sampler->log != NULL ? kymo__samples_log_round(sampler->log, &round) : KYMO_OK;
+    return sampler->log != NULL ? marey__samples_log_round(sampler->log, &round) : MAREY_OK;
 }
 
-static kymo_status look_at_member(struct kymo_sampler *sampler, size_t number, uint64_t n_due,
-                                  uint64_t now_ns)
+static marey_status look_at_member(struct marey_sampler *sampler, size_t number, uint64_t n_due,
+                                   uint64_t now_ns)
 {
-    struct kymo__member *member = &sampler->family.members[number];
-    struct kymo__target *target = member->target;
+    struct marey__member *member = &sampler->family.members[number];
+    struct marey__target *target = member->target;
     target->counts.asked += n_due;
     target->counts.missed += n_due - 1;
     target->weight_ns += (uint64_t)((double)n_due * 1e9 / sampler->rate_hz);
-    const enum kymo__look how = choose_look(sampler, target, now_ns);
-    if (how == KYMO__LOOK_SNAPSHOT && sampler->is_strict) {
+    const enum marey__look how = choose_look(sampler, target, now_ns);
+    if (how == MAREY__LOOK_SNAPSHOT && sampler->is_strict) {
         target->counts.slowed++;
-        return KYMO_OK;
+        return MAREY_OK;
     }
     const uint64_t stopped_ns = target->counts.stop_ns;
-    if (!kymo__target_look(&sampler->looker, target, how)) {
-        kymo__family_settle(&sampler->family, member);
-        return KYMO_OK;
+    if (!marey__target_look(&sampler->looker, target, how)) {
+        marey__family_settle(&sampler->family, member);
+        return MAREY_OK;
     }
-    if (how != KYMO__LOOK_SNAPSHOT)
+    if (how != MAREY__LOOK_SNAPSHOT)
         count_stops(sampler, target, target->counts.stop_ns - stopped_ns);
-    return target->n_seen > 0 ? put_round(sampler, target) : KYMO_OK;
+    return target->n_seen > 0 ? put_round(sampler, target) : MAREY_OK;
 }
 
-static kymo_status look_at_all(struct kymo_sampler *sampler, uint64_t n_due, uint64_t now_ns)
+static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, uint64_t now_ns)
 {
     if (sampler->looker.stops.n_late > 0)
-        kymo__stops_settle(&sampler->looker.stops, false);
-    sampler->n_looked = (double)kymo__family_count(&sampler->family, KYMO__MEMBER_PYTHON);
+        marey__stops_settle(&sampler->looker.stops, false);
+    sampler->n_looked = (double)marey__family_count(&sampler->family, MAREY__MEMBER_PYTHON);
     for (size_t i = 0; i < sampler->family.n; i++)
-        if (sampler->family.members[i].kind == KYMO__MEMBER_PYTHON)
-            KYMO_TRY(look_at_member(sampler, i, n_due, now_ns));
-    return KYMO_OK;
+        if (sampler->family.members[i].kind == MAREY__MEMBER_PYTHON)
+            MAREY_TRY(look_at_member(sampler, i, n_due, now_ns));
+    return MAREY_OK;
 }
 
 /* How many rounds are due by now: one, and those that are missed. */
-static uint64_t take_due(struct kymo_sampler *sampler, uint64_t now_ns)
+static uint64_t take_due(struct marey_sampler *sampler, uint64_t now_ns)
 {
     const uint64_t behind_ns = (uint64_t)(4e9 / sampler->rate_hz) + BEHIND_MS * ms_ns;
     uint64_t n = 1;
@@ -165,48 +165,48 @@ static uint64_t take_due(struct kymo_sampler *sampler, uint64_t now_ns)
 
 /* ---- what others read ---- */
 
-static void sum_counts(struct kymo_sampler *sampler, struct kymo_sampler_counts *out)
+static void sum_counts(struct marey_sampler *sampler, struct marey_sampler_counts *out)
 {
-    struct kymo__family *family = &sampler->family;
-    *out = (struct kymo_sampler_counts){
+    struct marey__family *family = &sampler->family;
+    *out = (struct marey_sampler_counts){
         .rate_hz = sampler->rate_hz,
         .target_ns = family->ended_target_ns,
         .late = sampler->n_late,
         .processes = family->n_processes,
         .children = family->n_born,
-        .threads = kymo_samples_n_threads(sampler->samples),
+        .threads = marey_samples_n_threads(sampler->samples),
         .all = family->ended,
     };
     for (size_t i = 0; i < family->n; i++) {
-        const struct kymo__target *target = family->members[i].target;
+        const struct marey__target *target = family->members[i].target;
         if (target == NULL)
             continue;
         out->alive++;
         out->target_ns += target->at_ns > target->opened_ns ? target->at_ns - target->opened_ns : 0;
-        kymo__counts_add(&out->all, &target->counts);
-        kymo__samples_set_counts(sampler->samples, target->number, &target->counts);
+        marey__counts_add(&out->all, &target->counts);
+        marey__samples_set_counts(sampler->samples, target->number, &target->counts);
     }
     if (out->target_ns > 0)
         out->achieved_hz = (double)out->all.done * 1e9 / (double)out->target_ns;
     out->all.late_ns = sampler->late_ns;
     out->all.skipped = family->n_skipped;
-    out->all.sampler_cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - sampler->cpu_begin_ns;
-    kymo__samples_set_counts(sampler->samples, 0, &out->all);
+    out->all.sampler_cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - sampler->cpu_begin_ns;
+    marey__samples_set_counts(sampler->samples, 0, &out->all);
     if (sampler->log != NULL)
-        out->recording_bytes = kymo__samples_log_size(sampler->log);
+        out->recording_bytes = marey__samples_log_size(sampler->log);
 }
 
-void kymo__sampler_tell(struct kymo_sampler *sampler)
+void marey__sampler_tell(struct marey_sampler *sampler)
 {
-    struct kymo_sampler_counts counts;
+    struct marey_sampler_counts counts;
     sum_counts(sampler, &counts);
     pthread_mutex_lock(&sampler->lock);
     sampler->told = counts;
     pthread_mutex_unlock(&sampler->lock);
 }
 
-/* Those that kymo_sampler_add named. One that cannot be read is skipped. */
-static void take_joining(struct kymo_sampler *sampler)
+/* Those that marey_sampler_add named. One that cannot be read is skipped. */
+static void take_joining(struct marey_sampler *sampler)
 {
     for (;;) {
         pid_t pid = 0;
@@ -216,65 +216,65 @@ static void take_joining(struct kymo_sampler *sampler)
         pthread_mutex_unlock(&sampler->lock);
         if (pid == 0)
             return;
-        kymo__family_join(&sampler->family, pid);
+        marey__family_join(&sampler->family, pid);
     }
 }
 
 /* ---- the loop ---- */
 
-static kymo_status tell(struct kymo_sampler *sampler, uint64_t now_ns)
+static marey_status tell(struct marey_sampler *sampler, uint64_t now_ns)
 {
     if (now_ns - sampler->told_ns < TELL_MS * ms_ns)
-        return KYMO_OK;
+        return MAREY_OK;
     sampler->told_ns = now_ns;
     take_joining(sampler);
-    kymo__sampler_tell(sampler);
-    return sampler->log != NULL ? kymo__samples_log_tick(sampler->log) : KYMO_OK;
+    marey__sampler_tell(sampler);
+    return sampler->log != NULL ? marey__samples_log_tick(sampler->log) : MAREY_OK;
 }
 
-static bool is_over(struct kymo_sampler *sampler, uint64_t now_ns)
+static bool is_over(struct marey_sampler *sampler, uint64_t now_ns)
 {
     if (atomic_load_explicit(&sampler->is_stopped, memory_order_relaxed) != 0)
         return true;
     if (sampler->duration_s > 0 && (double)(now_ns - sampler->begin_ns) >= sampler->duration_s * 1e9)
         return true;
-    return kymo__family_is_over(&sampler->family);
+    return marey__family_is_over(&sampler->family);
 }
 
-static uint64_t wake_ns(const struct kymo_sampler *sampler, uint64_t now_ns)
+static uint64_t wake_ns(const struct marey_sampler *sampler, uint64_t now_ns)
 {
     uint64_t wake = now_ns + SLICE_MS * ms_ns;
-    wake = KYMO__MIN(wake, sampler->next_ns);
-    wake = KYMO__MIN(wake, kymo__family_due_ns(&sampler->family, false));
+    wake = MAREY__MIN(wake, sampler->next_ns);
+    wake = MAREY__MIN(wake, marey__family_due_ns(&sampler->family, false));
     if (sampler->looker.stops.n_late > 0)
-        wake = KYMO__MIN(wake, now_ns + ms_ns);
+        wake = MAREY__MIN(wake, now_ns + ms_ns);
     if (sampler->duration_s > 0)
-        wake = KYMO__MIN(wake, sampler->begin_ns + (uint64_t)(sampler->duration_s * 1e9));
+        wake = MAREY__MIN(wake, sampler->begin_ns + (uint64_t)(sampler->duration_s * 1e9));
     return wake;
 }
 
-kymo_status kymo__sampler_loop(struct kymo_sampler *sampler)
+marey_status marey__sampler_loop(struct marey_sampler *sampler)
 {
-    uint64_t now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
-    sampler->cpu_begin_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    sampler->cpu_begin_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
     sampler->begin_ns = now_ns;
     sampler->next_ns = now_ns; /* the first one at once */
     take_joining(sampler);
     while (!is_over(sampler, now_ns)) {
         /* First, so that a child which was born since the last round is looked at in this one. */
-        if (now_ns >= kymo__family_due_ns(&sampler->family, true)) {
-            kymo__stops_settle(&sampler->looker.stops, false);
-            kymo__family_poll(&sampler->family, now_ns);
+        if (now_ns >= marey__family_due_ns(&sampler->family, true)) {
+            marey__stops_settle(&sampler->looker.stops, false);
+            marey__family_poll(&sampler->family, now_ns);
         }
         if (now_ns >= sampler->next_ns)
-            KYMO_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
-        KYMO_TRY(tell(sampler, now_ns));
-        now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+            MAREY_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
+        MAREY_TRY(tell(sampler, now_ns));
+        now_ns = marey__clock_ns(CLOCK_MONOTONIC);
         const uint64_t wake = wake_ns(sampler, now_ns);
         if (wake > now_ns) {
             sleep_until(wake);
-            now_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+            now_ns = marey__clock_ns(CLOCK_MONOTONIC);
         }
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }

@@ -1,22 +1,22 @@
 /* The sampler as a whole. Inside of core/sampler. */
-#ifndef KYMO_SAMPLER_LOOP_H
-#define KYMO_SAMPLER_LOOP_H
+#ifndef MAREY_SAMPLER_LOOP_H
+#define MAREY_SAMPLER_LOOP_H
 
 #include <stdatomic.h>
 
 #include "sampler/sampler_family.h"
 
-struct kymo_sampler {
+struct marey_sampler {
     /* set by create */
     double rate_hz, duration_s, max_slowdown, audit_share;
     bool is_exact;  /* rounds are exact, as far as the budget allows */
     bool is_strict; /* a round that may not be exact is left out */
     bool has_fixed_gaps;
-    kymo_samples *samples;
-    struct kymo__samples_log *log; /* NULL: nothing is written */
-    struct kymo__looker looker;
-    struct kymo__family family;
-    kymo_sampler_on_round_fn *on_round;
+    marey_samples *samples;
+    struct marey__samples_log *log; /* NULL: nothing is written */
+    struct marey__looker looker;
+    struct marey__family family;
+    marey_sampler_on_round_fn *on_round;
     void *on_round_ctx;
 
     /* the sampler's thread alone */
@@ -32,12 +32,12 @@ struct kymo_sampler {
     pthread_mutex_t lock; /* guards what is below */
     pid_t *joining;       /* put by anybody, taken by the sampler's thread */
     size_t n_joining, joining_cap;
-    struct kymo_sampler_counts told; /* put by the sampler's thread, read by anybody */
+    struct marey_sampler_counts told; /* put by the sampler's thread, read by anybody */
 };
 
 /* sampler_loop.c */
-kymo_status kymo__sampler_loop(struct kymo_sampler *sampler);
+marey_status marey__sampler_loop(struct marey_sampler *sampler);
 /* Sums as they are now, for others to read and for the recording. */
-void kymo__sampler_tell(struct kymo_sampler *sampler);
+void marey__sampler_tell(struct marey_sampler *sampler);
 
 #endif

@@ -12,39 +12,39 @@ enum { PATIENCE_NS = 900000000 /* nothing else is to be done meanwhile */ };
 /* What came of one process that was named. */
 struct task {
     pid_t pid;
-    struct kymo_samples_round *rounds;
+    struct marey_samples_round *rounds;
     size_t n_rounds, rounds_cap;
     char *why; /* it could not be read */
 };
 
 struct job {
-    struct kymo_sampler_stacks result; /* first: callers have this one */
-    kymo_samples *samples;
+    struct marey_sampler_stacks result; /* first: callers have this one */
+    marey_samples *samples;
     pthread_mutex_t lock;
-    struct kymo_sampler_options options;
+    struct marey_sampler_options options;
     struct task *tasks;
     size_t n_tasks;
     size_t next; /* the task to be taken next. By __atomic, relaxed: tasks are made before and read after all work */
-    struct kymo_samples_round *rounds;
-    struct kymo_sampler_failure *failures;
+    struct marey_samples_round *rounds;
+    struct marey_sampler_failure *failures;
 };
 
-static bool keep_round(struct task *task, const struct kymo__target *target)
+static bool keep_round(struct task *task, const struct marey__target *target)
 {
-    struct kymo_samples_seen *seen = kymo__alloc(KYMO__MAX(target->n_seen, 1u) * sizeof *seen);
+    struct marey_samples_seen *seen = marey__alloc(MAREY__MAX(target->n_seen, 1u) * sizeof *seen);
     if (seen == NULL ||
-        !kymo__grow(&task->rounds, &task->rounds_cap, task->n_rounds + 1, sizeof *task->rounds)) {
-        kymo__free(seen);
+        !marey__grow(&task->rounds, &task->rounds_cap, task->n_rounds + 1, sizeof *task->rounds)) {
+        marey__free(seen);
         return false;
     }
     if (target->n_seen > 0)
         memcpy(seen, target->seen, target->n_seen * sizeof *seen);
-    if (kymo__is_stopped(target->pid))
+    if (marey__is_stopped(target->pid))
         for (size_t i = 0; i < target->n_seen; i++) {
-            seen[i].flags = (seen[i].flags & ~(uint32_t)KYMO_SAMPLE_ON_CPU) | KYMO_SAMPLE_OFF_CPU;
-            seen[i].wait = kymo__wait_stopped();
+            seen[i].flags = (seen[i].flags & ~(uint32_t)MAREY_SAMPLE_ON_CPU) | MAREY_SAMPLE_OFF_CPU;
+            seen[i].wait = marey__wait_stopped();
         }
-    task->rounds[task->n_rounds++] = (struct kymo_samples_round){
+    task->rounds[task->n_rounds++] = (struct marey_samples_round){
         .process = target->number,
         .at_ns = target->at_ns,
         .seen = seen,
@@ -63,27 +63,27 @@ static bool is_another_task(const struct job *job, const struct task *task, pid_
 
 static void read_task(struct job *job, struct task *task)
 {
-    struct kymo__looker looker;
-    struct kymo__family family = {.loadavg_fd = -1};
+    struct marey__looker looker;
+    struct marey__family family = {.loadavg_fd = -1};
     bool has_memory =
-        kymo__looker_init(&looker, job->samples, &job->lock, job->options.native != 0, 1);
+        marey__looker_init(&looker, job->samples, &job->lock, job->options.native != 0, 1);
     looker.stops.patience_ns = PATIENCE_NS;
     if (has_memory) {
-        kymo__family_init(&family, &looker, !job->options.no_children, job->options.patience_ms);
-        if (kymo__family_name(&family, task->pid) != KYMO_OK)
-            task->why = kymo__strndup(kymo_last_error(), strlen(kymo_last_error()));
+        marey__family_init(&family, &looker, !job->options.no_children, job->options.patience_ms);
+        if (marey__family_name(&family, task->pid) != MAREY_OK)
+            task->why = marey__strndup(marey_last_error(), strlen(marey_last_error()));
     }
     for (size_t i = 0; i < family.n && has_memory; i++) {
-        struct kymo__target *target = family.members[i].target;
+        struct marey__target *target = family.members[i].target;
         if (target == NULL || is_another_task(job, task, target->pid))
             continue;
-        if (kymo__target_look(&looker, target, KYMO__LOOK_EXACT))
+        if (marey__target_look(&looker, target, MAREY__LOOK_EXACT))
             has_memory = keep_round(task, target);
     }
     if (!has_memory || (task->why == NULL && task->n_rounds == 0))
-        task->why = kymo__strndup(has_memory ? "it ended" : "no memory", 9);
-    kymo__family_fini(&family);
-    kymo__looker_fini(&looker);
+        task->why = marey__strndup(has_memory ? "it ended" : "no memory", 9);
+    marey__family_fini(&family);
+    marey__looker_fini(&looker);
 }
 
 static void work(void *ctx, bool may_tell)
@@ -99,75 +99,75 @@ static void work(void *ctx, bool may_tell)
 }
 
 /* The parts of all tasks behind one another. */
-static kymo_status collect(struct job *job)
+static marey_status collect(struct job *job)
 {
     size_t n_rounds = 0, n_failures = 0;
     for (size_t i = 0; i < job->n_tasks; i++) {
         n_rounds += job->tasks[i].n_rounds;
         n_failures += job->tasks[i].why != NULL;
     }
-    job->rounds = kymo__alloc((n_rounds + 1) * sizeof *job->rounds);
-    job->failures = kymo__alloc((n_failures + 1) * sizeof *job->failures);
+    job->rounds = marey__alloc((n_rounds + 1) * sizeof *job->rounds);
+    job->failures = marey__alloc((n_failures + 1) * sizeof *job->failures);
     if (job->rounds == NULL || job->failures == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the stacks of %zu processes", n_rounds);
+        return marey__fail(MAREY_ENOMEM, "no memory for the stacks of %zu processes", n_rounds);
     for (size_t i = 0; i < job->n_tasks; i++) {
         const struct task *task = &job->tasks[i];
         for (size_t k = 0; k < task->n_rounds; k++)
             job->rounds[job->result.n_rounds++] = task->rounds[k];
         if (task->why != NULL)
             job->failures[job->result.n_failures++] =
-                (struct kymo_sampler_failure){.pid = task->pid, .why = task->why};
+                (struct marey_sampler_failure){.pid = task->pid, .why = task->why};
     }
     job->result.samples = job->samples;
     job->result.rounds = job->rounds;
     job->result.failures = job->failures;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo_sampler_stacks_read(const pid_t *pids, size_t n_pids,
-                                     const struct kymo_sampler_options *options,
-                                     struct kymo_sampler_stacks **out)
+marey_status marey_sampler_stacks_read(const pid_t *pids, size_t n_pids,
+                                       const struct marey_sampler_options *options,
+                                       struct marey_sampler_stacks **out)
 {
-    struct job *job = kymo__calloc(1, sizeof *job);
+    struct job *job = marey__calloc(1, sizeof *job);
     if (job == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the stacks of processes");
+        return marey__fail(MAREY_ENOMEM, "no memory for the stacks of processes");
     pthread_mutex_init(&job->lock, NULL);
     if (options != NULL)
-        memcpy(&job->options, options, KYMO__MIN(options->size, sizeof job->options));
-    job->samples = kymo__samples_create();
-    job->tasks = kymo__calloc(n_pids + 1, sizeof *job->tasks);
+        memcpy(&job->options, options, MAREY__MIN(options->size, sizeof job->options));
+    job->samples = marey__samples_create();
+    job->tasks = marey__calloc(n_pids + 1, sizeof *job->tasks);
     if (job->samples == NULL || job->tasks == NULL) {
-        kymo_sampler_stacks_free(&job->result);
-        return kymo__fail(KYMO_ENOMEM, "no memory for the stacks of processes");
+        marey_sampler_stacks_free(&job->result);
+        return marey__fail(MAREY_ENOMEM, "no memory for the stacks of processes");
     }
     for (size_t i = 0; i < n_pids; i++)
         job->tasks[i].pid = pids[i];
     job->n_tasks = n_pids;
-    kymo__work_together(work, job, 0, n_pids);
-    const kymo_status status = collect(job);
-    if (status != KYMO_OK) {
-        kymo_sampler_stacks_free(&job->result);
+    marey__work_together(work, job, 0, n_pids);
+    const marey_status status = collect(job);
+    if (status != MAREY_OK) {
+        marey_sampler_stacks_free(&job->result);
         return status;
     }
     *out = &job->result;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_sampler_stacks_free(struct kymo_sampler_stacks *stacks)
+void marey_sampler_stacks_free(struct marey_sampler_stacks *stacks)
 {
     struct job *job = (struct job *)stacks;
     if (job == NULL)
         return;
     for (size_t i = 0; i < job->n_tasks; i++) {
         for (size_t k = 0; k < job->tasks[i].n_rounds; k++)
-            kymo__free((void *)job->tasks[i].rounds[k].seen);
-        kymo__free(job->tasks[i].rounds);
-        kymo__free(job->tasks[i].why);
+            marey__free((void *)job->tasks[i].rounds[k].seen);
+        marey__free(job->tasks[i].rounds);
+        marey__free(job->tasks[i].why);
     }
-    kymo__free(job->tasks);
-    kymo__free(job->rounds);
-    kymo__free(job->failures);
-    kymo_samples_destroy(job->samples);
+    marey__free(job->tasks);
+    marey__free(job->rounds);
+    marey__free(job->failures);
+    marey_samples_destroy(job->samples);
     pthread_mutex_destroy(&job->lock);
-    kymo__free(job);
+    marey__free(job);
 }

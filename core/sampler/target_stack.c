@@ -6,10 +6,10 @@
 
 enum { FIRST_SLOTS = 1024, MAX_SLOTS = 1 << 16, MAX_MET = 64 };
 
-void kymo__locations_fini(struct kymo__location_cache *cache)
+void marey__locations_fini(struct marey__location_cache *cache)
 {
-    kymo__free(cache->slots);
-    *cache = (struct kymo__location_cache){0};
+    marey__free(cache->slots);
+    *cache = (struct marey__location_cache){0};
 }
 
 static size_t hash(uint64_t code, uint64_t instruction)
@@ -18,8 +18,8 @@ static size_t hash(uint64_t code, uint64_t instruction)
     return (size_t)(mixed ^ (mixed >> 29));
 }
 
-static struct kymo__location_slot *slot_of(const struct kymo__location_cache *cache, uint64_t code,
-                                           uint64_t instruction)
+static struct marey__location_slot *slot_of(const struct marey__location_cache *cache,
+                                            uint64_t code, uint64_t instruction)
 {
     size_t i = hash(code, instruction) & (cache->n_slots - 1);
     while (cache->slots[i].code != 0 &&
@@ -29,63 +29,63 @@ static struct kymo__location_slot *slot_of(const struct kymo__location_cache *ca
 }
 
 /* Room for one more; a cache that has grown too large begins anew. False without memory. */
-static bool make_room(struct kymo__location_cache *cache)
+static bool make_room(struct marey__location_cache *cache)
 {
     if (cache->n_slots != 0 && cache->n < cache->n_slots / 2)
         return true;
     const size_t n_slots = cache->n_slots == 0          ? FIRST_SLOTS
                            : cache->n_slots < MAX_SLOTS ? 2 * cache->n_slots
                                                         : MAX_SLOTS;
-    struct kymo__location_cache larger = {
-        .slots = kymo__calloc(n_slots, sizeof *larger.slots),
+    struct marey__location_cache larger = {
+        .slots = marey__calloc(n_slots, sizeof *larger.slots),
         .n_slots = n_slots,
     };
     if (larger.slots == NULL)
         return false;
     for (size_t i = 0; i < cache->n_slots && n_slots > cache->n_slots; i++) {
-        const struct kymo__location_slot *old = &cache->slots[i];
+        const struct marey__location_slot *old = &cache->slots[i];
         if (old->code == 0)
             continue;
         *slot_of(&larger, old->code, old->instruction) = *old;
         larger.n++;
     }
-    kymo__free(cache->slots);
+    marey__free(cache->slots);
     *cache = larger;
     return true;
 }
 
-static uint32_t find_location(struct kymo__looker *looker, struct kymo__target *target,
-                              struct kymo__remote_code *code, const struct kymo__walk_frame *frame)
+static uint32_t find_location(struct marey__looker *looker, struct marey__target *target,
+                              struct marey__remote_code *code, const struct marey__walk_frame *frame)
 {
     if (code->tag == 0)
-        code->tag = kymo__samples_function(looker->samples, KYMO_FRAME_PYTHON, code->name,
-                                           code->file, "", code->first_line);
+        code->tag = marey__samples_function(looker->samples, MAREY_FRAME_PYTHON, code->name,
+                                            code->file, "", code->first_line);
     const uint32_t line =
-        kymo__remote_line(target->remote, code, frame->instruction, frame->tlbc_index);
-    return kymo__samples_location(looker->samples, code->tag, line);
+        marey__remote_line(target->remote, code, frame->instruction, frame->tlbc_index);
+    return marey__samples_location(looker->samples, code->tag, line);
 }
 
-uint32_t kymo__frame_location(struct kymo__looker *looker, struct kymo__target *target,
-                              const struct kymo__walk_frame *frame)
+uint32_t marey__frame_location(struct marey__looker *looker, struct marey__target *target,
+                               const struct marey__walk_frame *frame)
 {
-    if (frame->code == KYMO__WALK_MARK)
-        return kymo__samples_location(
+    if (frame->code == MAREY__WALK_MARK)
+        return marey__samples_location(
             looker->samples,
-            kymo__samples_function(looker->samples, KYMO_FRAME_MARK, "(truncated)", "", "", 0), 0);
-    if (frame->code == KYMO__WALK_TASK)
-        return kymo__task_location(looker, target, frame->instruction);
-    struct kymo__remote_code *code = kymo__remote_code(target->remote, frame->code);
+            marey__samples_function(looker->samples, MAREY_FRAME_MARK, "(truncated)", "", "", 0), 0);
+    if (frame->code == MAREY__WALK_TASK)
+        return marey__task_location(looker, target, frame->instruction);
+    struct marey__remote_code *code = marey__remote_code(target->remote, frame->code);
     if (code == NULL)
         return 0;
-    struct kymo__location_cache *cache = &target->locations;
+    struct marey__location_cache *cache = &target->locations;
     if (frame->tlbc_index != 0 || !make_room(cache)) /* copies of bytecode come and go */
         return find_location(looker, target, code, frame);
-    struct kymo__location_slot *slot = slot_of(cache, frame->code, frame->instruction);
+    struct marey__location_slot *slot = slot_of(cache, frame->code, frame->instruction);
     if (slot->code != 0 && slot->generation == code->generation)
         return slot->location;
     const uint32_t location = find_location(looker, target, code, frame);
     cache->n += slot->code == 0;
-    *slot = (struct kymo__location_slot){
+    *slot = (struct marey__location_slot){
         .code = frame->code,
         .instruction = frame->instruction,
         .generation = code->generation,
@@ -95,10 +95,10 @@ uint32_t kymo__frame_location(struct kymo__looker *looker, struct kymo__target *
 }
 
 /* How many frames, from the outermost on, are as they were. */
-static size_t count_same(const struct kymo__walk *walk, const struct kymo__walk *before)
+static size_t count_same(const struct marey__walk *walk, const struct marey__walk *before)
 {
-    const size_t most = KYMO__MIN(walk->n, before->n);
-    const struct kymo__walk_frame *now = walk->frames + walk->n, *then = before->frames + before->n;
+    const size_t most = MAREY__MIN(walk->n, before->n);
+    const struct marey__walk_frame *now = walk->frames + walk->n, *then = before->frames + before->n;
     size_t n = 0;
     while (n < most && now[-1].code == then[-1].code &&
            now[-1].instruction == then[-1].instruction && now[-1].tlbc_index == then[-1].tlbc_index) {
@@ -109,45 +109,45 @@ static size_t count_same(const struct kymo__walk *walk, const struct kymo__walk 
     return n;
 }
 
-void kymo__walk_meet(struct kymo__target *target, const struct kymo__walk *walk,
-                     const struct kymo__walk *before)
+void marey__walk_meet(struct marey__target *target, const struct marey__walk *walk,
+                      const struct marey__walk *before)
 {
     uint64_t codes[MAX_MET] = {0};
     const size_t n_new = walk->n - count_same(walk, before);
     size_t n = 0;
     for (size_t i = 0; i < n_new && n < MAX_MET; i++)
-        if (kymo__is_code(walk->frames[i].code) &&
+        if (marey__is_code(walk->frames[i].code) &&
             (i >= before->n || walk->frames[i].code != before->frames[i].code))
             codes[n++] = walk->frames[i].code;
     target->met_ns = target->at_ns;
-    kymo__remote_check_codes(target->remote, codes, n);
+    marey__remote_check_codes(target->remote, codes, n);
     for (size_t i = 0; i < n_new; i++)
-        if (kymo__is_code(walk->frames[i].code))
-            (void)kymo__remote_code(target->remote, walk->frames[i].code);
+        if (marey__is_code(walk->frames[i].code))
+            (void)marey__remote_code(target->remote, walk->frames[i].code);
 }
 
-bool kymo__thread_resolve(struct kymo__looker *looker, struct kymo__target *target,
-                          struct kymo__target_thread *thread, uint32_t *stack)
+bool marey__thread_resolve(struct marey__looker *looker, struct marey__target *target,
+                           struct marey__target_thread *thread, uint32_t *stack)
 {
-    struct kymo__walk *walk = &looker->walk;
+    struct marey__walk *walk = &looker->walk;
     const size_t n_same = count_same(walk, &thread->walk), n_new = walk->n - n_same;
     *stack = 0;
     for (size_t i = walk->n; i-- > 0;) {
-        struct kymo__walk_frame *frame = &walk->frames[i];
+        struct marey__walk_frame *frame = &walk->frames[i];
         if (i >= n_new) {
             frame->stack = thread->walk.frames[thread->walk.n - (walk->n - i)].stack;
         } else {
-            const uint32_t location = kymo__frame_location(looker, target, frame);
+            const uint32_t location = marey__frame_location(looker, target, frame);
             if (location == 0 && (i > 0 || walk->n == 1))
                 return false;
             /* The innermost one may be a shim that is not written yet. */
             frame->stack =
-                location == 0 ? *stack : kymo__samples_stack(looker->samples, *stack, location);
+                location == 0 ? *stack : marey__samples_stack(looker->samples, *stack, location);
         }
         *stack = frame->stack;
     }
     /* What was read becomes what the next one is held against. */
-    const struct kymo__walk before = thread->walk;
+    const struct marey__walk before = thread->walk;
     thread->walk = *walk;
     *walk = before;
     return true;

@@ -12,20 +12,20 @@ enum {
     MAX_INTO = 256, /* bytes of a coroutine before its frame, which is part of it */
 };
 
-struct kymo__task_name {
+struct marey__task_name {
     uint64_t task, name; /* addresses; both again: the same */
     char text[NAME_BYTES];
 };
 
 /* The number of a task's name; SIZE_MAX when it cannot be read. Those beyond the limit share one. */
-static size_t find_name(struct kymo__target *target, const struct kymo__remote_task *task)
+static size_t find_name(struct marey__target *target, const struct marey__remote_task *task)
 {
-    struct kymo__task_names *names = &target->tasks;
+    struct marey__task_names *names = &target->tasks;
     if (names->last < names->n && names->list[names->last].task == task->address &&
         names->list[names->last].name == task->name)
         return names->last;
     char text[NAME_BYTES];
-    if (kymo__remote_task_name(target->remote, task, text, sizeof text) == 0)
+    if (marey__remote_task_name(target->remote, task, text, sizeof text) == 0)
         return SIZE_MAX;
     size_t i = 0;
     while (i < names->n && strcmp(names->list[i].text, text) != 0)
@@ -35,7 +35,7 @@ static size_t find_name(struct kymo__target *target, const struct kymo__remote_t
             snprintf(text, sizeof text, "(other tasks)");
         if (i > MAX_NAMES)
             i = MAX_NAMES;
-        else if (!kymo__grow(&names->list, &names->cap, i + 1, sizeof *names->list))
+        else if (!marey__grow(&names->list, &names->cap, i + 1, sizeof *names->list))
             return SIZE_MAX;
         else
             memcpy(names->list[names->n++].text, text, sizeof text);
@@ -47,7 +47,7 @@ static size_t find_name(struct kymo__target *target, const struct kymo__remote_t
 }
 
 /* The run of frames that frame `index` is in has one more. */
-static void lengthen_run(struct kymo__looker *looker, size_t index)
+static void lengthen_run(struct marey__looker *looker, size_t index)
 {
     size_t end = 0;
     for (size_t i = 0; i < looker->n_runs; i++) {
@@ -59,13 +59,13 @@ static void lengthen_run(struct kymo__looker *looker, size_t index)
     }
 }
 
-void kymo__walk_put_task(struct kymo__looker *looker, struct kymo__target *target,
-                         uint64_t thread_state, const struct kymo__walk_coroutine *coroutines,
-                         size_t n)
+void marey__walk_put_task(struct marey__looker *looker, struct marey__target *target,
+                          uint64_t thread_state, const struct marey__walk_coroutine *coroutines,
+                          size_t n)
 {
-    struct kymo__remote_task task;
-    struct kymo__walk *walk = &looker->walk;
-    if (n == 0 || !kymo__remote_task(target->remote, thread_state, &task))
+    struct marey__remote_task task;
+    struct marey__walk *walk = &looker->walk;
+    if (n == 0 || !marey__remote_task(target->remote, thread_state, &task))
         return;
     size_t k = 0;
     while (k < n &&
@@ -74,28 +74,31 @@ void kymo__walk_put_task(struct kymo__looker *looker, struct kymo__target *targe
     if (k == n) /* it is between two tasks, or was when it was read */
         return;
     const size_t name = find_name(target, &task), index = coroutines[k].index;
-    if (name == SIZE_MAX || !kymo__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof *walk->frames))
+    if (name == SIZE_MAX ||
+        !marey__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof *walk->frames))
         return;
     memmove(&walk->frames[index + 2], &walk->frames[index + 1],
             (walk->n - index - 1) * sizeof *walk->frames);
-    walk->frames[index + 1] = (struct kymo__walk_frame){.code = KYMO__WALK_TASK, .instruction = name};
+    walk->frames[index + 1] =
+        (struct marey__walk_frame){.code = MAREY__WALK_TASK, .instruction = name};
     walk->n++;
     lengthen_run(looker, index);
 }
 
-uint32_t kymo__task_location(struct kymo__looker *looker, struct kymo__target *target, uint64_t name)
+uint32_t marey__task_location(struct marey__looker *looker, struct marey__target *target,
+                              uint64_t name)
 {
     char text[NAME_BYTES + 8];
     if (name >= target->tasks.n)
         return 0;
     snprintf(text, sizeof text, "[task %s]", target->tasks.list[name].text);
-    return kymo__samples_location(
-        looker->samples, kymo__samples_function(looker->samples, KYMO_FRAME_MARK, text, "", "", 0),
-        0);
+    return marey__samples_location(
+        looker->samples,
+        marey__samples_function(looker->samples, MAREY_FRAME_MARK, text, "", "", 0), 0);
 }
 
-void kymo__task_names_fini(struct kymo__task_names *names)
+void marey__task_names_fini(struct marey__task_names *names)
 {
-    kymo__free(names->list);
-    *names = (struct kymo__task_names){0};
+    marey__free(names->list);
+    *names = (struct marey__task_names){0};
 }

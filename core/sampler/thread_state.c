@@ -21,7 +21,7 @@
 /* A thread that ran a moment ago is taken to run on for so long, which is far less than a tick. */
 enum { FRESH_NS = 200000 };
 
-void kymo__thread_files_init(struct kymo__thread_files *files)
+void marey__thread_files_init(struct marey__thread_files *files)
 {
     files->schedstat_fd = files->syscall_fd = -1;
 }
@@ -35,7 +35,7 @@ static void close_kept(int *fd, int *n_spare)
     *fd = -1;
 }
 
-void kymo__thread_files_fini(struct kymo__thread_files *files, int *n_spare)
+void marey__thread_files_fini(struct marey__thread_files *files, int *n_spare)
 {
     close_kept(&files->schedstat_fd, n_spare);
     close_kept(&files->syscall_fd, n_spare);
@@ -69,11 +69,11 @@ static size_t read_kept(int *kept, pid_t pid, pid_t tid, const char *name, int *
 static bool parse_schedstat(const char *text, size_t len, uint64_t *run_ns, uint64_t *slices)
 {
     const char *end = memchr(text, '\0', len + 1), *last = strrchr(text, ' ');
-    return last != NULL && kymo__parse_number(text, (size_t)(end - text), run_ns) &&
-           kymo__parse_number(last + 1, (size_t)(end - last - 1), slices);
+    return last != NULL && marey__parse_number(text, (size_t)(end - text), run_ns) &&
+           marey__parse_number(last + 1, (size_t)(end - last - 1), slices);
 }
 
-static bool look_at_syscall(const char *text, struct kymo__thread_state *state)
+static bool look_at_syscall(const char *text, struct marey__thread_state *state)
 {
     state->sp = state->pc = 0;
     if (strncmp(text, "running", 7) == 0) {
@@ -97,7 +97,7 @@ static bool look_at_syscall(const char *text, struct kymo__thread_state *state)
 }
 
 /* The letter stands behind the last ')', for a thread's name may hold any. */
-static bool look_at_stat(const char *text, struct kymo__thread_state *state)
+static bool look_at_stat(const char *text, struct marey__thread_state *state)
 {
     const char *end = strrchr(text, ')');
     if (end == NULL || end[1] != ' ' || end[2] == '\0')
@@ -109,10 +109,10 @@ static bool look_at_stat(const char *text, struct kymo__thread_state *state)
     return true;
 }
 
-void kymo__thread_look(struct kymo__thread_files *files, pid_t pid, pid_t tid, int *n_spare,
-                       struct kymo__thread_state *state)
+void marey__thread_look(struct marey__thread_files *files, pid_t pid, pid_t tid, int *n_spare,
+                        struct marey__thread_state *state)
 {
-    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
     if (state->is_known && state->is_running && now - state->looked_ns < FRESH_NS)
         return;
     char text[512];
@@ -141,8 +141,8 @@ void kymo__thread_look(struct kymo__thread_files *files, pid_t pid, pid_t tid, i
     }
 }
 
-bool kymo__thread_slept_on(const struct kymo__thread_files *files, pid_t pid, pid_t tid,
-                           const struct kymo__thread_state *state)
+bool marey__thread_slept_on(const struct marey__thread_files *files, pid_t pid, pid_t tid,
+                            const struct marey__thread_state *state)
 {
     char text[128];
     int fd = files->schedstat_fd;

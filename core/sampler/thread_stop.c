@@ -53,7 +53,7 @@ static void choose_signal(void)
 }
 
 /* A signal to this thread when patience ends, and every so often after, should the first come before the wait. */
-static bool set_timer(struct kymo__stops *stops, bool is_on)
+static bool set_timer(struct marey__stops *stops, bool is_on)
 {
     if (!stops->has_timer) {
         pthread_once(&signal_once, choose_signal);
@@ -78,7 +78,7 @@ static bool set_timer(struct kymo__stops *stops, bool is_on)
  * While a thread stands still for us, nothing of an ordinary priority shall come between: on a busy machine that would be
  * milliseconds. Where that is not allowed, it is as it is.
  */
-static void raise_priority(struct kymo__stops *stops)
+static void raise_priority(struct marey__stops *stops)
 {
     const struct sched_param first = {.sched_priority = 1};
     if (stops->has_no_priority || stops->is_raised)
@@ -95,7 +95,7 @@ static void raise_priority(struct kymo__stops *stops)
  * The flag stays: to clear SCHED_RESET_ON_FORK takes CAP_SYS_NICE, which those who may have a real-time priority by
  * RLIMIT_RTPRIO need not have. Where the priority cannot be given back, it is not raised again.
  */
-static void drop_priority(struct kymo__stops *stops)
+static void drop_priority(struct marey__stops *stops)
 {
     const struct sched_param none = {0};
     if (!stops->is_raised)
@@ -124,7 +124,7 @@ static bool is_child_of_ours(pid_t tid)
 {
     char path[32], text[1024];
     snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    text[marey__read_text(path, text, sizeof text)] = '\0';
     const char *group = strstr(text, "\nTgid:"), *parent = strstr(text, "\nPPid:");
     return group != NULL && parent != NULL && strtol(group + 6, NULL, 10) == tid &&
            strtol(parent + 6, NULL, 10) == getpid();
@@ -142,69 +142,69 @@ static void take_leave(pid_t tid)
  * What there is to say of a thread that was interrupted. `*sig` gets the signal that it was about to take, else 0. The
  * program's parent may wait for it in another of our threads and be told of the stop in our place; hence stands_still.
  */
-static enum kymo__stopped ask(pid_t tid, bool shall_wait, int *sig)
+static enum marey__stopped ask(pid_t tid, bool shall_wait, int *sig)
 {
     siginfo_t info = {.si_pid = 0};
     const int got = waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL | (shall_wait ? 0 : WNOHANG));
     if (got == 0 && info.si_pid == tid) {
         *sig = info.si_status >> 8 == 0 ? info.si_status : 0;
-        return KYMO__STOPPED;
+        return MAREY__STOPPED;
     }
     if (got == 0 || errno == EINTR) {
         if (got == 0 || !stands_still(tid))
-            return KYMO__STOP_LATE;
+            return MAREY__STOP_LATE;
         *sig = signal_of(tid);
-        return KYMO__STOPPED;
+        return MAREY__STOPPED;
     }
     take_leave(tid);
-    return KYMO__STOP_GONE;
+    return MAREY__STOP_GONE;
 }
 
-static enum kymo__stopped await(struct kymo__stops *stops, pid_t tid)
+static enum marey__stopped await(struct marey__stops *stops, pid_t tid)
 {
     for (int n = 0; n < N_SPINS; n++) {
-        const enum kymo__stopped answer = ask(tid, false, &stops->signal);
-        if (answer != KYMO__STOP_LATE)
+        const enum marey__stopped answer = ask(tid, false, &stops->signal);
+        if (answer != MAREY__STOP_LATE)
             return answer;
-        stops->begin_ns = kymo__clock_ns(CLOCK_MONOTONIC); /* so far it went on */
+        stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC); /* so far it went on */
     }
     if (!set_timer(stops, true))
-        return KYMO__STOP_LATE;
-    const enum kymo__stopped answer = ask(tid, true, &stops->signal);
-    stops->begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        return MAREY__STOP_LATE;
+    const enum marey__stopped answer = ask(tid, true, &stops->signal);
+    stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
     (void)set_timer(stops, false);
     return answer;
 }
 
-enum kymo__stopped kymo__thread_stop(struct kymo__stops *stops, pid_t tid)
+enum marey__stopped marey__thread_stop(struct marey__stops *stops, pid_t tid)
 {
     /* Room first: a thread that is late must be remembered. */
-    if (!kymo__grow(&stops->late, &stops->late_cap, stops->n_late + 1, sizeof *stops->late))
-        return KYMO__STOP_FAILED;
+    if (!marey__grow(&stops->late, &stops->late_cap, stops->n_late + 1, sizeof *stops->late))
+        return MAREY__STOP_FAILED;
     for (size_t i = 0; i < stops->n_late; i++)
         if (stops->late[i].tid == tid)
-            return KYMO__STOP_FAILED;
+            return MAREY__STOP_FAILED;
     stops->signal = 0;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
-        return errno == ESRCH ? KYMO__STOP_GONE : KYMO__STOP_FAILED;
+        return errno == ESRCH ? MAREY__STOP_GONE : MAREY__STOP_FAILED;
     raise_priority(stops);
-    stops->begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
-    enum kymo__stopped answer = KYMO__STOP_GONE;
+    stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    enum marey__stopped answer = MAREY__STOP_GONE;
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
         answer = await(stops, tid);
     else
         ptrace(PTRACE_DETACH, tid, NULL, NULL); /* it has ended, and there is nothing to let go */
-    if (answer == KYMO__STOP_LATE)
+    if (answer == MAREY__STOP_LATE)
         stops->late[stops->n_late++].tid = tid;
-    if (answer != KYMO__STOPPED)
+    if (answer != MAREY__STOPPED)
         drop_priority(stops);
     return answer;
 }
 
-uint64_t kymo__thread_go(struct kymo__stops *stops, pid_t tid)
+uint64_t marey__thread_go(struct marey__stops *stops, pid_t tid)
 {
     ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)stops->signal);
-    const uint64_t stood_ns = kymo__clock_ns(CLOCK_MONOTONIC) - stops->begin_ns;
+    const uint64_t stood_ns = marey__clock_ns(CLOCK_MONOTONIC) - stops->begin_ns;
     drop_priority(stops);
     return stood_ns;
 }
@@ -213,17 +213,17 @@ uint64_t kymo__thread_go(struct kymo__stops *stops, pid_t tid)
 static bool settle(pid_t tid)
 {
     int sig = 0;
-    enum kymo__stopped answer = ask(tid, false, &sig);
-    if (answer == KYMO__STOP_LATE && stands_still(tid)) {
-        answer = KYMO__STOPPED;
+    enum marey__stopped answer = ask(tid, false, &sig);
+    if (answer == MAREY__STOP_LATE && stands_still(tid)) {
+        answer = MAREY__STOPPED;
         sig = signal_of(tid);
     }
-    if (answer == KYMO__STOPPED)
+    if (answer == MAREY__STOPPED)
         ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)sig);
-    return answer != KYMO__STOP_LATE;
+    return answer != MAREY__STOP_LATE;
 }
 
-void kymo__stops_settle(struct kymo__stops *stops, bool is_last)
+void marey__stops_settle(struct marey__stops *stops, bool is_last)
 {
     /* When the tracing thread ends, the kernel detaches what is left; a second is for an orderly end. */
     for (unsigned n = 0; n < 1000 && stops->n_late > 0; n++) {
@@ -239,11 +239,11 @@ void kymo__stops_settle(struct kymo__stops *stops, bool is_last)
     }
 }
 
-void kymo__stops_fini(struct kymo__stops *stops)
+void marey__stops_fini(struct marey__stops *stops)
 {
-    kymo__stops_settle(stops, true);
+    marey__stops_settle(stops, true);
     if (stops->has_timer)
         timer_delete(stops->timer);
-    kymo__free(stops->late);
-    *stops = (struct kymo__stops){0};
+    marey__free(stops->late);
+    *stops = (struct marey__stops){0};
 }

@@ -3,63 +3,63 @@
  * domains pop one by one), the range wrapper. A recording alone needs no stack; its reader finds out by itself.
  *
  * Nobody looks means nobody pushes, so a stack is only true from the moment on at which somebody began to look. Whoever
- * sets one of KYMO__STACK_USERS tells kymo__stack_needed(), and stacks from before that count as empty.
+ * sets one of MAREY__STACK_USERS tells marey__stack_needed(), and stacks from before that count as empty.
  */
-#ifndef KYMO_STACK_INTERNAL_H
-#define KYMO_STACK_INTERNAL_H
+#ifndef MAREY_STACK_INTERNAL_H
+#define MAREY_STACK_INTERNAL_H
 
 #include <pthread.h>
 
 #include "base/base_internal.h"
-#include <kymo/range.h>
+#include <marey/range.h>
 
 /* The bits of the enable word whose owners use stacks. */
-#define KYMO__STACK_USERS (KYMO_ON_CHECKED | KYMO_ON_NVTX | KYMO_ON_WRAPPER)
+#define MAREY__STACK_USERS (MAREY_ON_CHECKED | MAREY_ON_NVTX | MAREY_ON_WRAPPER)
 
 /* An entry is an id with flags above it. */
-typedef uint32_t kymo__entry;
+typedef uint32_t marey__entry;
 enum {
-    KYMO__ENTRY_ID = 0xfffff,
-    KYMO__ENTRY_WRAPPER = 1 << 20, /* pushed by the range wrapper */
-    KYMO__ENTRY_NVTX = 1 << 21,    /* told to an NVTX tool */
+    MAREY__ENTRY_ID = 0xfffff,
+    MAREY__ENTRY_WRAPPER = 1 << 20, /* pushed by the range wrapper */
+    MAREY__ENTRY_NVTX = 1 << 21,    /* told to an NVTX tool */
 };
 
-struct kymo__stack {
-    kymo__entry *entries; /* the owner's; moves under `lock` */
-    size_t depth;         /* the owner's; others load it */
-    size_t cap;           /* the owner's */
-    uint32_t generation;  /* the owner's; others load it */
+struct marey__stack {
+    marey__entry *entries; /* the owner's; moves under `lock` */
+    size_t depth;          /* the owner's; others load it */
+    size_t cap;            /* the owner's */
+    uint32_t generation;   /* the owner's; others load it */
     int64_t tid;
-    pthread_mutex_t lock;             /* the owner when entries move, and whoever visits */
-    struct kymo__stack *next, **link; /* the registry; guarded by its lock */
+    pthread_mutex_t lock;              /* the owner when entries move, and whoever visits */
+    struct marey__stack *next, **link; /* the registry; guarded by its lock */
 };
 
-extern __thread struct kymo__stack *kymo__stack_self __attribute__((tls_model("initial-exec")));
+extern __thread struct marey__stack *marey__stack_self __attribute__((tls_model("initial-exec")));
 
-/* A bit of KYMO__STACK_USERS was set; `before` is the enable word as it was. */
-void kymo__stack_needed(uint32_t before);
+/* A bit of MAREY__STACK_USERS was set; `before` is the enable word as it was. */
+void marey__stack_needed(uint32_t before);
 
 /* This thread's stack, empty when it is from before somebody needed it; NULL without memory, which is said. */
-struct kymo__stack *kymo__stack_renew(void);
-extern uint32_t kymo__stack_generation; /* written by kymo__stack_needed alone. Relaxed */
+struct marey__stack *marey__stack_renew(void);
+extern uint32_t marey__stack_generation; /* written by marey__stack_needed alone. Relaxed */
 
-static inline struct kymo__stack *kymo__stack_get(void)
+static inline struct marey__stack *marey__stack_get(void)
 {
-    struct kymo__stack *const stack = kymo__stack_self;
-    if (KYMO_LIKELY(stack != NULL &&
-                    stack->generation == __atomic_load_n(&kymo__stack_generation, __ATOMIC_RELAXED)))
+    struct marey__stack *const stack = marey__stack_self;
+    if (MAREY_LIKELY(stack != NULL && stack->generation == __atomic_load_n(&marey__stack_generation,
+                                                                           __ATOMIC_RELAXED)))
         return stack;
-    return kymo__stack_renew();
+    return marey__stack_renew();
 }
 
 /* Make room for one more; false without memory. */
-bool kymo__stack_grow(struct kymo__stack *stack);
+bool marey__stack_grow(struct marey__stack *stack);
 
 /* Without memory the entry is left out, which was said. */
-static inline void kymo__stack_push(kymo__entry entry)
+static inline void marey__stack_push(marey__entry entry)
 {
-    struct kymo__stack *const stack = kymo__stack_get();
-    if (KYMO_UNLIKELY(stack == NULL || (stack->depth == stack->cap && !kymo__stack_grow(stack))))
+    struct marey__stack *const stack = marey__stack_get();
+    if (MAREY_UNLIKELY(stack == NULL || (stack->depth == stack->cap && !marey__stack_grow(stack))))
         return;
     __atomic_store_n(&stack->entries[stack->depth], entry, __ATOMIC_RELAXED);
     /* Release: meets the acquire in visit_stack(). */
@@ -67,9 +67,9 @@ static inline void kymo__stack_push(kymo__entry entry)
 }
 
 /* Take the entry at `place` out; those above it move down. */
-static inline kymo__entry kymo__stack_remove(struct kymo__stack *stack, size_t place)
+static inline marey__entry marey__stack_remove(struct marey__stack *stack, size_t place)
 {
-    const kymo__entry entry = stack->entries[place];
+    const marey__entry entry = stack->entries[place];
     const size_t depth = stack->depth - 1;
     for (size_t i = place; i < depth; i++)
         __atomic_store_n(&stack->entries[i], stack->entries[i + 1], __ATOMIC_RELAXED);
@@ -81,18 +81,18 @@ static inline kymo__entry kymo__stack_remove(struct kymo__stack *stack, size_t p
  * Take out what the end of `id` means: the topmost entry of that id, else of that name; for 0 the topmost. 0 comes back
  * when there is none, because it began before anybody looked.
  */
-kymo__entry kymo__stack_take(kymo_id id);
+marey__entry marey__stack_take(marey_id id);
 
 /*
  * Call `visit` for each thread that has begun `depth` ranges which it has not ended; the outermost `n` of them are in
  * `stack`. Locks are held: the visitor must not begin or end ranges.
  */
-typedef void kymo__stack_visitor(void *ctx, int64_t tid, const kymo_id *stack, size_t n,
-                                 size_t depth);
-void kymo__stacks_visit(kymo__stack_visitor *visit, void *ctx);
+typedef void marey__stack_visitor(void *ctx, int64_t tid, const marey_id *stack, size_t n,
+                                  size_t depth);
+void marey__stacks_visit(marey__stack_visitor *visit, void *ctx);
 
 /* The child keeps the stack of the thread that forked, because it will end what that thread has begun. */
-void kymo__stacks_before_fork(void);
-void kymo__stacks_after_fork(bool in_child);
+void marey__stacks_before_fork(void);
+void marey__stacks_after_fork(bool in_child);
 
 #endif

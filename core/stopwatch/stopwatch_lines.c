@@ -5,88 +5,89 @@
 
 enum { NAME_WIDTH = 60 };
 
-void kymo__line_repeat(struct kymo__buf *out, const char *text, int n)
+void marey__line_repeat(struct marey__buf *out, const char *text, int n)
 {
     while (n-- > 0)
-        kymo__buf_puts(out, text);
+        marey__buf_puts(out, text);
 }
 
-void kymo__line_rule(struct kymo__buf *out, const char *text, int n)
+void marey__line_rule(struct marey__buf *out, const char *text, int n)
 {
-    kymo__line_repeat(out, text, n);
-    kymo__buf_puts(out, "\n");
+    marey__line_repeat(out, text, n);
+    marey__buf_puts(out, "\n");
 }
 
-void kymo__line_separator(struct kymo__buf *out)
+void marey__line_separator(struct marey__buf *out)
 {
-    kymo__line_rule(out, ". ", 25);
+    marey__line_rule(out, ". ", 25);
 }
 
-void kymo__line_divider(struct kymo__buf *out)
+void marey__line_divider(struct marey__buf *out)
 {
-    kymo__line_rule(out, "~", 50);
+    marey__line_rule(out, "~", 50);
 }
 
-struct kymo_cell kymo__line_cell(const struct kymo__lines *lines, size_t row, const char *column)
+struct marey_cell marey__line_cell(const struct marey__lines *lines, size_t row, const char *column)
 {
-    return kymo_table_cell(lines->table, row, (size_t)kymo_table_find(lines->table, column));
+    return marey_table_cell(lines->table, row, (size_t)marey_table_find(lines->table, column));
 }
 
-static void put_padded(struct kymo__buf *out, const struct kymo__buf *text, size_t width)
+static void put_padded(struct marey__buf *out, const struct marey__buf *text, size_t width)
 {
     const size_t len = text->len;
     for (size_t i = len; i < width; i++)
-        kymo__buf_puts(out, " ");
-    kymo__buf_put(out, text->data, len);
+        marey__buf_puts(out, " ");
+    marey__buf_put(out, text->data, len);
     out->failed |= text->failed;
 }
 
-static size_t put_quoted(struct kymo__buf *out, const struct kymo_cell *name)
+static size_t put_quoted(struct marey__buf *out, const struct marey_cell *name)
 {
-    kymo__buf_puts(out, "`");
-    const size_t width = kymo__text_put(out, name->as.text, name->len, NAME_WIDTH);
-    kymo__buf_puts(out, "`:");
+    marey__buf_puts(out, "`");
+    const size_t width = marey__text_put(out, name->as.text, name->len, NAME_WIDTH);
+    marey__buf_puts(out, "`:");
     return width + 3;
 }
 
-kymo_status kymo__lines_open(struct kymo__lines *lines, const char *name)
+marey_status marey__lines_open(struct marey__lines *lines, const char *name)
 {
-    *lines = (struct kymo__lines){0};
-    KYMO_TRY(kymo_stopwatch_table(name, &lines->table));
-    struct kymo__buf scratch = {0};
+    *lines = (struct marey__lines){0};
+    MAREY_TRY(marey_stopwatch_table(name, &lines->table));
+    struct marey__buf scratch = {0};
     for (size_t row = 0;
-         kymo_table_find(lines->table, "name") >= 0 && row < kymo_table_n_rows(lines->table); row++) {
-        const struct kymo_cell cell = kymo__line_cell(lines, row, "name");
+         marey_table_find(lines->table, "name") >= 0 && row < marey_table_n_rows(lines->table);
+         row++) {
+        const struct marey_cell cell = marey__line_cell(lines, row, "name");
         scratch.len = 0;
-        lines->width = KYMO__MAX(lines->width, put_quoted(&scratch, &cell));
+        lines->width = MAREY__MAX(lines->width, put_quoted(&scratch, &cell));
     }
-    kymo__buf_fini(&scratch);
-    return KYMO_OK;
+    marey__buf_fini(&scratch);
+    return MAREY_OK;
 }
 
-void kymo__line_name(struct kymo__buf *out, const struct kymo__lines *lines, size_t row)
+void marey__line_name(struct marey__buf *out, const struct marey__lines *lines, size_t row)
 {
-    const struct kymo_cell cell = kymo__line_cell(lines, row, "name");
-    kymo__buf_puts(out, "  ");
+    const struct marey_cell cell = marey__line_cell(lines, row, "name");
+    marey__buf_puts(out, "  ");
     const size_t width = put_quoted(out, &cell);
-    kymo__line_repeat(out, " ", (int)(lines->width - width));
+    marey__line_repeat(out, " ", (int)(lines->width - width));
 }
 
 /* A cell of nanoseconds, ten columns wide; 0 where there is nothing. */
-void kymo__line_time(struct kymo__buf *out, const struct kymo__lines *lines, size_t row,
-                     const char *column)
+void marey__line_time(struct marey__buf *out, const struct marey__lines *lines, size_t row,
+                      const char *column)
 {
-    const int number = kymo_table_find(lines->table, column);
-    const struct kymo_cell cell = kymo_table_cell(lines->table, row, (size_t)number);
-    const bool is_f64 = kymo_table_column(lines->table, (size_t)number)->type == KYMO_TYPE_F64;
-    struct kymo__buf text = {0};
-    kymo__text_duration(&text, is_f64 ? cell.as.f64 : (double)cell.as.u64, NULL);
+    const int number = marey_table_find(lines->table, column);
+    const struct marey_cell cell = marey_table_cell(lines->table, row, (size_t)number);
+    const bool is_f64 = marey_table_column(lines->table, (size_t)number)->type == MAREY_TYPE_F64;
+    struct marey__buf text = {0};
+    marey__text_duration(&text, is_f64 ? cell.as.f64 : (double)cell.as.u64, NULL);
     put_padded(out, &text, 10);
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
 }
 
-bool kymo__line_runs(const struct kymo__lines *lines, size_t row)
+bool marey__line_runs(const struct marey__lines *lines, size_t row)
 {
-    return kymo_table_find(lines->table, "running") >= 0 &&
-           kymo__line_cell(lines, row, "running").as.u64 != 0;
+    return marey_table_find(lines->table, "running") >= 0 &&
+           marey__line_cell(lines, row, "running").as.u64 != 0;
 }

@@ -43,63 +43,63 @@ static double limit_of(double *values, size_t n, double *median)
     *median = median_of(values, n);
     for (size_t i = 0; i < n; i++)
         values[i] = values[i] > *median ? values[i] - *median : *median - values[i];
-    return KYMO__MAX(*median + LIMIT * 1.4826 * median_of(values, n), *median * 1.2);
+    return MAREY__MAX(*median + LIMIT * 1.4826 * median_of(values, n), *median * 1.2);
 }
 
 /* The worst first; how many. */
-static size_t worst_of(const struct kymo__watch_periods *periods, uint64_t first, double limit,
+static size_t worst_of(const struct marey__watch_periods *periods, uint64_t first, double limit,
                        struct outlier *worst)
 {
     size_t n = 0;
-    for (uint64_t i = first; i < kymo__watch.n_measured; i++) {
-        const double value = kymo__watch_periods_at(periods, i);
+    for (uint64_t i = first; i < marey__watch.n_measured; i++) {
+        const double value = marey__watch_periods_at(periods, i);
         if (value <= limit || (n == MOST && value <= worst[MOST - 1].value))
             continue;
-        n = KYMO__MIN(n, (size_t)MOST - 1);
+        n = MAREY__MIN(n, (size_t)MOST - 1);
         worst[n++] = (struct outlier){i, value};
         qsort(worst, n, sizeof *worst, by_value_down);
     }
     return n;
 }
 
-/* `values` has room for KYMO__WATCH_SERIES. */
-static void put_of(kymo_table *table, const char *name, size_t len,
-                   const struct kymo__watch_periods *periods, double scale, double *values)
+/* `values` has room for MAREY__WATCH_SERIES. */
+static void put_of(marey_table *table, const char *name, size_t len,
+                   const struct marey__watch_periods *periods, double scale, double *values)
 {
-    const struct kymo__watch *const watch = &kymo__watch;
-    const uint64_t first = kymo__watch_series_first(periods);
+    const struct marey__watch *const watch = &marey__watch;
+    const uint64_t first = marey__watch_series_first(periods);
     const size_t n = (size_t)(watch->n_measured - first);
     struct outlier worst[MOST];
     double median;
     if (n < FEWEST || periods->sum.sketch.count == 0)
         return;
     for (size_t i = 0; i < n; i++)
-        values[i] = kymo__watch_periods_at(periods, first + i);
+        values[i] = marey__watch_periods_at(periods, first + i);
     const double limit = limit_of(values, n, &median);
     if (median == 0) /* it runs now and then only */
         return;
     const size_t n_worst = worst_of(periods, first, limit, worst);
     for (size_t i = 0; i < n_worst; i++) {
-        kymo_table_u64(table, kymo__watch_first_number() + worst[i].index);
-        kymo_table_text(table, name, len);
-        kymo_table_u64(table, (uint64_t)(worst[i].value * scale + 0.5));
-        kymo_table_u64(table, (uint64_t)(median * scale + 0.5));
-        kymo_table_f64(table, worst[i].value / median);
+        marey_table_u64(table, marey__watch_first_number() + worst[i].index);
+        marey_table_text(table, name, len);
+        marey_table_u64(table, (uint64_t)(worst[i].value * scale + 0.5));
+        marey_table_u64(table, (uint64_t)(median * scale + 0.5));
+        marey_table_f64(table, worst[i].value / median);
     }
 }
 
-kymo_status kymo__watch_put_outliers(kymo_table *table, double tick_ns)
+marey_status marey__watch_put_outliers(marey_table *table, double tick_ns)
 {
-    double *const values = kymo__calloc(KYMO__WATCH_SERIES, sizeof *values);
+    double *const values = marey__calloc(MAREY__WATCH_SERIES, sizeof *values);
     if (values == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory to look for outliers");
-    put_of(table, KYMO__WATCH_WHOLE, strlen(KYMO__WATCH_WHOLE), &kymo__watch.whole, 1, values);
-    for (size_t i = 0; i < kymo__watch.listed.n; i++) {
-        const struct kymo__watch_slot *const slot = kymo__watch.listed.all[i];
+        return marey__fail(MAREY_ENOMEM, "no memory to look for outliers");
+    put_of(table, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &marey__watch.whole, 1, values);
+    for (size_t i = 0; i < marey__watch.listed.n; i++) {
+        const struct marey__watch_slot *const slot = marey__watch.listed.all[i];
         size_t len;
-        const char *const name = kymo_site_name(slot->id, &len);
+        const char *const name = marey_site_name(slot->id, &len);
         put_of(table, name, len, &slot->periods, tick_ns, values);
     }
-    kymo__free(values);
-    return KYMO_OK;
+    marey__free(values);
+    return MAREY_OK;
 }

@@ -3,34 +3,34 @@
 
 #include "stopwatch/stopwatch_merge.h"
 
-uint32_t kymo__point_key(double ns)
+uint32_t marey__point_key(double ns)
 {
     const float value = (float)ns;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    return bits >> KYMO__POINT_SHIFT;
+    return bits >> MAREY__POINT_SHIFT;
 }
 
-double kymo__point_value(uint32_t key)
+double marey__point_value(uint32_t key)
 {
     if (key == 0)
         return 0;
-    const uint32_t bits = key << KYMO__POINT_SHIFT | 1u << (KYMO__POINT_SHIFT - 1);
+    const uint32_t bits = key << MAREY__POINT_SHIFT | 1u << (MAREY__POINT_SHIFT - 1);
     float value;
     memcpy(&value, &bits, sizeof value);
     return (double)value;
 }
 
-void kymo__spread_fini(struct kymo__spread *spread)
+void marey__spread_fini(struct marey__spread *spread)
 {
-    kymo__free(spread->points);
-    *spread = (struct kymo__spread){0};
+    marey__free(spread->points);
+    *spread = (struct marey__spread){0};
 }
 
 /* ---- of a sum ---- */
 
 struct collected {
-    struct kymo__spread spread;
+    struct marey__spread spread;
     double scale;
     bool failed;
 };
@@ -38,24 +38,24 @@ struct collected {
 static void collect(void *ctx, uint64_t value, uint64_t count)
 {
     struct collected *const c = ctx;
-    struct kymo__spread *const s = &c->spread;
-    if (!kymo__grow(&s->points, &s->cap, s->n + 1, sizeof *s->points)) {
+    struct marey__spread *const s = &c->spread;
+    if (!marey__grow(&s->points, &s->cap, s->n + 1, sizeof *s->points)) {
         c->failed = true;
         return;
     }
     s->points[s->n++] =
-        (struct kymo__point){.key = kymo__point_key((double)value * c->scale), .count = count};
+        (struct marey__point){.key = marey__point_key((double)value * c->scale), .count = count};
 }
 
 static int by_key(const void *a, const void *b)
 {
-    const uint32_t x = ((const struct kymo__point *)a)->key;
-    const uint32_t y = ((const struct kymo__point *)b)->key;
+    const uint32_t x = ((const struct marey__point *)a)->key;
+    const uint32_t y = ((const struct marey__point *)b)->key;
     return (x > y) - (x < y);
 }
 
 /* Sort them, and make one of those that share a key. Returns how many values they stand for. */
-static uint64_t order_points(struct kymo__spread *s)
+static uint64_t order_points(struct marey__spread *s)
 {
     uint64_t count = 0;
     size_t n = 0;
@@ -72,17 +72,17 @@ static uint64_t order_points(struct kymo__spread *s)
     return count;
 }
 
-bool kymo__spread_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double scale,
-                     struct kymo__spread *out)
+bool marey__spread_of(const struct marey__watch_sum *sum, uint64_t n_zeros, double scale,
+                      struct marey__spread *out)
 {
     struct collected c = {.scale = scale};
-    struct kymo__watch_stats stats;
-    kymo__watch_stats_of(sum, n_zeros, scale, &stats);
+    struct marey__watch_stats stats;
+    marey__watch_stats_of(sum, n_zeros, scale, &stats);
     if (n_zeros > 0)
         collect(&c, 0, n_zeros);
-    kymo__sketch_visit(&sum->sketch, collect, &c);
+    marey__sketch_visit(&sum->sketch, collect, &c);
     if (c.failed) {
-        kymo__spread_fini(&c.spread);
+        marey__spread_fini(&c.spread);
         return false;
     }
     *out = c.spread;
@@ -98,8 +98,8 @@ bool kymo__spread_of(const struct kymo__watch_sum *sum, uint64_t n_zeros, double
 /* ---- two as one ---- */
 
 /* Both lists of points as one, into `out`, which has room. Returns how many, 0 when a count overflows. */
-static size_t merge_points(const struct kymo__spread *a, const struct kymo__spread *b,
-                           struct kymo__point *out)
+static size_t merge_points(const struct marey__spread *a, const struct marey__spread *b,
+                           struct marey__point *out)
 {
     size_t i = 0, k = 0, n = 0;
     while (i < a->n || k < b->n) {
@@ -117,27 +117,27 @@ static size_t merge_points(const struct kymo__spread *a, const struct kymo__spre
     return n;
 }
 
-bool kymo__spread_merge(struct kymo__spread *into, const struct kymo__spread *from)
+bool marey__spread_merge(struct marey__spread *into, const struct marey__spread *from)
 {
     uint64_t count;
     if (from->count == 0)
         return true;
     if (__builtin_add_overflow(into->count, from->count, &count))
         return false;
-    struct kymo__point *points = kymo__calloc(into->n + from->n, sizeof *points);
+    struct marey__point *points = marey__calloc(into->n + from->n, sizeof *points);
     const size_t n = points != NULL ? merge_points(into, from, points) : 0;
     if (n == 0) {
-        kymo__free(points);
+        marey__free(points);
         return false;
     }
     const double na = (double)into->count, nb = (double)from->count;
-    const double apart = kymo__spread_mean(from) - kymo__spread_mean(into);
+    const double apart = marey__spread_mean(from) - marey__spread_mean(into);
     into->m2 += from->m2 + apart * apart * (na * nb / (na + nb));
-    into->min = into->count == 0 ? from->min : KYMO__MIN(into->min, from->min);
-    into->max = KYMO__MAX(into->max, from->max);
+    into->min = into->count == 0 ? from->min : MAREY__MIN(into->min, from->min);
+    into->max = MAREY__MAX(into->max, from->max);
     into->total += from->total;
     into->count = count;
-    kymo__free(into->points);
+    marey__free(into->points);
     into->points = points;
     into->n = into->cap = n;
     return true;
@@ -145,27 +145,27 @@ bool kymo__spread_merge(struct kymo__spread *into, const struct kymo__spread *fr
 
 /* ---- statistics ---- */
 
-double kymo__spread_mean(const struct kymo__spread *spread)
+double marey__spread_mean(const struct marey__spread *spread)
 {
     return spread->count != 0 ? spread->total / (double)spread->count : 0;
 }
 
 /* As for a sample; 0 of one value. */
-double kymo__spread_std(const struct kymo__spread *spread)
+double marey__spread_std(const struct marey__spread *spread)
 {
-    return spread->count > 1 ? kymo__watch_square_root(spread->m2 / (double)(spread->count - 1)) : 0;
+    return spread->count > 1 ? marey__watch_square_root(spread->m2 / (double)(spread->count - 1)) : 0;
 }
 
-double kymo__spread_quantile(const struct kymo__spread *spread, double q)
+double marey__spread_quantile(const struct marey__spread *spread, double q)
 {
-    /* The nearest rank, as kymo__sketch_quantile() has it. */
+    /* The nearest rank, as marey__sketch_quantile() has it. */
     const double rank = q * (double)spread->count;
     double below = 0;
     for (size_t i = 0; i < spread->n; i++) {
         below += (double)spread->points[i].count;
         if (below >= rank) {
-            const double value = KYMO__MAX(kymo__point_value(spread->points[i].key), spread->min);
-            return KYMO__MIN(value, spread->max);
+            const double value = MAREY__MAX(marey__point_value(spread->points[i].key), spread->min);
+            return MAREY__MIN(value, spread->max);
         }
     }
     return spread->max;

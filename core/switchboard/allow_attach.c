@@ -9,9 +9,9 @@
 #include <sys/types.h>
 
 #include "base/base_internal.h"
-#include <kymo/switchboard.h>
+#include <marey/switchboard.h>
 
-/* Who may attach, as prctl takes it; 0: nobody was named. Written by kymo_allow_attach, read by a forked child. */
+/* Who may attach, as prctl takes it; 0: nobody was named. Written by marey_allow_attach, read by a forked child. */
 static _Atomic unsigned long allowed;
 
 /* What the kernel was told is of one process and not of its children, workers of data loaders among them. */
@@ -32,32 +32,32 @@ static int yama_scope(void)
 {
     char text[16];
     uint64_t scope;
-    const size_t len = kymo__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
-    return kymo__parse_number(text, len, &scope) && scope <= 3 ? (int)scope : -1;
+    const size_t len = marey__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+    return marey__parse_number(text, len, &scope) && scope <= 3 ? (int)scope : -1;
 }
 
-kymo_status kymo_allow_attach(int64_t pid)
+marey_status marey_allow_attach(int64_t pid)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const unsigned long who = pid == 0 ? PR_SET_PTRACER_ANY : (unsigned long)pid;
     if (pid < 0 || pid > INT32_MAX)
-        return kymo__fail(KYMO_EINVAL, "%lld is no process id; 0 allows any process of this user",
-                          (long long)pid);
+        return marey__fail(MAREY_EINVAL, "%lld is no process id; 0 allows any process of this user",
+                           (long long)pid);
     pthread_once(&once, watch_forks);
     const bool is_told = prctl(PR_SET_PTRACER, who, 0, 0, 0) == 0;
     const int error = errno, scope = yama_scope();
     if (scope >= 2)
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "kernel.yama.ptrace_scope is %d here, so no process can allow others to "
-                          "attach; %s",
-                          scope,
-                          scope == 2 ? "attach as root" : "only a reboot without it changes that");
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "kernel.yama.ptrace_scope is %d here, so no process can allow others to "
+                           "attach; %s",
+                           scope,
+                           scope == 2 ? "attach as root" : "only a reboot without it changes that");
     if (!is_told && scope >= 0 && error == EINVAL)
-        return kymo__fail(KYMO_EINVAL, "there is no process %lld to allow", (long long)pid);
+        return marey__fail(MAREY_EINVAL, "there is no process %lld to allow", (long long)pid);
     if (!is_told && scope >= 0) {
         errno = error;
-        return kymo__fail_errno("allow others to attach");
+        return marey__fail_errno("allow others to attach");
     }
     atomic_store_explicit(&allowed, who, memory_order_relaxed);
-    return KYMO_OK;
+    return MAREY_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * A second copy of libkymo in one process (a wheel's and the system's, a vendored one) would be a second switchboard:
+ * A second copy of libmarey in one process (a wheel's and the system's, a vendored one) would be a second switchboard:
  * half of the program would record somewhere else, or nowhere. So each copy looks at load whether another was there
  * before, and if so stays off and says which two files they are.
  */
@@ -12,20 +12,20 @@
 
 static char my_path[PATH_MAX], earlier_path[PATH_MAX];
 
-/* Is the object loaded from `path` a libkymo other than this one? */
+/* Is the object loaded from `path` a libmarey other than this one? */
 static bool is_other_copy(const char *path)
 {
     const char *base = strrchr(path, '/');
     base = base != NULL ? base + 1 : path;
-    if (strstr(base, "kymo") == NULL)
+    if (strstr(base, "marey") == NULL)
         return false;
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == NULL)
         return false;
     Dl_info info;
-    const void *abi = dlsym(handle, "kymo_abi");
-    /* A tool or an extension that merely needs libkymo finds our own symbol, or that of yet another file. */
-    const bool is_other = abi != NULL && abi != (const void *)(uintptr_t)kymo_abi &&
+    const void *abi = dlsym(handle, "marey_abi");
+    /* A tool or an extension that merely needs libmarey finds our own symbol, or that of yet another file. */
+    const bool is_other = abi != NULL && abi != (const void *)(uintptr_t)marey_abi &&
                           dladdr(abi, &info) != 0 && info.dli_fname != NULL &&
                           strcmp(info.dli_fname, path) == 0;
     dlclose(handle);
@@ -45,22 +45,22 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 __attribute__((constructor(101))) static void look_for_copies(void)
 {
     Dl_info info;
-    if (dladdr((const void *)(uintptr_t)kymo_abi, &info) != 0 && info.dli_fname != NULL)
+    if (dladdr((const void *)(uintptr_t)marey_abi, &info) != 0 && info.dli_fname != NULL)
         snprintf(my_path, sizeof my_path, "%s", info.dli_fname);
     dl_iterate_phdr(look_at, NULL);
     if (earlier_path[0] != '\0')
-        kymo__say("two copies of libkymo are in this process: %s, which is used, and %s, which "
-                  "stays off; remove one of "
-                  "them or load both by the same path",
-                  earlier_path, my_path);
+        marey__say("two copies of libmarey are in this process: %s, which is used, and %s, which "
+                   "stays off; remove one of "
+                   "them or load both by the same path",
+                   earlier_path, my_path);
 }
 
-const char *kymo__earlier_copy(void)
+const char *marey__earlier_copy(void)
 {
     return earlier_path[0] != '\0' ? earlier_path : NULL;
 }
 
-const char *kymo_library_path(void)
+const char *marey_library_path(void)
 {
     return my_path;
 }

@@ -34,7 +34,7 @@ static bool read_bool(const char *text, bool *out)
 {
     static const char *const words[][2] = {
         {"0", "1"}, {"false", "true"}, {"no", "yes"}, {"off", "on"}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(words); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++)
         for (int value = 0; value < 2; value++)
             if (strcasecmp(text, words[i][value]) == 0) {
                 *out = value;
@@ -64,79 +64,79 @@ static bool read_word(const char *text, const char *const *words, int n, int *ou
     return false;
 }
 
-static bool set_pool(struct kymo__settings *s, const char *text)
+static bool set_pool(struct marey__settings *s, const char *text)
 {
     return read_size(text, &s->pool_bytes) && s->pool_bytes > 0 && s->pool_bytes <= UINT64_C(1) << 40;
 }
 
-static bool set_disk(struct kymo__settings *s, const char *text)
+static bool set_disk(struct marey__settings *s, const char *text)
 {
     return read_size(text, &s->disk_bytes) && s->disk_bytes > 0;
 }
 
-static bool set_policy(struct kymo__settings *s, const char *text)
+static bool set_policy(struct marey__settings *s, const char *text)
 {
     static const char *const words[] = {"keep-oldest", "keep-newest", "block"};
     int i;
-    if (!read_word(text, words, KYMO__COUNT_OF(words), &i))
+    if (!read_word(text, words, MAREY__COUNT_OF(words), &i))
         return false;
-    s->policy = (enum kymo_policy)i;
+    s->policy = (enum marey_policy)i;
     return true;
 }
 
-static bool set_clock(struct kymo__settings *s, const char *text)
+static bool set_clock(struct marey__settings *s, const char *text)
 {
     static const char *const words[] = {"auto", "tsc", "monotonic"};
     int i;
-    if (!read_word(text, words, KYMO__COUNT_OF(words), &i))
+    if (!read_word(text, words, MAREY__COUNT_OF(words), &i))
         return false;
-    s->clock = (enum kymo_clock)i;
+    s->clock = (enum marey_clock)i;
     return true;
 }
 
-static bool set_place(struct kymo__settings *s, const char *text)
+static bool set_place(struct marey__settings *s, const char *text)
 {
     static const char *const words[] = {"auto", "dir", "shm", "memory"};
     int i;
-    if (!read_word(text, words, KYMO__COUNT_OF(words), &i))
+    if (!read_word(text, words, MAREY__COUNT_OF(words), &i))
         return false;
-    s->pool_place = (enum kymo__pool_place)i;
+    s->pool_place = (enum marey__pool_place)i;
     return true;
 }
 
-static bool set_check(struct kymo__settings *s, const char *text)
+static bool set_check(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->check_nesting);
 }
 
-static bool set_nvtx(struct kymo__settings *s, const char *text)
+static bool set_nvtx(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->nvtx_out);
 }
 
 /* Any of the wrapper's options, also one that says no, switches the wrapper on. */
-static bool set_wrapper_bit(struct kymo__settings *s, const char *text, uint32_t bit)
+static bool set_wrapper_bit(struct marey__settings *s, const char *text, uint32_t bit)
 {
     bool value;
     if (!read_bool(text, &value))
         return false;
-    s->wrapper = KYMO_ON_WRAPPER | (value ? s->wrapper | bit : s->wrapper & ~bit);
+    s->wrapper = MAREY_ON_WRAPPER | (value ? s->wrapper | bit : s->wrapper & ~bit);
     return true;
 }
 
-static bool set_sync_on_push(struct kymo__settings *s, const char *text)
+static bool set_sync_on_push(struct marey__settings *s, const char *text)
 {
-    return set_wrapper_bit(s, text, KYMO_ON_SYNC_PUSH);
+    return set_wrapper_bit(s, text, MAREY_ON_SYNC_PUSH);
 }
 
-static bool set_sync_on_pop(struct kymo__settings *s, const char *text)
+static bool set_sync_on_pop(struct marey__settings *s, const char *text)
 {
-    return set_wrapper_bit(s, text, KYMO_ON_SYNC_POP);
+    return set_wrapper_bit(s, text, MAREY_ON_SYNC_POP);
 }
 
-static bool set_range_order(struct kymo__settings *s, const char *text)
+static bool set_range_order(struct marey__settings *s, const char *text)
 {
-    return set_wrapper_bit(s, text, KYMO_ON_ORDER);
+    return set_wrapper_bit(s, text, MAREY_ON_ORDER);
 }
 
 static bool read_count(const char *text, uint64_t *out)
@@ -148,123 +148,124 @@ static bool read_count(const char *text, uint64_t *out)
     return true;
 }
 
-static bool set_warmup(struct kymo__settings *s, const char *text)
+static bool set_warmup(struct marey__settings *s, const char *text)
 {
     return s->has_warmup = read_count(text, &s->warmup);
 }
 
 /* Any of the stopwatch's options, also one that says no, switches the stopwatch on. */
-static bool set_stopwatch_warmup(struct kymo__settings *s, const char *text)
+static bool set_stopwatch_warmup(struct marey__settings *s, const char *text)
 {
-    struct kymo__stopwatch_settings *const w = &s->stopwatch;
+    struct marey__stopwatch_settings *const w = &s->stopwatch;
     return w->is_wanted = w->has_warmup = read_count(text, &w->warmup);
 }
 
-static bool set_print_every(struct kymo__settings *s, const char *text)
+static bool set_print_every(struct marey__settings *s, const char *text)
 {
-    struct kymo__stopwatch_settings *const w = &s->stopwatch;
+    struct marey__stopwatch_settings *const w = &s->stopwatch;
     return w->is_wanted = w->has_print_every = read_count(text, &w->print_every);
 }
 
-static bool set_gpu(struct kymo__settings *s, const char *text)
+static bool set_gpu(struct marey__settings *s, const char *text)
 {
-    static const char *const words[] = {"none", "sync", "events"}; /* as enum kymo_stopwatch_gpu */
-    struct kymo__stopwatch_settings *const w = &s->stopwatch;
-    return w->is_wanted = w->has_gpu = read_word(text, words, KYMO__COUNT_OF(words), &w->gpu);
+    static const char *const words[] = {"none", "sync", "events"}; /* as enum marey_stopwatch_gpu */
+    struct marey__stopwatch_settings *const w = &s->stopwatch;
+    return w->is_wanted = w->has_gpu = read_word(text, words, MAREY__COUNT_OF(words), &w->gpu);
 }
 
-static bool set_cuda_sync(struct kymo__settings *s, const char *text)
+static bool set_cuda_sync(struct marey__settings *s, const char *text)
 {
     bool value;
     return read_bool(text, &value) && set_gpu(s, value ? "sync" : "none");
 }
 
 /* Any of the dumper's options switches the dumper on. */
-static bool given(struct kymo__settings *s, uint32_t field, bool is_right)
+static bool given(struct marey__settings *s, uint32_t field, bool is_right)
 {
     s->dump.given |= is_right ? field : 0;
     return is_right;
 }
 
-static bool set_dump_dir(struct kymo__settings *s, const char *text)
+static bool set_dump_dir(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_DIR,
+    return given(s, MAREY__GIVEN_DIR,
                  text[0] != '\0' && snprintf(s->dump.dir, sizeof s->dump.dir, "%s", text) <
                                         (int)sizeof s->dump.dir);
 }
 
-static bool set_dump_layout(struct kymo__settings *s, const char *text)
+static bool set_dump_layout(struct marey__settings *s, const char *text)
 {
-    static const char *const words[] = {"kymo", "accvlab"}; /* as enum kymo_dump_layout */
-    return given(s, KYMO__GIVEN_LAYOUT,
-                 read_word(text, words, KYMO__COUNT_OF(words), &s->dump.layout));
+    static const char *const words[] = {"marey", "accvlab"}; /* as enum marey_dump_layout */
+    return given(s, MAREY__GIVEN_LAYOUT,
+                 read_word(text, words, MAREY__COUNT_OF(words), &s->dump.layout));
 }
 
-static bool set_dump_mode(struct kymo__settings *s, const char *text)
+static bool set_dump_mode(struct marey__settings *s, const char *text)
 {
-    static const char *const words[] = {"full", "stats", "digests"}; /* as enum kymo_dump_mode */
-    return given(s, KYMO__GIVEN_MODE, read_word(text, words, KYMO__COUNT_OF(words), &s->dump.mode));
+    static const char *const words[] = {"full", "stats", "digests"}; /* as enum marey_dump_mode */
+    return given(s, MAREY__GIVEN_MODE, read_word(text, words, MAREY__COUNT_OF(words), &s->dump.mode));
 }
 
-static bool set_dump_policy(struct kymo__settings *s, const char *text)
+static bool set_dump_policy(struct marey__settings *s, const char *text)
 {
-    static const char *const words[] = {"block", "drop", "stats"}; /* as enum kymo_dump_policy */
-    return given(s, KYMO__GIVEN_POLICY,
-                 read_word(text, words, KYMO__COUNT_OF(words), &s->dump.policy));
+    static const char *const words[] = {"block", "drop", "stats"}; /* as enum marey_dump_policy */
+    return given(s, MAREY__GIVEN_POLICY,
+                 read_word(text, words, MAREY__COUNT_OF(words), &s->dump.policy));
 }
 
-static bool set_dump_memory(struct kymo__settings *s, const char *text)
+static bool set_dump_memory(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_MEMORY,
+    return given(s, MAREY__GIVEN_MEMORY,
                  read_size(text, &s->dump.memory_bytes) && s->dump.memory_bytes > 0);
 }
 
-static bool set_dump_disk(struct kymo__settings *s, const char *text)
+static bool set_dump_disk(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_DISK, read_size(text, &s->dump.disk_bytes) && s->dump.disk_bytes > 0);
+    return given(s, MAREY__GIVEN_DISK,
+                 read_size(text, &s->dump.disk_bytes) && s->dump.disk_bytes > 0);
 }
 
-static bool set_dump_first(struct kymo__settings *s, const char *text)
+static bool set_dump_first(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_FIRST, read_count(text, &s->dump.first));
+    return given(s, MAREY__GIVEN_FIRST, read_count(text, &s->dump.first));
 }
 
-static bool set_dump_last(struct kymo__settings *s, const char *text)
+static bool set_dump_last(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_LAST, read_count(text, &s->dump.last));
+    return given(s, MAREY__GIVEN_LAST, read_count(text, &s->dump.last));
 }
 
-static bool set_dump_every(struct kymo__settings *s, const char *text)
+static bool set_dump_every(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_EVERY, read_count(text, &s->dump.every) && s->dump.every > 0);
+    return given(s, MAREY__GIVEN_EVERY, read_count(text, &s->dump.every) && s->dump.every > 0);
 }
 
-static bool set_dump_flight(struct kymo__settings *s, const char *text)
+static bool set_dump_flight(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_FLIGHT, read_count(text, &s->dump.flight_steps));
+    return given(s, MAREY__GIVEN_FLIGHT, read_count(text, &s->dump.flight_steps));
 }
 
-static bool set_dump_durable(struct kymo__settings *s, const char *text)
+static bool set_dump_durable(struct marey__settings *s, const char *text)
 {
-    return given(s, KYMO__GIVEN_DURABLE, read_bool(text, &s->dump.durable));
+    return given(s, MAREY__GIVEN_DURABLE, read_bool(text, &s->dump.durable));
 }
 
-static bool set_gpu_tracing(struct kymo__settings *s, const char *text)
+static bool set_gpu_tracing(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->gpu.is_wanted);
 }
 
-static bool set_gpu_syncs(struct kymo__settings *s, const char *text)
+static bool set_gpu_syncs(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->gpu.syncs);
 }
 
 /* "WAIT:WARMUP:ACTIVE" or "WAIT:WARMUP:ACTIVE:REPEAT", in iterations. It does not switch tracing on. */
-static bool set_gpu_schedule(struct kymo__settings *s, const char *text)
+static bool set_gpu_schedule(struct marey__settings *s, const char *text)
 {
     uint32_t numbers[4] = {0};
     size_t n = 0;
-    for (const char *at = text; n < KYMO__COUNT_OF(numbers); n++) {
+    for (const char *at = text; n < MAREY__COUNT_OF(numbers); n++) {
         char *end;
         errno = 0;
         const unsigned long value = strtoul(at, &end, 10);
@@ -275,7 +276,7 @@ static bool set_gpu_schedule(struct kymo__settings *s, const char *text)
             n++;
             break;
         }
-        if (*end != ':' || n + 1 == KYMO__COUNT_OF(numbers))
+        if (*end != ':' || n + 1 == MAREY__COUNT_OF(numbers))
             return false;
         at = end + 1;
     }
@@ -286,12 +287,12 @@ static bool set_gpu_schedule(struct kymo__settings *s, const char *text)
     return true;
 }
 
-static bool set_energy(struct kymo__settings *s, const char *text)
+static bool set_energy(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->energy.is_wanted);
 }
 
-static bool set_energy_hz(struct kymo__settings *s, const char *text)
+static bool set_energy_hz(struct marey__settings *s, const char *text)
 {
     enum { MOST_HZ = 100 };
     uint64_t hz;
@@ -301,29 +302,29 @@ static bool set_energy_hz(struct kymo__settings *s, const char *text)
     return true;
 }
 
-static bool set_memory(struct kymo__settings *s, const char *text)
+static bool set_memory(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->memory.is_wanted);
 }
 
-static bool set_memory_sample(struct kymo__settings *s, const char *text)
+static bool set_memory_sample(struct marey__settings *s, const char *text)
 {
     return read_size(text, &s->memory.interval) && s->memory.interval > 0 &&
            s->memory.interval <= UINT64_C(1) << 40;
 }
 
-static bool set_calls(struct kymo__settings *s, const char *text)
+static bool set_calls(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->calls.is_wanted);
 }
 
-static bool set_calls_modules(struct kymo__settings *s, const char *text)
+static bool set_calls_modules(struct marey__settings *s, const char *text)
 {
     return snprintf(s->calls.modules, sizeof s->calls.modules, "%s", text) <
            (int)sizeof s->calls.modules;
 }
 
-static bool set_calls_signatures(struct kymo__settings *s, const char *text)
+static bool set_calls_signatures(struct marey__settings *s, const char *text)
 {
     static const char *const words[] = {"none", "types", "dtype", "shape", "layout"};
     bool value;
@@ -331,10 +332,10 @@ static bool set_calls_signatures(struct kymo__settings *s, const char *text)
         s->calls.signatures = value ? -1 : 0;
         return true;
     }
-    return read_word(text, words, KYMO__COUNT_OF(words), &s->calls.signatures);
+    return read_word(text, words, MAREY__COUNT_OF(words), &s->calls.signatures);
 }
 
-static bool set_calls_builtins(struct kymo__settings *s, const char *text)
+static bool set_calls_builtins(struct marey__settings *s, const char *text)
 {
     bool value;
     if (!read_bool(text, &value))
@@ -343,45 +344,45 @@ static bool set_calls_builtins(struct kymo__settings *s, const char *text)
     return true;
 }
 
-static bool set_calls_memory(struct kymo__settings *s, const char *text)
+static bool set_calls_memory(struct marey__settings *s, const char *text)
 {
     return read_size(text, &s->calls.memory_bytes) && s->calls.memory_bytes > 0;
 }
 
-static bool set_children(struct kymo__settings *s, const char *text)
+static bool set_children(struct marey__settings *s, const char *text)
 {
     return read_bool(text, &s->follow_fork);
 }
 
-static bool set_rank(struct kymo__settings *s, const char *text)
+static bool set_rank(struct marey__settings *s, const char *text)
 {
     return read_number(text, &s->rank);
 }
 
-static bool set_world(struct kymo__settings *s, const char *text)
+static bool set_world(struct marey__settings *s, const char *text)
 {
     return read_number(text, &s->world_size);
 }
 
-static bool set_run_id(struct kymo__settings *s, const char *text)
+static bool set_run_id(struct marey__settings *s, const char *text)
 {
     return text[0] != '\0' &&
            snprintf(s->run_id, sizeof s->run_id, "%s", text) < (int)sizeof s->run_id;
 }
 
-static bool set_experiment(struct kymo__settings *s, const char *text)
+static bool set_experiment(struct marey__settings *s, const char *text)
 {
     return snprintf(s->experiment, sizeof s->experiment, "%s", text) < (int)sizeof s->experiment;
 }
 
-static bool set_strategy(struct kymo__settings *s, const char *text)
+static bool set_strategy(struct marey__settings *s, const char *text)
 {
     return snprintf(s->strategy, sizeof s->strategy, "%s", text) < (int)sizeof s->strategy;
 }
 
 static const struct {
     const char *key, *values, *fallback, *meaning;
-    bool (*set)(struct kymo__settings *s, const char *text);
+    bool (*set)(struct marey__settings *s, const char *text);
 } options[] = {
     {"pool", "SIZE", "32MiB", "memory for events not yet written", set_pool},
     {"disk", "SIZE", "4GiB or a tenth of what is free", "the most that one process's log may take",
@@ -413,7 +414,7 @@ static const struct {
     {"stopwatch.cuda_sync", "0|1", "0", "Stopwatch waits for the GPU at both ends", set_cuda_sync},
     {"stopwatch.gpu", "none|sync|events", "none", "how Stopwatch measures GPU work", set_gpu},
     {"dump.dir", "DIR", "dumps, in the recording", "TensorDumper writes there", set_dump_dir},
-    {"dump.layout", "kymo|accvlab", "kymo", "which files TensorDumper writes", set_dump_layout},
+    {"dump.layout", "marey|accvlab", "marey", "which files TensorDumper writes", set_dump_layout},
     {"dump.mode", "full|stats|digests", "full", "what is kept of a tensor", set_dump_mode},
     {"dump.policy", "block|drop|stats", "block", "what happens when dump.memory is full",
      set_dump_policy},
@@ -445,46 +446,46 @@ static const struct {
     {"calls.memory", "SIZE", "64MiB", "memory for paths of calls", set_calls_memory},
 };
 
-void kymo__settings_init(struct kymo__settings *s)
+void marey__settings_init(struct marey__settings *s)
 {
-    *s = (struct kymo__settings){.pool_bytes = POOL_DEFAULT,
-                                 .follow_fork = true,
-                                 .nvtx_out = true,
-                                 .calls = {.signatures = -1},
-                                 .rank = -1,
-                                 .world_size = -1,
-                                 .local_rank = -1};
+    *s = (struct marey__settings){.pool_bytes = POOL_DEFAULT,
+                                  .follow_fork = true,
+                                  .nvtx_out = true,
+                                  .calls = {.signatures = -1},
+                                  .rank = -1,
+                                  .world_size = -1,
+                                  .local_rank = -1};
 }
 
-static kymo_status unknown_key(const char *key)
+static marey_status unknown_key(const char *key)
 {
     char list[2048];
     size_t len = 0;
-    for (size_t i = 0; i < KYMO__COUNT_OF(options); i++)
-        kymo__append(list, sizeof list, &len, "%s%s", i > 0 ? ", " : "", options[i].key);
-    return kymo__fail(KYMO_EINVAL, "no option is called '%s'; the options are %s", key, list);
+    for (size_t i = 0; i < MAREY__COUNT_OF(options); i++)
+        marey__append(list, sizeof list, &len, "%s%s", i > 0 ? ", " : "", options[i].key);
+    return marey__fail(MAREY_EINVAL, "no option is called '%s'; the options are %s", key, list);
 }
 
-static kymo_status apply(struct kymo__settings *s, const char *key, const char *value)
+static marey_status apply(struct marey__settings *s, const char *key, const char *value)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(options); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(options); i++) {
         if (strcmp(key, options[i].key) != 0)
             continue;
         if (options[i].set(s, value))
-            return KYMO_OK;
-        return kymo__fail(KYMO_EINVAL, "option %s cannot be '%s'; it takes %s", key, value,
-                          options[i].values);
+            return MAREY_OK;
+        return marey__fail(MAREY_EINVAL, "option %s cannot be '%s'; it takes %s", key, value,
+                           options[i].values);
     }
     return unknown_key(key);
 }
 
-kymo_status kymo__settings_parse(struct kymo__settings *s, const char *text)
+marey_status marey__settings_parse(struct marey__settings *s, const char *text)
 {
     char pair[512];
     for (const char *at = text != NULL ? text : ""; *at != '\0';) {
         const size_t len = strcspn(at, ",");
         if (len >= sizeof pair)
-            return kymo__fail(KYMO_EINVAL, "an option of %zu bytes is too long", len);
+            return marey__fail(MAREY_EINVAL, "an option of %zu bytes is too long", len);
         memcpy(pair, at, len);
         pair[len] = '\0';
         at += at[len] == ',' ? len + 1 : len;
@@ -492,18 +493,18 @@ kymo_status kymo__settings_parse(struct kymo__settings *s, const char *text)
             continue;
         char *equals = strchr(pair, '=');
         if (equals == NULL)
-            return kymo__fail(KYMO_EINVAL, "option '%s' lacks a value: write %s=VALUE", pair, pair);
+            return marey__fail(MAREY_EINVAL, "option '%s' lacks a value: write %s=VALUE", pair, pair);
         *equals = '\0';
-        KYMO_TRY(apply(s, pair, equals + 1));
+        MAREY_TRY(apply(s, pair, equals + 1));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo_options_check(const char *text)
+marey_status marey_options_check(const char *text)
 {
-    struct kymo__settings s;
-    kymo__settings_init(&s);
-    return kymo__settings_parse(&s, text);
+    struct marey__settings s;
+    marey__settings_init(&s);
+    return marey__settings_parse(&s, text);
 }
 
 static char help[8192];
@@ -511,15 +512,15 @@ static char help[8192];
 static void make_help(void)
 {
     size_t len = 0;
-    for (size_t i = 0; i < KYMO__COUNT_OF(options); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(options); i++) {
         char left[64];
         snprintf(left, sizeof left, "%s=%s", options[i].key, options[i].values);
-        kymo__append(help, sizeof help, &len, "%-38s %s (%s)\n", left, options[i].meaning,
-                     options[i].fallback);
+        marey__append(help, sizeof help, &len, "%-38s %s (%s)\n", left, options[i].meaning,
+                      options[i].fallback);
     }
 }
 
-const char *kymo_options_help(void)
+const char *marey_options_help(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_help);

@@ -11,63 +11,67 @@
 #include "usage/usage_internal.h"
 
 /* A page of its own, so that the kernel can hand a child zeros in its place: whatever makes the child, it starts off. */
-__attribute__((aligned(4096))) uint32_t kymo_switch[1024];
+__attribute__((aligned(4096))) uint32_t marey_switch[1024];
 
-static struct kymo__record *const record = &kymo__record;
+static struct marey__record *const record = &marey__record;
 
 /* A path that stays right when the program changes its directory. */
-static kymo_status make_absolute(char *out, size_t size, const char *path)
+static marey_status make_absolute(char *out, size_t size, const char *path)
 {
     char cwd[PATH_MAX];
     int n;
     if (path[0] == '/')
         n = snprintf(out, size, "%s", path);
     else if (getcwd(cwd, sizeof cwd) == NULL)
-        return kymo__fail_errno("find the current directory, for the recording %s", path);
+        return marey__fail_errno("find the current directory, for the recording %s", path);
     else
         n = snprintf(out, size, "%s/%s", cwd, path);
     return n < (int)size
-               ? KYMO_OK
-               : kymo__fail(KYMO_EINVAL, "the path of the recording is too long: %s", path);
+               ? MAREY_OK
+               : marey__fail(MAREY_EINVAL, "the path of the recording is too long: %s", path);
 }
 
-static kymo_status settle(struct kymo__settings *s, const struct kymo_options *o)
+static marey_status settle(struct marey__settings *s, const struct marey_options *o)
 {
-    const char *env = getenv("KYMO");
-    const char *path = o->path != NULL ? o->path : env != NULL && env[0] != '\0' ? env : "run.kymo";
-    kymo__settings_init(s);
+    const char *env = getenv("MAREY");
+    const char *path = o->path != NULL                 ? o->path
+                       : env != NULL && env[0] != '\0' ? env
+                                                       : "run.marey";
+    marey__settings_init(s);
     s->pool_bytes = o->pool_bytes != 0 ? o->pool_bytes : s->pool_bytes;
     s->disk_bytes = o->disk_bytes;
     s->policy = o->policy;
     s->clock = o->clock;
     s->check_nesting = o->check_nesting != 0;
     s->follow_fork = o->no_follow == 0;
-    if ((unsigned)o->policy > KYMO_BLOCK || (unsigned)o->clock > KYMO_CLOCK_MONOTONIC)
-        return kymo__fail(KYMO_EINVAL,
-                          "policy %d or clock %d is none of those kymo/switchboard.h names",
-                          (int)o->policy, (int)o->clock);
-    KYMO_TRY(kymo__settings_parse(s, o->text));
+    if ((unsigned)o->policy > MAREY_BLOCK || (unsigned)o->clock > MAREY_CLOCK_MONOTONIC)
+        return marey__fail(MAREY_EINVAL,
+                           "policy %d or clock %d is none of those marey/switchboard.h names",
+                           (int)o->policy, (int)o->clock);
+    MAREY_TRY(marey__settings_parse(s, o->text));
     return make_absolute(s->path, sizeof s->path, path);
 }
 
 /*
- * Under `kymo run`, or with KYMO set, a program that starts a recording by itself records into the one that is already
+ * Under `marey run`, or with MAREY set, a program that starts a recording by itself records into the one that is
+ * already
  * on: whoever runs it has the last word. True when that is the case; only the first start joins.
  */
-static bool join_environment(const struct kymo__settings *wanted)
+static bool join_environment(const struct marey__settings *wanted)
 {
     pthread_mutex_lock(&record->lock);
-    const bool joins = record->state != KYMO__RECORD_CLOSED && record->settings.by_environment;
+    const bool joins = record->state != MAREY__RECORD_CLOSED && record->settings.by_environment;
     record->settings.by_environment = false;
     if (joins && strcmp(wanted->path, record->path) != 0)
-        kymo__say("recording into %s, as KYMO says, and not into %s", record->path, wanted->path);
+        marey__say("recording into %s, as MAREY says, and not into %s", record->path, wanted->path);
     if (joins && wanted->energy.is_wanted && !record->settings.energy.is_wanted)
-        kymo__say(
-            "energy is not measured: the recording was begun by KYMO or kymo run, and what they "
-            "say counts; ask there for it (kymo run --energy)");
+        marey__say(
+            "energy is not measured: the recording was begun by MAREY or marey run, and what they "
+            "say counts; ask there for it (marey run --energy)");
     if (joins && wanted->memory.is_wanted && !record->settings.memory.is_wanted)
-        kymo__say("memory is not measured: the recording was begun by KYMO or kymo run, and what "
-                  "they say counts; ask there for it (kymo run --memory)");
+        marey__say(
+            "memory is not measured: the recording was begun by MAREY or marey run, and what "
+            "they say counts; ask there for it (marey run --memory)");
     pthread_mutex_unlock(&record->lock);
     return joins;
 }
@@ -75,64 +79,64 @@ static bool join_environment(const struct kymo__settings *wanted)
 /* ---- the range wrapper's bits ---- */
 
 static const uint32_t wrapper_bits =
-    KYMO_ON_WRAPPER | KYMO_ON_ORDER | KYMO_ON_SYNC_PUSH | KYMO_ON_SYNC_POP;
+    MAREY_ON_WRAPPER | MAREY_ON_ORDER | MAREY_ON_SYNC_PUSH | MAREY_ON_SYNC_POP;
 
-bool kymo__wrapper_switch_on(uint32_t bits, bool anew)
+bool marey__wrapper_switch_on(uint32_t bits, bool anew)
 {
-    uint32_t before = kymo_on();
+    uint32_t before = marey_on();
     do {
-        if ((before & KYMO_ON_WRAPPER) && !anew)
+        if ((before & MAREY_ON_WRAPPER) && !anew)
             return false;
-    } while (!__atomic_compare_exchange_n(&kymo_switch[0], &before, (before & ~wrapper_bits) | bits,
+    } while (!__atomic_compare_exchange_n(&marey_switch[0], &before, (before & ~wrapper_bits) | bits,
                                           false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-    kymo__stack_needed(before);
+    marey__stack_needed(before);
     return true;
 }
 
-void kymo__wrapper_switch_off(void)
+void marey__wrapper_switch_off(void)
 {
-    __atomic_fetch_and(&kymo_switch[0], ~wrapper_bits, __ATOMIC_RELEASE);
+    __atomic_fetch_and(&marey_switch[0], ~wrapper_bits, __ATOMIC_RELEASE);
 }
 
 /* ---- instruments that stand right of here ---- */
 
 enum { MAX_INSTRUMENTS = 8 };
-static const struct kymo__instrument *instruments[MAX_INSTRUMENTS]; /* stand still once loaded */
+static const struct marey__instrument *instruments[MAX_INSTRUMENTS]; /* stand still once loaded */
 static size_t n_instruments;
 
-void kymo__instrument_register(const struct kymo__instrument *instrument)
+void marey__instrument_register(const struct marey__instrument *instrument)
 {
-    KYMO_ASSERT(n_instruments < MAX_INSTRUMENTS);
+    MAREY_ASSERT(n_instruments < MAX_INSTRUMENTS);
     instruments[n_instruments++] = instrument;
 }
 
 /* What the options say about instruments that need no recording. */
-static void configure_instruments(const struct kymo__settings *s)
+static void configure_instruments(const struct marey__settings *s)
 {
-    kymo__nvtx_expect(s->nvtx_out);
+    marey__nvtx_expect(s->nvtx_out);
     if (s->wrapper != 0)
-        kymo__wrapper_switch_on(s->wrapper, true);
+        marey__wrapper_switch_on(s->wrapper, true);
     for (size_t i = 0; i < n_instruments; i++)
         instruments[i]->configure(s);
 }
 
-kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
+marey_status marey_start_sized(const struct marey_options *options, size_t size)
 {
-    struct kymo_options o = {0};
+    struct marey_options o = {0};
     if (options != NULL)
         memcpy(&o, options,
-               KYMO__MIN(size, sizeof o)); /* an older caller's struct is shorter, a newer one's longer */
-    if (kymo__earlier_copy() != NULL)
-        return kymo__fail(KYMO_EDUPLICATE,
-                          "this copy of libkymo (%s) stays off, because %s was loaded before it",
-                          kymo_library_path(), kymo__earlier_copy());
-    struct kymo__settings s;
-    KYMO_TRY(settle(&s, &o));
-    struct kymo__lane *const lane = kymo__lane_set_aside();
+               MAREY__MIN(size, sizeof o)); /* an older caller's struct is shorter, a newer one's longer */
+    if (marey__earlier_copy() != NULL)
+        return marey__fail(MAREY_EDUPLICATE,
+                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
+                           marey_library_path(), marey__earlier_copy());
+    struct marey__settings s;
+    MAREY_TRY(settle(&s, &o));
+    struct marey__lane *const lane = marey__lane_set_aside();
     const bool joins = join_environment(&s);
-    const kymo_status st = joins ? KYMO_OK : kymo__record_open(&s);
-    kymo__lane_resume(lane);
-    if (st == KYMO_OK && !joins) {
+    const marey_status st = joins ? MAREY_OK : marey__record_open(&s);
+    marey__lane_resume(lane);
+    if (st == MAREY_OK && !joins) {
         configure_instruments(&s);
         for (size_t i = 0; i < n_instruments; i++)
             if (instruments[i]->started != NULL)
@@ -141,169 +145,169 @@ kymo_status kymo_start_sized(const struct kymo_options *options, size_t size)
     return st;
 }
 
-static kymo_status stop(const char *how)
+static marey_status stop(const char *how)
 {
-    if (kymo__record_is_foreign())
-        return KYMO_OK;
+    if (marey__record_is_foreign())
+        return MAREY_OK;
     for (size_t i = n_instruments; i-- > 0;)
         if (instruments[i]->stopping != NULL)
             instruments[i]->stopping();
-    struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct marey__lane *const lane = marey__lane_set_aside();
     char path[PATH_MAX];
     pthread_mutex_lock(&record->lock);
-    const bool was_open = record->state == KYMO__RECORD_OPEN;
+    const bool was_open = record->state == MAREY__RECORD_OPEN;
     memcpy(path, record->path, sizeof path);
     pthread_mutex_unlock(&record->lock);
-    const kymo_status st = kymo__record_close(how);
-    if (was_open && st == KYMO_OK && kymo__record_family_is_open() &&
-        kymo_recording_seal(path) != KYMO_OK) {
+    const marey_status st = marey__record_close(how);
+    if (was_open && st == MAREY_OK && marey__record_family_is_open() &&
+        marey_recording_seal(path) != MAREY_OK) {
         /* Children that died are finalized in passing; readers of the recording try again and report errors. */
     }
-    kymo__say_suppressed();
-    kymo__lane_resume(lane);
+    marey__say_suppressed();
+    marey__lane_resume(lane);
     return st;
 }
 
-kymo_status kymo_stop(void)
+marey_status marey_stop(void)
 {
     return stop("stop");
 }
 
-void kymo_reset(void)
+void marey_reset(void)
 {
     stop("stop");
     pthread_mutex_lock(&record->lock);
-    kymo__settings_init(&record->settings);
+    marey__settings_init(&record->settings);
     record->is_rank_told = false;
     record->n_worker = 0;
     record->nesting_errors = 0;
     pthread_mutex_unlock(&record->lock);
-    kymo__wrapper_switch_off();
+    marey__wrapper_switch_off();
     for (size_t i = 0; i < n_instruments; i++)
         instruments[i]->reset();
-    if ((kymo_on() & KYMO_ON_NVTX) == 0) /* a tool waits for the ends of what is on the stacks */
-        kymo__stack_needed(0);
+    if ((marey_on() & MAREY_ON_NVTX) == 0) /* a tool waits for the ends of what is on the stacks */
+        marey__stack_needed(0);
 }
 
-int kymo_enabled(void)
+int marey_enabled(void)
 {
-    return (kymo_on() & KYMO_ON_RECORD) != 0;
+    return (marey_on() & MAREY_ON_RECORD) != 0;
 }
 
-const char *kymo_recording_path(void)
+const char *marey_recording_path(void)
 {
     return record->path;
 }
 
 /* Add to what the log says of the process, if there is a log by now. Frees `texts`; the lock is held. */
-static void tell_log(struct kymo__buf *texts)
+static void tell_log(struct marey__buf *texts)
 {
-    if (record->state == KYMO__RECORD_OPEN &&
-        kymo__log_append_texts(&record->log, KYMO__BLOCK_LOG, texts) != KYMO_OK)
-        kymo__record_failed(kymo_last_error());
-    kymo__buf_fini(texts);
+    if (record->state == MAREY__RECORD_OPEN &&
+        marey__log_append_texts(&record->log, MAREY__BLOCK_LOG, texts) != MAREY_OK)
+        marey__record_failed(marey_last_error());
+    marey__buf_fini(texts);
 }
 
-void kymo_set_rank(int rank, int world_size)
+void marey_set_rank(int rank, int world_size)
 {
-    struct kymo__lane *const lane = kymo__lane_set_aside();
-    struct kymo__buf texts = {0};
-    kymo__texts_printf(&texts, KYMO__KEY_RANK, "%d", rank);
-    kymo__texts_printf(&texts, KYMO__KEY_WORLD, "%d", world_size);
+    struct marey__lane *const lane = marey__lane_set_aside();
+    struct marey__buf texts = {0};
+    marey__texts_printf(&texts, MAREY__KEY_RANK, "%d", rank);
+    marey__texts_printf(&texts, MAREY__KEY_WORLD, "%d", world_size);
     pthread_mutex_lock(&record->lock);
     record->settings.rank = record->told_rank = rank;
     record->settings.world_size = record->told_world_size = world_size;
     record->is_rank_told = true;
     tell_log(&texts);
     pthread_mutex_unlock(&record->lock);
-    kymo__lane_resume(lane);
+    marey__lane_resume(lane);
 }
 
-void kymo_set_worker(int worker)
+void marey_set_worker(int worker)
 {
-    struct kymo__lane *const lane = kymo__lane_set_aside();
-    struct kymo__buf texts = {0};
-    kymo__texts_printf(&texts, KYMO__KEY_WORKER, "%d", worker);
+    struct marey__lane *const lane = marey__lane_set_aside();
+    struct marey__buf texts = {0};
+    marey__texts_printf(&texts, MAREY__KEY_WORKER, "%d", worker);
     pthread_mutex_lock(&record->lock);
     record->n_worker = worker < 0 ? 0 : (uint32_t)worker + 1;
     tell_log(&texts);
     pthread_mutex_unlock(&record->lock);
-    kymo__lane_resume(lane);
+    marey__lane_resume(lane);
 }
 
-void kymo_rank_get(int *rank, int *world_size)
+void marey_rank_get(int *rank, int *world_size)
 {
-    struct kymo__lane *const lane = kymo__lane_set_aside();
-    struct kymo__launch launch = {.rank = -1, .world_size = -1};
+    struct marey__lane *const lane = marey__lane_set_aside();
+    struct marey__launch launch = {.rank = -1, .world_size = -1};
     pthread_mutex_lock(&record->lock);
-    if (record->state != KYMO__RECORD_OPEN) /* an open one has what they said then, and nothing later */
-        kymo__identity_launch(&launch);
+    if (record->state != MAREY__RECORD_OPEN) /* an open one has what they said then, and nothing later */
+        marey__identity_launch(&launch);
     *rank = record->settings.rank >= 0 ? record->settings.rank : launch.rank;
     *world_size = record->settings.world_size >= 0 ? record->settings.world_size : launch.world_size;
     pthread_mutex_unlock(&record->lock);
-    kymo__lane_resume(lane);
+    marey__lane_resume(lane);
 }
 
-int kymo_run_id(char *out, size_t size)
+int marey_run_id(char *out, size_t size)
 {
-    return kymo__identity_run_id(out, size);
+    return marey__identity_run_id(out, size);
 }
 
-void kymo_set_versions(const char *text)
+void marey_set_versions(const char *text)
 {
-    struct kymo__lane *const lane = kymo__lane_set_aside();
-    struct kymo__buf texts = {0};
+    struct marey__lane *const lane = marey__lane_set_aside();
+    struct marey__buf texts = {0};
     pthread_mutex_lock(&record->lock);
     const bool is_new = strncmp(record->versions, text, sizeof record->versions - 1) != 0;
     snprintf(record->versions, sizeof record->versions, "%s", text);
     if (is_new) {
-        kymo__texts_put(&texts, KYMO__KEY_VERSIONS, record->versions);
+        marey__texts_put(&texts, MAREY__KEY_VERSIONS, record->versions);
         tell_log(&texts);
     }
     pthread_mutex_unlock(&record->lock);
-    kymo__lane_resume(lane);
+    marey__lane_resume(lane);
 }
 
-void kymo_set_experiment(const char *experiment, const char *strategy)
+void marey_set_experiment(const char *experiment, const char *strategy)
 {
-    struct kymo__lane *const lane = kymo__lane_set_aside();
-    struct kymo__buf texts = {0};
+    struct marey__lane *const lane = marey__lane_set_aside();
+    struct marey__buf texts = {0};
     pthread_mutex_lock(&record->lock);
     if (experiment != NULL) {
         snprintf(record->experiment, sizeof record->experiment, "%s", experiment);
-        kymo__texts_put(&texts, KYMO__KEY_EXPERIMENT, record->experiment);
+        marey__texts_put(&texts, MAREY__KEY_EXPERIMENT, record->experiment);
     }
     if (strategy != NULL) {
         snprintf(record->strategy, sizeof record->strategy, "%s", strategy);
-        kymo__texts_put(&texts, KYMO__KEY_STRATEGY, record->strategy);
+        marey__texts_put(&texts, MAREY__KEY_STRATEGY, record->strategy);
     }
     tell_log(&texts);
     pthread_mutex_unlock(&record->lock);
-    kymo__lane_resume(lane);
+    marey__lane_resume(lane);
 }
 
-void kymo_counts_get(struct kymo_counts *out)
+void marey_counts_get(struct marey_counts *out)
 {
-    struct kymo__lane *const lane = kymo__lane_set_aside();
+    struct marey__lane *const lane = marey__lane_set_aside();
     pthread_mutex_lock(&record->lock);
-    *out = (struct kymo_counts){
+    *out = (struct marey_counts){
         .events = __atomic_load_n(&record->n_events_flushed, __ATOMIC_RELAXED),
         .lost_events = record->n_lost_last,
         .log_bytes = record->log_bytes_last,
         .n_threads = __atomic_load_n(&record->next_lane, __ATOMIC_RELAXED),
         .nesting_errors = __atomic_load_n(&record->nesting_errors, __ATOMIC_RELAXED)};
-    if (record->state == KYMO__RECORD_OPEN) {
-        const struct kymo__pool_head *head = record->pool.head;
+    if (record->state == MAREY__RECORD_OPEN) {
+        const struct marey__pool_head *head = record->pool.head;
         /* In the order in which words move on, so that none is counted twice. */
-        out->events += kymo__pool_n_events_waiting(&record->pool);
-        out->events += kymo__lanes_n_events();
+        out->events += marey__pool_n_events_waiting(&record->pool);
+        out->events += marey__lanes_n_events();
         out->lost_events = __atomic_load_n(&head->n_lost, __ATOMIC_RELAXED);
         out->pool_bytes =
-            (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * KYMO__CHUNK_BYTES;
-        out->log_bytes = kymo__log_size(&record->log);
+            (uint64_t)(__atomic_load_n(&head->n_chunks, __ATOMIC_RELAXED) + 1) * MAREY__CHUNK_BYTES;
+        out->log_bytes = marey__log_size(&record->log);
     }
     pthread_mutex_unlock(&record->lock);
-    kymo__lane_resume(lane);
+    marey__lane_resume(lane);
 }
 
 /* ---- load, fork, exit ---- */
@@ -315,8 +319,8 @@ static void before_fork(void)
 {
     for (size_t i = n_instruments; i-- > 0;)
         instruments[i]->before_fork();
-    kymo__record_before_fork();
-    word_at_fork = kymo_on();
+    marey__record_before_fork();
+    word_at_fork = marey_on();
 }
 
 static void instruments_after_fork(bool in_child)
@@ -327,47 +331,48 @@ static void instruments_after_fork(bool in_child)
 
 static void after_fork_in_parent(void)
 {
-    kymo__record_after_fork(false);
+    marey__record_after_fork(false);
     instruments_after_fork(false);
 }
 
 static void after_fork_in_child(void)
 {
-    __atomic_store_n(&kymo_switch[0], word_at_fork & ~(uint32_t)KYMO_ON_RECORD, __ATOMIC_RELEASE);
-    kymo__nvtx_after_fork();
-    kymo__cuda_after_fork();
-    kymo__usage_after_fork();
-    kymo__record_after_fork(true);
-    if (!kymo_enabled())
-        __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_CHECK, __ATOMIC_RELEASE);
+    __atomic_store_n(&marey_switch[0], word_at_fork & ~(uint32_t)MAREY_ON_RECORD, __ATOMIC_RELEASE);
+    marey__nvtx_after_fork();
+    marey__cuda_after_fork();
+    marey__usage_after_fork();
+    marey__record_after_fork(true);
+    if (!marey_enabled())
+        __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_CHECK, __ATOMIC_RELEASE);
     instruments_after_fork(true);
 }
 
 /*
- * KYMO=RUN.kymo: on from the first event on. A process that records nothing then leaves no log. KYMO_OPTIONS counts
- * without KYMO as well, for what needs no recording.
+ * MAREY=RUN.marey: on from the first event on. A process that records nothing then leaves no log. MAREY_OPTIONS counts
+ * without MAREY as well, for what needs no recording.
  */
 static void start_by_environment(void)
 {
-    const char *path = getenv("KYMO");
+    const char *path = getenv("MAREY");
     const bool records = path != NULL && path[0] != '\0';
-    struct kymo__settings s;
-    if (settle(&s, &(struct kymo_options){.text = getenv("KYMO_OPTIONS")}) != KYMO_OK) {
-        kymo__say_always("%s: %s (from KYMO and KYMO_OPTIONS)",
-                         records ? "nothing is recorded" : "options are ignored", kymo_last_error());
-        kymo__settings_init(&s);
+    struct marey__settings s;
+    if (settle(&s, &(struct marey_options){.text = getenv("MAREY_OPTIONS")}) != MAREY_OK) {
+        marey__say_always("%s: %s (from MAREY and MAREY_OPTIONS)",
+                          records ? "nothing is recorded" : "options are ignored",
+                          marey_last_error());
+        marey__settings_init(&s);
     } else if (records) {
         s.by_environment = true;
-        kymo__record_open_later(&s);
+        marey__record_open_later(&s);
     }
     configure_instruments(&s);
 }
 
 __attribute__((constructor)) static void load(void)
 {
-    madvise(kymo_switch, sizeof kymo_switch, MADV_WIPEONFORK);
-    kymo__settings_init(&record->settings);
-    if (kymo__earlier_copy() != NULL)
+    madvise(marey_switch, sizeof marey_switch, MADV_WIPEONFORK);
+    marey__settings_init(&record->settings);
+    if (marey__earlier_copy() != NULL)
         return;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     start_by_environment();
@@ -375,7 +380,7 @@ __attribute__((constructor)) static void load(void)
 
 static bool is_ending; /* written by the thread that ends the process */
 
-bool kymo__process_is_ending(void)
+bool marey__process_is_ending(void)
 {
     return is_ending;
 }

@@ -6,25 +6,25 @@
 /* A recording of thousands of ranks has an arena for each of them, with a few hundred bytes in it. */
 enum { FIRST_BYTES = 480, MOST_BYTES = 16 << 10 };
 
-struct kymo__arena_block {
-    struct kymo__arena_block *next;
+struct marey__arena_block {
+    struct marey__arena_block *next;
     size_t used, size;
     char bytes[];
 };
 
-char *kymo__arena_text(struct kymo__arena *arena, const char *text, size_t len)
+char *marey__arena_text(struct marey__arena *arena, const char *text, size_t len)
 {
-    struct kymo__arena_block *block = arena->blocks;
+    struct marey__arena_block *block = arena->blocks;
     if (block == NULL || block->size - block->used < len + 1) {
         if (len > SIZE_MAX / 2)
             return NULL;
         const size_t usual =
-            block == NULL ? FIRST_BYTES : KYMO__MIN(2 * block->size, (size_t)MOST_BYTES);
-        const size_t size = KYMO__MAX(len + 1, usual);
-        block = kymo__alloc(sizeof *block + size);
+            block == NULL ? FIRST_BYTES : MAREY__MIN(2 * block->size, (size_t)MOST_BYTES);
+        const size_t size = MAREY__MAX(len + 1, usual);
+        block = marey__alloc(sizeof *block + size);
         if (block == NULL)
             return NULL;
-        *block = (struct kymo__arena_block){.next = arena->blocks, .size = size};
+        *block = (struct marey__arena_block){.next = arena->blocks, .size = size};
         arena->blocks = block;
     }
     char *kept = block->bytes + block->used;
@@ -35,11 +35,11 @@ char *kymo__arena_text(struct kymo__arena *arena, const char *text, size_t len)
     return kept;
 }
 
-void kymo__arena_fini(struct kymo__arena *arena)
+void marey__arena_fini(struct marey__arena *arena)
 {
     while (arena->blocks != NULL) {
-        struct kymo__arena_block *next = arena->blocks->next;
-        kymo__free(arena->blocks);
+        struct marey__arena_block *next = arena->blocks->next;
+        marey__free(arena->blocks);
         arena->blocks = next;
     }
 }

@@ -21,81 +21,81 @@ struct column_cells {
     size_t values_cap, lengths_cap, nulls_cap;
 };
 
-struct kymo_table {
+struct marey_table {
     char *name;
-    struct kymo_column *columns; /* names and titles are copies */
+    struct marey_column *columns; /* names and titles are copies */
     struct column_cells *cells;
     size_t n_columns, n_rows;
     size_t next_column; /* the cell to be written */
-    struct kymo__arena texts;
-    kymo_status status;
+    struct marey__arena texts;
+    marey_status status;
 };
 
-static bool copy_columns(kymo_table *table, const struct kymo_column *columns)
+static bool copy_columns(marey_table *table, const struct marey_column *columns)
 {
     for (size_t c = 0; c < table->n_columns; c++) {
         const char *title = columns[c].title != NULL ? columns[c].title : columns[c].name;
-        struct kymo_column *copy = &table->columns[c];
+        struct marey_column *copy = &table->columns[c];
         *copy = columns[c];
-        copy->name = kymo__arena_text(&table->texts, columns[c].name, strlen(columns[c].name));
-        copy->title = kymo__arena_text(&table->texts, title, strlen(title));
+        copy->name = marey__arena_text(&table->texts, columns[c].name, strlen(columns[c].name));
+        copy->title = marey__arena_text(&table->texts, title, strlen(title));
         if (copy->name == NULL || copy->title == NULL)
             return false;
     }
     return true;
 }
 
-kymo_status kymo_table_create(const char *name, const struct kymo_column *columns, size_t n,
-                              kymo_table **out)
+marey_status marey_table_create(const char *name, const struct marey_column *columns, size_t n,
+                                marey_table **out)
 {
-    kymo_table *table = kymo__calloc(1, sizeof *table);
+    marey_table *table = marey__calloc(1, sizeof *table);
     if (table == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for table %s", name);
+        return marey__fail(MAREY_ENOMEM, "no memory for table %s", name);
     table->n_columns = n;
-    table->columns = kymo__calloc(n + 1, sizeof *table->columns);
-    table->cells = kymo__calloc(n + 1, sizeof *table->cells);
-    table->name = kymo__strndup(name, strlen(name));
+    table->columns = marey__calloc(n + 1, sizeof *table->columns);
+    table->cells = marey__calloc(n + 1, sizeof *table->cells);
+    table->name = marey__strndup(name, strlen(name));
     if (table->columns == NULL || table->cells == NULL || table->name == NULL ||
         !copy_columns(table, columns)) {
-        kymo_table_destroy(table);
-        return kymo__fail(KYMO_ENOMEM, "no memory for table %s", name);
+        marey_table_destroy(table);
+        return marey__fail(MAREY_ENOMEM, "no memory for table %s", name);
     }
     *out = table;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo_table_destroy(kymo_table *table)
+void marey_table_destroy(marey_table *table)
 {
     if (table == NULL)
         return;
     for (size_t c = 0; table->cells != NULL && c < table->n_columns; c++) {
-        kymo__free(table->cells[c].values);
-        kymo__free(table->cells[c].lengths);
-        kymo__free(table->cells[c].nulls);
+        marey__free(table->cells[c].values);
+        marey__free(table->cells[c].lengths);
+        marey__free(table->cells[c].nulls);
     }
-    kymo__arena_fini(&table->texts);
-    kymo__free(table->cells);
-    kymo__free(table->columns);
-    kymo__free(table->name);
-    kymo__free(table);
+    marey__arena_fini(&table->texts);
+    marey__free(table->cells);
+    marey__free(table->columns);
+    marey__free(table->name);
+    marey__free(table);
 }
 
-static bool make_room(kymo_table *table, struct column_cells *cells)
+static bool make_room(marey_table *table, struct column_cells *cells)
 {
     const size_t want = table->n_rows + 1;
-    const bool is_text = table->columns[table->next_column].type == KYMO_TYPE_TEXT;
-    return kymo__grow(&cells->values, &cells->values_cap, want, sizeof *cells->values) &&
-           kymo__grow(&cells->nulls, &cells->nulls_cap, want, sizeof *cells->nulls) &&
+    const bool is_text = table->columns[table->next_column].type == MAREY_TYPE_TEXT;
+    return marey__grow(&cells->values, &cells->values_cap, want, sizeof *cells->values) &&
+           marey__grow(&cells->nulls, &cells->nulls_cap, want, sizeof *cells->nulls) &&
            (!is_text ||
-            kymo__grow(&cells->lengths, &cells->lengths_cap, want, sizeof *cells->lengths));
+            marey__grow(&cells->lengths, &cells->lengths_cap, want, sizeof *cells->lengths));
 }
 
 /* Write the next cell. A row counts once its last cell is there. */
-static void put(kymo_table *table, union value value, size_t len, bool is_null)
+static void put(marey_table *table, union value value, size_t len, bool is_null)
 {
     struct column_cells *cells = &table->cells[table->next_column];
     if (!make_room(table, cells)) {
-        table->status = KYMO_ENOMEM;
+        table->status = MAREY_ENOMEM;
         return;
     }
     cells->values[table->n_rows] = value;
@@ -109,86 +109,86 @@ static void put(kymo_table *table, union value value, size_t len, bool is_null)
 }
 
 /* After a failure nothing more is taken: what is there stays a table of whole rows. */
-static bool accepts(kymo_table *table, enum kymo_type type)
+static bool accepts(marey_table *table, enum marey_type type)
 {
-    if (table->status == KYMO_OK &&
+    if (table->status == MAREY_OK &&
         (table->n_columns == 0 || table->columns[table->next_column].type != type))
-        table->status = KYMO_EINVAL;
-    return table->status == KYMO_OK;
+        table->status = MAREY_EINVAL;
+    return table->status == MAREY_OK;
 }
 
-void kymo_table_text(kymo_table *table, const char *text, size_t len)
+void marey_table_text(marey_table *table, const char *text, size_t len)
 {
-    if (!accepts(table, KYMO_TYPE_TEXT))
+    if (!accepts(table, MAREY_TYPE_TEXT))
         return;
-    const char *kept = kymo__arena_text(&table->texts, text, len);
+    const char *kept = marey__arena_text(&table->texts, text, len);
     if (kept == NULL)
-        table->status = KYMO_ENOMEM;
+        table->status = MAREY_ENOMEM;
     else
         put(table, (union value){.text = kept}, len, false);
 }
 
-void kymo_table_i64(kymo_table *table, int64_t value)
+void marey_table_i64(marey_table *table, int64_t value)
 {
-    if (accepts(table, KYMO_TYPE_I64))
+    if (accepts(table, MAREY_TYPE_I64))
         put(table, (union value){.i64 = value}, 0, false);
 }
 
-void kymo_table_u64(kymo_table *table, uint64_t value)
+void marey_table_u64(marey_table *table, uint64_t value)
 {
-    if (accepts(table, KYMO_TYPE_U64))
+    if (accepts(table, MAREY_TYPE_U64))
         put(table, (union value){.u64 = value}, 0, false);
 }
 
-void kymo_table_f64(kymo_table *table, double value)
+void marey_table_f64(marey_table *table, double value)
 {
-    if (accepts(table, KYMO_TYPE_F64))
+    if (accepts(table, MAREY_TYPE_F64))
         put(table, (union value){.f64 = value}, 0, false);
 }
 
-void kymo_table_bool(kymo_table *table, int value)
+void marey_table_bool(marey_table *table, int value)
 {
-    if (accepts(table, KYMO_TYPE_BOOL))
+    if (accepts(table, MAREY_TYPE_BOOL))
         put(table, (union value){.u64 = value != 0}, 0, false);
 }
 
-void kymo_table_null(kymo_table *table)
+void marey_table_null(marey_table *table)
 {
-    if (table->status == KYMO_OK && table->n_columns != 0)
+    if (table->status == MAREY_OK && table->n_columns != 0)
         put(table, (union value){0}, 0, true);
 }
 
-kymo_status kymo_table_status(const kymo_table *table)
+marey_status marey_table_status(const marey_table *table)
 {
-    if (table->status == KYMO_ENOMEM)
-        return kymo__fail(KYMO_ENOMEM, "no memory for all of table %s", table->name);
-    if (table->status != KYMO_OK)
-        return kymo__fail(table->status, "a cell of table %s was given a value of another type",
-                          table->name);
-    return KYMO_OK;
+    if (table->status == MAREY_ENOMEM)
+        return marey__fail(MAREY_ENOMEM, "no memory for all of table %s", table->name);
+    if (table->status != MAREY_OK)
+        return marey__fail(table->status, "a cell of table %s was given a value of another type",
+                           table->name);
+    return MAREY_OK;
 }
 
-const char *kymo_table_name(const kymo_table *table)
+const char *marey_table_name(const marey_table *table)
 {
     return table->name;
 }
 
-size_t kymo_table_n_rows(const kymo_table *table)
+size_t marey_table_n_rows(const marey_table *table)
 {
     return table->n_rows;
 }
 
-size_t kymo_table_n_columns(const kymo_table *table)
+size_t marey_table_n_columns(const marey_table *table)
 {
     return table->n_columns;
 }
 
-const struct kymo_column *kymo_table_column(const kymo_table *table, size_t column)
+const struct marey_column *marey_table_column(const marey_table *table, size_t column)
 {
     return column < table->n_columns ? &table->columns[column] : NULL;
 }
 
-int kymo_table_find(const kymo_table *table, const char *name)
+int marey_table_find(const marey_table *table, const char *name)
 {
     for (size_t c = 0; c < table->n_columns; c++)
         if (strcmp(table->columns[c].name, name) == 0)
@@ -196,21 +196,21 @@ int kymo_table_find(const kymo_table *table, const char *name)
     return -1;
 }
 
-struct kymo_cell kymo_table_cell(const kymo_table *table, size_t row, size_t column)
+struct marey_cell marey_table_cell(const marey_table *table, size_t row, size_t column)
 {
     if (row >= table->n_rows || column >= table->n_columns)
-        return (struct kymo_cell){.is_null = 1};
+        return (struct marey_cell){.is_null = 1};
     const struct column_cells *cells = &table->cells[column];
     if (cells->nulls[row])
-        return (struct kymo_cell){.is_null = 1};
-    struct kymo_cell cell = {.len = cells->lengths != NULL ? cells->lengths[row] : 0};
+        return (struct marey_cell){.is_null = 1};
+    struct marey_cell cell = {.len = cells->lengths != NULL ? cells->lengths[row] : 0};
     memcpy(&cell.as, &cells->values[row], sizeof cell.as);
     return cell;
 }
 
-void kymo_table_truncate(kymo_table *table, size_t n)
+void marey_table_truncate(marey_table *table, size_t n)
 {
-    table->n_rows = KYMO__MIN(table->n_rows, n);
+    table->n_rows = MAREY__MIN(table->n_rows, n);
     table->next_column = 0;
 }
 
@@ -220,7 +220,7 @@ void kymo_table_truncate(kymo_table *table, size_t n)
 
 struct order {
     const struct column_cells *cells;
-    enum kymo_type type;
+    enum marey_type type;
     int descending;
 };
 
@@ -228,17 +228,17 @@ static int compare_values(const struct order *order, size_t a, size_t b)
 {
     const union value *x = &order->cells->values[a], *y = &order->cells->values[b];
     switch (order->type) {
-    case KYMO_TYPE_TEXT: {
+    case MAREY_TYPE_TEXT: {
         const size_t x_len = order->cells->lengths[a], y_len = order->cells->lengths[b];
-        const int c = memcmp(x->text, y->text, KYMO__MIN(x_len, y_len));
+        const int c = memcmp(x->text, y->text, MAREY__MIN(x_len, y_len));
         return c != 0 ? c : (x_len > y_len) - (x_len < y_len);
     }
-    case KYMO_TYPE_I64:
+    case MAREY_TYPE_I64:
         return (x->i64 > y->i64) - (x->i64 < y->i64);
-    case KYMO_TYPE_F64:
+    case MAREY_TYPE_F64:
         return (x->f64 > y->f64) - (x->f64 < y->f64);
-    case KYMO_TYPE_U64:
-    case KYMO_TYPE_BOOL:
+    case MAREY_TYPE_U64:
+    case MAREY_TYPE_BOOL:
         break;
     }
     return (x->u64 > y->u64) - (x->u64 < y->u64);
@@ -272,8 +272,8 @@ static size_t *sort_rows(const struct order *order, size_t *rows, size_t *spare,
 {
     for (size_t width = 1; width < n; width *= 2) {
         for (size_t left = 0; left < n; left += 2 * width)
-            merge_runs(order, rows, spare, left, KYMO__MIN(left + width, n),
-                       KYMO__MIN(left + 2 * width, n));
+            merge_runs(order, rows, spare, left, MAREY__MIN(left + width, n),
+                       MAREY__MIN(left + 2 * width, n));
         size_t *const sorted = spare;
         spare = rows;
         rows = sorted;
@@ -299,15 +299,15 @@ static void move_cells(struct column_cells *cells, const size_t *rows, size_t n,
         cells->lengths[i] = (size_t)spare[i].u64;
 }
 
-void kymo_table_sort(kymo_table *table, size_t column, int descending)
+void marey_table_sort(marey_table *table, size_t column, int descending)
 {
     const size_t n = table->n_rows;
     if (column >= table->n_columns || n < 2)
         return;
-    size_t *rows = kymo__calloc(2 * n, sizeof *rows);
-    union value *spare = kymo__calloc(n, sizeof *spare);
+    size_t *rows = marey__calloc(2 * n, sizeof *rows);
+    union value *spare = marey__calloc(n, sizeof *spare);
     if (rows == NULL || spare == NULL) {
-        table->status = KYMO_ENOMEM;
+        table->status = MAREY_ENOMEM;
     } else {
         const struct order order = {&table->cells[column], table->columns[column].type, descending};
         for (size_t i = 0; i < n; i++)
@@ -317,6 +317,6 @@ void kymo_table_sort(kymo_table *table, size_t column, int descending)
             move_cells(&table->cells[c], sorted, n, spare);
         table->next_column = 0;
     }
-    kymo__free(spare);
-    kymo__free(rows);
+    marey__free(spare);
+    marey__free(rows);
 }

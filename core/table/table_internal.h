@@ -1,23 +1,23 @@
 /*
- * table: typed tables (kymo/table.h), the texts in them, and the quantile sketch that statistics come from.
+ * table: typed tables (marey/table.h), the texts in them, and the quantile sketch that statistics come from.
  */
-#ifndef KYMO_TABLE_INTERNAL_H
-#define KYMO_TABLE_INTERNAL_H
+#ifndef MAREY_TABLE_INTERNAL_H
+#define MAREY_TABLE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/base_internal.h"
-#include <kymo/table.h>
+#include <marey/table.h>
 
 /* Copies of texts that stay where they are until fini. A zeroed one is empty. */
-struct kymo__arena {
-    struct kymo__arena_block *blocks; /* the latest first */
+struct marey__arena {
+    struct marey__arena_block *blocks; /* the latest first */
 };
 
 /* A copy with a NUL behind it, NULL without memory. `text` may be NULL when `len` is 0. */
-KYMO_PRIVATE_API char *kymo__arena_text(struct kymo__arena *arena, const char *text, size_t len);
-KYMO_PRIVATE_API void kymo__arena_fini(struct kymo__arena *arena);
+MAREY_PRIVATE_API char *marey__arena_text(struct marey__arena *arena, const char *text, size_t len);
+MAREY_PRIVATE_API void marey__arena_fini(struct marey__arena *arena);
 
 /*
  * A quantile sketch of nanoseconds, or of any other whole numbers, with a fixed relative error. Values up to 63 have a bucket each; above, every power
@@ -30,75 +30,75 @@ KYMO_PRIVATE_API void kymo__arena_fini(struct kymo__arena *arena);
  * One thread adds. Others may merge from a sketch meanwhile: they see each value or do not see it yet.
  */
 enum {
-    KYMO__SKETCH_BITS = 6,
-    KYMO__SKETCH_PAGE = 1 << KYMO__SKETCH_BITS,
-    KYMO__SKETCH_PAGES =
-        64 - KYMO__SKETCH_BITS + 1, /* one linear page, then one for each exponent from 6 to 63 */
-    KYMO__SKETCH_FEW = 5,
+    MAREY__SKETCH_BITS = 6,
+    MAREY__SKETCH_PAGE = 1 << MAREY__SKETCH_BITS,
+    MAREY__SKETCH_PAGES =
+        64 - MAREY__SKETCH_BITS + 1, /* one linear page, then one for each exponent from 6 to 63 */
+    MAREY__SKETCH_FEW = 5,
 };
 
-struct kymo__sketch {
+struct marey__sketch {
     uint64_t count;         /* release; loaded with acquire. Exact, as are the next three */
     uint64_t sum, min, max; /* relaxed; `min` and `max` mean nothing while `count` is 0 */
-    uint64_t **pages; /* KYMO__SKETCH_PAGES of them, each may be NULL; NULL while all are in `few`. Release, acquire */
-    uint64_t few[KYMO__SKETCH_FEW];
+    uint64_t **pages; /* MAREY__SKETCH_PAGES of them, each may be NULL; NULL while all are in `few`. Release, acquire */
+    uint64_t few[MAREY__SKETCH_FEW];
 };
 
 /* A zeroed sketch is an empty one. Fini leaves an empty one. */
-KYMO_PRIVATE_API void kymo__sketch_fini(struct kymo__sketch *sketch);
+MAREY_PRIVATE_API void marey__sketch_fini(struct marey__sketch *sketch);
 
 /* Add `from` to `into`; false without memory, with `into` still a sketch of part of both. `into` is the caller's alone. */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_merge(struct kymo__sketch *into,
-                                                          const struct kymo__sketch *from);
+MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_merge(struct marey__sketch *into,
+                                                             const struct marey__sketch *from);
 
 /* The value below which the share `q` (0..1) of the values lies; 0 for an empty sketch. */
-KYMO_PRIVATE_API uint64_t kymo__sketch_quantile(const struct kymo__sketch *sketch, double q);
+MAREY_PRIVATE_API uint64_t marey__sketch_quantile(const struct marey__sketch *sketch, double q);
 
 /* The same with `n_zeros` zeros besides, which a sketch of what happened does not hold. */
-KYMO_PRIVATE_API uint64_t kymo__sketch_quantile_with_zeros(const struct kymo__sketch *sketch,
-                                                           uint64_t n_zeros, double q);
+MAREY_PRIVATE_API uint64_t marey__sketch_quantile_with_zeros(const struct marey__sketch *sketch,
+                                                             uint64_t n_zeros, double q);
 
 /* Each value, or the middle of each bucket, with how many there are; in no order. */
-typedef void kymo__sketch_visitor(void *ctx, uint64_t value, uint64_t count);
-KYMO_PRIVATE_API void kymo__sketch_visit(const struct kymo__sketch *sketch,
-                                         kymo__sketch_visitor *visitor, void *ctx);
+typedef void marey__sketch_visitor(void *ctx, uint64_t value, uint64_t count);
+MAREY_PRIVATE_API void marey__sketch_visit(const struct marey__sketch *sketch,
+                                           marey__sketch_visitor *visitor, void *ctx);
 
 /* The first values, and those whose page does not exist yet. Does not touch count, sum, min and max. */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_slow(struct kymo__sketch *sketch,
-                                                             uint64_t value);
+MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_add_slow(struct marey__sketch *sketch,
+                                                                uint64_t value);
 
 /*
  * Add `n` values of which only the sum is known: each counts as their mean. With an `n` of 0 it is the sum that grows,
  * of values that are in already. False without memory.
  */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_add_sum(struct kymo__sketch *sketch,
-                                                            uint64_t sum, uint64_t n);
+MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_add_sum(struct marey__sketch *sketch,
+                                                               uint64_t sum, uint64_t n);
 
 /* Make room for pages in an empty sketch, so that it never keeps a few values by themselves. */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED bool kymo__sketch_reserve(struct kymo__sketch *sketch);
+MAREY_PRIVATE_API MAREY_WARN_UNUSED bool marey__sketch_reserve(struct marey__sketch *sketch);
 
 /* The page of `value`; its place there is the six bits below the leading one. */
-static inline uint32_t kymo__sketch_page_of(uint64_t value, uint32_t *bucket)
+static inline uint32_t marey__sketch_page_of(uint64_t value, uint32_t *bucket)
 {
-    if (value < KYMO__SKETCH_PAGE) {
+    if (value < MAREY__SKETCH_PAGE) {
         *bucket = (uint32_t)value;
         return 0;
     }
-    const uint32_t shift = (uint32_t)(63 - __builtin_clzll(value)) - KYMO__SKETCH_BITS;
-    *bucket = (uint32_t)(value >> shift) & (KYMO__SKETCH_PAGE - 1);
+    const uint32_t shift = (uint32_t)(63 - __builtin_clzll(value)) - MAREY__SKETCH_BITS;
+    *bucket = (uint32_t)(value >> shift) & (MAREY__SKETCH_PAGE - 1);
     return shift + 1;
 }
 
 /* Add one value; a few nanoseconds. False without memory: the value is then not in. */
-static inline KYMO_WARN_UNUSED bool kymo__sketch_add(struct kymo__sketch *sketch, uint64_t value)
+static inline MAREY_WARN_UNUSED bool marey__sketch_add(struct marey__sketch *sketch, uint64_t value)
 {
     uint32_t bucket;
-    const uint32_t page = kymo__sketch_page_of(value, &bucket);
+    const uint32_t page = marey__sketch_page_of(value, &bucket);
     const uint64_t count = sketch->count;
-    if (KYMO_LIKELY(sketch->pages != NULL && sketch->pages[page] != NULL)) {
+    if (MAREY_LIKELY(sketch->pages != NULL && sketch->pages[page] != NULL)) {
         uint64_t *const counter = &sketch->pages[page][bucket];
         __atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
-    } else if (!kymo__sketch_add_slow(sketch, value)) {
+    } else if (!marey__sketch_add_slow(sketch, value)) {
         return false;
     }
     if (value < sketch->min || count == 0)
@@ -106,7 +106,7 @@ static inline KYMO_WARN_UNUSED bool kymo__sketch_add(struct kymo__sketch *sketch
     if (value > sketch->max)
         __atomic_store_n(&sketch->max, value, __ATOMIC_RELAXED);
     __atomic_store_n(&sketch->sum, sketch->sum + value, __ATOMIC_RELAXED);
-    /* Release: meets the acquire in kymo__sketch_merge(), which then finds the few values or the pages. */
+    /* Release: meets the acquire in marey__sketch_merge(), which then finds the few values or the pages. */
     __atomic_store_n(&sketch->count, count + 1, __ATOMIC_RELEASE);
     return true;
 }
@@ -115,18 +115,18 @@ static inline KYMO_WARN_UNUSED bool kymo__sketch_add(struct kymo__sketch *sketch
  * The same of a sketch that nobody merges from meanwhile and for which no room was reserved, once its page for the value is
  * there; false, with nothing changed, when it is not.
  */
-static inline bool kymo__sketch_add_known(struct kymo__sketch *sketch, uint64_t value)
+static inline bool marey__sketch_add_known(struct marey__sketch *sketch, uint64_t value)
 {
     uint32_t bucket;
-    const uint32_t page = kymo__sketch_page_of(value, &bucket);
+    const uint32_t page = marey__sketch_page_of(value, &bucket);
     uint64_t *const *const pages = sketch->pages;
-    if (KYMO_UNLIKELY(pages == NULL || pages[page] == NULL))
+    if (MAREY_UNLIKELY(pages == NULL || pages[page] == NULL))
         return false;
     pages[page][bucket]++;
     /* One that has pages has values: they are made for the sixth. */
-    if (KYMO_UNLIKELY(value < sketch->min))
+    if (MAREY_UNLIKELY(value < sketch->min))
         sketch->min = value;
-    if (KYMO_UNLIKELY(value > sketch->max))
+    if (MAREY_UNLIKELY(value > sketch->max))
         sketch->max = value;
     sketch->sum += value;
     sketch->count++;
@@ -136,30 +136,32 @@ static inline bool kymo__sketch_add_known(struct kymo__sketch *sketch, uint64_t 
 /* ---- text_units.c: numbers as people read them ---- */
 
 /* Three digits that count and a unit: "1.23 ms". With `unit` ("ns", "us", "ms", "s") the bare number in that unit. */
-KYMO_PRIVATE_API void kymo__text_duration(struct kymo__buf *buf, double ns, const char *unit);
+MAREY_PRIVATE_API void marey__text_duration(struct marey__buf *buf, double ns, const char *unit);
 /* "950", "1.20 M". */
-KYMO_PRIVATE_API void kymo__text_amount(struct kymo__buf *buf, double n);
+MAREY_PRIVATE_API void marey__text_amount(struct marey__buf *buf, double n);
 /* "2.10 MB". */
-KYMO_PRIVATE_API void kymo__text_bytes(struct kymo__buf *buf, double n);
+MAREY_PRIVATE_API void marey__text_bytes(struct marey__buf *buf, double n);
 /* "12.3 %". */
-KYMO_PRIVATE_API void kymo__text_share(struct kymo__buf *buf, double share);
+MAREY_PRIVATE_API void marey__text_share(struct marey__buf *buf, double share);
 /* "1 thread", "2 threads"; past ten thousand "1.20 M events". `thing` takes an s, or an es behind an s. */
-KYMO_PRIVATE_API void kymo__text_count_of(struct kymo__buf *buf, uint64_t n, const char *thing);
+MAREY_PRIVATE_API void marey__text_count_of(struct marey__buf *buf, uint64_t n, const char *thing);
 
 /*
- * A name or other text from outside, escaped for a terminal (kymo_text_escape), and when it is wider than `width`
+ * A name or other text from outside, escaped for a terminal (marey_text_escape), and when it is wider than `width`
  * (0: no limit) its middle replaced by "...". Returns its width in columns.
  */
-KYMO_PRIVATE_API size_t kymo__text_put(struct kymo__buf *buf, const char *text, size_t len,
-                                       size_t width);
+MAREY_PRIVATE_API size_t marey__text_put(struct marey__buf *buf, const char *text, size_t len,
+                                         size_t width);
 
-/* Hand the buffer to the stream and empty it. KYMO_ENOMEM when it had failed, KYMO_EIO when the stream refuses. */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED kymo_status kymo__buf_to_stream(struct kymo__buf *buf, FILE *out);
+/* Hand the buffer to the stream and empty it. MAREY_ENOMEM when it had failed, MAREY_EIO when the stream refuses. */
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status marey__buf_to_stream(struct marey__buf *buf,
+                                                                      FILE *out);
 
 /* By the name of a column that the table has. */
-static inline struct kymo_cell kymo__cell_of(const kymo_table *table, size_t row, const char *column)
+static inline struct marey_cell marey__cell_of(const marey_table *table, size_t row,
+                                               const char *column)
 {
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column));
+    return marey_table_cell(table, row, (size_t)marey_table_find(table, column));
 }
 
 #endif

@@ -10,27 +10,27 @@ struct unit {
 };
 
 /* Three digits that count: 1.23, 12.3, 123. `limit` is where the next unit takes over. */
-static void put_three_digits(struct kymo__buf *buf, double value, const char *unit)
+static void put_three_digits(struct marey__buf *buf, double value, const char *unit)
 {
     const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    kymo__buf_printf(buf, "%.*f %s", decimals, value, unit);
+    marey__buf_printf(buf, "%.*f %s", decimals, value, unit);
 }
 
 /*
  * In the largest unit that leaves at least one before the point; of the smallest only whole ones.
  */
-static void put_in_units(struct kymo__buf *buf, double value, const struct unit *units, size_t n)
+static void put_in_units(struct marey__buf *buf, double value, const struct unit *units, size_t n)
 {
     size_t u = 0;
     while (u + 1 < n && value >= units[u + 1].size * 0.9995)
         u++;
     if (u == 0)
-        kymo__buf_printf(buf, "%.0f %s", value, units[0].name);
+        marey__buf_printf(buf, "%.0f %s", value, units[0].name);
     else
         put_three_digits(buf, value / units[u].size, units[u].name);
 }
 
-void kymo__text_duration(struct kymo__buf *buf, double ns, const char *unit)
+void marey__text_duration(struct marey__buf *buf, double ns, const char *unit)
 {
     static const struct unit units[] = {{"ns", 1},  {"us", 1e3},        {"ms", 1e6},
                                         {"s", 1e9}, {"min", 60e9 * 10}, {"h", 3600e9 * 2}};
@@ -47,43 +47,43 @@ void kymo__text_duration(struct kymo__buf *buf, double ns, const char *unit)
             put_in_units(buf, ns, units, 4);
         return;
     }
-    for (size_t u = 0; u < KYMO__COUNT_OF(fixed); u++)
+    for (size_t u = 0; u < MAREY__COUNT_OF(fixed); u++)
         if (strcmp(unit, fixed[u].name) == 0)
-            kymo__buf_printf(buf, "%.*f", u == 0 ? 0 : u == 3 ? 6 : 3, ns / fixed[u].size);
+            marey__buf_printf(buf, "%.*f", u == 0 ? 0 : u == 3 ? 6 : 3, ns / fixed[u].size);
 }
 
-void kymo__text_amount(struct kymo__buf *buf, double n)
+void marey__text_amount(struct marey__buf *buf, double n)
 {
     static const struct unit units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};
     if (n < 10000)
-        kymo__buf_printf(buf, "%.0f", n);
+        marey__buf_printf(buf, "%.0f", n);
     else
-        put_in_units(buf, n, units, KYMO__COUNT_OF(units));
+        put_in_units(buf, n, units, MAREY__COUNT_OF(units));
 }
 
-void kymo__text_bytes(struct kymo__buf *buf, double n)
+void marey__text_bytes(struct marey__buf *buf, double n)
 {
     static const struct unit units[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-    kymo__buf_puts(buf, n < 0 ? "-" : "");
-    put_in_units(buf, n < 0 ? -n : n, units, KYMO__COUNT_OF(units));
+    marey__buf_puts(buf, n < 0 ? "-" : "");
+    put_in_units(buf, n < 0 ? -n : n, units, MAREY__COUNT_OF(units));
 }
 
-void kymo__text_share(struct kymo__buf *buf, double share)
+void marey__text_share(struct marey__buf *buf, double share)
 {
     const double percent = share * 100;
-    kymo__buf_printf(buf, "%.*f %%",
-                     percent < 0.995 && percent > 0 ? 2
-                     : percent < 99.95              ? 1
-                                                    : 0,
-                     percent);
+    marey__buf_printf(buf, "%.*f %%",
+                      percent < 0.995 && percent > 0 ? 2
+                      : percent < 99.95              ? 1
+                                                     : 0,
+                      percent);
 }
 
-void kymo__text_count_of(struct kymo__buf *buf, uint64_t n, const char *thing)
+void marey__text_count_of(struct marey__buf *buf, uint64_t n, const char *thing)
 {
     const size_t len = strlen(thing);
     const char *plural = len != 0 && thing[len - 1] == 's' ? "es" : "s";
-    kymo__text_amount(buf, (double)n);
-    kymo__buf_printf(buf, " %s%s", thing, n == 1 ? "" : plural);
+    marey__text_amount(buf, (double)n);
+    marey__buf_printf(buf, " %s%s", thing, n == 1 ? "" : plural);
 }
 
 /* ---- texts from outside ---- */
@@ -110,27 +110,27 @@ static size_t bytes_of(const char *text, size_t len, size_t n)
     return i;
 }
 
-static void put_cut(struct kymo__buf *buf, const struct kymo__buf *text, size_t full, size_t width)
+static void put_cut(struct marey__buf *buf, const struct marey__buf *text, size_t full, size_t width)
 {
     const char *dots = "...";
     const size_t kept = width > 3 ? width - 3 : 0;
     const size_t head = (kept + 1) / 2, tail = kept - head;
     const size_t tail_at = bytes_of(text->data, text->len, full - tail);
-    kymo__buf_put(buf, text->data, bytes_of(text->data, text->len, head));
-    kymo__buf_put(buf, dots, KYMO__MIN(width, (size_t)3));
-    kymo__buf_put(buf, text->data + tail_at, text->len - tail_at);
+    marey__buf_put(buf, text->data, bytes_of(text->data, text->len, head));
+    marey__buf_put(buf, dots, MAREY__MIN(width, (size_t)3));
+    marey__buf_put(buf, text->data + tail_at, text->len - tail_at);
 }
 
-size_t kymo__text_put(struct kymo__buf *buf, const char *text, size_t len, size_t width)
+size_t marey__text_put(struct marey__buf *buf, const char *text, size_t len, size_t width)
 {
-    struct kymo__buf escaped = {0};
+    struct marey__buf escaped = {0};
     /* Nobody reads a name of a megabyte: what cannot be shown needs no escaping either. */
     enum { LONGEST = 4096 };
-    len = KYMO__MIN(len, (size_t)LONGEST);
-    const size_t needed = kymo_text_escape(text, len, NULL, 0) + 1;
-    char *const room = kymo__buf_extend(&escaped, needed);
+    len = MAREY__MIN(len, (size_t)LONGEST);
+    const size_t needed = marey_text_escape(text, len, NULL, 0) + 1;
+    char *const room = marey__buf_extend(&escaped, needed);
     if (room != NULL) {
-        kymo_text_escape(text, len, room, needed);
+        marey_text_escape(text, len, room, needed);
         escaped.len--; /* the NUL */
     }
     buf->failed |= escaped.failed;
@@ -139,18 +139,18 @@ size_t kymo__text_put(struct kymo__buf *buf, const char *text, size_t len, size_
         put_cut(buf, &escaped, full, width);
         full = width;
     } else {
-        kymo__buf_put(buf, escaped.data, escaped.len);
+        marey__buf_put(buf, escaped.data, escaped.len);
     }
-    kymo__buf_fini(&escaped);
+    marey__buf_fini(&escaped);
     return full;
 }
 
-kymo_status kymo__buf_to_stream(struct kymo__buf *buf, FILE *out)
+marey_status marey__buf_to_stream(struct marey__buf *buf, FILE *out)
 {
     if (buf->failed)
-        return kymo__fail(KYMO_ENOMEM, "no memory to write a table");
+        return marey__fail(MAREY_ENOMEM, "no memory to write a table");
     if (buf->len != 0 && fwrite(buf->data, 1, buf->len, out) != buf->len)
-        return kymo__fail_errno("write a table");
+        return marey__fail_errno("write a table");
     buf->len = 0;
-    return KYMO_OK;
+    return MAREY_OK;
 }

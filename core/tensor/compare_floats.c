@@ -81,59 +81,60 @@ static uint64_t mixed_pattern(const long double *values, const uint64_t *pattern
 
 #include "tensor/compare_floats.h"
 
-void kymo__compare_floats32(const struct kymo__compare *job, const float *a, const float *b,
-                            const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
-                            uint64_t first, struct kymo__diff_part *part)
+void marey__compare_floats32(const struct marey__compare *job, const float *a, const float *b,
+                             const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
+                             uint64_t first, struct marey__diff_part *part)
 {
     f32_block(job, a, b, patterns_a, patterns_b, n, first, part);
 }
 
-void kymo__compare_floats64(const struct kymo__compare *job, const double *a, const double *b,
-                            size_t n, uint64_t first, struct kymo__diff_part *part)
+void marey__compare_floats64(const struct marey__compare *job, const double *a, const double *b,
+                             size_t n, uint64_t first, struct marey__diff_part *part)
 {
     f64_block(job, a, b, NULL, NULL, n, first, part);
 }
 
-void kymo__find_floats32(const struct kymo__compare *job, const float *a, const float *b,
-                         const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
-                         uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part)
+void marey__find_floats32(const struct marey__compare *job, const float *a, const float *b,
+                          const uint32_t *patterns_a, const uint32_t *patterns_b, size_t n,
+                          uint64_t first, struct marey__wanted *wanted, struct marey__diff_part *part)
 {
     f32_find(job, a, b, patterns_a, patterns_b, n, first, wanted, part);
 }
 
-void kymo__find_floats64(const struct kymo__compare *job, const double *a, const double *b, size_t n,
-                         uint64_t first, struct kymo__wanted *wanted, struct kymo__diff_part *part)
+void marey__find_floats64(const struct marey__compare *job, const double *a, const double *b,
+                          size_t n, uint64_t first, struct marey__wanted *wanted,
+                          struct marey__diff_part *part)
 {
     f64_find(job, a, b, NULL, NULL, n, first, wanted, part);
 }
 
 /* Part `k` of an element, exactly. A real number has an imaginary part of 0. */
-static long double part_at(const struct kymo__dtype *type, const unsigned char *element, unsigned k)
+static long double part_at(const struct marey__dtype *type, const unsigned char *element, unsigned k)
 {
     double parts[2] = {0};
     uint64_t natural;
     int64_t integer;
-    switch ((enum kymo_dtype)type->part) {
-    case KYMO_U64:
+    switch ((enum marey_dtype)type->part) {
+    case MAREY_U64:
         memcpy(&natural, element, sizeof natural);
         return k == 0 ? (long double)natural : 0;
-    case KYMO_I64:
+    case MAREY_I64:
         memcpy(&integer, element, sizeof integer);
         return k == 0 ? (long double)integer : 0;
     default:
-        kymo__widen_to_double((enum kymo_dtype)type->part, element, type->n_parts, parts);
+        marey__widen_to_double((enum marey_dtype)type->part, element, type->n_parts, parts);
         return parts[k];
     }
 }
 
-void kymo__compare_mixed(const struct kymo__compare *job, const unsigned char *a,
-                         const unsigned char *b, size_t n, uint64_t first,
-                         struct kymo__diff_part *part)
+void marey__compare_mixed(const struct marey__compare *job, const unsigned char *a,
+                          const unsigned char *b, size_t n, uint64_t first,
+                          struct marey__diff_part *part)
 {
     enum { SOME = 128 };
     long double values_a[SOME * 2], values_b[SOME * 2];
     for (size_t done = 0, now; done < n; done += now) {
-        now = KYMO__MIN(n - done, (size_t)SOME);
+        now = MAREY__MIN(n - done, (size_t)SOME);
         for (size_t i = 0; i < now * job->n_parts; i++) {
             const size_t element = done + i / job->n_parts;
             const unsigned k = (unsigned)(i % job->n_parts);
@@ -144,16 +145,16 @@ void kymo__compare_mixed(const struct kymo__compare *job, const unsigned char *a
     }
 }
 
-unsigned kymo__tensor_difference(const struct kymo_tensor *a, const struct kymo_tensor *b,
-                                 uint64_t i, long double out[2])
+unsigned marey__tensor_difference(const struct marey_tensor *a, const struct marey_tensor *b,
+                                  uint64_t i, long double out[2])
 {
-    struct kymo__tensor_view view_a, view_b;
+    struct marey__tensor_view view_a, view_b;
     unsigned char room_a[16], room_b[16];
-    kymo__tensor_view_of(a, &view_a);
-    kymo__tensor_view_of(b, &view_b);
-    const unsigned char *element_a = kymo__tensor_view_block(&view_a, i, 1, room_a);
-    const unsigned char *element_b = kymo__tensor_view_block(&view_b, i, 1, room_b);
+    marey__tensor_view_of(a, &view_a);
+    marey__tensor_view_of(b, &view_b);
+    const unsigned char *element_a = marey__tensor_view_block(&view_a, i, 1, room_a);
+    const unsigned char *element_b = marey__tensor_view_block(&view_b, i, 1, room_b);
     for (unsigned k = 0; k < 2; k++)
         out[k] = part_at(view_a.type, element_a, k) - part_at(view_b.type, element_b, k);
-    return KYMO__MAX(view_a.type->n_parts, view_b.type->n_parts);
+    return MAREY__MAX(view_a.type->n_parts, view_b.type->n_parts);
 }

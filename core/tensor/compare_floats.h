@@ -32,8 +32,8 @@ static REAL FN(ratio)(REAL distance, REAL reference)
 }
 
 /* Both are finite: how far are they apart? Numbers that differ are apart by one at least, also between two patterns. */
-static void FN(measure)(const struct kymo__compare *job, struct FN(side) a, struct FN(side) b,
-                        uint64_t index, struct FN(verdict) * verdict, struct kymo__diff_part *part)
+static void FN(measure)(const struct marey__compare *job, struct FN(side) a, struct FN(side) b,
+                        uint64_t index, struct FN(verdict) * verdict, struct marey__diff_part *part)
 {
     const REAL distance = FN(abs)(a.value - b.value), reference = FN(abs)(b.value);
     const REAL allowed = (REAL)job->tolerance.abs + (REAL)job->tolerance.rel * reference;
@@ -53,13 +53,13 @@ static void FN(measure)(const struct kymo__compare *job, struct FN(side) a, stru
         part->rel = (double)FN(ratio)(distance, reference);
         part->rel_at.index = index;
     }
-    part->max_a = KYMO__MAX(part->max_a, (double)FN(abs)(a.value));
-    part->max_b = KYMO__MAX(part->max_b, (double)reference);
+    part->max_a = MAREY__MAX(part->max_a, (double)FN(abs)(a.value));
+    part->max_b = MAREY__MAX(part->max_b, (double)reference);
     part->n_finite++;
 }
 
-static void FN(one)(const struct kymo__compare *job, struct FN(side) a, struct FN(side) b,
-                    uint64_t index, struct FN(verdict) * verdict, struct kymo__diff_part *part)
+static void FN(one)(const struct marey__compare *job, struct FN(side) a, struct FN(side) b,
+                    uint64_t index, struct FN(verdict) * verdict, struct marey__diff_part *part)
 {
     const bool nan_a = isnan(a.value), nan_b = isnan(b.value);
     if (isfinite(a.value) && isfinite(b.value)) {
@@ -74,12 +74,12 @@ static void FN(one)(const struct kymo__compare *job, struct FN(side) a, struct F
     verdict->is_hopeless |= is_hopeless;
     verdict->is_wrong |= is_hopeless;
     if (!nan_a)
-        part->max_a = KYMO__MAX(part->max_a, (double)FN(abs)(a.value));
+        part->max_a = MAREY__MAX(part->max_a, (double)FN(abs)(a.value));
     if (!nan_b)
-        part->max_b = KYMO__MAX(part->max_b, (double)FN(abs)(b.value));
+        part->max_b = MAREY__MAX(part->max_b, (double)FN(abs)(b.value));
 }
 
-static void FN(sums)(const REAL *a, const REAL *b, size_t n_parts, struct kymo__diff_part *part)
+static void FN(sums)(const REAL *a, const REAL *b, size_t n_parts, struct marey__diff_part *part)
 {
     WIDE sum_a = 0, sum_b = 0, sum_abs = 0, sum_aa = 0, sum_bb = 0, sum_ab = 0, sum_dd = 0;
     for (size_t i = 0; i < n_parts; i++) {
@@ -103,9 +103,9 @@ static void FN(sums)(const REAL *a, const REAL *b, size_t n_parts, struct kymo__
     part->sum_dd += sum_dd;
 }
 
-static void FN(block)(const struct kymo__compare *job, const REAL *a, const REAL *b,
+static void FN(block)(const struct marey__compare *job, const REAL *a, const REAL *b,
                       const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
-                      struct kymo__diff_part *part)
+                      struct marey__diff_part *part)
 {
     for (size_t i = 0; i < n; i++) {
         struct FN(verdict) verdict = {false};
@@ -129,7 +129,7 @@ static void FN(block)(const struct kymo__compare *job, const REAL *a, const REAL
 
 /* ---- which element of a block it was that a kernel told of ---- */
 
-static bool FN(is_wrong)(const struct kymo__compare *job, REAL a, REAL b, BITS apart)
+static bool FN(is_wrong)(const struct marey__compare *job, REAL a, REAL b, BITS apart)
 {
     if (!isfinite(a) || !isfinite(b))
         return isnan(a) && isnan(b) ? !job->tolerance.nan_equal : a != b;
@@ -139,19 +139,19 @@ static bool FN(is_wrong)(const struct kymo__compare *job, REAL a, REAL b, BITS a
 }
 
 /* An element's number, once it is found. */
-static void FN(found)(bool *wanted, uint64_t index, struct kymo__where *at)
+static void FN(found)(bool *wanted, uint64_t index, struct marey__where *at)
 {
     *wanted = false;
-    *at = (struct kymo__where){index, false};
+    *at = (struct marey__where){index, false};
 }
 
 /*
  * Set what is asked for, each to the first element that has the worst of the whole. Most elements are passed by after one
  * multiplication for each question.
  */
-static void FN(find)(const struct kymo__compare *job, const REAL *a, const REAL *b,
+static void FN(find)(const struct marey__compare *job, const REAL *a, const REAL *b,
                      const BITS *patterns_a, const BITS *patterns_b, size_t n, uint64_t first,
-                     struct kymo__wanted *wanted, struct kymo__diff_part *part)
+                     struct marey__wanted *wanted, struct marey__diff_part *part)
 {
     const REAL abs = (REAL)job->tolerance.abs, rel = (REAL)job->tolerance.rel;
     const REAL worst_abs = (REAL)part->abs, worst_rel = (REAL)part->rel;

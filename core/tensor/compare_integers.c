@@ -14,31 +14,31 @@ __extension__ typedef __int128 wide_int;
         return x;                                                                                  \
     } while (0)
 
-static wide_int integer_at(enum kymo_dtype part, const unsigned char *bytes, size_t i)
+static wide_int integer_at(enum marey_dtype part, const unsigned char *bytes, size_t i)
 {
-    const int half = part == KYMO_U4X2 || part == KYMO_I4X2
+    const int half = part == MAREY_U4X2 || part == MAREY_I4X2
                          ? (i % 2 == 0 ? bytes[i / 2] & 15 : bytes[i / 2] >> 4)
                          : 0;
     switch (part) {
-    case KYMO_BOOL:
+    case MAREY_BOOL:
         return bytes[i] != 0;
-    case KYMO_U4X2:
+    case MAREY_U4X2:
         return half;
-    case KYMO_I4X2:
+    case MAREY_I4X2:
         return (half ^ 8) - 8;
-    case KYMO_U8:
+    case MAREY_U8:
         READ(uint8_t);
-    case KYMO_I8:
+    case MAREY_I8:
         READ(int8_t);
-    case KYMO_U16:
+    case MAREY_U16:
         READ(uint16_t);
-    case KYMO_I16:
+    case MAREY_I16:
         READ(int16_t);
-    case KYMO_U32:
+    case MAREY_U32:
         READ(uint32_t);
-    case KYMO_I32:
+    case MAREY_I32:
         READ(int32_t);
-    case KYMO_U64:
+    case MAREY_U64:
         READ(uint64_t);
     default:
         READ(int64_t);
@@ -51,7 +51,7 @@ static wide_int magnitude(wide_int x)
 }
 
 /* Whether `distance` is within the tolerance, which is rounded down to an integer first: nothing lies between. */
-static bool is_allowed(const struct kymo_tolerance *tolerance, wide_int distance, wide_int reference)
+static bool is_allowed(const struct marey_tolerance *tolerance, wide_int distance, wide_int reference)
 {
     const double allowed = tolerance->abs + tolerance->rel * (double)reference;
     return distance == 0 ||
@@ -60,9 +60,9 @@ static bool is_allowed(const struct kymo_tolerance *tolerance, wide_int distance
 }
 
 static void keep_worst(wide_int distance, wide_int reference, uint64_t index,
-                       struct kymo__diff_part *part)
+                       struct marey__diff_part *part)
 {
-    const uint64_t places = (uint64_t)KYMO__MIN(distance, (wide_int)UINT64_MAX);
+    const uint64_t places = (uint64_t)MAREY__MIN(distance, (wide_int)UINT64_MAX);
     const double relative = reference != 0 ? (double)distance / (double)reference : INFINITY;
     if (places > part->ulp) {
         part->ulp = places;
@@ -96,7 +96,7 @@ static void add(struct sums *sums, double a, double b, double distance)
     sums->max_b = fmax(sums->max_b, fabs(b));
 }
 
-static void add_sums(struct kymo__diff_part *part, const struct sums *sums)
+static void add_sums(struct marey__diff_part *part, const struct sums *sums)
 {
     part->sum_a += sums->a;
     part->sum_b += sums->b;
@@ -109,10 +109,10 @@ static void add_sums(struct kymo__diff_part *part, const struct sums *sums)
     part->max_b = fmax(part->max_b, sums->max_b);
 }
 
-void kymo__compare_integers(const struct kymo__compare *job, const void *a, const void *b, size_t n,
-                            uint64_t first, struct kymo__diff_part *part)
+void marey__compare_integers(const struct marey__compare *job, const void *a, const void *b,
+                             size_t n, uint64_t first, struct marey__diff_part *part)
 {
-    const enum kymo_dtype type_a = job->a.type->part, type_b = job->b.type->part;
+    const enum marey_dtype type_a = job->a.type->part, type_b = job->b.type->part;
     struct sums sums = {0};
     for (size_t i = 0; i < n; i++) {
         bool is_wrong = false, is_unequal = false;

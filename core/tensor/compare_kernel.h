@@ -83,7 +83,7 @@ INLINE void V(step)(struct V(running) * r, const struct V(limits) * limits, stru
     r->max_d = V(max)(r->max_d, size_d);
     r->max_a = V(max)(r->max_a, size_a);
     r->max_b = V(max)(r->max_b, size_b);
-    const bool own_patterns = lie == KYMO__LIE_F16 || lie == KYMO__LIE_EXPANDED;
+    const bool own_patterns = lie == MAREY__LIE_F16 || lie == MAREY__LIE_EXPANDED;
     const V(i) apart = own_patterns ? V(apart)(a.pattern, b.pattern, V(magnitude)(a.pattern),
                                                V(magnitude)(b.pattern))
                                     : V(apart)(a.pattern, b.pattern, size_a, size_b);
@@ -118,7 +118,7 @@ INLINE double V(largest_value)(V(i) x)
     return (double)value;
 }
 
-INLINE void V(finish)(const struct V(running) * r, struct kymo__block_diff *out)
+INLINE void V(finish)(const struct V(running) * r, struct marey__block_diff *out)
 {
     out->n_wrong = r->n_wrong;
     out->n_unequal = r->n_unequal;
@@ -142,21 +142,21 @@ struct V(rest) {
     uint32_t patterns_a[LANES], patterns_b[LANES];
 };
 
-INLINE void V(take_rest)(const struct kymo__block_pair *pair, size_t from, const int lie,
+INLINE void V(take_rest)(const struct marey__block_pair *pair, size_t from, const int lie,
                          struct V(rest) * rest)
 {
     const size_t size = SIZE_OF(lie), n = pair->n - from;
     memset(rest, 0, sizeof *rest);
     memcpy(rest->a, (const char *)pair->a + from * size, n * size);
     memcpy(rest->b, (const char *)pair->b + from * size, n * size);
-    if (lie == KYMO__LIE_EXPANDED) {
+    if (lie == MAREY__LIE_EXPANDED) {
         memcpy(rest->patterns_a, pair->patterns_a + from, n * sizeof *rest->patterns_a);
         memcpy(rest->patterns_b, pair->patterns_b + from, n * sizeof *rest->patterns_b);
     }
 }
 
-INLINE void V(compare)(const struct kymo__block_pair *pair, const int lie, const bool in_pairs,
-                       const bool is_wide, struct kymo__block_diff *out)
+INLINE void V(compare)(const struct marey__block_pair *pair, const int lie, const bool in_pairs,
+                       const bool is_wide, struct marey__block_diff *out)
 {
     const size_t size = SIZE_OF(lie);
     const char *a = pair->a, *b = pair->b;
@@ -197,7 +197,8 @@ INLINE V(i) V(rel_step)(V(i) most, V(v) a, V(v) b)
     return V(max)(most, V(unless)(V(is_zero)(distance), ratio));
 }
 
-INLINE void V(ratios)(const struct kymo__block_pair *pair, const int lie, struct kymo__block_diff *out)
+INLINE void V(ratios)(const struct marey__block_pair *pair, const int lie,
+                      struct marey__block_diff *out)
 {
     const size_t size = SIZE_OF(lie);
     const char *a = pair->a, *b = pair->b;
@@ -237,7 +238,8 @@ INLINE void V(equal_step)(struct V(equal) * r, V(v) a, V(v) b)
     r->squares = V(sum_product)(a, a, r->squares);
 }
 
-INLINE bool V(equal)(const struct kymo__block_pair *pair, const int lie, struct kymo__block_diff *out)
+INLINE bool V(equal)(const struct marey__block_pair *pair, const int lie,
+                     struct marey__block_diff *out)
 {
     const size_t size = SIZE_OF(lie);
     const char *a = pair->a, *b = pair->b;

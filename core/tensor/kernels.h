@@ -8,10 +8,12 @@
 
 /* Bytes of a number. */
 #define SIZE_OF(lie)                                                                               \
-    ((lie) == KYMO__LIE_F64 ? 8u : (lie) == KYMO__LIE_F32 || (lie) == KYMO__LIE_EXPANDED ? 4u : 2u)
+    ((lie) == MAREY__LIE_F64                                   ? 8u                                \
+     : (lie) == MAREY__LIE_F32 || (lie) == MAREY__LIE_EXPANDED ? 4u                                \
+                                                               : 2u)
 
 #include "tensor/count_codes.h"
-#ifdef KYMO_HAVE_XXHASH
+#ifdef MAREY_HAVE_XXHASH
 #include "tensor/hash_kernel.h"
 #endif
 
@@ -73,9 +75,9 @@ INLINE uint8_t code_of_float(float x)
 
 INLINE s_v read_value(const char *p, const int lie)
 {
-    return lie == KYMO__LIE_F16    ? s_load_f16(p)
-           : lie == KYMO__LIE_BF16 ? s_values(s_load_upper(p))
-                                   : s_load(p);
+    return lie == MAREY__LIE_F16    ? s_load_f16(p)
+           : lie == MAREY__LIE_BF16 ? s_values(s_load_upper(p))
+                                    : s_load(p);
 }
 
 #define V(name) s_##name
@@ -84,9 +86,9 @@ INLINE s_v read_value(const char *p, const int lie)
 #define BITS uint32_t
 #define READ_VALUE(p, lie) read_value(p, lie)
 #define READ(p, patterns, lie)                                                                     \
-    ((struct s_side){read_value(p, lie), (lie) == KYMO__LIE_EXPANDED ? s_load_bits(patterns)       \
-                                         : (lie) == KYMO__LIE_F16    ? s_load_upper(p)             \
-                                                                     : s_bits(read_value(p, lie))})
+    ((struct s_side){read_value(p, lie), (lie) == MAREY__LIE_EXPANDED ? s_load_bits(patterns)      \
+                                         : (lie) == MAREY__LIE_F16    ? s_load_upper(p)            \
+                                                                      : s_bits(read_value(p, lie))})
 #define ADD_UP_WIDE(r, a, b)                                                                       \
     do {                                                                                           \
         s_add_up_wide(r, s_lower(a), s_lower(b));                                                  \
@@ -101,81 +103,82 @@ INLINE s_v read_value(const char *p, const int lie)
 /* ---- one function for each way of lying, and the table of them ---- */
 
 #define COMPARE(NAME, KIND, LIE)                                                                   \
-    static void NAME##_single(const struct kymo__block_pair *pair, struct kymo__block_diff *out)   \
+    static void NAME##_single(const struct marey__block_pair *pair, struct marey__block_diff *out) \
     {                                                                                              \
         KIND##_compare(pair, LIE, false, false, out);                                              \
     }                                                                                              \
-    static void NAME##_pairs(const struct kymo__block_pair *pair, struct kymo__block_diff *out)    \
+    static void NAME##_pairs(const struct marey__block_pair *pair, struct marey__block_diff *out)  \
     {                                                                                              \
         KIND##_compare(pair, LIE, true, false, out);                                               \
     }                                                                                              \
-    static void NAME##_ratios(const struct kymo__block_pair *pair, struct kymo__block_diff *out)   \
+    static void NAME##_ratios(const struct marey__block_pair *pair, struct marey__block_diff *out) \
     {                                                                                              \
         KIND##_ratios(pair, LIE, out);                                                             \
     }                                                                                              \
-    static bool NAME##_equal(const struct kymo__block_pair *pair, struct kymo__block_diff *out)    \
+    static bool NAME##_equal(const struct marey__block_pair *pair, struct marey__block_diff *out)  \
     {                                                                                              \
         return KIND##_equal(pair, LIE, out);                                                       \
     }
 #define STATS(NAME, KIND, LIE)                                                                     \
-    static bool NAME##_stats(const void *from, size_t n, struct kymo__block_stats *out,            \
+    static bool NAME##_stats(const void *from, size_t n, struct marey__block_stats *out,           \
                              uint64_t *counts)                                                     \
     {                                                                                              \
         return KIND##_stats(from, n, LIE, out, counts);                                            \
     }
-#define COMPARE_WIDE(NAME, KIND, LIE)                                                                \
-    static void NAME##_wide(const struct kymo__block_pair *pair, struct kymo__block_diff *out)       \
-    {                                                                                                \
-        KIND##_compare(pair, LIE, false, true, out);                                                 \
-    }                                                                                                \
-    static void NAME##_wide_pairs(const struct kymo__block_pair *pair, struct kymo__block_diff *out) \
-    {                                                                                                \
-        KIND##_compare(pair, LIE, true, true, out);                                                  \
+#define COMPARE_WIDE(NAME, KIND, LIE)                                                              \
+    static void NAME##_wide(const struct marey__block_pair *pair, struct marey__block_diff *out)   \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, false, true, out);                                               \
+    }                                                                                              \
+    static void NAME##_wide_pairs(const struct marey__block_pair *pair,                            \
+                                  struct marey__block_diff *out)                                   \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, true, true, out);                                                \
     }
 
-COMPARE(f64, d, KYMO__LIE_F64)
-COMPARE(f32, s, KYMO__LIE_F32)
-COMPARE(bf16, s, KYMO__LIE_BF16)
-COMPARE(f16, s, KYMO__LIE_F16)
-COMPARE(expanded, s, KYMO__LIE_EXPANDED)
-STATS(f64, d, KYMO__LIE_F64)
-STATS(f32, s, KYMO__LIE_F32)
-STATS(bf16, s, KYMO__LIE_BF16)
-STATS(f16, s, KYMO__LIE_F16)
-COMPARE_WIDE(f64, d, KYMO__LIE_F64)
-COMPARE_WIDE(f32, s, KYMO__LIE_F32)
-COMPARE_WIDE(bf16, s, KYMO__LIE_BF16)
-COMPARE_WIDE(f16, s, KYMO__LIE_F16)
-COMPARE_WIDE(expanded, s, KYMO__LIE_EXPANDED)
+COMPARE(f64, d, MAREY__LIE_F64)
+COMPARE(f32, s, MAREY__LIE_F32)
+COMPARE(bf16, s, MAREY__LIE_BF16)
+COMPARE(f16, s, MAREY__LIE_F16)
+COMPARE(expanded, s, MAREY__LIE_EXPANDED)
+STATS(f64, d, MAREY__LIE_F64)
+STATS(f32, s, MAREY__LIE_F32)
+STATS(bf16, s, MAREY__LIE_BF16)
+STATS(f16, s, MAREY__LIE_F16)
+COMPARE_WIDE(f64, d, MAREY__LIE_F64)
+COMPARE_WIDE(f32, s, MAREY__LIE_F32)
+COMPARE_WIDE(bf16, s, MAREY__LIE_BF16)
+COMPARE_WIDE(f16, s, MAREY__LIE_F16)
+COMPARE_WIDE(expanded, s, MAREY__LIE_EXPANDED)
 
-const struct kymo__kernels KERNELS = {
+const struct marey__kernels KERNELS = {
     .name = KERNELS_NAME,
-    .compare = {[KYMO__LIE_F32] = {f32_single, f32_pairs},
-                [KYMO__LIE_BF16] = {bf16_single, bf16_pairs},
-                [KYMO__LIE_F16] = {f16_single, f16_pairs},
-                [KYMO__LIE_EXPANDED] = {expanded_single, expanded_pairs},
-                [KYMO__LIE_F64] = {f64_single, f64_pairs}},
-    .compare_wide = {[KYMO__LIE_F32] = {f32_wide, f32_wide_pairs},
-                     [KYMO__LIE_BF16] = {bf16_wide, bf16_wide_pairs},
-                     [KYMO__LIE_F16] = {f16_wide, f16_wide_pairs},
-                     [KYMO__LIE_EXPANDED] = {expanded_wide, expanded_wide_pairs},
-                     [KYMO__LIE_F64] = {f64_wide, f64_wide_pairs}},
-    .ratios = {[KYMO__LIE_F32] = f32_ratios,
-               [KYMO__LIE_BF16] = bf16_ratios,
-               [KYMO__LIE_F16] = f16_ratios,
-               [KYMO__LIE_EXPANDED] = expanded_ratios,
-               [KYMO__LIE_F64] = f64_ratios},
-    .equal = {[KYMO__LIE_F32] = f32_equal,
-              [KYMO__LIE_BF16] = bf16_equal,
-              [KYMO__LIE_F16] = f16_equal,
-              [KYMO__LIE_EXPANDED] = expanded_equal,
-              [KYMO__LIE_F64] = f64_equal},
-    .stats = {[KYMO__LIE_F32] = f32_stats,
-              [KYMO__LIE_BF16] = bf16_stats,
-              [KYMO__LIE_F16] = f16_stats,
-              [KYMO__LIE_EXPANDED] = f32_stats,
-              [KYMO__LIE_F64] = f64_stats},
-#ifdef KYMO_HAVE_XXHASH
+    .compare = {[MAREY__LIE_F32] = {f32_single, f32_pairs},
+                [MAREY__LIE_BF16] = {bf16_single, bf16_pairs},
+                [MAREY__LIE_F16] = {f16_single, f16_pairs},
+                [MAREY__LIE_EXPANDED] = {expanded_single, expanded_pairs},
+                [MAREY__LIE_F64] = {f64_single, f64_pairs}},
+    .compare_wide = {[MAREY__LIE_F32] = {f32_wide, f32_wide_pairs},
+                     [MAREY__LIE_BF16] = {bf16_wide, bf16_wide_pairs},
+                     [MAREY__LIE_F16] = {f16_wide, f16_wide_pairs},
+                     [MAREY__LIE_EXPANDED] = {expanded_wide, expanded_wide_pairs},
+                     [MAREY__LIE_F64] = {f64_wide, f64_wide_pairs}},
+    .ratios = {[MAREY__LIE_F32] = f32_ratios,
+               [MAREY__LIE_BF16] = bf16_ratios,
+               [MAREY__LIE_F16] = f16_ratios,
+               [MAREY__LIE_EXPANDED] = expanded_ratios,
+               [MAREY__LIE_F64] = f64_ratios},
+    .equal = {[MAREY__LIE_F32] = f32_equal,
+              [MAREY__LIE_BF16] = bf16_equal,
+              [MAREY__LIE_F16] = f16_equal,
+              [MAREY__LIE_EXPANDED] = expanded_equal,
+              [MAREY__LIE_F64] = f64_equal},
+    .stats = {[MAREY__LIE_F32] = f32_stats,
+              [MAREY__LIE_BF16] = bf16_stats,
+              [MAREY__LIE_F16] = f16_stats,
+              [MAREY__LIE_EXPANDED] = f32_stats,
+              [MAREY__LIE_F64] = f64_stats},
+#ifdef MAREY_HAVE_XXHASH
     .hash = hash,
     .hash_begin = hash_begin,
     .hash_add = hash_add,

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERNELS kymo__kernels_avx2
+#define KERNELS marey__kernels_avx2
 #define KERNELS_NAME "avx2"
 #include "tensor/vector_avx2.h"
 

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERNELS kymo__kernels_avx512
+#define KERNELS marey__kernels_avx512
 #define KERNELS_NAME "avx512"
 #include "tensor/vector_avx512.h"
 

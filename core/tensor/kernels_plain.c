@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERNELS kymo__kernels_plain
+#define KERNELS marey__kernels_plain
 #define KERNELS_NAME "plain"
 #include "tensor/vector_plain.h"
 

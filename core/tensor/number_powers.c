@@ -12,9 +12,9 @@ enum {
     LIMB_BITS = 32
 }; /* 960 bits; 5^342 has 795 of them, and the quotient by it 165 */
 
-struct kymo__power kymo__power_table[KYMO__POWER_MAX - KYMO__POWER_MIN + 1];
-struct kymo__f32_power kymo__f32_powers[256];
-_Atomic bool kymo__has_powers;
+struct marey__power marey__power_table[MAREY__POWER_MAX - MAREY__POWER_MIN + 1];
+struct marey__f32_power marey__f32_powers[256];
+_Atomic bool marey__has_powers;
 
 /* Bits of the number from `bit` downwards, 64 of them. */
 static uint64_t bits_below(const uint32_t *limbs, int bit)
@@ -27,13 +27,13 @@ static uint64_t bits_below(const uint32_t *limbs, int bit)
     return out;
 }
 
-static struct kymo__power leading_bits(const uint32_t *limbs)
+static struct marey__power leading_bits(const uint32_t *limbs)
 {
     int top = LIMBS - 1;
     while (limbs[top] == 0)
         top--;
     const int bit = top * LIMB_BITS + LIMB_BITS - 1 - __builtin_clz(limbs[top]);
-    return (struct kymo__power){.high = bits_below(limbs, bit), .low = bits_below(limbs, bit - 64)};
+    return (struct marey__power){.high = bits_below(limbs, bit), .low = bits_below(limbs, bit - 64)};
 }
 
 static void times_five(uint32_t *limbs)
@@ -59,26 +59,26 @@ static void by_five(uint32_t *limbs)
 static void compute(void)
 {
     uint32_t up[LIMBS] = {1};
-    for (int n = 0; n <= KYMO__POWER_MAX; n++, times_five(up))
-        kymo__power_table[n - KYMO__POWER_MIN] = leading_bits(up);
+    for (int n = 0; n <= MAREY__POWER_MAX; n++, times_five(up))
+        marey__power_table[n - MAREY__POWER_MIN] = leading_bits(up);
     uint32_t down[LIMBS] = {[LIMBS - 1] = (uint32_t)1 << (LIMB_BITS - 1)};
-    for (int n = -1; n >= KYMO__POWER_MIN; n--) {
+    for (int n = -1; n >= MAREY__POWER_MIN; n--) {
         by_five(down);
-        kymo__power_table[n - KYMO__POWER_MIN] = leading_bits(down);
+        marey__power_table[n - MAREY__POWER_MIN] = leading_bits(down);
     }
     for (int32_t exponent = 1; exponent < 255; exponent++) {
         const int32_t q = exponent - 150, k = log10_of(q, false);
-        const struct kymo__power *const power = &kymo__power_table[-k - KYMO__POWER_MIN];
-        kymo__f32_powers[exponent] =
-            (struct kymo__f32_power){.power = power->high + (power->low != 0),
-                                     .k = k,
-                                     .shift = (uint32_t)(q + kymo__log2_of_power(-k) + 1)};
+        const struct marey__power *const power = &marey__power_table[-k - MAREY__POWER_MIN];
+        marey__f32_powers[exponent] =
+            (struct marey__f32_power){.power = power->high + (power->low != 0),
+                                      .k = k,
+                                      .shift = (uint32_t)(q + marey__log2_of_power(-k) + 1)};
     }
 }
 
-void kymo__powers_make(void)
+void marey__powers_make(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, compute);
-    atomic_store_explicit(&kymo__has_powers, true, memory_order_release);
+    atomic_store_explicit(&marey__has_powers, true, memory_order_release);
 }

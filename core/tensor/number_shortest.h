@@ -8,13 +8,13 @@
  * what is cut off is remembered in the lowest bit ("rounded to odd"). Everything is counted in quarters, so that the bounds
  * are whole numbers: 4c, and two quarter units to each side.
  */
-#ifndef KYMO_NUMBER_SHORTEST_H
-#define KYMO_NUMBER_SHORTEST_H
+#ifndef MAREY_NUMBER_SHORTEST_H
+#define MAREY_NUMBER_SHORTEST_H
 
 #include "tensor/number_text.h"
 
 /* digits * 10^exponent */
-struct kymo__decimal_digits {
+struct marey__decimal_digits {
     uint64_t digits;
     int32_t exponent;
 };
@@ -26,7 +26,7 @@ static inline int32_t log10_of(int32_t q, bool is_lower_closer)
 }
 
 /* Choose among the four: all in quarters of 10^k. */
-static inline struct kymo__decimal_digits choose(uint64_t low, uint64_t v, uint64_t high, int32_t k)
+static inline struct marey__decimal_digits choose(uint64_t low, uint64_t v, uint64_t high, int32_t k)
 {
     const uint64_t s = v / 4, tens = s / 10;
     const bool is_ten_in = low <= 40 * tens, is_next_ten_in = 40 * tens + 40 <= high;
@@ -39,12 +39,12 @@ static inline struct kymo__decimal_digits choose(uint64_t low, uint64_t v, uint6
     const bool is_tens = (s >= 10) & (is_ten_in ^ is_next_ten_in);
     /* No branch, which would be guessed wrong for half of all numbers. */
     const uint64_t one = s + is_up, ten = tens + is_next_ten_in;
-    return (struct kymo__decimal_digits){.digits = one ^ ((one ^ ten) & -(uint64_t)is_tens),
-                                         .exponent = k + is_tens};
+    return (struct marey__decimal_digits){.digits = one ^ ((one ^ ten) & -(uint64_t)is_tens),
+                                          .exponent = k + is_tens};
 }
 
 /* x * power / 2^128, rounded to odd. The power is at most one unit too large, which is no rest. */
-static inline uint64_t times(struct kymo__power power, uint64_t x)
+static inline uint64_t times(struct marey__power power, uint64_t x)
 {
     const unsigned __int128 low = (unsigned __int128)power.low * x;
     const unsigned __int128 sum = (unsigned __int128)power.high * x + (uint64_t)(low >> 64);
@@ -55,12 +55,12 @@ static inline uint64_t times(struct kymo__power power, uint64_t x)
  * The decimal that rounds to c * 2^q, has the fewest digits, and of those is the nearest. The neighbours of the number
  * are one unit of `c` away; the lower one half of that, where `is_lower_closer`. c from 1 to 2^53, q from -1074 to 971.
  */
-static inline struct kymo__decimal_digits shortest(uint64_t c, int32_t q, bool is_lower_closer)
+static inline struct marey__decimal_digits shortest(uint64_t c, int32_t q, bool is_lower_closer)
 {
     const int32_t k = log10_of(q, is_lower_closer);
-    const int32_t shift = q + kymo__log2_of_power(-k) + 1;
-    struct kymo__power power = kymo__powers()[-k - KYMO__POWER_MIN];
-    if (k > 0 || -k > KYMO__POWER_EXACT) { /* cut off: the next one is the bound from above */
+    const int32_t shift = q + marey__log2_of_power(-k) + 1;
+    struct marey__power power = marey__powers()[-k - MAREY__POWER_MIN];
+    if (k > 0 || -k > MAREY__POWER_EXACT) { /* cut off: the next one is the bound from above */
         power.low++;
         power.high += power.low == 0;
     }
@@ -80,8 +80,8 @@ static inline uint32_t times_f32(uint64_t power, uint32_t x)
 }
 
 /* As above, of more than one digit. */
-static inline struct kymo__decimal_digits choose_f32(uint32_t low, uint32_t v, uint32_t high,
-                                                     int32_t k)
+static inline struct marey__decimal_digits choose_f32(uint32_t low, uint32_t v, uint32_t high,
+                                                      int32_t k)
 {
     const uint32_t s = v / 4, tens = s / 10;
     const uint32_t is_ten_in = low <= 40 * tens, is_next_ten_in = 40 * tens + 40 <= high;
@@ -90,12 +90,13 @@ static inline struct kymo__decimal_digits choose_f32(uint32_t low, uint32_t v, u
     const uint32_t is_up = is_low_in != is_high_in ? is_high_in : is_nearer;
     const uint32_t is_tens = is_ten_in ^ is_next_ten_in;
     const uint32_t one = s + is_up, ten = tens + is_next_ten_in;
-    return (struct kymo__decimal_digits){.digits = one ^ ((one ^ ten) & -is_tens),
-                                         .exponent = k + (int32_t)is_tens};
+    return (struct marey__decimal_digits){.digits = one ^ ((one ^ ten) & -is_tens),
+                                          .exponent = k + (int32_t)is_tens};
 }
 
 /* c from 2^23 + 1 to 2^24 - 1; what follows from the exponent is in a table. */
-static inline struct kymo__decimal_digits shortest_f32(uint32_t c, const struct kymo__f32_power *power)
+static inline struct marey__decimal_digits shortest_f32(uint32_t c,
+                                                        const struct marey__f32_power *power)
 {
     const uint32_t open = c & 1;
     const uint32_t low = times_f32(power->power, (4 * c - 2) << power->shift) + open;

@@ -127,7 +127,7 @@ static inline char *put_point(char *out, const char *digits, unsigned n, int poi
     return put_exponent(out, point - 1);
 }
 
-static inline char *digits_text(char *out, struct kymo__decimal_digits decimal)
+static inline char *digits_text(char *out, struct marey__decimal_digits decimal)
 {
     const unsigned n = digit_count(decimal.digits);
     const uint64_t all = decimal.digits * tens[17 - n]; /* 17 digits: 1 and 8 and 8 */
@@ -159,7 +159,7 @@ static __attribute__((noinline)) char *put_far(char *out, uint64_t eight, char l
  * Up to nine digits, in a register but for the last one: with the point between them, or zeros in front. What was just stored
  * in pieces would be slow to load again as a whole, so nothing is.
  */
-static inline char *f32_digits_text(char *out, struct kymo__decimal_digits decimal)
+static inline char *f32_digits_text(char *out, struct marey__decimal_digits decimal)
 {
     enum { EIGHT_DIGITS = 100000000 };
     const bool is_nine = decimal.digits >= EIGHT_DIGITS; /* the first is 1 then: c is below 2^24 */
@@ -175,9 +175,9 @@ static inline char *f32_digits_text(char *out, struct kymo__decimal_digits decim
         put_word(out, (eight & before) | (uint64_t)'.' << 8 * point | (eight & ~before) << 8);
         const uint16_t rest = (uint16_t)(eight >> 56 | (last | '0') << 8);
         memcpy(out + 8, &rest, sizeof rest);
-        return out + 1 + KYMO__MAX((int)counted, point + 1);
+        return out + 1 + MAREY__MAX((int)counted, point + 1);
     }
-    if (KYMO_UNLIKELY(point <= -4 || point > 0))
+    if (MAREY_UNLIKELY(point <= -4 || point > 0))
         return put_far(out, eight, (char)('0' | last), counted, point);
     put_word(out, UINT64_C(0x3030303030302e30)); /* 0.000000 */
     out += 2 - point;
@@ -199,19 +199,19 @@ static __attribute__((noinline)) char *f32_text_rare(char *out, uint32_t bits)
     return digits_text(out, shortest(c, q, fraction == 0 && exponent > 1));
 }
 
-char *kymo__f32_text(char *out, float value)
+char *marey__f32_text(char *out, float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     *out = '-';
     out += bits >> 31;
     const uint32_t fraction = bits & 0x7fffff, exponent = bits >> 23 & 0xff;
-    if (KYMO_UNLIKELY(fraction == 0 || exponent == 0 || !kymo__powers_are_made()))
+    if (MAREY_UNLIKELY(fraction == 0 || exponent == 0 || !marey__powers_are_made()))
         return f32_text_rare(out, bits);
-    return f32_digits_text(out, shortest_f32(fraction | 0x800000, &kymo__f32_powers[exponent]));
+    return f32_digits_text(out, shortest_f32(fraction | 0x800000, &marey__f32_powers[exponent]));
 }
 
-char *kymo__f64_text(char *out, double value)
+char *marey__f64_text(char *out, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -228,12 +228,12 @@ char *kymo__f64_text(char *out, double value)
     return digits_text(out, shortest(c, q, fraction == 0 && exponent > 1));
 }
 
-char *kymo__binary_text(char *out, uint64_t c, int32_t q, bool is_lower_closer)
+char *marey__binary_text(char *out, uint64_t c, int32_t q, bool is_lower_closer)
 {
     return digits_text(out, shortest(c, q, is_lower_closer));
 }
 
-char *kymo__u64_text(char *out, uint64_t value)
+char *marey__u64_text(char *out, uint64_t value)
 {
     if (value < 100000000) {
         const uint64_t digits = eight_digits((uint32_t)value);
@@ -241,13 +241,13 @@ char *kymo__u64_text(char *out, uint64_t value)
         put_word(out, digits >> 8 * n_zeros | ZEROS);
         return out + 8 - n_zeros;
     }
-    out = kymo__u64_text(out, value / 100000000);
+    out = marey__u64_text(out, value / 100000000);
     put_word(out, eight_digits((uint32_t)(value % 100000000)) | ZEROS);
     return out + 8;
 }
 
-char *kymo__i64_text(char *out, int64_t value)
+char *marey__i64_text(char *out, int64_t value)
 {
     *out = '-';
-    return kymo__u64_text(out + (value < 0), value < 0 ? -(uint64_t)value : (uint64_t)value);
+    return marey__u64_text(out + (value < 0), value < 0 ? -(uint64_t)value : (uint64_t)value);
 }

@@ -7,74 +7,74 @@
  *   number_text.c ── digits as text; integers
  *   number_small.c ── all numbers of 16 bits and fewer, from a table
  */
-#ifndef KYMO_NUMBER_TEXT_H
-#define KYMO_NUMBER_TEXT_H
+#ifndef MAREY_NUMBER_TEXT_H
+#define MAREY_NUMBER_TEXT_H
 
 #include <stdatomic.h>
 
 #include "base/base_internal.h"
-#include <kymo/tensor.h>
+#include <marey/tensor.h>
 
 /* Bytes that each of these may write, none of them a NUL. They return the end of the text. */
-enum { KYMO__NUMBER_ROOM = 40 };
+enum { MAREY__NUMBER_ROOM = 40 };
 /* Of finite numbers. */
-KYMO_PRIVATE_API char *kymo__f32_text(char *out, float value);
-KYMO_PRIVATE_API char *kymo__f64_text(char *out, double value);
-KYMO_PRIVATE_API char *kymo__i64_text(char *out, int64_t value);
-KYMO_PRIVATE_API char *kymo__u64_text(char *out, uint64_t value);
+MAREY_PRIVATE_API char *marey__f32_text(char *out, float value);
+MAREY_PRIVATE_API char *marey__f64_text(char *out, double value);
+MAREY_PRIVATE_API char *marey__i64_text(char *out, int64_t value);
+MAREY_PRIVATE_API char *marey__u64_text(char *out, uint64_t value);
 
 /* All texts of a floating type of 16, 8 or 4 bits, by their bits; a `len` of 0: NaN or infinite. */
-struct kymo__small_text {
+struct marey__small_text {
     char text[23];
     uint8_t len;
 };
 /* Whether it is such a type. */
-KYMO_PRIVATE_API bool kymo__is_small(enum kymo_dtype dtype);
+MAREY_PRIVATE_API bool marey__is_small(enum marey_dtype dtype);
 /* Made with the first call, then lent for ever; NULL for other types, and without memory. Any thread. */
-KYMO_PRIVATE_API const struct kymo__small_text *kymo__small_texts(enum kymo_dtype dtype);
+MAREY_PRIVATE_API const struct marey__small_text *marey__small_texts(enum marey_dtype dtype);
 /* The value of such a number, exactly. NaN for other types. */
-KYMO_PRIVATE_API double kymo__small_value(enum kymo_dtype dtype, uint16_t bits);
+MAREY_PRIVATE_API double marey__small_value(enum marey_dtype dtype, uint16_t bits);
 
 /* ---- shared by the files above ---- */
 
 /* The 128 leading bits of 10^n, the rest cut off. */
-struct kymo__power {
+struct marey__power {
     uint64_t high, low;
 };
-enum { KYMO__POWER_MIN = -342, KYMO__POWER_MAX = 324, KYMO__POWER_EXACT = 55 };
-KYMO_PRIVATE_API extern struct kymo__power kymo__power_table[KYMO__POWER_MAX - KYMO__POWER_MIN + 1];
-KYMO_PRIVATE_API extern _Atomic bool kymo__has_powers; /* set with release when the table is made */
-KYMO_PRIVATE_API void kymo__powers_make(void);
+enum { MAREY__POWER_MIN = -342, MAREY__POWER_MAX = 324, MAREY__POWER_EXACT = 55 };
+MAREY_PRIVATE_API extern struct marey__power marey__power_table[MAREY__POWER_MAX - MAREY__POWER_MIN + 1];
+MAREY_PRIVATE_API extern _Atomic bool marey__has_powers; /* set with release when the table is made */
+MAREY_PRIVATE_API void marey__powers_make(void);
 
 /* What follows from the exponent of a float32 as it stands in its bits, 1 to 254. */
-struct kymo__f32_power {
+struct marey__f32_power {
     uint64_t power;
     int32_t k;
     uint32_t shift;
 };
-KYMO_PRIVATE_API extern struct kymo__f32_power kymo__f32_powers[256];
+MAREY_PRIVATE_API extern struct marey__f32_power marey__f32_powers[256];
 
-static inline bool kymo__powers_are_made(void)
+static inline bool marey__powers_are_made(void)
 {
     /* Acquire: meets the release in number_powers.c, so that the tables are seen whole. */
-    return atomic_load_explicit(&kymo__has_powers, memory_order_acquire);
+    return atomic_load_explicit(&marey__has_powers, memory_order_acquire);
 }
 
-/* By n - KYMO__POWER_MIN; made with the first call. Exact for n from 0 to KYMO__POWER_EXACT. Any thread. */
-static inline const struct kymo__power *kymo__powers(void)
+/* By n - MAREY__POWER_MIN; made with the first call. Exact for n from 0 to MAREY__POWER_EXACT. Any thread. */
+static inline const struct marey__power *marey__powers(void)
 {
-    if (KYMO_UNLIKELY(!kymo__powers_are_made()))
-        kymo__powers_make();
-    return kymo__power_table;
+    if (MAREY_UNLIKELY(!marey__powers_are_made()))
+        marey__powers_make();
+    return marey__power_table;
 }
 
 /* floor(log2(10^n)); right for |n| up to 1233. */
-static inline int32_t kymo__log2_of_power(int32_t n)
+static inline int32_t marey__log2_of_power(int32_t n)
 {
     return (int32_t)((n * (int64_t)1741647) >> 19);
 }
 
 /* c * 2^q as text, where neighbours of the number are one unit of `c` away; shortest() of number_shortest.h has more. */
-char *kymo__binary_text(char *out, uint64_t c, int32_t q, bool is_lower_closer);
+char *marey__binary_text(char *out, uint64_t c, int32_t q, bool is_lower_closer);
 
 #endif

@@ -38,7 +38,7 @@ INLINE void V(stats_step)(struct V(stats) * r, V(v) x, V(v) about, uint32_t lane
     }
 }
 
-INLINE void V(stats_finish)(const struct V(stats) * r, struct kymo__block_stats *out)
+INLINE void V(stats_finish)(const struct V(stats) * r, struct marey__block_stats *out)
 {
     REAL low[LANES], high[LANES];
     V(store)(low, r->min);
@@ -56,12 +56,12 @@ INLINE void V(stats_finish)(const struct V(stats) * r, struct kymo__block_stats 
     out->n_small = r->n_small;
 }
 
-INLINE bool V(stats)(const void *from, size_t n, const int lie, struct kymo__block_stats *out,
+INLINE bool V(stats)(const void *from, size_t n, const int lie, struct marey__block_stats *out,
                      uint64_t *counts)
 {
     const size_t size = SIZE_OF(lie);
     const char *p = from;
-    uint8_t codes[KYMO__BLOCK_CODES] __attribute__((aligned(64)));
+    uint8_t codes[MAREY__BLOCK_CODES] __attribute__((aligned(64)));
     REAL first[LANES];
     /* The rest of the last vector is filled with the first number, which is no distance from itself. */
     unsigned char rest[LANES * sizeof(REAL)];

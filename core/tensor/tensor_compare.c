@@ -7,14 +7,14 @@
 
 /* ---- parts of a result ---- */
 
-void kymo__diff_part_init(struct kymo__diff_part *part)
+void marey__diff_part_init(struct marey__diff_part *part)
 {
-    const struct kymo__where nowhere = {UINT64_MAX, false};
-    *part = (struct kymo__diff_part){
+    const struct marey__where nowhere = {UINT64_MAX, false};
+    *part = (struct marey__diff_part){
         .abs_at = nowhere, .rel_at = nowhere, .ulp_at = nowhere, .wrong_at = nowhere};
 }
 
-void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_part *later)
+void marey__diff_part_add(struct marey__diff_part *into, const struct marey__diff_part *later)
 {
     if (into->n_wrong == 0)
         into->wrong_at = later->wrong_at;
@@ -37,8 +37,8 @@ void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_p
         into->ulp = later->ulp;
         into->ulp_at = later->ulp_at;
     }
-    into->max_a = KYMO__MAX(into->max_a, later->max_a);
-    into->max_b = KYMO__MAX(into->max_b, later->max_b);
+    into->max_a = MAREY__MAX(into->max_a, later->max_a);
+    into->max_b = MAREY__MAX(into->max_b, later->max_b);
     into->sum_a += later->sum_a;
     into->sum_b += later->sum_b;
     into->sum_abs += later->sum_abs;
@@ -49,33 +49,33 @@ void kymo__diff_part_add(struct kymo__diff_part *into, const struct kymo__diff_p
 }
 
 /* The least float above, in the arithmetic of the type: `value` itself was rounded, perhaps down. */
-static double next_up(const struct kymo__compare *job, double value)
+static double next_up(const struct marey__compare *job, double value)
 {
-    if (job->common == KYMO_F64 || job->common == KYMO_DTYPE_NONE)
+    if (job->common == MAREY_F64 || job->common == MAREY_DTYPE_NONE)
         return nextafter(value, INFINITY);
     return nextafterf((float)value, INFINITY);
 }
 
-static void finish_needs(const struct kymo__compare *job, const struct kymo__diff_part *part,
-                         struct kymo_tensor_diff *out)
+static void finish_needs(const struct marey__compare *job, const struct marey__diff_part *part,
+                         struct marey_tensor_diff *out)
 {
     out->needs_abs = out->needs_rel = out->needs_ulp = INFINITY;
     if (part->is_hopeless)
         return;
     /* Differences of 64-bit integers may have been rounded down. */
-    out->needs_abs = job->common == KYMO_DTYPE_NONE && part->abs >= 0x1p53
+    out->needs_abs = job->common == MAREY_DTYPE_NONE && part->abs >= 0x1p53
                          ? nextafter(part->abs, INFINITY)
                          : part->abs;
     out->needs_ulp = (double)part->ulp;
     out->needs_rel = part->rel > 0 ? next_up(job, part->rel) : 0;
 }
 
-static void finish(const struct kymo__compare *job, const struct kymo__diff_part *part,
-                   struct kymo_tensor_diff *out)
+static void finish(const struct marey__compare *job, const struct marey__diff_part *part,
+                   struct marey_tensor_diff *out)
 {
     const long double n = (long double)part->n_finite;
     const long double norms = sqrtl(part->sum_aa) * sqrtl(part->sum_bb);
-    *out = (struct kymo_tensor_diff){
+    *out = (struct marey_tensor_diff){
         .n = job->n,
         .n_wrong = part->n_wrong,
         .n_unequal = part->n_unequal,
@@ -103,105 +103,107 @@ static void finish(const struct kymo__compare *job, const struct kymo__diff_part
 /* ---- settling what is compared ---- */
 
 /* Significant bits of the numbers of a type; the lowest signed integer is a power of two and needs one only. */
-static unsigned digits_of(const struct kymo__dtype *type)
+static unsigned digits_of(const struct marey__dtype *type)
 {
-    return type->kind == KYMO__IS_FLOAT ? type->digits
-                                        : type->part_bits - (type->kind == KYMO__IS_SIGNED);
+    return type->kind == MAREY__IS_FLOAT ? type->digits
+                                         : type->part_bits - (type->kind == MAREY__IS_SIGNED);
 }
 
 /*
  * A type that holds every number of both. Types of up to 24 significant bits are all within the range of float32. NONE: integers
  * as they are, or a pair that neither float32 nor float64 holds.
  */
-static enum kymo_dtype common_type(const struct kymo__dtype *a, const struct kymo__dtype *b)
+static enum marey_dtype common_type(const struct marey__dtype *a, const struct marey__dtype *b)
 {
-    if (a->n_parts != b->n_parts || (a->kind != KYMO__IS_FLOAT && b->kind != KYMO__IS_FLOAT))
-        return KYMO_DTYPE_NONE;
+    if (a->n_parts != b->n_parts || (a->kind != MAREY__IS_FLOAT && b->kind != MAREY__IS_FLOAT))
+        return MAREY_DTYPE_NONE;
     if (a->part == b->part)
-        return (enum kymo_dtype)a->part;
-    const unsigned digits = KYMO__MAX(digits_of(a), digits_of(b));
-    return digits <= 24 ? KYMO_F32 : digits <= 53 ? KYMO_F64 : KYMO_DTYPE_NONE;
+        return (enum marey_dtype)a->part;
+    const unsigned digits = MAREY__MAX(digits_of(a), digits_of(b));
+    return digits <= 24 ? MAREY_F32 : digits <= 53 ? MAREY_F64 : MAREY_DTYPE_NONE;
 }
 
-struct kymo_tolerance kymo_tolerance_default(enum kymo_dtype a, enum kymo_dtype b)
+struct marey_tolerance marey_tolerance_default(enum marey_dtype a, enum marey_dtype b)
 {
-    const struct kymo__dtype *types[] = {kymo__dtype_get(a), kymo__dtype_get(b)};
-    struct kymo_tolerance tolerance = {.nan_equal = 1};
+    const struct marey__dtype *types[] = {marey__dtype_get(a), marey__dtype_get(b)};
+    struct marey_tolerance tolerance = {.nan_equal = 1};
     for (int i = 0; i < 2; i++)
         if (types[i] != NULL) {
-            tolerance.abs = KYMO__MAX(tolerance.abs, types[i]->abs);
-            tolerance.rel = KYMO__MAX(tolerance.rel, types[i]->rel);
+            tolerance.abs = MAREY__MAX(tolerance.abs, types[i]->abs);
+            tolerance.rel = MAREY__MAX(tolerance.rel, types[i]->rel);
         }
     return tolerance;
 }
 
-static kymo_status check_shapes(const struct kymo_tensor *a, const struct kymo_tensor *b)
+static marey_status check_shapes(const struct marey_tensor *a, const struct marey_tensor *b)
 {
-    KYMO_TRY(kymo__tensor_check_readable(a));
-    KYMO_TRY(kymo__tensor_check_readable(b));
+    MAREY_TRY(marey__tensor_check_readable(a));
+    MAREY_TRY(marey__tensor_check_readable(b));
     if (a->rank != b->rank)
-        return kymo__fail(KYMO_EINVAL, "tensors of rank %u and %u cannot be compared", a->rank,
-                          b->rank);
+        return marey__fail(MAREY_EINVAL, "tensors of rank %u and %u cannot be compared", a->rank,
+                           b->rank);
     for (uint32_t i = 0; i < a->rank; i++)
         if (a->sizes[i] != b->sizes[i])
-            return kymo__fail(KYMO_EINVAL,
-                              "tensors of sizes %lld and %lld along axis %u cannot be compared",
-                              (long long)a->sizes[i], (long long)b->sizes[i], i);
-    const struct kymo__dtype *type_a = kymo__dtype_get(a->dtype), *type_b = kymo__dtype_get(b->dtype);
+            return marey__fail(MAREY_EINVAL,
+                               "tensors of sizes %lld and %lld along axis %u cannot be compared",
+                               (long long)a->sizes[i], (long long)b->sizes[i], i);
+    const struct marey__dtype *type_a = marey__dtype_get(a->dtype),
+                              *type_b = marey__dtype_get(b->dtype);
     if ((type_a->part_bits == 4) != (type_b->part_bits == 4))
-        return kymo__fail(KYMO_EINVAL, "elements of type %s and %s cannot be compared",
-                          type_a->name, type_b->name);
-    return KYMO_OK;
+        return marey__fail(MAREY_EINVAL, "elements of type %s and %s cannot be compared",
+                           type_a->name, type_b->name);
+    return MAREY_OK;
 }
 
-static enum kymo__lie lie_of(const struct kymo__compare *job)
+static enum marey__lie lie_of(const struct marey__compare *job)
 {
-    if (job->common == KYMO_F64)
-        return KYMO__LIE_F64;
+    if (job->common == MAREY_F64)
+        return MAREY__LIE_F64;
     if (job->a.type->part != job->b.type->part)
-        return KYMO__LIE_EXPANDED;
-    return job->common == KYMO_F32    ? KYMO__LIE_F32
-           : job->common == KYMO_BF16 ? KYMO__LIE_BF16
-           : job->common == KYMO_F16  ? KYMO__LIE_F16
-                                      : KYMO__LIE_EXPANDED;
+        return MAREY__LIE_EXPANDED;
+    return job->common == MAREY_F32    ? MAREY__LIE_F32
+           : job->common == MAREY_BF16 ? MAREY__LIE_BF16
+           : job->common == MAREY_F16  ? MAREY__LIE_F16
+                                       : MAREY__LIE_EXPANDED;
 }
 
-static kymo_status prepare(const struct kymo_tensor *a, const struct kymo_tensor *b,
-                           const struct kymo_tolerance *tolerance, struct kymo__compare *job)
+static marey_status prepare(const struct marey_tensor *a, const struct marey_tensor *b,
+                            const struct marey_tolerance *tolerance, struct marey__compare *job)
 {
-    KYMO_TRY(check_shapes(a, b));
+    MAREY_TRY(check_shapes(a, b));
     if (!(tolerance->abs >= 0) || !(tolerance->rel >= 0))
-        return kymo__fail(KYMO_EINVAL,
-                          "a tolerance of %g absolute and %g relative; they are 0 or more",
-                          tolerance->abs, tolerance->rel);
-    kymo__tensor_view_of(a, &job->a);
-    kymo__tensor_view_of(b, &job->b);
+        return marey__fail(MAREY_EINVAL,
+                           "a tolerance of %g absolute and %g relative; they are 0 or more",
+                           tolerance->abs, tolerance->rel);
+    marey__tensor_view_of(a, &job->a);
+    marey__tensor_view_of(b, &job->b);
     job->common = common_type(job->a.type, job->b.type);
-    job->is_mixed = job->common == KYMO_DTYPE_NONE &&
-                    (job->a.type->kind == KYMO__IS_FLOAT || job->b.type->kind == KYMO__IS_FLOAT);
-    job->n_parts = KYMO__MAX(job->a.type->n_parts, job->b.type->n_parts);
-    job->block_elements = KYMO__BLOCK_PARTS / job->n_parts;
-    job->n = kymo_tensor_count(a);
+    job->is_mixed = job->common == MAREY_DTYPE_NONE &&
+                    (job->a.type->kind == MAREY__IS_FLOAT || job->b.type->kind == MAREY__IS_FLOAT);
+    job->n_parts = MAREY__MAX(job->a.type->n_parts, job->b.type->n_parts);
+    job->block_elements = MAREY__BLOCK_PARTS / job->n_parts;
+    job->n = marey_tensor_count(a);
     job->tolerance = *tolerance;
     /* In the type's own arithmetic it would be infinite, and so many times 0 is NaN. */
-    const double most = job->common == KYMO_F64 || job->common == KYMO_DTYPE_NONE ? DBL_MAX : FLT_MAX;
-    job->tolerance.abs = KYMO__MIN(tolerance->abs, most);
-    job->tolerance.rel = KYMO__MIN(tolerance->rel, most);
-    job->kernels = kymo__kernels_get();
+    const double most =
+        job->common == MAREY_F64 || job->common == MAREY_DTYPE_NONE ? DBL_MAX : FLT_MAX;
+    job->tolerance.abs = MAREY__MIN(tolerance->abs, most);
+    job->tolerance.rel = MAREY__MIN(tolerance->rel, most);
+    job->kernels = marey__kernels_get();
     job->lie = lie_of(job);
     job->pattern_shift = 0;
-    if (job->common != KYMO_DTYPE_NONE && job->common != KYMO_F64)
-        job->pattern_shift = kymo__pattern_shift(job->common);
-    return KYMO_OK;
+    if (job->common != MAREY_DTYPE_NONE && job->common != MAREY_F64)
+        job->pattern_shift = marey__pattern_shift(job->common);
+    return MAREY_OK;
 }
 
-static bool cannot_read(const struct kymo__tensor_view *view)
+static bool cannot_read(const struct marey__tensor_view *view)
 {
     return view->file != NULL && atomic_load_explicit(&view->file->error, memory_order_relaxed) != 0;
 }
 
 /* The rest of a file that is truncated need not be compared. */
-static bool has_failed(const struct kymo__compare *job)
+static bool has_failed(const struct marey__compare *job)
 {
     return cannot_read(&job->a) || cannot_read(&job->b);
 }
@@ -213,13 +215,13 @@ enum { MAX_WAITING = 128 };
 
 /* `lock` guards all but `job`. */
 struct crew {
-    const struct kymo__compare *job;
+    const struct marey__compare *job;
     uint64_t n_chunks, chunk_elements;
     pthread_mutex_t lock;
     pthread_cond_t moved;   /* when `n_added` grew */
     uint64_t next, n_added; /* chunks given out, and added to `whole` */
-    struct kymo__diff_part whole;
-    struct kymo__diff_part waiting[MAX_WAITING]; /* by number, as far as there is room */
+    struct marey__diff_part whole;
+    struct marey__diff_part waiting[MAX_WAITING]; /* by number, as far as there is room */
     bool is_done[MAX_WAITING];
 };
 
@@ -237,13 +239,13 @@ static bool take_chunk(struct crew *crew, uint64_t *chunk)
 }
 
 /* Sums are added in order, by whoever brings the one that was missing. */
-static void give_part(struct crew *crew, uint64_t chunk, const struct kymo__diff_part *part)
+static void give_part(struct crew *crew, uint64_t chunk, const struct marey__diff_part *part)
 {
     pthread_mutex_lock(&crew->lock);
     crew->waiting[chunk % MAX_WAITING] = *part;
     crew->is_done[chunk % MAX_WAITING] = true;
     for (; crew->is_done[crew->n_added % MAX_WAITING]; crew->n_added++) {
-        kymo__diff_part_add(&crew->whole, &crew->waiting[crew->n_added % MAX_WAITING]);
+        marey__diff_part_add(&crew->whole, &crew->waiting[crew->n_added % MAX_WAITING]);
         crew->is_done[crew->n_added % MAX_WAITING] = false;
     }
     pthread_cond_broadcast(&crew->moved);
@@ -253,71 +255,72 @@ static void give_part(struct crew *crew, uint64_t chunk, const struct kymo__diff
 static void work(void *ctx, bool may_tell)
 {
     struct crew *crew = ctx;
-    struct kymo__diff_part part;
+    struct marey__diff_part part;
     uint64_t chunk;
     fenv_t saved;
     (void)may_tell;
-    kymo__float_enter(&saved);
+    marey__float_enter(&saved);
     while (take_chunk(crew, &chunk)) {
         const uint64_t first = chunk * crew->chunk_elements;
-        kymo__compare_chunk(crew->job, first, KYMO__MIN(first + crew->chunk_elements, crew->job->n),
-                            &part);
+        marey__compare_chunk(crew->job, first,
+                             MAREY__MIN(first + crew->chunk_elements, crew->job->n), &part);
         give_part(crew, chunk, &part);
     }
-    kymo__float_leave(&saved);
+    marey__float_leave(&saved);
 }
 
-static void compare_together(const struct kymo__compare *job, uint64_t n_chunks, uint32_t n_threads,
-                             struct kymo__diff_part *whole)
+static void compare_together(const struct marey__compare *job, uint64_t n_chunks,
+                             uint32_t n_threads, struct marey__diff_part *whole)
 {
     struct crew crew = {.job = job,
                         .n_chunks = n_chunks,
-                        .chunk_elements = (uint64_t)job->block_elements * KYMO__CHUNK_BLOCKS,
+                        .chunk_elements = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .moved = PTHREAD_COND_INITIALIZER};
-    kymo__diff_part_init(&crew.whole);
-    kymo__work_together(work, &crew, n_threads, (size_t)n_chunks);
+    marey__diff_part_init(&crew.whole);
+    marey__work_together(work, &crew, n_threads, (size_t)n_chunks);
     pthread_cond_destroy(&crew.moved);
     pthread_mutex_destroy(&crew.lock);
     *whole = crew.whole;
 }
 
 /* The same in this thread alone. */
-static void compare_alone(const struct kymo__compare *job, struct kymo__diff_part *whole)
+static void compare_alone(const struct marey__compare *job, struct marey__diff_part *whole)
 {
-    const uint64_t step = (uint64_t)job->block_elements * KYMO__CHUNK_BLOCKS;
-    struct kymo__diff_part part;
-    kymo__diff_part_init(whole);
+    const uint64_t step = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS;
+    struct marey__diff_part part;
+    marey__diff_part_init(whole);
     for (uint64_t first = 0; first < job->n && !has_failed(job); first += step) {
-        kymo__compare_chunk(job, first, KYMO__MIN(first + step, job->n), &part);
-        kymo__diff_part_add(whole, &part);
+        marey__compare_chunk(job, first, MAREY__MIN(first + step, job->n), &part);
+        marey__diff_part_add(whole, &part);
     }
 }
 
-kymo_status kymo_tensor_compare_with(const struct kymo_tensor *a, const struct kymo_tensor *b,
-                                     const struct kymo_tolerance *tolerance, uint32_t n_threads,
-                                     struct kymo_tensor_diff *out)
+marey_status marey_tensor_compare_with(const struct marey_tensor *a, const struct marey_tensor *b,
+                                       const struct marey_tolerance *tolerance, uint32_t n_threads,
+                                       struct marey_tensor_diff *out)
 {
-    struct kymo__compare job = {.block_elements = 1};
-    KYMO_TRY(prepare(a, b, tolerance, &job));
-    const uint64_t step = (uint64_t)job.block_elements * KYMO__CHUNK_BLOCKS;
+    struct marey__compare job = {.block_elements = 1};
+    MAREY_TRY(prepare(a, b, tolerance, &job));
+    const uint64_t step = (uint64_t)job.block_elements * MAREY__CHUNK_BLOCKS;
     const uint64_t n_chunks = (job.n + step - 1) / step;
-    struct kymo__diff_part whole;
+    struct marey__diff_part whole;
     fenv_t saved;
-    kymo__float_enter(&saved);
+    marey__float_enter(&saved);
     if (n_threads == 1 || n_chunks < 2)
         compare_alone(&job, &whole);
     else
         compare_together(&job, n_chunks, n_threads, &whole);
-    kymo__compare_find(&job, &whole);
+    marey__compare_find(&job, &whole);
     finish(&job, &whole, out);
-    kymo__float_leave(&saved);
-    KYMO_TRY(kymo__tensor_read_status(a));
-    return kymo__tensor_read_status(b);
+    marey__float_leave(&saved);
+    MAREY_TRY(marey__tensor_read_status(a));
+    return marey__tensor_read_status(b);
 }
 
-kymo_status kymo_tensor_compare(const struct kymo_tensor *a, const struct kymo_tensor *b,
-                                const struct kymo_tolerance *tolerance, struct kymo_tensor_diff *out)
+marey_status marey_tensor_compare(const struct marey_tensor *a, const struct marey_tensor *b,
+                                  const struct marey_tolerance *tolerance,
+                                  struct marey_tensor_diff *out)
 {
-    return kymo_tensor_compare_with(a, b, tolerance, 1, out);
+    return marey_tensor_compare_with(a, b, tolerance, 1, out);
 }

@@ -28,31 +28,31 @@ static bool has_avx512(void)
 
 /* The best first. */
 static const struct {
-    const struct kymo__kernels *kernels;
+    const struct marey__kernels *kernels;
     bool (*is_here)(void);
 } choices[] = {
 #ifdef __x86_64__
-    {&kymo__kernels_avx512, has_avx512},
-    {&kymo__kernels_avx2, has_avx2},
+    {&marey__kernels_avx512, has_avx512},
+    {&marey__kernels_avx2, has_avx2},
 #endif
-    {&kymo__kernels_plain, NULL},
+    {&marey__kernels_plain, NULL},
 };
 
 /* Set by whoever asks first; all who do find the same, so that no order is needed. */
-static const struct kymo__kernels *_Atomic chosen;
+static const struct marey__kernels *_Atomic chosen;
 
-static const struct kymo__kernels *choose(const char *name)
+static const struct marey__kernels *choose(const char *name)
 {
-    for (size_t i = 0; i < KYMO__COUNT_OF(choices); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(choices); i++)
         if ((name == NULL || strcmp(choices[i].kernels->name, name) == 0) &&
             (choices[i].is_here == NULL || choices[i].is_here()))
             return choices[i].kernels;
     return NULL;
 }
 
-const struct kymo__kernels *kymo__kernels_get(void)
+const struct marey__kernels *marey__kernels_get(void)
 {
-    const struct kymo__kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
+    const struct marey__kernels *kernels = atomic_load_explicit(&chosen, memory_order_relaxed);
     if (kernels == NULL) {
         kernels = choose(NULL);
         atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
@@ -60,15 +60,15 @@ const struct kymo__kernels *kymo__kernels_get(void)
     return kernels;
 }
 
-void kymo__kernels_use(const struct kymo__kernels *kernels)
+void marey__kernels_use(const struct marey__kernels *kernels)
 {
     atomic_store_explicit(&chosen, kernels, memory_order_relaxed);
 }
 
-bool kymo__kernels_force(const char *name)
+bool marey__kernels_force(const char *name)
 {
-    const struct kymo__kernels *kernels = choose(name);
+    const struct marey__kernels *kernels = choose(name);
     if (kernels != NULL)
-        kymo__kernels_use(kernels);
+        marey__kernels_use(kernels);
     return kernels != NULL;
 }

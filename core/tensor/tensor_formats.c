@@ -17,7 +17,7 @@ struct format {
     bool is_fnuz; /* the pattern of -0 is its only NaN */
 };
 
-static const struct format *format_of(enum kymo_dtype part)
+static const struct format *format_of(enum marey_dtype part)
 {
     static const struct format f16 = {16, 10, -14, 0x7bff, 0x7e00, 0x7c00, false};
     static const struct format bf16 = {16, 7, -126, 0x7f7f, 0x7fc0, 0x7f80, false};
@@ -27,19 +27,19 @@ static const struct format *format_of(enum kymo_dtype part)
     static const struct format e5m2fnuz = {8, 2, -15, 0x7f, 0x80, NONE, true};
     static const struct format e2m1 = {4, 1, 0, 0x7, NONE, NONE, false};
     switch (part) {
-    case KYMO_F16:
+    case MAREY_F16:
         return &f16;
-    case KYMO_BF16:
+    case MAREY_BF16:
         return &bf16;
-    case KYMO_F8_E4M3FN:
+    case MAREY_F8_E4M3FN:
         return &e4m3fn;
-    case KYMO_F8_E5M2:
+    case MAREY_F8_E5M2:
         return &e5m2;
-    case KYMO_F8_E4M3FNUZ:
+    case MAREY_F8_E4M3FNUZ:
         return &e4m3fnuz;
-    case KYMO_F8_E5M2FNUZ:
+    case MAREY_F8_E5M2FNUZ:
         return &e5m2fnuz;
-    case KYMO_F4_E2M1X2:
+    case MAREY_F4_E2M1X2:
         return &e2m1;
     default:
         return NULL;
@@ -71,12 +71,12 @@ static float e8m0_value(uint32_t raw)
 }
 
 /* All numbers of the types of a byte and less. */
-static float tables[KYMO_N_DTYPES][256];
+static float tables[MAREY_N_DTYPES][256];
 
 static void make_tables(void)
 {
-    for (int type = KYMO_F8_E4M3FN; type <= KYMO_F4_E2M1X2; type++) {
-        const struct format *f = format_of((enum kymo_dtype)type);
+    for (int type = MAREY_F8_E4M3FN; type <= MAREY_F4_E2M1X2; type++) {
+        const struct format *f = format_of((enum marey_dtype)type);
         for (uint32_t raw = 0; raw < 256; raw++)
             tables[type][raw] = f == NULL                  ? e8m0_value(raw)
                                 : f->bits == 8 || raw < 16 ? value_of(f, raw)
@@ -84,7 +84,7 @@ static void make_tables(void)
     }
 }
 
-static const float *table_of(enum kymo_dtype part)
+static const float *table_of(enum marey_dtype part)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_tables);
@@ -113,28 +113,28 @@ static void widen_halves(const float *table, const unsigned char *from, size_t n
         to[i] = table[i % 2 == 0 ? from[i / 2] & 15 : from[i / 2] >> 4];
 }
 
-void kymo__widen(enum kymo_dtype part, const void *from, size_t n, float *to)
+void marey__widen(enum marey_dtype part, const void *from, size_t n, float *to)
 {
     const unsigned char *bytes = from;
     const float *table;
     uint16_t half;
     switch (part) {
-    case KYMO_F32:
+    case MAREY_F32:
         memcpy(to, from, n * sizeof *to);
         break;
-    case KYMO_BF16:
+    case MAREY_BF16:
         for (size_t i = 0; i < n; i++) {
             memcpy(&half, bytes + 2 * i, 2);
             to[i] = float_of_bits((uint32_t)half << 16);
         }
         break;
-    case KYMO_F16:
+    case MAREY_F16:
         for (size_t i = 0; i < n; i++) {
             memcpy(&half, bytes + 2 * i, 2);
             to[i] = f16_value(half);
         }
         break;
-    case KYMO_F4_E2M1X2:
+    case MAREY_F4_E2M1X2:
         widen_halves(table_of(part), from, n, to);
         break;
     default:
@@ -153,46 +153,46 @@ void kymo__widen(enum kymo_dtype part, const void *from, size_t n, float *to)
     }                                                                                              \
     break
 
-void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n, double *to)
+void marey__widen_to_double(enum marey_dtype part, const void *from, size_t n, double *to)
 {
     const unsigned char *bytes = from;
     switch (part) {
-    case KYMO_F64:
+    case MAREY_F64:
         memcpy(to, from, n * sizeof *to);
         break;
-    case KYMO_BOOL:
+    case MAREY_BOOL:
         for (size_t i = 0; i < n; i++)
             to[i] = bytes[i] != 0;
         break;
-    case KYMO_U8:
+    case MAREY_U8:
         WIDEN_INTEGERS(uint8_t);
-    case KYMO_I8:
+    case MAREY_I8:
         WIDEN_INTEGERS(int8_t);
-    case KYMO_U16:
+    case MAREY_U16:
         WIDEN_INTEGERS(uint16_t);
-    case KYMO_I16:
+    case MAREY_I16:
         WIDEN_INTEGERS(int16_t);
-    case KYMO_U32:
+    case MAREY_U32:
         WIDEN_INTEGERS(uint32_t);
-    case KYMO_I32:
+    case MAREY_I32:
         WIDEN_INTEGERS(int32_t);
-    case KYMO_U64:
+    case MAREY_U64:
         WIDEN_INTEGERS(uint64_t);
-    case KYMO_I64:
+    case MAREY_I64:
         WIDEN_INTEGERS(int64_t);
-    case KYMO_U4X2:
-    case KYMO_I4X2:
+    case MAREY_U4X2:
+    case MAREY_I4X2:
         for (size_t i = 0; i < n; i++) {
             const int x = i % 2 == 0 ? bytes[i / 2] & 15 : bytes[i / 2] >> 4;
-            to[i] = part == KYMO_I4X2 ? (x ^ 8) - 8 : x;
+            to[i] = part == MAREY_I4X2 ? (x ^ 8) - 8 : x;
         }
         break;
     default:
         for (size_t done = 0; done < n;) {
             float some[256];
-            const size_t now = KYMO__MIN(n - done, KYMO__COUNT_OF(some));
-            const struct kymo__dtype *type = kymo__dtype_get(part);
-            kymo__widen(part, bytes + done * type->part_bits / 8, now, some);
+            const size_t now = MAREY__MIN(n - done, MAREY__COUNT_OF(some));
+            const struct marey__dtype *type = marey__dtype_get(part);
+            marey__widen(part, bytes + done * type->part_bits / 8, now, some);
             for (size_t i = 0; i < now; i++)
                 to[done + i] = some[i];
             done += now;
@@ -203,36 +203,36 @@ void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n, dou
 
 /* ---- patterns ---- */
 
-void kymo__patterns(enum kymo_dtype part, const void *from, size_t n, uint32_t *to)
+void marey__patterns(enum marey_dtype part, const void *from, size_t n, uint32_t *to)
 {
     const unsigned char *bytes = from;
     uint16_t half;
     switch (part) {
-    case KYMO_F32:
+    case MAREY_F32:
         memcpy(to, from, n * sizeof *to);
         break;
-    case KYMO_BF16:
-    case KYMO_F16:
+    case MAREY_BF16:
+    case MAREY_F16:
         for (size_t i = 0; i < n; i++) {
             memcpy(&half, bytes + 2 * i, 2);
             to[i] = (uint32_t)half << 16;
         }
         break;
-    case KYMO_F4_E2M1X2:
+    case MAREY_F4_E2M1X2:
         for (size_t i = 0; i < n; i++)
             to[i] = (i % 2 == 0 ? bytes[i / 2] & 15u : (uint32_t)bytes[i / 2] >> 4) << 28;
         break;
     default:
         for (size_t i = 0; i < n; i++)
-            to[i] = (uint32_t)bytes[i] << kymo__pattern_shift(part);
+            to[i] = (uint32_t)bytes[i] << marey__pattern_shift(part);
         break;
     }
 }
 
-unsigned kymo__pattern_shift(enum kymo_dtype part)
+unsigned marey__pattern_shift(enum marey_dtype part)
 {
     /* Powers of two have no sign: their eight bits are all magnitude. */
-    return part == KYMO_F8_E8M0FNU ? 23 : 32u - kymo__dtype_get(part)->part_bits;
+    return part == MAREY_F8_E8M0FNU ? 23 : 32u - marey__dtype_get(part)->part_bits;
 }
 
 /* ---- to bits ---- */
@@ -261,9 +261,9 @@ static uint32_t too_large(const struct format *f, uint32_t sign, bool is_infinit
     return is_infinite && f->nan != NONE ? sign | f->nan : sign | f->max_finite;
 }
 
-uint32_t kymo__narrow(enum kymo_dtype part, double value)
+uint32_t marey__narrow(enum marey_dtype part, double value)
 {
-    if (part == KYMO_F8_E8M0FNU)
+    if (part == MAREY_F8_E8M0FNU)
         return narrow_e8m0(value);
     const struct format *f = format_of(part);
     const uint32_t sign = signbit(value) ? 1u << (f->bits - 1) : 0;
@@ -274,7 +274,7 @@ uint32_t kymo__narrow(enum kymo_dtype part, double value)
         int exponent;
         (void)frexp(value, &exponent);
         const int least = f->min_exponent - f->n_fraction;
-        const int quantum = value == 0 ? least : KYMO__MAX(exponent - 1 - f->n_fraction, least);
+        const int quantum = value == 0 ? least : MAREY__MAX(exponent - 1 - f->n_fraction, least);
         /* Past a power of two the count of quanta runs over into the exponent's bits, as it should. */
         const double quanta = rint(ldexp(fabs(value), -quantum));
         const double bits = ldexp((double)(quantum - least), f->n_fraction) + quanta;
@@ -285,13 +285,13 @@ uint32_t kymo__narrow(enum kymo_dtype part, double value)
     return f->is_fnuz && magnitude == 0 ? 0 : sign | magnitude;
 }
 
-void kymo__float_enter(fenv_t *saved)
+void marey__float_enter(fenv_t *saved)
 {
     fegetenv(saved);
     fesetenv(FE_DFL_ENV);
 }
 
-void kymo__float_leave(const fenv_t *saved)
+void marey__float_leave(const fenv_t *saved)
 {
     fesetenv(saved);
 }

@@ -1,121 +1,122 @@
 /*
- * tensor: what stands behind kymo/tensor.h.
+ * tensor: what stands behind marey/tensor.h.
  *
  *     strided memory --layout--> runs of elements --formats--> float32 or float64 --kernels--> counts and sums
  *
- * Everything goes by blocks of KYMO__BLOCK_PARTS numbers in row-major order. A block is read where it lies when the tensor
+ * Everything goes by blocks of MAREY__BLOCK_PARTS numbers in row-major order. A block is read where it lies when the tensor
  * is row-major, and is gathered onto the stack otherwise. An element has one part, or two: complex numbers and bytes
  * with two numbers in them.
  */
-#ifndef KYMO_TENSOR_INTERNAL_H
-#define KYMO_TENSOR_INTERNAL_H
+#ifndef MAREY_TENSOR_INTERNAL_H
+#define MAREY_TENSOR_INTERNAL_H
 
 #include <fenv.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/base_internal.h"
-#include <kymo/tensor.h>
+#include <marey/tensor.h>
 
 /* Numbers of a block: small enough for sums in float32, and for two blocks in the nearest cache. */
-enum { KYMO__BLOCK_PARTS = 4096 };
+enum { MAREY__BLOCK_PARTS = 4096 };
 
 /* ---- types ---- */
 
-enum kymo__number_kind { KYMO__IS_BOOL, KYMO__IS_UNSIGNED, KYMO__IS_SIGNED, KYMO__IS_FLOAT };
+enum marey__number_kind { MAREY__IS_BOOL, MAREY__IS_UNSIGNED, MAREY__IS_SIGNED, MAREY__IS_FLOAT };
 
-struct kymo__dtype {
+struct marey__dtype {
     const char *name;
     uint8_t size;         /* bytes of an element */
     uint8_t n_parts;      /* numbers in it */
     uint8_t part_bits;    /* of one of them; 4 where two share a byte */
-    uint8_t kind;         /* enum kymo__number_kind, of a part */
-    uint8_t part;         /* enum kymo_dtype of a part; a type with halves of bytes is its own */
+    uint8_t kind;         /* enum marey__number_kind, of a part */
+    uint8_t part;         /* enum marey_dtype of a part; a type with halves of bytes is its own */
     uint8_t digits;       /* significant bits of a float, the hidden one counted */
     int16_t min_exponent; /* 2 to it is the least normal number */
     double rel, abs;      /* torch's default tolerances */
 };
 /* NULL for what is none. Lent for ever. */
-KYMO_PRIVATE_API const struct kymo__dtype *kymo__dtype_get(enum kymo_dtype dtype);
+MAREY_PRIVATE_API const struct marey__dtype *marey__dtype_get(enum marey_dtype dtype);
 
 /* ---- layout ---- */
 
 /* What a tensor's sizes and strides come down to, once axes that run on in one another are joined. */
-struct kymo__layout {
+struct marey__layout {
     uint32_t rank;
-    uint64_t sizes[KYMO_MAX_RANK];
-    int64_t strides[KYMO_MAX_RANK]; /* in bytes */
+    uint64_t sizes[MAREY_MAX_RANK];
+    int64_t strides[MAREY_MAX_RANK]; /* in bytes */
 };
-void kymo__layout_of(const struct kymo_tensor *tensor, struct kymo__layout *out);
+void marey__layout_of(const struct marey_tensor *tensor, struct marey__layout *out);
 /* Copy `n` elements of `size` bytes from row-major number `first` on. */
-void kymo__layout_copy(const struct kymo__layout *layout, const void *data, size_t size,
-                       uint64_t first, uint64_t n, void *out);
-/* As kymo_tensor_check, and of what lies in the host's memory. */
-KYMO_PRIVATE_API KYMO_WARN_UNUSED kymo_status kymo__tensor_check_host(const struct kymo_tensor *tensor);
+void marey__layout_copy(const struct marey__layout *layout, const void *data, size_t size,
+                        uint64_t first, uint64_t n, void *out);
+/* As marey_tensor_check, and of what lies in the host's memory. */
+MAREY_PRIVATE_API MAREY_WARN_UNUSED marey_status
+marey__tensor_check_host(const struct marey_tensor *tensor);
 
 /*
- * Numbers in a file, row-major, from byte `at` on: the `data` of a tensor whose memory is KYMO__MEMORY_FILE. Comparisons read them
+ * Numbers in a file, row-major, from byte `at` on: the `data` of a tensor whose memory is MAREY__MEMORY_FILE. Comparisons read them
  * block by block, so that no more memory is taken and a file that is truncated meanwhile is an error, not a signal.
  */
-enum { KYMO__MEMORY_FILE = 100 };
-struct kymo__tensor_file {
+enum { MAREY__MEMORY_FILE = 100 };
+struct marey__tensor_file {
     int fd;
     uint64_t at;
     const char *path; /* lent */
     _Atomic int error; /* of the first read that failed, -1: the file is too short; relaxed, joins order it */
 };
-static inline bool kymo__tensor_is_in_file(const struct kymo_tensor *tensor)
+static inline bool marey__tensor_is_in_file(const struct marey_tensor *tensor)
 {
-    return (int)tensor->memory == KYMO__MEMORY_FILE;
+    return (int)tensor->memory == MAREY__MEMORY_FILE;
 }
-/* As kymo_tensor_check, and of what lies in the host's memory or in a file. */
-KYMO_WARN_UNUSED kymo_status kymo__tensor_check_readable(const struct kymo_tensor *tensor);
+/* As marey_tensor_check, and of what lies in the host's memory or in a file. */
+MAREY_WARN_UNUSED marey_status marey__tensor_check_readable(const struct marey_tensor *tensor);
 /* The error of reading the numbers from a file, which are then 0. */
-KYMO_WARN_UNUSED kymo_status kymo__tensor_read_status(const struct kymo_tensor *tensor);
+MAREY_WARN_UNUSED marey_status marey__tensor_read_status(const struct marey_tensor *tensor);
 
 /* Blocks of one tensor, wherever they lie. */
-struct kymo__tensor_view {
+struct marey__tensor_view {
     const unsigned char *data;
-    struct kymo__tensor_file *file; /* NULL: in memory */
-    const struct kymo__dtype *type;
+    struct marey__tensor_file *file; /* NULL: in memory */
+    const struct marey__dtype *type;
     bool is_row_major;
-    struct kymo__layout layout; /* of what is not */
+    struct marey__layout layout; /* of what is not */
 };
-KYMO_PRIVATE_API void kymo__tensor_view_of(const struct kymo_tensor *tensor,
-                                           struct kymo__tensor_view *out);
+MAREY_PRIVATE_API void marey__tensor_view_of(const struct marey_tensor *tensor,
+                                             struct marey__tensor_view *out);
 /* Elements from number `first` on: where they lie, or copied to `room`. */
-KYMO_PRIVATE_API const void *kymo__tensor_view_block(const struct kymo__tensor_view *view,
-                                                     uint64_t first, size_t n, void *room);
+MAREY_PRIVATE_API const void *marey__tensor_view_block(const struct marey__tensor_view *view,
+                                                       uint64_t first, size_t n, void *room);
 
 /*
  * a - b of element `i`, of any two types, rounded to long double once: both parts of complex numbers and of bytes with two
  * numbers. How many parts there are. Both on the host, and of equal sizes.
  */
-KYMO_PRIVATE_API unsigned kymo__tensor_difference(const struct kymo_tensor *a,
-                                                  const struct kymo_tensor *b, uint64_t i,
-                                                  long double out[2]);
+MAREY_PRIVATE_API unsigned marey__tensor_difference(const struct marey_tensor *a,
+                                                    const struct marey_tensor *b, uint64_t i,
+                                                    long double out[2]);
 
 /* ---- floats of every width ---- */
 
 /* Parts of a float type of at most 32 bits, as float32; of `part_bits` 4, `n` is even. */
-void kymo__widen(enum kymo_dtype part, const void *from, size_t n, float *to);
+void marey__widen(enum marey_dtype part, const void *from, size_t n, float *to);
 /* Parts of any type as float64, rounded where they are integers beyond 2^53. */
-KYMO_PRIVATE_API void kymo__widen_to_double(enum kymo_dtype part, const void *from, size_t n,
-                                            double *to);
+MAREY_PRIVATE_API void marey__widen_to_double(enum marey_dtype part, const void *from, size_t n,
+                                              double *to);
 /*
- * Their bits, shifted left by kymo__pattern_shift() so that the sign is the upper one: the magnitude below it counts the
+ * Their bits, shifted left by marey__pattern_shift() so that the sign is the upper one: the magnitude below it counts the
  * numbers of the type up from 0.
  */
-void kymo__patterns(enum kymo_dtype part, const void *from, size_t n, uint32_t *to);
-unsigned kymo__pattern_shift(enum kymo_dtype part);
+void marey__patterns(enum marey_dtype part, const void *from, size_t n, uint32_t *to);
+unsigned marey__pattern_shift(enum marey_dtype part);
 /* Round to a float type of less than 32 bits, to nearest and even, as torch does; its bits. */
-KYMO_PRIVATE_API uint32_t kymo__narrow(enum kymo_dtype part, double value);
+MAREY_PRIVATE_API uint32_t marey__narrow(enum marey_dtype part, double value);
 
 /*
  * The floating-point unit as C knows it, whatever the host has set: no traps, no flushing of denormals, to nearest. `saved`
  * takes what was.
  */
-void kymo__float_enter(fenv_t *saved);
-void kymo__float_leave(const fenv_t *saved);
+void marey__float_enter(fenv_t *saved);
+void marey__float_leave(const fenv_t *saved);
 
 #endif

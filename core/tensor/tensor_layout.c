@@ -19,7 +19,7 @@ static uint64_t magnitude(int64_t x)
 }
 
 /* How far its elements lie apart, in bytes; false beyond 63 bits. */
-static bool reach_fits(const struct kymo_tensor *tensor, size_t size)
+static bool reach_fits(const struct marey_tensor *tensor, size_t size)
 {
     uint64_t reach = 1;
     for (uint32_t i = 0; i < tensor->rank; i++)
@@ -29,65 +29,65 @@ static bool reach_fits(const struct kymo_tensor *tensor, size_t size)
     return add_product(reach, size, &bytes);
 }
 
-static kymo_status check_sizes(const struct kymo_tensor *tensor, bool *is_empty)
+static marey_status check_sizes(const struct marey_tensor *tensor, bool *is_empty)
 {
     for (uint32_t i = 0; i < tensor->rank; i++)
         if (tensor->sizes[i] < 0)
-            return kymo__fail(KYMO_EINVAL, "size %lld of axis %u of a tensor is negative",
-                              (long long)tensor->sizes[i], i);
+            return marey__fail(MAREY_EINVAL, "size %lld of axis %u of a tensor is negative",
+                               (long long)tensor->sizes[i], i);
         else if (tensor->sizes[i] == 0)
             *is_empty = true;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo_tensor_check(const struct kymo_tensor *tensor)
+marey_status marey_tensor_check(const struct marey_tensor *tensor)
 {
     if (tensor == NULL)
-        return kymo__fail(KYMO_EINVAL, "there is no tensor (NULL)");
-    const struct kymo__dtype *type = kymo__dtype_get(tensor->dtype);
+        return marey__fail(MAREY_EINVAL, "there is no tensor (NULL)");
+    const struct marey__dtype *type = marey__dtype_get(tensor->dtype);
     if (type == NULL)
-        return kymo__fail(KYMO_EINVAL, "%d is no type of a tensor's elements", (int)tensor->dtype);
-    if (tensor->rank > KYMO_MAX_RANK)
-        return kymo__fail(KYMO_EINVAL, "a tensor of rank %u; %d is the most that can be read",
-                          tensor->rank, KYMO_MAX_RANK);
+        return marey__fail(MAREY_EINVAL, "%d is no type of a tensor's elements", (int)tensor->dtype);
+    if (tensor->rank > MAREY_MAX_RANK)
+        return marey__fail(MAREY_EINVAL, "a tensor of rank %u; %d is the most that can be read",
+                           tensor->rank, MAREY_MAX_RANK);
     if (tensor->rank > 0 && tensor->sizes == NULL)
-        return kymo__fail(KYMO_EINVAL, "a tensor of rank %u without sizes (NULL)", tensor->rank);
+        return marey__fail(MAREY_EINVAL, "a tensor of rank %u without sizes (NULL)", tensor->rank);
     bool is_empty = false;
-    KYMO_TRY(check_sizes(tensor, &is_empty));
+    MAREY_TRY(check_sizes(tensor, &is_empty));
     if (is_empty)
-        return KYMO_OK;
+        return MAREY_OK;
     uint64_t bytes = type->size;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         uint64_t grown = 0;
         if (!add_product(bytes, (uint64_t)tensor->sizes[i], &grown))
-            return kymo__fail(KYMO_EINVAL, "a tensor whose sizes multiply to more than 63 bits");
+            return marey__fail(MAREY_EINVAL, "a tensor whose sizes multiply to more than 63 bits");
         bytes = grown;
     }
     if (tensor->strides != NULL && !reach_fits(tensor, type->size))
-        return kymo__fail(KYMO_EINVAL, "a tensor whose strides reach further than 63 bits");
+        return marey__fail(MAREY_EINVAL, "a tensor whose strides reach further than 63 bits");
     if (tensor->data == NULL)
-        return kymo__fail(KYMO_EINVAL, "a tensor with elements but without data (NULL)");
-    return KYMO_OK;
+        return marey__fail(MAREY_EINVAL, "a tensor with elements but without data (NULL)");
+    return MAREY_OK;
 }
 
-kymo_status kymo__tensor_check_host(const struct kymo_tensor *tensor)
+marey_status marey__tensor_check_host(const struct marey_tensor *tensor)
 {
-    KYMO_TRY(kymo_tensor_check(tensor));
-    if (tensor->memory != KYMO_MEMORY_HOST && tensor->memory != KYMO_MEMORY_CPU)
-        return kymo__fail(
-            KYMO_EINVAL, "a tensor in memory of kind %d, where the host's is needed: copy it first",
+    MAREY_TRY(marey_tensor_check(tensor));
+    if (tensor->memory != MAREY_MEMORY_HOST && tensor->memory != MAREY_MEMORY_CPU)
+        return marey__fail(
+            MAREY_EINVAL, "a tensor in memory of kind %d, where the host's is needed: copy it first",
             (int)tensor->memory);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__tensor_check_readable(const struct kymo_tensor *tensor)
+marey_status marey__tensor_check_readable(const struct marey_tensor *tensor)
 {
-    return kymo__tensor_is_in_file(tensor) && tensor->strides == NULL
-               ? kymo_tensor_check(tensor)
-               : kymo__tensor_check_host(tensor);
+    return marey__tensor_is_in_file(tensor) && tensor->strides == NULL
+               ? marey_tensor_check(tensor)
+               : marey__tensor_check_host(tensor);
 }
 
-uint64_t kymo_tensor_count(const struct kymo_tensor *tensor)
+uint64_t marey_tensor_count(const struct marey_tensor *tensor)
 {
     uint64_t n = 1;
     for (uint32_t i = 0; i < tensor->rank; i++)
@@ -95,14 +95,14 @@ uint64_t kymo_tensor_count(const struct kymo_tensor *tensor)
     return n;
 }
 
-uint64_t kymo_tensor_bytes(const struct kymo_tensor *tensor)
+uint64_t marey_tensor_bytes(const struct marey_tensor *tensor)
 {
-    return kymo_tensor_count(tensor) * kymo_dtype_size(tensor->dtype);
+    return marey_tensor_count(tensor) * marey_dtype_size(tensor->dtype);
 }
 
-int kymo_tensor_is_row_major(const struct kymo_tensor *tensor)
+int marey_tensor_is_row_major(const struct marey_tensor *tensor)
 {
-    if (tensor->strides == NULL || kymo_tensor_count(tensor) <= 1)
+    if (tensor->strides == NULL || marey_tensor_count(tensor) <= 1)
         return 1;
     int64_t expected = 1;
     for (uint32_t i = tensor->rank; i-- > 0;) {
@@ -113,10 +113,10 @@ int kymo_tensor_is_row_major(const struct kymo_tensor *tensor)
     return 1;
 }
 
-void kymo__layout_of(const struct kymo_tensor *tensor, struct kymo__layout *out)
+void marey__layout_of(const struct marey_tensor *tensor, struct marey__layout *out)
 {
-    const int64_t size = (int64_t)kymo_dtype_size(tensor->dtype);
-    int64_t row_major[KYMO_MAX_RANK];
+    const int64_t size = (int64_t)marey_dtype_size(tensor->dtype);
+    int64_t row_major[MAREY_MAX_RANK];
     const int64_t *strides = tensor->strides;
     if (strides == NULL) {
         int64_t stride = 1;
@@ -171,11 +171,11 @@ static void copy_row(const unsigned char *from, int64_t stride, size_t size, uin
 #undef COPY
 }
 
-void kymo__layout_copy(const struct kymo__layout *layout, const void *data, size_t size,
-                       uint64_t first, uint64_t n, void *out)
+void marey__layout_copy(const struct marey__layout *layout, const void *data, size_t size,
+                        uint64_t first, uint64_t n, void *out)
 {
     const uint32_t last = layout->rank - 1;
-    uint64_t at[KYMO_MAX_RANK];
+    uint64_t at[MAREY_MAX_RANK];
     const unsigned char *from = data;
     uint64_t rest = first;
     for (uint32_t i = layout->rank; i-- > 0;) {
@@ -185,7 +185,7 @@ void kymo__layout_copy(const struct kymo__layout *layout, const void *data, size
     }
     unsigned char *to = out;
     while (n > 0) {
-        const uint64_t run = KYMO__MIN(n, layout->sizes[last] - at[last]);
+        const uint64_t run = MAREY__MIN(n, layout->sizes[last] - at[last]);
         copy_row(from, layout->strides[last], size, run, to);
         to += run * size;
         n -= run;
@@ -202,29 +202,29 @@ void kymo__layout_copy(const struct kymo__layout *layout, const void *data, size
     }
 }
 
-kymo_status kymo_tensor_gather(const struct kymo_tensor *tensor, void *out)
+marey_status marey_tensor_gather(const struct marey_tensor *tensor, void *out)
 {
-    KYMO_TRY(kymo__tensor_check_host(tensor));
-    const uint64_t n = kymo_tensor_count(tensor);
+    MAREY_TRY(marey__tensor_check_host(tensor));
+    const uint64_t n = marey_tensor_count(tensor);
     if (n == 0)
-        return KYMO_OK;
-    struct kymo__layout layout;
-    kymo__layout_of(tensor, &layout);
-    kymo__layout_copy(&layout, tensor->data, kymo_dtype_size(tensor->dtype), 0, n, out);
-    return KYMO_OK;
+        return MAREY_OK;
+    struct marey__layout layout;
+    marey__layout_of(tensor, &layout);
+    marey__layout_copy(&layout, tensor->data, marey_dtype_size(tensor->dtype), 0, n, out);
+    return MAREY_OK;
 }
 
-void kymo__tensor_view_of(const struct kymo_tensor *tensor, struct kymo__tensor_view *out)
+void marey__tensor_view_of(const struct marey_tensor *tensor, struct marey__tensor_view *out)
 {
     out->data = tensor->data;
-    out->file = kymo__tensor_is_in_file(tensor) ? (struct kymo__tensor_file *)tensor->data : NULL;
-    out->type = kymo__dtype_get(tensor->dtype);
-    out->is_row_major = kymo_tensor_is_row_major(tensor) != 0;
+    out->file = marey__tensor_is_in_file(tensor) ? (struct marey__tensor_file *)tensor->data : NULL;
+    out->type = marey__dtype_get(tensor->dtype);
+    out->is_row_major = marey_tensor_is_row_major(tensor) != 0;
     if (!out->is_row_major)
-        kymo__layout_of(tensor, &out->layout);
+        marey__layout_of(tensor, &out->layout);
 }
 
-static void read_block(struct kymo__tensor_file *file, uint64_t at, size_t n, char *room)
+static void read_block(struct marey__tensor_file *file, uint64_t at, size_t n, char *room)
 {
     while (n > 0) {
         const ssize_t got = pread(file->fd, room, n, (off_t)at);
@@ -241,20 +241,20 @@ static void read_block(struct kymo__tensor_file *file, uint64_t at, size_t n, ch
     }
 }
 
-kymo_status kymo__tensor_read_status(const struct kymo_tensor *tensor)
+marey_status marey__tensor_read_status(const struct marey_tensor *tensor)
 {
-    if (!kymo__tensor_is_in_file(tensor))
-        return KYMO_OK;
-    const struct kymo__tensor_file *file = tensor->data;
+    if (!marey__tensor_is_in_file(tensor))
+        return MAREY_OK;
+    const struct marey__tensor_file *file = tensor->data;
     const int error = atomic_load_explicit(&file->error, memory_order_relaxed);
     if (error == 0)
-        return KYMO_OK;
-    return error < 0 ? kymo__fail(KYMO_EFORMAT, "%s was truncated while it was read", file->path)
-                     : kymo__fail(KYMO_EIO, "cannot read %s: %s", file->path, strerror(error));
+        return MAREY_OK;
+    return error < 0 ? marey__fail(MAREY_EFORMAT, "%s was truncated while it was read", file->path)
+                     : marey__fail(MAREY_EIO, "cannot read %s: %s", file->path, strerror(error));
 }
 
-const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64_t first, size_t n,
-                                    void *room)
+const void *marey__tensor_view_block(const struct marey__tensor_view *view, uint64_t first,
+                                     size_t n, void *room)
 {
     if (view->file != NULL) {
         read_block(view->file, view->file->at + first * view->type->size, n * view->type->size, room);
@@ -262,6 +262,6 @@ const void *kymo__tensor_view_block(const struct kymo__tensor_view *view, uint64
     }
     if (view->is_row_major)
         return view->data + first * view->type->size;
-    kymo__layout_copy(&view->layout, view->data, view->type->size, first, n, room);
+    marey__layout_copy(&view->layout, view->data, view->type->size, first, n, room);
     return room;
 }

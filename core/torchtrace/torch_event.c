@@ -8,21 +8,22 @@ static const int64_t MAX_NS = INT64_C(1) << 61;
 
 /* ---- texts ---- */
 
-static void fail_memory(struct kymo__torch_reader *reader)
+static void fail_memory(struct marey__torch_reader *reader)
 {
     reader->has_failed = true;
 }
 
-static kymo__torch_id intern(struct kymo__torch_reader *reader, const struct kymo__chrome_value *value)
+static marey__torch_id intern(struct marey__torch_reader *reader,
+                              const struct marey__chrome_value *value)
 {
     const char *text = value->at;
     size_t len = value->len;
-    kymo__torch_id id = 0;
-    if (len == 0 || value->kind == KYMO__CHROME_NONE)
+    marey__torch_id id = 0;
+    if (len == 0 || value->kind == MAREY__CHROME_NONE)
         return 0;
     if (value->has_escapes) {
         reader->text.len = 0;
-        kymo__json_decode(&reader->text, text, len);
+        marey__json_decode(&reader->text, text, len);
         if (reader->text.failed) {
             fail_memory(reader);
             return 0;
@@ -30,48 +31,48 @@ static kymo__torch_id intern(struct kymo__torch_reader *reader, const struct kym
         text = reader->text.data;
         len = reader->text.len;
     }
-    if (!kymo__torch_intern(&reader->trace->strings, text, len, &id))
+    if (!marey__torch_intern(&reader->trace->strings, text, len, &id))
         fail_memory(reader);
     return id;
 }
 
-static int64_t integer_or(const struct kymo__chrome_value *value, int64_t otherwise)
+static int64_t integer_or(const struct marey__chrome_value *value, int64_t otherwise)
 {
     int64_t number;
-    return kymo__chrome_integer(value, &number) ? number : otherwise;
+    return marey__chrome_integer(value, &number) ? number : otherwise;
 }
 
 /* ---- threads ---- */
 
-static uint32_t add_thread(struct kymo__torch_reader *reader, const int64_t key[2], uint32_t hash)
+static uint32_t add_thread(struct marey__torch_reader *reader, const int64_t key[2], uint32_t hash)
 {
-    struct kymo__torch_trace *trace = reader->trace;
-    if (!kymo__grow(&trace->threads, &trace->threads_cap, trace->n_threads + 1,
-                    sizeof *trace->threads) ||
-        !kymo__sink_index_put(&reader->threads, hash, (uint32_t)trace->n_threads + 1)) {
+    struct marey__torch_trace *trace = reader->trace;
+    if (!marey__grow(&trace->threads, &trace->threads_cap, trace->n_threads + 1,
+                     sizeof *trace->threads) ||
+        !marey__sink_index_put(&reader->threads, hash, (uint32_t)trace->n_threads + 1)) {
         fail_memory(reader);
         return 0;
     }
-    trace->threads[trace->n_threads] = (struct kymo__torch_thread){.pid = key[0], .tid = key[1]};
+    trace->threads[trace->n_threads] = (struct marey__torch_thread){.pid = key[0], .tid = key[1]};
     return (uint32_t)trace->n_threads++;
 }
 
-static bool is_thread(const struct kymo__torch_trace *trace, uint32_t number, const int64_t key[2])
+static bool is_thread(const struct marey__torch_trace *trace, uint32_t number, const int64_t key[2])
 {
     return trace->threads[number].pid == key[0] && trace->threads[number].tid == key[1];
 }
 
 /* The event's thread, made when new; 0 without memory. */
-static uint32_t thread_of(struct kymo__torch_reader *reader)
+static uint32_t thread_of(struct marey__torch_reader *reader)
 {
-    const struct kymo__torch_trace *trace = reader->trace;
+    const struct marey__torch_trace *trace = reader->trace;
     const int64_t key[2] = {integer_or(&reader->event.pid, INT64_MIN),
                             integer_or(&reader->event.tid, INT64_MIN)};
     if (reader->last_thread < trace->n_threads && is_thread(trace, reader->last_thread, key))
         return reader->last_thread;
-    const uint32_t hash = (uint32_t)kymo__sink_hash(trace->strings.seed, key, sizeof key);
+    const uint32_t hash = (uint32_t)marey__sink_hash(trace->strings.seed, key, sizeof key);
     uint32_t number;
-    for (size_t at = hash; (number = kymo__sink_index_next(&reader->threads, hash, &at)) != 0;)
+    for (size_t at = hash; (number = marey__sink_index_next(&reader->threads, hash, &at)) != 0;)
         if (is_thread(trace, number - 1, key))
             return reader->last_thread = number - 1;
     return reader->last_thread = add_thread(reader, key, hash);
@@ -79,59 +80,59 @@ static uint32_t thread_of(struct kymo__torch_reader *reader)
 
 /* ---- kinds ---- */
 
-static bool ends_with(const struct kymo__chrome_value *value, const char *text)
+static bool ends_with(const struct marey__chrome_value *value, const char *text)
 {
     const size_t len = strlen(text);
     return value->len >= len && memcmp(value->at + value->len - len, text, len) == 0;
 }
 
-/* The kind of an event by its category; KYMO__TORCH_N_KINDS: it is none of ours. */
-static unsigned kind_of(struct kymo__torch_trace *trace, const struct kymo__chrome_value *category)
+/* The kind of an event by its category; MAREY__TORCH_N_KINDS: it is none of ours. */
+static unsigned kind_of(struct marey__torch_trace *trace, const struct marey__chrome_value *category)
 {
     static const struct {
         const char *name;
         uint8_t kind;
     } kinds[] = {
-        {"python_function", KYMO__TORCH_PYTHON},
-        {"cpu_op", KYMO__TORCH_OP},
-        {"cuda_runtime", KYMO__TORCH_RUNTIME},
-        {"kernel", KYMO__TORCH_KERNEL},
-        {"user_annotation", KYMO__TORCH_ANNOTATION},
-        {"gpu_memcpy", KYMO__TORCH_MEMCPY},
-        {"gpu_memset", KYMO__TORCH_MEMSET},
-        {"gpu_user_annotation", KYMO__TORCH_GPU_ANNOTATION},
-        {"cuda_sync", KYMO__TORCH_SYNC},
-        {"overhead", KYMO__TORCH_OVERHEAD},
+        {"python_function", MAREY__TORCH_PYTHON},
+        {"cpu_op", MAREY__TORCH_OP},
+        {"cuda_runtime", MAREY__TORCH_RUNTIME},
+        {"kernel", MAREY__TORCH_KERNEL},
+        {"user_annotation", MAREY__TORCH_ANNOTATION},
+        {"gpu_memcpy", MAREY__TORCH_MEMCPY},
+        {"gpu_memset", MAREY__TORCH_MEMSET},
+        {"gpu_user_annotation", MAREY__TORCH_GPU_ANNOTATION},
+        {"cuda_sync", MAREY__TORCH_SYNC},
+        {"overhead", MAREY__TORCH_OVERHEAD},
         /* Traces of torch before 1.12. */
-        {"Operator", KYMO__TORCH_OP},
-        {"Kernel", KYMO__TORCH_KERNEL},
-        {"Memcpy", KYMO__TORCH_MEMCPY},
-        {"Memset", KYMO__TORCH_MEMSET},
-        {"Runtime", KYMO__TORCH_RUNTIME},
+        {"Operator", MAREY__TORCH_OP},
+        {"Kernel", MAREY__TORCH_KERNEL},
+        {"Memcpy", MAREY__TORCH_MEMCPY},
+        {"Memset", MAREY__TORCH_MEMSET},
+        {"Runtime", MAREY__TORCH_RUNTIME},
     };
-    if (category->kind != KYMO__CHROME_STRING)
-        return KYMO__TORCH_N_KINDS;
-    for (size_t i = 0; i < KYMO__COUNT_OF(kinds); i++)
-        if (kymo__chrome_is(category, kinds[i].name))
+    if (category->kind != MAREY__CHROME_STRING)
+        return MAREY__TORCH_N_KINDS;
+    for (size_t i = 0; i < MAREY__COUNT_OF(kinds); i++)
+        if (marey__chrome_is(category, kinds[i].name))
             return kinds[i].kind;
     if (!ends_with(category, "_runtime") && !ends_with(category, "_driver"))
-        return KYMO__TORCH_N_KINDS;
-    trace->has_xpu |= kymo__chrome_begins(category, "xpu_");
-    return KYMO__TORCH_RUNTIME;
+        return MAREY__TORCH_N_KINDS;
+    trace->has_xpu |= marey__chrome_begins(category, "xpu_");
+    return MAREY__TORCH_RUNTIME;
 }
 
 /* ---- rows ---- */
 
 /* Nanoseconds of a time or a duration; false: there is none. */
-static bool read_ns(const struct kymo__chrome_value *value, int64_t *ns)
+static bool read_ns(const struct marey__chrome_value *value, int64_t *ns)
 {
-    return kymo__chrome_ns(value, ns) && *ns > -MAX_NS && *ns < MAX_NS;
+    return marey__chrome_ns(value, ns) && *ns > -MAX_NS && *ns < MAX_NS;
 }
 
-static void take_arguments(struct kymo__torch_reader *reader, struct kymo__torch_event *row)
+static void take_arguments(struct marey__torch_reader *reader, struct marey__torch_event *row)
 {
-    struct kymo__chrome_args args;
-    kymo__chrome_parse_args(&args, &reader->event.args);
+    struct marey__chrome_args args;
+    marey__chrome_parse_args(&args, &reader->event.args);
     row->external_id = integer_or(&args.external_id, -1);
     row->correlation = integer_or(&args.correlation, -1);
     row->sequence = integer_or(&args.sequence_number, -1);
@@ -144,33 +145,33 @@ static void take_arguments(struct kymo__torch_reader *reader, struct kymo__torch
     row->concrete = intern(reader, &args.concrete_inputs);
 }
 
-static void put_row(struct kymo__torch_reader *reader)
+static void put_row(struct marey__torch_reader *reader)
 {
-    struct kymo__torch_trace *trace = reader->trace;
-    const struct kymo__chrome_event *event = &reader->event;
+    struct marey__torch_trace *trace = reader->trace;
+    const struct marey__chrome_event *event = &reader->event;
     const unsigned kind = kind_of(trace, &event->category);
     int64_t begin, duration = 0;
-    if (kind == KYMO__TORCH_N_KINDS)
+    if (kind == MAREY__TORCH_N_KINDS)
         return;
     if (!read_ns(&event->ts, &begin)) {
         trace->n_without_time++;
         return;
     }
     trace->n_by_kind[kind]++;
-    if ((reader->options.kinds & KYMO__TORCH_BIT(kind)) == 0)
+    if ((reader->options.kinds & MAREY__TORCH_BIT(kind)) == 0)
         return;
     if (!read_ns(&event->dur, &duration) || duration < 0)
         duration = 0;
-    if (!kymo__grow(&trace->events, &trace->events_cap, trace->n_events + 1, sizeof *trace->events)) {
+    if (!marey__grow(&trace->events, &trace->events_cap, trace->n_events + 1, sizeof *trace->events)) {
         fail_memory(reader);
         return;
     }
-    struct kymo__torch_event row = {.begin_ns = begin,
-                                    .end_ns = begin + duration,
-                                    .name = intern(reader, &event->name),
-                                    .thread = thread_of(reader),
-                                    .order = reader->n_events,
-                                    .kind = (uint8_t)kind};
+    struct marey__torch_event row = {.begin_ns = begin,
+                                     .end_ns = begin + duration,
+                                     .name = intern(reader, &event->name),
+                                     .thread = thread_of(reader),
+                                     .order = reader->n_events,
+                                     .kind = (uint8_t)kind};
     take_arguments(reader, &row);
     trace->events[trace->n_events++] = row;
 }
@@ -180,10 +181,10 @@ static int32_t small(int64_t number)
     return number >= INT32_MIN && number <= INT32_MAX ? (int32_t)number : -1;
 }
 
-static void put_memory(struct kymo__torch_reader *reader)
+static void put_memory(struct marey__torch_reader *reader)
 {
-    struct kymo__torch_trace *trace = reader->trace;
-    struct kymo__chrome_args args;
+    struct marey__torch_trace *trace = reader->trace;
+    struct marey__chrome_args args;
     int64_t ns;
     if (reader->options.without_memory)
         return;
@@ -191,12 +192,12 @@ static void put_memory(struct kymo__torch_reader *reader)
         trace->n_without_time++;
         return;
     }
-    kymo__chrome_parse_args(&args, &reader->event.args);
-    if (!kymo__grow(&trace->memory, &trace->memory_cap, trace->n_memory + 1, sizeof *trace->memory)) {
+    marey__chrome_parse_args(&args, &reader->event.args);
+    if (!marey__grow(&trace->memory, &trace->memory_cap, trace->n_memory + 1, sizeof *trace->memory)) {
         fail_memory(reader);
         return;
     }
-    trace->memory[trace->n_memory++] = (struct kymo__torch_memory){
+    trace->memory[trace->n_memory++] = (struct marey__torch_memory){
         .ns = ns,
         .address = (uint64_t)integer_or(&args.address, 0),
         .bytes = integer_or(&args.signed_bytes, 0),
@@ -210,26 +211,26 @@ static void put_memory(struct kymo__torch_reader *reader)
     };
 }
 
-static void name_thread(struct kymo__torch_reader *reader)
+static void name_thread(struct marey__torch_reader *reader)
 {
-    struct kymo__chrome_args args;
-    if (!kymo__chrome_is(&reader->event.name, "thread_name"))
+    struct marey__chrome_args args;
+    if (!marey__chrome_is(&reader->event.name, "thread_name"))
         return;
-    kymo__chrome_parse_args(&args, &reader->event.args);
-    if (args.name.kind != KYMO__CHROME_STRING)
+    marey__chrome_parse_args(&args, &reader->event.args);
+    if (args.name.kind != MAREY__CHROME_STRING)
         return;
     const uint32_t thread = thread_of(reader);
     if (!reader->has_failed)
         reader->trace->threads[thread].name = intern(reader, &args.name);
 }
 
-void kymo__torch_put_event(struct kymo__torch_reader *reader)
+void marey__torch_put_event(struct marey__torch_reader *reader)
 {
-    const struct kymo__chrome_event *event = &reader->event;
+    const struct marey__chrome_event *event = &reader->event;
     const char phase = event->phase.len == 1 ? event->phase.at[0] : '\0';
     if (phase == 'X')
         put_row(reader);
-    else if ((phase == 'i' || phase == 'I') && kymo__chrome_is(&event->name, "[memory]"))
+    else if ((phase == 'i' || phase == 'I') && marey__chrome_is(&event->name, "[memory]"))
         put_memory(reader);
     else if (phase == 'M')
         name_thread(reader);

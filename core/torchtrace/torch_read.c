@@ -12,25 +12,25 @@
 /* More bytes; false when there are none, or nobody wants them. */
 static bool refill(void *ctx)
 {
-    struct kymo__torch_reader *reader = ctx;
-    const struct kymo__torch_options *options = &reader->options;
+    struct marey__torch_reader *reader = ctx;
+    const struct marey__torch_options *options = &reader->options;
     if (options->progress != NULL)
-        options->progress(options->progress_ctx, kymo__bytes_share(reader->scan.bytes));
-    return !reader->has_failed && kymo__scan_refill(&reader->scan);
+        options->progress(options->progress_ctx, marey__bytes_share(reader->scan.bytes));
+    return !reader->has_failed && marey__scan_refill(&reader->scan);
 }
 
 static bool put(void *ctx)
 {
-    struct kymo__torch_reader *reader = ctx;
-    kymo__torch_put_event(reader);
+    struct marey__torch_reader *reader = ctx;
+    marey__torch_put_event(reader);
     return !reader->has_failed;
 }
 
 /* Behind the bracket of the list of events: up to the one that closes it. */
-static void read_events(struct kymo__torch_reader *reader)
+static void read_events(struct marey__torch_reader *reader)
 {
     reader->has_list = true;
-    kymo__chrome_read_list(&(struct kymo__chrome_list){
+    marey__chrome_read_list(&(struct marey__chrome_list){
         .scan = &reader->scan,
         .event = &reader->event,
         .put = put,
@@ -39,67 +39,67 @@ static void read_events(struct kymo__torch_reader *reader)
     });
 }
 
-static void read_key(struct kymo__torch_reader *reader)
+static void read_key(struct marey__torch_reader *reader)
 {
     static const char events[] = "traceEvents";
-    struct kymo__scan *scan = &reader->scan;
+    struct marey__scan *scan = &reader->scan;
     if (scan->text_len != sizeof events - 1 || memcmp(scan->text, events, scan->text_len) != 0) {
-        kymo__torch_read_key(reader);
+        marey__torch_read_key(reader);
         return;
     }
-    const enum kymo__scan_token token = kymo__scan_next(scan);
-    if (token == KYMO__SCAN_ARRAY)
+    const enum marey__scan_token token = marey__scan_next(scan);
+    if (token == MAREY__SCAN_ARRAY)
         read_events(reader);
-    else if (token == KYMO__SCAN_OBJECT)
-        kymo__scan_skip(scan);
+    else if (token == MAREY__SCAN_OBJECT)
+        marey__scan_skip(scan);
 }
 
-static void read_all(struct kymo__torch_reader *reader)
+static void read_all(struct marey__torch_reader *reader)
 {
-    struct kymo__scan *scan = &reader->scan;
-    const enum kymo__scan_token first = kymo__scan_next(scan);
-    enum kymo__scan_token token;
-    if (first == KYMO__SCAN_ARRAY) {
+    struct marey__scan *scan = &reader->scan;
+    const enum marey__scan_token first = marey__scan_next(scan);
+    enum marey__scan_token token;
+    if (first == MAREY__SCAN_ARRAY) {
         read_events(reader);
         return;
     }
-    while (first == KYMO__SCAN_OBJECT && !reader->has_failed &&
-           ((token = kymo__scan_next(scan)) == KYMO__SCAN_KEY || token == KYMO__SCAN_ARRAY_END))
-        if (token == KYMO__SCAN_KEY)
+    while (first == MAREY__SCAN_OBJECT && !reader->has_failed &&
+           ((token = marey__scan_next(scan)) == MAREY__SCAN_KEY || token == MAREY__SCAN_ARRAY_END))
+        if (token == MAREY__SCAN_KEY)
             read_key(reader);
 }
 
 /* ---- the end ---- */
 
-static kymo_status fail_memory(const char *name)
+static marey_status fail_memory(const char *name)
 {
-    return kymo__fail(KYMO_ENOMEM, "no memory to read %s", name);
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", name);
 }
 
 /* A sentence when the file is not whole, NULL when it is. False without memory. */
-static bool find_damage(struct kymo__torch_reader *reader, char **damage)
+static bool find_damage(struct marey__torch_reader *reader, char **damage)
 {
-    const struct kymo__scan *scan = &reader->scan;
-    const char *words = kymo__bytes_damage(scan->bytes);
-    struct kymo__buf *text = &reader->text;
+    const struct marey__scan *scan = &reader->scan;
+    const char *words = marey__bytes_damage(scan->bytes);
+    struct marey__buf *text = &reader->text;
     *damage = NULL;
     if (words == NULL && scan->mistake == NULL)
         return true;
     text->len = 0;
     if (words != NULL)
-        kymo__buf_puts(text, words);
+        marey__buf_puts(text, words);
     else
-        kymo__buf_printf(text, "%s is %s: %s, at byte %" PRIu64, reader->name,
-                         scan->is_cut ? "cut off" : "damaged", scan->mistake,
-                         kymo__scan_offset(scan));
+        marey__buf_printf(text, "%s is %s: %s, at byte %" PRIu64, reader->name,
+                          scan->is_cut ? "cut off" : "damaged", scan->mistake,
+                          marey__scan_offset(scan));
     if (text->failed)
         return false;
-    *damage = kymo__strndup(text->data, text->len);
+    *damage = marey__strndup(text->data, text->len);
     return *damage != NULL;
 }
 
 /* Times as Unix times: what they count from may stand behind the events. */
-static void add_base(struct kymo__torch_trace *trace)
+static void add_base(struct marey__torch_trace *trace)
 {
     const int64_t base = trace->base_ns;
     if (base <= 0 || base >= INT64_C(1) << 61) {
@@ -114,121 +114,121 @@ static void add_base(struct kymo__torch_trace *trace)
         trace->memory[i].ns += base;
 }
 
-static uint64_t count_rows(const struct kymo__torch_trace *trace)
+static uint64_t count_rows(const struct marey__torch_trace *trace)
 {
     uint64_t n = trace->n_memory;
-    for (size_t i = 0; i < KYMO__TORCH_N_KINDS; i++)
+    for (size_t i = 0; i < MAREY__TORCH_N_KINDS; i++)
         n += trace->n_by_kind[i];
     return n;
 }
 
-static kymo_status finish(struct kymo__torch_reader *reader)
+static marey_status finish(struct marey__torch_reader *reader)
 {
-    struct kymo__torch_trace *trace = reader->trace;
-    const kymo_status status = reader->scan.status;
-    if (status == KYMO_EIO || status == KYMO_ENOMEM)
+    struct marey__torch_trace *trace = reader->trace;
+    const marey_status status = reader->scan.status;
+    if (status == MAREY_EIO || status == MAREY_ENOMEM)
         return status;
     if (reader->has_failed || !find_damage(reader, &trace->damage))
         return fail_memory(reader->name);
     if (count_rows(trace) == 0) {
         if (trace->damage != NULL)
-            return kymo__fail(KYMO_EFORMAT, "%s; it has no events before that", trace->damage);
-        return kymo__fail(KYMO_EFORMAT,
-                          reader->has_list
-                              ? "%s has no operators, kernels or allocations: is it a trace of "
-                                "torch.profiler?"
-                              : "%s is no trace of torch.profiler: it has no list of events "
-                                "(traceEvents)",
-                          reader->name);
+            return marey__fail(MAREY_EFORMAT, "%s; it has no events before that", trace->damage);
+        return marey__fail(MAREY_EFORMAT,
+                           reader->has_list
+                               ? "%s has no operators, kernels or allocations: is it a trace of "
+                                 "torch.profiler?"
+                               : "%s is no trace of torch.profiler: it has no list of events "
+                                 "(traceEvents)",
+                           reader->name);
     }
-    trace->n_bytes = kymo__bytes_total(reader->scan.bytes);
+    trace->n_bytes = marey__bytes_total(reader->scan.bytes);
     add_base(trace);
-    return kymo__torch_sort(trace) ? KYMO_OK : fail_memory(reader->name);
+    return marey__torch_sort(trace) ? MAREY_OK : fail_memory(reader->name);
 }
 
 /* ---- opening ---- */
 
-static struct kymo__torch_trace *create_trace(void)
+static struct marey__torch_trace *create_trace(void)
 {
-    struct kymo__torch_trace *trace = kymo__calloc(1, sizeof *trace);
+    struct marey__torch_trace *trace = marey__calloc(1, sizeof *trace);
     if (trace == NULL)
         return NULL;
-    trace->kymo_rank = trace->kymo_world_size = trace->kymo_step = trace->kymo_steps = -1;
+    trace->marey_rank = trace->marey_world_size = trace->marey_step = trace->marey_steps = -1;
     trace->distributed_rank = trace->distributed_world_size = -1;
-    if (kymo__torch_strings_init(&trace->strings))
+    if (marey__torch_strings_init(&trace->strings))
         return trace;
-    kymo__torch_free(trace);
+    marey__torch_free(trace);
     return NULL;
 }
 
-kymo_status kymo__torch_read_bytes(const char *name, struct kymo__byte_source *bytes,
-                                   const struct kymo__torch_options *options,
-                                   struct kymo__torch_trace **out)
+marey_status marey__torch_read_bytes(const char *name, struct marey__byte_source *bytes,
+                                     const struct marey__torch_options *options,
+                                     struct marey__torch_trace **out)
 {
-    struct kymo__torch_reader *reader = kymo__calloc(1, sizeof *reader);
+    struct marey__torch_reader *reader = marey__calloc(1, sizeof *reader);
     if (reader == NULL)
         return fail_memory(name);
-    kymo_status status = KYMO_ENOMEM;
+    marey_status status = MAREY_ENOMEM;
     reader->name = name;
     if (options != NULL)
         reader->options = *options;
     if (reader->options.kinds == 0)
-        reader->options.kinds = KYMO__TORCH_ALL_KINDS;
+        reader->options.kinds = MAREY__TORCH_ALL_KINDS;
     if ((reader->trace = create_trace()) == NULL) {
         status = fail_memory(name);
-    } else if ((status = kymo__scan_init(&reader->scan, bytes)) == KYMO_OK) {
+    } else if ((status = marey__scan_init(&reader->scan, bytes)) == MAREY_OK) {
         read_all(reader);
         status = finish(reader);
-        kymo__scan_fini(&reader->scan);
+        marey__scan_fini(&reader->scan);
     }
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         *out = reader->trace;
     else
-        kymo__torch_free(reader->trace);
-    kymo__free(reader->threads.slots);
-    kymo__buf_fini(&reader->text);
-    kymo__free(reader);
+        marey__torch_free(reader->trace);
+    marey__free(reader->threads.slots);
+    marey__buf_fini(&reader->text);
+    marey__free(reader);
     return status;
 }
 
-kymo_status kymo__torch_read(const char *path, const struct kymo__torch_options *options,
-                             struct kymo__torch_trace **out)
+marey_status marey__torch_read(const char *path, const struct marey__torch_options *options,
+                               struct marey__torch_trace **out)
 {
-    kymo__byte_source *bytes;
-    KYMO_TRY(kymo__bytes_open(path, &bytes));
-    const kymo_status status = kymo__torch_read_bytes(path, bytes, options, out);
-    kymo__bytes_close(bytes);
+    marey__byte_source *bytes;
+    MAREY_TRY(marey__bytes_open(path, &bytes));
+    const marey_status status = marey__torch_read_bytes(path, bytes, options, out);
+    marey__bytes_close(bytes);
     return status;
 }
 
-kymo_status kymo__torch_read_memory(const char *name, const void *data, size_t len,
-                                    const struct kymo__torch_options *options,
-                                    struct kymo__torch_trace **out)
+marey_status marey__torch_read_memory(const char *name, const void *data, size_t len,
+                                      const struct marey__torch_options *options,
+                                      struct marey__torch_trace **out)
 {
-    kymo__byte_source *bytes;
-    KYMO_TRY(kymo__bytes_open_memory(data, len, &bytes));
-    const kymo_status status = kymo__torch_read_bytes(name, bytes, options, out);
-    kymo__bytes_close(bytes);
+    marey__byte_source *bytes;
+    MAREY_TRY(marey__bytes_open_memory(data, len, &bytes));
+    const marey_status status = marey__torch_read_bytes(name, bytes, options, out);
+    marey__bytes_close(bytes);
     return status;
 }
 
-void kymo__torch_free(struct kymo__torch_trace *trace)
+void marey__torch_free(struct marey__torch_trace *trace)
 {
     if (trace == NULL)
         return;
-    kymo__free(trace->events);
-    kymo__free(trace->memory);
-    kymo__free(trace->threads);
-    kymo__free(trace->devices);
-    kymo__free(trace->roles);
-    kymo__free(trace->damage);
-    kymo__torch_strings_fini(&trace->strings);
-    kymo__free(trace);
+    marey__free(trace->events);
+    marey__free(trace->memory);
+    marey__free(trace->threads);
+    marey__free(trace->devices);
+    marey__free(trace->roles);
+    marey__free(trace->damage);
+    marey__torch_strings_fini(&trace->strings);
+    marey__free(trace);
 }
 
-int64_t kymo__torch_rank(const struct kymo__torch_trace *trace)
+int64_t marey__torch_rank(const struct marey__torch_trace *trace)
 {
-    if (trace->kymo_rank >= 0)
-        return trace->kymo_rank;
+    if (trace->marey_rank >= 0)
+        return trace->marey_rank;
     return trace->distributed_rank >= 0 ? trace->distributed_rank : 0;
 }

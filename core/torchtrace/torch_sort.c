@@ -3,7 +3,7 @@
 
 static bool event_before(const void *a, const void *b)
 {
-    const struct kymo__torch_event *x = a, *y = b;
+    const struct marey__torch_event *x = a, *y = b;
     if (x->thread != y->thread)
         return x->thread < y->thread;
     if (x->begin_ns != y->begin_ns)
@@ -13,17 +13,17 @@ static bool event_before(const void *a, const void *b)
 
 static bool memory_before(const void *a, const void *b)
 {
-    const struct kymo__torch_memory *x = a, *y = b;
+    const struct marey__torch_memory *x = a, *y = b;
     return x->ns != y->ns ? x->ns < y->ns : x->order < y->order;
 }
 
-bool kymo__torch_sort(struct kymo__torch_trace *trace)
+bool marey__torch_sort(struct marey__torch_trace *trace)
 {
-    if (!kymo__sort_runs(trace->events, trace->n_events, sizeof *trace->events, event_before) ||
-        !kymo__sort_runs(trace->memory, trace->n_memory, sizeof *trace->memory, memory_before))
+    if (!marey__sort_runs(trace->events, trace->n_events, sizeof *trace->events, event_before) ||
+        !marey__sort_runs(trace->memory, trace->n_memory, sizeof *trace->memory, memory_before))
         return false;
     for (size_t i = 0; i < trace->n_events; i++) {
-        struct kymo__torch_thread *thread = &trace->threads[trace->events[i].thread];
+        struct marey__torch_thread *thread = &trace->threads[trace->events[i].thread];
         if (thread->end == 0)
             thread->begin = i;
         thread->end = i + 1;

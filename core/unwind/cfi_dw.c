@@ -7,12 +7,12 @@
 
 #include "unwind/unwind_internal.h"
 
-struct kymo__cfi {
+struct marey__cfi {
     Elf *elf;
     Dwarf_CFI *cfi; /* belongs to `elf` where it is of .eh_frame, and is ended by itself */
 };
 
-bool kymo__unwind_has_rules(void)
+bool marey__unwind_has_rules(void)
 {
     return true;
 }
@@ -32,11 +32,11 @@ static void hide_sections(void *bytes, size_t len)
     memcpy(bytes, &head, sizeof head);
 }
 
-struct kymo__cfi *kymo__cfi_open(void *bytes, size_t len)
+struct marey__cfi *marey__cfi_open(void *bytes, size_t len)
 {
-    struct kymo__cfi *const cfi = kymo__calloc(1, sizeof *cfi);
+    struct marey__cfi *const cfi = marey__calloc(1, sizeof *cfi);
     if (cfi == NULL || elf_version(EV_CURRENT) == EV_NONE) {
-        kymo__free(cfi);
+        marey__free(cfi);
         return NULL;
     }
     hide_sections(bytes, len);
@@ -44,38 +44,38 @@ struct kymo__cfi *kymo__cfi_open(void *bytes, size_t len)
     if (cfi->elf != NULL && elf_kind(cfi->elf) == ELF_K_ELF)
         cfi->cfi = dwarf_getcfi_elf(cfi->elf);
     if (cfi->cfi == NULL) {
-        kymo__cfi_close(cfi);
+        marey__cfi_close(cfi);
         return NULL;
     }
     return cfi;
 }
 
-void kymo__cfi_close(struct kymo__cfi *cfi)
+void marey__cfi_close(struct marey__cfi *cfi)
 {
     if (cfi == NULL)
         return;
     dwarf_cfi_end(cfi->cfi);
     elf_end(cfi->elf);
-    kymo__free(cfi);
+    marey__free(cfi);
 }
 
 /* A program of libdw's, number of operations and all. `*n`: how many; false when there is one that we do not run. */
-static uint16_t take_program(struct kymo__cfi_rules *rules, const Dwarf_Op *ops, size_t n)
+static uint16_t take_program(struct marey__cfi_rules *rules, const Dwarf_Op *ops, size_t n)
 {
-    struct kymo__cfi_op own[32];
-    if (n == 0 || n > KYMO__COUNT_OF(own))
+    struct marey__cfi_op own[32];
+    if (n == 0 || n > MAREY__COUNT_OF(own))
         return 0;
     for (size_t i = 0; i < n; i++) {
-        own[i] = (struct kymo__cfi_op){.number = ops[i].number, .atom = ops[i].atom};
+        own[i] = (struct marey__cfi_op){.number = ops[i].number, .atom = ops[i].atom};
         if (ops[i].atom ==
             DW_OP_bregx) { /* The same with the number in the operation, where that can be. */
             if (ops[i].number > 31)
                 return 0;
-            own[i] = (struct kymo__cfi_op){.number = ops[i].number2,
-                                           .atom = (uint8_t)(DW_OP_breg0 + ops[i].number)};
+            own[i] = (struct marey__cfi_op){.number = ops[i].number2,
+                                            .atom = (uint8_t)(DW_OP_breg0 + ops[i].number)};
         }
     }
-    return kymo__cfi_rules_program(rules, own, n);
+    return marey__cfi_rules_program(rules, own, n);
 }
 
 static bool fits(uint64_t offset)
@@ -83,13 +83,13 @@ static bool fits(uint64_t offset)
     return (int64_t)offset >= INT32_MIN && (int64_t)offset <= INT32_MAX;
 }
 
-static bool take_cfa(Dwarf_Frame *frame, struct kymo__cfi_rules *rules, struct kymo__cfi_rule *rule)
+static bool take_cfa(Dwarf_Frame *frame, struct marey__cfi_rules *rules, struct marey__cfi_rule *rule)
 {
     Dwarf_Op *ops;
     size_t n;
     if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0)
         return false;
-    if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number < KYMO__UNWIND_REGISTERS &&
+    if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number < MAREY__UNWIND_REGISTERS &&
         fits(ops[0].number2)) {
         rule->cfa_register = (uint8_t)ops[0].number;
         rule->cfa_offset = (int32_t)ops[0].number2;
@@ -101,26 +101,26 @@ static bool take_cfa(Dwarf_Frame *frame, struct kymo__cfi_rules *rules, struct k
 
 /* Where the caller's register is; false when it has not changed. */
 static bool take_register(const Dwarf_Op *ops, size_t n, bool is_lost,
-                          struct kymo__cfi_rules *rules, int32_t *value, uint8_t *where)
+                          struct marey__cfi_rules *rules, int32_t *value, uint8_t *where)
 {
     if (n == 0 && !is_lost)
         return false;
     *value = 0;
-    *where = KYMO__IS_LOST;
+    *where = MAREY__IS_LOST;
     const bool is_value = n > 1 && ops[n - 1].atom == DW_OP_stack_value;
     n -= is_value;
-    if (n == 1 && ops[0].atom == DW_OP_regx && ops[0].number < KYMO__UNWIND_REGISTERS) {
-        *where = KYMO__IN_REGISTER;
+    if (n == 1 && ops[0].atom == DW_OP_regx && ops[0].number < MAREY__UNWIND_REGISTERS) {
+        *where = MAREY__IN_REGISTER;
         *value = (int32_t)ops[0].number;
     } else if (n == 1 && ops[0].atom == DW_OP_call_frame_cfa) {
-        *where = is_value ? KYMO__IS_CFA : KYMO__AT_CFA;
+        *where = is_value ? MAREY__IS_CFA : MAREY__AT_CFA;
     } else if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst &&
                fits(ops[1].number)) {
-        *where = is_value ? KYMO__IS_CFA : KYMO__AT_CFA;
+        *where = is_value ? MAREY__IS_CFA : MAREY__AT_CFA;
         *value = (int32_t)ops[1].number;
     } else if (n > 1 && ops[0].atom == DW_OP_call_frame_cfa) {
         *value = take_program(rules, ops + 1, n - 1);
-        *where = *value == 0 ? KYMO__IS_LOST : is_value ? KYMO__IS_PROGRAM : KYMO__AT_PROGRAM;
+        *where = *value == 0 ? MAREY__IS_LOST : is_value ? MAREY__IS_PROGRAM : MAREY__AT_PROGRAM;
     }
     return true;
 }
@@ -136,16 +136,16 @@ static bool is_kept_anyway(int reg)
 #endif
 }
 
-static bool take_rule(Dwarf_Frame *frame, struct kymo__cfi_rules *rules, struct kymo__cfi_range *out)
+static bool take_rule(Dwarf_Frame *frame, struct marey__cfi_rules *rules, struct marey__cfi_range *out)
 {
-    struct kymo__cfi_rule rule;
+    struct marey__cfi_rule rule;
     memset(&rule, 0, sizeof rule);
     Dwarf_Addr begin;
     const int ra = dwarf_frame_info(frame, &begin, &out->end, &rule.is_signal);
-    if (ra < 0 || ra >= KYMO__UNWIND_REGISTERS)
+    if (ra < 0 || ra >= MAREY__UNWIND_REGISTERS)
         return false;
     rule.ra = (uint8_t)ra;
-    for (int i = 0; i < KYMO__UNWIND_REGISTERS; i++) {
+    for (int i = 0; i < MAREY__UNWIND_REGISTERS; i++) {
         Dwarf_Op memory[3], *ops;
         size_t n;
         int32_t value;
@@ -161,12 +161,12 @@ static bool take_rule(Dwarf_Frame *frame, struct kymo__cfi_rules *rules, struct 
     /* Whoever has no caller needs no CFA either. */
     if (!take_cfa(frame, rules, &rule) && !rule.is_end)
         return false;
-    out->rule = kymo__cfi_rules_add(rules, &rule);
+    out->rule = marey__cfi_rules_add(rules, &rule);
     return out->rule != 0;
 }
 
-bool kymo__cfi_at(struct kymo__cfi *cfi, uint64_t address, struct kymo__cfi_rules *rules,
-                  struct kymo__cfi_range *out)
+bool marey__cfi_at(struct marey__cfi *cfi, uint64_t address, struct marey__cfi_rules *rules,
+                   struct marey__cfi_range *out)
 {
     Dwarf_Frame *frame = NULL;
     if (dwarf_cfi_addrframe(cfi->cfi, address, &frame) != 0)

@@ -1,24 +1,24 @@
 /* A build without libdw: stacks are followed by frame pointers, else searched. */
 #include "unwind/unwind_internal.h"
 
-bool kymo__unwind_has_rules(void)
+bool marey__unwind_has_rules(void)
 {
     return false;
 }
 
-struct kymo__cfi *kymo__cfi_open(void *bytes, size_t len)
+struct marey__cfi *marey__cfi_open(void *bytes, size_t len)
 {
     (void)bytes, (void)len;
     return NULL;
 }
 
-void kymo__cfi_close(struct kymo__cfi *cfi)
+void marey__cfi_close(struct marey__cfi *cfi)
 {
     (void)cfi;
 }
 
-bool kymo__cfi_at(struct kymo__cfi *cfi, uint64_t address, struct kymo__cfi_rules *rules,
-                  struct kymo__cfi_range *out)
+bool marey__cfi_at(struct marey__cfi *cfi, uint64_t address, struct marey__cfi_rules *rules,
+                   struct marey__cfi_range *out)
 {
     (void)cfi, (void)address, (void)rules, (void)out;
     return false;

@@ -37,18 +37,18 @@ enum {
 
 enum { MAX_OPS = 32, MAX_DEPTH = 16, MAX_RULES = 1 << 20, MAX_PROGRAMS = 60000 };
 
-uint32_t kymo__cfi_rules_add(struct kymo__cfi_rules *rules, const struct kymo__cfi_rule *rule)
+uint32_t marey__cfi_rules_add(struct marey__cfi_rules *rules, const struct marey__cfi_rule *rule)
 {
     for (size_t i = 0; i < rules->n; i++)
         if (memcmp(&rules->rules[i], rule, sizeof *rule) == 0)
             return (uint32_t)i + 1;
-    if (rules->n >= MAX_RULES || !kymo__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof *rule))
+    if (rules->n >= MAX_RULES || !marey__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof *rule))
         return 0;
     memcpy(&rules->rules[rules->n], rule, sizeof *rule);
     return (uint32_t)++rules->n;
 }
 
-static bool is_equal(const struct kymo__cfi_op *a, const struct kymo__cfi_op *b, size_t n)
+static bool is_equal(const struct marey__cfi_op *a, const struct marey__cfi_op *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (a[i].atom != b[i].atom || a[i].number != b[i].number)
@@ -56,37 +56,37 @@ static bool is_equal(const struct kymo__cfi_op *a, const struct kymo__cfi_op *b,
     return true;
 }
 
-uint16_t kymo__cfi_rules_program(struct kymo__cfi_rules *rules, const struct kymo__cfi_op *ops,
-                                 size_t n)
+uint16_t marey__cfi_rules_program(struct marey__cfi_rules *rules, const struct marey__cfi_op *ops,
+                                  size_t n)
 {
     for (size_t i = 0; i < rules->n_programs; i++)
         if (rules->programs[i].n == n && is_equal(rules->ops + rules->programs[i].first, ops, n))
             return (uint16_t)(i + 1);
     if (n > MAX_OPS || rules->n_programs >= MAX_PROGRAMS ||
-        !kymo__grow(&rules->ops, &rules->ops_cap, rules->n_ops + n, sizeof *ops) ||
-        !kymo__grow(&rules->programs, &rules->programs_cap, rules->n_programs + 1,
-                    sizeof *rules->programs))
+        !marey__grow(&rules->ops, &rules->ops_cap, rules->n_ops + n, sizeof *ops) ||
+        !marey__grow(&rules->programs, &rules->programs_cap, rules->n_programs + 1,
+                     sizeof *rules->programs))
         return 0;
     rules->programs[rules->n_programs] =
-        (struct kymo__cfi_program){(uint32_t)rules->n_ops, (uint32_t)n};
+        (struct marey__cfi_program){(uint32_t)rules->n_ops, (uint32_t)n};
     if (n > 0)
         memcpy(rules->ops + rules->n_ops, ops, n * sizeof *ops);
     rules->n_ops += n;
     return (uint16_t)++rules->n_programs;
 }
 
-void kymo__cfi_rules_fini(struct kymo__cfi_rules *rules)
+void marey__cfi_rules_fini(struct marey__cfi_rules *rules)
 {
-    kymo__free(rules->rules);
-    kymo__free(rules->ops);
-    kymo__free(rules->programs);
+    marey__free(rules->rules);
+    marey__free(rules->ops);
+    marey__free(rules->programs);
 }
 
 /* ---- programs ---- */
 
-bool kymo__unwind_load(const struct kymo__unwind_state *state, uint64_t at, uint64_t *out)
+bool marey__unwind_load(const struct marey__unwind_state *state, uint64_t at, uint64_t *out)
 {
-    const struct kymo__unwind_input *const input = state->input;
+    const struct marey__unwind_input *const input = state->input;
     if (at < input->stack_at || at - input->stack_at > input->n_stack ||
         input->n_stack - (at - input->stack_at) < sizeof *out)
         return false;
@@ -94,16 +94,16 @@ bool kymo__unwind_load(const struct kymo__unwind_state *state, uint64_t at, uint
     return true;
 }
 
-static bool reg(const struct kymo__unwind_state *state, uint64_t number, uint64_t *out)
+static bool reg(const struct marey__unwind_state *state, uint64_t number, uint64_t *out)
 {
-    if (number >= KYMO__UNWIND_REGISTERS || (state->known >> number & 1) == 0)
+    if (number >= MAREY__UNWIND_REGISTERS || (state->known >> number & 1) == 0)
         return false;
     *out = state->registers[number];
     return true;
 }
 
 struct machine {
-    const struct kymo__unwind_state *state;
+    const struct marey__unwind_state *state;
     uint64_t stack[MAX_DEPTH];
     size_t n;
 };
@@ -170,7 +170,7 @@ static bool binary(struct machine *m, unsigned atom)
     }
 }
 
-static bool step(struct machine *m, const struct kymo__cfi_op *op)
+static bool step(struct machine *m, const struct marey__cfi_op *op)
 {
     uint64_t value;
     if (op->atom >= OP_LIT0 && op->atom <= OP_LIT31)
@@ -185,7 +185,7 @@ static bool step(struct machine *m, const struct kymo__cfi_op *op)
             m->stack[m->n - 1] += op->number;
         return m->n > 0;
     case OP_DEREF:
-        return m->n > 0 && kymo__unwind_load(m->state, m->stack[m->n - 1], &m->stack[m->n - 1]);
+        return m->n > 0 && marey__unwind_load(m->state, m->stack[m->n - 1], &m->stack[m->n - 1]);
     case OP_DUP:
         return m->n > 0 && push(m, m->stack[m->n - 1]);
     case OP_DROP:
@@ -196,13 +196,13 @@ static bool step(struct machine *m, const struct kymo__cfi_op *op)
 }
 
 /* The CFA stands on the stack of operations beforehand, unless it is the program that makes it. */
-static bool run(const struct kymo__cfi_rules *rules, uint32_t program,
-                const struct kymo__unwind_state *state, const uint64_t *cfa, uint64_t *out)
+static bool run(const struct marey__cfi_rules *rules, uint32_t program,
+                const struct marey__unwind_state *state, const uint64_t *cfa, uint64_t *out)
 {
     struct machine m = {.state = state};
     if (cfa != NULL)
         m.stack[m.n++] = *cfa;
-    const struct kymo__cfi_program *const p = &rules->programs[program - 1];
+    const struct marey__cfi_program *const p = &rules->programs[program - 1];
     for (uint32_t i = 0; i < p->n; i++)
         if (!step(&m, &rules->ops[p->first + i]))
             return false;
@@ -214,31 +214,31 @@ static bool run(const struct kymo__cfi_rules *rules, uint32_t program,
 
 /* ---- rules ---- */
 
-static bool restore(const struct kymo__cfi_rules *rules, const struct kymo__cfi_rule *rule,
-                    size_t i, const struct kymo__unwind_state *state, uint64_t cfa, uint64_t *out)
+static bool restore(const struct marey__cfi_rules *rules, const struct marey__cfi_rule *rule,
+                    size_t i, const struct marey__unwind_state *state, uint64_t cfa, uint64_t *out)
 {
     const int32_t value = rule->saved[i].value;
     switch (rule->saved[i].where) {
-    case KYMO__AT_CFA:
-        return kymo__unwind_load(state, cfa + (uint64_t)(int64_t)value, out);
-    case KYMO__IS_CFA:
+    case MAREY__AT_CFA:
+        return marey__unwind_load(state, cfa + (uint64_t)(int64_t)value, out);
+    case MAREY__IS_CFA:
         *out = cfa + (uint64_t)(int64_t)value;
         return true;
-    case KYMO__IN_REGISTER:
+    case MAREY__IN_REGISTER:
         return reg(state, (uint64_t)value, out);
-    case KYMO__AT_PROGRAM:
-        return run(rules, (uint32_t)value, state, &cfa, out) && kymo__unwind_load(state, *out, out);
-    case KYMO__IS_PROGRAM:
+    case MAREY__AT_PROGRAM:
+        return run(rules, (uint32_t)value, state, &cfa, out) && marey__unwind_load(state, *out, out);
+    case MAREY__IS_PROGRAM:
         return run(rules, (uint32_t)value, state, &cfa, out);
     default:
         return false;
     }
 }
 
-bool kymo__cfi_apply(const struct kymo__cfi_rules *rules, const struct kymo__cfi_rule *rule,
-                     struct kymo__unwind_state *state, uint64_t *cfa_out)
+bool marey__cfi_apply(const struct marey__cfi_rules *rules, const struct marey__cfi_rule *rule,
+                      struct marey__unwind_state *state, uint64_t *cfa_out)
 {
-    struct kymo__unwind_state next = *state;
+    struct marey__unwind_state next = *state;
     uint64_t cfa;
     if (rule->cfa_program != 0) {
         if (!run(rules, rule->cfa_program, state, NULL, &cfa))
@@ -248,8 +248,8 @@ bool kymo__cfi_apply(const struct kymo__cfi_rules *rules, const struct kymo__cfi
             return false;
         cfa += (uint64_t)(int64_t)rule->cfa_offset;
     }
-    next.registers[KYMO__UNWIND_SP] = cfa;
-    next.known |= (uint64_t)1 << KYMO__UNWIND_SP;
+    next.registers[MAREY__UNWIND_SP] = cfa;
+    next.known |= (uint64_t)1 << MAREY__UNWIND_SP;
     for (size_t i = 0; i < rule->n_saved; i++) {
         const uint8_t number = rule->saved[i].reg;
         if (restore(rules, rule, i, state, cfa, &next.registers[number]))
@@ -257,9 +257,9 @@ bool kymo__cfi_apply(const struct kymo__cfi_rules *rules, const struct kymo__cfi
         else
             next.known &= ~((uint64_t)1 << number);
     }
-    if (!reg(&next, rule->ra, &next.registers[KYMO__UNWIND_PC]))
+    if (!reg(&next, rule->ra, &next.registers[MAREY__UNWIND_PC]))
         return false;
-    next.known |= (uint64_t)1 << KYMO__UNWIND_PC;
+    next.known |= (uint64_t)1 << MAREY__UNWIND_PC;
     *state = next;
     *cfa_out = cfa;
     return true;

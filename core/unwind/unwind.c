@@ -17,100 +17,101 @@ static uint64_t now_ns(void)
 }
 
 /* False: they cannot be read, or no memory; then nothing is mapped. */
-static bool read_maps(struct kymo__unwind *unwind)
+static bool read_maps(struct marey__unwind *unwind)
 {
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     unwind->counts.n_maps_reads++;
     unwind->maps_read_ns = now_ns();
     unwind->wants_maps = false;
     const bool is_read = unwind->source.maps(unwind->source.self, &text);
-    const uint32_t sum = kymo__crc32c(0, text.data, text.len);
+    const uint32_t sum = marey__crc32c(0, text.data, text.len);
     if (is_read && unwind->n_maps > 0 && text.len == unwind->text.len && sum == unwind->text_sum) {
-        kymo__buf_fini(&text); /* Nothing has come or gone, and so all that was found still holds. */
+        marey__buf_fini(&text); /* Nothing has come or gone, and so all that was found still holds. */
         return true;
     }
-    kymo__buf_fini(&unwind->text);
+    marey__buf_fini(&unwind->text);
     unwind->text = text;
     unwind->text_sum = sum;
     unwind->n_maps = 0;
     /* An address that belonged to one library may belong to another now. */
-    memset(unwind->known, 0, KYMO__UNWIND_KNOWN * sizeof *unwind->known);
-    return is_read && kymo__unwind_parse_maps(text.data, text.len, &unwind->maps, &unwind->maps_cap,
-                                              &unwind->n_maps);
+    memset(unwind->known, 0, MAREY__UNWIND_KNOWN * sizeof *unwind->known);
+    return is_read && marey__unwind_parse_maps(text.data, text.len, &unwind->maps,
+                                               &unwind->maps_cap, &unwind->n_maps);
 }
 
-kymo_status kymo__unwind_create_from(const struct kymo__unwind_source *source,
-                                     struct kymo__unwind_files *files, struct kymo__unwind **out)
+marey_status marey__unwind_create_from(const struct marey__unwind_source *source,
+                                       struct marey__unwind_files *files, struct marey__unwind **out)
 {
-    struct kymo__unwind *const unwind = kymo__calloc(1, sizeof *unwind);
+    struct marey__unwind *const unwind = marey__calloc(1, sizeof *unwind);
     if (unwind == NULL) {
         source->close(source->self);
-        return kymo__fail(KYMO_ENOMEM, "no memory for native frames");
+        return marey__fail(MAREY_ENOMEM, "no memory for native frames");
     }
     unwind->source = *source;
     unwind->files = files;
     unwind->maps_pause_ns = first_pause_ns;
-    unwind->known = kymo__calloc(KYMO__UNWIND_KNOWN, sizeof *unwind->known);
-    kymo_status status = KYMO_OK;
+    unwind->known = marey__calloc(MAREY__UNWIND_KNOWN, sizeof *unwind->known);
+    marey_status status = MAREY_OK;
     if (unwind->known == NULL)
-        status = kymo__fail(KYMO_ENOMEM, "no memory for native frames");
+        status = marey__fail(MAREY_ENOMEM, "no memory for native frames");
     else if (!read_maps(unwind))
-        status = kymo__fail(
-            KYMO_EUNAVAILABLE,
+        status = marey__fail(
+            MAREY_EUNAVAILABLE,
             "what the process has mapped cannot be read: it has ended, or /proc/PID/maps "
             "may not be read");
-    if (status != KYMO_OK) {
-        kymo__unwind_destroy(unwind);
+    if (status != MAREY_OK) {
+        marey__unwind_destroy(unwind);
         return status;
     }
     *out = unwind;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-kymo_status kymo__unwind_create(pid_t pid, struct kymo__unwind_files *files, struct kymo__unwind **out)
+marey_status marey__unwind_create(pid_t pid, struct marey__unwind_files *files,
+                                  struct marey__unwind **out)
 {
-    struct kymo__unwind_source source;
-    KYMO_TRY(kymo__unwind_source_open(pid, &source));
-    return kymo__unwind_create_from(&source, files, out);
+    struct marey__unwind_source source;
+    MAREY_TRY(marey__unwind_source_open(pid, &source));
+    return marey__unwind_create_from(&source, files, out);
 }
 
-static void forget_jit(struct kymo__unwind *unwind)
+static void forget_jit(struct marey__unwind *unwind)
 {
     for (size_t i = 0; i < unwind->n_jit; i++)
-        kymo__free(unwind->jit[i].symbol);
+        marey__free(unwind->jit[i].symbol);
     unwind->n_jit = 0;
     unwind->jit_read_ns = 0;
     unwind->jit_at = 0;
 }
 
-void kymo__unwind_destroy(struct kymo__unwind *unwind)
+void marey__unwind_destroy(struct marey__unwind *unwind)
 {
     if (unwind == NULL)
         return;
     forget_jit(unwind);
-    kymo__free(unwind->jit);
-    kymo__free(unwind->known);
-    kymo__free(unwind->maps);
-    kymo__buf_fini(&unwind->text);
+    marey__free(unwind->jit);
+    marey__free(unwind->known);
+    marey__free(unwind->maps);
+    marey__buf_fini(&unwind->text);
     unwind->source.close(unwind->source.self);
-    kymo__free(unwind);
+    marey__free(unwind);
 }
 
-void kymo__unwind_forget(struct kymo__unwind *unwind)
+void marey__unwind_forget(struct marey__unwind *unwind)
 {
     forget_jit(unwind);
     unwind->n_maps = 0;
     (void)read_maps(unwind); /* what cannot be read now is read when it is wanted */
 }
 
-void kymo__unwind_counts(const struct kymo__unwind *unwind, struct kymo__unwind_counts *out)
+void marey__unwind_counts(const struct marey__unwind *unwind, struct marey__unwind_counts *out)
 {
     *out = unwind->counts;
 }
 
 /* ---- mappings ---- */
 
-struct kymo__unwind_map *kymo__unwind_map_known(struct kymo__unwind *unwind, uint64_t address)
+struct marey__unwind_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address)
 {
     size_t low = 0, high = unwind->n_maps;
     while (low < high) {
@@ -123,34 +124,34 @@ struct kymo__unwind_map *kymo__unwind_map_known(struct kymo__unwind *unwind, uin
     return low < unwind->n_maps && unwind->maps[low].start <= address ? &unwind->maps[low] : NULL;
 }
 
-struct kymo__unwind_map *kymo__unwind_map_at(struct kymo__unwind *unwind, uint64_t address)
+struct marey__unwind_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address)
 {
-    struct kymo__unwind_map *map = kymo__unwind_map_known(unwind, address);
+    struct marey__unwind_map *map = marey__unwind_map_known(unwind, address);
     if (map != NULL || now_ns() - unwind->maps_read_ns < unwind->maps_pause_ns)
         return map;
     if (read_maps(unwind))
-        map = kymo__unwind_map_known(unwind, address);
+        map = marey__unwind_map_known(unwind, address);
     unwind->maps_pause_ns =
-        map != NULL ? first_pause_ns : KYMO__MIN(2 * unwind->maps_pause_ns, longest_pause_ns);
+        map != NULL ? first_pause_ns : MAREY__MIN(2 * unwind->maps_pause_ns, longest_pause_ns);
     return map;
 }
 
-size_t kymo__unwind_stack_size(struct kymo__unwind *unwind, uint64_t sp, size_t cap)
+size_t marey__unwind_stack_size(struct marey__unwind *unwind, uint64_t sp, size_t cap)
 {
-    const struct kymo__unwind_map *map = kymo__unwind_map_known(unwind, sp);
+    const struct marey__unwind_map *map = marey__unwind_map_known(unwind, sp);
     if (map ==
         NULL) { /* The first thread's stack grows down from what it was when the mappings were read. */
-        map = kymo__unwind_map_known(unwind, sp + cap);
+        map = marey__unwind_map_known(unwind, sp + cap);
         if (map != NULL && strcmp(map->path, "[stack]") != 0)
             map = NULL;
     }
     if (map != NULL)
-        return (size_t)KYMO__MIN(map->end - sp, (uint64_t)cap);
+        return (size_t)MAREY__MIN(map->end - sp, (uint64_t)cap);
     unwind->wants_maps = true;
-    return KYMO__MIN(cap, 4096 - (size_t)(sp % 4096));
+    return MAREY__MIN(cap, 4096 - (size_t)(sp % 4096));
 }
 
-void kymo__unwind_keep_up(struct kymo__unwind *unwind)
+void marey__unwind_keep_up(struct marey__unwind *unwind)
 {
     /* Libraries may come and go at addresses that were seen; once in a while is enough for that. */
     const uint64_t age_ns = now_ns() - unwind->maps_read_ns;
@@ -160,21 +161,21 @@ void kymo__unwind_keep_up(struct kymo__unwind *unwind)
 
 /* ---- programs ---- */
 
-static bool is_part(const struct kymo__unwind_map *map, const struct kymo__unwind_map *other)
+static bool is_part(const struct marey__unwind_map *map, const struct marey__unwind_map *other)
 {
     return other->inode == map->inode && strcmp(other->path, map->path) == 0;
 }
 
 /* A file by that path may be a younger one: its first page is compared with what is mapped of it. */
-static bool is_same(struct kymo__unwind *unwind, const struct kymo__unwind_map *map,
-                    const struct kymo__program *program)
+static bool is_same(struct marey__unwind *unwind, const struct marey__unwind_map *map,
+                    const struct marey__program *program)
 {
     uint8_t page[4096];
-    for (const struct kymo__unwind_map *first = map;; first--) {
+    for (const struct marey__unwind_map *first = map;; first--) {
         if (!is_part(map, first))
             break;
         if (first->offset == 0) {
-            const size_t n = KYMO__MIN(sizeof page, program->len);
+            const size_t n = MAREY__MIN(sizeof page, program->len);
             return unwind->source.memory(unwind->source.self, first->start, page, n)
                        ? memcmp(page, program->bytes, n) == 0
                        : program->inode == map->inode;
@@ -189,10 +190,10 @@ static bool is_same(struct kymo__unwind *unwind, const struct kymo__unwind_map *
  * Put a program together from what is mapped of it: the kernel's own library, and a file that is deleted or may not be
  * opened. What is written to is left out, and so are tables of symbols, which nobody maps.
  */
-static struct kymo__program *copy_memory(struct kymo__unwind *unwind,
-                                         const struct kymo__unwind_map *map)
+static struct marey__program *copy_memory(struct marey__unwind *unwind,
+                                          const struct marey__unwind_map *map)
 {
-    const struct kymo__unwind_map *first = map, *last = map;
+    const struct marey__unwind_map *first = map, *last = map;
     while (first > unwind->maps && is_part(map, first - 1) && first->offset > first[-1].offset)
         first--;
     while (last + 1 < unwind->maps + unwind->n_maps && is_part(map, last + 1) &&
@@ -200,32 +201,33 @@ static struct kymo__program *copy_memory(struct kymo__unwind *unwind,
         last++;
     const uint64_t len = last->offset + (last->end - last->start);
     uint8_t *const bytes =
-        first->offset == 0 && len <= MAX_COPY ? kymo__calloc(1, (size_t)len) : NULL;
+        first->offset == 0 && len <= MAX_COPY ? marey__calloc(1, (size_t)len) : NULL;
     if (bytes == NULL)
         return NULL;
-    for (const struct kymo__unwind_map *part = first; part <= last; part++)
+    for (const struct marey__unwind_map *part = first; part <= last; part++)
         if (part->is_readable && !part->is_writable && part->offset + (part->end - part->start) <= len)
             (void)unwind->source.memory(unwind->source.self, part->start, bytes + part->offset,
                                         (size_t)(part->end - part->start));
-    return kymo__program_copy(unwind->files, bytes, (size_t)len, map->path);
+    return marey__program_copy(unwind->files, bytes, (size_t)len, map->path);
 }
 
-static struct kymo__program *look_for(struct kymo__unwind *unwind, const struct kymo__unwind_map *map)
+static struct marey__program *look_for(struct marey__unwind *unwind,
+                                       const struct marey__unwind_map *map)
 {
     if (map->path[0] != '/')
         return strcmp(map->path, "[vdso]") == 0 ? copy_memory(unwind, map) : NULL;
     const int fd = unwind->source.open_map(unwind->source.self, map);
-    struct kymo__program *const program =
-        fd >= 0 ? kymo__program_open(unwind->files, fd, map->path) : NULL;
+    struct marey__program *const program =
+        fd >= 0 ? marey__program_open(unwind->files, fd, map->path) : NULL;
     if (fd >= 0)
         close(fd);
     return program != NULL && is_same(unwind, map, program) ? program : copy_memory(unwind, map);
 }
 
-struct kymo__program *kymo__unwind_program_at(struct kymo__unwind *unwind, uint64_t pc,
-                                              uint64_t *address)
+struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, uint64_t pc,
+                                                uint64_t *address)
 {
-    struct kymo__unwind_map *const map = kymo__unwind_map_known(unwind, pc);
+    struct marey__unwind_map *const map = marey__unwind_map_known(unwind, pc);
     if (map == NULL || !map->is_executable)
         return NULL;
     if (!map->was_looked_for) {
@@ -233,31 +235,31 @@ struct kymo__program *kymo__unwind_program_at(struct kymo__unwind *unwind, uint6
         map->program = look_for(unwind, map);
     }
     if (map->program == NULL ||
-        !kymo__program_address(map->program, pc - map->start + map->offset, address))
+        !marey__program_address(map->program, pc - map->start + map->offset, address))
         return NULL;
     return map->program;
 }
 
 /* ---- addresses ---- */
 
-const struct kymo__unwind_known *kymo__unwind_know(struct kymo__unwind *unwind, uint64_t pc)
+const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc)
 {
-    struct kymo__unwind_known *const place =
-        &unwind->known[pc * 0x9e3779b97f4a7c15u >> 32 & (KYMO__UNWIND_KNOWN - 1)];
+    struct marey__unwind_known *const place =
+        &unwind->known[pc * 0x9e3779b97f4a7c15u >> 32 & (MAREY__UNWIND_KNOWN - 1)];
     if (place->pc == pc && pc != 0)
         return place;
     uint64_t address = 0;
-    (void)kymo__unwind_map_at(unwind, pc);
-    struct kymo__unwind_known found = {.pc = pc, .symbol = &kymo__native_unknown};
-    struct kymo__program *const program = kymo__unwind_program_at(unwind, pc, &address);
-    const struct kymo__program_function *function = NULL;
+    (void)marey__unwind_map_at(unwind, pc);
+    struct marey__unwind_known found = {.pc = pc, .symbol = &marey__native_unknown};
+    struct marey__program *const program = marey__unwind_program_at(unwind, pc, &address);
+    const struct marey__program_function *function = NULL;
     if (program != NULL) {
         bool has_asked = false;
-        found.rule = kymo__program_rule(unwind->files, program, address, &has_asked);
+        found.rule = marey__program_rule(unwind->files, program, address, &has_asked);
         unwind->counts.n_asked += has_asked;
-        function = kymo__program_name(program, &unwind->source, address);
+        function = marey__program_name(program, &unwind->source, address);
     } else {
-        function = kymo__unwind_jit_at(unwind, pc);
+        function = marey__unwind_jit_at(unwind, pc);
     }
     if (function != NULL) {
         found.symbol = function->symbol;

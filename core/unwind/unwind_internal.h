@@ -10,52 +10,52 @@
  *     unwind_names.c     an address -> a name; unwind_debug.c has the tables, unwind_roles.c knows CPython's functions
  *     unwind_merge.c     native frames and Python's
  */
-#ifndef KYMO_UNWIND_INTERNAL_H
-#define KYMO_UNWIND_INTERNAL_H
+#ifndef MAREY_UNWIND_INTERNAL_H
+#define MAREY_UNWIND_INTERNAL_H
 
 #include "codec/elf_symbols.h"
 #include "unwind/unwind.h"
 
 /* ---- where bytes come from ---- */
 
-struct kymo__program;
+struct marey__program;
 
-struct kymo__unwind_map {
+struct marey__unwind_map {
     uint64_t start, end, offset, inode;
     const char *path; /* in the text that was read; "" for none */
     bool is_executable, is_readable, is_writable;
-    bool was_looked_for;           /* `program` is what there is */
-    struct kymo__program *program; /* NULL: none, or it cannot be had */
+    bool was_looked_for;            /* `program` is what there is */
+    struct marey__program *program; /* NULL: none, or it cannot be had */
 };
 
-struct kymo__unwind_source {
-    bool (*maps)(void *self, struct kymo__buf *to); /* as /proc/PID/maps */
+struct marey__unwind_source {
+    bool (*maps)(void *self, struct marey__buf *to); /* as /proc/PID/maps */
     bool (*memory)(void *self, uint64_t at, void *to, size_t n_bytes);
     int (*open_map)(void *self,
-                    const struct kymo__unwind_map *map); /* a descriptor of what is mapped; -1: none */
-    int (*open_path)(void *self, const char *path);      /* as the target sees paths; -1 */
-    int (*open_perf_map)(void *self);                    /* -1 */
+                    const struct marey__unwind_map *map); /* a descriptor of what is mapped; -1: none */
+    int (*open_path)(void *self, const char *path);       /* as the target sees paths; -1 */
+    int (*open_perf_map)(void *self);                     /* -1 */
     void (*close)(void *self);
     void *self;
 };
 /* The bytes of process `pid`. */
-KYMO_WARN_UNUSED kymo_status kymo__unwind_source_open(pid_t pid, struct kymo__unwind_source *out);
-/* As kymo__unwind_create; takes `source` over, also when it fails. */
-KYMO_WARN_UNUSED kymo_status kymo__unwind_create_from(const struct kymo__unwind_source *source,
-                                                      struct kymo__unwind_files *files,
-                                                      struct kymo__unwind **out);
+MAREY_WARN_UNUSED marey_status marey__unwind_source_open(pid_t pid, struct marey__unwind_source *out);
+/* As marey__unwind_create; takes `source` over, also when it fails. */
+MAREY_WARN_UNUSED marey_status marey__unwind_create_from(const struct marey__unwind_source *source,
+                                                         struct marey__unwind_files *files,
+                                                         struct marey__unwind **out);
 
 /* ---- rules of call frames ---- */
 
-enum kymo__cfi_where { /* where a register of the caller is; what a rule does not name has not changed */
-                       KYMO__AT_CFA = 1, /* in memory, at the CFA and an offset */
-                       KYMO__IS_CFA,     /* the CFA and an offset itself */
-                       KYMO__IN_REGISTER,
-                       KYMO__AT_PROGRAM, /* in memory, where a program of DWARF's operations says */
-                       KYMO__IS_PROGRAM, /* what such a program says */
-                       KYMO__IS_LOST
+enum marey__cfi_where { /* where a register of the caller is; what a rule does not name has not changed */
+                        MAREY__AT_CFA = 1, /* in memory, at the CFA and an offset */
+                        MAREY__IS_CFA,     /* the CFA and an offset itself */
+                        MAREY__IN_REGISTER,
+                        MAREY__AT_PROGRAM, /* in memory, where a program of DWARF's operations says */
+                        MAREY__IS_PROGRAM, /* what such a program says */
+                        MAREY__IS_LOST
 };
-struct kymo__cfi_rule {
+struct marey__cfi_rule {
     int32_t cfa_offset;
     uint16_t cfa_program; /* 0: register and offset; else a program's number */
     uint8_t cfa_register;
@@ -65,72 +65,72 @@ struct kymo__cfi_rule {
     struct {
         int32_t value; /* offset, register or program */
         uint8_t reg, where;
-    } saved[KYMO__UNWIND_REGISTERS];
+    } saved[MAREY__UNWIND_REGISTERS];
 };
-struct kymo__cfi_op {
+struct marey__cfi_op {
     uint64_t number;
     uint8_t atom; /* DW_OP_... */
 };
 /* All different rules, by number from 1. */
-struct kymo__cfi_rules {
-    struct kymo__cfi_rule *rules;
+struct marey__cfi_rules {
+    struct marey__cfi_rule *rules;
     size_t n, cap;
-    struct kymo__cfi_op *ops;
+    struct marey__cfi_op *ops;
     size_t n_ops, ops_cap;
-    struct kymo__cfi_program {
+    struct marey__cfi_program {
         uint32_t first, n;
     } * programs;
     size_t n_programs, programs_cap;
 };
 /* The number of an equal rule, made when there is none; `rule` was zeroed before it was filled. 0 without memory. */
-uint32_t kymo__cfi_rules_add(struct kymo__cfi_rules *rules, const struct kymo__cfi_rule *rule);
+uint32_t marey__cfi_rules_add(struct marey__cfi_rules *rules, const struct marey__cfi_rule *rule);
 /* The number of a program, from 1; 0 when it is longer than any frame's, there are too many, or without memory. */
-uint16_t kymo__cfi_rules_program(struct kymo__cfi_rules *rules, const struct kymo__cfi_op *ops,
-                                 size_t n);
-void kymo__cfi_rules_fini(struct kymo__cfi_rules *rules);
+uint16_t marey__cfi_rules_program(struct marey__cfi_rules *rules, const struct marey__cfi_op *ops,
+                                  size_t n);
+void marey__cfi_rules_fini(struct marey__cfi_rules *rules);
 
 /* A thread's registers while it is walked. */
-struct kymo__unwind_state {
-    uint64_t registers[KYMO__UNWIND_REGISTERS];
+struct marey__unwind_state {
+    uint64_t registers[MAREY__UNWIND_REGISTERS];
     uint64_t known; /* a bit for each */
-    const struct kymo__unwind_input *input;
+    const struct marey__unwind_input *input;
 };
 /* A word of the copied stack. */
-bool kymo__unwind_load(const struct kymo__unwind_state *state, uint64_t at, uint64_t *out);
+bool marey__unwind_load(const struct marey__unwind_state *state, uint64_t at, uint64_t *out);
 /* `*state` becomes the caller's, with its return address as pc. False leaves it: the rule does not fit this stack. */
-bool kymo__cfi_apply(const struct kymo__cfi_rules *rules, const struct kymo__cfi_rule *rule,
-                     struct kymo__unwind_state *state, uint64_t *cfa);
+bool marey__cfi_apply(const struct marey__cfi_rules *rules, const struct marey__cfi_rule *rule,
+                      struct marey__unwind_state *state, uint64_t *cfa);
 
 /* Call frame information of one program. */
-struct kymo__cfi;
+struct marey__cfi;
 /* `bytes` are lent, and not shared with anybody: their first page is written to. NULL: there is none in them. */
-struct kymo__cfi *kymo__cfi_open(void *bytes, size_t len);
-void kymo__cfi_close(struct kymo__cfi *cfi);
+struct marey__cfi *marey__cfi_open(void *bytes, size_t len);
+void marey__cfi_close(struct marey__cfi *cfi);
 /* The rule for `address`, and up to where it holds; `begin` is that address. False: nothing is said of it. */
-struct kymo__cfi_range {
+struct marey__cfi_range {
     uint64_t begin, end;
     uint32_t rule;
 };
-bool kymo__cfi_at(struct kymo__cfi *cfi, uint64_t address, struct kymo__cfi_rules *rules,
-                  struct kymo__cfi_range *out);
+bool marey__cfi_at(struct marey__cfi *cfi, uint64_t address, struct marey__cfi_rules *rules,
+                   struct marey__cfi_range *out);
 
 /* ---- program files ---- */
 
-struct kymo__program_symbols {
-    struct kymo__elf_symbol *symbols; /* names are lent by `bytes` */
+struct marey__program_symbols {
+    struct marey__elf_symbol *symbols; /* names are lent by `bytes` */
     size_t n;
     void *bytes; /* NULL: they are the program's own */
     size_t len;
-    bool is_mapped; /* by kymo__map_file; else allocated */
+    bool is_mapped; /* by marey__map_file; else allocated */
 };
 /* A part of a program that has one name. */
-struct kymo__program_function {
+struct marey__program_function {
     uint64_t begin, end;
-    struct kymo__native_symbol *symbol;
+    struct marey__native_symbol *symbol;
     bool is_outermost; /* a thread begins here */
 };
-struct kymo__program {
-    struct kymo__program *next;
+struct marey__program {
+    struct marey__program *next;
     uint64_t device, inode, changed_ns; /* which file it is; all 0: a copy of memory */
     char *path;
     const char *base;                   /* the end of `path` */
@@ -148,104 +148,106 @@ struct kymo__program {
     uint64_t starts_at, n_starts,
         starts_base; /* the sorted table of .eh_frame_hdr: starts of functions; 0: none */
     void *cfi_bytes; /* a second view, `is_mapped` as the first; NULL: none */
-    struct kymo__cfi *cfi;
+    struct marey__cfi *cfi;
     bool was_cfi_opened, were_symbols_read;
-    struct kymo__cfi_range *ranges; /* sorted: what was asked for */
+    struct marey__cfi_range *ranges; /* sorted: what was asked for */
     size_t n_ranges, ranges_cap;
-    struct kymo__program_symbols symbols[2]; /* its own, and those of a file for debugging or of .gnu_debugdata */
-    struct kymo__program_function *functions; /* sorted: what was asked for */
+    struct marey__program_symbols symbols[2]; /* its own, and those of a file for debugging or of .gnu_debugdata */
+    struct marey__program_function *functions; /* sorted: what was asked for */
     size_t n_functions, functions_cap;
 };
-struct kymo__unwind_files {
-    struct kymo__program *first;
-    struct kymo__cfi_rules rules;
+struct marey__unwind_files {
+    struct marey__program *first;
+    struct marey__cfi_rules rules;
 };
 
 /* The program of an open descriptor, known or new; NULL: it is none, or no memory. The descriptor stays the caller's. */
-struct kymo__program *kymo__program_open(struct kymo__unwind_files *files, int fd, const char *path);
+struct marey__program *marey__program_open(struct marey__unwind_files *files, int fd,
+                                           const char *path);
 /* A program that is nowhere but in memory, equal to one that is known or new; takes `bytes` over, also when it fails. */
-struct kymo__program *kymo__program_copy(struct kymo__unwind_files *files, void *bytes, size_t len,
-                                         const char *path);
+struct marey__program *marey__program_copy(struct marey__unwind_files *files, void *bytes,
+                                           size_t len, const char *path);
 /* The address, in the file's own counting, of what lies at `offset` in it. */
-bool kymo__program_address(const struct kymo__program *program, uint64_t offset, uint64_t *address);
+bool marey__program_address(const struct marey__program *program, uint64_t offset, uint64_t *address);
 /* `n_bytes` at an address, NULL where the file has none. */
-const uint8_t *kymo__program_at(const struct kymo__program *program, uint64_t address,
-                                size_t n_bytes);
+const uint8_t *marey__program_at(const struct marey__program *program, uint64_t address,
+                                 size_t n_bytes);
 /* The function around `address` by the table that unwinding has; false where there is none. */
-bool kymo__program_start(const struct kymo__program *program, uint64_t address, uint64_t *begin,
-                         uint64_t *end);
+bool marey__program_start(const struct marey__program *program, uint64_t address, uint64_t *begin,
+                          uint64_t *end);
 /* The number of the rule for `address`, 0 for none. `*has_asked`: libdw had to be. */
-uint32_t kymo__program_rule(struct kymo__unwind_files *files, struct kymo__program *program,
-                            uint64_t address, bool *has_asked);
-void kymo__program_destroy(struct kymo__program *program);
+uint32_t marey__program_rule(struct marey__unwind_files *files, struct marey__program *program,
+                             uint64_t address, bool *has_asked);
+void marey__program_destroy(struct marey__program *program);
 
 /* ---- names ---- */
 
 /* Read the tables of symbols, once. */
-void kymo__program_read_symbols(struct kymo__program *program,
-                                const struct kymo__unwind_source *source);
+void marey__program_read_symbols(struct marey__program *program,
+                                 const struct marey__unwind_source *source);
 /* The function around `address`, named; NULL without memory. Lent until the next call. */
-const struct kymo__program_function *kymo__program_name(struct kymo__program *program,
-                                                        const struct kymo__unwind_source *source,
-                                                        uint64_t address);
+const struct marey__program_function *marey__program_name(struct marey__program *program,
+                                                          const struct marey__unwind_source *source,
+                                                          uint64_t address);
 /* `len` bytes of text into `to`, cut to its size, control characters replaced. */
-void kymo__native_clean(const char *text, size_t len, char *to, size_t cap);
+void marey__native_clean(const char *text, size_t len, char *to, size_t cap);
 /* A readable name into `to`, cut to its size, control characters replaced, without parameters. */
-void kymo__demangle(const char *name, char *to, size_t cap);
+void marey__demangle(const char *name, char *to, size_t cap);
 /* What kind of function it is. `is_outermost`: a thread or a program begins with it. */
-enum kymo__native_role kymo__native_role(const char *name, bool *is_outermost);
+enum marey__native_role marey__native_role(const char *name, bool *is_outermost);
 /* A symbol in one allocation, its name copied; NULL without memory. */
-struct kymo__native_symbol *kymo__native_symbol_make(const char *name,
-                                                     const struct kymo__program *program,
-                                                     uint64_t address, bool *is_outermost);
-extern const struct kymo__native_symbol kymo__native_unknown;
+struct marey__native_symbol *marey__native_symbol_make(const char *name,
+                                                       const struct marey__program *program,
+                                                       uint64_t address, bool *is_outermost);
+extern const struct marey__native_symbol marey__native_unknown;
 
 /* ---- a process ---- */
 
 /* What was found for an address; the latest of those that fall on one place. */
-struct kymo__unwind_known {
+struct marey__unwind_known {
     uint64_t pc; /* 0: none yet */
-    const struct kymo__native_symbol *symbol;
+    const struct marey__native_symbol *symbol;
     uint32_t rule;
     bool is_outermost;
 };
-enum { KYMO__UNWIND_KNOWN = 4096 };
+enum { MAREY__UNWIND_KNOWN = 4096 };
 
-struct kymo__unwind {
-    struct kymo__unwind_source source;
-    struct kymo__unwind_files *files;
-    struct kymo__buf text; /* of the mappings, cut into strings */
-    uint32_t text_sum;     /* as it was before it was cut */
-    bool wants_maps;       /* a stack was nowhere */
-    struct kymo__unwind_map *maps;
+struct marey__unwind {
+    struct marey__unwind_source source;
+    struct marey__unwind_files *files;
+    struct marey__buf text; /* of the mappings, cut into strings */
+    uint32_t text_sum;      /* as it was before it was cut */
+    bool wants_maps;        /* a stack was nowhere */
+    struct marey__unwind_map *maps;
     size_t n_maps, maps_cap;
     uint64_t maps_read_ns, maps_pause_ns; /* when last, and how long not again */
-    struct kymo__unwind_known *known;
-    struct kymo__unwind_counts counts;
-    struct kymo__program_function *jit; /* of perf-PID.map, sorted */
+    struct marey__unwind_known *known;
+    struct marey__unwind_counts counts;
+    struct marey__program_function *jit; /* of perf-PID.map, sorted */
     size_t n_jit, jit_cap;
     uint64_t jit_read_ns;
     off_t jit_at; /* up to where the file was read */
 };
 
 /* Cut the text of /proc/PID/maps into mappings, in order of addresses; what is none is left out. False without memory. */
-KYMO_WARN_UNUSED bool kymo__unwind_parse_maps(char *text, size_t len, struct kymo__unwind_map **maps,
-                                              size_t *cap, size_t *n);
+MAREY_WARN_UNUSED bool marey__unwind_parse_maps(char *text, size_t len,
+                                                struct marey__unwind_map **maps, size_t *cap,
+                                                size_t *n);
 /* The mapping around `address`; NULL: nothing is mapped. */
-struct kymo__unwind_map *kymo__unwind_map_known(struct kymo__unwind *unwind, uint64_t address);
+struct marey__unwind_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address);
 /* The same, and the mappings are read again, now and then, when there is none: for addresses that must be somewhere. */
-struct kymo__unwind_map *kymo__unwind_map_at(struct kymo__unwind *unwind, uint64_t address);
+struct marey__unwind_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address);
 /* Read the mappings again when they are old, or when a stack was in none. */
-void kymo__unwind_keep_up(struct kymo__unwind *unwind);
+void marey__unwind_keep_up(struct marey__unwind *unwind);
 /* The program of code that is mapped, looked for once, and the address as that counts. NULL: it has none. */
-struct kymo__program *kymo__unwind_program_at(struct kymo__unwind *unwind, uint64_t pc,
-                                              uint64_t *address);
+struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, uint64_t pc,
+                                                uint64_t *address);
 /* What is known of `pc`, looked up where it has to be. */
-const struct kymo__unwind_known *kymo__unwind_know(struct kymo__unwind *unwind, uint64_t pc);
+const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc);
 /* `*state` becomes the caller's by the first instructions of the function that `pc` is in; false: they do not tell. */
-bool kymo__unwind_prologue(struct kymo__unwind *unwind, const struct kymo__native_symbol *symbol,
-                           uint64_t pc, struct kymo__unwind_state *state);
+bool marey__unwind_prologue(struct marey__unwind *unwind, const struct marey__native_symbol *symbol,
+                            uint64_t pc, struct marey__unwind_state *state);
 /* The named function of generated code around `pc`; NULL: none is known. */
-const struct kymo__program_function *kymo__unwind_jit_at(struct kymo__unwind *unwind, uint64_t pc);
+const struct marey__program_function *marey__unwind_jit_at(struct marey__unwind *unwind, uint64_t pc);
 
 #endif

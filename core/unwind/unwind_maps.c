@@ -25,11 +25,11 @@ static bool hexadecimal(const char **at, const char *end, char behind, uint64_t 
 }
 
 /* "start-end rwxp offset major:minor inode      path", a NUL behind it. */
-static bool parse_line(const char *line, const char *end, struct kymo__unwind_map *map)
+static bool parse_line(const char *line, const char *end, struct marey__unwind_map *map)
 {
     const char *at = line;
     uint64_t device;
-    *map = (struct kymo__unwind_map){.path = ""};
+    *map = (struct marey__unwind_map){.path = ""};
     if (!hexadecimal(&at, end, '-', &map->start) || !hexadecimal(&at, end, ' ', &map->end) ||
         end - at < 5)
         return false;
@@ -40,7 +40,7 @@ static bool parse_line(const char *line, const char *end, struct kymo__unwind_ma
     if (!hexadecimal(&at, end, ' ', &map->offset) || !hexadecimal(&at, end, ':', &device) ||
         !hexadecimal(&at, end, ' ', &device) || map->start >= map->end)
         return false;
-    if (!kymo__parse_number(at, (size_t)(end - at), &map->inode))
+    if (!marey__parse_number(at, (size_t)(end - at), &map->inode))
         return false;
     while (at < end && *at >= '0' && *at <= '9')
         at++;
@@ -50,8 +50,8 @@ static bool parse_line(const char *line, const char *end, struct kymo__unwind_ma
     return true;
 }
 
-bool kymo__unwind_parse_maps(char *text, size_t len, struct kymo__unwind_map **maps, size_t *cap,
-                             size_t *n)
+bool marey__unwind_parse_maps(char *text, size_t len, struct marey__unwind_map **maps, size_t *cap,
+                              size_t *n)
 {
     *n = 0;
     for (char *line = text, *const all = text + len; line < all;) {
@@ -59,7 +59,7 @@ bool kymo__unwind_parse_maps(char *text, size_t len, struct kymo__unwind_map **m
         if (end == NULL) /* A line that was cut is no mapping. */
             break;
         *end = '\0';
-        if (!kymo__grow(maps, cap, *n + 1, sizeof **maps))
+        if (!marey__grow(maps, cap, *n + 1, sizeof **maps))
             return false;
         /* The kernel has them in order. Whoever has not is not a kernel. */
         if (parse_line(line, end, &(*maps)[*n]) &&

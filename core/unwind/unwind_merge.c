@@ -14,26 +14,26 @@
 #include "unwind/unwind_internal.h"
 
 struct output {
-    struct kymo__unwind_merged *entries;
+    struct marey__unwind_merged *entries;
     size_t n;
     size_t run;      /* the next run that has not been put */
     uint32_t python; /* its first frame */
 };
 
-static void put_run(struct output *to, const struct kymo__unwind_merge *in)
+static void put_run(struct output *to, const struct marey__unwind_merge *in)
 {
     for (uint32_t i = 0; i < in->runs[to->run].n_frames; i++)
-        to->entries[to->n++] = (struct kymo__unwind_merged){true, to->python++};
+        to->entries[to->n++] = (struct marey__unwind_merged){true, to->python++};
     to->run++;
 }
 
-static bool holds(const struct kymo__native_frame *frame, uint64_t anchor)
+static bool holds(const struct marey__native_frame *frame, uint64_t anchor)
 {
     return anchor >= frame->sp && anchor < frame->cfa;
 }
 
 /* How many runs, from `run` on, one native frame holds: one, or none; a compiler may put one loop into another. */
-static size_t runs_here(const struct kymo__unwind_merge *in, size_t native, size_t run)
+static size_t runs_here(const struct marey__unwind_merge *in, size_t native, size_t run)
 {
     size_t n = 0;
     while (run + n < in->n_runs && holds(&in->native[native], in->runs[run + n].anchor))
@@ -42,7 +42,7 @@ static size_t runs_here(const struct kymo__unwind_merge *in, size_t native, size
 }
 
 /* Whether anchors tell: each run has one, and a whole stack has a frame for each. */
-static bool has_anchors(const struct kymo__unwind_merge *in)
+static bool has_anchors(const struct marey__unwind_merge *in)
 {
     size_t run = 0;
     for (size_t i = 0; i < in->n_runs; i++)
@@ -53,16 +53,16 @@ static bool has_anchors(const struct kymo__unwind_merge *in)
     return in->n_runs > 0 && (run == in->n_runs || !in->is_complete);
 }
 
-static bool is_shown(struct kymo__unwind *unwind, const struct kymo__unwind_merge *in,
+static bool is_shown(struct marey__unwind *unwind, const struct marey__unwind_merge *in,
                      const struct output *to, size_t native)
 {
-    const struct kymo__native_symbol *const symbol =
-        kymo__unwind_symbol(unwind, in->native[native].pc);
+    const struct marey__native_symbol *const symbol =
+        marey__unwind_symbol(unwind, in->native[native].pc);
     switch (symbol->role) {
-    case KYMO__NATIVE_EVAL:
-    case KYMO__NATIVE_PLUMBING:
+    case MAREY__NATIVE_EVAL:
+    case MAREY__NATIVE_PLUMBING:
         return false;
-    case KYMO__NATIVE_START:
+    case MAREY__NATIVE_START:
         return to->run < in->n_runs;
     default:
         break;
@@ -71,14 +71,14 @@ static bool is_shown(struct kymo__unwind *unwind, const struct kymo__unwind_merg
     return to->run < in->n_runs || symbol->name[0] != '[';
 }
 
-static void put_native(struct kymo__unwind *unwind, const struct kymo__unwind_merge *in,
+static void put_native(struct marey__unwind *unwind, const struct marey__unwind_merge *in,
                        struct output *to, size_t native)
 {
     if (in->n_runs == 0 || is_shown(unwind, in, to, native))
-        to->entries[to->n++] = (struct kymo__unwind_merged){false, (uint32_t)native};
+        to->entries[to->n++] = (struct marey__unwind_merged){false, (uint32_t)native};
 }
 
-static void by_anchors(struct kymo__unwind *unwind, const struct kymo__unwind_merge *in,
+static void by_anchors(struct marey__unwind *unwind, const struct marey__unwind_merge *in,
                        struct output *to)
 {
     for (size_t i = 0; i < in->n_native; i++) {
@@ -91,7 +91,7 @@ static void by_anchors(struct kymo__unwind *unwind, const struct kymo__unwind_me
 }
 
 /* `skip`: so many of the innermost loops have no frame yet; `early`: so many runs have lost their loop already. */
-static void by_names(struct kymo__unwind *unwind, const struct kymo__unwind_merge *in,
+static void by_names(struct marey__unwind *unwind, const struct marey__unwind_merge *in,
                      struct output *to, size_t skip, size_t early)
 {
     for (; early > 0; early--)
@@ -107,8 +107,8 @@ static void by_names(struct kymo__unwind *unwind, const struct kymo__unwind_merg
     }
 }
 
-size_t kymo__unwind_merge(struct kymo__unwind *unwind, const struct kymo__unwind_merge *in,
-                          struct kymo__unwind_merged *out, bool *is_mismatch)
+size_t marey__unwind_merge(struct marey__unwind *unwind, const struct marey__unwind_merge *in,
+                           struct marey__unwind_merged *out, bool *is_mismatch)
 {
     struct output to = {.entries = out};
     size_t n_loops = 0;

@@ -24,7 +24,7 @@ struct process {
     int root; /* of its file system; -1: ours will do */
 };
 
-static bool maps(void *self, struct kymo__buf *to)
+static bool maps(void *self, struct marey__buf *to)
 {
     const struct process *const process = self;
     char path[64];
@@ -34,10 +34,10 @@ static bool maps(void *self, struct kymo__buf *to)
         return false;
     to->len = 0;
     for (;;) {
-        char *const into = kymo__buf_extend(to, 16384);
+        char *const into = marey__buf_extend(to, 16384);
         const ssize_t n = into != NULL ? read(fd, into, 16384) : -1;
         if (into != NULL)
-            to->len -= 16384 - (size_t)KYMO__MAX(n, 0);
+            to->len -= 16384 - (size_t)MAREY__MAX(n, 0);
         if (n < 0 && into != NULL && errno == EINTR)
             continue;
         if (n <= 0)
@@ -76,7 +76,7 @@ static int open_path(void *self, const char *path)
 }
 
 /* By the mapping itself, which holds for deleted files too but takes privileges; else by its path. */
-static int open_map(void *self, const struct kymo__unwind_map *map)
+static int open_map(void *self, const struct marey__unwind_map *map)
 {
     const struct process *const process = self;
     char path[96];
@@ -106,7 +106,7 @@ static int open_perf_map(void *self)
     const struct process *const process = self;
     char path[64], status[4096];
     snprintf(path, sizeof path, "/proc/%d/status", (int)process->pid);
-    const size_t len = kymo__read_text(path, status, sizeof status);
+    const size_t len = marey__read_text(path, status, sizeof status);
     uint64_t pid = (uint64_t)process->pid;
     const char *const line = len > 0 ? strstr(status, "\nNSpid:") : NULL;
     if (line != NULL) { /* the innermost one stands last */
@@ -114,7 +114,7 @@ static int open_perf_map(void *self)
         const char *last = end;
         while (last > line && last[-1] >= '0' && last[-1] <= '9')
             last--;
-        kymo__parse_number(last, (size_t)(end - last), &pid);
+        marey__parse_number(last, (size_t)(end - last), &pid);
     }
     snprintf(path, sizeof path, "/tmp/perf-%llu.map", (unsigned long long)pid);
     const int fd = len > 0 ? open_in_root(process, path, O_NOFOLLOW) : -1;
@@ -129,37 +129,37 @@ static void source_close(void *self)
     struct process *const process = self;
     if (process->root >= 0)
         close(process->root);
-    kymo__free(process);
+    marey__free(process);
 }
 
-kymo_status kymo__unwind_source_open(pid_t pid, struct kymo__unwind_source *out)
+marey_status marey__unwind_source_open(pid_t pid, struct marey__unwind_source *out)
 {
     char path[64];
-    struct process *const process = kymo__alloc(sizeof *process);
+    struct process *const process = marey__alloc(sizeof *process);
     if (process == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the native frames of process %d", (int)pid);
+        return marey__fail(MAREY_ENOMEM, "no memory for the native frames of process %d", (int)pid);
     snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
     *process = (struct process){.pid = pid, .root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
-    *out = (struct kymo__unwind_source){.maps = maps,
-                                        .memory = memory,
-                                        .open_map = open_map,
-                                        .open_path = open_path,
-                                        .open_perf_map = open_perf_map,
-                                        .close = source_close,
-                                        .self = process};
-    return KYMO_OK;
+    *out = (struct marey__unwind_source){.maps = maps,
+                                         .memory = memory,
+                                         .open_map = open_map,
+                                         .open_path = open_path,
+                                         .open_perf_map = open_perf_map,
+                                         .close = source_close,
+                                         .self = process};
+    return MAREY_OK;
 }
 
 /* ---- registers ---- */
 
-bool kymo__unwind_registers(pid_t tid, struct kymo__unwind_input *input)
+bool marey__unwind_registers(pid_t tid, struct marey__unwind_input *input)
 {
 #if defined(__x86_64__)
     struct user_regs_struct regs;
     struct iovec all = {&regs, sizeof regs};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 || all.iov_len < sizeof regs)
         return false;
-    const uint64_t by_number[KYMO__UNWIND_REGISTERS] = {
+    const uint64_t by_number[MAREY__UNWIND_REGISTERS] = {
         regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp, regs.r8,
         regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.rip};
     memcpy(input->registers, by_number, sizeof by_number);
@@ -170,8 +170,8 @@ bool kymo__unwind_registers(pid_t tid, struct kymo__unwind_input *input)
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 || all.iov_len < sizeof regs)
         return false;
     memcpy(input->registers, regs.regs, 31 * sizeof regs.regs[0]);
-    input->registers[KYMO__UNWIND_SP] = regs.sp;
-    input->registers[KYMO__UNWIND_PC] = regs.pc;
+    input->registers[MAREY__UNWIND_SP] = regs.sp;
+    input->registers[MAREY__UNWIND_PC] = regs.pc;
     return true;
 #else
     (void)tid, (void)input;

@@ -10,60 +10,60 @@
 
 enum { MAX_RANGES = 1 << 20 };
 
-kymo_status kymo__unwind_files_create(struct kymo__unwind_files **out)
+marey_status marey__unwind_files_create(struct marey__unwind_files **out)
 {
-    struct kymo__unwind_files *const files = kymo__calloc(1, sizeof *files);
+    struct marey__unwind_files *const files = marey__calloc(1, sizeof *files);
     if (files == NULL)
-        return kymo__fail(KYMO_ENOMEM, "no memory for the program files of native frames");
+        return marey__fail(MAREY_ENOMEM, "no memory for the program files of native frames");
     *out = files;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-void kymo__unwind_files_destroy(struct kymo__unwind_files *files)
+void marey__unwind_files_destroy(struct marey__unwind_files *files)
 {
     if (files == NULL)
         return;
     while (files->first != NULL) {
-        struct kymo__program *const program = files->first;
+        struct marey__program *const program = files->first;
         files->first = program->next;
-        kymo__program_destroy(program);
+        marey__program_destroy(program);
     }
-    kymo__cfi_rules_fini(&files->rules);
-    kymo__free(files);
+    marey__cfi_rules_fini(&files->rules);
+    marey__free(files);
 }
 
 static void free_bytes(void *bytes, size_t len, bool is_mapped)
 {
     if (is_mapped)
-        kymo__unmap_file(bytes, len);
+        marey__unmap_file(bytes, len);
     else
-        kymo__free(bytes);
+        marey__free(bytes);
 }
 
-void kymo__program_destroy(struct kymo__program *program)
+void marey__program_destroy(struct marey__program *program)
 {
-    kymo__cfi_close(program->cfi);
+    marey__cfi_close(program->cfi);
     for (size_t i = 0; i < program->n_functions; i++)
-        kymo__free(program->functions[i].symbol);
-    kymo__free(program->functions);
-    kymo__free(program->ranges);
-    for (size_t i = 0; i < KYMO__COUNT_OF(program->symbols); i++) {
-        kymo__free(program->symbols[i].symbols);
+        marey__free(program->functions[i].symbol);
+    marey__free(program->functions);
+    marey__free(program->ranges);
+    for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols); i++) {
+        marey__free(program->symbols[i].symbols);
         free_bytes(program->symbols[i].bytes, program->symbols[i].len, program->symbols[i].is_mapped);
     }
     free_bytes(program->bytes, program->len, program->is_mapped);
     free_bytes(program->cfi_bytes, program->len, program->is_mapped);
-    kymo__free(program->path);
-    kymo__free(program);
+    marey__free(program->path);
+    marey__free(program);
 }
 
 /* ---- what a file says of itself ---- */
 
 /* Notes: a build id is four bytes of name size, size, type 3, "GNU". */
-static void take_notes(struct kymo__program *program, const struct kymo__elf *elf,
+static void take_notes(struct marey__program *program, const struct marey__elf *elf,
                        const Elf64_Phdr *segment)
 {
-    const uint8_t *const notes = kymo__elf_part(elf, segment->p_offset, segment->p_filesz);
+    const uint8_t *const notes = marey__elf_part(elf, segment->p_offset, segment->p_filesz);
     for (uint64_t at = 0; notes != NULL && segment->p_filesz - at >= sizeof(Elf64_Nhdr);) {
         Elf64_Nhdr note;
         memcpy(&note, notes + at, sizeof note);
@@ -86,44 +86,44 @@ static void take_notes(struct kymo__program *program, const struct kymo__elf *el
 }
 
 /* .eh_frame_hdr as every linker writes it: numbers of four bytes, counted from its own address. */
-static void take_starts(struct kymo__program *program, const struct kymo__elf *elf,
+static void take_starts(struct marey__program *program, const struct marey__elf *elf,
                         const Elf64_Phdr *segment)
 {
     static const uint8_t usual[4] = {1, 0x1b, 0x03, 0x3b};
-    const uint8_t *const head = kymo__elf_part(elf, segment->p_offset, 12);
+    const uint8_t *const head = marey__elf_part(elf, segment->p_offset, 12);
     uint32_t n;
     if (head == NULL || memcmp(head, usual, sizeof usual) != 0)
         return;
     memcpy(&n, head + 8, sizeof n);
-    if (kymo__elf_part(elf, segment->p_offset + 12, (uint64_t)n * 8) == NULL)
+    if (marey__elf_part(elf, segment->p_offset + 12, (uint64_t)n * 8) == NULL)
         return;
     program->starts_at = segment->p_offset + 12;
     program->n_starts = n;
     program->starts_base = segment->p_vaddr;
 }
 
-static void take_sections(struct kymo__program *program, const struct kymo__elf *elf)
+static void take_sections(struct marey__program *program, const struct marey__elf *elf)
 {
     size_t len;
-    const uint8_t *found = kymo__elf_named(elf, ".gnu_debuglink", &len);
+    const uint8_t *found = marey__elf_named(elf, ".gnu_debuglink", &len);
     if (found != NULL && len > 0 &&
-        memchr(found, '\0', KYMO__MIN(len, sizeof program->debug_link)) != NULL)
+        memchr(found, '\0', MAREY__MIN(len, sizeof program->debug_link)) != NULL)
         memcpy(program->debug_link, found, strlen((const char *)found) + 1);
-    found = kymo__elf_named(elf, ".gnu_debugdata", &len);
+    found = marey__elf_named(elf, ".gnu_debugdata", &len);
     if (found != NULL && len > 0) {
         program->minidebug_at = (uint64_t)(found - elf->bytes);
         program->n_minidebug = len;
     }
 }
 
-static bool describe(struct kymo__program *program)
+static bool describe(struct marey__program *program)
 {
-    struct kymo__elf elf;
+    struct marey__elf elf;
     Elf64_Phdr segment;
-    if (!kymo__elf_init(&elf, program->bytes, program->len))
+    if (!marey__elf_init(&elf, program->bytes, program->len))
         return false;
-    for (uint64_t i = 0; kymo__elf_segment_head(&elf, i, &segment); i++) {
-        if (segment.p_type == PT_LOAD && program->n_loads < KYMO__COUNT_OF(program->loads)) {
+    for (uint64_t i = 0; marey__elf_segment_head(&elf, i, &segment); i++) {
+        if (segment.p_type == PT_LOAD && program->n_loads < MAREY__COUNT_OF(program->loads)) {
             program->loads[program->n_loads].offset = segment.p_offset;
             program->loads[program->n_loads].n_bytes = segment.p_filesz;
             program->loads[program->n_loads].address = segment.p_vaddr;
@@ -144,28 +144,28 @@ static bool describe(struct kymo__program *program)
 static void *map_again(int fd, size_t len)
 {
     size_t again = 0;
-    void *const bytes = kymo__map_file(fd, &again);
+    void *const bytes = marey__map_file(fd, &again);
     if (bytes != NULL && again == len &&
-        mprotect(bytes, KYMO__MIN(len, 4096), PROT_READ | PROT_WRITE) == 0)
+        mprotect(bytes, MAREY__MIN(len, 4096), PROT_READ | PROT_WRITE) == 0)
         return bytes;
-    kymo__unmap_file(bytes, again);
+    marey__unmap_file(bytes, again);
     return NULL;
 }
 
 /* Takes `made->bytes` and the other view over. */
-static struct kymo__program *add(struct kymo__unwind_files *files, const struct kymo__program *made,
-                                 const char *path)
+static struct marey__program *add(struct marey__unwind_files *files,
+                                  const struct marey__program *made, const char *path)
 {
-    struct kymo__program *const program = kymo__alloc(sizeof *program);
+    struct marey__program *const program = marey__alloc(sizeof *program);
     if (program == NULL) {
         free_bytes(made->bytes, made->len, made->is_mapped);
         free_bytes(made->cfi_bytes, made->len, made->is_mapped);
         return NULL;
     }
     *program = *made;
-    program->path = kymo__strndup(path, strlen(path));
+    program->path = marey__strndup(path, strlen(path));
     if (program->path == NULL || !describe(program)) {
-        kymo__program_destroy(program);
+        marey__program_destroy(program);
         return NULL;
     }
     const char *const slash = strrchr(program->path, '/');
@@ -175,44 +175,44 @@ static struct kymo__program *add(struct kymo__unwind_files *files, const struct 
     return program;
 }
 
-struct kymo__program *kymo__program_open(struct kymo__unwind_files *files, int fd, const char *path)
+struct marey__program *marey__program_open(struct marey__unwind_files *files, int fd, const char *path)
 {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return NULL;
-    struct kymo__program made = {.device = (uint64_t)status.st_dev,
-                                 .inode = (uint64_t)status.st_ino,
-                                 .changed_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
-                                               (uint64_t)status.st_mtim.tv_nsec,
-                                 .is_mapped = true};
-    for (struct kymo__program *p = files->first; p != NULL; p = p->next)
+    struct marey__program made = {.device = (uint64_t)status.st_dev,
+                                  .inode = (uint64_t)status.st_ino,
+                                  .changed_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
+                                                (uint64_t)status.st_mtim.tv_nsec,
+                                  .is_mapped = true};
+    for (struct marey__program *p = files->first; p != NULL; p = p->next)
         if (p->is_mapped && p->device == made.device && p->inode == made.inode &&
             p->changed_ns == made.changed_ns && p->len == (uint64_t)status.st_size)
             return p;
-    made.bytes = kymo__map_file(fd, &made.len);
+    made.bytes = marey__map_file(fd, &made.len);
     if (made.bytes == NULL)
         return NULL;
     made.cfi_bytes = map_again(fd, made.len);
     return add(files, &made, path);
 }
 
-struct kymo__program *kymo__program_copy(struct kymo__unwind_files *files, void *bytes, size_t len,
-                                         const char *path)
+struct marey__program *marey__program_copy(struct marey__unwind_files *files, void *bytes,
+                                           size_t len, const char *path)
 {
-    for (struct kymo__program *p = files->first; p != NULL; p = p->next)
+    for (struct marey__program *p = files->first; p != NULL; p = p->next)
         if (!p->is_mapped && p->len == len && memcmp(p->bytes, bytes, len) == 0) {
-            kymo__free(bytes);
+            marey__free(bytes);
             return p;
         }
-    void *const again = kymo__alloc(len);
+    void *const again = marey__alloc(len);
     if (again != NULL)
         memcpy(again, bytes, len);
-    return add(files, &(struct kymo__program){.bytes = bytes, .cfi_bytes = again, .len = len}, path);
+    return add(files, &(struct marey__program){.bytes = bytes, .cfi_bytes = again, .len = len}, path);
 }
 
 /* ---- addresses ---- */
 
-bool kymo__program_address(const struct kymo__program *program, uint64_t offset, uint64_t *address)
+bool marey__program_address(const struct marey__program *program, uint64_t offset, uint64_t *address)
 {
     for (size_t i = 0; i < program->n_loads; i++)
         if (offset >= program->loads[i].offset &&
@@ -224,7 +224,8 @@ bool kymo__program_address(const struct kymo__program *program, uint64_t offset,
     return false;
 }
 
-const uint8_t *kymo__program_at(const struct kymo__program *program, uint64_t address, size_t n_bytes)
+const uint8_t *marey__program_at(const struct marey__program *program, uint64_t address,
+                                 size_t n_bytes)
 {
     for (size_t i = 0; i < program->n_loads; i++) {
         const uint64_t into = address - program->loads[i].address;
@@ -237,7 +238,7 @@ const uint8_t *kymo__program_at(const struct kymo__program *program, uint64_t ad
     return NULL;
 }
 
-static uint64_t start_of(const struct kymo__program *program, uint64_t i)
+static uint64_t start_of(const struct marey__program *program, uint64_t i)
 {
     int32_t from_table;
     memcpy(&from_table, (const uint8_t *)program->bytes + program->starts_at + i * 8,
@@ -245,8 +246,8 @@ static uint64_t start_of(const struct kymo__program *program, uint64_t i)
     return program->starts_base + (uint64_t)(int64_t)from_table;
 }
 
-bool kymo__program_start(const struct kymo__program *program, uint64_t address, uint64_t *begin,
-                         uint64_t *end)
+bool marey__program_start(const struct marey__program *program, uint64_t address, uint64_t *begin,
+                          uint64_t *end)
 {
     uint64_t low = 0, high = program->n_starts;
     while (low < high) {
@@ -266,7 +267,7 @@ bool kymo__program_start(const struct kymo__program *program, uint64_t address, 
 /* ---- rules ---- */
 
 /* Where the first range that begins behind `address` is. */
-static size_t behind(const struct kymo__program *program, uint64_t address)
+static size_t behind(const struct marey__program *program, uint64_t address)
 {
     size_t low = 0, high = program->n_ranges;
     while (low < high) {
@@ -283,7 +284,7 @@ static size_t behind(const struct kymo__program *program, uint64_t address)
  * Keep what was found, as the range number `at`. It begins at the address that was asked for: libdw's own begin is too low
  * where the entry goes back to an earlier state, as it does behind every return in the middle of a function.
  */
-static void keep_range(struct kymo__program *program, size_t at, struct kymo__cfi_range range)
+static void keep_range(struct marey__program *program, size_t at, struct marey__cfi_range range)
 {
     if (at < program->n_ranges && program->ranges[at].begin <= range.end) {
         if (program->ranges[at].rule == range.rule) {
@@ -293,27 +294,27 @@ static void keep_range(struct kymo__program *program, size_t at, struct kymo__cf
         range.end = program->ranges[at].begin;
     }
     if (program->n_ranges >= MAX_RANGES ||
-        !kymo__grow(&program->ranges, &program->ranges_cap, program->n_ranges + 1, sizeof range))
+        !marey__grow(&program->ranges, &program->ranges_cap, program->n_ranges + 1, sizeof range))
         return;
     memmove(program->ranges + at + 1, program->ranges + at, (program->n_ranges - at) * sizeof range);
     program->ranges[at] = range;
     program->n_ranges++;
 }
 
-uint32_t kymo__program_rule(struct kymo__unwind_files *files, struct kymo__program *program,
-                            uint64_t address, bool *has_asked)
+uint32_t marey__program_rule(struct marey__unwind_files *files, struct marey__program *program,
+                             uint64_t address, bool *has_asked)
 {
-    struct kymo__cfi_range found;
+    struct marey__cfi_range found;
     const size_t at = behind(program, address);
     if (at > 0 && address < program->ranges[at - 1].end)
         return program->ranges[at - 1].rule;
     if (!program->was_cfi_opened) {
         program->was_cfi_opened = true;
         if (program->cfi_bytes != NULL)
-            program->cfi = kymo__cfi_open(program->cfi_bytes, program->len);
+            program->cfi = marey__cfi_open(program->cfi_bytes, program->len);
     }
     *has_asked = program->cfi != NULL;
-    if (program->cfi == NULL || !kymo__cfi_at(program->cfi, address, &files->rules, &found))
+    if (program->cfi == NULL || !marey__cfi_at(program->cfi, address, &files->rules, &found))
         return 0;
     keep_range(program, at, found);
     return found.rule;

@@ -23,14 +23,14 @@ struct prologue {
 static uint8_t kept(unsigned number)
 {
     return number == 3                    ? 3
-           : number == 5                  ? KYMO__UNWIND_FP
+           : number == 5                  ? MAREY__UNWIND_FP
            : number >= 12 && number <= 15 ? (uint8_t)number
                                           : 0;
 }
 
 static void save(struct prologue *p, unsigned number, int64_t below)
 {
-    if (kept(number) == 0 || p->n_saved >= KYMO__COUNT_OF(p->saved))
+    if (kept(number) == 0 || p->n_saved >= MAREY__COUNT_OF(p->saved))
         return;
     p->saved[p->n_saved].reg = kept(number);
     p->saved[p->n_saved++].below = below;
@@ -97,37 +97,37 @@ static void read_prologue(struct prologue *p, const uint8_t *code, size_t n)
     }
 }
 
-bool kymo__unwind_prologue(struct kymo__unwind *unwind, const struct kymo__native_symbol *symbol,
-                           uint64_t pc, struct kymo__unwind_state *state)
+bool marey__unwind_prologue(struct marey__unwind *unwind, const struct marey__native_symbol *symbol,
+                            uint64_t pc, struct marey__unwind_state *state)
 {
     struct prologue p = {0};
-    struct kymo__unwind_state next = *state;
+    struct marey__unwind_state next = *state;
     uint64_t address;
-    const struct kymo__program *const program = kymo__unwind_program_at(unwind, pc, &address);
+    const struct marey__program *const program = marey__unwind_program_at(unwind, pc, &address);
     if (program == NULL || address < symbol->address || symbol->name[0] == '[')
         return false;
-    const size_t n = (size_t)KYMO__MIN(address - symbol->address, 96);
-    const uint8_t *const code = kymo__program_at(program, symbol->address, n);
+    const size_t n = (size_t)MAREY__MIN(address - symbol->address, 96);
+    const uint8_t *const code = marey__program_at(program, symbol->address, n);
     if (code == NULL)
         return false;
     read_prologue(&p, code, n);
-    const uint64_t slot = state->registers[KYMO__UNWIND_SP] + (uint64_t)p.depth;
+    const uint64_t slot = state->registers[MAREY__UNWIND_SP] + (uint64_t)p.depth;
     if (p.has_pointer || p.depth < 0 ||
-        !kymo__unwind_load(state, slot, &next.registers[KYMO__UNWIND_PC]))
+        !marey__unwind_load(state, slot, &next.registers[MAREY__UNWIND_PC]))
         return false;
     for (size_t i = 0; i < p.n_saved; i++)
-        if (!kymo__unwind_load(state, slot - (uint64_t)p.saved[i].below,
-                               &next.registers[p.saved[i].reg]))
+        if (!marey__unwind_load(state, slot - (uint64_t)p.saved[i].below,
+                                &next.registers[p.saved[i].reg]))
             return false;
-    next.registers[KYMO__UNWIND_SP] = slot + 8;
+    next.registers[MAREY__UNWIND_SP] = slot + 8;
     *state = next;
     return true;
 }
 
 #else
 
-bool kymo__unwind_prologue(struct kymo__unwind *unwind, const struct kymo__native_symbol *symbol,
-                           uint64_t pc, struct kymo__unwind_state *state)
+bool marey__unwind_prologue(struct marey__unwind *unwind, const struct marey__native_symbol *symbol,
+                            uint64_t pc, struct marey__unwind_state *state)
 {
     (void)unwind, (void)symbol, (void)pc, (void)state;
     return false;

@@ -19,7 +19,7 @@ static pthread_once_t demangler_once = PTHREAD_ONCE_INIT;
 static void find_demangler(void)
 {
     static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(libraries) && demangler == NULL; i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(libraries) && demangler == NULL; i++) {
         void *const library = dlopen(libraries[i], RTLD_LAZY | RTLD_LOCAL);
         void *const found = library != NULL ? dlsym(library, "__cxa_demangle") : NULL;
         memcpy(&demangler, &found, sizeof demangler);
@@ -33,7 +33,7 @@ static size_t without_parameters(const char *name)
     for (;;) {
         static const char *const endings[] = {" const", " &", "&", " volatile"};
         size_t cut = 0;
-        for (size_t i = 0; i < KYMO__COUNT_OF(endings) && cut == 0; i++) {
+        for (size_t i = 0; i < MAREY__COUNT_OF(endings) && cut == 0; i++) {
             const size_t n = strlen(endings[i]);
             if (len > n && memcmp(name + len - n, endings[i], n) == 0)
                 cut = n;
@@ -52,15 +52,15 @@ static size_t without_parameters(const char *name)
     return strlen(name);
 }
 
-void kymo__native_clean(const char *text, size_t len, char *to, size_t cap)
+void marey__native_clean(const char *text, size_t len, char *to, size_t cap)
 {
-    len = KYMO__MIN(len, cap - 1);
+    len = MAREY__MIN(len, cap - 1);
     for (size_t i = 0; i < len; i++)
         to[i] = (unsigned char)text[i] >= ' ' && (unsigned char)text[i] < 127 ? text[i] : '?';
     to[len] = '\0';
 }
 
-void kymo__demangle(const char *name, char *to, size_t cap)
+void marey__demangle(const char *name, char *to, size_t cap)
 {
     char plain[MAX_MANGLED];
     /* "foo.cold", "foo.part.0", "foo.constprop.1": the compiler cut foo into pieces. */
@@ -78,7 +78,7 @@ void kymo__demangle(const char *name, char *to, size_t cap)
     const char *const text = readable != NULL ? readable : name;
     if (readable != NULL)
         len = without_parameters(readable);
-    kymo__native_clean(text, len, to, cap);
+    marey__native_clean(text, len, to, cap);
     free(readable); /* by malloc, as __cxa_demangle promises */
 }
 
@@ -86,79 +86,79 @@ void kymo__demangle(const char *name, char *to, size_t cap)
 
 struct named {
     const char *name; /* with a '*' at its end: what begins so */
-    enum kymo__native_role role;
+    enum marey__native_role role;
     bool is_outermost;
 };
 
 static const struct named roles[] = {
-    {"_PyEval_EvalFrameDefault", KYMO__NATIVE_EVAL, false},
+    {"_PyEval_EvalFrameDefault", MAREY__NATIVE_EVAL, false},
     /* How one Python function comes to call another through C. */
-    {"_PyEval_*", KYMO__NATIVE_PLUMBING, false},
-    {"PyEval_*", KYMO__NATIVE_PLUMBING, false},
-    {"_TAIL_CALL_*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyFunction_*", KYMO__NATIVE_PLUMBING, false},
-    {"function_code_fastcall", KYMO__NATIVE_PLUMBING, false},
-    {"_PyObject_Call*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyObject_FastCall*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyObject_MakeTpCall", KYMO__NATIVE_PLUMBING, false},
-    {"_PyObject_Vectorcall*", KYMO__NATIVE_PLUMBING, false},
-    {"PyObject_Call*", KYMO__NATIVE_PLUMBING, false},
-    {"PyObject_Vectorcall*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyVectorcall_*", KYMO__NATIVE_PLUMBING, false},
-    {"PyVectorcall_*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyMethodDef_*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyMethodDescr_*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyCFunction*", KYMO__NATIVE_PLUMBING, false},
-    {"PyCFunction_*", KYMO__NATIVE_PLUMBING, false},
-    {"cfunction_*", KYMO__NATIVE_PLUMBING, false},
-    {"method_vectorcall*", KYMO__NATIVE_PLUMBING, false},
-    {"method_call", KYMO__NATIVE_PLUMBING, false},
-    {"vectorcall_*", KYMO__NATIVE_PLUMBING, false},
-    {"object_vacall", KYMO__NATIVE_PLUMBING, false},
-    {"call_function", KYMO__NATIVE_PLUMBING, false},
-    {"do_call_core", KYMO__NATIVE_PLUMBING, false},
-    {"type_call", KYMO__NATIVE_PLUMBING, false},
-    {"slot_tp_*", KYMO__NATIVE_PLUMBING, false},
-    {"slot_mp_*", KYMO__NATIVE_PLUMBING, false},
-    {"slot_sq_*", KYMO__NATIVE_PLUMBING, false},
-    {"slot_nb_*", KYMO__NATIVE_PLUMBING, false},
-    {"wrap_*", KYMO__NATIVE_PLUMBING, false},
-    {"wrapperdescr_*", KYMO__NATIVE_PLUMBING, false},
-    {"_PyGen_*", KYMO__NATIVE_PLUMBING, false},
-    {"gen_send_ex*", KYMO__NATIVE_PLUMBING, false},
-    {"gen_iternext", KYMO__NATIVE_PLUMBING, false},
-    {"gen_send", KYMO__NATIVE_PLUMBING, false},
+    {"_PyEval_*", MAREY__NATIVE_PLUMBING, false},
+    {"PyEval_*", MAREY__NATIVE_PLUMBING, false},
+    {"_TAIL_CALL_*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyFunction_*", MAREY__NATIVE_PLUMBING, false},
+    {"function_code_fastcall", MAREY__NATIVE_PLUMBING, false},
+    {"_PyObject_Call*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyObject_FastCall*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyObject_MakeTpCall", MAREY__NATIVE_PLUMBING, false},
+    {"_PyObject_Vectorcall*", MAREY__NATIVE_PLUMBING, false},
+    {"PyObject_Call*", MAREY__NATIVE_PLUMBING, false},
+    {"PyObject_Vectorcall*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyVectorcall_*", MAREY__NATIVE_PLUMBING, false},
+    {"PyVectorcall_*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyMethodDef_*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyMethodDescr_*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyCFunction*", MAREY__NATIVE_PLUMBING, false},
+    {"PyCFunction_*", MAREY__NATIVE_PLUMBING, false},
+    {"cfunction_*", MAREY__NATIVE_PLUMBING, false},
+    {"method_vectorcall*", MAREY__NATIVE_PLUMBING, false},
+    {"method_call", MAREY__NATIVE_PLUMBING, false},
+    {"vectorcall_*", MAREY__NATIVE_PLUMBING, false},
+    {"object_vacall", MAREY__NATIVE_PLUMBING, false},
+    {"call_function", MAREY__NATIVE_PLUMBING, false},
+    {"do_call_core", MAREY__NATIVE_PLUMBING, false},
+    {"type_call", MAREY__NATIVE_PLUMBING, false},
+    {"slot_tp_*", MAREY__NATIVE_PLUMBING, false},
+    {"slot_mp_*", MAREY__NATIVE_PLUMBING, false},
+    {"slot_sq_*", MAREY__NATIVE_PLUMBING, false},
+    {"slot_nb_*", MAREY__NATIVE_PLUMBING, false},
+    {"wrap_*", MAREY__NATIVE_PLUMBING, false},
+    {"wrapperdescr_*", MAREY__NATIVE_PLUMBING, false},
+    {"_PyGen_*", MAREY__NATIVE_PLUMBING, false},
+    {"gen_send_ex*", MAREY__NATIVE_PLUMBING, false},
+    {"gen_iternext", MAREY__NATIVE_PLUMBING, false},
+    {"gen_send", MAREY__NATIVE_PLUMBING, false},
     /* What is there before the first line of Python. */
-    {"_start", KYMO__NATIVE_START, true},
-    {"clone", KYMO__NATIVE_START, true},
-    {"clone3", KYMO__NATIVE_START, true},
-    {"__clone", KYMO__NATIVE_START, true},
-    {"__clone3", KYMO__NATIVE_START, true},
-    {"thread_start", KYMO__NATIVE_START, true},
-    {"__libc_start_main*", KYMO__NATIVE_START, false},
-    {"__libc_start_call_main", KYMO__NATIVE_START, false},
-    {"main", KYMO__NATIVE_START, false},
-    {"Py_BytesMain", KYMO__NATIVE_START, false},
-    {"Py_Main", KYMO__NATIVE_START, false},
-    {"Py_RunMain", KYMO__NATIVE_START, false},
-    {"pymain_*", KYMO__NATIVE_START, false},
-    {"PyRun_*", KYMO__NATIVE_START, false},
-    {"_PyRun_*", KYMO__NATIVE_START, false},
-    {"pyrun_*", KYMO__NATIVE_START, false},
-    {"run_mod", KYMO__NATIVE_START, false},
-    {"run_eval_code_obj", KYMO__NATIVE_START, false},
-    {"start_thread", KYMO__NATIVE_START, false},
-    {"pythread_wrapper", KYMO__NATIVE_START, false},
-    {"thread_run", KYMO__NATIVE_START, false},
-    {"t_bootstrap", KYMO__NATIVE_START, false},
+    {"_start", MAREY__NATIVE_START, true},
+    {"clone", MAREY__NATIVE_START, true},
+    {"clone3", MAREY__NATIVE_START, true},
+    {"__clone", MAREY__NATIVE_START, true},
+    {"__clone3", MAREY__NATIVE_START, true},
+    {"thread_start", MAREY__NATIVE_START, true},
+    {"__libc_start_main*", MAREY__NATIVE_START, false},
+    {"__libc_start_call_main", MAREY__NATIVE_START, false},
+    {"main", MAREY__NATIVE_START, false},
+    {"Py_BytesMain", MAREY__NATIVE_START, false},
+    {"Py_Main", MAREY__NATIVE_START, false},
+    {"Py_RunMain", MAREY__NATIVE_START, false},
+    {"pymain_*", MAREY__NATIVE_START, false},
+    {"PyRun_*", MAREY__NATIVE_START, false},
+    {"_PyRun_*", MAREY__NATIVE_START, false},
+    {"pyrun_*", MAREY__NATIVE_START, false},
+    {"run_mod", MAREY__NATIVE_START, false},
+    {"run_eval_code_obj", MAREY__NATIVE_START, false},
+    {"start_thread", MAREY__NATIVE_START, false},
+    {"pythread_wrapper", MAREY__NATIVE_START, false},
+    {"thread_run", MAREY__NATIVE_START, false},
+    {"t_bootstrap", MAREY__NATIVE_START, false},
 };
 
-enum kymo__native_role kymo__native_role(const char *name, bool *is_outermost)
+enum marey__native_role marey__native_role(const char *name, bool *is_outermost)
 {
     *is_outermost = false;
     if (strncmp(name, "__GI_", 5) == 0) /* how the C library calls its own */
         name += 5;
-    for (size_t i = 0; i < KYMO__COUNT_OF(roles); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(roles); i++) {
         const size_t len = strcspn(roles[i].name, "*");
         if (strncmp(name, roles[i].name, len) != 0 ||
             (roles[i].name[len] == '\0' && name[len] != '\0'))
@@ -166,5 +166,5 @@ enum kymo__native_role kymo__native_role(const char *name, bool *is_outermost)
         *is_outermost = roles[i].is_outermost;
         return roles[i].role;
     }
-    return KYMO__NATIVE_CODE;
+    return MAREY__NATIVE_CODE;
 }

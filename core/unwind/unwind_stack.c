@@ -72,27 +72,27 @@ static uint64_t goes_to(const uint8_t *code, uint64_t address)
  * Whether `pc` may be what a call returns to. `from`, unless NULL: a call that names a function names this one; stacks are
  * full of what earlier calls have left.
  */
-static bool is_behind_call(struct kymo__unwind *unwind, uint64_t pc,
-                           const struct kymo__native_symbol *from)
+static bool is_behind_call(struct marey__unwind *unwind, uint64_t pc,
+                           const struct marey__native_symbol *from)
 {
     uint64_t address;
     if (pc < 4096)
         return false;
-    const struct kymo__program *const program = kymo__unwind_program_at(unwind, pc - 1, &address);
+    const struct marey__program *const program = marey__unwind_program_at(unwind, pc - 1, &address);
     if (program == NULL) { /* Generated code: there is no file to look into, and memory has moved on. */
-        const struct kymo__unwind_map *const map = kymo__unwind_map_known(unwind, pc - 1);
+        const struct marey__unwind_map *const map = marey__unwind_map_known(unwind, pc - 1);
         return map != NULL && map->is_executable && map->path[0] != '/';
     }
-    const uint8_t *const code = kymo__program_at(program, address + 1 - CALL_BYTES, CALL_BYTES);
+    const uint8_t *const code = marey__program_at(program, address + 1 - CALL_BYTES, CALL_BYTES);
     if (code == NULL || !ends_in_call(code))
         return false;
     const uint64_t target = goes_to(code, address + 1);
     if (from == NULL || target == 0 || target == from->address)
         return true;
     /* Another library is reached by a stub, which has no name. */
-    const struct kymo__elf_symbol *named = NULL;
-    for (size_t i = 0; i < KYMO__COUNT_OF(program->symbols) && named == NULL; i++)
-        named = kymo__elf_symbol_at(program->symbols[i].symbols, program->symbols[i].n, target);
+    const struct marey__elf_symbol *named = NULL;
+    for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols) && named == NULL; i++)
+        named = marey__elf_symbol_at(program->symbols[i].symbols, program->symbols[i].n, target);
     return named == NULL;
 }
 
@@ -106,38 +106,38 @@ static uint64_t plain_address(uint64_t pc)
 #endif
 }
 
-static void go_to(struct kymo__unwind_state *state, uint64_t pc, uint64_t sp)
+static void go_to(struct marey__unwind_state *state, uint64_t pc, uint64_t sp)
 {
-    state->registers[KYMO__UNWIND_PC] = pc;
-    state->registers[KYMO__UNWIND_SP] = sp;
-    state->known |= BIT(KYMO__UNWIND_PC) | BIT(KYMO__UNWIND_SP);
+    state->registers[MAREY__UNWIND_PC] = pc;
+    state->registers[MAREY__UNWIND_SP] = sp;
+    state->known |= BIT(MAREY__UNWIND_PC) | BIT(MAREY__UNWIND_SP);
 }
 
-static bool by_frame_pointer(struct kymo__unwind *unwind, struct kymo__unwind_state *state,
+static bool by_frame_pointer(struct marey__unwind *unwind, struct marey__unwind_state *state,
                              uint64_t *cfa)
 {
-    const uint64_t fp = state->registers[KYMO__UNWIND_FP];
+    const uint64_t fp = state->registers[MAREY__UNWIND_FP];
     uint64_t saved, pc;
-    if ((state->known & BIT(KYMO__UNWIND_FP)) == 0 || fp % 8 != 0 ||
-        fp < state->registers[KYMO__UNWIND_SP] || !kymo__unwind_load(state, fp, &saved) ||
-        !kymo__unwind_load(state, fp + 8, &pc))
+    if ((state->known & BIT(MAREY__UNWIND_FP)) == 0 || fp % 8 != 0 ||
+        fp < state->registers[MAREY__UNWIND_SP] || !marey__unwind_load(state, fp, &saved) ||
+        !marey__unwind_load(state, fp + 8, &pc))
         return false;
     pc = plain_address(pc);
     /* What was saved need not be a frame pointer: the caller may have used the register for anything. */
     if (!is_behind_call(unwind, pc, NULL))
         return false;
-    state->registers[KYMO__UNWIND_FP] = saved;
+    state->registers[MAREY__UNWIND_FP] = saved;
     go_to(state, pc, fp + 16);
     *cfa = fp + 16;
     return true;
 }
 
-static bool by_search(struct kymo__unwind *unwind, struct kymo__unwind_state *state,
-                      const struct kymo__native_symbol *from, uint64_t *cfa)
+static bool by_search(struct marey__unwind *unwind, struct marey__unwind_state *state,
+                      const struct marey__native_symbol *from, uint64_t *cfa)
 {
-    const uint64_t sp = (state->registers[KYMO__UNWIND_SP] + 7) & ~(uint64_t)7;
+    const uint64_t sp = (state->registers[MAREY__UNWIND_SP] + 7) & ~(uint64_t)7;
     uint64_t pc;
-    for (uint64_t i = 0; i < MAX_SEARCH && kymo__unwind_load(state, sp + 8 * i, &pc); i++) {
+    for (uint64_t i = 0; i < MAX_SEARCH && marey__unwind_load(state, sp + 8 * i, &pc); i++) {
         pc = plain_address(pc);
         if (!is_behind_call(unwind, pc, from))
             continue;
@@ -151,14 +151,14 @@ static bool by_search(struct kymo__unwind *unwind, struct kymo__unwind_state *st
 /* ---- frames ---- */
 
 struct walk {
-    struct kymo__unwind *unwind;
-    struct kymo__unwind_state state;
+    struct marey__unwind *unwind;
+    struct marey__unwind_state state;
     bool is_exact; /* pc is the instruction that runs, not the one behind a call */
 };
 
-static bool is_code(struct kymo__unwind *unwind, uint64_t pc)
+static bool is_code(struct marey__unwind *unwind, uint64_t pc)
 {
-    const struct kymo__unwind_map *const map = pc > 4096 ? kymo__unwind_map_at(unwind, pc) : NULL;
+    const struct marey__unwind_map *const map = pc > 4096 ? marey__unwind_map_at(unwind, pc) : NULL;
     return map != NULL && map->is_executable;
 }
 
@@ -166,16 +166,16 @@ enum outcome { WENT, ENDED, STUCK };
 
 static enum outcome by_rule(struct walk *walk, uint32_t number, uint64_t *cfa)
 {
-    struct kymo__unwind_state next = walk->state;
-    const struct kymo__cfi_rules *const rules = &walk->unwind->files->rules;
-    const struct kymo__cfi_rule *const rule = &rules->rules[number - 1];
-    const uint64_t sp = walk->state.registers[KYMO__UNWIND_SP];
+    struct marey__unwind_state next = walk->state;
+    const struct marey__cfi_rules *const rules = &walk->unwind->files->rules;
+    const struct marey__cfi_rule *const rule = &rules->rules[number - 1];
+    const uint64_t sp = walk->state.registers[MAREY__UNWIND_SP];
     if (rule->is_end)
         return ENDED;
-    if (!kymo__cfi_apply(rules, rule, &next, cfa))
+    if (!marey__cfi_apply(rules, rule, &next, cfa))
         return STUCK;
-    const uint64_t pc = plain_address(next.registers[KYMO__UNWIND_PC]);
-    next.registers[KYMO__UNWIND_PC] = pc;
+    const uint64_t pc = plain_address(next.registers[MAREY__UNWIND_PC]);
+    next.registers[MAREY__UNWIND_PC] = pc;
     /* Stacks grow down: only a signal may have been delivered on another one, only the innermost may be empty. */
     if (!rule->is_signal && (*cfa < sp || (*cfa == sp && !walk->is_exact)))
         return STUCK;
@@ -186,67 +186,67 @@ static enum outcome by_rule(struct walk *walk, uint32_t number, uint64_t *cfa)
     return WENT;
 }
 
-static enum outcome to_caller(struct walk *walk, const struct kymo__unwind_known *known,
-                              struct kymo__native_frame *next, uint64_t *cfa)
+static enum outcome to_caller(struct walk *walk, const struct marey__unwind_known *known,
+                              struct marey__native_frame *next, uint64_t *cfa)
 {
     if (known->is_outermost)
         return ENDED;
-    next->by = KYMO__BY_RULE;
+    next->by = MAREY__BY_RULE;
     const enum outcome outcome = known->rule != 0 ? by_rule(walk, known->rule, cfa) : STUCK;
     if (outcome != STUCK)
         return outcome;
-    struct kymo__unwind_state guess = walk->state;
-    next->by = KYMO__BY_PROLOGUE;
-    if (kymo__unwind_prologue(walk->unwind, known->symbol, known->pc, &guess) &&
-        is_behind_call(walk->unwind, guess.registers[KYMO__UNWIND_PC], NULL)) {
+    struct marey__unwind_state guess = walk->state;
+    next->by = MAREY__BY_PROLOGUE;
+    if (marey__unwind_prologue(walk->unwind, known->symbol, known->pc, &guess) &&
+        is_behind_call(walk->unwind, guess.registers[MAREY__UNWIND_PC], NULL)) {
         walk->state = guess;
         walk->is_exact = false;
-        *cfa = guess.registers[KYMO__UNWIND_SP];
+        *cfa = guess.registers[MAREY__UNWIND_SP];
         return WENT;
     }
     walk->is_exact = false;
-    next->by = KYMO__BY_FRAME_POINTER;
+    next->by = MAREY__BY_FRAME_POINTER;
     if (by_frame_pointer(walk->unwind, &walk->state, cfa))
         return WENT;
-    next->by = KYMO__BY_SCAN;
+    next->by = MAREY__BY_SCAN;
     return by_search(walk->unwind, &walk->state, known->symbol, cfa) ||
                    by_search(walk->unwind, &walk->state, NULL, cfa)
                ? WENT
                : STUCK;
 }
 
-static void count(struct kymo__unwind_counts *counts, const struct kymo__native_frame *frames,
+static void count(struct marey__unwind_counts *counts, const struct marey__native_frame *frames,
                   size_t n, bool is_complete)
 {
     counts->n_stacks++;
     counts->n_complete += is_complete;
     counts->n_frames += n;
     for (size_t i = 0; i < n; i++) {
-        counts->n_by_rule += frames[i].by == KYMO__BY_RULE;
-        counts->n_by_prologue += frames[i].by == KYMO__BY_PROLOGUE;
-        counts->n_by_frame_pointer += frames[i].by == KYMO__BY_FRAME_POINTER;
-        counts->n_by_scan += frames[i].by == KYMO__BY_SCAN;
+        counts->n_by_rule += frames[i].by == MAREY__BY_RULE;
+        counts->n_by_prologue += frames[i].by == MAREY__BY_PROLOGUE;
+        counts->n_by_frame_pointer += frames[i].by == MAREY__BY_FRAME_POINTER;
+        counts->n_by_scan += frames[i].by == MAREY__BY_SCAN;
     }
 }
 
-size_t kymo__unwind_stack(struct kymo__unwind *unwind, const struct kymo__unwind_input *input,
-                          struct kymo__native_frame *out, size_t cap, bool *is_complete)
+size_t marey__unwind_stack(struct marey__unwind *unwind, const struct marey__unwind_input *input,
+                           struct marey__native_frame *out, size_t cap, bool *is_complete)
 {
-    kymo__unwind_keep_up(unwind);
+    marey__unwind_keep_up(unwind);
     struct walk walk = {
         .unwind = unwind,
-        .state = {.known = (BIT(KYMO__UNWIND_REGISTERS) - 1) & ~input->unknown, .input = input},
+        .state = {.known = (BIT(MAREY__UNWIND_REGISTERS) - 1) & ~input->unknown, .input = input},
         .is_exact = true};
     memcpy(walk.state.registers, input->registers, sizeof input->registers);
-    struct kymo__native_frame next = {.by = KYMO__BY_REGISTERS};
+    struct marey__native_frame next = {.by = MAREY__BY_REGISTERS};
     enum outcome outcome = WENT;
     size_t n = 0;
     while (n < cap && outcome == WENT) {
-        next.pc = walk.state.registers[KYMO__UNWIND_PC] - !walk.is_exact;
-        next.sp = walk.state.registers[KYMO__UNWIND_SP];
+        next.pc = walk.state.registers[MAREY__UNWIND_PC] - !walk.is_exact;
+        next.sp = walk.state.registers[MAREY__UNWIND_SP];
         next.cfa = 0;
-        const struct kymo__unwind_known *const known = kymo__unwind_know(unwind, next.pc);
-        next.is_eval = known->symbol->role == KYMO__NATIVE_EVAL;
+        const struct marey__unwind_known *const known = marey__unwind_know(unwind, next.pc);
+        next.is_eval = known->symbol->role == MAREY__NATIVE_EVAL;
         unwind->counts.n_without_rules += known->rule == 0;
         out[n++] = next;
         outcome = to_caller(&walk, known, &next, &out[n - 1].cfa);

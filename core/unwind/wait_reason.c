@@ -211,7 +211,7 @@ static const struct {
 
 static uint32_t with_target(uint32_t code, const char *link)
 {
-    for (size_t i = 0; link != NULL && i < KYMO__COUNT_OF(targets); i++)
+    for (size_t i = 0; link != NULL && i < MAREY__COUNT_OF(targets); i++)
         if (strncmp(link, targets[i].link, strlen(targets[i].link)) == 0)
             return code | (uint32_t)targets[i].code << 8;
     return code;
@@ -220,15 +220,15 @@ static uint32_t with_target(uint32_t code, const char *link)
 /* The call that "NUMBER 0xARGUMENT ..." names, NULL for one without words. */
 static const struct call *call_of(const char *text, uint64_t *number)
 {
-    if (!kymo__parse_number(text, strlen(text), number))
+    if (!marey__parse_number(text, strlen(text), number))
         return NULL;
-    for (size_t i = 0; i < KYMO__COUNT_OF(calls); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(calls); i++)
         if (*number == (uint64_t)calls[i].number)
             return &calls[i];
     return NULL;
 }
 
-uint32_t kymo__wait_parse(const char *text, const char *link)
+uint32_t marey__wait_parse(const char *text, const char *link)
 {
     uint64_t number;
     if (strncmp(text, "-1 ", 3) == 0) /* held, and in no call: by its own memory */
@@ -237,7 +237,7 @@ uint32_t kymo__wait_parse(const char *text, const char *link)
         return 0;
     const struct call *const call = call_of(text, &number);
     if (call == NULL)
-        return OTHER | (uint32_t)KYMO__MIN(number, UINT16_MAX) << 16;
+        return OTHER | (uint32_t)MAREY__MIN(number, UINT16_MAX) << 16;
     return call->has_descriptor ? with_target(call->code, link) : call->code;
 }
 
@@ -245,9 +245,9 @@ static uint32_t by_wchan(pid_t pid, pid_t tid)
 {
     char path[64], text[128];
     snprintf(path, sizeof path, "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
-    if (kymo__read_text(path, text, sizeof text) == 0)
+    if (marey__read_text(path, text, sizeof text) == 0)
         return 0;
-    for (size_t i = 0; i < KYMO__COUNT_OF(sleeps); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(sleeps); i++)
         if (strncmp(text, sleeps[i].function, strlen(sleeps[i].function)) == 0)
             return sleeps[i].code | (uint32_t)sleeps[i].target << 8;
     return 0;
@@ -268,7 +268,7 @@ static void read_link(pid_t pid, const char *text, char *link, size_t cap)
     link[n > 0 ? n : 0] = '\0';
 }
 
-uint32_t kymo__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd)
+uint32_t marey__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd)
 {
     char text[256], link[64];
     const ssize_t n = syscall_fd >= 0 ? pread(syscall_fd, text, sizeof text - 1, 0) : -1;
@@ -276,37 +276,37 @@ uint32_t kymo__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd)
         return by_wchan(pid, tid);
     text[n] = '\0';
     read_link(pid, text, link, sizeof link);
-    const uint32_t wait = kymo__wait_parse(text, link);
+    const uint32_t wait = marey__wait_parse(text, link);
     const uint32_t slept = wait == RESTARTED ? by_wchan(pid, tid) : 0; /* which one it was */
     return slept != 0 ? slept : wait;
 }
 
-uint32_t kymo__wait_stopped(void)
+uint32_t marey__wait_stopped(void)
 {
     return STOPPED;
 }
 
-bool kymo__is_stopped(pid_t pid)
+bool marey__is_stopped(pid_t pid)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    text[marey__read_text(path, text, sizeof text)] = '\0';
     const char *const end = strrchr(text, ')');
     return end != NULL && strncmp(end, ") T", 3) == 0;
 }
 
-uint32_t kymo__wait_reason(pid_t pid, pid_t tid)
+uint32_t marey__wait_reason(pid_t pid, pid_t tid)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const uint32_t wait = kymo__wait_reason_by(pid, tid, fd);
+    const uint32_t wait = marey__wait_reason_by(pid, tid, fd);
     if (fd >= 0)
         close(fd);
     return wait;
 }
 
-const char *kymo__wait_text(uint32_t wait, char *to, size_t cap)
+const char *marey__wait_text(uint32_t wait, char *to, size_t cap)
 {
     const char *call = NULL, *target = NULL;
     if (wait == 0)
@@ -321,7 +321,7 @@ const char *kymo__wait_text(uint32_t wait, char *to, size_t cap)
     default:
         break;
     }
-    for (size_t i = 0; i < KYMO__COUNT_OF(targets); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(targets); i++)
         if (targets[i].code == (wait >> 8 & 255))
             target = targets[i].name;
     if (call == NULL)

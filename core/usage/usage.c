@@ -8,12 +8,13 @@
 
 /* ---- the machine: the first line of /proc/stat, in ticks ---- */
 
-bool kymo__parse_machine_ticks(const char *text, size_t len, uint64_t *out)
+bool marey__parse_machine_ticks(const char *text, size_t len, uint64_t *out)
 {
     /* "cpu  user nice system idle iowait irq softirq steal ..."; guests are in user and nice already. */
     uint64_t ticks[7];
     if (len < 4 || memcmp(text, "cpu ", 4) != 0 ||
-        kymo__parse_numbers(text + 4, len - 4, ticks, KYMO__COUNT_OF(ticks)) < KYMO__COUNT_OF(ticks))
+        marey__parse_numbers(text + 4, len - 4, ticks, MAREY__COUNT_OF(ticks)) <
+            MAREY__COUNT_OF(ticks))
         return false;
     *out = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
     return true;
@@ -23,8 +24,8 @@ static bool read_machine(uint64_t *cpu_ns)
 {
     char text[256]; /* the line we want comes first */
     uint64_t ticks;
-    const size_t len = kymo__read_text("/proc/stat", text, sizeof text);
-    if (!kymo__parse_machine_ticks(text, len, &ticks))
+    const size_t len = marey__read_text("/proc/stat", text, sizeof text);
+    if (!marey__parse_machine_ticks(text, len, &ticks))
         return false;
     *cpu_ns = ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
     return true;
@@ -36,14 +37,14 @@ static bool read_rss(int64_t *bytes)
 {
     char text[128];
     uint64_t pages[2];
-    const size_t len = kymo__read_text("/proc/self/statm", text, sizeof text);
-    if (kymo__parse_numbers(text, len, pages, 2) < 2)
+    const size_t len = marey__read_text("/proc/self/statm", text, sizeof text);
+    if (marey__parse_numbers(text, len, pages, 2) < 2)
         return false;
     *bytes = (int64_t)(pages[1] * (uint64_t)sysconf(_SC_PAGESIZE));
     return true;
 }
 
-static void read_faults(struct kymo__usage *out)
+static void read_faults(struct marey__usage *out)
 {
     struct rusage r;
     if (getrusage(RUSAGE_THREAD, &r) != 0)
@@ -56,46 +57,46 @@ static void read_faults(struct kymo__usage *out)
 
 /* ---- both ends ---- */
 
-static void read_files(uint32_t mask, struct kymo__usage *out)
+static void read_files(uint32_t mask, struct marey__usage *out)
 {
-    if ((mask & KYMO_USAGE_MACHINE_CPU) != 0) {
+    if ((mask & MAREY_USAGE_MACHINE_CPU) != 0) {
         if (!read_machine(&out->machine_cpu_ns))
             out->machine_cpu_ns = 0;
-        out->machine_wall_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+        out->machine_wall_ns = marey__clock_ns(CLOCK_MONOTONIC);
     }
-    if ((mask & KYMO_USAGE_RSS) != 0 && !read_rss(&out->rss_bytes))
+    if ((mask & MAREY_USAGE_RSS) != 0 && !read_rss(&out->rss_bytes))
         out->rss_bytes = 0;
 }
 
-static void read_tree(uint32_t mask, struct kymo__usage *out)
+static void read_tree(uint32_t mask, struct marey__usage *out)
 {
-    if ((mask & KYMO_USAGE_TREE_CPU) == 0)
+    if ((mask & MAREY_USAGE_TREE_CPU) == 0)
         return;
-    out->tree_cpu_ns = kymo__tree_cpu_ns();
-    out->tree_wall_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    out->tree_cpu_ns = marey__tree_cpu_ns();
+    out->tree_wall_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
 
-void kymo__usage_begin(uint32_t mask, struct kymo__usage *out)
+void marey__usage_begin(uint32_t mask, struct marey__usage *out)
 {
     read_files(mask, out);
     read_tree(mask, out);
-    if ((mask & KYMO_USAGE_FAULTS) != 0)
+    if ((mask & MAREY_USAGE_FAULTS) != 0)
         read_faults(out);
-    if ((mask & KYMO_USAGE_PROCESS_CPU) != 0)
-        out->process_cpu_ns = kymo__clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if ((mask & KYMO_USAGE_THREAD_CPU) != 0)
-        out->thread_cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    out->wall_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    if ((mask & MAREY_USAGE_PROCESS_CPU) != 0)
+        out->process_cpu_ns = marey__clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    if ((mask & MAREY_USAGE_THREAD_CPU) != 0)
+        out->thread_cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    out->wall_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
 
-void kymo__usage_end(uint32_t mask, struct kymo__usage *out)
+void marey__usage_end(uint32_t mask, struct marey__usage *out)
 {
-    out->wall_ns = kymo__clock_ns(CLOCK_MONOTONIC);
-    if ((mask & KYMO_USAGE_THREAD_CPU) != 0)
-        out->thread_cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    if ((mask & KYMO_USAGE_PROCESS_CPU) != 0)
-        out->process_cpu_ns = kymo__clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if ((mask & KYMO_USAGE_FAULTS) != 0)
+    out->wall_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    if ((mask & MAREY_USAGE_THREAD_CPU) != 0)
+        out->thread_cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if ((mask & MAREY_USAGE_PROCESS_CPU) != 0)
+        out->process_cpu_ns = marey__clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    if ((mask & MAREY_USAGE_FAULTS) != 0)
         read_faults(out);
     read_tree(mask, out);
     read_files(mask, out);
@@ -106,10 +107,10 @@ static uint64_t grown(uint64_t begin, uint64_t end)
     return end > begin ? end - begin : 0;
 }
 
-void kymo__usage_add(struct kymo__usage *sum, const struct kymo__usage *begin,
-                     const struct kymo__usage *end)
+void marey__usage_add(struct marey__usage *sum, const struct marey__usage *begin,
+                      const struct marey__usage *end)
 {
-    const struct kymo__usage difference = {
+    const struct marey__usage difference = {
         .wall_ns = grown(begin->wall_ns, end->wall_ns),
         .thread_cpu_ns = grown(begin->thread_cpu_ns, end->thread_cpu_ns),
         .process_cpu_ns = grown(begin->process_cpu_ns, end->process_cpu_ns),
@@ -123,10 +124,10 @@ void kymo__usage_add(struct kymo__usage *sum, const struct kymo__usage *begin,
         .n_switches_involuntary = grown(begin->n_switches_involuntary, end->n_switches_involuntary),
         .rss_bytes = end->rss_bytes - begin->rss_bytes,
     };
-    kymo__usage_merge(sum, &difference);
+    marey__usage_merge(sum, &difference);
 }
 
-void kymo__usage_merge(struct kymo__usage *sum, const struct kymo__usage *other)
+void marey__usage_merge(struct marey__usage *sum, const struct marey__usage *other)
 {
     sum->wall_ns += other->wall_ns;
     sum->thread_cpu_ns += other->thread_cpu_ns;
@@ -150,32 +151,33 @@ static bool has_own_proc(void)
     char link[32];
     uint64_t pid;
     const ssize_t len = readlink("/proc/self", link, sizeof link);
-    return len > 0 && kymo__parse_number(link, (size_t)len, &pid) && pid == (uint64_t)getpid();
+    return len > 0 && marey__parse_number(link, (size_t)len, &pid) && pid == (uint64_t)getpid();
 }
 
-kymo_status kymo__usage_check(uint32_t mask)
+marey_status marey__usage_check(uint32_t mask)
 {
     uint64_t ns;
     int64_t bytes;
-    if ((mask & ~(uint32_t)KYMO__USAGE_ALL) != 0)
-        return kymo__fail(KYMO_EINVAL, "%#x is no kind of usage; see enum kymo_stopwatch_usage",
-                          mask & ~(uint32_t)KYMO__USAGE_ALL);
-    if ((mask & KYMO_USAGE_TREE_CPU) != 0 && !has_own_proc())
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "the processor time of descendants cannot be read: /proc is not that of "
-                          "this process's namespace; mount it there, or ask for the process's own");
-    if ((mask & KYMO_USAGE_MACHINE_CPU) != 0 && !read_machine(&ns))
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "the machine's processor time cannot be read: /proc/stat is missing or "
-                          "not as expected; ask for the process's own");
-    if ((mask & KYMO_USAGE_RSS) != 0 && !read_rss(&bytes))
-        return kymo__fail(KYMO_EUNAVAILABLE,
-                          "the resident memory cannot be read: /proc/self/statm is missing or not "
-                          "as expected; mount /proc");
-    return KYMO_OK;
+    if ((mask & ~(uint32_t)MAREY__USAGE_ALL) != 0)
+        return marey__fail(MAREY_EINVAL, "%#x is no kind of usage; see enum marey_stopwatch_usage",
+                           mask & ~(uint32_t)MAREY__USAGE_ALL);
+    if ((mask & MAREY_USAGE_TREE_CPU) != 0 && !has_own_proc())
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "the processor time of descendants cannot be read: /proc is not that of "
+            "this process's namespace; mount it there, or ask for the process's own");
+    if ((mask & MAREY_USAGE_MACHINE_CPU) != 0 && !read_machine(&ns))
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "the machine's processor time cannot be read: /proc/stat is missing or "
+                           "not as expected; ask for the process's own");
+    if ((mask & MAREY_USAGE_RSS) != 0 && !read_rss(&bytes))
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "the resident memory cannot be read: /proc/self/statm is missing or not "
+                           "as expected; mount /proc");
+    return MAREY_OK;
 }
 
-void kymo__usage_after_fork(void)
+void marey__usage_after_fork(void)
 {
-    kymo__tree_after_fork();
+    marey__tree_after_fork();
 }

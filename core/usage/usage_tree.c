@@ -67,7 +67,7 @@ static struct {
     uint64_t highest_ns, n_scans;
 } tree = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-bool kymo__parse_last_pid(const char *text, size_t len, uint64_t *out)
+bool marey__parse_last_pid(const char *text, size_t len, uint64_t *out)
 {
     /* "0.20 0.18 0.12 1/80 11206": the last of five words. */
     while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
@@ -76,7 +76,7 @@ bool kymo__parse_last_pid(const char *text, size_t len, uint64_t *out)
     if (blank == NULL || memchr(text, '/', (size_t)(blank - text)) == NULL)
         return false;
     const size_t at = (size_t)(blank + 1 - text);
-    return kymo__parse_numbers(text + at, len - at, out, 1) == 1 && *out > 0 && *out <= INT32_MAX;
+    return marey__parse_numbers(text + at, len - at, out, 1) == 1 && *out > 0 && *out <= INT32_MAX;
 }
 
 /* 0 when it is not known. */
@@ -84,8 +84,8 @@ static uint64_t read_last_pid(void)
 {
     char text[128];
     uint64_t pid;
-    const size_t len = kymo__read_text("/proc/loadavg", text, sizeof text);
-    return kymo__parse_last_pid(text, len, &pid) ? pid : 0;
+    const size_t len = marey__read_text("/proc/loadavg", text, sizeof text);
+    return marey__parse_last_pid(text, len, &pid) ? pid : 0;
 }
 
 /* Containers may put a file of their own there, whose last number is somebody's guess. */
@@ -95,11 +95,11 @@ static bool is_kernels_own(const char *path)
     return statfs(path, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-static bool read_stat(uint64_t pid, struct kymo__process_stat *out)
+static bool read_stat(uint64_t pid, struct marey__process_stat *out)
 {
     char path[48], text[1024];
     snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
-    return kymo__parse_process_stat(text, kymo__read_text(path, text, sizeof text), out);
+    return marey__parse_process_stat(text, marey__read_text(path, text, sizeof text), out);
 }
 
 /* ---- who is in the tree ---- */
@@ -119,13 +119,13 @@ static bool is_in_tree(uint64_t pid)
 
 static bool make_room(void *array, size_t *n_cap, size_t want, size_t size)
 {
-    const bool has_room = kymo__grow(array, n_cap, want, size);
+    const bool has_room = marey__grow(array, n_cap, want, size);
     tree.is_short |= !has_room;
     return has_room;
 }
 
 /* Take it in when its parent is in. True when it is new. */
-static bool admit(uint64_t pid, const struct kymo__process_stat *stat)
+static bool admit(uint64_t pid, const struct marey__process_stat *stat)
 {
     clockid_t clock;
     if (is_in_tree(pid) || !is_in_tree(stat->parent) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
@@ -139,7 +139,7 @@ static bool admit(uint64_t pid, const struct kymo__process_stat *stat)
 static void probe(uint64_t pid)
 {
     clockid_t clock;
-    struct kymo__process_stat stat;
+    struct marey__process_stat stat;
     uint64_t *const stranger = &tree.strangers[pid % N_STRANGERS];
     /* Most numbers are of threads and of processes long gone: the clock tells for a tenth of what the file costs. */
     if (*stranger == pid || is_in_tree(pid) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
@@ -153,7 +153,7 @@ static void probe(uint64_t pid)
 
 struct candidate {
     uint64_t pid;
-    struct kymo__process_stat stat;
+    struct marey__process_stat stat;
 };
 
 static size_t list_candidates(struct candidate **out)
@@ -163,7 +163,7 @@ static size_t list_candidates(struct candidate **out)
     DIR *dir = opendir("/proc");
     for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
         struct candidate c;
-        if (!kymo__parse_number(e->d_name, strlen(e->d_name), &pid) || !read_stat(pid, &c.stat))
+        if (!marey__parse_number(e->d_name, strlen(e->d_name), &pid) || !read_stat(pid, &c.stat))
             continue;
         if (!make_room(out, &n_cap, n + 1, sizeof **out))
             break;
@@ -186,7 +186,7 @@ static void scan(void)
         for (size_t i = 0; i < n; i++)
             is_new |= admit(candidates[i].pid, &candidates[i].stat);
     }
-    kymo__free(candidates);
+    marey__free(candidates);
     tree.n_scans++;
 }
 
@@ -194,12 +194,12 @@ static void start(void)
 {
     tree.is_started = true;
     tree.can_watch = is_kernels_own("/proc/loadavg");
-    tree.mark_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    tree.mark_ns = marey__clock_ns(CLOCK_MONOTONIC);
 }
 
 static void settle(uint64_t last)
 {
-    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
     if (now - tree.mark_ns < SETTLE_NS)
         return;
     tree.settled_pid = tree.mark_pid;
@@ -245,7 +245,7 @@ static bool find_new(void)
 
 static uint64_t ended_children_ns(const struct process *p)
 {
-    return KYMO__MAX(p->reaped_ns, p->gone_ns);
+    return MAREY__MAX(p->reaped_ns, p->gone_ns);
 }
 
 /* It ended: what it had used when it was last seen goes to its parent, who will know better once it has waited. */
@@ -271,7 +271,7 @@ static uint64_t read_reaped_ns(void)
     struct rusage r;
     const uint64_t ns =
         getrusage(RUSAGE_CHILDREN, &r) == 0 ? ns_of(r.ru_utime) + ns_of(r.ru_stime) : 0;
-    return KYMO__MAX(ns, tree.reaped_ns);
+    return MAREY__MAX(ns, tree.reaped_ns);
 }
 
 /* Times of ended grandchildren, new parents, numbers that are another process's now. From the last to the first. */
@@ -280,12 +280,12 @@ static void read_stats(void)
     const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
     for (size_t i = tree.n; i-- > 0;) {
         struct process *const p = &tree.list[i];
-        struct kymo__process_stat stat;
+        struct marey__process_stat stat;
         if (!read_stat(p->pid, &stat))
             continue; /* its clock tells whether it ended */
         if (stat.start_time == p->start_time) {
             p->parent = stat.parent;
-            p->reaped_ns = KYMO__MAX(p->reaped_ns, stat.reaped_ticks * tick_ns);
+            p->reaped_ns = MAREY__MAX(p->reaped_ns, stat.reaped_ticks * tick_ns);
             continue;
         }
         const uint64_t pid = p->pid;
@@ -307,13 +307,13 @@ static bool read_clocks(void)
             is_whole = false;
         }
     }
-    tree.own_cpu_ns = kymo__clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    tree.own_cpu_ns = marey__clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     return is_whole;
 }
 
 static void sample(bool is_doubtful)
 {
-    const uint64_t now = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
     bool want_stats = is_doubtful || (tree.are_stats_due && now - tree.stats_ns >= STATS_NS);
     for (int round = 0; round < MAX_ROUNDS; round++) {
         tree.reaped_ns = read_reaped_ns();
@@ -336,21 +336,21 @@ static uint64_t total_ns(void)
     return ns;
 }
 
-uint64_t kymo__tree_cpu_ns(void)
+uint64_t marey__tree_cpu_ns(void)
 {
     pthread_mutex_lock(&tree.lock);
     const uint64_t reaped_before = tree.reaped_ns;
     sample(find_new());
     /* What the kernel added for those we waited for; it adds nothing for one that ended without being waited for. */
-    tree.ended_ns += KYMO__MAX(tree.reaped_ns - reaped_before, tree.gone_ns);
+    tree.ended_ns += MAREY__MAX(tree.reaped_ns - reaped_before, tree.gone_ns);
     tree.gone_ns = 0;
-    tree.highest_ns = KYMO__MAX(tree.highest_ns, total_ns());
+    tree.highest_ns = MAREY__MAX(tree.highest_ns, total_ns());
     const uint64_t ns = tree.highest_ns;
     pthread_mutex_unlock(&tree.lock);
     return ns;
 }
 
-size_t kymo__tree_n_processes(void)
+size_t marey__tree_n_processes(void)
 {
     pthread_mutex_lock(&tree.lock);
     const size_t n = tree.n;
@@ -358,7 +358,7 @@ size_t kymo__tree_n_processes(void)
     return n;
 }
 
-uint64_t kymo__tree_n_scans(void)
+uint64_t marey__tree_n_scans(void)
 {
     pthread_mutex_lock(&tree.lock);
     const uint64_t n = tree.n_scans;
@@ -366,7 +366,7 @@ uint64_t kymo__tree_n_scans(void)
     return n;
 }
 
-void kymo__tree_after_fork(void)
+void marey__tree_after_fork(void)
 {
     /* The list may have been in the middle of a change, so it is left behind rather than freed. */
     memset(&tree, 0, sizeof tree);

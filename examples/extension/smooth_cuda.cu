@@ -5,7 +5,7 @@
 #include "smooth.h"
 
 #include <cuda_runtime.h>
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 namespace {
 
@@ -46,22 +46,22 @@ cudaError_t run(const double *in, double *out, size_t n, size_t width)
     cudaError_t status = from.status != cudaSuccess ? from.status : to.status;
     if (status != cudaSuccess)
         return status;
-    KYMO_RANGE ("copy in", .category = "gpu")
+    MAREY_RANGE ("copy in", .category = "gpu")
         status = cudaMemcpy(from.values, in, n * sizeof *in, cudaMemcpyHostToDevice);
     if (status != cudaSuccess)
         return status;
     {
-        kymo::scope scope(KYMO_ID("launch", .category = "gpu"));
+        marey::scope scope(MAREY_ID("launch", .category = "gpu"));
         mean_kernel<<<(unsigned)((n + block - 1) / block), block>>>(from.values, to.values, n, width);
         status = cudaGetLastError();
     }
     if (status != cudaSuccess)
         return status;
-    KYMO_RANGE ("wait", .category = "gpu")
+    MAREY_RANGE ("wait", .category = "gpu")
         status = cudaDeviceSynchronize();
     if (status != cudaSuccess)
         return status;
-    KYMO_SCOPE("copy out", .category = "gpu");
+    MAREY_SCOPE("copy out", .category = "gpu");
     return cudaMemcpy(out, to.values, n * sizeof *out, cudaMemcpyDeviceToHost);
 }
 
@@ -69,7 +69,7 @@ cudaError_t run(const double *in, double *out, size_t n, size_t width)
 
 const char *smooth_cuda(const double *in, double *out, size_t n, size_t width)
 {
-    KYMO_SCOPE("mean on the GPU", .category = "gpu");
+    MAREY_SCOPE("mean on the GPU", .category = "gpu");
     const cudaError_t status = n > 0 ? run(in, out, n, width) : cudaSuccess;
     return status == cudaSuccess ? nullptr : cudaGetErrorString(status);
 }

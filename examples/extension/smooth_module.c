@@ -1,8 +1,8 @@
-/* The Python side: buffers of doubles in and out. Errors of kymo are none of ours: ranges cannot fail. */
+/* The Python side: buffers of doubles in and out. Errors of marey are none of ours: ranges cannot fail. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 #include "smooth.h"
 
@@ -16,7 +16,7 @@ static const char *on_cpu(const double *in, double *out, size_t n, size_t width)
 
 static PyObject *apply(PyObject *args, smooth_function *function)
 {
-    KYMO_SCOPE("smooth", .domain = "smooth"); /* ends on every return below */
+    MAREY_SCOPE("smooth", .domain = "smooth"); /* ends on every return below */
     Py_buffer in, out;
     Py_ssize_t width;
     if (!PyArg_ParseTuple(args, "y*w*n", &in, &out, &width))

@@ -1,12 +1,12 @@
-"""Start recording in a Python program that knows nothing of kymo.
+"""Start recording in a Python program that knows nothing of marey.
 
-`kymo run` puts this folder first in PYTHONPATH, so that the interpreter imports this file as `sitecustomize` while it
+`marey run` puts this folder first in PYTHONPATH, so that the interpreter imports this file as `sitecustomize` while it
 starts. It steps aside, lets the sitecustomize that would have been imported have its turn, and loads the extension
-kymo._native: that brings libkymo in, which sees $KYMO and starts recording. The package `kymo` itself is not imported,
-so that the program finds sys.modules as it would without us.
+marey._native: that brings libmarey in, which sees $MAREY and starts recording. The package `marey` itself is not
+imported, so that the program finds sys.modules as it would without us.
 
 Whatever goes wrong here, the program runs as if this file were not there. This file serves every Python 3 that a
-program may bring along, also ones too old for kymo, and stays clear of newer syntax for that.
+program may bring along, also ones too old for marey, and stays clear of newer syntax for that.
 """
 
 import os
@@ -41,15 +41,15 @@ def _load(spec):
 
 
 def _find_native(folders):
-    """Find kymo._native for this interpreter in the package below one of `folders` (None: sys.path)."""
-    package = _find("kymo", folders)
+    """Find marey._native for this interpreter in the package below one of `folders` (None: sys.path)."""
+    package = _find("marey", folders)
     if package is None or not package.submodule_search_locations:
         return None
-    return _find("kymo._native", list(package.submodule_search_locations))
+    return _find("marey._native", list(package.submodule_search_locations))
 
 
 class _PackageFinder(object):
-    """Lets the program import `kymo` from a folder, and nothing else from there.
+    """Lets the program import `marey` from a folder, and nothing else from there.
 
     The folder may be another environment's site-packages, whose other packages must not appear in this one.
     """
@@ -58,40 +58,40 @@ class _PackageFinder(object):
         self.folder = folder
 
     def find_spec(self, name, path=None, target=None):
-        """Find `kymo`; its submodules are then found through its own path."""
-        return _find(name, [self.folder]) if name == "kymo" else None
+        """Find `marey`; its submodules are then found through its own path."""
+        return _find(name, [self.folder]) if name == "marey" else None
 
 
 def _complain(reason):
     """Say once for the whole run why this interpreter records nothing."""
-    if os.environ.get("KYMO_BOOT_SAID"):
+    if os.environ.get("MAREY_BOOT_SAID"):
         return
-    os.environ["KYMO_BOOT_SAID"] = "1"
+    os.environ["MAREY_BOOT_SAID"] = "1"
     sys.stderr.write(
-        "kymo: %s (Python %d.%d) does not record: %s; install kymo into that environment\n"
+        "marey: %s (Python %d.%d) does not record: %s; install marey into that environment\n"
         % (sys.executable or "python", sys.version_info[0], sys.version_info[1], reason)
     )
 
 
 def _start():
-    """Bring libkymo in, which starts recording by itself."""
-    if not os.environ.get("KYMO"):
+    """Bring libmarey in, which starts recording by itself."""
+    if not os.environ.get("MAREY"):
         return
     spec = _find_native(None)
-    folder = os.environ.get("KYMO_PACKAGE_DIR")
+    folder = os.environ.get("MAREY_PACKAGE_DIR")
     if spec is None and folder:
         spec = _find_native([folder])
         if spec is not None:
             sys.meta_path.append(_PackageFinder(folder))
     if spec is None:
-        _complain("it has no package kymo built for it")
+        _complain("it has no package marey built for it")
         return
     _load(spec)
     here = [os.path.dirname(spec.origin)]
-    _load(_find("kymo._imports", here))
-    _watch("kymo._loader_workers", here)
-    if sys.modules["kymo._native"].gpu_is_on():
-        _watch("kymo._torch_profiler", here)
+    _load(_find("marey._imports", here))
+    _watch("marey._loader_workers", here)
+    if sys.modules["marey._native"].gpu_is_on():
+        _watch("marey._torch_profiler", here)
 
 
 def _watch(name, folders):

@@ -87,5 +87,5 @@ void calls_tell_cost(struct calls_profile *profile)
         PyErr_Clear();
         is_measuring = false;
     }
-    kymo_calls_set_cost(profile->calls, *cost);
+    marey_calls_set_cost(profile->calls, *cost);
 }

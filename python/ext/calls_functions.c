@@ -98,7 +98,7 @@ static void code_is_gone(void *code)
         if (number < p->n_codes)
             p->codes[number] = NULL;
         if (number != CALLS_IGNORED)
-            kymo_calls_release_function(p->calls, number);
+            marey_calls_release_function(p->calls, number);
     }
 }
 
@@ -171,16 +171,16 @@ static const char *utf8_of(PyObject *text, PyObject **owner)
 
 /* Define a function by texts that are str or NULL. */
 static uint32_t define(struct calls_profile *profile, PyObject *name, PyObject *qualified,
-                       PyObject *file, PyObject *module, int line, enum kymo_calls_kind kind)
+                       PyObject *file, PyObject *module, int line, enum marey_calls_kind kind)
 {
     PyObject *owners[4];
-    const struct kymo_calls_function function = {.name = utf8_of(name, &owners[0]),
-                                                 .qualified = utf8_of(qualified, &owners[1]),
-                                                 .file = utf8_of(file, &owners[2]),
-                                                 .module = utf8_of(module, &owners[3]),
-                                                 .line = line > 0 ? (uint32_t)line : 0,
-                                                 .kind = kind};
-    const uint32_t number = kymo_calls_define(profile->calls, &function);
+    const struct marey_calls_function function = {.name = utf8_of(name, &owners[0]),
+                                                  .qualified = utf8_of(qualified, &owners[1]),
+                                                  .file = utf8_of(file, &owners[2]),
+                                                  .module = utf8_of(module, &owners[3]),
+                                                  .line = line > 0 ? (uint32_t)line : 0,
+                                                  .kind = kind};
+    const uint32_t number = marey_calls_define(profile->calls, &function);
     for (size_t i = 0; i < 4; i++)
         Py_XDECREF(owners[i]);
     return number;
@@ -235,7 +235,7 @@ static uint32_t define_code(struct calls_profile *profile, PyCodeObject *code, P
     PyObject *const qualified = code->co_name; /* code objects do not know more */
 #endif
     const uint32_t number = define(profile, code->co_name, qualified, code->co_filename, module,
-                                   code->co_firstlineno, KYMO_CALLS_PYTHON);
+                                   code->co_firstlineno, MAREY_CALLS_PYTHON);
     if (number != 0)
         remember_code(profile, number, (PyObject *)code);
     return number;
@@ -345,7 +345,7 @@ static uint32_t define_builtin(struct calls_profile *profile, const PyMethodDef 
     PyObject *const file = PyUnicode_FromString("~");
     PyObject *const module =
         PyCFunction_Check(callable) ? module_name((PyCFunctionObject *)callable) : NULL;
-    const uint32_t number = define(profile, name, own, file, module, 0, KYMO_CALLS_BUILTIN);
+    const uint32_t number = define(profile, name, own, file, module, 0, MAREY_CALLS_BUILTIN);
     Py_XDECREF(module);
     Py_XDECREF(file);
     Py_XDECREF(own);

@@ -10,7 +10,7 @@ static uint64_t last_thread_id;        /* guarded by the GIL, as is the rest */
 
 /* ---- this thread in a profile ---- */
 
-static struct kymo_calls_thread *known_thread(const struct calls_profile *profile)
+static struct marey_calls_thread *known_thread(const struct calls_profile *profile)
 {
     for (size_t i = profile->n_threads; i > 0; i--)
         if (profile->threads[i - 1].thread == thread_id)
@@ -54,7 +54,7 @@ static PyObject *starting_thread(void)
 #endif
 
 /* What the program calls the thread. */
-static void name_thread(struct kymo_calls_thread *thread)
+static void name_thread(struct marey_calls_thread *thread)
 {
     PyObject *const active = active_thread();
     PyObject *const object = active != NULL ? active : starting_thread();
@@ -63,19 +63,19 @@ static void name_thread(struct kymo_calls_thread *thread)
         dict != NULL && *dict != NULL ? PyDict_GetItemString(*dict, "_name") : NULL;
     const char *const text = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     if (text != NULL)
-        kymo_calls_name_thread(thread, text);
+        marey_calls_name_thread(thread, text);
     Py_XDECREF(object);
     PyErr_Clear();
 }
 
-static struct kymo_calls_thread *new_thread(struct calls_profile *profile)
+static struct marey_calls_thread *new_thread(struct calls_profile *profile)
 {
     struct calls_known *const threads =
         PyMem_Realloc(profile->threads, (profile->n_threads + 1) * sizeof *threads);
     if (threads == NULL)
         return NULL;
     profile->threads = threads;
-    struct kymo_calls_thread *const thread = kymo_calls_thread_create(profile->calls);
+    struct marey_calls_thread *const thread = marey_calls_thread_create(profile->calls);
     if (thread == NULL)
         return NULL;
     threads[profile->n_threads++] = (struct calls_known){thread_id, thread};
@@ -87,12 +87,12 @@ static struct kymo_calls_thread *new_thread(struct calls_profile *profile)
 }
 
 /* NULL without memory: the call is not counted. */
-static struct kymo_calls_thread *thread_in(struct calls_profile *profile)
+static struct marey_calls_thread *thread_in(struct calls_profile *profile)
 {
     struct calls_here *const here = &slots_here[profile->slot];
-    if (KYMO_LIKELY(here->id == profile->id))
+    if (MAREY_LIKELY(here->id == profile->id))
         return here->thread;
-    struct kymo_calls_thread *thread = NULL;
+    struct marey_calls_thread *thread = NULL;
     if (thread_id != 0)
         thread = known_thread(profile);
     else
@@ -101,7 +101,7 @@ static struct kymo_calls_thread *thread_in(struct calls_profile *profile)
         thread = new_thread(profile);
     if (thread != NULL)
         *here = (struct calls_here){profile->id, thread};
-    kymo_calls_own = slots_here;
+    marey_calls_own = slots_here;
     return thread;
 }
 
@@ -132,28 +132,28 @@ static uint64_t user_time(struct calls_profile *profile)
 static void enter(struct calls_profile *profile, uint32_t function, uint32_t signature,
                   bool is_resumed)
 {
-    struct kymo_calls_thread *const thread = profile->slot >= 0 ? thread_in(profile) : NULL;
+    struct marey_calls_thread *const thread = profile->slot >= 0 ? thread_in(profile) : NULL;
     if (thread == NULL || function == CALLS_IGNORED)
         return;
     if (profile->timer != NULL) {
         const uint64_t now = user_time(profile);
         if (profile->slot >= 0)
-            (is_resumed ? kymo_calls_resume_at : kymo_calls_enter_at)(thread, function, signature,
-                                                                      now);
+            (is_resumed ? marey_calls_resume_at : marey_calls_enter_at)(thread, function, signature,
+                                                                        now);
     } else {
-        (is_resumed ? kymo_calls_resume : kymo_calls_enter)(thread, function, signature);
+        (is_resumed ? marey_calls_resume : marey_calls_enter)(thread, function, signature);
     }
 }
 
 static void leave(struct calls_profile *profile, uint32_t function)
 {
-    struct kymo_calls_thread *const thread = thread_in(profile);
+    struct marey_calls_thread *const thread = thread_in(profile);
     if (thread == NULL || function == CALLS_IGNORED || function == 0)
         return;
     if (profile->timer != NULL)
-        kymo_calls_leave_at(thread, function, user_time(profile));
+        marey_calls_leave_at(thread, function, user_time(profile));
     else
-        kymo_calls_leave(thread, function);
+        marey_calls_leave(thread, function);
 }
 
 /* ---- signatures ---- */
@@ -196,18 +196,18 @@ static void begin_code(struct calls_profile *profile, const struct calls_frame *
     const uint32_t function = calls_function_of_code(profile, frame->code, frame->globals);
     const bool is_signed = profile->signer != NULL && function != CALLS_IGNORED && function != 0;
     const uint32_t signature = is_signed ? sign(profile, function, frame) : 0;
-    if (KYMO_LIKELY(profile->slot >= 0))
+    if (MAREY_LIKELY(profile->slot >= 0))
         enter(profile, function, signature, frame->is_resumed);
 }
 
 /* The profile stays for as long as it signs: a formatter, or another thread meanwhile, may disable it and let it go. */
-void calls_begin_signed(struct calls_profile *one, struct kymo_calls_thread *thread,
+void calls_begin_signed(struct calls_profile *one, struct marey_calls_thread *thread,
                         uint32_t function, const struct calls_frame *frame)
 {
     Py_INCREF(one);
     const uint32_t signature = sign(one, function, frame);
-    if (KYMO_LIKELY(one->slot >= 0))
-        kymo_calls_enter(thread, function, signature);
+    if (MAREY_LIKELY(one->slot >= 0))
+        marey_calls_enter(thread, function, signature);
     Py_DECREF(one);
 }
 
@@ -348,9 +348,9 @@ int calls_disable(struct calls_profile *profile)
     if (profile->slot < 0)
         return 0; /* the clock has disabled it */
     if (profile->timer != NULL)
-        kymo_calls_settle_at(profile->calls, now);
+        marey_calls_settle_at(profile->calls, now);
     else
-        kymo_calls_settle(profile->calls);
+        marey_calls_settle(profile->calls);
     calls_hook.profiles[profile->slot] = NULL;
     profile->slot = -1;
     renew();

@@ -1,11 +1,11 @@
 /*
- * calls_hook.h: how calls of Python functions come into a call profile, <kymo/calls.h>.
+ * calls_hook.h: how calls of Python functions come into a call profile, <marey/calls.h>.
  *
  *   the interpreter ──> calls_monitoring.c, 3.12 and later: sys.monitoring, all threads
  *                  └──> calls_setprofile.c, before: the profile hook of each thread
- *                            '──> calls_hook.c: which profiles are on, this thread in each ──> kymo_calls_enter, kymo_calls_leave
+ *                            '──> calls_hook.c: which profiles are on, this thread in each ──> marey_calls_enter, marey_calls_leave
  *                                 calls_functions.c: code objects and built-ins to numbers
- *   calls_profile.c: the type behind kymo.Profile; calls_stats.c: its tables; calls_cost.c: what a call costs
+ *   calls_profile.c: the type behind marey.Profile; calls_stats.c: its tables; calls_cost.c: what a call costs
  *
  * All of it happens with the GIL. Up to CALLS_PROFILES profiles are on at a time, each in a slot; a thread finds itself in a
  * profile by comparing that profile's id with the one it has in the slot.
@@ -14,14 +14,14 @@
  * that: a code object tells us when it goes (by its extra data), and its number is then free for one of the same texts. Of a
  * built-in function its module or type is kept, because it has no such way.
  */
-#ifndef KYMO_PYTHON_CALLS_HOOK_H
-#define KYMO_PYTHON_CALLS_HOOK_H
+#ifndef MAREY_PYTHON_CALLS_HOOK_H
+#define MAREY_PYTHON_CALLS_HOOK_H
 
 #include "native.h"
 
 #include "calls_sign.h"
 
-#include <kymo/calls.h>
+#include <marey/calls.h>
 #include <stdbool.h>
 
 #if PY_VERSION_HEX >= 0x030c0000
@@ -44,13 +44,13 @@ struct calls_table {
 #define CALLS_IGNORED UINT32_MAX
 
 struct calls_profile {
-    PyObject_HEAD struct kymo_calls *calls;
+    PyObject_HEAD struct marey_calls *calls;
     uint64_t id;                  /* no two have the same */
     struct calls_table functions; /* by address */
     PyObject **codes;             /* by number: the code object, lent; NULL: gone, or built in */
     size_t n_codes;
     PyObject *kept;              /* a list: owners of built-in functions */
-    PyObject *timer;             /* NULL: libkymo's clock */
+    PyObject *timer;             /* NULL: libmarey's clock */
     double timer_unit;           /* seconds; 0: the timer gives seconds as a float */
     PyObject *modules;           /* a tuple of names to watch; NULL: all */
     struct calls_signer *signer; /* NULL: no signatures */
@@ -59,7 +59,7 @@ struct calls_profile {
     int slot; /* -1: off */
     struct calls_known {
         uint64_t thread; /* id, never used again */
-        struct kymo_calls_thread *calls;
+        struct marey_calls_thread *calls;
     } * threads;
     size_t n_threads;
     struct calls_profile *next; /* of all that there are */
@@ -69,25 +69,25 @@ struct calls_profile {
 struct calls_hook {
     struct calls_profile *profiles[CALLS_PROFILES]; /* strong */
     size_t n_slots;                                 /* the last that is taken, plus 1 */
-    struct calls_profile *one; /* the only one, in slot 0, when it is plain: libkymo's clock, no filter; else NULL */
+    struct calls_profile *one; /* the only one, in slot 0, when it is plain: libmarey's clock, no filter; else NULL */
 };
 extern struct calls_hook calls_hook;
 
-/* This thread in each slot's profile; id 0: not known. At kymo_calls_own. */
+/* This thread in each slot's profile; id 0: not known. At marey_calls_own. */
 struct calls_here {
     uint64_t id;
-    struct kymo_calls_thread *thread;
+    struct marey_calls_thread *thread;
 };
 
 /*
  * This thread in the one plain profile; NULL when there is none, the thread is new to it, or a formatter runs
  * somewhere, whose calls are not counted: the long way then.
  */
-static inline struct kymo_calls_thread *calls_plain(const struct calls_profile *one)
+static inline struct marey_calls_thread *calls_plain(const struct calls_profile *one)
 {
-    const struct calls_here *const here = kymo_calls_own;
-    return KYMO_LIKELY(one != NULL && here != NULL && here->id == one->id &&
-                       calls_sign_n_formatting == 0)
+    const struct calls_here *const here = marey_calls_own;
+    return MAREY_LIKELY(one != NULL && here != NULL && here->id == one->id &&
+                        calls_sign_n_formatting == 0)
                ? here->thread
                : NULL;
 }
@@ -104,7 +104,7 @@ static inline uint32_t calls_table_get(const struct calls_table *table, const vo
 {
     const size_t mask = table->n_entries - 1;
     for (size_t i = calls_hash(key) & mask;; i = (i + 1) & mask) {
-        if (KYMO_LIKELY(table->entries[i].key == key))
+        if (MAREY_LIKELY(table->entries[i].key == key))
             return table->entries[i].number;
         if (table->entries[i].key == NULL)
             return 0;
@@ -136,7 +136,7 @@ struct calls_frame {
 /* Something begins or ends on this thread, in every profile that is on; the way for all that is not plain. */
 void calls_begin_code(const struct calls_frame *frame);
 /* A function that is known begins in the one plain profile, which signs, and is not going on. */
-void calls_begin_signed(struct calls_profile *one, struct kymo_calls_thread *thread,
+void calls_begin_signed(struct calls_profile *one, struct marey_calls_thread *thread,
                         uint32_t function, const struct calls_frame *frame);
 void calls_end_code(PyObject *code);
 void calls_begin_builtin(const PyMethodDef *key, PyObject *callable, PyObject *self);
@@ -175,7 +175,7 @@ void calls_numba_leave(void);
 
 /* ---- calls_profile.c ---- */
 
-/* The module kymo._native, lent. */
+/* The module marey._native, lent. */
 PyObject *calls_module(void);
 /* What has to be there before the first profile is on: the ends of the interpreter and of forks. -1 and an exception. */
 int calls_prepare(void);

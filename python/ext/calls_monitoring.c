@@ -67,7 +67,7 @@ static void begin(PyObject *code, bool is_resumed)
     if (here == NULL)
         return;
     struct calls_frame frame = frame_of(code, here, is_resumed);
-    if (KYMO_UNLIKELY(!is_of(here, code)))
+    if (MAREY_UNLIKELY(!is_of(here, code)))
         frame.locals = calls_compiled_locals(code, values, MOST) ? values : NULL;
     calls_begin_code(&frame);
 }
@@ -88,11 +88,11 @@ __attribute__((noinline)) static PyObject *start_slowly(PyObject *code)
 }
 
 __attribute__((noinline)) static PyObject *start_signed(struct calls_profile *one,
-                                                        struct kymo_calls_thread *thread,
+                                                        struct marey_calls_thread *thread,
                                                         uint32_t function, PyObject *code)
 {
     const _PyInterpreterFrame *const here = frame_here();
-    if (KYMO_UNLIKELY(here == NULL || !is_of(here, code)))
+    if (MAREY_UNLIKELY(here == NULL || !is_of(here, code)))
         return start_slowly(code);
     const struct calls_frame frame = frame_of(code, here, false);
     calls_begin_signed(one, thread, function, &frame);
@@ -103,13 +103,13 @@ static PyObject *on_start(PyObject *Py_UNUSED(self), PyObject *const *args, size
                           PyObject *Py_UNUSED(names))
 {
     struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
+    struct marey_calls_thread *const thread = calls_plain(one);
     const uint32_t function = thread != NULL ? calls_table_get(&one->functions, args[0]) : 0;
-    if (KYMO_UNLIKELY(function == 0))
+    if (MAREY_UNLIKELY(function == 0))
         return start_slowly(args[0]);
     if (one->signer != NULL)
         return start_signed(one, thread, function, args[0]);
-    kymo_calls_enter(thread, function, 0);
+    marey_calls_enter(thread, function, 0);
     Py_RETURN_NONE;
 }
 
@@ -131,12 +131,12 @@ static PyObject *on_throw(PyObject *Py_UNUSED(self), PyObject *const *args, size
 static inline bool end_plain(PyObject *code)
 {
     const struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
-    if (KYMO_UNLIKELY(thread == NULL))
+    struct marey_calls_thread *const thread = calls_plain(one);
+    if (MAREY_UNLIKELY(thread == NULL))
         return false;
     const uint32_t function = calls_table_get(&one->functions, code);
-    if (KYMO_LIKELY(function != 0))
-        kymo_calls_leave(thread, function);
+    if (MAREY_LIKELY(function != 0))
+        marey_calls_leave(thread, function);
     return true;
 }
 
@@ -149,7 +149,7 @@ __attribute__((noinline)) static PyObject *return_slowly(PyObject *code)
 static PyObject *on_return(PyObject *Py_UNUSED(self), PyObject *const *args, size_t Py_UNUSED(n),
                            PyObject *Py_UNUSED(names))
 {
-    if (KYMO_LIKELY(end_plain(args[0])))
+    if (MAREY_LIKELY(end_plain(args[0])))
         Py_RETURN_NONE;
     return return_slowly(args[0]);
 }
@@ -189,11 +189,11 @@ static PyObject *on_call(PyObject *Py_UNUSED(self), PyObject *const *args, size_
     if (key == NULL)
         Py_RETURN_NONE;
     const struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
+    struct marey_calls_thread *const thread = calls_plain(one);
     const uint32_t function = thread != NULL ? calls_table_get(&one->functions, key) : 0;
-    if (KYMO_UNLIKELY(function == 0))
+    if (MAREY_UNLIKELY(function == 0))
         return call_slowly(key, args);
-    kymo_calls_enter(thread, function, 0);
+    marey_calls_enter(thread, function, 0);
     Py_RETURN_NONE;
 }
 
@@ -204,11 +204,11 @@ static PyObject *on_c_return(PyObject *Py_UNUSED(self), PyObject *const *args, s
     if (key == NULL)
         Py_RETURN_NONE;
     const struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
-    if (KYMO_LIKELY(thread != NULL)) {
+    struct marey_calls_thread *const thread = calls_plain(one);
+    if (MAREY_LIKELY(thread != NULL)) {
         const uint32_t function = calls_table_get(&one->functions, key);
-        if (KYMO_LIKELY(function != 0))
-            kymo_calls_leave(thread, function);
+        if (MAREY_LIKELY(function != 0))
+            marey_calls_leave(thread, function);
         Py_RETURN_NONE;
     }
     calls_end_builtin(key);
@@ -249,7 +249,7 @@ static PyObject *callee_create(vectorcallfunc function)
                                   {Py_tp_call, PyVectorcall_Call},
                                   {Py_tp_members, members},
                                   {0, NULL}};
-    static PyType_Spec spec = {.name = "kymo._native.calls_callback",
+    static PyType_Spec spec = {.name = "marey._native.calls_callback",
                                .basicsize = sizeof(struct callee),
                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
                                         Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -352,7 +352,7 @@ static int use_tool(void)
     static const int ids[] = {3, 4, 2, 5, 0, 1};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         PyObject *const done =
-            PyObject_CallMethod(source.monitoring, "use_tool_id", "is", ids[i], "kymo");
+            PyObject_CallMethod(source.monitoring, "use_tool_id", "is", ids[i], "marey");
         if (done != NULL) {
             Py_DECREF(done);
             source.tool = ids[i];

@@ -1,4 +1,4 @@
-/* calls_profile.c: the type behind kymo.Profile. */
+/* calls_profile.c: the type behind marey.Profile. */
 #include "calls_hook.h"
 
 #define SELF(object) ((struct calls_profile *)(object))
@@ -55,8 +55,8 @@ static int make_signer(struct calls_profile *self, const struct arguments *a)
                                                .requires_grad = a->requires_grad != 0,
                                                .formatters =
                                                    native_state_of(calls_module())->formatters,
-                                               .define = kymo_calls_signature,
-                                               .count_widened = kymo_calls_count_widened};
+                                               .define = marey_calls_signature,
+                                               .count_widened = marey_calls_count_widened};
     self->signer = calls_signer_create(&options);
     return self->signer != NULL ? 0 : -1;
 }
@@ -65,9 +65,9 @@ static int make(struct calls_profile *self, const struct arguments *a)
 {
     static uint64_t last_id;
     const bool has_timer = a->timer != Py_None;
-    const struct kymo_calls_options options = {
-        .flags = (a->builtins ? KYMO_CALLS_BUILTINS : 0u) | (a->cpu ? KYMO_CALLS_CPU : 0u) |
-                 (has_timer ? KYMO_CALLS_USER : 0u) | (a->level > 0 ? KYMO_CALLS_SIGNATURES : 0u),
+    const struct marey_calls_options options = {
+        .flags = (a->builtins ? MAREY_CALLS_BUILTINS : 0u) | (a->cpu ? MAREY_CALLS_CPU : 0u) |
+                 (has_timer ? MAREY_CALLS_USER : 0u) | (a->level > 0 ? MAREY_CALLS_SIGNATURES : 0u),
         .ns_per_tick = has_timer && a->unit > 0 ? a->unit * 1e9 : 0,
         .memory_bytes = a->memory};
     self->id = ++last_id;
@@ -75,7 +75,7 @@ static int make(struct calls_profile *self, const struct arguments *a)
     self->timer_unit = a->unit;
     self->with_builtins = a->builtins;
     self->with_subcalls = a->subcalls;
-    self->calls = kymo_calls_create(&options);
+    self->calls = marey_calls_create(&options);
     if (self->calls == NULL) {
         PyErr_NoMemory();
         return -1;
@@ -148,7 +148,7 @@ static void profile_dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     calls_numbers_fini(self);
     calls_signer_destroy(self->signer);
-    kymo_calls_destroy(self->calls);
+    marey_calls_destroy(self->calls);
     PyMem_Free(self->threads);
     profile_clear_references(object);
     type->tp_free(object);
@@ -195,7 +195,7 @@ static PyObject *profile_clear(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     if (!is_made(SELF(object)))
         return NULL;
-    kymo_calls_clear(SELF(object)->calls);
+    marey_calls_clear(SELF(object)->calls);
     Py_RETURN_NONE;
 }
 
@@ -215,19 +215,19 @@ static PyObject *profile_write(PyObject *object, PyObject *file)
     const int fd = is_made(self) ? PyObject_AsFileDescriptor(file) : -1;
     if (fd < 0)
         return NULL;
-    const kymo_status status = kymo_calls_write(self->calls, fd);
-    if (status != KYMO_OK)
-        return PyErr_Format(status == KYMO_ENOMEM ? PyExc_MemoryError : PyExc_OSError, "%s",
-                            kymo_last_error());
+    const marey_status status = marey_calls_write(self->calls, fd);
+    if (status != MAREY_OK)
+        return PyErr_Format(status == MAREY_ENOMEM ? PyExc_MemoryError : PyExc_OSError, "%s",
+                            marey_last_error());
     Py_RETURN_NONE;
 }
 
 static PyObject *profile_counts(PyObject *object, PyObject *Py_UNUSED(unused))
 {
-    struct kymo_calls_counts c;
+    struct marey_calls_counts c;
     if (!is_made(SELF(object)))
         return NULL;
-    kymo_calls_counts_get(SELF(object)->calls, &c);
+    marey_calls_counts_get(SELF(object)->calls, &c);
     return Py_BuildValue("{sKsKsKsKsIsIsI}", "paths", (unsigned long long)c.nodes, "other_paths",
                          (unsigned long long)c.other_paths, "widened",
                          (unsigned long long)c.widened, "bytes", (unsigned long long)c.bytes,
@@ -261,7 +261,7 @@ static PyType_Slot profile_slots[] = {
 };
 
 static PyType_Spec profile_spec = {
-    .name = "kymo._native.Profiler",
+    .name = "marey._native.Profiler",
     .basicsize = sizeof(struct calls_profile),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = profile_slots,
@@ -281,8 +281,8 @@ static PyObject *calls_forked(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(u
 {
     for (size_t i = 0; i < CALLS_PROFILES; i++) {
         struct calls_profile *const profile = calls_hook.profiles[i];
-        const bool goes_on = profile != NULL && profile->is_recorded && kymo_enabled() &&
-                             kymo_calls_record(profile->calls) == KYMO_OK;
+        const bool goes_on = profile != NULL && profile->is_recorded && marey_enabled() &&
+                             marey_calls_record(profile->calls) == MAREY_OK;
         if (profile != NULL && !goes_on && calls_disable(profile) < 0)
             PyErr_Clear();
     }
@@ -377,7 +377,7 @@ static PyObject *names_of(const char *text)
     return names;
 }
 
-static struct calls_profile *begin_watching(const struct kymo_calls_asked *asked)
+static struct calls_profile *begin_watching(const struct marey_calls_asked *asked)
 {
     PyObject *const type = PyObject_GetAttrString(the_module, "Profiler");
     PyObject *const modules = names_of(asked->modules);
@@ -394,8 +394,8 @@ static struct calls_profile *begin_watching(const struct kymo_calls_asked *asked
     Py_XDECREF(args);
     Py_XDECREF(modules);
     Py_XDECREF(type);
-    if (profile != NULL && kymo_calls_record(SELF(profile)->calls) != KYMO_OK) {
-        PyErr_SetString(PyExc_RuntimeError, kymo_last_error());
+    if (profile != NULL && marey_calls_record(SELF(profile)->calls) != MAREY_OK) {
+        PyErr_SetString(PyExc_RuntimeError, marey_last_error());
         Py_CLEAR(profile);
     }
     if (profile != NULL)
@@ -408,8 +408,8 @@ static struct calls_profile *begin_watching(const struct kymo_calls_asked *asked
 /* The program runs, whatever is in the way of its profile. */
 void calls_watch(void)
 {
-    struct kymo_calls_asked asked;
-    if (watching != NULL || !is_main() || !kymo_calls_asked_get(&asked))
+    struct marey_calls_asked asked;
+    if (watching != NULL || !is_main() || !marey_calls_asked_get(&asked))
         return;
     watching = begin_watching(&asked);
     if (watching == NULL)
@@ -424,7 +424,7 @@ void calls_unwatch(void)
     watching = NULL;
     if (calls_disable(profile) < 0)
         PyErr_WriteUnraisable(NULL);
-    kymo_calls_unrecord(profile->calls);
+    marey_calls_unrecord(profile->calls);
     profile->is_recorded = false;
     Py_DECREF(profile);
 }

@@ -111,11 +111,11 @@ __attribute__((noinline)) static void begin_slowly(PyFrameObject *frame, bool go
 }
 
 __attribute__((noinline)) static void begin_signed(PyFrameObject *frame, struct calls_profile *one,
-                                                   struct kymo_calls_thread *thread,
+                                                   struct marey_calls_thread *thread,
                                                    uint32_t function)
 {
     const struct calls_frame begun = frame_of(frame, false);
-    if (KYMO_UNLIKELY(is_unusual(&begun)))
+    if (MAREY_UNLIKELY(is_unusual(&begun)))
         begin_slowly(frame, false);
     else
         calls_begin_signed(one, thread, function, &begun);
@@ -124,27 +124,27 @@ __attribute__((noinline)) static void begin_signed(PyFrameObject *frame, struct 
 static void begin_python(PyFrameObject *frame)
 {
     struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
+    struct marey_calls_thread *const thread = calls_plain(one);
     PyObject *const code = code_of(frame);
     const bool goes_on = is_resumed(frame);
     const uint32_t function = thread != NULL && !goes_on ? calls_table_get(&one->functions, code) : 0;
-    if (KYMO_UNLIKELY(function == 0))
+    if (MAREY_UNLIKELY(function == 0))
         begin_slowly(frame, goes_on);
     else if (one->signer != NULL)
         begin_signed(frame, one, thread, function);
     else
-        kymo_calls_enter(thread, function, 0);
+        marey_calls_enter(thread, function, 0);
 }
 
 static void end_python(PyFrameObject *frame)
 {
     const struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
+    struct marey_calls_thread *const thread = calls_plain(one);
     PyObject *const code = code_of(frame);
-    if (KYMO_LIKELY(thread != NULL)) {
+    if (MAREY_LIKELY(thread != NULL)) {
         const uint32_t function = calls_table_get(&one->functions, code);
-        if (KYMO_LIKELY(function != 0))
-            kymo_calls_leave(thread, function);
+        if (MAREY_LIKELY(function != 0))
+            marey_calls_leave(thread, function);
         return;
     }
     calls_end_code(code);
@@ -154,11 +154,11 @@ static void begin_builtin(PyFrameObject *frame, PyObject *callable)
 {
     const PyMethodDef *const key = ((PyCFunctionObject *)callable)->m_ml;
     struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
-    if (KYMO_LIKELY(thread != NULL)) {
+    struct marey_calls_thread *const thread = calls_plain(one);
+    if (MAREY_LIKELY(thread != NULL)) {
         const uint32_t function = calls_table_get(&one->functions, key);
-        if (KYMO_LIKELY(function != 0)) {
-            kymo_calls_enter(thread, function, 0);
+        if (MAREY_LIKELY(function != 0)) {
+            marey_calls_enter(thread, function, 0);
             return;
         }
     }
@@ -170,11 +170,11 @@ static void end_builtin(PyObject *callable)
 {
     const PyMethodDef *const key = ((PyCFunctionObject *)callable)->m_ml;
     const struct calls_profile *const one = calls_hook.one;
-    struct kymo_calls_thread *const thread = calls_plain(one);
-    if (KYMO_LIKELY(thread != NULL)) {
+    struct marey_calls_thread *const thread = calls_plain(one);
+    if (MAREY_LIKELY(thread != NULL)) {
         const uint32_t function = calls_table_get(&one->functions, key);
-        if (KYMO_LIKELY(function != 0))
-            kymo_calls_leave(thread, function);
+        if (MAREY_LIKELY(function != 0))
+            marey_calls_leave(thread, function);
         return;
     }
     calls_end_builtin(key);
@@ -241,7 +241,7 @@ static int tell_of_others(void)
                          : PyErr_WarnEx(PyExc_RuntimeWarning,
                                         "another profiler held a thread's profile hook (cProfile, "
                                         "or sys.setprofile); it sees nothing "
-                                        "until kymo's profile is disabled, and goes on then",
+                                        "until marey's profile is disabled, and goes on then",
                                         1);
 }
 
@@ -313,7 +313,7 @@ static int tell_threading(bool on)
         if (status == 0 && on && is_others)
             status = PyErr_WarnEx(PyExc_RuntimeWarning,
                                   "threading.setprofile() was given a hook by another profiler: "
-                                  "threads that start from now on are not in kymo's profile",
+                                  "threads that start from now on are not in marey's profile",
                                   1);
     }
     Py_XDECREF(present);

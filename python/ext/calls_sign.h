@@ -10,7 +10,7 @@
  *
  * No Python code and no code of an object runs here. Types are told by their address, arrays of numpy and the built-in
  * containers are read through their C structures, all others through getters that are written in C and belong to a type
- * that is known by address. The one exception is asked for by the user: a formatter (kymo.profiler.register). While it
+ * that is known by address. The one exception is asked for by the user: a formatter (marey.profiler.register). While it
  * runs calls_sign_is_formatting is set on that thread, and the hook is to return at once. Besides, an allocation made here
  * may be the moment at which Python (before 3.12) collects garbage, as any allocation may be; what the collector
  * calls enters the hook again, as from anywhere else, and finds everything here in order.
@@ -18,8 +18,8 @@
  * With the GIL, all of it. A type is known by its address only while it lives: a weak reference tells of its end, so that
  * a type which gets the address of a dead one is another type, and nothing of the program is kept alive.
  */
-#ifndef KYMO_PYTHON_CALLS_SIGN_H
-#define KYMO_PYTHON_CALLS_SIGN_H
+#ifndef MAREY_PYTHON_CALLS_SIGN_H
+#define MAREY_PYTHON_CALLS_SIGN_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct kymo_calls;
+struct marey_calls;
 
 /* What does not fit is cut, and told as "..." at the end of the signature. */
 enum { CALLS_SIGN_WORDS = 64 };
@@ -40,8 +40,8 @@ enum calls_level {
     CALLS_LAYOUT, /* and how arrays lie in memory, and on which device */
 };
 
-/* The number of that text for that function; kymo_calls_signature() has this form. 0: none can be had. */
-typedef uint32_t calls_sign_define(struct kymo_calls *calls, uint32_t function, const char *text,
+/* The number of that text for that function; marey_calls_signature() has this form. 0: none can be had. */
+typedef uint32_t calls_sign_define(struct marey_calls *calls, uint32_t function, const char *text,
                                    size_t length, double elements);
 
 struct calls_sign_options {
@@ -49,10 +49,10 @@ struct calls_sign_options {
     uint32_t depth;       /* how far containers are looked into; 0: 2 */
     uint32_t most;        /* signatures of one function before shapes are widened; 0: 64 */
     bool requires_grad;   /* tell whether tensors of torch require gradients */
-    PyObject *formatters; /* lent; dict: type -> callable, of kymo.profiler.register; NULL: none */
+    PyObject *formatters; /* lent; dict: type -> callable, of marey.profiler.register; NULL: none */
     calls_sign_define *define; /* never NULL */
     void (*count_widened)(
-        struct kymo_calls *); /* once for each call with a widened signature; NULL: nobody counts */
+        struct marey_calls *); /* once for each call with a widened signature; NULL: nobody counts */
 };
 
 /* Counts registrations of formatters in this process: signers that know less look at their types again. */
@@ -85,7 +85,7 @@ size_t calls_sign_frame(struct calls_signer *signer, PyCodeObject *code, PyObjec
  * `code` is that of calls_sign_frame(), whose values still live. 0: no signature, when memory is short, and for code that is no
  * function (modules, bodies of classes). Leaves no exception.
  */
-uint32_t calls_sign_number(struct calls_signer *signer, struct kymo_calls *calls, uint32_t function,
+uint32_t calls_sign_number(struct calls_signer *signer, struct marey_calls *calls, uint32_t function,
                            PyCodeObject *code, const uint64_t *words, size_t n_words);
 
 /*

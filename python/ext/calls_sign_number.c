@@ -208,8 +208,8 @@ static uint64_t differing(const struct calls_function *function, const uint64_t 
 }
 
 /* One number for all that has no other; 0 when none can be had. */
-static uint32_t other_shapes(struct calls_signer *signer, struct kymo_calls *calls, uint32_t number,
-                             struct calls_function *function)
+static uint32_t other_shapes(struct calls_signer *signer, struct marey_calls *calls,
+                             uint32_t number, struct calls_function *function)
 {
     static const char text[] = "other shapes";
     if (function->other == 0)
@@ -227,7 +227,7 @@ static void widen(struct entry *entry, uint64_t wide)
     entry->hash = hash_of(entry->words, entry->n_words) ^ wide;
 }
 
-static uint32_t number_wide(struct calls_signer *signer, struct kymo_calls *calls, uint32_t number,
+static uint32_t number_wide(struct calls_signer *signer, struct marey_calls *calls, uint32_t number,
                             PyCodeObject *code, struct calls_function *function,
                             const struct entry *met, struct calls_text *text)
 {
@@ -262,7 +262,7 @@ static const struct entry *find_text(const struct calls_function *function,
 }
 
 /* Fill in the number of words that are met for the first time, or again after they were forgotten. */
-static void number_new(struct calls_signer *signer, struct kymo_calls *calls, uint32_t number,
+static void number_new(struct calls_signer *signer, struct marey_calls *calls, uint32_t number,
                        PyCodeObject *code, struct calls_function *function, struct entry *met)
 {
     struct calls_text text;
@@ -283,7 +283,7 @@ static void number_new(struct calls_signer *signer, struct kymo_calls *calls, ui
 /* ---- numbers ---- */
 
 /* The words are not those of the last call. */
-static uint32_t number_other(struct calls_signer *signer, struct kymo_calls *calls, uint32_t number,
+static uint32_t number_other(struct calls_signer *signer, struct marey_calls *calls, uint32_t number,
                              PyCodeObject *code, struct calls_function *function, struct entry *met)
 {
     met->hash = hash_of(met->words, met->n_words);
@@ -309,7 +309,7 @@ static uint32_t number_other(struct calls_signer *signer, struct kymo_calls *cal
     return met->number;
 }
 
-uint32_t calls_sign_number(struct calls_signer *signer, struct kymo_calls *calls, uint32_t number,
+uint32_t calls_sign_number(struct calls_signer *signer, struct marey_calls *calls, uint32_t number,
                            PyCodeObject *code, const uint64_t *words, size_t n_words)
 {
     if (!(code->co_flags & CO_NEWLOCALS))

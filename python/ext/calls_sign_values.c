@@ -217,7 +217,7 @@ static uint32_t format(struct calls_signer *signer, PyObject *value, uint64_t ty
     PyObject *text = PyObject_CallFunctionObjArgs(formatter, value, NULL);
     if (text != NULL && !PyUnicode_CheckExact(text))
         PyErr_Format(PyExc_TypeError,
-                     "a formatter of kymo.profiler.register() returns a str, not %.200s",
+                     "a formatter of marey.profiler.register() returns a str, not %.200s",
                      Py_TYPE(text)->tp_name);
     struct calls_type *const type = calls_type_of(signer, type_word);
     if (PyErr_Occurred() && type->word == type_word && !type->is_told) {

@@ -21,8 +21,8 @@
  *     named        type, text                                   functions, and what has a formatter
  *     table        type, container word, rows, then dtype and number of columns in a word for each dtype
  */
-#ifndef KYMO_PYTHON_CALLS_SIGNER_H
-#define KYMO_PYTHON_CALLS_SIGNER_H
+#ifndef MAREY_PYTHON_CALLS_SIGNER_H
+#define MAREY_PYTHON_CALLS_SIGNER_H
 
 #include "calls_sign.h"
 

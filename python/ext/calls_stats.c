@@ -7,30 +7,30 @@
 
 struct stats {
     struct calls_profile *profile;
-    struct kymo_calls_rows rows;
+    struct marey_calls_rows rows;
     double seconds; /* of a tick */
 };
 
 static int stats_init(struct stats *stats, struct calls_profile *profile, bool by_signature)
 {
     *stats = (struct stats){.profile = profile};
-    if (kymo_calls_rows_init(profile->calls, by_signature, &stats->rows) != KYMO_OK) {
+    if (marey_calls_rows_init(profile->calls, by_signature, &stats->rows) != MAREY_OK) {
         PyErr_NoMemory();
         return -1;
     }
-    stats->seconds = kymo_calls_ns_per_tick(profile->calls) * 1e-9;
+    stats->seconds = marey_calls_ns_per_tick(profile->calls) * 1e-9;
     return 0;
 }
 
 /* "dot", or "dot(a:int, b:int)" where there are signatures. */
 static PyObject *name_of(const struct stats *stats, uint32_t number, uint32_t signature)
 {
-    struct kymo_calls_function function = {.name = "(other paths)"};
+    struct marey_calls_function function = {.name = "(other paths)"};
     uint32_t of;
     const char *text;
     double elements;
-    kymo_calls_function_get(stats->profile->calls, number, &function);
-    if (kymo_calls_signature_get(stats->profile->calls, signature, &of, &text, &elements))
+    marey_calls_function_get(stats->profile->calls, number, &function);
+    if (marey_calls_signature_get(stats->profile->calls, signature, &of, &text, &elements))
         return calls_sign_display(function.name, text);
     return PyUnicode_FromString(function.name);
 }
@@ -38,22 +38,22 @@ static PyObject *name_of(const struct stats *stats, uint32_t number, uint32_t si
 /* (file, line, name): how pstats knows a function. */
 static PyObject *label_of(const struct stats *stats, uint32_t number, uint32_t signature)
 {
-    struct kymo_calls_function function = {.file = "~"};
-    kymo_calls_function_get(stats->profile->calls, number, &function);
+    struct marey_calls_function function = {.file = "~"};
+    marey_calls_function_get(stats->profile->calls, number, &function);
     PyObject *const name = name_of(stats, number, signature);
     return name != NULL ? Py_BuildValue("(sIN)", function.file, function.line, name) : NULL;
 }
 
 /* ---- the dictionary of pstats ---- */
 
-static PyObject *pair_sums(const struct stats *stats, const struct kymo_calls_row *row)
+static PyObject *pair_sums(const struct stats *stats, const struct marey_calls_row *row)
 {
     return Py_BuildValue("(KKdd)", (unsigned long long)row->calls,
                          (unsigned long long)(row->calls - row->recursive),
                          (double)row->self * stats->seconds, (double)row->total * stats->seconds);
 }
 
-static PyObject *function_sums(const struct stats *stats, const struct kymo_calls_row *row)
+static PyObject *function_sums(const struct stats *stats, const struct marey_calls_row *row)
 {
     return Py_BuildValue("(KKddN)", (unsigned long long)(row->calls - row->recursive),
                          (unsigned long long)row->calls, (double)row->self * stats->seconds,
@@ -94,7 +94,7 @@ static int put(PyObject *dict, PyObject *key, PyObject *sums, Py_ssize_t n)
     return status;
 }
 
-static int put_pair(const struct stats *stats, PyObject *dict, const struct kymo_calls_row *row)
+static int put_pair(const struct stats *stats, PyObject *dict, const struct marey_calls_row *row)
 {
     PyObject *const callee = label_of(stats, row->function, row->signature);
     PyObject *const sums = callee != NULL ? PyDict_GetItemWithError(dict, callee) : NULL;
@@ -109,7 +109,7 @@ static int put_pair(const struct stats *stats, PyObject *dict, const struct kymo
 static int fill(const struct stats *stats, PyObject *dict)
 {
     for (size_t i = 0; i < stats->rows.n_functions; i++) {
-        const struct kymo_calls_row *const row = &stats->rows.functions[i];
+        const struct marey_calls_row *const row = &stats->rows.functions[i];
         if (put(dict, label_of(stats, row->function, row->signature), function_sums(stats, row), 4) <
             0)
             return -1;
@@ -128,7 +128,7 @@ PyObject *calls_stats_dict(struct calls_profile *profile)
     PyObject *dict = PyDict_New();
     if (dict != NULL && fill(&stats, dict) < 0)
         Py_CLEAR(dict);
-    kymo_calls_rows_fini(&stats.rows);
+    marey_calls_rows_fini(&stats.rows);
     return dict;
 }
 
@@ -151,8 +151,8 @@ static PyStructSequence_Field subentry_fields[] = {
     {"inlinetime", "seconds, without them"},
     {NULL, NULL},
 };
-static PyStructSequence_Desc entry_desc = {"kymo._native.profiler_entry", NULL, entry_fields, 6};
-static PyStructSequence_Desc subentry_desc = {"kymo._native.profiler_subentry", NULL,
+static PyStructSequence_Desc entry_desc = {"marey._native.profiler_entry", NULL, entry_fields, 6};
+static PyStructSequence_Desc subentry_desc = {"marey._native.profiler_subentry", NULL,
                                               subentry_fields, 5};
 
 static PyTypeObject *type_of(PyTypeObject **type, PyStructSequence_Desc *desc)
@@ -170,7 +170,8 @@ static PyObject *code_of(const struct stats *stats, uint32_t number, uint32_t si
     return name_of(stats, number, signature);
 }
 
-static PyObject *entry(const struct stats *stats, PyTypeObject *type, const struct kymo_calls_row *row)
+static PyObject *entry(const struct stats *stats, PyTypeObject *type,
+                       const struct marey_calls_row *row)
 {
     PyObject *const made = type != NULL ? PyStructSequence_New(type) : NULL;
     if (made == NULL)
@@ -190,12 +191,12 @@ static PyObject *entry(const struct stats *stats, PyTypeObject *type, const stru
 }
 
 /* Entries of those that it called; None for nobody. */
-static PyObject *callees(const struct stats *stats, const struct kymo_calls_row *caller)
+static PyObject *callees(const struct stats *stats, const struct marey_calls_row *caller)
 {
     static PyTypeObject *type; /* for good, as the module is */
     PyObject *list = NULL;
     for (size_t i = 0; stats->profile->with_subcalls && i < stats->rows.n_pairs; i++) {
-        const struct kymo_calls_row *const row = &stats->rows.pairs[i];
+        const struct marey_calls_row *const row = &stats->rows.pairs[i];
         if (row->caller_function != caller->function || row->caller_signature != caller->signature)
             continue;
         if (list == NULL && (list = PyList_New(0)) == NULL)
@@ -211,7 +212,7 @@ static PyObject *callees(const struct stats *stats, const struct kymo_calls_row 
     return list != NULL ? list : Py_NewRef(Py_None);
 }
 
-static int add_entry(const struct stats *stats, PyObject *list, const struct kymo_calls_row *row)
+static int add_entry(const struct stats *stats, PyObject *list, const struct marey_calls_row *row)
 {
     static PyTypeObject *type;
     PyObject *const made = entry(stats, type_of(&type, &entry_desc), row);
@@ -234,6 +235,6 @@ PyObject *calls_getstats(struct calls_profile *profile)
     for (size_t i = 0; list != NULL && i < stats.rows.n_functions; i++)
         if (add_entry(&stats, list, &stats.rows.functions[i]) < 0)
             Py_CLEAR(list);
-    kymo_calls_rows_fini(&stats.rows);
+    marey_calls_rows_fini(&stats.rows);
     return list;
 }

@@ -1,11 +1,11 @@
 /*
  * native.h: what the files of the extension `_native` share.
  *
- * The extension converts Python's arguments, calls libkymo and raises. Everything that is Python's and lives longer
- * than a call is in the module's state, so each interpreter has its own; libkymo's state is the process's.
+ * The extension converts Python's arguments, calls libmarey and raises. Everything that is Python's and lives longer
+ * than a call is in the module's state, so each interpreter has its own; libmarey's state is the process's.
  *
  *     native_module.c    the module, its state, exceptions
- *     native_names.c     names, colours, payloads and places: from Python objects to what libkymo takes
+ *     native_names.c     names, colours, payloads and places: from Python objects to what libmarey takes
  *     native_range.c     range(): the Range objects behind `with`
  *     native_async.c     `async with`
  *     native_wrapper.c   Range objects as decorators of plain functions
@@ -21,8 +21,8 @@
  *     native_communication.c  what a range communicates
  *     native_dump.c      TensorDumper
  *     native_dump_image.c  options of pictures
- *     native_dump_put.c  what kymo/_dumper.py asks of <kymo/dump.h>
- *     native_dump_tensor.c  tensors of any library: from Python objects to what libkymo takes
+ *     native_dump_put.c  what marey/_dumper.py asks of <marey/dump.h>
+ *     native_dump_tensor.c  tensors of any library: from Python objects to what libmarey takes
  *     native_gpu.c       tracing of GPU work
  *     native_torch.c     operators of PyTorch; with torch_library.c, torch_layout.c, torch_observer.c (torch_abi.h)
  *     native_memory.c    Python's allocators, while memory is measured
@@ -32,16 +32,16 @@
  *
  * All of it runs under the GIL; the module says so to free-threaded interpreters.
  */
-#ifndef KYMO_PYTHON_NATIVE_H
-#define KYMO_PYTHON_NATIVE_H
+#ifndef MAREY_PYTHON_NATIVE_H
+#define MAREY_PYTHON_NATIVE_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <kymo/image.h>
-#include <kymo/range.h>
-#include <kymo/switchboard.h>
-#include <kymo/tensor.h>
+#include <marey/image.h>
+#include <marey/range.h>
+#include <marey/switchboard.h>
+#include <marey/tensor.h>
 
 #if PY_VERSION_HEX < 0x030a0000
 static inline PyObject *Py_NewRef(PyObject *object)
@@ -66,7 +66,7 @@ enum { NATIVE_SLOTS = 256 };
 struct native_slot {
     PyObject *key;   /* owned; an exact str; NULL: free */
     PyObject *range; /* owned; NULL in the cache of ids */
-    kymo_id id;
+    marey_id id;
 };
 
 /* Names of attributes that each tensor is asked for. */
@@ -89,19 +89,19 @@ enum native_tensor_name {
 struct native_dump {
     PyTypeObject *type, *lazy_type, *accvlab_type;
     PyObject *dumper;  /* the one TensorDumper */
-    PyObject *accvlab; /* that of kymo.accvlab: the same dumper, with another default layout */
-    PyObject *package; /* the module kymo._dumper, once it was needed */
+    PyObject *accvlab; /* that of marey.accvlab: the same dumper, with another default layout */
+    PyObject *package; /* the module marey._dumper, once it was needed */
     int is_simple; /* nothing was said that a plain tensor would have to be asked about: native_dump_add() */
     PyObject *torch_tensor; /* torch.Tensor, torch.nn.Parameter and torch.strided, once torch was seen */
     PyObject *torch_parameter;
     PyObject *torch_strided;
     PyObject *names[NATIVE_N_TENSOR_NAMES];
-    PyObject *dtypes; /* dict: torch.dtype, or the name of a type -> number of enum kymo_dtype */
+    PyObject *dtypes; /* dict: torch.dtype, or the name of a type -> number of enum marey_dtype */
 };
 
 /* The phases' part of the state: native_phases.c. */
 struct native_phases {
-    PyObject *vocabulary; /* dict: name -> (Range, text of an annotation); NULL before kymo/_phases.py */
+    PyObject *vocabulary; /* dict: name -> (Range, text of an annotation); NULL before marey/_phases.py */
     PyObject *make;       /* makes what is in it */
     PyObject *now;        /* the phase that goes on, whoever began it: str or bytes; NULL: none */
     PyObject *annotate; /* makes the annotation of a phase; NULL: none is wanted */
@@ -110,9 +110,9 @@ struct native_phases {
 };
 
 struct native_state {
-    PyObject *error;       /* kymo.KymoError */
-    PyObject *range_error; /* kymo.RangeError */
-    PyObject *state_error; /* kymo.StateError */
+    PyObject *error;       /* marey.MareyError */
+    PyObject *range_error; /* marey.RangeError */
+    PyObject *state_error; /* marey.StateError */
     PyTypeObject *range_type;
     PyTypeObject *wrapper_type;
     PyTypeObject *ready_type;
@@ -130,7 +130,7 @@ struct native_state {
     PyObject *ranges;     /* dict: key of a site -> Range */
     PyObject *ids;        /* dict: name -> id, for push, mark and counter */
     unsigned n_own_types; /* Range objects with a type of their own so far */
-    PyObject *formatters; /* of kymo.profiler.register, see native_signature.c */
+    PyObject *formatters; /* of marey.profiler.register, see native_signature.c */
     struct native_dump dump;
     struct native_phases phases;
     struct native_slot range_slots[NATIVE_SLOTS];
@@ -141,9 +141,9 @@ struct native_state {
 /* What range() returns. Never changes once made, so threads and tasks share it freely. */
 struct native_range {
     PyObject ob_base;
-    kymo_id id;
+    marey_id id;
     unsigned color;
-    struct kymo_payload payload; /* type 0: none; text is owned by payload_owner */
+    struct marey_payload payload; /* type 0: none; text is owned by payload_owner */
     PyObject *payload_owner;
     PyObject *name;     /* as it was given: str or bytes */
     PyObject *category; /* str or None */
@@ -166,10 +166,10 @@ PyTypeObject *native_ready_type(PyObject *module);
 /* Make NVTXRangeWrapper and its instance, in the module's state. -1 and an exception otherwise. */
 int native_nvtx_make(PyObject *module);
 
-/* Tell libkymo of torch's streams. */
+/* Tell libmarey of torch's streams. */
 void native_stream_make(void);
 /*
- * Around a call of libkymo that may wait for the GPU in its midst: meanwhile the wait is torch's, where torch uses the
+ * Around a call of libmarey that may wait for the GPU in its midst: meanwhile the wait is torch's, where torch uses the
  * GPU. What torch raises stays set: look for it behind native_wait_end(), which takes what begin gave.
  */
 enum native_wait {
@@ -182,7 +182,7 @@ enum native_wait native_wait_begin(void);
 void native_wait_end(enum native_wait before);
 /* Between the two: wait now, so that the call itself does not. -1 and an exception when torch raises one. */
 int native_wait_first(void);
-/* Give libkymo the hook. */
+/* Give libmarey the hook. */
 void native_wait_make(void);
 
 /* Make Stopwatch, its instance and the type of its measurements, in the module's state. -1 and an exception otherwise. */
@@ -193,11 +193,11 @@ PyTypeObject *native_measured_type(PyObject *module);
 PyObject *native_measured(struct native_state *state, PyObject *given);
 
 /* A call of the stopwatch on one measurement, by the enable bits `on`. None, or NULL and an exception when strict. */
-typedef kymo_status native_stopwatch_call(kymo_id id);
+typedef marey_status native_stopwatch_call(marey_id id);
 PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on,
-                                   native_stopwatch_call *call, kymo_id id);
+                                   native_stopwatch_call *call, marey_id id);
 /* What its status means: None, or NULL and an exception when strict. */
-PyObject *native_stopwatch_end(const struct native_state *state, kymo_status status);
+PyObject *native_stopwatch_end(const struct native_state *state, marey_status status);
 
 /*
  * End an iteration and print the stopwatch's report when it is due. 1 when it counts, 0 when another driver does the
@@ -227,10 +227,10 @@ void native_phases_forget(struct native_phases *phases);
 int native_phases_traverse(struct native_phases *phases, visitproc visit, void *arg);
 void native_phases_clear(struct native_phases *phases);
 
-/* A tensor that Python holds, as libkymo takes it. What keeps its memory there is released by native_tensor_fini(). */
+/* A tensor that Python holds, as libmarey takes it. What keeps its memory there is released by native_tensor_fini(). */
 struct native_tensor {
-    struct kymo_tensor tensor; /* its sizes and strides are the arrays below */
-    int64_t sizes[KYMO_MAX_RANK], strides[KYMO_MAX_RANK];
+    struct marey_tensor tensor; /* its sizes and strides are the arrays below */
+    int64_t sizes[MAREY_MAX_RANK], strides[MAREY_MAX_RANK];
     PyObject *owner; /* a capsule or a converted tensor; NULL: the object itself */
     Py_buffer view;  /* obj NULL: none */
 };
@@ -247,15 +247,15 @@ void native_tensor_fini(struct native_tensor *tensor);
 
 /*
  * The short way of add_tensor_data(path, data, dump_type) for a plain tensor of torch. NotImplemented, a new reference, for
- * what has to go the long way through kymo/_dumper.py.
+ * what has to go the long way through marey/_dumper.py.
  */
 PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_ssize_t nargs);
 
-/* Options of pictures, of a dict: as kymo_image_options names them, words in place of numbers. */
+/* Options of pictures, of a dict: as marey_image_options names them, words in place of numbers. */
 struct native_image {
-    struct kymo_image_options options;
-    struct kymo_box *boxes;
-    struct kymo_point *points;
+    struct marey_image_options options;
+    struct marey_box *boxes;
+    struct marey_point *points;
     struct native_tensor mask;
     int has_mask;
 };
@@ -314,7 +314,7 @@ struct native_site_key {
 };
 
 /* The id of a site. -1 and an exception when an argument does not fit. */
-int native_site(const struct native_site_key *key, const struct native_place *place, kymo_id *id);
+int native_site(const struct native_site_key *key, const struct native_place *place, marey_id *id);
 
 /*
  * Check `category`, `color` and `domain` as they were given (each NULL, None or a value) and put them into `key`; what
@@ -330,21 +330,21 @@ PyObject *native_site_dict_key(const struct native_site_key *key);
 int native_color(PyObject *color, unsigned *out);
 
 /* A payload of an int, a float or a text; anything else by str(). `owner` is a new reference that keeps the text. */
-int native_payload(PyObject *value, struct kymo_payload *out, PyObject **owner);
+int native_payload(PyObject *value, struct marey_payload *out, PyObject **owner);
 
 /*
- * Raise what a status means: ValueError for EINVAL, RangeError for EMISMATCH, StateError for ESTATE, else KymoError.
+ * Raise what a status means: ValueError for EINVAL, RangeError for EMISMATCH, StateError for ESTATE, else MareyError.
  * Returns NULL.
  */
-PyObject *native_raise(const struct native_state *state, kymo_status status);
+PyObject *native_raise(const struct native_state *state, marey_status status);
 /* The same for an instance of one of the module's types. */
-PyObject *native_raise_for(PyTypeObject *type, kymo_status status);
+PyObject *native_raise_for(PyTypeObject *type, marey_status status);
 
 /* The id of a site through the dictionary; its place, when it is new, is the caller's. -1 and an exception otherwise. */
-int native_id_of_site(struct native_state *state, const struct native_site_key *key, kymo_id *id);
+int native_id_of_site(struct native_state *state, const struct native_site_key *key, marey_id *id);
 
 /* The id of a name alone, through the caches. -1 and an exception when it is no name. */
-int native_id_slow(struct native_state *state, PyObject *given, kymo_id *id);
+int native_id_slow(struct native_state *state, PyObject *given, marey_id *id);
 
 static inline size_t native_slot_of(PyObject *key)
 {
@@ -352,10 +352,10 @@ static inline size_t native_slot_of(PyObject *key)
     return (address ^ (address >> 8)) % NATIVE_SLOTS;
 }
 
-static inline int native_id(struct native_state *state, PyObject *name, kymo_id *id)
+static inline int native_id(struct native_state *state, PyObject *name, marey_id *id)
 {
     const struct native_slot *slot = &state->id_slots[native_slot_of(name)];
-    if (KYMO_LIKELY(slot->key == name)) {
+    if (MAREY_LIKELY(slot->key == name)) {
         *id = slot->id;
         return 0;
     }
@@ -363,19 +363,19 @@ static inline int native_id(struct native_state *state, PyObject *name, kymo_id 
 }
 
 /* Remember a name in a cache; both references are taken anew. Long names are not worth keeping alive for it. */
-void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range, kymo_id id);
+void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range, marey_id id);
 
 static inline void native_begin_now(const struct native_range *range)
 {
-    if (KYMO_LIKELY(range->payload.type == 0))
-        kymo_begin_on(range->id);
+    if (MAREY_LIKELY(range->payload.type == 0))
+        marey_begin_on(range->id);
     else
-        kymo_begin_payload(range->id, &range->payload);
+        marey_begin_payload(range->id, &range->payload);
 }
 
 /*
  * The same while nesting is checked, and the end. An exception that is already on its way (`failing`) is never replaced
- * by ours: libkymo has counted the mismatch. Otherwise -1 and a RangeError when ranges do not nest.
+ * by ours: libmarey has counted the mismatch. Otherwise -1 and a RangeError when ranges do not nest.
  */
 void native_begin_checked(const struct native_range *range);
 int native_end_checked(const struct native_range *range, int failing);
@@ -384,7 +384,7 @@ void native_nesting_renew(void);
 
 static inline void native_begin(const struct native_range *range, uint32_t on)
 {
-    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED))
+    if (MAREY_UNLIKELY(on & MAREY_ON_CHECKED))
         native_begin_checked(range);
     else
         native_begin_now(range);
@@ -393,10 +393,10 @@ static inline void native_begin(const struct native_range *range, uint32_t on)
 /* -1 and an exception when ranges do not nest, are checked, and no exception is on its way (`failing`). */
 static inline int native_end(const struct native_range *range, uint32_t on, int failing)
 {
-    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED))
+    if (MAREY_UNLIKELY(on & MAREY_ON_CHECKED))
         return native_end_checked(range, failing);
-    if (KYMO_UNLIKELY(on))
-        kymo_end_on(range->id);
+    if (MAREY_UNLIKELY(on))
+        marey_end_on(range->id);
     return 0;
 }
 

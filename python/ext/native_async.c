@@ -1,5 +1,5 @@
 /*
- * native_async.c: `async with kymo.range(name):`, and async ranges for the coroutine wrappers in Python.
+ * native_async.c: `async with marey.range(name):`, and async ranges for the coroutine wrappers in Python.
  *
  * Between __aenter__ and __aexit__ other tasks run, so the range is an async one, on no thread's stack. The Range
  * object is shared by all tasks and cannot hold the handle. A ContextVar can: each task has a context of its own, and
@@ -19,7 +19,7 @@ static struct native_state *state_of_range(PyObject *range)
     return PyType_GetModuleState(Py_TYPE(range));
 }
 
-static PyObject *entry_create(PyObject *range, kymo_async handle, PyObject *rest)
+static PyObject *entry_create(PyObject *range, marey_async handle, PyObject *rest)
 {
     long depth = rest != Py_None ? PyLong_AsLong(PyTuple_GET_ITEM(rest, 2)) + 1 : 0;
     if (depth >= MAX_DEPTH) {
@@ -46,7 +46,7 @@ static int set_open_here(const struct native_state *state, PyObject *list)
 }
 
 /* `list` without its first entry for `range`, whose handle goes to `handle`. A new reference. */
-static PyObject *list_without(PyObject *list, PyObject *range, kymo_async *handle)
+static PyObject *list_without(PyObject *list, PyObject *range, marey_async *handle)
 {
     if (list == Py_None)
         return Py_NewRef(list);
@@ -58,7 +58,7 @@ static PyObject *list_without(PyObject *list, PyObject *range, kymo_async *handl
     PyObject *shorter = list_without(rest, range, handle);
     if (shorter == NULL)
         return NULL;
-    const kymo_async own = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(list, 1));
+    const marey_async own = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(list, 1));
     PyObject *entry = entry_create(PyTuple_GET_ITEM(list, 0), own, shorter);
     Py_DECREF(shorter);
     return entry;
@@ -71,7 +71,7 @@ PyObject *native_aenter(PyObject *self, PyObject *Py_UNUSED(unused))
     if (rest == NULL)
         return NULL;
     /* While off the handle is 0 and kept as well: the exit must find its own entry, not an outer one's. */
-    PyObject *entry = entry_create(self, kymo_async_begin(((struct native_range *)self)->id), rest);
+    PyObject *entry = entry_create(self, marey_async_begin(((struct native_range *)self)->id), rest);
     const int rc = entry != NULL ? set_open_here(state, entry) : -1;
     Py_XDECREF(entry);
     Py_DECREF(rest);
@@ -84,12 +84,12 @@ PyObject *native_aexit(PyObject *self, PyObject *const *Py_UNUSED(args), Py_ssiz
     PyObject *list = open_here(state);
     if (list == NULL)
         return NULL;
-    kymo_async handle = 0;
+    marey_async handle = 0;
     PyObject *shorter = list_without(list, self, &handle);
     Py_DECREF(list);
     if (shorter == NULL)
         return NULL;
-    kymo_async_end(handle);
+    marey_async_end(handle);
     const int rc = set_open_here(state, shorter);
     Py_DECREF(shorter);
     return rc == 0 ? Py_NewRef(state->ready) : NULL;
@@ -121,7 +121,7 @@ static PyType_Slot ready_slots[] = {
     {0, NULL},
 };
 static PyType_Spec ready_spec = {
-    .name = "kymo._native.Ready",
+    .name = "marey._native.Ready",
     .basicsize = sizeof(PyObject),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = ready_slots,
@@ -138,7 +138,7 @@ static PyObject *async_begin(PyObject *module, PyObject *range)
         PyErr_Format(PyExc_TypeError, "a Range is needed, not %.200s", Py_TYPE(range)->tp_name);
         return NULL;
     }
-    return PyLong_FromUnsignedLongLong(kymo_async_begin(((struct native_range *)range)->id));
+    return PyLong_FromUnsignedLongLong(marey_async_begin(((struct native_range *)range)->id));
 }
 
 static PyObject *async_end(PyObject *Py_UNUSED(module), PyObject *handle)
@@ -146,7 +146,7 @@ static PyObject *async_end(PyObject *Py_UNUSED(module), PyObject *handle)
     const unsigned long long value = PyLong_AsUnsignedLongLong(handle);
     if (value == (unsigned long long)-1 && PyErr_Occurred())
         return NULL;
-    kymo_async_end(value);
+    marey_async_end(value);
     Py_RETURN_NONE;
 }
 

@@ -1,36 +1,36 @@
 /*
- * native_communication.c: what a range sends to other processes and gets from them, for kymo.torch.
+ * native_communication.c: what a range sends to other processes and gets from them, for marey.torch.
  *
  *     with range:
  *         communication(group, "all_reduce", bytes_in, bytes_out, sequence, group_size, peer)
  */
 #include <string.h>
 
-#include <kymo/communication.h>
+#include <marey/communication.h>
 
 #include "native.h"
 
 static const char *const words[] = {
-    [KYMO_COLLECTIVE_UNKNOWN] = "unknown",
-    [KYMO_COLLECTIVE_ALL_REDUCE] = "all_reduce",
-    [KYMO_COLLECTIVE_ALL_GATHER] = "all_gather",
-    [KYMO_COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
-    [KYMO_COLLECTIVE_ALL_TO_ALL] = "all_to_all",
-    [KYMO_COLLECTIVE_BROADCAST] = "broadcast",
-    [KYMO_COLLECTIVE_REDUCE] = "reduce",
-    [KYMO_COLLECTIVE_GATHER] = "gather",
-    [KYMO_COLLECTIVE_SCATTER] = "scatter",
-    [KYMO_COLLECTIVE_BARRIER] = "barrier",
-    [KYMO_COLLECTIVE_SEND] = "send",
-    [KYMO_COLLECTIVE_RECV] = "recv",
-    [KYMO_COLLECTIVE_OTHER] = "other",
+    [MAREY_COLLECTIVE_UNKNOWN] = "unknown",
+    [MAREY_COLLECTIVE_ALL_REDUCE] = "all_reduce",
+    [MAREY_COLLECTIVE_ALL_GATHER] = "all_gather",
+    [MAREY_COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
+    [MAREY_COLLECTIVE_ALL_TO_ALL] = "all_to_all",
+    [MAREY_COLLECTIVE_BROADCAST] = "broadcast",
+    [MAREY_COLLECTIVE_REDUCE] = "reduce",
+    [MAREY_COLLECTIVE_GATHER] = "gather",
+    [MAREY_COLLECTIVE_SCATTER] = "scatter",
+    [MAREY_COLLECTIVE_BARRIER] = "barrier",
+    [MAREY_COLLECTIVE_SEND] = "send",
+    [MAREY_COLLECTIVE_RECV] = "recv",
+    [MAREY_COLLECTIVE_OTHER] = "other",
 };
 
-static int what_of(const char *word, enum kymo_collective *what)
+static int what_of(const char *word, enum marey_collective *what)
 {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(word, words[i]) == 0) {
-            *what = (enum kymo_collective)i;
+            *what = (enum marey_collective)i;
             return 0;
         }
     PyErr_Format(PyExc_ValueError, "no communication is called '%.200s'", word);
@@ -40,7 +40,7 @@ static int what_of(const char *word, enum kymo_collective *what)
 /* A sequence below 0 is one that is not known. */
 static PyObject *communication_tell(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    struct kymo_communication told;
+    struct marey_communication told;
     const char *word;
     unsigned long long bytes_in, bytes_out;
     long long sequence;
@@ -51,7 +51,7 @@ static PyObject *communication_tell(PyObject *Py_UNUSED(module), PyObject *args)
     told.bytes_in = bytes_in;
     told.bytes_out = bytes_out;
     told.sequence = sequence < 0 ? UINT64_MAX : (uint64_t)sequence;
-    kymo_communication_tell(&told);
+    marey_communication_tell(&told);
     Py_RETURN_NONE;
 }
 
@@ -60,7 +60,7 @@ static PyObject *communication_group(PyObject *Py_UNUSED(module), PyObject *args
     const char *name, *ranks;
     if (!PyArg_ParseTuple(args, "ss:communication_group", &name, &ranks))
         return NULL;
-    return PyLong_FromUnsignedLong(kymo_communication_group(name, ranks));
+    return PyLong_FromUnsignedLong(marey_communication_group(name, ranks));
 }
 
 PyMethodDef native_communication_functions[] = {

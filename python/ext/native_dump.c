@@ -1,13 +1,13 @@
 /*
- * native_dump.c: TensorDumper, the dumper of <kymo/dump.h>.
+ * native_dump.c: TensorDumper, the dumper of <marey/dump.h>.
  *
- * There is one instance, whose switch is the process's, in libkymo: a method that was taken before enable() works after
- * it. Off, a method looks at its arguments and returns. On, what it does is in kymo/_dumper.py, which walks dictionaries
- * and lists and puts each tensor by the functions of native_dump_put.c.
+ * There is one instance, whose switch is the process's, in libmarey: a method that was taken before enable() works
+ * after it. Off, a method looks at its arguments and returns. On, what it does is in marey/_dumper.py, which walks
+ * dictionaries and lists and puts each tensor by the functions of native_dump_put.c.
  */
 #include "native.h"
 
-#include <kymo/dump.h>
+#include <marey/dump.h>
 
 /* The one instance. The state is the module's, which the instance keeps alive through its type. */
 struct dumper {
@@ -20,17 +20,17 @@ static inline struct native_state *state_of(PyObject *self)
     return ((struct dumper *)self)->state;
 }
 
-/* A new reference to what kymo/_dumper.py calls `name`; the module is imported when it is first needed. */
+/* A new reference to what marey/_dumper.py calls `name`; the module is imported when it is first needed. */
 static PyObject *of_package(struct native_dump *dump, const char *name)
 {
     if (dump->package == NULL)
-        dump->package = PyImport_ImportModule("kymo._dumper");
+        dump->package = PyImport_ImportModule("marey._dumper");
     return dump->package != NULL ? PyObject_GetAttrString(dump->package, name) : NULL;
 }
 
 _Thread_local struct native_place native_dump_place;
 
-/* Call a function of kymo/_dumper.py. What it adds came from the line that calls us. */
+/* Call a function of marey/_dumper.py. What it adds came from the line that calls us. */
 static PyObject *by_package(PyObject *self, const char *name, PyObject *const *args,
                             Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -61,7 +61,7 @@ static PyObject *off(const struct signature *signature, PyObject *const *args, P
 {
     enum { MOST = 16 };
     PyObject *values[MOST] = {NULL};
-    if (KYMO_UNLIKELY(kwnames != NULL || nargs < signature->required || nargs > signature->max) &&
+    if (MAREY_UNLIKELY(kwnames != NULL || nargs < signature->required || nargs > signature->max) &&
         native_arguments(signature->name, signature->names, signature->required, args, nargs,
                          kwnames, values) < 0)
         return NULL;
@@ -70,14 +70,14 @@ static PyObject *off(const struct signature *signature, PyObject *const *args, P
 
 #define COUNT_OF(array) (Py_ssize_t)(sizeof(array) / sizeof *(array))
 
-/* The function of kymo/_dumper.py that is called has the method's name. */
+/* The function of marey/_dumper.py that is called has the method's name. */
 #define METHOD_AS(function, method, n_required, ...)                                                 \
     static PyObject *dumper_##function(PyObject *self, PyObject *const *args, Py_ssize_t nargs,      \
                                        PyObject *kwnames)                                            \
     {                                                                                                \
         static const char *const names[] = {__VA_ARGS__};                                            \
         static const struct signature signature = {#method, names, n_required, COUNT_OF(names) - 1}; \
-        if (KYMO_LIKELY(!kymo_dump_is_enabled()))                                                    \
+        if (MAREY_LIKELY(!marey_dump_is_enabled()))                                                  \
             return off(&signature, args, nargs, kwnames);                                            \
         return by_package(self, #method, args, nargs, kwnames);                                      \
     }
@@ -89,7 +89,7 @@ static PyObject *dumper_add_tensor_data(PyObject *self, PyObject *const *args, P
                                         PyObject *kwnames)
 {
     struct native_state *const state = state_of(self);
-    if (KYMO_UNLIKELY(kymo_dump_is_enabled()) && state->dump.is_simple && kwnames == NULL &&
+    if (MAREY_UNLIKELY(marey_dump_is_enabled()) && state->dump.is_simple && kwnames == NULL &&
         (nargs == 2 || nargs == 3)) {
         PyObject *result = native_dump_add(state, args, nargs);
         if (result != Py_NotImplemented)
@@ -143,23 +143,23 @@ static PyObject *dumper_enable(PyObject *self, PyObject *const *args, Py_ssize_t
 
 static PyObject *dumper_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(kymo_dump_is_enabled());
+    return PyBool_FromLong(marey_dump_is_enabled());
 }
 
 static PyObject *dumper_dump_count(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
-    return PyLong_FromUnsignedLongLong(kymo_dump_is_enabled() ? kymo_dump_count() : 0);
+    return PyLong_FromUnsignedLongLong(marey_dump_is_enabled() ? marey_dump_count() : 0);
 }
 
 static PyObject *dumper_dump_dir(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
-    return PyUnicode_DecodeFSDefault(kymo_dump_dir());
+    return PyUnicode_DecodeFSDefault(marey_dump_dir());
 }
 
 static PyObject *dumper_counts(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
-    struct kymo_dump_counts c = {0};
-    kymo_dump_counts_get(&c);
+    struct marey_dump_counts c = {0};
+    marey_dump_counts_get(&c);
     return Py_BuildValue("{sKsKsKsKsKsKsK}", "steps", (unsigned long long)c.n_steps, "tensors",
                          (unsigned long long)c.n_tensors, "bytes", (unsigned long long)c.n_bytes,
                          "dropped", (unsigned long long)c.n_dropped, "only_stats",
@@ -194,7 +194,7 @@ static PyObject *lazy_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObjec
 
 static PyType_Slot lazy_slots[] = {{Py_tp_descr_get, lazy_get}, {0, NULL}};
 static PyType_Spec lazy_spec = {
-    .name = "kymo._native.Lazy",
+    .name = "marey._native.Lazy",
     .basicsize = sizeof(struct lazy),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = lazy_slots,
@@ -213,7 +213,7 @@ static PyObject *dumper_call(PyObject *type, PyObject *const *args, size_t nargs
 {
     PyObject *const dumper = instance_of((PyTypeObject *)type);
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    if (KYMO_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
+    if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
         PyObject *enabled = dumper_enable(dumper, args, nargs, kwnames);
         if (enabled == NULL)
             return NULL;
@@ -257,7 +257,7 @@ static PyMethodDef dumper_methods[] = {
      "disk=0,\n       writers=0, durable=False, first=0, last=0, every=0, steps=None, "
      "flight_steps=0, stats=True,\n       on_nan=False, on_inf=False, over=None, when=None)\n--\n\n"
      "Switch it on. Steps go to `dump_dir`, by default to the recording that is open.\n\n"
-     "layout is \"kymo\", or \"accvlab\" for what ACCV-Lab's TensorDumper writes. mode: \"full\", "
+     "layout is \"marey\", or \"accvlab\" for what ACCV-Lab's TensorDumper writes. mode: \"full\", "
      "\"stats\" or "
      "\"digests\". policy: what\nhappens when `memory` bytes wait: \"block\", \"drop\" or "
      "\"stats\". "
@@ -333,12 +333,12 @@ static PyMethodDef dumper_methods[] = {
      "dump_module($self, /, model, patterns='*', *, inputs=True, outputs=True, params=False, "
      "grads=False,\n            prefix='', optimizer=None, dump_type=None)\n--\n\n"
      "Add what goes into and comes out of modules of a torch model, as they run: "
-     "kymo.DumpHandle, which takes\nthe hooks away again."},
+     "marey.DumpHandle, which takes\nthe hooks away again."},
     {"dump_optimizer", FASTCALL(dumper_dump_optimizer),
      "dump_optimizer($self, /, optimizer, model=None, patterns='*', *, params=True, grads=True, "
      "state=False,\n               prefix='optimizer', dump_type=None)\n--\n\n"
      "Add gradients before each step of a torch optimizer, and parameters after it: "
-     "kymo.DumpHandle."},
+     "marey.DumpHandle."},
     {"trigger", FASTCALL(dumper_trigger),
      "trigger($self, /, reason='trigger')\n--\n\nWrite the steps that the flight recorder keeps."},
     {"wait", FASTCALL(dumper_wait),
@@ -361,8 +361,9 @@ PyDoc_STRVAR(
     "TensorDumper() returns the one instance of this process; with arguments it is enabled "
     "as well. Off by default:\nthen its methods do nothing.");
 
-PyDoc_STRVAR(accvlab_doc, "kymo.TensorDumper, for programs written for ACCV-Lab's: enable() writes "
-                          "the layout \"accvlab\" by default.");
+PyDoc_STRVAR(accvlab_doc,
+             "marey.TensorDumper, for programs written for ACCV-Lab's: enable() writes "
+             "the layout \"accvlab\" by default.");
 
 static PyType_Slot dumper_slots[] = {
     {Py_tp_doc, (void *)dumper_doc},
@@ -374,13 +375,13 @@ static PyType_Slot dumper_slots[] = {
     {0, NULL},
 };
 static PyType_Spec dumper_spec = {
-    .name = "kymo.TensorDumper",
+    .name = "marey.TensorDumper",
     .basicsize = sizeof(struct dumper),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | NATIVE_IMMUTABLE,
     .slots = dumper_slots,
 };
 
-/* kymo.accvlab.TensorDumper: the same dumper, which writes ACCV-Lab's layout unless enable() says otherwise. */
+/* marey.accvlab.TensorDumper: the same dumper, which writes ACCV-Lab's layout unless enable() says otherwise. */
 static PyType_Slot accvlab_slots[] = {
     {Py_tp_doc, (void *)accvlab_doc},
     {Py_tp_traverse, dumper_traverse},
@@ -388,7 +389,7 @@ static PyType_Slot accvlab_slots[] = {
     {0, NULL},
 };
 static PyType_Spec accvlab_spec = {
-    .name = "kymo.accvlab.TensorDumper",
+    .name = "marey.accvlab.TensorDumper",
     .basicsize = sizeof(struct dumper),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
     .slots = accvlab_slots,

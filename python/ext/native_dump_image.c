@@ -1,5 +1,5 @@
 /*
- * native_dump_image.c: the options of pictures, from a dict to <kymo/image.h>.
+ * native_dump_image.c: the options of pictures, from a dict to <marey/image.h>.
  */
 #include "native.h"
 
@@ -46,21 +46,21 @@ static int word_of(PyObject *options, const char *key, const char *const *words,
 }
 
 /* "each", "batch", or a pair of numbers. */
-static int range_of(PyObject *options, struct kymo_image_options *out)
+static int range_of(PyObject *options, struct marey_image_options *out)
 {
     static const char *const words[] = {"each", "batch", NULL};
     PyObject *value = PyDict_GetItemString(options, "range");
     int word = 0;
     if (value == NULL || PyUnicode_Check(value)) {
         const int rc = word_of(options, "range", words, &word);
-        out->range = word == 0 ? KYMO_RANGE_EACH : KYMO_RANGE_BATCH;
+        out->range = word == 0 ? MAREY_RANGE_EACH : MAREY_RANGE_BATCH;
         return rc;
     }
     PyObject *pair = PySequence_Fast(value, "the range of an image is a word or two numbers");
     if (pair == NULL)
         return -1;
     if (PySequence_Fast_GET_SIZE(pair) == 2) {
-        out->range = KYMO_RANGE_FIXED;
+        out->range = MAREY_RANGE_FIXED;
         out->low = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(pair, 0));
         out->high = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(pair, 1));
     } else
@@ -120,12 +120,12 @@ static int boxes_of(PyObject *options, struct native_image *out)
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const double *const row = rows + i * 6;
-        out->boxes[i] = (struct kymo_box){.x0 = row[0],
-                                          .y0 = row[1],
-                                          .x1 = row[2],
-                                          .y1 = row[3],
-                                          .image = (uint32_t)row[4],
-                                          .color = (uint32_t)row[5]};
+        out->boxes[i] = (struct marey_box){.x0 = row[0],
+                                           .y0 = row[1],
+                                           .x1 = row[2],
+                                           .y1 = row[3],
+                                           .image = (uint32_t)row[4],
+                                           .color = (uint32_t)row[5]};
     }
     PyMem_Free(rows);
     out->options.boxes = out->boxes;
@@ -145,7 +145,7 @@ static int points_of(PyObject *options, struct native_image *out)
     }
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const double *const row = rows + i * 4;
-        out->points[i] = (struct kymo_point){
+        out->points[i] = (struct marey_point){
             .x = row[0], .y = row[1], .image = (uint32_t)row[2], .color = (uint32_t)row[3]};
     }
     PyMem_Free(rows);
@@ -204,7 +204,7 @@ int native_image_init(struct native_state *state, PyObject *options, struct nati
                      Py_TYPE(options)->tp_name);
         return -1;
     }
-    struct kymo_image_options *const o = &out->options;
+    struct marey_image_options *const o = &out->options;
     if (check_keys(options) < 0 || range_of(options, o) < 0 ||
         count_of(options, "depth", &o->depth) < 0 ||
         word_of(options, "channels", channels, &channel) < 0 ||
@@ -217,8 +217,8 @@ int native_image_init(struct native_state *state, PyObject *options, struct nati
         native_image_fini(out);
         return -1;
     }
-    o->channels = (enum kymo_channel_axis)channel;
-    o->map = (enum kymo_color_map)map;
+    o->channels = (enum marey_channel_axis)channel;
+    o->map = (enum marey_color_map)map;
     return 0;
 }
 

@@ -1,12 +1,12 @@
 /*
- * native_dump_put.c: what kymo/_dumper.py asks of <kymo/dump.h>, a value at a time.
+ * native_dump_put.c: what marey/_dumper.py asks of <marey/dump.h>, a value at a time.
  *
  * A put copies, and may wait for memory; a flush hands over to threads that write: both let other threads run.
  */
 #include "native.h"
 
-#include <kymo/dump.h>
-#include <kymo/tensor.h>
+#include <marey/dump.h>
+#include <marey/tensor.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static void handed_release(void *owner)
 /* Those of this interpreter; others have a GIL of their own, and theirs go back. */
 static void take_away(void)
 {
-    if (KYMO_LIKELY(__atomic_load_n(&let_go, __ATOMIC_RELAXED) == NULL))
+    if (MAREY_LIKELY(__atomic_load_n(&let_go, __ATOMIC_RELAXED) == NULL))
         return;
     PyInterpreterState *const here = PyInterpreterState_Get();
     struct handed *at = __atomic_exchange_n(&let_go, NULL, __ATOMIC_ACQUIRE);
@@ -60,13 +60,13 @@ enum { MAX_PARTS = 128 };
 
 /* A path: a tuple of keys (str) and positions (int). */
 struct parts {
-    struct kymo_dump_part part[MAX_PARTS];
+    struct marey_dump_part part[MAX_PARTS];
     size_t n;
     PyObject *kept; /* keys that are no UTF-8 as they are, in a list; NULL: none */
 };
 
 /* Half of a pair of surrogates, say from a file's name, goes the way Python writes it to files. */
-static int key_part(struct parts *parts, PyObject *key, struct kymo_dump_part *out)
+static int key_part(struct parts *parts, PyObject *key, struct marey_dump_part *out)
 {
     Py_ssize_t len;
     const char *text = PyUnicode_AsUTF8AndSize(key, &len);
@@ -82,7 +82,7 @@ static int key_part(struct parts *parts, PyObject *key, struct kymo_dump_part *o
         text = PyBytes_AS_STRING(bytes);
         len = PyBytes_GET_SIZE(bytes);
     }
-    *out = (struct kymo_dump_part){.key = text, .key_len = (size_t)len};
+    *out = (struct marey_dump_part){.key = text, .key_len = (size_t)len};
     return 0;
 }
 
@@ -96,8 +96,8 @@ static int parts_init(struct parts *parts, PyObject *path)
     }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(path); i++) {
         PyObject *part = PyTuple_GET_ITEM(path, i);
-        struct kymo_dump_part *const out = &parts->part[parts->n++];
-        *out = (struct kymo_dump_part){0};
+        struct marey_dump_part *const out = &parts->part[parts->n++];
+        *out = (struct marey_dump_part){0};
         if (PyUnicode_Check(part)) {
             if (key_part(parts, part, out) < 0)
                 return -1;
@@ -137,34 +137,34 @@ static int permutation_of(PyObject *given, uint32_t rank, uint32_t *out, const u
     return rc;
 }
 
-static int tree_of(PyObject *value, enum kymo_dump_tree *tree)
+static int tree_of(PyObject *value, enum marey_dump_tree *tree)
 {
     const long number = PyLong_AsLong(value);
-    *tree = number == KYMO_DUMP_GRADIENTS ? KYMO_DUMP_GRADIENTS : KYMO_DUMP_TENSORS;
+    *tree = number == MAREY_DUMP_GRADIENTS ? MAREY_DUMP_GRADIENTS : MAREY_DUMP_TENSORS;
     return number == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
 /* ---- putting ---- */
 
-static PyObject *put(struct native_state *state, enum kymo_dump_tree tree,
-                     const struct parts *parts, struct kymo_dump_value *value)
+static PyObject *put(struct native_state *state, enum marey_dump_tree tree,
+                     const struct parts *parts, struct marey_dump_value *value)
 {
     value->file = native_dump_place.file != NULL ? PyBytes_AS_STRING(native_dump_place.file) : NULL;
     value->line = native_dump_place.line;
     take_away();
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dump_put(tree, parts->part, parts->n, value);
+    const marey_status status = marey_dump_put(tree, parts->part, parts->n, value);
     PyEval_RestoreThread(thread);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(state, status);
     Py_RETURN_TRUE;
 }
 
 /* What the caller keeps as it is need not be copied, if it is in the computer's own memory and stays alive by itself. */
-static int hand_over(struct kymo_dump_value *value, PyObject *object,
+static int hand_over(struct marey_dump_value *value, PyObject *object,
                      const struct native_tensor *tensor)
 {
-    if (value->tensor.memory == KYMO_MEMORY_CUDA)
+    if (value->tensor.memory == MAREY_MEMORY_CUDA)
         return 0;
     struct handed *handed = PyMem_RawMalloc(sizeof *handed);
     if (handed == NULL) {
@@ -190,12 +190,12 @@ enum {
     PUT_N
 };
 
-static int details(PyObject *const *args, struct kymo_dump_value *value)
+static int details(PyObject *const *args, struct marey_dump_value *value)
 {
     const long type = PyLong_AsLong(args[PUT_TYPE]);
     if (type == -1 && PyErr_Occurred())
         return -1;
-    value->type = (enum kymo_dump_type)type;
+    value->type = (enum marey_dump_type)type;
     if (args[PUT_PHASE] != Py_None && (value->phase = PyUnicode_AsUTF8(args[PUT_PHASE])) == NULL)
         return -1;
     return 0;
@@ -204,10 +204,10 @@ static int details(PyObject *const *args, struct kymo_dump_value *value)
 static PyObject *put_tensor(struct native_state *state, PyObject *const *args,
                             const struct parts *parts, struct native_tensor *tensor)
 {
-    uint32_t axes[KYMO_MAX_RANK];
-    enum kymo_dump_tree tree;
+    uint32_t axes[MAREY_MAX_RANK];
+    enum marey_dump_tree tree;
     struct native_image image;
-    struct kymo_dump_value value = {.kind = KYMO_DUMP_TENSOR, .tensor = tensor->tensor};
+    struct marey_dump_value value = {.kind = MAREY_DUMP_TENSOR, .tensor = tensor->tensor};
     const int hands_over = PyObject_IsTrue(args[PUT_HAND_OVER]);
     const int has_image = args[PUT_IMAGE] != Py_None;
     if (hands_over < 0 || tree_of(args[PUT_TREE], &tree) < 0 || details(args, &value) < 0 ||
@@ -258,7 +258,7 @@ static int split_path(const char *path, Py_ssize_t len, struct parts *parts)
     for (const char *at = path; parts->n < MAX_PARTS;) {
         const char *const dot = memchr(at, '.', (size_t)(end - at));
         const char *const stop = dot != NULL ? dot : end;
-        parts->part[parts->n++] = (struct kymo_dump_part){.key = at, .key_len = (size_t)(stop - at)};
+        parts->part[parts->n++] = (struct marey_dump_part){.key = at, .key_len = (size_t)(stop - at)};
         if (dot == NULL)
             return 1;
         at = dot + 1;
@@ -270,10 +270,11 @@ static int split_path(const char *path, Py_ssize_t len, struct parts *parts)
 static int plain_type(PyObject *given)
 {
     if (given == NULL || given == Py_None)
-        return KYMO_DUMP_CONTAINER;
+        return MAREY_DUMP_CONTAINER;
     const long number = PyLong_Check(given) ? PyLong_AsLong(given) + 1 : -1;
     PyErr_Clear();
-    return number > 0 && number < KYMO_N_DUMP_TYPES && number != KYMO_DUMP_PICKLE ? (int)number : -1;
+    return number > 0 && number < MAREY_N_DUMP_TYPES && number != MAREY_DUMP_PICKLE ? (int)number
+                                                                                    : -1;
 }
 
 PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_ssize_t nargs)
@@ -285,18 +286,18 @@ PyObject *native_dump_add(struct native_state *state, PyObject *const *args, Py_
     const char *path =
         type >= 0 && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8AndSize(args[0], &len) : NULL;
     PyErr_Clear();
-    if (!kymo_dump_is_wanted())
+    if (!marey_dump_is_wanted())
         Py_RETURN_NONE;
     if (path == NULL || !split_path(path, len, &parts))
         return Py_NewRef(Py_NotImplemented);
     const int is_plain = native_tensor_init_plain(state, args[1], &tensor);
     if (is_plain <= 0)
         return is_plain < 0 ? NULL : Py_NewRef(Py_NotImplemented);
-    struct kymo_dump_value value = {
-        .kind = KYMO_DUMP_TENSOR, .tensor = tensor.tensor, .type = (enum kymo_dump_type)type};
+    struct marey_dump_value value = {
+        .kind = MAREY_DUMP_TENSOR, .tensor = tensor.tensor, .type = (enum marey_dump_type)type};
     const struct native_place outer = native_dump_place;
     native_place_of_caller(&native_dump_place);
-    PyObject *result = put(state, KYMO_DUMP_TENSORS, &parts, &value);
+    PyObject *result = put(state, MAREY_DUMP_TENSORS, &parts, &value);
     Py_XDECREF(native_dump_place.file);
     native_dump_place = outer;
     native_tensor_fini(&tensor);
@@ -321,16 +322,16 @@ static PyObject *dump_put_value(PyObject *module, PyObject *args)
     PyObject *number, *path;
     int kind;
     Py_buffer text = {0};
-    enum kymo_dump_tree tree;
+    enum marey_dump_tree tree;
     struct parts parts = {0};
     if (!PyArg_ParseTuple(args, "OOis*:dump_put_value", &number, &path, &kind, &text))
         return NULL;
     PyObject *result = NULL;
     if (tree_of(number, &tree) == 0 && parts_init(&parts, path) == 0) {
-        struct kymo_dump_value value = {
-            .kind = (enum kymo_dump_kind)kind, .text = text.buf, .text_len = (size_t)text.len};
-        if (kind == KYMO_DUMP_BYTES)
-            value.type = KYMO_DUMP_PICKLE;
+        struct marey_dump_value value = {
+            .kind = (enum marey_dump_kind)kind, .text = text.buf, .text_len = (size_t)text.len};
+        if (kind == MAREY_DUMP_BYTES)
+            value.type = MAREY_DUMP_PICKLE;
         result = put(native_state_of(module), tree, &parts, &value);
     }
     Py_XDECREF(parts.kept);
@@ -348,12 +349,12 @@ struct search {
 };
 
 /* "a.b[3]", cut where it is too long: it is for a reader. */
-static void name_of(const struct kymo_dump_entry *entry, char *out, size_t size)
+static void name_of(const struct marey_dump_entry *entry, char *out, size_t size)
 {
     size_t len = 0;
     out[0] = '\0';
     for (size_t i = 0; i < entry->n_parts && len < size; i++) {
-        const struct kymo_dump_part *part = &entry->parts[i];
+        const struct marey_dump_part *part = &entry->parts[i];
         const int n = part->key != NULL ? snprintf(out + len, size - len, "%s%.*s",
                                                    i > 0 ? "." : "", (int)part->key_len, part->key)
                                         : snprintf(out + len, size - len, "[%llu]",
@@ -362,12 +363,12 @@ static void name_of(const struct kymo_dump_entry *entry, char *out, size_t size)
     }
 }
 
-static int search_visit(void *ctx, const struct kymo_dump_entry *entry)
+static int search_visit(void *ctx, const struct marey_dump_entry *entry)
 {
     struct search *search = ctx;
-    struct kymo_tensor_stats stats;
-    if (entry->value.kind != KYMO_DUMP_TENSOR ||
-        kymo_tensor_stats_get(&entry->value.tensor, &stats) != KYMO_OK)
+    struct marey_tensor_stats stats;
+    if (entry->value.kind != MAREY_DUMP_TENSOR ||
+        marey_tensor_stats_get(&entry->value.tensor, &stats) != MAREY_OK)
         return 1;
     if (search->nan && stats.n_nan > 0)
         search->what = "has NaNs";
@@ -388,9 +389,9 @@ static PyObject *dump_find(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "ppd:dump_find", &search.nan, &search.inf, &search.over))
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dump_visit_pending(search_visit, &search);
+    const marey_status status = marey_dump_visit_pending(search_visit, &search);
     PyEval_RestoreThread(thread);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     if (search.what == NULL)
         Py_RETURN_NONE;
@@ -413,24 +414,24 @@ static PyObject *dump_enable(PyObject *module, PyObject *args)
                           &flight, &stats))
         return NULL;
     const char *directory = PyBytes_AS_STRING(path);
-    const struct kymo_dump_options options = {.dir = directory[0] != '\0' ? directory : NULL,
-                                              .layout = (enum kymo_dump_layout)layout,
-                                              .mode = (enum kymo_dump_mode)mode,
-                                              .policy = (enum kymo_dump_policy)policy,
-                                              .memory_bytes = memory,
-                                              .disk_bytes = disk,
-                                              .n_writers = writers,
-                                              .durable = durable != 0,
-                                              .first = first,
-                                              .last = last,
-                                              .every = every,
-                                              .flight_steps = flight,
-                                              .no_stats = !stats};
+    const struct marey_dump_options options = {.dir = directory[0] != '\0' ? directory : NULL,
+                                               .layout = (enum marey_dump_layout)layout,
+                                               .mode = (enum marey_dump_mode)mode,
+                                               .policy = (enum marey_dump_policy)policy,
+                                               .memory_bytes = memory,
+                                               .disk_bytes = disk,
+                                               .n_writers = writers,
+                                               .durable = durable != 0,
+                                               .first = first,
+                                               .last = last,
+                                               .every = every,
+                                               .flight_steps = flight,
+                                               .no_stats = !stats};
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dump_enable(&options);
+    const marey_status status = marey_dump_enable(&options);
     PyEval_RestoreThread(thread);
     Py_DECREF(path);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
@@ -438,22 +439,22 @@ static PyObject *dump_enable(PyObject *module, PyObject *args)
 static PyObject *dump_disable(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dump_disable();
+    const marey_status status = marey_dump_disable();
     PyEval_RestoreThread(thread);
     take_away();
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
 
 static PyObject *dump_flush(PyObject *module, PyObject *Py_UNUSED(unused))
 {
-    uint64_t count = kymo_dump_count();
+    uint64_t count = marey_dump_count();
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dump_flush(&count);
+    const marey_status status = marey_dump_flush(&count);
     PyEval_RestoreThread(thread);
     take_away();
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     return PyLong_FromUnsignedLongLong(count);
 }
@@ -461,10 +462,10 @@ static PyObject *dump_flush(PyObject *module, PyObject *Py_UNUSED(unused))
 static PyObject *dump_wait(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dump_wait();
+    const marey_status status = marey_dump_wait();
     PyEval_RestoreThread(thread);
     take_away();
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
@@ -475,31 +476,31 @@ static PyObject *dump_trigger(PyObject *module, PyObject *reason)
     if (bytes == NULL)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dump_trigger(PyBytes_AS_STRING(bytes));
+    const marey_status status = marey_dump_trigger(PyBytes_AS_STRING(bytes));
     PyEval_RestoreThread(thread);
     Py_DECREF(bytes);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
 
 static PyObject *dump_is_wanted(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyBool_FromLong(kymo_dump_is_enabled() && kymo_dump_is_wanted());
+    return PyBool_FromLong(marey_dump_is_enabled() && marey_dump_is_wanted());
 }
 
 static PyObject *dump_pending(PyObject *Py_UNUSED(module), PyObject *number)
 {
-    enum kymo_dump_tree tree;
-    return tree_of(number, &tree) == 0 ? PyLong_FromUnsignedLongLong(kymo_dump_pending(tree)) : NULL;
+    enum marey_dump_tree tree;
+    return tree_of(number, &tree) == 0 ? PyLong_FromUnsignedLongLong(marey_dump_pending(tree)) : NULL;
 }
 
 static PyObject *dump_clear(PyObject *Py_UNUSED(module), PyObject *number)
 {
-    enum kymo_dump_tree tree;
+    enum marey_dump_tree tree;
     if (tree_of(number, &tree) < 0)
         return NULL;
-    kymo_dump_clear(tree);
+    marey_dump_clear(tree);
     take_away();
     Py_RETURN_NONE;
 }
@@ -508,10 +509,10 @@ static PyObject *dump_retype(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *number;
     int type;
-    enum kymo_dump_tree tree;
+    enum marey_dump_tree tree;
     if (!PyArg_ParseTuple(args, "Oi:dump_retype", &number, &type) || tree_of(number, &tree) < 0)
         return NULL;
-    kymo_dump_retype(tree, (enum kymo_dump_type)type);
+    marey_dump_retype(tree, (enum marey_dump_type)type);
     Py_RETURN_NONE;
 }
 
@@ -520,7 +521,7 @@ static PyObject *dump_set_count(PyObject *Py_UNUSED(module), PyObject *number)
     const unsigned long long count = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred())
         return NULL;
-    kymo_dump_set_count(count);
+    marey_dump_set_count(count);
     Py_RETURN_NONE;
 }
 
@@ -537,7 +538,7 @@ PyMethodDef native_dump_functions[] = {
      "dump_put_value($module, tree, parts, kind, text, /)\n--\n\nAdd what is no tensor."},
     {"dump_simple", dump_simple, METH_O,
      "dump_simple($module, yes, /)\n--\n\n"
-     "Say whether plain tensors may be added without asking kymo/_dumper.py."},
+     "Say whether plain tensors may be added without asking marey/_dumper.py."},
     {"dump_find", dump_find, METH_VARARGS,
      "dump_find($module, nan, inf, over, /)\n--\n\n"
      "What is the first tensor that waits and has such numbers?"},

@@ -1,5 +1,5 @@
 /*
- * native_dump_tensor.c: tensors that Python holds, as <kymo/tensor.h> describes them.
+ * native_dump_tensor.c: tensors that Python holds, as <marey/tensor.h> describes them.
  *
  * Nothing of torch, numpy, JAX or CuPy is linked or imported: a tensor of torch is asked for its address, type, sizes and
  * strides by its own methods; all others speak one of the protocols that Python has for it. Data are never copied here;
@@ -65,9 +65,9 @@ static int read_axes(PyObject *axes, int64_t unit, int64_t *out, uint32_t *rank)
         return -1;
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
     int rc = 0;
-    if (n > KYMO_MAX_RANK) {
+    if (n > MAREY_MAX_RANK) {
         PyErr_Format(PyExc_ValueError, "a tensor of %zd axes has too many; %d are the most", n,
-                     KYMO_MAX_RANK);
+                     MAREY_MAX_RANK);
         rc = -1;
     }
     for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
@@ -88,7 +88,7 @@ static int read_axes(PyObject *axes, int64_t unit, int64_t *out, uint32_t *rank)
 
 static int no_such_type(PyObject *object, PyObject *name)
 {
-    PyErr_Format(PyExc_TypeError, "kymo has no type for elements of %S (in a %.200s)", name,
+    PyErr_Format(PyExc_TypeError, "marey has no type for elements of %S (in a %.200s)", name,
                  Py_TYPE(object)->tp_name);
     return -1;
 }
@@ -98,7 +98,7 @@ static int no_such_type(PyObject *object, PyObject *name)
 /* Remember what torch calls its things, once it is imported. 0 while it is not. */
 static int know_torch(struct native_dump *dump)
 {
-    if (KYMO_LIKELY(dump->torch_strided != NULL))
+    if (MAREY_LIKELY(dump->torch_strided != NULL))
         return 1;
     PyObject *name = PyUnicode_FromString("torch");
     PyObject *torch = name != NULL ? PyImport_GetModule(name) : NULL;
@@ -131,7 +131,7 @@ static int dtype_of(struct native_dump *dump, PyObject *dtype)
         return (int)PyLong_AsLong(known);
     PyObject *text = PyErr_Occurred() ? NULL : PyObject_Str(dtype);
     const char *name = text != NULL ? PyUnicode_AsUTF8(text) : NULL;
-    const int number = name != NULL ? (int)kymo_dtype_find(name) : -1;
+    const int number = name != NULL ? (int)marey_dtype_find(name) : -1;
     Py_XDECREF(text);
     PyObject *value = number >= 0 ? PyLong_FromLong(number) : NULL;
     const int rc = value != NULL ? PyDict_SetItem(dump->dtypes, dtype, value) : -1;
@@ -176,14 +176,14 @@ static uintptr_t torch_stream(int32_t device)
     return (uintptr_t)stream;
 }
 
-static int of_cuda(struct native_dump *dump, PyObject *object, struct kymo_tensor *tensor)
+static int of_cuda(struct native_dump *dump, PyObject *object, struct marey_tensor *tensor)
 {
     PyObject *device = torch_call(dump, object, NATIVE_GET_DEVICE);
     const long number = device != NULL ? PyLong_AsLong(device) : -1;
     Py_XDECREF(device);
     if (number == -1 && PyErr_Occurred())
         return -1;
-    tensor->memory = KYMO_MEMORY_CUDA;
+    tensor->memory = MAREY_MEMORY_CUDA;
     tensor->device = (int32_t)number;
     tensor->stream = torch_stream(tensor->device);
     return 0;
@@ -222,10 +222,10 @@ static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
     if (plain < 0 || number < 0 || (number == 0 && !may_convert))
         return -1;
     if (number > 0) {
-        out->tensor.dtype = (enum kymo_dtype)number;
+        out->tensor.dtype = (enum marey_dtype)number;
         return of_plain(dump, object, is_cuda, out);
     }
-    PyObject *leaves = PyImport_ImportModule("kymo._dump_leaves");
+    PyObject *leaves = PyImport_ImportModule("marey._dump_leaves");
     out->owner = leaves != NULL ? PyObject_CallMethod(leaves, "plain", "O", object) : NULL;
     Py_XDECREF(leaves);
     return out->owner != NULL ? of_torch(dump, out->owner, 0, out) : -1;
@@ -233,40 +233,40 @@ static int of_torch(struct native_dump *dump, PyObject *object, int may_convert,
 
 /* ---- the buffer protocol ---- */
 
-static enum kymo_dtype integer_of(Py_ssize_t size, int is_signed)
+static enum marey_dtype integer_of(Py_ssize_t size, int is_signed)
 {
     switch (size) {
     case 1:
-        return is_signed ? KYMO_I8 : KYMO_U8;
+        return is_signed ? MAREY_I8 : MAREY_U8;
     case 2:
-        return is_signed ? KYMO_I16 : KYMO_U16;
+        return is_signed ? MAREY_I16 : MAREY_U16;
     case 4:
-        return is_signed ? KYMO_I32 : KYMO_U32;
+        return is_signed ? MAREY_I32 : MAREY_U32;
     case 8:
-        return is_signed ? KYMO_I64 : KYMO_U64;
+        return is_signed ? MAREY_I64 : MAREY_U64;
     default:
-        return KYMO_DTYPE_NONE;
+        return MAREY_DTYPE_NONE;
     }
 }
 
 /* The type of a buffer's format, as the module `struct` writes it. */
-static enum kymo_dtype dtype_of_format(const char *format, Py_ssize_t size)
+static enum marey_dtype dtype_of_format(const char *format, Py_ssize_t size)
 {
     if (format == NULL)
-        return KYMO_U8;
+        return MAREY_U8;
     if (*format == '@' || *format == '=' || *format == '<')
         format++;
     static const char *const others[] = {"?", "e", "f", "d", "Ze", "Zf", "Zd"};
-    static const enum kymo_dtype types[] = {KYMO_BOOL, KYMO_F16, KYMO_F32, KYMO_F64,
-                                            KYMO_C32,  KYMO_C64, KYMO_C128};
+    static const enum marey_dtype types[] = {MAREY_BOOL, MAREY_F16, MAREY_F32, MAREY_F64,
+                                             MAREY_C32,  MAREY_C64, MAREY_C128};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(format, others[i]) == 0)
             return types[i];
     if (format[0] == '\0' || format[1] != '\0')
-        return KYMO_DTYPE_NONE;
+        return MAREY_DTYPE_NONE;
     if (strchr("bhilqn", format[0]) != NULL)
         return integer_of(size, 1);
-    return strchr("cBHILQN", format[0]) != NULL ? integer_of(size, 0) : KYMO_DTYPE_NONE;
+    return strchr("cBHILQN", format[0]) != NULL ? integer_of(size, 0) : MAREY_DTYPE_NONE;
 }
 
 /* 0 when it has no buffer that we understand. */
@@ -283,7 +283,7 @@ static int of_buffer(PyObject *object, struct native_tensor *out)
         return 0;
     }
     out->tensor.dtype = dtype_of_format(view->format, view->itemsize);
-    if (out->tensor.dtype == KYMO_DTYPE_NONE || view->ndim > KYMO_MAX_RANK) {
+    if (out->tensor.dtype == MAREY_DTYPE_NONE || view->ndim > MAREY_MAX_RANK) {
         PyBuffer_Release(view);
         return 0;
     }
@@ -323,7 +323,7 @@ static int interface_dtype(struct native_dump *dump, PyObject *object, PyObject 
 
 static int interface_axes(PyObject *interface, struct native_tensor *out)
 {
-    const int64_t size = (int64_t)kymo_dtype_size(out->tensor.dtype);
+    const int64_t size = (int64_t)marey_dtype_size(out->tensor.dtype);
     PyObject *shape = PyDict_GetItemString(interface, "shape");
     PyObject *strides = PyDict_GetItemString(interface, "strides");
     uint32_t rank;
@@ -348,7 +348,7 @@ static int of_interface(struct native_dump *dump, PyObject *object, const char *
     int rc = 0;
     if (data != NULL && PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2) {
         const int dtype = interface_dtype(dump, object, interface);
-        out->tensor.dtype = dtype > 0 ? (enum kymo_dtype)dtype : KYMO_DTYPE_NONE;
+        out->tensor.dtype = dtype > 0 ? (enum marey_dtype)dtype : MAREY_DTYPE_NONE;
         out->tensor.data = dtype > 0 ? PyLong_AsVoidPtr(PyTuple_GET_ITEM(data, 0)) : NULL;
         rc = dtype > 0 && !PyErr_Occurred() && interface_axes(interface, out) == 0 ? 1 : -1;
     }
@@ -363,7 +363,7 @@ static int of_cuda_interface(struct native_dump *dump, PyObject *object, struct 
 {
     const int rc = of_interface(dump, object, "__cuda_array_interface__", out);
     if (rc > 0)
-        out->tensor.memory = KYMO_MEMORY_CUDA;
+        out->tensor.memory = MAREY_MEMORY_CUDA;
     return rc;
 }
 
@@ -381,14 +381,20 @@ struct dl_tensor {
 
 enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3, DL_CUDA_MANAGED = 13 };
 
-static enum kymo_dtype dtype_of_dlpack(const struct dl_tensor *dl)
+static enum marey_dtype dtype_of_dlpack(const struct dl_tensor *dl)
 {
     enum { FIRST_F8 = 7 };
-    static const enum kymo_dtype of_f8[] = {
-        0, 0, 0, KYMO_F8_E4M3FN, KYMO_F8_E4M3FNUZ, KYMO_F8_E5M2, KYMO_F8_E5M2FNUZ, KYMO_F8_E8M0FNU};
-    static const enum kymo_dtype of_float[] = {0, 0, KYMO_F16, 0, KYMO_F32, 0, 0, 0, KYMO_F64};
+    static const enum marey_dtype of_f8[] = {0,
+                                             0,
+                                             0,
+                                             MAREY_F8_E4M3FN,
+                                             MAREY_F8_E4M3FNUZ,
+                                             MAREY_F8_E5M2,
+                                             MAREY_F8_E5M2FNUZ,
+                                             MAREY_F8_E8M0FNU};
+    static const enum marey_dtype of_float[] = {0, 0, MAREY_F16, 0, MAREY_F32, 0, 0, 0, MAREY_F64};
     if (dl->lanes != 1 || dl->bits % 8 != 0 || dl->bits > 128)
-        return KYMO_DTYPE_NONE;
+        return MAREY_DTYPE_NONE;
     const Py_ssize_t size = dl->bits / 8;
     switch (dl->code) {
     case 0:
@@ -396,24 +402,24 @@ static enum kymo_dtype dtype_of_dlpack(const struct dl_tensor *dl)
     case 1:
         return integer_of(size, 0);
     case 2:
-        return size <= 8 ? of_float[size] : KYMO_DTYPE_NONE;
+        return size <= 8 ? of_float[size] : MAREY_DTYPE_NONE;
     case 4:
-        return size == 2 ? KYMO_BF16 : KYMO_DTYPE_NONE;
+        return size == 2 ? MAREY_BF16 : MAREY_DTYPE_NONE;
     case 5:
-        return size == 4 ? KYMO_C32 : size == 8 ? KYMO_C64 : KYMO_C128;
+        return size == 4 ? MAREY_C32 : size == 8 ? MAREY_C64 : MAREY_C128;
     case 6:
-        return size == 1 ? KYMO_BOOL : KYMO_DTYPE_NONE;
+        return size == 1 ? MAREY_BOOL : MAREY_DTYPE_NONE;
     default:
         return dl->code >= FIRST_F8 && dl->code < FIRST_F8 + sizeof of_f8 / sizeof *of_f8 && size == 1
                    ? of_f8[dl->code - FIRST_F8]
-                   : KYMO_DTYPE_NONE;
+                   : MAREY_DTYPE_NONE;
     }
 }
 
-static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct kymo_tensor *tensor)
+static int dlpack_place(PyObject *object, const struct dl_tensor *dl, struct marey_tensor *tensor)
 {
     if (dl->device_type == DL_CUDA || dl->device_type == DL_CUDA_MANAGED) {
-        tensor->memory = KYMO_MEMORY_CUDA;
+        tensor->memory = MAREY_MEMORY_CUDA;
         tensor->device = dl->device_id;
     } else if (dl->device_type != DL_CPU && dl->device_type != DL_CUDA_HOST) {
         PyErr_Format(PyExc_TypeError,
@@ -461,9 +467,9 @@ static int of_dlpack(PyObject *object, struct native_tensor *out)
     if (dl == NULL)
         return -1;
     out->tensor.dtype = dtype_of_dlpack(dl);
-    if (out->tensor.dtype == KYMO_DTYPE_NONE || dl->ndim < 0 || dl->ndim > KYMO_MAX_RANK) {
+    if (out->tensor.dtype == MAREY_DTYPE_NONE || dl->ndim < 0 || dl->ndim > MAREY_MAX_RANK) {
         PyErr_Format(PyExc_TypeError,
-                     "kymo has no type for elements of DLPack's code %d with %d bits", dl->code,
+                     "marey has no type for elements of DLPack's code %d with %d bits", dl->code,
                      dl->bits);
         return -1;
     }
@@ -500,7 +506,7 @@ int native_tensor_init(struct native_state *state, PyObject *object, struct nati
 {
     out->owner = NULL;
     out->view.obj = NULL;
-    out->tensor = (struct kymo_tensor){.sizes = out->sizes, .strides = out->strides};
+    out->tensor = (struct marey_tensor){.sizes = out->sizes, .strides = out->strides};
     const int rc = of_any(state, object, out);
     if (rc <= 0)
         native_tensor_fini(out);
@@ -513,7 +519,7 @@ int native_tensor_init_plain(struct native_state *state, PyObject *object, struc
     int is_cuda = 0;
     out->owner = NULL;
     out->view.obj = NULL;
-    out->tensor = (struct kymo_tensor){.sizes = out->sizes, .strides = out->strides};
+    out->tensor = (struct marey_tensor){.sizes = out->sizes, .strides = out->strides};
     int rc = know_torch(dump);
     rc = rc > 0 ? is_plain(dump, object, &is_cuda) : rc;
     PyObject *dtype = rc > 0 ? torch_get(dump, object, NATIVE_DTYPE) : NULL;
@@ -521,7 +527,7 @@ int native_tensor_init_plain(struct native_state *state, PyObject *object, struc
     Py_XDECREF(dtype);
     if (number <= 0)
         return number;
-    out->tensor.dtype = (enum kymo_dtype)number;
+    out->tensor.dtype = (enum marey_dtype)number;
     return of_plain(dump, object, is_cuda, out);
 }
 

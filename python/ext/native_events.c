@@ -9,10 +9,10 @@
 static PyObject *event_push(PyObject *module, PyObject *name)
 {
     struct native_state *state = native_state_of(module);
-    kymo_id id;
-    if (KYMO_UNLIKELY(native_id(state, name, &id) < 0))
+    marey_id id;
+    if (MAREY_UNLIKELY(native_id(state, name, &id) < 0))
         return NULL;
-    kymo_begin(id);
+    marey_begin(id);
     Py_RETURN_NONE;
 }
 
@@ -28,9 +28,9 @@ static PyObject *pop_checked(PyObject *module, PyObject *name)
             return NULL;
         text = PyBytes_AS_STRING(bytes);
     }
-    const kymo_status status = kymo_pop_checked(text);
+    const marey_status status = marey_pop_checked(text);
     Py_XDECREF(bytes);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
@@ -53,18 +53,18 @@ static PyObject *event_pop(PyObject *module, PyObject *const *args, Py_ssize_t n
                            PyObject *kwnames)
 {
     PyObject *name = NULL;
-    if (KYMO_UNLIKELY(nargs != 0 || kwnames != NULL) && pop_name(args, nargs, kwnames, &name) < 0)
+    if (MAREY_UNLIKELY(nargs != 0 || kwnames != NULL) && pop_name(args, nargs, kwnames, &name) < 0)
         return NULL;
-    const uint32_t on = kymo_on();
-    if (KYMO_UNLIKELY(on & KYMO_ON_CHECKED))
+    const uint32_t on = marey_on();
+    if (MAREY_UNLIKELY(on & MAREY_ON_CHECKED))
         return pop_checked(module, name);
     if (on)
-        kymo_end_on(0);
+        marey_end_on(0);
     Py_RETURN_NONE;
 }
 
 /* `values` as mark() takes them: name, payload, category, color, domain. */
-static int mark_id(struct native_state *state, PyObject *const *values, kymo_id *id)
+static int mark_id(struct native_state *state, PyObject *const *values, marey_id *id)
 {
     if (values[2] == NULL && values[3] == NULL && values[4] == NULL)
         return native_id(state, values[0], id);
@@ -82,20 +82,20 @@ static PyObject *event_mark(PyObject *module, PyObject *const *args, Py_ssize_t 
 {
     static const char *const names[] = {"name", "payload", "category", "color", "domain", NULL};
     PyObject *values[5] = {NULL};
-    kymo_id id;
+    marey_id id;
     if (native_arguments("mark", names, 1, args, nargs, kwnames, values) < 0 ||
         mark_id(native_state_of(module), values, &id) < 0)
         return NULL;
-    if (!kymo_on())
+    if (!marey_on())
         Py_RETURN_NONE;
-    struct kymo_payload payload;
+    struct marey_payload payload;
     PyObject *owner;
     if (native_payload(values[1], &payload, &owner) < 0)
         return NULL;
     if (payload.type != 0)
-        kymo_mark_payload(id, &payload);
+        marey_mark_payload(id, &payload);
     else
-        kymo_mark_on(id);
+        marey_mark_on(id);
     Py_XDECREF(owner);
     Py_RETURN_NONE;
 }
@@ -105,16 +105,16 @@ static PyObject *event_counter(PyObject *module, PyObject *const *args, Py_ssize
 {
     static const char *const names[] = {"name", "value", NULL};
     PyObject *values[2] = {NULL};
-    kymo_id id;
+    marey_id id;
     if (native_arguments("counter", names, 2, args, nargs, kwnames, values) < 0 ||
         native_id(native_state_of(module), values[0], &id) < 0)
         return NULL;
-    if (!kymo_on())
+    if (!marey_on())
         Py_RETURN_NONE; /* converting may wait for a device, so it is left out while off */
     const double value = PyFloat_AsDouble(values[1]);
     if (value == -1.0 && PyErr_Occurred())
         return NULL;
-    kymo_counter_on(id, value);
+    marey_counter_on(id, value);
     Py_RETURN_NONE;
 }
 
@@ -124,7 +124,7 @@ PyMethodDef native_event_functions[] = {
     {"pop", (PyCFunction)(void (*)(void))event_pop, METH_FASTCALL | METH_KEYWORDS,
      "pop($module, /, name=None)\n--\n\n"
      "End what was begun last on this thread.\n\n"
-     "With nesting checked (kymo.start(check=True)), a name that does not fit raises RangeError "
+     "With nesting checked (marey.start(check=True)), a name that does not fit raises RangeError "
      "and pops nothing."},
     {"mark", (PyCFunction)(void (*)(void))event_mark, METH_FASTCALL | METH_KEYWORDS,
      "mark($module, /, name, payload=None, category=None, color=None, domain=None)\n--\n\n"

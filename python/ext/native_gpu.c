@@ -1,61 +1,61 @@
 /*
- * native_gpu.c: tracing of GPU work, <kymo/gpu.h>. kymo/gpu.py makes it comfortable.
+ * native_gpu.c: tracing of GPU work, <marey/gpu.h>. marey/gpu.py makes it comfortable.
  *
  * Starting opens libraries and stopping waits for the GPU, so both let other threads run meanwhile. Those that leave it to
- * a thread of libkymo do not: getting the GIL back might take longer than they do.
+ * a thread of libmarey do not: getting the GIL back might take longer than they do.
  */
 #include "native.h"
 
-#include <kymo/gpu.h>
+#include <marey/gpu.h>
 
 static PyObject *gpu_start(PyObject *module, PyObject *args)
 {
-    struct kymo_gpu_options options = {0};
+    struct marey_gpu_options options = {0};
     if (!PyArg_ParseTuple(args, "IIII:gpu_start", &options.wait, &options.warmup, &options.active,
                           &options.repeat))
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_gpu_start(&options);
+    const marey_status status = marey_gpu_start(&options);
     PyEval_RestoreThread(thread);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
 
 static PyObject *gpu_start_later(PyObject *module, PyObject *args)
 {
-    struct kymo_gpu_options options = {0};
+    struct marey_gpu_options options = {0};
     if (!PyArg_ParseTuple(args, "IIII:gpu_start_later", &options.wait, &options.warmup,
                           &options.active, &options.repeat))
         return NULL;
-    const kymo_status status = kymo_gpu_start_later(&options);
-    if (status != KYMO_OK)
+    const marey_status status = marey_gpu_start_later(&options);
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
 
 static PyObject *gpu_stop_later(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyLong_FromUnsignedLongLong(kymo_gpu_stop_later());
+    return PyLong_FromUnsignedLongLong(marey_gpu_stop_later());
 }
 
 static PyObject *gpu_settle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     PyThreadState *thread = PyEval_SaveThread();
-    kymo_gpu_settle();
+    marey_gpu_settle();
     PyEval_RestoreThread(thread);
     Py_RETURN_NONE;
 }
 
 static PyObject *gpu_is_settled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyBool_FromLong(kymo_gpu_is_settled());
+    return PyBool_FromLong(marey_gpu_is_settled());
 }
 
 static PyObject *gpu_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     PyThreadState *thread = PyEval_SaveThread();
-    kymo_gpu_stop();
+    marey_gpu_stop();
     PyEval_RestoreThread(thread);
     Py_RETURN_NONE;
 }
@@ -66,7 +66,7 @@ static PyObject *gpu_pause(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "z:gpu_pause", &why))
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    kymo_gpu_pause(why);
+    marey_gpu_pause(why);
     PyEval_RestoreThread(thread);
     Py_RETURN_NONE;
 }
@@ -74,22 +74,22 @@ static PyObject *gpu_pause(PyObject *Py_UNUSED(module), PyObject *args)
 static PyObject *gpu_resume(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_gpu_resume();
+    const marey_status status = marey_gpu_resume();
     PyEval_RestoreThread(thread);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
 
 static PyObject *gpu_is_on(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyBool_FromLong(kymo_gpu_is_on());
+    return PyBool_FromLong(marey_gpu_is_on());
 }
 
 static PyObject *gpu_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    struct kymo_gpu_counts c;
-    kymo_gpu_counts_get(&c);
+    struct marey_gpu_counts c;
+    marey_gpu_counts_get(&c);
     return Py_BuildValue(
         "{sKsKsKsKsKsKsKsKsK}", "kernels", (unsigned long long)c.kernels, "copies",
         (unsigned long long)c.copies, "sets", (unsigned long long)c.sets, "syncs",

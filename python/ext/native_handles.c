@@ -1,10 +1,10 @@
 /*
- * native_handles.c: ranges by handle, for kymo.numba_nvtx. Compiled code gets the addresses of libkymo's own functions and
+ * native_handles.c: ranges by handle, for marey.numba_nvtx. Compiled code gets the addresses of libmarey's own functions and
  * calls those; plain Python comes this way.
  */
 #include "native.h"
 
-#include <kymo/nvtx.h>
+#include <marey/nvtx.h>
 
 static PyObject *handle_register(PyObject *Py_UNUSED(module), PyObject *name)
 {
@@ -16,7 +16,7 @@ static PyObject *handle_register(PyObject *Py_UNUSED(module), PyObject *name)
     if (bytes == NULL)
         return NULL;
     const uint64_t handle =
-        kymo_nvtx_register(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+        marey_nvtx_register(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     Py_DECREF(bytes);
     return PyLong_FromUnsignedLongLong(handle);
 }
@@ -26,22 +26,22 @@ static PyObject *handle_push(PyObject *Py_UNUSED(module), PyObject *number)
     const unsigned long long handle = PyLong_AsUnsignedLongLong(number);
     if (handle == (unsigned long long)-1 && PyErr_Occurred())
         return NULL;
-    kymo_nvtx_push_handle(handle);
+    marey_nvtx_push_handle(handle);
     Py_RETURN_NONE;
 }
 
 static PyObject *handle_pop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    kymo_nvtx_pop_handle();
+    marey_nvtx_pop_handle();
     Py_RETURN_NONE;
 }
 
 /* What a compiler binds its calls to. */
 static PyObject *handle_addresses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return Py_BuildValue("{sKsK}", "kymo_nvtx_push_handle",
-                         (unsigned long long)(uintptr_t)kymo_nvtx_push_handle,
-                         "kymo_nvtx_pop_handle", (unsigned long long)(uintptr_t)kymo_nvtx_pop_handle);
+    return Py_BuildValue(
+        "{sKsK}", "marey_nvtx_push_handle", (unsigned long long)(uintptr_t)marey_nvtx_push_handle,
+        "marey_nvtx_pop_handle", (unsigned long long)(uintptr_t)marey_nvtx_pop_handle);
 }
 
 PyMethodDef native_handle_functions[] = {

@@ -1,22 +1,22 @@
 /*
- * native_iteration.c: iterations and epochs of <kymo/iteration.h>. kymo/_iteration.py makes them comfortable.
+ * native_iteration.c: iterations and epochs of <marey/iteration.h>. marey/_iteration.py makes them comfortable.
  *
  * A finished iteration may print the stopwatch's report; see native_stopwatch_finish() for where that goes.
  */
 #include "native.h"
 
-#include <kymo/iteration.h>
+#include <marey/iteration.h>
 
 /* Who counts: the argument `at`, a str that is told to the user, or the package's own functions. NULL for an exception. */
 static const char *driver_of(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py_ssize_t at)
 {
-    kymo_id id;
+    marey_id id;
     size_t len;
     if (nargs <= at)
-        return "kymo.iteration";
+        return "marey.iteration";
     if (native_id(native_state_of(module), args[at], &id) < 0)
         return NULL;
-    return kymo_site_name(id, &len); /* names stay for good, which a driver has to */
+    return marey_site_name(id, &len); /* names stay for good, which a driver has to */
 }
 
 static PyObject *iteration_begin(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
@@ -24,7 +24,7 @@ static PyObject *iteration_begin(PyObject *module, PyObject *const *args, Py_ssi
     const char *driver = driver_of(module, args, nargs, 0);
     if (driver == NULL)
         return NULL;
-    kymo_iteration_begin_by(driver);
+    marey_iteration_begin_by(driver);
     Py_RETURN_NONE;
 }
 
@@ -61,7 +61,7 @@ static PyObject *iteration_set_warmup(PyObject *Py_UNUSED(module), PyObject *cou
         PyErr_Format(PyExc_ValueError, "warm-up is 0 or more iterations, not %R", count);
         return NULL;
     }
-    kymo_iteration_set_warmup((uint64_t)n);
+    marey_iteration_set_warmup((uint64_t)n);
     Py_RETURN_NONE;
 }
 
@@ -72,7 +72,7 @@ static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "|O:epoch_begin", &number))
         return NULL;
     if (number == Py_None) {
-        kymo_epoch_begin();
+        marey_epoch_begin();
         Py_RETURN_NONE;
     }
     const long long n = PyLong_AsLongLong(number);
@@ -82,23 +82,23 @@ static PyObject *epoch_begin(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_Format(PyExc_ValueError, "epochs are numbered from 0, not %R", number);
         return NULL;
     }
-    kymo_epoch_begin_at((uint64_t)n);
+    marey_epoch_begin_at((uint64_t)n);
     Py_RETURN_NONE;
 }
 
 static PyObject *epoch_end(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    kymo_epoch_end();
+    marey_epoch_end();
     Py_RETURN_NONE;
 }
 
 /* Names as they are shown; a name of bytes may be no text. */
-static PyObject *phase_times(const struct kymo_epoch_times *times)
+static PyObject *phase_times(const struct marey_epoch_times *times)
 {
     PyObject *phases = PyDict_New();
     for (uint32_t i = 0; phases != NULL && i < times->n_phases; i++) {
         size_t len;
-        const char *name = kymo_site_name(times->phases[i].name, &len);
+        const char *name = marey_site_name(times->phases[i].name, &len);
         PyObject *key = PyUnicode_DecodeUTF8(name, (Py_ssize_t)len, "replace"),
                  *ns = PyLong_FromUnsignedLongLong(times->phases[i].ns);
         if (key == NULL || ns == NULL || PyDict_SetItem(phases, key, ns) < 0)
@@ -111,8 +111,8 @@ static PyObject *phase_times(const struct kymo_epoch_times *times)
 
 static PyObject *epoch_last(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    struct kymo_epoch_times times;
-    if (!kymo_epoch_last(&times))
+    struct marey_epoch_times times;
+    if (!marey_epoch_last(&times))
         Py_RETURN_NONE;
     PyObject *phases = phase_times(&times);
     if (phases == NULL)
@@ -125,8 +125,8 @@ static PyObject *epoch_last(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
 
 static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    struct kymo_progress_counts counts;
-    kymo_iteration_counts(&counts);
+    struct marey_progress_counts counts;
+    marey_iteration_counts(&counts);
     return Py_BuildValue("{sKsKsKsOsz}", "iterations", (unsigned long long)counts.iterations,
                          "warmup", (unsigned long long)counts.warmup, "epochs",
                          (unsigned long long)counts.epochs, "in_epoch",
@@ -135,9 +135,9 @@ static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
 
 PyMethodDef native_iteration_functions[] = {
     {"iteration_begin", (PyCFunction)(void (*)(void))iteration_begin, METH_FASTCALL,
-     "iteration_begin($module, driver='kymo.iteration', /)\n--\n\nAn iteration begins."},
+     "iteration_begin($module, driver='marey.iteration', /)\n--\n\nAn iteration begins."},
     {"iteration_finish", (PyCFunction)(void (*)(void))iteration_finish, METH_FASTCALL,
-     "iteration_finish($module, samples=None, driver='kymo.iteration', /)\n--\n\n"
+     "iteration_finish($module, samples=None, driver='marey.iteration', /)\n--\n\n"
      "An iteration ends; whether it counts, as no other driver does the counting."},
     {"set_warmup", iteration_set_warmup, METH_O,
      "set_warmup($module, iterations, /)\n--\n\n"

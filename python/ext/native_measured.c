@@ -10,7 +10,7 @@
  */
 #include "native.h"
 
-#include <kymo/stopwatch.h>
+#include <marey/stopwatch.h>
 
 /* Blocks open on this thread that measure nothing because one of their name runs already. */
 static _Thread_local unsigned n_again;
@@ -25,32 +25,32 @@ static const struct native_state *state_of(PyObject *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-PyObject *native_stopwatch_end(const struct native_state *state, kymo_status status)
+PyObject *native_stopwatch_end(const struct native_state *state, marey_status status)
 {
-    if (KYMO_UNLIKELY(status != KYMO_OK) && state->strict)
+    if (MAREY_UNLIKELY(status != MAREY_OK) && state->strict)
         return native_raise(state, status);
     Py_RETURN_NONE;
 }
 
 /* The same around a call that may wait for the GPU. What torch raises drops the measurement of a start. */
 static PyObject *call_waiting(const struct native_state *state, native_stopwatch_call *call,
-                              kymo_id id)
+                              marey_id id)
 {
     const enum native_wait before = native_wait_begin();
-    const kymo_status status = call(id);
+    const marey_status status = call(id);
     native_wait_end(before);
     if (PyErr_Occurred()) {
-        if (call == kymo_stopwatch_start_on)
-            kymo_stopwatch_cancel(id);
+        if (call == marey_stopwatch_start_on)
+            marey_stopwatch_cancel(id);
         return NULL;
     }
     return native_stopwatch_end(state, status);
 }
 
 PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on,
-                                   native_stopwatch_call *call, kymo_id id)
+                                   native_stopwatch_call *call, marey_id id)
 {
-    if (KYMO_UNLIKELY(on & KYMO_ON_STOPWATCH_SYNC))
+    if (MAREY_UNLIKELY(on & MAREY_ON_STOPWATCH_SYNC))
         return call_waiting(state, call, id);
     return native_stopwatch_end(state, call(id));
 }
@@ -61,7 +61,7 @@ PyObject *native_stopwatch_call_on(const struct native_state *state, uint32_t on
 static long again_add(PyObject *name, long by)
 {
     PyObject *dict = PyThreadState_GetDict();
-    PyObject *key = dict != NULL ? Py_BuildValue("sO", "kymo.Stopwatch", name) : NULL;
+    PyObject *key = dict != NULL ? Py_BuildValue("sO", "marey.Stopwatch", name) : NULL;
     if (key == NULL)
         return -1;
     PyObject *known = PyDict_GetItemWithError(dict, key);
@@ -83,7 +83,7 @@ static long again_add(PyObject *name, long by)
 /* True when this block is one that measures nothing; it is over then. -1 on error. */
 static int again_ends(PyObject *name)
 {
-    if (KYMO_LIKELY(n_again == 0))
+    if (MAREY_LIKELY(n_again == 0))
         return 0;
     const long before = again_add(name, 0);
     if (before <= 0)
@@ -93,52 +93,52 @@ static int again_ends(PyObject *name)
 
 static PyObject *measured_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    const uint32_t on = kymo_on();
-    if (KYMO_LIKELY((on & KYMO_ON_STOPWATCH) == 0))
+    const uint32_t on = marey_on();
+    if (MAREY_LIKELY((on & MAREY_ON_STOPWATCH) == 0))
         Py_RETURN_NONE;
-    const kymo_id id = range_of(self)->id;
-    if (KYMO_UNLIKELY(kymo_stopwatch_is_running(id))) {
+    const marey_id id = range_of(self)->id;
+    if (MAREY_UNLIKELY(marey_stopwatch_is_running(id))) {
         if (again_add(range_of(self)->name, 1) < 0)
             return NULL;
         Py_RETURN_NONE;
     }
-    return native_stopwatch_call_on(state_of(self), on, kymo_stopwatch_start_on, id);
+    return native_stopwatch_call_on(state_of(self), on, marey_stopwatch_start_on, id);
 }
 
 static PyObject *measured_exit(PyObject *self, PyObject *const *Py_UNUSED(args),
                                Py_ssize_t Py_UNUSED(nargs))
 {
     const int is_over = again_ends(range_of(self)->name);
-    if (KYMO_UNLIKELY(is_over < 0))
+    if (MAREY_UNLIKELY(is_over < 0))
         return NULL;
-    const uint32_t on = kymo_on();
-    const kymo_id id = range_of(self)->id;
-    if (is_over || (on & KYMO_ON_STOPWATCH) == 0 || !kymo_stopwatch_is_running(id))
+    const uint32_t on = marey_on();
+    const marey_id id = range_of(self)->id;
+    if (is_over || (on & MAREY_ON_STOPWATCH) == 0 || !marey_stopwatch_is_running(id))
         Py_RETURN_NONE;
-    return native_stopwatch_call_on(state_of(self), on, kymo_stopwatch_stop_on, id);
+    return native_stopwatch_call_on(state_of(self), on, marey_stopwatch_stop_on, id);
 }
 
 /* ---- decorated functions ---- */
 
 int native_measured_begin(const struct native_range *range, uint32_t on)
 {
-    if ((on & KYMO_ON_STOPWATCH) == 0 || kymo_stopwatch_is_running(range->id))
+    if ((on & MAREY_ON_STOPWATCH) == 0 || marey_stopwatch_is_running(range->id))
         return 0;
     PyObject *begun = native_stopwatch_call_on(state_of((PyObject *)range), on,
-                                               kymo_stopwatch_start_on, range->id);
+                                               marey_stopwatch_start_on, range->id);
     Py_XDECREF(begun);
     return begun != NULL ? 1 : -1;
 }
 
 PyObject *native_measured_finish(const struct native_range *range, PyObject *result)
 {
-    const uint32_t on = kymo_on();
-    if ((on & KYMO_ON_STOPWATCH) == 0)
+    const uint32_t on = marey_on();
+    if ((on & MAREY_ON_STOPWATCH) == 0)
         return result;
     PyObject *type, *value, *traceback; /* what the function raised, out of the way of a wait */
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *ended =
-        native_stopwatch_call_on(state_of((PyObject *)range), on, kymo_stopwatch_stop_on, range->id);
+    PyObject *ended = native_stopwatch_call_on(state_of((PyObject *)range), on,
+                                               marey_stopwatch_stop_on, range->id);
     if (ended == NULL && result != NULL) /* nothing was raised: this is */
         Py_CLEAR(result);
     else
@@ -160,7 +160,7 @@ static PyObject *measured_call(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyObject *measured_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<kymo.Stopwatch measurement %R>", range_of(self)->name);
+    return PyUnicode_FromFormat("<marey.Stopwatch measurement %R>", range_of(self)->name);
 }
 
 static PyObject *measured_name(PyObject *self, void *Py_UNUSED(closure))
@@ -171,7 +171,7 @@ static PyObject *measured_name(PyObject *self, void *Py_UNUSED(closure))
 static PyObject *measured_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
                                      PyObject *Py_UNUSED(kwargs))
 {
-    PyErr_SetString(PyExc_TypeError, "measurements are made by kymo.Stopwatch()(name)");
+    PyErr_SetString(PyExc_TypeError, "measurements are made by marey.Stopwatch()(name)");
     return NULL;
 }
 
@@ -204,7 +204,7 @@ static PyType_Slot measured_slots[] = {
     {0, NULL},
 };
 static PyType_Spec measured_spec = {
-    .name = "kymo.Measurement",
+    .name = "marey.Measurement",
     .basicsize = sizeof(struct native_range),
     .flags = Py_TPFLAGS_DEFAULT | NATIVE_IMMUTABLE,
     .slots = measured_slots,
@@ -216,7 +216,7 @@ PyTypeObject *native_measured_type(PyObject *module)
 }
 
 /* The one object of a name while there is room to keep it. */
-static PyObject *measured_make(struct native_state *state, PyObject *name, kymo_id id)
+static PyObject *measured_make(struct native_state *state, PyObject *name, marey_id id)
 {
     PyObject *known = PyDict_GetItemWithError(state->measured, name);
     if (known != NULL)
@@ -237,7 +237,7 @@ static PyObject *measured_make(struct native_state *state, PyObject *name, kymo_
 
 PyObject *native_measured(struct native_state *state, PyObject *given)
 {
-    kymo_id id;
+    marey_id id;
     PyObject *name = native_name(given);
     PyObject *made = NULL;
     if (name != NULL && native_id(state, name, &id) == 0)

@@ -1,5 +1,5 @@
 /*
- * native_memory.c: what Python allocates, and what it runs when something is allocated, for <kymo/memory.h>.
+ * native_memory.c: what Python allocates, and what it runs when something is allocated, for <marey/memory.h>.
  *
  * Small objects do not go through malloc: Python cuts them out of arenas. While memory is measured, we stand in front of its
  * allocators for them, as tracemalloc does. They are called with the GIL held, so one count serves all threads. What is
@@ -11,7 +11,7 @@
  */
 #include "native.h"
 
-#include <kymo/memory.h>
+#include <marey/memory.h>
 
 #if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030e0000 && !defined(Py_GIL_DISABLED)
 #define Py_BUILD_CORE 1
@@ -60,7 +60,7 @@ static int place_in(const _PyInterpreterFrame *frame, const PyCodeObject *code)
     return (int)(at - (const char *)_PyCode_CODE(code));
 }
 
-static size_t places(struct kymo_memory_place *out, size_t n)
+static size_t places(struct marey_memory_place *out, size_t n)
 {
     const PyThreadState *const thread = PyGILState_GetThisThreadState();
     size_t found = 0;
@@ -73,18 +73,18 @@ static size_t places(struct kymo_memory_place *out, size_t n)
         /* One that is being made has no place yet; some of C's own have no code. */
         if (at < 0 || (size_t)at > (size_t)Py_SIZE(code) * sizeof(_Py_CODEUNIT))
             continue;
-        out[found++] = (struct kymo_memory_place){.code = code,
-                                                  .name = code->co_qualname,
-                                                  .file = code->co_filename,
-                                                  .first_line = code->co_firstlineno,
-                                                  .at = at};
+        out[found++] = (struct marey_memory_place){.code = code,
+                                                   .name = code->co_qualname,
+                                                   .file = code->co_filename,
+                                                   .first_line = code->co_firstlineno,
+                                                   .at = at};
     }
     return found;
 }
 
 #elif HAS_FRAMES
 
-static size_t places(struct kymo_memory_place *out, size_t n)
+static size_t places(struct marey_memory_place *out, size_t n)
 {
     const PyThreadState *const thread = PyGILState_GetThisThreadState();
     size_t found = 0;
@@ -96,11 +96,11 @@ static size_t places(struct kymo_memory_place *out, size_t n)
 #else
         const int at = frame->f_lasti;
 #endif
-        out[found++] = (struct kymo_memory_place){.code = code,
-                                                  .name = code->co_name,
-                                                  .file = code->co_filename,
-                                                  .first_line = code->co_firstlineno,
-                                                  .at = at};
+        out[found++] = (struct marey_memory_place){.code = code,
+                                                   .name = code->co_name,
+                                                   .file = code->co_filename,
+                                                   .first_line = code->co_firstlineno,
+                                                   .at = at};
     }
     return found;
 }
@@ -128,7 +128,7 @@ static void copy_text(const void *object, char *into, size_t size)
     into[n] = '\0';
 }
 
-static void describe(const struct kymo_memory_place *place, char *name, size_t name_size,
+static void describe(const struct marey_memory_place *place, char *name, size_t name_size,
                      char *file, size_t file_size, uint32_t *line)
 {
     const int number = PyCode_Addr2Line((PyCodeObject *)place->code, place->at);
@@ -137,7 +137,7 @@ static void describe(const struct kymo_memory_place *place, char *name, size_t n
     *line = number > 0 ? (uint32_t)number : (uint32_t)place->first_line;
 }
 
-static const struct kymo_memory_interpreter interpreter = {
+static const struct marey_memory_interpreter interpreter = {
     .places = places, .describe = describe, .within = (const void *)PyEval_EvalCode};
 
 #endif
@@ -146,25 +146,25 @@ static const struct kymo_memory_interpreter interpreter = {
 
 static struct front {
     PyMemAllocatorEx behind;
-} fronts[2];                            /* of PYMEM_DOMAIN_MEM and PYMEM_DOMAIN_OBJ */
-static struct kymo_memory_thread count; /* guarded by the GIL */
-static const uint8_t *marks;            /* NULL until something was told */
-static size_t most_bytes = SIZE_MAX;    /* of what is counted here */
+} fronts[2];                             /* of PYMEM_DOMAIN_MEM and PYMEM_DOMAIN_OBJ */
+static struct marey_memory_thread count; /* guarded by the GIL */
+static const uint8_t *marks;             /* NULL until something was told */
+static size_t most_bytes = SIZE_MAX;     /* of what is counted here */
 
 static void *taken(void *block, size_t bytes)
 {
-    if ((kymo_on() & KYMO_ON_MEMORY) && bytes <= most_bytes && block != NULL &&
-        kymo_memory_is_due(&count, bytes) && kymo_memory_wants(&count, bytes)) {
-        marks = kymo_memory_marks();
-        kymo_memory_take(&count, block, bytes, KYMO_MEMORY_PYTHON, NULL, 0);
+    if ((marey_on() & MAREY_ON_MEMORY) && bytes <= most_bytes && block != NULL &&
+        marey_memory_is_due(&count, bytes) && marey_memory_wants(&count, bytes)) {
+        marks = marey_memory_marks();
+        marey_memory_take(&count, block, bytes, MAREY_MEMORY_PYTHON, NULL, 0);
     }
     return block;
 }
 
 static void given(const void *block)
 {
-    if (marks != NULL && kymo_memory_is_marked(marks, block))
-        kymo_memory_give(block);
+    if (marks != NULL && marey_memory_is_marked(marks, block))
+        marey_memory_give(block);
 }
 
 static void *front_malloc(void *ctx, size_t bytes)
@@ -197,10 +197,10 @@ void native_memory_watch(void)
 {
     static const PyMemAllocatorDomain domains[] = {PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
     static int is_watching;
-    if (is_watching || (kymo_on() & KYMO_ON_MEMORY) == 0)
+    if (is_watching || (marey_on() & MAREY_ON_MEMORY) == 0)
         return;
     is_watching = 1;
-    most_bytes = kymo_memory_is_hooked() ? SMALL : SIZE_MAX;
+    most_bytes = marey_memory_is_hooked() ? SMALL : SIZE_MAX;
     for (size_t i = 0; i < sizeof domains / sizeof *domains; i++) {
         PyMem_GetAllocator(domains[i], &fronts[i].behind);
         PyMemAllocatorEx front = {.ctx = &fronts[i],
@@ -211,6 +211,6 @@ void native_memory_watch(void)
         PyMem_SetAllocator(domains[i], &front);
     }
 #if HAS_FRAMES
-    kymo_memory_set_interpreter(&interpreter);
+    marey_memory_set_interpreter(&interpreter);
 #endif
 }

@@ -1,21 +1,21 @@
 /*
- * native_module.c: the module `kymo._native`: its state, its exceptions, and how arguments are sorted.
+ * native_module.c: the module `marey._native`: its state, its exceptions, and how arguments are sorted.
  */
 #include "native.h"
 
-PyObject *native_raise(const struct native_state *state, kymo_status status)
+PyObject *native_raise(const struct native_state *state, marey_status status)
 {
-    if (status == KYMO_EINVAL)
-        PyErr_SetString(PyExc_ValueError, kymo_last_error());
-    else if (status == KYMO_EMISMATCH)
-        PyErr_SetString(state->range_error, kymo_last_error());
+    if (status == MAREY_EINVAL)
+        PyErr_SetString(PyExc_ValueError, marey_last_error());
+    else if (status == MAREY_EMISMATCH)
+        PyErr_SetString(state->range_error, marey_last_error());
     else
-        PyErr_Format(status == KYMO_ESTATE ? state->state_error : state->error, "%s: %s",
-                     kymo_status_name(status), kymo_last_error());
+        PyErr_Format(status == MAREY_ESTATE ? state->state_error : state->error, "%s: %s",
+                     marey_status_name(status), marey_last_error());
     return NULL;
 }
 
-PyObject *native_raise_for(PyTypeObject *type, kymo_status status)
+PyObject *native_raise_for(PyTypeObject *type, marey_status status)
 {
     return native_raise(PyType_GetModuleState(type), status);
 }
@@ -63,13 +63,13 @@ int native_arguments(const char *function, const char *const *names, Py_ssize_t 
 
 static int check_library(void)
 {
-    if (kymo_abi() == KYMO_ABI)
+    if (marey_abi() == MAREY_ABI)
         return 0;
     PyErr_Format(PyExc_ImportError,
-                 "this package was built for libkymo with interface %d, but %s, version %s, has "
+                 "this package was built for libmarey with interface %d, but %s, version %s, has "
                  "interface %d; "
-                 "reinstall kymo, or remove that library from the search path",
-                 KYMO_ABI, kymo_library_path(), kymo_version(), kymo_abi());
+                 "reinstall marey, or remove that library from the search path",
+                 MAREY_ABI, marey_library_path(), marey_version(), marey_abi());
     return -1;
 }
 
@@ -84,15 +84,15 @@ static PyObject *exception_create(const char *name, const char *doc, PyObject *b
 /* AssertionError among the bases: programs written for tools that assert catch that. */
 static int make_exceptions(struct native_state *state)
 {
-    state->error = PyErr_NewExceptionWithDoc("kymo.KymoError",
-                                             "What kymo could not do, in one sentence.", NULL, NULL);
+    state->error = PyErr_NewExceptionWithDoc(
+        "marey.MareyError", "What marey could not do, in one sentence.", NULL, NULL);
     if (state->error == NULL)
         return -1;
     state->range_error = exception_create(
-        "kymo.RangeError", "Ranges do not nest, and nesting is checked; nothing was popped.",
+        "marey.RangeError", "Ranges do not nest, and nesting is checked; nothing was popped.",
         PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError));
     state->state_error =
-        exception_create("kymo.StateError", "What was asked for does not fit what is on already.",
+        exception_create("marey.StateError", "What was asked for does not fit what is on already.",
                          PyTuple_Pack(3, state->error, PyExc_RuntimeError, PyExc_AssertionError));
     return state->range_error != NULL && state->state_error != NULL ? 0 : -1;
 }
@@ -108,7 +108,7 @@ static int make_types(PyObject *module, struct native_state *state)
         return -1;
     native_stream_make();
     state->ready = state->ready_type->tp_alloc(state->ready_type, 0);
-    state->handles = PyContextVar_New("kymo.async_ranges", NULL);
+    state->handles = PyContextVar_New("marey.async_ranges", NULL);
     state->ranges = PyDict_New();
     state->ids = PyDict_New();
     return state->ready != NULL && state->handles != NULL && state->ranges != NULL && state->ids != NULL
@@ -137,7 +137,7 @@ static int native_exec(PyObject *module)
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         if (PyModule_AddFunctions(module, functions[i]) < 0)
             return -1;
-    if (add(module, "KymoError", state->error) < 0 ||
+    if (add(module, "MareyError", state->error) < 0 ||
         add(module, "RangeError", state->range_error) < 0 ||
         add(module, "StateError", state->state_error) < 0 ||
         add(module, "NVTXRangeWrapper", (PyObject *)state->nvtx_type) < 0 ||
@@ -149,7 +149,7 @@ static int native_exec(PyObject *module)
         return -1;
     native_memory_watch(); /* where the environment asks for it */
     calls_watch();
-    return PyModule_AddStringConstant(module, "version", kymo_version());
+    return PyModule_AddStringConstant(module, "version", marey_version());
 }
 
 static int slots_visit(const struct native_slot *slots, visitproc visit, void *arg)
@@ -244,8 +244,8 @@ static PyModuleDef_Slot native_slots[] = {
 
 struct PyModuleDef native_module = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "kymo._native",
-    .m_doc = "Ranges, marks, counters and the switchboard: libkymo for Python.",
+    .m_name = "marey._native",
+    .m_doc = "Ranges, marks, counters and the switchboard: libmarey for Python.",
     .m_size = sizeof(struct native_state),
     .m_slots = native_slots,
     .m_traverse = native_traverse,

@@ -1,8 +1,8 @@
 /*
- * native_names.c: from Python objects to what libkymo takes: names as bytes, places, colours, payloads.
+ * native_names.c: from Python objects to what libmarey takes: names as bytes, places, colours, payloads.
  *
  * A name may be any str: lone surrogates are passed on in their own three bytes, and NULs are bytes like any other.
- * Sites live as long as the process, in libkymo's table; the dictionaries here only save the way there, and stop
+ * Sites live as long as the process, in libmarey's table; the dictionaries here only save the way there, and stop
  * growing at a bound so that a program with endless names pays with time, not with memory.
  */
 #include "native.h"
@@ -49,10 +49,10 @@ static int optional_text(PyObject *given, PyObject **owner, const char **text)
     return given == NULL || given == Py_None ? 0 : bytes_of(given, owner, text, &len);
 }
 
-int native_site(const struct native_site_key *key, const struct native_place *place, kymo_id *id)
+int native_site(const struct native_site_key *key, const struct native_place *place, marey_id *id)
 {
     PyObject *owner = NULL, *category_owner = NULL, *domain_owner = NULL;
-    struct kymo_site site = {.color = key->color};
+    struct marey_site site = {.color = key->color};
     Py_ssize_t len = 0;
     int rc = bytes_of(key->name, &owner, &site.name, &len);
     if (rc == 0)
@@ -64,7 +64,7 @@ int native_site(const struct native_site_key *key, const struct native_place *pl
         site.line = place->line;
     }
     if (rc == 0)
-        *id = kymo_site_intern_whole(&site, (size_t)len);
+        *id = marey_site_intern_whole(&site, (size_t)len);
     Py_XDECREF(domain_owner);
     Py_XDECREF(category_owner);
     Py_XDECREF(owner);
@@ -184,12 +184,12 @@ int native_color(PyObject *color, unsigned *out)
 }
 
 /* An int that fits 64 bits, signed or unsigned. 0 when it fits neither. */
-static int payload_of_int(PyObject *value, struct kymo_payload *out)
+static int payload_of_int(PyObject *value, struct marey_payload *out)
 {
     int overflow;
     const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (overflow == 0) {
-        *out = (struct kymo_payload){.type = KYMO_PAYLOAD_I64, .as.i64 = number};
+        *out = (struct marey_payload){.type = MAREY_PAYLOAD_I64, .as.i64 = number};
         return 1;
     }
     const unsigned long long large = PyLong_AsUnsignedLongLong(value);
@@ -197,20 +197,20 @@ static int payload_of_int(PyObject *value, struct kymo_payload *out)
         PyErr_Clear();
         return 0;
     }
-    *out = (struct kymo_payload){.type = KYMO_PAYLOAD_U64, .as.u64 = large};
+    *out = (struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = large};
     return 1;
 }
 
-int native_payload(PyObject *value, struct kymo_payload *out, PyObject **owner)
+int native_payload(PyObject *value, struct marey_payload *out, PyObject **owner)
 {
     *owner = NULL;
-    *out = (struct kymo_payload){0};
+    *out = (struct marey_payload){0};
     if (value == NULL || value == Py_None)
         return 0;
     if (PyLong_Check(value) && payload_of_int(value, out))
         return 0;
     if (PyFloat_Check(value)) {
-        *out = (struct kymo_payload){.type = KYMO_PAYLOAD_F64, .as.f64 = PyFloat_AS_DOUBLE(value)};
+        *out = (struct marey_payload){.type = MAREY_PAYLOAD_F64, .as.f64 = PyFloat_AS_DOUBLE(value)};
         return 0;
     }
     PyObject *text = PyBytes_Check(value) ? Py_NewRef(value) : PyObject_Str(value);
@@ -223,11 +223,11 @@ int native_payload(PyObject *value, struct kymo_payload *out, PyObject **owner)
     if (rc < 0)
         return -1;
     const uint32_t kept = len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
-    *out = (struct kymo_payload){.type = KYMO_PAYLOAD_TEXT, .len = kept, .as.text = data};
+    *out = (struct marey_payload){.type = MAREY_PAYLOAD_TEXT, .len = kept, .as.text = data};
     return 0;
 }
 
-void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range, kymo_id id)
+void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range, marey_id id)
 {
     if (!PyUnicode_CheckExact(key) || PyUnicode_GET_LENGTH(key) > NATIVE_MAX_LENGTH)
         return;
@@ -242,7 +242,7 @@ void native_slot_fill(struct native_slot *slots, PyObject *key, PyObject *range,
 
 /* Give a new site an id and, while there is room, remember it. */
 static int id_of_new_site(struct native_state *state, const struct native_site_key *key,
-                          PyObject *kept_as, kymo_id *id)
+                          PyObject *kept_as, marey_id *id)
 {
     struct native_place place;
     native_place_of_caller(&place);
@@ -259,7 +259,7 @@ static int id_of_new_site(struct native_state *state, const struct native_site_k
     return 0;
 }
 
-int native_id_of_site(struct native_state *state, const struct native_site_key *key, kymo_id *id)
+int native_id_of_site(struct native_state *state, const struct native_site_key *key, marey_id *id)
 {
     PyObject *kept_as = native_site_dict_key(key);
     if (kept_as == NULL)
@@ -267,14 +267,14 @@ int native_id_of_site(struct native_state *state, const struct native_site_key *
     int rc = 0;
     PyObject *known = PyDict_GetItemWithError(state->ids, kept_as);
     if (known != NULL)
-        *id = (kymo_id)PyLong_AsUnsignedLong(known);
+        *id = (marey_id)PyLong_AsUnsignedLong(known);
     else
         rc = PyErr_Occurred() ? -1 : id_of_new_site(state, key, kept_as, id);
     Py_DECREF(kept_as);
     return rc;
 }
 
-int native_id_slow(struct native_state *state, PyObject *given, kymo_id *id)
+int native_id_slow(struct native_state *state, PyObject *given, marey_id *id)
 {
     const struct native_site_key key = {
         .name = native_name(given), .category = Py_None, .domain = Py_None};

@@ -1,8 +1,8 @@
 /*
- * native_nesting.c: ranges of `with` blocks and functions while nesting is checked: kymo.start(check=True), or
+ * native_nesting.c: ranges of `with` blocks and functions while nesting is checked: marey.start(check=True), or
  * NVTXRangeWrapper with the order kept track of.
  *
- * libkymo keeps each thread's stack and tells a mismatch. What it cannot know is that a block was entered before the
+ * libmarey keeps each thread's stack and tells a mismatch. What it cannot know is that a block was entered before the
  * check was switched on: its end would look like one too many. Blocks nest, so each thread counts those it entered
  * since the switches were last touched; an end with none left belongs to a block from before, and is not checked.
  */
@@ -34,12 +34,12 @@ void native_begin_checked(const struct native_range *range)
 int native_end_checked(const struct native_range *range, int failing)
 {
     if (entered.generation != generation || entered.depth == 0) {
-        kymo_end_unchecked(range->id);
+        marey_end_unchecked(range->id);
         return 0;
     }
     entered.depth--;
-    const kymo_status status = kymo_end_checked(range->id);
-    if (status == KYMO_OK || failing)
+    const marey_status status = marey_end_checked(range->id);
+    if (status == MAREY_OK || failing)
         return 0;
     native_raise_for(Py_TYPE((PyObject *)range), status);
     return -1;

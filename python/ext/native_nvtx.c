@@ -1,13 +1,13 @@
 /*
- * native_nvtx.c: NVTXRangeWrapper, the range wrapper of <kymo/nvtx.h>.
+ * native_nvtx.c: NVTXRangeWrapper, the range wrapper of <marey/nvtx.h>.
  *
- * There is one instance, whose switch and options are the process's, in libkymo: a method that was taken before
+ * There is one instance, whose switch and options are the process's, in libmarey: a method that was taken before
  * enable() works after it. NVTXRangeWrapper() is called in front of each push by programs written that way, so the type
  * has a vectorcall that hands the instance out and makes nothing.
  */
 #include "native.h"
 
-#include <kymo/nvtx.h>
+#include <marey/nvtx.h>
 
 /* The one instance. The state is the module's, which the instance keeps alive through its type. */
 struct nvtx {
@@ -23,12 +23,12 @@ static inline struct native_state *state_of(PyObject *self)
 /* ---- push and pop ---- */
 
 /* What an exception leaves behind is as if push had not been called: the wait comes first. */
-static PyObject *push_waiting(kymo_id id)
+static PyObject *push_waiting(marey_id id)
 {
     const enum native_wait before = native_wait_begin();
     const int rc = native_wait_first();
     if (rc == 0)
-        kymo_nvtx_push_on(id);
+        marey_nvtx_push_on(id);
     native_wait_end(before);
     if (rc < 0)
         return NULL;
@@ -47,31 +47,31 @@ static PyObject *nvtx_range_push(PyObject *self, PyObject *const *args, Py_ssize
                                  PyObject *kwnames)
 {
     PyObject *name = NULL;
-    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL))
+    if (MAREY_LIKELY(nargs == 1 && kwnames == NULL))
         name = args[0];
     else if (name_argument("range_push", 1, args, nargs, kwnames, &name) < 0)
         return NULL;
-    kymo_id id;
-    if (KYMO_UNLIKELY(native_id(state_of(self), name, &id) < 0))
+    marey_id id;
+    if (MAREY_UNLIKELY(native_id(state_of(self), name, &id) < 0))
         return NULL;
-    const uint32_t on = kymo_on();
-    if (KYMO_LIKELY((on & KYMO_ON_WRAPPER) == 0))
+    const uint32_t on = marey_on();
+    if (MAREY_LIKELY((on & MAREY_ON_WRAPPER) == 0))
         Py_RETURN_NONE;
-    if (KYMO_UNLIKELY(on & KYMO_ON_SYNC_PUSH))
+    if (MAREY_UNLIKELY(on & MAREY_ON_SYNC_PUSH))
         return push_waiting(id);
-    kymo_nvtx_push_on(id);
+    marey_nvtx_push_on(id);
     Py_RETURN_NONE;
 }
 
 /* The wait is in the midst of it. */
-static PyObject *pop_waiting(PyObject *self, kymo_id id)
+static PyObject *pop_waiting(PyObject *self, marey_id id)
 {
     const enum native_wait before = native_wait_begin();
-    const kymo_status status = kymo_nvtx_pop_id_on(id);
+    const marey_status status = marey_nvtx_pop_id_on(id);
     native_wait_end(before);
     if (PyErr_Occurred())
         return NULL;
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(state_of(self), status);
     Py_RETURN_NONE;
 }
@@ -79,7 +79,7 @@ static PyObject *pop_waiting(PyObject *self, kymo_id id)
 /* None stands for no name. -1 and a TypeError for what can be no name. */
 static int check_name(PyObject **name)
 {
-    if (*name == NULL || KYMO_LIKELY(PyUnicode_Check(*name)) || PyBytes_Check(*name))
+    if (*name == NULL || MAREY_LIKELY(PyUnicode_Check(*name)) || PyBytes_Check(*name))
         return 0;
     if (*name == Py_None) {
         *name = NULL;
@@ -93,23 +93,23 @@ static PyObject *nvtx_range_pop(PyObject *self, PyObject *const *args, Py_ssize_
                                 PyObject *kwnames)
 {
     PyObject *name = NULL;
-    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL))
+    if (MAREY_LIKELY(nargs == 1 && kwnames == NULL))
         name = args[0];
     else if ((nargs != 0 || kwnames != NULL) &&
              name_argument("range_pop", 0, args, nargs, kwnames, &name) < 0)
         return NULL;
     if (check_name(&name) < 0)
         return NULL;
-    const uint32_t on = kymo_on();
-    if (KYMO_LIKELY((on & KYMO_ON_WRAPPER) == 0))
+    const uint32_t on = marey_on();
+    if (MAREY_LIKELY((on & MAREY_ON_WRAPPER) == 0))
         Py_RETURN_NONE;
-    kymo_id id = 0;
-    if (name != NULL && (on & KYMO_ON_ORDER) && native_id(state_of(self), name, &id) < 0)
+    marey_id id = 0;
+    if (name != NULL && (on & MAREY_ON_ORDER) && native_id(state_of(self), name, &id) < 0)
         return NULL;
-    if (KYMO_UNLIKELY(on & KYMO_ON_SYNC_POP))
+    if (MAREY_UNLIKELY(on & MAREY_ON_SYNC_POP))
         return pop_waiting(self, id);
-    const kymo_status status = kymo_nvtx_pop_id_on(id);
-    if (KYMO_UNLIKELY(status != KYMO_OK))
+    const marey_status status = marey_nvtx_pop_id_on(id);
+    if (MAREY_UNLIKELY(status != MAREY_OK))
         return native_raise(state_of(self), status);
     Py_RETURN_NONE;
 }
@@ -129,7 +129,7 @@ static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t n
     static const char *const names[] = {"sync_on_push", "sync_on_pop", "keep_track_of_range_order",
                                         NULL};
     PyObject *values[3] = {NULL};
-    struct kymo_nvtx_options options;
+    struct marey_nvtx_options options;
     if (native_arguments("enable", names, 3, args, nargs, kwnames, values) < 0 ||
         is_true(values[0], &options.sync_on_push) < 0 ||
         is_true(values[1], &options.sync_on_pop) < 0 ||
@@ -137,23 +137,23 @@ static PyObject *nvtx_enable(PyObject *self, PyObject *const *args, Py_ssize_t n
         return NULL;
     native_nesting_renew(); /* blocks that are open were not checked when they were entered */
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_nvtx_enable(&options);
+    const marey_status status = marey_nvtx_enable(&options);
     PyEval_RestoreThread(thread);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(state_of(self), status);
     Py_RETURN_NONE;
 }
 
 static PyObject *nvtx_disable(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    kymo_nvtx_disable();
+    marey_nvtx_disable();
     native_nesting_renew();
     Py_RETURN_NONE;
 }
 
 static PyObject *nvtx_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(kymo_nvtx_is_enabled());
+    return PyBool_FromLong(marey_nvtx_is_enabled());
 }
 
 /* ---- the one instance ---- */
@@ -164,7 +164,7 @@ static PyObject *nvtx_call(PyObject *type, PyObject *const *args, size_t nargsf,
     const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
     PyObject *const wrapper = state->nvtx;
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    if (KYMO_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
+    if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
         PyObject *enabled = nvtx_enable(wrapper, args, nargs, kwnames);
         if (enabled == NULL)
             return NULL;
@@ -243,7 +243,7 @@ static PyType_Slot nvtx_slots[] = {
     {0, NULL},
 };
 static PyType_Spec nvtx_spec = {
-    .name = "kymo.NVTXRangeWrapper",
+    .name = "marey.NVTXRangeWrapper",
     .basicsize = sizeof(struct nvtx),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
     .slots = nvtx_slots,

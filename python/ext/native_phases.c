@@ -1,12 +1,12 @@
 /*
- * native_phases.c: the stack of training phases. kymo/_phases.py has the vocabulary and makes it comfortable.
+ * native_phases.c: the stack of training phases. marey/_phases.py has the vocabulary and makes it comfortable.
  *
  * Between two phases a model works, and leaves nothing of ours in the caches. There, Python's frames and objects take
  * ten times as long as in a loop of nothing else; so entering and leaving are here, a call each.
  */
 #include "native.h"
 
-#include <kymo/iteration.h>
+#include <marey/iteration.h>
 
 /* A phase between enter and leave, and what it has to undo. */
 struct native_entered {
@@ -36,10 +36,10 @@ static PyObject *exchange(struct native_phases *phases, PyObject *name)
 
 static int tell(struct native_state *state, PyObject *name)
 {
-    kymo_id id = 0;
+    marey_id id = 0;
     if (name != NULL && name != Py_None && native_id(state, name, &id) < 0)
         return -1;
-    kymo_phase(id);
+    marey_phase(id);
     return 0;
 }
 
@@ -138,7 +138,7 @@ static int enter_at(struct native_state *state, size_t at, PyObject *name, int i
     entered->before = exchange(phases, name);
     entered->is_recorded = is_recorded && tell(state, name) == 0;
     if (entered->is_recorded)
-        native_begin(entered->range, kymo_on());
+        native_begin(entered->range, marey_on());
     return entered->is_recorded == is_recorded ? 0 : -1;
 }
 
@@ -146,7 +146,7 @@ static PyObject *phase_enter(PyObject *module, PyObject *name)
 {
     struct native_state *state = native_state_of(module);
     struct native_phases *phases = &state->phases;
-    const int is_recorded = kymo_enabled() != 0;
+    const int is_recorded = marey_enabled() != 0;
     const size_t at = phases->depth;
     if (push(phases) == NULL)
         return NULL;
@@ -172,7 +172,7 @@ static PyObject *phase_leave(PyObject *module, PyObject *Py_UNUSED(unused))
         end_annotation(entered.annotation);
     int rc = 0;
     if (entered.is_recorded) {
-        rc = native_end(entered.range, kymo_on(), 0);
+        rc = native_end(entered.range, marey_on(), 0);
         rc = tell(state, entered.before) < 0 ? -1 : rc;
     }
     PyObject *name = exchange(phases, entered.before);

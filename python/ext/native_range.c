@@ -12,7 +12,7 @@
  * A type takes some 7 µs and 0.9 KB, and thousands of them wear CPython's method cache out, so only the first
  * OWN_TYPES sites get one; the others share the type Range, which has the ordinary methods.
  *
- * A Range is kept for as long as the module lives, once per site, so that `with kymo.range("literal")` makes nothing.
+ * A Range is kept for as long as the module lives, once per site, so that `with marey.range("literal")` makes nothing.
  */
 #include <opcode.h>
 
@@ -22,8 +22,8 @@ enum { OWN_TYPES = 256 };
 
 static PyObject *range_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    const uint32_t on = kymo_on();
-    if (KYMO_UNLIKELY(on))
+    const uint32_t on = marey_on();
+    if (MAREY_UNLIKELY(on))
         native_begin((const struct native_range *)self, on);
     Py_RETURN_NONE;
 }
@@ -31,7 +31,7 @@ static PyObject *range_enter(PyObject *self, PyObject *Py_UNUSED(unused))
 static PyObject *range_exit(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     const struct native_range *range = (const struct native_range *)self;
-    if (native_end(range, kymo_on(), nargs > 0 && args[0] != Py_None) < 0)
+    if (native_end(range, marey_on(), nargs > 0 && args[0] != Py_None) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -51,20 +51,20 @@ static PyObject *range_call(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyObject *range_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<kymo.range %R>", ((struct native_range *)self)->name);
+    return PyUnicode_FromFormat("<marey.range %R>", ((struct native_range *)self)->name);
 }
 
 static PyObject *range_payload(PyObject *self, void *Py_UNUSED(closure))
 {
-    const struct kymo_payload *payload = &((struct native_range *)self)->payload;
+    const struct marey_payload *payload = &((struct native_range *)self)->payload;
     switch ((int)payload->type) {
-    case KYMO_PAYLOAD_I64:
+    case MAREY_PAYLOAD_I64:
         return PyLong_FromLongLong(payload->as.i64);
-    case KYMO_PAYLOAD_U64:
+    case MAREY_PAYLOAD_U64:
         return PyLong_FromUnsignedLongLong(payload->as.u64);
-    case KYMO_PAYLOAD_F64:
+    case MAREY_PAYLOAD_F64:
         return PyFloat_FromDouble(payload->as.f64);
-    case KYMO_PAYLOAD_TEXT:
+    case MAREY_PAYLOAD_TEXT:
         return PyUnicode_DecodeUTF8(payload->as.text, payload->len, "backslashreplace");
     default:
         Py_RETURN_NONE;
@@ -97,7 +97,7 @@ static PyObject *range_get_color(PyObject *self, void *Py_UNUSED(closure))
 static PyObject *range_refuse_new(PyTypeObject *Py_UNUSED(type), PyObject *Py_UNUSED(args),
                                   PyObject *Py_UNUSED(kwargs))
 {
-    PyErr_SetString(PyExc_TypeError, "Range objects are made by kymo.range(name)");
+    PyErr_SetString(PyExc_TypeError, "Range objects are made by marey.range(name)");
     return NULL;
 }
 
@@ -146,7 +146,7 @@ static PyGetSetDef range_getset[] = {
 PyDoc_STRVAR(
     range_doc,
     "A named stretch of time: a context manager, an async one, and a decorator.\n\n"
-    "Made by kymo.range(name). Never changes, so one object serves all threads and tasks.");
+    "Made by marey.range(name). Never changes, so one object serves all threads and tasks.");
 
 static PyType_Slot range_slots[] = {
     {Py_tp_doc, (void *)range_doc},   {Py_tp_new, range_refuse_new},  {Py_tp_call, range_call},
@@ -154,7 +154,7 @@ static PyType_Slot range_slots[] = {
     {Py_tp_traverse, range_traverse}, {Py_tp_dealloc, range_dealloc}, {0, NULL},
 };
 static PyType_Spec range_spec = {
-    .name = "kymo.Range",
+    .name = "marey.Range",
     .basicsize = sizeof(struct native_range),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
     .slots = range_slots,
@@ -171,7 +171,7 @@ static PyType_Slot own_slots[] = {
     {0, NULL},
 };
 static PyType_Spec own_spec = {
-    .name = "kymo.Range",
+    .name = "marey.Range",
     .basicsize = sizeof(struct native_range),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .slots = own_slots,
@@ -204,7 +204,7 @@ static int own_type_bind(PyTypeObject *type, PyObject *range)
 
 /* An instance of `type`, which is Range or a type of its own; the reference to `type` is the caller's still. */
 static struct native_range *range_create(PyTypeObject *type, const struct native_site_key *key,
-                                         kymo_id id)
+                                         marey_id id)
 {
     struct native_range *range = (struct native_range *)type->tp_alloc(type, 0);
     if (range == NULL)
@@ -218,7 +218,7 @@ static struct native_range *range_create(PyTypeObject *type, const struct native
 }
 
 static struct native_range *range_create_own(PyObject *module, PyTypeObject *base,
-                                             const struct native_site_key *key, kymo_id id)
+                                             const struct native_site_key *key, marey_id id)
 {
     PyTypeObject *type = own_type_create(module, base);
     if (type == NULL)
@@ -234,7 +234,7 @@ static PyObject *range_make(PyObject *module, const struct native_site_key *key,
                             const struct native_place *place, PyObject *kept_as)
 {
     struct native_state *state = native_state_of(module);
-    kymo_id id;
+    marey_id id;
     if (native_site(key, place, &id) < 0)
         return NULL;
     if (kept_as == NULL || PyDict_GET_SIZE(state->ranges) >= NATIVE_MAX_NAMES)
@@ -282,11 +282,12 @@ static int warn_if_dropped(struct native_state *state)
     if (frame == NULL || !is_dropped(frame))
         return 0;
     state->warned_of_range = 1;
-    return PyErr_WarnEx(PyExc_RuntimeWarning,
-                        "kymo.range() without 'with' records nothing: write 'with "
-                        "kymo.range(\"name\"):' around the code, or '@kymo.range(\"name\")' above "
-                        "a function",
-                        1);
+    return PyErr_WarnEx(
+        PyExc_RuntimeWarning,
+        "marey.range() without 'with' records nothing: write 'with "
+        "marey.range(\"name\"):' around the code, or '@marey.range(\"name\")' above "
+        "a function",
+        1);
 }
 
 /* The Range of a site, known or new. `function` is what is decorated and gives the place, or NULL. */
@@ -330,7 +331,7 @@ static PyObject *range_with_payload(PyObject *module, const struct native_site_k
     return (PyObject *)range;
 }
 
-/* @kymo.range without parentheses: the function's qualified name is the range's. */
+/* @marey.range without parentheses: the function's qualified name is the range's. */
 static PyObject *range_of_function(PyObject *module, PyObject *function)
 {
     PyObject *target = function;
@@ -341,7 +342,7 @@ static PyObject *range_of_function(PyObject *module, PyObject *function)
     PyObject *name = target != NULL ? PyObject_GetAttrString(target, "__qualname__") : NULL;
     PyObject *decorated = NULL;
     if (name == NULL || !PyUnicode_Check(name)) {
-        PyErr_Format(PyExc_TypeError, "kymo.range takes a name or a function, not %.200s",
+        PyErr_Format(PyExc_TypeError, "marey.range takes a name or a function, not %.200s",
                      Py_TYPE(function)->tp_name);
     } else {
         const struct native_site_key key = {.name = name, .category = Py_None, .domain = Py_None};
@@ -392,10 +393,10 @@ static PyObject *range_slow(PyObject *module, PyObject *const *args, Py_ssize_t 
 static PyObject *range_function(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                 PyObject *kwnames)
 {
-    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL)) {
+    if (MAREY_LIKELY(nargs == 1 && kwnames == NULL)) {
         const struct native_slot *slot =
             &native_state_of(module)->range_slots[native_slot_of(args[0])];
-        if (KYMO_LIKELY(slot->key == args[0]))
+        if (MAREY_LIKELY(slot->key == args[0]))
             return Py_NewRef(slot->range);
     }
     return range_slow(module, args, nargs, kwnames);
@@ -404,8 +405,8 @@ static PyObject *range_function(PyObject *module, PyObject *const *args, Py_ssiz
 PyDoc_STRVAR(
     range_function_doc,
     "range(name, category=None, color=None, payload=None, domain=None)\n--\n\n"
-    "A named stretch of time: `with kymo.range(\"forward\"):`, `async with`, or a decorator.\n\n"
-    "The same name gives the same object. `@kymo.range` alone takes the function's qualified "
+    "A named stretch of time: `with marey.range(\"forward\"):`, `async with`, or a decorator.\n\n"
+    "The same name gives the same object. `@marey.range` alone takes the function's qualified "
     "name.\n"
     "Keep what varies out of the name and in the payload (an int, a float or a text). `domain` "
     "names the library that speaks.");

@@ -1,5 +1,5 @@
 /*
- * native_signature.c: formatters of the user, and signatures without a profile: what kymo.profiler.signature() shows.
+ * native_signature.c: formatters of the user, and signatures without a profile: what marey.profiler.signature() shows.
  */
 #include "native.h"
 
@@ -44,8 +44,8 @@ struct signer {
 };
 
 /* A signer stands in for a profile: it is all that its callbacks need. */
-static uint32_t define(struct kymo_calls *calls, uint32_t function, const char *text, size_t length,
-                       double elements)
+static uint32_t define(struct marey_calls *calls, uint32_t function, const char *text,
+                       size_t length, double elements)
 {
     struct signer *const self = (struct signer *)calls;
     PyObject *pair = Py_BuildValue("(s#d)", text, (Py_ssize_t)length, elements);
@@ -56,7 +56,7 @@ static uint32_t define(struct kymo_calls *calls, uint32_t function, const char *
     return rc == 0 ? (uint32_t)PyList_GET_SIZE(self->texts) : 0;
 }
 
-static void count_widened(struct kymo_calls *calls)
+static void count_widened(struct marey_calls *calls)
 {
     ((struct signer *)calls)->widened++;
 }
@@ -117,7 +117,7 @@ static PyObject *signer_sign(PyObject *object, PyObject *args)
         return NULL;
     }
     const size_t n = calls_sign_frame(self->signer, (PyCodeObject *)code, locals, words);
-    return PyLong_FromUnsignedLong(calls_sign_number(self->signer, (struct kymo_calls *)self,
+    return PyLong_FromUnsignedLong(calls_sign_number(self->signer, (struct marey_calls *)self,
                                                      function, (PyCodeObject *)code, words, n));
 }
 
@@ -155,7 +155,7 @@ int native_signature_make(PyObject *module)
         {0, NULL},
     };
     static PyType_Spec spec = {
-        .name = "kymo._native.Signer",
+        .name = "marey._native.Signer",
         .basicsize = sizeof(struct signer),
         .flags = Py_TPFLAGS_DEFAULT | NATIVE_IMMUTABLE,
         .slots = slots,

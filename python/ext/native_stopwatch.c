@@ -1,16 +1,16 @@
 /*
- * native_stopwatch.c: Stopwatch, the stopwatch of <kymo/stopwatch.h>.
+ * native_stopwatch.c: Stopwatch, the stopwatch of <marey/stopwatch.h>.
  *
- * There is one instance, whose switch, options and results are the process's, in libkymo: a method that was taken before
- * enable() works after it, and a measurement may start in C and end here. `strict` alone is Python's: what libkymo
+ * There is one instance, whose switch, options and results are the process's, in libmarey: a method that was taken before
+ * enable() works after it, and a measurement may start in C and end here. `strict` alone is Python's: what libmarey
  * counts and tells once raises then.
  *
- * Reports that are due go where print() writes, which is not C's stdout: libkymo hands them to printer(), and finish
- * prints them when libkymo is through. What files, pandas and other ranks are told is in kymo/_stopwatch.py.
+ * Reports that are due go where print() writes, which is not C's stdout: libmarey hands them to printer(), and finish
+ * prints them when libmarey is through. What files, pandas and other ranks are told is in marey/_stopwatch.py.
  */
 #include "native.h"
 
-#include <kymo/stopwatch.h>
+#include <marey/stopwatch.h>
 
 #include <string.h>
 #include <structmember.h>
@@ -34,11 +34,11 @@ static inline struct native_state *state_of(PyObject *self)
 
 /* The id of the one argument `name`. -1 and an exception otherwise. */
 static inline int id_argument(PyObject *self, const char *method, PyObject *const *args,
-                              Py_ssize_t nargs, PyObject *kwnames, kymo_id *id)
+                              Py_ssize_t nargs, PyObject *kwnames, marey_id *id)
 {
     static const char *const names[] = {"name", NULL};
     PyObject *name = NULL;
-    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL))
+    if (MAREY_LIKELY(nargs == 1 && kwnames == NULL))
         name = args[0];
     else if (native_arguments(method, names, 1, args, nargs, kwnames, &name) < 0)
         return -1;
@@ -49,26 +49,26 @@ static inline int id_argument(PyObject *self, const char *method, PyObject *cons
     static PyObject *function(PyObject *self, PyObject *const *args, Py_ssize_t nargs,             \
                               PyObject *kwnames)                                                   \
     {                                                                                              \
-        kymo_id id;                                                                                \
-        if (KYMO_UNLIKELY(id_argument(self, method, args, nargs, kwnames, &id) < 0))               \
+        marey_id id;                                                                               \
+        if (MAREY_UNLIKELY(id_argument(self, method, args, nargs, kwnames, &id) < 0))              \
             return NULL;                                                                           \
-        const uint32_t on = kymo_on();                                                             \
-        if ((on & KYMO_ON_STOPWATCH) == 0)                                                         \
+        const uint32_t on = marey_on();                                                            \
+        if ((on & MAREY_ON_STOPWATCH) == 0)                                                        \
             Py_RETURN_NONE;                                                                        \
         return native_stopwatch_call_on(state_of(self), on, call, id);                             \
     }
 
-static kymo_status cancel(kymo_id id)
+static marey_status cancel(marey_id id)
 {
-    kymo_stopwatch_cancel(id);
-    return KYMO_OK;
+    marey_stopwatch_cancel(id);
+    return MAREY_OK;
 }
 
-METHOD_BY_NAME(stopwatch_start_meas, "start_meas", kymo_stopwatch_start_on)
-METHOD_BY_NAME(stopwatch_end_meas, "end_meas", kymo_stopwatch_stop_on)
+METHOD_BY_NAME(stopwatch_start_meas, "start_meas", marey_stopwatch_start_on)
+METHOD_BY_NAME(stopwatch_end_meas, "end_meas", marey_stopwatch_stop_on)
 METHOD_BY_NAME(stopwatch_cancel_meas, "cancel_meas", cancel)
-METHOD_BY_NAME(stopwatch_start_once, "start_one_time_measurement", kymo_stopwatch_once_start)
-METHOD_BY_NAME(stopwatch_end_once, "end_one_time_measurement", kymo_stopwatch_once_stop)
+METHOD_BY_NAME(stopwatch_start_once, "start_one_time_measurement", marey_stopwatch_once_start)
+METHOD_BY_NAME(stopwatch_end_once, "end_one_time_measurement", marey_stopwatch_once_stop)
 
 /* sw("forward") */
 static PyObject *stopwatch_measure(PyObject *self, PyObject *const *args, size_t nargsf,
@@ -77,9 +77,9 @@ static PyObject *stopwatch_measure(PyObject *self, PyObject *const *args, size_t
     static const char *const names[] = {"name", NULL};
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *name = NULL;
-    if (KYMO_LIKELY(nargs == 1 && kwnames == NULL)) {
+    if (MAREY_LIKELY(nargs == 1 && kwnames == NULL)) {
         const struct native_slot *slot = &state_of(self)->measured_slots[native_slot_of(args[0])];
-        if (KYMO_LIKELY(slot->key == args[0]))
+        if (MAREY_LIKELY(slot->key == args[0]))
             return Py_NewRef(slot->range);
     }
     if (native_arguments("Stopwatch", names, 1, args, nargs, kwnames, &name) < 0)
@@ -105,11 +105,11 @@ static void printer(void *Py_UNUSED(ctx), const char *text, size_t len)
     }
 }
 
-/* Call a function of kymo/_stopwatch.py. */
+/* Call a function of marey/_stopwatch.py. */
 static PyObject *by_package(const char *function, PyObject *const *args, Py_ssize_t nargs,
                             PyObject *kwnames)
 {
-    PyObject *module = PyImport_ImportModule("kymo._stopwatch");
+    PyObject *module = PyImport_ImportModule("marey._stopwatch");
     PyObject *callee = module != NULL ? PyObject_GetAttrString(module, function) : NULL;
     PyObject *result =
         callee != NULL ? PyObject_Vectorcall(callee, args, (size_t)nargs, kwnames) : NULL;
@@ -140,19 +140,19 @@ static int print_due(struct native_state *state, PyObject *report)
 
 int native_stopwatch_finish(struct native_state *state, const char *driver, double samples)
 {
-    const int is_on = (kymo_on() & KYMO_ON_STOPWATCH) != 0;
+    const int is_on = (marey_on() & MAREY_ON_STOPWATCH) != 0;
     if (is_on && state->strict) {
-        const kymo_status status = kymo_stopwatch_check_stopped();
-        if (status != KYMO_OK) {
+        const marey_status status = marey_stopwatch_check_stopped();
+        if (status != MAREY_OK) {
             native_raise(state, status);
             return -1;
         }
     }
     PyObject *report = NULL;
     report_here = &report;
-    const int counts = kymo_iteration_finish_by(driver, samples);
+    const int counts = marey_iteration_finish_by(driver, samples);
     report_here = NULL;
-    if (KYMO_LIKELY(report == NULL))
+    if (MAREY_LIKELY(report == NULL))
         return PyErr_Occurred() ? -1 : counts;
     const int rc = print_due(state, report);
     Py_DECREF(report);
@@ -165,11 +165,11 @@ static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py
     static const char *const names[] = {"samples", NULL};
     PyObject *samples = NULL;
     double n = 0;
-    if (KYMO_UNLIKELY(nargs != 0 || kwnames != NULL) &&
+    if (MAREY_UNLIKELY(nargs != 0 || kwnames != NULL) &&
         (native_arguments("finish_iter", names, 0, args, nargs, kwnames, &samples) < 0 ||
          native_samples(samples, &n) < 0))
         return NULL;
-    if ((kymo_on() & KYMO_ON_STOPWATCH) == 0)
+    if ((marey_on() & MAREY_ON_STOPWATCH) == 0)
         Py_RETURN_NONE;
     if (native_stopwatch_finish(state_of(self), "Stopwatch.finish_iter", n) < 0)
         return NULL;
@@ -178,8 +178,8 @@ static PyObject *stopwatch_finish_iter(PyObject *self, PyObject *const *args, Py
 
 static PyObject *stopwatch_n_measured(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    const int is_on = kymo_stopwatch_is_enabled();
-    return PyLong_FromUnsignedLongLong(is_on ? kymo_stopwatch_n_measured() : 0);
+    const int is_on = marey_stopwatch_is_enabled();
+    return PyLong_FromUnsignedLongLong(is_on ? marey_stopwatch_n_measured() : 0);
 }
 
 /* ---- the switch ---- */
@@ -209,18 +209,18 @@ static int truth_argument(PyObject *value, uint32_t *out)
     return truth < 0 ? -1 : 0;
 }
 
-static int gpu_argument(PyObject *value, uint32_t do_cuda_sync, enum kymo_stopwatch_gpu *out)
+static int gpu_argument(PyObject *value, uint32_t do_cuda_sync, enum marey_stopwatch_gpu *out)
 {
-    *out = do_cuda_sync ? KYMO_GPU_SYNC : KYMO_GPU_NONE;
+    *out = do_cuda_sync ? MAREY_GPU_SYNC : MAREY_GPU_NONE;
     if (value == NULL || value == Py_None)
         return 0;
     const char *text = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : "";
     if (text == NULL)
         return -1;
     if (strcmp(text, "sync") == 0) {
-        *out = KYMO_GPU_SYNC;
+        *out = MAREY_GPU_SYNC;
     } else if (strcmp(text, "events") == 0 && !do_cuda_sync) {
-        *out = KYMO_GPU_EVENTS;
+        *out = MAREY_GPU_EVENTS;
     } else {
         PyErr_Format(PyExc_ValueError, "gpu is None, \"sync\" or \"events\"%s, not %R",
                      do_cuda_sync ? ", and with do_cuda_sync it is \"sync\"" : "", value);
@@ -229,7 +229,7 @@ static int gpu_argument(PyObject *value, uint32_t do_cuda_sync, enum kymo_stopwa
     return 0;
 }
 
-static int enable_arguments(PyObject *const *values, struct kymo_stopwatch_options *options,
+static int enable_arguments(PyObject *const *values, struct marey_stopwatch_options *options,
                             uint32_t *strict)
 {
     PyObject *const print_every = values[1] != Py_None ? values[1] : NULL;
@@ -255,15 +255,15 @@ static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssiz
                                         "sync_one_time",
                                         NULL};
     PyObject *values[6] = {NULL};
-    struct kymo_stopwatch_options options = {0};
+    struct marey_stopwatch_options options = {0};
     uint32_t strict;
     if (native_arguments("enable", names, 0, args, nargs, kwnames, values) < 0 ||
         enable_arguments(values, &options, &strict) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_stopwatch_enable(&options);
+    const marey_status status = marey_stopwatch_enable(&options);
     PyEval_RestoreThread(thread);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(state_of(self), status);
     state_of(self)->strict = strict != 0;
     state_of(self)->told_of_print = 0;
@@ -272,26 +272,26 @@ static PyObject *stopwatch_enable(PyObject *self, PyObject *const *args, Py_ssiz
 
 static PyObject *stopwatch_disable(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    kymo_stopwatch_disable();
+    marey_stopwatch_disable();
     state_of(self)->strict = 0;
     Py_RETURN_NONE;
 }
 
 static PyObject *stopwatch_reset(PyObject *self, PyObject *unused)
 {
-    kymo_stopwatch_reset();
+    marey_stopwatch_reset();
     return stopwatch_disable(self, unused);
 }
 
 static PyObject *stopwatch_clear(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(unused))
 {
-    kymo_stopwatch_reset();
+    marey_stopwatch_reset();
     Py_RETURN_NONE;
 }
 
 static PyObject *stopwatch_is_enabled(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
 {
-    return PyBool_FromLong(kymo_stopwatch_is_enabled());
+    return PyBool_FromLong(marey_stopwatch_is_enabled());
 }
 
 /* ---- what is measured besides time ---- */
@@ -300,9 +300,9 @@ static const struct {
     const char *name;
     uint32_t bit;
 } usages[] = {
-    {"thread", KYMO_USAGE_THREAD_CPU}, {"process", KYMO_USAGE_PROCESS_CPU},
-    {"tree", KYMO_USAGE_TREE_CPU},     {"machine", KYMO_USAGE_MACHINE_CPU},
-    {"faults", KYMO_USAGE_FAULTS},     {"rss", KYMO_USAGE_RSS},
+    {"thread", MAREY_USAGE_THREAD_CPU}, {"process", MAREY_USAGE_PROCESS_CPU},
+    {"tree", MAREY_USAGE_TREE_CPU},     {"machine", MAREY_USAGE_MACHINE_CPU},
+    {"faults", MAREY_USAGE_FAULTS},     {"rss", MAREY_USAGE_RSS},
 };
 enum { N_USAGES = sizeof usages / sizeof *usages };
 #define ALL_USAGES UINT32_MAX
@@ -339,14 +339,14 @@ static int usage_argument(PyObject *value, uint32_t *mask)
     return rc;
 }
 
-/* All that this kernel tells; libkymo has said what it does not. */
-static kymo_status measure_all(kymo_id id)
+/* All that this kernel tells; libmarey has said what it does not. */
+static marey_status measure_all(marey_id id)
 {
     uint32_t mask = 0;
     for (size_t i = 0; i < N_USAGES; i++)
-        if (kymo_stopwatch_measure_usage(id, usages[i].bit) == KYMO_OK)
+        if (marey_stopwatch_measure_usage(id, usages[i].bit) == MAREY_OK)
             mask |= usages[i].bit;
-    return kymo_stopwatch_measure_usage(id, mask);
+    return marey_stopwatch_measure_usage(id, mask);
 }
 
 static PyObject *stopwatch_set_usage(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
@@ -354,15 +354,15 @@ static PyObject *stopwatch_set_usage(PyObject *self, PyObject *const *args, Py_s
 {
     static const char *const names[] = {"name", "usage", NULL};
     PyObject *values[2] = {NULL};
-    kymo_id id;
+    marey_id id;
     uint32_t mask;
     if (native_arguments("set_cpu_usage_meas_name", names, 1, args, nargs, kwnames, values) < 0 ||
         native_id(state_of(self), values[0], &id) < 0 || usage_argument(values[1], &mask) < 0)
         return NULL;
-    if (!kymo_stopwatch_is_enabled())
+    if (!marey_stopwatch_is_enabled())
         Py_RETURN_NONE;
-    const kymo_status status =
-        mask != ALL_USAGES ? kymo_stopwatch_measure_usage(id, mask) : measure_all(id);
+    const marey_status status =
+        mask != ALL_USAGES ? marey_stopwatch_measure_usage(id, mask) : measure_all(id);
     return native_stopwatch_end(state_of(self), status);
 }
 
@@ -375,11 +375,11 @@ static PyObject *stopwatch_report(PyObject *self, PyObject *Py_UNUSED(unused))
     FILE *stream = open_memstream(&data, &len);
     if (stream == NULL)
         return PyErr_NoMemory();
-    const kymo_status status = kymo_stopwatch_print(stream);
+    const marey_status status = marey_stopwatch_print(stream);
     PyObject *text = NULL;
     if (fclose(stream) != 0)
         PyErr_NoMemory();
-    else if (status != KYMO_OK)
+    else if (status != MAREY_OK)
         native_raise(state_of(self), status);
     else
         text = report_text(data, len);
@@ -410,7 +410,7 @@ static PyObject *stopwatch_call(PyObject *type, PyObject *const *args, size_t na
     const struct native_state *state = PyType_GetModuleState((PyTypeObject *)type);
     PyObject *const stopwatch = state->stopwatch;
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    if (KYMO_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
+    if (MAREY_UNLIKELY(nargs != 0 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0))) {
         PyObject *enabled = stopwatch_enable(stopwatch, args, nargs, kwnames);
         if (enabled == NULL)
             return NULL;
@@ -492,7 +492,7 @@ static PyMethodDef stopwatch_methods[] = {
      "get_num_nonwarmup_iters_measured($self, /)\n--\n\n"
      "Finished iterations without warm-up; 0 while off."},
     {"stats", FASTCALL(stopwatch_stats),
-     "stats($self, /)\n--\n\nThe results so far as tables: kymo.StopwatchStats."},
+     "stats($self, /)\n--\n\nThe results so far as tables: marey.StopwatchStats."},
     {"to_json", FASTCALL(stopwatch_to_json),
      "to_json($self, /, path=None)\n--\n\nWrite all tables as one JSON object, or return it."},
     {"to_csv", FASTCALL(stopwatch_to_csv),
@@ -501,7 +501,7 @@ static PyMethodDef stopwatch_methods[] = {
      "to_pandas($self, /, table='iterations')\n--\n\nA table as a pandas.DataFrame."},
     {"gather", FASTCALL(stopwatch_gather),
      "gather($self, /, group=None)\n--\n\n"
-     "Merge the results of all ranks of a torch.distributed or mpi4py job: kymo.StopwatchStats on "
+     "Merge the results of all ranks of a torch.distributed or mpi4py job: marey.StopwatchStats on "
      "every rank.\nAll ranks call it."},
     {"__reduce__", stopwatch_reduce, METH_NOARGS, "Pickle as the one instance."},
     {NULL, NULL, 0, NULL},
@@ -535,7 +535,7 @@ static PyType_Slot stopwatch_slots[] = {
     {0, NULL},
 };
 static PyType_Spec stopwatch_spec = {
-    .name = "kymo.Stopwatch",
+    .name = "marey.Stopwatch",
     .basicsize = sizeof(struct stopwatch),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | NATIVE_IMMUTABLE,
     .slots = stopwatch_slots,
@@ -556,6 +556,6 @@ int native_stopwatch_make(PyObject *module)
         return -1;
     ((struct stopwatch *)state->stopwatch)->state = state;
     ((struct stopwatch *)state->stopwatch)->vectorcall = stopwatch_measure;
-    kymo_stopwatch_set_printer(printer, NULL);
+    marey_stopwatch_set_printer(printer, NULL);
     return 0;
 }

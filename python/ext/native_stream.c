@@ -1,13 +1,13 @@
 /*
  * native_stream.c: which stream of the GPU torch works on, for times that the GPU notes.
  *
- * libkymo asks stream_hook() at both ends of a measurement, so it takes torch's short way: two functions that look up a
- * number each, make no object and start nothing. Without them, or where they raise (no GPU, another's module of that
- * name), the answer is left to libkymo, whose default stream is torch's as well.
+ * libmarey asks stream_hook() at both ends of a measurement, so it takes torch's short way: two functions that look up
+ * a number each, make no object and start nothing. Without them, or where they raise (no GPU, another's module of that
+ * name), the answer is left to libmarey, whose default stream is torch's as well.
  */
 #include "native.h"
 
-#include <kymo/cuda.h>
+#include <marey/cuda.h>
 
 /* Threads of the program may measure from C without the GIL; they are none of torch's Python. */
 static int holds_gil(void)
@@ -56,5 +56,5 @@ static int stream_hook(void **stream)
 
 void native_stream_make(void)
 {
-    kymo_cuda_set_stream_hook(stream_hook);
+    marey_cuda_set_stream_hook(stream_hook);
 }

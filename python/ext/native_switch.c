@@ -1,5 +1,5 @@
 /*
- * native_switch.c: the switchboard and what is asked about the recording. kymo/_start.py makes it comfortable.
+ * native_switch.c: the switchboard and what is asked about the recording. marey/_start.py makes it comfortable.
  *
  * Starting and stopping create and write files, so they let other threads run meanwhile.
  */
@@ -12,15 +12,15 @@ static PyObject *switch_start(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&z:start", PyUnicode_FSConverter, &path, &text))
         return NULL;
     const char *directory = PyBytes_AS_STRING(path);
-    const struct kymo_options options = {.path = directory[0] != '\0' ? directory : NULL,
-                                         .text = text};
-    if (!kymo_enabled())
+    const struct marey_options options = {.path = directory[0] != '\0' ? directory : NULL,
+                                          .text = text};
+    if (!marey_enabled())
         native_nesting_renew();
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_start(&options);
+    const marey_status status = marey_start(&options);
     PyEval_RestoreThread(thread);
     Py_DECREF(path);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     native_memory_watch();
     calls_watch();
@@ -31,21 +31,21 @@ static PyObject *switch_stop(PyObject *module, PyObject *Py_UNUSED(unused))
 {
     calls_unwatch();
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_stop();
+    const marey_status status = marey_stop();
     PyEval_RestoreThread(thread);
     native_nesting_renew();
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
 
 static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
 {
-    native_state_of(module)->strict = 0; /* as libkymo knows nothing of it */
+    native_state_of(module)->strict = 0; /* as libmarey knows nothing of it */
     native_phases_forget(&native_state_of(module)->phases);
     calls_unwatch();
     PyThreadState *thread = PyEval_SaveThread();
-    kymo_reset();
+    marey_reset();
     PyEval_RestoreThread(thread);
     native_nesting_renew();
     Py_RETURN_NONE;
@@ -53,7 +53,7 @@ static PyObject *switch_reset(PyObject *module, PyObject *Py_UNUSED(unused))
 
 static PyObject *switch_enabled(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyBool_FromLong(kymo_enabled());
+    return PyBool_FromLong(marey_enabled());
 }
 
 /* An int in a C int; `missing` stands for an argument that was not given. -1 and an exception otherwise. */
@@ -83,7 +83,7 @@ static PyObject *switch_set_rank(PyObject *Py_UNUSED(module), PyObject *const *a
         PyErr_Format(PyExc_ValueError, "ranks count from 0, so %d is none", rank);
         return NULL;
     }
-    kymo_set_rank(rank, world_size);
+    marey_set_rank(rank, world_size);
     Py_RETURN_NONE;
 }
 
@@ -92,7 +92,7 @@ static PyObject *switch_set_worker(PyObject *Py_UNUSED(module), PyObject *number
     int worker;
     if (int_of(number, -1, &worker) < 0)
         return NULL;
-    kymo_set_worker(worker);
+    marey_set_worker(worker);
     Py_RETURN_NONE;
 }
 
@@ -109,8 +109,8 @@ static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py
         PyErr_Format(PyExc_ValueError, "%d is no process id; None allows any process", pid);
         return NULL;
     }
-    const kymo_status status = kymo_allow_attach(pid);
-    if (status != KYMO_OK)
+    const marey_status status = marey_allow_attach(pid);
+    if (status != MAREY_OK)
         return native_raise(native_state_of(module), status);
     Py_RETURN_NONE;
 }
@@ -118,14 +118,14 @@ static PyObject *switch_allow_attach(PyObject *module, PyObject *const *args, Py
 static PyObject *switch_rank(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     int rank, world_size;
-    kymo_rank_get(&rank, &world_size);
+    marey_rank_get(&rank, &world_size);
     return Py_BuildValue("(ii)", rank, world_size);
 }
 
 static PyObject *switch_run_id(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     char id[64];
-    if (!kymo_run_id(id, sizeof id))
+    if (!marey_run_id(id, sizeof id))
         Py_RETURN_NONE;
     return PyUnicode_DecodeFSDefault(id);
 }
@@ -135,7 +135,7 @@ static PyObject *switch_set_versions(PyObject *Py_UNUSED(module), PyObject *text
     const char *utf8 = PyUnicode_AsUTF8(text);
     if (utf8 == NULL)
         return NULL;
-    kymo_set_versions(utf8);
+    marey_set_versions(utf8);
     Py_RETURN_NONE;
 }
 
@@ -144,19 +144,19 @@ static PyObject *switch_set_experiment(PyObject *Py_UNUSED(module), PyObject *ar
     const char *experiment, *strategy;
     if (!PyArg_ParseTuple(args, "zz:set_experiment", &experiment, &strategy))
         return NULL;
-    kymo_set_experiment(experiment, strategy);
+    marey_set_experiment(experiment, strategy);
     Py_RETURN_NONE;
 }
 
 static PyObject *switch_recording_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyUnicode_DecodeFSDefault(kymo_recording_path());
+    return PyUnicode_DecodeFSDefault(marey_recording_path());
 }
 
 static PyObject *switch_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    struct kymo_counts counts;
-    kymo_counts_get(&counts);
+    struct marey_counts counts;
+    marey_counts_get(&counts);
     return Py_BuildValue("{sKsKsKsKsIsI}", "events", (unsigned long long)counts.events,
                          "lost_events", (unsigned long long)counts.lost_events, "log_bytes",
                          (unsigned long long)counts.log_bytes, "pool_bytes",
@@ -166,17 +166,17 @@ static PyObject *switch_counts(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 
 static PyObject *switch_options_help(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyUnicode_FromString(kymo_options_help());
+    return PyUnicode_FromString(marey_options_help());
 }
 
 static PyObject *switch_library_path(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
-    return PyUnicode_DecodeFSDefault(kymo_library_path());
+    return PyUnicode_DecodeFSDefault(marey_library_path());
 }
 
 PyMethodDef native_switch_functions[] = {
     {"start", switch_start,
-     METH_VARARGS, "start($module, path, options, /)\n--\n\nBegin a recording; options as KYMO_OPTIONS writes them."},
+     METH_VARARGS, "start($module, path, options, /)\n--\n\nBegin a recording; options as MAREY_OPTIONS writes them."},
     {"stop", switch_stop, METH_NOARGS,
      "stop($module, /)\n--\n\nEnd the recording and write what is in memory."},
     {"reset", switch_reset, METH_NOARGS,
@@ -207,6 +207,6 @@ PyMethodDef native_switch_functions[] = {
     {"options_help", switch_options_help, METH_NOARGS,
      "options_help($module, /)\n--\n\nOne line per option of start(): name, default, meaning."},
     {"library_path", switch_library_path, METH_NOARGS,
-     "library_path($module, /)\n--\n\nThe file libkymo was loaded from."},
+     "library_path($module, /)\n--\n\nThe file libmarey was loaded from."},
     {NULL, NULL, 0, NULL},
 };

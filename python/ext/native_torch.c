@@ -1,5 +1,5 @@
 /*
- * native_torch.c: operators of PyTorch as ranges, torch_observer.c. kymo/_operators.py makes it comfortable.
+ * native_torch.c: operators of PyTorch as ranges, torch_observer.c. marey/_operators.py makes it comfortable.
  */
 #include "native.h"
 

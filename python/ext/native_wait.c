@@ -1,14 +1,14 @@
 /*
- * native_wait.c: waiting for the GPU on behalf of libkymo.
+ * native_wait.c: waiting for the GPU on behalf of libmarey.
  *
- * libkymo waits in the midst of a push, a pop or a measurement, by whatever CUDA runtime it finds. Where torch uses the
- * GPU, torch knows better: it has the current device and tells when a graph is being captured. So libkymo asks
+ * libmarey waits in the midst of a push, a pop or a measurement, by whatever CUDA runtime it finds. Where torch uses
+ * the GPU, torch knows better: it has the current device and tells when a graph is being captured. So libmarey asks
  * wait_hook() first. The hook acts for calls that come from here, which hold the GIL and say so by native_wait_begin();
- * other threads of the process may call from C without it, and are left to libkymo.
+ * other threads of the process may call from C without it, and are left to libmarey.
  */
 #include "native.h"
 
-#include <kymo/cuda.h>
+#include <marey/cuda.h>
 
 /* What wait_hook() does on this thread. */
 static _Thread_local enum native_wait waiting;
@@ -45,7 +45,7 @@ static int wait_by_torch(PyObject *cuda)
     return done != NULL ? 0 : -1;
 }
 
-/* Wait, by torch or by libkymo. -1 and an exception when torch raises one. */
+/* Wait, by torch or by libmarey. -1 and an exception when torch raises one. */
 static int wait_now(void)
 {
     int rc = 0;
@@ -56,7 +56,7 @@ static int wait_now(void)
         Py_DECREF(cuda);
     } else {
         PyThreadState *thread = PyEval_SaveThread();
-        kymo_cuda_sync();
+        marey_cuda_sync();
         PyEval_RestoreThread(thread);
     }
     waiting = NATIVE_WAIT_IS_DONE;
@@ -89,5 +89,5 @@ int native_wait_first(void)
 
 void native_wait_make(void)
 {
-    kymo_cuda_set_sync_hook(wait_hook);
+    marey_cuda_set_sync_hook(wait_hook);
 }

@@ -4,7 +4,7 @@
  * A plain function becomes a Wrapper: an object that is called by vectorcall, begins the range, calls the function and
  * ends the range, whether the function returns or raises. With the method-descriptor flag and tp_descr_get it works as
  * a method without a bound object on the call path. Generators, coroutines and async generators get a wrapper of their
- * own kind, written in Python (kymo/_resume.py), so that inspect still tells them for what they are.
+ * own kind, written in Python (marey/_resume.py), so that inspect still tells them for what they are.
  */
 #include "native.h"
 
@@ -28,10 +28,10 @@ static inline PyObject *call(PyObject *function, PyObject *const *args, size_t n
                              PyObject *kwnames)
 {
     const PyTypeObject *type = Py_TYPE(function);
-    if (KYMO_LIKELY(type->tp_flags & Py_TPFLAGS_HAVE_VECTORCALL)) {
+    if (MAREY_LIKELY(type->tp_flags & Py_TPFLAGS_HAVE_VECTORCALL)) {
         vectorcallfunc direct;
         memcpy(&direct, (const char *)function + type->tp_vectorcall_offset, sizeof direct);
-        if (KYMO_LIKELY(direct != NULL))
+        if (MAREY_LIKELY(direct != NULL))
             return direct(function, args, nargsf, kwnames);
     }
     return PyObject_Vectorcall(function, args, nargsf, kwnames);
@@ -40,15 +40,15 @@ static inline PyObject *call(PyObject *function, PyObject *const *args, size_t n
 static PyObject *wrapper_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct wrapper *wrapper = (struct wrapper *)self;
-    const uint32_t on_before = kymo_on();
-    if (KYMO_LIKELY(!on_before))
+    const uint32_t on_before = marey_on();
+    if (MAREY_LIKELY(!on_before))
         return call(wrapper->function, args, nargsf, kwnames);
     const struct native_range *range = wrapper->range;
     native_begin(range, on_before);
     PyObject *result = call(wrapper->function, args, nargsf, kwnames);
-    const uint32_t on = kymo_on();
-    if (KYMO_LIKELY((on & KYMO_ON_CHECKED) == 0))
-        kymo_end_on(range->id);
+    const uint32_t on = marey_on();
+    if (MAREY_LIKELY((on & MAREY_ON_CHECKED) == 0))
+        marey_end_on(range->id);
     else if (native_end_checked(range, result == NULL) < 0)
         Py_CLEAR(result);
     return result;
@@ -59,7 +59,7 @@ static PyObject *wrapper_call_measured(PyObject *self, PyObject *const *args, si
                                        PyObject *kwnames)
 {
     const struct wrapper *wrapper = (struct wrapper *)self;
-    const int is_begun = native_measured_begin(wrapper->range, kymo_on());
+    const int is_begun = native_measured_begin(wrapper->range, marey_on());
     if (is_begun < 0)
         return NULL;
     PyObject *result = call(wrapper->function, args, nargsf, kwnames);
@@ -84,7 +84,7 @@ static PyObject *wrapper_repr(PyObject *self)
 {
     const struct wrapper *wrapper = (struct wrapper *)self;
     return PyUnicode_FromFormat("<%s over %R>",
-                                is_measurement(wrapper->range) ? "kymo.Stopwatch" : "kymo.range",
+                                is_measurement(wrapper->range) ? "marey.Stopwatch" : "marey.range",
                                 wrapper->function);
 }
 
@@ -151,7 +151,7 @@ static PyType_Slot wrapper_slots[] = {
     {Py_tp_dealloc, wrapper_dealloc},   {0, NULL},
 };
 static PyType_Spec wrapper_spec = {
-    .name = "kymo._native.Wrapper",
+    .name = "marey._native.Wrapper",
     .basicsize = sizeof(struct wrapper),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
              Py_TPFLAGS_METHOD_DESCRIPTOR,
@@ -189,7 +189,7 @@ static PyObject *wrap_plain(struct native_range *range, PyObject *function)
     return (PyObject *)wrapper;
 }
 
-/* The function of kymo/_resume.py that wraps functions whose code has `flags`; NULL for a plain one. */
+/* The function of marey/_resume.py that wraps functions whose code has `flags`; NULL for a plain one. */
 static const char *resume_wrapper(int flags)
 {
     if (flags & CO_ASYNC_GENERATOR)
@@ -211,11 +211,11 @@ static PyObject *wrap_function(struct native_range *range, PyObject *function)
     if (is_measurement(range) && (flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))) {
         PyErr_SetString(PyExc_TypeError,
                         "tasks that take turns on a thread cannot be measured as a "
-                        "whole; decorate with kymo.range, "
+                        "whole; decorate with marey.range, "
                         "or measure what lies between two awaits");
         return NULL;
     }
-    PyObject *resume = PyImport_ImportModule("kymo._resume");
+    PyObject *resume = PyImport_ImportModule("marey._resume");
     PyObject *wrapped =
         resume != NULL ? PyObject_CallMethod(resume, by, "OO", (PyObject *)range, function) : NULL;
     Py_XDECREF(resume);

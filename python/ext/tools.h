@@ -2,7 +2,7 @@
  * tools.h: what the files of the extension `_tools` share.
  *
  * The extension gives Python the reader: a Recording opens logs and makes tables, a Table hands out its columns. It is
- * loaded on the first kymo.load(), with libkymo-tools, so that a program that only records carries none of it.
+ * loaded on the first marey.load(), with libmarey-tools, so that a program that only records carries none of it.
  *
  *     tools_module.c      the module and its exception
  *     tools_recording.c   Recording: open, tables, report, export, page
@@ -22,13 +22,13 @@
  *     tools_doctor.c      doctor(): what can be measured here
  *     tools_csv.c         append_csv(): rows into a file of CSV that grows
  */
-#ifndef KYMO_PYTHON_TOOLS_H
-#define KYMO_PYTHON_TOOLS_H
+#ifndef MAREY_PYTHON_TOOLS_H
+#define MAREY_PYTHON_TOOLS_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <kymo/report.h>
+#include <marey/report.h>
 
 #if PY_VERSION_HEX < 0x030a0000
 static inline PyObject *Py_NewRef(PyObject *object)
@@ -39,7 +39,7 @@ static inline PyObject *Py_NewRef(PyObject *object)
 #endif
 
 struct tools_state {
-    PyObject *error; /* kymo.KymoError, the one of _native */
+    PyObject *error; /* marey.MareyError, the one of _native */
     PyTypeObject *recording_type;
     PyTypeObject *table_type;
     PyTypeObject *dumps_type, *dumped_type;
@@ -51,7 +51,7 @@ PyTypeObject *tools_dumps_type(PyObject *module);
 PyTypeObject *tools_dumped_type(PyObject *module);
 
 /* A Table over `table`, which is lent by `owner`; the Table keeps that alive. */
-PyObject *tools_table_create(const struct tools_state *state, kymo_table *table, PyObject *owner);
+PyObject *tools_table_create(const struct tools_state *state, marey_table *table, PyObject *owner);
 
 /* compare(a, b, filter, smallest_percent, skip): the tables, and the answer as text, Markdown and JSON. */
 PyObject *tools_compare(PyObject *module, PyObject *args);
@@ -64,20 +64,20 @@ PyObject *tools_compare_pairs(PyObject *module, PyObject *args);
 PyObject *tools_diff(PyObject *module, PyObject *args);
 
 /* The tables of a report by name, which keep it. Takes it. */
-struct kymo_samples_report;
-struct kymo_samples_filter;
-PyObject *tools_samples_tables(const struct tools_state *state, struct kymo_samples_report *report);
+struct marey_samples_report;
+struct marey_samples_filter;
+PyObject *tools_samples_tables(const struct tools_state *state, struct marey_samples_report *report);
 /* Of a tuple (mode, idle, range, iterations, epochs, phase, thread, rank), which lends its texts. -1 with an exception. */
-int tools_samples_filter(PyObject *chosen, struct kymo_samples_filter *filter);
+int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter);
 
-struct kymo_calls_report;
-PyObject *tools_calls_tables(const struct tools_state *state, struct kymo_calls_report *report);
+struct marey_calls_report;
+PyObject *tools_calls_tables(const struct tools_state *state, struct marey_calls_report *report);
 
 /* memory(path, stacks): the tables of a file about memory. */
 PyObject *tools_memory(PyObject *module, PyObject *args);
 /* The tables of a report by name, which keep it. Takes it. */
-struct kymo_memory_report;
-PyObject *tools_memory_tables(const struct tools_state *state, struct kymo_memory_report *report);
+struct marey_memory_report;
+PyObject *tools_memory_tables(const struct tools_state *state, struct marey_memory_report *report);
 
 /* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
@@ -113,8 +113,8 @@ PyObject *tools_append_csv(PyObject *module, PyObject *args);
 /* json_tables(given): an object with the rows of each Table by its name. */
 PyObject *tools_json_tables(PyObject *module, PyObject *given);
 
-/* Raise what a status means: ValueError for EINVAL, else KymoError with name and sentence. Returns NULL. */
-PyObject *tools_raise(const struct tools_state *state, kymo_status status);
+/* Raise what a status means: ValueError for EINVAL, else MareyError with name and sentence. Returns NULL. */
+PyObject *tools_raise(const struct tools_state *state, marey_status status);
 
 /* Bytes of a recording as a str: UTF-8, or with what is not UTF-8 kept readable. */
 PyObject *tools_text(const char *data, size_t len);
@@ -128,6 +128,6 @@ struct tools_sink {
 int tools_sink_open(struct tools_sink *sink);
 /* Close it and return what was written as a str, or raise `status`. */
 PyObject *tools_sink_finish(struct tools_sink *sink, const struct tools_state *state,
-                            kymo_status status);
+                            marey_status status);
 
 #endif

@@ -1,29 +1,30 @@
 /*
- * tools_calls.c: tables of kymo/calls_report.h.
+ * tools_calls.c: tables of marey/calls_report.h.
  */
 #include "tools.h"
 
-#include <kymo/calls_report.h>
+#include <marey/calls_report.h>
 
-#define CAPSULE "kymo._tools.calls"
+#define CAPSULE "marey._tools.calls"
 
 static void destroy_report(PyObject *capsule)
 {
-    kymo_calls_report_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+    marey_calls_report_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
 }
 
-PyObject *tools_calls_tables(const struct tools_state *state, struct kymo_calls_report *report)
+PyObject *tools_calls_tables(const struct tools_state *state, struct marey_calls_report *report)
 {
     static const char *const names[] = {"functions", "signatures", "callers", "callees", "paths",
                                         "shapes",    "threads",    "totals",  "notes"};
     PyObject *owner = PyCapsule_New(report, CAPSULE, destroy_report);
     if (owner == NULL) {
-        kymo_calls_report_destroy(report);
+        marey_calls_report_destroy(report);
         return NULL;
     }
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
-        PyObject *table = tools_table_create(state, kymo_calls_report_table(report, names[i]), owner);
+        PyObject *table =
+            tools_table_create(state, marey_calls_report_table(report, names[i]), owner);
         if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);

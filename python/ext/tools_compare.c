@@ -1,30 +1,30 @@
 /*
- * tools_compare.c: comparisons for Python: kymo/compare.h over recordings and stats, and over pairs of times.
+ * tools_compare.c: comparisons for Python: marey/compare.h over recordings and stats, and over pairs of times.
  */
 #include "tools.h"
 
-#include <kymo/compare.h>
-#include <kymo/page.h>
+#include <marey/compare.h>
+#include <marey/page.h>
 
-#define CAPSULE "kymo._tools.comparison"
+#define CAPSULE "marey._tools.comparison"
 
 static void destroy_comparison(PyObject *capsule)
 {
-    kymo_comparison_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+    marey_comparison_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
 }
 
 /* ---- recordings and stats ---- */
 
-static int add_paths(const struct tools_state *state, kymo_comparison *comparison,
-                     enum kymo_compare_side side, PyObject *paths)
+static int add_paths(const struct tools_state *state, marey_comparison *comparison,
+                     enum marey_compare_side side, PyObject *paths)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(paths); i++) {
         PyObject *path;
         if (!PyUnicode_FSConverter(PyTuple_GET_ITEM(paths, i), &path))
             return -1;
-        const kymo_status status = kymo_comparison_add(comparison, side, PyBytes_AS_STRING(path));
+        const marey_status status = marey_comparison_add(comparison, side, PyBytes_AS_STRING(path));
         Py_DECREF(path);
-        if (status != KYMO_OK) {
+        if (status != MAREY_OK) {
             tools_raise(state, status);
             return -1;
         }
@@ -32,14 +32,14 @@ static int add_paths(const struct tools_state *state, kymo_comparison *compariso
     return 0;
 }
 
-static int run_comparison(const struct tools_state *state, kymo_comparison *comparison,
-                          const struct kymo_compare_options *options)
+static int run_comparison(const struct tools_state *state, marey_comparison *comparison,
+                          const struct marey_compare_options *options)
 {
-    kymo_status status;
+    marey_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = kymo_comparison_run(comparison, options);
+    status = marey_comparison_run(comparison, options);
     Py_END_ALLOW_THREADS;
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         return 0;
     tools_raise(state, status);
     return -1;
@@ -47,28 +47,29 @@ static int run_comparison(const struct tools_state *state, kymo_comparison *comp
 
 enum drawing { TEXT, MARKDOWN, JSON };
 
-static PyObject *drawn(const struct tools_state *state, kymo_comparison *comparison,
+static PyObject *drawn(const struct tools_state *state, marey_comparison *comparison,
                        enum drawing drawing)
 {
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    const kymo_status status = drawing == TEXT ? kymo_compare_text(comparison, NULL, sink.stream)
-                               : drawing == MARKDOWN
-                                   ? kymo_compare_markdown(comparison, NULL, sink.stream)
-                                   : kymo_compare_json(comparison, sink.stream);
+    const marey_status status = drawing == TEXT ? marey_compare_text(comparison, NULL, sink.stream)
+                                : drawing == MARKDOWN
+                                    ? marey_compare_markdown(comparison, NULL, sink.stream)
+                                    : marey_compare_json(comparison, sink.stream);
     return tools_sink_finish(&sink, state, status);
 }
 
 /* The tables by name, then the texts: ({"regions": Table, ...}, text, markdown, json). */
-static PyObject *results(const struct tools_state *state, kymo_comparison *comparison, PyObject *owner)
+static PyObject *results(const struct tools_state *state, marey_comparison *comparison,
+                         PyObject *owner)
 {
     static const char *const names[] = {"regions", "iteration", "program", "functions",
                                         "only",    "runs",      "warnings"};
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
         PyObject *table =
-            tools_table_create(state, kymo_comparison_table(comparison, names[i]), owner);
+            tools_table_create(state, marey_comparison_table(comparison, names[i]), owner);
         if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);
@@ -88,7 +89,7 @@ static PyObject *results(const struct tools_state *state, kymo_comparison *compa
 PyObject *tools_compare_page(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    struct kymo_compare_options options = {.wants_quantiles = 1};
+    struct marey_compare_options options = {.wants_quantiles = 1};
     PyObject *a, *b;
     unsigned long long skip;
     const char *title;
@@ -98,24 +99,24 @@ PyObject *tools_compare_page(PyObject *module, PyObject *args)
                           &options.startup, &fd, &title))
         return NULL;
     options.skip = skip;
-    kymo_comparison *comparison = NULL;
-    kymo_status status = kymo_comparison_create(&comparison);
-    if (status != KYMO_OK)
+    marey_comparison *comparison = NULL;
+    marey_status status = marey_comparison_create(&comparison);
+    if (status != MAREY_OK)
         return tools_raise(state, status);
-    if (add_paths(state, comparison, KYMO_A, a) == 0 && add_paths(state, comparison, KYMO_B, b) == 0)
+    if (add_paths(state, comparison, MAREY_A, a) == 0 && add_paths(state, comparison, MAREY_B, b) == 0)
         rc = run_comparison(state, comparison, &options);
-    if (rc == 0 && (status = kymo_page_compare(comparison, title, fd)) != KYMO_OK) {
+    if (rc == 0 && (status = marey_page_compare(comparison, title, fd)) != MAREY_OK) {
         tools_raise(state, status);
         rc = -1;
     }
-    kymo_comparison_destroy(comparison);
+    marey_comparison_destroy(comparison);
     return rc == 0 ? Py_NewRef(Py_None) : NULL;
 }
 
 PyObject *tools_compare(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    struct kymo_compare_options options = {0};
+    struct marey_compare_options options = {0};
     PyObject *a, *b;
     unsigned long long skip;
     if (!PyArg_ParseTuple(args, "O!O!zdKpp:compare", &PyTuple_Type, &a, &PyTuple_Type, &b,
@@ -123,17 +124,18 @@ PyObject *tools_compare(PyObject *module, PyObject *args)
                           &options.startup))
         return NULL;
     options.skip = skip;
-    kymo_comparison *comparison = NULL;
-    const kymo_status status = kymo_comparison_create(&comparison);
-    if (status != KYMO_OK)
+    marey_comparison *comparison = NULL;
+    const marey_status status = marey_comparison_create(&comparison);
+    if (status != MAREY_OK)
         return tools_raise(state, status);
     PyObject *owner = PyCapsule_New(comparison, CAPSULE, destroy_comparison);
     if (owner == NULL) {
-        kymo_comparison_destroy(comparison);
+        marey_comparison_destroy(comparison);
         return NULL;
     }
     PyObject *result = NULL;
-    if (add_paths(state, comparison, KYMO_A, a) == 0 && add_paths(state, comparison, KYMO_B, b) == 0 &&
+    if (add_paths(state, comparison, MAREY_A, a) == 0 &&
+        add_paths(state, comparison, MAREY_B, b) == 0 &&
         run_comparison(state, comparison, &options) == 0)
         result = results(state, comparison, owner);
     Py_DECREF(owner); /* the tables keep it */
@@ -163,8 +165,8 @@ static double *to_doubles(PyObject *list)
 PyObject *tools_compare_pairs(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    struct kymo_compare_options options = {0};
-    struct kymo_change change;
+    struct marey_compare_options options = {0};
+    struct marey_change change;
     PyObject *lists[2];
     if (!PyArg_ParseTuple(args, "O!O!d:compare_pairs", &PyList_Type, &lists[0], &PyList_Type,
                           &lists[1], &options.smallest_percent))
@@ -176,13 +178,13 @@ PyObject *tools_compare_pairs(PyObject *module, PyObject *args)
     double *a = to_doubles(lists[0]), *b = a != NULL ? to_doubles(lists[1]) : NULL;
     PyObject *result = NULL;
     if (b != NULL) {
-        const kymo_status status =
-            kymo_compare_pairs(a, b, (size_t)PyList_GET_SIZE(lists[0]), &options, &change);
-        result = status != KYMO_OK
+        const marey_status status =
+            marey_compare_pairs(a, b, (size_t)PyList_GET_SIZE(lists[0]), &options, &change);
+        result = status != MAREY_OK
                      ? tools_raise(state, status)
-                     : Py_BuildValue("(sddddds)", kymo_verdict_name(change.verdict), change.percent,
-                                     change.low_percent, change.high_percent, change.a, change.b,
-                                     change.reason);
+                     : Py_BuildValue("(sddddds)", marey_verdict_name(change.verdict),
+                                     change.percent, change.low_percent, change.high_percent,
+                                     change.a, change.b, change.reason);
     }
     PyMem_Free(a);
     PyMem_Free(b);

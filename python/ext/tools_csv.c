@@ -10,12 +10,12 @@ enum { MAX_COLUMNS = 16 };
 
 struct kind {
     const char *name;
-    enum kymo_type type;
+    enum marey_type type;
 };
 static const struct kind kinds[] = {
-    {"text", KYMO_TYPE_TEXT}, {"integer", KYMO_TYPE_I64}, {"number", KYMO_TYPE_F64}};
+    {"text", MAREY_TYPE_TEXT}, {"integer", MAREY_TYPE_I64}, {"number", MAREY_TYPE_F64}};
 
-static int kind_of(const char *name, enum kymo_type *out)
+static int kind_of(const char *name, enum marey_type *out)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kinds[i].name, name) == 0) {
@@ -28,7 +28,7 @@ static int kind_of(const char *name, enum kymo_type *out)
 }
 
 /* The names in `columns` are lent by `described`, a tuple of (name, kind). */
-static int read_columns(PyObject *described, struct kymo_column *columns, size_t *n)
+static int read_columns(PyObject *described, struct marey_column *columns, size_t *n)
 {
     *n = (size_t)PyTuple_GET_SIZE(described);
     if (*n == 0 || *n > MAX_COLUMNS) {
@@ -38,7 +38,7 @@ static int read_columns(PyObject *described, struct kymo_column *columns, size_t
     for (size_t i = 0; i < *n; i++) {
         const char *kind;
         PyObject *item = PyTuple_GET_ITEM(described, (Py_ssize_t)i);
-        columns[i] = (struct kymo_column){0};
+        columns[i] = (struct marey_column){0};
         if (!PyTuple_Check(item)) {
             PyErr_SetString(PyExc_TypeError, "each column is a tuple (name, kind)");
             return -1;
@@ -50,7 +50,7 @@ static int read_columns(PyObject *described, struct kymo_column *columns, size_t
     return 0;
 }
 
-static int put_text(kymo_table *table, PyObject *value)
+static int put_text(marey_table *table, PyObject *value)
 {
     /* As text is everywhere in the package: lone surrogates pass, and become U+FFFD in the file. */
     PyObject *bytes =
@@ -60,29 +60,29 @@ static int put_text(kymo_table *table, PyObject *value)
             PyErr_SetString(PyExc_TypeError, "a column of text holds str");
         return -1;
     }
-    kymo_table_text(table, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    marey_table_text(table, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     Py_DECREF(bytes);
     return 0;
 }
 
-static int put_cell(kymo_table *table, enum kymo_type type, PyObject *value)
+static int put_cell(marey_table *table, enum marey_type type, PyObject *value)
 {
     if (value == Py_None) {
-        kymo_table_null(table);
+        marey_table_null(table);
         return 0;
     }
-    if (type == KYMO_TYPE_TEXT)
+    if (type == MAREY_TYPE_TEXT)
         return put_text(table, value);
-    if (type == KYMO_TYPE_I64)
-        kymo_table_i64(table, PyLong_AsLongLong(value));
+    if (type == MAREY_TYPE_I64)
+        marey_table_i64(table, PyLong_AsLongLong(value));
     else
-        kymo_table_f64(table, PyFloat_AsDouble(value));
+        marey_table_f64(table, PyFloat_AsDouble(value));
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int put_rows(kymo_table *table, PyObject *rows)
+static int put_rows(marey_table *table, PyObject *rows)
 {
-    const size_t n_columns = kymo_table_n_columns(table);
+    const size_t n_columns = marey_table_n_columns(table);
     for (Py_ssize_t r = 0; r < PyList_GET_SIZE(rows); r++) {
         PyObject *row = PyList_GET_ITEM(rows, r);
         if (!PyTuple_Check(row) || (size_t)PyTuple_GET_SIZE(row) != n_columns) {
@@ -90,7 +90,7 @@ static int put_rows(kymo_table *table, PyObject *rows)
             return -1;
         }
         for (size_t c = 0; c < n_columns; c++) {
-            if (put_cell(table, kymo_table_column(table, c)->type,
+            if (put_cell(table, marey_table_column(table, c)->type,
                          PyTuple_GET_ITEM(row, (Py_ssize_t)c)) < 0)
                 return -1;
         }
@@ -102,24 +102,24 @@ PyObject *tools_append_csv(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *path, *described, *rows, *result = NULL;
-    struct kymo_column columns[MAX_COLUMNS];
+    struct marey_column columns[MAX_COLUMNS];
     size_t n;
-    kymo_table *table = NULL;
+    marey_table *table = NULL;
     if (!PyArg_ParseTuple(args, "O&O!O!:append_csv", PyUnicode_FSConverter, &path, &PyTuple_Type,
                           &described, &PyList_Type, &rows))
         return NULL;
     if (read_columns(described, columns, &n) == 0) {
-        kymo_status status = kymo_table_create("rows", columns, n, &table);
-        if (status != KYMO_OK) {
+        marey_status status = marey_table_create("rows", columns, n, &table);
+        if (status != MAREY_OK) {
             tools_raise(state, status);
         } else if (put_rows(table, rows) == 0) {
             Py_BEGIN_ALLOW_THREADS;
-            status = kymo_append_csv(table, PyBytes_AS_STRING(path));
+            status = marey_append_csv(table, PyBytes_AS_STRING(path));
             Py_END_ALLOW_THREADS;
-            result = status == KYMO_OK ? Py_NewRef(Py_None) : tools_raise(state, status);
+            result = status == MAREY_OK ? Py_NewRef(Py_None) : tools_raise(state, status);
         }
     }
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
     Py_DECREF(path);
     return result;
 }

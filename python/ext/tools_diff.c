@@ -1,30 +1,30 @@
 /*
- * tools_diff.c: diff(): kymo/diff.h for Python.
+ * tools_diff.c: diff(): marey/diff.h for Python.
  */
 #include "tools.h"
 
-#include <kymo/diff.h>
+#include <marey/diff.h>
 
-#define CAPSULE "kymo._tools.diff"
+#define CAPSULE "marey._tools.diff"
 
 static void close_diff(PyObject *capsule)
 {
-    kymo_diff_close(PyCapsule_GetPointer(capsule, CAPSULE));
+    marey_diff_close(PyCapsule_GetPointer(capsule, CAPSULE));
 }
 
 /* ---- what was asked for ---- */
 
 /* What the options point to, for the time of the call. */
 struct wanted {
-    struct kymo_tolerance tolerance;
-    struct kymo_diff_rule *rules;
+    struct marey_tolerance tolerance;
+    struct marey_diff_rule *rules;
     const char **partial;
     PyObject *paths[3]; /* a, b and the noise; bytes */
-    struct kymo_diff_options options;
+    struct marey_diff_options options;
 };
 
 /* (atol, rtol, ulp, nan_equal, bitwise) */
-static int read_tolerance(PyObject *tuple, struct kymo_tolerance *out)
+static int read_tolerance(PyObject *tuple, struct marey_tolerance *out)
 {
     int nan_equal, bitwise;
     unsigned long long ulp;
@@ -105,7 +105,7 @@ static const char *path_of(const struct wanted *wanted, size_t i)
 
 static int read_wanted(PyObject *args, struct wanted *wanted)
 {
-    struct kymo_diff_options *o = &wanted->options;
+    struct marey_diff_options *o = &wanted->options;
     PyObject *a, *b, *tolerance, *rules, *noise, *step, *rank, *partial;
     int nan_differs, allow_dtype, allow_missing, allow_extra, merge_ranks;
     if (!PyArg_ParseTuple(args, "OOOO!OdpppzOOppO!:diff", &a, &b, &tolerance, &PyTuple_Type, &rules,
@@ -132,23 +132,23 @@ static int read_wanted(PyObject *args, struct wanted *wanted)
 
 /* ---- the answer ---- */
 
-static PyObject *drawn(const struct tools_state *state, kymo_diff *diff, int as_json)
+static PyObject *drawn(const struct tools_state *state, marey_diff *diff, int as_json)
 {
     struct tools_sink sink;
-    const struct kymo_diff_text_options wants = {.limit = 30};
+    const struct marey_diff_text_options wants = {.limit = 30};
     if (tools_sink_open(&sink) < 0)
         return NULL;
     return tools_sink_finish(&sink, state,
-                             as_json ? kymo_diff_json(diff, sink.stream)
-                                     : kymo_diff_text(diff, &wants, sink.stream));
+                             as_json ? marey_diff_json(diff, sink.stream)
+                                     : marey_diff_text(diff, &wants, sink.stream));
 }
 
-static PyObject *tables_of(const struct tools_state *state, kymo_diff *diff, PyObject *owner)
+static PyObject *tables_of(const struct tools_state *state, marey_diff *diff, PyObject *owner)
 {
     static const char *const names[] = {"tensors", "first", "operations", "steps", "warnings"};
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
-        PyObject *table = tools_table_create(state, kymo_diff_table(diff, names[i]), owner);
+        PyObject *table = tools_table_create(state, marey_diff_table(diff, names[i]), owner);
         if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);
@@ -156,7 +156,7 @@ static PyObject *tables_of(const struct tools_state *state, kymo_diff *diff, PyO
     return tables;
 }
 
-static PyObject *results(const struct tools_state *state, kymo_diff *diff, PyObject *owner)
+static PyObject *results(const struct tools_state *state, marey_diff *diff, PyObject *owner)
 {
     PyObject *tables = tables_of(state, diff, owner);
     PyObject *text = tables != NULL ? drawn(state, diff, 0) : NULL;
@@ -166,24 +166,24 @@ static PyObject *results(const struct tools_state *state, kymo_diff *diff, PyObj
         Py_XDECREF(text);
         return NULL;
     }
-    return Py_BuildValue("(NNNNN)", PyBool_FromLong(kymo_diff_is_same(diff)),
-                         PyBool_FromLong(kymo_diff_is_partial(diff)), tables, text, json);
+    return Py_BuildValue("(NNNNN)", PyBool_FromLong(marey_diff_is_same(diff)),
+                         PyBool_FromLong(marey_diff_is_partial(diff)), tables, text, json);
 }
 
 static PyObject *make_diff(const struct tools_state *state, const struct wanted *wanted)
 {
     const char *a = path_of(wanted, 0), *b = path_of(wanted, 1);
-    kymo_diff *diff = NULL;
-    kymo_status status;
+    marey_diff *diff = NULL;
+    marey_status status;
     Py_BEGIN_ALLOW_THREADS;
-    status = b != NULL ? kymo_diff_open(a, b, &wanted->options, &diff)
-                       : kymo_diff_ranks(a, &wanted->options, &diff);
+    status = b != NULL ? marey_diff_open(a, b, &wanted->options, &diff)
+                       : marey_diff_ranks(a, &wanted->options, &diff);
     Py_END_ALLOW_THREADS;
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state, status);
     PyObject *owner = PyCapsule_New(diff, CAPSULE, close_diff);
     if (owner == NULL) {
-        kymo_diff_close(diff);
+        marey_diff_close(diff);
         return NULL;
     }
     PyObject *result = results(state, diff, owner);

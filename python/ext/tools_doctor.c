@@ -1,30 +1,30 @@
 /*
- * tools_doctor.c: what can be measured here: kymo/doctor.h for Python.
+ * tools_doctor.c: what can be measured here: marey/doctor.h for Python.
  */
 #include "tools.h"
 
-#include <kymo/doctor.h>
+#include <marey/doctor.h>
 
-#define CAPSULE "kymo._tools.findings"
+#define CAPSULE "marey._tools.findings"
 
 static void destroy_findings(PyObject *capsule)
 {
-    kymo_table_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+    marey_table_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
 }
 
-static PyObject *findings_text(const struct tools_state *state, const kymo_table *findings)
+static PyObject *findings_text(const struct tools_state *state, const marey_table *findings)
 {
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    return tools_sink_finish(&sink, state, kymo_doctor_text(findings, NULL, sink.stream));
+    return tools_sink_finish(&sink, state, marey_doctor_text(findings, NULL, sink.stream));
 }
 
 PyObject *tools_doctor(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    struct kymo_doctor_options options = {0};
-    kymo_table *findings = NULL;
+    struct marey_doctor_options options = {0};
+    marey_table *findings = NULL;
     PyObject *path = NULL;
     int measure;
     unsigned wait_ms;
@@ -33,15 +33,15 @@ PyObject *tools_doctor(PyObject *module, PyObject *args)
     options.path = PyBytes_AS_STRING(path);
     options.measure = (uint32_t)measure;
     options.wait_ms = wait_ms;
-    kymo_status status;
-    Py_BEGIN_ALLOW_THREADS status = kymo_doctor(&options, &findings);
+    marey_status status;
+    Py_BEGIN_ALLOW_THREADS status = marey_doctor(&options, &findings);
     Py_END_ALLOW_THREADS Py_DECREF(path);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state, status);
 
     PyObject *owner = PyCapsule_New(findings, CAPSULE, destroy_findings);
     if (owner == NULL) {
-        kymo_table_destroy(findings);
+        marey_table_destroy(findings);
         return NULL;
     }
     PyObject *table = tools_table_create(state, findings, owner);
@@ -51,5 +51,5 @@ PyObject *tools_doctor(PyObject *module, PyObject *args)
         Py_XDECREF(table);
         return NULL;
     }
-    return Py_BuildValue("(NNN)", table, text, PyBool_FromLong(kymo_doctor_can_record(findings)));
+    return Py_BuildValue("(NNN)", table, text, PyBool_FromLong(marey_doctor_can_record(findings)));
 }

@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-#include <kymo/dumpfile.h>
+#include <marey/dumpfile.h>
 
 struct dumps {
     PyObject ob_base;
-    kymo_dumps *opened;
+    marey_dumps *opened;
     size_t *n_lent; /* for each step: tensors that are about */
     int busy;
 };
@@ -22,7 +22,7 @@ struct dumped {
     PyObject ob_base;
     struct dumps *dumps; /* owned */
     size_t step, value;
-    struct kymo_tensor tensor;
+    struct marey_tensor tensor;
     Py_ssize_t *shape, *strides;
 };
 
@@ -34,36 +34,36 @@ static const struct tools_state *state_of(PyObject *self)
 /* ---- DumpedTensor ---- */
 
 /* As the struct module says it; types that it has none for are integers of their width. */
-static const char *format_of(enum kymo_dtype dtype)
+static const char *format_of(enum marey_dtype dtype)
 {
     switch (dtype) {
-    case KYMO_BOOL:
+    case MAREY_BOOL:
         return "?";
-    case KYMO_I8:
+    case MAREY_I8:
         return "b";
-    case KYMO_U16:
-    case KYMO_BF16:
+    case MAREY_U16:
+    case MAREY_BF16:
         return "H";
-    case KYMO_I16:
+    case MAREY_I16:
         return "h";
-    case KYMO_U32:
-    case KYMO_C32:
+    case MAREY_U32:
+    case MAREY_C32:
         return "I";
-    case KYMO_I32:
+    case MAREY_I32:
         return "i";
-    case KYMO_U64:
+    case MAREY_U64:
         return "Q";
-    case KYMO_I64:
+    case MAREY_I64:
         return "q";
-    case KYMO_F16:
+    case MAREY_F16:
         return "e";
-    case KYMO_F32:
+    case MAREY_F32:
         return "f";
-    case KYMO_F64:
+    case MAREY_F64:
         return "d";
-    case KYMO_C64:
+    case MAREY_C64:
         return "Zf";
-    case KYMO_C128:
+    case MAREY_C128:
         return "Zd";
     default:
         return "B";
@@ -79,11 +79,11 @@ static int dumped_getbuffer(PyObject *object, Py_buffer *view, int flags)
         view->obj = NULL;
         return -1;
     }
-    const Py_ssize_t itemsize = (Py_ssize_t)kymo_dtype_size(self->tensor.dtype);
+    const Py_ssize_t itemsize = (Py_ssize_t)marey_dtype_size(self->tensor.dtype);
     *view = (Py_buffer){
         .obj = Py_NewRef(object),
         .buf = self->tensor.data != NULL ? (void *)(uintptr_t)self->tensor.data : nothing,
-        .len = (Py_ssize_t)kymo_tensor_bytes(&self->tensor),
+        .len = (Py_ssize_t)marey_tensor_bytes(&self->tensor),
         .itemsize = itemsize,
         .readonly = 1,
         .ndim = (int)self->tensor.rank,
@@ -101,7 +101,7 @@ static void dumped_dealloc(PyObject *object)
     if (self->dumps != NULL) {
         self->dumps->n_lent[self->step]--;
         if (!self->dumps->busy) /* else another thread may just now get the same value, and they go with the step */
-            kymo_dumps_drop(self->dumps->opened, self->step, self->value);
+            marey_dumps_drop(self->dumps->opened, self->step, self->value);
         Py_DECREF((PyObject *)self->dumps);
     }
     PyMem_Free(self->shape);
@@ -111,7 +111,7 @@ static void dumped_dealloc(PyObject *object)
 
 static PyObject *dumped_dtype(PyObject *object, void *Py_UNUSED(unused))
 {
-    return PyUnicode_FromString(kymo_dtype_name(((struct dumped *)object)->tensor.dtype));
+    return PyUnicode_FromString(marey_dtype_name(((struct dumped *)object)->tensor.dtype));
 }
 
 static PyObject *sizes_tuple(const int64_t *sizes, uint32_t rank)
@@ -141,8 +141,8 @@ static PyObject *dumped_text(PyObject *object, PyObject *number)
     const unsigned long long i = PyLong_AsUnsignedLongLong(number);
     if (PyErr_Occurred())
         return NULL;
-    const kymo_status status = kymo_tensor_element(&self->tensor, i, text, sizeof text);
-    return status == KYMO_OK ? PyUnicode_FromString(text) : tools_raise(state_of(object), status);
+    const marey_status status = marey_tensor_element(&self->tensor, i, text, sizeof text);
+    return status == MAREY_OK ? PyUnicode_FromString(text) : tools_raise(state_of(object), status);
 }
 
 static PyGetSetDef dumped_getset[] = {
@@ -169,7 +169,7 @@ static PyType_Slot dumped_slots[] = {
 };
 
 static PyType_Spec dumped_spec = {
-    .name = "kymo._tools.DumpedTensor",
+    .name = "marey._tools.DumpedTensor",
     .basicsize = sizeof(struct dumped),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = dumped_slots,
@@ -185,7 +185,7 @@ static int set_layout(struct dumped *self)
         return -1;
     }
     self->strides = self->shape + rank;
-    Py_ssize_t stride = (Py_ssize_t)kymo_dtype_size(self->tensor.dtype);
+    Py_ssize_t stride = (Py_ssize_t)marey_dtype_size(self->tensor.dtype);
     for (size_t i = rank; i-- > 0;) {
         self->shape[i] = (Py_ssize_t)self->tensor.sizes[i];
         self->strides[i] = stride;
@@ -210,7 +210,7 @@ static void dumps_dealloc(PyObject *object)
 {
     struct dumps *self = (struct dumps *)object;
     PyTypeObject *type = Py_TYPE(object);
-    kymo_dumps_close(self->opened);
+    marey_dumps_close(self->opened);
     PyMem_Free(self->n_lent);
     type->tp_free(object);
     Py_DECREF(type);
@@ -230,13 +230,13 @@ static PyObject *dumps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (self != NULL) {
         const char *text = PyBytes_AS_STRING(path);
         PyThreadState *thread = PyEval_SaveThread();
-        const kymo_status status = kymo_dumps_open(text, &self->opened);
+        const marey_status status = marey_dumps_open(text, &self->opened);
         PyEval_RestoreThread(thread);
-        if (status != KYMO_OK) {
+        if (status != MAREY_OK) {
             tools_raise(state_of((PyObject *)self), status);
             Py_CLEAR(self);
         } else {
-            self->n_lent = PyMem_Calloc(kymo_dumps_count(self->opened) + 1, sizeof *self->n_lent);
+            self->n_lent = PyMem_Calloc(marey_dumps_count(self->opened) + 1, sizeof *self->n_lent);
             if (self->n_lent == NULL) {
                 PyErr_NoMemory();
                 Py_CLEAR(self);
@@ -249,7 +249,7 @@ static PyObject *dumps_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static Py_ssize_t dumps_length(PyObject *object)
 {
-    return (Py_ssize_t)kymo_dumps_count(((struct dumps *)object)->opened);
+    return (Py_ssize_t)marey_dumps_count(((struct dumps *)object)->opened);
 }
 
 static PyObject *text_or_none(const char *text)
@@ -266,13 +266,13 @@ static PyObject *rank_or_none(int64_t rank)
 static PyObject *dumps_step(PyObject *object, PyObject *args)
 {
     struct dumps *self = (struct dumps *)object;
-    struct kymo_dumped_step step;
+    struct marey_dumped_step step;
     Py_ssize_t i;
     if (!PyArg_ParseTuple(args, "n:step", &i) || enter(self) < 0)
         return NULL;
-    const kymo_status status = kymo_dumps_step(self->opened, (size_t)i, &step);
+    const marey_status status = marey_dumps_step(self->opened, (size_t)i, &step);
     self->busy = 0;
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
     return Py_BuildValue(
         "{sKsNsNsKsKsNsNsNsNsNsssNsN}", "step", (unsigned long long)step.step, "rank",
@@ -280,17 +280,17 @@ static PyObject *dumps_step(PyObject *object, PyObject *args)
         (unsigned long long)step.pid, "unix_ns", (unsigned long long)step.unix_ns, "host",
         text_or_none(step.host), "run", text_or_none(step.run), "mode", text_or_none(step.mode),
         "reason", text_or_none(step.reason), "path", text_or_none(step.path), "layout",
-        step.layout == KYMO_DUMP_LAYOUT_ACCVLAB ? "accvlab" : "kymo", "complete",
+        step.layout == MAREY_DUMP_LAYOUT_ACCVLAB ? "accvlab" : "marey", "complete",
         PyBool_FromLong(step.is_complete != 0), "single", PyBool_FromLong(step.is_single != 0));
 }
 
 /* ---- values ---- */
 
-static PyObject *path_tuple(const struct kymo_dumped_value *value)
+static PyObject *path_tuple(const struct marey_dumped_value *value)
 {
     PyObject *tuple = PyTuple_New((Py_ssize_t)value->n_parts);
     for (size_t i = 0; tuple != NULL && i < value->n_parts; i++) {
-        const struct kymo_dump_part *part = &value->parts[i];
+        const struct marey_dump_part *part = &value->parts[i];
         PyObject *item = part->key != NULL ? tools_text(part->key, part->key_len)
                                            : PyLong_FromUnsignedLongLong(part->index);
         if (item == NULL)
@@ -301,7 +301,7 @@ static PyObject *path_tuple(const struct kymo_dumped_value *value)
     return tuple;
 }
 
-static PyObject *hex(const struct kymo_digest *digest)
+static PyObject *hex(const struct marey_digest *digest)
 {
     char text[2 * sizeof digest->bytes];
     static const char digits[] = "0123456789abcdef";
@@ -314,12 +314,12 @@ static PyObject *hex(const struct kymo_digest *digest)
     return PyUnicode_FromStringAndSize(text, sizeof text);
 }
 
-static PyObject *stats_dict(const struct kymo_tensor_stats *stats)
+static PyObject *stats_dict(const struct marey_tensor_stats *stats)
 {
     if (stats == NULL)
         return Py_NewRef(Py_None);
     PyObject *histogram = PyDict_New();
-    for (int i = 0; histogram != NULL && i < KYMO_STATS_BINS; i++) {
+    for (int i = 0; histogram != NULL && i < MAREY_STATS_BINS; i++) {
         if (stats->histogram[i] == 0)
             continue;
         PyObject *bin = PyLong_FromLong(i), *n = PyLong_FromUnsignedLongLong(stats->histogram[i]);
@@ -339,7 +339,7 @@ static PyObject *stats_dict(const struct kymo_tensor_stats *stats)
         stats->mean, "std", stats->std, "l2", stats->l2, "histogram", histogram);
 }
 
-static PyObject *files_list(const struct kymo_dumped_value *value)
+static PyObject *files_list(const struct marey_dumped_value *value)
 {
     PyObject *list = PyList_New((Py_ssize_t)value->n_files);
     for (size_t i = 0; list != NULL && i < value->n_files; i++) {
@@ -352,19 +352,19 @@ static PyObject *files_list(const struct kymo_dumped_value *value)
     return list;
 }
 
-static PyObject *value_dict(const struct kymo_dumped_value *value)
+static PyObject *value_dict(const struct marey_dumped_value *value)
 {
     static const char *const kinds[] = {"tensor", "text", "literal", "dict", "list", "bytes"};
     static const char *const types[] = {"container", "json",   "binary", "image_rgb",  "image_bgr",
                                         "image_i",   "pickle", "npy",    "safetensors"};
-    const int is_tensor = value->dtype != KYMO_DTYPE_NONE;
+    const int is_tensor = value->dtype != MAREY_DTYPE_NONE;
     return Py_BuildValue(
         "{sssNsNsKsssNsssNsNsNsKsNsNsNsNsNsNsN}", "tree",
-        value->tree == KYMO_DUMP_GRADIENTS ? "gradients" : "tensors", "path", path_tuple(value),
+        value->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors", "path", path_tuple(value),
         "name", tools_text(value->name, strlen(value->name)), "seq", (unsigned long long)value->seq,
         "kind", kinds[value->kind], "text",
         value->text != NULL ? tools_text(value->text, value->text_len) : Py_NewRef(Py_None), "type",
-        types[value->type], "dtype", text_or_none(is_tensor ? kymo_dtype_name(value->dtype) : NULL),
+        types[value->type], "dtype", text_or_none(is_tensor ? marey_dtype_name(value->dtype) : NULL),
         "shape", is_tensor ? sizes_tuple(value->sizes, value->rank) : Py_NewRef(Py_None), "strides",
         value->strides != NULL ? sizes_tuple(value->strides, value->rank) : Py_NewRef(Py_None),
         "bytes", (unsigned long long)value->n_bytes, "has_data",
@@ -377,16 +377,16 @@ static PyObject *value_dict(const struct kymo_dumped_value *value)
 static PyObject *dumps_values(PyObject *object, PyObject *args)
 {
     struct dumps *self = (struct dumps *)object;
-    const struct kymo_dumped_value *values;
+    const struct marey_dumped_value *values;
     size_t n;
     Py_ssize_t i;
     if (!PyArg_ParseTuple(args, "n:values", &i) || enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dumps_values(self->opened, (size_t)i, &values, &n);
+    const marey_status status = marey_dumps_values(self->opened, (size_t)i, &values, &n);
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t v = 0; list != NULL && v < n; v++) {
@@ -403,15 +403,15 @@ static PyObject *dumps_values(PyObject *object, PyObject *args)
 static PyObject *dumps_get(PyObject *object, PyObject *args)
 {
     struct dumps *self = (struct dumps *)object;
-    struct kymo_tensor tensor;
+    struct marey_tensor tensor;
     Py_ssize_t i, v;
     if (!PyArg_ParseTuple(args, "nn:get", &i, &v) || enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_dumps_get(self->opened, (size_t)i, (size_t)v, &tensor);
+    const marey_status status = marey_dumps_get(self->opened, (size_t)i, (size_t)v, &tensor);
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
     PyTypeObject *type = state_of(object)->dumped_type;
     struct dumped *made = (struct dumped *)type->tp_alloc(type, 0);
@@ -434,9 +434,9 @@ static PyObject *dumps_release(PyObject *object, PyObject *args)
     Py_ssize_t i;
     if (!PyArg_ParseTuple(args, "n:release", &i) || enter(self) < 0)
         return NULL;
-    const int is_free = i >= 0 && (size_t)i < kymo_dumps_count(self->opened) && self->n_lent[i] == 0;
+    const int is_free = i >= 0 && (size_t)i < marey_dumps_count(self->opened) && self->n_lent[i] == 0;
     if (is_free)
-        kymo_dumps_release(self->opened, (size_t)i);
+        marey_dumps_release(self->opened, (size_t)i);
     self->busy = 0;
     return PyBool_FromLong(is_free);
 }
@@ -444,10 +444,10 @@ static PyObject *dumps_release(PyObject *object, PyObject *args)
 static PyObject *dumps_notes(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     const struct dumps *self = (struct dumps *)object;
-    const size_t n = kymo_dumps_n_notes(self->opened);
+    const size_t n = marey_dumps_n_notes(self->opened);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t i = 0; list != NULL && i < n; i++) {
-        PyObject *note = text_or_none(kymo_dumps_note(self->opened, i));
+        PyObject *note = text_or_none(marey_dumps_note(self->opened, i));
         if (note == NULL)
             Py_CLEAR(list);
         else
@@ -475,7 +475,7 @@ static PyType_Slot dumps_slots[] = {
 };
 
 static PyType_Spec dumps_spec = {
-    .name = "kymo._tools.Dumps",
+    .name = "marey._tools.Dumps",
     .basicsize = sizeof(struct dumps),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = dumps_slots,

@@ -3,17 +3,17 @@
  */
 #include "tools.h"
 
-#include <kymo/import.h>
+#include <marey/import.h>
 
 static PyObject *import_files(const struct tools_state *state, const char *const *paths, size_t n,
                               const char *into, const char *format)
 {
-    const struct kymo_import_options wants = {.from = format, .keep_arguments = 1};
-    struct kymo_import_result result;
+    const struct marey_import_options wants = {.from = format, .keep_arguments = 1};
+    struct marey_import_result result;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_import(paths, n, into, &wants, &result);
+    const marey_status status = marey_import(paths, n, into, &wants, &result);
     PyEval_RestoreThread(thread);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state, status);
     return Py_BuildValue("KKKs", (unsigned long long)result.n_files,
                          (unsigned long long)result.n_events, (unsigned long long)result.n_bytes,

@@ -1,16 +1,16 @@
 /*
- * tools_module.c: the module `kymo._tools`, and what its types have in common.
+ * tools_module.c: the module `marey._tools`, and what its types have in common.
  */
 #include "tools.h"
 
-#include <kymo/import.h>
+#include <marey/import.h>
 
-PyObject *tools_raise(const struct tools_state *state, kymo_status status)
+PyObject *tools_raise(const struct tools_state *state, marey_status status)
 {
-    if (status == KYMO_EINVAL)
-        PyErr_SetString(PyExc_ValueError, kymo_last_error());
+    if (status == MAREY_EINVAL)
+        PyErr_SetString(PyExc_ValueError, marey_last_error());
     else
-        PyErr_Format(state->error, "%s: %s", kymo_status_name(status), kymo_last_error());
+        PyErr_Format(state->error, "%s: %s", marey_status_name(status), marey_last_error());
     return NULL;
 }
 
@@ -35,12 +35,12 @@ int tools_sink_open(struct tools_sink *sink)
 }
 
 PyObject *tools_sink_finish(struct tools_sink *sink, const struct tools_state *state,
-                            kymo_status status)
+                            marey_status status)
 {
     PyObject *text = NULL;
     if (fclose(sink->stream) != 0)
         PyErr_NoMemory();
-    else if (status != KYMO_OK)
+    else if (status != MAREY_OK)
         tools_raise(state, status);
     else
         text = tools_text(sink->data, sink->len);
@@ -109,8 +109,8 @@ static PyMethodDef tools_functions[] = {
 static int tools_exec(PyObject *module)
 {
     struct tools_state *state = PyModule_GetState(module);
-    PyObject *native = PyImport_ImportModule("kymo._native");
-    state->error = native != NULL ? PyObject_GetAttrString(native, "KymoError") : NULL;
+    PyObject *native = PyImport_ImportModule("marey._native");
+    state->error = native != NULL ? PyObject_GetAttrString(native, "MareyError") : NULL;
     Py_XDECREF(native);
     if (state->error == NULL)
         return -1;
@@ -124,9 +124,9 @@ static int tools_exec(PyObject *module)
     if (state->dumped_type == NULL || add(module, "Dumps", state->dumps_type) < 0 ||
         add(module, "DumpedTensor", state->dumped_type) < 0)
         return -1;
-    if (PyModule_AddStringConstant(module, "import_formats", kymo_import_formats()) < 0)
+    if (PyModule_AddStringConstant(module, "import_formats", marey_import_formats()) < 0)
         return -1;
-    return PyModule_AddStringConstant(module, "export_formats", kymo_export_formats());
+    return PyModule_AddStringConstant(module, "export_formats", marey_export_formats());
 }
 
 static int tools_traverse(PyObject *module, visitproc visit, void *arg)
@@ -169,8 +169,8 @@ static PyModuleDef_Slot tools_slots[] = {
 
 static struct PyModuleDef tools_module = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "kymo._tools",
-    .m_doc = "The reader of recordings: libkymo-tools for Python.",
+    .m_name = "marey._tools",
+    .m_doc = "The reader of recordings: libmarey-tools for Python.",
     .m_size = sizeof(struct tools_state),
     .m_methods = tools_functions,
     .m_slots = tools_slots,

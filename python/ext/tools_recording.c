@@ -6,27 +6,27 @@
  */
 #include "tools.h"
 
-#include <kymo/calls_report.h>
-#include <kymo/energy_report.h>
-#include <kymo/epochs.h>
-#include <kymo/gpu_report.h>
-#include <kymo/import.h>
-#include <kymo/memory_report.h>
-#include <kymo/page.h>
-#include <kymo/samples_report.h>
+#include <marey/calls_report.h>
+#include <marey/energy_report.h>
+#include <marey/epochs.h>
+#include <marey/gpu_report.h>
+#include <marey/import.h>
+#include <marey/memory_report.h>
+#include <marey/page.h>
+#include <marey/samples_report.h>
 
-#define ENERGY "kymo._tools.energy"
-#define EPOCHS "kymo._tools.epochs"
+#define ENERGY "marey._tools.energy"
+#define EPOCHS "marey._tools.epochs"
 
 struct recording {
     PyObject ob_base;
-    kymo_recording **opened; /* of each the processes that were asked for */
-    kymo_recording **wholes; /* that they were selected from; NULL where all were */
+    marey_recording **opened; /* of each the processes that were asked for */
+    marey_recording **wholes; /* that they were selected from; NULL where all were */
     size_t n;
-    kymo_summary *summary; /* NULL until a table is asked for */
-    kymo_gpu_report *gpu;  /* likewise */
-    PyObject *filter;      /* str or None */
-    PyObject *data;        /* the range that is data loading, or None */
+    marey_summary *summary; /* NULL until a table is asked for */
+    marey_gpu_report *gpu;  /* likewise */
+    PyObject *filter;       /* str or None */
+    PyObject *data;         /* the range that is data loading, or None */
     unsigned max_depth;
     int busy;
 };
@@ -49,12 +49,12 @@ static int enter(struct recording *self)
 
 static void recording_close_all(struct recording *self)
 {
-    kymo_summary_destroy(self->summary);
-    kymo_gpu_report_destroy(self->gpu);
+    marey_summary_destroy(self->summary);
+    marey_gpu_report_destroy(self->gpu);
     for (size_t i = 0; i < self->n; i++)
-        kymo_recording_close(self->opened[i]);
+        marey_recording_close(self->opened[i]);
     for (size_t i = 0; i < self->n; i++)
-        kymo_recording_close(self->wholes[i]);
+        marey_recording_close(self->wholes[i]);
     PyMem_Free(self->opened);
     PyMem_Free(self->wholes);
 }
@@ -75,19 +75,19 @@ static int open_one(struct recording *self, PyObject *path, const char *process)
     PyObject *bytes = NULL;
     if (!PyUnicode_FSConverter(path, &bytes))
         return -1;
-    kymo_recording *opened = NULL;
+    marey_recording *opened = NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const struct kymo_import_options wants = {.keep_arguments = 1};
-    kymo_status status = kymo_open(PyBytes_AS_STRING(bytes), &wants, &opened);
+    const struct marey_import_options wants = {.keep_arguments = 1};
+    marey_status status = marey_open(PyBytes_AS_STRING(bytes), &wants, &opened);
     PyEval_RestoreThread(thread);
     Py_DECREF(bytes);
-    if (status != KYMO_OK) {
+    if (status != MAREY_OK) {
         tools_raise(state_of((PyObject *)self), status);
         return -1;
     }
-    kymo_recording *part = NULL;
-    if (process != NULL && (status = kymo_recording_select(opened, process, &part)) != KYMO_OK) {
-        kymo_recording_close(opened);
+    marey_recording *part = NULL;
+    if (process != NULL && (status = marey_recording_select(opened, process, &part)) != MAREY_OK) {
+        marey_recording_close(opened);
         tools_raise(state_of((PyObject *)self), status);
         return -1;
     }
@@ -129,11 +129,11 @@ static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *kwa
 }
 
 /* The way back from a reading without the GIL: 0, or -1 and an exception. */
-static int leave(struct recording *self, PyThreadState *thread, kymo_status status)
+static int leave(struct recording *self, PyThreadState *thread, marey_status status)
 {
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         return 0;
     tools_raise(state_of((PyObject *)self), status);
     return -1;
@@ -144,7 +144,7 @@ static int summarize(struct recording *self)
 {
     if (self->summary != NULL)
         return 0;
-    struct kymo_summary_options options = {.max_depth = self->max_depth};
+    struct marey_summary_options options = {.max_depth = self->max_depth};
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
         return -1;
     if (self->data != Py_None && (options.data = PyUnicode_AsUTF8(self->data)) == NULL)
@@ -152,7 +152,7 @@ static int summarize(struct recording *self)
     if (enter(self) < 0)
         return -1;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_summary_create(self->opened, self->n, &options, &self->summary);
+    const marey_status status = marey_summary_create(self->opened, self->n, &options, &self->summary);
     return leave(self, thread, status);
 }
 
@@ -161,13 +161,13 @@ static int look_at_gpus(struct recording *self)
 {
     if (self->gpu != NULL)
         return 0;
-    struct kymo_gpu_report_options options = {0};
+    struct marey_gpu_report_options options = {0};
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
         return -1;
     if (enter(self) < 0)
         return -1;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_gpu_report_create(self->opened, self->n, &options, &self->gpu);
+    const marey_status status = marey_gpu_report_create(self->opened, self->n, &options, &self->gpu);
     return leave(self, thread, status);
 }
 
@@ -177,7 +177,7 @@ static PyObject *recording_gpu_table(PyObject *object, PyObject *name)
     const char *text = PyUnicode_AsUTF8(name);
     if (text == NULL || look_at_gpus(self) < 0)
         return NULL;
-    kymo_table *table = kymo_gpu_report_table(self->gpu, text);
+    marey_table *table = marey_gpu_report_table(self->gpu, text);
     if (table == NULL)
         return PyErr_Format(PyExc_KeyError, "no table %R of GPUs", name);
     return tools_table_create(state_of(object), table, object);
@@ -189,7 +189,7 @@ static PyObject *recording_table(PyObject *object, PyObject *name)
     const char *text = PyUnicode_AsUTF8(name);
     if (text == NULL || summarize(self) < 0)
         return NULL;
-    kymo_table *table = kymo_summary_table(self->summary, text);
+    marey_table *table = marey_summary_table(self->summary, text);
     if (table == NULL)
         return PyErr_Format(PyExc_KeyError, "no table %R", name);
     return tools_table_create(state_of(object), table, object);
@@ -200,8 +200,8 @@ static PyObject *recording_cost(PyObject *object, PyObject *Py_UNUSED(unused))
     struct recording *self = (struct recording *)object;
     if (summarize(self) < 0)
         return NULL;
-    struct kymo_cost cost;
-    kymo_summary_cost(self->summary, &cost);
+    struct marey_cost cost;
+    marey_summary_cost(self->summary, &cost);
     return Py_BuildValue(
         "{sKsKsKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost.events, "in_program_ns",
         (unsigned long long)cost.in_program_ns, "flush_cpu_ns", (unsigned long long)cost.flush_cpu_ns,
@@ -218,7 +218,7 @@ static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < self->n; i++) {
         const char *sentence;
-        for (size_t k = 0; (sentence = kymo_recording_warning(self->opened[i], k)) != NULL; k++) {
+        for (size_t k = 0; (sentence = marey_recording_warning(self->opened[i], k)) != NULL; k++) {
             PyObject *text = tools_text(sentence, strlen(sentence));
             const int rc = text != NULL ? PyList_Append(list, text) : -1;
             Py_XDECREF(text);
@@ -235,7 +235,7 @@ static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused
 static PyObject *recording_report(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_report_options options = {0};
+    struct marey_report_options options = {0};
     int as_json, with_gpus;
     if (!PyArg_ParseTuple(args, "zzIIpp:report", &options.tables, &options.sort, &options.limit,
                           &options.text.width, &as_json, &with_gpus))
@@ -244,13 +244,13 @@ static PyObject *recording_report(PyObject *object, PyObject *args)
     if (summarize(self) < 0 || (with_gpus && look_at_gpus(self) < 0) || tools_sink_open(&sink) < 0)
         return NULL;
     options.gpu = with_gpus ? self->gpu : NULL;
-    const kymo_status status = as_json ? kymo_report_json(self->summary, &options, sink.stream)
-                                       : kymo_report_text(self->summary, &options, sink.stream);
+    const marey_status status = as_json ? marey_report_json(self->summary, &options, sink.stream)
+                                        : marey_report_text(self->summary, &options, sink.stream);
     return tools_sink_finish(&sink, state_of(object), status);
 }
 
 /* Set what to compare with and keep other threads off it. -1 and an exception when that cannot be had. */
-static int take_baseline(PyObject *self, PyObject *baseline, struct kymo_export_options *options)
+static int take_baseline(PyObject *self, PyObject *baseline, struct marey_export_options *options)
 {
     if (baseline == Py_None)
         return 0;
@@ -285,8 +285,8 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
     int fd;
     PyObject *baseline, *chosen;
     uint64_t n_too_deep = 0, n_unmatched = 0;
-    struct kymo_export_options options = {.n_too_deep = &n_too_deep, .n_unmatched = &n_unmatched};
-    struct kymo_samples_filter samples = {0};
+    struct marey_export_options options = {.n_too_deep = &n_too_deep, .n_unmatched = &n_unmatched};
+    struct marey_samples_filter samples = {0};
     if (!PyArg_ParseTuple(args, "sizOpO:export", &format, &fd, &options.by, &baseline,
                           &options.calls, &chosen))
         return NULL;
@@ -305,11 +305,11 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
         return NULL;
     }
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_export(self->opened, self->n, format, &options, fd);
+    const marey_status status = marey_export(self->opened, self->n, format, &options, fd);
     PyEval_RestoreThread(thread);
     self->busy = 0;
     leave_baseline(object, baseline);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
     if (warn_left_out(n_too_deep, "ranges left out, nested too deep") < 0 ||
         warn_left_out(n_unmatched, "async events left out, too many async ranges in flight") < 0)
@@ -321,7 +321,7 @@ static PyObject *recording_export(PyObject *object, PyObject *args)
 static PyObject *recording_page(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_page_options options = {.summary = {.max_depth = self->max_depth}};
+    struct marey_page_options options = {.summary = {.max_depth = self->max_depth}};
     unsigned long long max_ranges;
     int fd;
     if (!PyArg_ParseTuple(args, "izK:page", &fd, &options.title, &max_ranges))
@@ -334,18 +334,18 @@ static PyObject *recording_page(PyObject *object, PyObject *args)
     if (enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_page_write(self->opened, self->n, &options, fd);
+    const marey_status status = marey_page_write(self->opened, self->n, &options, fd);
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
     Py_RETURN_NONE;
 }
 
 /* The recordings of the other one, where there is one; -1 with an exception. It is busy until leave_baseline(). */
-static int take_before(PyObject *self, PyObject *before, struct kymo_page_calls_options *options)
+static int take_before(PyObject *self, PyObject *before, struct marey_page_calls_options *options)
 {
-    struct kymo_export_options lent = {0};
+    struct marey_export_options lent = {0};
     if (take_baseline(self, before, &lent) < 0)
         return -1;
     options->before = lent.baseline;
@@ -357,7 +357,7 @@ static int take_before(PyObject *self, PyObject *before, struct kymo_page_calls_
 static PyObject *recording_calls_page(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_page_calls_options options = {0};
+    struct marey_page_calls_options options = {0};
     PyObject *before;
     int fd;
     if (!PyArg_ParseTuple(args, "izzOz:calls_page", &fd, &options.title, &options.name, &before,
@@ -370,34 +370,34 @@ static PyObject *recording_calls_page(PyObject *object, PyObject *args)
         return NULL;
     }
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_page_calls(self->opened, self->n, &options, fd);
+    const marey_status status = marey_page_calls(self->opened, self->n, &options, fd);
     PyEval_RestoreThread(thread);
     self->busy = 0;
     leave_baseline(object, before);
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
     Py_RETURN_NONE;
 }
 
 static void destroy_energy(PyObject *capsule)
 {
-    kymo_energy_report_destroy(PyCapsule_GetPointer(capsule, ENERGY));
+    marey_energy_report_destroy(PyCapsule_GetPointer(capsule, ENERGY));
 }
 
 /* Its tables by name; they keep it. */
-static PyObject *energy_tables(const struct tools_state *state, kymo_energy_report *report)
+static PyObject *energy_tables(const struct tools_state *state, marey_energy_report *report)
 {
     static const char *const names[] = {"runs",   "repeats",    "devices", "ranks",  "nodes",
                                         "epochs", "iterations", "phases",  "ranges", "notes"};
     PyObject *owner = PyCapsule_New(report, ENERGY, destroy_energy);
     if (owner == NULL) {
-        kymo_energy_report_destroy(report);
+        marey_energy_report_destroy(report);
         return NULL;
     }
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
         PyObject *table =
-            tools_table_create(state, kymo_energy_report_table(report, names[i]), owner);
+            tools_table_create(state, marey_energy_report_table(report, names[i]), owner);
         if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);
@@ -410,8 +410,8 @@ static PyObject *energy_tables(const struct tools_state *state, kymo_energy_repo
 static PyObject *recording_energy(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_energy_report_options options = {0};
-    kymo_energy_report *report = NULL;
+    struct marey_energy_report_options options = {0};
+    marey_energy_report *report = NULL;
     if (!PyArg_ParseTuple(args, "Idd:energy", &options.group, &options.co2_g_per_kwh, &options.pue))
         return NULL;
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
@@ -419,30 +419,31 @@ static PyObject *recording_energy(PyObject *object, PyObject *args)
     if (enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_energy_report_create(self->opened, self->n, &options, &report);
+    const marey_status status = marey_energy_report_create(self->opened, self->n, &options, &report);
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    return status == KYMO_OK ? energy_tables(state_of(object), report)
-                             : tools_raise(state_of(object), status);
+    return status == MAREY_OK ? energy_tables(state_of(object), report)
+                              : tools_raise(state_of(object), status);
 }
 
 static void destroy_epochs(PyObject *capsule)
 {
-    kymo_epoch_report_destroy(PyCapsule_GetPointer(capsule, EPOCHS));
+    marey_epoch_report_destroy(PyCapsule_GetPointer(capsule, EPOCHS));
 }
 
 /* Its tables by name, which keep it. */
-static PyObject *epoch_tables(const struct tools_state *state, kymo_epoch_report *report)
+static PyObject *epoch_tables(const struct tools_state *state, marey_epoch_report *report)
 {
     static const char *const names[] = {"epochs", "ranks", "averages", "phases", "notes"};
     PyObject *owner = PyCapsule_New(report, EPOCHS, destroy_epochs);
     if (owner == NULL) {
-        kymo_epoch_report_destroy(report);
+        marey_epoch_report_destroy(report);
         return NULL;
     }
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
-        PyObject *table = tools_table_create(state, kymo_epoch_report_table(report, names[i]), owner);
+        PyObject *table =
+            tools_table_create(state, marey_epoch_report_table(report, names[i]), owner);
         if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);
@@ -452,29 +453,29 @@ static PyObject *epoch_tables(const struct tools_state *state, kymo_epoch_report
 }
 
 /* A few lines and tables for people. */
-static PyObject *epoch_text(const struct tools_state *state, kymo_epoch_report *report)
+static PyObject *epoch_text(const struct tools_state *state, marey_epoch_report *report)
 {
-    const struct kymo_epoch_text_options options = {.is_short = 1};
+    const struct marey_epoch_text_options options = {.is_short = 1};
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    return tools_sink_finish(&sink, state, kymo_epoch_report_text(report, &options, sink.stream));
+    return tools_sink_finish(&sink, state, marey_epoch_report_text(report, &options, sink.stream));
 }
 
 /* epochs(with_first): a dict of tables, and a text. */
 static PyObject *recording_epochs(PyObject *object, PyObject *with_first)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_epoch_report_options options = {0};
-    kymo_epoch_report *report = NULL;
+    struct marey_epoch_report_options options = {0};
+    marey_epoch_report *report = NULL;
     options.with_first = PyObject_IsTrue(with_first);
     if (options.with_first < 0 || enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_epoch_report_create(self->opened, self->n, &options, &report);
+    const marey_status status = marey_epoch_report_create(self->opened, self->n, &options, &report);
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         return tools_raise(state_of(object), status);
     PyObject *text = epoch_text(state_of(object), report);
     PyObject *tables = epoch_tables(state_of(object), report); /* keeps the report, or frees it */
@@ -489,8 +490,8 @@ static PyObject *recording_epochs(PyObject *object, PyObject *with_first)
 static PyObject *recording_memory(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_memory_report_options options = {0};
-    kymo_memory_report *report = NULL;
+    struct marey_memory_report_options options = {0};
+    marey_memory_report *report = NULL;
     if (!PyArg_ParseTuple(args, "I:memory", &options.n_stacks))
         return NULL;
     if (self->filter != Py_None && (options.filter = PyUnicode_AsUTF8(self->filter)) == NULL)
@@ -498,19 +499,19 @@ static PyObject *recording_memory(PyObject *object, PyObject *args)
     if (enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_memory_report_create(self->opened, self->n, &options, &report);
+    const marey_status status = marey_memory_report_create(self->opened, self->n, &options, &report);
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    return status == KYMO_OK ? tools_memory_tables(state_of(object), report)
-                             : tools_raise(state_of(object), status);
+    return status == MAREY_OK ? tools_memory_tables(state_of(object), report)
+                              : tools_raise(state_of(object), status);
 }
 
 /* samples(chosen, sort or None, library or None, native, names or None) */
 static PyObject *recording_samples(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_samples_report_options options = {0};
-    kymo_samples_report *report = NULL;
+    struct marey_samples_report_options options = {0};
+    marey_samples_report *report = NULL;
     PyObject *chosen;
     if (!PyArg_ParseTuple(args, "Ozzpz:samples", &chosen, &options.sort, &options.library,
                           &options.native, &options.names))
@@ -518,7 +519,7 @@ static PyObject *recording_samples(PyObject *object, PyObject *args)
     if (tools_samples_filter(chosen, &options.filter) < 0 || enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_samples_report_create(self->opened, self->n, &options, &report);
+    const marey_status status = marey_samples_report_create(self->opened, self->n, &options, &report);
     if (leave(self, thread, status) < 0)
         return NULL;
     return tools_samples_tables(state_of(object), report);
@@ -528,19 +529,19 @@ static PyObject *recording_samples(PyObject *object, PyObject *args)
 static PyObject *recording_calls(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct kymo_calls_report_options options = {0};
-    kymo_calls_report *report = NULL;
+    struct marey_calls_report_options options = {0};
+    marey_calls_report *report = NULL;
     if (!PyArg_ParseTuple(args, "zzppp:calls", &options.filter, &options.sort,
                           &options.by_signature, &options.subtract, &options.startup))
         return NULL;
     if (enter(self) < 0)
         return NULL;
     PyThreadState *thread = PyEval_SaveThread();
-    const kymo_status status = kymo_calls_report_create(self->opened, self->n, &options, &report);
+    const marey_status status = marey_calls_report_create(self->opened, self->n, &options, &report);
     PyEval_RestoreThread(thread);
     self->busy = 0;
-    return status == KYMO_OK ? tools_calls_tables(state_of(object), report)
-                             : tools_raise(state_of(object), status);
+    return status == MAREY_OK ? tools_calls_tables(state_of(object), report)
+                              : tools_raise(state_of(object), status);
 }
 
 static PyMethodDef recording_methods[] = {
@@ -578,7 +579,7 @@ static PyType_Slot recording_slots[] = {
     {0, NULL},
 };
 static PyType_Spec recording_spec = {
-    .name = "kymo._tools.Recording",
+    .name = "marey._tools.Recording",
     .basicsize = sizeof(struct recording),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = recording_slots,

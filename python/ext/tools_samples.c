@@ -1,13 +1,13 @@
 /*
- * tools_samples.c: tables of kymo/samples_report.h, and which samples count.
+ * tools_samples.c: tables of marey/samples_report.h, and which samples count.
  */
 #include "tools.h"
 
-#include <kymo/samples_report.h>
+#include <marey/samples_report.h>
 
-#define CAPSULE "kymo._tools.samples"
+#define CAPSULE "marey._tools.samples"
 
-int tools_samples_filter(PyObject *chosen, struct kymo_samples_filter *filter)
+int tools_samples_filter(PyObject *chosen, struct marey_samples_filter *filter)
 {
     if (!PyTuple_Check(chosen)) {
         PyErr_SetString(PyExc_TypeError, "what chooses samples is no tuple");
@@ -22,23 +22,23 @@ int tools_samples_filter(PyObject *chosen, struct kymo_samples_filter *filter)
 
 static void destroy_report(PyObject *capsule)
 {
-    kymo_samples_report_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+    marey_samples_report_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
 }
 
-PyObject *tools_samples_tables(const struct tools_state *state, struct kymo_samples_report *report)
+PyObject *tools_samples_tables(const struct tools_state *state, struct marey_samples_report *report)
 {
     static const char *const names[] = {"functions", "lines", "files",  "modules",  "threads",
                                         "processes", "ranks", "stacks", "contacts", "waits",
                                         "gil",       "audit", "totals", "notes"};
     PyObject *owner = PyCapsule_New(report, CAPSULE, destroy_report);
     if (owner == NULL) {
-        kymo_samples_report_destroy(report);
+        marey_samples_report_destroy(report);
         return NULL;
     }
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
         PyObject *table =
-            tools_table_create(state, kymo_samples_report_table(report, names[i]), owner);
+            tools_table_create(state, marey_samples_report_table(report, names[i]), owner);
         if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);

@@ -1,18 +1,18 @@
 /*
- * tools_scale.c: scale() for Python: kymo/scaling.h over paths. The answer stays in a capsule, from which texts and pictures
+ * tools_scale.c: scale() for Python: marey/scaling.h over paths. The answer stays in a capsule, from which texts and pictures
  * are drawn when they are asked for.
  */
 #include "tools.h"
 
 #include <string.h>
 
-#include <kymo/scaling.h>
+#include <marey/scaling.h>
 
-#define CAPSULE "kymo._tools.scaling"
+#define CAPSULE "marey._tools.scaling"
 
 static void destroy_scaling(PyObject *capsule)
 {
-    kymo_scaling_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+    marey_scaling_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
 }
 
 /* ---- reading ---- */
@@ -20,8 +20,8 @@ static void destroy_scaling(PyObject *capsule)
 /* What is asked for; texts are lent by the arguments. */
 struct wanted {
     PyObject *paths; /* a list of (series or None, path as bytes) */
-    struct kymo_scaling_read_options read;
-    struct kymo_scaling_options options;
+    struct marey_scaling_read_options read;
+    struct marey_scaling_options options;
 };
 
 /* Of a tuple of (series or None, path): series as UTF-8 stay with their str, paths become bytes. */
@@ -41,40 +41,40 @@ static PyObject *encode_paths(PyObject *paths)
 }
 
 /* One path; -1 and an exception when it cannot be read. */
-static int read_path(const struct tools_state *state, kymo_scaling_runs *runs,
+static int read_path(const struct tools_state *state, marey_scaling_runs *runs,
                      const struct wanted *wanted, Py_ssize_t i)
 {
     PyObject *pair = PyList_GET_ITEM(wanted->paths, i), *series = PyTuple_GET_ITEM(pair, 0);
     const char *path = PyBytes_AS_STRING(PyTuple_GET_ITEM(pair, 1));
-    struct kymo_scaling_read_options options = wanted->read;
-    kymo_status status;
+    struct marey_scaling_read_options options = wanted->read;
+    marey_status status;
     if (series != Py_None && (options.strategy = PyUnicode_AsUTF8(series)) == NULL)
         return -1;
     Py_BEGIN_ALLOW_THREADS;
-    status = kymo_scaling_runs_read(runs, path, &options);
+    status = marey_scaling_runs_read(runs, path, &options);
     Py_END_ALLOW_THREADS;
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         return 0;
     tools_raise(state, status);
     return -1;
 }
 
-static kymo_scaling *tell(const struct tools_state *state, const struct wanted *wanted)
+static marey_scaling *tell(const struct tools_state *state, const struct wanted *wanted)
 {
-    kymo_scaling_runs *runs = NULL;
-    kymo_scaling *scaling = NULL;
+    marey_scaling_runs *runs = NULL;
+    marey_scaling *scaling = NULL;
     int rc = 0;
-    kymo_status status = kymo_scaling_runs_create(&runs);
-    for (Py_ssize_t i = 0; status == KYMO_OK && rc == 0 && i < PyList_GET_SIZE(wanted->paths); i++)
+    marey_status status = marey_scaling_runs_create(&runs);
+    for (Py_ssize_t i = 0; status == MAREY_OK && rc == 0 && i < PyList_GET_SIZE(wanted->paths); i++)
         rc = read_path(state, runs, wanted, i);
-    if (status == KYMO_OK && rc == 0) {
+    if (status == MAREY_OK && rc == 0) {
         Py_BEGIN_ALLOW_THREADS;
-        status = kymo_scaling_create(runs, &wanted->options, &scaling);
+        status = marey_scaling_create(runs, &wanted->options, &scaling);
         Py_END_ALLOW_THREADS;
     }
-    if (status != KYMO_OK)
+    if (status != MAREY_OK)
         tools_raise(state, status);
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
     return scaling;
 }
 
@@ -102,12 +102,12 @@ static uint32_t *to_counts(PyObject *tuple)
 
 /* ---- the answer ---- */
 
-static PyObject *tables_of(const struct tools_state *state, kymo_scaling *scaling, PyObject *owner)
+static PyObject *tables_of(const struct tools_state *state, marey_scaling *scaling, PyObject *owner)
 {
     static const char *const names[] = {"points", "fits", "forecast", "best", "runs", "notes"};
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
-        PyObject *table = tools_table_create(state, kymo_scaling_table(scaling, names[i]), owner);
+        PyObject *table = tools_table_create(state, marey_scaling_table(scaling, names[i]), owner);
         if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
             Py_CLEAR(tables);
         Py_XDECREF(table);
@@ -116,11 +116,11 @@ static PyObject *tables_of(const struct tools_state *state, kymo_scaling *scalin
 }
 
 /* ({"points": Table, ...}, capsule) */
-static PyObject *results(const struct tools_state *state, kymo_scaling *scaling)
+static PyObject *results(const struct tools_state *state, marey_scaling *scaling)
 {
     PyObject *owner = PyCapsule_New(scaling, CAPSULE, destroy_scaling);
     if (owner == NULL) {
-        kymo_scaling_destroy(scaling);
+        marey_scaling_destroy(scaling);
         return NULL;
     }
     PyObject *tables = tables_of(state, scaling, owner);
@@ -144,23 +144,23 @@ PyObject *tools_scale(PyObject *module, PyObject *args)
     wanted.paths = counts != NULL ? encode_paths(paths) : NULL;
     wanted.options.forecast = counts;
     wanted.options.n_forecast = (size_t)PyTuple_GET_SIZE(forecast);
-    kymo_scaling *scaling = wanted.paths != NULL ? tell(state, &wanted) : NULL;
+    marey_scaling *scaling = wanted.paths != NULL ? tell(state, &wanted) : NULL;
     Py_XDECREF(wanted.paths);
     PyMem_Free(counts);
     return scaling != NULL ? results(state, scaling) : NULL;
 }
 
-static kymo_status draw(kymo_scaling *scaling, const char *what, FILE *out)
+static marey_status draw(marey_scaling *scaling, const char *what, FILE *out)
 {
     if (strcmp(what, "text") == 0)
-        return kymo_scaling_text(scaling, NULL, out);
+        return marey_scaling_text(scaling, NULL, out);
     if (strcmp(what, "markdown") == 0)
-        return kymo_scaling_markdown(scaling, out);
+        return marey_scaling_markdown(scaling, out);
     if (strcmp(what, "json") == 0)
-        return kymo_scaling_json(scaling, out);
+        return marey_scaling_json(scaling, out);
     if (strcmp(what, "html") == 0)
-        return kymo_scaling_html(scaling, out);
-    return kymo_scaling_picture(scaling, what, out);
+        return marey_scaling_html(scaling, out);
+    return marey_scaling_picture(scaling, what, out);
 }
 
 PyObject *tools_scale_drawn(PyObject *module, PyObject *args)
@@ -171,7 +171,7 @@ PyObject *tools_scale_drawn(PyObject *module, PyObject *args)
     const char *what;
     if (!PyArg_ParseTuple(args, "Os:scale_drawn", &capsule, &what))
         return NULL;
-    kymo_scaling *scaling = PyCapsule_GetPointer(capsule, CAPSULE);
+    marey_scaling *scaling = PyCapsule_GetPointer(capsule, CAPSULE);
     if (scaling == NULL || tools_sink_open(&sink) < 0)
         return NULL;
     return tools_sink_finish(&sink, state, draw(scaling, what, sink.stream));

@@ -1,26 +1,26 @@
 /*
  * tools_stopwatch.c: the stopwatch's results as tables, of this process and of all ranks together.
  *
- * The stopwatch itself is in `_native`. Its tables are here because drawing them is libkymo-tools' business.
+ * The stopwatch itself is in `_native`. Its tables are here because drawing them is libmarey-tools' business.
  */
 #include "tools.h"
 
-#include <kymo/stopwatch.h>
+#include <marey/stopwatch.h>
 
-static const char table_capsule[] = "kymo.table";
-static const char merged_capsule[] = "kymo.merged";
+static const char table_capsule[] = "marey.table";
+static const char merged_capsule[] = "marey.merged";
 
 static void table_free(PyObject *capsule)
 {
-    kymo_table_destroy(PyCapsule_GetPointer(capsule, table_capsule));
+    marey_table_destroy(PyCapsule_GetPointer(capsule, table_capsule));
 }
 
 /* A Table that owns its table. */
-static PyObject *table_own(const struct tools_state *state, kymo_table *table)
+static PyObject *table_own(const struct tools_state *state, marey_table *table)
 {
     PyObject *owner = PyCapsule_New(table, table_capsule, table_free);
     if (owner == NULL) {
-        kymo_table_destroy(table);
+        marey_table_destroy(table);
         return NULL;
     }
     PyObject *made = tools_table_create(state, table, owner);
@@ -32,11 +32,11 @@ PyObject *tools_stopwatch_table(PyObject *module, PyObject *name)
 {
     const struct tools_state *state = PyModule_GetState(module);
     const char *text = PyUnicode_AsUTF8(name);
-    kymo_table *table;
+    marey_table *table;
     if (text == NULL)
         return NULL;
-    const kymo_status status = kymo_stopwatch_table(text, &table);
-    return status == KYMO_OK ? table_own(state, table) : tools_raise(state, status);
+    const marey_status status = marey_stopwatch_table(text, &table);
+    return status == MAREY_OK ? table_own(state, table) : tools_raise(state, status);
 }
 
 /* ---- all ranks ---- */
@@ -48,8 +48,8 @@ PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank)
         return NULL;
     void *data;
     size_t len;
-    const kymo_status status = kymo_stopwatch_pack(number, &data, &len);
-    if (status != KYMO_OK)
+    const marey_status status = marey_stopwatch_pack(number, &data, &len);
+    if (status != MAREY_OK)
         return tools_raise(PyModule_GetState(module), status);
     PyObject *bytes = PyBytes_FromStringAndSize(data, (Py_ssize_t)len);
     free(data);
@@ -58,19 +58,19 @@ PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank)
 
 static void merged_free(PyObject *capsule)
 {
-    kymo_stopwatch_merged_destroy(PyCapsule_GetPointer(capsule, merged_capsule));
+    marey_stopwatch_merged_destroy(PyCapsule_GetPointer(capsule, merged_capsule));
 }
 
 /* Add each of a sequence of packed results. -1 and an exception when one is not what pack() gives. */
-static int merged_add(const struct tools_state *state, kymo_stopwatch_merged *merged, PyObject *parts)
+static int merged_add(const struct tools_state *state, marey_stopwatch_merged *merged, PyObject *parts)
 {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(parts); i++) {
         char *data;
         Py_ssize_t len;
         if (PyBytes_AsStringAndSize(PySequence_Fast_GET_ITEM(parts, i), &data, &len) < 0)
             return -1;
-        const kymo_status status = kymo_stopwatch_merged_add(merged, data, (size_t)len);
-        if (status != KYMO_OK) {
+        const marey_status status = marey_stopwatch_merged_add(merged, data, (size_t)len);
+        if (status != MAREY_OK) {
             tools_raise(state, status);
             return -1;
         }
@@ -81,18 +81,18 @@ static int merged_add(const struct tools_state *state, kymo_stopwatch_merged *me
 PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed)
 {
     const struct tools_state *state = PyModule_GetState(module);
-    kymo_stopwatch_merged *merged = NULL;
+    marey_stopwatch_merged *merged = NULL;
     PyObject *parts = PySequence_Fast(packed, "what ranks have packed is a list of bytes");
     PyObject *capsule = NULL;
     if (parts == NULL)
         return NULL;
-    const kymo_status status = kymo_stopwatch_merged_create(&merged);
-    if (status != KYMO_OK)
+    const marey_status status = marey_stopwatch_merged_create(&merged);
+    if (status != MAREY_OK)
         tools_raise(state, status);
     else if (merged_add(state, merged, parts) == 0)
         capsule = PyCapsule_New(merged, merged_capsule, merged_free);
     if (capsule == NULL)
-        kymo_stopwatch_merged_destroy(merged);
+        marey_stopwatch_merged_destroy(merged);
     Py_DECREF(parts);
     return capsule;
 }
@@ -104,10 +104,10 @@ PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args)
     const char *name;
     if (!PyArg_ParseTuple(args, "Os:stopwatch_merged_table", &capsule, &name))
         return NULL;
-    const kymo_stopwatch_merged *merged = PyCapsule_GetPointer(capsule, merged_capsule);
+    const marey_stopwatch_merged *merged = PyCapsule_GetPointer(capsule, merged_capsule);
     if (merged == NULL)
         return NULL;
-    kymo_table *table;
-    const kymo_status status = kymo_stopwatch_merged_table(merged, name, &table);
-    return status == KYMO_OK ? table_own(state, table) : tools_raise(state, status);
+    marey_table *table;
+    const marey_status status = marey_stopwatch_merged_table(merged, name, &table);
+    return status == MAREY_OK ? table_own(state, table) : tools_raise(state, status);
 }

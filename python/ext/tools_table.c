@@ -1,13 +1,13 @@
 /*
  * tools_table.c: a table of the summary as Python sees it: its columns described, each one as a list, or drawn.
  *
- * kymo/_table.py puts the comfort on top.
+ * marey/_table.py puts the comfort on top.
  */
 #include "tools.h"
 
 struct table {
     PyObject ob_base;
-    kymo_table *table; /* lent by owner */
+    marey_table *table; /* lent by owner */
     PyObject *owner;
 };
 
@@ -16,7 +16,7 @@ static const struct tools_state *state_of(PyObject *self)
     return PyType_GetModuleState(Py_TYPE(self));
 }
 
-PyObject *tools_table_create(const struct tools_state *state, kymo_table *table, PyObject *owner)
+PyObject *tools_table_create(const struct tools_state *state, marey_table *table, PyObject *owner)
 {
     struct table *self = (struct table *)state->table_type->tp_alloc(state->table_type, 0);
     if (self == NULL)
@@ -36,23 +36,23 @@ static void table_dealloc(PyObject *self)
 
 static Py_ssize_t table_length(PyObject *self)
 {
-    return (Py_ssize_t)kymo_table_n_rows(((struct table *)self)->table);
+    return (Py_ssize_t)marey_table_n_rows(((struct table *)self)->table);
 }
 
-static const char *unit_name(enum kymo_unit unit)
+static const char *unit_name(enum marey_unit unit)
 {
     switch (unit) {
-    case KYMO_UNIT_COUNT:
+    case MAREY_UNIT_COUNT:
         return "count";
-    case KYMO_UNIT_NS:
+    case MAREY_UNIT_NS:
         return "ns";
-    case KYMO_UNIT_BYTES:
+    case MAREY_UNIT_BYTES:
         return "bytes";
-    case KYMO_UNIT_SHARE:
+    case MAREY_UNIT_SHARE:
         return "share";
-    case KYMO_UNIT_UNIX_NS:
+    case MAREY_UNIT_UNIX_NS:
         return "unix_ns";
-    case KYMO_UNIT_NONE:
+    case MAREY_UNIT_NONE:
         break;
     }
     return "";
@@ -60,11 +60,11 @@ static const char *unit_name(enum kymo_unit unit)
 
 static PyObject *table_columns(PyObject *self, void *Py_UNUSED(closure))
 {
-    const kymo_table *table = ((struct table *)self)->table;
-    const size_t n = kymo_table_n_columns(table);
+    const marey_table *table = ((struct table *)self)->table;
+    const size_t n = marey_table_n_columns(table);
     PyObject *columns = PyTuple_New((Py_ssize_t)n);
     for (size_t i = 0; columns != NULL && i < n; i++) {
-        const struct kymo_column *column = kymo_table_column(table, i);
+        const struct marey_column *column = marey_table_column(table, i);
         const char *title = column->title != NULL ? column->title : column->name;
         PyObject *described = Py_BuildValue("(sss)", column->name, title, unit_name(column->unit));
         if (described == NULL)
@@ -77,23 +77,23 @@ static PyObject *table_columns(PyObject *self, void *Py_UNUSED(closure))
 
 static PyObject *table_name(PyObject *self, void *Py_UNUSED(closure))
 {
-    return PyUnicode_FromString(kymo_table_name(((struct table *)self)->table));
+    return PyUnicode_FromString(marey_table_name(((struct table *)self)->table));
 }
 
-static PyObject *cell_object(enum kymo_type type, const struct kymo_cell *cell)
+static PyObject *cell_object(enum marey_type type, const struct marey_cell *cell)
 {
     if (cell->is_null)
         Py_RETURN_NONE;
     switch (type) {
-    case KYMO_TYPE_TEXT:
+    case MAREY_TYPE_TEXT:
         return tools_text(cell->as.text, cell->len);
-    case KYMO_TYPE_I64:
+    case MAREY_TYPE_I64:
         return PyLong_FromLongLong(cell->as.i64);
-    case KYMO_TYPE_U64:
+    case MAREY_TYPE_U64:
         return PyLong_FromUnsignedLongLong(cell->as.u64);
-    case KYMO_TYPE_F64:
+    case MAREY_TYPE_F64:
         return PyFloat_FromDouble(cell->as.f64);
-    case KYMO_TYPE_BOOL:
+    case MAREY_TYPE_BOOL:
         return PyBool_FromLong(cell->as.i64 != 0);
     }
     Py_RETURN_NONE;
@@ -101,19 +101,19 @@ static PyObject *cell_object(enum kymo_type type, const struct kymo_cell *cell)
 
 static PyObject *table_column(PyObject *self, PyObject *number)
 {
-    const kymo_table *table = ((struct table *)self)->table;
+    const marey_table *table = ((struct table *)self)->table;
     const Py_ssize_t column = PyLong_AsSsize_t(number);
     if (column == -1 && PyErr_Occurred())
         return NULL;
-    if (column < 0 || (size_t)column >= kymo_table_n_columns(table)) {
+    if (column < 0 || (size_t)column >= marey_table_n_columns(table)) {
         PyErr_SetString(PyExc_IndexError, "no such column");
         return NULL;
     }
-    const enum kymo_type type = kymo_table_column(table, (size_t)column)->type;
-    const size_t n = kymo_table_n_rows(table);
+    const enum marey_type type = marey_table_column(table, (size_t)column)->type;
+    const size_t n = marey_table_n_rows(table);
     PyObject *list = PyList_New((Py_ssize_t)n);
     for (size_t row = 0; list != NULL && row < n; row++) {
-        const struct kymo_cell cell = kymo_table_cell(table, row, (size_t)column);
+        const struct marey_cell cell = marey_table_cell(table, row, (size_t)column);
         PyObject *object = cell_object(type, &cell);
         if (object == NULL)
             Py_CLEAR(list);
@@ -129,12 +129,12 @@ static PyObject *table_text(PyObject *self, PyObject *args)
     const char *tree;
     if (!PyArg_ParseTuple(args, "Iz:text", &width, &tree))
         return NULL;
-    const struct kymo_text_options options = {.width = width, .tree = tree};
+    const struct marey_text_options options = {.width = width, .tree = tree};
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    const kymo_status status =
-        kymo_present_text(((struct table *)self)->table, &options, sink.stream);
+    const marey_status status =
+        marey_present_text(((struct table *)self)->table, &options, sink.stream);
     return tools_sink_finish(&sink, state_of(self), status);
 }
 
@@ -143,7 +143,7 @@ static PyObject *table_csv(PyObject *self, PyObject *Py_UNUSED(unused))
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    const kymo_status status = kymo_present_csv(((struct table *)self)->table, sink.stream);
+    const marey_status status = marey_present_csv(((struct table *)self)->table, sink.stream);
     return tools_sink_finish(&sink, state_of(self), status);
 }
 
@@ -152,7 +152,7 @@ static PyObject *table_json(PyObject *self, PyObject *Py_UNUSED(unused))
     struct tools_sink sink;
     if (tools_sink_open(&sink) < 0)
         return NULL;
-    const kymo_status status = kymo_present_json(((struct table *)self)->table, sink.stream);
+    const marey_status status = marey_present_json(((struct table *)self)->table, sink.stream);
     return tools_sink_finish(&sink, state_of(self), status);
 }
 
@@ -162,15 +162,15 @@ static PyObject *table_html(PyObject *self, PyObject *max_rows)
     struct tools_sink sink;
     if (PyErr_Occurred() || tools_sink_open(&sink) < 0)
         return NULL;
-    const kymo_status status = kymo_present_html(((struct table *)self)->table, n, sink.stream);
+    const marey_status status = marey_present_html(((struct table *)self)->table, n, sink.stream);
     return tools_sink_finish(&sink, state_of(self), status);
 }
 
 /* The tables of a sequence of Tables, lent. NULL and an exception otherwise; PyMem_Free() what is returned. */
-static const kymo_table **tables_of(const struct tools_state *state, PyObject *sequence)
+static const marey_table **tables_of(const struct tools_state *state, PyObject *sequence)
 {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
-    const kymo_table **tables = PyMem_New(const kymo_table *, (size_t)n + 1);
+    const marey_table **tables = PyMem_New(const marey_table *, (size_t)n + 1);
     if (tables == NULL) {
         PyErr_NoMemory();
         return NULL;
@@ -191,12 +191,12 @@ PyObject *tools_json_tables(PyObject *module, PyObject *given)
 {
     const struct tools_state *state = PyModule_GetState(module);
     PyObject *sequence = PySequence_Fast(given, "tables are a list of Table");
-    const kymo_table **tables = sequence != NULL ? tables_of(state, sequence) : NULL;
+    const marey_table **tables = sequence != NULL ? tables_of(state, sequence) : NULL;
     struct tools_sink sink;
     PyObject *text = NULL;
     if (tables != NULL && tools_sink_open(&sink) == 0) {
         const size_t n = (size_t)PySequence_Fast_GET_SIZE(sequence);
-        text = tools_sink_finish(&sink, state, kymo_present_json_tables(tables, n, sink.stream));
+        text = tools_sink_finish(&sink, state, marey_present_json_tables(tables, n, sink.stream));
     }
     PyMem_Free(tables);
     Py_XDECREF(sequence);
@@ -230,7 +230,7 @@ static PyType_Slot table_slots[] = {
     {Py_tp_getset, table_getset},  {Py_sq_length, table_length},   {0, NULL},
 };
 static PyType_Spec table_spec = {
-    .name = "kymo._tools.Table",
+    .name = "marey._tools.Table",
     .basicsize = sizeof(struct table),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = table_slots,

@@ -4,14 +4,14 @@
  *     torch_library.c    PyTorch's functions, found by their names in the library that the process has
  *     torch_layout.c     where an operator's inputs and the sizes of a tensor lie, learned from operators of known shapes
  *     torch_observer.c   the callbacks: operators as ranges of the recording
- *     native_torch.c     all of it for Python; kymo/_operators.py makes it comfortable
+ *     native_torch.c     all of it for Python; marey/_operators.py makes it comfortable
  *
  * These are C++ interfaces, which PyTorch has kept since 1.13. Nothing is taken for granted but the few declarations
  * below; fields of objects are looked for, through reads that cannot fault, and are used only where known values were
  * found in them.
  */
-#ifndef KYMO_PYTHON_TORCH_ABI_H
-#define KYMO_PYTHON_TORCH_ABI_H
+#ifndef MAREY_PYTHON_TORCH_ABI_H
+#define MAREY_PYTHON_TORCH_ABI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -30,7 +30,7 @@ const char *torch_library_open(const char *path)
         find(library, "_ZNK2at14RecordFunction7isAsyncEv", &found.is_async) &&
         find(library, "_ZN3c1019UndefinedTensorImpl10_singletonE", &found.undefined);
     if (!is_whole)
-        return "operators cannot be recorded: this PyTorch does not have the functions that kymo "
+        return "operators cannot be recorded: this PyTorch does not have the functions that marey "
                "knows; use "
                "engine=\"torch\"";
     torch_api = found;

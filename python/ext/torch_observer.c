@@ -12,20 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kymo/range.h>
+#include <marey/range.h>
 
 enum { MAX_DEPTH = 256, N_RECENT = 256, MAX_TEXT = 4096, MAX_ANNOTATIONS = 4096, MAX_LIST = 30 };
 
 /* A name by its address; another may be there by now, so it is compared with the one that is known. */
 struct recent {
     const char *text, *known;
-    kymo_id id;
+    marey_id id;
 };
 
 /* What a thread has. Functions take it as an argument, because finding it is a call. */
 struct thread {
     uint32_t depth; /* may be past the end: those are not recorded */
-    kymo_id open[MAX_DEPTH];
+    marey_id open[MAX_DEPTH];
     struct recent recent[N_RECENT];
 };
 static __thread struct thread here;
@@ -34,7 +34,7 @@ static __thread struct thread here;
 struct pending {
     struct pending *next;
     const void *record;
-    kymo_async range;
+    marey_async range;
 };
 
 static struct {
@@ -147,31 +147,31 @@ static size_t describe(const void *record, char into[MAX_TEXT])
 
 /* ---- names ---- */
 
-static kymo_id id_of(struct thread *self, const char *name, bool is_operator)
+static marey_id id_of(struct thread *self, const char *name, bool is_operator)
 {
     struct recent *const recent = &self->recent[((uintptr_t)name ^ (uintptr_t)name >> 8) % N_RECENT];
-    if (KYMO_LIKELY(recent->text == name && strcmp(recent->known, name) == 0))
+    if (MAREY_LIKELY(recent->text == name && strcmp(recent->known, name) == 0))
         return recent->id;
     const bool is_full = !is_operator && __atomic_load_n(&observer.n_annotations,
                                                          __ATOMIC_RELAXED) >= MAX_ANNOTATIONS;
     if (is_full)
-        return kymo_site_intern("(more annotations)", 18, "annotation", 0, NULL, 0);
+        return marey_site_intern("(more annotations)", 18, "annotation", 0, NULL, 0);
     if (!is_operator)
         __atomic_fetch_add(&observer.n_annotations, 1, __ATOMIC_RELAXED);
-    const kymo_id id =
-        kymo_site_intern(name, strlen(name), is_operator ? "operator" : "annotation", 0, NULL, 0);
-    *recent = (struct recent){name, kymo_site_name(id, NULL), id};
+    const marey_id id =
+        marey_site_intern(name, strlen(name), is_operator ? "operator" : "annotation", 0, NULL, 0);
+    *recent = (struct recent){name, marey_site_name(id, NULL), id};
     return id;
 }
 
 /* ---- begin and end ---- */
 
-static void begin_async(const void *record, kymo_id id)
+static void begin_async(const void *record, marey_id id)
 {
     struct pending *const pending = malloc(sizeof *pending);
     if (pending == NULL)
         return;
-    *pending = (struct pending){NULL, record, kymo_put_async_begin(id)};
+    *pending = (struct pending){NULL, record, marey_put_async_begin(id)};
     pthread_mutex_lock(&observer.lock);
     pending->next = observer.pending;
     observer.pending = pending;
@@ -189,39 +189,39 @@ static void end_async(const void *record)
         *link = found->next;
     pthread_mutex_unlock(&observer.lock);
     if (found != NULL)
-        kymo_put_async_end(found->range);
+        marey_put_async_end(found->range);
     free(found);
 }
 
 static bool is_recorded(void)
 {
-    return kymo_on() && __atomic_load_n(&observer.is_on, __ATOMIC_RELAXED);
+    return marey_on() && __atomic_load_n(&observer.is_on, __ATOMIC_RELAXED);
 }
 
 static void begin_here(const void *record, bool is_operator)
 {
     struct thread *const self = &here;
     const uint32_t depth = self->depth++;
-    if (KYMO_UNLIKELY(depth >= MAX_DEPTH))
+    if (MAREY_UNLIKELY(depth >= MAX_DEPTH))
         return;
     self->open[depth] = 0;
     if (!is_recorded())
         return;
-    const kymo_id id = self->open[depth] = id_of(self, torch_api.name(record), is_operator);
+    const marey_id id = self->open[depth] = id_of(self, torch_api.name(record), is_operator);
     if (!is_operator || !observer.has_shapes) {
-        kymo_put_begin(id);
+        marey_put_begin(id);
         return;
     }
     char text[MAX_TEXT];
-    const struct kymo_payload payload = {
-        .type = KYMO_PAYLOAD_TEXT, .len = (uint32_t)describe(record, text), .as.text = text};
-    kymo_put_begin_payload(id, &payload);
+    const struct marey_payload payload = {
+        .type = MAREY_PAYLOAD_TEXT, .len = (uint32_t)describe(record, text), .as.text = text};
+    marey_put_begin_payload(id, &payload);
 }
 
 static void **begin(void **context, const void *record, bool is_operator)
 {
     *context = NULL;
-    if (KYMO_UNLIKELY(torch_api.is_async(record))) {
+    if (MAREY_UNLIKELY(torch_api.is_async(record))) {
         if (is_recorded())
             begin_async(record, id_of(&here, torch_api.name(record), is_operator));
     } else {
@@ -243,7 +243,7 @@ static void **on_annotation(void **context, const void *record)
 static void on_end(const void *record, void *context)
 {
     (void)context;
-    if (KYMO_UNLIKELY(torch_api.is_async(record))) {
+    if (MAREY_UNLIKELY(torch_api.is_async(record))) {
         end_async(record);
         return;
     }
@@ -252,7 +252,7 @@ static void on_end(const void *record, void *context)
         return;
     const uint32_t depth = --self->depth;
     if (depth < MAX_DEPTH && self->open[depth] != 0)
-        kymo_put_end(self->open[depth]);
+        marey_put_end(self->open[depth]);
 }
 
 /* ---- switches ---- */

@@ -13,7 +13,7 @@ CALLS = 8  # the type of the block
 
 
 def block(kind: int, payload: bytes) -> bytes:
-    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, 1, 0, 0, 0, *[len(payload)] * 2, 0, 5000, 0)
+    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424D, kind, 1, 0, 0, 0, *[len(payload)] * 2, 0, 5000, 0)
     checksum = struct.pack("<I", crc32c(header + b"\0\0\0\0" + payload))
     return header + checksum + payload + b"\0" * (-len(payload) % 8)
 

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kymo_command import run_kymo
+from marey_command import run_marey
 
 # Texts on a canvas cannot be read back from its pixels, so what is written is noted while it is written. The timeline
 # begins each drawing by painting all of its canvas: what was noted before is gone then.
@@ -71,7 +71,7 @@ class Run(NamedTuple):
 def make_page(path: Path, *inputs: object, damaged: bool = False) -> Path:
     """Write the page of recordings or traces; status 2 with all that could be read is for damaged ones."""
     try:
-        run_kymo("report", *inputs, "--html", path)
+        run_marey("report", *inputs, "--html", path)
     except subprocess.CalledProcessError as error:
         if not damaged or error.returncode != 2:
             raise
@@ -143,8 +143,8 @@ class PageInBrowser:
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
     def screenshot(self, name: str) -> None:
-        """Keep a picture where KYMO_SCREENSHOTS says; people look at them before a release."""
-        folder = os.environ.get("KYMO_SCREENSHOTS")
+        """Keep a picture where MAREY_SCREENSHOTS says; people look at them before a release."""
+        folder = os.environ.get("MAREY_SCREENSHOTS")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=str(Path(folder) / f"{name}.png"))

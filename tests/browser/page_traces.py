@@ -1,4 +1,4 @@
-"""Traces whose layout is known to the nanosecond, as Chrome's JSON; kymo reads them like any recording."""
+"""Traces whose layout is known to the nanosecond, as Chrome's JSON; marey reads them like any recording."""
 
 from __future__ import annotations
 

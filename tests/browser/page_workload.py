@@ -5,7 +5,7 @@ import time
 
 from stack_names import HOSTILE
 
-import kymo
+import marey
 
 
 def work(seconds: float) -> None:
@@ -16,23 +16,23 @@ def work(seconds: float) -> None:
 
 def helper() -> None:
     for _ in range(20):
-        with kymo.range("prefetch"):
+        with marey.range("prefetch"):
             time.sleep(0.001)
 
 
 thread = threading.Thread(target=helper, name="loader")
 thread.start()
-kymo.set_warmup(2)
-for step in kymo.iterations(range(30)):
-    with kymo.range("step", category="train", payload=step):
-        with kymo.range("forward"):
+marey.set_warmup(2)
+for step in marey.iterations(range(30)):
+    with marey.range("step", category="train", payload=step):
+        with marey.range("forward"):
             work(0.0004)
-            with kymo.range(HOSTILE):
+            with marey.range(HOSTILE):
                 work(0.0002)
-        with kymo.range("backward"):
+        with marey.range("backward"):
             work(0.0006)
-    kymo.counter("loss", 1 / (step + 1))
+    marey.counter("loss", 1 / (step + 1))
     if step % 10 == 0:
-        kymo.mark("checkpoint", payload=step)
+        marey.mark("checkpoint", payload=step)
 thread.join()
-kymo.push("never ends")
+marey.push("never ends")

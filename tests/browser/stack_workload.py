@@ -7,7 +7,7 @@ import time
 
 from stack_names import HOSTILE
 
-import kymo
+import marey
 
 
 def spend(us: int) -> None:
@@ -17,32 +17,32 @@ def spend(us: int) -> None:
 
 
 def layer(number: int, us: int) -> None:
-    with kymo.range(f"layer {number}"):
-        with kymo.range("attention"):
+    with marey.range(f"layer {number}"):
+        with marey.range("attention"):
             spend(us)
-        with kymo.range("mlp"):
+        with marey.range("mlp"):
             spend(us // 2)
 
 
 def step(slow: bool) -> None:
-    with kymo.range("step"):
-        with kymo.range("forward"):
+    with marey.range("step"):
+        with marey.range("forward"):
             layer(11, 100)
             layer(12, 400 if slow else 100)
-        with kymo.range("new loss" if slow else "old loss"):
+        with marey.range("new loss" if slow else "old loss"):
             spend(50)
-        with kymo.range("backward"):
+        with marey.range("backward"):
             spend(500)
-    with kymo.range(HOSTILE):
+    with marey.range(HOSTILE):
         spend(100)
 
 
 def main() -> None:
     for _ in range(10):
         step(slow="slow" in sys.argv)
-    with kymo.range("many"):
+    with marey.range("many"):
         for i in range(300):
-            with kymo.range(f"tiny {i % 40}"):
+            with marey.range(f"tiny {i % 40}"):
                 pass
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 from stack_names import HOSTILE
 
 pytestmark = pytest.mark.skipif(
@@ -23,10 +23,10 @@ WORKLOAD = Path(__file__).parent / "stack_workload.py"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("flame")
-    run_kymo("run", "-q", "-o", path / "old.kymo", "--", sys.executable, WORKLOAD)
-    run_kymo("run", "-q", "-o", path / "new.kymo", "--", sys.executable, WORKLOAD, "slow")
-    run_kymo("export", path / "new.kymo", "-o", path / "new.svg")
-    run_kymo("export", path / "new.kymo", "--baseline", path / "old.kymo", "-o", path / "diff.svg")
+    run_marey("run", "-q", "-o", path / "old.marey", "--", sys.executable, WORKLOAD)
+    run_marey("run", "-q", "-o", path / "new.marey", "--", sys.executable, WORKLOAD, "slow")
+    run_marey("export", path / "new.marey", "-o", path / "new.svg")
+    run_marey("export", path / "new.marey", "--baseline", path / "old.marey", "-o", path / "diff.svg")
     return path
 
 
@@ -82,7 +82,7 @@ def opened(browser: Any, folder: Path) -> Iterator[Any]:
 
 def test_widths_are_shares_of_the_whole(opened, folder):
     shown = opened("new.svg").boxes()
-    tree = json.loads(run_kymo("report", folder / "new.kymo", "--json", "--tree"))["tree"]
+    tree = json.loads(run_marey("report", folder / "new.marey", "--json", "--tree"))["tree"]
     whole = sum(row["total_ns"] for row in tree if row["depth"] == 0)
     assert shown["all"]["width"] == 1280 - 20
     for row in tree:
@@ -177,6 +177,6 @@ def test_a_difference_is_red_where_it_is_slower(opened):
     assert len(set(color("all"))) == 1
     texts = picture.page.locator("text").all_text_contents()
     assert any("old loss, 10 calls" in text for text in texts)
-    assert any(text.startswith("Only in old.kymo") for text in texts)
+    assert any(text.startswith("Only in old.marey") for text in texts)
     picture.click("new loss")
     assert "not there before" in picture.details()

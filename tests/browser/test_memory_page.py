@@ -8,7 +8,7 @@ from typing import Any
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 from page_in_browser import PageInBrowser, has_viewer
 
 pytestmark = pytest.mark.skipif(
@@ -28,7 +28,7 @@ def write_trace(path: Path) -> Path:
         return about | {"ts": ms * 1000, "args": args}
 
     def phase(name: str, ms: float, duration: float) -> dict[str, Any]:
-        about = {"ph": "X", "cat": "user_annotation", "name": f"kymo:{name}", "pid": 1, "tid": 1, "args": {}}
+        about = {"ph": "X", "cat": "user_annotation", "name": f"marey:{name}", "pid": 1, "tid": 1, "args": {}}
         return about | {"ts": ms * 1000, "dur": duration * 1000}
 
     events = [
@@ -37,7 +37,12 @@ def write_trace(path: Path) -> Path:
         *(memory(60, 0x120000000, MB), memory(70, 0x110000000, -3 * MB), memory(20, 0x700000000000, 512, 0)),
     ]
     roles = [["parameter", 0x200000000, 2 * MB, 0, -1, 5_000_000, "fc.weight"]]
-    content = {"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": events, "kymo": {"rank": 3, "roles": roles}}
+    content = {
+        "schemaVersion": 1,
+        "baseTimeNanoseconds": 0,
+        "traceEvents": events,
+        "marey": {"rank": 3, "roles": roles},
+    }
     path.write_text(json.dumps(content))
     return path
 
@@ -45,7 +50,7 @@ def write_trace(path: Path) -> Path:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("memory")
-    run_kymo("artifacts", write_trace(made / "trace.json"), "-o", made, "--only", "timeline")
+    run_marey("artifacts", write_trace(made / "trace.json"), "-o", made, "--only", "timeline")
     if not has_viewer(made / "rank3_memory-timeline.html"):
         pytest.skip("this build has no viewer: Node is missing")
     return made

@@ -25,23 +25,23 @@ needs_browser = pytest.mark.skipif(bool(NO_BROWSER), reason=NO_BROWSER)
 # Each of these but the first is shown by its last line.
 CELLS = {
     "record": f"""
-        import kymo
-        kymo.start("run.kymo")
+        import marey
+        marey.start("run.marey")
         for _ in range(20):
-            with kymo.range("step"), kymo.range({HOSTILE!r}):
+            with marey.range("step"), marey.range({HOSTILE!r}):
                 pass
-        kymo.stop()
-        recording = kymo.load("run.kymo")
+        marey.stop()
+        recording = marey.load("run.marey")
         """,
     "recording": "recording",
     "table": "recording.ranges",
     "page": "recording.page(title='in a notebook')",
-    "comparison": "kymo.compare('run.kymo', 'run.kymo').page()",
+    "comparison": "marey.compare('run.marey', 'run.marey').page()",
     "calls": """
         def dot(n): return sum(range(n))
-        profile = kymo.Profile()
+        profile = marey.Profile()
         profile.runcall(lambda: [dot(1000) for _ in range(20)])
-        kymo.plot(profile)
+        marey.plot(profile)
         """,
     "files": "import os; sorted(os.listdir('.'))",
 }
@@ -70,7 +70,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str
         # The kernel keeps its files and its history where the test's are.
         for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
             patch.setenv(name, str(folder))
-        for name in ("KYMO", "KYMO_OPTIONS"):
+        for name in ("MAREY", "MAREY_OPTIONS"):
             patch.delenv(name, raising=False)
         nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
     nbformat.validate(notebook)
@@ -91,7 +91,7 @@ def source_of(frame: str) -> str:
 
 def test_a_recording_is_shown_as_what_took_the_time(outputs):
     shown = outputs["recording"]["text/html"]
-    assert shown.startswith("<p>&lt;kymo.Recording run.kymo&gt;</p><table>")
+    assert shown.startswith("<p>&lt;marey.Recording run.marey&gt;</p><table>")
     assert "<td>step</td>" in shown
 
 
@@ -116,8 +116,8 @@ def test_a_page_is_one_frame_that_reaches_nothing_outside(outputs, name):
 
 
 def test_where_no_html_is_shown_there_is_a_line_of_text(outputs):
-    assert outputs["recording"]["text/plain"] == "<kymo.Recording run.kymo>"
-    assert outputs["page"]["text/plain"].startswith("<kymo page, ")
+    assert outputs["recording"]["text/plain"] == "<marey.Recording run.marey>"
+    assert outputs["page"]["text/plain"].startswith("<marey page, ")
     assert "step" in outputs["table"]["text/plain"]
 
 
@@ -188,5 +188,5 @@ def test_a_browser_shows_calls_below_their_cell(opened, outputs):
 
 
 def test_a_plot_in_a_notebook_writes_no_file(outputs):
-    assert outputs["calls"]["text/plain"].startswith("<kymo page, ")
-    assert "kymo-calls.html" not in outputs["files"]["text/plain"]
+    assert outputs["calls"]["text/plain"].startswith("<marey page, ")
+    assert "marey-calls.html" not in outputs["files"]["text/plain"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import page_traces
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 from page_in_browser import PageInBrowser, has_viewer, make_page
 
 pytestmark = pytest.mark.skipif(
@@ -26,10 +26,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("access")
     if not has_viewer(make_page(path / "known.html", page_traces.known(path / "known.json"))):
         pytest.skip("this build has no viewer: Node is missing")
-    run_kymo("run", "-q", "-o", path / "run.kymo", "--", sys.executable, WORKLOAD)
-    make_page(path / "run.html", path / "run.kymo")
+    run_marey("run", "-q", "-o", path / "run.marey", "--", sys.executable, WORKLOAD)
+    make_page(path / "run.html", path / "run.marey")
     make_page(path / "ranks.html", *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
-    run_kymo("compare", path / "run.kymo", path / "run.kymo", "--html", path / "compare.html")
+    run_marey("compare", path / "run.marey", path / "run.marey", "--html", path / "compare.html")
     return path
 
 

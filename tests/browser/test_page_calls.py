@@ -12,7 +12,7 @@ import pytest
 from calls_log import HOSTILE, LARGE, SMALL, US
 from page_in_browser import Fingers, PageInBrowser, block_of, has_viewer, make_page
 
-import kymo
+import marey
 
 pytestmark = pytest.mark.skipif(
     bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
@@ -26,16 +26,16 @@ LEN = "<built-in method builtins.len>"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("calls")
     known, slower = calls_log.known(path / "known.klog"), calls_log.known(path / "slower.klog", slower=3)
-    kymo.plot(known, path=path / "known.html", open_browser=False)
+    marey.plot(known, path=path / "known.html", open_browser=False)
     if not has_viewer(path / "known.html"):
         pytest.skip("this build has no viewer: Node is missing")
-    kymo.plot(slower, known, path=path / "difference.html", open_browser=False)
-    kymo.plot(calls_log.deep(path / "deep.klog"), path=path / "deep.html", open_browser=False)
-    kymo.plot(calls_log.large(path / "large.klog", MANY), path=path / "large.html", open_browser=False)
+    marey.plot(slower, known, path=path / "difference.html", open_browser=False)
+    marey.plot(calls_log.deep(path / "deep.klog"), path=path / "deep.html", open_browser=False)
+    marey.plot(calls_log.large(path / "large.klog", MANY), path=path / "large.html", open_browser=False)
     make_page(path / "report.html", known)
-    profile = kymo.Profile()
+    profile = marey.Profile()
     profile.runcall(program)
-    kymo.plot(profile, path=path / "profile.html", open_browser=False)
+    marey.plot(profile, path=path / "profile.html", open_browser=False)
     return path
 
 

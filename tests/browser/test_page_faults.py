@@ -13,20 +13,20 @@ import page_traces
 import perfetto_page
 import pytest
 from damage import damage_events
-from kymo_command import run_kymo
+from marey_command import run_marey
 from page_in_browser import PageInBrowser, has_viewer, make_page
 from page_traces import begin, whole
 
 pytestmark = pytest.mark.skipif(
     bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
 )
-N_NAMES = 1_000_000 if os.environ.get("KYMO_LONG") else 20_000
+N_NAMES = 1_000_000 if os.environ.get("MAREY_LONG") else 20_000
 HOURS = 3 * 3600e6  # in microseconds
 # More than a small pool and a small disk hold.
 MANY = """
-import kymo
+import marey
 for i in range(600000):
-    with kymo.range("hurry"): pass
+    with marey.range("hurry"): pass
 """
 
 Open = Callable[..., PageInBrowser]
@@ -69,9 +69,9 @@ def labels(page: PageInBrowser) -> set[str]:
 
 
 def test_without_any_event(opened, tmp_path):
-    (tmp_path / "none.kymo").mkdir()
-    (tmp_path / "none.kymo" / "meta.json").write_text('{\n  "format": "kymo recording"\n}\n')
-    said = click_through(opened(tmp_path / "none.kymo"))
+    (tmp_path / "none.marey").mkdir()
+    (tmp_path / "none.marey" / "meta.json").write_text('{\n  "format": "marey recording"\n}\n')
+    said = click_through(opened(tmp_path / "none.marey"))
     assert "No events were recorded." in said["Overview"]
     assert "No ranges were recorded." in said["Overview"]
 
@@ -168,10 +168,10 @@ def test_lost_events_are_told_and_marked(opened, tmp_path, policy):
     program = tmp_path / "lossy.py"
     program.write_text(MANY)
     options = f"pool=2M,disk=64K,policy={policy}"
-    run_kymo("run", "-q", "-o", tmp_path / "lossy.kymo", "--", sys.executable, program, KYMO_OPTIONS=options)
-    lost = json.loads(run_kymo("report", tmp_path / "lossy.kymo", "--json"))["lost_events"]
+    run_marey("run", "-q", "-o", tmp_path / "lossy.marey", "--", sys.executable, program, MAREY_OPTIONS=options)
+    lost = json.loads(run_marey("report", tmp_path / "lossy.marey", "--json"))["lost_events"]
     assert lost > 0
-    page = opened(tmp_path / "lossy.kymo")
+    page = opened(tmp_path / "lossy.marey")
     assert f"{lost:,} events lost" in page.open("Overview").inner_text()
     assert is_lost_drawn(page)
     said = {text for text, _x, _y in page.written()}
@@ -211,8 +211,8 @@ def distance(one: str, other: str) -> int:
 def test_a_damaged_log_is_told_and_the_hole_is_marked(opened, tmp_path):
     program = tmp_path / "many.py"
     program.write_text(MANY)
-    run_kymo("run", "-q", "-o", tmp_path / "run.kymo", "--", sys.executable, program)
-    damage_events(tmp_path / "run.kymo")
-    page = opened(tmp_path / "run.kymo", damaged=True)
+    run_marey("run", "-q", "-o", tmp_path / "run.marey", "--", sys.executable, program)
+    damage_events(tmp_path / "run.marey")
+    page = opened(tmp_path / "run.marey", damaged=True)
     assert "The recording is damaged" in page.open("Overview").inner_text()
     assert is_lost_drawn(page)

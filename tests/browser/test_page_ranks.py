@@ -30,8 +30,8 @@ def planted(rank: int, i: int) -> Times:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ranks")
     for name, n in (("two", 2), ("many", 96), ("some", 32)):
-        rank_logs.write(path / f"{name}.kymo", rank_logs.job(n), planted)
-        make_page(path / f"{name}.html", path / f"{name}.kymo")
+        rank_logs.write(path / f"{name}.marey", rank_logs.job(n), planted)
+        make_page(path / f"{name}.html", path / f"{name}.marey")
     if not has_viewer(path / "some.html"):
         pytest.skip("this build has no viewer: Node is missing")
     return path

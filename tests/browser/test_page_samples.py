@@ -1,4 +1,4 @@
-"""What a sampler saw on the report page: sentences about it, boxes, tables; and kymo.plot of two sampled runs."""
+"""What a sampler saw on the report page: sentences about it, boxes, tables; and marey.plot of two sampled runs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 from page_in_browser import has_viewer, make_page
 
-import kymo
+import marey
 
 pytestmark = pytest.mark.skipif(
     bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
 )
 PROGRAM = """
 import time
-import kymo
-kymo.mark("start")
+import marey
+marey.mark("start")
 def spin(n):
     while n > 0:
         n -= 1
@@ -35,11 +35,11 @@ while time.monotonic() < end:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("samples")
     (path / "train.py").write_text(PROGRAM)
-    run_kymo("run", "--sample=200", "-o", path / "run.kymo", "--", sys.executable, path / "train.py")
-    make_page(path / "report.html", path / "run.kymo")
+    run_marey("run", "--sample=200", "-o", path / "run.marey", "--", sys.executable, path / "train.py")
+    make_page(path / "report.html", path / "run.marey")
     if not has_viewer(path / "report.html"):
         pytest.skip("this build has no viewer: Node is missing")
-    kymo.plot(path / "run.kymo", path / "run.kymo", path=path / "difference.html", open_browser=False)
+    marey.plot(path / "run.marey", path / "run.marey", path=path / "difference.html", open_browser=False)
     return path
 
 
@@ -55,7 +55,7 @@ def test_the_report_page_has_a_view_of_samples(opened):
 
 
 def test_notes_of_the_report_are_above_the_samples(opened, folder):
-    notes = json.loads(run_kymo("report", folder / "run.kymo", "--samples", "--json"))["notes"]
+    notes = json.loads(run_marey("report", folder / "run.marey", "--samples", "--json"))["notes"]
     assert any("of imports at start-up" in note for note in notes)
     page = opened("report.html")
     page.open("Samples")

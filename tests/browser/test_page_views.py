@@ -11,7 +11,7 @@ from typing import Any
 import page_traces
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 from page_in_browser import PageInBrowser, has_viewer, make_page
 from page_traces import HOSTILE
 
@@ -20,20 +20,20 @@ pytestmark = pytest.mark.skipif(
 )
 KINETO = Path(__file__).parent.parent / "data" / "kineto"
 LOOP = """
-import sys, time, kymo
+import sys, time, marey
 def spend(us):
     end = time.perf_counter_ns() + us * 1000
     while time.perf_counter_ns() < end: pass
-for i in kymo.iterations(range(40)):
-    with kymo.range("forward"): spend(int(sys.argv[1]))
-    with kymo.range("backward"): spend(200)
+for i in marey.iterations(range(40)):
+    with marey.range("forward"): spend(int(sys.argv[1]))
+    with marey.range("backward"): spend(200)
 """
 LEAK = """
-import time, kymo
+import time, marey
 kept = []
 def keep():
     kept.append(bytearray(1_000_000))
-for i in kymo.iterations(range(30)):
+for i in marey.iterations(range(30)):
     keep()
     time.sleep(0.01)
 """
@@ -47,23 +47,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("this build has no viewer: Node is missing")
     (path / "loop.py").write_text(LOOP)
     for name, us in (("a", 100), ("b", 300)):
-        run_kymo("run", "-q", "-o", path / f"{name}.kymo", "--", sys.executable, path / "loop.py", us)
-    make_page(path / "loop.html", path / "a.kymo")
-    run_kymo("compare", path / "a.kymo", path / "b.kymo", "--html", path / "compare.html")
+        run_marey("run", "-q", "-o", path / f"{name}.marey", "--", sys.executable, path / "loop.py", us)
+    make_page(path / "loop.html", path / "a.marey")
+    run_marey("compare", path / "a.marey", path / "b.marey", "--html", path / "compare.html")
     ranks = [KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
     make_page(path / "ranks.html", *ranks)
     (path / "leak.py").write_text(LEAK)
-    words = ("--memory", "--memory-sample", "1KiB", "-o", path / "leak.kymo", "--", sys.executable, path / "leak.py")
-    run_kymo("run", "-q", *words)
-    make_page(path / "leak.html", path / "leak.kymo")
-    run_kymo("run", "-q", "--sample", "-o", path / "c.kymo", "--", sys.executable, path / "loop.py", 5000)
-    make_page(path / "sampled.html", path / "c.kymo")
+    words = ("--memory", "--memory-sample", "1KiB", "-o", path / "leak.marey", "--", sys.executable, path / "leak.py")
+    run_marey("run", "-q", *words)
+    make_page(path / "leak.html", path / "leak.marey")
+    run_marey("run", "-q", "--sample", "-o", path / "c.marey", "--", sys.executable, path / "loop.py", 5000)
+    make_page(path / "sampled.html", path / "c.marey")
     make_page(path / "waits.html", page_traces.waits_in_no_range(path / "waits.json"))
     return path
 
 
 def json_of(*words: object) -> dict[str, Any]:
-    return dict(json.loads(run_kymo(*words, "--json")))
+    return dict(json.loads(run_marey(*words, "--json")))
 
 
 def paper(page: PageInBrowser) -> tuple[int, ...]:
@@ -288,7 +288,7 @@ def test_the_flame_graph_zooms_and_searches(opened):
 def test_iterations_are_drawn_and_counted(opened, folder):
     page = opened("loop.html")
     view = page.open("Iterations")
-    row = json_of("report", folder / "a.kymo")["iterations"][0]
+    row = json_of("report", folder / "a.marey")["iterations"][0]
     assert str(row["count"]) in view.locator("table").first.inner_text()
     charts = view.get_by_role("img")
     assert charts.count() == 2
@@ -338,7 +338,7 @@ def test_gpus_that_wait_get_no_sentence_that_they_do_not(opened, folder):
 
 def test_memory_is_the_command_s(opened, folder):
     view = opened("leak.html").open("Memory")
-    report = json_of("report", folder / "leak.kymo", "--memory")
+    report = json_of("report", folder / "leak.marey", "--memory")
     sentences = view.locator("ul.leaks > li").all_inner_texts()
     suspected = [row for row in report["growth"] if row["is_suspected"]]
     assert len(sentences) == len(suspected) > 0
@@ -360,7 +360,7 @@ def test_without_memory_there_is_no_view_of_it(opened):
 
 def test_a_comparison_is_the_command_s(opened, folder):
     page = opened("compare.html")
-    report = json_of("compare", folder / "a.kymo", folder / "b.kymo")
+    report = json_of("compare", folder / "a.marey", folder / "b.marey")
     view = page.open("Comparison")
     assert view.locator(".verdict").inner_text() == report["summary"]
     rows = cells(view.locator("table").first)

@@ -1,4 +1,4 @@
-"""Traces of GPU work, converted by kymo and opened in the real Perfetto UI, whose engine answers in SQL.
+"""Traces of GPU work, converted by marey and opened in the real Perfetto UI, whose engine answers in SQL.
 
 The traces are PyTorch's, of tests/data/kineto; what they hold is read here as JSON.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 
 pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=perfetto_page.what_is_missing())
 
@@ -46,9 +46,9 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     for name in TRACES:
         for ending in ("pftrace", "json"):
-            run_kymo("export", KINETO / f"{name}.json.gz", "-o", folder / f"{name}.{ending}")
+            run_marey("export", KINETO / f"{name}.json.gz", "-o", folder / f"{name}.{ending}")
         native = folder / f"{name}.gpu.pftrace"
-        run_kymo("export", KINETO / f"{name}.json.gz", "--to", "perfetto-gpu", "-o", native)
+        run_marey("export", KINETO / f"{name}.json.gz", "--to", "perfetto-gpu", "-o", native)
     return folder
 
 

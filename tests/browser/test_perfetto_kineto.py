@@ -13,7 +13,7 @@ from typing import Any
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 
 pytestmark = [
     pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=perfetto_page.what_is_missing()),
@@ -25,27 +25,27 @@ pytestmark = [
 TRAINING = """
 import sys
 import torch
-import kymo
-from kymo._operators import Operators
+import marey
+from marey._operators import Operators
 
 model = torch.nn.Linear(8, 4)
 operators = Operators()
-kymo.start(sys.argv[1])
+marey.start(sys.argv[1])
 operators.start()
 for step in range(3):
-    with kymo.range("ProfilerStep", category="step", payload=step):
+    with marey.range("ProfilerStep", category="step", payload=step):
         model(torch.ones(2, 8)).sum().backward()
 operators.stop()
-kymo.stop()
+marey.stop()
 """
 
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("kineto") / "traces" / "run.kymo"
+    path = tmp_path_factory.mktemp("kineto") / "traces" / "run.marey"
     path.parent.mkdir()
     subprocess.run([sys.executable, "-c", TRAINING, path], check=True)
-    run_kymo("export", path, "--to", "kineto", "-o", path.with_name("run.pt.trace.json"))
+    run_marey("export", path, "--to", "kineto", "-o", path.with_name("run.pt.trace.json"))
     return path.with_name("run.pt.trace.json")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import perfetto_page
 import pytest
 
-from kymo import _background
+from marey import _background
 
 pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=perfetto_page.what_is_missing())
 
@@ -22,7 +22,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("accelerate", reason="the Trainer needs accelerate; tools/setup test installs it")
     from tiny_trainer import make_trainer
 
-    from kymo.hf import ProfCallback
+    from marey.hf import ProfCallback
 
     folder = tmp_path_factory.mktemp("trainer")
     less = {"profile_memory": False, "with_stack": False}
@@ -43,7 +43,7 @@ def test_steps_phases_and_operators_are_slices(browser: Any, trace: Path) -> Non
             assert (
                 ui.query("select name, value from stats where severity in ('error', 'data_loss') and value > 0") == []
             )
-            for name in ("ProfilerStep#1", "ProfilerStep#2", "kymo:forward", "kymo:optimizer", "aten::addmm"):
+            for name in ("ProfilerStep#1", "ProfilerStep#2", "marey:forward", "marey:optimizer", "aten::addmm"):
                 (row,) = ui.query(f"select count(*) n from slice where name = '{name}'")
                 assert row["n"] == len([e for e in events if e["name"] == name and e["ph"] == "X"]) > 0, name
         finally:

@@ -2,7 +2,7 @@
 
 Each test runs with the Perfetto trace, with the TAR of traces and with the Chrome JSON. The CSV export and the report
 are the other side of each comparison; tests/cli has checked those against the program that was recorded. Pictures of
-the page are left in build/screenshots, or where KYMO_SCREENSHOTS says.
+the page are left in build/screenshots, or where MAREY_SCREENSHOTS says.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from typing import Any
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 
-import kymo
+import marey
 
 pytestmark = pytest.mark.skipif(bool(perfetto_page.what_is_missing()), reason=perfetto_page.what_is_missing())
 
 EMPTY_TEXT = "payload 8"  # the one payload that the CSV cannot tell from none
 WORKLOAD = Path(__file__).parent / "timeline_workload.py"
-SCREENSHOTS = Path(os.environ.get("KYMO_SCREENSHOTS", Path(__file__).parents[2] / "build" / "screenshots"))
+SCREENSHOTS = Path(os.environ.get("MAREY_SCREENSHOTS", Path(__file__).parents[2] / "build" / "screenshots"))
 Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two ranks, each with three threads that measure and a child process."""
-    path = tmp_path_factory.mktemp("ui") / "traces" / "run.kymo"
+    path = tmp_path_factory.mktemp("ui") / "traces" / "run.marey"
     path.parent.mkdir()
     for rank in "01":
         command = ("--", sys.executable, WORKLOAD)
-        run_kymo("run", "-q", "--append", "-o", path, *command, RANK=rank, WORLD_SIZE="2")
+        run_marey("run", "-q", "--append", "-o", path, *command, RANK=rank, WORLD_SIZE="2")
     for name in ("run.pftrace", "run.tar", "run.json", "run.csv"):
-        run_kymo("export", path, "-o", path.with_name(name))
+        run_marey("export", path, "-o", path.with_name(name))
     return path
 
 
@@ -179,7 +179,7 @@ def test_totals_are_the_reports(ui, recording):
     for s in ui.query(THREAD_SLICES):
         if s["dur"] > 0:
             shown[plain(s["name"])].append(s["dur"])
-    report = json.loads(run_kymo("report", recording, "--json"))
+    report = json.loads(run_marey("report", recording, "--json"))
     assert {name: (len(times), sum(times), min(times), max(times)) for name, times in shown.items()} == {
         plain(r["name"]): (r["count"], r["total_ns"], r["min_ns"], r["max_ns"]) for r in report["ranges"]
     }
@@ -196,7 +196,7 @@ def test_each_rank_has_its_own_totals(ui, recording):
             shown[int(s["process"].split()[1]), plain(s["name"])].append(s["dur"])
     # A rank's child has the rank of its parent, and rows of its own.
     reported: dict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0])
-    for row in json.loads(run_kymo("report", recording, "--ranks", "--json"))["ranks"]:
+    for row in json.loads(run_marey("report", recording, "--ranks", "--json"))["ranks"]:
         totals = reported[row["rank"], plain(row["name"])]
         totals[:] = totals[0] + row["count"], totals[1] + row["total_ns"]
     assert {key: [len(times), sum(times)] for key, times in shown.items()} == reported
@@ -267,7 +267,7 @@ def test_ranges_know_their_source(ui, recording):
         "join args line on s.arg_set_id = line.arg_set_id and line.key = 'source.line_number'"
     )
     # Chrome's format has no place for it.
-    sites = [] if ui.is_chrome else kymo.load(recording).sites
+    sites = [] if ui.is_chrome else marey.load(recording).sites
     timed = {s["name"] for s in ui.query("select name from slice")}
     assert {(s["name"], s["file"], s["line"]) for s in shown} == {
         (s["name"], s["file"], s["line"]) for s in sites if s["name"] in timed and s["file"]
@@ -290,17 +290,17 @@ def run_on(host: str, path: Path, rank: str) -> None:
     """Record in a namespace with a host name of its own, which stands for another machine."""
     rename = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
     command = ("run", "-q", "--append", "-o", path, "--", sys.executable, WORKLOAD)
-    run_kymo(*command, before=(*NAMESPACE, sys.executable, "-c", rename, host), RANK=rank, WORLD_SIZE="2")
+    run_marey(*command, before=(*NAMESPACE, sys.executable, "-c", rename, host), RANK=rank, WORLD_SIZE="2")
 
 
 def test_ranks_of_two_machines_share_the_wall_clock(browser, address, recording):
     if subprocess.run([*NAMESPACE, "true"], check=False).returncode != 0:
         pytest.skip("this machine gives no namespace with a host name of its own")
-    path = recording.with_name("two.kymo")
+    path = recording.with_name("two.marey")
     for rank, host in enumerate(("node-a", "node-b")):
         run_on(host, path, str(rank))
-    run_kymo("export", path, "-o", path.with_name("two.csv"))
-    run_kymo("export", path, "-o", path.with_name("two.tar"))
+    run_marey("export", path, "-o", path.with_name("two.csv"))
+    run_marey("export", path, "-o", path.with_name("two.tar"))
     with path.with_name("two.csv").open(newline="", encoding="utf-8") as file:
         recorded = [e for e in csv.DictReader(file) if e["kind"] in ("range", "mark")]
     page = perfetto_page.PerfettoPage(browser, address, "two.tar")
@@ -317,7 +317,7 @@ def test_ranks_of_two_machines_share_the_wall_clock(browser, address, recording)
 
 def test_processes_whose_pids_repeat_stay_apart(browser, address, recording, events):
     """The same recording twice stands for two containers whose programs have one and the same pid."""
-    run_kymo("export", recording, recording, "-o", recording.with_name("twice.pftrace"))
+    run_marey("export", recording, recording, "-o", recording.with_name("twice.pftrace"))
     page = perfetto_page.PerfettoPage(browser, address, "twice.pftrace")
     assert len([title for title, _ in page.titles() if title != "System"]) == 8
     shown = page.query(THREAD_SLICES)

@@ -1,4 +1,4 @@
-"""The report page in Chromium: every view is opened, and the numbers in it are those of `kymo report --json`."""
+"""The report page in Chromium: every view is opened, and the numbers in it are those of `marey report --json`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 from page_in_browser import PageInBrowser, has_viewer, make_page
 from stack_names import HOSTILE
 
-import kymo
+import marey
 
 pytestmark = [
     pytest.mark.skipif(
@@ -27,15 +27,15 @@ WORKLOAD = Path(__file__).parent / "page_workload.py"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page")
-    run_kymo("run", "-q", "-o", path / "run.kymo", "--", sys.executable, WORKLOAD)
-    if not has_viewer(make_page(path / "run.html", path / "run.kymo")):
+    run_marey("run", "-q", "-o", path / "run.marey", "--", sys.executable, WORKLOAD)
+    if not has_viewer(make_page(path / "run.html", path / "run.marey")):
         pytest.skip("this build has no viewer: Node is missing")
     return path
 
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> dict[str, Any]:
-    return dict(json.loads(run_kymo("report", folder / "run.kymo", "--json")))
+    return dict(json.loads(run_marey("report", folder / "run.marey", "--json")))
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_name_that_is_html_is_shown_and_not_run(opened):
     page = opened()
     assert page.view("Overview").get_by_text(HOSTILE, exact=True).is_visible()
     assert page.open("Tables").get_by_text(HOSTILE, exact=True).first.is_visible()
-    assert page.page.title() == "run.kymo"
+    assert page.page.title() == "run.marey"
 
 
 def test_searching_goes_from_match_to_match(opened, report):
@@ -89,7 +89,7 @@ def test_searching_goes_from_match_to_match(opened, report):
 
 def test_the_notebook_frame_shows_the_same_page(browser, folder, tmp_path):
     shown = tmp_path / "notebook.html"
-    shown.write_text(f"<!doctype html><body>{kymo.load(folder / 'run.kymo').page()._repr_html_()}</body>")
+    shown.write_text(f"<!doctype html><body>{marey.load(folder / 'run.marey').page()._repr_html_()}</body>")
     context = browser.new_context()
     page = context.new_page()
     page.goto(shown.as_uri())

@@ -1,4 +1,4 @@
-"""The page and the pictures of kymo scale in Chromium: light and dark, nothing run or fetched, no text on another."""
+"""The page and the pictures of marey scale in Chromium: light and dark, nothing run or fetched, no text on another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 
 pytestmark = pytest.mark.skipif(
     bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
@@ -38,7 +38,7 @@ def measurements() -> Iterator[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scaling")
     (path / "measured.csv").write_text("\n".join(measurements()) + "\n")
-    run_kymo("scale", path / "measured.csv", "--html", path / "page.html", "--pictures", path)
+    run_marey("scale", path / "measured.csv", "--html", path / "page.html", "--pictures", path)
     return path
 
 

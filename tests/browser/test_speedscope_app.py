@@ -15,7 +15,7 @@ from typing import Any
 import calls_log
 import perfetto_page
 import pytest
-from kymo_command import run_kymo
+from marey_command import run_marey
 
 APP = Path(__file__).parents[2] / "build" / "setup" / "speedscope" / "dist" / "release"
 WORKLOAD = Path(__file__).parent / "stack_workload.py"
@@ -33,16 +33,16 @@ pytestmark = pytest.mark.skipif(bool(what_is_missing()), reason=what_is_missing(
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("speedscope") / "run.kymo"
-    run_kymo("run", "-q", "-o", path, "--", sys.executable, WORKLOAD)
+    path = tmp_path_factory.mktemp("speedscope") / "run.marey"
+    run_marey("run", "-q", "-o", path, "--", sys.executable, WORKLOAD)
     for name in ("run.speedscope.json", "run.collapsedstack.txt"):
-        run_kymo("export", path, "-o", path.with_name(name))
+        run_marey("export", path, "-o", path.with_name(name))
     calls = calls_log.known(path.with_name("calls.klog"))
-    run_kymo("export", calls, "--calls", "-o", path.with_name("calls.speedscope.json"))
-    empty = path.with_name("empty.kymo")
+    run_marey("export", calls, "--calls", "-o", path.with_name("calls.speedscope.json"))
+    empty = path.with_name("empty.marey")
     empty.mkdir()
-    (empty / "meta.json").write_text('{"format": "kymo recording"}')
-    run_kymo("export", empty, "-o", path.with_name("empty.speedscope.json"))
+    (empty / "meta.json").write_text('{"format": "marey recording"}')
+    run_marey("export", empty, "-o", path.with_name("empty.speedscope.json"))
     return path
 
 
@@ -92,7 +92,7 @@ def test_the_application_shows_the_reports_times(browser, address, recording, na
     page = opened(browser, address, name)
     shown = rows(page)
     page.close()
-    table = json.loads(run_kymo("report", recording, "--json"))["ranges"]
+    table = json.loads(run_marey("report", recording, "--json"))["ranges"]
     # Digits at the end of a collapsed name must not look like a number of the line.
     expected = {re.sub(r" (\d+)$", r"_\1", row["name"]) if "txt" in name else row["name"]: row for row in table}
     assert len(expected) > 5
@@ -107,7 +107,7 @@ def test_calls_are_shown_with_the_times_of_their_functions(browser, address, rec
     page = opened(browser, address, "calls.speedscope.json")
     shown = rows(page)
     page.close()
-    paths = json.loads(run_kymo("report", recording.with_name("calls.klog"), "--calls", "--json"))["paths"]
+    paths = json.loads(run_marey("report", recording.with_name("calls.klog"), "--calls", "--json"))["paths"]
     own = collections.Counter()
     for row in paths:
         if row["thread"] == paths[0]["thread"]:

@@ -12,8 +12,8 @@ import multiprocessing
 import threading
 import time
 
-import kymo
-from kymo import _native
+import marey
+from marey import _native
 
 STEPS = 5
 ODD_NAMES = ['say "hi"', "<b>bold</b> & co", "two\nlines", "übergrößen 数据 🚀", r"C:\new", "x" * 300]
@@ -28,7 +28,7 @@ def busy(microseconds: int) -> None:
 
 
 def name_thread(name: str) -> None:
-    """Tell the kernel, which is whom kymo asks; Python does it from 3.14 on."""
+    """Tell the kernel, which is whom marey asks; Python does it from 3.14 on."""
     PR_SET_NAME = 15
     ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
@@ -38,25 +38,25 @@ def load_batches(loader: int) -> None:
     name_thread(f"loader {loader}")
     first = 3 * loader
     for batch in range(first, first + 3):
-        with kymo.range("load batch", category="data", payload=batch):
+        with marey.range("load batch", category="data", payload=batch):
             busy(50)
-            with kymo.range("decode"):
+            with marey.range("decode"):
                 busy(300)
-        kymo.counter("batches waiting", batch - first)
+        marey.counter("batches waiting", batch - first)
 
 
 def train(steps: int) -> None:
     for step in range(steps):
-        with kymo.range("step", category="train", color="blue", payload=step):
-            with kymo.range("forward", category="model"):
+        with marey.range("step", category="train", color="blue", payload=step):
+            with marey.range("forward", category="model"):
                 busy(200)
-            with kymo.range("backward", category="model"):
+            with marey.range("backward", category="model"):
                 busy(400)
-            kymo.counter("loss", 1 / (step + 1))
-        kymo.mark("step done", payload=step)
+            marey.counter("loss", 1 / (step + 1))
+        marey.mark("step done", payload=step)
 
 
-@kymo.range("transfer", category="network")
+@marey.range("transfer", category="network")
 async def transfer(milliseconds: int) -> None:
     await asyncio.sleep(milliseconds / 1000)
 
@@ -76,7 +76,7 @@ def hand_over() -> None:
         name_thread("receiver")
         _native.async_end(handle)
 
-    handle = _native.async_begin(kymo.range("hand over"))
+    handle = _native.async_begin(marey.range("hand over"))
     receiver = threading.Thread(target=receive)
     receiver.start()
     receiver.join()
@@ -84,19 +84,19 @@ def hand_over() -> None:
 
 def odd_texts() -> None:
     for name in ODD_NAMES:
-        with kymo.range(name):
-            kymo.mark(name)
+        with marey.range(name):
+            marey.mark(name)
     for i, payload in enumerate(ODD_PAYLOADS):
-        with kymo.range(f"payload {i}", payload=payload):
+        with marey.range(f"payload {i}", payload=payload):
             pass
-    kymo.counter("zigzag", -1.5)
-    kymo.counter("zigzag", 3e9)
-    kymo.counter("diverged", float("inf"))
-    kymo.counter("diverged", float("nan"))
+    marey.counter("zigzag", -1.5)
+    marey.counter("zigzag", 3e9)
+    marey.counter("diverged", float("inf"))
+    marey.counter("diverged", float("nan"))
 
 
 def child() -> None:
-    with kymo.range("in the child"):
+    with marey.range("in the child"):
         train(2)
 
 
@@ -113,7 +113,7 @@ def main() -> None:
     worker = multiprocessing.get_context("fork").Process(target=child)
     worker.start()
     worker.join()
-    kymo.push("never ends")
+    marey.push("never ends")
 
 
 if __name__ == "__main__":

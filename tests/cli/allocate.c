@@ -1,5 +1,5 @@
 /*
- * Allocations of known sizes, for tests of `kymo run --memory`.
+ * Allocations of known sizes, for tests of `marey run --memory`.
  *
  *     allocate leak N BYTES        N iterations, each keeps BYTES and frees eight times as much
  *     allocate peak BYTES          BYTES at once in a phase "high", a tenth of it in a phase "low"
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 static void *volatile kept[1 << 20]; /* what is still alive at the end */
 static int n_kept;
@@ -53,20 +53,20 @@ static void leak(int n, size_t bytes)
         void *scratch = planted_scratch(8 * bytes);
         usleep(2000);
         free(scratch);
-        kymo_iteration_finish();
+        marey_iteration_finish();
     }
 }
 
 static void peak(size_t bytes)
 {
-    kymo_phase(KYMO_ID("low"));
+    marey_phase(MAREY_ID("low"));
     free(planted_scratch(bytes / 10));
     usleep(150000);
-    kymo_phase(KYMO_ID("high"));
+    marey_phase(MAREY_ID("high"));
     void *block = planted_scratch(bytes);
     usleep(150000);
     free(block);
-    kymo_phase(0);
+    marey_phase(0);
 }
 
 static void every(void)
@@ -122,7 +122,7 @@ static void fork_off(size_t bytes)
 static void handle(int sig)
 {
     (void)sig;
-    kymo_mark(KYMO_ID("tick"));
+    marey_mark(MAREY_ID("tick"));
 }
 
 static void signals(void)

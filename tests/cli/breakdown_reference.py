@@ -1,6 +1,6 @@
-"""A breakdown of a Kineto trace, slow and plain: the definitions once more, to hold `kymo breakdown` against.
+"""A breakdown of a Kineto trace, slow and plain: the definitions once more, to hold `marey breakdown` against.
 
-It shares nothing with kymo: json and Decimal read the file, and every number comes from looking at each stretch of
+It shares nothing with marey: json and Decimal read the file, and every number comes from looking at each stretch of
 time between two neighbouring ends of events, with all events that cover it. By itself it prints what it finds:
 
     python tests/cli/breakdown_reference.py TRACE.json.gz

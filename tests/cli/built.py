@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-BUILD = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "dev")).resolve()
+BUILD = Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "dev")).resolve()
 
 Finished = subprocess.CompletedProcess
 

@@ -1,6 +1,6 @@
 """What the tests of the command line share: the built program, something to measure, and expected outputs.
 
-The program is taken from $KYMO_BUILD, else build/dev. `pytest tests/cli --rewrite` writes the expected outputs anew;
+The program is taken from $MAREY_BUILD, else build/dev. `pytest tests/cli --rewrite` writes the expected outputs anew;
 look at the difference before you commit it.
 """
 
@@ -18,12 +18,12 @@ HERE = Path(__file__).parent
 
 # What a developer's shell, a launcher or a terminal may have set and would change what is tested.
 FOREIGN = (
-    "KYMO",
-    "KYMO_OPTIONS",
-    "KYMO_RUN_ID",
-    "KYMO_BOOT",
-    "KYMO_PACKAGE_DIR",
-    "KYMO_PYTHON",
+    "MAREY",
+    "MAREY_OPTIONS",
+    "MAREY_RUN_ID",
+    "MAREY_BOOT",
+    "MAREY_PACKAGE_DIR",
+    "MAREY_PYTHON",
     "RANK",
     "WORLD_SIZE",
     "NO_COLOR",
@@ -46,9 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    path = BUILD / "cli" / "kymo"
+    path = BUILD / "cli" / "marey"
     if not path.exists():
-        pytest.fail(f"{path} is not there; build it first, or set KYMO_BUILD to the build directory")
+        pytest.fail(f"{path} is not there; build it first, or set MAREY_BUILD to the build directory")
     return path
 
 
@@ -58,8 +58,8 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def kymo(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable[..., Finished]:
-    """Run `kymo ARGS...` in the test's directory; `env` adds to the environment."""
+def marey(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable[..., Finished]:
+    """Run `marey ARGS...` in the test's directory; `env` adds to the environment."""
 
     def run(*args: object, env: dict[str, str] | None = None, **more: Any) -> Finished:
         more.setdefault("capture_output", "stdout" not in more)
@@ -84,7 +84,7 @@ def build_setting() -> Callable[[str], str]:
 
 @pytest.fixture
 def start(program: Path, tmp_path: Path, environment: dict[str, str]) -> Callable[..., subprocess.Popen]:
-    """Start `kymo ARGS...` and go on; its outputs are pipes."""
+    """Start `marey ARGS...` and go on; its outputs are pipes."""
 
     def popen(*args: object, **more: Any) -> subprocess.Popen:
         command = [str(program), *map(str, args)]
@@ -101,9 +101,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def build(source: str, *flags: str) -> Path:
         path = tmp_path_factory.mktemp("program") / Path(source).stem
         libraries = BUILD / "core"
-        sanitizers = cached("KYMO_SANITIZE")
+        sanitizers = cached("MAREY_SANITIZE")
         command = [cached("CMAKE_C_COMPILER") or "cc", "-O1", "-D_GNU_SOURCE", str(HERE / source), "-o", str(path)]
-        command += [f"-I{ROOT / 'include'}", f"-L{libraries}", "-lkymo", f"-Wl,-rpath,{libraries}", *flags]
+        command += [f"-I{ROOT / 'include'}", f"-L{libraries}", "-lmarey", f"-Wl,-rpath,{libraries}", *flags]
         command += [f"-fsanitize={sanitizers}"] if sanitizers else []
         subprocess.run(command, check=True)
         return path
@@ -118,10 +118,10 @@ def emit(compiled: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture
-def recording(kymo: Callable[..., Finished], emit: Path, tmp_path: Path) -> Path:
-    """run.kymo: five times outer around inner, payloads, and a range that never ends."""
-    assert kymo("run", "-q", "-o", "run.kymo", "--", emit, 5, "payload", "open").returncode == 0
-    return tmp_path / "run.kymo"
+def recording(marey: Callable[..., Finished], emit: Path, tmp_path: Path) -> Path:
+    """run.marey: five times outer around inner, payloads, and a range that never ends."""
+    assert marey("run", "-q", "-o", "run.marey", "--", emit, 5, "payload", "open").returncode == 0
+    return tmp_path / "run.marey"
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 static void nested(int n)
 {
     for (int i = 0; i < n; i++) {
-        KYMO_SCOPE("outer", .category = "test");
-        KYMO_SCOPE("inner \"quoted\"");
+        MAREY_SCOPE("outer", .category = "test");
+        MAREY_SCOPE("inner \"quoted\"");
     }
 }
 
@@ -43,24 +43,24 @@ static void recurse(int n)
 {
     if (n == 0)
         return;
-    KYMO_SCOPE("again");
+    MAREY_SCOPE("again");
     spend_a_microsecond();
     {
-        KYMO_SCOPE("leaf");
+        MAREY_SCOPE("leaf");
     }
     recurse(n - 1);
 }
 
 static void payloads(void)
 {
-    const struct kymo_payload text = {KYMO_PAYLOAD_TEXT, 5, {.text = "a\"b\n,"}};
-    const struct kymo_payload number = {KYMO_PAYLOAD_I64, 0, {.i64 = -7}};
-    kymo_begin_payload(KYMO_ID("with text"), &text);
-    kymo_mark_payload(KYMO_ID("marked"), &number);
-    kymo_counter(KYMO_ID("loss"), 0.25);
-    const kymo_async async = kymo_async_begin(KYMO_ID("in flight"));
-    kymo_end(0);
-    kymo_async_end(async);
+    const struct marey_payload text = {MAREY_PAYLOAD_TEXT, 5, {.text = "a\"b\n,"}};
+    const struct marey_payload number = {MAREY_PAYLOAD_I64, 0, {.i64 = -7}};
+    marey_begin_payload(MAREY_ID("with text"), &text);
+    marey_mark_payload(MAREY_ID("marked"), &number);
+    marey_counter(MAREY_ID("loss"), 0.25);
+    const marey_async async = marey_async_begin(MAREY_ID("in flight"));
+    marey_end(0);
+    marey_async_end(async);
 }
 
 static void wait_for_signals(void)
@@ -84,10 +84,10 @@ static void awkward(void)
         "a;b",       "two\nlines",   "layer 12", "loss 0.5 ",    "</text><script>x=1</script>",
         "&amp; \"'", "\x01\x1b[31m", "\xff\xfe", "\xef\xbf\xbf", "\xf0\x9f\x98\x80"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        kymo_begin(kymo_site_intern(names[i], strlen(names[i]), NULL, 0, NULL, 0));
+        marey_begin(marey_site_intern(names[i], strlen(names[i]), NULL, 0, NULL, 0));
         spend_a_microsecond();
         recurse(1);
-        kymo_end(0);
+        marey_end(0);
     }
 }
 
@@ -95,7 +95,7 @@ static void *help(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "helper");
-    KYMO_SCOPE("helped");
+    MAREY_SCOPE("helped");
     spend_a_microsecond();
     return NULL;
 }
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "wait") == 0)
             wait_for_signals();
         else if (strcmp(argv[i], "open") == 0)
-            kymo_begin(KYMO_ID("never ends"));
+            marey_begin(MAREY_ID("never ends"));
         else if (strncmp(argv[i], "recurse=", 8) == 0)
             recurse(atoi(argv[i] + 8));
         else if (strcmp(argv[i], "awkward") == 0)

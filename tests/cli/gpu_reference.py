@@ -1,6 +1,6 @@
-"""GPU work of a Kineto trace, slow and plain: what `kymo report --gpu` says, once more, to hold it against.
+"""GPU work of a Kineto trace, slow and plain: what `marey report --gpu` says, once more, to hold it against.
 
-It shares nothing with kymo: the file is read as JSON, and every number comes from looking at all events for each piece
+It shares nothing with marey: the file is read as JSON, and every number comes from looking at all events for each piece
 of work. By itself it prints what it finds:
 
     python tests/cli/gpu_reference.py TRACE.json.gz

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 enum { ROUNDS = 80, BYTES = 400000 };
 
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         grow(argv[1], round);
         usleep(has_steps ? 2000 : 20000);
         if (has_steps)
-            kymo_iteration_finish();
+            marey_iteration_finish();
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 static int is_over;
 
@@ -16,7 +16,7 @@ static void *prefetch(void *unused)
 {
     (void)unused;
     while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
-        KYMO_SCOPE("prefetch");
+        MAREY_SCOPE("prefetch");
         usleep(100);
     }
     return NULL;
@@ -25,17 +25,17 @@ static void *prefetch(void *unused)
 static void iterate(int i, unsigned slow_us)
 {
     {
-        KYMO_SCOPE("data");
+        MAREY_SCOPE("data");
         usleep(100);
     }
     {
-        KYMO_SCOPE("forward");
+        MAREY_SCOPE("forward");
         usleep(200 + (i % 10 != 0 ? slow_us : 0));
     }
     if (i % 2 == 0) {
-        KYMO_SCOPE("log");
+        MAREY_SCOPE("log");
     }
-    kymo_iteration_finish_by("iterate", 16);
+    marey_iteration_finish_by("iterate", 16);
 }
 
 int main(int argc, char **argv)
@@ -45,14 +45,14 @@ int main(int argc, char **argv)
     pthread_t thread;
     if (pthread_create(&thread, NULL, prefetch, NULL) != 0)
         return 1;
-    kymo_iteration_set_warmup(argc > 2 ? (uint64_t)atoi(argv[2]) : 0);
+    marey_iteration_set_warmup(argc > 2 ? (uint64_t)atoi(argv[2]) : 0);
     for (int epoch = 0; epoch < 2; epoch++) {
-        kymo_epoch_begin();
-        kymo_phase(KYMO_ID("train"));
+        marey_epoch_begin();
+        marey_phase(MAREY_ID("train"));
         for (int i = epoch * n / 2; i < (epoch + 1) * n / 2; i++)
             iterate(i, slow_us);
-        kymo_phase(0);
-        kymo_epoch_end();
+        marey_phase(0);
+        marey_epoch_end();
     }
     __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     return pthread_join(thread, NULL);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 static double seconds(void)
 {
@@ -20,30 +20,30 @@ static double start, watts;
 
 static void read_power(void)
 {
-    static struct kymo_site power = {.name = "GPU 0 power (W)",
-                                     .category = "energy",
-                                     .domain = "GPU-test|power"},
-                            use = {.name = "GPU 0 utilization (%)",
-                                   .category = "energy",
-                                   .domain = "GPU-test|utilization"},
-                            idle = {.name = "GPU 1 power (W)",
+    static struct marey_site power = {.name = "GPU 0 power (W)",
+                                      .category = "energy",
+                                      .domain = "GPU-test|power"},
+                             use = {.name = "GPU 0 utilization (%)",
                                     .category = "energy",
-                                    .domain = "GPU-idle|power"};
-    kymo_counter(kymo_site_id(&power), watts);
-    kymo_counter(kymo_site_id(&use), 75);
-    kymo_counter(kymo_site_id(&idle), 10);
+                                    .domain = "GPU-test|utilization"},
+                             idle = {.name = "GPU 1 power (W)",
+                                     .category = "energy",
+                                     .domain = "GPU-idle|power"};
+    marey_counter(marey_site_id(&power), watts);
+    marey_counter(marey_site_id(&use), 75);
+    marey_counter(marey_site_id(&idle), 10);
 }
 
 static void read_energy(void)
 {
-    static struct kymo_site energy = {
+    static struct marey_site energy = {
         .name = "GPU 0 energy (J)", .category = "energy", .domain = "GPU-test|energy"};
-    kymo_counter(kymo_site_id(&energy), 1000 + watts * (seconds() - start));
+    marey_counter(marey_site_id(&energy), 1000 + watts * (seconds() - start));
 }
 
 static void iterate(void)
 {
-    KYMO_SCOPE("forward");
+    MAREY_SCOPE("forward");
     const double until = seconds() + 0.025;
     for (double next = 0; seconds() < until;)
         if (seconds() >= next) {
@@ -58,14 +58,14 @@ int main(int argc, char **argv)
     start = seconds();
     read_energy();
     for (int epoch = 0; epoch < 2; epoch++) {
-        kymo_epoch_begin();
-        kymo_phase(KYMO_ID("train"));
+        marey_epoch_begin();
+        marey_phase(MAREY_ID("train"));
         for (int i = 0; i < 10; i++) {
             iterate();
-            kymo_iteration_finish_by("joules", 8);
+            marey_iteration_finish_by("joules", 8);
         }
-        kymo_phase(0);
-        kymo_epoch_end();
+        marey_phase(0);
+        marey_epoch_end();
     }
     read_power();
     read_energy();

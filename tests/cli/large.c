@@ -23,74 +23,74 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
-static kymo_id numbered(const char *what, long i)
+static marey_id numbered(const char *what, long i)
 {
     char name[64];
     const int len = snprintf(name, sizeof name, "%s%ld", what, i);
-    return kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+    return marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
 }
 
 static void run_ranges(long n)
 {
     for (long i = 0; i < n; i++) {
-        KYMO_SCOPE("a");
-        KYMO_SCOPE("b");
+        MAREY_SCOPE("a");
+        MAREY_SCOPE("b");
     }
 }
 
 static void run_names(long n)
 {
     for (long i = 0; i < n; i++) {
-        const kymo_id id = numbered("name", i);
-        kymo_begin(id);
-        kymo_end(id);
+        const marey_id id = numbered("name", i);
+        marey_begin(id);
+        marey_end(id);
     }
 }
 
 static void run_deep(long n)
 {
-    kymo_id ids[64];
+    marey_id ids[64];
     for (long i = 0; i < 64; i++)
         ids[i] = numbered("level", i);
     for (long i = 0; i < n; i++)
-        kymo_begin(ids[i % 64]);
+        marey_begin(ids[i % 64]);
     while (n-- > 0)
-        kymo_end(ids[n % 64]);
+        marey_end(ids[n % 64]);
 }
 
 static void run_paths(long n)
 {
     enum { SIDE = 2048 };
-    kymo_id ids[SIDE];
+    marey_id ids[SIDE];
     for (long i = 0; i < SIDE; i++)
         ids[i] = numbered("inner", i);
     for (long i = 0; i < n; i += SIDE) {
-        const kymo_id outer = numbered("outer", i / SIDE);
-        kymo_begin(outer);
+        const marey_id outer = numbered("outer", i / SIDE);
+        marey_begin(outer);
         for (long k = 0; k < SIDE && i + k < n; k++) {
-            kymo_begin(ids[k]);
-            kymo_end(ids[k]);
+            marey_begin(ids[k]);
+            marey_end(ids[k]);
         }
-        kymo_end(outer);
+        marey_end(outer);
     }
 }
 
 static void run_search(long n)
 {
-    kymo_begin(KYMO_ID("outer"));
+    marey_begin(MAREY_ID("outer"));
     for (long i = 0; i < n; i++)
-        kymo_begin(KYMO_ID("inner"));
-    kymo_end(KYMO_ID("outer"));
+        marey_begin(MAREY_ID("inner"));
+    marey_end(MAREY_ID("outer"));
     for (long i = 0; i < n; i++)
-        kymo_end(KYMO_ID("inner"));
+        marey_end(MAREY_ID("inner"));
 }
 
 static void *run_thread(void *unused)
 {
     (void)unused;
-    KYMO_SCOPE("in a thread");
+    MAREY_SCOPE("in a thread");
     return NULL;
 }
 
@@ -105,53 +105,53 @@ static void run_steps(long n)
 {
     for (long i = 0; i < n; i++) {
         if (i % 1000 == 0)
-            kymo_epoch_begin();
+            marey_epoch_begin();
         {
-            KYMO_SCOPE("forward");
+            MAREY_SCOPE("forward");
         }
-        kymo_iteration_finish_by("large", 1);
+        marey_iteration_finish_by("large", 1);
         if (i % 1000 == 999 || i == n - 1)
-            kymo_epoch_end();
+            marey_epoch_end();
     }
 }
 
 static void run_epochs(long n)
 {
     for (long i = 0; i < n; i++) {
-        kymo_epoch_begin();
-        kymo_iteration_finish_by("large", 1);
-        kymo_epoch_end();
+        marey_epoch_begin();
+        marey_iteration_finish_by("large", 1);
+        marey_epoch_end();
     }
 }
 
 static void run_counters(long n)
 {
     for (long i = 0; i < n; i++)
-        kymo_counter(KYMO_ID("loss"), (double)i);
+        marey_counter(MAREY_ID("loss"), (double)i);
 }
 
 static void run_marks(long n)
 {
     for (long i = 0; i < n; i++)
-        kymo_mark(KYMO_ID("mark"));
+        marey_mark(MAREY_ID("mark"));
 }
 
 static void run_async(long n)
 {
-    kymo_async *ranges = malloc((size_t)n * sizeof *ranges);
+    marey_async *ranges = malloc((size_t)n * sizeof *ranges);
     for (long i = 0; ranges != NULL && i < n; i++)
-        ranges[i] = kymo_async_begin(KYMO_ID("in flight"));
+        ranges[i] = marey_async_begin(MAREY_ID("in flight"));
     for (long i = 0; ranges != NULL && i < n; i++)
-        kymo_async_end(ranges[i]);
+        marey_async_end(ranges[i]);
     free(ranges);
 }
 
 static void run_payloads(long n)
 {
     for (long i = 0; i < n; i++) {
-        const struct kymo_payload text = {KYMO_PAYLOAD_TEXT, 4, {.text = "text"}};
-        kymo_begin_payload(KYMO_ID("with text"), &text);
-        kymo_end(0);
+        const struct marey_payload text = {MAREY_PAYLOAD_TEXT, 4, {.text = "text"}};
+        marey_begin_payload(MAREY_ID("with text"), &text);
+        marey_end(0);
     }
 }
 
@@ -161,8 +161,8 @@ static void run_long(long n)
     if (name == NULL)
         return;
     memset(name, 'n', (size_t)n);
-    kymo_begin(kymo_site_intern(name, (size_t)n, NULL, 0, NULL, 0));
-    kymo_end(0);
+    marey_begin(marey_site_intern(name, (size_t)n, NULL, 0, NULL, 0));
+    marey_end(0);
     free(name);
 }
 
@@ -171,7 +171,7 @@ static void run_processes(long n)
     for (long i = 0; i < n; i++) {
         const pid_t pid = fork();
         if (pid == 0) {
-            kymo_set_rank((int)i, (int)n);
+            marey_set_rank((int)i, (int)n);
             run_ranges(1);
             exit(0);
         }

@@ -2,16 +2,16 @@
 #include <stdio.h>
 
 #include "event_list.h"
-#include <kymo/import.h>
+#include <marey/import.h>
 
 int main(int argc, char **argv)
 {
-    kymo_recording *recording = NULL;
-    if (argc != 2 || kymo_open(argv[1], NULL, &recording) != KYMO_OK) {
-        fprintf(stderr, "%s\n", argc == 2 ? kymo_last_error() : "list_events TRACE");
+    marey_recording *recording = NULL;
+    if (argc != 2 || marey_open(argv[1], NULL, &recording) != MAREY_OK) {
+        fprintf(stderr, "%s\n", argc == 2 ? marey_last_error() : "list_events TRACE");
         return 2;
     }
     const int is_wrong = list_events(recording, stdout);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return is_wrong;
 }

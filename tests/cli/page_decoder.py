@@ -1,4 +1,4 @@
-"""A reader of report pages, written from docs/formats/page.md alone: a second opinion on what kymo writes into them."""
+"""A reader of report pages, written from docs/formats/page.md alone: a second opinion on what marey writes there."""
 
 from __future__ import annotations
 

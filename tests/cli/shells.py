@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PROMPT = "kymo-test-prompt> "
+PROMPT = "marey-test-prompt> "
 PATIENCE_S = 60  # for a machine that is busy; an answer comes at once
 
 
@@ -98,10 +98,10 @@ ZSH_CAPTURE = """
         if [[ -n ${own[(r)-[OAD]*]} ]]; then builtin compadd "$@"; return; fi
         local -a hits
         builtin compadd -O hits "$@"
-        print -rl -- $hits >>"$KYMO_ANSWER"
+        print -rl -- $hits >>"$MAREY_ANSWER"
         builtin compadd "$@"
     }
-    report() { : >>"$KYMO_ANSWER"; zle complete-word; print -r -- . >>"$KYMO_ANSWER" }
+    report() { : >>"$MAREY_ANSWER"; zle complete-word; print -r -- . >>"$MAREY_ANSWER" }
     zle -C complete-word .complete-word _main_complete
     zle -N report
     bindkey '^O' report
@@ -115,7 +115,7 @@ def zsh_words(setup: str, line: str, env: dict[str, str], cwd: Path) -> list[str
     home = cwd.parent / "zsh"
     home.mkdir(exist_ok=True)
     (home / ".zshrc").write_text(f"{setup}\nPS1='{PROMPT}'\nunset zle_bracketed_paste\n{ZSH_CAPTURE}")
-    variables = {**env, "TERM": "dumb", "ZDOTDIR": str(home), "KYMO_ANSWER": str(answer)}
+    variables = {**env, "TERM": "dumb", "ZDOTDIR": str(home), "MAREY_ANSWER": str(answer)}
     with terminal([need("zsh"), "-d", "-i"], variables, cwd) as zsh:
         zsh.wait_for(PROMPT)
         zsh.type(line + "\x0f")
@@ -125,8 +125,8 @@ def zsh_words(setup: str, line: str, env: dict[str, str], cwd: Path) -> list[str
 
 def fish_words(script: str, line: str, env: dict[str, str], cwd: Path) -> list[str]:
     """What fish offers at the end of the line."""
-    variables = {**env, "HOME": str(cwd.parent), "KYMO_LINE": line}
-    command = [need("fish"), "--no-config", "-c", f"{script}\ncomplete -C $KYMO_LINE"]
+    variables = {**env, "HOME": str(cwd.parent), "MAREY_LINE": line}
+    command = [need("fish"), "--no-config", "-c", f"{script}\ncomplete -C $MAREY_LINE"]
     done = subprocess.run(command, env=variables, cwd=cwd, capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == ""
     return [word.split("\t")[0] for word in done.stdout.splitlines()]

@@ -1,7 +1,7 @@
 """Why devices were idle, what ranks waited for and itwinai's fractions, counted slowly from a Kineto trace.
 
 An independent reading of the definitions in docs/internals/breakdown.md, for the tests: plain loops over the JSON,
-nothing shared with kymo's own code. Times are whole nanoseconds.
+nothing shared with marey's own code. Times are whole nanoseconds.
 """
 
 from __future__ import annotations

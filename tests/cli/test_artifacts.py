@@ -1,4 +1,4 @@
-"""kymo artifacts: what torch itself makes of the same profile, files that are whole or not there, sentences."""
+"""marey artifacts: what torch itself makes of the same profile, files that are whole or not there, sentences."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
-def make(kymo: Any, trace: Path, into: str, *args: object) -> None:
-    done = kymo("artifacts", trace, "-o", into, *args)
+def make(marey: Any, trace: Path, into: str, *args: object) -> None:
+    done = marey("artifacts", trace, "-o", into, *args)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_each_row_of_key_averages_has_the_numbers_of_torch(kymo, tmp_path, reference):
-    make(kymo, reference / "trace.json", "out", "--only", "averages")
+def test_each_row_of_key_averages_has_the_numbers_of_torch(marey, tmp_path, reference):
+    make(marey, reference / "trace.json", "out", "--only", "averages")
     ours = {}
     for row in json.loads((tmp_path / "out/rank0_key_averages.json").read_text()):
         ours[row["name"], row["shapes"], row["stack"] or "", row["kind"] == "annotation"] = row
@@ -57,7 +57,7 @@ def test_each_row_of_key_averages_has_the_numbers_of_torch(kymo, tmp_path, refer
         for time in ("cpu", "self_cpu"):
             assert mine[f"{time}_ns"] == round(row[f"{time}_us"] * 1000), (key, time)
     names = {name for name, _, _ in seen}
-    assert {"kymo:forward", "aten::mm", "DoubledBackward", "[memory]"} & names
+    assert {"marey:forward", "aten::mm", "DoubledBackward", "[memory]"} & names
     assert sum(row["flops"] > 0 for row in theirs) > 5
 
 
@@ -104,8 +104,8 @@ def same_but_for_rounding(ours: str, theirs: str) -> bool:
 
 
 @pytest.mark.parametrize("key", ["self_cpu_time_total", "count", "cpu_memory_usage"])
-def test_the_text_is_that_of_torch_with_columns_under_their_titles(kymo, tmp_path, reference, key):
-    make(kymo, reference / "trace.json", "out", "--only", "averages", "--sort", key, "--rows", 40)
+def test_the_text_is_that_of_torch_with_columns_under_their_titles(marey, tmp_path, reference, key):
+    make(marey, reference / "trace.json", "out", "--only", "averages", "--sort", key, "--rows", 40)
     ours = (tmp_path / "out/rank0_key_averages.txt").read_text().splitlines()
     theirs = rearranged((reference / f"table-whole-{key}.txt").read_text())
     assert len(ours) == len(theirs)
@@ -114,8 +114,8 @@ def test_the_text_is_that_of_torch_with_columns_under_their_titles(kymo, tmp_pat
     assert (tmp_path / "out/key_averages.txt").read_bytes() == (tmp_path / "out/rank0_key_averages.txt").read_bytes()
 
 
-def test_stacks_are_those_of_torch(kymo, tmp_path, reference):
-    make(kymo, reference / "trace.json", "out", "--only", "stacks")
+def test_stacks_are_those_of_torch(marey, tmp_path, reference):
+    make(marey, reference / "trace.json", "out", "--only", "stacks")
     ours = (tmp_path / "out/rank0_stacks.txt").read_text().splitlines()
     theirs = (reference / "stacks.txt").read_text().splitlines()
     assert len(ours) > 300
@@ -134,8 +134,8 @@ def test_stacks_are_those_of_torch(kymo, tmp_path, reference):
 
 
 @pytest.mark.parametrize("name", GPU_TRACES)
-def test_a_trace_of_a_gpu_has_the_table_that_torch_makes_of_its_events(kymo, tmp_path, reference, name):
-    make(kymo, KINETO / f"{name}.json.gz", "out", "--only", "averages", "--rows", 60)
+def test_a_trace_of_a_gpu_has_the_table_that_torch_makes_of_its_events(marey, tmp_path, reference, name):
+    make(marey, KINETO / f"{name}.json.gz", "out", "--only", "averages", "--rows", 60)
     ours = (tmp_path / "out/rank0_key_averages.txt").read_text().splitlines()
     theirs = (reference / f"gpu-{name}.txt").read_text().splitlines()
     assert len(ours) == len(theirs) > 15
@@ -145,14 +145,14 @@ def test_a_trace_of_a_gpu_has_the_table_that_torch_makes_of_its_events(kymo, tmp
 
 
 @pytest.mark.parametrize("name", GPU_TRACES)
-def test_a_trace_of_a_gpu_has_device_times(kymo, tmp_path, expected, name):
-    make(kymo, KINETO / f"{name}.json.gz", "out", "--only", "averages", "--rows", 60)
+def test_a_trace_of_a_gpu_has_device_times(marey, tmp_path, expected, name):
+    make(marey, KINETO / f"{name}.json.gz", "out", "--only", "averages", "--rows", 60)
     expected(f"averages-{name}", (tmp_path / "out/rank0_key_averages.txt").read_text())
 
 
-def test_device_time_goes_to_the_operator_that_launched_it(kymo, tmp_path):
+def test_device_time_goes_to_the_operator_that_launched_it(marey, tmp_path):
     trace = KINETO / "sampled_rank-0.json.gz"  # as older versions of torch write it: ids of work are those of calls
-    make(kymo, trace, "out", "--only", "averages", "--stack-depth", 0)
+    make(marey, trace, "out", "--only", "averages", "--stack-depth", 0)
     rows = json.loads((tmp_path / "out/rank0_key_averages.json").read_text())
     kinds = {"kernel", "copy", "set"}
     work = sum(row["self_device_ns"] for row in rows if row["kind"] in kinds)
@@ -182,8 +182,8 @@ def names_in(folder: Path) -> set[str]:
     return set(os.listdir(folder))
 
 
-def test_all_that_the_trace_has_data_for_is_made(kymo, tmp_path, trace):
-    done = kymo("artifacts", trace, "-o", "a/b/c")
+def test_all_that_the_trace_has_data_for_is_made(marey, tmp_path, trace):
+    done = marey("artifacts", trace, "-o", "a/b/c")
     made = {
         "w.pt.trace.json.gz",
         "rank2_key_averages.txt",
@@ -197,44 +197,44 @@ def test_all_that_the_trace_has_data_for_is_made(kymo, tmp_path, trace):
     assert (tmp_path / "a/b/c/rank2_stacks.txt").read_text() == "a.py(9):_<module>;a.py(1):_f 9\n"
 
 
-def test_a_stack_is_missed_only_when_it_is_asked_for(kymo, tmp_path, trace):
+def test_a_stack_is_missed_only_when_it_is_asked_for(marey, tmp_path, trace):
     trace.write_text(trace.read_text().replace("Call stack", "Other stack"))
-    make(kymo, trace, "out")
+    make(marey, trace, "out")
     assert "rank2_stacks.txt" not in names_in(tmp_path / "out")
-    done = kymo("artifacts", trace, "-o", "out", "--only", "stacks,averages")
+    done = marey("artifacts", trace, "-o", "out", "--only", "stacks,averages")
     assert done.returncode == 2
     assert "has no stacks (with_stack=True" in done.stderr and done.stderr.count("\n") == 1
     assert done.stdout.count("\n") == 3
 
 
-def test_the_rank_can_be_given_and_kymo_tells_it_before_torch(kymo, tmp_path, trace):
+def test_the_rank_can_be_given_and_marey_tells_it_before_torch(marey, tmp_path, trace):
     document = json.loads(trace.read_text())
-    document["kymo"] = {"version": 1, "rank": 5}
+    document["marey"] = {"version": 1, "rank": 5}
     trace.write_text(json.dumps(document))
-    make(kymo, trace, "out", "--only", "averages")
-    make(kymo, trace, "out", "--only", "averages", "--rank", 0)
+    make(marey, trace, "out", "--only", "averages")
+    make(marey, trace, "out", "--only", "averages", "--rank", 0)
     ranked = {f"{rank}key_averages.txt" for rank in ("rank5_", "rank0_", "")}
     assert {name for name in names_in(tmp_path / "out") if name.endswith(".txt")} == ranked
 
 
-def test_a_trace_is_moved_once_it_is_packed(kymo, tmp_path, trace):
+def test_a_trace_is_moved_once_it_is_packed(marey, tmp_path, trace):
     whole = trace.read_bytes()
-    make(kymo, trace, tmp_path, "--move", "--only", "trace,averages")
+    make(marey, trace, tmp_path, "--move", "--only", "trace,averages")
     assert not trace.exists()
     packed = trace.with_name(trace.name + ".gz")
     assert gzip.decompress(packed.read_bytes()) == whole
     # Packed and in its place, it stays.
     before = packed.stat().st_ino
-    make(kymo, packed, tmp_path, "--move")
+    make(marey, packed, tmp_path, "--move")
     assert packed.stat().st_ino == before
-    make(kymo, packed, "elsewhere", "--only", "trace")
+    make(marey, packed, "elsewhere", "--only", "trace")
     assert (tmp_path / "elsewhere" / packed.name).read_bytes() == packed.read_bytes()
 
 
 @pytest.mark.parametrize("only", [(), ("--only", "trace")])
-def test_a_damaged_trace_gives_what_came_before_and_stays_where_it_is(kymo, tmp_path, trace, only):
+def test_a_damaged_trace_gives_what_came_before_and_stays_where_it_is(marey, tmp_path, trace, only):
     trace.write_text(trace.read_text()[:-2] + ', {"ph": "X", "cat')
-    done = kymo("artifacts", trace, "-o", "out", "--move", *only)
+    done = marey("artifacts", trace, "-o", "out", "--move", *only)
     made = names_in(tmp_path / "out")
     assert "w.pt.trace.json.gz" not in made and ("rank2_key_averages.csv" in made) == (not only)
     assert trace.exists()
@@ -267,28 +267,28 @@ def test_a_trace_that_changes_while_it_is_packed_is_kept(program, tmp_path, trac
     assert "changed while it was compressed, so it is kept" in stderr
 
 
-def test_a_damaged_gzip_stays_too(kymo, tmp_path, trace):
+def test_a_damaged_gzip_stays_too(marey, tmp_path, trace):
     whole = gzip.compress(json.dumps({"traceEvents": json.loads(trace.read_text())["traceEvents"] * 500}).encode())
     (tmp_path / "cut.json.gz").write_bytes(whole[: len(whole) // 2])
-    done = kymo("artifacts", "cut.json.gz", "-o", "out", "--move", "--only", "trace")
+    done = marey("artifacts", "cut.json.gz", "-o", "out", "--move", "--only", "trace")
     assert (tmp_path / "cut.json.gz").exists() and names_in(tmp_path / "out") == set()
     assert done.returncode == 2 and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("only", [(), ("--only", "trace")])
 @pytest.mark.parametrize("text", ['{"a": 1}', "thesis, chapter 1\n", ""])
-def test_what_is_not_a_trace_is_neither_compressed_nor_deleted(kymo, tmp_path, text, only):
+def test_what_is_not_a_trace_is_neither_compressed_nor_deleted(marey, tmp_path, text, only):
     (tmp_path / "x.json").write_text(text)
-    done = kymo("artifacts", "x.json", "-o", "out", "--move", *only)
+    done = marey("artifacts", "x.json", "-o", "out", "--move", *only)
     assert (tmp_path / "x.json").read_text() == text and names_in(tmp_path / "out") == set()
     assert done.returncode == 2
     assert "x.json" in done.stderr and done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("path", ["/dev/urandom", "/dev/zero", "."])
-def test_what_is_not_a_regular_file_is_refused(kymo, path):
-    done = kymo("artifacts", path, "-o", "out", "--only", "trace")
-    assert (done.returncode, done.stderr) == (2, f"kymo: cannot read {path}: it is not a regular file\n")
+def test_what_is_not_a_regular_file_is_refused(marey, path):
+    done = marey("artifacts", path, "-o", "out", "--only", "trace")
+    assert (done.returncode, done.stderr) == (2, f"marey: cannot read {path}: it is not a regular file\n")
 
 
 def test_a_kill_leaves_no_file_behind(tmp_path, trace, program):
@@ -316,9 +316,9 @@ def test_a_kill_leaves_no_file_behind(tmp_path, trace, program):
     assert names_in(out) == set()
 
 
-def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(kymo, tmp_path, trace):
+def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(marey, tmp_path, trace):
     (tmp_path / "out/rank2_key_averages.csv").mkdir(parents=True)
-    done = kymo("artifacts", trace, "-o", "out")
+    done = marey("artifacts", trace, "-o", "out")
     assert done.returncode == 2
     assert "cannot write out/rank2_key_averages.csv: Is a directory" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -327,7 +327,7 @@ def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(kymo, tmp_path
     assert not [name for name in made if name.startswith(".")]
 
 
-def test_a_full_disk_leaves_no_half_file(kymo, tmp_path, trace, program):
+def test_a_full_disk_leaves_no_half_file(marey, tmp_path, trace, program):
     """A limit on the size of files stands for the disk: none of more than a block."""
     events = json.loads(trace.read_text())
     events["traceEvents"] = [{**events["traceEvents"][0], "name": f"op{i}"} for i in range(2000)]
@@ -340,23 +340,23 @@ def test_a_full_disk_leaves_no_half_file(kymo, tmp_path, trace, program):
         assert not name.startswith(".") and not name.endswith(".csv")
 
 
-def test_a_directory_that_cannot_be_made_is_told(kymo, tmp_path, trace):
+def test_a_directory_that_cannot_be_made_is_told(marey, tmp_path, trace):
     (tmp_path / "file").write_text("")
     for path in ("file", "file/below"):
-        done = kymo("artifacts", trace, "-o", path)
+        done = marey("artifacts", trace, "-o", path)
         assert done.returncode == 2
-        assert done.stderr == f"kymo: cannot make the directory {path}: Not a directory\n"
+        assert done.stderr == f"marey: cannot make the directory {path}: Not a directory\n"
 
 
 @pytest.mark.parametrize(
     "key", ["cuda_time", "self_cuda_time_total", "device_time_total", "xpu_memory_usage", "cpu_time", "flops"]
 )
-def test_every_key_of_torch_sorts(kymo, tmp_path, trace, key):
-    make(kymo, trace, "out", "--only", "averages", "--sort", key)
+def test_every_key_of_torch_sorts(marey, tmp_path, trace, key):
+    make(marey, trace, "out", "--only", "averages", "--sort", key)
 
 
-def test_an_unknown_key_is_told_before_anything_is_made(kymo, tmp_path, trace):
-    done = kymo("artifacts", trace, "-o", "out", "--sort", "cpu_tim")
+def test_an_unknown_key_is_told_before_anything_is_made(marey, tmp_path, trace):
+    done = marey("artifacts", trace, "-o", "out", "--sort", "cpu_tim")
     assert done.returncode == 2
-    assert done.stderr.startswith("kymo: operators cannot be sorted by 'cpu_tim': there are self_cpu_time_total")
+    assert done.stderr.startswith("marey: operators cannot be sorted by 'cpu_tim': there are self_cpu_time_total")
     assert not (tmp_path / "out").exists()

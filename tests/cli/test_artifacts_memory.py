@@ -63,7 +63,7 @@ def record(path: Path, *, annotated: bool, with_roles: bool) -> SimpleNamespace:
             roles.append([kind, storage.data_ptr(), storage.nbytes(), 0, -1, now, name])
 
     def phase(name: str) -> Any:
-        return record_function(f"kymo:{name}") if annotated else record_function("mine")
+        return record_function(f"marey:{name}") if annotated else record_function("mine")
 
     verbose = torch._C._profiler._ExperimentalConfig(verbose=True)
     wants = {"profile_memory": True, "record_shapes": True, "with_stack": True, "experimental_config": verbose}
@@ -85,7 +85,7 @@ def record(path: Path, *, annotated: bool, with_roles: bool) -> SimpleNamespace:
                     optimizer.zero_grad()
         take("optimizer_state", [(key, value) for state in optimizer.state.values() for key, value in state.items()])
         if with_roles:
-            profiler.add_metadata_json("kymo", json.dumps({"version": 1, "rank": 0, "roles": roles}))
+            profiler.add_metadata_json("marey", json.dumps({"version": 1, "rank": 0, "roles": roles}))
     profiler.export_chrome_trace(str(path))
     return SimpleNamespace(
         path=path,
@@ -113,11 +113,11 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 @pytest.fixture
-def make(kymo: Callable[..., Finished], tmp_path: Path) -> Callable[..., Path]:
+def make(marey: Callable[..., Finished], tmp_path: Path) -> Callable[..., Path]:
     """Make the memory artifacts of a trace; gives the directory."""
 
     def run(trace: Path) -> Path:
-        done = kymo("artifacts", trace, "-o", "out", "--only", "timeline,snapshot")
+        done = marey("artifacts", trace, "-o", "out", "--only", "timeline,snapshot")
         assert (done.returncode, done.stderr) == (0, "")
         return tmp_path / "out"
 
@@ -353,11 +353,11 @@ def test_a_gpu_comes_before_the_cpu(make: Callable[..., Path], tmp_path: Path) -
     assert rows_of(folder)[1] == [[0, 0, 0, 0, 0, 0, 0, total] for total in (5000, 5512, 5000)]
 
 
-def test_a_trace_without_allocations_is_told(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_a_trace_without_allocations_is_told(marey: Callable[..., Finished], tmp_path: Path) -> None:
     operator = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "args": {}}
     trace = write_trace(tmp_path / "trace.json", [operator])
-    done = kymo("artifacts", trace, "-o", "out", "--only", "timeline,snapshot")
+    done = marey("artifacts", trace, "-o", "out", "--only", "timeline,snapshot")
     assert done.returncode == 2
     assert done.stderr.count("profile_memory=True") == 2
-    assert kymo("artifacts", trace, "-o", "out").returncode == 0
+    assert marey("artifacts", trace, "-o", "out").returncode == 0
     assert not list((tmp_path / "out").glob("*memory*"))

@@ -1,4 +1,4 @@
-"""kymo breakdown of public traces, against a slow script that knows the definitions and nothing of kymo."""
+"""marey breakdown of public traces, against a slow script that knows the definitions and nothing of marey."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TRACES = sorted(DATA.glob("*.json.gz"))
 BY = ["step", "range", "stream", "process-group"]
 
 
-def answer_of(kymo: Any, *args: Any) -> dict[str, Any]:
-    done = kymo("breakdown", *args, "--json")
+def answer_of(marey: Any, *args: Any) -> dict[str, Any]:
+    done = marey("breakdown", *args, "--json")
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -51,24 +51,24 @@ def compare(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
 
 @needs_unpacking
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
-def test_every_number_is_the_references(kymo: Any, trace: Path) -> None:
+def test_every_number_is_the_references(marey: Any, trace: Path) -> None:
     wanted = rows_of(trace)
-    answer = answer_of(kymo, trace)
+    answer = answer_of(marey, trace)
     compare(answer["devices"], [row for row in wanted if row["window"] != "step"])
     for row in answer["devices"]:
         expect_identity(row)
     if any(row["window"] == "step" for row in wanted):
-        by_step = answer_of(kymo, trace, "--by", "step")["by"]
+        by_step = answer_of(marey, trace, "--by", "step")["by"]
         compare(by_step, [row for row in wanted if row["window"] == "step"])
 
 
 @needs_unpacking
-def test_a_folder_of_ranks_is_all_of_them(kymo: Any, tmp_path: Path) -> None:
+def test_a_folder_of_ranks_is_all_of_them(marey: Any, tmp_path: Path) -> None:
     ranks = [path for path in TRACES if path.name.startswith("sampled_rank")]
     for path in ranks:
         shutil.copy(path, tmp_path)
     wanted = [row for path in ranks for row in rows_of(path) if row["window"] != "step"]
-    answer = answer_of(kymo, tmp_path)
+    answer = answer_of(marey, tmp_path)
     compare(answer["devices"], wanted)
     spans = [row for row in wanted if row["window"] == "gpu_span"]
     whole = sum(row["span"] for row in spans)
@@ -79,15 +79,15 @@ def test_a_folder_of_ranks_is_all_of_them(kymo: Any, tmp_path: Path) -> None:
     }
     for name, ns in parts.items():
         assert answer["summary"][name] == {"ns": ns, "seconds": ns / 1e9, "share": ns / whole}
-    assert answer_of(kymo, *ranks)["summary"] == answer["summary"]
+    assert answer_of(marey, *ranks)["summary"] == answer["summary"]
 
 
 @needs_unpacking
-def test_the_summary_is_of_the_window_that_was_asked_for(kymo: Any) -> None:
+def test_the_summary_is_of_the_window_that_was_asked_for(marey: Any) -> None:
     trace = DATA / "sampled_rank-0.json.gz"
     wanted = {row["window"]: row for row in rows_of(trace) if row["window"] != "step"}
     for window in ("gpu_span", "steps"):
-        answer = answer_of(kymo, trace, "--window", window)
+        answer = answer_of(marey, trace, "--window", window)
         assert answer["window"] == window
         assert answer["summary"]["computation"]["ns"] == wanted[window]["compute"]
         assert answer["summary"]["communication"]["ns"] == wanted[window]["exposed_comm"]
@@ -96,8 +96,8 @@ def test_the_summary_is_of_the_window_that_was_asked_for(kymo: Any) -> None:
 @needs_unpacking
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
-def test_each_part_adds_up(kymo: Any, trace: Path, by: str) -> None:
-    done = kymo("breakdown", trace, "--by", by, "--json")
+def test_each_part_adds_up(marey: Any, trace: Path, by: str) -> None:
+    done = marey("breakdown", trace, "--by", by, "--json")
     if by == "step" and done.returncode == 2:
         assert "has no steps" in done.stderr
         return
@@ -106,8 +106,8 @@ def test_each_part_adds_up(kymo: Any, trace: Path, by: str) -> None:
 
 
 @needs_unpacking
-def test_streams_have_all_the_work_between_them(kymo: Any) -> None:
-    answer = answer_of(kymo, DATA / "sampled_rank-0.json.gz", "--by", "stream")
+def test_streams_have_all_the_work_between_them(marey: Any) -> None:
+    answer = answer_of(marey, DATA / "sampled_rank-0.json.gz", "--by", "stream")
     whole = answer["devices"][0]
     assert sum(row["n_work"] for row in answer["by"]) == whole["n_work"] == 1204
     assert sum(row["sum_of_durations"] for row in answer["by"]) == whole["sum_of_durations"]
@@ -139,9 +139,9 @@ def write_trace(path: Path, events: list[dict[str, Any]], **more: Any) -> Path:
     return path
 
 
-def test_the_worked_example(kymo: Any, tmp_path: Path) -> None:
+def test_the_worked_example(marey: Any, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "example.json", EXAMPLE)
-    answer = answer_of(kymo, trace, "--window", "steps")
+    answer = answer_of(marey, trace, "--window", "steps")
     row = answer["devices"][1]
     assert row["window"] == "steps"
     assert row["atoms"] == {name: 1000 * us for name, us in EXAMPLE_ATOMS.items()}
@@ -158,24 +158,24 @@ def test_the_worked_example(kymo: Any, tmp_path: Path) -> None:
     compare(answer["devices"], [row for row in rows_of(trace) if row["window"] != "step"])
 
 
-def test_times_of_today_stay_exact(kymo: Any, tmp_path: Path) -> None:
+def test_times_of_today_stay_exact(marey: Any, tmp_path: Path) -> None:
     trace = tmp_path / "exact.json"
     trace.write_text(
         '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1712195495505582.988,'
         ' "dur": 2.001, "args": {"device": 0, "stream": 7}}, {"ph": "X", "cat": "kernel", "name": "k", "pid": 0,'
         ' "tid": 7, "ts": 1712195495505590.123, "dur": 0.001, "args": {"device": 0, "stream": 7}}]}'
     )
-    row = answer_of(kymo, trace)["devices"][0]
+    row = answer_of(marey, trace)["devices"][0]
     assert (row["span"], row["compute"]) == (7136, 2002)
 
 
-def test_ten_devices_in_one_file(kymo: Any, tmp_path: Path) -> None:
+def test_ten_devices_in_one_file(marey: Any, tmp_path: Path) -> None:
     events = [event("k", 10, 20 + device, device) for device in range(10)]
-    rows = answer_of(kymo, write_trace(tmp_path / "ten.json", events))["devices"]
+    rows = answer_of(marey, write_trace(tmp_path / "ten.json", events))["devices"]
     assert [(row["device"], row["compute"]) for row in rows] == [(d, 10_000 + 1000 * d) for d in range(10)]
 
 
-def test_lengths_that_cannot_be(kymo: Any, tmp_path: Path) -> None:
+def test_lengths_that_cannot_be(marey: Any, tmp_path: Path) -> None:
     events = [
         event("k", 10, 20),
         event("k", 30, 30),
@@ -183,58 +183,58 @@ def test_lengths_that_cannot_be(kymo: Any, tmp_path: Path) -> None:
         {key: value for key, value in event("k", 60, 70).items() if key != "dur"},
         event("k", 80, 90),
     ]
-    answer = answer_of(kymo, write_trace(tmp_path / "lengths.json", events))
+    answer = answer_of(marey, write_trace(tmp_path / "lengths.json", events))
     assert answer["devices"][0]["compute"] == 20_000
     assert answer["devices"][0]["span"] == 80_000
 
 
-def test_a_collective_by_its_arguments(kymo: Any, tmp_path: Path) -> None:
+def test_a_collective_by_its_arguments(marey: Any, tmp_path: Path) -> None:
     events = [event("generic", 0, 10, args={"Collective name": "allreduce", "Process Group Name": "dp"}), EXAMPLE[0]]
-    answer = answer_of(kymo, write_trace(tmp_path / "generic.json", events), "--by", "process-group")
+    answer = answer_of(marey, write_trace(tmp_path / "generic.json", events), "--by", "process-group")
     assert answer["devices"][0]["comm_total"] == 10_000
     assert answer["by"][0]["comm_total"] == 10_000
 
 
-def test_several_ranks_without_communication_are_doubted(kymo: Any, tmp_path: Path) -> None:
+def test_several_ranks_without_communication_are_doubted(marey: Any, tmp_path: Path) -> None:
     for rank in range(2):
         info = {"rank": rank, "world_size": 2, "backend": "nccl"}
         write_trace(tmp_path / f"rank{rank}.json", [event("gemm", 0, 10)], distributedInfo=info)
-    answer = answer_of(kymo, tmp_path)
+    answer = answer_of(marey, tmp_path)
     assert any("nothing that communicates was found" in warning for warning in answer["warnings"])
 
 
 # ---- how it is asked and answered ----
 
 
-def test_the_first_line_has_the_three_parts(kymo: Any, tmp_path: Path) -> None:
+def test_the_first_line_has_the_three_parts(marey: Any, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "example.json", EXAMPLE)
-    first = kymo("breakdown", trace, "--window", "steps").stdout.splitlines()[0]
+    first = marey("breakdown", trace, "--window", "steps").stdout.splitlines()[0]
     assert first == "computation 80.0 us (53.3 %), communication 40.0 us (26.7 %), other 30.0 us (20.0 %)"
-    first = kymo("breakdown", trace, "--window", "steps", "--unit", "s").stdout.splitlines()[0]
+    first = marey("breakdown", trace, "--window", "steps", "--unit", "s").stdout.splitlines()[0]
     assert first.startswith("computation 0.00008")
 
 
-def test_csv_is_the_table_of_devices_or_of_parts(kymo: Any, tmp_path: Path) -> None:
+def test_csv_is_the_table_of_devices_or_of_parts(marey: Any, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "example.json", EXAMPLE)
-    devices = list(csv.DictReader(io.StringIO(kymo("breakdown", trace, "--csv").stdout)))
+    devices = list(csv.DictReader(io.StringIO(marey("breakdown", trace, "--csv").stdout)))
     assert [row["window"] for row in devices] == ["gpu_span", "steps"]
     assert devices[1]["compute_ns"] == "80000"
-    steps = list(csv.DictReader(io.StringIO(kymo("breakdown", trace, "--csv", "--by", "step").stdout)))
+    steps = list(csv.DictReader(io.StringIO(marey("breakdown", trace, "--csv", "--by", "step").stdout)))
     assert [row["step"] for row in steps] == ["3"]
 
 
-def test_rules_that_are_printed_can_be_read(kymo: Any, tmp_path: Path) -> None:
+def test_rules_that_are_printed_can_be_read(marey: Any, tmp_path: Path) -> None:
     rules = tmp_path / "my.rules"
-    rules.write_text("calm  ignore  name  gemm\n" + kymo("breakdown", "--print-rules").stdout)
+    rules.write_text("calm  ignore  name  gemm\n" + marey("breakdown", "--print-rules").stdout)
     trace = write_trace(tmp_path / "example.json", EXAMPLE)
-    answer = answer_of(kymo, trace, "--rules", rules)
+    answer = answer_of(marey, trace, "--rules", rules)
     assert answer["devices"][0]["compute"] == 0
     assert {rule["rule"]: rule["count"] for rule in answer["rules"]}["calm"] == 3
 
 
-def test_an_answer_goes_to_a_file(kymo: Any, tmp_path: Path) -> None:
+def test_an_answer_goes_to_a_file(marey: Any, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "example.json", EXAMPLE)
-    assert kymo("breakdown", trace, "--json", "-o", tmp_path / "answer.json").stdout == ""
+    assert marey("breakdown", trace, "--json", "-o", tmp_path / "answer.json").stdout == ""
     assert next(iter(json.loads((tmp_path / "answer.json").read_text()))) == "summary"
 
 
@@ -247,46 +247,46 @@ def expect_refusal(done: Any, part: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_nothing_to_break_down(kymo: Any, tmp_path: Path) -> None:
+def test_nothing_to_break_down(marey: Any, tmp_path: Path) -> None:
     empty = write_trace(tmp_path / "empty.json", [{"ph": "i", "name": "x", "pid": 1, "tid": 1, "ts": 1, "s": "g"}])
-    expect_refusal(kymo("breakdown", empty), "no GPU work and no ranges")
+    expect_refusal(marey("breakdown", empty), "no GPU work and no ranges")
 
 
-def test_no_events_at_all(kymo: Any, tmp_path: Path) -> None:
-    expect_refusal(kymo("breakdown", write_trace(tmp_path / "none.json", [])), "none.json")
+def test_no_events_at_all(marey: Any, tmp_path: Path) -> None:
+    expect_refusal(marey("breakdown", write_trace(tmp_path / "none.json", [])), "none.json")
 
 
 @needs_unpacking
-def test_steps_that_are_not_there(kymo: Any) -> None:
+def test_steps_that_are_not_there(marey: Any) -> None:
     trace = DATA / "event_sync_trace.json.gz"
-    expect_refusal(kymo("breakdown", trace, "--window", "steps"), "has no steps")
-    expect_refusal(kymo("breakdown", trace, "--by", "step"), "has no steps")
+    expect_refusal(marey("breakdown", trace, "--window", "steps"), "has no steps")
+    expect_refusal(marey("breakdown", trace, "--by", "step"), "has no steps")
 
 
 @needs_unpacking
-def test_rules_with_a_mistake(kymo: Any, tmp_path: Path) -> None:
+def test_rules_with_a_mistake(marey: Any, tmp_path: Path) -> None:
     rules = tmp_path / "bad.rules"
     rules.write_text("# mine\nours  compares  name  x\n")
-    expect_refusal(kymo("breakdown", TRACES[0], "--rules", rules), "line 2: a rule's class is")
-    expect_refusal(kymo("breakdown", TRACES[0], "--rules", tmp_path / "missing"), "missing")
+    expect_refusal(marey("breakdown", TRACES[0], "--rules", rules), "line 2: a rule's class is")
+    expect_refusal(marey("breakdown", TRACES[0], "--rules", tmp_path / "missing"), "missing")
 
 
-def test_a_trace_that_is_cut_off(kymo: Any, tmp_path: Path) -> None:
+def test_a_trace_that_is_cut_off(marey: Any, tmp_path: Path) -> None:
     """What could be read is told, and that it is not all."""
     text = gzip.decompress((DATA / "sampled_rank-0.json.gz").read_bytes())
     cut = tmp_path / "cut.json"
     cut.write_bytes(text[: len(text) // 2])
-    answer = json.loads(kymo("breakdown", cut, "--json").stdout)
+    answer = json.loads(marey("breakdown", cut, "--json").stdout)
     assert any("at byte" in warning for warning in answer["warnings"])
     for row in answer["devices"]:
         expect_identity(row)
 
 
-def test_a_report_names_the_next_step(kymo: Any, tmp_path: Path) -> None:
+def test_a_report_names_the_next_step(marey: Any, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "example.json", EXAMPLE)
-    assert kymo("report", trace).stdout.splitlines()[-1].startswith("next: kymo breakdown ")
+    assert marey("report", trace).stdout.splitlines()[-1].startswith("next: marey breakdown ")
     plain = write_trace(tmp_path / "plain.json", [EXAMPLE[-1]])
-    assert "kymo breakdown" not in kymo("report", plain).stdout
+    assert "marey breakdown" not in marey("report", plain).stdout
 
 
 # ---- random traces ----
@@ -320,11 +320,11 @@ def random_trace(seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_random_traces_are_as_the_reference_has_them(kymo: Any, tmp_path: Path, seed: int) -> None:
+def test_random_traces_are_as_the_reference_has_them(marey: Any, tmp_path: Path, seed: int) -> None:
     trace = write_trace(tmp_path / "random.json", random_trace(seed))
     if not Trace(trace).work:
         return
     wanted = rows_of(trace)
-    answer = answer_of(kymo, trace, "--by", "step")
+    answer = answer_of(marey, trace, "--by", "step")
     compare(answer["devices"], [row for row in wanted if row["window"] != "step"])
     compare(answer["by"], [row for row in wanted if row["window"] == "step"])

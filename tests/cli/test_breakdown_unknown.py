@@ -1,4 +1,4 @@
-"""kymo breakdown of a process without GPU work: what nothing has recorded is unknown, not computation."""
+"""marey breakdown of a process without GPU work: what nothing has recorded is unknown, not computation."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import pytest
 
 
 @pytest.fixture
-def plain(kymo: Any, compiled: Any) -> str:
+def plain(marey: Any, compiled: Any) -> str:
     """A loop with ranges and steps; no range of it says that it communicates."""
-    assert kymo("run", "-q", "-o", "plain.kymo", "--", compiled("iterate.c"), 20, 2, 100).returncode == 0
-    return "plain.kymo"
+    assert marey("run", "-q", "-o", "plain.marey", "--", compiled("iterate.c"), 20, 2, 100).returncode == 0
+    return "plain.marey"
 
 
-def test_the_first_line_claims_nothing(kymo: Any, plain: str) -> None:
-    done = kymo("breakdown", plain)
+def test_the_first_line_claims_nothing(marey: Any, plain: str) -> None:
+    done = marey("breakdown", plain)
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "computation unknown, communication unknown, other unknown"
     assert "100 %" not in done.stdout
     assert "note: Computation and communication are unknown for process " in done.stdout
 
 
-def test_json_and_csv_have_nulls(kymo: Any, plain: str) -> None:
-    answer = json.loads(kymo("breakdown", plain, "--json").stdout)
+def test_json_and_csv_have_nulls(marey: Any, plain: str) -> None:
+    answer = json.loads(marey("breakdown", plain, "--json").stdout)
     for part in ("computation", "communication", "other"):
         assert answer["summary"][part] == {"ns": None, "seconds": None, "share": None}
     for row in answer["devices"]:
@@ -35,7 +35,7 @@ def test_json_and_csv_have_nulls(kymo: Any, plain: str) -> None:
         unknown = ("compute", "comm_total", "exposed_comm", "hidden_comm", "mem_total", "exposed_mem", "idle", "busy")
         assert [row[name] for name in unknown] == [None] * len(unknown)
         assert set(row["atoms"].values()) == {None}
-    rows = list(csv.DictReader(io.StringIO(kymo("breakdown", plain, "--csv", "--by", "step").stdout)))
+    rows = list(csv.DictReader(io.StringIO(marey("breakdown", plain, "--csv", "--by", "step").stdout)))
     assert rows and {row["compute_ns"] for row in rows} == {""}
 
 
@@ -47,28 +47,28 @@ def slices(*rows: tuple[str, str, float, float]) -> list[dict[str, Any]]:
     ]
 
 
-def breakdown_of(kymo: Any, path: Path, events: list[dict[str, Any]]) -> Any:
+def breakdown_of(marey: Any, path: Path, events: list[dict[str, Any]]) -> Any:
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-    return json.loads(kymo("breakdown", path, "--json").stdout)["summary"]
+    return json.loads(marey("breakdown", path, "--json").stdout)["summary"]
 
 
-def test_a_trace_is_known_by_its_operators_only(kymo: Any, tmp_path: Path) -> None:
+def test_a_trace_is_known_by_its_operators_only(marey: Any, tmp_path: Path) -> None:
     annotated = slices(("user_annotation", "step", 0, 100), ("python_function", "time.sleep", 10, 90))
-    assert breakdown_of(kymo, tmp_path / "a.json", annotated)["computation"]["ns"] is None
+    assert breakdown_of(marey, tmp_path / "a.json", annotated)["computation"]["ns"] is None
     operators = [*annotated, *slices(("cpu_op", "aten::mm", 20, 50))]
-    summary = breakdown_of(kymo, tmp_path / "b.json", operators)
+    summary = breakdown_of(marey, tmp_path / "b.json", operators)
     assert summary["computation"]["ns"] is not None and summary["communication"]["ns"] == 0
 
 
-def test_recorded_communication_makes_it_known(kymo: Any, tmp_path: Path) -> None:
+def test_recorded_communication_makes_it_known(marey: Any, tmp_path: Path) -> None:
     events = slices(("", "step", 0, 100), ("", "MPI_Allreduce", 20, 50))
-    summary = breakdown_of(kymo, tmp_path / "a.json", events)
+    summary = breakdown_of(marey, tmp_path / "a.json", events)
     assert summary["communication"]["ns"] == 30_000
     assert summary["computation"]["ns"] == 70_000
 
 
-def test_the_report_does_not_point_to_a_breakdown_that_knows_nothing(kymo: Any, compiled: Any) -> None:
-    """A site for communication that no range uses, as importing kymo.torch leaves one."""
-    made = kymo("run", "-q", "-o", "site.kymo", "--", compiled("communication_site.c"))
+def test_the_report_does_not_point_to_a_breakdown_that_knows_nothing(marey: Any, compiled: Any) -> None:
+    """A site for communication that no range uses, as importing marey.torch leaves one."""
+    made = marey("run", "-q", "-o", "site.marey", "--", compiled("communication_site.c"))
     assert made.returncode == 0
-    assert "kymo breakdown" not in kymo("report", "site.kymo").stdout
+    assert "marey breakdown" not in marey("report", "site.marey").stdout

@@ -16,16 +16,16 @@ MI250 = TRACES / "mi250_minitoy_train_ROCm6_2_kineto.json.gz"
 EVENT_SYNC = TRACES / "event_sync_trace.json.gz"
 
 
-def break_down(kymo, *args):
-    done = kymo("breakdown", "--json", *args)
+def break_down(marey, *args):
+    done = marey("breakdown", "--json", *args)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @needs_unpacking
 @pytest.mark.parametrize("path", [*RANKS, MI250, EVENT_SYNC], ids=lambda path: path.name[:14])
-def test_idle_times_and_operators_are_those_of_a_slow_count(kymo, path):
-    answer = break_down(kymo, path)
+def test_idle_times_and_operators_are_those_of_a_slow_count(marey, path):
+    answer = break_down(marey, path)
     (device,) = {row["device"] for row in answer["devices"]}
     want = slow_why.why_idle(slow_why.Trace(path), device)
     got = {(row["reason"], row["operator"]): row["ns"] for row in answer["idle_by_operator"]}
@@ -40,8 +40,8 @@ def test_idle_times_and_operators_are_those_of_a_slow_count(kymo, path):
 
 
 @needs_unpacking
-def test_idle_times_by_step_add_up_to_those_of_the_steps(kymo):
-    answer = break_down(kymo, *RANKS, "--by", "step", "--window", "steps")
+def test_idle_times_by_step_add_up_to_those_of_the_steps(marey):
+    answer = break_down(marey, *RANKS, "--by", "step", "--window", "steps")
     for step in answer["by"]:
         rows = [r for r in answer["idle_by_step"] if (r["rank"], r["step"]) == (step["rank"], step["step"])]
         assert sum(row["ns"] for row in rows) == step["idle"]
@@ -52,13 +52,13 @@ def test_idle_times_by_step_add_up_to_those_of_the_steps(kymo):
 
 @needs_unpacking
 @pytest.mark.parametrize("as_folder", [False, True])
-def test_collectives_of_two_ranks_are_those_of_a_slow_count(kymo, tmp_path, as_folder):
+def test_collectives_of_two_ranks_are_those_of_a_slow_count(marey, tmp_path, as_folder):
     paths = RANKS
     if as_folder:
         for path in RANKS:
             (tmp_path / path.name).write_bytes(path.read_bytes())
         paths = [tmp_path]
-    answer = break_down(kymo, *paths)
+    answer = break_down(marey, *paths)
     want = slow_why.collectives([slow_why.Trace(path) for path in RANKS], "ncclKernel_SendRecv")
     (row,) = answer["collectives"]
     assert row["what"] == "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"
@@ -106,10 +106,10 @@ def trace_of(rank, late_us):
     }
 
 
-def test_planted_waits_of_a_process_group_are_found(kymo, tmp_path):
+def test_planted_waits_of_a_process_group_are_found(marey, tmp_path):
     for rank, late_us in ((0, 0), (1, 150)):
         (tmp_path / f"rank{rank}.json").write_text(json.dumps(trace_of(rank, late_us)))
-    answer = break_down(kymo, "rank0.json", "rank1.json")
+    answer = break_down(marey, "rank0.json", "rank1.json")
     (row,) = answer["collectives"]
     assert row["what"] == "all_reduce"
     assert row["group"].startswith("0")
@@ -123,16 +123,16 @@ def test_planted_waits_of_a_process_group_are_found(kymo, tmp_path):
     first, second = answer["collective_ranks"]
     assert (first["wait_ns"], first["first"], first["last"]) == (4 * 150_000, 4, 0)
     assert (second["wait_ns"], second["late_ns"], second["last"]) == (0, 4 * 150_000, 4)
-    text = kymo("breakdown", "rank0.json", "rank1.json").stdout
+    text = marey("breakdown", "rank0.json", "rank1.json").stdout
     assert "rank 1" in text and "collectives: of a rank on average" in text
 
 
 @needs_unpacking
-def test_rules_of_the_user_give_reasons(kymo, tmp_path):
+def test_rules_of_the_user_give_reasons(marey, tmp_path):
     (tmp_path / "my.rules").write_text("mine idle:data_loading range forward\n")
-    answer = break_down(kymo, RANKS[0], "--rules", "my.rules")
+    answer = break_down(marey, RANKS[0], "--rules", "my.rules")
     assert any(row["reason"] == "data_loading" and row["operator"] == "forward" for row in answer["idle_by_operator"])
     (tmp_path / "bad.rules").write_text("mine idle:nothing range forward\n")
-    done = kymo("breakdown", RANKS[0], "--rules", "bad.rules")
+    done = marey("breakdown", RANKS[0], "--rules", "bad.rules")
     assert done.returncode == 2
     assert "bad.rules, line 1: a thread can give no such reason for idle time: 'nothing'" in done.stderr

@@ -1,6 +1,6 @@
-"""`kymo report --calls` and files of calls, as those who open them see them.
+"""`marey report --calls` and files of calls, as those who open them see them.
 
-A profile of cProfile is the truth where there is one: kymo reads it, and writes it again.
+A profile of cProfile is the truth where there is one: marey reads it, and writes it again.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def rows(text):
 # ---- tables ----
 
 
-def test_stacks_of_another_sampler_have_no_call_counts(kymo, tmp_path):
+def test_stacks_of_another_sampler_have_no_call_counts(marey, tmp_path):
     (tmp_path / "a.collapsed").write_text("main;work;leaf 40\nmain;work 10\n")
-    done = kymo("report", "--calls", "a.collapsed")
+    done = marey("report", "--calls", "a.collapsed")
     assert done.stdout.startswith("samples of 3 functions") and "140" not in done.stdout
-    rows = json.loads(kymo("report", "--calls", "--json", "a.collapsed").stdout)["functions"]
+    rows = json.loads(marey("report", "--calls", "--json", "a.collapsed").stdout)["functions"]
     assert [(row["calls"], row["self_ns"]) for row in rows] == [(None, 400_000_000), (None, 100_000_000), (None, 0)]
-    assert "counts are samples" in kymo("report", "a.collapsed").stdout
+    assert "counts are samples" in marey("report", "a.collapsed").stdout
 
 
-def test_functions_are_counted_and_the_heaviest_comes_first(kymo):
-    done = kymo("report", TREE, "--calls")
+def test_functions_are_counted_and_the_heaviest_comes_first(marey):
+    done = marey("report", TREE, "--calls")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].startswith("36 calls (30 primitive) of 4 functions on 2 threads")
@@ -49,48 +49,48 @@ def test_functions_are_counted_and_the_heaviest_comes_first(kymo):
     assert "{built-in method builtins.len}" in done.stdout
 
 
-def test_signatures_split_a_function(kymo):
-    table = rows(kymo("report", TREE, "--calls", "--csv", "--by", "signature").stdout)
+def test_signatures_split_a_function(marey):
+    table = rows(marey("report", TREE, "--calls", "--csv", "--by", "signature").stdout)
     of_dot = {row["signature"]: (int(row["calls"]), row["elements"]) for row in table if row["function"] == "dot"}
     assert of_dot == {DOT[4:-1]: (19, "32"), "self:Model, b:list(int)": (6, "64")}
-    text = kymo("report", TREE, "--calls", "--by", "signature").stdout
+    text = marey("report", TREE, "--calls", "--by", "signature").stdout
     assert f"x.py:9({DOT})" in text and "x.py:9(Model.dot(b:list(int)))" in text
 
 
-def test_the_slow_shape_is_found(kymo):
-    table = rows(kymo("report", TREE, "--calls", "--csv", "--by", "shape").stdout)
+def test_the_slow_shape_is_found(marey):
+    table = rows(marey("report", TREE, "--calls", "--csv", "--by", "shape").stdout)
     slow = max(table, key=lambda row: float(row["ns_per_element"]))
     assert slow["signature"] == DOT[4:-1]
     assert float(slow["times_best"]) == pytest.approx(35 / 19 / 32 / (13 / 6 / 64))
 
 
-def test_paths_are_indented(kymo):
-    lines = kymo("report", TREE, "--calls", "--by", "path").stdout.splitlines()
+def test_paths_are_indented(marey):
+    lines = marey("report", TREE, "--calls", "--by", "path").stdout.splitlines()
     assert any(line.endswith("  x.py:3(main)") for line in lines)
     assert any(line.endswith(f"    x.py:9({DOT})") for line in lines)
     assert any(line.endswith("        {built-in method builtins.len}") for line in lines)
 
 
-def test_callers_and_callees(kymo):
-    callers = rows(kymo("report", TREE, "--calls", "--csv", "--callers", "dot").stdout)
+def test_callers_and_callees(marey):
+    callers = rows(marey("report", TREE, "--calls", "--csv", "--callers", "dot").stdout)
     assert [(row["caller"], int(row["calls"])) for row in callers] == [("main", 4), ("dot", 6)]
-    callees = rows(kymo("report", TREE, "--calls", "--csv", "--callees", "dot", "--by", "signature").stdout)
+    callees = rows(marey("report", TREE, "--calls", "--csv", "--callees", "dot", "--by", "signature").stdout)
     assert {(row["function"], row["callee"]) for row in callees} == {
         (DOT, "Model.dot(b:list(int))"),
         ("Model.dot(b:list(int))", "<built-in method builtins.len>"),
     }
 
 
-def test_sorting_and_limits(kymo):
-    by_calls = rows(kymo("report", TREE, "--calls", "--csv", "--sort", "calls", "-n", "2").stdout)
+def test_sorting_and_limits(marey):
+    by_calls = rows(marey("report", TREE, "--calls", "--csv", "--sort", "calls", "-n", "2").stdout)
     assert [row["function"] for row in by_calls] == ["dot", "<built-in method builtins.len>"]
-    by_name = rows(kymo("report", TREE, "--calls", "--csv", "--sort", "name").stdout)
+    by_name = rows(marey("report", TREE, "--calls", "--csv", "--sort", "name").stdout)
     assert [row["function"] for row in by_name] == sorted(row["function"] for row in by_name)
-    assert rows(kymo("report", TREE, "--calls", "--csv", "--sort", "-calls").stdout)[0]["function"] == "jitted"
+    assert rows(marey("report", TREE, "--calls", "--csv", "--sort", "-calls").stdout)[0]["function"] == "jitted"
 
 
-def test_json_has_every_table(kymo):
-    whole = json.loads(kymo("report", TREE, "--calls", "--json").stdout)
+def test_json_has_every_table(marey):
+    whole = json.loads(marey("report", TREE, "--calls", "--json").stdout)
     names = {"functions", "signatures", "callers", "callees", "paths", "shapes", "threads", "totals", "notes"}
     assert set(whole) == names
     assert whole["totals"][0]["other_paths"] == 5
@@ -99,13 +99,13 @@ def test_json_has_every_table(kymo):
     assert sum(row["self_ns"] for row in whole["threads"]) == whole["totals"][0]["self_ns"]
 
 
-def test_cost_is_taken_out_and_told(kymo):
-    plain = json.loads(kymo("report", TREE, "--calls", "--json").stdout)
-    less = json.loads(kymo("report", TREE, "--calls", "--json", "--subtract").stdout)
+def test_cost_is_taken_out_and_told(marey):
+    plain = json.loads(marey("report", TREE, "--calls", "--json").stdout)
+    less = json.loads(marey("report", TREE, "--calls", "--json", "--subtract").stdout)
     taken = less["totals"][0]["subtracted_ns"]
     assert 0 < taken == plain["totals"][0]["self_ns"] - less["totals"][0]["self_ns"]
-    assert "measuring a call costs" in kymo("report", TREE, "--calls").stdout
-    assert "is taken out of these times" in kymo("report", TREE, "--calls", "--subtract").stdout
+    assert "measuring a call costs" in marey("report", TREE, "--calls").stdout
+    assert "is taken out of these times" in marey("report", TREE, "--calls", "--subtract").stdout
 
 
 @pytest.mark.parametrize(
@@ -120,16 +120,16 @@ def test_cost_is_taken_out_and_told(kymo):
         (["--calls", "--csv", "--table", "ranges"], "no table 'ranges' of calls"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(kymo, args, sentence):
-    done = kymo("report", TREE, *args)
+def test_mistakes_are_told_in_a_sentence(marey, args, sentence):
+    done = marey("report", TREE, *args)
     assert done.returncode == 2
     assert sentence in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_damage_is_told_and_the_rest_is_given(kymo, tmp_path):
+def test_damage_is_told_and_the_rest_is_given(marey, tmp_path):
     damaged = tmp_path / "damaged.klog"
     damaged.write_bytes(TREE.read_bytes().replace(b"builtins.len>", b"builtins.xyz>"))  # the checksum is wrong now
-    done = kymo("report", damaged, "--calls")
+    done = marey("report", damaged, "--calls")
     assert done.returncode == 2
     assert "jitted" in done.stdout and "damaged" in done.stderr
 
@@ -287,9 +287,9 @@ def test_perfetto_has_a_track_for_each_thread(written):
     assert {("main", 40_000_000), (DOT, 10_000_000), ("(other paths)", 6_000_000)} <= durations
 
 
-def test_calls_that_are_not_there_are_told(kymo, recording, tmp_path):
-    done = kymo("export", recording, "--calls", "--to", "collapsed", "-o", tmp_path / "x")
-    assert done.returncode == 2 and "kymo run --calls" in done.stderr
+def test_calls_that_are_not_there_are_told(marey, recording, tmp_path):
+    done = marey("export", recording, "--calls", "--to", "collapsed", "-o", tmp_path / "x")
+    assert done.returncode == 2 and "marey run --calls" in done.stderr
     assert not (tmp_path / "x").exists()
 
 
@@ -318,15 +318,15 @@ def profiled(tmp_path_factory):
     return path
 
 
-def test_an_imported_profile_has_the_same_functions(kymo, profiled):
-    table = rows(kymo("report", profiled, "--calls", "--csv").stdout)
+def test_an_imported_profile_has_the_same_functions(marey, profiled):
+    table = rows(marey("report", profiled, "--calls", "--csv").stdout)
     ours = {(row["file"], int(row["line"] or 0), row["function"]): int(row["calls"]) for row in table}
     assert ours == {key: values[1] for key, values in pstats.Stats(str(profiled)).stats.items()}
 
 
-def test_an_imported_profile_goes_out_as_it_came(kymo, profiled, tmp_path):
+def test_an_imported_profile_goes_out_as_it_came(marey, profiled, tmp_path):
     again = tmp_path / "again.prof"
-    assert kymo("export", profiled, "-o", again).returncode == 0
+    assert marey("export", profiled, "-o", again).returncode == 0
     before, after = (pstats.Stats(str(path)) for path in (profiled, again))
     assert {key: values[1] for key, values in after.stats.items()} == {
         key: values[1] for key, values in before.stats.items()

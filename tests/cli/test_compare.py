@@ -1,4 +1,4 @@
-"""kymo compare: verdicts, the gate, outputs, what is said about wrong input; kymo run --repeat."""
+"""marey compare: verdicts, the gate, outputs, what is said about wrong input; marey run --repeat."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def compared(done) -> dict:
 # ---- the answer ----
 
 
-def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(kymo, sides):
+def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(marey, sides):
     a, b = sides
-    done = kymo("compare", *a, "--", *b)
+    done = marey("compare", *a, "--", *b)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0].startswith("B is 2.") and lines[0].endswith(").")
@@ -66,9 +66,9 @@ def test_the_sentence_comes_first_and_the_heaviest_region_leads_the_table(kymo, 
     assert lines[5].startswith("backward") and " same " in lines[5]
 
 
-def test_json_has_the_promised_keys(kymo, sides):
+def test_json_has_the_promised_keys(marey, sides):
     a, b = sides
-    found = compared(kymo("compare", *a, "--", *b, "--json"))
+    found = compared(marey("compare", *a, "--", *b, "--json"))
     assert set(found) == {"summary", "iteration", "regions", "program", "functions", "only", "runs", "warnings"}
     assert {"name", "change_percent", "low_percent", "high_percent", "verdict"} <= set(found["regions"][0])
     forward = next(row for row in found["regions"] if row["name"] == "forward")
@@ -80,61 +80,63 @@ def test_json_has_the_promised_keys(kymo, sides):
     assert len(found["runs"]) == 10
 
 
-def test_csv_is_the_regions_and_markdown_is_a_table(kymo, sides):
+def test_csv_is_the_regions_and_markdown_is_a_table(marey, sides):
     a, b = sides
-    rows = list(csv.DictReader(io.StringIO(kymo("compare", *a, "--", *b, "--csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(marey("compare", *a, "--", *b, "--csv").stdout)))
     assert [row["name"] for row in rows] == ["forward", "backward"]
     assert rows[0]["verdict"] == "slower"
-    text = kymo("compare", *a, "--", *b, "--markdown").stdout
+    text = marey("compare", *a, "--", *b, "--markdown").stdout
     assert text.startswith("**B is 2.")
     assert "\n| region | A | B | change | 95 % interval | verdict | of the iteration |\n|---" in text
     assert "\n| forward | " in text
 
 
-def test_markdown_is_not_broken_by_names(kymo, stats):
+def test_markdown_is_not_broken_by_names(marey, stats):
     path = stats("odd.json", **{"a|b <script> *x*": times(1e6)})
-    text = kymo("compare", path, path, "--markdown").stdout
+    text = marey("compare", path, path, "--markdown").stdout
     assert "| a\\|b \\<script\\> \\*x\\* |" in text
 
 
-def test_the_same_side_twice_shows_no_difference(kymo, sides):
+def test_the_same_side_twice_shows_no_difference(marey, sides):
     a, _ = sides
-    found = compared(kymo("compare", *a, "--", *a, "--json"))
+    found = compared(marey("compare", *a, "--", *a, "--json"))
     assert {row["verdict"] for row in found["regions"]} == {"same"}
     assert found["summary"].startswith("No difference shown")
 
 
-def test_noise_is_called_noise(kymo, stats):
+def test_noise_is_called_noise(marey, stats):
     a = [stats(f"a{i}.json", step=times(1e6 * (1 + 0.1 * (i % 3)), seed=i)) for i in range(5)]
     b = [stats(f"b{i}.json", step=times(1e6 * (1 + 0.1 * ((i + 1) % 3)), seed=9 + i)) for i in range(5)]
-    found = compared(kymo("compare", *a, "--", *b, "--json"))
+    found = compared(marey("compare", *a, "--", *b, "--json"))
     assert found["regions"][0]["verdict"] == "unsure"
     assert found["summary"].startswith("It cannot be told")
 
 
-def test_regions_of_one_side_are_named(kymo, stats):
-    done = kymo("compare", stats("a.json", x=times(1e6), old=times(1e5)), stats("b.json", x=times(1e6), new=times(1e5)))
+def test_regions_of_one_side_are_named(marey, stats):
+    done = marey(
+        "compare", stats("a.json", x=times(1e6), old=times(1e5)), stats("b.json", x=times(1e6), new=times(1e5))
+    )
     assert "only in A: old" in done.stdout
     assert "only in B: new" in done.stdout
 
 
-def test_a_filter_leaves_the_iteration_and_what_matches(kymo, sides):
+def test_a_filter_leaves_the_iteration_and_what_matches(marey, sides):
     a, b = sides
-    found = compared(kymo("compare", *a, "--", *b, "--json", "--filter", "back*"))
+    found = compared(marey("compare", *a, "--", *b, "--json", "--filter", "back*"))
     assert [row["name"] for row in found["regions"]] == ["backward"]
     assert found["iteration"] is not None
 
 
-def test_the_first_iterations_can_be_skipped(kymo, stats):
+def test_the_first_iterations_can_be_skipped(marey, stats):
     a = stats("a.json", x=[1e9] * 150 + times(1e6, noise=0.002))
     b = stats("b.json", x=[1e3] * 150 + times(1e6, noise=0.002, seed=2))
-    assert compared(kymo("compare", a, b, "--json", "--skip", 150))["regions"][0]["verdict"] == "same"
+    assert compared(marey("compare", a, b, "--json", "--skip", 150))["regions"][0]["verdict"] == "same"
 
 
-def test_a_change_that_matters_can_be_said(kymo, sides):
+def test_a_change_that_matters_can_be_said(marey, sides):
     a, _ = sides
-    loose = compared(kymo("compare", *a[:3], "--", *a[2:], "--json", "--smallest", "20%"))
-    tight = compared(kymo("compare", *a[:3], "--", *a[2:], "--json", "--smallest", "0.0001"))
+    loose = compared(marey("compare", *a[:3], "--", *a[2:], "--json", "--smallest", "20%"))
+    tight = compared(marey("compare", *a[:3], "--", *a[2:], "--json", "--smallest", "0.0001"))
     assert {row["verdict"] for row in loose["regions"]} == {"same"}
     assert {row["verdict"] for row in tight["regions"]} == {"unsure"}
 
@@ -143,33 +145,33 @@ def test_a_change_that_matters_can_be_said(kymo, sides):
 
 
 @pytest.mark.parametrize("limit, status", [("2", 1), ("2%", 1), ("2.0 %", 1), ("3", 0), ("50%", 0)])
-def test_the_gate_fails_with_1_when_the_iteration_is_slower(kymo, sides, limit, status):
+def test_the_gate_fails_with_1_when_the_iteration_is_slower(marey, sides, limit, status):
     a, b = sides
-    done = kymo("compare", *a, "--", *b, "--fail-if-slower", limit)
+    done = marey("compare", *a, "--", *b, "--fail-if-slower", limit)
     assert done.returncode == status
     assert ("slower by more than" in done.stderr) == (status == 1)
 
 
-def test_the_gate_lets_a_faster_one_pass(kymo, sides):
+def test_the_gate_lets_a_faster_one_pass(marey, sides):
     a, b = sides
-    assert kymo("compare", *b, "--", *a, "--fail-if-slower", "0").returncode == 0
+    assert marey("compare", *b, "--", *a, "--fail-if-slower", "0").returncode == 0
 
 
-def test_the_gate_can_look_at_one_region(kymo, sides):
+def test_the_gate_can_look_at_one_region(marey, sides):
     a, b = sides
     gate = ("compare", *a, "--", *b, "--fail-if-slower", "8%", "--region")
-    assert kymo(*gate, "forward").returncode == 1
-    assert kymo(*gate, "backward").returncode == 0
-    done = kymo(*gate, "sideward")
+    assert marey(*gate, "forward").returncode == 1
+    assert marey(*gate, "backward").returncode == 0
+    done = marey(*gate, "sideward")
     assert done.returncode == 2
     assert "no region 'sideward'" in done.stderr
 
 
-def test_without_iterations_any_region_may_fail_the_gate(kymo, tmp_path):
+def test_without_iterations_any_region_may_fail_the_gate(marey, tmp_path):
     for name, level in (("a", 1e6), ("b", 1.2e6)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"series": {"x": times(level), "y": times(1e6)}}))
-    assert kymo("compare", "a.json", "b.json", "--fail-if-slower", "2").returncode == 1
-    assert kymo("compare", "b.json", "a.json", "--fail-if-slower", "2").returncode == 0
+    assert marey("compare", "a.json", "b.json", "--fail-if-slower", "2").returncode == 1
+    assert marey("compare", "b.json", "a.json", "--fail-if-slower", "2").returncode == 0
 
 
 # ---- wrong input ----
@@ -185,10 +187,10 @@ def test_without_iterations_any_region_may_fail_the_gate(kymo, tmp_path):
         ('{"series": {"forward": [1.0', "no file of stats"),
     ],
 )
-def test_wrong_stats_are_told_in_one_sentence(kymo, stats, tmp_path, text, words):
+def test_wrong_stats_are_told_in_one_sentence(marey, stats, tmp_path, text, words):
     (tmp_path / "wrong.json").write_text(text)
     (tmp_path / "right.json").write_text(json.dumps({"series": {"forward": times(1e6)}}))
-    done = kymo("compare", "right.json", "wrong.json")
+    done = marey("compare", "right.json", "wrong.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
@@ -206,69 +208,69 @@ def test_wrong_stats_are_told_in_one_sentence(kymo, stats, tmp_path, text, words
         ("a.json", "a.json", "--fail-if-slower", "much"),
         ("a.json", "a.json", "--fail-if-slower", "-1"),
         ("a.json", "a.json", "--region", "x"),
-        ("a.json", "missing.kymo"),
+        ("a.json", "missing.marey"),
     ],
 )
-def test_wrong_usage_ends_with_2(kymo, stats, args):
+def test_wrong_usage_ends_with_2(marey, stats, args):
     stats("a.json", x=times(1e6))
-    done = kymo("compare", *args)
+    done = marey("compare", *args)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("marey: ") and done.stderr.count("\n") == 1
 
 
-def test_an_empty_recording_is_named(kymo, emit, tmp_path):
-    assert kymo("run", "-q", "-o", "full.kymo", "--", emit, 20).returncode == 0
-    (tmp_path / "empty.kymo").mkdir()
-    (tmp_path / "empty.kymo" / "meta.json").write_text((tmp_path / "full.kymo" / "meta.json").read_text())
-    done = kymo("compare", "full.kymo", "empty.kymo")
+def test_an_empty_recording_is_named(marey, emit, tmp_path):
+    assert marey("run", "-q", "-o", "full.marey", "--", emit, 20).returncode == 0
+    (tmp_path / "empty.marey").mkdir()
+    (tmp_path / "empty.marey" / "meta.json").write_text((tmp_path / "full.marey" / "meta.json").read_text())
+    done = marey("compare", "full.marey", "empty.marey")
     assert done.returncode == 2
-    assert "empty.kymo (side B) has nothing to compare" in done.stderr
+    assert "empty.marey (side B) has nothing to compare" in done.stderr
 
 
 # ---- repeats ----
 
 
-def test_repeats_are_runs_of_one_recording(kymo, emit):
-    done = kymo("run", "--repeat", 3, "-o", "a.kymo", "--", emit, 50)
+def test_repeats_are_runs_of_one_recording(marey, emit):
+    done = marey("run", "--repeat", 3, "-o", "a.marey", "--", emit, 50)
     assert done.returncode == 0
     assert "run 3 of 3 is done" in done.stderr
     assert "recorded 3 processes" in done.stderr
-    assert kymo("run", "-q", "--repeat", 3, "-o", "b.kymo", "--", emit, 50).stderr == ""
-    runs = compared(kymo("compare", "a.kymo", "b.kymo", "--json"))["runs"]
+    assert marey("run", "-q", "--repeat", 3, "-o", "b.marey", "--", emit, 50).stderr == ""
+    runs = compared(marey("compare", "a.marey", "b.marey", "--json"))["runs"]
     assert [run["side"] for run in runs] == ["A"] * 3 + ["B"] * 3
     assert len({run["run_id"] for run in runs}) == 6
-    assert "outer" in kymo("report", "a.kymo").stdout
+    assert "outer" in marey("report", "a.marey").stdout
 
 
-def test_runs_that_were_appended_are_repeats_too(kymo, emit):
+def test_runs_that_were_appended_are_repeats_too(marey, emit):
     for _ in range(2):
-        assert kymo("run", "-q", "--append", "-o", "a.kymo", "--", emit, 50).returncode == 0
-    assert len(compared(kymo("compare", "a.kymo", "a.kymo", "--json"))["runs"]) == 4
+        assert marey("run", "-q", "--append", "-o", "a.marey", "--", emit, 50).returncode == 0
+    assert len(compared(marey("compare", "a.marey", "a.marey", "--json"))["runs"]) == 4
 
 
-def test_repeating_ends_with_the_first_that_fails(kymo, emit, tmp_path):
-    done = kymo("run", "--repeat", 3, "-o", "a.kymo", "--", emit, 2, "exit=7")
+def test_repeating_ends_with_the_first_that_fails(marey, emit, tmp_path):
+    done = marey("run", "--repeat", 3, "-o", "a.marey", "--", emit, 2, "exit=7")
     assert done.returncode == 7
     assert "run 1 of 3 did not end well; the rest is not run" in done.stderr
-    assert len(list((tmp_path / "a.kymo").glob("*.klog"))) == 1
-    assert kymo("run", "--repeat", 0, "--", emit, 1).returncode == 2
+    assert len(list((tmp_path / "a.marey").glob("*.klog"))) == 1
+    assert marey("run", "--repeat", 0, "--", emit, 1).returncode == 2
 
 
-def test_the_log_says_on_which_machine_it_was_made(kymo, emit, tmp_path):
-    assert kymo("run", "-q", "-o", "a.kymo", "--", emit, 50).returncode == 0
-    log = next((tmp_path / "a.kymo").glob("*.klog")).read_bytes()
+def test_the_log_says_on_which_machine_it_was_made(marey, emit, tmp_path):
+    assert marey("run", "-q", "-o", "a.marey", "--", emit, 50).returncode == 0
+    log = next((tmp_path / "a.marey").glob("*.klog")).read_bytes()
     assert b"kernel" in log and b"load_percent" in log
-    done = kymo("compare", "a.kymo", "a.kymo")
+    done = marey("compare", "a.marey", "a.marey")
     assert "not the same in all runs" not in done.stdout
 
 
-def test_a_damaged_recording_is_compared_as_far_as_it_goes(kymo, emit, tmp_path):
-    for name in ("a.kymo", "b.kymo"):
-        assert kymo("run", "-q", "-o", name, "--", emit, 3000).returncode == 0
-    log = next((tmp_path / "b.kymo").glob("*.klog"))
+def test_a_damaged_recording_is_compared_as_far_as_it_goes(marey, emit, tmp_path):
+    for name in ("a.marey", "b.marey"):
+        assert marey("run", "-q", "-o", name, "--", emit, 3000).returncode == 0
+    log = next((tmp_path / "b.marey").glob("*.klog"))
     data = bytearray(log.read_bytes())
     data[len(data) // 2] ^= 0xFF
     log.write_bytes(data)
-    done = kymo("compare", "a.kymo", "b.kymo")
+    done = marey("compare", "a.marey", "b.marey")
     assert done.returncode == 2
     assert "damaged" in done.stderr

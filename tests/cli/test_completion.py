@@ -1,4 +1,4 @@
-"""kymo completion: what Tab completes in bash, zsh and fish."""
+"""marey completion: what Tab completes in bash, zsh and fish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import shells
 def folder(tmp_path: Path) -> Path:
     """Recordings, one of them below a directory, and things that are none."""
     here = tmp_path / "here"
-    for name in ("train.kymo", "second run.kymo", "old/first.kymo", "notes"):
+    for name in ("train.marey", "second run.marey", "old/first.marey", "notes"):
         (here / name).mkdir(parents=True)
     for name in ("lone.klog", "train.py", "table.csv"):
         (here / name).write_text("")
@@ -22,11 +22,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def script(kymo):
+def script(marey):
     """The script for a shell, as the command prints it."""
 
     def printed(shell: str) -> str:
-        done = kymo("completion", shell)
+        done = marey("completion", shell)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -34,18 +34,18 @@ def script(kymo):
 
 
 @pytest.fixture
-def commands(kymo) -> list[str]:
+def commands(marey) -> list[str]:
     """Every command there is."""
-    return kymo("help", "--names").stdout.split()
+    return marey("help", "--names").stdout.split()
 
 
 # Each line, with all that may be offered at its end. Every shell has its own way to show directories and "key=".
 OFFERED = {
-    "kymo rep": ["report"],
-    "kymo report --u": ["--unit"],
-    "kymo report --unit ": ["ns", "us", "ms", "s"],
-    "kymo report train.kymo --color a": ["auto", "always"],
-    "kymo export -t ": [
+    "marey rep": ["report"],
+    "marey report --u": ["--unit"],
+    "marey report --unit ": ["ns", "us", "ms", "s"],
+    "marey report train.marey --color a": ["auto", "always"],
+    "marey export -t ": [
         "perfetto",
         "perfetto-gpu",
         "chrome",
@@ -59,16 +59,16 @@ OFFERED = {
         "callgrind",
         "pyspy",
     ],
-    "kymo export --to per": ["perfetto", "perfetto-gpu"],
-    "kymo completion ": ["bash", "zsh", "fish"],
-    "kymo report t": ["train.kymo"],
-    "kymo report l": ["lone.klog"],
-    "kymo report n": ["notes"],
-    "kymo export old/": ["first.kymo"],
-    "kymo report train.kymo se": ["second run.kymo"],
-    "kymo run -o no": ["notes"],
-    "kymo report -o ta": ["table.csv"],
-    "kymo report --sort ": [],
+    "marey export --to per": ["perfetto", "perfetto-gpu"],
+    "marey completion ": ["bash", "zsh", "fish"],
+    "marey report t": ["train.marey"],
+    "marey report l": ["lone.klog"],
+    "marey report n": ["notes"],
+    "marey export old/": ["first.marey"],
+    "marey report train.marey se": ["second run.marey"],
+    "marey run -o no": ["notes"],
+    "marey report -o ta": ["table.csv"],
+    "marey report --sort ": [],
 }
 
 
@@ -83,7 +83,7 @@ def bash_words(script: str, line: str, env: dict[str, str], cwd: Path) -> list[s
     quoted = " ".join(f"'{word}'" for word in words)
     call = (
         f"{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; COMP_LINE='{line}'; COMP_POINT={len(line)}\n"
-        "_kymo; printf '%s\\n' \"${COMPREPLY[@]}\""
+        "_marey; printf '%s\\n' \"${COMPREPLY[@]}\""
     )
     command = [shells.need("bash"), "--norc", "--noprofile", "-c", call]
     done = subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, timeout=60, check=True)
@@ -100,27 +100,27 @@ def test_bash_offers_what_the_tables_have(script, folder, environment, line):
 
 
 def test_bash_offers_every_command(script, commands, folder, environment):
-    assert set(commands) < set(bash_words(script("bash"), "kymo ", environment, folder))
-    assert set(commands) == set(bash_words(script("bash"), "kymo help ", environment, folder))
+    assert set(commands) < set(bash_words(script("bash"), "marey ", environment, folder))
+    assert set(commands) == set(bash_words(script("bash"), "marey help ", environment, folder))
 
 
 @pytest.mark.parametrize(
     "typed, becomes",
     [
-        ("kymo exp", "kymo export "),
-        ("kymo report --uni", "kymo report --unit "),
-        ("kymo report --unit=n", "kymo report --unit=ns "),
-        ("kymo report sec", "kymo report second\\ run.kymo/"),
-        ("kymo report second\\ r", "kymo report second\\ run.kymo/"),
-        ("kymo report ol", "kymo report old/"),
-        ("kymo run --options pol", "kymo run --options policy="),
-        ("kymo run --options policy=b", "kymo run --options policy=block "),
-        ("kymo run --options pool=1m,cloc", "kymo run --options pool=1m,clock="),
-        ("kymo run --options pool=1m,clock=m", "kymo run --options pool=1m,clock=monotonic "),
-        ("kymo run --options=clock=t", "kymo run --options=clock=tsc "),
-        ("kymo run --output=no", "kymo run --output=notes/"),
-        ("kymo run -o x.kymo -- /bin/cat tra", "kymo run -o x.kymo -- /bin/cat train."),
-        ("kymo run -q /bin/cat --append train.p", "kymo run -q /bin/cat --append train.py "),
+        ("marey exp", "marey export "),
+        ("marey report --uni", "marey report --unit "),
+        ("marey report --unit=n", "marey report --unit=ns "),
+        ("marey report sec", "marey report second\\ run.marey/"),
+        ("marey report second\\ r", "marey report second\\ run.marey/"),
+        ("marey report ol", "marey report old/"),
+        ("marey run --options pol", "marey run --options policy="),
+        ("marey run --options policy=b", "marey run --options policy=block "),
+        ("marey run --options pool=1m,cloc", "marey run --options pool=1m,clock="),
+        ("marey run --options pool=1m,clock=m", "marey run --options pool=1m,clock=monotonic "),
+        ("marey run --options=clock=t", "marey run --options=clock=tsc "),
+        ("marey run --output=no", "marey run --output=notes/"),
+        ("marey run -o x.marey -- /bin/cat tra", "marey run -o x.marey -- /bin/cat train."),
+        ("marey run -q /bin/cat --append train.p", "marey run -q /bin/cat --append train.py "),
     ],
 )
 def test_tab_in_bash_completes_the_line(script, folder, environment, typed, becomes):
@@ -142,9 +142,9 @@ def test_zsh_offers_what_the_tables_have(script, folder, environment, line):
 
 def test_zsh_offers_every_command_and_keys(script, commands, folder, environment):
     setup = zsh_setup(script("zsh"))
-    assert set(shells.zsh_words(setup, "kymo ", environment, folder)) == {*commands, "help"}
-    assert "policy" in shells.zsh_words(setup, "kymo run --options pool=1m,", environment, folder)
-    words = shells.zsh_words(setup, "kymo run --options pool=1m,policy=", environment, folder)
+    assert set(shells.zsh_words(setup, "marey ", environment, folder)) == {*commands, "help"}
+    assert "policy" in shells.zsh_words(setup, "marey run --options pool=1m,", environment, folder)
+    words = shells.zsh_words(setup, "marey run --options pool=1m,policy=", environment, folder)
     assert sorted(words) == ["block", "keep-newest", "keep-oldest"]
 
 
@@ -153,7 +153,7 @@ def test_zsh_finds_the_installed_function_by_itself(program, folder, environment
     if not functions.exists():
         pytest.skip("this build has no completion scripts, because it has sanitizers or is for another machine")
     setup = f"fpath=('{functions}' $fpath)\nautoload -U compinit && compinit -u -D"
-    assert shells.zsh_words(setup, "kymo rep", environment, folder) == ["report"]
+    assert shells.zsh_words(setup, "marey rep", environment, folder) == ["report"]
 
 
 # ---- fish ----
@@ -165,17 +165,17 @@ def test_fish_offers_what_the_tables_have(script, folder, environment, line):
 
 
 def test_fish_offers_every_command(script, commands, folder, environment):
-    assert set(shells.fish_words(script("fish"), "kymo ", environment, folder)) == {*commands, "help"}
-    assert set(shells.fish_words(script("fish"), "kymo help ", environment, folder)) == set(commands)
+    assert set(shells.fish_words(script("fish"), "marey ", environment, folder)) == {*commands, "help"}
+    assert set(shells.fish_words(script("fish"), "marey help ", environment, folder)) == set(commands)
 
 
 @pytest.mark.parametrize(
     "line, words",
     [
-        ("kymo run --options policy=", ["policy=block", "policy=keep-newest", "policy=keep-oldest"]),
-        ("kymo run --options pool=1m,clock=t", ["pool=1m,clock=tsc"]),
-        ("kymo run -o x.kymo -- /bin/cat train.p", ["train.py"]),
-        ("kymo run /bin/cat --appen", []),
+        ("marey run --options policy=", ["policy=block", "policy=keep-newest", "policy=keep-oldest"]),
+        ("marey run --options pool=1m,clock=t", ["pool=1m,clock=tsc"]),
+        ("marey run -o x.marey -- /bin/cat train.p", ["train.py"]),
+        ("marey run /bin/cat --appen", []),
     ],
 )
 def test_fish_offers_keys_and_programs(script, folder, environment, line, words):
@@ -185,8 +185,8 @@ def test_fish_offers_keys_and_programs(script, folder, environment, line, words)
 # ---- mistakes ----
 
 
-def test_an_unknown_shell_is_told(kymo):
-    done = kymo("completion", "tcsh")
+def test_an_unknown_shell_is_told(marey):
+    done = marey("completion", "tcsh")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "kymo: there is no completion for 'tcsh'; the shells are bash, zsh and fish\n"
-    assert kymo("completion").returncode == 2
+    assert done.stderr == "marey: there is no completion for 'tcsh'; the shells are bash, zsh and fish\n"
+    assert marey("completion").returncode == 2

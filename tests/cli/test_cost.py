@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("kymo")
+pytest.importorskip("marey")
 
 PROGRAM = """
 def called(i):
@@ -25,11 +25,11 @@ main()
 
 
 @pytest.fixture
-def cost(tmp_path, kymo):
+def cost(tmp_path, marey):
     def record(*flags):
         (tmp_path / "program.py").write_text(PROGRAM)
-        kymo("run", "-q", *flags, "-o", "run.kymo", "--", sys.executable, "program.py")
-        return json.loads(kymo("report", "run.kymo", "--json").stdout)["cost"], kymo("report", "run.kymo").stdout
+        marey("run", "-q", *flags, "-o", "run.marey", "--", sys.executable, "program.py")
+        return json.loads(marey("report", "run.marey", "--json").stdout)["cost"], marey("report", "run.marey").stdout
 
     return record
 

@@ -59,12 +59,12 @@ def test_nothing_is_promised(page):
     assert [str(file) for file in pages if re.search(r"\bplanned\b", file.read_text(encoding="utf-8"), re.I)] == []
 
 
-def test_the_guide_names_every_command(kymo):
+def test_the_guide_names_every_command(marey):
     guide = (ROOT / "docs" / "guide" / "which-instrument.md").read_text(encoding="utf-8")
-    names = set(kymo("help", "--names").stdout.split()) - {"dump", "completion"}  # they look, and measure nothing
+    names = set(marey("help", "--names").stdout.split()) - {"dump", "completion"}  # they look, and measure nothing
     said = {name for name in names if re.search(rf"\b{name}\b", guide)}
     assert names - said == set()
-    assert "which-instrument.md" in kymo("--help").stdout
+    assert "which-instrument.md" in marey("--help").stdout
     assert "which-instrument.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -20,16 +20,16 @@ def test_every_example_that_it_runs_is_there():
     assert {name for name in examples if not (ROOT / name).exists()} == set()
 
 
-def test_commands_have_the_options_it_gives_them(kymo):
-    for command in re.findall(r'"\$kymo" ((?:[^\n]|\\\n)*)', DEMO):
+def test_commands_have_the_options_it_gives_them(marey):
+    for command in re.findall(r'"\$marey" ((?:[^\n]|\\\n)*)', DEMO):
         words = command.replace("\\\n", " ").split(" -- ")[0].split()
-        known = kymo(words[0], "--help").stdout
+        known = marey(words[0], "--help").stdout
         for option in (word for word in words[1:] if re.match(r"--[a-z]", word)):
             assert option.split("=")[0] in known, command
 
 
 def test_it_reports_each_recording_that_it_makes_and_ends_with_a_page():
-    for name in set(re.findall(r"-o demo\.(\w+)\.kymo", DEMO)):
-        used = re.findall(rf'"\$kymo" (?:report|breakdown|compare|scale) [^\n]*\bdemo\.{name}\.kymo', DEMO)
+    for name in set(re.findall(r"-o demo\.(\w+)\.marey", DEMO)):
+        used = re.findall(rf'"\$marey" (?:report|breakdown|compare|scale) [^\n]*\bdemo\.{name}\.marey', DEMO)
         assert used, name
-    assert '"$kymo" report demo.kymo --html demo.html' in DEMO
+    assert '"$marey" report demo.marey --html demo.html' in DEMO

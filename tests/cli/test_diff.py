@@ -1,4 +1,4 @@
-"""kymo diff: statuses, the first difference, tolerances, formats that mix, ranks, what is said about wrong input.
+"""marey diff: statuses, the first difference, tolerances, formats that mix, ranks, what is said about wrong input.
 
 The files are written by numpy, safetensors, Pillow and json, as others write them.
 """
@@ -46,11 +46,11 @@ def pair(tmp_path):
 
 
 @pytest.fixture
-def diff(kymo):
-    """Run `kymo diff --json`: its status and the object."""
+def diff(marey):
+    """Run `marey diff --json`: its status and the object."""
 
     def run(*args, status=None):
-        done = kymo("diff", *args, "--json")
+        done = marey("diff", *args, "--json")
         assert done.returncode in (0, 1), done.stderr
         found = json.loads(done.stdout)
         assert found["same"] == (done.returncode == 0)
@@ -64,21 +64,21 @@ def diff(kymo):
 # ---- the answer ----
 
 
-def test_the_first_difference_is_named_to_the_bit(kymo, tmp_path, expected):
+def test_the_first_difference_is_named_to_the_bit(marey, tmp_path, expected):
     a = np.arange(12, dtype=np.float32).reshape(3, 4)
     b = a.copy()
     b[1, 2] = np.nextafter(b[1, 2], 7)
     b[2, 0] = 9
     save_file({"layer0.in": a, "layer0.out": b, "other": a}, tmp_path / "new.safetensors")
     save_file({"layer0.in": a, "layer0.out": a, "other": a}, tmp_path / "old.safetensors")
-    done = kymo("diff", "new.safetensors", "old.safetensors", "--bitwise")
+    done = marey("diff", "new.safetensors", "old.safetensors", "--bitwise")
     assert (done.returncode, done.stderr) == (1, "")
     expected("diff-first", done.stdout)
 
 
-def test_equal_dumps_say_so_and_exit_with_0(kymo, tmp_path, expected):
+def test_equal_dumps_say_so_and_exit_with_0(marey, tmp_path, expected):
     tree(tmp_path / "a", {"x": [1.0, 2.0]}, {"x": [3.0]})
-    done = kymo("diff", "a", "a")
+    done = marey("diff", "a", "a")
     assert (done.returncode, done.stderr) == (0, "")
     expected("diff-same", done.stdout)
 
@@ -106,16 +106,16 @@ def test_the_object_has_what_is_promised(diff, tmp_path):
     assert row["snr_db"] == pytest.approx(10 * np.log10(30 / 0.25))
 
 
-def test_csv_has_a_row_for_each_value(kymo, tmp_path):
+def test_csv_has_a_row_for_each_value(marey, tmp_path):
     tree(tmp_path / "a", {"x": [1.0], "y": [2.0]})
-    done = kymo("diff", "a", "a", "--csv")
+    done = marey("diff", "a", "a", "--csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [(row["path"], row["status"]) for row in rows] == [("x", "same"), ("y", "same")]
 
 
-def test_the_answer_goes_to_a_file_and_the_status_stays(kymo, pair, tmp_path):
+def test_the_answer_goes_to_a_file_and_the_status_stays(marey, pair, tmp_path):
     a, b = pair([1.0], [2.0])
-    done = kymo("diff", a, b, "--json", "-o", "out.json")
+    done = marey("diff", a, b, "--json", "-o", "out.json")
     assert (done.returncode, done.stdout) == (1, "")
     assert json.loads((tmp_path / "out.json").read_text())["same"] is False
 
@@ -207,18 +207,18 @@ def bf16(tmp_path, name, values):
     (tmp_path / name).write_bytes(struct.pack("<Q", len(header)) + header + data.tobytes())
 
 
-def test_another_dtype_is_named_in_the_first_line_and_differs_unless_allowed(kymo, diff, tmp_path):
+def test_another_dtype_is_named_in_the_first_line_and_differs_unless_allowed(marey, diff, tmp_path):
     x = np.array([128.49, 2.0], np.float32)
     save_file({"x": x}, tmp_path / "wide.safetensors")
     bf16(tmp_path, "narrow.safetensors", x)
-    done = kymo("diff", "narrow.safetensors", "wide.safetensors")
+    done = marey("diff", "narrow.safetensors", "wide.safetensors")
     assert done.returncode == 1
     first = done.stdout.splitlines()[0]
     assert first == "A and B differ first at step 0, x, in its dtype (bfloat16 in A, float32 in B)."
     row = diff("narrow.safetensors", "wide.safetensors", status=["dtype"])["tensors"][0]
     assert row["max_abs"] == pytest.approx(0.49, rel=1e-4) and row["max_ulp"] > 0
     # The numbers are compared as they are, whatever is allowed.
-    done = kymo("diff", "narrow.safetensors", "wide.safetensors", "--allow-dtype")
+    done = marey("diff", "narrow.safetensors", "wide.safetensors", "--allow-dtype")
     assert done.returncode == 0
     first = done.stdout.splitlines()[0]
     assert first.startswith("Equal within tolerance: largest absolute 0.49 at step 0, x[0], relative 0.00381 ")
@@ -238,30 +238,30 @@ def test_equal_numbers_of_two_dtypes_are_no_silent_match(diff, tmp_path):
     assert found["summary"].startswith("No difference. The dtype of 1 value differs")
 
 
-def test_bits_of_two_dtypes_are_not_compared(kymo, tmp_path):
+def test_bits_of_two_dtypes_are_not_compared(marey, tmp_path):
     save_file({"x": np.float32([1.5])}, tmp_path / "wide.safetensors")
     bf16(tmp_path, "narrow.safetensors", [1.5])
-    done = kymo("diff", "wide.safetensors", "narrow.safetensors", "--bitwise")
+    done = marey("diff", "wide.safetensors", "narrow.safetensors", "--bitwise")
     assert done.returncode == 1
     first = done.stdout.splitlines()[0]
     assert "in its dtype (float32 in A, bfloat16 in B)" in first and "no bits in common to compare" in first
-    done = kymo("diff", "wide.safetensors", "narrow.safetensors", "--bitwise", "--allow-dtype")
+    done = marey("diff", "wide.safetensors", "narrow.safetensors", "--bitwise", "--allow-dtype")
     assert done.returncode == 2 and "exclude one another" in done.stderr
 
 
-def test_what_is_within_the_tolerance_is_not_called_equal(kymo, pair):
-    done = kymo("diff", *pair([1.0 + 1e-12, 3.0], [1.0, 3.0]))
+def test_what_is_within_the_tolerance_is_not_called_equal(marey, pair):
+    done = marey("diff", *pair([1.0 + 1e-12, 3.0], [1.0, 3.0]))
     assert done.returncode == 0
     assert done.stdout.startswith("Equal within tolerance: largest absolute 1e-12 at step 0, data[0], relative 1e-12 ")
     assert "No difference" not in done.stdout
 
 
-def test_a_reference_of_zero_is_no_relative_difference_of_zero(kymo, diff, pair):
+def test_a_reference_of_zero_is_no_relative_difference_of_zero(marey, diff, pair):
     a, b = pair([1.0, 1e-9], [1.0, 0.0])
     row = diff(a, b)["tensors"][0]
     assert (row["max_rel_index"], row["max_rel_a"], row["max_rel_b"]) == ("[1]", "1e-09", "0")
-    assert "inf" in kymo("diff", a, b, "--all").stdout
-    rows = list(csv.DictReader(io.StringIO(kymo("diff", a, b, "--csv").stdout)))
+    assert "inf" in marey("diff", a, b, "--all").stdout
+    rows = list(csv.DictReader(io.StringIO(marey("diff", a, b, "--csv").stdout)))
     assert rows[0]["max_rel"] == "inf"
 
 
@@ -312,11 +312,11 @@ def test_integers_of_a_manifest_are_compared_as_integers(diff, tmp_path):
     assert found["same"] is False and found["counts"]["different"] >= 3
 
 
-def test_texts_that_differ_are_shown(kymo, diff, tmp_path):
+def test_texts_that_differ_are_shown(marey, diff, tmp_path):
     long = "word " * 60
     tree(tmp_path / "a", {"first": long + "here", "name": "adam", "none": ""})
     tree(tmp_path / "b", {"first": long + "there", "name": "sgd", "none": "x"})
-    done = kymo("diff", "a", "b")
+    done = marey("diff", "a", "b")
     assert done.returncode == 1
     assert "word here, B has " in done.stdout.splitlines()[0] and "word there" in done.stdout.splitlines()[0]
     assert "adam" in done.stdout and "sgd" in done.stdout and '""' in done.stdout
@@ -429,14 +429,14 @@ def test_a_step_and_paths_can_be_chosen(diff, tmp_path):
     diff("a", "b", "-f", "y", status=["different", "same"])
 
 
-def test_ranks_are_compared_with_one_another(kymo, diff, tmp_path):
+def test_ranks_are_compared_with_one_another(marey, diff, tmp_path):
     for rank, value in enumerate([1.0, 1.0, 1.5]):
         tree(tmp_path / "all", {"weight": [1.0, value], "batch": [float(rank)]}, rank=rank)
-    done = kymo("diff", "--ranks", "all", "--filter", "weight", "--json")
+    done = marey("diff", "--ranks", "all", "--filter", "weight", "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 1
     assert (found["first"]["rank"], found["first"]["path"], found["first"]["index"]) == (2, "weight", [1])
-    text = kymo("diff", "--ranks", "all", "--filter", "weight").stdout
+    text = marey("diff", "--ranks", "all", "--filter", "weight").stdout
     assert text.startswith("Rank 2 differs from the lowest rank, first at step 0, weight[1]")
 
 
@@ -445,7 +445,7 @@ def cut(folder: Path, *ranks: dict) -> None:
         tree(folder, values, rank=rank)
 
 
-def test_two_ranks_are_put_together_and_compared_with_one(diff, kymo, tmp_path):
+def test_two_ranks_are_put_together_and_compared_with_one(diff, marey, tmp_path):
     rng = np.random.default_rng(0)
     x, w, v = rng.normal(size=(3, 4)), rng.normal(size=(4, 6)), rng.normal(size=(6, 2))
     whole = {"x": x, "w": w, "v": v, "hidden": x @ w, "out": x @ w @ v}
@@ -473,7 +473,7 @@ def test_two_ranks_are_put_together_and_compared_with_one(diff, kymo, tmp_path):
     found = diff("wrong", "one", "--merge-ranks", "--partial", "out", "--atol", "1e-12")
     assert [row["path"] for row in found["tensors"] if row["status"] == "different"] == ["x", "v"]
     assert found["tensors"][2]["first_index"] == "[3,0]"
-    refused(kymo("diff", "two", "wrong", "--merge-ranks"))
+    refused(marey("diff", "two", "wrong", "--merge-ranks"))
 
 
 def test_one_rank_of_two_dumps(diff, tmp_path):
@@ -489,45 +489,45 @@ def test_one_rank_of_two_dumps(diff, tmp_path):
 
 def refused(done) -> str:
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("marey: ") and done.stderr.count("\n") == 1
     return done.stderr
 
 
-def test_what_is_not_there_or_no_dump_is_refused_in_a_sentence(kymo, tmp_path):
+def test_what_is_not_there_or_no_dump_is_refused_in_a_sentence(marey, tmp_path):
     tree(tmp_path / "good", {"x": [1.0]})
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff{")
     (tmp_path / "huge.safetensors").write_bytes(struct.pack("<Q", 2**63) + b"{}")
     (tmp_path / "none.bin").write_bytes(b"1234")
     for other in ("nothing", "empty", "broken.npy", "huge.safetensors"):
-        assert other in refused(kymo("diff", "good", other))
-        assert other in refused(kymo("diff", other, "good"))
-    refused(kymo("diff", "good", "good", "--step", "7"))
-    refused(kymo("diff", "--ranks", "good"))
-    refused(kymo("diff", "good", "good", "--noise", "nothing"))
+        assert other in refused(marey("diff", "good", other))
+        assert other in refused(marey("diff", other, "good"))
+    refused(marey("diff", "good", "good", "--step", "7"))
+    refused(marey("diff", "--ranks", "good"))
+    refused(marey("diff", "good", "good", "--noise", "nothing"))
 
 
-def test_dumps_without_a_common_step_are_refused(kymo, tmp_path):
+def test_dumps_without_a_common_step_are_refused(marey, tmp_path):
     for folder, steps in (("a", (0, 1)), ("b", (2, 3))):
         for step in steps:
             (tmp_path / folder / str(step)).mkdir(parents=True)
             (tmp_path / folder / str(step) / "tensors.json").write_text('{"x": [1.0]}')
-    assert "no step is both in a and in b" in refused(kymo("diff", "a", "b"))
+    assert "no step is both in a and in b" in refused(marey("diff", "a", "b"))
 
 
-def test_a_directory_that_may_not_be_read_is_refused(kymo, tmp_path):
+def test_a_directory_that_may_not_be_read_is_refused(marey, tmp_path):
     import os
 
     if os.geteuid() == 0:
         (tmp_path / "locked").write_text("")  # root may read all: a file in its place is no dump either
     else:
         (tmp_path / "locked").mkdir(mode=0)
-    refused(kymo("diff", "locked", "locked"))
+    refused(marey("diff", "locked", "locked"))
 
 
-def test_what_was_dropped_leaves_the_answer_open(kymo, tmp_path):
+def test_what_was_dropped_leaves_the_answer_open(marey, tmp_path):
     lines = [
-        {"kymo_dump": 1, "step": 0, "rank": None, "mode": "full", "data_start": 4096, "reason": None},
+        {"marey_dump": 1, "step": 0, "rank": None, "mode": "full", "data_start": 4096, "reason": None},
         {"seq": 0, "tree": "tensors", "path": ["x"], "name": "x", "type": "container", "dtype": "float32", "shape": [2]}
         | {"missing": "dropped"},
         {"seq": 1, "tree": "tensors", "path": ["n"], "name": "n", "value": 3},
@@ -535,17 +535,17 @@ def test_what_was_dropped_leaves_the_answer_open(kymo, tmp_path):
     ]
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "step-00000000.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = kymo("diff", "d", "d")
+    done = marey("diff", "d", "d")
     assert done.returncode == 2
     assert done.stdout.startswith("No difference among what could be compared.\n")
     assert "x of step 0 could not be compared: dropped" in done.stdout
-    assert done.stderr == "kymo: some values could not be compared, so this is not the whole answer\n"
+    assert done.stderr == "marey: some values could not be compared, so this is not the whole answer\n"
 
 
-def test_a_truncated_file_leaves_the_answer_open_even_if_others_differ(kymo, tmp_path):
+def test_a_truncated_file_leaves_the_answer_open_even_if_others_differ(marey, tmp_path):
     for folder, value in (("a", 3), ("b", 4)):
         lines = [
-            {"kymo_dump": 1, "step": 0, "rank": None, "mode": "full", "data_start": 4096, "reason": None},
+            {"marey_dump": 1, "step": 0, "rank": None, "mode": "full", "data_start": 4096, "reason": None},
             {"seq": 0, "tree": "tensors", "path": ["x"], "name": "x", "type": "container", "dtype": "float32"}
             | {"shape": [2048], "offset": 0, "bytes": 8192},
             {"seq": 1, "tree": "tensors", "path": ["n"], "name": "n", "value": value},
@@ -556,20 +556,20 @@ def test_a_truncated_file_leaves_the_answer_open_even_if_others_differ(kymo, tmp
         head = json.dumps({"x": {"dtype": "F32", "shape": [2048], "data_offsets": [0, 8192]}}).encode().ljust(4088)
         data = struct.pack("<Q", len(head)) + head + bytes(8192)
         (tmp_path / folder / "step-00000000.safetensors").write_bytes(data[: len(data) if folder == "a" else 5000])
-    done = kymo("diff", "a", "b")
+    done = marey("diff", "a", "b")
     assert done.returncode == 2, done.stdout
     assert "n of step 0" in done.stdout or "step 0, n: A has 3, B has 4" in done.stdout
-    assert done.stderr == "kymo: some values could not be compared, so this is not the whole answer\n"
+    assert done.stderr == "marey: some values could not be compared, so this is not the whole answer\n"
 
 
-def test_names_of_any_sort_come_out_whole(kymo, tmp_path):
+def test_names_of_any_sort_come_out_whole(marey, tmp_path):
     names = ['a"b', "new\nline", "\x1b[31m", "ü😀", "a.b", "x[1]", "", "<script>", "../../up"]
     tree(tmp_path / "a", {"d": {name: [1.0] for name in names}})
     tree(tmp_path / "b", {"d": {name: [2.0] for name in names}})
-    found = json.loads(kymo("diff", "a", "b", "--json").stdout)
+    found = json.loads(marey("diff", "a", "b", "--json").stdout)
     assert len({row["path"] for row in found["tensors"]}) == len(names)
     assert all(row["status"] == "different" for row in found["tensors"])
-    assert "\x1b" not in kymo("diff", "a", "b").stdout
+    assert "\x1b" not in marey("diff", "a", "b").stdout
 
 
 # ---- files that change while they are read ----

@@ -1,4 +1,4 @@
-"""kymo doctor on machines with this and that missing, broken or second-hand."""
+"""marey doctor on machines with this and that missing, broken or second-hand."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ PATIENT = ("--wait", "30")  # so that a busy machine changes no answer
 
 
 @pytest.fixture
-def doctor(kymo):
-    """Run `kymo doctor ARGS... --json`; what it found, by subject and thing, and the whole object."""
+def doctor(marey):
+    """Run `marey doctor ARGS... --json`; what it found, by subject and thing, and the whole object."""
 
     def run(*args, env=None, status=0, wait=PATIENT, said=""):
-        done = kymo("doctor", *args, *wait, "--json", env=env)
+        done = marey("doctor", *args, *wait, "--json", env=env)
         assert done.returncode == status
         assert said in done.stderr and (said or not done.stderr)
         answer = json.loads(done.stdout)
@@ -51,11 +51,11 @@ def has_advice(row):
 # ---- the form of the answer ----
 
 
-def test_json_has_what_the_manual_says(kymo):
-    done = kymo("doctor", *PATIENT, "--json")
+def test_json_has_what_the_manual_says(marey):
+    done = marey("doctor", *PATIENT, "--json")
     answer = json.loads(done.stdout)
     assert list(answer) == ["version", "abi", "can_record", "findings"]
-    assert f"kymo {answer['version']}\n" == kymo("--version").stdout
+    assert f"marey {answer['version']}\n" == marey("--version").stdout
     assert answer["can_record"] is True
     assert all(list(row) == KEYS for row in answer["findings"])
     seen = list(dict.fromkeys(row["subject"] for row in answer["findings"]))
@@ -67,19 +67,19 @@ def test_json_has_what_the_manual_says(kymo):
         assert row["value"] and "\n" not in row["value"]
 
 
-def test_the_text_has_the_same_findings_in_short_lines(kymo, doctor):
-    text = kymo("doctor", *PATIENT).stdout
+def test_the_text_has_the_same_findings_in_short_lines(marey, doctor):
+    text = marey("doctor", *PATIENT).stdout
     for (subject, thing), row in doctor().items():
         assert f"\n{subject}\n" in "\n" + text
         state = r"\w+ *" if thing == "running Pythons" else f"{row['state']:<7}"  # others' processes come and go
         assert re.search(rf"^  {state}  {re.escape(thing)} ", text, re.MULTILINE)
     assert "\033" not in text
-    assert "kymo can record here" in text.splitlines()[-1]
+    assert "marey can record here" in text.splitlines()[-1]
     assert all(len(line) <= 100 or "/" in line for line in text.splitlines()), "only paths may be longer"
 
 
-def test_colors_on_request(kymo):
-    assert "\033[32mok" in kymo("doctor", *PATIENT, "--color", "always").stdout
+def test_colors_on_request(marey):
+    assert "\033[32mok" in marey("doctor", *PATIENT, "--color", "always").stdout
 
 
 def test_nothing_is_left_behind(doctor, tmp_path):
@@ -88,7 +88,7 @@ def test_nothing_is_left_behind(doctor, tmp_path):
     doctor("--measure")
     assert list(tmp_path.iterdir()) == []
     left = set(os.listdir("/dev/shm")) - shm if os.path.isdir("/dev/shm") else set()
-    assert not [name for name in left if name.startswith("kymo-")]
+    assert not [name for name in left if name.startswith("marey-")]
 
 
 # ---- clock and cost ----
@@ -104,14 +104,14 @@ def test_the_clock_and_its_costs_are_measured(doctor):
 
 
 def test_another_clock_is_told(doctor):
-    row = doctor(env={"KYMO_OPTIONS": "clock=monotonic"})["clock", "clock"]
+    row = doctor(env={"MAREY_OPTIONS": "clock=monotonic"})["clock", "clock"]
     assert row["state"] == "limited"
     assert row["value"].startswith("monotonic")
 
 
 def test_wrong_options_are_told_and_nothing_could_be_recorded(doctor):
-    found = doctor(env={"KYMO_OPTIONS": "frobnicate=1"}, status=1, said="frobnicate")
-    assert found["launcher", "KYMO_OPTIONS"]["state"] == "missing"
+    found = doctor(env={"MAREY_OPTIONS": "frobnicate=1"}, status=1, said="frobnicate")
+    assert found["launcher", "MAREY_OPTIONS"]["state"] == "missing"
     assert "frobnicate" in found["files", "recording"]["value"]
 
 
@@ -119,7 +119,7 @@ def test_wrong_options_are_told_and_nothing_could_be_recorded(doctor):
 
 
 def test_a_directory_that_is_not_there(doctor, tmp_path):
-    found = doctor(tmp_path / "no" / "run.kymo", status=1)
+    found = doctor(tmp_path / "no" / "run.marey", status=1)
     row = found["files", "directory"]
     assert row["state"] == "missing"
     assert str(tmp_path / "no") in row["value"]
@@ -129,7 +129,7 @@ def test_a_directory_that_is_not_there(doctor, tmp_path):
 
 
 def test_a_recording_that_is_not_there_yet_is_about_its_directory(doctor, tmp_path):
-    assert doctor("new.kymo")["files", "directory"]["value"].startswith(f"{tmp_path} (")
+    assert doctor("new.marey")["files", "directory"]["value"].startswith(f"{tmp_path} (")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -154,7 +154,7 @@ def test_a_directory_that_may_not_be_written(doctor, tmp_path):
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no tmpfs at /dev/shm to record into")
 def test_a_tmpfs_is_named_and_holds_the_pool(doctor):
-    folder = Path("/dev/shm") / f"kymo-test-{os.getpid()}"
+    folder = Path("/dev/shm") / f"marey-test-{os.getpid()}"
     folder.mkdir()
     try:
         found = doctor(folder)
@@ -166,7 +166,7 @@ def test_a_tmpfs_is_named_and_holds_the_pool(doctor):
 
 
 def test_a_pool_in_memory_is_limited(doctor):
-    row = doctor(env={"KYMO_OPTIONS": "pool_in=memory"})["files", "pool"]
+    row = doctor(env={"MAREY_OPTIONS": "pool_in=memory"})["files", "pool"]
     assert row["state"] == "limited"
     assert "kill -9" in row["value"]
     assert has_advice(row)
@@ -174,7 +174,7 @@ def test_a_pool_in_memory_is_limited(doctor):
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm to hold a pool")
 def test_a_pool_in_shm_is_told(doctor):
-    row = doctor(env={"KYMO_OPTIONS": "pool_in=shm"})["files", "pool"]
+    row = doctor(env={"MAREY_OPTIONS": "pool_in=shm"})["files", "pool"]
     assert row["state"] == "ok"
     assert "/dev/shm" in row["value"]
 
@@ -315,31 +315,31 @@ def test_no_python_on_the_path(doctor, tmp_path):
     assert has_advice(row)
 
 
-def test_a_python_without_kymo(doctor, tmp_path):
-    row = doctor(env=script(tmp_path, "python3", "echo version=3.12.1; echo \"error=No module named 'kymo'\""))[
+def test_a_python_without_marey(doctor, tmp_path):
+    row = doctor(env=script(tmp_path, "python3", "echo version=3.12.1; echo \"error=No module named 'marey'\""))[
         "python", "python3"
     ]
     assert row["state"] == "missing"
-    assert "No module named 'kymo'" in row["value"]
+    assert "No module named 'marey'" in row["value"]
     assert has_advice(row)
 
 
 def test_a_python_with_another_version(doctor, tmp_path):
-    row = doctor(env=script(tmp_path, "python3", "echo version=3.12.1; echo kymo=9.9.9"))["python", "python3"]
+    row = doctor(env=script(tmp_path, "python3", "echo version=3.12.1; echo marey=9.9.9"))["python", "python3"]
     assert row["state"] == "limited"
     assert "9.9.9" in row["value"]
 
 
-def test_a_real_python_with_this_kymo(doctor, build_dir, build_setting):
+def test_a_real_python_with_this_marey(doctor, build_dir, build_setting):
     python = build_setting("Python_EXECUTABLE") or build_setting("_Python_EXECUTABLE")
     package = build_dir / "python"
-    if not python or not (package / "kymo" / "__init__.py").exists():
+    if not python or not (package / "marey" / "__init__.py").exists():
         pytest.skip("this build has no Python package")
     env = {"PATH": f"{Path(python).parent}:/usr/bin:/bin", "PYTHONPATH": str(package)}
     found = doctor(env=env)
     rows = [row for (subject, thing), row in found.items() if thing in ("python3", "python")]
-    assert any(row["state"] == "ok" and str(package / "kymo") in row["value"] for row in rows)
-    assert found["versions", "second copy"]["state"] == "ok", "the build tree has one libkymo, by two names"
+    assert any(row["state"] == "ok" and str(package / "marey") in row["value"] for row in rows)
+    assert found["versions", "second copy"]["state"] == "ok", "the build tree has one libmarey, by two names"
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_a_python_that_misbehaves(doctor, tmp_path, text):
 
 def test_the_boot_folder(doctor, tmp_path):
     assert doctor()["python", "boot folder"]["state"] == "ok"
-    row = doctor(env={"KYMO_BOOT": str(tmp_path)})["python", "boot folder"]
+    row = doctor(env={"MAREY_BOOT": str(tmp_path)})["python", "boot folder"]
     assert row["state"] == "missing"
     assert has_advice(row)
 
@@ -361,29 +361,29 @@ def test_the_boot_folder(doctor, tmp_path):
 # ---- versions ----
 
 
-def test_a_second_copy_of_libkymo_is_told(doctor, tmp_path, build_dir):
+def test_a_second_copy_of_libmarey_is_told(doctor, tmp_path, build_dir):
     """Whichever of the two the loader gave the command, the other one is named, with its version."""
-    copy = Path(shutil.copy(build_dir / "core" / "libkymo.so.0", tmp_path / "libkymo.so.0"))
+    copy = Path(shutil.copy(build_dir / "core" / "libmarey.so.0", tmp_path / "libmarey.so.0"))
     found = doctor(env={"LD_LIBRARY_PATH": str(tmp_path)})
     row = found["versions", "second copy"]
     assert row["state"] == "limited"
     assert has_advice(row)
-    assert str(copy) in (row["value"].split(" (")[0], found["versions", "libkymo"]["value"])
-    assert row["value"].split(" (")[0] != found["versions", "libkymo"]["value"]
-    assert f"({found['versions', 'kymo']['value'].split(',')[0]})" in row["value"]
+    assert str(copy) in (row["value"].split(" (")[0], found["versions", "libmarey"]["value"])
+    assert row["value"].split(" (")[0] != found["versions", "libmarey"]["value"]
+    assert f"({found['versions', 'marey']['value'].split(',')[0]})" in row["value"]
 
 
 def test_a_second_copy_that_a_python_brings_is_told(doctor, tmp_path, build_dir):
-    copy = Path(shutil.copy(build_dir / "core" / "libkymo.so.0", tmp_path / "libkymo.so.0"))
-    text = f"echo version=3.12.1; echo kymo=0.1.0; echo library={copy}"
+    copy = Path(shutil.copy(build_dir / "core" / "libmarey.so.0", tmp_path / "libmarey.so.0"))
+    text = f"echo version=3.12.1; echo marey=0.1.0; echo library={copy}"
     row = doctor(env=script(tmp_path, "python3", text))["versions", "second copy"]
     assert row["state"] == "limited"
     assert str(copy) in row["value"]
     assert "python3" in row["value"]
 
 
-def test_a_preload_that_is_not_there(doctor, kymo):
-    done = kymo("doctor", *PATIENT, "--json", env={"LD_PRELOAD": "/no/such/library.so"})
+def test_a_preload_that_is_not_there(doctor, marey):
+    done = marey("doctor", *PATIENT, "--json", env={"LD_PRELOAD": "/no/such/library.so"})
     found = {row["thing"]: row for row in json.loads(done.stdout)["findings"]}
     assert found["LD_PRELOAD"]["state"] == "limited"
     assert "/no/such/library.so" in found["LD_PRELOAD"]["value"]
@@ -392,8 +392,8 @@ def test_a_preload_that_is_not_there(doctor, kymo):
 # ---- NVTX and launcher ----
 
 
-def test_an_injection_that_is_not_there(doctor, kymo):
-    done = kymo("doctor", *PATIENT, "--json", env={"NVTX_INJECTION64_PATH": "/no/such/tool.so"})
+def test_an_injection_that_is_not_there(doctor, marey):
+    done = marey("doctor", *PATIENT, "--json", env={"NVTX_INJECTION64_PATH": "/no/such/tool.so"})
     found = {row["thing"]: row for row in json.loads(done.stdout)["findings"]}
     assert found["NVTX_INJECTION64_PATH"]["state"] == "missing"
     assert has_advice(found["NVTX_INJECTION64_PATH"])
@@ -467,15 +467,15 @@ def test_a_container_that_forbids_system_calls(program, tmp_path, environment, b
     assert found["seccomp"]["value"].startswith("a filter is on")
 
 
-def test_too_many_arguments(kymo):
-    done = kymo("doctor", "a", "b")
+def test_too_many_arguments(marey):
+    done = marey("doctor", "a", "b")
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_reader_that_goes_away(kymo):
+def test_a_reader_that_goes_away(marey):
     with open("/dev/full", "w") as full:
-        done = kymo("doctor", *PATIENT, stdout=full, stderr=subprocess.PIPE)
+        done = marey("doctor", *PATIENT, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     assert "standard output" in done.stderr or "cannot write" in done.stderr
 

@@ -1,4 +1,4 @@
-"""kymo doctor on machines with GPUs: what counts energy, which devices programs see, whether their work can be traced.
+"""marey doctor on machines with GPUs: what counts energy, which devices programs see, whether their work can be traced.
 
 The libraries are stand-ins, made from C here; what real ones say is in tests/gpu/test_doctor_measures.py.
 """
@@ -124,11 +124,11 @@ def source(text, **words):
 
 
 @pytest.fixture
-def doctor(kymo):
+def doctor(marey):
     """Run the doctor; what it found, by subject and thing."""
 
     def run(env, wait=PATIENT):
-        done = kymo("doctor", *wait, "--json", env=env)
+        done = marey("doctor", *wait, "--json", env=env)
         assert (done.returncode, done.stderr) == (0, "")
         return {(row["subject"], row["thing"]): row for row in json.loads(done.stdout)["findings"]}
 
@@ -264,10 +264,10 @@ def test_a_cupti_that_is_named(doctor, stand_in, tmp_path):
     stand_in("libcuda.so.1", source(DRIVER, INIT=0))
     env = stand_in("another.so", source(CUPTI, SUBSCRIBE=35, ENABLE=0))
     named = f"{env['LD_LIBRARY_PATH']}/another.so"
-    found = doctor(env | {"KYMO_CUPTI_LIBRARY": named})
+    found = doctor(env | {"MAREY_CUPTI_LIBRARY": named})
     assert named in found["cuda", "CUPTI"]["value"]
     assert "error 35" in found["cuda", "GPU tracing"]["value"]
-    found = doctor(env | {"KYMO_CUPTI_LIBRARY": str(tmp_path / "none.so")})
+    found = doctor(env | {"MAREY_CUPTI_LIBRARY": str(tmp_path / "none.so")})
     assert found["cuda", "CUPTI"]["state"] == "missing"
     assert found["cuda", "GPU tracing"]["state"] == "off"
 
@@ -291,6 +291,6 @@ def test_others_who_want_to_trace_are_told(doctor, tmp_path):
     assert "/no/tool.so, which cannot be read" in found["cuda", "CUDA_INJECTION64_PATH"]["value"]
     assert found["cuda", "TEARDOWN_CUPTI"]["state"] == "ok"
     assert "runs under it" in found["cuda", "nsys"]["value"]
-    found = doctor({"CUDA_INJECTION64_PATH": str(tmp_path / "libkymo-cuda.so"), "TEARDOWN_CUPTI": "0"})
+    found = doctor({"CUDA_INJECTION64_PATH": str(tmp_path / "libmarey-cuda.so"), "TEARDOWN_CUPTI": "0"})
     assert found["cuda", "CUDA_INJECTION64_PATH"]["state"] == "ok"
     assert found["cuda", "TEARDOWN_CUPTI"]["state"] == "off"

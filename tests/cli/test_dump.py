@@ -1,4 +1,4 @@
-"""kymo dump: what is in a dump, its numbers, one value handed out, as PNG; what is said about wrong input."""
+"""marey dump: what is in a dump, its numbers, one value handed out, as PNG; what is said about wrong input."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def dump(tmp_path):
     return "dump"
 
 
-def test_steps_are_listed_then_the_values_of_one(kymo, dump, expected):
-    done = kymo("dump", "ls", dump)
+def test_steps_are_listed_then_the_values_of_one(marey, dump, expected):
+    done = marey("dump", "ls", dump)
     assert (done.returncode, done.stderr) == (0, "")
     expected("dump-steps", done.stdout)
-    expected("dump-values", kymo("dump", "ls", dump, "--step", "1").stdout)
-    rows = json.loads(kymo("dump", "ls", dump, "--all", "--json").stdout)
+    expected("dump-values", marey("dump", "ls", dump, "--step", "1").stdout)
+    rows = json.loads(marey("dump", "ls", dump, "--all", "--json").stdout)
     assert len(rows) == 8
     assert (rows[1]["name"], rows[1]["dtype"], rows[1]["shape"], rows[1]["bytes"]) == (
         "layer.out",
@@ -42,13 +42,13 @@ def test_steps_are_listed_then_the_values_of_one(kymo, dump, expected):
     )
 
 
-def test_numbers_are_shown_with_places_that_are_not_finite(kymo, dump, expected):
-    expected("dump-show", kymo("dump", "show", dump, "--step", "0").stdout)
+def test_numbers_are_shown_with_places_that_are_not_finite(marey, dump, expected):
+    expected("dump-show", marey("dump", "show", dump, "--step", "0").stdout)
 
 
-def test_of_many_numbers_both_ends_are_shown(kymo, tmp_path):
+def test_of_many_numbers_both_ends_are_shown(marey, tmp_path):
     np.save(tmp_path / "x.npy", np.arange(100_000).reshape(1000, 100))
-    lines = kymo("dump", "show", "x.npy", "--limit", "2").stdout.splitlines()
+    lines = marey("dump", "show", "x.npy", "--limit", "2").stdout.splitlines()
     assert lines[2:] == [
         "[0,0]  0  1  ...  98  99",
         "[1,0]  100  101  ...  198  199",
@@ -58,10 +58,10 @@ def test_of_many_numbers_both_ends_are_shown(kymo, tmp_path):
     ]
 
 
-def test_statistics_are_those_of_numpy(kymo, tmp_path):
+def test_statistics_are_those_of_numpy(marey, tmp_path):
     x = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
     save_file({"x": x}, tmp_path / "x.safetensors")
-    (row,) = json.loads(kymo("dump", "stats", "x.safetensors", "--json").stdout)
+    (row,) = json.loads(marey("dump", "stats", "x.safetensors", "--json").stdout)
     assert row["n"] == 350 and row["nan"] == 0 and row["negative"] == (x < 0).sum()
     assert row["min"] == x.min() and row["max"] == x.max()
     assert row["mean"] == pytest.approx(x.mean(dtype=np.float64), rel=1e-6)
@@ -69,35 +69,35 @@ def test_statistics_are_those_of_numpy(kymo, tmp_path):
     assert row["l2"] == pytest.approx(np.linalg.norm(x.astype(np.float64)), rel=1e-6)
 
 
-def test_a_value_comes_out_as_others_read_it(kymo, tmp_path):
+def test_a_value_comes_out_as_others_read_it(marey, tmp_path):
     x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     save_file({"a.b": x}, tmp_path / "x.safetensors")
 
     def cat(form):
-        return kymo("dump", "cat", "x.safetensors", "a.b", "--as", form, text=False).stdout
+        return marey("dump", "cat", "x.safetensors", "a.b", "--as", form, text=False).stdout
 
     assert cat("raw") == x.tobytes()
     assert (np.load(io.BytesIO(cat("npy"))) == x).all()
     assert (np.array(json.loads(cat("json")), np.float32) == x).all()
     assert (load_safetensors(cat("safetensors"))["a.b"] == x).all()
-    done = kymo("dump", "cat", "x.safetensors", "a.b", "--as", "npy", "-o", "y.npy")
+    done = marey("dump", "cat", "x.safetensors", "a.b", "--as", "npy", "-o", "y.npy")
     assert (done.returncode, done.stdout) == (0, "")
     assert (np.load(tmp_path / "y.npy") == x).all()
 
 
-def test_a_text_comes_out_as_it_is(kymo, dump):
-    assert kymo("dump", "cat", dump, "note", "--step", "0").stdout == "a text"
+def test_a_text_comes_out_as_it_is(marey, dump):
+    assert marey("dump", "cat", dump, "note", "--step", "0").stdout == "a text"
 
 
-def test_pictures_are_png(kymo, tmp_path):
+def test_pictures_are_png(marey, tmp_path):
     ramp = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
     np.save(tmp_path / "grey.npy", ramp)
     np.save(tmp_path / "many.npy", np.stack([np.zeros((5, 6))] * 7))
-    kymo("dump", "image", "grey.npy", "data", "--range", "0,1", "-o", "grey.png")
+    marey("dump", "image", "grey.npy", "data", "--range", "0,1", "-o", "grey.png")
     assert (np.asarray(Image.open(tmp_path / "grey.png")) == np.rint(ramp * 255)).all()
-    kymo("dump", "image", "many.npy", "data", "-o", "many.png")
+    marey("dump", "image", "many.npy", "data", "-o", "many.png")
     assert sorted(path.name for path in tmp_path.glob("many-*.png")) == [f"many-{i}.png" for i in range(7)]
-    done = kymo("dump", "image", "grey.npy", "data", "--map", "viridis", text=False)
+    done = marey("dump", "image", "grey.npy", "data", "--map", "viridis", text=False)
     assert Image.open(io.BytesIO(done.stdout)).mode == "RGB"
 
 
@@ -105,14 +105,14 @@ def test_pictures_are_png(kymo, tmp_path):
     ("args", "sentence"),
     [
         (["cat", "dump", "layer.out"], "there are several values of this name; --step and --rank choose one"),
-        (["cat", "dump", "nope"], "there is no value called 'nope'; 'kymo dump ls' lists them"),
-        (["show", "dump", "--step", "9"], "there is no such step or rank in the dump; 'kymo dump ls' lists them"),
+        (["cat", "dump", "nope"], "there is no value called 'nope'; 'marey dump ls' lists them"),
+        (["show", "dump", "--step", "9"], "there is no such step or rank in the dump; 'marey dump ls' lists them"),
         (["image", "dump", "epoch", "--step", "0"], "epoch cannot be drawn"),
         (["image", "dump", "layer.out", "-s", "0", "--range", "1"], "--range takes two numbers"),
         (["cat", "dump", "layer.out", "-s", "0", "-o", "no/such/file"], "cannot write no/such/file"),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(kymo, dump, args, sentence):
-    done = kymo("dump", *args)
+def test_mistakes_are_told_in_a_sentence(marey, dump, args, sentence):
+    done = marey("dump", *args)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"kymo: {sentence}") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"marey: {sentence}") and done.stderr.count("\n") == 1

@@ -13,7 +13,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def build() -> Path:
-    return Path(os.environ["KYMO_BUILD"])
+    return Path(os.environ["MAREY_BUILD"])
 
 
 def run(*command: object, status: int = 0) -> str:
@@ -37,6 +37,8 @@ def test_the_example_dumps_and_the_first_difference_is_found(build: Path, tmp_pa
         is_same = tensor(tmp_path / "before", step, "reduce.out") == tensor(tmp_path / "after", step, "reduce.out")
         assert is_same == (step < 3)
         assert tensor(tmp_path / "before", step, "stretch.out") == tensor(tmp_path / "after", step, "stretch.out")
-    found = json.loads(run(build / "cli" / "kymo", "diff", tmp_path / "after", tmp_path / "before", "--json", status=1))
+    found = json.loads(
+        run(build / "cli" / "marey", "diff", tmp_path / "after", tmp_path / "before", "--json", status=1)
+    )
     assert found["same"] is False
     assert (found["first"]["step"], found["first"]["path"]) == (3, "reduce.out")

@@ -1,4 +1,4 @@
-"""kymo run --energy, with a stand-in for NVIDIA's NVML whose power is a known function of time."""
+"""marey run --energy, with a stand-in for NVIDIA's NVML whose power is a known function of time."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def nvml(build_dir, tmp_path):
         script = tmp_path / "nvml.txt"
         script.write_text("\n".join(lines))
         return {
-            "KYMO_NVML_LIBRARY": str(build_dir / "tests" / "standin" / f"{library}.so"),
-            "KYMO_STANDIN_NVML": str(script),
-            "KYMO_POWERCAP_ROOT": str(tmp_path / "no-powercap"),
+            "MAREY_NVML_LIBRARY": str(build_dir / "tests" / "standin" / f"{library}.so"),
+            "MAREY_STANDIN_NVML": str(script),
+            "MAREY_POWERCAP_ROOT": str(tmp_path / "no-powercap"),
         }
 
     return environment
 
 
 @pytest.fixture
-def counters(kymo):
+def counters(marey):
     """The counters of a recording: name to a list of (ns, value)."""
 
     def read(recording):
-        done = kymo("export", recording, "--to", "csv", "-o", "-")
+        done = marey("export", recording, "--to", "csv", "-o", "-")
         assert done.returncode == 0, done.stderr
         found = defaultdict(list)
         for row in csv.DictReader(io.StringIO(done.stdout)):
@@ -51,8 +51,8 @@ def counters(kymo):
     return read
 
 
-def notes(kymo, recording):
-    return kymo("report", recording).stdout
+def notes(marey, recording):
+    return marey("report", recording).stdout
 
 
 @pytest.fixture
@@ -77,17 +77,17 @@ def calls(tmp_path, name, gpu=0):
     return [int(ns) for ns, what, number in lines if (what, number) == (name, str(gpu))]
 
 
-def test_a_program_without_kymo_is_measured_from_start_to_end(kymo, nvml, counters, until, tmp_path):
+def test_a_program_without_marey_is_measured_from_start_to_end(marey, nvml, counters, until, tmp_path):
     command, log = until("Instant 1", 12)
     began_ns = time.monotonic_ns()
-    done = kymo("run", "--energy", "-o", "run.kymo", *command, env=nvml("gpus 2", "watts 300 100 0.3", log))
+    done = marey("run", "--energy", "-o", "run.marey", *command, env=nvml("gpus 2", "watts 300 100 0.3", log))
     ended_ns = time.monotonic_ns()
     assert (done.returncode, done.stdout) == (0, "done\n")
-    assert done.stderr == "kymo: recorded 0 processes, 0 events, and energy; next: kymo report --energy run.kymo\n"
-    assert [path.suffix for path in (tmp_path / "run.kymo").iterdir() if path.suffix not in (".json", ".krun")] == [
+    assert done.stderr == "marey: recorded 0 processes, 0 events, and energy; next: marey report --energy run.marey\n"
+    assert [path.suffix for path in (tmp_path / "run.marey").iterdir() if path.suffix not in (".json", ".krun")] == [
         ".klog"
     ]
-    found = counters("run.kymo")
+    found = counters("run.marey")
     w = 2 * math.pi / 0.3
     for gpu in (0, 1):
         # One look more for power: whether there is such a thing.
@@ -107,10 +107,10 @@ def test_a_program_without_kymo_is_measured_from_start_to_end(kymo, nvml, counte
         )
 
 
-def test_everything_that_is_read_has_its_counter(kymo, nvml, counters, until):
+def test_everything_that_is_read_has_its_counter(marey, nvml, counters, until):
     command, log = until("GpmMetricsGet", 1)
-    assert kymo("run", "--energy", "-o", "run.kymo", *command, env=nvml("busy 60", log)).returncode == 0
-    found = counters("run.kymo")
+    assert marey("run", "--energy", "-o", "run.marey", *command, env=nvml("busy 60", log)).returncode == 0
+    found = counters("run.marey")
     last = {name: values[-1][1] for name, values in found.items()}
     assert last["GPU 0 utilization (%)"] == 60
     assert (last["GPU 0 SM active (%)"], last["GPU 0 SM occupancy (%)"]) == (30, 20)
@@ -121,10 +121,11 @@ def test_everything_that_is_read_has_its_counter(kymo, nvml, counters, until):
     assert len(last) == 12
 
 
-def test_the_counter_is_read_at_most_every_4_s(kymo, nvml, until, tmp_path):
+def test_the_counter_is_read_at_most_every_4_s(marey, nvml, until, tmp_path):
     command, log = until("TotalEnergyConsumption 1", 3)
     assert (
-        kymo("run", "--energy", "--energy-hz", 50, "-o", "run.kymo", *command, env=nvml("gpus 2", log)).returncode == 0
+        marey("run", "--energy", "--energy-hz", 50, "-o", "run.marey", *command, env=nvml("gpus 2", log)).returncode
+        == 0
     )
     for gpu in (0, 1):
         times = calls(tmp_path, "TotalEnergyConsumption", gpu)
@@ -132,18 +133,18 @@ def test_the_counter_is_read_at_most_every_4_s(kymo, nvml, until, tmp_path):
         assert all(b - a > 3.9e9 for a, b in zip(times[:-1], times[1:-1]))
 
 
-def test_the_measuring_process_is_none_of_the_programs(kymo, nvml, emit):
-    assert kymo("run", "--energy", "-o", "run.kymo", emit, 3, env=nvml()).stderr == (
-        "kymo: recorded 1 process, 12 events, and energy; next: kymo report --energy run.kymo\n"
+def test_the_measuring_process_is_none_of_the_programs(marey, nvml, emit):
+    assert marey("run", "--energy", "-o", "run.marey", emit, 3, env=nvml()).stderr == (
+        "marey: recorded 1 process, 12 events, and energy; next: marey report --energy run.marey\n"
     )
-    report = kymo("report", "run.kymo").stdout
+    report = marey("report", "run.marey").stdout
     assert "1 process, 1 thread" in report and "power (W)" not in report
-    assert len(json.loads(kymo("report", "--json", "run.kymo").stdout)["processes"]) == 1
+    assert len(json.loads(marey("report", "--json", "run.marey").stdout)["processes"]) == 1
 
 
-def test_each_repeat_has_its_own_log(kymo, nvml, emit, tmp_path):
-    assert kymo("run", "--energy", "--repeat", 3, "-o", "run.kymo", emit, 1, env=nvml()).returncode == 0
-    assert len(list((tmp_path / "run.kymo").glob("*.klog"))) == 6
+def test_each_repeat_has_its_own_log(marey, nvml, emit, tmp_path):
+    assert marey("run", "--energy", "--repeat", 3, "-o", "run.marey", emit, 1, env=nvml()).returncode == 0
+    assert len(list((tmp_path / "run.marey").glob("*.klog"))) == 6
 
 
 @pytest.mark.parametrize(
@@ -166,23 +167,23 @@ def test_each_repeat_has_its_own_log(kymo, nvml, emit, tmp_path):
         ("MIG-00000000-aaaa-bbbb-cccc-000000000001", "0"),
     ],
 )
-def test_the_gpus_that_the_program_may_use_are_measured(kymo, nvml, counters, visible, gpus):
+def test_the_gpus_that_the_program_may_use_are_measured(marey, nvml, counters, visible, gpus):
     env = nvml("gpus 3", "slices 0 2")
     if visible is not None:
         env["CUDA_VISIBLE_DEVICES"] = visible
-    done = kymo("run", "--energy", "-o", "run.kymo", "true", env=env)
+    done = marey("run", "--energy", "-o", "run.marey", "true", env=env)
     assert done.returncode == 0
-    assert sorted(name[4] for name in counters("run.kymo") if name.endswith("power (W)")) == list(gpus)
+    assert sorted(name[4] for name in counters("run.marey") if name.endswith("power (W)")) == list(gpus)
     assert ("is a slice of GPU 0" in done.stderr) == ("0" in gpus)
     assert ("CUDA_VISIBLE_DEVICES leaves the program none" in done.stderr) == (gpus == "")
 
 
-def test_a_slice_is_measured_by_its_gpu(kymo, nvml, emit):
+def test_a_slice_is_measured_by_its_gpu(marey, nvml, emit):
     env = {**nvml("gpus 2", "slices 1 2"), "CUDA_VISIBLE_DEVICES": "MIG-00000001-aaaa-bbbb-cccc-000000000001"}
-    assert kymo("run", "-q", "--energy", "-o", "run.kymo", emit, 2, env=env).returncode == 0
-    processes = json.loads(kymo("report", "--json", "run.kymo").stdout)["processes"]
+    assert marey("run", "-q", "--energy", "-o", "run.marey", emit, 2, env=env).returncode == 0
+    processes = json.loads(marey("report", "--json", "run.marey").stdout)["processes"]
     assert [process["devices"] for process in processes] == [env["CUDA_VISIBLE_DEVICES"]]
-    assert "used by no process" not in kymo("report", "--energy", "run.kymo").stdout
+    assert "used by no process" not in marey("report", "--energy", "run.marey").stdout
 
 
 # ---- power from the driver's buffer of samples ----
@@ -206,12 +207,12 @@ def samples_on_the_curve(tmp_path, power, gpu=0):
 
 
 @pytest.mark.parametrize("how", ["", "ring_is shuffled"])
-def test_samples_of_power_come_with_their_own_times(kymo, nvml, counters, until, tmp_path, how):
+def test_samples_of_power_come_with_their_own_times(marey, nvml, counters, until, tmp_path, how):
     command, log = until("PowerSamples 1", 3)
     env = nvml("gpus 2", "watts 300 100 10", RING, how, log)
-    assert kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=env).returncode == 0
+    assert marey("run", "-q", "--energy", "-o", "run.marey", *command, env=env).returncode == 0
     for gpu in (0, 1):
-        power = counters("run.kymo")[f"GPU {gpu} power (W)"]
+        power = counters("run.marey")[f"GPU {gpu} power (W)"]
         assert samples_on_the_curve(tmp_path, power, gpu) > 50
         # The first and the last are read one by one; besides, it is asked once whether there is such a thing.
         assert len(calls(tmp_path, "Instant", gpu)) == 3
@@ -219,21 +220,21 @@ def test_samples_of_power_come_with_their_own_times(kymo, nvml, counters, until,
         assert len(steps) > 50 and max(steps) < 30e6 and min(steps) > 10e6
 
 
-def test_samples_are_thinned_to_the_rate_that_is_asked_for(kymo, nvml, counters, until, tmp_path):
+def test_samples_are_thinned_to_the_rate_that_is_asked_for(marey, nvml, counters, until, tmp_path):
     command, log = until("PowerSamples", 3)
     env = nvml("watts 300 100 10", RING, log)
-    assert kymo("run", "-q", "--energy", "--energy-hz", 10, "-o", "run.kymo", *command, env=env).returncode == 0
-    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert marey("run", "-q", "--energy", "--energy-hz", 10, "-o", "run.marey", *command, env=env).returncode == 0
+    power = counters("run.marey")["GPU 0 power (W)"]
     assert samples_on_the_curve(tmp_path, power) > 10
     assert {round((b[0] - a[0]) / 1e7) for a, b in zip(power[1:-2], power[2:-1])} == {10}
     assert len(calls(tmp_path, "Instant")) == 3
 
 
-def test_a_rate_above_that_of_the_samples_is_read_one_by_one(kymo, nvml, counters, until, tmp_path):
+def test_a_rate_above_that_of_the_samples_is_read_one_by_one(marey, nvml, counters, until, tmp_path):
     command, log = until("Instant", 12)
     env = nvml("watts 300 100 10", RING, log)
-    assert kymo("run", "-q", "--energy", "--energy-hz", 100, "-o", "run.kymo", *command, env=env).returncode == 0
-    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert marey("run", "-q", "--energy", "--energy-hz", 100, "-o", "run.marey", *command, env=env).returncode == 0
+    power = counters("run.marey")["GPU 0 power (W)"]
     assert len(power) == len(calls(tmp_path, "Instant")) - 1
     assert samples_on_the_curve(tmp_path, power) == 0
 
@@ -252,11 +253,11 @@ def test_a_rate_above_that_of_the_samples_is_read_one_by_one(kymo, nvml, counter
         "ring 500 10",
     ],
 )
-def test_without_a_buffer_of_use_power_is_read_one_by_one(kymo, nvml, counters, until, tmp_path, how):
+def test_without_a_buffer_of_use_power_is_read_one_by_one(marey, nvml, counters, until, tmp_path, how):
     command, log = until("Instant", 6)
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("watts 300 100 10", RING, how, log))
+    done = marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml("watts 300 100 10", RING, how, log))
     assert (done.returncode, done.stderr) == (0, "")
-    power = counters("run.kymo")["GPU 0 power (W)"]
+    power = counters("run.marey")["GPU 0 power (W)"]
     assert len(power) == len(calls(tmp_path, "Instant")) - 1
     assert samples_on_the_curve(tmp_path, power) == 0
     assert len(calls(tmp_path, "PowerSamples")) <= 3
@@ -265,21 +266,21 @@ def test_without_a_buffer_of_use_power_is_read_one_by_one(kymo, nvml, counters, 
 @pytest.mark.parametrize(
     "how", ["ring_is still 3", "ring_is old 3", "ring_is ahead 3", "error PowerSamples 3 3", "error PowerSamples 15 3"]
 )
-def test_where_the_buffer_ends_single_readings_go_on(kymo, nvml, counters, until, tmp_path, how):
+def test_where_the_buffer_ends_single_readings_go_on(marey, nvml, counters, until, tmp_path, how):
     command, log = until("Instant", 9)
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("watts 300 100 10", RING, how, log))
+    done = marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml("watts 300 100 10", RING, how, log))
     assert (done.returncode, done.stderr) == (0, "")
-    power = counters("run.kymo")["GPU 0 power (W)"]
+    power = counters("run.marey")["GPU 0 power (W)"]
     assert samples_on_the_curve(tmp_path, power) > 50
     assert len(power) >= len(calls(tmp_path, "Instant")) + 50
     assert len(calls(tmp_path, "PowerSamples")) == 3
 
 
-def test_a_buffer_that_is_empty_at_first_is_looked_at_again(kymo, nvml, counters, until, tmp_path):
+def test_a_buffer_that_is_empty_at_first_is_looked_at_again(marey, nvml, counters, until, tmp_path):
     command, log = until("PowerSamples", 4)
     env = nvml("watts 300 100 10", RING, "ring_is late 2", log)
-    assert kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=env).returncode == 0
-    power = counters("run.kymo")["GPU 0 power (W)"]
+    assert marey("run", "-q", "--energy", "-o", "run.marey", *command, env=env).returncode == 0
+    power = counters("run.marey")["GPU 0 power (W)"]
     assert samples_on_the_curve(tmp_path, power) > 50
 
 
@@ -318,52 +319,52 @@ def test_a_buffer_that_is_empty_at_first_is_looked_at_again(kymo, nvml, counters
         (["counter stuck", "watts 2000 0 1"], ("Instant", 16), "stands still: while it does, its energy is summed up"),
     ],
 )
-def test_a_fault_is_one_sentence_and_the_program_goes_on(kymo, nvml, until, script, wait, words):
+def test_a_fault_is_one_sentence_and_the_program_goes_on(marey, nvml, until, script, wait, words):
     command, log = until(*wait)
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(*script, log))
+    done = marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml(*script, log))
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert words in done.stderr
-    assert words in notes(kymo, "run.kymo")
+    assert words in notes(marey, "run.marey")
 
 
-def test_no_driver_is_one_sentence(kymo, nvml, tmp_path):
-    env = {**nvml(), "KYMO_NVML_LIBRARY": str(tmp_path / "none.so")}
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "true", env=env)
+def test_no_driver_is_one_sentence(marey, nvml, tmp_path):
+    env = {**nvml(), "MAREY_NVML_LIBRARY": str(tmp_path / "none.so")}
+    done = marey("run", "-q", "--energy", "-o", "run.marey", "true", env=env)
     assert done.returncode == 0
-    assert done.stderr.startswith("kymo: the energy of GPUs is not measured: there is no NVIDIA driver here (")
+    assert done.stderr.startswith("marey: the energy of GPUs is not measured: there is no NVIDIA driver here (")
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_an_old_nvml_gives_what_it_has(kymo, nvml, counters, until):
+def test_an_old_nvml_gives_what_it_has(marey, nvml, counters, until):
     command, log = until("PowerUsage", 3)
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(log, library="nvml_standin_old"))
+    done = marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml(log, library="nvml_standin_old"))
     assert "tells no energy counter (not supported)" in done.stderr and len(done.stderr.splitlines()) == 1
-    found = counters("run.kymo")
+    found = counters("run.marey")
     assert found["GPU 0 power (W)"] and found["GPU 0 utilization (%)"]
     assert not any("energy" in name or "SM active" in name for name in found)
 
 
-def test_a_library_that_is_no_nvml_is_too_old(kymo, nvml, build_dir):
-    env = {**nvml(), "KYMO_NVML_LIBRARY": str(build_dir / "core" / "libkymo.so.0")}
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "true", env=env)
+def test_a_library_that_is_no_nvml_is_too_old(marey, nvml, build_dir):
+    env = {**nvml(), "MAREY_NVML_LIBRARY": str(build_dir / "core" / "libmarey.so.0")}
+    done = marey("run", "-q", "--energy", "-o", "run.marey", "true", env=env)
     assert "is too old, it has no nvmlInit_v2" in done.stderr and done.returncode == 0
 
 
 @pytest.mark.parametrize("name", ["Init", "Instant", "TotalEnergyConsumption"])
-def test_a_driver_that_hangs_holds_nobody_up(kymo, nvml, until, name):
+def test_a_driver_that_hangs_holds_nobody_up(marey, nvml, until, name):
     command, log = until(name, 1)
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(f"hang {name} 1", log))
+    done = marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml(f"hang {name} 1", log))
     assert (done.returncode, done.stdout) == (0, "done\n")
-    assert done.stderr == "kymo: the last reading of energy is missing: NVML did not answer within a second\n"
-    assert kymo("report", "run.kymo").returncode == 0
+    assert done.stderr == "marey: the last reading of energy is missing: NVML did not answer within a second\n"
+    assert marey("report", "run.marey").returncode == 0
 
 
 @pytest.mark.parametrize("counter", ["wrap", "reset"])
-def test_energy_never_falls(kymo, nvml, counters, until, tmp_path, counter):
+def test_energy_never_falls(marey, nvml, counters, until, tmp_path, counter):
     command, log = until("Instant", 12)
-    kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml(f"counter {counter}", "watts 500 0 1", log))
-    energy = [value for _, value in counters("run.kymo")["GPU 0 energy (J)"]]
+    marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml(f"counter {counter}", "watts 500 0 1", log))
+    energy = [value for _, value in counters("run.marey")["GPU 0 energy (J)"]]
     # Across a reset it is what power says, which was read a little before the counter.
     asked = calls(tmp_path, "TotalEnergyConsumption" if counter == "wrap" else "Instant")
     asked = asked[1:] if counter == "reset" else asked
@@ -371,36 +372,36 @@ def test_energy_never_falls(kymo, nvml, counters, until, tmp_path, counter):
     assert energy[-1] - energy[0] == pytest.approx((asked[-1] - asked[0]) / 1e9 * 500, abs=0.01)
 
 
-def test_a_counter_that_stands_still_is_not_written(kymo, nvml, counters, until):
+def test_a_counter_that_stands_still_is_not_written(marey, nvml, counters, until):
     command, log = until("Instant", 16)  # for longer than a counter needs to move
-    kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("counter stuck", "watts 2000 0 1", log))
-    assert len(counters("run.kymo")["GPU 0 energy (J)"]) == 1
+    marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml("counter stuck", "watts 2000 0 1", log))
+    assert len(counters("run.marey")["GPU 0 energy (J)"]) == 1
 
 
 @needs_viewer
-def test_the_page_draws_the_counters_and_counts_the_program_alone(kymo, nvml, counters, until, tmp_path):
+def test_the_page_draws_the_counters_and_counts_the_program_alone(marey, nvml, counters, until, tmp_path):
     command, log = until("Instant", 4)
-    kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=nvml("watts 300 0 1", log))
-    done = kymo("report", "run.kymo", "--html", "page.html")
+    marey("run", "-q", "--energy", "-o", "run.marey", *command, env=nvml("watts 300 0 1", log))
+    done = marey("report", "run.marey", "--html", "page.html")
     assert done.returncode == 0, done.stderr
     page = Page(tmp_path / "page.html")
     (track,) = page.tracks("counters")
     drawn = {page.name(track["process"], event.id) for row in track["rows"] for event in page.row(row)}
-    assert drawn == set(counters("run.kymo"))
+    assert drawn == set(counters("run.marey"))
     assert [process["role"] for process in page.index["processes"]] == ["energy"]
 
 
-def test_the_program_that_does_not_start_leaves_nothing(kymo, nvml, tmp_path):
-    done = kymo("run", "--energy", "-o", "run.kymo", "./no-such-program", env=nvml())
+def test_the_program_that_does_not_start_leaves_nothing(marey, nvml, tmp_path):
+    done = marey("run", "--energy", "-o", "run.marey", "./no-such-program", env=nvml())
     assert done.returncode == 3
-    assert not (tmp_path / "run.kymo").exists()
+    assert not (tmp_path / "run.marey").exists()
 
 
 def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environment, counters, tmp_path):
     environment.update(nvml(f"log {tmp_path / 'calls'}"))
     (tmp_path / "calls").touch()
-    victim = start("run", "--energy", "-o", "run.kymo", "sleep", 60)
-    folder = tmp_path / "run.kymo"
+    victim = start("run", "--energy", "-o", "run.marey", "sleep", 60)
+    folder = tmp_path / "run.marey"
     wait_for(lambda: len(calls(tmp_path, "Instant")) > 4)
     victim.send_signal(signal.SIGKILL)
     victim.wait(60)  # its pipes stay open: the program lives on
@@ -411,14 +412,14 @@ def test_killed_while_it_measures_what_was_read_is_there(start, nvml, environmen
 
 @pytest.mark.parametrize("text", ["", "pid 4711\n", "*"])
 @pytest.mark.parametrize("host", ["other", socket.gethostname()])
-def test_a_report_leaves_locks_alone_that_are_not_its_own(kymo, emit, tmp_path, text, host):
-    folder = tmp_path / "run.kymo"
-    assert kymo("run", "-o", "run.kymo", "--", emit, 1).returncode == 0
+def test_a_report_leaves_locks_alone_that_are_not_its_own(marey, emit, tmp_path, text, host):
+    folder = tmp_path / "run.marey"
+    assert marey("run", "-o", "run.marey", "--", emit, 1).returncode == 0
     lock = folder / f"energy-{host}.lock"
     lock.write_text(text)
     foreign = folder / "energy-plant-7.lock"
     foreign.write_text("*\n")
-    kymo("report", "run.kymo")
+    marey("report", "run.marey")
     assert lock.read_text() == text and foreign.exists()
 
 
@@ -428,14 +429,14 @@ def test_a_program_that_is_told_to_end_is_measured_up_to_there(start, nvml, envi
     (tmp_path / "calls").touch()
     # A shell ignores SIGINT in the background, and so would what it starts.
     running = start(
-        *("run", "-q", "--energy", "-o", "run.kymo", "sleep", 60),
+        *("run", "-q", "--energy", "-o", "run.marey", "sleep", 60),
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     wait_for(lambda: len(calls(tmp_path, "Instant")) > 4)
     running.send_signal(number)
     assert (running.wait(60), running.stderr.read()) == (-number, "")
-    assert len(counters("run.kymo")["GPU 0 energy (J)"]) >= 2
-    assert sorted(path.suffix for path in (tmp_path / "run.kymo").iterdir()) == [".json", ".klog", ".krun"]
+    assert len(counters("run.marey")["GPU 0 energy (J)"]) >= 2
+    assert sorted(path.suffix for path in (tmp_path / "run.marey").iterdir()) == [".json", ".klog", ".krun"]
 
 
 # ---- processors ----
@@ -457,7 +458,7 @@ def powercap(tmp_path):
     return make
 
 
-def test_packages_and_their_memory_are_measured(kymo, nvml, counters, until, powercap):
+def test_packages_and_their_memory_are_measured(marey, nvml, counters, until, powercap):
     command, log = until("Init", 1)  # which comes after the first look at processors
     root = powercap(
         ("intel-rapl:0", "package-0", 1000000, 262143328850),
@@ -466,13 +467,13 @@ def test_packages_and_their_memory_are_measured(kymo, nvml, counters, until, pow
         ("intel-rapl:1", "package-1", 262143000000, 262143328850),
         ("intel-rapl:2", "psys", 1, 262143328850),
     )
-    env = {**nvml(log), "KYMO_POWERCAP_ROOT": str(root)}
+    env = {**nvml(log), "MAREY_POWERCAP_ROOT": str(root)}
     # The counters move while it runs: one rises by 40 J, one wraps, having risen by 10 J.
     for zone, energy in (("intel-rapl:0", 41000000), ("intel-rapl:1", 9671150)):
         command[-1] += f"; echo {energy} > {root}/new; mv {root}/new {root}/{zone}/energy_uj"
     command[-1] += "; sleep 0.2"  # so that no processor takes more than any can
-    assert kymo("run", "-q", "--energy", "-o", "run.kymo", *command, env=env).stderr == ""
-    found = counters("run.kymo")
+    assert marey("run", "-q", "--energy", "-o", "run.marey", *command, env=env).stderr == ""
+    found = counters("run.marey")
     cpus = sorted(name for name in found if not name.startswith("GPU"))
     assert [name for name in cpus if "energy" in name] == [
         "package-0 energy (J)",
@@ -491,17 +492,17 @@ def test_without_permission_it_says_so_once(program, environment, nvml, powercap
         file.chmod(0)
     # Root may read them all the same, unless it gives that right up.
     plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-    command = [*plain, str(program), "run", "-q", "--energy", "-o", "run.kymo", "true"]
-    env = {**environment, **nvml(), "KYMO_POWERCAP_ROOT": str(root)}
+    command = [*plain, str(program), "run", "-q", "--energy", "-o", "run.marey", "true"]
+    env = {**environment, **nvml(), "MAREY_POWERCAP_ROOT": str(root)}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
-    assert done.stderr.startswith("kymo: the energy of processors is not measured: no permission to read RAPL's")
+    assert done.stderr.startswith("marey: the energy of processors is not measured: no permission to read RAPL's")
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_counter_that_is_no_number_is_one_sentence(kymo, nvml, powercap):
-    env = {**nvml(), "KYMO_POWERCAP_ROOT": str(powercap(("intel-rapl:0", "package-0", "12 apples", 9)))}
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "true", env=env)
+def test_a_counter_that_is_no_number_is_one_sentence(marey, nvml, powercap):
+    env = {**nvml(), "MAREY_POWERCAP_ROOT": str(powercap(("intel-rapl:0", "package-0", "12 apples", 9)))}
+    done = marey("run", "-q", "--energy", "-o", "run.marey", "true", env=env)
     assert done.returncode == 0
     assert "the energy of package-0 is not measured: cannot read" in done.stderr
 
@@ -518,7 +519,7 @@ def wait_for(what, patience_s=50):
 
 @pytest.fixture
 def ranks(start, environment, nvml, tmp_path):
-    """Start `kymo run --energy` as rank N of 4; each runs until the file `end` is there, or until it is killed."""
+    """Start `marey run --energy` as rank N of 4; each runs until the file `end` is there, or until it is killed."""
     started = []
 
     def begin(rank, *script, visible=None):
@@ -528,7 +529,7 @@ def ranks(start, environment, nvml, tmp_path):
         if visible is not None:
             environment["CUDA_VISIBLE_DEVICES"] = visible
         program = f"touch {tmp_path}/up{rank}; until [ -e {tmp_path}/end ]; do sleep 0.05; done"
-        started.append(start("run", "--energy", "-o", "run.kymo", "sh", "-c", program))
+        started.append(start("run", "--energy", "-o", "run.marey", "sh", "-c", program))
         wait_for(lambda: (tmp_path / f"up{rank}").exists())
         return started[-1]
 
@@ -539,7 +540,7 @@ def ranks(start, environment, nvml, tmp_path):
 
 
 def energy_logs(tmp_path):
-    return list((tmp_path / "run.kymo").glob("*.klog"))
+    return list((tmp_path / "run.marey").glob("*.klog"))
 
 
 def test_one_of_several_ranks_measures(ranks, counters, tmp_path):
@@ -551,9 +552,9 @@ def test_one_of_several_ranks_measures(ranks, counters, tmp_path):
         assert (process.wait(60), process.stdout.read()) == (0, "")
     assert len({line.split()[0] for line in (tmp_path / "calls").read_text().splitlines() if " Init " in line}) >= 1
     # Whoever ends last may have taken over for a moment; never two at a time.
-    found = counters("run.kymo")["GPU 0 power (W)"]
+    found = counters("run.marey")["GPU 0 power (W)"]
     assert len(found) >= 4
-    assert not list((tmp_path / "run.kymo").glob("energy-*.lock"))
+    assert not list((tmp_path / "run.marey").glob("energy-*.lock"))
 
 
 def test_the_gpus_of_all_ranks_are_measured_by_the_one(ranks, counters, tmp_path):
@@ -562,7 +563,7 @@ def test_the_gpus_of_all_ranks_are_measured_by_the_one(ranks, counters, tmp_path
         ranks(rank, "gpus 4", visible=str(rank))
     wait_for(lambda: all(len(calls(tmp_path, "Instant", gpu)) > 2 for gpu in range(3)))
     assert len(energy_logs(tmp_path)) == 1
-    assert sorted(name[4] for name in counters("run.kymo") if name.endswith("power (W)")) == ["0", "1", "2"]
+    assert sorted(name[4] for name in counters("run.marey") if name.endswith("power (W)")) == ["0", "1", "2"]
     assert not calls(tmp_path, "Instant", 3)
 
 
@@ -577,13 +578,13 @@ def test_when_the_one_that_measures_dies_another_goes_on(ranks, counters, tmp_pa
     wait_for(lambda: len(energy_logs(tmp_path)) == 2)
     (tmp_path / "end").touch()
     assert second.wait(60) == 0
-    energy = counters("run.kymo")["GPU 0 energy (J)"]
+    energy = counters("run.marey")["GPU 0 energy (J)"]
     assert [value for _, value in sorted(energy)] == sorted(value for _, value in energy)
 
 
-def test_a_program_that_measures_by_itself_stands_by(kymo, nvml, emit, tmp_path):
-    """energy=1 reaches the program by its options, and its own recordings ask for the lock that kymo run has."""
+def test_a_program_that_measures_by_itself_stands_by(marey, nvml, emit, tmp_path):
+    """energy=1 reaches the program by its options, and its own recordings ask for the lock that marey run has."""
     env = nvml(f"log {tmp_path / 'calls'}")
-    done = kymo("run", "--energy", "-o", "run.kymo", emit, 2, env=env)
+    done = marey("run", "--energy", "-o", "run.marey", emit, 2, env=env)
     assert done.returncode == 0
     assert [line.split()[1] for line in (tmp_path / "calls").read_text().splitlines()].count("Init") == 1

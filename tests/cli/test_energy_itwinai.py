@@ -40,13 +40,13 @@ def power_rows(watts, n, gpus=2, interval=2, first=0):
     ]
 
 
-def read(kymo, *paths):
-    done = kymo("report", "--energy", "--json", *paths)
+def read(marey, *paths):
+    done = marey("report", "--energy", "--json", *paths)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_each_run_is_for_itself_and_repeats_are_averaged(kymo, tmp_path):
+def test_each_run_is_for_itself_and_repeats_are_averaged(marey, tmp_path):
     root = tmp_path / "scalability-metrics"
     for run, watts in (("first", 200), ("second", 300)):
         write(root / run / "gpu-energy-data" / "torch-ddp_2.csv", GPU, power_rows(watts, 30))
@@ -56,7 +56,7 @@ def test_each_run_is_for_itself_and_repeats_are_averaged(kymo, tmp_path):
             EPOCH,
             [[i, 6.6, "torch-ddp", 1] for i in range(10)],
         )
-    answer = read(kymo, root)
+    answer = read(marey, root)
     first, second = answer["runs"]
     assert (first["run"], first["strategy"], first["num_gpus"], first["nodes"]) == ("first", "torch-ddp", 2, 1)
     assert (first["readings"], first["measured_gpus"], first["interval_s"]) == (60, 2, 2)
@@ -74,29 +74,29 @@ def test_each_run_is_for_itself_and_repeats_are_averaged(kymo, tmp_path):
     assert first["itwinai_wh"] == pytest.approx(410 * 60 / 3600)
 
 
-def test_readings_that_begin_anew_are_a_repeat(kymo, tmp_path):
+def test_readings_that_begin_anew_are_a_repeat(marey, tmp_path):
     path = tmp_path / "gpu-energy-data" / "torch-ddp_1.csv"
     write(path, GPU, power_rows(100, 10, gpus=1) + power_rows(300, 10, gpus=1), index=True)
-    answer = read(kymo, path)
+    answer = read(marey, path)
     assert [(row["repeat"], row["joules"]) for row in answer["runs"]] == [(1, 2000), (2, 6000)]
     assert answer["repeats"][0]["mean_j"] == 4000
     assert answer["runs"][0]["note"] == "nominal interval: epoch times are not known"
 
 
-def test_missing_readings_are_no_zeroes(kymo, tmp_path):
+def test_missing_readings_are_no_zeroes(marey, tmp_path):
     rows = [row for row in power_rows(100, 20, gpus=1) if not 5 <= row[0] < 15]
     write(tmp_path / "a.csv", GPU, rows)
-    (run,) = read(kymo, "a.csv")["runs"]
+    (run,) = read(marey, "a.csv")["runs"]
     assert run["joules"] == pytest.approx(100 * 20 * 2)
     assert run["itwinai_wh"] == pytest.approx(100 * 10 * 2 / 3600)
 
 
-def test_rows_that_lack_something_are_left_out_and_told(kymo, tmp_path):
+def test_rows_that_lack_something_are_left_out_and_told(marey, tmp_path):
     rows = [*power_rows(100, 4, gpus=1), [9, 50, "", 0, 0, 1, "torch-ddp", 2], [10, 50, "nan", 0, 0, 1, "torch-ddp", 2]]
     write(tmp_path / "a.csv", GPU, rows)
-    done = kymo("report", "--energy", "a.csv")
+    done = marey("report", "--energy", "a.csv")
     assert done.returncode == 0
-    assert done.stderr.startswith("kymo: 2 rows without a power")
+    assert done.stderr.startswith("marey: 2 rows without a power")
     assert done.stdout.startswith("runs\n")
     assert "repeats: mean of runs, and what itwinai adds up" in done.stdout
 
@@ -110,21 +110,21 @@ def test_rows_that_lack_something_are_left_out_and_told(kymo, tmp_path):
         ("epoch_id,time,name,nodes\n0,1.5,torch-ddp,1\n", "has no readings of GPU power"),
     ],
 )
-def test_other_files_are_told_apart(kymo, tmp_path, text, says):
+def test_other_files_are_told_apart(marey, tmp_path, text, says):
     (tmp_path / "a.csv").write_text(text)
-    done = kymo("report", "--energy", "a.csv")
+    done = marey("report", "--energy", "a.csv")
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
 
 
 @pytest.fixture
-def run(kymo, compiled, tmp_path) -> Path:
-    assert kymo("run", "-q", "-o", "loop.kymo", "--", compiled("joules.c"), 100).returncode == 0
-    return tmp_path / "loop.kymo"
+def run(marey, compiled, tmp_path) -> Path:
+    assert marey("run", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
+    return tmp_path / "loop.marey"
 
 
-def test_what_is_written_has_its_columns_and_its_energy(kymo, run, tmp_path):
-    done = kymo("report", run, "--energy", "--json", "--write-itwinai", "out", "--strategy", "torch-ddp")
+def test_what_is_written_has_its_columns_and_its_energy(marey, run, tmp_path):
+    done = marey("report", run, "--energy", "--json", "--write-itwinai", "out", "--strategy", "torch-ddp")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     gpu, epochs = (
@@ -146,22 +146,22 @@ def test_what_is_written_has_its_columns_and_its_energy(kymo, run, tmp_path):
     )
 
 
-def test_pandas_reads_what_is_written(kymo, run, tmp_path):
+def test_pandas_reads_what_is_written(marey, run, tmp_path):
     import pandas
 
-    assert kymo("report", run, "--energy", "--write-itwinai", "out", "--strategy", "x/../y").returncode == 0
+    assert marey("report", run, "--energy", "--write-itwinai", "out", "--strategy", "x/../y").returncode == 0
     table = pandas.read_csv(tmp_path / "out" / "gpu-energy-data" / "x____y_2.csv")
     assert (table["power"] * table["probing_interval"]).sum() > 0
     assert set(table["strategy"]) == {"x/../y"}
 
 
-def test_several_runs_have_folders_of_their_own(kymo, compiled, tmp_path):
-    assert kymo("run", "-q", "--repeat", 2, "-o", "r.kymo", "--", compiled("joules.c"), 100).returncode == 0
-    assert kymo("report", "r.kymo", "--energy", "--write-itwinai", "out").returncode == 0
+def test_several_runs_have_folders_of_their_own(marey, compiled, tmp_path):
+    assert marey("run", "-q", "--repeat", 2, "-o", "r.marey", "--", compiled("joules.c"), 100).returncode == 0
+    assert marey("report", "r.marey", "--energy", "--write-itwinai", "out").returncode == 0
     assert len(list((tmp_path / "out").glob("*/gpu-energy-data/unknown_2.csv"))) == 2
 
 
-def test_nothing_to_write_is_told(kymo, recording, run):
-    done = kymo("report", run, "--energy", "--write-itwinai", "/proc/nowhere")
+def test_nothing_to_write_is_told(marey, recording, run):
+    done = marey("report", run, "--energy", "--write-itwinai", "/proc/nowhere")
     assert done.returncode == 2
     assert "make /proc/nowhere" in done.stderr

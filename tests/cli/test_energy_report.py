@@ -1,4 +1,4 @@
-"""kymo report --energy, on a program that writes the counters itself: text, CSV, JSON, mistakes."""
+"""marey report --energy, on a program that writes the counters itself: text, CSV, JSON, mistakes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def joules(compiled) -> Path:
 
 
 @pytest.fixture
-def run(kymo, joules, tmp_path) -> Path:
-    assert kymo("run", "-q", "-o", "loop.kymo", "--", joules, 100).returncode == 0
-    return tmp_path / "loop.kymo"
+def run(marey, joules, tmp_path) -> Path:
+    assert marey("run", "-q", "-o", "loop.marey", "--", joules, 100).returncode == 0
+    return tmp_path / "loop.marey"
 
 
-def test_energy_is_power_times_time_and_epochs_add_up(kymo, run):
-    done = kymo("report", run, "--energy", "--json")
+def test_energy_is_power_times_time_and_epochs_add_up(marey, run):
+    done = marey("report", run, "--energy", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(done.stdout)
     assert tuple(answer) == TABLES
@@ -47,18 +47,18 @@ def test_energy_is_power_times_time_and_epochs_add_up(kymo, run):
     assert "which GPUs the processes used is not known: all that were measured are counted" in answer["notes"]
 
 
-def test_the_answer_for_people_begins_with_joules(kymo, run):
-    done = kymo("report", run, "--energy")
+def test_the_answer_for_people_begins_with_joules(marey, run):
+    done = marey("report", run, "--energy")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("energy, 2 GPUs: ")
     assert " J for a sample" in done.stdout.splitlines()[0]
     assert "\nepochs\n" in done.stdout
 
 
-def test_a_usual_report_ends_with_energy_where_there_is_some(kymo, run, recording):
-    assert "\nenergy, 2 GPUs: " in kymo("report", run).stdout
-    assert "energy" not in kymo("report", recording).stdout
-    assert "energy, 2 GPUs" not in kymo("report", run, "--tree").stdout
+def test_a_usual_report_ends_with_energy_where_there_is_some(marey, run, recording):
+    assert "\nenergy, 2 GPUs: " in marey("report", run).stdout
+    assert "energy" not in marey("report", recording).stdout
+    assert "energy, 2 GPUs" not in marey("report", run, "--tree").stdout
 
 
 @pytest.mark.parametrize(
@@ -74,21 +74,21 @@ def test_a_usual_report_ends_with_energy_where_there_is_some(kymo, run, recordin
         ("range", "run,name,kind,"),
     ],
 )
-def test_each_table_is_a_csv(kymo, run, by, first):
-    done = kymo("report", run, "--energy", "--by", by, "--csv")
+def test_each_table_is_a_csv(marey, run, by, first):
+    done = marey("report", run, "--energy", "--by", by, "--csv")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(first)
     assert rows(done.stdout)
 
 
-def test_iterations_are_grouped_as_asked(kymo, run):
-    found = rows(kymo("report", run, "--energy", "--by", "iteration", "--csv", "--group", 5).stdout)
+def test_iterations_are_grouped_as_asked(marey, run):
+    found = rows(marey("report", run, "--energy", "--by", "iteration", "--csv", "--group", 5).stdout)
     assert [(row["first"], row["last"]) for row in found] == [("0", "4"), ("5", "9"), ("10", "14"), ("15", "19")]
 
 
-def test_repeats_are_runs_and_not_a_sum(kymo, joules, tmp_path):
-    assert kymo("run", "-q", "-o", "run.kymo", "--repeat", 2, "--", joules, 100).returncode == 0
-    answer = json.loads(kymo("report", tmp_path / "run.kymo", "--energy", "--json").stdout)
+def test_repeats_are_runs_and_not_a_sum(marey, joules, tmp_path):
+    assert marey("run", "-q", "-o", "run.marey", "--repeat", 2, "--", joules, 100).returncode == 0
+    answer = json.loads(marey("report", tmp_path / "run.marey", "--energy", "--json").stdout)
     assert [row["run"] for row in answer["runs"]] == [1, 2]
     (mean,) = answer["repeats"]
     assert mean["runs"] == 2
@@ -96,8 +96,8 @@ def test_repeats_are_runs_and_not_a_sum(kymo, joules, tmp_path):
     assert mean["low_j"] <= mean["mean_j"] <= mean["high_j"]
 
 
-def test_carbon_is_what_the_user_says(kymo, run):
-    (row,) = rows(kymo("report", run, "--energy", "--csv", "--co2", 360, "--pue", 1.5).stdout)
+def test_carbon_is_what_the_user_says(marey, run):
+    (row,) = rows(marey("report", run, "--energy", "--csv", "--co2", 360, "--pue", 1.5).stdout)
     assert float(row["co2_g"]) == pytest.approx(float(row["joules"]) / 3.6e6 * 360 * 1.5)
 
 
@@ -111,31 +111,31 @@ def test_carbon_is_what_the_user_says(kymo, run):
         (["--energy", "--by", "day"], "--by"),
     ],
 )
-def test_mistakes_are_sentences(kymo, run, options, says):
-    done = kymo("report", run, *options)
+def test_mistakes_are_sentences(marey, run, options, says):
+    done = marey("report", run, *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert says in done.stderr
 
 
-def test_a_recording_without_energy_says_how_to_get_it(kymo, recording):
-    done = kymo("report", recording, "--energy")
+def test_a_recording_without_energy_says_how_to_get_it(marey, recording):
+    done = marey("report", recording, "--energy")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "run.kymo has no energy in it: 'kymo run --energy' records it" in done.stderr
+    assert "run.marey has no energy in it: 'marey run --energy' records it" in done.stderr
 
 
-def test_what_kymo_run_measures_is_told(kymo, compiled, build_dir, tmp_path):
+def test_what_marey_run_measures_is_told(marey, compiled, build_dir, tmp_path):
     """From the reading of NVML (a stand-in) to joules: two GPUs of 300 W, of which the program sees one."""
     (tmp_path / "nvml.txt").write_text("gpus 2\nwatts 300 0 1\nbusy 60\n")
     env = {
-        "KYMO_NVML_LIBRARY": str(build_dir / "tests" / "standin" / "nvml_standin.so"),
-        "KYMO_STANDIN_NVML": str(tmp_path / "nvml.txt"),
-        "KYMO_POWERCAP_ROOT": str(tmp_path / "no-powercap"),
+        "MAREY_NVML_LIBRARY": str(build_dir / "tests" / "standin" / "nvml_standin.so"),
+        "MAREY_STANDIN_NVML": str(tmp_path / "nvml.txt"),
+        "MAREY_POWERCAP_ROOT": str(tmp_path / "no-powercap"),
         "CUDA_VISIBLE_DEVICES": "1",
     }
     iterate = compiled("iterate.c", "-pthread")
-    done = kymo("run", "-q", "--energy", "-o", "run.kymo", "--", iterate, 4000, 0, env=env)
+    done = marey("run", "-q", "--energy", "-o", "run.marey", "--", iterate, 4000, 0, env=env)
     assert (done.returncode, done.stderr) == (0, "")
-    answer = json.loads(kymo("report", "run.kymo", "--energy", "--json").stdout)
+    answer = json.loads(marey("report", "run.marey", "--energy", "--json").stdout)
     (whole,) = answer["runs"]
     assert (whole["kind"], whole["devices"], whole["measured_by"], whole["note"]) == ("gpu", 1, "counter", "")
     for row in (whole, *answer["epochs"], *answer["iterations"]):

@@ -1,4 +1,4 @@
-"""kymo export: files that other programs read. Perfetto's own message classes and Python's json are the judges."""
+"""marey export: files that other programs read. Perfetto's own message classes and Python's json are the judges."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("to, name", [("perfetto", "run.pftrace"), ("chrome", "run.json"), ("csv", "run.csv")])
-def test_the_file_is_named_after_the_recording(kymo, recording, tmp_path, to, name):
-    done = kymo("export", f"{recording}/", "--to", to)
+def test_the_file_is_named_after_the_recording(marey, recording, tmp_path, to, name):
+    done = marey("export", f"{recording}/", "--to", to)
     assert (done.returncode, done.stdout) == (0, "")
     assert (tmp_path / name).stat().st_size > 100
     assert name in done.stderr
@@ -44,29 +44,29 @@ STARTS = {
 
 
 @pytest.mark.parametrize("name, start", STARTS.items())
-def test_the_format_follows_the_files_ending(kymo, recording, tmp_path, name, start):
-    assert kymo("export", recording, "-o", name).returncode == 0
+def test_the_format_follows_the_files_ending(marey, recording, tmp_path, name, start):
+    assert marey("export", recording, "-o", name).returncode == 0
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
-def test_standard_output_gets_the_same_bytes(kymo, recording, tmp_path):
-    kymo("export", recording, "-o", "a.pftrace")
-    done = kymo("export", recording, "-o", "-", text=False)
+def test_standard_output_gets_the_same_bytes(marey, recording, tmp_path):
+    marey("export", recording, "-o", "a.pftrace")
+    done = marey("export", recording, "-o", "-", text=False)
     assert done.stdout == (tmp_path / "a.pftrace").read_bytes()
     assert done.stderr == b""
 
 
-def test_a_file_that_cannot_be_made_is_an_error(kymo, recording):
-    done = kymo("export", recording, "-o", "no/such/file")
+def test_a_file_that_cannot_be_made_is_an_error(marey, recording):
+    done = marey("export", recording, "-o", "no/such/file")
     assert (done.returncode, "no/such/file" in done.stderr) == (2, True)
 
 
-def test_a_full_disk_leaves_no_half_file(kymo, emit, tmp_path):
-    kymo("run", "-q", "-o", "long.kymo", emit, 100000)
+def test_a_full_disk_leaves_no_half_file(marey, emit, tmp_path):
+    marey("run", "-q", "-o", "long.marey", emit, 100000)
     limit = 1 << 20
-    done = kymo(
+    done = marey(
         "export",
-        "long.kymo",
+        "long.marey",
         "--to",
         "chrome",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
@@ -74,35 +74,35 @@ def test_a_full_disk_leaves_no_half_file(kymo, emit, tmp_path):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "long.json").exists()
-    assert kymo("export", "long.kymo", "-o", "/dev/full").returncode == 2
+    assert marey("export", "long.marey", "-o", "/dev/full").returncode == 2
     assert Path("/dev/full").exists()
 
 
-def test_a_format_that_the_build_lacks_costs_no_file(kymo, recording, tmp_path):
+def test_a_format_that_the_build_lacks_costs_no_file(marey, recording, tmp_path):
     (tmp_path / "a.db").write_text("old")
-    done = kymo("export", recording, "-o", "a.db")
+    done = marey("export", recording, "-o", "a.db")
     if done.returncode == 0:
-        pytest.skip("this build has SQLite; one configured with -DKYMO_SQLITE=OFF has not")
+        pytest.skip("this build has SQLite; one configured with -DMAREY_SQLITE=OFF has not")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "install libsqlite3-dev" in done.stderr
     assert (tmp_path / "a.db").read_text() == "old"
 
 
-def test_a_full_disk_leaves_no_half_archive(kymo, emit, tmp_path):
-    kymo("run", "-q", "-o", "long.kymo", emit, 100000)
+def test_a_full_disk_leaves_no_half_archive(marey, emit, tmp_path):
+    marey("run", "-q", "-o", "long.marey", emit, 100000)
     limit = 1 << 20
     limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))}
-    done = kymo("export", "long.kymo", "--split", **limited)
+    done = marey("export", "long.marey", "--split", **limited)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert not (tmp_path / "long.tar").exists()
     # The temporary file of an archive into a pipe meets the same limit.
-    done = kymo("export", "long.kymo", "--split", "-o", "-", text=False, **limited)
+    done = marey("export", "long.marey", "--split", "-o", "-", text=False, **limited)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
-def test_a_single_log_can_be_exported(kymo, recording, tmp_path):
+def test_a_single_log_can_be_exported(marey, recording, tmp_path):
     log = next(recording.glob("*.klog"))
-    assert kymo("export", log, "--to", "csv", "-o", "one.csv").returncode == 0
+    assert marey("export", log, "--to", "csv", "-o", "one.csv").returncode == 0
     assert read_csv(tmp_path / "one.csv")
 
 
@@ -110,8 +110,8 @@ def test_a_single_log_can_be_exported(kymo, recording, tmp_path):
 
 
 @pytest.fixture
-def table(kymo, recording, tmp_path) -> list[dict[str, str]]:
-    assert kymo("export", recording, "-o", "events.csv").returncode == 0
+def table(marey, recording, tmp_path) -> list[dict[str, str]]:
+    assert marey("export", recording, "-o", "events.csv").returncode == 0
     return read_csv(tmp_path / "events.csv")
 
 
@@ -129,13 +129,13 @@ def test_csv_has_a_line_for_everything(table):
     assert by_name["outer"]["category"] == "test"
 
 
-def test_a_filter_leaves_the_rest_out(kymo, recording, tmp_path):
-    kymo("export", recording, "-o", "outer.csv", "--filter", "out*")
+def test_a_filter_leaves_the_rest_out(marey, recording, tmp_path):
+    marey("export", recording, "-o", "outer.csv", "--filter", "out*")
     assert {row["name"] for row in read_csv(tmp_path / "outer.csv")} == {"outer"}
 
 
-def test_chrome_is_json_with_the_same_times(kymo, recording, tmp_path, table):
-    assert kymo("export", recording, "--to", "chrome", "-o", "events.json").returncode == 0
+def test_chrome_is_json_with_the_same_times(marey, recording, tmp_path, table):
+    assert marey("export", recording, "--to", "chrome", "-o", "events.json").returncode == 0
     trace = json.loads((tmp_path / "events.json").read_text(encoding="utf-8"))
     origin = int(trace["otherData"]["origin_monotonic_ns"])
     assert trace["displayTimeUnit"] == "ns"
@@ -226,8 +226,8 @@ class Timeline:
 
 
 @needs_perfetto
-def test_perfetto_is_read_by_perfettos_own_classes(kymo, recording, tmp_path, table):
-    assert kymo("export", recording).returncode == 0
+def test_perfetto_is_read_by_perfettos_own_classes(marey, recording, tmp_path, table):
+    assert marey("export", recording).returncode == 0
     timeline = Timeline(tmp_path / "run.pftrace")
     assert sorted(timeline.slices) == sorted(
         (r["name"], int(r["start_ns"]), int(r["duration_ns"]))
@@ -249,11 +249,11 @@ def test_perfetto_is_read_by_perfettos_own_classes(kymo, recording, tmp_path, ta
 
 
 @needs_perfetto
-def test_ranks_and_several_recordings_are_one_timeline(kymo, emit, tmp_path):
+def test_ranks_and_several_recordings_are_one_timeline(marey, emit, tmp_path):
     for rank in "01":
-        kymo("run", "-q", "-o", "ranks.kymo", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
-    kymo("run", "-q", "-o", "more.kymo", emit, 3)
-    assert kymo("export", "ranks.kymo", "more.kymo", "-o", "all.pftrace").returncode == 0
+        marey("run", "-q", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
+    marey("run", "-q", "-o", "more.marey", emit, 3)
+    assert marey("export", "ranks.marey", "more.marey", "-o", "all.pftrace").returncode == 0
     timeline = Timeline(tmp_path / "all.pftrace")
     names = [t.process.process_name for t in timeline.tracks.values() if t.HasField("process")]
     assert names == ["rank 0 emit", "rank 1 emit", "emit"]
@@ -261,9 +261,9 @@ def test_ranks_and_several_recordings_are_one_timeline(kymo, emit, tmp_path):
 
 
 @needs_perfetto
-def test_pids_that_repeat_are_numbered_anew(kymo, recording, tmp_path):
+def test_pids_that_repeat_are_numbered_anew(marey, recording, tmp_path):
     """The same recording twice stands for two containers whose programs have one and the same pid."""
-    assert kymo("export", recording, recording, "-o", "twice.pftrace").returncode == 0
+    assert marey("export", recording, recording, "-o", "twice.pftrace").returncode == 0
     timeline = Timeline(tmp_path / "twice.pftrace")
     assert [t.process.pid for t in timeline.tracks.values() if t.HasField("process")] == [1, 2]
     assert [t.thread.tid for t in timeline.tracks.values() if t.HasField("thread")] == [1, 2]
@@ -274,15 +274,15 @@ def test_pids_that_repeat_are_numbered_anew(kymo, recording, tmp_path):
 
 
 @pytest.fixture
-def ranks(kymo, emit) -> str:
+def ranks(marey, emit) -> str:
     for rank in "210":
-        kymo("run", "-q", "-o", "ranks.kymo", emit, 2, env={"RANK": rank, "WORLD_SIZE": "3"})
-    return "ranks.kymo"
+        marey("run", "-q", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "3"})
+    return "ranks.marey"
 
 
 @pytest.mark.parametrize("args", [["-o", "ranks.tar"], ["--split"], ["--to", "perfetto", "-o", "ranks.tar"]])
-def test_tar_reads_what_a_split_export_wrote(kymo, ranks, tmp_path, args):
-    assert kymo("export", ranks, *args).returncode == 0
+def test_tar_reads_what_a_split_export_wrote(marey, ranks, tmp_path, args):
+    assert marey("export", ranks, *args).returncode == 0
     with tarfile.open(tmp_path / "ranks.tar") as tar:
         members = tar.getmembers()
         manifest = json.load(tar.extractfile(members[0]))["perfetto_manifest"]
@@ -295,9 +295,9 @@ def test_tar_reads_what_a_split_export_wrote(kymo, ranks, tmp_path, args):
 
 
 @needs_perfetto
-def test_each_rank_is_a_trace_of_its_own(kymo, ranks, tmp_path):
-    kymo("export", ranks, "-o", "ranks.tar")
-    kymo("export", ranks, "-o", "ranks.pftrace")
+def test_each_rank_is_a_trace_of_its_own(marey, ranks, tmp_path):
+    marey("export", ranks, "-o", "ranks.tar")
+    marey("export", ranks, "-o", "ranks.pftrace")
     with tarfile.open(tmp_path / "ranks.tar") as tar:
         tar.extractall(tmp_path / "traces")
     timelines = [Timeline(path) for path in sorted((tmp_path / "traces").glob("*.pftrace"))]
@@ -310,9 +310,9 @@ def test_each_rank_is_a_trace_of_its_own(kymo, ranks, tmp_path):
     assert len(set(uuids)) == len(uuids)
 
 
-def test_an_archive_is_the_same_each_time_and_through_a_pipe(kymo, ranks, tmp_path):
-    kymo("export", ranks, "-o", "once.tar")
-    kymo("export", ranks, "-o", "again.tar")
+def test_an_archive_is_the_same_each_time_and_through_a_pipe(marey, ranks, tmp_path):
+    marey("export", ranks, "-o", "once.tar")
+    marey("export", ranks, "-o", "again.tar")
     once = (tmp_path / "once.tar").read_bytes()
     assert (tmp_path / "again.tar").read_bytes() == once
-    assert kymo("export", ranks, "--split", "-o", "-", text=False).stdout == once
+    assert marey("export", ranks, "--split", "-o", "-", text=False).stdout == once

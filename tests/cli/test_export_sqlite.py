@@ -1,4 +1,4 @@
-"""kymo export --to sqlite, read with Python's sqlite3 and with the sqlite3 shell. `kymo report` gives the numbers."""
+"""marey export --to sqlite, read with Python's sqlite3 and with the sqlite3 shell. `marey report` gives the numbers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def sqlite_is_built_in(kymo: Callable[..., Any]) -> None:
-    if "no SQLite" in kymo("export", "no.kymo", "--to", "sqlite").stderr:
+def sqlite_is_built_in(marey: Callable[..., Any]) -> None:
+    if "no SQLite" in marey("export", "no.marey", "--to", "sqlite").stderr:
         pytest.skip("this build has no SQLite; libsqlite3-dev was not there")
 
 
@@ -32,8 +32,8 @@ def ask(path: Path, sql: str, *values: object) -> list[dict[str, Any]]:
         connection.close()
 
 
-def report_of(kymo: Callable[..., Any], *recordings: object, **more: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(kymo("report", "--json", "--threads", "--ranks", *recordings, **more).stdout)
+def report_of(marey: Callable[..., Any], *recordings: object, **more: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(marey("report", "--json", "--threads", "--ranks", *recordings, **more).stdout)
     return answer
 
 
@@ -45,21 +45,21 @@ STATISTICS = ("count", "total_ns", "self_ns", "mean_ns", "min_ns", "max_ns", "th
 
 
 @pytest.fixture
-def ranks(kymo: Callable[..., Any], emit: Path, tmp_path: Path) -> list[Path]:
+def ranks(marey: Callable[..., Any], emit: Path, tmp_path: Path) -> list[Path]:
     """Two ranks in one recording, and another program in a second one."""
     for rank in "01":
-        run = ("run", "-q", "-o", "ranks.kymo", emit, 300, "recurse=20", "payload", "open")
-        kymo(*run, env={"RANK": rank, "WORLD_SIZE": "2"})
-    kymo("run", "-q", "-o", "more.kymo", emit, 30000)
-    return [tmp_path / "ranks.kymo", tmp_path / "more.kymo"]
+        run = ("run", "-q", "-o", "ranks.marey", emit, 300, "recurse=20", "payload", "open")
+        marey(*run, env={"RANK": rank, "WORLD_SIZE": "2"})
+    marey("run", "-q", "-o", "more.marey", emit, 30000)
+    return [tmp_path / "ranks.marey", tmp_path / "more.marey"]
 
 
 # ---- numbers ----
 
 
-def test_summaries_are_the_reports_to_the_nanosecond(kymo, ranks, tmp_path):
-    assert kymo("export", *ranks, "-o", "all.db").returncode == 0
-    report = report_of(kymo, *ranks)
+def test_summaries_are_the_reports_to_the_nanosecond(marey, ranks, tmp_path):
+    assert marey("export", *ranks, "-o", "all.db").returncode == 0
+    report = report_of(marey, *ranks)
     assert by_name(ask(tmp_path / "all.db", "SELECT * FROM summary_by_name"), *STATISTICS) == by_name(
         report["ranges"], *STATISTICS
     )
@@ -73,9 +73,9 @@ def test_summaries_are_the_reports_to_the_nanosecond(kymo, ranks, tmp_path):
     assert again["count"] * again["mean_ns"] > again["total_ns"], "recursion is part of this test"
 
 
-def test_other_summaries_are_the_reports_too(kymo, ranks, tmp_path):
-    kymo("export", *ranks, "-o", "all.db")
-    report, path = report_of(kymo, *ranks), tmp_path / "all.db"
+def test_other_summaries_are_the_reports_too(marey, ranks, tmp_path):
+    marey("export", *ranks, "-o", "all.db")
+    report, path = report_of(marey, *ranks), tmp_path / "all.db"
     times = ("count", "total_ns", "mean_ns", "min_ns", "max_ns")
     assert by_name(ask(path, "SELECT * FROM summary_of_async"), *times) == by_name(report["async"], *times)
     values = ("count", "min", "mean", "max", "last")
@@ -88,16 +88,16 @@ def test_other_summaries_are_the_reports_too(kymo, ranks, tmp_path):
     assert len(left_open) == 2
 
 
-def test_a_filter_gives_what_the_filtered_report_gives(kymo, ranks, tmp_path):
-    assert kymo("export", *ranks, "-o", "some.db", "--filter", "again").returncode == 0
-    report = json.loads(kymo("report", "--json", "--filter", "again", *ranks).stdout)
+def test_a_filter_gives_what_the_filtered_report_gives(marey, ranks, tmp_path):
+    assert marey("export", *ranks, "-o", "some.db", "--filter", "again").returncode == 0
+    report = json.loads(marey("report", "--json", "--filter", "again", *ranks).stdout)
     rows = ask(tmp_path / "some.db", "SELECT * FROM summary_by_name")
     assert by_name(rows, *STATISTICS) == by_name(report["ranges"], *STATISTICS)
     assert [row["name"] for row in rows] == ["again"]
 
 
-def test_parents_are_the_ranges_around(kymo, ranks, tmp_path):
-    kymo("export", *ranks, "-o", "all.db")
+def test_parents_are_the_ranges_around(marey, ranks, tmp_path):
+    marey("export", *ranks, "-o", "all.db")
     path = tmp_path / "all.db"
     outside = """SELECT count(*) AS n FROM range r JOIN range p ON p.id = r.parent WHERE p.thread != r.thread
         OR p.depth != r.depth - 1 OR p.start_ns > r.start_ns
@@ -115,9 +115,9 @@ def test_parents_are_the_ranges_around(kymo, ranks, tmp_path):
     }
 
 
-def test_events_are_those_of_the_csv(kymo, ranks, tmp_path):
-    kymo("export", *ranks, "-o", "all.db")
-    lines = kymo("export", *ranks, "--to", "csv", "-o", "-").stdout
+def test_events_are_those_of_the_csv(marey, ranks, tmp_path):
+    marey("export", *ranks, "-o", "all.db")
+    lines = marey("export", *ranks, "--to", "csv", "-o", "-").stdout
     table = list(csv.DictReader(lines.splitlines(keepends=True)))
     origin = ask(tmp_path / "all.db", "SELECT value FROM meta WHERE key = 'origin_ns'")[0]["value"]
     expected = sorted(
@@ -132,8 +132,8 @@ def test_events_are_those_of_the_csv(kymo, ranks, tmp_path):
     )
 
 
-def test_payloads_marks_and_places(kymo, recording, tmp_path):
-    kymo("export", recording, "-o", "a.db")
+def test_payloads_marks_and_places(marey, recording, tmp_path):
+    marey("export", recording, "-o", "a.db")
     path = tmp_path / "a.db"
     assert ask(path, "SELECT payload FROM ranges WHERE name = 'with text'") == [{"payload": 'a"b\n,'}]
     mark = ask(path, "SELECT m.name, m.payload, r.name AS around FROM marks m JOIN ranges r ON r.id = m.range")
@@ -142,8 +142,8 @@ def test_payloads_marks_and_places(kymo, recording, tmp_path):
     assert place["category"] == "test" and place["file"].endswith("emit.c") and place["line"] > 0
 
 
-def test_the_clock_of_the_wall_can_be_told(kymo, recording, tmp_path):
-    kymo("export", recording, "-o", "a.db")
+def test_the_clock_of_the_wall_can_be_told(marey, recording, tmp_path):
+    marey("export", recording, "-o", "a.db")
     sql = """SELECT (SELECT value FROM meta WHERE key = 'origin_unix_ns') + first_ns - start_unix_ns AS after
         FROM process"""
     assert 0 <= ask(tmp_path / "a.db", sql)[0]["after"] < 60_000_000_000
@@ -152,23 +152,23 @@ def test_the_clock_of_the_wall_can_be_told(kymo, recording, tmp_path):
 # ---- the database ----
 
 
-def test_it_is_a_sound_database_with_our_marks(kymo, ranks, tmp_path):
-    kymo("export", *ranks, "-o", "all.db")
+def test_it_is_a_sound_database_with_our_marks(marey, ranks, tmp_path):
+    marey("export", *ranks, "-o", "all.db")
     path = tmp_path / "all.db"
     assert ask(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
     assert ask(path, "PRAGMA foreign_key_check") == []
-    assert ask(path, "PRAGMA application_id") == [{"application_id": 0x6B796D6F}]
+    assert ask(path, "PRAGMA application_id") == [{"application_id": 0x6D726579}]
     assert ask(path, "PRAGMA user_version") == [{"user_version": 1}]
     assert ask(path, "PRAGMA journal_mode") == [{"journal_mode": "delete"}], "as any other database"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["all.db", "more.kymo", "ranks.kymo"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["all.db", "more.marey", "ranks.marey"]
 
 
 # What the example has nothing for: no loss, no iterations, no GPU.
 EMPTY = ("losses", "per_iteration", "phases", "gpu_works", "summary_of_gpu", "launches", "summary_of_launches", "flows")
 
 
-def test_every_view_answers(kymo, ranks, tmp_path):
-    kymo("export", *ranks, "-o", "all.db")
+def test_every_view_answers(marey, ranks, tmp_path):
+    marey("export", *ranks, "-o", "all.db")
     views = [row["name"] for row in ask(tmp_path / "all.db", "SELECT name FROM sqlite_master WHERE type = 'view'")]
     assert len(views) > 10
     for view in views:
@@ -177,16 +177,16 @@ def test_every_view_answers(kymo, ranks, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the sqlite3 shell is not installed")
-def test_the_sqlite3_shell_reads_it(kymo, recording, tmp_path):
-    kymo("export", recording, "-o", "a.db")
+def test_the_sqlite3_shell_reads_it(marey, recording, tmp_path):
+    marey("export", recording, "-o", "a.db")
     shell = ["sqlite3", "-readonly", "a.db"]
     sql = "SELECT name, count FROM summary_by_name ORDER BY name; PRAGMA integrity_check"
     done = subprocess.run([*shell, sql], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == 'inner "quoted"|5\nouter|5\nwith text|1\nok\n'
 
 
-def test_it_can_be_written_to_like_any_other(kymo, recording, tmp_path):
-    kymo("export", recording, "-o", "a.db")
+def test_it_can_be_written_to_like_any_other(marey, recording, tmp_path):
+    marey("export", recording, "-o", "a.db")
     connection = sqlite3.connect(tmp_path / "a.db")
     with connection:
         connection.execute("CREATE INDEX by_parent ON range(parent)")
@@ -194,10 +194,10 @@ def test_it_can_be_written_to_like_any_other(kymo, recording, tmp_path):
     connection.close()
 
 
-def test_a_recording_without_processes_is_an_empty_database(kymo, tmp_path):
-    (tmp_path / "none.kymo").mkdir()
-    (tmp_path / "none.kymo" / "meta.json").write_text('{"format": "kymo recording"}')
-    assert kymo("export", "none.kymo", "-o", "none.db").returncode == 0
+def test_a_recording_without_processes_is_an_empty_database(marey, tmp_path):
+    (tmp_path / "none.marey").mkdir()
+    (tmp_path / "none.marey" / "meta.json").write_text('{"format": "marey recording"}')
+    assert marey("export", "none.marey", "-o", "none.db").returncode == 0
     assert ask(tmp_path / "none.db", "SELECT * FROM summary_by_name") == []
     assert ask(tmp_path / "none.db", "SELECT count(*) AS n FROM process") == [{"n": 0}]
 
@@ -205,42 +205,42 @@ def test_a_recording_without_processes_is_an_empty_database(kymo, tmp_path):
 # ---- files ----
 
 
-def test_a_pipe_gets_the_same_bytes(kymo, recording, tmp_path):
-    assert kymo("export", recording, "--to", "sqlite").returncode == 0
-    done = kymo("export", recording, "--to", "sqlite", "-o", "-", text=False)
+def test_a_pipe_gets_the_same_bytes(marey, recording, tmp_path):
+    assert marey("export", recording, "--to", "sqlite").returncode == 0
+    done = marey("export", recording, "--to", "sqlite", "-o", "-", text=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == (tmp_path / "run.db").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["a.db", "a.sqlite"])
-def test_the_ending_chooses_the_format(kymo, recording, tmp_path, name):
-    assert kymo("export", recording, "-o", name).returncode == 0
+def test_the_ending_chooses_the_format(marey, recording, tmp_path, name):
+    assert marey("export", recording, "-o", name).returncode == 0
     assert (tmp_path / name).read_bytes().startswith(b"SQLite format 3\0")
 
 
-def test_an_existing_file_is_replaced(kymo, recording, tmp_path):
+def test_an_existing_file_is_replaced(marey, recording, tmp_path):
     (tmp_path / "a.db").write_bytes(b"something else\n" * 100000)
-    assert kymo("export", recording, "-o", "a.db").returncode == 0
+    assert marey("export", recording, "-o", "a.db").returncode == 0
     assert ask(tmp_path / "a.db", "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
 
 
-def test_what_an_earlier_database_left_behind_is_refused(kymo, recording, tmp_path):
+def test_what_an_earlier_database_left_behind_is_refused(marey, recording, tmp_path):
     (tmp_path / "a.db-wal").write_bytes(b"of another database")
-    done = kymo("export", recording, "-o", "a.db")
+    done = marey("export", recording, "-o", "a.db")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "a.db-wal" in done.stderr and "remove it" in done.stderr
     assert not (tmp_path / "a.db").exists()
 
 
-def test_a_file_that_may_not_be_made_is_an_error(kymo, recording, tmp_path):
-    done = kymo("export", recording, "-o", "no/such/file.db")
+def test_a_file_that_may_not_be_made_is_an_error(marey, recording, tmp_path):
+    done = marey("export", recording, "-o", "no/such/file.db")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     (tmp_path / "a.db").mkdir()
-    assert kymo("export", recording, "-o", "a.db").returncode == 2
+    assert marey("export", recording, "-o", "a.db").returncode == 2
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root may do anything")
-def test_a_file_that_may_be_written_and_not_read_is_filled_all_the_same(kymo, program, recording, tmp_path):
+def test_a_file_that_may_be_written_and_not_read_is_filled_all_the_same(marey, program, recording, tmp_path):
     """The database is then made elsewhere and copied, since SQLite reads what it wrote."""
     path = tmp_path / "a.db"
     path.touch()
@@ -260,24 +260,24 @@ def test_a_file_that_may_be_written_and_not_read_is_filled_all_the_same(kymo, pr
 
 def assert_nothing_left(done: Any, folder: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert [p.name for p in folder.iterdir() if p.suffix != ".kymo"] == []
+    assert [p.name for p in folder.iterdir() if p.suffix != ".marey"] == []
 
 
-def test_a_limit_on_file_sizes_leaves_no_half_database(kymo, ranks, tmp_path):
+def test_a_limit_on_file_sizes_leaves_no_half_database(marey, ranks, tmp_path):
     def set_limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
-    done = kymo("export", *ranks, "-o", "a.db", preexec_fn=set_limit)
+    done = marey("export", *ranks, "-o", "a.db", preexec_fn=set_limit)
     assert "File too large" in done.stderr
     assert_nothing_left(done, tmp_path)
-    done = kymo("export", *ranks, "--to", "sqlite", "-o", "-", text=False, preexec_fn=set_limit)
+    done = marey("export", *ranks, "--to", "sqlite", "-o", "-", text=False, preexec_fn=set_limit)
     assert done.returncode == 2 and done.stdout == b"" and b"TMPDIR" in done.stderr
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of a mebibyte."""
-    folder = tmp_path / "disk.kymo"
+    folder = tmp_path / "disk.marey"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
@@ -287,22 +287,22 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_leaves_no_half_database(kymo, ranks, small_disk):
-    done = kymo("export", *ranks, "-o", small_disk / "a.db")
+def test_a_full_disk_leaves_no_half_database(marey, ranks, small_disk):
+    done = marey("export", *ranks, "-o", small_disk / "a.db")
     assert "No space left" in done.stderr
     assert_nothing_left(done, small_disk)
 
 
-def test_a_full_disk_for_temporary_files_names_the_variable(kymo, ranks, small_disk):
-    done = kymo("export", *ranks, "--to", "sqlite", "-o", "-", text=False, env={"TMPDIR": str(small_disk)})
+def test_a_full_disk_for_temporary_files_names_the_variable(marey, ranks, small_disk):
+    done = marey("export", *ranks, "--to", "sqlite", "-o", "-", text=False, env={"TMPDIR": str(small_disk)})
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"No space left" in done.stderr and b"TMPDIR" in done.stderr
 
 
-def test_joules_are_tables_of_the_database(kymo, compiled, recording, tmp_path):
-    assert kymo("run", "-q", "-o", "loop.kymo", "--", compiled("joules.c"), 100).returncode == 0
-    want = json.loads(kymo("report", "loop.kymo", "--energy", "--json").stdout)
-    assert kymo("export", "loop.kymo", "-o", "loop.db").returncode == 0
+def test_joules_are_tables_of_the_database(marey, compiled, recording, tmp_path):
+    assert marey("run", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
+    want = json.loads(marey("report", "loop.marey", "--energy", "--json").stdout)
+    assert marey("export", "loop.marey", "-o", "loop.db").returncode == 0
     assert [dict(row) for row in ask(tmp_path / "loop.db", "SELECT * FROM energy_epochs")] == want["epochs"]
-    assert kymo("export", recording, "-o", "plain.db").returncode == 0
+    assert marey("export", recording, "-o", "plain.db").returncode == 0
     assert ask(tmp_path / "plain.db", "SELECT name FROM sqlite_master WHERE name LIKE 'energy%'") == []

@@ -1,6 +1,6 @@
-"""kymo as a converter: traces and profiles of other tools, exported.
+"""marey as a converter: traces and profiles of other tools, exported.
 
-The public traces of tests/data/kineto are read here by themselves, as JSON with decimal numbers, and what kymo writes
+The public traces of tests/data/kineto are read here by themselves, as JSON with decimal numbers, and what marey writes
 is compared with that: the same events, times to the nanosecond, categories, arguments, correlations and flows.
 """
 
@@ -48,7 +48,7 @@ class Trace:
         return self.base + int(ns)
 
     def slices(self) -> list[dict[str, Any]]:
-        """What is a range or work. Kineto's frame around everything, of category Trace, is a moment to kymo."""
+        """What is a range or work. Kineto's frame around everything, of category Trace, is a moment to marey."""
         return [event for event in self.events if event["ph"] == "X" and event.get("cat") != "Trace"]
 
     def work(self) -> list[dict[str, Any]]:
@@ -79,8 +79,8 @@ class Trace:
 
 @needs_unpacking
 @each_trace
-def test_a_chrome_export_is_the_trace_it_came_from(kymo, tmp_path, path):
-    assert kymo("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
+def test_a_chrome_export_is_the_trace_it_came_from(marey, tmp_path, path):
+    assert marey("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
     before, after = Trace(path), Trace(tmp_path / "again.json")
     assert after.counted() == before.counted()
     assert after.flows() == before.flows()
@@ -93,8 +93,8 @@ def test_a_chrome_export_is_the_trace_it_came_from(kymo, tmp_path, path):
 
 @needs_unpacking
 @each_trace
-def test_launches_and_their_work_have_arrows(kymo, tmp_path, path):
-    assert kymo("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
+def test_launches_and_their_work_have_arrows(marey, tmp_path, path):
+    assert marey("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
     trace = Trace(tmp_path / "again.json")
     ends = collections.Counter(e["id"] for e in trace.events if e["ph"] == "f" and e["cat"] == "ac2g")
     begins = {e["id"]: trace.ns(e) for e in trace.events if e["ph"] == "s" and e["cat"] == "ac2g"}
@@ -119,10 +119,10 @@ def listed(report: dict[str, Any]) -> dict[str, Any]:
 
 @needs_unpacking
 @each_trace
-def test_what_was_exported_reports_as_the_trace_does(kymo, tmp_path, path):
-    assert kymo("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
-    before = json.loads(kymo("report", path, "--json", "--threads").stdout)
-    after = json.loads(kymo("report", "again.json", "--json", "--threads").stdout)
+def test_what_was_exported_reports_as_the_trace_does(marey, tmp_path, path):
+    assert marey("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
+    before = json.loads(marey("report", path, "--json", "--threads").stdout)
+    after = json.loads(marey("report", "again.json", "--json", "--threads").stdout)
     assert listed(after) == listed(before)
     assert before["ranges"]
 
@@ -141,9 +141,9 @@ def ask(database: Path, sql: str) -> list[tuple[Any, ...]]:
 @needs_unpacking
 @each_trace
 @needs_sqlite
-def test_sums_in_sql_are_those_of_the_report(kymo, tmp_path, path):
-    assert kymo("export", path, "-o", "trace.db").returncode == 0
-    report = json.loads(kymo("report", path, "--json").stdout)
+def test_sums_in_sql_are_those_of_the_report(marey, tmp_path, path):
+    assert marey("export", path, "-o", "trace.db").returncode == 0
+    report = json.loads(marey("report", path, "--json").stdout)
     database = tmp_path / "trace.db"
     columns = ("name", "kind", "count", "total_ns", "mean_ns", "min_ns", "max_ns", "streams", "devices", "processes")
     kernels = ask(database, f"SELECT {', '.join(columns)} FROM summary_of_gpu")
@@ -159,8 +159,8 @@ def test_sums_in_sql_are_those_of_the_report(kymo, tmp_path, path):
 @needs_unpacking
 @each_trace
 @needs_sqlite
-def test_rows_in_sql_are_the_events_of_the_trace(kymo, tmp_path, path):
-    assert kymo("export", path, "-o", "trace.db").returncode == 0
+def test_rows_in_sql_are_the_events_of_the_trace(marey, tmp_path, path):
+    assert marey("export", path, "-o", "trace.db").returncode == 0
     database, trace = tmp_path / "trace.db", Trace(path)
     (origin,) = ask(database, "SELECT value FROM meta WHERE key = 'origin_unix_ns'")[0]
     work = ask(database, "SELECT device, stream_number, name, start_ns, duration_ns, correlation FROM gpu_works")
@@ -244,9 +244,9 @@ class Slices:
 
 @needs_unpacking
 @each_trace
-def test_perfetto_has_a_slice_for_each_event(kymo, tmp_path, path):
+def test_perfetto_has_a_slice_for_each_event(marey, tmp_path, path):
     pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    assert kymo("export", path, "-o", "trace.pftrace").returncode == 0
+    assert marey("export", path, "-o", "trace.pftrace").returncode == 0
     trace, slices = Trace(path), Slices(tmp_path / "trace.pftrace")
     found = collections.Counter((slices.stream_of(t), name, start, ns) for t, name, start, ns, _, _ in slices.found)
     expected = collections.Counter(
@@ -265,9 +265,9 @@ def test_perfetto_has_a_slice_for_each_event(kymo, tmp_path, path):
 
 @needs_unpacking
 @each_trace
-def test_perfetto_has_arrows_and_arguments(kymo, tmp_path, path):
+def test_perfetto_has_arrows_and_arguments(marey, tmp_path, path):
     pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    assert kymo("export", path, "-o", "trace.pftrace").returncode == 0
+    assert marey("export", path, "-o", "trace.pftrace").returncode == 0
     slices = Slices(tmp_path / "trace.pftrace")
     by_correlation: dict[int, set[int]] = collections.defaultdict(set)
     for _, _, _, _, notes, flows in slices.found:
@@ -302,9 +302,9 @@ def submitted(event: Any) -> list[int]:
 
 @needs_unpacking
 @each_trace
-def test_native_gpu_events_know_their_launch(kymo, tmp_path, path):
+def test_native_gpu_events_know_their_launch(marey, tmp_path, path):
     pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    assert kymo("export", path, "--to", "perfetto-gpu", "-o", "trace.pftrace").returncode == 0
+    assert marey("export", path, "--to", "perfetto-gpu", "-o", "trace.pftrace").returncode == 0
     packets = pb.Trace.FromString((tmp_path / "trace.pftrace").read_bytes()).packet
     stages = {
         (p.trusted_packet_sequence_id, spec.iid): spec.name
@@ -375,7 +375,7 @@ def outer() -> list[int]:
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> dict[str, Path]:
-    """A file of each kind that kymo imports."""
+    """A file of each kind that marey imports."""
     (tmp_path / "stacks.txt").write_text(COLLAPSED)
     (tmp_path / "app.speedscope.json").write_text(json.dumps(SPEEDSCOPE))
     (tmp_path / "viz.json").write_text(json.dumps(VIZTRACER))
@@ -413,8 +413,8 @@ PACKED = ["ranks", "kineto"]
 
 @pytest.mark.parametrize("to", [*FORMATS, pytest.param("sqlite", marks=needs_sqlite)])
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=needs_unpacking) if k in PACKED else k for k in NAMES])
-def test_any_file_goes_to_any_format(kymo, tmp_path, foreign, kind, to):
-    done = kymo("export", foreign[kind], "--to", to, "-o", "out")
+def test_any_file_goes_to_any_format(marey, tmp_path, foreign, kind, to):
+    done = marey("export", foreign[kind], "--to", to, "-o", "out")
     assert done.returncode == 0, done.stderr
     written = (tmp_path / "out").read_bytes()
     assert NAMES[kind].encode() in written
@@ -422,13 +422,13 @@ def test_any_file_goes_to_any_format(kymo, tmp_path, foreign, kind, to):
         json.loads(written)
     if to == "sqlite":
         total = ask(tmp_path / "out", "SELECT sum(self_ns) FROM range")[0][0]
-        ranges = json.loads(kymo("report", foreign[kind], "--json").stdout)["ranges"]
+        ranges = json.loads(marey("report", foreign[kind], "--json").stdout)["ranges"]
         assert total == sum(row["self_ns"] for row in ranges)
 
 
 @needs_unpacking
-def test_ranks_of_a_folder_keep_their_devices_apart(kymo, tmp_path, foreign):
-    assert kymo("export", foreign["ranks"], "--to", "chrome", "-o", "both.json").returncode == 0
+def test_ranks_of_a_folder_keep_their_devices_apart(marey, tmp_path, foreign):
+    assert marey("export", foreign["ranks"], "--to", "chrome", "-o", "both.json").returncode == 0
     trace = Trace(tmp_path / "both.json")
     before = [Trace(path) for path in sorted(foreign["ranks"].iterdir())]
     assert trace.counted() == before[0].counted() + before[1].counted()

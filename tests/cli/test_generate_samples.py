@@ -1,4 +1,4 @@
-"""itwinai's commands for what py-spy wrote: `kymo generate-py-spy-report` and `kymo generate-flamegraph`."""
+"""itwinai's commands for what py-spy wrote: `marey generate-py-spy-report` and `marey generate-flamegraph`."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def cells(line):
 
 
 @pytest.fixture
-def generate(kymo, tmp_path):
+def generate(marey, tmp_path):
     def run(text, *options, status=0):
         (tmp_path / "train.raw").write_text(text)
-        done = kymo("generate-py-spy-report", "--file", "train.raw", *options)
+        done = marey("generate-py-spy-report", "--file", "train.raw", *options)
         assert done.returncode == status, done.stderr
         return done
 
@@ -167,14 +167,14 @@ def test_as_many_samples_as_a_large_job_has(generate):
     assert [row["proportion (n)"] for row in rows] == ["75.00% (300000000)", "25.00% (100000000)"]
 
 
-def test_a_folder_is_read_whole_and_no_deeper(kymo, tmp_path):
+def test_a_folder_is_read_whole_and_no_deeper(marey, tmp_path):
     folder = tmp_path / "py-spy-output"
     (folder / "deeper").mkdir(parents=True)
     for node in range(3):
         (folder / f"torch-ddp_profile_{node}.txt").write_text(f'process 9:"python";main (a.py:3) {node + 1}\n')
     (folder / "deeper" / "more.txt").write_text("main (a.py:3) 100\n")
     (folder / "empty.txt").write_text("")
-    done = kymo("generate-py-spy-report", "--file", folder)
+    done = marey("generate-py-spy-report", "--file", folder)
     assert done.returncode == 0, done.stderr
     assert rows_of(done.stdout)[0]["proportion (n)"] == "100.00% (6)"
 
@@ -186,16 +186,16 @@ def test_lines_that_are_no_stacks_are_told(generate):
 
 
 @pytest.mark.parametrize("command", ["generate-py-spy-report", "generate-flamegraph"])
-def test_wrong_usage_is_one_sentence(kymo, tmp_path, command):
+def test_wrong_usage_is_one_sentence(marey, tmp_path, command):
     (tmp_path / "notes.bin").write_bytes(b"\x00\x01\x02 no stacks")
     (tmp_path / "empty.raw").write_text("")
     (tmp_path / "folder").mkdir()
     for arguments in ([], ["--file", "missing.raw"], ["--file", "notes.bin"], ["--file", "empty.raw"]):
-        done = kymo(command, *arguments)
+        done = marey(command, *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
-        assert done.stderr.startswith("kymo: ") and len(done.stderr.splitlines()) == 1
-    assert kymo(command, "--file", "folder").returncode == 2
-    assert kymo(command, "train.raw").returncode == 2
+        assert done.stderr.startswith("marey: ") and len(done.stderr.splitlines()) == 1
+    assert marey(command, "--file", "folder").returncode == 2
+    assert marey(command, "train.raw").returncode == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.raw", "folder", "notes.bin"]
 
 
@@ -206,17 +206,17 @@ def boxes(path):
     return {element.text for element in xml.etree.ElementTree.parse(path).iter() if element.tag.endswith("title")}
 
 
-def test_the_flame_graph_needs_no_perl(kymo, tmp_path):
+def test_the_flame_graph_needs_no_perl(marey, tmp_path):
     (tmp_path / "train.raw").write_text(RUN)
-    done = kymo("generate-flamegraph", "--file", "train.raw", env={"PATH": "/nowhere"})
+    done = marey("generate-flamegraph", "--file", "train.raw", env={"PATH": "/nowhere"})
     assert done.returncode == 0, done.stderr
     found = boxes(tmp_path / "flamegraph.svg")
     for name in ("main", "fit", "dot", "load", "<module>"):
         assert any(name in text for text in found), name
-    assert kymo("generate-flamegraph", "--file", "train.raw", "--output-filename", "-").stdout.startswith("<?xml")
+    assert marey("generate-flamegraph", "--file", "train.raw", "--output-filename", "-").stdout.startswith("<?xml")
 
 
-def test_an_old_picture_stays_until_the_new_one_is_whole(kymo, tmp_path):
+def test_an_old_picture_stays_until_the_new_one_is_whole(marey, tmp_path):
     picture = tmp_path / "picture.svg"
     picture.write_text("old")
     (tmp_path / "bad.raw").write_text("no stacks here\n")
@@ -226,19 +226,19 @@ def test_an_old_picture_stays_until_the_new_one_is_whole(kymo, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))  # of which reading takes less, and the picture more
 
     options = ["--output-filename", "picture.svg"]
-    assert kymo("generate-flamegraph", "--file", "bad.raw", *options).returncode == 2
-    done = kymo("generate-flamegraph", "--file", "train.raw", *options, preexec_fn=too_large)
-    assert done.returncode == 2 and done.stderr.startswith("kymo: picture.svg: "), done.stderr
+    assert marey("generate-flamegraph", "--file", "bad.raw", *options).returncode == 2
+    done = marey("generate-flamegraph", "--file", "train.raw", *options, preexec_fn=too_large)
+    assert done.returncode == 2 and done.stderr.startswith("marey: picture.svg: "), done.stderr
     assert picture.read_text() == "old"
     picture.chmod(0o640)
     os.symlink("picture.svg", tmp_path / "link.svg")
-    assert kymo("generate-flamegraph", "--file", "train.raw", "--output-filename", "link.svg").returncode == 0
+    assert marey("generate-flamegraph", "--file", "train.raw", "--output-filename", "link.svg").returncode == 0
     assert (tmp_path / "link.svg").is_symlink() and stat.S_IMODE(picture.stat().st_mode) == 0o640
     assert any("dot" in text for text in boxes(picture))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.raw", "link.svg", "picture.svg", "train.raw"]
 
 
-def test_what_is_read_is_not_overwritten(kymo, tmp_path):
+def test_what_is_read_is_not_overwritten(marey, tmp_path):
     (tmp_path / "train.raw").write_text(RUN)
-    done = kymo("generate-flamegraph", "--file", "train.raw", "--output-filename", "./train.raw")
+    done = marey("generate-flamegraph", "--file", "train.raw", "--output-filename", "./train.raw")
     assert done.returncode == 2 and (tmp_path / "train.raw").read_text() == RUN

@@ -1,4 +1,4 @@
-"""Recordings of GPU work made by kymo itself, from the run to the last table and export.
+"""Recordings of GPU work made by marey itself, from the run to the last table and export.
 
 There is no GPU here: tests/cupti has libraries in the places of CUDA's and CUPTI's. The program does what its arguments
 say, so counts and names are known; times are only compared with one another.
@@ -24,10 +24,10 @@ SHAPE = {"grid": [8, 1, 1], "block": [128, 1, 1], "registers per thread": 32, "s
 
 
 @pytest.fixture
-def traced(kymo: Any, build_dir: Path, tmp_path: Path) -> Callable[..., Path]:
+def traced(marey: Any, build_dir: Path, tmp_path: Path) -> Callable[..., Path]:
     def trace(acts: str = ACTS, cupti: str = "", options: str = "") -> Path:
         libraries = build_dir / "tests" / "cupti"
-        env = {"LD_LIBRARY_PATH": str(libraries / "cuda"), "CUDA_INJECTION64_PATH": "", "KYMO_TEST_CUPTI": cupti}
+        env = {"LD_LIBRARY_PATH": str(libraries / "cuda"), "CUDA_INJECTION64_PATH": "", "MAREY_TEST_CUPTI": cupti}
         command = [
             "run",
             "-q",
@@ -35,20 +35,20 @@ def traced(kymo: Any, build_dir: Path, tmp_path: Path) -> Callable[..., Path]:
             "--options",
             options,
             "-o",
-            "run.kymo",
+            "run.marey",
             "--",
             libraries / "gpu_work",
             *acts.split(),
         ]
-        done = kymo(*command, env=env)
+        done = marey(*command, env=env)
         assert done.returncode == 0, done.stderr
-        return tmp_path / "run.kymo"
+        return tmp_path / "run.marey"
 
     return trace
 
 
-def test_the_report_has_every_launch(kymo: Any, traced: Callable[..., Path]) -> None:
-    told = json.loads(kymo("report", traced(), "--gpu", "--json").stdout)
+def test_the_report_has_every_launch(marey: Any, traced: Callable[..., Path]) -> None:
+    told = json.loads(marey("report", traced(), "--gpu", "--json").stdout)
     gpu = told["gpu"]
     assert {row["name"]: row["count"] for row in gpu["kernels"]} == {
         "gemm": 1,
@@ -75,10 +75,10 @@ def test_the_report_has_every_launch(kymo: Any, traced: Callable[..., Path]) -> 
     assert [(row["count"], row["share"]) for row in memory] == [(1, None)]
 
 
-def test_the_breakdown_comes_straight_from_the_recording(kymo: Any, traced: Callable[..., Path]) -> None:
+def test_the_breakdown_comes_straight_from_the_recording(marey: Any, traced: Callable[..., Path]) -> None:
     path = traced()
-    broken = json.loads(kymo("breakdown", path, "--by", "range", "--json").stdout)
-    gpu = json.loads(kymo("report", path, "--gpu", "--json").stdout)["gpu"]
+    broken = json.loads(marey("breakdown", path, "--by", "range", "--json").stdout)
+    gpu = json.loads(marey("report", path, "--gpu", "--json").stdout)["gpu"]
     [device] = [row for row in broken["devices"] if row["window"] == "gpu_span"]
     assert device["busy"] == gpu["devices"][0]["busy_ns"] and device["span"] == gpu["devices"][0]["span_ns"]
     kernels = sum(row["total_ns"] for row in gpu["kernels"] if row["kind"] == "kernel")
@@ -86,9 +86,9 @@ def test_the_breakdown_comes_straight_from_the_recording(kymo: Any, traced: Call
     assert {row["range"] for row in broken["by"]} == {"train", "forward", "replay"}
 
 
-def test_chrome_is_as_kineto_writes_it(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+def test_chrome_is_as_kineto_writes_it(marey: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
     path = traced()
-    assert kymo("export", path, "--to", "chrome", "-o", "trace.json").returncode == 0
+    assert marey("export", path, "--to", "chrome", "-o", "trace.json").returncode == 0
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     kernels = [e for e in events if e.get("cat") == "kernel"]
     assert len(kernels) == 7
@@ -104,8 +104,8 @@ def test_chrome_is_as_kineto_writes_it(kymo: Any, traced: Callable[..., Path], t
         correlation = kernel["args"]["correlation"]
         assert ("s", correlation) in arrows and ("f", correlation) in arrows
     # What was exported says the same as the recording.
-    again = json.loads(kymo("report", "trace.json", "--gpu", "--json").stdout)["gpu"]
-    before = json.loads(kymo("report", path, "--gpu", "--json").stdout)["gpu"]
+    again = json.loads(marey("report", "trace.json", "--gpu", "--json").stdout)["gpu"]
+    before = json.loads(marey("report", path, "--gpu", "--json").stdout)["gpu"]
     for table in ("kernels", "copies"):
         names = {row["name"]: row for row in before[table] if row.get("kind") != "memory"}
         assert names.keys() == {row["name"] for row in again[table]}
@@ -115,10 +115,10 @@ def test_chrome_is_as_kineto_writes_it(kymo: Any, traced: Callable[..., Path], t
             assert abs(row["total_ns"] - names[row["name"]]["total_ns"]) <= row["count"]
 
 
-def test_perfetto_has_shapes_and_arrows(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+def test_perfetto_has_shapes_and_arrows(marey: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
     pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     path = traced()
-    assert kymo("export", path, "-o", "slices.pftrace").returncode == 0
+    assert marey("export", path, "-o", "slices.pftrace").returncode == 0
     packets = pb.Trace.FromString((tmp_path / "slices.pftrace").read_bytes()).packet
     notes = [{n.name: n for n in p.track_event.debug_annotations} for p in packets]
     shaped = [n for n in notes if "registers per thread" in n]
@@ -127,7 +127,7 @@ def test_perfetto_has_shapes_and_arrows(kymo: Any, traced: Callable[..., Path], 
     flows = [f for p in packets for f in p.track_event.flow_ids]
     # Five launches, one of them with five pieces of work, and memory that was asked for; other calls lead nowhere.
     assert [n for n in sorted(map(flows.count, set(flows))) if n > 1] == [2, 2, 2, 2, 2, 6]
-    assert kymo("export", path, "--to", "perfetto-gpu", "-o", "native.pftrace").returncode == 0
+    assert marey("export", path, "--to", "perfetto-gpu", "-o", "native.pftrace").returncode == 0
     packets = pb.Trace.FromString((tmp_path / "native.pftrace").read_bytes()).packet
     kernels = [p.gpu_render_stage_event for p in packets if p.gpu_render_stage_event.launch.workgroup_size.x == 128]
     assert len(kernels) == 7 and {k.launch.grid_size.x for k in kernels} == {8}
@@ -135,8 +135,8 @@ def test_perfetto_has_shapes_and_arrows(kymo: Any, traced: Callable[..., Path], 
 
 
 @needs_sqlite
-def test_sql_has_shapes(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
-    assert kymo("export", traced(), "-o", "run.db").returncode == 0
+def test_sql_has_shapes(marey: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+    assert marey("export", traced(), "-o", "run.db").returncode == 0
     database = sqlite3.connect(tmp_path / "run.db")
     query = "SELECT a.json FROM gpu_work w JOIN arguments a ON a.event = w.id WHERE w.kind = 'kernel'"
     shapes = [json.loads(text) for (text,) in database.execute(query)]
@@ -145,9 +145,9 @@ def test_sql_has_shapes(kymo: Any, traced: Callable[..., Path], tmp_path: Path) 
 
 
 @needs_viewer
-def test_the_page_has_shapes_and_arrows(kymo: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_page_has_shapes_and_arrows(marey: Any, traced: Callable[..., Path], tmp_path: Path) -> None:
     path = traced()
-    assert kymo("report", path, "--html", "page.html").returncode == 0
+    assert marey("report", path, "--html", "page.html").returncode == 0
     page = Page(tmp_path / "page.html")
     [stream] = [track for track in page.tracks("gpu") if track["stream"] == 7]
     texts = [json.loads(text) for text in page.texts(stream).values()]
@@ -159,29 +159,29 @@ def test_the_page_has_shapes_and_arrows(kymo: Any, traced: Callable[..., Path], 
     assert tables["kernels"] == 5 and tables["ranges"] == 3
 
 
-def test_every_other_export_takes_it(kymo: Any, traced: Callable[..., Path]) -> None:
+def test_every_other_export_takes_it(marey: Any, traced: Callable[..., Path]) -> None:
     path = traced()
     for format in ("csv", "speedscope", "collapsed", "flamegraph"):
-        assert kymo("export", path, "--to", format, "-o", "out").returncode == 0
+        assert marey("export", path, "--to", format, "-o", "out").returncode == 0
 
 
-def test_a_full_log_is_told_everywhere(kymo: Any, traced: Callable[..., Path]) -> None:
+def test_a_full_log_is_told_everywhere(marey: Any, traced: Callable[..., Path]) -> None:
     path = traced("begin train many 200000 7 sync end", options="disk=64KiB,pool=2MiB")
-    lost = json.loads(kymo("report", path, "--gpu", "--json").stdout)["lost_events"]
+    lost = json.loads(marey("report", path, "--gpu", "--json").stdout)["lost_events"]
     assert lost > 0
-    assert "\nlost: " in kymo("report", path, "--gpu").stdout
-    assert f"note: Events that were not recorded: {lost} of process" in kymo("breakdown", path).stdout
+    assert "\nlost: " in marey("report", path, "--gpu").stdout
+    assert f"note: Events that were not recorded: {lost} of process" in marey("breakdown", path).stdout
 
 
 @pytest.mark.parametrize("command", [("report",), ("report", "--gpu"), ("breakdown",)])
-def test_dropped_records_are_told_everywhere(kymo: Any, traced: Callable[..., Path], command: tuple[str, ...]) -> None:
-    told = kymo(*command, traced(cupti="dropped=5"))
+def test_dropped_records_are_told_everywhere(marey: Any, traced: Callable[..., Path], command: tuple[str, ...]) -> None:
+    told = marey(*command, traced(cupti="dropped=5"))
     assert told.returncode == 0
     assert "records of GPU work were dropped by CUPTI" in told.stdout
 
 
-def test_nsight_compute_gets_the_command_that_was_run(kymo: Any, traced: Callable[..., Path]) -> None:
-    lines = kymo("report", traced(), "--gpu").stdout.splitlines()
+def test_nsight_compute_gets_the_command_that_was_run(marey: Any, traced: Callable[..., Path]) -> None:
+    lines = marey("report", traced(), "--gpu").stdout.splitlines()
     commands = [shlex.split(line) for line in lines if line.startswith("  ncu ")]
     patterns = {command[command.index("--kernel-name") + 1] for command in commands}
     assert patterns == {"regex:^in_a_graph$", "regex:^gemm$", "regex:^relu$"}
@@ -201,9 +201,9 @@ TRAINING = (
 )
 
 
-def test_memory_of_devices_by_the_range_that_asked_for_it(kymo: Any, traced: Callable[..., Path]) -> None:
+def test_memory_of_devices_by_the_range_that_asked_for_it(marey: Any, traced: Callable[..., Path]) -> None:
     path = traced(TRAINING)
-    tables = json.loads(kymo("report", path, "--memory", "--json").stdout)
+    tables = json.loads(marey("report", path, "--memory", "--json").stdout)
     pools = {row["device"]: row for row in tables["pools"]}
     assert set(pools) == {"cuda:0", "host, pinned"}
     cuda = pools["cuda:0"]
@@ -224,29 +224,29 @@ def test_memory_of_devices_by_the_range_that_asked_for_it(kymo: Any, traced: Cal
     assert max(live) == 18_000_000 and live[-1] == 16_000_000
     categories = {(row["device"], row["category"]): row["bytes"] for row in tables["categories"]}
     assert categories == {("cuda:0", "Device"): 18_000_000, ("host, pinned", "Pinned"): 500_000}
-    drawn = kymo("report", path, "--memory").stdout
+    drawn = marey("report", path, "--memory").stdout
     assert "cuda:0, process" in drawn and "leak suspected: what this allocates grows by 1.00 MB each iteration" in drawn
 
 
-def test_memory_that_was_there_before_ends_with_its_free(kymo: Any, traced: Callable[..., Path]) -> None:
-    tables = json.loads(kymo("report", traced("take 1024 stray take 2048"), "--memory", "--json").stdout)
+def test_memory_that_was_there_before_ends_with_its_free(marey: Any, traced: Callable[..., Path]) -> None:
+    tables = json.loads(marey("report", traced("take 1024 stray take 2048"), "--memory", "--json").stdout)
     (pool,) = tables["pools"]
     assert (pool["peak_bytes"], pool["end_bytes"]) == (65_536 + 1024, 3072)
     assert tables["stacks"][0]["where"] == "(allocated before recording)" and tables["stacks"][0]["stack"] is None
 
 
-def test_memory_calls_are_no_launches(kymo: Any, traced: Callable[..., Path]) -> None:
-    told = json.loads(kymo("report", traced("begin a take 1024 give launch k 7 end"), "--gpu", "--json").stdout)
+def test_memory_calls_are_no_launches(marey: Any, traced: Callable[..., Path]) -> None:
+    told = json.loads(marey("report", traced("begin a take 1024 give launch k 7 end"), "--gpu", "--json").stdout)
     assert [(row["name"], row["launches"]) for row in told["gpu"]["ranges"]] == [("a", 1)]
 
 
-def test_both_sources_stand_side_by_side(kymo: Any, build_dir: Path, tmp_path: Path) -> None:
+def test_both_sources_stand_side_by_side(marey: Any, build_dir: Path, tmp_path: Path) -> None:
     libraries = build_dir / "tests" / "cupti"
-    env = {"LD_LIBRARY_PATH": str(libraries / "cuda"), "CUDA_INJECTION64_PATH": "", "KYMO_TEST_CUPTI": ""}
-    command = ["run", "-q", "--gpu", "--memory", "--memory-sample", "1", "-o", "both.kymo", "--"]
-    done = kymo(*command, libraries / "gpu_work", "take", "1024", "launch", "k", "7", env=env)
+    env = {"LD_LIBRARY_PATH": str(libraries / "cuda"), "CUDA_INJECTION64_PATH": "", "MAREY_TEST_CUPTI": ""}
+    command = ["run", "-q", "--gpu", "--memory", "--memory-sample", "1", "-o", "both.marey", "--"]
+    done = marey(*command, libraries / "gpu_work", "take", "1024", "launch", "k", "7", env=env)
     assert done.returncode == 0, done.stderr
-    tables = json.loads(kymo("report", tmp_path / "both.kymo", "--memory", "--json").stdout)
+    tables = json.loads(marey("report", tmp_path / "both.marey", "--memory", "--json").stdout)
     assert {row["device"]: row["source"] for row in tables["pools"]} == {
         "host": "samples of malloc",
         "cuda:0": "CUDA's memory as CUPTI tells it",

@@ -1,4 +1,4 @@
-"""`kymo report --gpu`: the same numbers as a plain reference, tables in every form, and what it says without any."""
+"""`marey report --gpu`: the same numbers as a plain reference, tables in every form, and what it says without any."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ TRACES = (
 TABLES = ("devices", "kernels", "shapes", "copies", "streams", "ranges", "launch_bound", "iterations", "gaps")
 
 
-def tables_of(kymo: Any, *paths: object) -> dict[str, Any]:
-    done = kymo("report", *paths, "--gpu", "--json")
+def tables_of(marey: Any, *paths: object) -> dict[str, Any]:
+    done = marey("report", *paths, "--gpu", "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["gpu"]
 
@@ -92,9 +92,9 @@ def check_waits(found: dict[str, Any], bound: dict[str, Any], trace: gpu_referen
 
 
 @pytest.mark.parametrize("name", TRACES)
-def test_every_number_is_the_references(kymo: Any, name: str) -> None:
+def test_every_number_is_the_references(marey: Any, name: str) -> None:
     path = KINETO / f"{name}.json.gz"
-    check(tables_of(kymo, path), gpu_reference.Trace(path))
+    check(tables_of(marey, path), gpu_reference.Trace(path))
 
 
 def random_trace(seed: int) -> list[dict[str, Any]]:
@@ -163,15 +163,15 @@ def work_event(rng: random.Random, device: int, stream: int, ts: int, correlatio
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_traces_are_as_the_reference_has_them(kymo: Any, tmp_path: Path, seed: int) -> None:
+def test_random_traces_are_as_the_reference_has_them(marey: Any, tmp_path: Path, seed: int) -> None:
     path = tmp_path / "trace.json"
     path.write_text(json.dumps({"traceEvents": random_trace(seed)}))
-    check(tables_of(kymo, path), gpu_reference.Trace(path))
+    check(tables_of(marey, path), gpu_reference.Trace(path))
 
 
-def test_ranks_add_up(kymo: Any) -> None:
-    both = tables_of(kymo, *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
-    each = [tables_of(kymo, KINETO / f"sampled_rank-{rank}.json.gz") for rank in (0, 1)]
+def test_ranks_add_up(marey: Any) -> None:
+    both = tables_of(marey, *(KINETO / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)))
+    each = [tables_of(marey, KINETO / f"sampled_rank-{rank}.json.gz") for rank in (0, 1)]
     assert both["devices"] == each[0]["devices"] + each[1]["devices"]
     for table, columns in (("kernels", ("count", "total_ns")), ("ranges", ("launches", "work", "gpu_ns", "launch_ns"))):
         for column in columns:
@@ -179,20 +179,20 @@ def test_ranks_add_up(kymo: Any) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_csv_has_the_rows_of_json(kymo: Any, table: str) -> None:
+def test_csv_has_the_rows_of_json(marey: Any, table: str) -> None:
     path = KINETO / "mi250_minitoy_train_ROCm6_2_kineto.json.gz"
-    done = kymo("report", path, "--gpu", "--csv", "--table", table)
+    done = marey("report", path, "--gpu", "--csv", "--table", table)
     assert done.returncode == 0
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    expected = tables_of(kymo, path)[table]
+    expected = tables_of(marey, path)[table]
     assert [list(row) for row in rows] == [list(row) for row in expected]
     for row, wanted in zip(rows, expected):
         for column, value in wanted.items():
             assert row[column] == "" if value is None else str(row[column]) == str(value) or float(row[column]) == value
 
 
-def test_text_has_a_heading_for_each_and_no_advice(kymo: Any) -> None:
-    done = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--limit", "3")
+def test_text_has_a_heading_for_each_and_no_advice(marey: Any) -> None:
+    done = marey("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--limit", "3")
     assert done.returncode == 0
     headings = (
         "GPUs",
@@ -211,7 +211,7 @@ def test_text_has_a_heading_for_each_and_no_advice(kymo: Any) -> None:
     assert "... and 196 more; --all shows them" in done.stdout
 
 
-def test_waits_of_launches_in_no_range_are_a_row(kymo: Any, tmp_path: Path) -> None:
+def test_waits_of_launches_in_no_range_are_a_row(marey: Any, tmp_path: Path) -> None:
     """90 % of the device's time is launch wait, and no range is around the launches."""
     rng = random.Random(1)
     events = []
@@ -221,44 +221,44 @@ def test_waits_of_launches_in_no_range_are_a_row(kymo: Any, tmp_path: Path) -> N
         events.append({**work_event(rng, 0, 7, i * 50 + 5, i + 1), "dur": 5})
     path = tmp_path / "bare.json"
     path.write_text(json.dumps({"traceEvents": events}))
-    gpu = tables_of(kymo, path)
+    gpu = tables_of(marey, path)
     [device] = gpu["devices"]
     [row] = gpu["launch_bound"]
     assert device["launch_wait_share"] > 0.85
     assert (row["name"], row["launch_wait_ns"]) == ("(no range)", device["launch_wait_ns"])
-    text = kymo("report", path, "--gpu").stdout
+    text = marey("report", path, "--gpu").stdout
     assert "where GPUs wait for the host\n" in text and "seldom" not in text and "no range is" not in text
 
 
-def test_other_tables_stand_before_those_of_gpus(kymo: Any) -> None:
-    done = kymo("report", KINETO / "triton_example.json.gz", "--gpu", "--tree")
+def test_other_tables_stand_before_those_of_gpus(marey: Any) -> None:
+    done = marey("report", KINETO / "triton_example.json.gz", "--gpu", "--tree")
     before, heading, _ = done.stdout.partition("\nGPUs\n")
     assert heading and "cuLaunchKernel" in before
-    only = kymo("report", KINETO / "triton_example.json.gz", "--gpu")
+    only = marey("report", KINETO / "triton_example.json.gz", "--gpu")
     assert "cuLaunchKernel" not in only.stdout.partition("\nGPUs\n")[0]
 
 
-def test_a_filter_chooses_kernels_and_ranges(kymo: Any) -> None:
-    done = kymo("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--json", "-f", "*sgemm*")
+def test_a_filter_chooses_kernels_and_ranges(marey: Any) -> None:
+    done = marey("report", KINETO / "sampled_rank-0.json.gz", "--gpu", "--json", "-f", "*sgemm*")
     gpu = json.loads(done.stdout)["gpu"]
     assert gpu["kernels"] and all("sgemm" in row["name"] for row in gpu["kernels"] + gpu["shapes"])
     assert gpu["ranges"] == []
 
 
-def test_without_gpu_work_it_says_how_to_get_some(kymo: Any) -> None:
-    done = kymo("report", KINETO / "rank_non_gpu.json.gz", "--gpu")
+def test_without_gpu_work_it_says_how_to_get_some(marey: Any) -> None:
+    done = marey("report", KINETO / "rank_non_gpu.json.gz", "--gpu")
     assert done.returncode == 0
-    assert "No GPU work was recorded: kymo run --gpu records it" in done.stdout
+    assert "No GPU work was recorded: marey run --gpu records it" in done.stdout
 
 
-def test_wrong_usage_is_reported(kymo: Any) -> None:
+def test_wrong_usage_is_reported(marey: Any) -> None:
     path = KINETO / "triton_example.json.gz"
-    done = kymo("report", path, "--gpu", "--csv", "--table", "nonsense")
+    done = marey("report", path, "--gpu", "--csv", "--table", "nonsense")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "kymo: no table 'nonsense' of GPUs; --json has all of them\n"
-    done = kymo("report", path, "--table", "ranges")
+    assert done.stderr == "marey: no table 'nonsense' of GPUs; --json has all of them\n"
+    done = marey("report", path, "--table", "ranges")
     assert done.returncode == 2 and "--table NAME goes with --csv" in done.stderr
-    done = kymo("report", path, "--csv", "--table", "processes")
+    done = marey("report", path, "--csv", "--table", "processes")
     assert done.returncode == 0 and done.stdout.startswith("rank,pid,host,")
 
 
@@ -273,12 +273,12 @@ def option_of(command: list[str], name: str) -> str:
     return command[command.index(name) + 1]
 
 
-def test_commands_for_nsight_compute_find_the_kernels_that_take_longest(kymo: Any) -> None:
+def test_commands_for_nsight_compute_find_the_kernels_that_take_longest(marey: Any) -> None:
     trace = KINETO / "sampled_rank-0.json.gz"
-    kernels = json.loads(kymo("report", trace, "--gpu", "--json").stdout)["gpu"]["kernels"]
+    kernels = json.loads(marey("report", trace, "--gpu", "--json").stdout)["gpu"]["kernels"]
     longest = [row for row in kernels if row["kind"] == "kernel"][:3]
     assert any(set("<(*") & set(row["name"]) for row in longest), "names that need escaping"
-    commands = ncu_commands(kymo("report", trace, "--gpu").stdout)
+    commands = ncu_commands(marey("report", trace, "--gpu").stdout)
     assert len(commands) == len(longest) == 3
     for number, (command, row) in enumerate(zip(commands, longest), 1):
         kind, pattern = option_of(command, "--kernel-name").split(":", 1)
@@ -291,5 +291,5 @@ def test_commands_for_nsight_compute_find_the_kernels_that_take_longest(kymo: An
         assert command[-3:] == ["-o", f"kernel_{number}", "COMMAND"]
 
 
-def test_without_kernels_there_is_no_command(kymo: Any) -> None:
-    assert "ncu" not in kymo("report", KINETO / "rank_non_gpu.json.gz", "--gpu").stdout
+def test_without_kernels_there_is_no_command(marey: Any) -> None:
+    assert "ncu" not in marey("report", KINETO / "rank_non_gpu.json.gz", "--gpu").stdout

@@ -1,4 +1,4 @@
-"""Files of other tools: kymo import, and every command that takes a recording."""
+"""Files of other tools: marey import, and every command that takes a recording."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def scratch(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kymo_here(kymo, scratch):
-    """Run kymo with its temporary files in `scratch`, where nothing may be left."""
+def marey_here(marey, scratch):
+    """Run marey with its temporary files in `scratch`, where nothing may be left."""
 
     def run(*args: object, **more: object):
-        done = kymo(*args, env={"TMPDIR": str(scratch)}, **more)
+        done = marey(*args, env={"TMPDIR": str(scratch)}, **more)
         assert list(scratch.iterdir()) == []
         return done
 
@@ -60,34 +60,34 @@ def slice_of(name: str, begin: float, duration: float, **more: object) -> dict[s
 
 
 def begins_with(done, words: str) -> bool:
-    return done.stderr.startswith(f"kymo: {words}")
+    return done.stderr.startswith(f"marey: {words}")
 
 
-# ---- kymo import ----
+# ---- marey import ----
 
 
 @needs_unpacking
-def test_an_import_says_what_it_read(kymo_here, tmp_path):
-    done = kymo_here("import", RANK_0)
+def test_an_import_says_what_it_read(marey_here, tmp_path):
+    done = marey_here("import", RANK_0)
     assert (done.returncode, done.stdout) == (0, "")
     assert begins_with(done, "imported 4,")
     assert "of 1 file (kineto, 1." in done.stderr
-    assert done.stderr.rstrip().endswith("next: kymo report sampled_rank-0.kymo")
-    names = {path.suffix for path in (tmp_path / "sampled_rank-0.kymo").iterdir()}
+    assert done.stderr.rstrip().endswith("next: marey report sampled_rank-0.marey")
+    names = {path.suffix for path in (tmp_path / "sampled_rank-0.marey").iterdir()}
     assert names == {".json", ".klog"}
 
 
 @needs_unpacking
-def test_an_import_may_be_quiet(kymo_here):
-    done = kymo_here("import", RANK_0, "-q", "-o", "run.kymo")
+def test_an_import_may_be_quiet(marey_here):
+    done = marey_here("import", RANK_0, "-q", "-o", "run.marey")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @needs_unpacking
-def test_an_imported_recording_answers_as_its_file_does(kymo_here, ranks):
-    assert kymo_here("import", ranks, "-o", "run.kymo").returncode == 0
+def test_an_imported_recording_answers_as_its_file_does(marey_here, ranks):
+    assert marey_here("import", ranks, "-o", "run.marey").returncode == 0
     for options in (["--json"], ["--json", "--threads", "--ranks", "--gpu", "--iterations"]):
-        answers = [kymo_here("report", path, *options) for path in ("run.kymo", ranks)]
+        answers = [marey_here("report", path, *options) for path in ("run.marey", ranks)]
         assert [done.returncode for done in answers] == [0, 0]
         tables = [json.loads(done.stdout) for done in answers]
         for table in tables:  # the sizes of logs differ by their texts
@@ -96,29 +96,29 @@ def test_an_imported_recording_answers_as_its_file_does(kymo_here, ranks):
 
 
 @needs_unpacking
-def test_an_import_never_replaces_what_is_there(kymo_here, tmp_path):
-    assert kymo_here("import", RANK_0, "-o", "run.kymo").returncode == 0
-    before = sorted(path.name for path in (tmp_path / "run.kymo").iterdir())
-    done = kymo_here("import", RANK_1, "-o", "run.kymo")
+def test_an_import_never_replaces_what_is_there(marey_here, tmp_path):
+    assert marey_here("import", RANK_0, "-o", "run.marey").returncode == 0
+    before = sorted(path.name for path in (tmp_path / "run.marey").iterdir())
+    done = marey_here("import", RANK_1, "-o", "run.marey")
     assert done.returncode == 2
-    assert done.stderr == "kymo: run.kymo holds a recording already; --force replaces it\n"
-    assert sorted(path.name for path in (tmp_path / "run.kymo").iterdir()) == before
-    done = kymo_here("import", RANK_1, "-o", "run.kymo", "--force")
+    assert done.stderr == "marey: run.marey holds a recording already; --force replaces it\n"
+    assert sorted(path.name for path in (tmp_path / "run.marey").iterdir()) == before
+    done = marey_here("import", RANK_1, "-o", "run.marey", "--force")
     assert done.returncode == 0
-    assert [p["rank"] for p in json.loads(kymo_here("report", "run.kymo", "--json").stdout)["processes"]] == [1]
+    assert [p["rank"] for p in json.loads(marey_here("report", "run.marey", "--json").stdout)["processes"]] == [1]
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("Dear all")
-    done = kymo_here("import", RANK_1, "-o", "full", "--force")
+    done = marey_here("import", RANK_1, "-o", "full", "--force")
     assert done.returncode == 2
     assert "holds more than a recording" in done.stderr
 
 
-def test_a_failed_import_leaves_nothing(kymo_here, tmp_path):
+def test_a_failed_import_leaves_nothing(marey_here, tmp_path):
     (tmp_path / "bad.json").write_text('{"traceEvents": [')
-    for output in ("new.kymo", "empty"):
+    for output in ("new.marey", "empty"):
         (tmp_path / "empty").mkdir(exist_ok=True)
         before = sorted(os.listdir(tmp_path))
-        done = kymo_here("import", "bad.json", "-o", output)
+        done = marey_here("import", "bad.json", "-o", output)
         assert done.returncode == 2
         assert sorted(os.listdir(tmp_path)) == before
         assert list((tmp_path / "empty").iterdir()) == []
@@ -127,34 +127,34 @@ def test_a_failed_import_leaves_nothing(kymo_here, tmp_path):
 @pytest.mark.parametrize(
     "name, text, says",
     [
-        ("notes.md", "# Notes\n", 'notes.md is no file that kymo knows: it begins with "# Notes\\n"; known'),
+        ("notes.md", "# Notes\n", 'notes.md is no file that marey knows: it begins with "# Notes\\n"; known'),
         ("empty.json", "", "empty.json is empty"),
         ("none.json", '{"traceEvents": []}', "none.json"),
         ("cut.json.gz", None, "cut.json.gz"),
     ],
 )
-def test_what_is_no_trace_gets_one_sentence(kymo_here, tmp_path, name, text, says):
+def test_what_is_no_trace_gets_one_sentence(marey_here, tmp_path, name, text, says):
     (tmp_path / name).write_bytes(gzip.compress(b"")[:12] if text is None else text.encode())
     for command in (["report", name], ["export", name], ["import", name], ["breakdown", name]):
-        done = kymo_here(*command)
+        done = marey_here(*command)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"kymo: {says}")
+        assert done.stderr.startswith(f"marey: {says}")
         assert done.stderr.count("\n") == 1
 
 
-def test_a_folder_without_traces_is_told(kymo_here, tmp_path):
+def test_a_folder_without_traces_is_told(marey_here, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n")
-    done = kymo_here("report", "notes")
+    done = marey_here("report", "notes")
     assert done.returncode == 2
     assert "is not a recording" in done.stderr
     assert "no file in it is a trace" in done.stderr
 
 
-def test_a_format_can_be_taken_for_granted(kymo_here, tmp_path):
+def test_a_format_can_be_taken_for_granted(marey_here, tmp_path):
     (tmp_path / "odd").write_text("# a comment first\nmain;step 12\n")
-    assert kymo_here("import", "odd", "--from", "collapsed").returncode == 0
-    done = kymo_here("import", "odd", "--from", "flac")
+    assert marey_here("import", "odd", "--from", "collapsed").returncode == 0
+    done = marey_here("import", "odd", "--from", "flac")
     assert done.returncode == 2
     assert "kineto" in done.stderr
 
@@ -164,77 +164,77 @@ def test_a_format_can_be_taken_for_granted(kymo_here, tmp_path):
 
 @needs_unpacking
 @pytest.mark.parametrize("source", ["file", "folder"])
-def test_every_command_takes_a_trace(kymo_here, ranks, tmp_path, source):
+def test_every_command_takes_a_trace(marey_here, ranks, tmp_path, source):
     path = RANK_0 if source == "file" else ranks
     n_ranks = 1 if source == "file" else 2
-    report = kymo_here("report", path, "--json")
+    report = marey_here("report", path, "--json")
     assert report.returncode == 0
     assert len(json.loads(report.stdout)["processes"]) == n_ranks
-    assert "imported from kineto" in kymo_here("report", path).stdout
-    breakdown = kymo_here("breakdown", path, "--json")
+    assert "imported from kineto" in marey_here("report", path).stdout
+    breakdown = marey_here("breakdown", path, "--json")
     assert breakdown.returncode == 0
     assert {row["rank"] for row in json.loads(breakdown.stdout)["devices"]} == set(range(n_ranks))
-    compared = kymo_here("compare", path, path)
+    compared = marey_here("compare", path, path)
     assert compared.returncode == 0
     assert "ProfilerStep#551" in compared.stdout or "(iteration)" in compared.stdout
     for form in ("perfetto", "chrome", "csv", "sqlite", "speedscope", "collapsed", "flamegraph"):
-        done = kymo_here("export", path, "--to", form, "-o", f"out.{form}")
+        done = marey_here("export", path, "--to", form, "-o", f"out.{form}")
         assert done.returncode == 0
         assert (tmp_path / f"out.{form}").stat().st_size > 10000
 
 
-def test_an_export_keeps_the_arguments_of_events(kymo_here, tmp_path):
+def test_an_export_keeps_the_arguments_of_events(marey_here, tmp_path):
     (tmp_path / "t.json").write_text(trace(slice_of("a", 1, 2, cat="cpu_op", args={"Input Dims": [[3, 4]], "n": 7})))
-    assert kymo_here("export", "t.json", "--to", "chrome", "-o", "out.json").returncode == 0
+    assert marey_here("export", "t.json", "--to", "chrome", "-o", "out.json").returncode == 0
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     arguments = [event["args"] for event in events if event["ph"] in "XB" and event["name"] == "a"]
     assert arguments[0]["Input Dims"] == [[3, 4]]
     assert arguments[0]["n"] == 7
 
 
-def test_times_are_exact_to_the_nanosecond(kymo_here, tmp_path):
+def test_times_are_exact_to_the_nanosecond(marey_here, tmp_path):
     """Microseconds with three decimals at 1.7e15 are more than a double holds."""
     text = ", ".join(
         f'{{"ph": "X", "name": "n{i}", "pid": 1, "tid": 1, "ts": {begin}, "dur": 0.{i + 1}07}}'
         for i, begin in enumerate(["1712195495505582.988", "1712195495505583.499", "1712195495505584.001"])
     )
     (tmp_path / "t.json").write_text(f'{{"traceEvents": [{text}]}}')
-    done = kymo_here("export", "t.json", "--to", "csv", "-o", "-")
+    done = marey_here("export", "t.json", "--to", "csv", "-o", "-")
     rows = {row["name"]: row for row in csv.DictReader(io.StringIO(done.stdout))}
     starts = [int(rows[f"n{i}"]["start_ns"]) for i in range(3)]
     assert [start - starts[0] for start in starts] == [0, 511, 1013]
     assert [int(rows[f"n{i}"]["duration_ns"]) for i in range(3)] == [107, 207, 307]
 
 
-def test_ranks_come_from_the_file_then_from_its_name(kymo_here, tmp_path):
+def test_ranks_come_from_the_file_then_from_its_name(marey_here, tmp_path):
     said = trace(slice_of("a", 1, 2), distributedInfo={"backend": "nccl", "rank": 5, "world_size": 8})
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "rank-1.json").write_text(said)
     (tmp_path / "d" / "worker3.json").write_text(trace(slice_of("a", 1, 2)))
     (tmp_path / "d" / "trace_7.json").write_text(trace(slice_of("a", 1, 2)))
-    found = json.loads(kymo_here("report", "d", "--json").stdout)
+    found = json.loads(marey_here("report", "d", "--json").stdout)
     assert [process["rank"] for process in found["processes"]] == [3, 5, 7]
 
 
-def test_files_without_a_rank_are_numbered(kymo_here, tmp_path):
+def test_files_without_a_rank_are_numbered(marey_here, tmp_path):
     for name in ("b", "a", "c"):
         (tmp_path / f"{name}.json").write_text(trace(slice_of(name, 1, 2)))
-    done = kymo_here("import", "b.json", "a.json", "c.json", "-o", "run.kymo")
+    done = marey_here("import", "b.json", "a.json", "c.json", "-o", "run.marey")
     assert "numbered in the order" in done.stderr
-    found = json.loads(kymo_here("report", "run.kymo", "--json", "--ranks").stdout)
+    found = json.loads(marey_here("report", "run.marey", "--json", "--ranks").stdout)
     assert {(row["rank"], row["name"]) for row in found["ranks"]} == {(0, "b"), (1, "a"), (2, "c")}
 
 
 @needs_unpacking
-def test_two_files_of_one_rank_are_told(kymo_here, ranks):
+def test_two_files_of_one_rank_are_told(marey_here, ranks):
     shutil.copy(RANK_0, ranks / "again.json.gz")
-    done = kymo_here("report", ranks)
+    done = marey_here("report", ranks)
     assert "again.json.gz and sampled_rank-0.json.gz are both of rank 0." in done.stdout
 
 
 @needs_unpacking
-def test_ranks_of_one_import_are_one_run(kymo_here, ranks, tmp_path):
-    assert kymo_here("export", ranks, "-o", "out.db").returncode == 0
+def test_ranks_of_one_import_are_one_run(marey_here, ranks, tmp_path):
+    assert marey_here("export", ranks, "-o", "out.db").returncode == 0
     with sqlite3.connect(tmp_path / "out.db") as database:
         runs = database.execute("SELECT count(*), count(DISTINCT run_id) FROM process").fetchone()
     assert runs == (2, 1)
@@ -244,33 +244,33 @@ def test_ranks_of_one_import_are_one_run(kymo_here, ranks, tmp_path):
 
 
 @needs_unpacking
-def test_a_trace_that_is_cut_off_is_read_as_far_as_it_goes(kymo_here, tmp_path):
+def test_a_trace_that_is_cut_off_is_read_as_far_as_it_goes(marey_here, tmp_path):
     whole = gzip.decompress(RANK_0.read_bytes())
     (tmp_path / "cut.json").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "cut.json.gz").write_bytes(RANK_0.read_bytes()[:60000])
     for name in ("cut.json", "cut.json.gz"):
-        done = kymo_here("report", name)
+        done = marey_here("report", name)
         assert done.returncode == 0
         assert f"note: {name} is cut off" in done.stdout
-        done = kymo_here("export", name, "-o", "out.pftrace")
+        done = marey_here("export", name, "-o", "out.pftrace")
         assert done.returncode == 0
-        assert f"kymo: {name} is cut off" in done.stderr
-        done = kymo_here("import", name, "--force", "-q", "-o", "run.kymo")
+        assert f"marey: {name} is cut off" in done.stderr
+        done = marey_here("import", name, "--force", "-q", "-o", "run.marey")
         assert done.returncode == 0
-        assert f"kymo: {name} is cut off" in done.stderr
+        assert f"marey: {name} is cut off" in done.stderr
 
 
 @needs_unpacking
-def test_a_bad_file_among_good_ones_is_left_out_and_told(kymo_here, ranks):
+def test_a_bad_file_among_good_ones_is_left_out_and_told(marey_here, ranks):
     (ranks / "rank-2.json").write_text('{"traceEvents": []}')
-    done = kymo_here("report", ranks)
+    done = marey_here("report", ranks)
     assert done.returncode == 0
     assert "A file was left out" in done.stdout
     assert "rank-2.json" in done.stdout
 
 
 @needs_unpacking
-def test_a_full_disk_is_one_sentence(kymo_here, ranks, tmp_path):
+def test_a_full_disk_is_one_sentence(marey_here, ranks, tmp_path):
     before = sorted(os.listdir(tmp_path))
 
     def limit() -> None:
@@ -279,8 +279,8 @@ def test_a_full_disk_is_one_sentence(kymo_here, ranks, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    for command in (["report", ranks], ["import", ranks, "-o", "run.kymo"]):
-        done = kymo_here(*command, preexec_fn=limit)
+    for command in (["report", ranks], ["import", ranks, "-o", "run.marey"]):
+        done = marey_here(*command, preexec_fn=limit)
         assert (done.returncode, done.stdout) == (2, "")
         assert "File too large" in done.stderr
         assert done.stderr.count("\n") == 1
@@ -291,7 +291,7 @@ def test_nothing_is_left_of_an_import_that_was_killed(start, tmp_path, scratch, 
     """A pipe that never ends keeps the import where it is."""
     environment["TMPDIR"] = str(scratch)
     os.mkfifo(tmp_path / "pipe.json")
-    for command in (["report", "pipe.json"], ["import", "pipe.json", "-o", "run.kymo"]):
+    for command in (["report", "pipe.json"], ["import", "pipe.json", "-o", "run.marey"]):
         process = start(*command)
         with open(tmp_path / "pipe.json", "w", buffering=1) as pipe:
             pipe.write('{"traceEvents": [')
@@ -318,7 +318,7 @@ def has_temporary_file(pid: int) -> bool:
 
 
 @needs_unpacking
-def test_a_pipe_is_read_once(kymo_here, start, tmp_path):
+def test_a_pipe_is_read_once(marey_here, start, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     process = start("report", "pipe", "--json")
     with open(tmp_path / "pipe", "wb") as pipe:
@@ -328,19 +328,19 @@ def test_a_pipe_is_read_once(kymo_here, start, tmp_path):
     assert json.loads(out)["ranges"]
 
 
-def test_stats_and_traces_are_told_apart(kymo_here, tmp_path):
+def test_stats_and_traces_are_told_apart(marey_here, tmp_path):
     """Both may begin with a brace."""
     (tmp_path / "t.json").write_text(trace(*[slice_of("step", 10 * i, 5) for i in range(30)]))
-    done = kymo_here("compare", "t.json", "t.json", "--json")
+    done = marey_here("compare", "t.json", "t.json", "--json")
     assert done.returncode == 0
     assert [row["name"] for row in json.loads(done.stdout)["regions"]] == ["step"]
 
 
-def test_an_export_does_not_replace_its_source(kymo_here, tmp_path):
+def test_an_export_does_not_replace_its_source(marey_here, tmp_path):
     text = trace(slice_of("a", 1, 2))
     (tmp_path / "t.json").write_text(text)
     for output in ([], ["-o", "t.json"]):
-        done = kymo_here("export", "t.json", "--to", "chrome", *output)
+        done = marey_here("export", "t.json", "--to", "chrome", *output)
         assert done.returncode == 2
-        assert done.stderr == "kymo: t.json is what is read; choose another file with -o\n"
+        assert done.stderr == "marey: t.json is what is read; choose another file with -o\n"
     assert (tmp_path / "t.json").read_text() == text

@@ -31,7 +31,7 @@ needs_gzip = pytest.mark.skipif(
 def list_events(compiled: Callable[..., Path]) -> Callable[[Path], Lines]:
     """Return a function that gives the fields of all events of a file, by what they are."""
     unit = ROOT / "tests" / "unit"
-    program = compiled("list_events.c", str(unit / "event_list.c"), f"-I{unit}", "-lkymo-tools")
+    program = compiled("list_events.c", str(unit / "event_list.c"), f"-I{unit}", "-lmarey-tools")
 
     def run(path: Path) -> Lines:
         lines: Lines = {}
@@ -169,16 +169,16 @@ def test_a_file_packed_is_the_same(trace: Path, list_events: Callable[[Path], Li
 # ---- the command ----
 
 
-def test_ten_devices_and_many_events(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_ten_devices_and_many_events(marey: Callable[..., Finished], tmp_path: Path) -> None:
     events = [
         f'{{"ph": "X", "cat": "kernel", "name": "k{i % 100}", "pid": {i % 10}, "tid": 7, "ts": {i}.5, "dur": 0.25}}'
         for i in range(50000)
     ]
     (tmp_path / "ten.json").write_text('{"traceEvents": [' + ",\n".join(events) + "]}")
-    done = kymo("import", "ten.json", "-o", "ten.kymo")
+    done = marey("import", "ten.json", "-o", "ten.marey")
     assert done.returncode == 0, done.stderr
     assert "imported 50,000 events of 1 file (kineto" in done.stderr
-    done = kymo("breakdown", "ten.json", "--json")
+    done = marey("breakdown", "ten.json", "--json")
     devices = json.loads(done.stdout)["devices"]
     assert sorted(each["device"] for each in devices if each["window"] == "gpu_span") == list(range(10))
     assert {each["sum_of_durations"] for each in devices if each["window"] == "gpu_span"} == {5000 * 250}
@@ -199,23 +199,23 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("packed", [False, pytest.param(True, marks=needs_gzip)])
 def test_a_file_without_an_answer_is_status_2(
-    name: str, packed: bool, kymo: Callable[..., Finished], tmp_path: Path
+    name: str, packed: bool, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
     content, sentence = BAD[name]
     path = tmp_path / (f"{name}.json" + ".gz" * packed)
     path.write_bytes(gzip.compress(content) if packed else content)
-    done = kymo("import", path.name, "-o", "out.kymo")
+    done = marey("import", path.name, "-o", "out.marey")
     assert done.returncode == 2
-    assert done.stderr.startswith("kymo: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("marey: ") and done.stderr.count("\n") == 1
     assert sentence in done.stderr
-    assert not (tmp_path / "out.kymo").exists()
+    assert not (tmp_path / "out.marey").exists()
 
 
 @needs_gzip
 @pytest.mark.parametrize("n_bytes", [100, 1000, 60000])
-def test_what_a_cut_file_has_is_reported(n_bytes: int, kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_what_a_cut_file_has_is_reported(n_bytes: int, marey: Callable[..., Finished], tmp_path: Path) -> None:
     whole = next(path for path in TRACES if "sampled_rank-0" in path.name).read_bytes()
     (tmp_path / "cut.json.gz").write_bytes(whole[:n_bytes])
-    done = kymo("report", "cut.json.gz")
+    done = marey("report", "cut.json.gz")
     assert "its gzip data ends after" in done.stdout + done.stderr
     assert done.returncode == 2 if n_bytes == 100 else "ProfilerStep" in done.stdout or "aten::" in done.stdout

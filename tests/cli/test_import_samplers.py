@@ -13,8 +13,8 @@ FILES = Path(__file__).parent.parent / "data" / "samplers"
 Self = Counter  # nanoseconds of its own, by function
 
 
-def read(kymo, path: Path) -> tuple[Self, dict]:
-    done = kymo("report", path, "--json")
+def read(marey, path: Path) -> tuple[Self, dict]:
+    done = marey("report", path, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     times: Self = Counter()
@@ -94,21 +94,21 @@ class Mojo:
 
 
 @pytest.mark.parametrize("name", ["text.austin", "full.austin", "austin3.mojo", "austin4.mojo"])
-def test_every_microsecond_of_austin_is_there(kymo, name):
+def test_every_microsecond_of_austin_is_there(marey, name):
     path = FILES / name
     expected = text_of(path) if path.suffix == ".austin" else Mojo(path.read_bytes()).times()
-    times, told = read(kymo, path)
+    times, told = read(marey, path)
     assert times == expected
     assert times["inner"] > 0 and times["child"] > 0
     assert len(told["processes"]) == 3
     assert any("samples of austin" in line for line in told["warnings"])
 
 
-def test_a_cut_file_of_austin_gives_what_it_has(kymo, tmp_path):
+def test_a_cut_file_of_austin_gives_what_it_has(marey, tmp_path):
     whole = (FILES / "austin3.mojo").read_bytes()
     cut = tmp_path / "cut.mojo"
     cut.write_bytes(whole[: len(whole) // 2])
-    times, told = read(kymo, cut)
+    times, told = read(marey, cut)
     assert 0 < times.total() < Mojo(whole).times().total()
     assert any("cannot be read from byte" in line for line in told["warnings"])
 
@@ -117,7 +117,7 @@ def test_a_cut_file_of_austin_gives_what_it_has(kymo, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["py-spy-plain.raw", "py-spy-threads.raw", "py-spy-native.raw"])
-def test_every_sample_of_py_spy_is_there(kymo, name):
+def test_every_sample_of_py_spy_is_there(marey, name):
     expected: Self = Counter()
     for line in (FILES / name).read_text().splitlines():
         stack, _, count = line.rpartition(" ")
@@ -125,21 +125,21 @@ def test_every_sample_of_py_spy_is_there(kymo, name):
         # py-spy counts threads that it saw before their first frame.
         leaf = leaf if leaf and not leaf.startswith("thread (") else "(no frames)"
         expected[leaf] += int(count) * 10_000_000
-    times, told = read(kymo, FILES / name)
+    times, told = read(marey, FILES / name)
     assert times == +expected
     assert len(told["processes"]) == (1 if "plain" in name else 3)
     if "threads" in name:
-        assert "loader; one" in kymo("export", FILES / name, "--to", "csv", "-o", "-").stdout
+        assert "loader; one" in marey("export", FILES / name, "--to", "csv", "-o", "-").stdout
 
 
-def test_py_spy_s_file_for_speedscope_has_every_weight(kymo):
+def test_py_spy_s_file_for_speedscope_has_every_weight(marey):
     path = FILES / "py-spy.speedscope.json"
     profile = json.loads(path.read_text())
     expected: Self = Counter()
     for part in profile["profiles"]:
         for stack, weight in zip(part["samples"], part["weights"]):
             expected[profile["shared"]["frames"][stack[-1]]["name"]] += round(weight * 1e9)
-    times, told = read(kymo, path)
+    times, told = read(marey, path)
     assert times == +expected
     assert len(told["processes"]) == 3
 
@@ -147,18 +147,18 @@ def test_py_spy_s_file_for_speedscope_has_every_weight(kymo):
 # ---- as samples ----
 
 
-def samples(kymo, path: Path, *options: str) -> dict:
-    done = kymo("report", path, "--samples", "--json", *options)
+def samples(marey, path: Path, *options: str) -> dict:
+    done = marey("report", path, "--samples", "--json", *options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("name", ["text.austin", "austin4.mojo", "py-spy-threads.raw", "py-spy-native.raw"])
-def test_files_of_other_samplers_are_read_as_samples(kymo, name):
+def test_files_of_other_samplers_are_read_as_samples(marey, name):
     """The same tables as of our own: counts, time and lines are those of the file."""
     path = FILES / name
-    told = samples(kymo, path)
-    times, _ = read(kymo, path)
+    told = samples(marey, path)
+    times, _ = read(marey, path)
     assert sum(row["self_ns"] for row in told["lines"]) == times.total()
     if name.endswith(".raw"):
         lines = path.read_text().splitlines()
@@ -169,17 +169,17 @@ def test_files_of_other_samplers_are_read_as_samples(kymo, name):
     assert inner <= {17, 18, 19} and inner
 
 
-def test_stacks_of_py_spy_come_back_as_they_were(kymo, tmp_path):
+def test_stacks_of_py_spy_come_back_as_they_were(marey, tmp_path):
     path = FILES / "py-spy-plain.raw"
     out = tmp_path / "again.raw"
-    assert kymo("export", path, "--samples", "-o", out).returncode == 0
+    assert marey("export", path, "--samples", "-o", out).returncode == 0
     written = [line.replace("(no frames)", "") for line in out.read_text().splitlines()]
     assert Counter(written) == Counter(path.read_text().splitlines())
 
 
-def test_a_file_of_austin_becomes_one_of_py_spy(kymo, tmp_path):
+def test_a_file_of_austin_becomes_one_of_py_spy(marey, tmp_path):
     out = tmp_path / "austin.raw"
-    assert kymo("export", FILES / "text.austin", "--samples", "--by", "thread", "-o", out).returncode == 0
+    assert marey("export", FILES / "text.austin", "--samples", "--by", "thread", "-o", out).returncode == 0
     count = sum(int(line.rpartition(" ")[2]) for line in out.read_text().splitlines())
     assert count == sum(line.startswith("P") for line in (FILES / "text.austin").read_text().splitlines())
     assert ";inner (/home/user/work.py:18) " in out.read_text()

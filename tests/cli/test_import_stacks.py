@@ -25,14 +25,14 @@ from built import needs_unpacking
 Rows = dict[str, tuple[int, int, int]]  # count, total and self, by name
 
 
-def report(kymo, path: Path) -> Rows:
-    done = kymo("report", path, "--json")
+def report(marey, path: Path) -> Rows:
+    done = marey("report", path, "--json")
     assert done.returncode == 0, done.stderr
     return {row["name"]: (row["count"], row["total_ns"], row["self_ns"]) for row in json.loads(done.stdout)["ranges"]}
 
 
-def warnings(kymo, path: Path) -> str:
-    return "\n".join(json.loads(kymo("report", path, "--json").stdout)["warnings"])
+def warnings(marey, path: Path) -> str:
+    return "\n".join(json.loads(marey("report", path, "--json").stdout)["warnings"])
 
 
 # ---- cProfile ----
@@ -130,9 +130,9 @@ def named(functions: dict[tuple[str, int, str], Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("text", [STRAIGHT, CIRCLES], ids=["straight", "circles"])
 @pytest.mark.parametrize("python", interpreters())
-def test_each_function_has_its_calls_and_its_own_time(kymo, tmp_path, text, python):
+def test_each_function_has_its_calls_and_its_own_time(marey, tmp_path, text, python):
     path = profile(tmp_path, text, python)
-    rows = report(kymo, path)
+    rows = report(marey, path)
     if "2.7" in python:  # whose marshal holds bytes for this one
         assert rows["main"][0] == 1
         return
@@ -144,9 +144,9 @@ def test_each_function_has_its_calls_and_its_own_time(kymo, tmp_path, text, pyth
         assert abs(self_ns - own * 1e9) <= 1, name
 
 
-def test_totals_are_exact_where_nothing_recurs(kymo, tmp_path):
+def test_totals_are_exact_where_nothing_recurs(marey, tmp_path):
     path = profile(tmp_path, STRAIGHT)
-    rows = report(kymo, path)
+    rows = report(marey, path)
     expected = named(pstats.Stats(str(path)).stats)
     assert len(expected) > 10
     for name, (_, _, _, total, _) in expected.items():
@@ -154,31 +154,31 @@ def test_totals_are_exact_where_nothing_recurs(kymo, tmp_path):
         assert abs(rows[name][1] - total * 1e9) <= 2 * len(expected), name
 
 
-def test_a_recursion_has_the_time_of_its_outermost_calls(kymo, tmp_path):
+def test_a_recursion_has_the_time_of_its_outermost_calls(marey, tmp_path):
     path = profile(tmp_path, CIRCLES)
-    rows = report(kymo, path)
+    rows = report(marey, path)
     expected = named(pstats.Stats(str(path)).stats)
     whole = rows["main"][1]
     for name in ("main", "fib", "even", "nested"):
         assert abs(rows[name][1] - expected[name][3] * 1e9) <= 0.01 * whole, name
-    assert "no times" in warnings(kymo, path)
+    assert "no times" in warnings(marey, path)
 
 
 @needs_unpacking
 @pytest.mark.parametrize("version", range(marshal.version + 1))
-def test_every_version_of_marshal_is_read(kymo, tmp_path, version):
+def test_every_version_of_marshal_is_read(marey, tmp_path, version):
     stats = pstats.Stats(str(profile(tmp_path, CIRCLES))).stats
     path = tmp_path / "again.prof"
     path.write_bytes(marshal.dumps(stats, version))
     packed = tmp_path / "packed.prof.gz"
     packed.write_bytes(gzip.compress(marshal.dumps(stats, 4)))
-    assert report(kymo, path) == report(kymo, packed)
+    assert report(marey, path) == report(marey, packed)
 
 
-def test_a_profile_of_the_module_profile_is_read(kymo, tmp_path):
+def test_a_profile_of_the_module_profile_is_read(marey, tmp_path):
     text = STRAIGHT.replace("cProfile", "profile").replace("profile = profile.Profile", "prof = profile.Profile")
     path = profile(tmp_path, text.replace("profile.runcall", "prof.runcall").replace("profile.dump", "prof.dump"))
-    rows = report(kymo, path)
+    rows = report(marey, path)
     for name, (_, calls, own, _, _) in named(pstats.Stats(str(path)).stats).items():
         if calls == 0:  # what stands for the profiler itself
             continue
@@ -186,10 +186,10 @@ def test_a_profile_of_the_module_profile_is_read(kymo, tmp_path):
         assert abs(rows[name][2] - max(own, 0) * 1e9) <= 1, name
 
 
-def test_a_damaged_profile_is_refused(kymo, tmp_path):
+def test_a_damaged_profile_is_refused(marey, tmp_path):
     path = profile(tmp_path, STRAIGHT)
     path.write_bytes(path.read_bytes()[:500])
-    done = kymo("report", path)
+    done = marey("report", path)
     assert done.returncode == 2
     assert "work.prof is no profile of cProfile, or a damaged one: at byte " in done.stderr
     assert done.stdout == ""
@@ -252,28 +252,28 @@ def read_raw(path: Path) -> tuple[int, Counter[str]]:
     return sum(own.values()), own
 
 
-def test_samples_of_py_spy_are_all_there(kymo, py_spy, tmp_path):
+def test_samples_of_py_spy_are_all_there(marey, py_spy, tmp_path):
     path = py_spy("raw", "-s", "--threads")
     n_samples, own = read_raw(path)
-    rows = report(kymo, path)
+    rows = report(marey, path)
     assert sum(self_ns for _, _, self_ns in rows.values()) == n_samples * 10_000_000
     got: Counter[str] = Counter()
     for name, (_, _, self_ns) in rows.items():
         got[re.sub(r" \(.*\)$", "", name) if name != "(no frames)" else name] += self_ns // 10_000_000
     assert +got == own
     assert rows["outer"][1] > n_samples * 10_000_000 / 2
-    processes = json.loads(kymo("report", path, "--json").stdout)["processes"]
+    processes = json.loads(marey("report", path, "--json").stdout)["processes"]
     # py-spy may look at the program before that has its command line, and then writes an empty one.
     commands = set(re.findall(r'process \d+:"([^"]*)"', path.read_text()))
     assert any("spawn_main" in command for command in commands)
     assert commands <= {process["command"] for process in processes}
-    done = kymo("import", path, "-o", "faster.kymo", "--rate", 1000)
+    done = marey("import", path, "-o", "faster.marey", "--rate", 1000)
     assert done.returncode == 0
-    faster = report(kymo, tmp_path / "faster.kymo")
+    faster = report(marey, tmp_path / "faster.marey")
     assert {name: (count, total * 10, own * 10) for name, (count, total, own) in faster.items()} == rows
 
 
-def test_py_spy_s_file_for_speedscope_has_its_times(kymo, py_spy):
+def test_py_spy_s_file_for_speedscope_has_its_times(marey, py_spy):
     path = py_spy("speedscope", "-s", "--threads")
     file = json.loads(path.read_text(), parse_float=Decimal)
     frames = file["shared"]["frames"]
@@ -282,7 +282,7 @@ def test_py_spy_s_file_for_speedscope_has_its_times(kymo, py_spy):
         for stack, weight in zip(profile_["samples"], profile_["weights"]):
             for name in {frames[i]["name"] for i in stack}:
                 seconds[name] += weight
-    rows = report(kymo, path)
+    rows = report(marey, path)
     for name in ("outer", "inner", "child"):
         assert rows[name][1] == seconds[name] * 10**9
     assert not any(name.startswith(("process ", "thread ")) for name in rows)
@@ -334,7 +334,7 @@ def add_up(events: list[dict[str, Any]]) -> Rows:
 
 
 @pytest.mark.parametrize("name", ["trace.json", pytest.param("trace.json.gz", marks=needs_unpacking)])
-def test_functions_of_viztracer_have_their_counts_and_times(kymo, tmp_path, name):
+def test_functions_of_viztracer_have_their_counts_and_times(marey, tmp_path, name):
     pytest.importorskip("viztracer", reason="viztracer is not installed; tools/setup test installs it")
     (tmp_path / "traced.py").write_text(TRACED)
     command = [sys.executable, "-m", "viztracer", "--quiet", "-o", name, "traced.py"]
@@ -350,7 +350,7 @@ def test_functions_of_viztracer_have_their_counts_and_times(kymo, tmp_path, name
     for events in threads.values():
         for function, numbers in add_up(events).items():
             expected.update({(function, i): number for i, number in enumerate(numbers)})
-    rows = report(kymo, path)
+    rows = report(marey, path)
     assert rows["fib"][0] == 2 * 67
     assert rows["leaf"][0] == 50
     assert set(rows) == {function for function, _ in expected}
@@ -358,50 +358,50 @@ def test_functions_of_viztracer_have_their_counts_and_times(kymo, tmp_path, name
         assert numbers == tuple(expected[function, i] for i in range(3)), function
 
 
-# ---- what kymo exports itself ----
+# ---- what marey exports itself ----
 
 
 @pytest.fixture
-def recording(kymo, emit, tmp_path) -> Path:
-    assert kymo("run", "-q", "-o", "run.kymo", emit, 50, "recurse=3", "thread", 3).returncode == 0
-    return tmp_path / "run.kymo"
+def recording(marey, emit, tmp_path) -> Path:
+    assert marey("run", "-q", "-o", "run.marey", emit, 50, "recurse=3", "thread", 3).returncode == 0
+    return tmp_path / "run.marey"
 
 
-def test_an_export_to_speedscope_comes_back_as_it_was(kymo, recording, tmp_path):
-    assert kymo("export", recording, "--to", "speedscope", "-o", "run.speedscope.json").returncode == 0
-    assert report(kymo, tmp_path / "run.speedscope.json") == report(kymo, recording)
+def test_an_export_to_speedscope_comes_back_as_it_was(marey, recording, tmp_path):
+    assert marey("export", recording, "--to", "speedscope", "-o", "run.speedscope.json").returncode == 0
+    assert report(marey, tmp_path / "run.speedscope.json") == report(marey, recording)
 
 
-def test_collapsed_stacks_come_back_as_they_were(kymo, recording, tmp_path):
-    assert kymo("export", recording, "--to", "collapsed", "-o", "run.txt").returncode == 0
+def test_collapsed_stacks_come_back_as_they_were(marey, recording, tmp_path):
+    assert marey("export", recording, "--to", "collapsed", "-o", "run.txt").returncode == 0
     lines = (tmp_path / "run.txt").read_text()
-    assert kymo("import", "run.txt", "--rate", 1_000_000_000, "-o", "again.kymo").returncode == 0
-    assert kymo("export", "again.kymo", "--to", "collapsed", "-o", "-").stdout == lines
+    assert marey("import", "run.txt", "--rate", 1_000_000_000, "-o", "again.marey").returncode == 0
+    assert marey("export", "again.marey", "--to", "collapsed", "-o", "-").stdout == lines
 
 
-def test_stacks_of_samples_come_back_in_units_of_their_samples(kymo, tmp_path):
+def test_stacks_of_samples_come_back_in_units_of_their_samples(marey, tmp_path):
     (tmp_path / "perf.folded").write_text("a 1\na;b 2\na;b;a_[k] 30\nz;with blanks 4\n")
-    done = kymo("export", "perf.folded", "--to", "collapsed", "-o", "-")
+    done = marey("export", "perf.folded", "--to", "collapsed", "-o", "-")
     assert done.returncode == 0
     assert done.stdout == "a 10000000\na;b 20000000\na;b;a_[k] 300000000\nz;with blanks 40000000\n"
 
 
-def test_a_file_that_is_nothing_is_refused(kymo, tmp_path):
+def test_a_file_that_is_nothing_is_refused(marey, tmp_path):
     (tmp_path / "letter.txt").write_text("Dear reader,\nthis is no profile.\n")
-    done = kymo("report", "letter.txt")
+    done = marey("report", "letter.txt")
     assert done.returncode == 2
     assert "letter.txt" in done.stderr
-    done = kymo("report", "letter.txt", "--json")
+    done = marey("report", "letter.txt", "--json")
     assert done.returncode == 2
-    done = kymo("import", "letter.txt", "--from", "collapsed")
+    done = marey("import", "letter.txt", "--from", "collapsed")
     assert done.returncode == 2
     assert "letter.txt has no stacks: a line is frames with ; between, then a number" in done.stderr
 
 
-def test_profiles_are_compared_by_the_time_of_the_whole_run(kymo, tmp_path):
+def test_profiles_are_compared_by_the_time_of_the_whole_run(marey, tmp_path):
     for run, weight in (("before", 100), ("after", 150)):
         (tmp_path / f"{run}.folded").write_text(f"main;f {weight}\nmain;g 100\n")
-    done = kymo("compare", "before.folded", "after.folded", "--json")
+    done = marey("compare", "before.folded", "after.folded", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     regions = {row["name"]: row for row in result["regions"]}

@@ -23,25 +23,26 @@ def iterate(compiled) -> Path:
 
 
 @pytest.fixture
-def loop(kymo, iterate, tmp_path) -> Path:
-    """loop.kymo: a training loop of one process."""
-    assert kymo("run", "-q", "-o", "loop.kymo", "--", iterate, N, WARMUP).returncode == 0
-    return tmp_path / "loop.kymo"
+def loop(marey, iterate, tmp_path) -> Path:
+    """loop.marey: a training loop of one process."""
+    assert marey("run", "-q", "-o", "loop.marey", "--", iterate, N, WARMUP).returncode == 0
+    return tmp_path / "loop.marey"
 
 
 @pytest.fixture
-def ranks(kymo, iterate, tmp_path) -> Path:
-    """ranks.kymo: three ranks, of which the second takes longer."""
+def ranks(marey, iterate, tmp_path) -> Path:
+    """ranks.marey: three ranks, of which the second takes longer."""
     for rank in range(3):
         env = {"RANK": str(rank), "WORLD_SIZE": "3"}
         assert (
-            kymo("run", "-q", "-o", "ranks.kymo", "--", iterate, N, WARMUP, 5000 * (rank == 1), env=env).returncode == 0
+            marey("run", "-q", "-o", "ranks.marey", "--", iterate, N, WARMUP, 5000 * (rank == 1), env=env).returncode
+            == 0
         )
-    return tmp_path / "ranks.kymo"
+    return tmp_path / "ranks.marey"
 
 
-def test_the_report_tells_of_iterations(kymo, loop):
-    done = kymo("report", loop, "--data", "data")
+def test_the_report_tells_of_iterations(marey, loop):
+    done = marey("report", loop, "--data", "data")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"iterations: {N - WARMUP} and {WARMUP} of warm-up; mean " in done.stdout
     assert " samples/s, " in done.stdout
@@ -51,8 +52,8 @@ def test_the_report_tells_of_iterations(kymo, loop):
     assert "straggler" not in done.stdout
 
 
-def test_json_has_the_tables(kymo, loop):
-    report = json.loads(kymo("report", loop, "--json", "--data", "data").stdout)
+def test_json_has_the_tables(marey, loop):
+    report = json.loads(marey("report", loop, "--json", "--data", "data").stdout)
     whole, *names = report["iterations"]
     assert whole["name"] == "(whole iteration)"
     assert {row["name"]: (row["count"], row["ran"]) for row in names if row["name"] != "prefetch"} == {
@@ -85,26 +86,26 @@ def test_json_has_the_tables(kymo, loop):
     assert sum(row["share"] for row in report["phases"]) == pytest.approx(1)
 
 
-def test_a_range_that_is_not_there_is_told(kymo, loop):
-    assert "No range called 'loading' ran in an iteration" in kymo("report", loop, "--data", "loading").stdout
+def test_a_range_that_is_not_there_is_told(marey, loop):
+    assert "No range called 'loading' ran in an iteration" in marey("report", loop, "--data", "loading").stdout
 
 
-def test_tables_are_shown_when_asked_for(kymo, loop):
-    text = kymo("report", loop, "--iterations").stdout
+def test_tables_are_shown_when_asked_for(marey, loop):
+    text = marey("report", loop, "--iterations").stdout
     for word in ("(whole iteration)", "forward", "\nepochs\n", "\nphases\n"):
         assert word in text
     assert "rank max" not in text
-    table = rows(kymo("report", loop, "--iterations", "--csv").stdout)
+    table = rows(marey("report", loop, "--iterations", "--csv").stdout)
     assert table[0]["name"] == "(whole iteration)"
 
 
-def test_the_series_adds_up_to_the_table(kymo, loop):
-    series = rows(kymo("report", loop, "--per-iteration").stdout)
+def test_the_series_adds_up_to_the_table(marey, loop):
+    series = rows(marey("report", loop, "--per-iteration").stdout)
     whole = [row for row in series if row["name"] == "(whole iteration)"]
     assert [int(row["iteration"]) for row in whole] == list(range(N))
     assert [row["warmup"] for row in whole] == ["1"] * WARMUP + ["0"] * (N - WARMUP)
     assert {row["cut"] for row in series} == {"0"}
-    report = json.loads(kymo("report", loop, "--json").stdout)
+    report = json.loads(marey("report", loop, "--json").stdout)
     for row in report["iterations"]:
         if row["name"] == "(no range)":  # of the table alone
             continue
@@ -114,17 +115,17 @@ def test_the_series_adds_up_to_the_table(kymo, loop):
         assert row["max_ns"] == max(values)
 
 
-def test_the_series_goes_alone(kymo, loop):
-    done = kymo("report", loop, "--per-iteration", "--json")
+def test_the_series_goes_alone(marey, loop):
+    done = marey("report", loop, "--per-iteration", "--json")
     assert done.returncode == 2
     assert "--per-iteration writes a CSV of its own" in done.stderr
 
 
-def test_the_slowest_rank_is_named(kymo, ranks):
-    done = kymo("report", ranks)
+def test_the_slowest_rank_is_named(marey, ranks):
+    done = marey("report", ranks)
     assert "straggler: rank 1 is slowest in " in done.stdout
-    assert "rank max" in kymo("report", ranks, "--iterations").stdout
-    report = json.loads(kymo("report", ranks, "--json").stdout)
+    assert "rank max" in marey("report", ranks, "--iterations").stdout
+    report = json.loads(marey("report", ranks, "--json").stdout)
     slow = report["iteration_ranks"][1]
     assert slow["slowest"] > (N - WARMUP) // 2
     assert slow["behind_ns"] > 0
@@ -133,13 +134,13 @@ def test_the_slowest_rank_is_named(kymo, ranks):
     assert forward["rank_max_ns"] > forward["rank_min_ns"]
 
 
-def test_the_database_agrees_with_the_series(kymo, loop, tmp_path, build_setting):
-    if kymo("export", loop, "-o", "loop.db").returncode != 0:
+def test_the_database_agrees_with_the_series(marey, loop, tmp_path, build_setting):
+    if marey("export", loop, "-o", "loop.db").returncode != 0:
         pytest.skip("this build has no SQLite")
     database = sqlite3.connect(tmp_path / "loop.db")
     ours = {
         (int(row["iteration"]), row["name"]): int(row["ns"])
-        for row in rows(kymo("report", loop, "--per-iteration").stdout)
+        for row in rows(marey("report", loop, "--per-iteration").stdout)
         if row["name"] != "(whole iteration)"
     }
     theirs = {(number, name): ns for number, name, ns in database.execute("SELECT number, name, ns FROM per_iteration")}
@@ -147,19 +148,19 @@ def test_the_database_agrees_with_the_series(kymo, loop, tmp_path, build_setting
     assert {key for key in ours if theirs.get(key) != ours[key]} <= {(N - 1, "prefetch")}
 
 
-def test_timelines_have_iterations(kymo, loop, tmp_path):
-    assert kymo("export", loop, "-o", "loop.json").returncode == 0
+def test_timelines_have_iterations(marey, loop, tmp_path):
+    assert marey("export", loop, "-o", "loop.json").returncode == 0
     events = json.loads((tmp_path / "loop.json").read_text())["traceEvents"]
     names = [event["name"] for event in events if event["ph"] == "X"]
     assert sum(name.startswith("iteration ") for name in names) == N
     assert {"epoch 0", "epoch 1", "train"} <= set(names)
-    kinds = [row["kind"] for row in rows(kymo("export", loop, "--to", "csv", "-o", "-").stdout)]
+    kinds = [row["kind"] for row in rows(marey("export", loop, "--to", "csv", "-o", "-").stdout)]
     assert (kinds.count("iteration"), kinds.count("epoch"), kinds.count("phase")) == (N, 2, 2)
 
 
-def test_perfetto_reads_iterations_as_slices(kymo, loop, tmp_path):
+def test_perfetto_reads_iterations_as_slices(marey, loop, tmp_path):
     perfetto = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    assert kymo("export", loop, "-o", "loop.pftrace").returncode == 0
+    assert marey("export", loop, "-o", "loop.pftrace").returncode == 0
     trace = perfetto.Trace()
     trace.ParseFromString((tmp_path / "loop.pftrace").read_bytes())
     tracks = {p.track_descriptor.uuid: p.track_descriptor.name for p in trace.packet if p.HasField("track_descriptor")}
@@ -174,7 +175,7 @@ def test_perfetto_reads_iterations_as_slices(kymo, loop, tmp_path):
 
 SLOW_START = """
 import time
-import kymo
+import marey
 
 def burn(seconds):
     end = time.perf_counter() + seconds
@@ -183,22 +184,22 @@ def burn(seconds):
 
 burn(0.3)
 for i in range(12):
-    with kymo.iteration():
+    with marey.iteration():
         if i == 0:
             burn(1)
-        with kymo.range("data"):
+        with marey.range("data"):
             burn(0.005)
-        with kymo.range("forward"):
+        with marey.range("forward"):
             burn(0.01)
         burn(0.005)
 """
 
 
-def test_shares_are_without_the_first_iteration_and_add_up(kymo, tmp_path):
+def test_shares_are_without_the_first_iteration_and_add_up(marey, tmp_path):
     """Nothing is marked as warm-up, and the first step takes as long as 50 others."""
     (tmp_path / "train.py").write_text(SLOW_START)
-    assert kymo("run", "-q", "-o", "run.kymo", "--", sys.executable, "train.py").returncode == 0
-    report = json.loads(kymo("report", "run.kymo", "--json", "--data", "data").stdout)
+    assert marey("run", "-q", "-o", "run.marey", "--", sys.executable, "train.py").returncode == 0
+    report = json.loads(marey("report", "run.marey", "--json", "--data", "data").stdout)
     by_name = {row["name"]: row for row in report["iterations"]}
     whole, no_range = by_name["(whole iteration)"], by_name["(no range)"]
     assert whole["max_ns"] > 1e9 > no_range["steady_ns"] * 11
@@ -207,14 +208,16 @@ def test_shares_are_without_the_first_iteration_and_add_up(kymo, tmp_path):
     assert sum(row["share"] for row in parts) == pytest.approx(1)
     assert sum(row["steady_ns"] for row in parts) == pytest.approx(whole["steady_ns"], abs=3)
     assert report["throughput"][0]["data_share"] == pytest.approx(by_name["data"]["share"])
-    text = kymo("report", "run.kymo").stdout
-    (line,) = (line for line in text.splitlines() if line.startswith("  of the time of an iteration, without the first: "))
+    text = marey("report", "run.marey").stdout
+    (line,) = (
+        line for line in text.splitlines() if line.startswith("  of the time of an iteration, without the first: ")
+    )
     assert "forward " in line and "data " in line and "(no range) " in line
     assert "of run" in text  # what shares of ranges are of
 
 
-def test_ranges_of_other_threads_are_not_of_the_iteration(kymo, loop):
+def test_ranges_of_other_threads_are_not_of_the_iteration(marey, loop):
     """`prefetch` runs all the time, on a thread that counts nothing."""
-    report = json.loads(kymo("report", loop, "--json").stdout)
+    report = json.loads(marey("report", loop, "--json").stdout)
     by_name = {row["name"]: row for row in report["iterations"]}
     assert by_name["prefetch"]["share"] > 0.5 and by_name["(no range)"]["mean_ns"] > 0

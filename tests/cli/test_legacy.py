@@ -42,8 +42,8 @@ def row_of(name, us, strategy="torch-ddp", num_gpus=2, rank=0):
 
 @needs_unpacking
 @pytest.mark.parametrize("paths", [RANKS[:1], RANKS, [TRACES / "mi250_minitoy_train_ROCm6_2_kineto.json.gz"]], ids=len)
-def test_averages_and_fractions_of_traces_are_those_of_a_slow_count(kymo, tmp_path, paths):
-    done = kymo(
+def test_averages_and_fractions_of_traces_are_those_of_a_slow_count(marey, tmp_path, paths):
+    done = marey(
         "breakdown", *paths, "--legacy", "--json", "--write-averages", "averages.csv", "--strategy", "torch-ddp"
     )
     assert done.returncode == 0, done.stderr
@@ -70,12 +70,12 @@ def test_averages_and_fractions_of_traces_are_those_of_a_slow_count(kymo, tmp_pa
     assert legacy["rows"][0]["computation_vs_communication"] == pytest.approx(against)
     assert WARNING in legacy["warnings"][0]
     # What was written is read back, and gives the same.
-    again = json.loads(kymo("breakdown", "--legacy", "--json", "averages.csv").stdout)["legacy"]
+    again = json.loads(marey("breakdown", "--legacy", "--json", "averages.csv").stdout)["legacy"]
     assert again["rows"][0]["computation_fraction"] == pytest.approx(computation)
     assert again["rows"][0]["strategy"] == "torch-ddp"
 
 
-def test_fractions_of_files_are_those_of_pandas(kymo, tmp_path):
+def test_fractions_of_files_are_those_of_pandas(marey, tmp_path):
     import pandas
 
     names = [
@@ -105,31 +105,31 @@ def test_fractions_of_files_are_those_of_pandas(kymo, tmp_path):
     table["profiler"] = times.where(name == "ProfilerStep*", 0)
     sums = table.groupby(["strategy", "num_gpus"])[["self_cuda_time_total", "computation", "profiler"]].sum()
     want = sums["computation"] / (sums["self_cuda_time_total"] - sums["profiler"] + 1e-10)
-    answer = json.loads(kymo("breakdown", "--legacy", "--json", "runs").stdout)["legacy"]
+    answer = json.loads(marey("breakdown", "--legacy", "--json", "runs").stdout)["legacy"]
     pooled = {(r["strategy"], r["num_gpus"]): r["computation_fraction"] for r in answer["rows"] if r["rank"] is None}
     assert pooled == pytest.approx(want.to_dict()), "and strategy and number are not the wrong way round"
     assert "that takes the trace" in answer["warnings"][1], "such files cannot be corrected, and that is said"
 
 
 @needs_unpacking
-def test_the_old_measure_is_labelled_and_never_shown_unasked(kymo, tmp_path):
+def test_the_old_measure_is_labelled_and_never_shown_unasked(marey, tmp_path):
     write_averages(tmp_path / "a.csv", [row_of("aten::mm", 3.0), row_of("sgemm", 1.0)])
-    text = kymo("breakdown", "--legacy", "a.csv").stdout
+    text = marey("breakdown", "--legacy", "a.csv").stdout
     assert text.startswith("legacy\n")
     assert "75.0 %" in text
     assert WARNING in text
-    assert "computation_fraction" not in kymo("breakdown", RANKS[0]).stdout
-    assert "legacy" not in json.loads(kymo("breakdown", RANKS[0], "--json").stdout)
-    asked = kymo("breakdown", RANKS[0], "--legacy").stdout
+    assert "computation_fraction" not in marey("breakdown", RANKS[0]).stdout
+    assert "legacy" not in json.loads(marey("breakdown", RANKS[0], "--json").stdout)
+    asked = marey("breakdown", RANKS[0], "--legacy").stdout
     assert asked.startswith("computation "), "the true answer comes first"
     assert WARNING in asked
 
 
 @needs_unpacking
-def test_files_may_be_packed_and_rows_be_torn(kymo, tmp_path):
+def test_files_may_be_packed_and_rows_be_torn(marey, tmp_path):
     write_averages(tmp_path / "a.csv", [row_of("aten::mm", 3.0), row_of("sgemm", 1.0), ["torn", -1]])
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress((tmp_path / "a.csv").read_bytes()))
-    done = kymo("breakdown", "--legacy", "a.csv.gz")
+    done = marey("breakdown", "--legacy", "a.csv.gz")
     assert done.returncode == 0
     assert "1 rows without a strategy, a number of GPUs or a time are left out" in done.stdout
 
@@ -142,17 +142,17 @@ def test_files_may_be_packed_and_rows_be_torn(kymo, tmp_path):
         ('name,self_cuda_time_total,strategy,num_gpus\n"x', "it ends within quotes"),
     ],
 )
-def test_other_files_are_refused_with_a_sentence(kymo, tmp_path, text, sentence):
+def test_other_files_are_refused_with_a_sentence(marey, tmp_path, text, sentence):
     (tmp_path / "a.csv").write_text(text)
-    done = kymo("breakdown", "--legacy", "a.csv")
+    done = marey("breakdown", "--legacy", "a.csv")
     assert done.returncode == 2
     assert done.stdout == ""
     assert "a.csv is no file of averages as itwinai writes" in done.stderr
     assert sentence in done.stderr
 
 
-def test_files_and_traces_are_not_mixed(kymo, tmp_path):
+def test_files_and_traces_are_not_mixed(marey, tmp_path):
     write_averages(tmp_path / "a.csv", [row_of("aten::mm", 3.0)])
-    done = kymo("breakdown", "--legacy", "a.csv", RANKS[0])
+    done = marey("breakdown", "--legacy", "a.csv", RANKS[0])
     assert done.returncode == 2
     assert "not both at once" in done.stderr

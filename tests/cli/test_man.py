@@ -29,16 +29,16 @@ def drawn(page: Path) -> str:
     return " ".join(done.stdout.split())
 
 
-def test_each_command_has_a_page(kymo, pages):
-    names = kymo("help", "--names").stdout.split()
+def test_each_command_has_a_page(marey, pages):
+    names = marey("help", "--names").stdout.split()
     assert {"run", "report", "export"} < set(names)
-    assert set(pages) == {"kymo", *(f"kymo-{name}" for name in names)}
+    assert set(pages) == {"marey", *(f"marey-{name}" for name in names)}
 
 
 def test_groff_draws_them_without_a_warning(pages):
     for page in pages.values():
         text = drawn(page)
-        for section in ("NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "KYMO_OPTIONS", "EXAMPLES", "SEE ALSO"):
+        for section in ("NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "MAREY_OPTIONS", "EXAMPLES", "SEE ALSO"):
             assert section in text, f"{page.name} has no {section}"
 
 
@@ -53,10 +53,10 @@ def test_mandoc_has_nothing_against_them(pages):
         assert [line for line in done.stdout.splitlines() if "missing date" not in line] == []
 
 
-def test_a_page_says_what_the_help_says(kymo, pages):
-    for name in kymo("help", "--names").stdout.split():
-        text = drawn(pages[f"kymo-{name}"]).replace("- ", "-")
-        help_text = kymo(name, "--help").stdout
+def test_a_page_says_what_the_help_says(marey, pages):
+    for name in marey("help", "--names").stdout.split():
+        text = drawn(pages[f"marey-{name}"]).replace("- ", "-")
+        help_text = marey(name, "--help").stdout
         for option in re.findall(r"--[a-z][a-z-]+", help_text.split("Options:")[1].split("Examples:")[0]):
             assert option in text
         for line in help_text.split("Examples:\n")[1].split("\n\n")[0].splitlines():
@@ -64,18 +64,18 @@ def test_a_page_says_what_the_help_says(kymo, pages):
 
 
 def test_what_roff_would_take_for_its_own_is_shown_as_it_is(pages):
-    assert "where it has one of *?[" in drawn(pages["kymo-report"])
-    assert "jq '.ranges[0]'" in drawn(pages["kymo-report"])
-    source = pages["kymo-report"].read_text()
+    assert "where it has one of *?[" in drawn(pages["marey-report"])
+    assert "jq '.ranges[0]'" in drawn(pages["marey-report"])
+    source = pages["marey-report"].read_text()
     assert "\n." not in re.sub(r"\n\.(TH|SH|TP|PP|BR|EX|EE)\b", "", source), "a line of text reads as a request"
 
 
-def test_the_options_of_a_recording_are_in_the_overview(kymo, pages):
-    text = drawn(pages["kymo"])
-    for line in kymo("run", "--options", "help").stdout.splitlines():
+def test_the_options_of_a_recording_are_in_the_overview(marey, pages):
+    text = drawn(pages["marey"])
+    for line in marey("run", "--options", "help").stdout.splitlines():
         assert line.split()[0] in text
 
 
-def test_a_page_of_no_command_is_refused(kymo):
-    done = kymo("help", "--man", "frobnicate")
+def test_a_page_of_no_command_is_refused(marey):
+    done = marey("help", "--man", "frobnicate")
     assert (done.returncode, done.stdout) == (2, "")

@@ -33,7 +33,7 @@ def make(path: Path, n_ranks: int, n_iterations: int) -> Path:
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("job") / "job.kymo", N_RANKS, N_ITERATIONS)
+    return make(tmp_path_factory.mktemp("job") / "job.marey", N_RANKS, N_ITERATIONS)
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,9 @@ def test_iterations_of_all_ranks_are_added_up(answer: dict[str, Any], ranks: lis
 
 @pytest.mark.parametrize("options", [(), ("--ranks",), ("--iterations",), ("--tree", "--threads"), ("--json",)])
 def test_any_number_of_threads_gives_the_same_bytes(
-    job: Path, kymo: Callable[..., Finished], options: tuple[str, ...]
+    job: Path, marey: Callable[..., Finished], options: tuple[str, ...]
 ) -> None:
-    answers = {kymo("report", job, *options, "--jobs", n).stdout for n in (1, 2, 7)}
+    answers = {marey("report", job, *options, "--jobs", n).stdout for n in (1, 2, 7)}
     assert len(answers) == 1
     assert len(answers.pop()) > 500
 
@@ -97,31 +97,31 @@ def limited(kind: int, value: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(kind, (value, value))
 
 
-def test_a_few_open_files_are_enough(job: Path, kymo: Callable[..., Finished], answer: dict[str, Any]) -> None:
-    done = kymo("report", job, "--ranks", "--json", "--jobs", 64, preexec_fn=limited(resource.RLIMIT_NOFILE, 32))
+def test_a_few_open_files_are_enough(job: Path, marey: Callable[..., Finished], answer: dict[str, Any]) -> None:
+    done = marey("report", job, "--ranks", "--json", "--jobs", 64, preexec_fn=limited(resource.RLIMIT_NOFILE, 32))
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == answer
 
 
-def test_memory_hardly_grows_with_ranks(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+def test_memory_hardly_grows_with_ranks(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     """1,500 ranks within an address space in which 25 kB for each, as it was once, would not fit."""
-    if cached("KYMO_SANITIZE"):
+    if cached("MAREY_SANITIZE"):
         pytest.skip("a sanitizer needs an address space of its own")
-    path = make(tmp_path / "wide.kymo", 1500, 3)
-    done = kymo("report", path, "--jobs", 1, preexec_fn=limited(resource.RLIMIT_AS, 40 << 20))
+    path = make(tmp_path / "wide.marey", 1500, 3)
+    done = marey("report", path, "--jobs", 1, preexec_fn=limited(resource.RLIMIT_AS, 40 << 20))
     assert (done.returncode, done.stderr) == (0, "")
     assert "1500 processes" in done.stdout
 
 
-def test_one_rank_of_many_may_be_damaged(job: Path, tmp_path: Path, kymo: Callable[..., Finished]) -> None:
-    copy = tmp_path / "damaged.kymo"
+def test_one_rank_of_many_may_be_damaged(job: Path, tmp_path: Path, marey: Callable[..., Finished]) -> None:
+    copy = tmp_path / "damaged.marey"
     copy.mkdir()
     for log in job.iterdir():
         (copy / log.name).symlink_to(log)
     broken = next(copy.glob("r77-*.klog"))
     broken.unlink()
     broken.write_bytes(b"rubbish" * 100)
-    done = kymo("report", copy, "--csv", "--table", "processes", "--jobs", 3)
+    done = marey("report", copy, "--csv", "--table", "processes", "--jobs", 3)
     assert done.returncode == 2
     told = {int(row["rank"]) for row in csv.DictReader(io.StringIO(done.stdout))}
     assert told == set(range(N_RANKS)) - {77}

@@ -1,4 +1,4 @@
-"""kymo run --memory and kymo report --memory: what real programs allocate, keep and leak."""
+"""marey run --memory and marey report --memory: what real programs allocate, keep and leak."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from built import BUILD, ROOT, Finished, cached
 
 MIB = 1 << 20
 
-pytestmark = pytest.mark.skipif(bool(cached("KYMO_SANITIZE")), reason="a sanitizer has a malloc of its own")
+pytestmark = pytest.mark.skipif(bool(cached("MAREY_SANITIZE")), reason="a sanitizer has a malloc of its own")
 
 
 @pytest.fixture(scope="session")
@@ -27,20 +27,20 @@ def allocate(compiled: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture
-def measured(kymo: Callable[..., Finished]) -> Callable[..., dict[str, Any]]:
+def measured(marey: Callable[..., Finished]) -> Callable[..., dict[str, Any]]:
     """Run a program with --memory, and give the report's tables."""
 
     def run(*program: object, sample: object = None, env: dict[str, str] | None = None) -> dict[str, Any]:
         how = [] if sample is None else ["--memory-sample", sample]
-        done = kymo("run", "-q", "--force", "-o", "run.kymo", "--memory", *how, "--", *program, env=env)
+        done = marey("run", "-q", "--force", "-o", "run.marey", "--memory", *how, "--", *program, env=env)
         assert (done.returncode, done.stderr) == (0, "")
-        return report(kymo, "run.kymo")
+        return report(marey, "run.marey")
 
     return run
 
 
-def report(kymo: Callable[..., Finished], *paths: object) -> dict[str, Any]:
-    done = kymo("report", "--memory", "--json", *paths)
+def report(marey: Callable[..., Finished], *paths: object) -> dict[str, Any]:
+    done = marey("report", "--memory", "--json", *paths)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -131,27 +131,27 @@ def test_signal_handlers_that_record_do_no_harm(measured: Callable[..., dict[str
 
 
 def test_after_a_kill_nearly_all_is_there_and_the_rest_is_told(
-    kymo: Callable[..., Finished], start: Callable[..., subprocess.Popen], allocate: Path, tmp_path: Path
+    marey: Callable[..., Finished], start: Callable[..., subprocess.Popen], allocate: Path, tmp_path: Path
 ) -> None:
-    running = start("run", "-q", "-o", "run.kymo", "--memory", "--memory-sample", 1, "--", allocate, "wait", 1_000_000)
+    running = start("run", "-q", "-o", "run.marey", "--memory", "--memory-sample", 1, "--", allocate, "wait", 1_000_000)
     assert running.stdout is not None and running.stdout.readline() == "kept\n"
-    (log,) = (tmp_path / "run.kymo").glob("*.klog")
+    (log,) = (tmp_path / "run.marey").glob("*.klog")
     os.kill(int(log.stem.split("-")[-2]), signal.SIGKILL)
     assert running.wait(timeout=30) == -signal.SIGKILL
-    tables = report(kymo, "run.kymo")
+    tables = report(marey, "run.marey")
     (leak,) = by_function(tables["stacks"], "planted_leak")
     assert leak["bytes"] == 1_000_000
     assert any("did not end by itself" in note for note in tables["notes"])
 
 
-def test_a_full_disk_ends_the_recording_and_not_the_program(kymo: Callable[..., Finished], allocate: Path) -> None:
-    done = kymo(
-        "run", "-q", "-o", "run.kymo", "--memory", "--memory-sample", 1, "--options", "disk=16KiB,pool=256KiB", "--",
+def test_a_full_disk_ends_the_recording_and_not_the_program(marey: Callable[..., Finished], allocate: Path) -> None:
+    done = marey(
+        "run", "-q", "-o", "run.marey", "--memory", "--memory-sample", 1, "--options", "disk=16KiB,pool=256KiB", "--",
         allocate, "loop", 100_000,
     )  # fmt: skip
     assert done.returncode == 0
     assert "budget" in done.stderr
-    assert any("lost" in note and "look alive" in note for note in report(kymo, "run.kymo")["notes"])
+    assert any("lost" in note and "look alive" in note for note in report(marey, "run.marey")["notes"])
 
 
 def test_another_allocator_is_left_alone(
@@ -167,17 +167,17 @@ def test_another_allocator_is_left_alone(
     assert any("jemalloc" in note for note in tables["notes"])
 
 
-def test_text_and_csv_have_the_answer(kymo: Callable[..., Finished], allocate: Path) -> None:
-    run = kymo("run", "-o", "run.kymo", "--memory", "--memory-sample", 1, "--", allocate, "leak", 40, 50_000)
-    assert "next: kymo report --memory run.kymo" in run.stderr
-    text = kymo("report", "--memory", "run.kymo").stdout
+def test_text_and_csv_have_the_answer(marey: Callable[..., Finished], allocate: Path) -> None:
+    run = marey("run", "-o", "run.marey", "--memory", "--memory-sample", 1, "--", allocate, "leak", 40, 50_000)
+    assert "next: marey report --memory run.marey" in run.stderr
+    text = marey("report", "--memory", "run.marey").stdout
     assert "leak suspected: what this allocates grows by 50.0 kB each iteration" in text
     assert "planted_leak (allocate) < leak (allocate) < main (allocate)" in text
-    lines = kymo("report", "--memory", "--csv", "--table", "growth", "run.kymo").stdout.splitlines()
+    lines = marey("report", "--memory", "--csv", "--table", "growth", "run.marey").stdout.splitlines()
     assert lines[0] == (
         "rank,pid,device,what,per,slope_bytes,low_bytes,high_bytes,total_bytes,points,is_suspected,where,stack"
     )
-    filtered = kymo("report", "--memory", "--csv", "-f", "planted_leak", "run.kymo").stdout.splitlines()
+    filtered = marey("report", "--memory", "--csv", "-f", "planted_leak", "run.marey").stdout.splitlines()
     assert len(filtered) == 2
 
 
@@ -186,20 +186,20 @@ def test_text_and_csv_have_the_answer(kymo: Callable[..., Finished], allocate: P
     [
         (["run", "--memory-sample", "1MiB", "--", "true"], "--memory-sample says how --memory samples"),
         (["run", "--memory", "--memory-sample", "some", "--", "true"], "option memory.sample cannot be 'some'"),
-        (["report", "--memory", "--energy", "x.kymo"], "--memory is a report of its own"),
+        (["report", "--memory", "--energy", "x.marey"], "--memory is a report of its own"),
         (["report", "--memory", "nothing.pickle"], "nothing.pickle"),
     ],
 )
-def test_wrong_usage_is_one_sentence(kymo: Callable[..., Finished], arguments: list[str], sentence: str) -> None:
-    done = kymo(*arguments)
+def test_wrong_usage_is_one_sentence(marey: Callable[..., Finished], arguments: list[str], sentence: str) -> None:
+    done = marey(*arguments)
     assert done.returncode == 2
     assert sentence in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_a_recording_without_memory_says_how_to_record_it(kymo: Callable[..., Finished], recording: Path) -> None:
-    done = kymo("report", "--memory", recording)
+def test_a_recording_without_memory_says_how_to_record_it(marey: Callable[..., Finished], recording: Path) -> None:
+    done = marey("report", "--memory", recording)
     assert done.returncode == 2
-    assert "kymo run --memory" in done.stderr
+    assert "marey run --memory" in done.stderr
 
 
 # ---- Python ----
@@ -249,14 +249,14 @@ def test_leaks_of_a_python_program_have_its_stacks(
 
 
 def test_without_the_hook_python_is_measured_alone_and_that_is_said(
-    kymo: Callable[..., Finished], python: dict[str, str], environment: dict[str, str], tmp_path: Path
+    marey: Callable[..., Finished], python: dict[str, str], environment: dict[str, str], tmp_path: Path
 ) -> None:
     script = tmp_path / "alone.py"
-    script.write_text("import kymo\nkymo.start('alone.kymo', memory=True)\n" + textwrap.dedent(LEAKS))
+    script.write_text("import marey\nmarey.start('alone.marey', memory=True)\n" + textwrap.dedent(LEAKS))
     subprocess.run([sys.executable, str(script)], check=True, cwd=tmp_path, env={**environment, **python})
-    tables = report(kymo, "alone.kymo")
+    tables = report(marey, "alone.marey")
     assert tables["pools"][0]["source"] == "samples of Python's objects"
-    assert grown(tables, "keep_buffer") and any("kymo run --memory" in note for note in tables["notes"])
+    assert grown(tables, "keep_buffer") and any("marey run --memory" in note for note in tables["notes"])
 
 
 def test_the_example_finds_its_leak(measured: Callable[..., dict[str, Any]], python: dict[str, str]) -> None:
@@ -308,10 +308,10 @@ def snapshot() -> dict[str, Any]:
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_a_cuda_snapshot_tells_peak_and_fragmentation(
-    kymo: Callable[..., Finished], tmp_path: Path, protocol: int
+    marey: Callable[..., Finished], tmp_path: Path, protocol: int
 ) -> None:
     (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(snapshot(), protocol=protocol))
-    tables = report(kymo, "snapshot.pickle")
+    tables = report(marey, "snapshot.pickle")
     (pool,) = tables["pools"]
     assert (pool["device"], pool["peak_bytes"], pool["end_bytes"]) == ("cuda:0", 12 * MIB, 5 * MIB)
     assert pool["peak_reserved_bytes"] == 20 * MIB
@@ -383,11 +383,11 @@ def training_snapshot(n_steps: int, leaks_until: int) -> dict[str, Any]:
     alloc(MIB, other_caller)
     for step in range(n_steps):
         time += 1000
-        marks.append({"stage": "START", "name": "kymo:backward", "device": 0, "time_us": time})
+        marks.append({"stage": "START", "name": "marey:backward", "device": 0, "time_us": time})
         if step < leaks_until:
             alloc(2 * MIB, BACKWARD)
         time += 100
-        marks.append({"stage": "END", "name": "kymo:backward", "device": 0, "time_us": time})
+        marks.append({"stage": "END", "name": "marey:backward", "device": 0, "time_us": time})
         marks.append({"stage": "START", "name": "Optimizer.step#Adam.step", "device": 0, "time_us": time})
         time += 100
         marks.append({"stage": "END", "name": "Optimizer.step#Adam.step", "device": 0, "time_us": time})
@@ -397,10 +397,10 @@ def training_snapshot(n_steps: int, leaks_until: int) -> dict[str, Any]:
 
 
 def test_a_snapshot_shows_python_where_there_is_any_and_the_operator_elsewhere(
-    kymo: Callable[..., Finished], tmp_path: Path
+    marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
     (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(training_snapshot(20, 20)))
-    tables = report(kymo, "snapshot.pickle")
+    tables = report(marey, "snapshot.pickle")
     places = {row["where"]: (row["bytes"], row["blocks"]) for row in tables["stacks"]}
     assert places == {
         "at::meta::structured_mm::meta < torch::autograd::VariableType::mm < ... "
@@ -411,24 +411,24 @@ def test_a_snapshot_shows_python_where_there_is_any_and_the_operator_elsewhere(
     adam = next(row for row in tables["stacks"] if row["where"].startswith("_init_group"))
     assert adam["stack"].startswith("torch::unwind::unwind() < torch::CapturedTraceback::gather(bool, bool, bool) < ")
     assert adam["stack"].endswith("train (train.py:27) < <module> (train.py:40)")
-    drawn = kymo("report", "--memory", "snapshot.pickle").stdout
+    drawn = marey("report", "--memory", "snapshot.pickle").stdout
     assert all(place in drawn for place in places) and "torch::unwind" not in drawn
-    csv = kymo("report", "--memory", "--csv", "--table", "stacks", "snapshot.pickle").stdout
+    csv = marey("report", "--memory", "--csv", "--table", "stacks", "snapshot.pickle").stdout
     assert "torch::unwind::unwind()" in csv
 
 
-def test_optimizer_steps_are_the_iterations_of_a_snapshot(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_optimizer_steps_are_the_iterations_of_a_snapshot(marey: Callable[..., Finished], tmp_path: Path) -> None:
     (tmp_path / "leak.pickle").write_bytes(pickle.dumps(training_snapshot(20, 20)))
     (tmp_path / "warm.pickle").write_bytes(pickle.dumps(training_snapshot(40, 8)))
     (tmp_path / "short.pickle").write_bytes(pickle.dumps(training_snapshot(4, 4)))
-    leak = report(kymo, "leak.pickle")
+    leak = report(marey, "leak.pickle")
     live, stack = leak["growth"]
     assert (live["what"], live["per"], live["points"], live["slope_bytes"]) == ("live", "iteration", 16, 2 * MIB)
     assert live["is_suspected"] and stack["is_suspected"] and "AddmmBackward0" in stack["where"]
     phases = {row["phase"]: (row["count"], row["peak_bytes"]) for row in leak["phases"]}
     assert phases == {"backward": (20, 51 * MIB), "Optimizer.step#Adam.step": (20, 51 * MIB)}
-    assert not any(row["is_suspected"] for row in report(kymo, "warm.pickle")["growth"])
-    short = report(kymo, "short.pickle")
+    assert not any(row["is_suspected"] for row in report(marey, "warm.pickle")["growth"])
+    short = report(marey, "short.pickle")
     assert short["growth"] == [] and any("the history has 4 iterations in" in note for note in short["notes"])
 
 
@@ -439,23 +439,23 @@ class Evil:
         return (os.system, ("touch owned",))
 
 
-def test_a_pickle_that_makes_objects_is_refused(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_a_pickle_that_makes_objects_is_refused(marey: Callable[..., Finished], tmp_path: Path) -> None:
     (tmp_path / "evil.pickle").write_bytes(pickle.dumps({"segments": [Evil()]}))
-    done = kymo("report", "--memory", "evil.pickle")
+    done = marey("report", "--memory", "evil.pickle")
     assert done.returncode == 2
     assert "it makes objects" in done.stderr
     assert not (tmp_path / "owned").exists()
 
 
 @pytest.mark.parametrize("cut", [2, 50, 400])
-def test_a_snapshot_that_is_cut_off_is_told(kymo: Callable[..., Finished], tmp_path: Path, cut: int) -> None:
+def test_a_snapshot_that_is_cut_off_is_told(marey: Callable[..., Finished], tmp_path: Path, cut: int) -> None:
     (tmp_path / "cut.pickle").write_bytes(pickle.dumps(snapshot(), protocol=4)[:cut])
-    done = kymo("report", "--memory", "cut.pickle")
+    done = marey("report", "--memory", "cut.pickle")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "cut.pickle" in done.stderr
 
 
-def test_a_trace_of_torch_tells_what_the_cpu_held(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_a_trace_of_torch_tells_what_the_cpu_held(marey: Callable[..., Finished], tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     layer = torch.nn.Linear(512, 512)
     kept = []
@@ -465,10 +465,10 @@ def test_a_trace_of_torch_tells_what_the_cpu_held(kymo: Callable[..., Finished],
         activities=activities, profile_memory=True, with_stack=True, experimental_config=verbose
     ) as profiler:
         for _ in range(3):
-            with torch.profiler.record_function("kymo:forward"):
+            with torch.profiler.record_function("marey:forward"):
                 kept.append(layer(torch.ones(1024, 512)))
     profiler.export_chrome_trace(str(tmp_path / "trace.json"))
-    tables = report(kymo, "trace.json")
+    tables = report(marey, "trace.json")
     (pool,) = (row for row in tables["pools"] if row["device"] == "cpu")
     assert pool["source"] == "allocations in a trace of torch.profiler"
     # Three results of 2 MiB, and their inputs, which autograd keeps.

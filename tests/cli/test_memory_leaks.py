@@ -1,4 +1,4 @@
-"""Which growth kymo report --memory calls a leak: one that goes on to the end, and nothing else."""
+"""Which growth marey report --memory calls a leak: one that goes on to the end, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, Callable
 import pytest
 from built import BUILD, Finished, cached
 
-pytestmark = pytest.mark.skipif(bool(cached("KYMO_SANITIZE")), reason="a sanitizer replaces malloc")
+pytestmark = pytest.mark.skipif(bool(cached("MAREY_SANITIZE")), reason="a sanitizer replaces malloc")
 
 KINDS = {"steady": True, "stops": False, "fills": False, "startup": False, "sawtooth": False, "flat": False}
 
 
 def growth_of(
-    kymo: Callable[..., Finished], *program: object, env: dict[str, str] | None = None
+    marey: Callable[..., Finished], *program: object, env: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:
-    command = ("run", "-q", "--force", "-o", "run.kymo", "--memory", "--memory-sample", 1 << 16, "--")
-    done = kymo(*command, *program, env=env)
+    command = ("run", "-q", "--force", "-o", "run.marey", "--memory", "--memory-sample", 1 << 16, "--")
+    done = marey(*command, *program, env=env)
     assert done.returncode == 0, done.stderr
-    return json.loads(kymo("report", "--memory", "--json", "run.kymo").stdout)["growth"]
+    return json.loads(marey("report", "--memory", "--json", "run.marey").stdout)["growth"]
 
 
 def suspected(rows: list[dict[str, Any]]) -> set[str]:
@@ -31,8 +31,8 @@ def suspected(rows: list[dict[str, Any]]) -> set[str]:
 
 @pytest.mark.parametrize("how", ["steps", "time"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_a_program_in_c(kymo: Callable[..., Finished], compiled: Callable[..., Path], kind: str, how: str) -> None:
-    rows = growth_of(kymo, compiled("grow.c", "-O0"), kind, how)
+def test_of_a_program_in_c(marey: Callable[..., Finished], compiled: Callable[..., Path], kind: str, how: str) -> None:
+    rows = growth_of(marey, compiled("grow.c", "-O0"), kind, how)
     assert {row["what"] for row in rows} >= {"live"}
     if not KINDS[kind]:
         assert suspected(rows) == set()
@@ -70,10 +70,10 @@ PACKAGE = """
 
 
 @pytest.mark.parametrize("kind, leaks", [("steady", True), ("stops", False), ("sawtooth", False), ("imports", False)])
-def test_of_a_program_in_python(kymo: Callable[..., Finished], tmp_path: Path, kind: str, leaks: bool) -> None:
+def test_of_a_program_in_python(marey: Callable[..., Finished], tmp_path: Path, kind: str, leaks: bool) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(SCRIPT))
     (tmp_path / "slow_package.py").write_text(textwrap.dedent(PACKAGE))
-    rows = growth_of(kymo, sys.executable, "program.py", kind, env={"PYTHONPATH": str(BUILD / "python")})
+    rows = growth_of(marey, sys.executable, "program.py", kind, env={"PYTHONPATH": str(BUILD / "python")})
     assert suspected(rows) >= {"live", "stack", "resident"} if leaks else suspected(rows) == set()
     if leaks:
         assert any("planted_growth (program.py" in (row["stack"] or "") for row in rows if row["is_suspected"])

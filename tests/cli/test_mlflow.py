@@ -1,6 +1,6 @@
-"""Runs in MLflow stores, of files and of SQLite, as measurements: kymo._mlflow_runs, and the commands that ask it.
+"""Runs in MLflow stores, of files and of SQLite, as measurements: marey._mlflow_runs, and the commands that ask it.
 
-The stores are real, made by plain calls to MLflow in itwinai's layout, and by kymo.loggers.MLflowLogger.
+The stores are real, made by plain calls to MLflow in itwinai's layout, and by marey.loggers.MLflowLogger.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WATTS = 100.0
 
 
 def fill(uri: str, folder: Path) -> None:
-    """Two numbers of workers, twice each under one name; a tuner of Ray, a run that stands alone, one of kymo."""
+    """Two numbers of workers, twice each under one name; a tuner of Ray, a run that stands alone, one of marey."""
     store = Store(uri, "scaling", folder)
     for n, epochs in EPOCHS.items():
         for repeat in range(2):
@@ -36,7 +36,7 @@ def fill(uri: str, folder: Path) -> None:
     store.metrics(alone, "epoch_time_s", [5.0, 4.0])
     store.metrics(alone, "epoch_time_s", [6.0, 3.0], first_ms=1_700_000_100_000)  # once more, from a checkpoint
 
-    from kymo.loggers import MLflowLogger
+    from marey.loggers import MLflowLogger
 
     for rank in (0, 1):
         parent = (
@@ -75,7 +75,7 @@ def uri(request: pytest.FixtureRequest) -> str:
 
 
 def rows_of(uri: str, tmp_path: Path, experiment: str | None = "scaling", names: list[str] | None = None):
-    from kymo import _mlflow_runs
+    from marey import _mlflow_runs
 
     n = _mlflow_runs.write(uri, str(tmp_path / "out.csv"), experiment, names or [])
     with open(tmp_path / "out.csv", newline="") as file:
@@ -131,7 +131,7 @@ def test_a_run_that_stands_alone_is_its_own_worker(uri, tmp_path):
     assert [row["value"] for row in chosen(rows, measure="batch")] == ["64"]
 
 
-def test_what_kymo_logged_is_read_the_same_way(uri, tmp_path):
+def test_what_marey_logged_is_read_the_same_way(uri, tmp_path):
     rows = chosen(rows_of(uri, tmp_path), strategy="fsdp")
     epochs = chosen(rows, measure="epoch_time_s")
     assert sorted((row["rank"], float(row["value"])) for row in epochs) == [("0", 2.0)] * 3 + [("1", 3.0)] * 3
@@ -140,7 +140,7 @@ def test_what_kymo_logged_is_read_the_same_way(uri, tmp_path):
 
 
 def test_pages_and_experiments(uri, tmp_path, monkeypatch):
-    from kymo import _mlflow_runs
+    from marey import _mlflow_runs
 
     whole = rows_of(uri, tmp_path)
     monkeypatch.setattr(_mlflow_runs, "PAGE", 3)
@@ -152,11 +152,11 @@ def test_pages_and_experiments(uri, tmp_path, monkeypatch):
 def test_runs_by_name(uri, tmp_path, capsys):
     rows = rows_of(uri, tmp_path, names=["tuner", "alone", "missing"])
     assert {row["run"].split("/")[0] for row in rows} == {"tuner", "alone"}
-    assert capsys.readouterr().err == "kymo: experiment 'scaling' has no run 'missing'\n"
+    assert capsys.readouterr().err == "marey: experiment 'scaling' has no run 'missing'\n"
 
 
 def test_a_store_by_its_path(uri, tmp_path):
-    from kymo import _mlflow_runs
+    from marey import _mlflow_runs
 
     path = Path(uri.split("://", 1)[1] if uri.startswith("file:") else uri[len("sqlite:///") :])
     whole = rows_of(uri, tmp_path)
@@ -169,14 +169,14 @@ def test_a_store_by_its_path(uri, tmp_path):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda folder: folder / "missing", "kymo: there is no MLflow store at "),
-        (lambda folder: f"sqlite:///{folder}/missing.db", "kymo: there is no MLflow store at "),
+        (lambda folder: folder / "missing", "marey: there is no MLflow store at "),
+        (lambda folder: f"sqlite:///{folder}/missing.db", "marey: there is no MLflow store at "),
         (lambda folder: folder, "is no MLflow store: no folder in it has a meta.yaml"),
-        (lambda folder: folder / "notes.db", "kymo: MLflow cannot read "),
+        (lambda folder: folder / "notes.db", "marey: MLflow cannot read "),
     ],
 )
 def test_what_is_no_store_is_one_sentence_and_nothing_is_made(tmp_path, capsys, make, sentence):
-    from kymo import _mlflow_runs
+    from marey import _mlflow_runs
 
     (tmp_path / "notes.db").write_text("these are no tables")
     assert _mlflow_runs.main([str(make(tmp_path)), str(tmp_path / "out.csv")]) == 2
@@ -186,7 +186,7 @@ def test_what_is_no_store_is_one_sentence_and_nothing_is_made(tmp_path, capsys, 
 
 
 def test_an_experiment_that_is_not_there_is_told_with_those_that_are(uri, tmp_path, capsys):
-    from kymo import _mlflow_runs
+    from marey import _mlflow_runs
 
     assert _mlflow_runs.main([uri, str(tmp_path / "out.csv"), "--experiment", "none"]) == 2
     assert "has no experiment 'none'; there are: " in (said := capsys.readouterr().err) and "'scaling'" in said
@@ -195,12 +195,12 @@ def test_an_experiment_that_is_not_there_is_told_with_those_that_are(uri, tmp_pa
 
 
 def test_without_mlflow_it_says_what_to_install(tmp_path):
-    """In an interpreter that finds kymo, and no mlflow."""
-    import kymo
+    """In an interpreter that finds marey, and no mlflow."""
+    import marey
 
-    (tmp_path / "kymo").symlink_to(Path(kymo.__file__).parent)
+    (tmp_path / "marey").symlink_to(Path(marey.__file__).parent)
     done = subprocess.run(
-        [sys.executable, "-S", "-m", "kymo._mlflow_runs", str(tmp_path), str(tmp_path / "out.csv")],
+        [sys.executable, "-S", "-m", "marey._mlflow_runs", str(tmp_path), str(tmp_path / "out.csv")],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -213,7 +213,7 @@ def test_without_mlflow_it_says_what_to_install(tmp_path):
 
 # ---- the commands ----
 
-ASKS = {"env": {"KYMO_PYTHON": sys.executable}, "timeout": 600}  # MLflow takes seconds to import, of a processor
+ASKS = {"env": {"MAREY_PYTHON": sys.executable}, "timeout": 600}  # MLflow takes seconds to import, of a processor
 PICTURES = [
     "absolute_epoch_time",
     "computation_vs_communication_plot",
@@ -234,9 +234,9 @@ def sections_of(text):
     return found
 
 
-def test_the_report_of_a_store(kymo, uri, tmp_path):
+def test_the_report_of_a_store(marey, uri, tmp_path):
     options = ["--tracking-uri", uri, "--experiment-name", "scaling", "--include-communication"]
-    done = kymo("generate-scalability-report", *options, "--plot-file-suffix", ".png", **ASKS)
+    done = marey("generate-scalability-report", *options, "--plot-file-suffix", ".png", **ASKS)
     assert done.returncode == 0, done.stderr
     assert "pictures are written as .svg, not as .png" in done.stderr
     sections = sections_of(done.stdout)
@@ -262,19 +262,19 @@ def test_the_report_of_a_store(kymo, uri, tmp_path):
         assert path.suffix == ".svg" and xml.etree.ElementTree.parse(path).getroot().tag.endswith("svg")
 
 
-def test_runs_by_name_without_what_is_to_be_known(kymo, files, tmp_path):
+def test_runs_by_name_without_what_is_to_be_known(marey, files, tmp_path):
     options = ["--tracking-uri", files, "--experiment-name", "scaling", "--run-names", "tuner,alone", "--no-warnings"]
-    done = kymo("generate-scalability-report", *options, "--plot-dir", "pictures", **ASKS)
+    done = marey("generate-scalability-report", *options, "--plot-dir", "pictures", **ASKS)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "kymo: wrote 2 pictures into pictures\n"
+    assert done.stderr == "marey: wrote 2 pictures into pictures\n"
     sections = sections_of(done.stdout)
     assert {row[0] for row in sections["Epoch Time"][1:]} == {"ray-torch-ddp", "horovod"}
     assert sections["GPU"] is None and "No GPU Data Found" in done.stdout and "Communication" not in sections
     assert sorted(path.stem for path in (tmp_path / "pictures").iterdir()) == [PICTURES[0], PICTURES[4]]
 
 
-def test_nothing_found_is_no_success(kymo, files, tmp_path):
-    done = kymo("generate-scalability-report", "--tracking-uri", files, "--experiment-name", "empty", **ASKS)
+def test_nothing_found_is_no_success(marey, files, tmp_path):
+    done = marey("generate-scalability-report", "--tracking-uri", files, "--experiment-name", "empty", **ASKS)
     assert done.returncode == 2
     assert sections_of(done.stdout) == {"Epoch Time": None, "GPU": None, "Computation": None}
     assert done.stdout.count(" Data Found") == 3
@@ -282,8 +282,8 @@ def test_nothing_found_is_no_success(kymo, files, tmp_path):
     assert not (tmp_path / "plots").exists()
 
 
-def test_scale_reads_the_same_runs(kymo, files):
-    done = kymo("scale", "--mlflow", files, "--experiment", "scaling", "--json", **ASKS)
+def test_scale_reads_the_same_runs(marey, files):
+    done = marey("scale", "--mlflow", files, "--experiment", "scaling", "--json", **ASKS)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     points = {(row["strategy"], row["workers"]): row for row in answer["points"]}
@@ -295,8 +295,8 @@ def test_scale_reads_the_same_runs(kymo, files):
 
 @pytest.fixture(scope="module")
 def weak(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What kymo logs of perfect weak scaling, by two runs with one worker and two with eight."""
-    from kymo.loggers import MLflowLogger
+    """What marey logs of perfect weak scaling, by two runs with one worker and two with eight."""
+    from marey.loggers import MLflowLogger
 
     uri = f"sqlite:///{tmp_path_factory.mktemp('weak')}/mlflow.db"
     for workers in (1, 8):
@@ -317,50 +317,50 @@ def weak(tmp_path_factory: pytest.TempPathFactory) -> str:
     return uri
 
 
-def test_samples_that_kymo_logged_tell_weak_scaling(kymo, weak):
-    done = kymo("scale", "--mlflow", weak, **ASKS)
+def test_samples_that_marey_logged_tell_weak_scaling(marey, weak):
+    done = marey("scale", "--mlflow", weak, **ASKS)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
         "torch-ddp scales to 8 workers, the most that were measured: 8 workers do 8 times the "
     )
-    points = json.loads(kymo("scale", "--mlflow", weak, "--json", **ASKS).stdout)["points"]
+    points = json.loads(marey("scale", "--mlflow", weak, "--json", **ASKS).stdout)["points"]
     assert [(row["kind"], row["samples"]) for row in points] == [("weak", 1000.0), ("weak", 8000.0)]
     assert points[1]["efficiency"] == pytest.approx(1.0)
     assert points[1]["throughput"] == pytest.approx(800, rel=0.01)
 
 
-def test_computation_that_kymo_measured_is_in_the_report(kymo, weak, tmp_path):
+def test_computation_that_marey_measured_is_in_the_report(marey, weak, tmp_path):
     options = ["--tracking-uri", weak, "--experiment-name", "weak", "--include-communication"]
-    done = kymo("generate-scalability-report", *options, **ASKS)
+    done = marey("generate-scalability-report", *options, **ASKS)
     assert done.returncode == 0, done.stderr
     sections = sections_of(done.stdout)
     assert sections["Computation"][1:] == [["torch-ddp", "1", "60.00 %"], ["torch-ddp", "8", "60.00 %"]]
     assert sections["Communication"][2] == ["torch-ddp", "8", "75.00 %"]
-    assert "as 'kymo breakdown' measures it." in done.stdout and "counts time two and three times" not in done.stdout
+    assert "as 'marey breakdown' measures it." in done.stdout and "counts time two and three times" not in done.stdout
     for picture in ("computation_vs_other_plot", "computation_vs_communication_plot"):
         assert "as itwinai counts" not in (tmp_path / "plots" / f"{picture}.svg").read_text()
 
 
-def test_without_python_one_sentence(kymo, tmp_path):
+def test_without_python_one_sentence(marey, tmp_path):
     for command in (["generate-scalability-report"], ["scale", "--mlflow", tmp_path]):
-        done = kymo(*command, env={"KYMO_PYTHON": "/no/such/python"})
+        done = marey(*command, env={"MAREY_PYTHON": "/no/such/python"})
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("kymo: an MLflow store is read by Python, and /no/such/python cannot be started")
+        assert done.stderr.startswith("marey: an MLflow store is read by Python, and /no/such/python cannot be started")
         assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_python_without_kymo_is_named(kymo, tmp_path):
+def test_a_python_without_marey_is_named(marey, tmp_path):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
     python.chmod(0o755)
     (tmp_path / "boot").mkdir()
     (tmp_path / "boot" / "sitecustomize.py").write_text("")
-    done = kymo("generate-scalability-report", env={"KYMO_PYTHON": str(python), "KYMO_BOOT": str(tmp_path / "boot")})
+    done = marey("generate-scalability-report", env={"MAREY_PYTHON": str(python), "MAREY_BOOT": str(tmp_path / "boot")})
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "cannot import kymo, by which MLflow is asked" in done.stderr and "KYMO_PYTHON" in done.stderr
+    assert "cannot import marey, by which MLflow is asked" in done.stderr and "MAREY_PYTHON" in done.stderr
 
 
-def test_files_of_older_versions(kymo, tmp_path):
+def test_files_of_older_versions(marey, tmp_path):
     for run, seconds in (("first", 8.0), ("second", 4.0)):
         folder = tmp_path / "scalability-metrics" / run / "epoch-time"
         folder.mkdir(parents=True)
@@ -368,11 +368,11 @@ def test_files_of_older_versions(kymo, tmp_path):
             times = [3 * seconds, *[seconds / nodes] * 3]
             lines = "".join(f"{i},{time},torch-ddp,{nodes}\n" for i, time in enumerate(times))
             (folder / f"epochtime_torch-ddp_{nodes}N.csv").write_text("epoch_id,time,name,nodes\n" + lines)
-    done = kymo("generate-scalability-report", "--log-dir", "scalability-metrics", "--run-ids", "second")
+    done = marey("generate-scalability-report", "--log-dir", "scalability-metrics", "--run-ids", "second")
     assert done.returncode == 0, done.stderr
     rows = sections_of(done.stdout)["Epoch Time"][1:]
     assert [row[2] for row in rows] == ["4.00 s", "2.00 s"]
-    both = kymo("generate-scalability-report", "--log-dir", "scalability-metrics")
+    both = marey("generate-scalability-report", "--log-dir", "scalability-metrics")
     assert [row[-1] for row in sections_of(both.stdout)["Epoch Time"][1:]] == ["2", "2"]
-    assert kymo("generate-scalability-report", "--run-ids", "first").returncode == 2
-    assert kymo("generate-scalability-report", "--log-dir", "missing").returncode == 2
+    assert marey("generate-scalability-report", "--run-ids", "first").returncode == 2
+    assert marey("generate-scalability-report", "--log-dir", "missing").returncode == 2

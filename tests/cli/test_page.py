@@ -1,4 +1,4 @@
-"""kymo report --html: what is in the page is what the other outputs say."""
+"""marey report --html: what is in the page is what the other outputs say."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from page_decoder import PLAIN, Page, needs_viewer
 
 
 @pytest.fixture
-def page_of(kymo, tmp_path):
+def page_of(marey, tmp_path):
     """Write the page of a recording and decode it."""
 
     def make(*recordings: object, **more: object) -> Page:
-        done = kymo("report", *recordings, "--html", "page.html", **more)
+        done = marey("report", *recordings, "--html", "page.html", **more)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
         assert "page.html" in done.stderr
         return Page(tmp_path / "page.html")
@@ -31,11 +31,11 @@ def page_of(kymo, tmp_path):
 
 
 @pytest.fixture
-def events_of(kymo, tmp_path):
+def events_of(marey, tmp_path):
     """Give the events of a recording as the CSV export has them."""
 
     def read(recording: object) -> list[dict[str, str]]:
-        assert kymo("export", recording, "-o", "events.csv").returncode == 0
+        assert marey("export", recording, "-o", "events.csv").returncode == 0
         with (tmp_path / "events.csv").open(newline="") as file:
             return list(csv.DictReader(file))
 
@@ -43,13 +43,13 @@ def events_of(kymo, tmp_path):
 
 
 @pytest.fixture
-def busy(kymo, emit, tmp_path) -> Path:
+def busy(marey, emit, tmp_path) -> Path:
     """Enough events for several chunks, two threads, everything else there is."""
-    done = kymo(
-        "run", "-q", "-o", "busy.kymo", "--", emit, 40000, "thread", "payload", "awkward", "recurse=300", "open"
+    done = marey(
+        "run", "-q", "-o", "busy.marey", "--", emit, 40000, "thread", "payload", "awkward", "recurse=300", "open"
     )
     assert done.returncode == 0
-    return tmp_path / "busy.kymo"
+    return tmp_path / "busy.marey"
 
 
 @needs_viewer
@@ -148,9 +148,9 @@ def test_a_range_that_never_ends_is_known_by_its_begin(page_of, events_of, recor
 
 
 @needs_viewer
-def test_tables_are_those_of_json(page_of, kymo, busy):
+def test_tables_are_those_of_json(page_of, marey, busy):
     page = page_of(busy)
-    report = json.loads(kymo("report", busy, "--json", "--tree", "--threads", "--ranks").stdout)
+    report = json.loads(marey("report", busy, "--json", "--tree", "--threads", "--ranks").stdout)
     for name in ("ranges", "tree", "threads", "ranks", "processes", "async", "counters", "marks", "open"):
         assert page.table(name) == report[name], name
     assert [row["text"] for row in page.table("warnings")] == report["warnings"]
@@ -161,10 +161,10 @@ def test_tables_are_those_of_json(page_of, kymo, busy):
 
 
 @needs_viewer
-def test_iterations_are_those_of_the_series(page_of, kymo, compiled, tmp_path):
-    kymo("run", "-q", "-o", "loop.kymo", "--", compiled("iterate.c", "-pthread"), 30, 5, 0)
-    page = page_of("loop.kymo")
-    series = csv.DictReader(kymo("report", "loop.kymo", "--per-iteration").stdout.splitlines())
+def test_iterations_are_those_of_the_series(page_of, marey, compiled, tmp_path):
+    marey("run", "-q", "-o", "loop.marey", "--", compiled("iterate.c", "-pthread"), 30, 5, 0)
+    page = page_of("loop.marey")
+    series = csv.DictReader(marey("report", "loop.marey", "--per-iteration").stdout.splitlines())
     expected = Counter((row["name"], int(row["iteration"]), int(row["ns"]), int(row["warmup"])) for row in series)
     (track,) = page.tracks("series")
     found = Counter(
@@ -176,14 +176,14 @@ def test_iterations_are_those_of_the_series(page_of, kymo, compiled, tmp_path):
     (progress,) = page.tracks("progress")
     assert [len(page.row(row)) for row in progress["rows"]] == [30, 2, 2]
     assert [event.id for event in page.row(progress["rows"][0])] == list(range(30))
-    report = json.loads(kymo("report", "loop.kymo", "--json").stdout)
+    report = json.loads(marey("report", "loop.marey", "--json").stdout)
     for name in ("iterations", "iteration_ranks", "throughput", "epochs", "phases", "outliers"):
         assert page.table(name) == report[name], name
 
 
 @needs_viewer
-def test_a_filter_holds_for_tables_and_timeline(kymo, busy, tmp_path):
-    assert kymo("report", busy, "--filter", "inner*", "--html", "page.html").returncode == 0
+def test_a_filter_holds_for_tables_and_timeline(marey, busy, tmp_path):
+    assert marey("report", busy, "--filter", "inner*", "--html", "page.html").returncode == 0
     page = Page(tmp_path / "page.html")
     assert {name[0] for name in page.names["names"]} == {'inner "quoted"'}
     assert [row["name"] for row in page.table("ranges")] == ['inner "quoted"']
@@ -209,10 +209,10 @@ def test_calls_are_the_nodes_of_the_log(page_of):
 
 
 @needs_viewer
-def test_several_recordings_share_one_axis(page_of, kymo, emit):
+def test_several_recordings_share_one_axis(page_of, marey, emit):
     for name in ("a", "b"):
-        kymo("run", "-q", "-o", f"{name}.kymo", "--", emit, 3)
-    page = page_of("a.kymo", "b.kymo")
+        marey("run", "-q", "-o", f"{name}.marey", "--", emit, 3)
+    page = page_of("a.marey", "b.marey")
     first, second = page.index["processes"]
     assert first["first_ns"] == 0
     assert second["first_ns"] >= first["last_ns"] > 0
@@ -231,20 +231,20 @@ def test_no_text_of_a_program_is_html(page_of, busy):
 
 @needs_viewer
 def test_a_page_is_made_without_events(page_of, tmp_path):
-    (tmp_path / "none.kymo").mkdir()
-    (tmp_path / "none.kymo" / "meta.json").write_text('{\n  "format": "kymo recording"\n}\n')
-    page = page_of("none.kymo")
+    (tmp_path / "none.marey").mkdir()
+    (tmp_path / "none.marey" / "meta.json").write_text('{\n  "format": "marey recording"\n}\n')
+    page = page_of("none.marey")
     assert (page.index["tracks"], page.index["duration_ns"]) == ([], 0)
 
 
-def test_the_page_goes_to_standard_output(kymo, recording):
-    done = kymo("report", recording, "--html", "-")
+def test_the_page_goes_to_standard_output(marey, recording):
+    done = marey("report", recording, "--html", "-")
     assert done.returncode == 0
     assert done.stdout.startswith("<!doctype html>")
 
 
-def test_a_full_disk_leaves_no_half_page(kymo, busy, tmp_path):
-    done = kymo(
+def test_a_full_disk_leaves_no_half_page(marey, busy, tmp_path):
+    done = marey(
         "report", busy, "--html", "page.html",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000)),
     )  # fmt: skip
@@ -253,22 +253,22 @@ def test_a_full_disk_leaves_no_half_page(kymo, busy, tmp_path):
 
 
 @pytest.mark.parametrize("other", [["--json"], ["--csv"], ["--per-iteration"], ["-o", "x"]])
-def test_html_excludes_the_other_outputs(kymo, recording, other):
-    done = kymo("report", recording, "--html", "page.html", *other)
+def test_html_excludes_the_other_outputs(marey, recording, other):
+    done = marey("report", recording, "--html", "page.html", *other)
     assert (done.returncode, "--html" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("other", [["--json"], ["--csv"], ["--markdown"], ["-o", "x"]])
-def test_html_of_a_comparison_excludes_its_other_outputs(kymo, recording, other, tmp_path):
-    done = kymo("compare", recording, recording, "--html", "page.html", *other)
+def test_html_of_a_comparison_excludes_its_other_outputs(marey, recording, other, tmp_path):
+    done = marey("compare", recording, recording, "--html", "page.html", *other)
     assert (done.returncode, "--html" in done.stderr) == (2, True)
     assert not (tmp_path / "page.html").exists()
 
 
 @needs_viewer
-def test_a_damaged_log_is_told(kymo, busy, tmp_path):
+def test_a_damaged_log_is_told(marey, busy, tmp_path):
     damage_events(busy)
-    done = kymo("report", busy, "--html", "page.html")
+    done = marey("report", busy, "--html", "page.html")
     assert done.returncode == 2
     page = Page(tmp_path / "page.html")
     assert page.index["damaged"] is True
@@ -279,20 +279,20 @@ def test_a_damaged_log_is_told(kymo, busy, tmp_path):
 
 
 @pytest.fixture
-def compared(kymo, compiled, tmp_path) -> Path:
+def compared(marey, compiled, tmp_path) -> Path:
     """Compare two recordings of two runs each, as a page."""
     loop = compiled("iterate.c", "-pthread")
     for name, slow in (("a", 0), ("b", 300)):
-        assert kymo("run", "-q", "--repeat", 2, "-o", f"{name}.kymo", "--", loop, 40, 5, slow).returncode == 0
-    done = kymo("compare", "a.kymo", "b.kymo", "--html", "compare.html")
+        assert marey("run", "-q", "--repeat", 2, "-o", f"{name}.marey", "--", loop, 40, 5, slow).returncode == 0
+    done = marey("compare", "a.marey", "b.marey", "--html", "compare.html")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     return tmp_path / "compare.html"
 
 
 @needs_viewer
-def test_a_comparison_has_the_tables_of_json(kymo, compared):
+def test_a_comparison_has_the_tables_of_json(marey, compared):
     page = Page(compared)
-    report = json.loads(kymo("compare", "a.kymo", "b.kymo", "--json").stdout)
+    report = json.loads(marey("compare", "a.marey", "b.marey", "--json").stdout)
     assert page.index["kind"] == "compare"
     assert page.index["summary"] == report["summary"]
     for name in ("regions", "only", "runs"):
@@ -302,14 +302,14 @@ def test_a_comparison_has_the_tables_of_json(kymo, compared):
 
 
 @needs_viewer
-def test_a_comparison_has_quantiles_of_each_run(kymo, compared):
+def test_a_comparison_has_quantiles_of_each_run(marey, compared):
     rows = Page(compared).table("quantiles")
     assert {(row["side"], row["run"]) for row in rows} == {("A", 0), ("A", 1), ("B", 0), ("B", 1)}
     for row in rows:
         times = [row[f"q{i}"] for i in range(33)]
         assert times == sorted(times)
         assert times[0] > 0 or row["name"] == "log"
-    report = json.loads(kymo("compare", "a.kymo", "b.kymo", "--json").stdout)
+    report = json.loads(marey("compare", "a.marey", "b.marey", "--json").stdout)
     medians = sorted(row["q16"] for row in rows if row["name"] == "(iteration)" and row["side"] == "A")
     assert medians[0] * 0.9 <= report["iteration"]["a_ns"] <= medians[-1] * 1.1
 
@@ -318,9 +318,9 @@ def test_a_comparison_has_quantiles_of_each_run(kymo, compared):
 
 
 @pytest.mark.skipif(not PLAIN, reason="this build has a viewer")
-def test_a_plain_page_has_the_tables_and_runs_nothing(kymo, emit, tmp_path):
-    kymo("run", "-q", "-o", "run.kymo", "--", emit, 5, "awkward")
-    done = kymo("report", "run.kymo", "--html", "page.html")
+def test_a_plain_page_has_the_tables_and_runs_nothing(marey, emit, tmp_path):
+    marey("run", "-q", "-o", "run.marey", "--", emit, 5, "awkward")
+    done = marey("report", "run.marey", "--html", "page.html")
     assert (done.returncode, "without Node" in done.stderr) == (0, True)
     html = (tmp_path / "page.html").read_text()
     assert "<td>outer</td>" in html
@@ -329,10 +329,10 @@ def test_a_plain_page_has_the_tables_and_runs_nothing(kymo, emit, tmp_path):
 
 
 @pytest.mark.skipif(not PLAIN, reason="this build has a viewer")
-def test_the_policy_of_a_plain_page_takes_its_style_and_no_other(kymo, emit, tmp_path):
-    kymo("run", "-q", "-o", "run.kymo", "--", emit, 5)
-    for words in (["report", "run.kymo"], ["compare", "run.kymo", "run.kymo"]):
-        kymo(*words, "--html", "page.html")
+def test_the_policy_of_a_plain_page_takes_its_style_and_no_other(marey, emit, tmp_path):
+    marey("run", "-q", "-o", "run.marey", "--", emit, 5)
+    for words in (["report", "run.marey"], ["compare", "run.marey", "run.marey"]):
+        marey(*words, "--html", "page.html")
         html = (tmp_path / "page.html").read_text()
         (style,) = re.findall("<style>(.*?)</style>", html, re.DOTALL)
         (policy,) = re.findall('Content-Security-Policy" content="([^"]*)"', html)
@@ -343,9 +343,9 @@ def test_the_policy_of_a_plain_page_takes_its_style_and_no_other(kymo, emit, tmp
 
 
 @needs_viewer
-def test_joules_are_tables_of_the_page(page_of, kymo, compiled):
-    assert kymo("run", "-q", "-o", "loop.kymo", "--", compiled("joules.c"), 100).returncode == 0
-    tables = {table["name"]: table for table in page_of("loop.kymo").index["tables"]}
+def test_joules_are_tables_of_the_page(page_of, marey, compiled):
+    assert marey("run", "-q", "-o", "loop.marey", "--", compiled("joules.c"), 100).returncode == 0
+    tables = {table["name"]: table for table in page_of("loop.marey").index["tables"]}
     assert {"energy of runs", "energy of epochs", "energy of ranges", "epochs", "ranges"} <= set(tables)
-    want = json.loads(kymo("report", "loop.kymo", "--energy", "--json").stdout)["epochs"]
+    want = json.loads(marey("report", "loop.marey", "--energy", "--json").stdout)["epochs"]
     assert tables["energy of epochs"]["rows"] == len(want)

@@ -55,10 +55,10 @@ class Heat:
 
 
 @pytest.fixture
-def heat_of(kymo, tmp_path):
+def heat_of(marey, tmp_path):
     def make(ranks, times) -> Heat:
-        rank_logs.write(tmp_path / "job.kymo", ranks, times)
-        done = kymo("report", "job.kymo", "--html", "page.html")
+        rank_logs.write(tmp_path / "job.marey", ranks, times)
+        done = marey("report", "job.marey", "--html", "page.html")
         assert done.returncode == 0, done.stderr
         return Heat(tmp_path / "page.html")
 
@@ -87,9 +87,9 @@ def test_cells_are_iterations(heat_of):
     assert slow.extra * slow.ns == pytest.approx(100_000, rel=0.02)
 
 
-def test_one_process_has_no_map(kymo, tmp_path):
-    rank_logs.write(tmp_path / "job.kymo", rank_logs.job(1))
-    assert kymo("report", "job.kymo", "--html", "page.html").returncode == 0
+def test_one_process_has_no_map(marey, tmp_path):
+    rank_logs.write(tmp_path / "job.marey", rank_logs.job(1))
+    assert marey("report", "job.marey", "--html", "page.html").returncode == 0
     assert "heat" not in Page(tmp_path / "page.html").index
 
 

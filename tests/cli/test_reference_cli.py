@@ -14,33 +14,33 @@ OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 
 def parts() -> dict[str, str]:
     """What is said of each command, by its name."""
-    commands = PAGE.split("\n## python -m kymo")[0]
-    found = re.split(r"^## kymo ([\w-]+)\n", commands, flags=re.MULTILINE)
+    commands = PAGE.split("\n## python -m marey")[0]
+    found = re.split(r"^## marey ([\w-]+)\n", commands, flags=re.MULTILINE)
     return dict(zip(found[1::2], found[2::2]))
 
 
 def shown_commands(file: Path) -> list[str]:
-    """Lines that begin with kymo, in blocks of code."""
+    """Lines that begin with marey, in blocks of code."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return [line.removeprefix("$ ") for line in "\n".join(blocks).splitlines() if re.match(r"(\$ )?kymo ", line)]
+    return [line.removeprefix("$ ") for line in "\n".join(blocks).splitlines() if re.match(r"(\$ )?marey ", line)]
 
 
-def options_of(kymo, command: str) -> set[str]:
+def options_of(marey, command: str) -> set[str]:
     """Those that the help lists, each at the begin of its line."""
-    text = kymo(command, "--help").stdout.split("Options:")[1].split("Examples:")[0]
+    text = marey(command, "--help").stdout.split("Options:")[1].split("Examples:")[0]
     return set(re.findall(r"^  (?:-\w, |    )?(--[a-z][a-z0-9-]*)", text, re.MULTILINE)) - {"--help"}
 
 
-def test_each_command_has_its_part_and_a_line_in_the_table(kymo):
-    names = set(kymo("help", "--names").stdout.split())
+def test_each_command_has_its_part_and_a_line_in_the_table(marey):
+    names = set(marey("help", "--names").stdout.split())
     assert set(parts()) == names
-    assert set(re.findall(r"^\| \[`([\w-]+)`\]\(#kymo-", PAGE, re.MULTILINE)) == names
+    assert set(re.findall(r"^\| \[`([\w-]+)`\]\(#marey-", PAGE, re.MULTILINE)) == names
 
 
-def test_each_option_is_told_and_none_that_is_not_there(kymo):
+def test_each_option_is_told_and_none_that_is_not_there(marey):
     wrong = {}
     for command, text in parts().items():
-        there = options_of(kymo, command)
+        there = options_of(marey, command)
         if missing := there - set(OPTION.findall(text)):
             wrong[command] = f"has no {sorted(missing)}"
         # In the first column of tables; elsewhere a part may speak of other commands.
@@ -51,8 +51,8 @@ def test_each_option_is_told_and_none_that_is_not_there(kymo):
 
 
 @pytest.mark.parametrize("page", ["docs/guide", "README.md", "docs/reference"])
-def test_commands_in_the_documents_have_the_options_they_are_shown_with(kymo, page):
-    names = {name: options_of(kymo, name) for name in kymo("help", "--names").stdout.split()}
+def test_commands_in_the_documents_have_the_options_they_are_shown_with(marey, page):
+    names = {name: options_of(marey, name) for name in marey("help", "--names").stdout.split()}
     files = sorted((ROOT / page).glob("*.md")) if (ROOT / page).is_dir() else [ROOT / page]
     wrong, n_shown = [], 0
     for file in files:

@@ -1,4 +1,4 @@
-"""`kymo report --samples`: of a real program with ranges and iterations of its own, and of a log made by hand."""
+"""`marey report --samples`: of a real program with ranges and iterations of its own, and of a log made by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "samples" / "rounds.klo
 
 PROGRAM = """
 import time
-import kymo
+import marey
 
 def compute(until):
     while time.perf_counter() < until:
@@ -25,11 +25,11 @@ def load(seconds):
     time.sleep(seconds)
 
 for step in range(12):
-    with kymo.range("forward"):
+    with marey.range("forward"):
         compute(time.perf_counter() + 0.06)
-    with kymo.range("data"):
+    with marey.range("data"):
         load(0.4 if step == 7 else 0.03)
-    kymo.finish_iteration()
+    marey.finish_iteration()
 """
 
 
@@ -44,17 +44,17 @@ def sampled(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-q",
         "--sample=300",
         "-o",
-        folder / "run.kymo",
+        folder / "run.marey",
         "--",
         sys.executable,
         folder / "train.py",
     ]
     subprocess.run([str(word) for word in command], check=True, timeout=60)
-    return folder / "run.kymo"
+    return folder / "run.marey"
 
 
-def tables(kymo, path, *options):
-    done = kymo("report", path, "--samples", "--json", *options)
+def tables(marey, path, *options):
+    done = marey("report", path, "--samples", "--json", *options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -63,48 +63,48 @@ def share_of(table, name):
     return sum(row["share"] for row in table if row["function"] == name)
 
 
-def test_a_range_chooses_what_was_seen_in_it(kymo, sampled):
-    forward = tables(kymo, sampled, "--range", "forward")["functions"]
-    data = tables(kymo, sampled, "--range", "data")["functions"]
+def test_a_range_chooses_what_was_seen_in_it(marey, sampled):
+    forward = tables(marey, sampled, "--range", "forward")["functions"]
+    data = tables(marey, sampled, "--range", "data")["functions"]
     assert share_of(forward, "compute") > 0.8 and share_of(forward, "load") < 0.1
     assert share_of(data, "load") > 0.8 and share_of(data, "compute") < 0.1
 
 
-def test_the_slow_iteration_is_chosen_by_either_spelling(kymo, sampled):
-    slow = tables(kymo, sampled, "--iterations=slow")
+def test_the_slow_iteration_is_chosen_by_either_spelling(marey, sampled):
+    slow = tables(marey, sampled, "--iterations=slow")
     assert "the slow ones (more than 1.5 times the median)" in slow["totals"][0]["what"]
     assert share_of(slow["functions"], "load") > 0.6
-    assert slow == tables(kymo, sampled, "--iterations", "slow")
-    seventh = tables(kymo, sampled, "--iterations=7")
+    assert slow == tables(marey, sampled, "--iterations", "slow")
+    seventh = tables(marey, sampled, "--iterations=7")
     assert share_of(seventh["functions"], "load") > 0.6
 
 
-def test_a_line_that_sleeps_says_so_and_is_on_no_processor(kymo, sampled):
-    lines = tables(kymo, sampled)["lines"]
+def test_a_line_that_sleeps_says_so_and_is_on_no_processor(marey, sampled):
+    lines = tables(marey, sampled)["lines"]
     sleeping = next(row for row in lines if row["function"] == "load")
     assert sleeping["waits"] == "sleep" and sleeping["cpu"] < 0.2
     assert sleeping["line"] == PROGRAM.splitlines().index("    time.sleep(seconds)") + 1
-    on_cpu = tables(kymo, sampled, "--mode", "cpu")["functions"]
+    on_cpu = tables(marey, sampled, "--mode", "cpu")["functions"]
     assert share_of(on_cpu, "load") < 0.1
 
 
-def test_a_plain_report_has_a_section_and_counts_one_process(kymo, sampled):
-    plain = kymo("report", sampled)
+def test_a_plain_report_has_a_section_and_counts_one_process(marey, sampled):
+    plain = marey("report", sampled)
     assert plain.returncode == 0
     assert "1 process, 1 thread" in plain.stdout and "\nSamples  " in plain.stdout and "audit: " in plain.stdout
     for options in (["--tree"], ["--json"], ["--epochs"], ["--calls"]):
-        assert "\nSamples  " not in kymo("report", sampled, *options).stdout
+        assert "\nSamples  " not in marey("report", sampled, *options).stdout
 
 
-def test_a_sampler_is_no_rank_of_other_commands(kymo, sampled):
-    assert kymo("breakdown", sampled).returncode == 0
-    same = kymo("compare", sampled, sampled)
+def test_a_sampler_is_no_rank_of_other_commands(marey, sampled):
+    assert marey("breakdown", sampled).returncode == 0
+    same = marey("compare", sampled, sampled)
     assert same.returncode == 0 and "sampler" not in same.stdout
-    energy = kymo("report", sampled, "--energy")
+    energy = marey("report", sampled, "--energy")
     assert energy.returncode == 2 and "energy" in energy.stderr
 
 
-def test_every_table_is_drawn_and_written(kymo):
+def test_every_table_is_drawn_and_written(marey):
     names = [
         "functions",
         "lines",
@@ -119,10 +119,10 @@ def test_every_table_is_drawn_and_written(kymo):
         "audit",
     ]
     for name in names:
-        assert kymo("report", ROUNDS, "--samples", "--table", name).returncode == 0
-        done = kymo("report", ROUNDS, "--samples", "--csv", "--table", name)
+        assert marey("report", ROUNDS, "--samples", "--table", name).returncode == 0
+        done = marey("report", ROUNDS, "--samples", "--csv", "--table", name)
         assert done.returncode == 0 and next(csv.reader(io.StringIO(done.stdout)))
-    contacts = kymo("report", ROUNDS, "--samples", "--native", "--library", "torch").stdout
+    contacts = marey("report", ROUNDS, "--samples", "--native", "--library", "torch").stdout
     assert "linear.py:10(Linear.forward)" in contacts and "train.py:4(main)" in contacts
 
 
@@ -142,11 +142,11 @@ def test_every_table_is_drawn_and_written(kymo):
         (["--iterations=slow"], "go with --samples"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(kymo, options, says):
-    done = kymo("report", ROUNDS, *options)
+def test_what_cannot_be_is_one_sentence(marey, options, says):
+    done = marey("report", ROUNDS, *options)
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_without_a_sampler_it_says_how_to_get_one(kymo, recording):
-    done = kymo("report", recording, "--samples")
-    assert done.returncode == 2 and "kymo run --sample" in done.stderr
+def test_without_a_sampler_it_says_how_to_get_one(marey, recording):
+    done = marey("report", recording, "--samples")
+    assert done.returncode == 2 and "marey run --sample" in done.stderr

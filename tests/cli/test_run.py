@@ -1,4 +1,4 @@
-"""kymo run: where it records to, what the program gets, what is passed on."""
+"""marey run: where it records to, what the program gets, what is passed on."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def logs(recording: Path) -> list[Path]:
 # ---- where it records to ----
 
 
-def test_it_says_where_the_recording_is_and_what_to_type_next(kymo, emit, tmp_path):
-    done = kymo("run", "--", emit, 3)
+def test_it_says_where_the_recording_is_and_what_to_type_next(marey, emit, tmp_path):
+    done = marey("run", "--", emit, 3)
     assert done.returncode == 0
     assert done.stdout == ""
-    assert done.stderr == "kymo: recorded 1 process, 12 events; next: kymo report emit.kymo\n"
-    assert len(logs(tmp_path / "emit.kymo")) == 1
-    assert json.loads((tmp_path / "emit.kymo" / "meta.json").read_text())["command"] == f"{emit} 3"
+    assert done.stderr == "marey: recorded 1 process, 12 events; next: marey report emit.marey\n"
+    assert len(logs(tmp_path / "emit.marey")) == 1
+    assert json.loads((tmp_path / "emit.marey" / "meta.json").read_text())["command"] == f"{emit} 3"
 
 
-def test_quiet_says_nothing_when_all_went_well(kymo, emit):
-    assert kymo("run", "-q", emit, 1).stderr == ""
+def test_quiet_says_nothing_when_all_went_well(marey, emit):
+    assert marey("run", "-q", emit, 1).stderr == ""
 
 
-def test_a_second_run_takes_the_next_free_name(kymo, emit, tmp_path):
-    for name in ("emit.kymo", "emit-2.kymo", "emit-3.kymo"):
-        assert name in kymo("run", "--", emit, 1).stderr
+def test_a_second_run_takes_the_next_free_name(marey, emit, tmp_path):
+    for name in ("emit.marey", "emit-2.marey", "emit-3.marey"):
+        assert name in marey("run", "--", emit, 1).stderr
         assert (tmp_path / name).is_dir()
 
 
@@ -52,51 +52,51 @@ def test_a_second_run_takes_the_next_free_name(kymo, emit, tmp_path):
         (["./a.out", "train"], "a.out"),
     ],
 )
-def test_the_name_is_the_programs(kymo, tmp_path, words, name):
+def test_the_name_is_the_programs(marey, tmp_path, words, name):
     tool = tmp_path / "bin" / words[0]
     tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\necho $KYMO\n")
+    tool.write_text("#!/bin/sh\necho $MAREY\n")
     tool.chmod(0o755)
     if words[0].startswith("./"):
         tool.rename(tmp_path / words[0])
-    done = kymo("run", "--", *words, env={"PATH": f"{tool.parent}:{os.environ['PATH']}"})
-    assert done.stdout == f"{tmp_path}/{name}.kymo\n"
+    done = marey("run", "--", *words, env={"PATH": f"{tool.parent}:{os.environ['PATH']}"})
+    assert done.stdout == f"{tmp_path}/{name}.marey\n"
 
 
-def test_a_name_with_spaces_can_be_pasted(kymo, program, emit, tmp_path):
-    done = kymo("run", "-o", "my run's.kymo", emit, 1)
-    assert done.stderr.endswith("next: kymo report 'my run'\\''s.kymo'\n")
-    command = done.stderr.split("next: kymo ")[1]
+def test_a_name_with_spaces_can_be_pasted(marey, program, emit, tmp_path):
+    done = marey("run", "-o", "my run's.marey", emit, 1)
+    assert done.stderr.endswith("next: marey report 'my run'\\''s.marey'\n")
+    command = done.stderr.split("next: marey ")[1]
     assert b"outer" in subprocess.check_output(["sh", "-c", f'"$0" {command}', program], cwd=tmp_path)
 
 
-def test_a_recording_is_not_overwritten_unasked(kymo, emit, recording):
+def test_a_recording_is_not_overwritten_unasked(marey, emit, recording):
     before = logs(recording)
-    done = kymo("run", "-o", recording, emit, 1)
+    done = marey("run", "-o", recording, emit, 1)
     assert done.returncode == 2
     assert "--append adds to it, --force replaces it" in done.stderr
     assert logs(recording) == before
 
 
-def test_append_adds_a_process(kymo, emit, recording):
-    done = kymo("run", "--append", "-o", recording, emit, 1)
+def test_append_adds_a_process(marey, emit, recording):
+    done = marey("run", "--append", "-o", recording, emit, 1)
     assert "recorded 2 processes" in done.stderr
     assert len(logs(recording)) == 2
 
 
-def test_force_replaces_the_recording(kymo, emit, recording):
+def test_force_replaces_the_recording(marey, emit, recording):
     before = logs(recording)
-    done = kymo("run", "--force", "-o", recording, emit, 1)
+    done = marey("run", "--force", "-o", recording, emit, 1)
     assert "recorded 1 process, 4 events" in done.stderr
     assert logs(recording) != before
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("meta.json")])
 @pytest.mark.parametrize("name", ["notes.klog", "zz.pool", "energy-me.lock"])
-def test_force_removes_nothing_beside_a_directory_or_link_of_its_names(kymo, emit, recording, make, name):
+def test_force_removes_nothing_beside_a_directory_or_link_of_its_names(marey, emit, recording, make, name):
     before = logs(recording)
     make(recording / name)
-    done = kymo("run", "--force", "-o", recording, emit, 1)
+    done = marey("run", "--force", "-o", recording, emit, 1)
     assert [log for log in logs(recording) if log.name != name] == before and before != []
     assert (recording / "meta.json").exists()
     assert done.returncode == 2
@@ -104,39 +104,39 @@ def test_force_removes_nothing_beside_a_directory_or_link_of_its_names(kymo, emi
 
 
 @pytest.mark.parametrize("how", [[], ["--append"], ["--force"]])
-def test_a_directory_with_other_files_is_never_touched(kymo, emit, recording, how):
+def test_a_directory_with_other_files_is_never_touched(marey, emit, recording, how):
     (recording / "thesis.txt").write_text("years of work")
     before = sorted(recording.iterdir())
-    done = kymo("run", *how, "-o", recording, emit, 1)
+    done = marey("run", *how, "-o", recording, emit, 1)
     assert done.returncode == 2
     assert "holds more than a recording" in done.stderr
     assert sorted(recording.iterdir()) == before
 
 
-def test_a_file_in_the_way_is_refused(kymo, emit, tmp_path):
-    (tmp_path / "run.kymo").write_text("")
-    done = kymo("run", "--force", "-o", "run.kymo", emit, 1)
+def test_a_file_in_the_way_is_refused(marey, emit, tmp_path):
+    (tmp_path / "run.marey").write_text("")
+    done = marey("run", "--force", "-o", "run.marey", emit, 1)
     assert (done.returncode, "no directory" in done.stderr) == (2, True)
 
 
-def test_a_missing_parent_is_told_before_the_program_starts(kymo, tmp_path):
-    done = kymo("run", "-o", "no/such/run.kymo", "touch", "started")
+def test_a_missing_parent_is_told_before_the_program_starts(marey, tmp_path):
+    done = marey("run", "-o", "no/such/run.marey", "touch", "started")
     assert done.returncode == 2
-    assert "no/such/run.kymo" in done.stderr
+    assert "no/such/run.marey" in done.stderr
     assert not (tmp_path / "started").exists()
 
 
-def test_an_unwritable_place_is_told_before_the_program_starts(kymo, tmp_path):
-    done = kymo("run", "-o", "/proc/run.kymo", "touch", "started")
-    assert (done.returncode, "/proc/run.kymo" in done.stderr) == (2, True)
+def test_an_unwritable_place_is_told_before_the_program_starts(marey, tmp_path):
+    done = marey("run", "-o", "/proc/run.marey", "touch", "started")
+    assert (done.returncode, "/proc/run.marey" in done.stderr) == (2, True)
     assert not (tmp_path / "started").exists()
 
 
-def test_ranks_of_one_launch_share_a_recording(kymo, emit, tmp_path):
+def test_ranks_of_one_launch_share_a_recording(marey, emit, tmp_path):
     for rank in "012":
-        done = kymo("run", "-o", "run.kymo", emit, 1, env={"RANK": rank, "WORLD_SIZE": "3"})
+        done = marey("run", "-o", "run.marey", emit, 1, env={"RANK": rank, "WORLD_SIZE": "3"})
         assert done.returncode == 0
-    assert [log.name.split("-")[0] for log in logs(tmp_path / "run.kymo")] == ["r0", "r1", "r2"]
+    assert [log.name.split("-")[0] for log in logs(tmp_path / "run.marey")] == ["r0", "r1", "r2"]
 
 
 @pytest.mark.parametrize("attempt", range(20))
@@ -146,81 +146,88 @@ def test_ranks_that_create_a_recording_at_the_same_moment_share_it(start, enviro
     started = []
     for rank in range(ranks):
         environment["RANK"] = str(rank)
-        started.append(start("run", "-o", "run.kymo", emit, 1))
+        started.append(start("run", "-o", "run.marey", emit, 1))
     for process in started:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
-    names = sorted(path.name for path in (tmp_path / "run.kymo").iterdir())
+    names = sorted(path.name for path in (tmp_path / "run.marey").iterdir())
     assert names[0] == "meta.json"
     assert [name.split("-")[0] for name in names[1 : ranks + 1]] == [f"r{rank}" for rank in range(ranks)]
     assert [name.split("-")[0] for name in names[ranks + 1 :]] == ["run"] * ranks
-    assert json.loads((tmp_path / "run.kymo" / "meta.json").read_text())["format"] == "kymo recording"
+    assert json.loads((tmp_path / "run.marey" / "meta.json").read_text())["format"] == "marey recording"
 
 
-def test_a_later_launch_does_not_mix_in(kymo, emit):
+def test_a_later_launch_does_not_mix_in(marey, emit):
     ranks = {"RANK": "0", "WORLD_SIZE": "2"}
-    assert kymo("run", "-o", "run.kymo", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "a"}).returncode == 0
-    assert kymo("run", "-o", "run.kymo", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "a"}).returncode == 0
-    done = kymo("run", "-o", "run.kymo", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "b"})
+    assert marey("run", "-o", "run.marey", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "a"}).returncode == 0
+    assert marey("run", "-o", "run.marey", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "a"}).returncode == 0
+    done = marey("run", "-o", "run.marey", emit, 1, env={**ranks, "TORCHELASTIC_RUN_ID": "b"})
     assert (done.returncode, "--append" in done.stderr) == (2, True)
 
 
-def test_somebody_elses_meta_is_not_deleted(kymo, emit, tmp_path):
+def test_somebody_elses_meta_is_not_deleted(marey, emit, tmp_path):
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "meta.json").write_text('{"format": "theirs"}')
-    assert kymo("run", "--force", "-o", "theirs", emit, 1).returncode == 2
+    assert marey("run", "--force", "-o", "theirs", emit, 1).returncode == 2
     assert (tmp_path / "theirs" / "meta.json").exists()
 
 
 # ---- what the program gets ----
 
 
-def environment_of(kymo, name: str, **env: str) -> str:
-    return kymo("run", "--", "sh", "-c", f'printf %s "${name}"', env=env).stdout
+def environment_of(marey, name: str, **env: str) -> str:
+    return marey("run", "--", "sh", "-c", f'printf %s "${name}"', env=env).stdout
 
 
-def test_the_recordings_path_is_absolute(kymo, tmp_path):
-    assert environment_of(kymo, "KYMO") == str(tmp_path / "sh.kymo")
+def test_the_recordings_path_is_absolute(marey, tmp_path):
+    assert environment_of(marey, "MAREY") == str(tmp_path / "sh.marey")
 
 
-def test_options_are_joined(kymo):
-    done = kymo(
-        "run", "--options", "policy=block", "--", "sh", "-c", 'echo "$KYMO_OPTIONS"', env={"KYMO_OPTIONS": "pool=1MiB"}
+def test_options_are_joined(marey):
+    done = marey(
+        "run",
+        "--options",
+        "policy=block",
+        "--",
+        "sh",
+        "-c",
+        'echo "$MAREY_OPTIONS"',
+        env={"MAREY_OPTIONS": "pool=1MiB"},
     )
     assert done.stdout == "pool=1MiB,policy=block\n"
 
 
-def test_a_run_has_an_id(kymo):
-    assert len(environment_of(kymo, "KYMO_RUN_ID")) == 16
-    assert environment_of(kymo, "KYMO_RUN_ID", TORCHELASTIC_RUN_ID="job7") == "job7"
-    assert environment_of(kymo, "KYMO_RUN_ID", SLURM_JOB_ID="12", SLURM_STEP_ID="3") == "slurm-12.3"
+def test_a_run_has_an_id(marey):
+    assert len(environment_of(marey, "MAREY_RUN_ID")) == 16
+    assert environment_of(marey, "MAREY_RUN_ID", TORCHELASTIC_RUN_ID="job7") == "job7"
+    assert environment_of(marey, "MAREY_RUN_ID", SLURM_JOB_ID="12", SLURM_STEP_ID="3") == "slurm-12.3"
 
 
-def test_python_finds_the_boot_folder_first(kymo, tmp_path):
+def test_python_finds_the_boot_folder_first(marey, tmp_path):
     boot = tmp_path / "boot"
     boot.mkdir()
     (boot / "sitecustomize.py").write_text("")
-    assert environment_of(kymo, "PYTHONPATH", KYMO_BOOT=str(boot), PYTHONPATH="/mine") == f"{boot}:/mine"
+    assert environment_of(marey, "PYTHONPATH", MAREY_BOOT=str(boot), PYTHONPATH="/mine") == f"{boot}:/mine"
 
 
-def test_standard_input_goes_to_the_program(kymo):
-    assert kymo("run", "--", "cat", input="hello").stdout == "hello"
+def test_standard_input_goes_to_the_program(marey):
+    assert marey("run", "--", "cat", input="hello").stdout == "hello"
 
 
-def test_options_behind_the_program_are_its_own(kymo):
-    assert kymo("run", "echo", "--help", "--", "-o").stdout == "--help -- -o\n"
+def test_options_behind_the_program_are_its_own(marey):
+    assert marey("run", "echo", "--help", "--", "-o").stdout == "--help -- -o\n"
 
 
-def test_wrong_options_end_it_before_the_program_starts(kymo, tmp_path):
-    for args, env in ((["--options", "pol=1"], {}), ([], {"KYMO_OPTIONS": "pool=lots"})):
-        done = kymo("run", *args, "touch", "started", env=env)
+def test_wrong_options_end_it_before_the_program_starts(marey, tmp_path):
+    for args, env in ((["--options", "pol=1"], {}), ([], {"MAREY_OPTIONS": "pool=lots"})):
+        done = marey("run", *args, "touch", "started", env=env)
         assert done.returncode == 2
-        assert done.stderr.startswith("kymo: ")
+        assert done.stderr.startswith("marey: ")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_options_can_be_listed(kymo):
-    done = kymo("run", "--options", "help")
+def test_options_can_be_listed(marey):
+    done = marey("run", "--options", "help")
     assert done.returncode == 0
     assert "pool" in done.stdout
 
@@ -228,20 +235,20 @@ def test_options_can_be_listed(kymo):
 # ---- what is passed on ----
 
 
-def test_the_exit_status_is_passed_on(kymo, emit):
+def test_the_exit_status_is_passed_on(marey, emit):
     for status in (0, 1, 2, 3, 77, 255):
-        assert kymo("run", "--", emit, 1, f"exit={status}").returncode == status
+        assert marey("run", "--", emit, 1, f"exit={status}").returncode == status
 
 
 @pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGABRT, signal.SIGTERM, signal.SIGINT])
-def test_death_by_a_signal_is_passed_on_and_the_events_stay(kymo, emit, sig):
-    done = kymo("run", "--", emit, 3, f"kill={int(sig)}")
+def test_death_by_a_signal_is_passed_on_and_the_events_stay(marey, emit, sig):
+    done = marey("run", "--", emit, 3, f"kill={int(sig)}")
     assert done.returncode == -sig
     assert "12 events" in done.stderr
 
 
 @pytest.mark.parametrize("sig", ["TERM", "HUP", "USR1", "USR2", "QUIT", "INT"])
-def test_signals_sent_to_kymo_reach_the_program(start, emit, sig):
+def test_signals_sent_to_marey_reach_the_program(start, emit, sig):
     with start("run", emit, 1, "wait", "exit=5") as running:
         assert running.stdout.readline() == "ready\n"
         running.send_signal(getattr(signal, f"SIG{sig}"))
@@ -277,66 +284,66 @@ def test_control_c_reaches_the_program_once(program, emit, tmp_path, environment
         (".", "not executable"),
     ],
 )
-def test_a_program_that_cannot_start_gives_status_3(kymo, tmp_path, program_name, words):
+def test_a_program_that_cannot_start_gives_status_3(marey, tmp_path, program_name, words):
     (tmp_path / "plain.txt").write_text("text")
-    done = kymo("run", "-o", "x.kymo", "--", program_name)
+    done = marey("run", "-o", "x.marey", "--", program_name)
     assert done.returncode == 3
     assert words in done.stderr
-    assert not (tmp_path / "x.kymo").exists()
+    assert not (tmp_path / "x.marey").exists()
 
 
 # ---- when nothing was recorded ----
 
 
-def test_no_events_name_the_command_that_would_have_some(kymo, tmp_path):
-    done = kymo("run", "true", "--flag", "two words")
+def test_no_events_name_the_command_that_would_have_some(marey, tmp_path):
+    done = marey("run", "true", "--flag", "two words")
     assert done.returncode == 0
     why, what = done.stderr.splitlines()
     assert why == (
-        "kymo: no events: the program has no kymo ranges, or is not linked with libkymo; if it starts Python, this "
-        "shows where its time goes: kymo run --sample -- true --flag 'two words'"
+        "marey: no events: the program has no marey ranges, or is not linked with libmarey; if it starts Python, this "
+        "shows where its time goes: marey run --sample -- true --flag 'two words'"
     )
     assert re.fullmatch(
-        r"kymo: recorded wall time \(.*s\) and CPU time \(.*s\) only; next: kymo compare true.kymo OTHER.kymo", what
+        r"marey: recorded wall time \(.*s\) and CPU time \(.*s\) only; next: marey compare true.marey OTHER.marey", what
     )
-    assert sorted(path.suffix for path in (tmp_path / "true.kymo").iterdir()) == [".json", ".krun"]
-    assert kymo("run", "-q", "true").stderr.startswith("kymo: no events: ")
+    assert sorted(path.suffix for path in (tmp_path / "true.marey").iterdir()) == [".json", ".krun"]
+    assert marey("run", "-q", "true").stderr.startswith("marey: no events: ")
 
 
 @pytest.mark.parametrize("flags", ["-I", "-S", "-bE"])
-def test_a_python_that_will_not_listen_is_told_about(kymo, tmp_path, flags):
+def test_a_python_that_will_not_listen_is_told_about(marey, tmp_path, flags):
     (tmp_path / "train.py").write_text("")
-    done = kymo("run", "--", sys.executable, flags, "train.py")
-    assert f"Python's option -{flags[-1]} keeps kymo out" in done.stderr
+    done = marey("run", "--", sys.executable, flags, "train.py")
+    assert f"Python's option -{flags[-1]} keeps marey out" in done.stderr
 
 
-def test_a_script_whose_first_line_will_not_listen_is_told_about(kymo, tmp_path):
+def test_a_script_whose_first_line_will_not_listen_is_told_about(marey, tmp_path):
     (tmp_path / "python3").symlink_to(sys.executable)  # a first line cannot name a path with a space
     script = tmp_path / "train.py"
     script.write_text(f"#!{tmp_path}/python3 -I\n")
     script.chmod(0o755)
-    assert "Python's option -I keeps kymo out" in kymo("run", "--", "./train.py").stderr
+    assert "Python's option -I keeps marey out" in marey("run", "--", "./train.py").stderr
 
 
-def test_a_python_program_without_ranges_is_told_about(kymo, tmp_path):
+def test_a_python_program_without_ranges_is_told_about(marey, tmp_path):
     (tmp_path / "train.py").write_text("")
-    assert "the program has no kymo ranges" in kymo("run", "--", sys.executable, "train.py").stderr
+    assert "the program has no marey ranges" in marey("run", "--", sys.executable, "train.py").stderr
 
 
-def test_a_reason_that_is_printed_is_the_only_one(kymo, compiled, tmp_path):
+def test_a_reason_that_is_printed_is_the_only_one(marey, compiled, tmp_path):
     (tmp_path / "files.c").write_text(
         """#include <fcntl.h>
-        #include <kymo/kymo.h>
+        #include <marey/marey.h>
         int main(void)
         {
             while (open("/dev/null", O_RDONLY) >= 0)
                 ;
-            KYMO_SCOPE("range");
+            MAREY_SCOPE("range");
             return 0;
         }"""
     )
     program = compiled(str(tmp_path / "files.c"))
-    done = kymo("run", "-o", "run.kymo", "--", "sh", "-c", f"ulimit -n 64; exec {program}")
+    done = marey("run", "-o", "run.marey", "--", "sh", "-c", f"ulimit -n 64; exec {program}")
     assert "nothing is recorded: " in done.stderr and "Too many open files" in done.stderr
-    assert "no kymo ranges" not in done.stderr
-    assert not list((tmp_path / "run.kymo").glob("not-recorded-*"))
+    assert "no marey ranges" not in done.stderr
+    assert not list((tmp_path / "run.marey").glob("not-recorded-*"))

@@ -62,19 +62,19 @@ for _ in range(2):
 
 
 @pytest.fixture
-def sampled(kymo, tmp_path):
-    def run(source: str, name: str = "run.kymo", *options: str) -> str:
+def sampled(marey, tmp_path):
+    def run(source: str, name: str = "run.marey", *options: str) -> str:
         (tmp_path / "slow_module.py").write_text(SLOW_MODULE)
         (tmp_path / "train.py").write_text(source)
-        done = kymo("run", "-q", *(options or ("--sample",)), "-o", name, "--", sys.executable, "train.py")
+        done = marey("run", "-q", *(options or ("--sample",)), "-o", name, "--", sys.executable, "train.py")
         assert done.returncode == 0, done.stderr
         return name
 
     return run
 
 
-def samples(kymo, *args) -> dict:
-    done = kymo("report", "--samples", *args, "--json")
+def samples(marey, *args) -> dict:
+    done = marey("report", "--samples", *args, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -83,8 +83,8 @@ def functions(found: dict) -> dict[str, float]:
     return {row["function"]: row["self_ns"] for row in found["functions"]}
 
 
-def test_stacks_of_forked_workers_begin_with_the_worker(kymo, sampled):
-    stacks = [row["stack"] for row in samples(kymo, sampled(WORKERS))["stacks"]]
+def test_stacks_of_forked_workers_begin_with_the_worker(marey, sampled):
+    stacks = [row["stack"] for row in samples(marey, sampled(WORKERS))["stacks"]]
     of_workers = [stack for stack in stacks if "load (train.py" in stack]
     assert of_workers
     assert not any("train_everything" in stack for stack in of_workers)
@@ -92,78 +92,78 @@ def test_stacks_of_forked_workers_begin_with_the_worker(kymo, sampled):
     assert any("train_everything" in stack for stack in stacks)  # the parent's own stay as they are
 
 
-def test_a_process_can_be_chosen(kymo, sampled):
+def test_a_process_can_be_chosen(marey, sampled):
     run = sampled(WORKERS)
-    processes = samples(kymo, run)["processes"]
+    processes = samples(marey, run)["processes"]
     assert len(processes) == 3
     for row in processes:
-        found = samples(kymo, run, "--process", row["pid"])
+        found = samples(marey, run, "--process", row["pid"])
         assert [one["pid"] for one in found["processes"]] == [row["pid"]]
         assert f"of process {row['pid']}" in found["totals"][0]["what"]
-    assert len(samples(kymo, run, "--process", "train.py")["processes"]) == 3
-    done = kymo("report", run, "--samples", "--process", "no-such-program")
+    assert len(samples(marey, run, "--process", "train.py")["processes"]) == 3
+    done = marey("report", run, "--samples", "--process", "no-such-program")
     assert done.returncode == 2
     assert "no process 'no-such-program' was sampled" in done.stderr
-    svg = kymo("export", run, "--process", processes[0]["pid"], "--to", "collapsed", "-o", "-")
+    svg = marey("export", run, "--process", processes[0]["pid"], "--to", "collapsed", "-o", "-")
     assert svg.returncode == 0 and svg.stdout
 
 
-def test_ranges_of_a_process_can_be_chosen(kymo, emit, tmp_path):
+def test_ranges_of_a_process_can_be_chosen(marey, emit, tmp_path):
     for _ in range(2):
-        assert kymo("run", "-q", "--append", "-o", "run.kymo", "--", emit, 5).returncode == 0
-    whole = json.loads(kymo("report", "run.kymo", "--json").stdout)
+        assert marey("run", "-q", "--append", "-o", "run.marey", "--", emit, 5).returncode == 0
+    whole = json.loads(marey("report", "run.marey", "--json").stdout)
     pid = whole["processes"][0]["pid"]
-    part = json.loads(kymo("report", "run.kymo", "--json", "--process", pid).stdout)
+    part = json.loads(marey("report", "run.marey", "--json", "--process", pid).stdout)
     assert [row["pid"] for row in part["processes"]] == [pid]
     assert 2 * part["ranges"][0]["count"] == whole["ranges"][0]["count"]
-    rows = kymo("export", "run.kymo", "--to", "csv", "-o", "-").stdout.count("\n")
-    assert kymo("export", "run.kymo", "--to", "csv", "-o", "-", "--process", pid).stdout.count("\n") < rows
+    rows = marey("export", "run.marey", "--to", "csv", "-o", "-").stdout.count("\n")
+    assert marey("export", "run.marey", "--to", "csv", "-o", "-", "--process", pid).stdout.count("\n") < rows
     for command in (
-        ("report", "run.kymo"),
-        ("export", "run.kymo", "-o", "x.pftrace"),
-        ("report", "run.kymo", "--html", "x"),
+        ("report", "run.marey"),
+        ("export", "run.marey", "-o", "x.pftrace"),
+        ("report", "run.marey", "--html", "x"),
     ):
-        done = kymo(*command, "--process", "worker")
+        done = marey(*command, "--process", "worker")
         assert done.returncode == 2
-        assert "no process 'worker' is in run.kymo" in done.stderr
+        assert "no process 'worker' is in run.marey" in done.stderr
         assert not (tmp_path / "x").exists()
 
 
-def test_imports_at_start_up_are_left_out_and_named(kymo, sampled):
+def test_imports_at_start_up_are_left_out_and_named(marey, sampled):
     run = sampled(IMPORTS)
-    found = samples(kymo, run)
+    found = samples(marey, run)
     assert "work" in functions(found) and "prepare" not in functions(found)
     assert not any("importlib" in row["file"] for row in found["functions"])
     (note,) = [note for note in found["notes"] if "start-up" in note]
     assert note.startswith("Left out: ") and note.endswith("--startup shows them.")
-    whole = samples(kymo, run, "--startup")
+    whole = samples(marey, run, "--startup")
     assert {"work", "prepare"} <= set(functions(whole))
     assert not any("start-up" in note for note in whole["notes"])
-    left_out = kymo("export", run, "--to", "collapsed", "-o", "-")
+    left_out = marey("export", run, "--to", "collapsed", "-o", "-")
     assert "prepare" not in left_out.stdout and "--startup shows them" in left_out.stderr
-    assert "prepare" in kymo("export", run, "--to", "collapsed", "-o", "-", "--startup").stdout
-    assert "prepare" in kymo("export", run, "--to", "pyspy", "-o", "-").stdout
+    assert "prepare" in marey("export", run, "--to", "collapsed", "-o", "-", "--startup").stdout
+    assert "prepare" in marey("export", run, "--to", "pyspy", "-o", "-").stdout
 
 
-def test_imports_that_a_function_makes_again_and_again_stay(kymo, sampled):
-    found = samples(kymo, sampled(LAZY))
+def test_imports_that_a_function_makes_again_and_again_stay(marey, sampled):
+    found = samples(marey, sampled(LAZY))
     assert "prepare" in functions(found)
 
 
-def test_imports_are_left_out_of_call_reports(kymo, sampled):
-    run = sampled(IMPORTS, "calls.kymo", "--calls")
+def test_imports_are_left_out_of_call_reports(marey, sampled):
+    run = sampled(IMPORTS, "calls.marey", "--calls")
 
     def names(*options: str) -> set[str]:
-        done = kymo("report", run, "--calls", "--json", *options)
+        done = marey("report", run, "--calls", "--json", *options)
         assert done.returncode == 0, done.stderr
         return {row["function"] for row in json.loads(done.stdout)["functions"]}
 
     assert "work" in names() and "prepare" not in names()
     assert {"work", "prepare"} <= names("--startup")
-    assert "of imports at start-up; --startup shows them" in kymo("report", run, "--calls").stdout
+    assert "of imports at start-up; --startup shows them" in marey("report", run, "--calls").stdout
 
 
-def test_samples_without_python_frames_are_explained(kymo, sampled):
+def test_samples_without_python_frames_are_explained(marey, sampled):
     """An interpreter that ends: threads without frames collect garbage."""
     source = """
 import threading
@@ -173,7 +173,7 @@ class Heavy:
         self.own = self
 heavy = [Heavy() for _ in range(2)]
 """
-    found = samples(kymo, sampled(source))
+    found = samples(marey, sampled(source))
     assert functions(found)["(no Python frames)"] > 0
     (note,) = [note for note in found["notes"] if note.startswith("(no Python frames)")]
     assert "garbage collection outside of Python code" in note or "starting or ending" in note
@@ -181,7 +181,7 @@ heavy = [Heavy() for _ in range(2)]
 
 STEPS = """
 import sys, time
-import kymo
+import marey
 
 def compute():
     end = time.perf_counter() + 0.03
@@ -197,19 +197,19 @@ def step(i):
         flush_logs()
 
 for i in range(40):
-    with kymo.iteration():
+    with marey.iteration():
         step(i)
 """
 
 
 @pytest.mark.parametrize("planted", [True, False])
-def test_the_function_that_makes_slow_steps_slow_is_named(kymo, tmp_path, planted):
+def test_the_function_that_makes_slow_steps_slow_is_named(marey, tmp_path, planted):
     (tmp_path / "train.py").write_text(STEPS)
     argument = "stall" if planted else "none"
-    done = kymo("run", "-q", "--sample", "-o", "run.kymo", "--", sys.executable, "train.py", argument)
+    done = marey("run", "-q", "--sample", "-o", "run.marey", "--", sys.executable, "train.py", argument)
     assert done.returncode == 0, done.stderr
-    notes = [note for note in samples(kymo, "run.kymo")["notes"] if "slow step" in note]
-    text = kymo("report", "run.kymo").stdout
+    notes = [note for note in samples(marey, "run.marey")["notes"] if "slow step" in note]
+    text = marey("report", "run.marey").stdout
     assert "no range in it accounts for that" not in text
     if planted:
         assert len(notes) == 1 and notes[0].startswith("flush_logs (train.py) takes ")

@@ -56,13 +56,13 @@ def is_launcher(text: str) -> bool:
 
 @pytest.fixture(scope="module")
 def jobs(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """a.kymo and b.kymo, the same job twice."""
+    """a.marey and b.marey, the same job twice."""
     import os
     import subprocess
 
     folder = tmp_path_factory.mktemp("torchrun")
     (folder / "train.py").write_text(TRAIN)
-    for name in ("a.kymo", "b.kymo"):
+    for name in ("a.marey", "b.marey"):
         command = [str(program), "run", "-q", "--sample", "-o", name, "--", sys.executable, *LAUNCH]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -70,38 +70,38 @@ def jobs(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def samples(kymo: Any, jobs: Path, *options: str) -> dict[str, Any]:
-    done = kymo("report", jobs / "a.kymo", "--samples", "--json", *options)
+def samples(marey: Any, jobs: Path, *options: str) -> dict[str, Any]:
+    done = marey("report", jobs / "a.marey", "--samples", "--json", *options)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def test_the_report_is_of_the_ranks_and_their_workers(kymo, jobs):
-    found = samples(kymo, jobs)
+def test_the_report_is_of_the_ranks_and_their_workers(marey, jobs):
+    found = samples(marey, jobs)
     assert not [row for row in found["processes"] if is_launcher(row["command"])]
     assert not [row for row in found["functions"] if is_launcher(row["file"]) or "<frozen importlib" in row["file"]]
     names = {row["function"] for row in found["functions"]}
     assert {"forward", "load_one"} <= names
     assert any("of 1 launcher, " in note and "torch.distributed.run" in note for note in found["notes"])
-    assert [row for row in samples(kymo, jobs, "--idle")["functions"] if is_launcher(row["file"])]
+    assert [row for row in samples(marey, jobs, "--idle")["functions"] if is_launcher(row["file"])]
 
 
-def test_top_level_code_has_its_line_and_workers_are_not_below_main(kymo, jobs):
-    stacks = [row["stack"].split(";") for row in samples(kymo, jobs)["stacks"]]
+def test_top_level_code_has_its_line_and_workers_are_not_below_main(marey, jobs):
+    stacks = [row["stack"].split(";") for row in samples(marey, jobs)["stacks"]]
     of_ranks = [stack for stack in stacks if any(frame.startswith("forward (") for frame in stack)]
     of_workers = [stack for stack in stacks if any(frame.startswith("load_one (") for frame in stack)]
     assert of_ranks and of_workers
     assert all(any(frame.startswith("main (") for frame in stack) for stack in of_ranks)
     assert not any(frame.startswith("main (") for stack in of_workers for frame in stack)
-    collapsed = kymo("export", jobs / "a.kymo", "--to", "collapsed", "--samples", "-o", "-").stdout
+    collapsed = marey("export", jobs / "a.marey", "--to", "collapsed", "--samples", "-o", "-").stdout
     assert f"train.py:{MAIN});main" in collapsed
     assert not [line for line in collapsed.splitlines() if "load_one" in line and ";main;" in line]
     assert "elastic" not in collapsed and "_find_and_load" not in collapsed
 
 
-def test_two_jobs_are_compared_by_their_work(kymo, jobs):
-    done = kymo("compare", jobs / "a.kymo", jobs / "b.kymo", "--json")
+def test_two_jobs_are_compared_by_their_work(marey, jobs):
+    done = marey("compare", jobs / "a.marey", jobs / "b.marey", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     names = [row["name"] for row in found["functions"]]
@@ -112,8 +112,8 @@ def test_two_jobs_are_compared_by_their_work(kymo, jobs):
 
 
 @needs_viewer
-def test_the_page_draws_no_launcher(kymo, jobs, tmp_path):
-    assert kymo("report", jobs / "a.kymo", "--html", "page.html").returncode == 0
+def test_the_page_draws_no_launcher(marey, jobs, tmp_path):
+    assert marey("report", jobs / "a.marey", "--html", "page.html").returncode == 0
     functions = Page(tmp_path / "page.html").index["samples"]["calls"][0]["functions"]
     drawn = [(name, file, line) for name, _qualified, file, line, *_ in functions]
     assert ("<module>", MAIN) in {(name, line) for name, file, line in drawn if file.endswith("train.py")}

@@ -1,4 +1,4 @@
-"""kymo attach, stacks, top, watch and run --sample: real Pythons, looked into from outside."""
+"""marey attach, stacks, top, watch and run --sample: real Pythons, looked into from outside."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def logs(recording: Path) -> list[Path]:
 # ---- stacks ----
 
 
-def test_stacks_of_one_process_have_every_thread_with_its_line(kymo, python):
+def test_stacks_of_one_process_have_every_thread_with_its_line(marey, python):
     process = python(BUSY)
-    done = kymo("stacks", process.pid)
+    done = marey("stacks", process.pid)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("1 process, 2 threads, 2 different stacks\n")
     assert f'\npid {process.pid} "MainThread"; ' in done.stdout
@@ -66,9 +66,9 @@ def test_stacks_of_one_process_have_every_thread_with_its_line(kymo, python):
     assert re.search(r'"rester"; waiting.*\n    rest \(<string>:4\)\n', done.stdout)
 
 
-def test_stacks_as_json(kymo, python):
+def test_stacks_as_json(marey, python):
     process = python(BUSY)
-    answer = json.loads(kymo("stacks", process.pid, "--json").stdout)
+    answer = json.loads(marey("stacks", process.pid, "--json").stdout)
     assert list(answer) == ["processes", "groups", "failures"]
     assert answer["processes"][0]["pid"] == process.pid
     assert answer["processes"][0]["python"] == ".".join(map(str, sys.version_info[:3]))
@@ -78,9 +78,9 @@ def test_stacks_as_json(kymo, python):
     assert threads["rester"]["threads"][0]["state"] == "waiting"
 
 
-def test_ranks_stand_together_and_the_outlier_is_told(kymo, python):
+def test_ranks_stand_together_and_the_outlier_is_told(marey, python):
     ranks = [python(RANK, RANK=str(rank), WORLD_SIZE="4") for rank in range(4)]
-    done = kymo("stacks", *(rank.pid for rank in ranks))
+    done = marey("stacks", *(rank.pid for rank in ranks))
     assert done.returncode == 0
     assert "\n3 of 4 main threads, the majority: ranks 0-2; waiting" in done.stdout
     outlier = f'\n1 of 4 main threads: rank 3, pid {ranks[3].pid} "MainThread"; waiting'
@@ -89,32 +89,32 @@ def test_ranks_stand_together_and_the_outlier_is_told(kymo, python):
 
 
 @pytest.mark.parametrize("command", ["stacks", "attach", "top", "watch"])
-def test_what_cannot_be_read_is_named_with_the_reason(kymo, tmp_path, command):
+def test_what_cannot_be_read_is_named_with_the_reason(marey, tmp_path, command):
     sleeper = subprocess.Popen(["sleep", "60"])
     try:
-        done = kymo(command, sleeper.pid)
+        done = marey(command, sleeper.pid)
     finally:
         sleeper.kill()
         sleeper.wait()
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(rf"kymo: .*\b{sleeper.pid}\b.*\n", done.stderr)
-    gone = kymo(command, sleeper.pid)
+    assert re.fullmatch(rf"marey: .*\b{sleeper.pid}\b.*\n", done.stderr)
+    gone = marey(command, sleeper.pid)
     assert gone.returncode == 2 and f"there is no process {sleeper.pid}" in gone.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", ["stacks", "attach", "top", "watch"])
-def test_what_is_no_process_id_is_refused(kymo, command):
+def test_what_is_no_process_id_is_refused(marey, command):
     for word in ("train.py", "0", "12x", "99999999999"):
-        done = kymo(command, word)
+        done = marey(command, word)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"kymo: '{word}' is no process id; ")
-    assert "needs a process id" in kymo(command).stderr
+        assert done.stderr.startswith(f"marey: '{word}' is no process id; ")
+    assert "needs a process id" in marey(command).stderr
 
 
-def test_of_several_the_readable_ones_are_shown(kymo, python):
+def test_of_several_the_readable_ones_are_shown(marey, python):
     process = python(STUCK)
-    done = kymo("stacks", process.pid, 2**30)
+    done = marey("stacks", process.pid, 2**30)
     assert done.returncode == 2
     assert "wait_for_ever" in done.stdout and "not read: " in done.stdout
 
@@ -122,18 +122,18 @@ def test_of_several_the_readable_ones_are_shown(kymo, python):
 # ---- top ----
 
 
-def test_one_table_of_functions_lines_threads_and_ranks(kymo, python):
+def test_one_table_of_functions_lines_threads_and_ranks(marey, python):
     process = python(BUSY, RANK="2", WORLD_SIZE="4")
-    functions = kymo("top", process.pid, "--once", "--window", "500ms").stdout.splitlines()
+    functions = marey("top", process.pid, "--once", "--window", "500ms").stdout.splitlines()
     assert functions[0].startswith(f"pid {process.pid}  ")
     assert functions[1].split() == ["self", "total", "function", "place"]
     assert re.match(r" *(100|9\d\.\d) %  100 %  spin +<string>:5$", functions[2])
     assert not any("rest" in line for line in functions)
-    assert "rest" in kymo("top", process.pid, "--once", "-w", "300ms", "--idle").stdout
-    threads = kymo("top", process.pid, "--once", "-w", "300ms", "--by", "threads").stdout
+    assert "rest" in marey("top", process.pid, "--once", "-w", "300ms", "--idle").stdout
+    threads = marey("top", process.pid, "--once", "-w", "300ms", "--by", "threads").stdout
     assert re.search(rf" 2 +{process.pid}  MainThread  spin <string>:[67]", threads)
     assert re.search(r"0\.0 % .* rester +rest <string>:4", threads)
-    ranks = kymo("top", process.pid, "--once", "-w", "300ms", "--by", "ranks").stdout.splitlines()
+    ranks = marey("top", process.pid, "--once", "-w", "300ms", "--by", "ranks").stdout.splitlines()
     assert ranks[1].split()[:5] == ["cpu", "GIL", "rank", "pid", "threads"]
     assert re.search(rf" 2 +{process.pid} +2  spin <string>:[67]", ranks[2])
 
@@ -152,7 +152,7 @@ def test_without_a_terminal_tables_follow_one_another_until_it_ends(start, pytho
 
 
 class Screen:
-    """A terminal with `kymo ARGS...` in it."""
+    """A terminal with `marey ARGS...` in it."""
 
     def __init__(self, program: Path, environment: dict[str, str], *args: object, size: tuple[int, int] = (10, 40)):
         self.ours, self.theirs = pty.openpty()
@@ -250,9 +250,9 @@ def test_put_to_sleep_it_gives_the_terminal_back_and_takes_it_again(program, env
 # ---- watch ----
 
 
-def test_a_stall_is_told_once_with_all_stacks(kymo, start, python, tmp_path):
+def test_a_stall_is_told_once_with_all_stacks(marey, start, python, tmp_path):
     process = python(STUCK)
-    done = kymo("watch", process.pid, "--stall", "500ms", "--once")
+    done = marey("watch", process.pid, "--stall", "500ms", "--once")
     assert done.returncode == 1
     assert re.match(r"\d{4}-.*: nothing has moved for 0.5 s\n1 process, 1 thread", done.stdout)
     assert "\n    wait_for_ever (<string>:5)\n" in done.stdout and "; waiting: read pipe" in done.stdout
@@ -267,10 +267,10 @@ def test_a_stall_is_told_once_with_all_stacks(kymo, start, python, tmp_path):
     assert (tmp_path / "hang.txt").read_text().count("nothing has moved") == 1
 
 
-def test_work_is_no_stall_unless_stacks_alone_count(kymo, start, python):
+def test_work_is_no_stall_unless_stacks_alone_count(marey, start, python):
     process = python(ONE_LONG_CALL)
     watch = start("watch", process.pid, "--stall", "1s", "--once")
-    assert kymo("watch", process.pid, "--stall", "1s", "--once", "--busy").returncode == 1
+    assert marey("watch", process.pid, "--stall", "1s", "--once", "--busy").returncode == 1
     assert watch.poll() is None
     watch.send_signal(signal.SIGINT)
     assert watch.communicate(timeout=30) == ("", "")
@@ -280,33 +280,33 @@ def test_work_is_no_stall_unless_stacks_alone_count(kymo, start, python):
 # ---- attach ----
 
 
-def test_attach_records_for_a_while_and_says_what_it_saw(kymo, python, tmp_path):
+def test_attach_records_for_a_while_and_says_what_it_saw(marey, python, tmp_path):
     process = python(BUSY)
-    done = kymo("attach", process.pid, "--duration", "500ms", "--rate", "200")
+    done = marey("attach", process.pid, "--duration", "500ms", "--rate", "200")
     assert done.returncode == 0
-    recording = tmp_path / f"attach-{process.pid}.kymo"
+    recording = tmp_path / f"attach-{process.pid}.marey"
     assert len(logs(recording)) == 1
-    assert "spin" in done.stderr and f"kymo report attach-{process.pid}.kymo --samples" in done.stderr
+    assert "spin" in done.stderr and f"marey report attach-{process.pid}.marey --samples" in done.stderr
     assert process.poll() is None
-    again = kymo("attach", process.pid, "-d", "200ms", "-q", "-o", recording, "--append")
+    again = marey("attach", process.pid, "-d", "200ms", "-q", "-o", recording, "--append")
     assert (again.returncode, again.stderr) == (0, "") and len(logs(recording)) == 2
-    assert "holds a recording already" in kymo("attach", process.pid, "-o", recording).stderr
+    assert "holds a recording already" in marey("attach", process.pid, "-o", recording).stderr
 
 
-def test_an_interrupted_attach_is_whole(kymo, start, python):
+def test_an_interrupted_attach_is_whole(marey, start, python):
     process = python(BUSY)
-    attach = start("attach", process.pid, "-o", "run.kymo")
+    attach = start("attach", process.pid, "-o", "run.marey")
     time.sleep(0.7)
     attach.send_signal(signal.SIGINT)
     attach.communicate(timeout=30)
     assert attach.returncode == 0
-    report = kymo("report", "run.kymo", "--samples")
+    report = marey("report", "run.marey", "--samples")
     assert report.returncode == 0 and "spin" in report.stdout
 
 
 def test_attach_ends_with_its_processes(start, python):
     process = python(STUCK)
-    attach = start("attach", process.pid, "-q", "-o", "run.kymo")
+    attach = start("attach", process.pid, "-q", "-o", "run.marey")
     time.sleep(0.7)
     process.stdin.write("\n")
     process.stdin.flush()
@@ -325,58 +325,58 @@ def test_attach_ends_with_its_processes(start, python):
         (["--max-slowdown", "200%"], "--max-slowdown takes more than 0 and up to 100 percent"),
     ],
 )
-def test_options_that_make_no_sense(kymo, tmp_path, words, sentence):
-    done = kymo("attach", os.getpid(), *words)
+def test_options_that_make_no_sense(marey, tmp_path, words, sentence):
+    done = marey("attach", os.getpid(), *words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"kymo: {sentence}") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"marey: {sentence}") and done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 # ---- run --sample ----
 
 
-def test_run_samples_the_program_and_what_it_starts(kymo, tmp_path):
+def test_run_samples_the_program_and_what_it_starts(marey, tmp_path):
     (tmp_path / "family.py").write_text(FAMILY.replace("SECONDS", "1"))
-    done = kymo("run", "--sample", "--", "sh", "-c", f"{shlex.quote(sys.executable)} family.py; exit $?")
+    done = marey("run", "--sample", "--", "sh", "-c", f"{shlex.quote(sys.executable)} family.py; exit $?")
     assert done.returncode == 5
-    assert done.stderr.endswith("kymo: recorded samples; next: kymo report --samples sh.kymo\n")
-    report = json.loads(kymo("report", "sh.kymo", "--samples", "--idle", "--json").stdout)
+    assert done.stderr.endswith("marey: recorded samples; next: marey report --samples sh.marey\n")
+    report = json.loads(marey("report", "sh.marey", "--samples", "--idle", "--json").stdout)
     assert "child_work" in [row["function"] for row in report["functions"]]
     assert len(report["processes"]) == 2
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
-def test_a_program_that_dies_by_a_signal_passes_it_on_and_leaves_samples(kymo, tmp_path, ending):
+def test_a_program_that_dies_by_a_signal_passes_it_on_and_leaves_samples(marey, tmp_path, ending):
     words = (sys.executable, "-c", SHORT_LIFE, str(int(ending)))
-    done = kymo("run", "-q", "--sample=1000", "-o", "run.kymo", "--", *words)
+    done = marey("run", "-q", "--sample=1000", "-o", "run.marey", "--", *words)
     assert done.returncode == -ending
-    assert len(logs(tmp_path / "run.kymo")) == 1
+    assert len(logs(tmp_path / "run.marey")) == 1
 
 
-def test_a_signal_to_kymo_run_goes_to_the_program_and_the_samples_stay(kymo, start, tmp_path):
-    run = start("run", "--sample", "-o", "run.kymo", "--", sys.executable, "-u", "-c", ENDS_WITH_9)
+def test_a_signal_to_marey_run_goes_to_the_program_and_the_samples_stay(marey, start, tmp_path):
+    run = start("run", "--sample", "-o", "run.marey", "--", sys.executable, "-u", "-c", ENDS_WITH_9)
     assert run.stdout.readline() == "ready\n"
     time.sleep(0.5)
     run.send_signal(signal.SIGTERM)
     run.communicate(timeout=30)
     assert run.returncode == 9
-    assert "samples" in kymo("report", "run.kymo", "--samples").stdout
+    assert "samples" in marey("report", "run.marey", "--samples").stdout
 
 
-def test_a_program_without_python_leaves_nothing(kymo, tmp_path):
-    done = kymo("run", "--sample", "--", "true")
+def test_a_program_without_python_leaves_nothing(marey, tmp_path):
+    done = marey("run", "--sample", "--", "true")
     assert done.returncode == 0 and "no Python ran in the program" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["true.kymo"]  # wall and CPU time are there
+    assert [path.name for path in tmp_path.iterdir()] == ["true.marey"]  # wall and CPU time are there
 
 
-def test_short_programs_keep_their_status(kymo):
+def test_short_programs_keep_their_status(marey):
     for i in range(5):
         program = (sys.executable, "-S", "-c", f"raise SystemExit({i + 1})")
-        done = kymo("run", "-q", "--sample=5000", "--force", "-o", "run.kymo", "--", *program)
+        done = marey("run", "-q", "--sample=5000", "--force", "-o", "run.marey", "--", *program)
         assert done.returncode == i + 1
 
 
-@pytest.mark.skipif(os.environ.get("KYMO_LONG") != "1", reason="a long run: KYMO_LONG=1 (make check) asks for it")
+@pytest.mark.skipif(os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it")
 @pytest.mark.parametrize(
     "launcher",
     [
@@ -391,23 +391,23 @@ def test_ranks_behind_launchers_are_known(program, environment, tmp_path, launch
     (tmp_path / "rank.py").write_text(
         "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end:\n    pass\n"
     )
-    run = [program, "run", "-q", "--sample", "-o", "run.kymo", "--", *launcher, "rank.py"]
+    run = [program, "run", "-q", "--sample", "-o", "run.marey", "--", *launcher, "rank.py"]
     assert subprocess.run(run, cwd=tmp_path, env=environment, timeout=300, check=False).returncode == 0
-    report = [program, "report", "run.kymo", "--samples", "--json"]
+    report = [program, "report", "run.marey", "--samples", "--json"]
     answer = subprocess.run(report, cwd=tmp_path, env=environment, timeout=60, check=True, capture_output=True)
     assert {0, 1} <= {row["rank"] for row in json.loads(answer.stdout)["ranks"]}
 
 
-def test_the_example_shows_its_slow_line(kymo):
+def test_the_example_shows_its_slow_line(marey):
     program = (sys.executable, ROOT / "examples" / "slow_input.py", "1")
-    assert kymo("run", "-q", "--sample=250", "-o", "run.kymo", "--", *program).returncode == 0
-    report = json.loads(kymo("report", "run.kymo", "--samples", "--json").stdout)
+    assert marey("run", "-q", "--sample=250", "-o", "run.marey", "--", *program).returncode == 0
+    report = json.loads(marey("report", "run.marey", "--samples", "--json").stdout)
     assert report["functions"][0]["function"] == "augment"
     assert report["lines"][0]["function"] == "augment"
 
 
-def test_a_wrong_rate_is_told_before_anything_runs(kymo, tmp_path):
-    done = kymo("run", "--sample=often", "--", sys.executable, "-c", "open('ran', 'w')")
+def test_a_wrong_rate_is_told_before_anything_runs(marey, tmp_path):
+    done = marey("run", "--sample=often", "--", sys.executable, "-c", "open('ran', 'w')")
     assert done.returncode == 2 and "--sample takes how often a second" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -427,32 +427,32 @@ def nobody(program: Path, tmp_path: Path) -> dict[str, object]:
     return {"python": system, "as": {"user": 65534, "group": 65534, "extra_groups": []}}
 
 
-def test_an_unprivileged_user_reads_what_is_its_own_and_is_told_why_not_else(kymo, nobody, python, tmp_path):
+def test_an_unprivileged_user_reads_what_is_its_own_and_is_told_why_not_else(marey, nobody, python, tmp_path):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     theirs = subprocess.Popen([nobody["python"], "-c", STUCK], **pipes, **nobody["as"])
     try:
         assert theirs.stdout.readline() == "ready\n"
-        mine = kymo("stacks", theirs.pid, **nobody["as"])
+        mine = marey("stacks", theirs.pid, **nobody["as"])
         assert (mine.returncode, mine.stderr) == (0, "") and "wait_for_ever" in mine.stdout
-        refused = kymo("stacks", python(STUCK).pid, **nobody["as"])
+        refused = marey("stacks", python(STUCK).pid, **nobody["as"])
         assert (refused.returncode, refused.stdout) == (2, "")
         assert re.search(r"(root|sudo|user)", refused.stderr)
         words = (nobody["python"], "-c", "sum(range(10**7))")
-        run = kymo("run", "-q", "--sample", "-o", "own.kymo", "--", *words, **nobody["as"])
+        run = marey("run", "-q", "--sample", "-o", "own.marey", "--", *words, **nobody["as"])
         assert (run.returncode, run.stderr) == (0, "")
     finally:
         theirs.kill()
         theirs.communicate()
 
 
-def test_a_program_that_allows_it_is_attached_to_by_an_unprivileged_user(kymo, nobody, tmp_path):
-    allow = f"ctypes.CDLL('{BUILD}/core/libkymo.so.0').kymo_allow_attach(ctypes.c_int64(0))"
+def test_a_program_that_allows_it_is_attached_to_by_an_unprivileged_user(marey, nobody, tmp_path):
+    allow = f"ctypes.CDLL('{BUILD}/core/libmarey.so.0').marey_allow_attach(ctypes.c_int64(0))"
     program = f"import ctypes\nassert {allow} == 0\n{STUCK}"
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     theirs = subprocess.Popen([nobody["python"], "-c", program], **pipes, **nobody["as"])
     try:
         assert theirs.stdout.readline() == "ready\n"
-        assert "wait_for_ever" in kymo("stacks", theirs.pid, **nobody["as"]).stdout
+        assert "wait_for_ever" in marey("stacks", theirs.pid, **nobody["as"]).stdout
     finally:
         theirs.kill()
         theirs.communicate()

@@ -40,10 +40,10 @@ def begin(tmp_path: Path, environment: dict[str, str]) -> Iterator:
         process.communicate()
 
 
-def wait_for_text(kymo: Callable, text: str, *args: object) -> None:
+def wait_for_text(marey: Callable, text: str, *args: object) -> None:
     """Run it until it prints `text`: a process is ready a little before it is where it stays."""
     deadline = time.monotonic() + 30
-    while text not in (shown := kymo(*args).stdout):
+    while text not in (shown := marey(*args).stdout):
         assert time.monotonic() < deadline, shown
 
 
@@ -56,31 +56,31 @@ TWICE = """
 #include <signal.h>
 #include <stdio.h>
 static int is_freed;
-void kymo_sampler_stop(void *sampler)
+void marey_sampler_stop(void *sampler)
 {
     if (is_freed)
         fputs("STOPPED AFTER DESTROY\\n", stderr);
     else
-        ((void (*)(void *))dlsym(RTLD_NEXT, "kymo_sampler_stop"))(sampler);
+        ((void (*)(void *))dlsym(RTLD_NEXT, "marey_sampler_stop"))(sampler);
 }
-void kymo_sampler_destroy(void *sampler)
+void marey_sampler_destroy(void *sampler)
 {
     raise(SIGINT);
-    ((void (*)(void *))dlsym(RTLD_NEXT, "kymo_sampler_destroy"))(sampler);
+    ((void (*)(void *))dlsym(RTLD_NEXT, "marey_sampler_destroy"))(sampler);
     is_freed = 1;
     raise(SIGINT);
 }
 """
 
 
-def test_a_second_ctrl_c_reaches_no_freed_sampler(kymo, begin, stand_in, tmp_path):
+def test_a_second_ctrl_c_reaches_no_freed_sampler(marey, begin, stand_in, tmp_path):
     process = begin(BUSY)
     folder = stand_in("twice.so", TWICE)["LD_LIBRARY_PATH"]
     preload = {"LD_PRELOAD": f"{folder}/twice.so"}
-    done = kymo("attach", process.pid, "-d", "300ms", "-o", "a.kymo", env=preload)
+    done = marey("attach", process.pid, "-d", "300ms", "-o", "a.marey", env=preload)
     assert "STOPPED AFTER DESTROY" not in done.stderr
     assert done.returncode == 0
-    assert kymo("report", "a.kymo", "--samples").returncode == 0
+    assert marey("report", "a.marey", "--samples").returncode == 0
 
 
 # ---- a library that is cut ----
@@ -124,14 +124,14 @@ void *mmap(void *at, size_t len, int protection, int flags, int fd, off_t offset
 """
 
 
-@pytest.mark.parametrize("command", [["stacks"], ["attach", "-d", "500ms", "-o", "a.kymo"]])
-def test_a_library_that_is_cut_while_it_is_read(kymo, begin, stand_in, tmp_path, command):
+@pytest.mark.parametrize("command", [["stacks"], ["attach", "-d", "500ms", "-o", "a.marey"]])
+def test_a_library_that_is_cut_while_it_is_read(marey, begin, stand_in, tmp_path, command):
     folder = Path(stand_in("victim.so", LIBRARY)["LD_LIBRARY_PATH"])
     stand_in("cut.so", CUT)
     victim = tmp_path / "victim.so"
     victim.write_bytes((folder / "victim.so").read_bytes())
     process = begin(IN_LIBRARY, str(victim))
-    done = kymo(command[0], process.pid, "--native", *command[1:], env={"LD_PRELOAD": str(folder / "cut.so")})
+    done = marey(command[0], process.pid, "--native", *command[1:], env={"LD_PRELOAD": str(folder / "cut.so")})
     assert "CUT" in done.stderr
     assert done.returncode == 0
     if command == ["stacks"]:
@@ -164,29 +164,29 @@ def compiled_code(begin: Callable, tmp_path: Path) -> Iterator[tuple[int, Path, 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file to another user")
-def test_a_perf_map_of_another_user_is_not_read(kymo, compiled_code):
+def test_a_perf_map_of_another_user_is_not_read(marey, compiled_code):
     pid, path, line = compiled_code
     path.write_text(line)
-    wait_for_text(kymo, "name_in_the_map", "stacks", pid, "--native")
+    wait_for_text(marey, "name_in_the_map", "stacks", pid, "--native")
     os.chown(path, 12345, -1)
-    done = kymo("stacks", pid, "--native")
+    done = marey("stacks", pid, "--native")
     assert done.returncode == 0 and "run_compiled" in done.stdout
     assert "name_in_the_map" not in done.stdout
 
 
-def test_a_perf_map_without_end_is_not_read_to_its_end(kymo, compiled_code):
+def test_a_perf_map_without_end_is_not_read_to_its_end(marey, compiled_code):
     pid, path, _ = compiled_code
     with path.open("w") as file:
         file.truncate(8 << 40)
-    assert "run_compiled" in kymo("stacks", pid, "--native").stdout
+    assert "run_compiled" in marey("stacks", pid, "--native").stdout
 
 
 # ---- what is said ----
 
 
-def test_a_stopped_process_is_not_waiting(kymo, begin):
+def test_a_stopped_process_is_not_waiting(marey, begin):
     process = begin(STUCK)
-    wait_for_text(kymo, "waiting", "stacks", process.pid)
+    wait_for_text(marey, "waiting", "stacks", process.pid)
     process.send_signal(signal.SIGSTOP)
     for args in (
         ["stacks", process.pid],
@@ -194,7 +194,7 @@ def test_a_stopped_process_is_not_waiting(kymo, begin):
         ["top", process.pid, "--once", "--window", "300ms", "--by", "threads"],
         ["top", process.pid, "--once", "--window", "300ms", "--by", "ranks"],
     ):
-        shown = kymo(*args).stdout
+        shown = marey(*args).stdout
         assert "stopped" in shown if args[0] == "top" else "stopped (SIGSTOP or ctrl-Z)" in shown
         assert "waiting" not in shown
     process.send_signal(signal.SIGCONT)
@@ -202,39 +202,39 @@ def test_a_stopped_process_is_not_waiting(kymo, begin):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
 @pytest.mark.parametrize("command", ["attach", "stacks", "top", "watch"])
-def test_the_advice_names_the_command_that_was_typed(kymo, begin, command):
+def test_the_advice_names_the_command_that_was_typed(marey, begin, command):
     process = begin(STUCK)
-    output = ["-o", f"/tmp/advice-{process.pid}.kymo"] if command == "attach" else []
-    done = kymo(command, process.pid, *output, user=65534, group=65534, extra_groups=[])
+    output = ["-o", f"/tmp/advice-{process.pid}.marey"] if command == "attach" else []
+    done = marey(command, process.pid, *output, user=65534, group=65534, extra_groups=[])
     assert done.returncode == 2
-    assert f"sudo kymo {command} {process.pid}" in done.stderr
+    assert f"sudo marey {command} {process.pid}" in done.stderr
 
 
-def test_run_with_samples_ends_with_the_top_functions(kymo):
+def test_run_with_samples_ends_with_the_top_functions(marey):
     work = "import time\ndef busy():\n    end = time.monotonic() + 0.5\n    while time.monotonic() < end: pass\nbusy()"
-    done = kymo("run", "--sample", "-o", "a.kymo", "--", sys.executable, "-c", work)
+    done = marey("run", "--sample", "-o", "a.marey", "--", sys.executable, "-c", work)
     assert re.search(r"busy", done.stderr)
-    assert "next: kymo report --samples a.kymo" in done.stderr
-    quiet = kymo("run", "-q", "--sample", "-o", "b.kymo", "--", sys.executable, "-c", work)
+    assert "next: marey report --samples a.marey" in done.stderr
+    quiet = marey("run", "-q", "--sample", "-o", "b.marey", "--", sys.executable, "-c", work)
     assert quiet.stderr == ""
 
 
-def test_energy_that_nothing_measured_is_not_said_to_be_recorded(kymo):
-    done = kymo("run", "--energy", "-o", "a.kymo", "--", "true")
-    if kymo("report", "--energy", "a.kymo").returncode == 0:
+def test_energy_that_nothing_measured_is_not_said_to_be_recorded(marey):
+    done = marey("run", "--energy", "-o", "a.marey", "--", "true")
+    if marey("report", "--energy", "a.marey").returncode == 0:
         pytest.skip("there is a meter here")
     assert "and energy" not in done.stderr
     assert "report --energy" not in done.stderr
 
 
-def test_an_output_that_fails_leaves_nothing(kymo, tmp_path):
+def test_an_output_that_fails_leaves_nothing(marey, tmp_path):
     def limit() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    done = kymo("run", "-o", "a.kymo", "--", "touch", "started", preexec_fn=limit)
+    done = marey("run", "-o", "a.marey", "--", "touch", "started", preexec_fn=limit)
     assert done.returncode == 2
-    assert "cannot write a.kymo/" in done.stderr
+    assert "cannot write a.marey/" in done.stderr
     assert os.listdir(tmp_path) == []

@@ -1,4 +1,4 @@
-"""kymo scale on what real ranks recorded, on traces of torch.profiler, and on folders with faults in them."""
+"""marey scale on what real ranks recorded, on traces of torch.profiler, and on folders with faults in them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from built import Finished
 
 SCRIPT = """
 import os, sys
-import kymo
+import marey
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 if world > 1:
     import torch, torch.distributed as dist
-    import kymo.torch
+    import marey.torch
 
-    kymo.torch.trace_distributed()
+    marey.torch.trace_distributed()
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=world)
 for _ in range(3):
-    with kymo.epoch():
+    with marey.epoch():
         for _ in range(4):
-            with kymo.iteration(samples=32 // world):
+            with marey.iteration(samples=32 // world):
                 total = sum(range(20000))
                 if world > 1:
                     dist.all_reduce(torch.tensor([total]))
@@ -51,9 +51,9 @@ def ranks(tmp_path: Path, environment: dict[str, str]) -> Ranks:
     def run(world: int, recording: str, run_id: str, **more: str) -> None:
         shared = {
             **environment,
-            "KYMO": str(tmp_path / recording),
-            "KYMO_RUN_ID": run_id,
-            "KYMO_OPTIONS": "strategy=gloo,experiment=squares",
+            "MAREY": str(tmp_path / recording),
+            "MAREY_RUN_ID": run_id,
+            "MAREY_OPTIONS": "strategy=gloo,experiment=squares",
             "WORLD_SIZE": str(world),
             **more,
         }
@@ -76,13 +76,13 @@ def notes(answer: dict[str, list[dict[str, Any]]]) -> str:
     return "\n".join(map(str, answer["notes"]))
 
 
-def test_ranks_of_gloo(kymo: Callable[..., Finished], ranks: Ranks, tmp_path: Path) -> None:
+def test_ranks_of_gloo(marey: Callable[..., Finished], ranks: Ranks, tmp_path: Path) -> None:
     """One rank twice into one recording, and two ranks: three runs of one series, with what their steps are made of."""
     (tmp_path / "runs").mkdir()
-    ranks(1, "runs/one.kymo", "first")
-    ranks(1, "runs/one.kymo", "second")
-    ranks(2, "runs/two.kymo", "both")
-    answer = found(kymo("scale", "--json", "runs"))
+    ranks(1, "runs/one.marey", "first")
+    ranks(1, "runs/one.marey", "second")
+    ranks(2, "runs/two.marey", "both")
+    answer = found(marey("scale", "--json", "runs"))
     runs = {(row["experiment"], row["strategy"], row["workers"], row["epochs"]) for row in answer["runs"]}
     assert runs == {("squares", "gloo", 1, 2), ("squares", "gloo", 2, 2)}  # the first warms up
     assert sorted(row["workers"] for row in answer["runs"]) == [1, 1, 2]
@@ -93,16 +93,16 @@ def test_ranks_of_gloo(kymo: Callable[..., Finished], ranks: Ranks, tmp_path: Pa
     assert "missing" not in notes(answer)
 
     # A log less: the run is told to miss a rank, and its samples are still those of both.
-    next((tmp_path / "runs" / "two.kymo").glob("r1-*.klog")).unlink()
-    again = found(kymo("scale", "--json", "runs"))
+    next((tmp_path / "runs" / "two.marey").glob("r1-*.klog")).unlink()
+    again = found(marey("scale", "--json", "runs"))
     assert "Rank 1 of 2 has no log here" in notes(again)
     assert {row["workers"]: row["samples"] for row in again["points"]}[2] == points[2]["samples"]
 
     # A recording that is no log any more, among others.
-    bad = tmp_path / "runs" / "bad.kymo"
+    bad = tmp_path / "runs" / "bad.marey"
     bad.mkdir()
     (bad / "r0-x-1-0.klog").write_bytes(b"\\0" * 100)
-    assert "bad.kymo" in notes(found(kymo("scale", "--json", "runs")))
+    assert "bad.marey" in notes(found(marey("scale", "--json", "runs")))
 
 
 def trace(rank: int, world: int, step_us: int) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def trace(rank: int, world: int, step_us: int) -> dict[str, Any]:
     return {"schemaVersion": 1, "distributedInfo": about, "traceEvents": events}
 
 
-def test_folders_of_traces(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_folders_of_traces(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """A file for each rank; the world size is that of distributedInfo, and the folder may be anywhere."""
     for world, step_us in ((1, 8000), (2, 5000)):
         folder = tmp_path / "traces" / f"{world} ranks"
@@ -159,7 +159,7 @@ def test_folders_of_traces(kymo: Callable[..., Finished], tmp_path: Path) -> Non
         for rank in range(world):
             (folder / f"worker_{rank}.1.pt.trace.json").write_text(json.dumps(trace(rank, world, step_us + 400 * rank)))
     (tmp_path / "traces" / "readme.txt").write_text("nothing;of ours 3\n")
-    answer = found(kymo("scale", "--json", "--measure", "step", "ddp=traces"))
+    answer = found(marey("scale", "--json", "--measure", "step", "ddp=traces"))
     points = {row["workers"]: row for row in answer["points"]}
     assert set(points) == {1, 2}
     assert points[1]["strategy"] == "ddp"
@@ -172,36 +172,36 @@ def test_folders_of_traces(kymo: Callable[..., Finished], tmp_path: Path) -> Non
 
 
 def test_a_recording_that_is_still_written(
-    kymo: Callable[..., Finished], tmp_path: Path, environment: dict[str, str]
+    marey: Callable[..., Finished], tmp_path: Path, environment: dict[str, str]
 ) -> None:
     """Its whole epochs count, and it is told to be under way."""
     script = """
-import kymo, sys
+import marey, sys
 for _ in range(3):
-    with kymo.epoch(), kymo.iteration():
+    with marey.epoch(), marey.iteration():
         pass
-kymo.epoch()
+marey.epoch()
 print("there", flush=True)
 sys.stdin.read()
 """
-    env = {**environment, "KYMO": str(tmp_path / "now.kymo")}
+    env = {**environment, "MAREY": str(tmp_path / "now.marey")}
     with subprocess.Popen(
         [sys.executable, "-c", script], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as program:
         assert program.stdout is not None and program.stdout.readline() == "there\n"
-        answer = found(kymo("scale", "--json", "now.kymo"))
+        answer = found(marey("scale", "--json", "now.marey"))
         program.communicate("")
     assert answer["runs"][0]["partial"] is True
     assert answer["runs"][0]["epochs"] == 2  # behind the first
-    assert "now.kymo is still being written" in notes(answer)
+    assert "now.marey is still being written" in notes(answer)
 
 
-def test_energy_of_a_recording(kymo: Callable[..., Finished], compiled: Callable[..., Path]) -> None:
+def test_energy_of_a_recording(marey: Callable[..., Finished], compiled: Callable[..., Path]) -> None:
     """Joules of each run and of its epochs; runs that were added to one recording are not summed."""
     program = compiled("joules.c")
     for watts in (100, 200):
-        assert kymo("run", "-q", "--append", "-o", "energy.kymo", "--", program, watts).returncode == 0
-    answer = found(kymo("scale", "--json", "--with-first", "energy.kymo"))
+        assert marey("run", "-q", "--append", "-o", "energy.marey", "--", program, watts).returncode == 0
+    answer = found(marey("scale", "--json", "--with-first", "energy.marey"))
     assert len(answer["runs"]) == 2 and answer["points"][0]["runs"] == 2
     low, high = sorted(row["joules"] for row in answer["runs"])
     assert 1.5 < high / low < 3
@@ -212,25 +212,25 @@ def test_energy_of_a_recording(kymo: Callable[..., Finished], compiled: Callable
 
 
 def test_a_monitor_tells_its_strategy(
-    kymo: Callable[..., Finished], tmp_path: Path, environment: dict[str, str]
+    marey: Callable[..., Finished], tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """It is in the recording, also in one that `kymo run` began, and goes before that of the options."""
+    """It is in the recording, also in one that `marey run` began, and goes before that of the options."""
     script = tmp_path / "monitored.py"
     script.write_text(
-        "import kymo\n"
-        "with kymo.TrainingMonitor(output_dir='out', run_name='a', strategy='own way'):\n"
+        "import marey\n"
+        "with marey.TrainingMonitor(output_dir='out', run_name='a', strategy='own way'):\n"
         "    for _ in range(2):\n"
-        "        with kymo.epoch():\n"
+        "        with marey.epoch():\n"
         "            pass\n"
     )
     subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, check=True, timeout=60)
-    env = {"KYMO_OPTIONS": "strategy=other,experiment=x"}
-    assert kymo("run", "-q", "-o", "within.kymo", "--", sys.executable, script, env=env).returncode == 0
-    runs = found(kymo("scale", "--json", "out", "within.kymo"))["runs"]
+    env = {"MAREY_OPTIONS": "strategy=other,experiment=x"}
+    assert marey("run", "-q", "-o", "within.marey", "--", sys.executable, script, env=env).returncode == 0
+    runs = found(marey("scale", "--json", "out", "within.marey"))["runs"]
     assert [(row["experiment"], row["strategy"]) for row in runs] == [("", "own way"), ("x", "own way")]
 
 
-def test_faults_are_one_sentence(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_faults_are_one_sentence(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """Nothing crashes, and each is told what it is."""
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "a.txt").write_text("hello\n")
@@ -246,6 +246,6 @@ def test_faults_are_one_sentence(kymo: Callable[..., Finished], tmp_path: Path) 
         ("pipe", "is no recording"),
         ("not there", "cannot open"),
     ):
-        done = kymo("scale", path)
+        done = marey("scale", path)
         assert done.returncode == 2
         assert part in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr

@@ -87,7 +87,7 @@ def sized(
     request: pytest.FixtureRequest, large: Path, program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Path]]:
     """A recording of each size; one is there at a time."""
-    path = tmp_path_factory.mktemp("sized") / "x.kymo"
+    path = tmp_path_factory.mktemp("sized") / "x.marey"
     record(program, path, large, SIZES[request.param].does)
     yield request.param, path
 
@@ -100,10 +100,10 @@ def words_of(command: str, path: Path, out: Path) -> list[str]:
     return [word.format(path, out=out) for word in command.split()]
 
 
-def test_every_command_answers(sized: tuple[str, Path], kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_every_command_answers(sized: tuple[str, Path], marey: Callable[..., Finished], tmp_path: Path) -> None:
     name, path = sized
     for command in STDOUT + FILES:
-        done = kymo(*words_of(command, path, tmp_path / "out"), timeout=300)
+        done = marey(*words_of(command, path, tmp_path / "out"), timeout=300)
         has_ranges = SIZES[name].n_ranges != 0
         if not has_ranges and ("no call and no range" in done.stderr or "no ranges: there is nothing" in done.stderr):
             assert done.returncode == 2, command
@@ -118,14 +118,14 @@ def test_every_command_answers(sized: tuple[str, Path], kymo: Callable[..., Fini
     for command, reason in ABSENT.items():
         if name == "steps" and "epochs" in command:
             continue
-        done = kymo(*words_of(command, path, tmp_path / "out"))
+        done = marey(*words_of(command, path, tmp_path / "out"))
         assert done.returncode == 2 and reason in done.stderr, (command, done.stderr)
 
 
-def test_what_is_counted(sized: tuple[str, Path], kymo: Callable[..., Finished]) -> None:
+def test_what_is_counted(sized: tuple[str, Path], marey: Callable[..., Finished]) -> None:
     name, path = sized
     size = SIZES[name]
-    done = kymo("report", path, "--json", timeout=300)
+    done = marey("report", path, "--json", timeout=300)
     report = json.loads(done.stdout)
     assert sum(row["count"] for row in report["ranges"]) == size.n_ranges
     assert size.n_ranges == 0 or any(row["name"].startswith(size.first) for row in report["ranges"])
@@ -138,104 +138,104 @@ def test_what_is_counted(sized: tuple[str, Path], kymo: Callable[..., Finished])
         assert report["ranges"][0]["processes"] == n
     if name == "steps":
         assert report["iterations"][0]["count"] == n
-        assert len(kymo("report", path, "--per-iteration").stdout.splitlines()) == 1 + 2 * n  # the whole, and forward
-        assert kymo("report", path, "--epochs").returncode == 0
+        assert len(marey("report", path, "--per-iteration").stdout.splitlines()) == 1 + 2 * n  # the whole, and forward
+        assert marey("report", path, "--epochs").returncode == 0
     if name == "names":
         assert len(report["ranges"]) == SITES - 1  # ids from 1; those without one share a name
 
 
 def test_reports_count_what_is_too_deep(
-    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+    large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
     """Stacks of a process have room for 2^23 frames, of which the thread itself is one."""
-    record(program, tmp_path / "x.kymo", large, f"deep={2**23 + 1000}")
-    done = kymo("report", "x.kymo", timeout=300)
+    record(program, tmp_path / "x.marey", large, f"deep={2**23 + 1000}")
+    done = marey("report", "x.marey", timeout=300)
     assert "1001 ranges nested too deep: left out." in done.stdout + done.stderr
     for made in ("collapsed", "pstats", "callgrind"):
-        done = kymo("export", "x.kymo", "--to", made, "-o", "out", timeout=300)
+        done = marey("export", "x.marey", "--to", made, "-o", "out", timeout=300)
         assert "left out 1001 ranges: nested too deep" in done.stderr, made
-    done = kymo("generate-flamegraph", "--file", "x.kymo", "--output-filename", "out.svg", timeout=300)
+    done = marey("generate-flamegraph", "--file", "x.marey", "--output-filename", "out.svg", timeout=300)
     assert "left out 1001 ranges: nested too deep" in done.stderr
-    done = kymo("report", "x.kymo", "--calls", timeout=300)
+    done = marey("report", "x.marey", "--calls", timeout=300)
     assert "ranges left out, nested too deep: 1001" in done.stdout + done.stderr
 
 
 def test_async_ranges_past_those_in_flight_are_counted(
-    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+    large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
     """2^21 begins wait for their ends; of the others the begins and later the ends find nothing."""
-    record(program, tmp_path / "x.kymo", large, f"async={IN_FLIGHT + 1000}")
-    report = json.loads(kymo("report", "x.kymo", "--json", timeout=300).stdout)
+    record(program, tmp_path / "x.marey", large, f"async={IN_FLIGHT + 1000}")
+    report = json.loads(marey("report", "x.marey", "--json", timeout=300).stdout)
     assert [row["count"] for row in report["async"]] == [IN_FLIGHT]
     note = "1000 async events left out: too many async ranges were in flight."
     assert note in report["warnings"]
-    done = kymo("export", "x.kymo", "--to", "csv", "-o", "out", timeout=300)
+    done = marey("export", "x.marey", "--to", "csv", "-o", "out", timeout=300)
     assert "left out 1000 async events: too many async ranges were in flight" in done.stderr
-    done = kymo("breakdown", "x.kymo", timeout=300)
+    done = marey("breakdown", "x.marey", timeout=300)
     assert "Async events while too many async ranges were in flight: 1000 of process" in done.stdout
 
 
 def test_paths_past_the_call_tree_share_a_node(
-    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+    large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
     n = TREE_NODES + 1000
-    record(program, tmp_path / "x.kymo", large, f"paths={n}")
+    record(program, tmp_path / "x.marey", large, f"paths={n}")
     n_left = n + (n + 2047) // 2048 - (TREE_NODES - 1)  # ranges and those around them, less the nodes; the root is one
     tree = ("--tree", "--filter", "(other)", "--csv", "--table", "tree")
-    rows = list(csv.DictReader(kymo("report", "x.kymo", *tree, timeout=300).stdout.splitlines()))
+    rows = list(csv.DictReader(marey("report", "x.marey", *tree, timeout=300).stdout.splitlines()))
     assert [(row["name"], int(row["count"])) for row in rows] == [("(other)", n_left)]
-    whole = json.loads(kymo("report", "x.kymo", "--json", "--filter", "inner*", timeout=300).stdout)
+    whole = json.loads(marey("report", "x.marey", "--json", "--filter", "inner*", timeout=300).stdout)
     assert sum(row["count"] for row in whole["ranges"]) == n
 
 
 @pytest.mark.parametrize(("n", "is_found"), [(900, True), (1500, False)])
 def test_an_end_is_searched_a_thousand_levels_down(
-    n: int, is_found: bool, large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+    n: int, is_found: bool, large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
     """Found, the end of the outer range ends the inner ones too; else it is left out, and the inner ones end themselves."""
-    record(program, tmp_path / "x.kymo", large, f"search={n}")
-    report = json.loads(kymo("report", "x.kymo", "--json").stdout)
+    record(program, tmp_path / "x.marey", large, f"search={n}")
+    report = json.loads(marey("report", "x.marey", "--json").stdout)
     counts = {row["name"]: row["count"] for row in report["ranges"]}
     notes = report["warnings"]
     assert counts == ({"inner": n, "outer": 1} if is_found else {"inner": n})
     assert [row["name"] for row in report["open"]] == ([] if is_found else ["outer"])
     assert f"{n if is_found else 1} end{'s' if is_found else ''} without a begin: left out." in notes
     for made in EACH if cached("SQLITE_FOUND") == "1" else EACH[:-1]:
-        assert kymo("export", "x.kymo", "--to", made, "-o", "out").returncode == 0, made
+        assert marey("export", "x.marey", "--to", made, "-o", "out").returncode == 0, made
         (tmp_path / "out").unlink()
-    assert kymo("breakdown", "x.kymo").returncode == 0
+    assert marey("breakdown", "x.marey").returncode == 0
 
 
 def test_epochs_past_the_table_have_no_row(
-    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+    large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
-    record(program, tmp_path / "x.kymo", large, f"epochs={EPOCHS + 10}")
-    report = json.loads(kymo("report", "x.kymo", "--json", timeout=300).stdout)
+    record(program, tmp_path / "x.marey", large, f"epochs={EPOCHS + 10}")
+    report = json.loads(marey("report", "x.marey", "--json", timeout=300).stdout)
     assert len(report["epochs"]) == EPOCHS
     assert report["iterations"][0]["count"] == EPOCHS + 10
 
 
-def test_events_of_lanes_past_the_limit_are_lost(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_events_of_lanes_past_the_limit_are_lost(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """A log with a lane on each side of the limit: a program with as many threads takes minutes."""
     log = rank_logs.log_bytes(rank_logs.Rank(0, 1, n_iterations=1, has_end=False))
     words = [rank_logs.word(1000, rank_logs.BEGIN, 2), rank_logs.word(2000, rank_logs.FINISH, 2)]
     for lane in (LANES - 1, LANES, LANES + 7):
         log += rank_logs.block(rank_logs.LANE, struct.pack("<qII", lane, 0, 4) + b"many", lane=lane)
         log += rank_logs.block(rank_logs.WORDS, struct.pack("<2Q", *words), last_tick=2000, lane=lane)
-    (tmp_path / "x.kymo").mkdir()
+    (tmp_path / "x.marey").mkdir()
     log += rank_logs.block(rank_logs.END, rank_logs.pairs(end="stop"))
-    (tmp_path / "x.kymo" / "r0-node0-1000-00000000.klog").write_bytes(log)
-    report = json.loads(kymo("report", "x.kymo", "--json").stdout)
+    (tmp_path / "x.marey" / "r0-node0-1000-00000000.klog").write_bytes(log)
+    report = json.loads(marey("report", "x.marey", "--json").stdout)
     assert {row["name"]: row["count"] for row in report["ranges"]}["step"] == 2
     assert report["lost_events"] == 4
     assert f"4 events left out: only the first {LANES} threads are read" in report["warnings"]
     for command in STDOUT + FILES:
-        done = kymo(*words_of(command, tmp_path / "x.kymo", tmp_path / "out"))
+        done = marey(*words_of(command, tmp_path / "x.marey", tmp_path / "out"))
         assert done.returncode == 0, (command, done.stderr)
         (tmp_path / "out").unlink(missing_ok=True)
 
 
-def test_page_of_many_ranks_with_a_large_one(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_page_of_many_ranks_with_a_large_one(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """Of more than 64 ranks the page reads some again for its timeline; the slowest is among these, and has 2^20 words.
 
     80 ranks of 600,000 ranges each take the same way and 80 times as long.
@@ -247,29 +247,40 @@ def test_page_of_many_ranks_with_a_large_one(kymo: Callable[..., Finished], tmp_
 
     ranks = rank_logs.job(80)
     ranks[3] = ranks[3]._replace(n_iterations=110_000)
-    rank_logs.write(tmp_path / "x.kymo", ranks, times)
-    done = kymo("report", "x.kymo", "--html", "page.html", timeout=300)
+    rank_logs.write(tmp_path / "x.marey", ranks, times)
+    done = marey("report", "x.marey", "--html", "page.html", timeout=300)
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
-def test_stacks_of_others_with_more_than_a_million_words(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_stacks_of_others_with_more_than_a_million_words(marey: Callable[..., Finished], tmp_path: Path) -> None:
     n = 530_000
     events = [{"type": kind, "at": 2 * i + at, "frame": 0} for i in range(n) for at, kind in enumerate("OC")]
     write_speedscope(tmp_path / "x.speedscope.json", ["f"], events)
-    done = kymo("report", "x.speedscope.json", "--samples", "--json")
+    done = marey("report", "x.speedscope.json", "--samples", "--json")
     assert done.returncode == 0, done.stderr
     assert [row["function"] for row in json.loads(done.stdout)["functions"]] == ["f"]
-    assert kymo("export", "x.speedscope.json", "--to", "pyspy", "-o", "out").returncode == 0
+    assert marey("export", "x.speedscope.json", "--to", "pyspy", "-o", "out").returncode == 0
 
 
 def test_a_page_of_many_processes_with_more_than_a_million_words(
-    large: Path, program: Path, kymo: Callable[..., Finished], tmp_path: Path
+    large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
     """Of more than 64 processes the timeline has some, which are read a second time; the longest is among them."""
     for does in ("processes=70", "ranges=530000"):
-        record = [program, "run", "-q", "--append", "--options", "policy=block", "-o", tmp_path / "x.kymo", "--", large]
+        record = [
+            program,
+            "run",
+            "-q",
+            "--append",
+            "--options",
+            "policy=block",
+            "-o",
+            tmp_path / "x.marey",
+            "--",
+            large,
+        ]
         subprocess.run([*record, does], check=True)
-    done = kymo("report", "x.kymo", "--html", "page.html")
+    done = marey("report", "x.marey", "--html", "page.html")
     assert done.returncode == 0, done.stderr
 
 

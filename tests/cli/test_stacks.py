@@ -1,4 +1,4 @@
-"""kymo export to speedscope, collapsed stacks and flame graphs. The report and speedscope's schema are the judges."""
+"""marey export to speedscope, collapsed stacks and flame graphs. The report and speedscope's schema are the judges."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ LINE = re.compile(r"^(.*)\s+?(\d+(?:\.\d*)?)$")
 
 
 @pytest.fixture
-def busy(kymo, emit, tmp_path) -> Path:
+def busy(marey, emit, tmp_path) -> Path:
     """Two threads, recursion, awkward names, payloads, an async range and a range that never ends."""
-    done = kymo("run", "-q", "-o", "busy.kymo", emit, 50, "recurse=3", "awkward", "thread", "payload", "open", 3)
+    done = marey("run", "-q", "-o", "busy.marey", emit, 50, "recurse=3", "awkward", "thread", "payload", "open", 3)
     assert done.returncode == 0
-    return tmp_path / "busy.kymo"
+    return tmp_path / "busy.marey"
 
 
 @pytest.fixture
 def empty(tmp_path) -> Path:
     """A recording of a program that has not begun to measure."""
-    path = tmp_path / "empty.kymo"
+    path = tmp_path / "empty.marey"
     path.mkdir()
-    (path / "meta.json").write_text('{"format": "kymo recording"}')
+    (path / "meta.json").write_text('{"format": "marey recording"}')
     return path
 
 
-def report(kymo, path: Path, table: str = "ranges") -> list[dict[str, Any]]:
-    done = kymo("report", path, "--json", *([f"--{table}"] if table != "ranges" else []))
+def report(marey, path: Path, table: str = "ranges") -> list[dict[str, Any]]:
+    done = marey("report", path, "--json", *([f"--{table}"] if table != "ranges" else []))
     return json.loads(done.stdout)[table]
 
 
@@ -50,17 +50,17 @@ def validate(file: Any) -> None:
     schema.compile(json.loads(SCHEMA.read_text()))(file)
 
 
-def read_speedscope(kymo, path: Path) -> Any:
-    done = kymo("export", path, "--to", "speedscope", "-o", "-")
+def read_speedscope(marey, path: Path) -> Any:
+    done = marey("export", path, "--to", "speedscope", "-o", "-")
     assert done.returncode == 0
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("which", ["busy", "empty"])
-def test_speedscope_keeps_to_its_schema(kymo, request, which):
-    file = read_speedscope(kymo, request.getfixturevalue(which))
+def test_speedscope_keeps_to_its_schema(marey, request, which):
+    file = read_speedscope(marey, request.getfixturevalue(which))
     validate(file)
-    assert re.fullmatch(r"kymo \d+\.\d+\.\d+.*", file["exporter"])
+    assert re.fullmatch(r"marey \d+\.\d+\.\d+.*", file["exporter"])
     assert {profile["unit"] for profile in file["profiles"]} == {"nanoseconds"}
 
 
@@ -85,20 +85,20 @@ def replay(profile: dict[str, Any], frames: list[dict[str, Any]], totals: Counte
     assert stack == []
 
 
-def test_speedscope_is_nested_and_has_the_reports_times(kymo, busy):
-    file = read_speedscope(kymo, busy)
+def test_speedscope_is_nested_and_has_the_reports_times(marey, busy):
+    file = read_speedscope(marey, busy)
     totals: Counter = Counter()
     selves: Counter = Counter()
     for profile in file["profiles"]:
         replay(profile, file["shared"]["frames"], totals, selves)
     assert {"never ends", "again", "helped"} <= totals.keys()
     assert "in flight" not in totals
-    for row in report(kymo, busy):
+    for row in report(marey, busy):
         assert (totals[row["name"]], selves[row["name"]]) == (row["total_ns"], row["self_ns"]), row["name"]
 
 
-def test_speedscope_has_a_profile_for_each_thread_and_frames_with_places(kymo, busy):
-    file = read_speedscope(kymo, busy)
+def test_speedscope_has_a_profile_for_each_thread_and_frames_with_places(marey, busy):
+    file = read_speedscope(marey, busy)
     names = [profile["name"] for profile in file["profiles"]]
     assert len(names) == 2
     assert re.fullmatch(r"emit, pid \d+, emit \d+", names[0])
@@ -108,21 +108,21 @@ def test_speedscope_has_a_profile_for_each_thread_and_frames_with_places(kymo, b
     assert {"marked", "loss"}.isdisjoint(frame["name"] for frame in file["shared"]["frames"])
 
 
-def test_ranks_are_told_apart(kymo, emit):
+def test_ranks_are_told_apart(marey, emit):
     for rank in "01":
-        kymo("run", "-q", "--append", "-o", "ranks.kymo", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
-    file = read_speedscope(kymo, "ranks.kymo")
+        marey("run", "-q", "--append", "-o", "ranks.marey", emit, 2, env={"RANK": rank, "WORLD_SIZE": "2"})
+    file = read_speedscope(marey, "ranks.marey")
     assert [profile["name"].split(",")[0] for profile in file["profiles"]] == ["rank 0 emit", "rank 1 emit"]
     assert len(file["shared"]["frames"]) == 2
-    lines = kymo("export", "ranks.kymo", "--to", "collapsed", "--by", "rank", "-o", "-").stdout.splitlines()
+    lines = marey("export", "ranks.marey", "--to", "collapsed", "--by", "rank", "-o", "-").stdout.splitlines()
     assert {line.split(";")[0] for line in lines} == {"rank 0", "rank 1"}
 
 
 # ---- collapsed ----
 
 
-def read_collapsed(kymo, *args: object) -> dict[tuple[str, ...], int]:
-    done = kymo("export", *args, "--to", "collapsed", "-o", "-")
+def read_collapsed(marey, *args: object) -> dict[tuple[str, ...], int]:
+    done = marey("export", *args, "--to", "collapsed", "-o", "-")
     assert done.returncode == 0
     stacks = {}
     for line in done.stdout.splitlines():
@@ -132,24 +132,24 @@ def read_collapsed(kymo, *args: object) -> dict[tuple[str, ...], int]:
     return stacks
 
 
-def test_collapsed_has_the_reports_self_times(kymo, busy):
-    stacks = read_collapsed(kymo, busy)
+def test_collapsed_has_the_reports_self_times(marey, busy):
+    stacks = read_collapsed(marey, busy)
     assert list(stacks) == sorted(stacks)
     selves: Counter = Counter()
     for path, self_ns in stacks.items():
         selves[path[-1]] += self_ns
-    plain = [row for row in report(kymo, busy) if re.fullmatch(r"[\w ]*[a-z]", row["name"])]
+    plain = [row for row in report(marey, busy) if re.fullmatch(r"[\w ]*[a-z]", row["name"])]
     assert {row["name"] for row in plain} == {"outer", "again", "helped", "with text", "leaf"}
     for row in plain:
         assert selves[row["name"]] == row["self_ns"]
-    assert sum(stacks.values()) == sum(row["self_ns"] for row in report(kymo, busy))
+    assert sum(stacks.values()) == sum(row["self_ns"] for row in report(marey, busy))
     assert ("again", "again", "again") in stacks
     assert ("never ends", "outer") in stacks
     assert not any("in flight" in path for path in stacks)
 
 
-def test_no_collapsed_line_looks_differential(kymo, busy):
-    lines = kymo("export", busy, "--to", "collapsed", "-o", "-").stdout.splitlines()
+def test_no_collapsed_line_looks_differential(marey, busy):
+    lines = marey("export", busy, "--to", "collapsed", "-o", "-").stdout.splitlines()
     assert any(line.startswith("layer_12 ") for line in lines)
     assert any(line.startswith("a:b;again ") for line in lines)
     for line in lines:
@@ -158,15 +158,15 @@ def test_no_collapsed_line_looks_differential(kymo, busy):
         assert LINE.match(found[1].rstrip()) is None, line
 
 
-def test_a_thread_can_come_first(kymo, busy):
-    first = {path[0] for path in read_collapsed(kymo, busy, "--by", "thread")}
+def test_a_thread_can_come_first(marey, busy):
+    first = {path[0] for path in read_collapsed(marey, busy, "--by", "thread")}
     assert first == {"emit, emit", "emit, helper"}
 
 
-def test_collapsed_against_a_baseline_has_both_numbers(kymo, emit, busy):
-    kymo("run", "-q", "-o", "old.kymo", emit, 2, "thread")
-    now, before = read_collapsed(kymo, busy), read_collapsed(kymo, "old.kymo")
-    done = kymo("export", busy, "--to", "collapsed", "--baseline", "old.kymo", "-o", "-")
+def test_collapsed_against_a_baseline_has_both_numbers(marey, emit, busy):
+    marey("run", "-q", "-o", "old.marey", emit, 2, "thread")
+    now, before = read_collapsed(marey, busy), read_collapsed(marey, "old.marey")
+    done = marey("export", busy, "--to", "collapsed", "--baseline", "old.marey", "-o", "-")
     both = {}
     for line in done.stdout.splitlines():
         frames, old, new = line.rsplit(" ", 2)
@@ -177,8 +177,8 @@ def test_collapsed_against_a_baseline_has_both_numbers(kymo, emit, busy):
 # ---- flame graph ----
 
 
-def read_svg(kymo, *args: object) -> ET.Element:
-    done = kymo("export", *args, "--to", "flamegraph", "-o", "-", text=False)
+def read_svg(marey, *args: object) -> ET.Element:
+    done = marey("export", *args, "--to", "flamegraph", "-o", "-", text=False)
     assert done.returncode == 0
     return ET.fromstring(done.stdout)
 
@@ -195,11 +195,11 @@ def boxes(svg: ET.Element) -> list[tuple[str, float, float, float]]:
     return found
 
 
-def test_boxes_are_as_wide_as_the_reports_tree(kymo, emit):
-    kymo("run", "-q", "-o", "plain.kymo", emit, 500, "recurse=3")
-    tree = report(kymo, "plain.kymo", "tree")
+def test_boxes_are_as_wide_as_the_reports_tree(marey, emit):
+    marey("run", "-q", "-o", "plain.marey", emit, 500, "recurse=3")
+    tree = report(marey, "plain.marey", "tree")
     whole = sum(row["total_ns"] for row in tree if row["depth"] == 0)
-    drawn = [box for box in boxes(read_svg(kymo, "plain.kymo")) if "narrow" not in box[0]]
+    drawn = [box for box in boxes(read_svg(marey, "plain.marey")) if "narrow" not in box[0]]
     expected = [("all", 78.0, 1180.0)]
     for row in tree:
         width = row["total_ns"] / whole * 1180
@@ -210,8 +210,8 @@ def test_boxes_are_as_wide_as_the_reports_tree(kymo, emit):
         assert box[3] == pytest.approx(width, abs=0.006)
 
 
-def test_a_box_lies_within_the_one_above_it(kymo, busy):
-    drawn = boxes(read_svg(kymo, busy, "--by", "thread"))
+def test_a_box_lies_within_the_one_above_it(marey, busy):
+    drawn = boxes(read_svg(marey, busy, "--by", "thread"))
     assert {"emit, emit", "emit, helper", "never ends"} <= {name for name, *_ in drawn}
     for _, left, top, width in drawn[1:]:
         assert any(
@@ -219,21 +219,21 @@ def test_a_box_lies_within_the_one_above_it(kymo, busy):
         ), (left, top)
 
 
-def test_a_flame_graph_needs_nothing_from_elsewhere(kymo, busy):
-    text = kymo("export", busy, "--to", "flamegraph", "-o", "-").stdout
+def test_a_flame_graph_needs_nothing_from_elsewhere(marey, busy):
+    text = marey("export", busy, "--to", "flamegraph", "-o", "-").stdout
     addresses = set(re.findall(r"https?://[^\"'\s<)]+", text))
     assert addresses == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"}
     assert not re.search(r"\b(href|src|@import)\b\s*=", text.replace("src=x", ""))
 
 
-def test_async_ranges_are_said_to_be_missing(kymo, emit, busy):
-    kymo("run", "-q", "-o", "plain.kymo", emit, 2)
-    said = [any("Async" in str(text.text) for text in read_svg(kymo, path).iter()) for path in (busy, "plain.kymo")]
+def test_async_ranges_are_said_to_be_missing(marey, emit, busy):
+    marey("run", "-q", "-o", "plain.marey", emit, 2)
+    said = [any("Async" in str(text.text) for text in read_svg(marey, path).iter()) for path in (busy, "plain.marey")]
     assert said == [True, False]
 
 
-def test_awkward_names_stay_text(kymo, busy):
-    names = {name for name, *_ in boxes(read_svg(kymo, busy))}
+def test_awkward_names_stay_text(marey, busy):
+    names = {name for name, *_ in boxes(read_svg(marey, busy))}
     assert {
         "a;b",
         "two\\nlines",
@@ -244,15 +244,15 @@ def test_awkward_names_stay_text(kymo, busy):
     } <= names
 
 
-def test_a_difference_names_both_and_lists_what_is_gone(kymo, emit, busy):
-    kymo("run", "-q", "-o", "old.kymo", emit, 2, "thread")
-    svg = read_svg(kymo, "old.kymo", "--baseline", busy)
+def test_a_difference_names_both_and_lists_what_is_gone(marey, emit, busy):
+    marey("run", "-q", "-o", "old.marey", emit, 2, "thread")
+    svg = read_svg(marey, "old.marey", "--baseline", busy)
     texts = [str(text.text) for text in svg.iter(f"{SVG}text")]
-    assert "What changed: old.kymo against busy.kymo" in texts
+    assert "What changed: old.marey against busy.marey" in texts
     gone = [text for text in texts if text.endswith(" call")]
     assert "again, 1 call" in gone
     assert not any(text.startswith("again > again") for text in gone)
-    assert any(text.startswith("Only in busy.kymo") for text in texts)
+    assert any(text.startswith("Only in busy.marey") for text in texts)
 
 
 # ---- all of them ----
@@ -261,16 +261,16 @@ NAMES = [("speedscope", "run.speedscope.json"), ("collapsed", "run.collapsedstac
 
 
 @pytest.mark.parametrize("to, name", NAMES)
-def test_the_file_is_named_after_the_recording_and_its_ending_is_known(kymo, recording, tmp_path, to, name):
-    assert kymo("export", recording, "--to", to).returncode == 0
+def test_the_file_is_named_after_the_recording_and_its_ending_is_known(marey, recording, tmp_path, to, name):
+    assert marey("export", recording, "--to", to).returncode == 0
     written = (tmp_path / name).read_bytes()
-    assert kymo("export", recording, "-o", f"again-{name}").returncode == 0
+    assert marey("export", recording, "-o", f"again-{name}").returncode == 0
     assert (tmp_path / f"again-{name}").read_bytes() == written
 
 
 @pytest.mark.parametrize("to", ["speedscope", "collapsed", "flamegraph"])
-def test_an_empty_recording_gives_an_empty_file_of_its_kind(kymo, empty, to):
-    done = kymo("export", empty, "--to", to, "-o", "-")
+def test_an_empty_recording_gives_an_empty_file_of_its_kind(marey, empty, to):
+    done = marey("export", empty, "--to", to, "-o", "-")
     assert done.returncode == 0
     if to == "speedscope":
         assert [profile["events"] for profile in json.loads(done.stdout)["profiles"]] == [[]]
@@ -281,10 +281,10 @@ def test_an_empty_recording_gives_an_empty_file_of_its_kind(kymo, empty, to):
 
 
 @pytest.mark.parametrize("to", ["speedscope", "flamegraph"])
-def test_a_full_disk_leaves_no_half_file(kymo, busy, tmp_path, to):
+def test_a_full_disk_leaves_no_half_file(marey, busy, tmp_path, to):
     limit = 4096
     before = set(tmp_path.iterdir())
-    done = kymo(
+    done = marey(
         "export",
         busy,
         "--to",
@@ -296,13 +296,13 @@ def test_a_full_disk_leaves_no_half_file(kymo, busy, tmp_path, to):
 
 
 @pytest.mark.parametrize("to", ["speedscope", "collapsed", "flamegraph"])
-def test_a_damaged_recording_is_exported_as_far_as_it_goes(kymo, busy, to):
+def test_a_damaged_recording_is_exported_as_far_as_it_goes(marey, busy, to):
     log = next(busy.glob("*.klog"))
     content = bytearray(log.read_bytes())
     middle = len(content) // 2
     content[middle : middle + 16] = bytes(byte ^ 0xFF for byte in content[middle : middle + 16])  # more than padding
     log.write_bytes(content)
-    done = kymo("export", busy, "--to", to, "-o", "-")
+    done = marey("export", busy, "--to", to, "-o", "-")
     assert done.returncode == 2
     assert "damaged" in done.stderr
     if to == "speedscope":
@@ -317,14 +317,14 @@ def test_a_damaged_recording_is_exported_as_far_as_it_goes(kymo, busy, to):
     "args, words",
     [
         (["--to", "chrome", "--by", "rank"], "--by"),
-        (["--baseline", "old.kymo"], "--baseline"),
-        (["--to", "flamegraph", "--baseline", "nowhere.kymo"], "nowhere.kymo"),
+        (["--baseline", "old.marey"], "--baseline"),
+        (["--to", "flamegraph", "--baseline", "nowhere.marey"], "nowhere.marey"),
         (["--to", "collapsed", "--by", "host"], "thread"),
     ],
 )
-def test_wrong_wishes_are_told_in_one_sentence(kymo, recording, tmp_path, args, words):
+def test_wrong_wishes_are_told_in_one_sentence(marey, recording, tmp_path, args, words):
     before = set(tmp_path.iterdir())
-    done = kymo("export", recording, *args)
+    done = marey("export", recording, *args)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert words in done.stderr
     assert set(tmp_path.iterdir()) == before

@@ -30,7 +30,7 @@ def safe(*outputs: bytes) -> None:
 
 @pytest.fixture
 def checked(program: Path, tmp_path: Path, environment: dict[str, str]) -> Any:
-    """Run `kymo ARGS...`; what it prints must be safe."""
+    """Run `marey ARGS...`; what it prints must be safe."""
 
     def run(*args: str | bytes, status: int | None = None) -> subprocess.CompletedProcess:
         command = [os.fsencode(program), *map(os.fsencode, args)]
@@ -150,15 +150,15 @@ def test_words_that_are_no_command(checked):
 
 def test_a_program_and_a_recording_of_such_a_name(checked, emit, tmp_path):
     os.symlink(os.fsencode(emit), os.fsencode(tmp_path) + b"/" + BYTES)
-    done = checked("run", "-o", BYTES + b".kymo", "--", b"./" + BYTES, "3", "awkward", status=0)
+    done = checked("run", "-o", BYTES + b".marey", "--", b"./" + BYTES, "3", "awkward", status=0)
     # What is to be typed next can be pasted into a shell.
-    typed = re.search(rb"kymo report (.*)\n", done.stderr)[1]
+    typed = re.search(rb"marey report (.*)\n", done.stderr)[1]
     read_back = subprocess.run([b"bash", b"-c", b"printf %s " + typed], capture_output=True, check=True).stdout
-    assert read_back == BYTES + b".kymo"
+    assert read_back == BYTES + b".marey"
     for options in ([], ["--tree"], ["--threads"], ["--samples"], ["--gpu"]):
-        checked("report", BYTES + b".kymo", *options)
-    checked("run", "--energy", "-o", BYTES + b"-2.kymo", "--", "true", status=0)
-    checked("report", BYTES + b"-2.kymo")
+        checked("report", BYTES + b".marey", *options)
+    checked("run", "--energy", "-o", BYTES + b"-2.marey", "--", "true", status=0)
+    checked("report", BYTES + b"-2.marey")
     checked("run", b"./missing" + BYTES, status=3)
 
 
@@ -217,6 +217,6 @@ def test_frames_and_threads_of_others(checked, hostile_process):
     for by in ("functions", "lines", "threads", "ranks"):
         checked("top", pid, "--once", "--window", "300ms", "--idle", "--by", by, status=0)
     checked("watch", pid, "--once", "--stall", "300ms", status=1)
-    checked("attach", pid, "-d", "300ms", "-o", BYTES + b".kymo", status=0)
-    assert b"gnp" in checked("report", BYTES + b".kymo", "--samples", "--idle", status=0).stdout
+    checked("attach", pid, "-d", "300ms", "-o", BYTES + b".marey", status=0)
+    assert b"gnp" in checked("report", BYTES + b".marey", "--samples", "--idle", status=0).stdout
     hostile_process.send_signal(signal.SIGTERM)

@@ -45,12 +45,12 @@ def annotated(tmp_path: Path) -> Path:
     return write(tmp_path / "annotated.json", events)
 
 
-def test_stacks_count_each_nanosecond_once(annotated: Path, kymo: Callable[..., Finished]) -> None:
-    lines = kymo("export", annotated, "--to", "collapsed", "-o", "-").stdout.splitlines()
+def test_stacks_count_each_nanosecond_once(annotated: Path, marey: Callable[..., Finished]) -> None:
+    lines = marey("export", annotated, "--to", "collapsed", "-o", "-").stdout.splitlines()
     assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == 1_000_000
-    functions = json.loads(kymo("report", annotated, "--calls", "--json").stdout)["functions"]
+    functions = json.loads(marey("report", annotated, "--calls", "--json").stdout)["functions"]
     assert sum(row["self_ns"] for row in functions) == 1_000_000
-    picture = kymo("export", annotated, "--to", "flamegraph", "-o", "-").stdout
+    picture = marey("export", annotated, "--to", "flamegraph", "-o", "-").stdout
     assert "1.00 ms in ranges of 1 process and 1 thread" in picture
     assert "Ranges that overlap others of their thread are not shown." in picture
 
@@ -70,9 +70,9 @@ def covered_ns(path: Path) -> int:
     return total
 
 
-def test_self_times_of_a_thread_add_up_to_its_time(kymo: Callable[..., Finished], tmp_path: Path) -> None:
+def test_self_times_of_a_thread_add_up_to_its_time(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """A trace of torch.profiler with stacks: annotations overlap the frames that enter and leave them."""
-    report = json.loads(kymo("report", WITH_STACK, "--tree", "--threads", "--json").stdout)
+    report = json.loads(marey("report", WITH_STACK, "--tree", "--threads", "--json").stdout)
     expected = pytest.approx(covered_ns(WITH_STACK), abs=2000)
     assert sum(row["self_ns"] for row in report["ranges"]) == expected
     assert sum(row["self_ns"] for row in report["threads"]) == expected
@@ -81,21 +81,21 @@ def test_self_times_of_a_thread_add_up_to_its_time(kymo: Callable[..., Finished]
     assert any("they overlap others of their thread" in text for text in report["warnings"])
     assert sum(row["count"] for row in report["ranges"] if row["name"] in ("forward", "backward")) == 4
 
-    assert kymo("report", WITH_STACK, "--html", "page.html").returncode == 0
+    assert marey("report", WITH_STACK, "--html", "page.html").returncode == 0
     boxes = Page(tmp_path / "page.html").table("tree")  # the flame graph
     assert sum(row["total_ns"] for row in boxes if row["depth"] == 0) == expected
 
 
 @pytest.mark.skipif(cached("SQLITE_FOUND") != "1", reason="built without SQLite")
-def test_self_times_add_up_in_a_database(kymo: Callable[..., Finished], tmp_path: Path) -> None:
-    assert kymo("export", WITH_STACK, "--to", "sqlite", "-o", "x.db").returncode == 0
+def test_self_times_add_up_in_a_database(marey: Callable[..., Finished], tmp_path: Path) -> None:
+    assert marey("export", WITH_STACK, "--to", "sqlite", "-o", "x.db").returncode == 0
     with sqlite3.connect(tmp_path / "x.db") as db:
         (total,) = db.execute("SELECT sum(self_ns) FROM range").fetchone()
     assert total == pytest.approx(covered_ns(WITH_STACK), abs=2000)
 
 
-def test_profiles_of_speedscope_name_what_overlaps(annotated: Path, kymo: Callable[..., Finished]) -> None:
-    profiles = json.loads(kymo("export", annotated, "--to", "speedscope", "-o", "-").stdout)["profiles"]
+def test_profiles_of_speedscope_name_what_overlaps(annotated: Path, marey: Callable[..., Finished]) -> None:
+    profiles = json.loads(marey("export", annotated, "--to", "speedscope", "-o", "-").stdout)["profiles"]
     names = [profile["name"] for profile in profiles if "GPU" not in profile["name"]]
     assert [name.endswith(" (overlapping)") for name in names] == [False, True]
 
@@ -104,40 +104,40 @@ def steps(first: int, n: int) -> list[dict[str, Any]]:
     return [span(f"ProfilerStep#{first + i}", 1000 * i, 900, "user_annotation") for i in range(n)]
 
 
-def test_the_map_of_ranks_begins_with_the_first_step(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+def test_the_map_of_ranks_begins_with_the_first_step(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     for rank in range(2):
         write(tmp_path / f"rank{rank}.json", steps(551, 2), distributedInfo={"rank": rank, "world_size": 2})
-    assert kymo("report", "rank0.json", "rank1.json", "--html", "page.html").returncode == 0
+    assert marey("report", "rank0.json", "rank1.json", "--html", "page.html").returncode == 0
     heat = Page(tmp_path / "page.html").index["heat"]
     assert (heat["rows"], heat["columns"]) == (2, 2)
     assert heat["first"] == 551
 
 
-def test_steps_far_from_0_have_columns_of_their_own(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+def test_steps_far_from_0_have_columns_of_their_own(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     for rank in range(2):
         write(tmp_path / f"rank{rank}.json", steps(100_001 - rank, 3), distributedInfo={"rank": rank, "world_size": 2})
-    assert kymo("report", "rank0.json", "rank1.json", "--html", "page.html").returncode == 0
+    assert marey("report", "rank0.json", "rank1.json", "--html", "page.html").returncode == 0
     heat = Page(tmp_path / "page.html").index["heat"]
     assert (heat["columns"], heat["first"], heat["iterations"]) == (4, 100_000, 1)
 
 
-def test_windows_of_one_process_are_not_ranks(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+def test_windows_of_one_process_are_not_ranks(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
     for i in range(2):
         write(folder / f"node1_4711.17000000000{i}0.pt.trace.json", steps(10 * i, 2))
-    report = json.loads(kymo("report", folder, "--json", "--ranks").stdout)
+    report = json.loads(marey("report", folder, "--json", "--ranks").stdout)
     assert [row["rank"] for row in report["processes"]] == [None, None]
     assert report["rank_times"] == [] and report["warnings"] == []
-    assert kymo("report", folder, "--html", "page.html").returncode == 0
+    assert marey("report", folder, "--html", "page.html").returncode == 0
     assert "heat" not in Page(tmp_path / "page.html").index
     for i in range(2):
         write(folder / f"node1_4712.17000000000{i}0.pt.trace.json", steps(10 * i, 2))
-    report = json.loads(kymo("report", folder, "--json").stdout)
+    report = json.loads(marey("report", folder, "--json").stdout)
     assert [row["rank"] for row in report["processes"]] == [0, 0, 1, 1]
 
 
-def test_waiting_is_never_the_cause(tmp_path: Path, kymo: Callable[..., Finished]) -> None:
+def test_waiting_is_never_the_cause(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     """Rank 0 waits in step 7, since rank 1 is slow there: nothing explains rank 0, `forward` explains rank 1."""
     names = rank_logs.RANGES
     rank_logs.RANGES = ("step", "ddp.wait", "forward")  # type: ignore[assignment]
@@ -145,10 +145,10 @@ def test_waiting_is_never_the_cause(tmp_path: Path, kymo: Callable[..., Finished
         times = {(0, 7): rank_logs.Times(120_000, 80_000), (1, 7): rank_logs.Times(20_000, 180_000)}
         usual = rank_logs.Times(20_000, 80_000)
         ranks = rank_logs.job(2)
-        rank_logs.write(tmp_path / "job.kymo", ranks, lambda rank, i: times.get((rank, i), usual))
+        rank_logs.write(tmp_path / "job.marey", ranks, lambda rank, i: times.get((rank, i), usual))
     finally:
         rank_logs.RANGES = names
-    report = json.loads(kymo("report", "job.kymo", "--json").stdout)
+    report = json.loads(marey("report", "job.marey", "--json").stdout)
     assert [(row["rank"], row["longer"]) for row in report["outliers"]] == [(0, None), (1, "forward")]
-    assert kymo("report", "job.kymo", "--html", "page.html").returncode == 0
+    assert marey("report", "job.marey", "--html", "page.html").returncode == 0
     assert Page(tmp_path / "page.html").index["heat"]["names"] == ["", "forward"]

@@ -7,9 +7,9 @@ import re
 import pytest
 
 
-def test_without_a_command_the_overview_is_shown(kymo, expected):
+def test_without_a_command_the_overview_is_shown(marey, expected):
     for args in ((), ("--help",), ("help",), ("-h",)):
-        done = kymo(*args)
+        done = marey(*args)
         assert (done.returncode, done.stderr) == (0, "")
         expected("overview", done.stdout)
 
@@ -19,41 +19,41 @@ COMMANDS += ["completion", "attach", "top", "stacks", "watch", "scale"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_help(kymo, expected, command):
+def test_each_command_has_help(marey, expected, command):
     for args in ((command, "--help"), ("help", command), (command, "-h")):
-        done = kymo(*args)
+        done = marey(*args)
         assert (done.returncode, done.stderr) == (0, "")
         expected(f"help-{command}", done.stdout)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_fits_a_terminal(kymo, command):
-    lines = kymo(*command.split(), "--help").stdout.splitlines()
+def test_help_fits_a_terminal(marey, command):
+    lines = marey(*command.split(), "--help").stdout.splitlines()
     assert max(map(len, lines)) <= 90
 
 
-def test_the_version_is_said(kymo):
-    done = kymo("--version")
+def test_the_version_is_said(marey):
+    done = marey("--version")
     assert done.returncode == 0
-    assert re.fullmatch(r"kymo \d+\.\d+\.\d+\n", done.stdout)
+    assert re.fullmatch(r"marey \d+\.\d+\.\d+\n", done.stdout)
 
 
 MISTAKES = {
-    "unknown-command": ["repot", "x.kymo"],
+    "unknown-command": ["repot", "x.marey"],
     "unknown-command-far": ["frobnicate"],
-    "removed-command": ["answers", "x.kymo"],
+    "removed-command": ["answers", "x.marey"],
     "option-before-command": ["--json", "report"],
-    "unknown-option": ["report", "x.kymo", "--jsn"],
-    "unknown-option-far": ["report", "x.kymo", "--frobnicate=3"],
-    "unknown-letter": ["export", "x.kymo", "-z"],
-    "missing-value": ["report", "x.kymo", "--sort"],
-    "value-for-flag": ["report", "x.kymo", "--json=yes"],
-    "wrong-choice": ["export", "x.kymo", "--to", "flac"],
-    "wrong-number": ["report", "x.kymo", "--limit", "many"],
-    "negative-number": ["report", "x.kymo", "--limit", "-3"],
-    "json-and-csv": ["report", "x.kymo", "--json", "--csv"],
+    "unknown-option": ["report", "x.marey", "--jsn"],
+    "unknown-option-far": ["report", "x.marey", "--frobnicate=3"],
+    "unknown-letter": ["export", "x.marey", "-z"],
+    "missing-value": ["report", "x.marey", "--sort"],
+    "value-for-flag": ["report", "x.marey", "--json=yes"],
+    "wrong-choice": ["export", "x.marey", "--to", "flac"],
+    "wrong-number": ["report", "x.marey", "--limit", "many"],
+    "negative-number": ["report", "x.marey", "--limit", "-3"],
+    "json-and-csv": ["report", "x.marey", "--json", "--csv"],
     "run-nothing": ["run"],
-    "run-nothing-behind-dashes": ["run", "-o", "x.kymo", "--"],
+    "run-nothing-behind-dashes": ["run", "-o", "x.marey", "--"],
     "report-nothing": ["report"],
     "export-nothing": ["export"],
     "compare-nothing": ["compare"],
@@ -76,16 +76,16 @@ MISTAKES = {
     "dump-missing": ["dump", "ls", "a"],
     "dump-cat-without-name": ["dump", "cat", "a"],
     "import-missing": ["import", "x.json"],
-    "compare-three": ["compare", "x.kymo", "y.kymo", "z.kymo"],
-    "split-chrome": ["export", "x.kymo", "--to", "chrome", "--split"],
+    "compare-three": ["compare", "x.marey", "y.marey", "z.marey"],
+    "split-chrome": ["export", "x.marey", "--to", "chrome", "--split"],
     "append-and-force": ["run", "--append", "--force", "true"],
-    "missing-recording": ["report", "x.kymo"],
+    "missing-recording": ["report", "x.marey"],
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_gives_a_sentence_and_status_2(kymo, expected, tmp_path, name):
-    done = kymo(*MISTAKES[name])
+def test_a_mistake_gives_a_sentence_and_status_2(marey, expected, tmp_path, name):
+    done = marey(*MISTAKES[name])
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
@@ -93,14 +93,14 @@ def test_a_mistake_gives_a_sentence_and_status_2(kymo, expected, tmp_path, name)
     assert list(tmp_path.iterdir()) == [], "a mistake leaves nothing behind"
 
 
-def test_options_may_stand_anywhere_and_be_joined(kymo, recording):
-    wanted = kymo("report", "--csv", "--limit", "1", "run.kymo").stdout
-    assert kymo("report", "run.kymo", "-n1", "--csv").stdout == wanted
-    assert kymo("report", "--limit=1", "--csv", "--", "run.kymo").stdout == wanted
+def test_options_may_stand_anywhere_and_be_joined(marey, recording):
+    wanted = marey("report", "--csv", "--limit", "1", "run.marey").stdout
+    assert marey("report", "run.marey", "-n1", "--csv").stdout == wanted
+    assert marey("report", "--limit=1", "--csv", "--", "run.marey").stdout == wanted
 
 
-def test_a_full_standard_output_is_an_error(kymo):
+def test_a_full_standard_output_is_an_error(marey):
     with open("/dev/full", "w") as full:
-        done = kymo("--help", stdout=full, stderr=-1)
+        done = marey("--help", stdout=full, stderr=-1)
     assert done.returncode == 2
     assert "standard output" in done.stderr

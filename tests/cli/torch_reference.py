@@ -1,4 +1,4 @@
-"""Profile a few steps of a small model by torch and write what torch itself makes of them, for kymo to be judged by.
+"""Profile a few steps of a small model by torch and write what torch itself makes of them, for marey to be judged by.
 
     python torch_reference.py DIR [TRACE.json.gz ...]
 
@@ -48,7 +48,7 @@ def multiply(size: int) -> None:
 
 
 def step(net: nn.Module, optimizer: torch.optim.Optimizer, size: int) -> None:
-    with record_function("kymo:forward"):
+    with record_function("marey:forward"):
         loss = net(torch.randn(size, 4, 16, 16)).sum()
     loss.backward()
     optimizer.step()

@@ -1,14 +1,14 @@
 /*
- * What a process takes for CUPTI. KYMO_TEST_CUPTI says how it behaves, as "key=number,...":
+ * What a process takes for CUPTI. MAREY_TEST_CUPTI says how it behaves, as "key=number,...":
  *
  *   version=N     of the API                       subscribe=E   each subscription is refused
  *   busy=N        the first N are refused (39)     enable=E      records of kernels are refused
  *   flush=E       a flush fails and gives nothing  dropped=N     each buffer comes with N records dropped
  *   shuffle=1     records of a buffer come in the wrong order
  *   slow=N        subscriptions, kernels' records, forced flushes and ends take N us each
- *   gate=BITS     they wait until kymo_test_cupti_gate(0): 1 subscribe, 2 enable, 4 flush, 8 finalize
+ *   gate=BITS     they wait until marey_test_cupti_gate(0): 1 subscribe, 2 enable, 4 flush, 8 finalize
  *
- * KYMO_TEST_CUPTI_LOG names a file for the calls that matter. Built in three forms: as of CUDA 13, as of 12.0 (with
+ * MAREY_TEST_CUPTI_LOG names a file for the calls that matter. Built in three forms: as of CUDA 13, as of 12.0 (with
  * CUPTI_12), and one that lacks a function (CUPTI_BROKEN).
  */
 #include <dlfcn.h>
@@ -57,7 +57,7 @@ static struct {
 
 static int option(const char *key, int otherwise)
 {
-    const char *text = getenv("KYMO_TEST_CUPTI");
+    const char *text = getenv("MAREY_TEST_CUPTI");
     const size_t len = strlen(key);
     for (const char *at = text; at != NULL && *at != '\0';
          at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -68,7 +68,7 @@ static int option(const char *key, int otherwise)
 
 static void write_down(const char *what, int number)
 {
-    const char *path = getenv("KYMO_TEST_CUPTI_LOG");
+    const char *path = getenv("MAREY_TEST_CUPTI_LOG");
     const int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
     if (fd < 0)
         return;
@@ -86,8 +86,8 @@ static struct {
     int is_open;
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .bell = PTHREAD_COND_INITIALIZER};
 
-EXPORT void kymo_test_cupti_gate(int is_shut);
-void kymo_test_cupti_gate(int is_shut)
+EXPORT void marey_test_cupti_gate(int is_shut);
+void marey_test_cupti_gate(int is_shut)
 {
     pthread_mutex_lock(&gate.lock);
     gate.is_open = !is_shut;
@@ -107,8 +107,8 @@ static void take_time(int where)
 }
 
 /* All calls of a process are numbered in one row. */
-EXPORT uint32_t kymo_test_cupti_number(void);
-uint32_t kymo_test_cupti_number(void)
+EXPORT uint32_t marey_test_cupti_number(void);
+uint32_t marey_test_cupti_number(void)
 {
     static uint32_t number;
     return __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED);
@@ -135,8 +135,8 @@ int cuptiGetResultString(int result, const char **text)
 /* ---- whose it is ---- */
 
 /* Another tool comes, as Kineto does; 0 when somebody is there. And goes. */
-EXPORT int kymo_test_cupti_take(const char *name);
-int kymo_test_cupti_take(const char *name)
+EXPORT int marey_test_cupti_take(const char *name);
+int marey_test_cupti_take(const char *name)
 {
     pthread_mutex_lock(&cupti.lock);
     const int is_free = cupti.holder == NULL;
@@ -147,8 +147,8 @@ int kymo_test_cupti_take(const char *name)
     return is_free;
 }
 
-EXPORT void kymo_test_cupti_give(void);
-void kymo_test_cupti_give(void)
+EXPORT void marey_test_cupti_give(void);
+void marey_test_cupti_give(void)
 {
     pthread_mutex_lock(&cupti.lock);
     cupti.holder = NULL;
@@ -165,7 +165,7 @@ static int subscribe(void **subscriber, callback_fn *callback, void *ctx)
         result = TAKEN;
     }
     if (result == 0) {
-        cupti.holder = "kymo";
+        cupti.holder = "marey";
         cupti.callback = callback;
         cupti.ctx = ctx;
         *subscriber = &cupti;
@@ -295,8 +295,8 @@ static void *current_context(void)
     return context;
 }
 
-EXPORT void kymo_test_cupti_call(int domain, uint32_t number, int is_end, uint32_t correlation);
-void kymo_test_cupti_call(int domain, uint32_t number, int is_end, uint32_t correlation)
+EXPORT void marey_test_cupti_call(int domain, uint32_t number, int is_end, uint32_t correlation);
+void marey_test_cupti_call(int domain, uint32_t number, int is_end, uint32_t correlation)
 {
     const struct call_data data = {
         .is_end = is_end, .correlation = correlation, .context = current_context()};
@@ -317,8 +317,8 @@ int cuptiActivityRegisterTimestampCallback(standin_clock_fn *clock)
     return 0;
 }
 
-EXPORT uint64_t kymo_test_cupti_clock(void);
-uint64_t kymo_test_cupti_clock(void)
+EXPORT uint64_t marey_test_cupti_clock(void);
+uint64_t marey_test_cupti_clock(void)
 {
     standin_clock_fn *const clock = __atomic_load_n(&cupti.clock, __ATOMIC_RELAXED);
     return clock != NULL ? clock() : 0;
@@ -358,8 +358,8 @@ int cuptiActivityEnable(int kind)
     return result;
 }
 
-EXPORT int kymo_test_cupti_is_on(int kind);
-int kymo_test_cupti_is_on(int kind)
+EXPORT int marey_test_cupti_is_on(int kind);
+int marey_test_cupti_is_on(int kind)
 {
     return __atomic_load_n(&cupti.is_kind_on[kind], __ATOMIC_RELAXED);
 }
@@ -457,8 +457,8 @@ static void put(const void *record, size_t size, uint32_t kind)
     }
 }
 
-EXPORT void kymo_test_cupti_record(const void *record, size_t size);
-void kymo_test_cupti_record(const void *record, size_t size)
+EXPORT void marey_test_cupti_record(const void *record, size_t size);
+void marey_test_cupti_record(const void *record, size_t size)
 {
     struct kernel_record kernel;
     uint32_t kind;
@@ -476,8 +476,8 @@ void kymo_test_cupti_record(const void *record, size_t size)
 }
 
 /* Kernels that had not ended: they have at `end`, or are given out without an end. */
-EXPORT void kymo_test_cupti_release(uint64_t end);
-void kymo_test_cupti_release(uint64_t end)
+EXPORT void marey_test_cupti_release(uint64_t end);
+void marey_test_cupti_release(uint64_t end)
 {
     pthread_mutex_lock(&cupti.lock);
     for (size_t i = 0; i < cupti.n_held; i++) {
@@ -497,7 +497,7 @@ int cuptiActivityFlushAll(uint32_t flags)
     if (flags != 0)
         write_down("flush", result);
     if (flags != 0 && result == 0)
-        kymo_test_cupti_release(0);
+        marey_test_cupti_release(0);
     if (result == 0)
         hand_out();
     return result;

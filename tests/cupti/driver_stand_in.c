@@ -31,7 +31,7 @@ static void *function_of(const char *library_name, const char *name)
 /* CUPTI hears of it, by the library that the process has loaded. */
 static void *cupti_function(const char *name)
 {
-    const char *path = getenv("KYMO_CUPTI_LIBRARY");
+    const char *path = getenv("MAREY_CUPTI_LIBRARY");
     return function_of(path != NULL ? path : "libcupti.so.13", name);
 }
 
@@ -40,8 +40,8 @@ int cuDeviceGetCount(int *n)
 {
     standin_call_fn *call = NULL;
     standin_number_fn *number_next = NULL;
-    *(void **)&call = cupti_function("kymo_test_cupti_call");
-    *(void **)&number_next = cupti_function("kymo_test_cupti_number");
+    *(void **)&call = cupti_function("marey_test_cupti_call");
+    *(void **)&number_next = cupti_function("marey_test_cupti_number");
     const uint32_t number = number_next != NULL ? number_next() : 0;
     if (call != NULL)
         call(DOMAIN_DRIVER, CALL_CU_DEVICE_GET_COUNT, 0, number);
@@ -100,7 +100,7 @@ int cuMemsetD8Async(uint64_t address, unsigned char value, size_t n, void *strea
 {
     int (*is_on)(int kind) = NULL;
     (void)address, (void)value, (void)n, (void)stream;
-    *(void **)&is_on = cupti_function("kymo_test_cupti_is_on");
+    *(void **)&is_on = cupti_function("marey_test_cupti_is_on");
     const uint64_t until = now_ns() + (is_on != NULL && is_on(KIND_MEMSET) ? MEMSET_TRACED_NS : 0);
     while (now_ns() < until)
         ;
@@ -125,7 +125,7 @@ int cuStreamDestroy_v2(void *stream)
     return stream == NULL;
 }
 
-/* What libkymo wants to see in a driver; none of it is called here. */
+/* What libmarey wants to see in a driver; none of it is called here. */
 #define FUNCTION(name)                                                                             \
     EXPORT int name(void);                                                                         \
     int name(void)                                                                                 \

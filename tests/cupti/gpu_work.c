@@ -13,14 +13,14 @@
  *   sync, hold, iteration, sleep MS
  *   start PATH, start_gpu PATH, stop, gpu_start W:U:A:R, gpu_stop, pause WHY, resume
  *   start_later W:U:A:R, stop_later, settle  by a thread
- *   gate 0|1                                 open or shut what KYMO_TEST_CUPTI has wait, see cupti_stand_in.c
+ *   gate 0|1                                 open or shut what MAREY_TEST_CUPTI has wait, see cupti_stand_in.c
  *   counts, is_on, is_settled                printed
  *   storm N                                  three threads with N kernels each, while tracing goes on and off
  *   storm_later N                            the same by orders, also of a fourth thread
  *   thread, fork                             the rest happens in another thread, or in a child and not here
  *   kill, quit                               by SIGKILL, by _exit
  *
- * What kymo refuses is printed as "refused: " and its sentence.
+ * What marey refuses is printed as "refused: " and its sentence.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #include "stand_in.h"
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 static char **words;
 
@@ -46,10 +46,10 @@ static uint32_t number(void)
     return (uint32_t)strtoul(next(), NULL, 10);
 }
 
-static void check(kymo_status status)
+static void check(marey_status status)
 {
-    if (status != KYMO_OK)
-        printf("refused: %s\n", kymo_last_error());
+    if (status != MAREY_OK)
+        printf("refused: %s\n", marey_last_error());
 }
 
 /* ---- work ---- */
@@ -135,47 +135,47 @@ static void do_sync(void)
     cudaDeviceSynchronize();
 }
 
-/* ---- kymo ---- */
+/* ---- marey ---- */
 
 static void do_begin(void)
 {
-    kymo_push(next());
+    marey_push(next());
 }
 
 static void do_end(void)
 {
-    kymo_pop();
+    marey_pop();
 }
 
 static void do_phase(void)
 {
     const char *name = next();
-    kymo_phase(kymo_site_intern(name, strlen(name), "phase", 0, NULL, 0));
+    marey_phase(marey_site_intern(name, strlen(name), "phase", 0, NULL, 0));
 }
 
 static void do_iteration(void)
 {
-    kymo_iteration_finish();
+    marey_iteration_finish();
 }
 
 static void do_start(void)
 {
-    check(kymo_start(&(struct kymo_options){.path = next()}));
+    check(marey_start(&(struct marey_options){.path = next()}));
 }
 
 static void do_start_gpu(void)
 {
-    check(kymo_start(&(struct kymo_options){.path = next(), .text = "gpu=1"}));
+    check(marey_start(&(struct marey_options){.path = next(), .text = "gpu=1"}));
 }
 
 static void do_stop(void)
 {
-    check(kymo_stop());
+    check(marey_stop());
 }
 
-static struct kymo_gpu_options schedule(void)
+static struct marey_gpu_options schedule(void)
 {
-    struct kymo_gpu_options o = {0};
+    struct marey_gpu_options o = {0};
     if (sscanf(next(), "%u:%u:%u:%u", &o.wait, &o.warmup, &o.active, &o.repeat) == 0)
         abort();
     return o;
@@ -183,28 +183,28 @@ static struct kymo_gpu_options schedule(void)
 
 static void do_gpu_start(void)
 {
-    const struct kymo_gpu_options o = schedule();
-    check(kymo_gpu_start(&o));
+    const struct marey_gpu_options o = schedule();
+    check(marey_gpu_start(&o));
 }
 
 static void do_start_later(void)
 {
-    const struct kymo_gpu_options o = schedule();
-    check(kymo_gpu_start_later(&o));
+    const struct marey_gpu_options o = schedule();
+    check(marey_gpu_start_later(&o));
 }
 
 static void do_stop_later(void)
 {
-    kymo_gpu_stop_later();
+    marey_gpu_stop_later();
 }
 
 static void do_gate(void)
 {
     standin_gate_fn *gate = NULL;
-    const char *path = getenv("KYMO_CUPTI_LIBRARY");
+    const char *path = getenv("MAREY_CUPTI_LIBRARY");
     void *library = dlopen(path != NULL ? path : "libcupti.so.13", RTLD_NOW);
     if (library != NULL)
-        *(void **)&gate = dlsym(library, "kymo_test_cupti_gate");
+        *(void **)&gate = dlsym(library, "marey_test_cupti_gate");
     if (gate == NULL)
         abort();
     gate((int)number());
@@ -212,18 +212,18 @@ static void do_gate(void)
 
 static void do_pause(void)
 {
-    kymo_gpu_pause(next());
+    marey_gpu_pause(next());
 }
 
 static void do_resume(void)
 {
-    check(kymo_gpu_resume());
+    check(marey_gpu_resume());
 }
 
 static void do_counts(void)
 {
-    struct kymo_gpu_counts c;
-    kymo_gpu_counts_get(&c);
+    struct marey_gpu_counts c;
+    marey_gpu_counts_get(&c);
     printf("kernels %llu copies %llu sets %llu syncs %llu memory %llu calls %llu dropped %llu "
            "incomplete "
            "%llu lost %llu\n",
@@ -235,12 +235,12 @@ static void do_counts(void)
 
 static void do_is_on(void)
 {
-    printf("%s\n", kymo_gpu_is_on() ? "on" : "off");
+    printf("%s\n", marey_gpu_is_on() ? "on" : "off");
 }
 
 static void do_is_settled(void)
 {
-    printf("%s\n", kymo_gpu_is_settled() ? "settled" : "pending");
+    printf("%s\n", marey_gpu_is_settled() ? "settled" : "pending");
 }
 
 /* ---- threads, children, ends ---- */
@@ -291,10 +291,10 @@ static void storm(void (*turn)(int i))
 static void turn_at_once(int i)
 {
     (void)i;
-    kymo_gpu_pause(NULL);
-    check(kymo_gpu_resume());
-    kymo_gpu_stop();
-    check(kymo_gpu_start(NULL));
+    marey_gpu_pause(NULL);
+    check(marey_gpu_resume());
+    marey_gpu_stop();
+    check(marey_gpu_start(NULL));
 }
 
 static void do_storm(void)
@@ -305,26 +305,26 @@ static void do_storm(void)
 /* Every third turn has a pause beside the orders, every fourth waits for them. */
 static void turn_later(int i)
 {
-    kymo_gpu_stop_later();
-    check(kymo_gpu_start_later(NULL));
+    marey_gpu_stop_later();
+    check(marey_gpu_start_later(NULL));
     if (i % 3 == 0) {
-        kymo_gpu_pause(NULL);
-        check(kymo_gpu_resume());
+        marey_gpu_pause(NULL);
+        check(marey_gpu_resume());
     }
     if (i % 4 == 0)
-        kymo_gpu_settle();
-    kymo_gpu_stop_later();
+        marey_gpu_settle();
+    marey_gpu_stop_later();
     if (i % 5 == 0)
-        kymo_gpu_stop();
-    check(kymo_gpu_start_later(NULL));
+        marey_gpu_stop();
+    check(marey_gpu_start_later(NULL));
 }
 
 static void *meddle(void *ctx)
 {
     for (int i = 0; i < N_TURNS; i++) {
-        kymo_gpu_settle();
-        kymo_gpu_pause(NULL);
-        if (kymo_gpu_resume() != KYMO_OK)
+        marey_gpu_settle();
+        marey_gpu_pause(NULL);
+        if (marey_gpu_resume() != MAREY_OK)
             return ctx;
     }
     return NULL;
@@ -340,7 +340,7 @@ static void do_storm_later(void)
     pthread_join(meddler, &failed);
     if (failed != NULL)
         printf("a pause could not be ended\n");
-    kymo_gpu_settle();
+    marey_gpu_settle();
 }
 
 static void do_fork(void)
@@ -400,7 +400,7 @@ static const struct {
     {"start_gpu", do_start_gpu},
     {"stop", do_stop},
     {"gpu_start", do_gpu_start},
-    {"gpu_stop", kymo_gpu_stop},
+    {"gpu_stop", marey_gpu_stop},
     {"pause", do_pause},
     {"resume", do_resume},
     {"counts", do_counts},
@@ -408,7 +408,7 @@ static const struct {
     {"is_settled", do_is_settled},
     {"start_later", do_start_later},
     {"stop_later", do_stop_later},
-    {"settle", kymo_gpu_settle},
+    {"settle", marey_gpu_settle},
     {"gate", do_gate},
     {"storm_later", do_storm_later},
     {"thread", do_thread},

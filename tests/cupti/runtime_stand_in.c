@@ -36,7 +36,7 @@ static void *cupti_function(void **known, const char *name)
     void *function = __atomic_load_n(known, __ATOMIC_RELAXED);
     if (function != NULL)
         return function;
-    const char *path = getenv("KYMO_CUPTI_LIBRARY");
+    const char *path = getenv("MAREY_CUPTI_LIBRARY");
     void *library = dlopen(path != NULL ? path : "libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
     function = library != NULL ? dlsym(library, name) : NULL;
     __atomic_store_n(known, function, __ATOMIC_RELAXED);
@@ -47,7 +47,7 @@ static uint64_t now(void)
 {
     static void *known;
     standin_clock_fn *clock = NULL;
-    *(void **)&clock = cupti_function(&known, "kymo_test_cupti_clock");
+    *(void **)&clock = cupti_function(&known, "marey_test_cupti_clock");
     return clock != NULL ? clock() : 0;
 }
 
@@ -55,7 +55,7 @@ static void tell_call(int domain, uint32_t number, int is_end, uint32_t correlat
 {
     static void *known;
     standin_call_fn *call = NULL;
-    *(void **)&call = cupti_function(&known, "kymo_test_cupti_call");
+    *(void **)&call = cupti_function(&known, "marey_test_cupti_call");
     if (call != NULL)
         call(domain, number, is_end, correlation);
 }
@@ -64,7 +64,7 @@ static void tell_record(const void *bytes, size_t size)
 {
     static void *known;
     standin_record_fn *record = NULL;
-    *(void **)&record = cupti_function(&known, "kymo_test_cupti_record");
+    *(void **)&record = cupti_function(&known, "marey_test_cupti_record");
     if (record != NULL)
         record(bytes, size);
 }
@@ -75,7 +75,7 @@ static uint32_t begin_call(int domain, uint32_t number)
     pthread_once(&once, start_driver);
     static void *known;
     standin_number_fn *number_next = NULL;
-    *(void **)&number_next = cupti_function(&known, "kymo_test_cupti_number");
+    *(void **)&number_next = cupti_function(&known, "marey_test_cupti_number");
     const uint32_t correlation = number_next != NULL ? number_next() : 0;
     tell_call(domain, number, 0, correlation);
     return correlation;
@@ -249,7 +249,7 @@ int cudaDeviceSynchronize(void)
     r.end = now();
     static void *known;
     standin_release_fn *release = NULL;
-    *(void **)&release = cupti_function(&known, "kymo_test_cupti_release");
+    *(void **)&release = cupti_function(&known, "marey_test_cupti_release");
     if (release != NULL)
         release(r.end);
     tell_record(&r, sizeof r);

@@ -3,8 +3,8 @@
  * without one. The runtime's functions are of its own making; what they do is told to the stand-in of CUPTI, which
  * calls back and hands out records as the real one does.
  */
-#ifndef KYMO_TEST_STAND_IN_H
-#define KYMO_TEST_STAND_IN_H
+#ifndef MAREY_TEST_STAND_IN_H
+#define MAREY_TEST_STAND_IN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-IS_LONG = os.environ.get("KYMO_LONG", "") not in ("", "0")
+IS_LONG = os.environ.get("MAREY_LONG", "") not in ("", "0")
 # Sanitizers slow the programs down; nothing here measures speed.
 PATIENCE_S = 60
 
@@ -30,7 +30,7 @@ def assert_whole(found: dict[str, Any]) -> None:
 
 def pools_in(path: Path) -> list[Path]:
     """Pools left behind: in the recording, or in shared memory for one of its logs."""
-    in_memory = [pool for log in path.glob("*.klog") for pool in Path("/dev/shm").glob(f"kymo-{log.name}.pool")]
+    in_memory = [pool for log in path.glob("*.klog") for pool in Path("/dev/shm").glob(f"marey-{log.name}.pool")]
     return [*path.glob("*.pool"), *in_memory]
 
 

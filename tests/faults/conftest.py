@@ -13,20 +13,20 @@ from accidents import IS_LONG, PATIENCE_S
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: only with KYMO_LONG=1")
+    config.addinivalue_line("markers", "long: only with MAREY_LONG=1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long") and not IS_LONG:
-            item.add_marker(pytest.mark.skip(reason="a long run: KYMO_LONG=1 (make check) asks for it"))
+            item.add_marker(pytest.mark.skip(reason="a long run: MAREY_LONG=1 (make check) asks for it"))
 
 
 @pytest.fixture(scope="session")
 def build() -> Path:
-    folder = os.environ.get("KYMO_BUILD")
+    folder = os.environ.get("MAREY_BUILD")
     if not folder:
-        pytest.fail("KYMO_BUILD names no build folder; tools/test sets it")
+        pytest.fail("MAREY_BUILD names no build folder; tools/test sets it")
     return Path(folder)
 
 
@@ -43,7 +43,7 @@ def program(build: Path) -> Callable[..., list[str]]:
 @pytest.fixture(scope="session")
 def tool(build: Path) -> str:
     """The command line tool."""
-    return str(build / "cli" / "kymo")
+    return str(build / "cli" / "marey")
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

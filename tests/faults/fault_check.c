@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kymo/recording.h>
+#include <marey/recording.h>
 
 enum { NAMES = 61, MARK_EVERY = 16 };
 
@@ -29,14 +29,14 @@ struct lane {
 };
 
 struct check {
-    kymo_recording *recording;
+    marey_recording *recording;
     size_t process;
     struct lane *lanes;
     size_t n_lanes;
 };
 
 /* The number in "s<number>", -1 for another name. */
-static int number_of(const struct kymo_site_info *site)
+static int number_of(const struct marey_site_info *site)
 {
     return site->name[0] == 's' && site->name[1] >= '0' && site->name[1] <= '9'
                ? atoi(site->name + 1)
@@ -65,7 +65,7 @@ static void take_end(struct lane *lane, int number)
 
 static void take_payload(struct lane *lane, const uint64_t *words)
 {
-    if (kymo_record_type_of(words[0]) != KYMO_RECORD_MARK)
+    if (marey_record_type_of(words[0]) != MAREY_RECORD_MARK)
         return;
     lane->numbers++;
     if (words[2] != lane->next || !lane->is_inside)
@@ -75,24 +75,24 @@ static void take_payload(struct lane *lane, const uint64_t *words)
 
 static void take_word(struct check *check, struct lane *lane, const uint64_t *words)
 {
-    const uint32_t kind = kymo_word_kind(words[0]);
-    if (kind == KYMO_KIND_RECORD) {
+    const uint32_t kind = marey_word_kind(words[0]);
+    if (kind == MAREY_KIND_RECORD) {
         take_payload(lane, words);
         return;
     }
-    const struct kymo_site_info *site =
-        kymo_recording_site(check->recording, check->process, kymo_word_id(words[0]));
+    const struct marey_site_info *site =
+        marey_recording_site(check->recording, check->process, marey_word_id(words[0]));
     const int number = number_of(site);
-    const bool is_range = kind == KYMO_KIND_BEGIN || kind == KYMO_KIND_END;
+    const bool is_range = kind == MAREY_KIND_BEGIN || kind == MAREY_KIND_END;
     lane->unknown += !is_range || site->name_len == 0;
-    lane->others += kind == KYMO_KIND_END && number < 0;
-    if (kind == KYMO_KIND_BEGIN && number >= 0)
+    lane->others += kind == MAREY_KIND_END && number < 0;
+    if (kind == MAREY_KIND_BEGIN && number >= 0)
         take_begin(lane, number);
-    if (kind == KYMO_KIND_END && number >= 0)
+    if (kind == MAREY_KIND_END && number >= 0)
         take_end(lane, number);
 }
 
-static struct lane *find_lane(struct check *check, const struct kymo_lane_info *info)
+static struct lane *find_lane(struct check *check, const struct marey_lane_info *info)
 {
     while (check->n_lanes <= info->lane) {
         check->lanes = realloc(check->lanes, (check->n_lanes + 1) * sizeof *check->lanes);
@@ -104,21 +104,21 @@ static struct lane *find_lane(struct check *check, const struct kymo_lane_info *
     return lane;
 }
 
-static kymo_status take_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status take_batch(void *ctx, const struct marey_batch *batch)
 {
     struct check *check = ctx;
     struct lane *lane = find_lane(check, batch->lane);
     lane->gaps += batch->gap != 0;
     for (size_t i = 0; i < batch->n;) {
-        const uint64_t ns = kymo_batch_ns(batch, batch->words[i]);
+        const uint64_t ns = marey_batch_ns(batch, batch->words[i]);
         lane->backwards += ns < lane->last_ns;
         lane->last_ns = ns;
         take_word(check, lane, batch->words + i);
-        i += kymo_word_kind(batch->words[i]) == KYMO_KIND_RECORD
-                 ? kymo_record_length(batch->words[i])
+        i += marey_word_kind(batch->words[i]) == MAREY_KIND_RECORD
+                 ? marey_record_length(batch->words[i])
                  : 1;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static void print_lane(const struct lane *lane, bool is_first)
@@ -131,11 +131,11 @@ static void print_lane(const struct lane *lane, bool is_first)
            lane->others, lane->next, lane->breaks, lane->backwards, lane->gaps, lane->unknown);
 }
 
-static kymo_status check_process(kymo_recording *recording, size_t i)
+static marey_status check_process(marey_recording *recording, size_t i)
 {
     struct check check = {.recording = recording, .process = i};
-    const struct kymo_process *p = kymo_recording_process(recording, i);
-    KYMO_TRY(kymo_recording_visit(recording, i, take_batch, &check));
+    const struct marey_process *p = marey_recording_process(recording, i);
+    MAREY_TRY(marey_recording_visit(recording, i, take_batch, &check));
     printf("%s\n  {\"pid\": %" PRId64 ", \"ppid\": %" PRId64
            ", \"end\": \"%s\", \"clock\": \"%s\", \"events\": %" PRIu64 ", \"lost\": %" PRIu64
            ", \"lost_ns\": [%" PRIu64 ", %" PRIu64 "], \"span_ns\": [%" PRIu64 ", %" PRIu64
@@ -146,27 +146,27 @@ static kymo_status check_process(kymo_recording *recording, size_t i)
         print_lane(&check.lanes[lane], lane == 0);
     printf("]}");
     free(check.lanes);
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 int main(int argc, char **argv)
 {
-    kymo_recording *recording;
+    marey_recording *recording;
     if (argc != 2)
         return 2;
-    kymo_status st = kymo_recording_open(argv[1], &recording);
-    if (st == KYMO_OK) {
+    marey_status st = marey_recording_open(argv[1], &recording);
+    if (st == MAREY_OK) {
         printf("{\"processes\": [");
-        for (size_t i = 0; st == KYMO_OK && i < kymo_recording_n_processes(recording); i++)
+        for (size_t i = 0; st == MAREY_OK && i < marey_recording_n_processes(recording); i++)
             st = check_process(recording, i);
         size_t n_warnings = 0;
-        for (const char *text; (text = kymo_recording_warning(recording, n_warnings)) != NULL;
+        for (const char *text; (text = marey_recording_warning(recording, n_warnings)) != NULL;
              n_warnings++)
             fprintf(stderr, "%s\n", text);
         printf("], \"warnings\": %zu}\n", n_warnings);
-        kymo_recording_close(recording);
+        marey_recording_close(recording);
     }
-    if (st != KYMO_OK)
-        fprintf(stderr, "%s\n", kymo_last_error());
-    return st == KYMO_OK ? 0 : 2;
+    if (st != MAREY_OK)
+        fprintf(stderr, "%s\n", marey_last_error());
+    return st == MAREY_OK ? 0 : 2;
 }

@@ -5,7 +5,7 @@
  *   reuse   close all from 3 on, then open FILE under each of those numbers and write "mine" into it
  *   moved   as reuse, after renaming the recording, so that the log cannot be opened again
  *   closed  have no standard streams; then write to them
- *   output  leave the recording to KYMO, and print whether there is somebody to read it or not
+ *   output  leave the recording to MAREY, and print whether there is somebody to read it or not
  *   fork    as reuse, in a child made after that; the parent's descriptors stay
  *   names   intern names until a log cannot hold them, under the limit of file size that the caller has set
  *   delete  delete the recording in the middle
@@ -63,8 +63,8 @@ static int reuse(const char *file)
         return 1;
     for (uint64_t i = RANGES; i < 2 * RANGES; i++)
         sequence_range(i);
-    if (kymo_stop() != KYMO_OK)
-        return fail(kymo_last_error());
+    if (marey_stop() != MAREY_OK)
+        return fail(marey_last_error());
     return still_has_all_numbers();
 }
 
@@ -80,7 +80,7 @@ static int reuse_in_child(const char *file)
     waitpid(child, &status, 0);
     if (status != 0)
         return fail("the child");
-    return kymo_stop() != KYMO_OK ? fail(kymo_last_error()) : still_has_all_numbers();
+    return marey_stop() != MAREY_OK ? fail(marey_last_error()) : still_has_all_numbers();
 }
 
 static int moved(const char *path, const char *file)
@@ -90,7 +90,7 @@ static int moved(const char *path, const char *file)
     sequence_ranges(RANGES);
     if (rename(path, other) != 0 || take_all_numbers(file) != 0)
         return fail("rename");
-    return kymo_stop() == KYMO_OK ? 3 : still_has_all_numbers();
+    return marey_stop() == MAREY_OK ? 3 : still_has_all_numbers();
 }
 
 static int closed(void)
@@ -99,7 +99,7 @@ static int closed(void)
     for (int fd = 0; fd <= 2; fd++)
         if (write(fd, "output of the program", 21) >= 0)
             return 3;
-    return kymo_stop() != KYMO_OK ? 4 : 0;
+    return marey_stop() != MAREY_OK ? 4 : 0;
 }
 
 static int output(void)
@@ -119,9 +119,9 @@ static int names(void)
     char name[64];
     for (int i = 0; i < 60000; i++) {
         const int len = snprintf(name, sizeof name, "a name that takes some room in the log %d", i);
-        kymo_mark(kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0));
+        marey_mark(marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0));
     }
-    kymo_stop();
+    marey_stop();
     printf("alive\n");
     return 0;
 }
@@ -136,7 +136,7 @@ static int delete_it(const char *path)
         return fail("rm");
     for (uint64_t i = RANGES; i < 2 * RANGES; i++)
         sequence_range(i);
-    return kymo_stop() != KYMO_OK ? fail(kymo_last_error()) : 0;
+    return marey_stop() != MAREY_OK ? fail(marey_last_error()) : 0;
 }
 
 static int held(void)
@@ -149,7 +149,7 @@ static int held(void)
             printf("%d %d\n", fd, (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
     }
     closedir(dir);
-    kymo_stop();
+    marey_stop();
     return 0;
 }
 

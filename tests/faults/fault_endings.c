@@ -1,5 +1,5 @@
 /*
- * fault_endings RECORDING HOW: record 1000 ranges and end without kymo_stop: by return, exit, _exit, pthread_exit (the
+ * fault_endings RECORDING HOW: record 1000 ranges and end without marey_stop: by return, exit, _exit, pthread_exit (the
  * main thread leaves, another ends the process), abort, or exec of another program.
  */
 #include <pthread.h>

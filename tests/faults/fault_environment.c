@@ -1,4 +1,4 @@
-/* fault_environment RANGES: record RANGES ranges wherever KYMO and KYMO_OPTIONS say, without a word about it in here. */
+/* fault_environment RANGES: record RANGES ranges wherever MAREY and MAREY_OPTIONS say, without a word about it in here. */
 #include <stdlib.h>
 
 #include "sequence.h"

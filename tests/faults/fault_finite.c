@@ -31,13 +31,13 @@ int main(int argc, char **argv)
         pthread_create(&threads[i], NULL, record_some, &n);
     for (int i = 0; i < n_threads; i++)
         pthread_join(threads[i], NULL);
-    const int enabled = kymo_enabled();
-    const kymo_status st = kymo_stop();
-    struct kymo_counts counts;
-    kymo_counts_get(&counts);
+    const int enabled = marey_enabled();
+    const marey_status st = marey_stop();
+    struct marey_counts counts;
+    marey_counts_get(&counts);
     printf("{\"stop\": \"%s\", \"enabled\": %d, \"words\": %" PRIu64 ", \"lost\": %" PRIu64
            ", \"log_bytes\": %" PRIu64 ", \"threads\": %" PRIu32 "}\n",
-           kymo_status_name(st), enabled, counts.events, counts.lost_events, counts.log_bytes,
+           marey_status_name(st), enabled, counts.events, counts.lost_events, counts.log_bytes,
            counts.n_threads);
     return 0;
 }

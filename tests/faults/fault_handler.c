@@ -11,7 +11,7 @@
 
 #include "sequence.h"
 
-static kymo_id in_handler;
+static marey_id in_handler;
 static uint64_t n_handled;
 
 static void on_alarm(int signal_number)
@@ -19,8 +19,8 @@ static void on_alarm(int signal_number)
     (void)signal_number;
     /* Ten at a time: enough to meet the end of a chunk now and then. */
     for (int i = 0; i < 10; i++) {
-        kymo_begin(in_handler);
-        kymo_end(in_handler);
+        marey_begin(in_handler);
+        marey_end(in_handler);
     }
     n_handled += 10;
 }
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         return 2;
     sequence_start(
         argv[1], "pool=512M"); /* more than a second can fill, should the flush thread not get to run */
-    in_handler = kymo_site_intern("handler", 7, NULL, 0, NULL, 0);
+    in_handler = marey_site_intern("handler", 7, NULL, 0, NULL, 0);
     sequence_range(0); /* the thread's lane is made outside the handler */
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
@@ -49,9 +49,9 @@ int main(int argc, char **argv)
         for (int i = 0; i < 1000; i++)
             sequence_range(n++);
     setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
-    kymo_stop();
-    struct kymo_counts counts;
-    kymo_counts_get(&counts);
+    marey_stop();
+    struct marey_counts counts;
+    marey_counts_get(&counts);
     printf("{\"ranges\": %" PRIu64 ", \"handled\": %" PRIu64 ", \"lost\": %" PRIu64 "}\n", n,
            n_handled, counts.lost_events);
     return 0;

@@ -12,9 +12,9 @@ enum { LONG_NAME = 1 << 20 };
 
 static void record_name(const char *name, size_t len)
 {
-    const kymo_id id = kymo_site_intern(name, len, NULL, 0, NULL, 0);
-    kymo_begin(id);
-    kymo_end(id);
+    const marey_id id = marey_site_intern(name, len, NULL, 0, NULL, 0);
+    marey_begin(id);
+    marey_end(id);
 }
 
 static void record_awkward_names(void)
@@ -45,17 +45,17 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     const long n = atol(argv[2]);
-    if (kymo_start(&(struct kymo_options){.path = argv[1], .text = "pool=64M"}) != KYMO_OK)
+    if (marey_start(&(struct marey_options){.path = argv[1], .text = "pool=64M"}) != MAREY_OK)
         return 1;
     if (n == 0)
         record_awkward_names();
-    kymo_id last = 0;
+    marey_id last = 0;
     for (long i = 0; i < n; i++) {
         char name[32];
         const int len = snprintf(name, sizeof name, "name %ld", i);
         record_name(name, (size_t)len);
-        last = kymo_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
+        last = marey_site_intern(name, (size_t)len, NULL, 0, NULL, 0);
     }
     printf("%u\n", last);
-    return kymo_stop() == KYMO_OK ? 0 : 1;
+    return marey_stop() == MAREY_OK ? 0 : 1;
 }

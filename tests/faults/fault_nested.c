@@ -10,9 +10,9 @@ int main(int argc, char **argv)
     sequence_start(argv[1], NULL);
     for (uint64_t i = 0; i < 100; i++)
         sequence_range(i);
-    const kymo_status st = kymo_start(&(struct kymo_options){.path = argv[2]});
-    printf("%s: %s\n", kymo_status_name(st), kymo_last_error());
+    const marey_status st = marey_start(&(struct marey_options){.path = argv[2]});
+    printf("%s: %s\n", marey_status_name(st), marey_last_error());
     for (uint64_t i = 100; i < 200; i++)
         sequence_range(i);
-    return kymo_stop() == KYMO_OK ? 0 : 1;
+    return marey_stop() == MAREY_OK ? 0 : 1;
 }

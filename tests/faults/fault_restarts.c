@@ -1,6 +1,6 @@
 /*
- * fault_restarts FOLDER TIMES THREADS: start and stop TIMES recordings in a row, FOLDER/0.kymo and so on, while THREADS
- * threads record all the time. The main thread, which stops them, records 50 ranges in each.
+ * fault_restarts FOLDER TIMES THREADS: start and stop TIMES recordings in a row, FOLDER/0.marey and so on, while
+ * THREADS threads record all the time. The main thread, which stops them, records 50 ranges in each.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@ static void *hammer(void *arg)
 static int record_one(const char *folder, int i)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%d.kymo", folder, i);
+    snprintf(path, sizeof path, "%s/%d.marey", folder, i);
     sequence_start(path, "pool=2M");
     for (uint64_t n = 0; n < IN_EACH; n++)
         sequence_range(n);
-    return kymo_stop() == KYMO_OK;
+    return marey_stop() == MAREY_OK;
 }
 
 int main(int argc, char **argv)

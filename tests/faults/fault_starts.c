@@ -1,5 +1,5 @@
 /*
- * fault_starts FOLDER ACKS: make recordings FOLDER/0.kymo, FOLDER/1.kymo and so on for ever, 50 ranges in each, to be killed
+ * fault_starts FOLDER ACKS: make recordings FOLDER/0.marey, FOLDER/1.marey and so on for ever, 50 ranges in each, to be killed
  * in the middle of a start or a stop. ACKS, in shared memory, counts the recordings that have been stopped.
  */
 #include <fcntl.h>
@@ -19,10 +19,10 @@ int main(int argc, char **argv)
     uint64_t *n_stopped = mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     for (int i = 0;; i++) {
         char path[4096];
-        snprintf(path, sizeof path, "%s/%d.kymo", argv[1], i);
+        snprintf(path, sizeof path, "%s/%d.marey", argv[1], i);
         sequence_start(path, "pool=2M");
         sequence_ranges(50);
-        if (kymo_stop() != KYMO_OK)
+        if (marey_stop() != MAREY_OK)
             return 1;
         __atomic_fetch_add(n_stopped, 1, __ATOMIC_RELEASE);
     }

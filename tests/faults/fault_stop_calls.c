@@ -1,5 +1,5 @@
 /*
- * fault_stop_calls RECORDING: print how many system calls the calling thread makes in kymo_stop(), as a tracer counts
+ * fault_stop_calls RECORDING: print how many system calls the calling thread makes in marey_stop(), as a tracer counts
  * them between two calls that nothing else makes. 77: tracing is not permitted here.
  */
 #include <signal.h>
@@ -22,7 +22,7 @@ static void record(const char *path)
     sequence_start(path, "");
     sequence_ranges(1000);
     syscall(MARK, 0);
-    kymo_stop();
+    marey_stop();
     syscall(MARK, 0);
     _exit(0);
 }

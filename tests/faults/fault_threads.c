@@ -25,5 +25,5 @@ int main(int argc, char **argv)
         for (int i = 0; i < AT_A_TIME; i++)
             pthread_join(threads[i], NULL);
     }
-    return kymo_stop() == KYMO_OK ? 0 : 1;
+    return marey_stop() == MAREY_OK ? 0 : 1;
 }

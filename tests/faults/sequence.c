@@ -5,7 +5,7 @@
 
 #include "sequence.h"
 
-static kymo_id names[SEQUENCE_NAMES], number;
+static marey_id names[SEQUENCE_NAMES], number;
 
 void sequence_init(void)
 {
@@ -14,18 +14,18 @@ void sequence_init(void)
     for (int i = 0; i < SEQUENCE_NAMES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
-        names[i] = kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0);
+        names[i] = marey_site_intern(name, strlen(name), NULL, 0, NULL, 0);
     }
-    number = kymo_site_intern("number", 6, NULL, 0, NULL, 0);
+    number = marey_site_intern("number", 6, NULL, 0, NULL, 0);
 }
 
 void sequence_range(uint64_t i)
 {
-    const kymo_id id = names[i % SEQUENCE_NAMES];
-    kymo_begin(id);
+    const marey_id id = names[i % SEQUENCE_NAMES];
+    marey_begin(id);
     if (i % SEQUENCE_MARK_EVERY == 0)
-        kymo_mark_payload(number, &(struct kymo_payload){.type = KYMO_PAYLOAD_U64, .as.u64 = i});
-    kymo_end(id);
+        marey_mark_payload(number, &(struct marey_payload){.type = MAREY_PAYLOAD_U64, .as.u64 = i});
+    marey_end(id);
 }
 
 void sequence_ranges(uint64_t n)
@@ -37,8 +37,8 @@ void sequence_ranges(uint64_t n)
 void sequence_start(const char *path, const char *text)
 {
     sequence_init();
-    if (kymo_start(&(struct kymo_options){.path = path, .text = text}) != KYMO_OK) {
-        fprintf(stderr, "%s\n", kymo_last_error());
+    if (marey_start(&(struct marey_options){.path = path, .text = text}) != MAREY_OK) {
+        fprintf(stderr, "%s\n", marey_last_error());
         exit(1);
     }
 }

@@ -4,10 +4,10 @@
  * The ranges of a thread are numbered from 0; number i has the name "s<i mod 61>". Each sixteenth holds a mark "number"
  * whose payload is i itself. A word lost or out of place breaks the order of names; a record torn breaks the payload.
  */
-#ifndef KYMO_FAULT_SEQUENCE_H
-#define KYMO_FAULT_SEQUENCE_H
+#ifndef MAREY_FAULT_SEQUENCE_H
+#define MAREY_FAULT_SEQUENCE_H
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 enum { SEQUENCE_NAMES = 61, SEQUENCE_MARK_EVERY = 16 };
 
@@ -17,7 +17,7 @@ void sequence_init(void);
 void sequence_range(uint64_t i);
 /* Record the first `n` ranges of this thread. */
 void sequence_ranges(uint64_t n);
-/* Record to `path` with KYMO_OPTIONS-like `text` (NULL for none), or say why not and exit with 1. */
+/* Record to `path` with MAREY_OPTIONS-like `text` (NULL for none), or say why not and exit with 1. */
 void sequence_start(const char *path, const char *text);
 
 #endif

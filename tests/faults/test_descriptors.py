@@ -47,7 +47,7 @@ def endless(command: list[str], acks: Path) -> Iterator[None]:
 def test_a_program_that_closes_all_descriptors_keeps_its_files(
     program: Any, run: Any, check: Any, tmp_path: Path, place: str
 ) -> None:
-    path, mine = tmp_path / "run.kymo", tmp_path / "userdata.txt"
+    path, mine = tmp_path / "run.marey", tmp_path / "userdata.txt"
     run(program("descriptors", "reuse", path, f"pool_in={place}", mine))
     assert mine.read_bytes() == b"mine"
     found = check(path)
@@ -59,7 +59,7 @@ def test_a_program_that_closes_all_descriptors_keeps_its_files(
 def test_a_forked_child_closes_only_descriptors_of_the_recording(
     program: Any, run: Any, check: Any, tmp_path: Path
 ) -> None:
-    path, mine = tmp_path / "run.kymo", tmp_path / "userdata.txt"
+    path, mine = tmp_path / "run.marey", tmp_path / "userdata.txt"
     run(program("descriptors", "fork", path, "", mine))
     assert mine.read_bytes() == b"mine"
     assert_whole(check(path))
@@ -68,7 +68,7 @@ def test_a_forked_child_closes_only_descriptors_of_the_recording(
 def test_a_log_that_cannot_be_opened_again_stops_the_recording_and_says_so(
     program: Any, run: Any, tmp_path: Path
 ) -> None:
-    path, mine = tmp_path / "run.kymo", tmp_path / "userdata.txt"
+    path, mine = tmp_path / "run.marey", tmp_path / "userdata.txt"
     done = run(program("descriptors", "moved", path, "", mine))
     assert "stopped" in done.stderr and "closed the descriptor of log" in done.stderr
     assert mine.read_bytes() == b"mine"
@@ -81,16 +81,16 @@ def test_a_log_that_cannot_be_opened_again_stops_the_recording_and_says_so(
 def test_without_standard_streams_output_does_not_reach_the_recording(
     program: Any, run: Any, check: Any, tmp_path: Path, place: str
 ) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("descriptors", "closed", path, f"pool_in={place}"))
     assert_whole(check(path))
 
 
 @pytest.mark.parametrize("redirection", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
-def test_kymo_run_without_standard_streams(
+def test_marey_run_without_standard_streams(
     program: Any, run: Any, check: Any, tool: str, tmp_path: Path, redirection: str
 ) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     inner = " ".join(program("descriptors", "output", path, "-"))
     run(["sh", "-c", f"{tool} run -o {path} -- {inner} {redirection}"])
     found = check(path)
@@ -99,7 +99,7 @@ def test_kymo_run_without_standard_streams(
 
 
 def test_descriptors_of_a_recording_have_high_numbers_and_end_at_exec(program: Any, run: Any, tmp_path: Path) -> None:
-    done = run(program("descriptors", "held", tmp_path / "run.kymo", ""))
+    done = run(program("descriptors", "held", tmp_path / "run.marey", ""))
     held = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
     assert len(held) >= 2
     assert all(fd > 100 and is_cloexec for fd, is_cloexec in held)
@@ -108,7 +108,7 @@ def test_descriptors_of_a_recording_have_high_numbers_and_end_at_exec(program: A
 def test_they_are_above_the_standard_streams_where_no_more_are_allowed(
     program: Any, run: Any, check: Any, tmp_path: Path
 ) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     few = (16, 16)
     run(
         program("descriptors", "closed", path, ""),
@@ -125,7 +125,7 @@ def test_they_are_above_the_standard_streams_where_no_more_are_allowed(
 def test_a_limit_on_file_size_does_not_kill_the_program(
     program: Any, run: Any, check: Any, tmp_path: Path, place: str, size: int
 ) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("finite", path, 1, 1000, f"pool_in={place}"), preexec_fn=limit_files(size))
     found = check(path)
     assert_whole(found)
@@ -135,7 +135,7 @@ def test_a_limit_on_file_size_does_not_kill_the_program(
 def test_a_log_that_reaches_the_limit_stops_the_recording_alone(
     program: Any, run: Any, check: Any, tool: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     done = run(program("descriptors", "names", path, ""), preexec_fn=limit_files(4 << 20))
     assert done.stdout == "alive\n"
     assert "stopped" in done.stderr and "ulimit -f" in done.stderr
@@ -153,7 +153,7 @@ def test_a_log_that_reaches_the_limit_stops_the_recording_alone(
 def test_reading_a_copy_leaves_the_original_alone(
     program: Any, check: Any, run: Any, tool: str, tmp_path: Path, place: str
 ) -> None:
-    path, copy, acks = tmp_path / "run.kymo", tmp_path / "copy.kymo", tmp_path / "acks"
+    path, copy, acks = tmp_path / "run.marey", tmp_path / "copy.marey", tmp_path / "acks"
     with endless(program("endless", path, acks, 1, f"pool=256M,policy=block,pool_in={place}"), acks):
         shutil.copytree(path, copy)
         run([tool, "report", str(copy)], status=None)
@@ -188,7 +188,7 @@ def make_older(path: Path) -> None:
 def test_reading_a_copy_of_an_earlier_version_leaves_the_original_alone(
     program: Any, check: Any, run: Any, tool: str, tmp_path: Path
 ) -> None:
-    path, copy, acks = tmp_path / "run.kymo", tmp_path / "copy.kymo", tmp_path / "acks"
+    path, copy, acks = tmp_path / "run.marey", tmp_path / "copy.marey", tmp_path / "acks"
     with endless(program("endless", path, acks, 1, "pool=256M,policy=block,pool_in=shm"), acks):
         pass
     make_older(path)
@@ -204,14 +204,14 @@ def test_reading_a_copy_of_an_earlier_version_leaves_the_original_alone(
 
 def test_a_symlinked_log_is_not_finished(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
     """A recording made of links to another's log, with a pool that is not its own."""
-    path, other, acks = tmp_path / "run.kymo", tmp_path / "other.kymo", tmp_path / "acks"
+    path, other, acks = tmp_path / "run.marey", tmp_path / "other.marey", tmp_path / "acks"
     for each in (path, other):
         with endless(program("endless", each, acks, 1, "pool_in=dir"), acks):
             pass
         acks.unlink()
     log = next(path.glob("*.klog"))
     pool = next(path.glob("*.pool"))
-    evil = tmp_path / "evil.kymo"
+    evil = tmp_path / "evil.marey"
     evil.mkdir()
     (evil / log.name).symlink_to(log)
     shutil.copy(next(other.glob("*.pool")), evil / f"{log.name}.pool")
@@ -224,7 +224,7 @@ def test_a_symlinked_log_is_not_finished(program: Any, run: Any, tool: str, tmp_
 def test_a_pool_of_another_user_is_not_joined(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
-    path, acks = tmp_path / "run.kymo", tmp_path / "acks"
+    path, acks = tmp_path / "run.marey", tmp_path / "acks"
     with endless(program("endless", path, acks, 1, "pool_in=dir"), acks):
         pass
     log, pool = next(path.glob("*.klog")), next(path.glob("*.pool"))
@@ -242,7 +242,7 @@ def test_a_pool_of_another_user_is_not_joined(program: Any, run: Any, tool: str,
 def test_a_recording_deleted_in_the_middle_is_written_again(
     program: Any, run: Any, check: Any, tmp_path: Path, place: str
 ) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     done = run(program("descriptors", "delete", path, f"pool_in={place}"))
     assert done.stderr.count("was deleted while the program runs") == 1
     found = check(path)

@@ -191,7 +191,7 @@ def small_disk(tmp_path: Path) -> Any:
 
 
 def test_a_full_disk_loses_tensors_and_not_the_program(program: Any, run: Any, small_disk: Path) -> None:
-    done = run(program("dump", small_disk / "d", 6, "disable"), env={"KYMO_OPTIONS": "dump.disk=1T"})
+    done = run(program("dump", small_disk / "d", 6, "disable"), env={"MAREY_OPTIONS": "dump.disk=1T"})
     assert "No space left" in done.stderr
     steps = read_dump(small_disk / "d")
     assert_complete(steps[0])
@@ -210,7 +210,7 @@ def test_by_default_a_tenth_of_the_disk_is_left(program: Any, run: Any, small_di
 
 
 def test_a_budget_of_disk_space_is_kept(program: Any, run: Any, tmp_path: Path) -> None:
-    done = run(program("dump", tmp_path / "d", 4, "disable"), env={"KYMO_OPTIONS": "dump.disk=6M"})
+    done = run(program("dump", tmp_path / "d", 4, "disable"), env={"MAREY_OPTIONS": "dump.disk=6M"})
     assert done.stderr.count("limit of disk space") == 1
     steps = read_dump(tmp_path / "d")
     assert ["large" in step["tensors"] for step in steps] == [True, True, False, False]
@@ -222,7 +222,7 @@ def test_without_memory_the_policy_counts(
     program: Any, run: Any, tmp_path: Path, policy: str, word: str, count: str
 ) -> None:
     options = f"dump.memory=1M,dump.policy={policy}"
-    done = run(program("dump", tmp_path / "d", 3, "disable"), env={"KYMO_OPTIONS": options})
+    done = run(program("dump", tmp_path / "d", 3, "disable"), env={"MAREY_OPTIONS": options})
     assert f"{count} 3" in done.stdout
     for step in read_dump(tmp_path / "d"):
         assert step["is_complete"]
@@ -233,7 +233,7 @@ def test_without_memory_the_policy_counts(
 
 def test_a_step_larger_than_the_memory_is_whole(program: Any, run: Any, tmp_path: Path) -> None:
     """Each step has 2.8 MB; nothing could ever make room for it."""
-    done = run(program("dump", tmp_path / "d", 4, "disable"), env={"KYMO_OPTIONS": "dump.memory=1M"})
+    done = run(program("dump", tmp_path / "d", 4, "disable"), env={"MAREY_OPTIONS": "dump.memory=1M"})
     assert "failed 0 dropped 0" in done.stdout
     for step in read_dump(tmp_path / "d"):
         assert_complete(step)
@@ -245,12 +245,12 @@ def flight_of(folder: Path) -> list[Path]:
 
 
 def test_a_flight_recorder_leaves_nothing_if_nothing_happens(program: Any, run: Any, tmp_path: Path) -> None:
-    run(program("dump", tmp_path / "d", 5, "disable"), env={"KYMO_OPTIONS": "dump.flight=2"})
+    run(program("dump", tmp_path / "d", 5, "disable"), env={"MAREY_OPTIONS": "dump.flight=2"})
     assert list((tmp_path / "d").iterdir()) == []
 
 
 def test_a_trigger_publishes_the_last_steps(program: Any, run: Any, tmp_path: Path) -> None:
-    run(program("dump", tmp_path / "d", 5, "trigger"), env={"KYMO_OPTIONS": "dump.flight=2"})
+    run(program("dump", tmp_path / "d", 5, "trigger"), env={"MAREY_OPTIONS": "dump.flight=2"})
     assert not flight_of(tmp_path / "d")
     steps = read_dump(tmp_path / "d")
     assert [step["header"]["step"] for step in steps] == [3, 4]
@@ -259,10 +259,10 @@ def test_a_trigger_publishes_the_last_steps(program: Any, run: Any, tmp_path: Pa
         assert step["header"]["reason"] == "test"
 
 
-@pytest.mark.parametrize("layout", ["kymo", "accvlab"])
+@pytest.mark.parametrize("layout", ["marey", "accvlab"])
 def test_the_last_steps_outlive_a_crash(program: Any, run: Any, tmp_path: Path, layout: str) -> None:
     options = f"dump.flight=3,dump.layout={layout}"
-    run(program("dump", tmp_path / "d", 7, "abort"), env={"KYMO_OPTIONS": options}, status=-signal.SIGABRT)
+    run(program("dump", tmp_path / "d", 7, "abort"), env={"MAREY_OPTIONS": options}, status=-signal.SIGABRT)
     (folder,) = flight_of(tmp_path / "d")
     if layout == "accvlab":
         assert sorted(path.name for path in folder.iterdir()) == ["4", "5", "6"]
@@ -276,13 +276,13 @@ def test_the_last_steps_outlive_a_crash(program: Any, run: Any, tmp_path: Path, 
 
 def test_a_flight_recorder_in_layout_accvlab_is_published_too(program: Any, run: Any, tmp_path: Path) -> None:
     options = "dump.flight=2,dump.layout=accvlab"
-    run(program("dump", tmp_path / "d", 4, "trigger"), env={"KYMO_OPTIONS": options})
+    run(program("dump", tmp_path / "d", 4, "trigger"), env={"MAREY_OPTIONS": options})
     assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["2", "3"]
 
 
 def test_options_have_the_last_word(program: Any, run: Any, tmp_path: Path) -> None:
     options = f"dump.dir={tmp_path / 'wanted'},dump.mode=digests,dump.first=1,dump.every=2,dump.last=4"
-    done = run(program("dump", tmp_path / "other", 6, "disable"), env={"KYMO_OPTIONS": options})
+    done = run(program("dump", tmp_path / "other", 6, "disable"), env={"MAREY_OPTIONS": options})
     assert "as the options say" in done.stderr
     assert not (tmp_path / "other").exists()
     steps = read_dump(tmp_path / "wanted")
@@ -294,17 +294,17 @@ def test_options_have_the_last_word(program: Any, run: Any, tmp_path: Path) -> N
 
 
 def test_a_recording_s_dumps_lie_in_it(program: Any, run: Any, tmp_path: Path, tool: str) -> None:
-    recording = tmp_path / "run.kymo"
+    recording = tmp_path / "run.marey"
     command = [tool, "run", "-o", str(recording), "--options", "dump.every=2", "--"]
     run([*command, *program("dump", "-", 4, "disable")])
     assert [step["header"]["step"] for step in read_dump(recording / "dumps")] == [0, 2]
 
 
 def test_a_directory_that_the_program_names_wins_over_the_recording_s(program: Any, run: Any, tmp_path: Path) -> None:
-    env = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": "dump.every=2"}
+    env = {"MAREY": str(tmp_path / "run.marey"), "MAREY_OPTIONS": "dump.every=2"}
     run(program("dump", tmp_path / "own", 4, "disable"), env=env)
     assert [step["header"]["step"] for step in read_dump(tmp_path / "own")] == [0, 2]
-    assert not (tmp_path / "run.kymo" / "dumps").exists()
+    assert not (tmp_path / "run.marey" / "dumps").exists()
 
 
 def test_without_a_directory_and_a_recording_one_is_asked_for(program: Any, run: Any) -> None:

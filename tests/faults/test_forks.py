@@ -14,7 +14,7 @@ from accidents import assert_whole, lanes_of, pools_in
 
 @pytest.mark.parametrize("how", ["return", "exit", "_exit", "pthread_exit", "exec"])
 def test_however_it_ends_nothing_is_lost(program: Any, run: Any, check: Any, tmp_path: Path, how: str) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("endings", path, how))
     found = check(path)
     assert_whole(found)
@@ -23,7 +23,7 @@ def test_however_it_ends_nothing_is_lost(program: Any, run: Any, check: Any, tmp
 
 
 def test_an_abort_loses_nothing(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("endings", path, "abort"), status=-signal.SIGABRT)
     found = check(path)
     assert_whole(found)
@@ -31,7 +31,7 @@ def test_an_abort_loses_nothing(program: Any, run: Any, check: Any, tmp_path: Pa
 
 
 def test_a_forked_child_has_a_log_of_its_own(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("forks", path, "fork"))
     found = check(path)
     one, other = found["processes"]
@@ -42,7 +42,7 @@ def test_a_forked_child_has_a_log_of_its_own(program: Any, run: Any, check: Any,
 
 @pytest.mark.parametrize("how", ["exec", "clone"])
 def test_a_child_that_may_not_record_does_not(program: Any, run: Any, check: Any, tmp_path: Path, how: str) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     # A sanitizer's search for leaks hangs in what a raw clone() made, on a lock that one of its parent's threads held.
     run(program("forks", path, how), env={"ASAN_OPTIONS": "detect_leaks=0"})
     found = check(path)
@@ -52,7 +52,7 @@ def test_a_child_that_may_not_record_does_not(program: Any, run: Any, check: Any
 
 
 def test_a_dead_process_is_sealed_while_its_clone_lives_on(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     done = run(program("forks", path, "outlive"), status=-signal.SIGKILL)
     clone = int(done.stdout)
     try:
@@ -66,7 +66,7 @@ def test_a_dead_process_is_sealed_while_its_clone_lives_on(program: Any, run: An
 
 
 def test_a_storm_of_forks_among_busy_threads(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("forks", path, "storm"))
     found = check(path)
     children = [process for process in found["processes"] if len(process["lanes"]) == 1]
@@ -79,7 +79,7 @@ def test_a_storm_of_forks_among_busy_threads(program: Any, run: Any, check: Any,
 
 
 def test_a_thousand_short_threads(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("threads", path, 1000))
     found = check(path)
     assert_whole(found)
@@ -87,7 +87,7 @@ def test_a_thousand_short_threads(program: Any, run: Any, check: Any, tmp_path: 
 
 
 def test_a_signal_handler_records_while_its_thread_does(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     told = json.loads(run(program("handler", path, 1)).stdout)
     (lane,) = lanes_of(check(path))
     assert lane["backwards"] == lane["unknown"] == 0

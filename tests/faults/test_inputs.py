@@ -20,7 +20,7 @@ CRASHES = "neither a crash nor silence"
 
 @pytest.fixture(scope="module")
 def recording(program: Any, run: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("sound") / "run.kymo"
+    path = tmp_path_factory.mktemp("sound") / "run.marey"
     run(program("finite", path, 2, 20_000, "pool=2M,policy=block"))
     return path
 
@@ -34,7 +34,7 @@ def names_in(run: Any, tool: str, path: Path) -> list[str]:
 
 
 def test_awkward_names_come_out_as_they_went_in(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     run(program("names", path, 0))
     names = names_in(run, tool, path)
     assert sorted(names) == sorted(
@@ -54,7 +54,7 @@ def test_awkward_names_come_out_as_they_went_in(program: Any, run: Any, tool: st
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_awkward_names_can_be_exported(program: Any, run: Any, tool: str, tmp_path: Path, form: str) -> None:
-    path, out = tmp_path / "run.kymo", tmp_path / "out"
+    path, out = tmp_path / "run.marey", tmp_path / "out"
     run(program("names", path, 0))
     run([tool, "export", str(path), "--to", form, "-o", str(out)])
     data = out.read_bytes()
@@ -65,13 +65,13 @@ def test_awkward_names_can_be_exported(program: Any, run: Any, tool: str, tmp_pa
 
 
 def needs_sqlite(run: Any, tool: str) -> None:
-    if "no SQLite" in run([tool, "export", "no.kymo", "--to", "sqlite"], status=None).stderr:
+    if "no SQLite" in run([tool, "export", "no.marey", "--to", "sqlite"], status=None).stderr:
         pytest.skip("this build has no SQLite; libsqlite3-dev was not there")
 
 
 def test_awkward_names_are_text_in_a_database(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
     needs_sqlite(run, tool)
-    path, out = tmp_path / "run.kymo", tmp_path / "out.db"
+    path, out = tmp_path / "run.marey", tmp_path / "out.db"
     run(program("names", path, 0))
     run([tool, "export", str(path), "-o", str(out)])
     with contextlib.closing(sqlite3.connect(out)) as database:
@@ -91,7 +91,7 @@ def test_awkward_names_are_text_in_a_database(program: Any, run: Any, tool: str,
 
 
 def test_a_million_names_and_more(program: Any, run: Any, tool: str, tmp_path: Path) -> None:
-    path, n = tmp_path / "run.kymo", 1_100_000 if IS_LONG else 1_050_000
+    path, n = tmp_path / "run.marey", 1_100_000 if IS_LONG else 1_050_000
     assert int(run(program("names", path, n)).stdout) == 1, "past the last id, names share the first"
     report = json.loads(run([tool, "report", "--json", str(path)]).stdout)
     counts = {row["name"]: row["count"] for row in report["ranges"]}
@@ -115,7 +115,7 @@ def try_to_read(run: Any, tool: str, path: Path, tmp_path: Path) -> int:
 
 def copy_with(recording: Path, tmp_path: Path, data: bytes) -> Path:
     """A copy of the recording whose one log has other bytes."""
-    copy = tmp_path / "copy.kymo"
+    copy = tmp_path / "copy.marey"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(recording, copy)
     next(copy.glob("*.klog")).write_bytes(data)
@@ -176,7 +176,7 @@ def log_padding_changed(before: bytes, after: bytes) -> bool:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\0" * 4096, b"not a log\n" * 100, b"\x89PNG\r\n\x1a\n" + b"x" * 100, b"KBLK" + b"\xff" * 100],
+    [b"", b"\0" * 4096, b"not a log\n" * 100, b"\x89PNG\r\n\x1a\n" + b"x" * 100, b"MBLK" + b"\xff" * 100],
     ids=["empty", "zeros", "text", "png", "magic only"],
 )
 @pytest.mark.parametrize("name", ["foreign.klog", "foreign.txt"])
@@ -201,7 +201,7 @@ def test_a_recording_of_nothing_but_foreign_logs_is_refused(
 def test_a_damaged_log_beside_a_sound_one_is_told_below_the_report(
     recording: Path, run: Any, tool: str, tmp_path: Path
 ) -> None:
-    copy = tmp_path / "copy.kymo"
+    copy = tmp_path / "copy.marey"
     shutil.copytree(recording, copy)
     (copy / "r1-other-1-00000000.klog").write_bytes(b"not a log" * 20)
     done = run([tool, "report", str(copy)], status=2)

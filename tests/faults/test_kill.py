@@ -36,7 +36,7 @@ def kill(program: Callable[..., list[str]], tmp_path: Path) -> Callable[..., tup
     """Kill fault_endless `after` seconds from its first acknowledgement; the recording and the acknowledgements."""
 
     def kill_endless(after: float, threads: int, options: str, *how: str) -> tuple[Path, list[int]]:
-        path, acks = tmp_path / "run.kymo", tmp_path / "acks"
+        path, acks = tmp_path / "run.marey", tmp_path / "acks"
         acks.unlink(missing_ok=True)
         kill_after(program("endless", path, acks, threads, options, *how), after, lambda: any(read_acks(acks)))
         return path, read_acks(acks)
@@ -160,7 +160,7 @@ def test_a_killed_sealer_leaves_work_for_the_next(
     """A pool full of words takes a while to seal; wherever the sealer dies, the next one neither doubles nor loses."""
     for after in random_moments(max(N_KILLS // 4, 5), 0.06):
         path, _ = kill(0.3, 2, "pool=32M,policy=keep-newest", "busy")
-        copy = tmp_path / "copy.kymo"
+        copy = tmp_path / "copy.marey"
         subprocess.run(["cp", "-r", str(path), str(copy)], check=True)
         with subprocess.Popen(program("seal", path)) as sealer:
             time.sleep(after)

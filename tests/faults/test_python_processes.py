@@ -11,31 +11,31 @@ from typing import Any, Callable, Optional
 import pytest
 from accidents import pools_in
 
-import kymo
+import marey
 
 Script = Callable[..., "dict[int, int]"]
 
 WORK = """
-import kymo
+import marey
 def work(n):
     for _ in range(n):
-        with kymo.range("work"):
+        with marey.range("work"):
             pass
 """
 
 
 @pytest.fixture
 def script(tmp_path: Path, run: Any) -> Script:
-    """Run a script with KYMO set; how many "work" ranges each of its processes recorded, in order of start."""
+    """Run a script with MAREY set; how many "work" ranges each of its processes recorded, in order of start."""
 
     def run_script(
         source: str, *, status: Optional[int] = 0, flags: tuple[str, ...] = (), warns: bool = False
     ) -> list[int]:
         (tmp_path / "work.py").write_text(WORK)
         (tmp_path / "script.py").write_text(textwrap.dedent(source))
-        path = tmp_path / "run.kymo"
+        path = tmp_path / "run.marey"
         paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-        env = {"KYMO": str(path), "PYTHONPATH": paths}
+        env = {"MAREY": str(path), "PYTHONPATH": paths}
         done = run([sys.executable, *flags, str(tmp_path / "script.py")], env=env, status=status, cwd=tmp_path)
         assert warns or done.stderr == "", done.stderr
         counts = counts_by_process(path)
@@ -46,7 +46,7 @@ def script(tmp_path: Path, run: Any) -> Script:
 
 
 def counts_by_process(path: Path) -> list[int]:
-    recording = kymo.load(path)
+    recording = marey.load(path)
     assert recording.lost_events == 0
     ranks = list(recording.ranks)
     return sorted(row["count"] for row in ranks if row["name"] == "work")
@@ -165,15 +165,15 @@ def test_a_fork_warns_of_no_thread_of_ours(script: Script) -> None:
 
 def test_start_and_stop_in_one_process(tmp_path: Path, run: Any) -> None:
     source = """
-        import kymo
+        import marey
         from work import work
         for i in range(3):
-            kymo.start(f"{i}.kymo")
+            marey.start(f"{i}.marey")
             work(10 + i)
-            kymo.stop()
+            marey.stop()
         try:
-            kymo.start("a.kymo")
-            kymo.start("b.kymo")
+            marey.start("a.marey")
+            marey.start("b.marey")
         except Exception as error:
             print(error)
     """
@@ -181,6 +181,6 @@ def test_start_and_stop_in_one_process(tmp_path: Path, run: Any) -> None:
     (tmp_path / "script.py").write_text(textwrap.dedent(source))
     env = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     done = run([sys.executable, str(tmp_path / "script.py")], env=env, cwd=tmp_path)
-    assert "a.kymo" in done.stdout and "already open" in done.stdout
-    assert [counts_by_process(tmp_path / f"{i}.kymo") for i in range(3)] == [[10], [11], [12]]
-    assert not (tmp_path / "b.kymo").exists()
+    assert "a.marey" in done.stdout and "already open" in done.stdout
+    assert [counts_by_process(tmp_path / f"{i}.marey") for i in range(3)] == [[10], [11], [12]]
+    assert not (tmp_path / "b.marey").exists()

@@ -30,7 +30,7 @@ def test_start_and_stop_again_and_again_while_threads_record(
 ) -> None:
     """The main thread both stops and records; what it recorded must be whole, what the others did must not be torn."""
     run(program("restarts", tmp_path, N_RESTARTS, 3))
-    paths = sorted(tmp_path.glob("*.kymo"))
+    paths = sorted(tmp_path.glob("*.marey"))
     assert len(paths) == N_RESTARTS
     for path in paths:
         found = check(path)
@@ -43,9 +43,9 @@ def test_start_and_stop_again_and_again_while_threads_record(
 
 
 def test_a_second_start_is_refused_and_harmless(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    first, second = tmp_path / "first.kymo", tmp_path / "second.kymo"
+    first, second = tmp_path / "first.marey", tmp_path / "second.marey"
     done = run(program("nested", first, second))
-    assert done.stdout.startswith("KYMO_ESTATE") and str(first) in done.stdout
+    assert done.stdout.startswith("MAREY_ESTATE") and str(first) in done.stdout
     assert not second.exists()
     found = check(first)
     assert_whole(found)
@@ -58,7 +58,7 @@ def test_a_stop_makes_as_many_system_calls_in_a_directory_of_a_thousand_logs(
     """Each process of a job stops; what one does for each log of the directory, the job does for each pair."""
     counts = []
     for n in (10, 1000):
-        path = tmp_path / f"{n}.kymo"
+        path = tmp_path / f"{n}.marey"
         path.mkdir()
         for i in range(n):
             (path / f"r{i}-host-{i}-00000000.klog").touch()
@@ -78,10 +78,10 @@ def test_gpu_tracing_that_fails_leaves_the_recording_alone(
     program: Any, run: Any, check: Any, tool: str, tmp_path: Path
 ) -> None:
     """The sentence comes before the first event, which opens the log."""
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     done = run(
         program("environment", 1000),
-        env={"KYMO": str(path), "KYMO_OPTIONS": "gpu=1", "CUDA_INJECTION64_PATH": "/another/tool.so"},
+        env={"MAREY": str(path), "MAREY_OPTIONS": "gpu=1", "CUDA_INJECTION64_PATH": "/another/tool.so"},
     )
     assert "GPU work is not recorded: another tool waits for CUDA" in done.stderr
     assert "stopped" not in done.stderr
@@ -97,8 +97,8 @@ def test_gpu_tracing_that_fails_leaves_the_recording_alone(
 def test_no_instrument_ends_a_recording_that_has_no_log_yet(
     program: Any, run: Any, check: Any, tmp_path: Path, option: str
 ) -> None:
-    path = tmp_path / "run.kymo"
-    done = run(program("environment", 1000), env={"KYMO": str(path), "KYMO_OPTIONS": option})
+    path = tmp_path / "run.marey"
+    done = run(program("environment", 1000), env={"MAREY": str(path), "MAREY_OPTIONS": option})
     assert "stopped" not in done.stderr and "nothing is recorded" not in done.stderr
     assert 1000 in [lane["ends"] for lane in lanes_of(check(path))]
 
@@ -107,15 +107,15 @@ def test_no_instrument_ends_a_recording_that_has_no_log_yet(
 
 
 def test_a_missing_folder_is_told(program: Any, run: Any, tmp_path: Path) -> None:
-    done = run(program("finite", tmp_path / "no" / "run.kymo", 1, 10, ""), status=1)
+    done = run(program("finite", tmp_path / "no" / "run.marey", 1, 10, ""), status=1)
     assert str(tmp_path / "no") in done.stderr and "No such file" in done.stderr
 
 
 def test_a_file_in_its_place_is_told(program: Any, run: Any, tmp_path: Path) -> None:
-    (tmp_path / "run.kymo").write_text("something else")
-    done = run(program("finite", tmp_path / "run.kymo", 1, 10, ""), status=1)
+    (tmp_path / "run.marey").write_text("something else")
+    done = run(program("finite", tmp_path / "run.marey", 1, 10, ""), status=1)
     assert "is not a directory" in done.stderr
-    assert (tmp_path / "run.kymo").read_text() == "something else"
+    assert (tmp_path / "run.marey").read_text() == "something else"
 
 
 def test_an_unwritable_folder_is_told(program: Any, run: Any, tmp_path: Path) -> None:
@@ -123,28 +123,28 @@ def test_an_unwritable_folder_is_told(program: Any, run: Any, tmp_path: Path) ->
     closed.mkdir(mode=0o555)
     if os.access(closed, os.W_OK):  # root writes anywhere but here
         closed = Path("/proc")
-    done = run(program("finite", closed / "run.kymo", 1, 10, ""), status=1)
+    done = run(program("finite", closed / "run.marey", 1, 10, ""), status=1)
     assert str(closed) in done.stderr
 
 
 def test_by_environment_an_impossible_path_stops_nothing(program: Any, run: Any, tmp_path: Path) -> None:
-    """KYMO=... set and no way to record: one sentence, and the program runs as ever."""
-    env = {"KYMO": str(tmp_path / "no" / "run.kymo")}
+    """MAREY=... set and no way to record: one sentence, and the program runs as ever."""
+    env = {"MAREY": str(tmp_path / "no" / "run.marey")}
     done = run(program("environment", 100000), env=env)
     assert done.stderr.count("\n") == 1 and "nothing is recorded" in done.stderr
 
 
 def test_by_environment_a_wrong_option_stops_nothing(program: Any, run: Any, tmp_path: Path) -> None:
-    env = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": "polcy=block"}
+    env = {"MAREY": str(tmp_path / "run.marey"), "MAREY_OPTIONS": "polcy=block"}
     done = run(program("environment", 1000), env=env)
     assert done.stderr.count("\n") == 1 and "polcy" in done.stderr and "policy" in done.stderr
-    assert not (tmp_path / "run.kymo").exists()
+    assert not (tmp_path / "run.marey").exists()
 
 
 def test_by_environment_it_records(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    env = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": "clock=monotonic"}
+    env = {"MAREY": str(tmp_path / "run.marey"), "MAREY_OPTIONS": "clock=monotonic"}
     run(program("environment", 1000), env=env)
-    found = check(tmp_path / "run.kymo")
+    found = check(tmp_path / "run.marey")
     assert_whole(found)
     assert found["processes"][0]["clock"] == "monotonic"
     assert [lane["ends"] for lane in lanes_of(found)] == [1000]
@@ -164,7 +164,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode != 0:
         pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.strip()}")
     yield folder
-    for pool in pools_in(folder / "run.kymo"):  # what a full disk could not take stays for whoever reads it
+    for pool in pools_in(folder / "run.marey"):  # what a full disk could not take stays for whoever reads it
         pool.unlink()
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
@@ -173,12 +173,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_ends_the_recording_and_not_the_program(
     program: Any, run: Any, check: Any, tool: str, small_disk: Path, place: str
 ) -> None:
-    path = small_disk / "run.kymo"
+    path = small_disk / "run.marey"
     done = run(program("finite", path, 2, 8_000_000, f"pool_in={place},disk=1G,policy=block"))
     assert done.stderr.count("\n") == 1, done.stderr
     assert "No space left" in done.stderr and "the program goes on" in done.stderr
     told = json.loads(done.stdout)
-    assert told["stop"] == "KYMO_EIO" and told["enabled"] == 0
+    assert told["stop"] == "MAREY_EIO" and told["enabled"] == 0
     found = check(path)
     lanes = lanes_of(found)
     assert sum(lane["ends"] for lane in lanes) > 10_000
@@ -196,9 +196,9 @@ def test_a_disk_that_is_full_from_the_start_is_told(program: Any, run: Any, smal
         while True:
             ballast.write(b"\0" * 65536)
             ballast.flush()
-    done = run(program("finite", small_disk / "run.kymo", 1, 10, ""), status=1)
+    done = run(program("finite", small_disk / "run.marey", 1, 10, ""), status=1)
     assert "No space left" in done.stderr
-    assert pools_in(small_disk / "run.kymo") == []
+    assert pools_in(small_disk / "run.marey") == []
 
 
 def kept_and_lost(found: dict[str, Any]) -> tuple[int, int]:
@@ -209,7 +209,7 @@ def kept_and_lost(found: dict[str, Any]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("policy", ["keep-oldest", "keep-newest"])
 def test_what_is_kept_and_what_is_lost_add_up(program: Any, run: Any, check: Any, tmp_path: Path, policy: str) -> None:
-    path, ranges = tmp_path / "run.kymo", 1_000_000
+    path, ranges = tmp_path / "run.marey", 1_000_000
     # The disk budget is spent at once, so that the pool is all there is.
     run(program("finite", path, 2, ranges, f"pool=2M,disk=64K,policy={policy}"))
     found = check(path)
@@ -226,7 +226,7 @@ def test_what_is_kept_and_what_is_lost_add_up(program: Any, run: Any, check: Any
 
 
 def test_blocking_loses_nothing_while_the_disk_keeps_up(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path, ranges = tmp_path / "run.kymo", 1_000_000
+    path, ranges = tmp_path / "run.marey", 1_000_000
     run(program("finite", path, 2, ranges, "pool=2M,policy=block"))
     found = check(path)
     assert_whole(found)
@@ -234,7 +234,7 @@ def test_blocking_loses_nothing_while_the_disk_keeps_up(program: Any, run: Any, 
 
 
 def test_a_spent_disk_budget_is_told_and_kept(program: Any, run: Any, check: Any, tmp_path: Path) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     done = run(program("finite", path, 1, 1_000_000, "pool=2M,disk=256K"))
     assert done.stderr.count("\n") == 1 and "budget" in done.stderr
     # What was in memory when it ended is written all the same.
@@ -244,7 +244,7 @@ def test_a_spent_disk_budget_is_told_and_kept(program: Any, run: Any, check: Any
 
 @pytest.mark.parametrize("clock", ["auto", "monotonic"])
 def test_both_clocks_tell_the_same_time(program: Any, run: Any, check: Any, tmp_path: Path, clock: str) -> None:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     before = monotonic_ns()
     run(program("finite", path, 1, 100_000, f"clock={clock}"))
     first, last = check(path)["processes"][0]["span_ns"]

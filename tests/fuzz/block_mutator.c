@@ -15,22 +15,22 @@
 #include "base/base_internal.h"
 #include "fuzz.h"
 #include "record/log_format.h"
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 /* libFuzzer's own; absent where the corpus is only replayed. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));
 
 void fuzz_mend_blocks(uint8_t *data, size_t size)
 {
-    for (size_t at = 0; size - at >= sizeof(struct kymo__block);) {
-        struct kymo__block block;
+    for (size_t at = 0; size - at >= sizeof(struct marey__block);) {
+        struct marey__block block;
         memcpy(&block, data + at, sizeof block);
         const size_t left = size - at - sizeof block;
-        if (block.magic != KYMO__BLOCK_MAGIC || block.packed_len > left)
+        if (!marey__is_block_magic(block.magic) || block.packed_len > left)
             return;
         block.crc = 0;
-        block.crc = kymo__crc32c(kymo__crc32c(0, &block, sizeof block), data + at + sizeof block,
-                                 block.packed_len);
+        block.crc = marey__crc32c(marey__crc32c(0, &block, sizeof block), data + at + sizeof block,
+                                  block.packed_len);
         memcpy(data + at, &block, sizeof block);
         const size_t padded = ((size_t)block.packed_len + 7) & ~(size_t)7;
         if (padded >= left)
@@ -54,7 +54,7 @@ int fuzz_write_file(const char *path, const uint8_t *data, size_t size)
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return 0;
-    const int ok = kymo__write_all(fd, data, size);
+    const int ok = marey__write_all(fd, data, size);
     close(fd);
     return ok;
 }
@@ -74,7 +74,7 @@ static void remove_folder(void)
 const char *fuzz_folder(void)
 {
     if (folder[0] == '\0') {
-        snprintf(folder, sizeof folder, "%s/kymo-fuzz-XXXXXX",
+        snprintf(folder, sizeof folder, "%s/marey-fuzz-XXXXXX",
                  access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         if (mkdtemp(folder) == NULL)
             abort();
@@ -83,48 +83,48 @@ const char *fuzz_folder(void)
     return folder;
 }
 
-kymo_recording *fuzz_open_log(const uint8_t *data, size_t size)
+marey_recording *fuzz_open_log(const uint8_t *data, size_t size)
 {
     char path[128];
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     snprintf(path, sizeof path, "%s/any.klog", fuzz_folder());
-    if (!fuzz_write_file(path, data, size) || kymo_recording_open(path, &recording) != KYMO_OK)
+    if (!fuzz_write_file(path, data, size) || marey_recording_open(path, &recording) != MAREY_OK)
         return NULL;
     return recording;
 }
 
-static kymo_status add_up(void *ctx, const struct kymo_batch *batch)
+static marey_status add_up(void *ctx, const struct marey_batch *batch)
 {
     for (size_t i = 0; i < batch->n; i++)
-        *(uint64_t *)ctx += batch->words[i] + kymo_batch_ns(batch, batch->words[i]);
-    return KYMO_OK;
+        *(uint64_t *)ctx += batch->words[i] + marey_batch_ns(batch, batch->words[i]);
+    return MAREY_OK;
 }
 
 void fuzz_visit(const char *path)
 {
     static uint64_t sum; /* kept, so that the reading is not left out */
-    kymo_recording *recording;
-    if (kymo_recording_open(path, &recording) != KYMO_OK)
+    marey_recording *recording;
+    if (marey_recording_open(path, &recording) != MAREY_OK)
         return;
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
-        if (kymo_recording_visit(recording, i, add_up, &sum) != KYMO_OK)
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++)
+        if (marey_recording_visit(recording, i, add_up, &sum) != MAREY_OK)
             break;
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
-static void use_summary(kymo_recording *recording, bool as_json, FILE *nowhere)
+static void use_summary(marey_recording *recording, bool as_json, FILE *nowhere)
 {
-    kymo_summary *summary;
-    const struct kymo_summary_options options = {.n_jobs = 1};
-    if (kymo_summary_create(&recording, 1, &options, &summary) != KYMO_OK)
+    marey_summary *summary;
+    const struct marey_summary_options options = {.n_jobs = 1};
+    if (marey_summary_create(&recording, 1, &options, &summary) != MAREY_OK)
         return;
-    const struct kymo_report_options report = {
+    const struct marey_report_options report = {
         .tables = "ranges,tree,threads,ranks,processes,async,counters,marks,open"};
     if (as_json)
-        kymo_report_json(summary, &report, nowhere);
+        marey_report_json(summary, &report, nowhere);
     else
-        kymo_report_text(summary, &report, nowhere);
-    kymo_summary_destroy(summary);
+        marey_report_text(summary, &report, nowhere);
+    marey_summary_destroy(summary);
 }
 
 void fuzz_read(const char *path, unsigned which)
@@ -134,24 +134,24 @@ void fuzz_read(const char *path, unsigned which)
     static FILE *nowhere;
     if (nowhere == NULL && (nowhere = fopen("/dev/null", "w")) == NULL)
         abort();
-    kymo_recording *recording;
-    if (kymo_recording_open(path, &recording) != KYMO_OK)
+    marey_recording *recording;
+    if (marey_recording_open(path, &recording) != MAREY_OK)
         return;
     use_summary(recording, which % 2 == 0, nowhere);
-    const char *format = formats[which / 2 % KYMO__COUNT_OF(formats)];
-    if (kymo_export(&recording, 1, format, &(struct kymo_export_options){0}, fileno(nowhere)) !=
-        KYMO_OK) {
+    const char *format = formats[which / 2 % MAREY__COUNT_OF(formats)];
+    if (marey_export(&recording, 1, format, &(struct marey_export_options){0}, fileno(nowhere)) !=
+        MAREY_OK) {
         /* A damaged log may well be refused; a crash is all that is wrong here. */
     }
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
-void fuzz_check_table(const kymo_table *table)
+void fuzz_check_table(const marey_table *table)
 {
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
-                KYMO_ASSERT(isfinite(cell.as.f64));
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+        for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+            const struct marey_cell cell = marey_table_cell(table, row, c);
+            if (!cell.is_null && marey_table_column(table, c)->type == MAREY_TYPE_F64)
+                MAREY_ASSERT(isfinite(cell.as.f64));
         }
 }

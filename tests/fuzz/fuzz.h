@@ -1,6 +1,6 @@
 /* What the fuzz targets share. */
-#ifndef KYMO_FUZZ_H
-#define KYMO_FUZZ_H
+#ifndef MAREY_FUZZ_H
+#define MAREY_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,18 +16,18 @@ void fuzz_mend_blocks(uint8_t *data, size_t size);
 int fuzz_write_file(const char *path, const uint8_t *data, size_t size);
 
 /* Read the bytes as a file of that format, whole and in small pieces, and summarise what comes of it. */
-struct kymo__import_format;
-void fuzz_import(const struct kymo__import_format *format, const uint8_t *data, size_t size);
+struct marey__import_format;
+void fuzz_import(const struct marey__import_format *format, const uint8_t *data, size_t size);
 
 /* A folder of this process's own, made once, emptied at exit. */
 const char *fuzz_folder(void);
 
 /* Open the bytes as a log; NULL when they are none. Close what comes back. */
-struct kymo_recording *fuzz_open_log(const uint8_t *data, size_t size);
+struct marey_recording *fuzz_open_log(const uint8_t *data, size_t size);
 
 /* Every number of the table is finite. */
-struct kymo_table;
-void fuzz_check_table(const struct kymo_table *table);
+struct marey_table;
+void fuzz_check_table(const struct marey_table *table);
 
 /* Open the recording or log at `path` and look at every word. */
 void fuzz_visit(const char *path);

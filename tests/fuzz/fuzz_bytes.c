@@ -9,21 +9,21 @@ enum { MAX_UNPACKED = 8 << 20 }; /* a few bytes can stand for gigabytes */
 
 static uint32_t digest(const uint8_t *data, size_t size, size_t cut, bool *is_damaged)
 {
-    kymo__byte_source *source;
+    marey__byte_source *source;
     const char *bytes;
     size_t len = 1;
     uint32_t sum = 0;
-    if (kymo__bytes_open_memory(data, size, &source) != KYMO_OK)
+    if (marey__bytes_open_memory(data, size, &source) != MAREY_OK)
         return 0;
-    kymo__bytes_cut(source, cut);
-    while (len > 0 && kymo__bytes_total(source) < MAX_UNPACKED) {
-        if (kymo__bytes_next(source, &bytes, &len) != KYMO_OK)
+    marey__bytes_cut(source, cut);
+    while (len > 0 && marey__bytes_total(source) < MAX_UNPACKED) {
+        if (marey__bytes_next(source, &bytes, &len) != MAREY_OK)
             abort();
-        sum = kymo__crc32c(sum, bytes, len);
+        sum = marey__crc32c(sum, bytes, len);
     }
-    KYMO_ASSERT(kymo__bytes_share(source) >= 0 && kymo__bytes_share(source) <= 1);
-    *is_damaged = kymo__bytes_damage(source) != NULL;
-    kymo__bytes_close(source);
+    MAREY_ASSERT(marey__bytes_share(source) >= 0 && marey__bytes_share(source) <= 1);
+    *is_damaged = marey__bytes_damage(source) != NULL;
+    marey__bytes_close(source);
     return sum;
 }
 
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_damaged[2] = {false, false};
     const uint32_t whole = digest(copy, size, 0, &is_damaged[0]);
     const uint32_t cut = digest(copy, size, 1024, &is_damaged[1]);
-    KYMO_ASSERT(whole == cut && is_damaged[0] == is_damaged[1]);
+    MAREY_ASSERT(whole == cut && is_damaged[0] == is_damaged[1]);
     free(copy);
     return 0;
 }

@@ -4,6 +4,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_import(&kymo__import_collapsed, data, size);
+    fuzz_import(&marey__import_collapsed, data, size);
     return 0;
 }

@@ -11,7 +11,7 @@
 /* Outputs end where their size says, whatever the text. */
 static void check(const char *out, size_t size)
 {
-    KYMO_ASSERT(memchr(out, '\0', size) != NULL);
+    MAREY_ASSERT(memchr(out, '\0', size) != NULL);
 }
 
 static void read_fields(const char *text, size_t len, const char *key)
@@ -19,44 +19,44 @@ static void read_fields(const char *text, size_t len, const char *key)
     char out[24];
     uint64_t number;
     double cpus;
-    if (key[0] != '\0' && kymo__parse_field(text, len, key, out, sizeof out))
+    if (key[0] != '\0' && marey__parse_field(text, len, key, out, sizeof out))
         check(out, sizeof out);
-    if (kymo__parse_field(text, len, "model name", out, sizeof out))
+    if (marey__parse_field(text, len, "model name", out, sizeof out))
         check(out, sizeof out);
-    if (kymo__parse_cgroup(text, len, key, out, sizeof out)) {
+    if (marey__parse_cgroup(text, len, key, out, sizeof out)) {
         check(out, sizeof out);
-        KYMO_ASSERT(out[0] == '/');
+        MAREY_ASSERT(out[0] == '/');
     }
-    if (!kymo__parse_hex_field(text, len, "CapEff", &number))
+    if (!marey__parse_hex_field(text, len, "CapEff", &number))
         number = 0;
-    if (kymo__parse_number(text, len, &number) && kymo__parse_cpu_max(text, len, &cpus))
-        KYMO_ASSERT(cpus > 0);
+    if (marey__parse_number(text, len, &number) && marey__parse_cpu_max(text, len, &cpus))
+        MAREY_ASSERT(cpus > 0);
 }
 
 static void read_measured(const char *text, size_t len, const char *key)
 {
-    struct kymo__measured found;
-    const bool is_known = kymo__parse_measured(text, len, key[0] != '\0' ? key : "energy0", &found);
+    struct marey__measured found;
+    const bool is_known = marey__parse_measured(text, len, key[0] != '\0' ? key : "energy0", &found);
     check(found.refusal, sizeof found.refusal);
-    KYMO_ASSERT(is_known || (!found.is_readable && found.n_changes == 0));
-    KYMO_ASSERT(found.period_ns >= 0 && found.cost_ns >= 0);
+    MAREY_ASSERT(is_known || (!found.is_readable && found.n_changes == 0));
+    MAREY_ASSERT(found.period_ns >= 0 && found.cost_ns >= 0);
 }
 
 static void read_paths(const char *text, size_t len, const char *key)
 {
-    struct kymo__mount mount = {0};
+    struct marey__mount mount = {0};
     char path[40];
     size_t at = 0;
-    if (kymo__parse_mount(text, len, key, &mount)) {
+    if (marey__parse_mount(text, len, key, &mount)) {
         check(mount.point, sizeof mount.point);
         check(mount.type, sizeof mount.type);
         check(mount.options, sizeof mount.options);
-        KYMO_ASSERT(mount.point[0] == '/' && strlen(mount.point) <= strlen(key) + 1);
-        kymo__mount_has(&mount, "noexec");
+        MAREY_ASSERT(mount.point[0] == '/' && strlen(mount.point) <= strlen(key) + 1);
+        marey__mount_has(&mount, "noexec");
     }
-    while (kymo__parse_ldconfig(text, len, &at, "libkymo.so.0", path, sizeof path)) {
+    while (marey__parse_ldconfig(text, len, &at, "libmarey.so.0", path, sizeof path)) {
         check(path, sizeof path);
-        KYMO_ASSERT(path[0] == '/');
+        MAREY_ASSERT(path[0] == '/');
     }
 }
 

@@ -24,35 +24,35 @@ static char *next_text(const uint8_t **data, size_t *size)
 
 static void try_devices(const char *visible, const char *order, const char *gpus_text)
 {
-    struct kymo__node_gpu gpus[8];
-    struct kymo__visible_device devices[KYMO__MAX_GPUS];
-    struct kymo__buf out = {0};
-    const size_t n_gpus = kymo__node_gpus_parse(gpus_text, gpus, KYMO__COUNT_OF(gpus));
-    const size_t n = kymo__visible_choose(visible, gpus, n_gpus, devices);
-    KYMO_ASSERT(n <= KYMO__MAX_GPUS);
+    struct marey__node_gpu gpus[8];
+    struct marey__visible_device devices[MAREY__MAX_GPUS];
+    struct marey__buf out = {0};
+    const size_t n_gpus = marey__node_gpus_parse(gpus_text, gpus, MAREY__COUNT_OF(gpus));
+    const size_t n = marey__visible_choose(visible, gpus, n_gpus, devices);
+    MAREY_ASSERT(n <= MAREY__MAX_GPUS);
     for (size_t i = 0; i < n; i++)
-        KYMO_ASSERT(devices[i].gpu < n_gpus &&
-                    devices[i].slice < (int32_t)gpus[devices[i].gpu].n_slices);
-    (void)kymo__visible_is_doubtful(visible, order, gpus, n_gpus);
-    kymo__visible_put(&out, gpus, devices, n);
-    kymo__node_gpus_put(&out, gpus, n_gpus);
-    kymo__buf_fini(&out);
+        MAREY_ASSERT(devices[i].gpu < n_gpus &&
+                     devices[i].slice < (int32_t)gpus[devices[i].gpu].n_slices);
+    (void)marey__visible_is_doubtful(visible, order, gpus, n_gpus);
+    marey__visible_put(&out, gpus, devices, n);
+    marey__node_gpus_put(&out, gpus, n_gpus);
+    marey__buf_fini(&out);
 }
 
 static void try_lines(const char *text)
 {
-    struct kymo__energy_lock lock = {.file.fd = -1};
+    struct marey__energy_lock lock = {.file.fd = -1};
     char line[64];
     size_t at = 0, before;
     bool is_set;
-    if (!kymo__held_set(&lock.file, memfd_create("lines", MFD_CLOEXEC)) ||
+    if (!marey__held_set(&lock.file, memfd_create("lines", MFD_CLOEXEC)) ||
         write(lock.file.fd, text, strlen(text)) != (ssize_t)strlen(text))
         abort();
     do {
         before = at;
-    } while (kymo__energy_lock_next(&lock, &at, line, sizeof line, &is_set) && at > before);
-    KYMO_ASSERT(at <= strlen(text));
-    kymo__held_close(&lock.file);
+    } while (marey__energy_lock_next(&lock, &at, line, sizeof line, &is_set) && at > before);
+    MAREY_ASSERT(at <= strlen(text));
+    marey__held_close(&lock.file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -64,9 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_devices(texts[0], texts[1], texts[2]);
     try_devices(NULL, NULL, texts[2]);
     try_lines(texts[3]);
-    (void)kymo__zone_number(texts[3], strlen(texts[3]), &number);
-    if (kymo__zone_device(texts[0], texts[4], texts[1], device, sizeof device))
-        KYMO_ASSERT(strncmp(device, "package-", 8) == 0 && strchr(device, '|') == NULL);
+    (void)marey__zone_number(texts[3], strlen(texts[3]), &number);
+    if (marey__zone_device(texts[0], texts[4], texts[1], device, sizeof device))
+        MAREY_ASSERT(strncmp(device, "package-", 8) == 0 && strchr(device, '|') == NULL);
     for (size_t i = 0; i < N_TEXTS; i++)
         free(texts[i]);
     return 0;

@@ -4,52 +4,52 @@
 
 #include "base/base_internal.h"
 #include "fuzz.h"
-#include <kymo/epochs.h>
+#include <marey/epochs.h>
 
-static uint64_t number(const kymo_table *table, size_t row, const char *column)
+static uint64_t number(const marey_table *table, size_t row, const char *column)
 {
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column)).as.u64;
+    return marey_table_cell(table, row, (size_t)marey_table_find(table, column)).as.u64;
 }
 
-static void check_sums(const kymo_table *ranks)
+static void check_sums(const marey_table *ranks)
 {
     static const char *const phases[] = {"data_ns",      "forward_ns",  "backward_ns",
                                          "optimizer_ns", "evaluate_ns", "checkpoint_ns",
                                          "logging_ns",   "other_ns"};
-    for (size_t row = 0; row < kymo_table_n_rows(ranks); row++) {
+    for (size_t row = 0; row < marey_table_n_rows(ranks); row++) {
         uint64_t sum_ns = 0;
-        for (size_t i = 0; i < KYMO__COUNT_OF(phases); i++) {
-            KYMO_ASSERT(number(ranks, row, phases[i]) <= number(ranks, row, "duration_ns"));
+        for (size_t i = 0; i < MAREY__COUNT_OF(phases); i++) {
+            MAREY_ASSERT(number(ranks, row, phases[i]) <= number(ranks, row, "duration_ns"));
             sum_ns += number(ranks, row, phases[i]);
         }
-        KYMO_ASSERT(sum_ns == number(ranks, row, "duration_ns"));
+        MAREY_ASSERT(sum_ns == number(ranks, row, "duration_ns"));
     }
 }
 
-static void check_numbers(const kymo_table *table)
+static void check_numbers(const marey_table *table)
 {
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
-                KYMO_ASSERT(isfinite(cell.as.f64));
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+        for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+            const struct marey_cell cell = marey_table_cell(table, row, c);
+            if (!cell.is_null && marey_table_column(table, c)->type == MAREY_TYPE_F64)
+                MAREY_ASSERT(isfinite(cell.as.f64));
         }
 }
 
-static void tell(kymo_recording *recording, unsigned which)
+static void tell(marey_recording *recording, unsigned which)
 {
     static const char *const tables[] = {"epochs", "ranks", "averages", "phases", "notes"};
-    const struct kymo_epoch_report_options options = {.with_first = which % 2};
-    const struct kymo_epoch_text_options text = {.limit = which % 3};
-    kymo_epoch_report *report = NULL;
+    const struct marey_epoch_report_options options = {.with_first = which % 2};
+    const struct marey_epoch_text_options text = {.limit = which % 3};
+    marey_epoch_report *report = NULL;
     FILE *out = fopen("/dev/null", "w");
-    if (out != NULL && kymo_epoch_report_create(&recording, 1, &options, &report) == KYMO_OK) {
-        for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++)
-            check_numbers(kymo_epoch_report_table(report, tables[i]));
-        check_sums(kymo_epoch_report_table(report, "ranks"));
-        (void)kymo_epoch_report_text(report, &text, out);
-        (void)kymo_epoch_report_json(report, out);
-        kymo_epoch_report_destroy(report);
+    if (out != NULL && marey_epoch_report_create(&recording, 1, &options, &report) == MAREY_OK) {
+        for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
+            check_numbers(marey_epoch_report_table(report, tables[i]));
+        check_sums(marey_epoch_report_table(report, "ranks"));
+        (void)marey_epoch_report_text(report, &text, out);
+        (void)marey_epoch_report_json(report, out);
+        marey_epoch_report_destroy(report);
     }
     if (out != NULL)
         fclose(out);
@@ -57,10 +57,10 @@ static void tell(kymo_recording *recording, unsigned which)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kymo_recording *recording = fuzz_open_log(data, size);
+    marey_recording *recording = fuzz_open_log(data, size);
     if (recording == NULL)
         return 0;
-    tell(recording, kymo__crc32c(0, data, size));
-    kymo_recording_close(recording);
+    tell(recording, marey__crc32c(0, data, size));
+    marey_recording_close(recording);
     return 0;
 }

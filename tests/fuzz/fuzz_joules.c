@@ -3,22 +3,22 @@
 
 #include "base/base_internal.h"
 #include "fuzz.h"
-#include <kymo/energy_report.h>
+#include <marey/energy_report.h>
 
-static void tell(kymo_recording *recording, unsigned which)
+static void tell(marey_recording *recording, unsigned which)
 {
     static const char *const tables[] = {"runs",   "repeats",    "devices", "ranks",  "nodes",
                                          "epochs", "iterations", "phases",  "ranges", "notes"};
-    const struct kymo_energy_report_options options = {
+    const struct marey_energy_report_options options = {
         .group = which % 3, .strategy = which % 2 != 0 ? "ddp" : NULL, .co2_g_per_kwh = 1};
-    kymo_energy_report *report = NULL;
+    marey_energy_report *report = NULL;
     FILE *out = fopen("/dev/null", "w");
-    if (out != NULL && kymo_energy_report_create(&recording, 1, &options, &report) == KYMO_OK) {
-        for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++)
-            fuzz_check_table(kymo_energy_report_table(report, tables[i]));
-        (void)kymo_energy_report_text(report, NULL, out);
-        (void)kymo_energy_report_json(report, out);
-        kymo_energy_report_destroy(report);
+    if (out != NULL && marey_energy_report_create(&recording, 1, &options, &report) == MAREY_OK) {
+        for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
+            fuzz_check_table(marey_energy_report_table(report, tables[i]));
+        (void)marey_energy_report_text(report, NULL, out);
+        (void)marey_energy_report_json(report, out);
+        marey_energy_report_destroy(report);
     }
     if (out != NULL)
         fclose(out);
@@ -26,10 +26,10 @@ static void tell(kymo_recording *recording, unsigned which)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kymo_recording *recording = fuzz_open_log(data, size);
+    marey_recording *recording = fuzz_open_log(data, size);
     if (recording == NULL)
         return 0;
-    tell(recording, kymo__crc32c(0, data, size));
-    kymo_recording_close(recording);
+    tell(recording, marey__crc32c(0, data, size));
+    marey_recording_close(recording);
     return 0;
 }

@@ -9,6 +9,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[128];
     snprintf(path, sizeof path, "%s/any.klog", fuzz_folder());
     if (fuzz_write_file(path, data, size))
-        fuzz_read(path, kymo__crc32c(0, data, size));
+        fuzz_read(path, marey__crc32c(0, data, size));
     return 0;
 }

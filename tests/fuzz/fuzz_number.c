@@ -8,8 +8,8 @@
 
 static void check_text(const char *text)
 {
-    struct kymo__number number;
-    const char *const end = kymo__number_read(text, &number);
+    struct marey__number number;
+    const char *const end = marey__number_read(text, &number);
     if (end == NULL)
         return;
     char copy[4096];
@@ -19,56 +19,56 @@ static void check_text(const char *text)
     memcpy(copy, text, len);
     copy[len] = '\0';
     const double expected = strtod(copy, NULL);
-    KYMO_ASSERT(memcmp(&expected, &number.value, sizeof expected) == 0);
+    MAREY_ASSERT(memcmp(&expected, &number.value, sizeof expected) == 0);
 }
 
 static void check_bits(const uint8_t *data)
 {
-    char text[KYMO__NUMBER_ROOM + KYMO__TEXT_PADDING];
-    struct kymo__number number;
+    char text[MAREY__NUMBER_ROOM + MAREY__TEXT_PADDING];
+    struct marey__number number;
     double wide;
     float narrow;
     memcpy(&wide, data, sizeof wide);
     memcpy(&narrow, data, sizeof narrow);
     if (isfinite(wide)) {
         memset(text, 0, sizeof text);
-        const char *const end = kymo__f64_text(text, wide);
+        const char *const end = marey__f64_text(text, wide);
         memset(text + (end - text), 0, sizeof text - (size_t)(end - text));
-        KYMO_ASSERT(kymo__number_read(text, &number) == end);
-        KYMO_ASSERT(memcmp(&number.value, &wide, sizeof wide) == 0);
+        MAREY_ASSERT(marey__number_read(text, &number) == end);
+        MAREY_ASSERT(memcmp(&number.value, &wide, sizeof wide) == 0);
     }
     if (isfinite(narrow)) {
-        const char *const end = kymo__f32_text(text, narrow);
+        const char *const end = marey__f32_text(text, narrow);
         memset(text + (end - text), 0, sizeof text - (size_t)(end - text));
-        KYMO_ASSERT(kymo__number_read(text, &number) == end);
-        const float read = kymo__number_read_f32(text);
-        KYMO_ASSERT(memcmp(&read, &narrow, sizeof narrow) == 0);
+        MAREY_ASSERT(marey__number_read(text, &number) == end);
+        const float read = marey__number_read_f32(text);
+        MAREY_ASSERT(memcmp(&read, &narrow, sizeof narrow) == 0);
     }
 }
 
 static void check_name(const char *key, size_t len)
 {
-    const struct kymo_dump_part parts[] = {
+    const struct marey_dump_part parts[] = {
         {.key = key, .key_len = len}, {.index = len}, {.key = key, .key_len = len / 2}};
-    struct kymo__buf name = {0}, file = {0};
-    struct kymo__path path;
-    kymo__name_put(&name, (enum kymo_dump_tree)(len & 1), parts, 3);
-    KYMO_ASSERT(kymo__name_parse(name.data, name.len, &path) == KYMO_OK && path.n_parts == 3);
-    KYMO_ASSERT(path.parts[0].key_len == len && memcmp(path.parts[0].key, key, len) == 0);
-    KYMO_ASSERT(path.parts[2].key_len == len / 2 && path.tree == (enum kymo_dump_tree)(len & 1));
-    kymo__path_fini(&path);
-    kymo__file_name_put(&file, name.data, name.len, "");
-    KYMO_ASSERT(file.len > 0 && file.len <= KYMO__FILE_NAME_MAX && file.data[0] != '.');
-    KYMO_ASSERT(memchr(file.data, '/', file.len) == NULL && memchr(file.data, 0, file.len) == NULL);
-    if (kymo__name_parse(key, len, &path) == KYMO_OK)
-        kymo__path_fini(&path);
-    kymo__buf_fini(&name);
-    kymo__buf_fini(&file);
+    struct marey__buf name = {0}, file = {0};
+    struct marey__path path;
+    marey__name_put(&name, (enum marey_dump_tree)(len & 1), parts, 3);
+    MAREY_ASSERT(marey__name_parse(name.data, name.len, &path) == MAREY_OK && path.n_parts == 3);
+    MAREY_ASSERT(path.parts[0].key_len == len && memcmp(path.parts[0].key, key, len) == 0);
+    MAREY_ASSERT(path.parts[2].key_len == len / 2 && path.tree == (enum marey_dump_tree)(len & 1));
+    marey__path_fini(&path);
+    marey__file_name_put(&file, name.data, name.len, "");
+    MAREY_ASSERT(file.len > 0 && file.len <= MAREY__FILE_NAME_MAX && file.data[0] != '.');
+    MAREY_ASSERT(memchr(file.data, '/', file.len) == NULL && memchr(file.data, 0, file.len) == NULL);
+    if (marey__name_parse(key, len, &path) == MAREY_OK)
+        marey__path_fini(&path);
+    marey__buf_fini(&name);
+    marey__buf_fini(&file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct kymo__map text = padded_copy(data, size);
+    struct marey__map text = padded_copy(data, size);
     check_text(text.data);
     check_name(text.data, size);
     if (size >= sizeof(double))

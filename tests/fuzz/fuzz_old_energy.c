@@ -4,13 +4,13 @@
 #include "analyze/legacy_energy.h"
 #include "fuzz.h"
 
-static void check_numbers(const kymo_table *table)
+static void check_numbers(const marey_table *table)
 {
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        for (size_t c = 0; c < kymo_table_n_columns(table); c++) {
-            const struct kymo_cell cell = kymo_table_cell(table, row, c);
-            if (!cell.is_null && kymo_table_column(table, c)->type == KYMO_TYPE_F64)
-                KYMO_ASSERT(isfinite(cell.as.f64));
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+        for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+            const struct marey_cell cell = marey_table_cell(table, row, c);
+            if (!cell.is_null && marey_table_column(table, c)->type == MAREY_TYPE_F64)
+                MAREY_ASSERT(isfinite(cell.as.f64));
         }
 }
 
@@ -18,30 +18,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const paths[] = {"fuzzed", "a/gpu-energy-data/fuzzed",
                                         "scalability-metrics/run/epoch-time/fuzzed"};
-    struct kymo__old_energy energy = {0};
+    struct marey__old_energy energy = {0};
     if (size < 2)
         return 0;
     /* Twice: as two files of one run, or of two. */
     for (size_t i = 0; i < 2; i++) {
-        kymo__byte_source *bytes = NULL;
+        marey__byte_source *bytes = NULL;
         bool is_other = false;
-        if (kymo__bytes_open_memory(data + 2, size - 2, &bytes) != KYMO_OK)
+        if (marey__bytes_open_memory(data + 2, size - 2, &bytes) != MAREY_OK)
             break;
-        kymo__bytes_cut(bytes, data[0]);
-        const kymo_status status =
-            kymo__old_energy_read(&energy, bytes, paths[(data[1] >> i) % 3], &is_other);
-        KYMO_ASSERT(status == KYMO_OK || status == KYMO_EFORMAT);
-        KYMO_ASSERT(!is_other || status == KYMO_EFORMAT);
-        kymo__bytes_close(bytes);
+        marey__bytes_cut(bytes, data[0]);
+        const marey_status status =
+            marey__old_energy_read(&energy, bytes, paths[(data[1] >> i) % 3], &is_other);
+        MAREY_ASSERT(status == MAREY_OK || status == MAREY_EFORMAT);
+        MAREY_ASSERT(!is_other || status == MAREY_EFORMAT);
+        marey__bytes_close(bytes);
     }
-    kymo_table *runs = NULL, *repeats = NULL;
-    if (kymo__old_energy_tables(&energy, &runs, &repeats) == KYMO_OK) {
-        KYMO_ASSERT(kymo_table_n_rows(repeats) <= kymo_table_n_rows(runs));
+    marey_table *runs = NULL, *repeats = NULL;
+    if (marey__old_energy_tables(&energy, &runs, &repeats) == MAREY_OK) {
+        MAREY_ASSERT(marey_table_n_rows(repeats) <= marey_table_n_rows(runs));
         check_numbers(runs);
         check_numbers(repeats);
     }
-    kymo_table_destroy(runs);
-    kymo_table_destroy(repeats);
-    kymo__old_energy_fini(&energy);
+    marey_table_destroy(runs);
+    marey_table_destroy(repeats);
+    marey__old_energy_fini(&energy);
     return 0;
 }

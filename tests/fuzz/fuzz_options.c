@@ -1,4 +1,4 @@
-/* Any text as KYMO_OPTIONS. */
+/* Any text as MAREY_OPTIONS. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +12,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(text, data, size);
     text[size] = '\0';
-    struct kymo__settings s;
-    kymo__settings_init(&s);
-    if (kymo__settings_parse(&s, text) == KYMO_OK) {
-        KYMO_ASSERT(s.policy <= KYMO_BLOCK && s.clock <= KYMO_CLOCK_MONOTONIC && s.pool_bytes > 0);
-        KYMO_ASSERT(s.rank >= -1 && s.world_size >= -1 &&
-                    memchr(s.run_id, '\0', sizeof s.run_id) != NULL);
+    struct marey__settings s;
+    marey__settings_init(&s);
+    if (marey__settings_parse(&s, text) == MAREY_OK) {
+        MAREY_ASSERT(s.policy <= MAREY_BLOCK && s.clock <= MAREY_CLOCK_MONOTONIC && s.pool_bytes > 0);
+        MAREY_ASSERT(s.rank >= -1 && s.world_size >= -1 &&
+                     memchr(s.run_id, '\0', sizeof s.run_id) != NULL);
     } else {
-        KYMO_ASSERT(kymo_last_error()[0] != '\0');
+        MAREY_ASSERT(marey_last_error()[0] != '\0');
     }
     free(text);
     return 0;

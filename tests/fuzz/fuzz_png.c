@@ -13,7 +13,7 @@ static void mend_checksums(uint8_t *bytes, size_t len)
                          (size_t)bytes[at + 2] << 8 | bytes[at + 3];
         if (n > len - at - 12)
             return;
-        const uint32_t crc = kymo__crc32(0, bytes + at + 4, n + 4);
+        const uint32_t crc = marey__crc32(0, bytes + at + 4, n + 4);
         for (size_t i = 0; i < 4; i++)
             bytes[at + 8 + n + i] = (uint8_t)(crc >> (24 - 8 * i));
         at += 12 + n;
@@ -23,16 +23,16 @@ static void mend_checksums(uint8_t *bytes, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *bytes = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
-    kymo_images *images;
+    marey_images *images;
     if (bytes == NULL)
         return 0;
     memcpy(bytes, data, size);
     mend_checksums(bytes, size);
-    if (kymo_png_unpack(bytes, size, &images) == KYMO_OK) {
-        const struct kymo_image *image = kymo_images_get(images, 0);
-        volatile uint8_t last = ((const uint8_t *)image->samples)[kymo__image_bytes(image) - 1];
+    if (marey_png_unpack(bytes, size, &images) == MAREY_OK) {
+        const struct marey_image *image = marey_images_get(images, 0);
+        volatile uint8_t last = ((const uint8_t *)image->samples)[marey__image_bytes(image) - 1];
         (void)last;
-        kymo_images_destroy(images);
+        marey_images_destroy(images);
     }
     free(bytes);
     return 0;

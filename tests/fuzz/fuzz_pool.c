@@ -13,20 +13,20 @@
 
 enum { N_SLOTS = 5, CHUNK_INPUT = 64 };
 
-static uint8_t slots[N_SLOTS][KYMO__CHUNK_BYTES];
+static uint8_t slots[N_SLOTS][MAREY__CHUNK_BYTES];
 
 /* Input bytes to slots; what is not said is zero. */
 static void lay_out(const uint8_t *data, size_t size)
 {
     memset(slots, 0, sizeof slots);
-    const size_t head = KYMO__MIN(size, (size_t)CHUNK_INPUT);
+    const size_t head = MAREY__MIN(size, (size_t)CHUNK_INPUT);
     memcpy(slots[0], data, head);
     data += head;
     size -= head;
     for (int i = 1; i < N_SLOTS && size > 2; i++) {
         uint16_t len;
         memcpy(&len, data, sizeof len);
-        const size_t n = KYMO__MIN(KYMO__MIN((size_t)len, size - 2), (size_t)KYMO__CHUNK_BYTES);
+        const size_t n = MAREY__MIN(MAREY__MIN((size_t)len, size - 2), (size_t)MAREY__CHUNK_BYTES);
         memcpy(slots[i], data + 2, n);
         data += 2 + n;
         size -= 2 + n;
@@ -36,17 +36,17 @@ static void lay_out(const uint8_t *data, size_t size)
 /* A log whose one block says that a process of another boot wrote it, and where its pool is. */
 static bool write_log(const char *path, const char *pool)
 {
-    struct kymo__buf texts = {0};
-    struct kymo__log log;
+    struct marey__buf texts = {0};
+    struct marey__log log;
     unlink(path);
-    kymo__texts_put(&texts, KYMO__KEY_PID, "1");
-    kymo__texts_put(&texts, KYMO__KEY_BOOT_ID, "another");
-    kymo__texts_put(&texts, KYMO__KEY_POOL, pool);
+    marey__texts_put(&texts, MAREY__KEY_PID, "1");
+    marey__texts_put(&texts, MAREY__KEY_BOOT_ID, "another");
+    marey__texts_put(&texts, MAREY__KEY_POOL, pool);
     const char *name = strrchr(path, '/') + 1;
-    const bool ok = kymo__log_create(&log, fuzz_folder(), name) == KYMO_OK &&
-                    kymo__log_append_texts(&log, KYMO__BLOCK_LOG, &texts) == KYMO_OK;
-    kymo__log_close(&log);
-    kymo__buf_fini(&texts);
+    const bool ok = marey__log_create(&log, fuzz_folder(), name) == MAREY_OK &&
+                    marey__log_append_texts(&log, MAREY__BLOCK_LOG, &texts) == MAREY_OK;
+    marey__log_close(&log);
+    marey__buf_fini(&texts);
     return ok;
 }
 

@@ -4,6 +4,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_import(&kymo__import_pstats, data, size);
+    fuzz_import(&marey__import_pstats, data, size);
     return 0;
 }

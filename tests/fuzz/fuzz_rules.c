@@ -9,20 +9,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"", "ncclDevKernel_AllReduce",
                                         "void at::native::x<int>(a, b)"};
-    struct kymo__rules rules = {0};
+    struct marey__rules rules = {0};
     char *text = malloc(size > 0 ? size : 1); /* of its own, so that a read behind it is seen */
     if (text == NULL)
         return 0;
     memcpy(text, data, size);
-    const kymo_status status = kymo__rules_parse(&rules, "fuzzed", text, size);
+    const marey_status status = marey__rules_parse(&rules, "fuzzed", text, size);
     free(text); /* the rules have copies */
-    for (size_t i = 0; status == KYMO_OK && rules.n > 0 && i < KYMO__COUNT_OF(names); i++) {
-        const struct kymo_site_info site = {
+    for (size_t i = 0; status == MAREY_OK && rules.n > 0 && i < MAREY__COUNT_OF(names); i++) {
+        const struct marey_site_info site = {
             .name = names[i], .name_len = (uint32_t)strlen(names[i]), .category = "data"};
-        for (uint8_t kind = KYMO__KIND_RANGE; kind <= KYMO_WORK_SET; kind++)
-            KYMO_ASSERT(kymo__rules_find(&rules, &(struct kymo__rule_subject){
-                                                     .site = &site, .kind = kind}) < rules.n);
+        for (uint8_t kind = MAREY__KIND_RANGE; kind <= MAREY_WORK_SET; kind++)
+            MAREY_ASSERT(marey__rules_find(&rules, &(struct marey__rule_subject){
+                                                       .site = &site, .kind = kind}) < rules.n);
     }
-    kymo__rules_fini(&rules);
+    marey__rules_fini(&rules);
     return 0;
 }

@@ -4,41 +4,41 @@
 #include "analyze/samples_whole.h"
 #include "fuzz.h"
 
-static void tell(kymo_samples_report *report)
+static void tell(marey_samples_report *report)
 {
     FILE *const out = fopen("/dev/null", "w");
-    for (size_t i = 0; i < KYMO__N_SAMPLES_TABLES; i++)
+    for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
         fuzz_check_table(report->tables[i]);
     if (out == NULL)
         return;
-    for (size_t i = 0; i < KYMO__SAMPLES_TOTALS; i++) {
-        if (i == KYMO__SAMPLES_LEAVES || i == KYMO__SAMPLES_LEAF_PATHS) {
-            KYMO_ASSERT(kymo_samples_report_leaves(report, i == KYMO__SAMPLES_LEAF_PATHS, 10, out) ==
-                        KYMO_OK);
+    for (size_t i = 0; i < MAREY__SAMPLES_TOTALS; i++) {
+        if (i == MAREY__SAMPLES_LEAVES || i == MAREY__SAMPLES_LEAF_PATHS) {
+            MAREY_ASSERT(marey_samples_report_leaves(report, i == MAREY__SAMPLES_LEAF_PATHS, 10,
+                                                     out) == MAREY_OK);
             continue;
         }
-        const struct kymo_samples_text_options options = {.table =
-                                                              kymo_table_name(report->tables[i])};
-        KYMO_ASSERT(kymo_samples_report_text(report, &options, out) == KYMO_OK);
+        const struct marey_samples_text_options options = {.table =
+                                                               marey_table_name(report->tables[i])};
+        MAREY_ASSERT(marey_samples_report_text(report, &options, out) == MAREY_OK);
     }
-    (void)!kymo_samples_report_json(report, out);
+    (void)!marey_samples_report_json(report, out);
     fclose(out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kymo_recording *recording = fuzz_open_log(data, size);
+    marey_recording *recording = fuzz_open_log(data, size);
     if (recording == NULL)
         return 0;
-    const struct kymo_samples_report_options all[] = {
+    const struct marey_samples_report_options all[] = {
         {.library = "torch", .native = 1},
         {.filter = {.idle = 1, .range = "forward"}, .sort = "total"},
         {.filter = {.mode = "cpu", .iterations = "slow"}, .names = "main"},
     };
-    kymo_samples_report *report = NULL;
-    if (kymo_samples_report_create(&recording, 1, &all[size % 3], &report) == KYMO_OK)
+    marey_samples_report *report = NULL;
+    if (marey_samples_report_create(&recording, 1, &all[size % 3], &report) == MAREY_OK)
         tell(report);
-    kymo_samples_report_destroy(report);
-    kymo_recording_close(recording);
+    marey_samples_report_destroy(report);
+    marey_recording_close(recording);
     return 0;
 }

@@ -6,9 +6,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kymo_memory_report *report = NULL;
-    if (kymo__memory_report_bytes("fuzz", data, size, &report) == KYMO_OK)
+    marey_memory_report *report = NULL;
+    if (marey__memory_report_bytes("fuzz", data, size, &report) == MAREY_OK)
         fuzz_memory_tell(report);
-    kymo_memory_report_destroy(report);
+    marey_memory_report_destroy(report);
     return 0;
 }

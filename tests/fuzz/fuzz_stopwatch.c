@@ -4,30 +4,30 @@
 
 #include "fuzz.h"
 #include "stopwatch/stopwatch_merge.h"
-#include <kymo/stopwatch.h>
+#include <marey/stopwatch.h>
 
-static void look(const kymo_stopwatch_merged *merged)
+static void look(const marey_stopwatch_merged *merged)
 {
     static const char *const names[] = {"ranks", "intervals", "iterations"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++) {
-        kymo_table *table;
-        if (kymo_stopwatch_merged_table(merged, names[i], &table) == KYMO_OK)
-            kymo_table_destroy(table);
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
+        marey_table *table;
+        if (marey_stopwatch_merged_table(merged, names[i], &table) == MAREY_OK)
+            marey_table_destroy(table);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    kymo_stopwatch_merged *merged;
-    if (kymo_stopwatch_merged_create(&merged) != KYMO_OK)
+    marey_stopwatch_merged *merged;
+    if (marey_stopwatch_merged_create(&merged) != MAREY_OK)
         return 0;
-    if (kymo_stopwatch_merged_add(merged, data, size) == KYMO_OK) {
-        const kymo_status again = kymo_stopwatch_merged_add(merged, data, size);
-        KYMO_ASSERT(again == KYMO_OK || again == KYMO_ENOMEM);
+    if (marey_stopwatch_merged_add(merged, data, size) == MAREY_OK) {
+        const marey_status again = marey_stopwatch_merged_add(merged, data, size);
+        MAREY_ASSERT(again == MAREY_OK || again == MAREY_ENOMEM);
     } else {
-        KYMO_ASSERT(kymo_last_error()[0] != '\0');
+        MAREY_ASSERT(marey_last_error()[0] != '\0');
     }
     look(merged);
-    kymo_stopwatch_merged_destroy(merged);
+    marey_stopwatch_merged_destroy(merged);
     return 0;
 }

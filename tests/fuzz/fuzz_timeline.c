@@ -6,43 +6,45 @@
 #include "fuzz.h"
 
 /* At the end there is what was made and not released, and the peak is what was alive then. */
-static void check_device(const kymo_memory_timeline *timeline,
-                         const struct kymo__memory_device *device)
+static void check_device(const marey_memory_timeline *timeline,
+                         const struct marey__memory_device *device)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < device->n_changes; i++) {
-        const struct kymo__memory_change *change = &device->changes[i];
-        const struct kymo__memory_block *block = &timeline->blocks[change->block];
-        KYMO_ASSERT((change->is_end ? block->freed_change : block->made_change) == i);
-        KYMO_ASSERT(i == 0 || kymo__memory_change_ns(timeline, change) >=
-                                  kymo__memory_change_ns(timeline, change - 1));
+        const struct marey__memory_change *change = &device->changes[i];
+        const struct marey__memory_block *block = &timeline->blocks[change->block];
+        MAREY_ASSERT((change->is_end ? block->freed_change : block->made_change) == i);
+        MAREY_ASSERT(i == 0 || marey__memory_change_ns(timeline, change) >=
+                                   marey__memory_change_ns(timeline, change - 1));
         bytes += change->is_end ? -block->bytes : block->bytes;
-        KYMO_ASSERT(bytes >= 0);
+        MAREY_ASSERT(bytes >= 0);
     }
-    struct kymo__memory_alive alive;
-    if (kymo__memory_alive_init(&alive, timeline, device, device->peak_change) != KYMO_OK)
+    struct marey__memory_alive alive;
+    if (marey__memory_alive_init(&alive, timeline, device, device->peak_change) != MAREY_OK)
         abort();
-    KYMO_ASSERT(alive.bytes == device->peak_bytes);
-    kymo__memory_alive_fini(&alive);
+    MAREY_ASSERT(alive.bytes == device->peak_bytes);
+    marey__memory_alive_fini(&alive);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int fd = -1;
-    struct kymo__torch_trace *trace;
-    kymo_memory_timeline *timeline;
+    struct marey__torch_trace *trace;
+    marey_memory_timeline *timeline;
     if (fd < 0 && (fd = open("/dev/null", O_WRONLY | O_CLOEXEC)) < 0)
         abort();
-    if (kymo__torch_read_memory("fuzzed", data, size, NULL, &trace) != KYMO_OK)
+    if (marey__torch_read_memory("fuzzed", data, size, NULL, &trace) != MAREY_OK)
         return 0;
-    if (kymo_memory_timeline_create(trace, &timeline) != KYMO_OK)
+    if (marey_memory_timeline_create(trace, &timeline) != MAREY_OK)
         abort();
     for (size_t i = 0; i < timeline->n_devices; i++)
         check_device(timeline, &timeline->devices[i]);
-    for (int file = KYMO_MEMORY_JSON; timeline->n_devices != 0 && file <= KYMO_MEMORY_SNAPSHOT; file++)
-        if (kymo_memory_timeline_write(timeline, (enum kymo_memory_file)file, "fuzzed", fd) != KYMO_OK)
+    for (int file = MAREY_MEMORY_JSON; timeline->n_devices != 0 && file <= MAREY_MEMORY_SNAPSHOT;
+         file++)
+        if (marey_memory_timeline_write(timeline, (enum marey_memory_file)file, "fuzzed", fd) !=
+            MAREY_OK)
             abort();
-    kymo_memory_timeline_destroy(timeline);
-    kymo__torch_free(trace);
+    marey_memory_timeline_destroy(timeline);
+    marey__torch_free(trace);
     return 0;
 }

@@ -6,46 +6,46 @@
 #include "codec/codec_internal.h"
 #include "fuzz.h"
 
-static struct kymo__torch_trace *read_trace(const uint8_t *data, size_t size, size_t cut)
+static struct marey__torch_trace *read_trace(const uint8_t *data, size_t size, size_t cut)
 {
-    kymo__byte_source *bytes;
-    struct kymo__torch_trace *trace = NULL;
-    if (kymo__bytes_open_memory(data, size, &bytes) != KYMO_OK)
+    marey__byte_source *bytes;
+    struct marey__torch_trace *trace = NULL;
+    if (marey__bytes_open_memory(data, size, &bytes) != MAREY_OK)
         return NULL;
-    kymo__bytes_cut(bytes, cut);
-    const kymo_status status = kymo__torch_read_bytes("fuzzed", bytes, NULL, &trace);
-    KYMO_ASSERT(status == KYMO_OK || (status == KYMO_EFORMAT && kymo_last_error()[0] != '\0'));
-    kymo__bytes_close(bytes);
+    marey__bytes_cut(bytes, cut);
+    const marey_status status = marey__torch_read_bytes("fuzzed", bytes, NULL, &trace);
+    MAREY_ASSERT(status == MAREY_OK || (status == MAREY_EFORMAT && marey_last_error()[0] != '\0'));
+    marey__bytes_close(bytes);
     return trace;
 }
 
-static void check_order(const struct kymo__torch_trace *trace)
+static void check_order(const struct marey__torch_trace *trace)
 {
     size_t n = 0;
     for (size_t t = 0; t < trace->n_threads; t++)
         n += trace->threads[t].end - trace->threads[t].begin;
-    KYMO_ASSERT(n == trace->n_events);
+    MAREY_ASSERT(n == trace->n_events);
     for (size_t i = 1; i < trace->n_events; i++) {
-        const struct kymo__torch_event *a = &trace->events[i - 1], *b = &trace->events[i];
-        KYMO_ASSERT(a->thread < b->thread || (a->thread == b->thread && a->begin_ns <= b->begin_ns));
+        const struct marey__torch_event *a = &trace->events[i - 1], *b = &trace->events[i];
+        MAREY_ASSERT(a->thread < b->thread || (a->thread == b->thread && a->begin_ns <= b->begin_ns));
     }
 }
 
 /* Each row of the trace that is counted is in one row of the table. */
-static void check_operators(const struct kymo__torch_trace *trace, FILE *out)
+static void check_operators(const struct marey__torch_trace *trace, FILE *out)
 {
-    kymo_operators *operators;
-    if (kymo_operators_create(trace, NULL, &operators) != KYMO_OK)
+    marey_operators *operators;
+    if (marey_operators_create(trace, NULL, &operators) != MAREY_OK)
         abort();
     uint64_t n_calls = 0;
     for (size_t i = 0; i < operators->n_rows; i++)
         n_calls += operators->rows[i].n_calls;
-    KYMO_ASSERT(n_calls <= trace->n_events + trace->n_memory);
-    KYMO_ASSERT(kymo_table_n_rows(kymo_operators_table(operators)) == operators->n_rows);
-    if (kymo_operators_text(operators, NULL, out) != KYMO_OK ||
-        kymo_operators_stacks(operators, "self_cpu_time_total", out) != KYMO_OK)
+    MAREY_ASSERT(n_calls <= trace->n_events + trace->n_memory);
+    MAREY_ASSERT(marey_table_n_rows(marey_operators_table(operators)) == operators->n_rows);
+    if (marey_operators_text(operators, NULL, out) != MAREY_OK ||
+        marey_operators_stacks(operators, "self_cpu_time_total", out) != MAREY_OK)
         abort();
-    kymo_operators_destroy(operators);
+    marey_operators_destroy(operators);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -57,16 +57,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (text == NULL)
         return 0;
     memcpy(text, data, size);
-    struct kymo__torch_trace *whole = read_trace(text, size, 0), *cut = read_trace(text, size, 3);
-    KYMO_ASSERT((whole == NULL) == (cut == NULL));
+    struct marey__torch_trace *whole = read_trace(text, size, 0), *cut = read_trace(text, size, 3);
+    MAREY_ASSERT((whole == NULL) == (cut == NULL));
     if (whole != NULL) {
-        KYMO_ASSERT(whole->n_events == cut->n_events && whole->n_memory == cut->n_memory &&
-                    whole->n_roles == cut->n_roles && whole->strings.n == cut->strings.n);
+        MAREY_ASSERT(whole->n_events == cut->n_events && whole->n_memory == cut->n_memory &&
+                     whole->n_roles == cut->n_roles && whole->strings.n == cut->strings.n);
         check_order(whole);
         check_operators(whole, out);
     }
-    kymo__torch_free(whole);
-    kymo__torch_free(cut);
+    marey__torch_free(whole);
+    marey__torch_free(cut);
     free(text);
     return 0;
 }

@@ -16,12 +16,12 @@ struct program {
     size_t len;
 };
 
-static bool maps(void *self, struct kymo__buf *to)
+static bool maps(void *self, struct marey__buf *to)
 {
     (void)self;
-    kymo__buf_puts(to, "00400000-00410000 r-xp 00000000 00:00 7 /program\n"
-                       "00600000-00700000 rwxp 00000000 00:00 0 \n"
-                       "007ff000-00900000 rw-p 00000000 00:00 0 [stack]\n");
+    marey__buf_puts(to, "00400000-00410000 r-xp 00000000 00:00 7 /program\n"
+                        "00600000-00700000 rwxp 00000000 00:00 0 \n"
+                        "007ff000-00900000 rw-p 00000000 00:00 0 [stack]\n");
     return !to->failed;
 }
 
@@ -37,14 +37,14 @@ static bool memory(void *self, uint64_t at, void *to, size_t n_bytes)
 static int file_of(const void *bytes, size_t len)
 {
     const int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd >= 0 && !kymo__write_all(fd, bytes, len)) {
+    if (fd >= 0 && !marey__write_all(fd, bytes, len)) {
         close(fd);
         return -1;
     }
     return fd;
 }
 
-static int open_map(void *self, const struct kymo__unwind_map *map)
+static int open_map(void *self, const struct marey__unwind_map *map)
 {
     const struct program *const program = self;
     (void)map;
@@ -54,7 +54,7 @@ static int open_map(void *self, const struct kymo__unwind_map *map)
 /* A file for debugging is the program once more. */
 static int open_path(void *self, const char *path)
 {
-    KYMO_ASSERT(path[0] == '/');
+    MAREY_ASSERT(path[0] == '/');
     return open_map(self, NULL);
 }
 
@@ -69,13 +69,13 @@ static void source_close(void *self)
     (void)self;
 }
 
-static void walk(struct kymo__unwind *unwind, const uint8_t *registers, const uint8_t *stack,
+static void walk(struct marey__unwind *unwind, const uint8_t *registers, const uint8_t *stack,
                  size_t n_stack)
 {
-    struct kymo__native_frame frames[MAX_FRAMES];
-    struct kymo__unwind_input input = {.stack_at = STACK_AT, .n_stack = n_stack};
+    struct marey__native_frame frames[MAX_FRAMES];
+    struct marey__unwind_input input = {.stack_at = STACK_AT, .n_stack = n_stack};
     /* A copy, so that a byte too far is seen. */
-    uint8_t *const copy = kymo__alloc(n_stack + 1);
+    uint8_t *const copy = marey__alloc(n_stack + 1);
     if (copy == NULL)
         return;
     memcpy(copy, stack, n_stack);
@@ -83,53 +83,53 @@ static void walk(struct kymo__unwind *unwind, const uint8_t *registers, const ui
     memcpy(input.registers, registers, sizeof input.registers);
     for (int i = 0; i < 3; i++) { /* the third time in the middle of the stack */
         bool is_complete;
-        const size_t n = kymo__unwind_stack(unwind, &input, frames, MAX_FRAMES, &is_complete);
-        KYMO_ASSERT(n >= 1 && n <= MAX_FRAMES &&
-                    kymo__unwind_stack_size(unwind, STACK_AT, 4096) == 4096);
+        const size_t n = marey__unwind_stack(unwind, &input, frames, MAX_FRAMES, &is_complete);
+        MAREY_ASSERT(n >= 1 && n <= MAX_FRAMES &&
+                     marey__unwind_stack_size(unwind, STACK_AT, 4096) == 4096);
         for (size_t k = 0; k < n; k++)
-            KYMO_ASSERT(kymo__unwind_symbol(unwind, frames[k].pc)->name[0] != '\0');
-        input.registers[KYMO__UNWIND_SP] = STACK_AT + n_stack / 16 * 8;
+            MAREY_ASSERT(marey__unwind_symbol(unwind, frames[k].pc)->name[0] != '\0');
+        input.registers[MAREY__UNWIND_SP] = STACK_AT + n_stack / 16 * 8;
     }
-    kymo__free(copy);
+    marey__free(copy);
 }
 
 /* All functions that the program itself speaks of, more or less. */
-static void name_all(struct kymo__unwind *unwind)
+static void name_all(struct marey__unwind *unwind)
 {
     uint64_t address;
-    const struct kymo__program *const program = kymo__unwind_program_at(unwind, CODE_AT, &address);
-    for (uint64_t i = 0; program != NULL && i < KYMO__MIN(program->n_starts, 64); i++) {
+    const struct marey__program *const program = marey__unwind_program_at(unwind, CODE_AT, &address);
+    for (uint64_t i = 0; program != NULL && i < MAREY__MIN(program->n_starts, 64); i++) {
         int32_t at;
         memcpy(&at, (const uint8_t *)program->bytes + program->starts_at + i * 8, sizeof at);
-        (void)kymo__unwind_symbol(unwind, CODE_AT + program->starts_base + (uint64_t)(int64_t)at);
+        (void)marey__unwind_symbol(unwind, CODE_AT + program->starts_base + (uint64_t)(int64_t)at);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint16_t n_stack;
-    struct kymo__unwind_files *files;
-    struct kymo__unwind *unwind;
-    const size_t n_head = sizeof n_stack + sizeof(uint64_t) * KYMO__UNWIND_REGISTERS;
+    struct marey__unwind_files *files;
+    struct marey__unwind *unwind;
+    const size_t n_head = sizeof n_stack + sizeof(uint64_t) * MAREY__UNWIND_REGISTERS;
     if (size < n_head)
         return 0;
     memcpy(&n_stack, data, sizeof n_stack);
-    n_stack = (uint16_t)KYMO__MIN(n_stack, size - n_head);
+    n_stack = (uint16_t)MAREY__MIN(n_stack, size - n_head);
     struct program program = {data + n_head + n_stack, size - n_head - n_stack};
-    const struct kymo__unwind_source source = {.maps = maps,
-                                               .memory = memory,
-                                               .open_map = open_map,
-                                               .open_path = open_path,
-                                               .open_perf_map = open_perf_map,
-                                               .close = source_close,
-                                               .self = &program};
-    if (kymo__unwind_files_create(&files) != KYMO_OK)
+    const struct marey__unwind_source source = {.maps = maps,
+                                                .memory = memory,
+                                                .open_map = open_map,
+                                                .open_path = open_path,
+                                                .open_perf_map = open_perf_map,
+                                                .close = source_close,
+                                                .self = &program};
+    if (marey__unwind_files_create(&files) != MAREY_OK)
         return 0;
-    if (kymo__unwind_create_from(&source, files, &unwind) == KYMO_OK) {
+    if (marey__unwind_create_from(&source, files, &unwind) == MAREY_OK) {
         walk(unwind, data + sizeof n_stack, data + n_head, n_stack);
         name_all(unwind);
-        kymo__unwind_destroy(unwind);
+        marey__unwind_destroy(unwind);
     }
-    kymo__unwind_files_destroy(files);
+    marey__unwind_files_destroy(files);
     return 0;
 }

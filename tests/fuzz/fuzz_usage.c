@@ -12,12 +12,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(text, data, size);
     uint64_t number = 0, numbers[4];
-    struct kymo__process_stat stat = {0};
-    if (kymo__parse_last_pid(text, size, &number))
-        KYMO_ASSERT(number > 0 && number <= INT32_MAX);
-    kymo__parse_machine_ticks(text, size, &number);
-    kymo__parse_process_stat(text, size, &stat);
-    KYMO_ASSERT(kymo__parse_numbers(text, size, numbers, 4) <= 4);
+    struct marey__process_stat stat = {0};
+    if (marey__parse_last_pid(text, size, &number))
+        MAREY_ASSERT(number > 0 && number <= INT32_MAX);
+    marey__parse_machine_ticks(text, size, &number);
+    marey__parse_process_stat(text, size, &stat);
+    MAREY_ASSERT(marey__parse_numbers(text, size, numbers, 4) <= 4);
     free(text);
     return 0;
 }

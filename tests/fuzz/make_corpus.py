@@ -17,8 +17,8 @@ import threading
 import zlib
 from pathlib import Path
 
-import kymo
-from kymo import _tools
+import marey
+from marey import _tools
 
 CORPUS = Path(__file__).parent / "corpus"
 CHUNK_BYTES, CHUNK_HEAD_BYTES, POOL_HEAD_INPUT = 32 << 10, 128, 64
@@ -43,8 +43,11 @@ DOCTOR = [
     ("CapEff", "Name:\tpython\nCapEff:\t000001ffffffffff\nSeccomp:\t2\n"),
     ("model name", "processor\t: 0\nmodel name\t: AMD EPYC\n"),
     ("quota", "150000 100000\n"),
-    ("lib", "\tlibkymo.so.0 (libc6,x86-64) => /usr/lib/libkymo.so.0\n\tlibkymo.so.0 (libc6) => /opt/libkymo.so.0\n"),
-    ("version", "version=3.11.7\nsite0=/usr/lib/python3\nkymo=0.1.0\n"),
+    (
+        "lib",
+        "\tlibmarey.so.0 (libc6,x86-64) => /usr/lib/libmarey.so.0\n\tlibmarey.so.0 (libc6) => /opt/libmarey.so.0\n",
+    ),
+    ("version", "version=3.11.7\nsite0=/usr/lib/python3\nmarey=0.1.0\n"),
     ("energy0", "gpu0=A GPU\nenergy0=ok 20000000 17 3000\ninstant0=no Not Supported\n"),
 ]
 
@@ -86,16 +89,16 @@ IMPORTS = {
 def record_one_of_each() -> None:
     """Every kind of event, and names that are hard to write down."""
     for payload in (None, -1, 2.5, "text", ""):
-        with kymo.range("step", payload=payload), kymo.range('"quoted"\n\0name', category="c", color=0xFF00FF00):
-            kymo.counter("loss", 0.5)
-            kymo.mark("mark", payload=payload)
-    kymo.push("left open")
+        with marey.range("step", payload=payload), marey.range('"quoted"\n\0name', category="c", color=0xFF00FF00):
+            marey.counter("loss", 0.5)
+            marey.mark("mark", payload=payload)
+    marey.push("left open")
 
 
 def record_in_many_threads() -> None:
     """A few words in each lane: too few for compression to pay, so that they lie bare in the log."""
     for i in range(8):
-        thread = threading.Thread(target=kymo.mark, args=("mark",), kwargs={"payload": i if i % 2 else "text"})
+        thread = threading.Thread(target=marey.mark, args=("mark",), kwargs={"payload": i if i % 2 else "text"})
         thread.start()
         thread.join()
 
@@ -111,11 +114,11 @@ def in_a_child(work: object) -> None:
 
 def record(path: Path, options: dict[str, object], ending: str) -> None:
     def work() -> None:
-        kymo.start(path, **options)
+        marey.start(path, **options)
         record_in_many_threads()
         record_one_of_each()
         if ending == "stop":
-            kymo.stop()
+            marey.stop()
         else:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -165,7 +168,7 @@ def pool_input(pool: bytes) -> bytes:
 
 def packed_results() -> list[bytes]:
     """What a stopwatch packs: nothing, a name without iterations, several of them, one cut short."""
-    stopwatch = kymo.Stopwatch(0)
+    stopwatch = marey.Stopwatch(0)
     parts = [_tools.stopwatch_pack(0)]
     with stopwatch("alone"):
         pass
@@ -182,7 +185,7 @@ def packed_results() -> list[bytes]:
 
 def block(kind: int, payload: bytes, lane: int = 0, sequence: int = 0) -> bytes:
     """A block that is not packed; the words of one count from tick 0."""
-    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, 1, 0, lane, sequence, *[len(payload)] * 2, 0, 5000, 0)
+    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424D, kind, 1, 0, lane, sequence, *[len(payload)] * 2, 0, 5000, 0)
     checksum = struct.pack("<I", crc32c(header + b"\0\0\0\0" + payload))
     return header + checksum + payload + b"\0" * (-len(payload) % 8)
 
@@ -525,14 +528,14 @@ def main() -> None:
             "checked": {"check": True},
             "newest": {"policy": "keep-newest"},
         }.items():
-            path = Path(folder) / f"{name}.kymo"
+            path = Path(folder) / f"{name}.marey"
             record(path, options, "stop")
             (CORPUS / "log" / f"{name}.klog").write_bytes(log_of(path))
-        killed = Path(folder) / "killed.kymo"
+        killed = Path(folder) / "killed.marey"
         record(killed, {}, "kill")
         (CORPUS / "log" / "unsealed.klog").write_bytes(log_of(killed))
         (CORPUS / "pool" / "killed.pool").write_bytes(pool_input(next(killed.glob("*.pool")).read_bytes()))
-        kymo.load(killed)
+        marey.load(killed)
         (CORPUS / "log" / "sealed.klog").write_bytes(log_of(killed))
 
 

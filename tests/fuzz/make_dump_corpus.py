@@ -39,7 +39,7 @@ FILES = {
         safetensors(
             {"a": entry("F32", [2], 0, 8), "b": entry("BF16", [], 8, 10), "e": entry("U8", [0], 8, 8)}, b"0123456789"
         ),
-        safetensors({"__metadata__": {"kymo_dump": "1"}, "__pad__0": entry("U8", [3], 0, 3)}, bytes(3)),
+        safetensors({"__metadata__": {"marey_dump": "1"}, "__pad__0": entry("U8", [3], 0, 3)}, bytes(3)),
         safetensors({"a": entry("F4", [2, 2], 0, 2), "b": entry("F6_E2M3", [4], 2, 5)}, bytes(5)),
         safetensors({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 2, 6)}, bytes(6)),
         safetensors({"a": entry("F32", [1], 4, 8)}, bytes(8)),
@@ -69,7 +69,7 @@ FILES = {
         b"3.4028235e+38",
     ],
     "manifest": [
-        b'{"kymo_dump":1,"step":12,"rank":3,"world":8,"pid":4711,"host":"node7","run":null,"unix_ns":5,"mode":"full",'
+        b'{"marey_dump":1,"step":12,"rank":3,"world":8,"pid":4711,"host":"node7","run":null,"unix_ns":5,"mode":"full",'
         b'"data_start":4096,"reason":null}\n'
         b'{"seq":0,"tree":"tensors","path":["a","b"],"name":"a.b","type":"container","dtype":"bfloat16","shape":[2,3],'
         b'"strides":[-3,1],"offset":64,"bytes":12,"phase":"forward","source":"t.py:1","digest":"'
@@ -80,12 +80,12 @@ FILES = {
         b'{"seq":1,"tree":"gradients","path":["e"],"name":"%grad.e","value":3}\n'
         b'{"seq":2,"name":"p[2]","type":"image_rgb","dtype":"float32","shape":[1],"files":["p.0.png","p.1.png"]}\n'
         b'{"end":true,"tensors":1,"values":2,"bytes":12}\n',
-        b'{"kymo_dump":1,"data_start":4096}\n{"seq":0,"name":"a","dtype":"float64","shape":[4],"offset":250,"bytes":32}\n'
+        b'{"marey_dump":1,"data_start":4096}\n{"seq":0,"name":"a","dtype":"float64","shape":[4],"offset":250,"bytes":32}\n'
         b'{"seq":0,"name":"b","files":["../x"]}\n{"seq":0,"name":"c","value":"text"}\n{"seq":1,"na',
-        b'{"kymo_dump":1,"data_start":0}\n{"seq":0,"name":"a","dtype":"float64","offset":0,"bytes":0}\n'
+        b'{"marey_dump":1,"data_start":0}\n{"seq":0,"name":"a","dtype":"float64","offset":0,"bytes":0}\n'
         b'{"seq":1,"name":"b","type":"json","files":["b.json"]}\n{"end":true}\n',
-        b'{"kymo_dump":2}\n',
-        b'{"kymo_dump":1,"data_start":9223372036854775807}\n{"seq":0,"name":"a","dtype":"uint8","shape":[0],"offset":0,'
+        b'{"marey_dump":2}\n',
+        b'{"marey_dump":1,"data_start":9223372036854775807}\n{"seq":0,"name":"a","dtype":"uint8","shape":[0],"offset":0,'
         b'"bytes":0}\n{"end":true}\n',
     ],
     "number": [

@@ -1,20 +1,20 @@
 /* Bytes as the readers of dumps get them: with zeros behind, and nothing behind those, so that a read further is seen. */
-#ifndef KYMO_FUZZ_PADDED_H
-#define KYMO_FUZZ_PADDED_H
+#ifndef MAREY_FUZZ_PADDED_H
+#define MAREY_FUZZ_PADDED_H
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "dumpfile/dumpfile_internal.h"
 
-static inline struct kymo__map padded_copy(const uint8_t *data, size_t size)
+static inline struct marey__map padded_copy(const uint8_t *data, size_t size)
 {
-    char *const text = calloc(1, size + KYMO__TEXT_PADDING);
+    char *const text = calloc(1, size + MAREY__TEXT_PADDING);
     if (text == NULL)
         abort();
     if (size > 0)
         memcpy(text, data, size);
-    return (struct kymo__map){.data = text, .len = size};
+    return (struct marey__map){.data = text, .len = size};
 }
 
 #endif

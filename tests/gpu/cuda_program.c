@@ -1,5 +1,5 @@
 /*
- * A program that uses CUDA by its driver alone and knows nothing of kymo: what GPU tracing is judged by. It says what it
+ * A program that uses CUDA by its driver alone and knows nothing of marey: what GPU tracing is judged by. It says what it
  * did, one "name number" a line.
  *
  *   cuda_program count       kernels on two streams, copies, a memset

@@ -1,4 +1,4 @@
-"""With a real GPU: kymo doctor finds its counters, measures how often they change, and tries CUPTI.
+"""With a real GPU: marey doctor finds its counters, measures how often they change, and tries CUPTI.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 
-ASK = "import json, kymo; print(json.dumps([dict(row) for row in kymo.doctor(wait=30)]))"
+ASK = "import json, marey; print(json.dumps([dict(row) for row in marey.doctor(wait=30)]))"
 
 Found = dict[tuple[str, str], dict[str, Any]]
 
@@ -71,9 +71,9 @@ def main() -> int:
     check(f"CUPTI: {tracing['value']}", tracing["state"] == "ok")
     # From a process that uses CUDA, whose children cannot: told, and the process goes on.
     torch.ones(1, device="cuda")
-    import kymo
+    import marey
 
-    row = next(row for row in kymo.doctor(wait=30) if row["thing"] in ("CUDA devices", "CUDA device 0"))
+    row = next(row for row in marey.doctor(wait=30) if row["thing"] in ("CUDA devices", "CUDA device 0"))
     check(f"from a process with a context: {row['value']}", row["state"] in ("ok", "missing"))
     check("which goes on", float(torch.ones(4, device="cuda").sum()) == 4.0)
     print("all holds" if not FAILURES else f"{len(FAILURES)} do not hold")

@@ -1,4 +1,4 @@
-"""With a real GPU: joules of epochs and phases by kymo against the driver's own counter, read at the same moments.
+"""With a real GPU: joules of epochs and phases by marey against the driver's own counter, read at the same moments.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch. It takes
 half a minute.
@@ -17,7 +17,7 @@ from typing import Any
 
 from gpu_program import FAILURES, check, import_torch, skip
 
-import kymo
+import marey
 
 SECONDS = 8.0
 
@@ -50,24 +50,24 @@ def run(torch: Any, counter: Counter, path: Path) -> list[float]:
     """One epoch that multiplies, one that waits; what the driver counted in each."""
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     truth = []
-    kymo.start(path, energy=True)
+    marey.start(path, energy=True)
     for works in (True, False):
-        with kymo.epoch():
+        with marey.epoch():
             before, until = counter.read(), time.monotonic() + SECONDS
-            with kymo.phase("multiply" if works else "wait"):
+            with marey.phase("multiply" if works else "wait"):
                 while time.monotonic() < until:
-                    with kymo.iteration(samples=10), kymo.range("step"):
+                    with marey.iteration(samples=10), marey.range("step"):
                         for _ in range(10 * works):
                             a @ a
                         torch.cuda.synchronize()
                         time.sleep(0.0 if works else 0.005)
             truth.append(counter.read() - before)
-    kymo.stop()
+    marey.stop()
     return truth
 
 
 def judge(path: Path, truth: list[float]) -> None:
-    energy = kymo.load(path).energy
+    energy = marey.load(path).energy
     for text in energy(by="note")["text"]:
         print(f"  note: {text}")
     epochs = [row for row in energy(by="epoch") if row["kind"] == "gpu"]
@@ -75,7 +75,7 @@ def judge(path: Path, truth: list[float]) -> None:
     for row, counted in zip(epochs, truth):
         error = row["joules"] - counted
         print(
-            f"epoch {row['epoch']}: kymo {row['joules']:.1f} J ± {row['plus_minus_j']:.1f} J, driver {counted:.1f} J, "
+            f"epoch {row['epoch']}: marey {row['joules']:.1f} J ± {row['plus_minus_j']:.1f} J, driver {counted:.1f} J, "
             f"{error / counted:+.2%}, mean {row['mean_w']:.0f} W, peak {row['peak_w']:.0f} W, util {row['utilization']}"
         )
         # The driver's counter moves in steps, at either end of both.
@@ -101,7 +101,7 @@ def main() -> int:
     uuid = getattr(torch.cuda.get_device_properties(0), "uuid", None)
     counter = Counter("" if uuid is None else str(uuid))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.kymo"
+        path = Path(folder) / "run.marey"
         judge(path, run(torch, counter, path))
     print("all holds" if not FAILURES else f"{len(FAILURES)} do not hold")
     return 1 if FAILURES else 0

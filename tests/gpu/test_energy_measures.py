@@ -25,7 +25,7 @@ from gpu_program import FAILURES, check, import_torch, skip
 
 Series = list[tuple[int, float]]
 
-# A program that knows nothing of kymo: it multiplies for so many seconds, and says what the driver counted meanwhile.
+# A program that knows nothing of marey: it multiplies for so many seconds, and says what the driver counted meanwhile.
 MATMUL = """
 import ctypes, sys, time, torch
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
@@ -182,7 +182,7 @@ def print_period(what: str, read: Callable[[], float]) -> None:
 
 def counters(recording: Path) -> dict[str, Series]:
     done = subprocess.run(
-        [sys.executable, "-m", "kymo", "export", str(recording), "--to", "csv", "-o", "-"],
+        [sys.executable, "-m", "marey", "export", str(recording), "--to", "csv", "-o", "-"],
         capture_output=True,
         text=True,
         check=True,
@@ -207,19 +207,19 @@ def integral(power: Series, begin: int, end: int) -> float:
 
 def check_matmul(torch: Any, folder: Path) -> None:
     """Half a minute in three epochs, measured in the process."""
-    import kymo
+    import marey
 
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-    kymo.start(folder / "matmul.kymo", energy=True)
+    marey.start(folder / "matmul.marey", energy=True)
     for _ in range(3):
-        with kymo.epoch():
+        with marey.epoch():
             end = time.monotonic() + 10
             while time.monotonic() < end:
                 for _ in range(10):
                     a @ a
                 torch.cuda.synchronize()
-    kymo.stop()
-    found = counters(folder / "matmul.kymo")
+    marey.stop()
+    found = counters(folder / "matmul.marey")
     for name, series in sorted(found.items()):
         values = [value for _, value in series]
         print(f"  {name:28} {len(values):5} values, {min(values):.6g} to {max(values):.6g}")
@@ -237,7 +237,7 @@ def check_matmul(torch: Any, folder: Path) -> None:
     print(f"  power: a value every {statistics.median(steps) / 1e6:.1f} ms, at most {max(steps) / 1e6:.1f} ms apart")
     busy = [value for _, value in found["GPU 0 utilization (%)"]]
     check(f"utilization under load is {statistics.mean(busy):.1f} %", statistics.mean(busy) > 90)
-    loaded = kymo.load(folder / "matmul.kymo")
+    loaded = marey.load(folder / "matmul.marey")
     processes = loaded.processes
     share = processes["energy_cpu_ns"][0] / processes["duration_ns"][0]
     print(f"  {processes['energy_sources'][0]}")
@@ -248,14 +248,14 @@ def check_matmul(torch: Any, folder: Path) -> None:
 
 
 def check_run(folder: Path) -> None:
-    """`kymo run --energy` of a program without kymo, against what it reads itself; the device by its UUID."""
-    import kymo
+    """`marey run --energy` of a program without marey, against what it reads itself; the device by its UUID."""
+    import marey
 
-    uuid = kymo.load(folder / "matmul.kymo").processes["devices"][0].split(",")[0]
-    recording = folder / "run.kymo"
+    uuid = marey.load(folder / "matmul.marey").processes["devices"][0].split(",")[0]
+    recording = folder / "run.marey"
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "kymo", "run", "-q", "--energy", "-o", str(recording)),
+            *(sys.executable, "-m", "marey", "run", "-q", "--energy", "-o", str(recording)),
             sys.executable,
             "-c",
             MATMUL,
@@ -266,7 +266,7 @@ def check_run(folder: Path) -> None:
         text=True,
         check=True,
     )
-    print(f"  kymo run says: {done.stderr.strip() or 'nothing'}")
+    print(f"  marey run says: {done.stderr.strip() or 'nothing'}")
     joules, seconds = map(float, done.stdout.split())
     found = counters(recording)
     check(f"only {uuid} is measured", {name[:5] for name in found if "GPU" in name} == {"GPU 0"})

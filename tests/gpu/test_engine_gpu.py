@@ -1,10 +1,10 @@
-"""With a real GPU: engine="kymo" beside torch.profiler: the same operators with shapes, the same kernels, and tables.
+"""With a real GPU: engine="marey" beside torch.profiler: the same operators with shapes, the same kernels, and tables.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
 
     python tests/gpu/test_engine_gpu.py
 
-kymo comes first: torch keeps CUPTI once it has it. First windows that repeat, each with work that still runs when it
+marey comes first: torch keeps CUPTI once it has it. First windows that repeat, each with work that still runs when it
 ends: what the training waits for their edges, and which work they have. Then one window against torch's, and what each
 adds to a step. At the beginning, tracing goes on and off by orders while threads launch.
 """
@@ -27,11 +27,11 @@ from gpu_program import FAILURES, check, import_torch
 
 torch = import_torch()
 
-import kymo  # noqa: E402
-from kymo import _background  # noqa: E402
-from kymo._engine_kymo import KymoEngine  # noqa: E402
-from kymo._schedule import Action, Schedule  # noqa: E402
-from kymo._window import Driver  # noqa: E402
+import marey  # noqa: E402
+from marey import _background  # noqa: E402
+from marey._engine_marey import MareyEngine  # noqa: E402
+from marey._schedule import Action, Schedule  # noqa: E402
+from marey._window import Driver  # noqa: E402
 
 STEPS = 20
 WINDOWS = 6
@@ -68,31 +68,31 @@ def storm(folder: Path) -> None:
             while not is_over.is_set():
                 x = x + 1
 
-    kymo.start(folder / "storm.kymo")
+    marey.start(folder / "storm.marey")
     threads = [threading.Thread(target=launch) for _ in range(3)]
     for thread in threads:
         thread.start()
     calls_ns = []
     for i in range(30):
-        for act in (kymo.gpu.start, kymo.gpu.stop):
+        for act in (marey.gpu.start, marey.gpu.stop):
             began_ns = time.perf_counter_ns()
             act(later=True)
             calls_ns.append(time.perf_counter_ns() - began_ns)
             if i % 3 == 0:
-                kymo.gpu.settle()
+                marey.gpu.settle()
             else:
                 time.sleep(0.002 * (i % 4))
-    kymo.gpu.settle()
-    check("tracing is off behind the last stop", not kymo.gpu.is_on() and kymo.gpu.is_settled())
-    told = kymo.gpu.counts()
+    marey.gpu.settle()
+    check("tracing is off behind the last stop", not marey.gpu.is_on() and marey.gpu.is_settled())
+    told = marey.gpu.counts()
     is_over.set()
     for thread in threads:
         thread.join()
-    kymo.stop()
+    marey.stop()
     print(f"60 orders beside 3 threads: {statistics.median(calls_ns) / 1e3:.0f} us each, at most")
     print(f"{max(calls_ns) / 1e3:.0f}; {told['kernels']} kernels, {told['calls']} calls, {told['dropped']} dropped")
     check("there were kernels between the orders", told["kernels"] > 0)
-    launched = kymo.load(folder / "storm.kymo").ranges
+    launched = marey.load(folder / "storm.marey").ranges
     print("calls in the recording:", dict(zip(launched["name"], launched["count"])))
 
 
@@ -100,7 +100,7 @@ def storm(folder: Path) -> None:
 
 
 def windows(training: Training, folder: Path) -> None:
-    driver = Driver(Schedule(WAIT, WARMUP, ACTIVE, WINDOWS), KymoEngine(folder), folder, {"averages"})
+    driver = Driver(Schedule(WAIT, WARMUP, ACTIVE, WINDOWS), MareyEngine(folder), folder, {"averages"})
     steps_ms: dict[str, list[float]] = collections.defaultdict(list)
     driver.start()
     for _ in range(WINDOWS * (WAIT + WARMUP + ACTIVE) + 2):
@@ -117,7 +117,7 @@ def windows(training: Training, folder: Path) -> None:
         steps_ms[action.name].append((time.perf_counter() - began) * 1e3)
     driver.stop()
     _background.wait()
-    kymo.stop()
+    marey.stop()
     for name, times in steps_ms.items():
         print(f"steps {name}: {statistics.median(times):.2f} ms by the host, at most {max(times):.2f}")
     check_waits(list(driver.windows))
@@ -153,15 +153,15 @@ def check_work(driver: Driver, folder: Path) -> None:
         check("it has no work that was launched behind its end", not any("sinh_kernel" in name for name in names))
     print(f"kernels of the windows: {totals}")
     check("all windows have as many kernels", len(set(totals)) == 1)
-    kernels = kymo.load(folder / "kymo_engine.kymo").kernels
+    kernels = marey.load(folder / "marey_engine.marey").kernels
     check("nor has the recording", not any("sinh_kernel" in name for name in kernels["name"]))
 
 
 # ---- one window, and torch's ----
 
 
-def by_kymo(training: Training, folder: Path, active: int) -> float:
-    driver = Driver(Schedule(0, WARMUP, active, 1), KymoEngine(folder, record_shapes=True), folder, {"averages"})
+def by_marey(training: Training, folder: Path, active: int) -> float:
+    driver = Driver(Schedule(0, WARMUP, active, 1), MareyEngine(folder, record_shapes=True), folder, {"averages"})
     driver.start()
     for _ in range(WARMUP):
         training.step()
@@ -204,7 +204,7 @@ def counts(path: Path, category: str) -> collections.Counter[tuple[str, str]]:
 def compare(trace: Path, theirs_at: Path) -> None:
     for category in ("cpu_op", "kernel"):
         ours, theirs = counts(trace, category), counts(theirs_at, category)
-        print(f"{category}: kymo {sum(ours.values())}, torch {sum(theirs.values())}")
+        print(f"{category}: marey {sum(ours.values())}, torch {sum(theirs.values())}")
         for name, n in list(((ours - theirs) + (theirs - ours)).items())[:5]:
             print(f"  differs by {n}: {name[0][:80]} {name[1]}")
         check(f"{category}: the same names, shapes and counts", ours == theirs)
@@ -232,14 +232,14 @@ def main() -> int:
     torch.cuda.synchronize()
     bare = time.perf_counter() - began
 
-    kymo_took = by_kymo(training, folder / "own", STEPS)
+    marey_took = by_marey(training, folder / "own", STEPS)
     traces = list((folder / "own").glob(f"iteration_{STEPS + WARMUP}/*.pt.trace.json.gz"))
-    check("kymo's engine left a trace", len(traces) == 1)
+    check("marey's engine left a trace", len(traces) == 1)
     by_torch(training, folder / "first.json", 1)  # what torch does once in a process
     torch_took = by_torch(training, folder / "torch.json", STEPS)
     if traces:
         compare(traces[0], folder / "torch.json")
-    print(f"bare {bare / STEPS * 1e3:.2f} ms a step; added by kymo {(kymo_took - bare) / STEPS * 1e3:.3f} ms,")
+    print(f"bare {bare / STEPS * 1e3:.2f} ms a step; added by marey {(marey_took - bare) / STEPS * 1e3:.3f} ms,")
     print(f"by torch.profiler {(torch_took - bare) / STEPS * 1e3:.3f} ms with its stop")
     return 1 if FAILURES else 0
 

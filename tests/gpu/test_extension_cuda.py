@@ -45,17 +45,17 @@ def main() -> int:
         sys.path.insert(0, str(folder / "site"))
         import smooth
 
-        import kymo
+        import marey
 
         values = array.array("d", (float(i % 7) for i in range(100_000)))
         by_cpu, by_gpu = (array.array("d", values) for _ in range(2))
-        kymo.start(folder / "run.kymo", check=True)
-        with kymo.range("script"):
+        marey.start(folder / "run.marey", check=True)
+        with marey.range("script"):
             smooth.cpu(values, by_cpu, 3)
             smooth.cuda(values, by_gpu, 3)
-        kymo.stop()
+        marey.stop()
         difference = max(abs(a - b) for a, b in zip(by_cpu, by_gpu))
-        tree = kymo.load(folder / "run.kymo").tree
+        tree = marey.load(folder / "run.marey").tree
         rows = list(zip(tree["depth"], tree["name"], tree["count"]))
         print(f"largest difference {difference:.3g}; ranges: {rows}")
         nests = rows[0] == (0, "script", 1) and all(depth >= 1 for depth, _, _ in rows[1:]) and len(rows) >= 4

@@ -141,10 +141,10 @@ def check_error_is_left(torch: Any, stopwatch: Any) -> None:
 
 def main() -> int:
     torch = import_torch()
-    import kymo
+    import marey
 
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}")
-    stopwatch = kymo.Stopwatch()
+    stopwatch = marey.Stopwatch()
     for part in (check_kernels, check_streams, check_capture, check_threads, check_devices, check_error_is_left):
         torch.cuda._sleep(1000)
         torch.cuda.synchronize()

@@ -1,10 +1,10 @@
-"""With a real GPU: what `kymo run --gpu` records of a program is what the program did.
+"""With a real GPU: what `marey run --gpu` records of a program is what the program did.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no C compiler.
 
     python tests/gpu/test_gpu_tracing.py
 
-The program that is traced, cuda_program.c, uses CUDA's driver and nothing of kymo; it says what it did. Times are
+The program that is traced, cuda_program.c, uses CUDA's driver and nothing of marey; it says what it did. Times are
 compared with CUDA's own events. How far the clocks of GPU and host agree is bounded by cause and effect: a
 kernel cannot begin before its launch was called, nor end after the host has waited for it.
 """
@@ -26,23 +26,23 @@ from statistics import median
 
 from gpu_program import FAILURES, check, skip
 
-import kymo
+import marey
 
 HERE = Path(__file__).parent
 # 20 iterations of 7 kernels, under a range each.
 TRAINING = """
-import kymo, torch
+import marey, torch
 x = torch.ones(64, device="cuda")
 torch.cuda.synchronize()
 for i in range(20):
-    with kymo.iteration():
-        with kymo.range("add" if i % 2 else "subtract"):
+    with marey.iteration():
+        with marey.range("add" if i % 2 else "subtract"):
             for _ in range(7):
                 x = x + 1
         torch.cuda.synchronize()
 print("kernels", 7)
 """
-KYMO = [sys.executable, "-m", "kymo"]
+MAREY = [sys.executable, "-m", "marey"]
 
 
 def build(folder: Path) -> Path:
@@ -55,12 +55,12 @@ def build(folder: Path) -> Path:
 
 
 class Traced:
-    """One run of the program under kymo, what it said and what was recorded."""
+    """One run of the program under marey, what it said and what was recorded."""
 
     def __init__(self, folder: Path, program: Path, mode: str, *options: str, seconds: float = 0) -> None:
-        self.path = folder / f"{mode}.kymo"
+        self.path = folder / f"{mode}.marey"
         inner = [str(program), mode] if mode != "training" else [sys.executable, "-c", TRAINING]
-        command = [*KYMO, "run", "--gpu", *options, "--force", "-o", str(self.path), "--", *inner]
+        command = [*MAREY, "run", "--gpu", *options, "--force", "-o", str(self.path), "--", *inner]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if seconds:
             assert process.stdout is not None
@@ -70,7 +70,7 @@ class Traced:
         self.status = process.returncode
         self.said = {line.split()[0]: float(line.split()[1]) for line in out.splitlines() if " " in line}
         text = subprocess.run(
-            [*KYMO, "export", self.path, "--to", "csv", "-o", "-"], check=False, stdout=subprocess.PIPE, text=True
+            [*MAREY, "export", self.path, "--to", "csv", "-o", "-"], check=False, stdout=subprocess.PIPE, text=True
         ).stdout
         self.rows = list(csv.DictReader(io.StringIO(text)))
 
@@ -111,7 +111,7 @@ def check_times(run: Traced) -> None:
 
 
 def check_overlap(run: Traced) -> None:
-    done = subprocess.run([*KYMO, "breakdown", run.path, "--json"], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([*MAREY, "breakdown", run.path, "--json"], stdout=subprocess.PIPE, text=True, check=False)
     row = json.loads(done.stdout)["devices"][0]
     for name, column in (
         ("compute_ms", "compute"),
@@ -174,7 +174,7 @@ def check_training(folder: Path, program: Path) -> None:
         check(f"{' '.join(options) or 'no schedule'}: {n} kernels {run.errors.strip()}", n == 7 * n_iterations)
         if not options:
             done = subprocess.run(
-                [*KYMO, "report", str(run.path), "--gpu"], stdout=subprocess.PIPE, text=True, check=False
+                [*MAREY, "report", str(run.path), "--gpu"], stdout=subprocess.PIPE, text=True, check=False
             )
             print(done.stdout)
 
@@ -182,7 +182,7 @@ def check_training(folder: Path, program: Path) -> None:
 def main() -> int:
     if not Path("/dev/nvidia0").exists():
         skip("there is no NVIDIA GPU")
-    print(f"kymo {kymo.__version__}")
+    print(f"marey {marey.__version__}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = build(folder)

@@ -4,7 +4,7 @@ A plain program: exit status 0 when all holds, 1 when something does not, 77 whe
 
     python tests/gpu/test_kineto.py
 
-The loop has kernels on two streams that run at the same time, copies from pinned memory, and steps. What kymo says of
+The loop has kernels on two streams that run at the same time, copies from pinned memory, and steps. What marey says of
 the exported file is held against the same numbers computed from the events that the profiler itself has in memory.
 """
 
@@ -94,8 +94,8 @@ def is_copy(name: str) -> bool:
 # ---- what must hold ----
 
 
-def run_kymo(*args: object) -> str:
-    command = [sys.executable, "-m", "kymo", "breakdown", *map(str, args)]
+def run_marey(*args: object) -> str:
+    command = [sys.executable, "-m", "marey", "breakdown", *map(str, args)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{command} ended with {done.returncode}: {done.stderr}")
@@ -113,7 +113,7 @@ def check_unions(answer: dict[str, Any], events: list[tuple[str, int, int]]) -> 
     row = next(row for row in answer["devices"] if row["window"] == "gpu_span")
     kernels = [(begin, end) for name, begin, end in events if not is_copy(name)]
     copies = [(begin, end) for name, begin, end in events if is_copy(name)]
-    check(f"{len(events)} pieces of work, kymo has {row['n_work']}", len(events) == row["n_work"])
+    check(f"{len(events)} pieces of work, marey has {row['n_work']}", len(events) == row["n_work"])
     agree("compute", row["compute"], union(kernels), 1e-4)
     agree("copies", row["mem_total"], union(copies), 1e-4)
     agree("busy", row["busy"], union(kernels + copies), 1e-4)
@@ -132,7 +132,7 @@ def check_steps(answer: dict[str, Any]) -> None:
 def check_averages(profiler: Any, trace: Path) -> None:
     """What itwinai saves of key_averages(): device time by name, here from the exported file, there from torch."""
     file = trace.with_suffix(".csv")
-    run_kymo(trace, "--legacy", "--write-averages", file)
+    run_marey(trace, "--legacy", "--write-averages", file)
     ours: Counter[str] = Counter()
     with file.open(newline="") as lines:
         for row in csv.DictReader(lines):
@@ -148,8 +148,8 @@ def main() -> int:
     torch = import_torch()
     with tempfile.TemporaryDirectory() as name:
         profiler, trace = profile(torch, Path(name))
-        answer = json.loads(run_kymo(trace, "--json", "--by", "step"))
-        print(run_kymo(trace, "--by", "stream"))
+        answer = json.loads(run_marey(trace, "--json", "--by", "step"))
+        print(run_marey(trace, "--by", "stream"))
         check_identity(answer)
         check_unions(answer, device_events(torch, profiler))
         check_steps(answer)

@@ -1,4 +1,4 @@
-"""With a real GPU: what `kymo report --gpu` says of a program that is launch-bound, and of the same as a CUDA graph.
+"""With a real GPU: what `marey report --gpu` says of a program that is launch-bound, and of the same as a CUDA graph.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU.
 
@@ -19,16 +19,16 @@ from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 
-import kymo
+import marey
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "launch_overhead.py"
-KYMO = [sys.executable, "-m", "kymo"]
+MAREY = [sys.executable, "-m", "marey"]
 STEPS, MODULES = 50, 60
-NO_SQLITE = "kymo: this build of kymo has no SQLite; install libsqlite3-dev and build it again\n"
+NO_SQLITE = "marey: this build of marey has no SQLite; install libsqlite3-dev and build it again\n"
 
 
 def told_by(*command: object) -> Any:
-    done = subprocess.run([*KYMO, *map(str, command), "--json"], check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([*MAREY, *map(str, command), "--json"], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 
@@ -66,15 +66,15 @@ def check_whole(gpu: dict[str, Any], broken: dict[str, Any]) -> None:
 
 def main() -> int:
     import_torch()
-    print(f"kymo {kymo.__version__}")
+    print(f"marey {marey.__version__}")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "launches.kymo"
-        subprocess.run([*KYMO, "run", "-q", "--gpu", "-o", path, "--", sys.executable, EXAMPLE], check=True)
+        path = Path(folder) / "launches.marey"
+        subprocess.run([*MAREY, "run", "-q", "--gpu", "-o", path, "--", sys.executable, EXAMPLE], check=True)
         gpu = told_by("report", path, "--gpu")["gpu"]
         check_ranges(gpu)
         check_whole(gpu, told_by("breakdown", path))
         for format in ("perfetto", "perfetto-gpu", "chrome", "sqlite"):
-            command = [*KYMO, "export", path, "--to", format, "-o", Path(folder) / "out"]
+            command = [*MAREY, "export", path, "--to", format, "-o", Path(folder) / "out"]
             done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
             if format == "sqlite" and done.returncode == 2 and done.stderr == NO_SQLITE:
                 print("not in this build: sqlite")

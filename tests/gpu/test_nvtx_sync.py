@@ -36,12 +36,12 @@ def length_of_work_ns(torch: Any) -> float:
 
 def lengths_ns(torch: Any, folder: Path, on_push: bool, on_pop: bool) -> tuple[float, float]:
     """Lengths of a range around the launch of the work, and of one behind it that launches nothing."""
-    import kymo
+    import marey
 
-    wrapper = kymo.NVTXRangeWrapper()
+    wrapper = marey.NVTXRangeWrapper()
     torch.cuda.synchronize()
-    path = folder / f"{on_push}-{on_pop}.kymo"
-    kymo.start(path)
+    path = folder / f"{on_push}-{on_pop}.marey"
+    marey.start(path)
     wrapper.enable(on_push, on_pop, True)
     wrapper.range_push("launch")
     torch.cuda._sleep(CYCLES)
@@ -49,9 +49,9 @@ def lengths_ns(torch: Any, folder: Path, on_push: bool, on_pop: bool) -> tuple[f
     wrapper.range_push("behind")
     wrapper.range_pop("behind")
     wrapper.disable()
-    kymo.stop()
+    marey.stop()
     torch.cuda.synchronize()
-    ranges = kymo.load(path).ranges
+    ranges = marey.load(path).ranges
     return ranges.row(name="launch")["total_ns"], ranges.row(name="behind")["total_ns"]
 
 
@@ -78,9 +78,9 @@ def check_settings(torch: Any, folder: Path, failures: list[str]) -> None:
 
 def check_capture(torch: Any, failures: list[str]) -> None:
     """A graph that is being captured must not be waited for; replayed, it computes what it should."""
-    import kymo
+    import marey
 
-    wrapper = kymo.NVTXRangeWrapper(True, True, True)
+    wrapper = marey.NVTXRangeWrapper(True, True, True)
     total = torch.zeros(8, device="cuda")
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
@@ -96,7 +96,7 @@ def check_capture(torch: Any, failures: list[str]) -> None:
 
 WITHOUT_TORCH = """
 import ctypes, sys
-import kymo
+import marey
 
 runtime = ctypes.CDLL(sys.argv[1])
 pointers = [ctypes.c_void_p() for _ in range(2)]
@@ -106,11 +106,11 @@ for pointer in pointers:
         sys.exit(77)
 runtime.cudaMemcpyAsync.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
 runtime.cudaDeviceSynchronize()
-wrapper = kymo.NVTXRangeWrapper()
+wrapper = marey.NVTXRangeWrapper()
 
 def length(on_pop):
-    path = f"{sys.argv[2]}/runtime-{on_pop}.kymo"
-    kymo.start(path)
+    path = f"{sys.argv[2]}/runtime-{on_pop}.marey"
+    marey.start(path)
     wrapper.enable(False, on_pop, True)
     wrapper.range_push("copies")
     for _ in range(200):
@@ -118,9 +118,9 @@ def length(on_pop):
             sys.exit("cudaMemcpyAsync failed")
     wrapper.range_pop("copies")
     wrapper.disable()
-    kymo.stop()
+    marey.stop()
     runtime.cudaDeviceSynchronize()
-    return kymo.load(path).ranges.row(name="copies")["total_ns"]
+    return marey.load(path).ranges.row(name="copies")["total_ns"]
 
 length(True)
 with_wait, without = length(True), length(False)

@@ -1,4 +1,4 @@
-"""With a real GPU: what PyTorch and NCCL tell NVTX is recorded by `kymo run --nvtx`.
+"""With a real GPU: what PyTorch and NCCL tell NVTX is recorded by `marey run --nvtx`.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
 
@@ -20,7 +20,7 @@ from gpu_program import FAILURES, check, import_torch
 
 STEPS = 20
 
-# What is run under `kymo run --nvtx`. A job of one rank makes NCCL's calls, and needs no second GPU.
+# What is run under `marey run --nvtx`. A job of one rank makes NCCL's calls, and needs no second GPU.
 PROGRAM = f"""
 import os
 import torch
@@ -51,11 +51,11 @@ if torch.distributed.is_available() and torch.distributed.is_nccl_available():
 
 def record(folder: Path, *options: str) -> tuple[Path, str]:
     """Run the program; the recording, and what it printed."""
-    import kymo
+    import marey
 
-    script, path = folder / "program.py", folder / f"run{len(options)}.kymo"
+    script, path = folder / "program.py", folder / f"run{len(options)}.marey"
     script.write_text(PROGRAM)
-    command = Path(kymo.__file__).parent / "bin" / "kymo"
+    command = Path(marey.__file__).parent / "bin" / "marey"
     done = subprocess.run(
         [command, "run", "--quiet", *options, "-o", path, "--", sys.executable, script],
         env={**os.environ},
@@ -73,9 +73,9 @@ def payloads_of(trace: list[dict[str, Any]], name: str) -> list[Any]:
 
 
 def check_torch(path: Path, trace: list[dict[str, Any]]) -> None:
-    import kymo
+    import marey
 
-    recording = kymo.load(path)
+    recording = marey.load(path)
     ranges = dict(zip(recording.ranges["name"], recording.ranges["count"]))
     print(f"{len(ranges)} names, {sum(ranges.values())} ranges, for example {sorted(ranges)[:12]}")
     check(f"each step is a range: {ranges.get('step')}", ranges.get("step") == STEPS)
@@ -94,9 +94,9 @@ def check_torch(path: Path, trace: list[dict[str, Any]]) -> None:
 
 
 def check_nccl(path: Path, trace: list[dict[str, Any]]) -> None:
-    import kymo
+    import marey
 
-    sites = kymo.load(path).sites
+    sites = marey.load(path).sites
     names = sorted({n for n, d in zip(sites["name"], sites["domain"]) if d == "NCCL"})
     print(f"of the domain NCCL: {names}")
     check("NCCL's calls are ranges", "ncclAllReduce" in names)
@@ -108,12 +108,12 @@ def check_nccl(path: Path, trace: list[dict[str, Any]]) -> None:
 def main() -> int:
     import_torch()
     with tempfile.TemporaryDirectory() as name:
-        import kymo
+        import marey
 
         folder = Path(name)
         path, printed = record(folder, "--nvtx")
         file = folder / "trace.json"
-        kymo.load(path).export("chrome", file)
+        marey.load(path).export("chrome", file)
         trace = json.loads(file.read_text())["traceEvents"]
         check_torch(path, trace)
         if "NCCL" in printed:
@@ -121,7 +121,7 @@ def main() -> int:
         else:
             print("this torch has no NCCL")
         both, _ = record(folder, "--nvtx", "--gpu")
-        kernels = len(kymo.load(both).kernels["name"])
+        kernels = len(marey.load(both).kernels["name"])
         check(f"with --gpu as well: {kernels} kernels by name", kernels > 0)
     print("all holds" if not FAILURES else f"{len(FAILURES)} do not hold")
     return 1 if FAILURES else 0

@@ -1,4 +1,4 @@
-"""With a real GPU: kymo.TensorDumper takes torch's CUDA tensors as they are at the call, of any stream and type.
+"""With a real GPU: marey.TensorDumper takes torch's CUDA tensors as they are at the call, of any stream and type.
 
 A plain program: exit status 0 when all holds, 1 when something does not, 77 where there is no GPU or no torch.
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 
-import kymo
+import marey
 
 
 def read_step(folder: Path, step: int = 0) -> dict[str, tuple[dict[str, Any], bytes]]:
@@ -54,7 +54,7 @@ class ByInterface:
 
 
 def values_at_the_call(torch: Any, folder: Path) -> None:
-    dumper = kymo.TensorDumper(folder)
+    dumper = marey.TensorDumper(folder)
     x = torch.arange(1 << 20, dtype=torch.float32, device="cuda")
     wanted = {"before": x.clone()}
     torch.cuda._sleep(50_000_000)  # so that nothing of what follows has happened when the calls return
@@ -78,7 +78,7 @@ def values_at_the_call(torch: Any, folder: Path) -> None:
 
 
 def types_and_strides(torch: Any, folder: Path) -> None:
-    dumper = kymo.TensorDumper(folder)
+    dumper = marey.TensorDumper(folder)
     raw = torch.arange(96, dtype=torch.uint8, device="cuda")
     wanted = {}
     names = ("bool", "int8", "int64", "float16", "bfloat16", "float64", "complex64", "float8_e4m3fn", "float8_e5m2")
@@ -102,7 +102,7 @@ def types_and_strides(torch: Any, folder: Path) -> None:
 
 def models(torch: Any, folder: Path) -> None:
     torch.manual_seed(0)
-    dumper = kymo.TensorDumper(folder)
+    dumper = marey.TensorDumper(folder)
     model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     x = torch.randn(8, 16, device="cuda")
@@ -120,12 +120,12 @@ def models(torch: Any, folder: Path) -> None:
 
 
 def comparisons(torch: Any, folder: Path) -> None:
-    dumper = kymo.TensorDumper(folder, layout="accvlab")
+    dumper = marey.TensorDumper(folder, layout="accvlab")
     data = {"json": torch.randn(20, device="cuda"), "image": torch.rand(8, 8, 3, device="cuda")}
-    override = {"image": kymo.TensorDumper.Type.IMAGE_RGB}
+    override = {"image": marey.TensorDumper.Type.IMAGE_RGB}
 
     def add() -> None:
-        dumper.add_tensor_data("d", data, kymo.TensorDumper.Type.JSON, override)
+        dumper.add_tensor_data("d", data, marey.TensorDumper.Type.JSON, override)
 
     add()
     dumper.dump()
@@ -148,7 +148,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for part in (values_at_the_call, types_and_strides, models, comparisons):
             part(torch, Path(folder) / part.__name__)
-            kymo.TensorDumper().reset()
+            marey.TensorDumper().reset()
     print(f"{len(FAILURES)} of the above do not hold" if FAILURES else "all holds")
     return 1 if FAILURES else 0
 

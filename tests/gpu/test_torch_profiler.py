@@ -5,7 +5,7 @@ A plain program: exit status 0 when all holds, 1 when something does not, 77 whe
     python tests/gpu/test_torch_profiler.py
 
 Each case is a process of its own, since torch takes CUPTI once in a process. Launches are known: so many additions
-before, during and behind each profile. torch's trace must have the kernels of its profiles, kymo's the rest.
+before, during and behind each profile. torch's trace must have the kernels of its profiles, marey's the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEFORE, DURING, BEHIND, PROFILES = 5, 7, 11, 2
 PROGRAM = """
 import json, sys, time
 import torch
-import kymo
+import marey
 
 path, way, order = sys.argv[1:4]
 x = torch.ones(1 << 16, device="cuda")
@@ -54,12 +54,12 @@ refused = ""
 if way == "run":
     pass
 elif way == "start":
-    kymo.start(path, gpu=True)
+    marey.start(path, gpu=True)
 else:
-    kymo.start(path)
+    marey.start(path)
     try:
-        kymo.gpu.start()
-    except kymo.KymoError as error:
+        marey.gpu.start()
+    except marey.MareyError as error:
         refused = str(error)
 work(BEFORE)
 for _ in range(PROFILES):
@@ -72,23 +72,23 @@ for _ in range(PROFILES):
     work(BEHIND)
 torch.cuda.synchronize()
 answer["refused"] = refused
-answer["is_on"] = kymo.gpu.is_on()
+answer["is_on"] = marey.gpu.is_on()
 if way != "run":
-    kymo.stop()
+    marey.stop()
 answer["sum"] = float(x[0])
-answer["counts"] = kymo.gpu.counts()
+answer["counts"] = marey.gpu.counts()
 print(json.dumps(answer))
 """
 
 
 def run(folder: Path, way: str, order: str, **environment: str) -> tuple[dict[str, Any], Path, str]:
     """Run a process; what it says, its recording, and what it said beside."""
-    path = folder / f"{way}-{order}.kymo"
+    path = folder / f"{way}-{order}.marey"
     script = folder / "program.py"
     script.write_text(PROGRAM)
     command = [sys.executable, str(script), str(path), way, order, *map(str, (BEFORE, DURING, BEHIND, PROFILES))]
     if way == "run":
-        command = [sys.executable, "-m", "kymo", "run", "-q", "--gpu", "-o", str(path), "--", *command]
+        command = [sys.executable, "-m", "marey", "run", "-q", "--gpu", "-o", str(path), "--", *command]
     done = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=300
     )
@@ -101,9 +101,9 @@ def run(folder: Path, way: str, order: str, **environment: str) -> tuple[dict[st
 
 def elementwise(path: Path) -> int:
     """Kernels of torch.add in the recording."""
-    import kymo
+    import marey
 
-    table = kymo.load(path).kernels
+    table = marey.load(path).kernels
     return int(sum(n for name, n in zip(table["name"], table["count"]) if "elementwise" in name))
 
 
@@ -115,7 +115,7 @@ def check_case(folder: Path, way: str, order: str, expected: int, **environment:
     check(f"{title}: torch's profiles have {answer['torch']} kernels each", set(answer["torch"]) == {DURING})
     found = elementwise(path)
     check(f"{title}: the recording has {found} kernels of {expected}", found == expected)
-    sentences = [line for line in said.splitlines() if line.startswith("kymo: ")]
+    sentences = [line for line in said.splitlines() if line.startswith("marey: ")]
     check(f"{title}: one sentence: {sentences}", len(sentences) == 1)
     rounds = PROFILES + (order == "after")
     check(f"{title}: the work itself is right", answer["sum"] == 1 + BEFORE + rounds * DURING + PROFILES * BEHIND)
@@ -133,7 +133,7 @@ def main() -> int:
             check_case(folder, way, "teardown", before + PROFILES * BEHIND, TEARDOWN_CUPTI="1")
         answer, _, said = run(folder, "start", "after")
         check(f"torch was first: its profiles have {answer.get('torch')}", set(answer.get("torch", [])) == {DURING})
-        check("torch was first: one sentence", len([s for s in said.splitlines() if s.startswith("kymo: ")]) == 1)
+        check("torch was first: one sentence", len([s for s in said.splitlines() if s.startswith("marey: ")]) == 1)
     print("all holds" if not FAILURES else f"{len(FAILURES)} do not hold")
     return 1 if FAILURES else 0
 

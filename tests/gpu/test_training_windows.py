@@ -17,15 +17,15 @@ from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 
-from kymo import _background
-from kymo._schedule import Schedule
-from kymo._window import Driver
+from marey import _background
+from marey._schedule import Schedule
+from marey._window import Driver
 
 
 def train(torch: Any, folder: Path) -> None:
     """Two windows of two steps each, with what a ProfCallback notes of storages."""
-    from kymo._engine_torch import TorchEngine
-    from kymo._roles import ModelRoles
+    from marey._engine_torch import TorchEngine
+    from marey._roles import ModelRoles
 
     engine = TorchEngine(profile_memory=True, with_stack=True, record_shapes=True, with_snapshot=True)
     driver = Driver(Schedule(1, 1, 2, 2), engine, folder, {"averages", "stacks", "timeline", "snapshot"})
@@ -45,7 +45,7 @@ def train(torch: Any, folder: Path) -> None:
     check(f"two windows, {len(driver.windows)} were saved", len(driver.windows) == 2)
     for window in driver.windows:
         ours_ms = (window.wait_ns - window.engine_ns) / 1e6
-        print(f"torch {window.engine_ns / 1e6:.1f} ms, kymo {ours_ms:.2f} ms at the end of a window")
+        print(f"torch {window.engine_ns / 1e6:.1f} ms, marey {ours_ms:.2f} ms at the end of a window")
 
 
 def look(folder: Path) -> None:
@@ -55,7 +55,7 @@ def look(folder: Path) -> None:
     events = trace["traceEvents"]
     check(f"{folder.name}: the trace has kernels", any(e.get("cat") == "kernel" for e in events))
     made = {e["args"]["Addr"] for e in events if e["name"] == "[memory]" and e["args"]["Device Type"] == 1}
-    gradients = [role for role in trace["kymo"]["roles"] if role[0] == "gradient"]
+    gradients = [role for role in trace["marey"]["roles"] if role[0] == "gradient"]
     check(f"{folder.name}: gradients are told", bool(gradients))
     are_there = all(role[3:5] == [1, 0] and role[1] in made for role in gradients)
     check(f"{folder.name}: gradients were allocated", are_there)

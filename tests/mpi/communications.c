@@ -5,8 +5,8 @@
  *   [{"rank", "world_size", "end", "lost", "ranges": [{"thread", "name", "category", "depth", "begin", "end", "told"}],
  *     "async": [{"name", "begin", "end"}]}]
  *
- * `end` is null for what did not end. `told` is null or the fields of struct kymo_communication, `group` and `ranks` as
- * texts, `sequence` null when unknown.
+ * `end` is null for what did not end. `told` is null or the fields of struct marey_communication, `group` and `ranks`
+ * as texts, `sequence` null when unknown.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <kymo/recording.h>
+#include <marey/recording.h>
 
 enum { MAX_RANGES = 1 << 20, MAX_DEPTH = 64, MAX_LANES = 64 };
 
@@ -23,7 +23,7 @@ struct range {
     int depth;
     uint64_t begin_ns, end_ns; /* 0: none */
     bool is_told;
-    struct kymo_communication told;
+    struct marey_communication told;
 };
 
 struct flight {
@@ -51,24 +51,24 @@ static void begin(uint32_t lane, uint32_t site, uint64_t ns)
 
 static void take_record(uint32_t lane, const uint64_t *words, uint64_t ns)
 {
-    switch (kymo_record_type_of(words[0])) {
-    case KYMO_RECORD_BEGIN:
-        begin(lane, kymo_record_site(words[1]), ns);
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_BEGIN:
+        begin(lane, marey_record_site(words[1]), ns);
         break;
-    case KYMO_RECORD_COMMUNICATION:
+    case MAREY_RECORD_COMMUNICATION:
         if (depths[lane] == 0)
             exit(4);
         struct range *range = &ranges[stacks[lane][depths[lane] - 1]];
         range->is_told = true;
-        kymo_record_communication(words, &range->told);
+        marey_record_communication(words, &range->told);
         break;
-    case KYMO_RECORD_ASYNC_BEGIN:
+    case MAREY_RECORD_ASYNC_BEGIN:
         if (n_flights == MAX_RANGES)
             exit(3);
         flights[n_flights++] =
-            (struct flight){.handle = words[2], .begin_ns = ns, .site = kymo_record_site(words[1])};
+            (struct flight){.handle = words[2], .begin_ns = ns, .site = marey_record_site(words[1])};
         break;
-    case KYMO_RECORD_ASYNC_END:
+    case MAREY_RECORD_ASYNC_END:
         if (n_flight_ends == MAX_RANGES)
             exit(3);
         flight_ends[n_flight_ends++] = (struct flight_end){.handle = words[2], .ns = ns};
@@ -78,23 +78,23 @@ static void take_record(uint32_t lane, const uint64_t *words, uint64_t ns)
     }
 }
 
-static kymo_status take(void *ctx, const struct kymo_batch *batch)
+static marey_status take(void *ctx, const struct marey_batch *batch)
 {
     (void)ctx;
     const uint32_t lane = batch->lane->lane;
     for (size_t i = 0; i < batch->n;) {
         const uint64_t *word = &batch->words[i];
-        const uint32_t kind = kymo_word_kind(*word);
-        const uint64_t ns = kymo_batch_ns(batch, *word);
-        if (kind == KYMO_KIND_BEGIN)
-            begin(lane, kymo_word_id(*word), ns);
-        else if (kind == KYMO_KIND_END && depths[lane] > 0)
+        const uint32_t kind = marey_word_kind(*word);
+        const uint64_t ns = marey_batch_ns(batch, *word);
+        if (kind == MAREY_KIND_BEGIN)
+            begin(lane, marey_word_id(*word), ns);
+        else if (kind == MAREY_KIND_END && depths[lane] > 0)
             ranges[stacks[lane][--depths[lane]]].end_ns = ns;
-        else if (kind == KYMO_KIND_RECORD)
+        else if (kind == MAREY_KIND_RECORD)
             take_record(lane, word, ns);
-        i += kind == KYMO_KIND_RECORD ? kymo_record_length(*word) : 1;
+        i += kind == MAREY_KIND_RECORD ? marey_record_length(*word) : 1;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 /* Names of tests hold nothing that JSON would want escaped, but for quotes. */
@@ -114,10 +114,10 @@ static void put_end(uint64_t ns)
         printf(", \"end\": null");
 }
 
-static void put_told(const kymo_recording *recording, size_t process,
-                     const struct kymo_communication *told)
+static void put_told(const marey_recording *recording, size_t process,
+                     const struct marey_communication *told)
 {
-    const struct kymo_site_info *group = kymo_recording_site(recording, process, told->group);
+    const struct marey_site_info *group = marey_recording_site(recording, process, told->group);
     printf("{");
     put_text("group", told->group != 0 ? group->name : "");
     printf(", ");
@@ -130,9 +130,9 @@ static void put_told(const kymo_recording *recording, size_t process,
         printf(", \"sequence\": null}");
 }
 
-static void put_range(const kymo_recording *recording, size_t process, const struct range *range)
+static void put_range(const marey_recording *recording, size_t process, const struct range *range)
 {
-    const struct kymo_site_info *site = kymo_recording_site(recording, process, range->site);
+    const struct marey_site_info *site = marey_recording_site(recording, process, range->site);
     printf("{\"thread\": %u, ", range->lane);
     put_text("name", site->name);
     printf(", ");
@@ -147,12 +147,12 @@ static void put_range(const kymo_recording *recording, size_t process, const str
     printf("}");
 }
 
-static kymo_status put_process(kymo_recording *recording, size_t i)
+static marey_status put_process(marey_recording *recording, size_t i)
 {
-    const struct kymo_process *process = kymo_recording_process(recording, i);
+    const struct marey_process *process = marey_recording_process(recording, i);
     n_ranges = n_flights = n_flight_ends = 0;
     memset(depths, 0, sizeof depths);
-    KYMO_TRY(kymo_recording_visit(recording, i, take, NULL));
+    MAREY_TRY(marey_recording_visit(recording, i, take, NULL));
     for (size_t j = 0; j < n_flights; j++)
         for (size_t k = 0; k < n_flight_ends; k++)
             if (flights[j].handle == flight_ends[k].handle)
@@ -168,33 +168,33 @@ static kymo_status put_process(kymo_recording *recording, size_t i)
     printf("],\n\"async\": [");
     for (size_t j = 0; j < n_flights; j++) {
         printf(j > 0 ? ",\n{" : "\n{");
-        put_text("name", kymo_recording_site(recording, i, flights[j].site)->name);
+        put_text("name", marey_recording_site(recording, i, flights[j].site)->name);
         printf(", \"begin\": %" PRIu64, flights[j].begin_ns);
         put_end(flights[j].end_ns);
         printf("}");
     }
     printf("]}");
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 int main(int argc, char **argv)
 {
-    kymo_recording *recording;
-    if (argc != 2 || kymo_recording_open(argv[1], &recording) != KYMO_OK) {
-        fprintf(stderr, "%s\n", kymo_last_error());
+    marey_recording *recording;
+    if (argc != 2 || marey_recording_open(argv[1], &recording) != MAREY_OK) {
+        fprintf(stderr, "%s\n", marey_last_error());
         return 1;
     }
     ranges = calloc(MAX_RANGES, sizeof *ranges);
     flights = calloc(MAX_RANGES, sizeof *flights);
     flight_ends = calloc(MAX_RANGES, sizeof *flight_ends);
     printf("[");
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++) {
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++) {
         printf(i > 0 ? ",\n" : "\n");
-        if (put_process(recording, i) != KYMO_OK)
+        if (put_process(recording, i) != MAREY_OK)
             return 2;
     }
     printf("]\n");
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     free(ranges);
     free(flights);
     free(flight_ends);

@@ -1,7 +1,7 @@
-"""What the tests of libkymo-mpi share: each MPI that is here, programs compiled with it, and what they recorded.
+"""What the tests of libmarey-mpi share: each MPI that is here, programs compiled with it, and what they recorded.
 
 Most tests run with each MPI that was found: Debian's Open MPI 4 and MPICH, which tools/setup installs, and Open MPI 5,
-which the package openmpi of an index brings. One libkymo-mpi serves them all.
+which the package openmpi of an index brings. One libmarey-mpi serves them all.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ PATIENCE_S = 120
 
 # What a developer's shell or a launcher may have set and would change what is tested.
 FOREIGN = (
-    "KYMO",
-    "KYMO_OPTIONS",
-    "KYMO_RUN_ID",
-    "KYMO_PACKAGE_DIR",
+    "MAREY",
+    "MAREY_OPTIONS",
+    "MAREY_RUN_ID",
+    "MAREY_PACKAGE_DIR",
     "LD_PRELOAD",
     "RANK",
     "WORLD_SIZE",
@@ -45,15 +45,15 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
 
 @pytest.fixture(scope="session")
 def build() -> Path:
-    folder = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "dev")).resolve()
-    if not (folder / "core" / "libkymo-mpi.so").exists():
-        pytest.fail(f"{folder} has no libkymo-mpi; build it first, or set KYMO_BUILD to the build directory")
+    folder = Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "dev")).resolve()
+    if not (folder / "core" / "libmarey-mpi.so").exists():
+        pytest.fail(f"{folder} has no libmarey-mpi; build it first, or set MAREY_BUILD to the build directory")
     return folder
 
 
 @pytest.fixture(scope="session")
 def tool(build: Path) -> str:
-    return str(build / "cli" / "kymo")
+    return str(build / "cli" / "marey")
 
 
 @pytest.fixture(scope="session")

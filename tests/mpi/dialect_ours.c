@@ -1,4 +1,4 @@
-/* What libkymo-mpi takes for the numbers and handles of the MPI it is linked with here; dialect_theirs.c has MPI's own. */
+/* What libmarey-mpi takes for the numbers and handles of the MPI it is linked with here; dialect_theirs.c has MPI's own. */
 #include <stdio.h>
 
 #include "mpi_internal.h"

@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import all_reduce as all_reduce_by_name
 
-import kymo.torch
+import marey.torch
 
 N = 8  # numbers in a tensor
 B = 4 * N  # bytes
@@ -201,14 +201,14 @@ def mistakes(job: Job) -> None:
 
 
 def main() -> None:
-    tracing = kymo.torch.trace_distributed()
-    again = kymo.torch.trace_distributed()
+    tracing = marey.torch.trace_distributed()
+    again = marey.torch.trace_distributed()
     dist.init_process_group("gloo")
     job = Job(sys.argv[1])
     again.undo()  # the first is still on
     if "undone" in sys.argv:
         tracing.undo()
-        assert dist.all_reduce.__code__.co_filename != kymo.torch.__file__
+        assert dist.all_reduce.__code__.co_filename != marey.torch.__file__
     with_a_root(job, 0)
     with_a_root(job, job.size - 1)
     of_all(job)
@@ -217,7 +217,7 @@ def main() -> None:
     of_some(job)
     objects(job)
     job.file.close()
-    kymo.mark("mistakes")
+    marey.mark("mistakes")
     if "mistakes" in sys.argv:
         mistakes(job)
     dist.destroy_process_group()

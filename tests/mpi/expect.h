@@ -7,15 +7,15 @@
  *
  * A field that is not named is nothing: no bytes, no peer, no number. The group is the one set last by `here`.
  */
-#ifndef KYMO_TEST_EXPECT_H
-#define KYMO_TEST_EXPECT_H
+#ifndef MAREY_TEST_EXPECT_H
+#define MAREY_TEST_EXPECT_H
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <kymo/recording.h>
+#include <marey/recording.h>
 
 /* The group that calls are about. */
 struct group {
@@ -55,10 +55,10 @@ static inline void expect(const char *name, int what, const struct expected *e, 
 }
 
 #define EXPECT(name, what, ...)                                                                    \
-    expect(name, KYMO_COLLECTIVE_##what, &(struct expected){__VA_ARGS__}, 0)
+    expect(name, MAREY_COLLECTIVE_##what, &(struct expected){__VA_ARGS__}, 0)
 /* A collective: it has the group's next number. */
 #define EXPECT_ALL(name, what, ...)                                                                \
-    expect(name, KYMO_COLLECTIVE_##what, &(struct expected){__VA_ARGS__}, 1)
+    expect(name, MAREY_COLLECTIVE_##what, &(struct expected){__VA_ARGS__}, 1)
 /* A range of which nothing is told. */
 #define EXPECT_PLAIN(name) EXPECT(name, OTHER, .is_untold = 1)
 #define RANK(r) ((r) + 1)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
 enum { STEPS = 15, MS = 1000000 };
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     static double x[1000], y[1000];
     int rank;
     MPI_Request request;
-    kymo_mark(KYMO_ID("begin")); /* the first event opens the recording, which takes its time */
+    marey_mark(MAREY_ID("begin")); /* the first event opens the recording, which takes its time */
     mark = now_ns();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

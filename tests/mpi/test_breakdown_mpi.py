@@ -1,4 +1,4 @@
-"""`kymo breakdown` of MPI programs: what it says is what the program measured itself."""
+"""`marey breakdown` of MPI programs: what it says is what the program measured itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mpi_jobs import Mpi
 
 @pytest.fixture
 def planted(compiled, build):
-    """It has an event of its own: libkymo is there once, for the program and for libkymo-mpi."""
+    """It has an event of its own: libmarey is there once, for the program and for libmarey-mpi."""
     libraries = build / "core"
-    return compiled("planted.c", f"-L{libraries}", "-lkymo", f"-Wl,-rpath,{libraries}")
+    return compiled("planted.c", f"-L{libraries}", "-lmarey", f"-Wl,-rpath,{libraries}")
 
 
 def share(part: int, whole: int) -> float:
@@ -21,8 +21,8 @@ def share(part: int, whole: int) -> float:
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_planted_shares_come_out_within_2_percent(mpi: Mpi, planted, run, tool, tmp_path, ranks):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(ranks, planted, tmp_path / "own")])
-    devices = json.loads(run([tool, "breakdown", "--json", "run.kymo"]).stdout)["devices"]
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(ranks, planted, tmp_path / "own")])
+    devices = json.loads(run([tool, "breakdown", "--json", "run.marey"]).stdout)["devices"]
     assert [device["rank"] for device in devices] == list(range(ranks))
     for device in devices:
         computing, communicating, hidden = map(int, (tmp_path / f"own.{device['rank']}").read_text().split())
@@ -37,8 +37,8 @@ def test_planted_shares_come_out_within_2_percent(mpi: Mpi, planted, run, tool, 
 
 
 def test_the_rank_that_others_wait_for_is_named(mpi: Mpi, planted, run, tool, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, planted, tmp_path / "own")])
-    found = json.loads(run([tool, "breakdown", "--json", "run.kymo"]).stdout)
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, planted, tmp_path / "own")])
+    found = json.loads(run([tool, "breakdown", "--json", "run.marey"]).stdout)
     reduce = next(row for row in found["collectives"] if row["what"] == "all_reduce")
     assert reduce["group"] == "MPI_COMM_WORLD 0-1"
     assert reduce["count"] == 30  # 15 of them started and waited for, which is one operation

@@ -48,13 +48,13 @@ def skew_of(answer: str) -> float:
 
 
 def test_a_planted_offset_between_machines_is_found(mpi, compiled, run, tool, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, compiled("program.c", "-lpthread"))])
-    true_skew = skew_of(run([tool, "breakdown", "--json", "run.kymo"]).stdout)
-    move(next((tmp_path / "run.kymo").glob("r1-*.klog")))
-    told = run([tool, "breakdown", "run.kymo"]).stdout
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, compiled("program.c", "-lpthread"))])
+    true_skew = skew_of(run([tool, "breakdown", "--json", "run.marey"]).stdout)
+    move(next((tmp_path / "run.marey").glob("r1-*.klog")))
+    told = run([tool, "breakdown", "run.marey"]).stdout
     found = re.search(r"skew by clocks of 2 nodes, aligned to \+-([0-9.]+) (ns|us|ms|s) by (\d+) collectives", told)
     assert found is not None, told
     within = float(found[1]) * UNITS[found[2]] * 1.01  # as it is rounded
     assert within < AHEAD_NS, "closer than what was planted"
-    skew = skew_of(run([tool, "breakdown", "--json", "run.kymo"]).stdout)
+    skew = skew_of(run([tool, "breakdown", "--json", "run.marey"]).stdout)
     assert abs(skew - true_skew) <= within + 2

@@ -1,4 +1,4 @@
-"""Each function that libkymo-mpi stands for is called at least once, and the recording says what it did."""
+"""Each function that libmarey-mpi stands for is called at least once, and the recording says what it did."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_what_is_recorded_is_what_was_called(
     tmp_path: Path,
 ) -> None:
     command = mpi.run(4, compiled(source), tmp_path / "expected")
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *command])
-    processes = recorded(tmp_path / "run.kymo")
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *command])
+    processes = recorded(tmp_path / "run.marey")
     assert [(process["rank"], process["world_size"]) for process in processes] == [(rank, 4) for rank in range(4)]
     for process in processes:
         assert process["end"] == "exit"
@@ -72,8 +72,8 @@ def test_a_nonblocking_collective_is_in_flight_from_its_start_to_its_wait(
     recorded: Callable[..., Any],
     tmp_path: Path,
 ) -> None:
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(4, compiled("every_collective.c"), tmp_path / "e")])
-    for process in recorded(tmp_path / "run.kymo"):
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(4, compiled("every_collective.c"), tmp_path / "e")])
+    for process in recorded(tmp_path / "run.marey"):
         calls = list(communications(process))
         starts = [call for call in calls if call["name"].startswith("MPI_I") and call["name"] != "MPI_Init"]
         waits = {call["told"]["sequence"]: call for call in calls if call["name"] == "MPI_Wait"}
@@ -93,9 +93,9 @@ def test_collectives_have_the_same_numbers_on_all_ranks(
     recorded: Callable[..., Any],
     tmp_path: Path,
 ) -> None:
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(4, compiled("every_communicator.c"), tmp_path / "e")])
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(4, compiled("every_communicator.c"), tmp_path / "e")])
     seen: dict[tuple[str, str, int], list[tuple[int, str]]] = defaultdict(list)
-    for process in recorded(tmp_path / "run.kymo"):
+    for process in recorded(tmp_path / "run.marey"):
         for call in communications(process):
             told = call["told"]
             if told and told["sequence"] is not None and call["name"] != "MPI_Wait":
@@ -117,7 +117,7 @@ def members(text: str) -> list[int]:
 def test_each_wrapper_is_called(mpi: Mpi, build: Path) -> None:
     """By the programs above, or by a test that says so here."""
     exported = subprocess.run(
-        ["nm", "-D", "--defined-only", str(build / "core" / "libkymo-mpi.so")],
+        ["nm", "-D", "--defined-only", str(build / "core" / "libmarey-mpi.so")],
         capture_output=True,
         text=True,
         check=True,
@@ -134,7 +134,7 @@ def test_each_wrapper_is_called(mpi: Mpi, build: Path) -> None:
 @pytest.mark.parametrize("source", WRAPPERS)
 def test_wrappers_have_the_prototypes_of_mpi(source: str, mpi: Mpi, run: Callable[..., Any]) -> None:
     """With MPI's own types in place of ours, a wrapper that differs from its function is an error."""
-    flags = ("-w", "-D_GNU_SOURCE", "-DKYMO_MPI_TYPES_H", "-include", "mpi.h", "-include", "stdint.h")
+    flags = ("-w", "-D_GNU_SOURCE", "-DMAREY_MPI_TYPES_H", "-include", "mpi.h", "-include", "stdint.h")
     run([mpi.compiler, "-fsyntax-only", *flags, f"-I{ROOT / 'include'}", str(ROOT / "mpi" / source)])
 
 

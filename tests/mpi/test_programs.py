@@ -1,4 +1,4 @@
-"""`kymo run --mpi` with whole programs: in front of the launcher and behind it, and when things go wrong."""
+"""`marey run --mpi` with whole programs: in front of the launcher and behind it, and when things go wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def names(process: Process) -> Counter[str]:
     return Counter(call["name"] for call in communications(process))
 
 
-# What has to do with kymo and the loader, and nothing with the MPI.
+# What has to do with marey and the loader, and nothing with the MPI.
 with_one_mpi = pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 
 
@@ -38,9 +38,9 @@ def program(compiled: Callable[..., Path]) -> Path:
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_in_front_of_the_launcher(mpi, program, run, tool, recorded, tmp_path, ranks):
-    done = run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(ranks, program)])
+    done = run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(ranks, program)])
     assert f"recorded {ranks} process" in done.stderr
-    processes = recorded(tmp_path / "run.kymo")
+    processes = recorded(tmp_path / "run.marey")
     assert_whole(processes, ranks)
     for process in processes:
         assert names(process) == {"MPI_Init_thread": 1, "MPI_Allreduce": 2 * STEPS, "MPI_Finalize": 1}
@@ -49,31 +49,31 @@ def test_in_front_of_the_launcher(mpi, program, run, tool, recorded, tmp_path, r
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_behind_the_launcher_the_ranks_share_a_recording(mpi, program, run, tool, recorded, tmp_path, ranks):
-    done = run(mpi.run(ranks, tool, "run", "--mpi", "-o", tmp_path / "run.kymo", "--", program))
-    assert done.stderr.count("kymo: ") == done.stderr.count("the ranks share run.kymo") == 1, done.stderr
-    processes = recorded(tmp_path / "run.kymo")
+    done = run(mpi.run(ranks, tool, "run", "--mpi", "-o", tmp_path / "run.marey", "--", program))
+    assert done.stderr.count("marey: ") == done.stderr.count("the ranks share run.marey") == 1, done.stderr
+    processes = recorded(tmp_path / "run.marey")
     assert_whole(processes, ranks)
     assert all(names(process)["MPI_Allreduce"] == 2 * STEPS for process in processes)
-    suffixes = [path.suffix for path in (tmp_path / "run.kymo").iterdir()]
+    suffixes = [path.suffix for path in (tmp_path / "run.marey").iterdir()]
     assert sorted(suffix for suffix in suffixes if suffix != ".krun") == [".json"] + [".klog"] * ranks
 
 
 def test_a_program_started_alone_is_rank_0_of_1(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", program])
-    assert_whole(recorded(tmp_path / "run.kymo"), 1)
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", program])
+    assert_whole(recorded(tmp_path / "run.marey"), 1)
 
 
 def test_the_rank_is_mpis_whatever_another_launcher_left_behind(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, "env", "RANK=7", "WORLD_SIZE=9", program)])
-    assert_whole(recorded(tmp_path / "run.kymo"), 2)
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, "env", "RANK=7", "WORLD_SIZE=9", program)])
+    assert_whole(recorded(tmp_path / "run.marey"), 2)
 
 
 @pytest.mark.parametrize("where", ["in front", "behind"])
 def test_a_rank_killed_by_kill_9_loses_nothing(mpi, program, run, tool, recorded, tmp_path, where):
-    record = (tool, "run", "--mpi", "-o", tmp_path / "run.kymo", "--")
+    record = (tool, "run", "--mpi", "-o", tmp_path / "run.marey", "--")
     in_front = [str(word) for word in (*record, *mpi.run(4, program, "kill", 2))]
     run(in_front if where == "in front" else mpi.run(4, *record, program, "kill", 2), status=None)
-    processes = recorded(tmp_path / "run.kymo")
+    processes = recorded(tmp_path / "run.marey")
     assert_whole(processes, 4)
     killed = processes[2]
     assert killed["end"] == "unclosed"
@@ -84,29 +84,29 @@ def test_a_rank_killed_by_kill_9_loses_nothing(mpi, program, run, tool, recorded
 
 
 def test_a_rank_that_aborts_takes_the_others_along_and_loses_nothing(mpi, program, run, tool, recorded, tmp_path):
-    done = run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(4, program, "abort", 1)], status=None)
+    done = run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(4, program, "abort", 1)], status=None)
     assert done.returncode != 0
-    processes = recorded(tmp_path / "run.kymo")
+    processes = recorded(tmp_path / "run.marey")
     assert_whole(processes, 4)
     assert names(processes[1]) == {"MPI_Init_thread": 1, "MPI_Allreduce": STEPS, "MPI_Abort": 1}
     assert all(names(process)["MPI_Allreduce"] >= STEPS for process in processes)
 
 
 def test_ranks_that_leave_without_finalize_lose_nothing(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, program, "exit")], status=None)
-    processes = recorded(tmp_path / "run.kymo")
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, program, "exit")], status=None)
+    processes = recorded(tmp_path / "run.marey")
     assert_whole(processes, 2)
     assert all(names(process) == {"MPI_Init_thread": 1, "MPI_Allreduce": STEPS} for process in processes)
 
 
 def test_forked_children_that_make_no_calls_leave_no_log(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, program, "fork")])
-    assert_whole(recorded(tmp_path / "run.kymo"), 2)
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, program, "fork")])
+    assert_whole(recorded(tmp_path / "run.marey"), 2)
 
 
 def test_threads_have_lanes_and_communicators_of_their_own(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, program, "threads")])
-    processes = recorded(tmp_path / "run.kymo")
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, program, "threads")])
+    processes = recorded(tmp_path / "run.marey")
     assert_whole(processes, 2)
     for process in processes:
         groups = {}
@@ -123,20 +123,20 @@ def test_threads_have_lanes_and_communicators_of_their_own(mpi, program, run, to
 
 
 def test_what_may_be_asked_before_and_after_does_no_harm(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, program, "early")])
-    assert_whole(recorded(tmp_path / "run.kymo"), 2)
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, program, "early")])
+    assert_whole(recorded(tmp_path / "run.marey"), 2)
 
 
 def test_errors_that_mpi_returns_are_returned(mpi, program, run, tool, recorded, tmp_path):
     command = mpi.run(2, program, "errors")
     run(command)
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *command])
-    assert all(call["end"] is not None for process in recorded(tmp_path / "run.kymo") for call in process["ranges"])
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *command])
+    assert all(call["end"] is not None for process in recorded(tmp_path / "run.marey") for call in process["ranges"])
 
 
 def test_communicators_that_come_and_go_share_a_name(mpi, program, run, tool, recorded, tmp_path):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, program, "frees")])
-    for process in recorded(tmp_path / "run.kymo"):
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, program, "frees")])
+    for process in recorded(tmp_path / "run.marey"):
         told = [call["told"] for call in communications(process) if call["name"] == "MPI_Allreduce"]
         copies = [one for one in told if one["group"] != "MPI_COMM_WORLD"]
         assert {one["group"] for one in copies} == {"MPI_Comm_dup"}
@@ -147,8 +147,8 @@ def test_communicators_that_come_and_go_share_a_name(mpi, program, run, tool, re
 def test_without_a_recording_nothing_is_recorded_and_all_goes_on(mpi, program, run, build, tmp_path):
     library = tmp_path / "link"
     library.symlink_to(build / "core")
-    run(mpi.run(2, program), env={"LD_PRELOAD": str(library / "libkymo-mpi.so")})
-    assert list(tmp_path.glob("*.kymo")) == []
+    run(mpi.run(2, program), env={"LD_PRELOAD": str(library / "libmarey-mpi.so")})
+    assert list(tmp_path.glob("*.marey")) == []
 
 
 @with_one_mpi
@@ -157,26 +157,26 @@ def test_a_first_argument_of_ld_preload_stays(mpi, program, run, tool, recorded,
     script = tmp_path / "script"
     script.write_text('#!/bin/sh\necho "$LD_PRELOAD"\nexec "$@"\n')
     script.chmod(0o755)
-    done = run([tool, "run", "--mpi", "-o", "run.kymo", "--", script, program], env={"LD_PRELOAD": str(other)})
+    done = run([tool, "run", "--mpi", "-o", "run.marey", "--", script, program], env={"LD_PRELOAD": str(other)})
     kept = done.stdout.strip().split(":")
-    assert kept[0] == str(other) and kept[1].endswith("/libkymo-mpi.so") and len(kept) == 2
-    assert_whole(recorded(tmp_path / "run.kymo"), 1)
+    assert kept[0] == str(other) and kept[1].endswith("/libmarey-mpi.so") and len(kept) == 2
+    assert_whole(recorded(tmp_path / "run.marey"), 1)
 
 
 @with_one_mpi
-def test_one_kymo_run_in_another_preloads_once(mpi, program, run, tool, recorded, tmp_path):
+def test_one_marey_run_in_another_preloads_once(mpi, program, run, tool, recorded, tmp_path):
     script = tmp_path / "script"
     script.write_text('#!/bin/sh\necho "$LD_PRELOAD"\nexec "$@"\n')
     script.chmod(0o755)
-    inner = (tool, "run", "--mpi", "--append", "-o", "run.kymo", "--", script, program)
-    done = run([tool, "run", "--mpi", "-o", "run.kymo", "--", *inner])
-    assert done.stdout.count("libkymo-mpi") == 1
-    assert_whole(recorded(tmp_path / "run.kymo"), 1)
+    inner = (tool, "run", "--mpi", "--append", "-o", "run.marey", "--", script, program)
+    done = run([tool, "run", "--mpi", "-o", "run.marey", "--", *inner])
+    assert done.stdout.count("libmarey-mpi") == 1
+    assert_whole(recorded(tmp_path / "run.marey"), 1)
 
 
 @pytest.fixture
 def installed(build: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """An installed kymo in a folder of that name."""
+    """An installed marey in a folder of that name."""
 
     def install(name: str) -> Path:
         folder = tmp_path / name
@@ -193,33 +193,33 @@ def installed(build: Path, tmp_path: Path) -> Callable[[str], Path]:
 @with_one_mpi
 @pytest.mark.parametrize("name", ["with a blank", "with:colon", "with$LIB"])
 def test_awkward_paths_are_preloaded_by_a_link(mpi, program, run, installed, recorded, tmp_path, name):
-    tool = installed(name) / "bin" / "kymo"
+    tool = installed(name) / "bin" / "marey"
     script = tmp_path / "script"
     script.write_text('#!/bin/sh\necho "$LD_PRELOAD"\nexec "$@"\n')
     script.chmod(0o755)
     (tmp_path / "temporary").mkdir()
     done = run(
-        [tool, "run", "--mpi", "-o", "run.kymo", "--", script, program], env={"TMPDIR": str(tmp_path / "temporary")}
+        [tool, "run", "--mpi", "-o", "run.marey", "--", script, program], env={"TMPDIR": str(tmp_path / "temporary")}
     )
     assert "cannot be preloaded" not in done.stderr
-    assert_whole(recorded(tmp_path / "run.kymo"), 1)
+    assert_whole(recorded(tmp_path / "run.marey"), 1)
     assert name not in done.stdout
-    assert list((tmp_path / "temporary").glob("kymo-*")) == []  # removed again
+    assert list((tmp_path / "temporary").glob("marey-*")) == []  # removed again
 
 
 @with_one_mpi
 def test_a_missing_library_is_told_before_the_program_starts(mpi, run, installed, tmp_path):
     prefix = installed("prefix")
-    next(prefix.rglob("libkymo-mpi.so")).unlink()
-    done = run([prefix / "bin" / "kymo", "run", "--mpi", "--", "touch", "started"], status=2)
-    assert "libkymo-mpi.so" in done.stderr and "install kymo anew" in done.stderr
+    next(prefix.rglob("libmarey-mpi.so")).unlink()
+    done = run([prefix / "bin" / "marey", "run", "--mpi", "--", "touch", "started"], status=2)
+    assert "libmarey-mpi.so" in done.stderr and "install marey anew" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "started").exists()
 
 
 @with_one_mpi
 def test_a_program_without_mpi_is_told(mpi, run, tool, tmp_path):
-    done = run([tool, "run", "--mpi", "-o", "run.kymo", "--", "true"])
+    done = run([tool, "run", "--mpi", "-o", "run.marey", "--", "true"])
     assert "called no MPI function" in done.stderr
 
 
@@ -261,8 +261,8 @@ def test_mpi4py_is_recorded_without_a_change(mpi, run, tool, recorded, tmp_path)
     script = tmp_path / "job.py"
     script.write_text(textwrap.dedent(PYTHON))
     env = library_for_mpi4py(mpi, tmp_path)
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(2, sys.executable, script)], env=env)
-    processes = recorded(tmp_path / "run.kymo")
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, sys.executable, script)], env=env)
+    processes = recorded(tmp_path / "run.marey")
     assert_whole(processes, 2)
     calls = {process["rank"]: list(communications(process)) for process in processes}
     broadcasts = [call["told"] for call in calls[0] if call["name"] in ("MPI_Bcast", "MPI_Bcast_c")]

@@ -1,4 +1,4 @@
-"""kymo breakdown of real MPI jobs: every collective is matched over all ranks, and its time is wait and transfer."""
+"""marey breakdown of real MPI jobs: every collective is matched over all ranks, and its time is wait and transfer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from test_programs import STEPS
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_every_collective_of_a_job_is_matched(mpi, compiled, run, tool, ranks):
-    run([tool, "run", "--mpi", "-o", "run.kymo", "--", *mpi.run(ranks, compiled("program.c", "-lpthread"))])
-    answer = json.loads(run([tool, "breakdown", "--json", "run.kymo"]).stdout)
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(ranks, compiled("program.c", "-lpthread"))])
+    answer = json.loads(run([tool, "breakdown", "--json", "run.marey"]).stdout)
     reduced = [row for row in answer["collectives"] if row["what"] == "all_reduce"]
     assert sum(row["count"] for row in reduced) == 2 * STEPS
     assert sum(row["bytes"] for row in reduced) == 2 * STEPS * 8, "a double each"

@@ -1,4 +1,4 @@
-"""`mpirun -n N kymo report`: each process reads its share of the logs, rank 0 prints what one process would print."""
+"""`mpirun -n N marey report`: each process reads its share of the logs, rank 0 prints what one process would print."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUESTIONS = (["--json"], ["--ranks"], ["--iterations", "--tree"], ["--csv", "--t
 
 @pytest.fixture
 def many(build: Path, run: Run, tmp_path: Path) -> Path:
-    path = tmp_path / "many.kymo"
+    path = tmp_path / "many.marey"
     run([str(build / "tests" / "many_ranks"), str(path), str(RANKS), str(ITERATIONS)])
     return path
 
@@ -43,7 +43,7 @@ def test_a_damaged_log_of_one_share_is_told_by_rank_0(mpi: Mpi, tool: str, run: 
     alone = run([tool, "report", str(many)], status=2)
     shared = run(mpi.run(2, tool, "report", many), status=2)
     assert shared.stdout == alone.stdout
-    assert "many.kymo is damaged" in shared.stderr
+    assert "many.marey is damaged" in shared.stderr
     assert "could not be read" in shared.stdout
 
 
@@ -65,7 +65,7 @@ def test_reports_of_one_process_say_so(mpi: Mpi, tool: str, run: Run, many: Path
 
 def test_commands_that_differ_are_not_one_job(mpi: Mpi, tool: str, run: Run, many: Path) -> None:
     # Each asks for a table of its own; the shell stands between, so it is said that this is the command of the job.
-    script = 'KYMO_MPI=on exec "$1" report "$2" --csv --table $(test "$0" = 0 && echo ranges || echo marks)'
+    script = 'MAREY_MPI=on exec "$1" report "$2" --csv --table $(test "$0" = 0 && echo ranges || echo marks)'
     rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"
     done = run(mpi.run(2, "sh", "-c", f"""sh -c '{script}' {rank} "$0" "$1\"""", tool, many))
     headers = [line for line in done.stdout.splitlines() if line.startswith("name,")]
@@ -81,7 +81,7 @@ def test_a_command_that_a_rank_starts_waits_for_nobody(mpi: Mpi, tool: str, run:
 
 def test_without_the_library_rank_0_works_alone(mpi: Mpi, tool: str, run: Run, many: Path) -> None:
     alone = run([tool, "report", str(many), "--json"]).stdout
-    done = run(mpi.run(2, tool, "report", many, "--json"), env={"KYMO_MPI_LIBRARY": "/nowhere/libmpi.so"})
+    done = run(mpi.run(2, tool, "report", many, "--json"), env={"MAREY_MPI_LIBRARY": "/nowhere/libmpi.so"})
     assert done.stdout == alone
     assert done.stderr.count("one process does the work alone") == 1
 
@@ -91,7 +91,7 @@ def test_a_killed_process_ends_the_job(mpi: Mpi, tool: str, environment: dict[st
     script = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && kill -9 $$; exec "$0" report "$1"'
     job = subprocess.Popen(
         mpi.run(2, "sh", "-c", script, tool, tmp_path),
-        env={**environment, "KYMO_MPI": "on"},
+        env={**environment, "MAREY_MPI": "on"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -1,4 +1,4 @@
-"""kymo.torch: real jobs of 2 and 4 ranks with gloo, whose every call is in the recording."""
+"""marey.torch: real jobs of 2 and 4 ranks with gloo, whose every call is in the recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if importlib.util.find_spec("torch") is None:
         "torch is not installed; tools/torch installs it where an index has a small one", allow_module_level=True
     )
 
-# As enum kymo_collective has them.
+# As enum marey_collective has them.
 WHATS = ("unknown", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather")
 WHATS += ("scatter", "barrier", "send", "recv", "other")
 
@@ -55,11 +55,11 @@ def ranks_of(processes: list[Process]) -> list[Process]:
 def job(
     run: Callable[..., Any], tool: str, recorded: Callable[..., Any], tmp_path: Path
 ) -> Callable[..., list[Process]]:
-    """Run a script with some ranks under `kymo run`; what they recorded, by rank."""
+    """Run a script with some ranks under `marey run`; what they recorded, by rank."""
 
     def run_job(ranks: int, script: Path, *arguments: object) -> list[Process]:
-        run([tool, "run", "-o", "run.kymo", "--", *torchrun(ranks, script, *arguments)], env={"OMP_NUM_THREADS": "1"})
-        processes = ranks_of(recorded(tmp_path / "run.kymo"))
+        run([tool, "run", "-o", "run.marey", "--", *torchrun(ranks, script, *arguments)], env={"OMP_NUM_THREADS": "1"})
+        processes = ranks_of(recorded(tmp_path / "run.marey"))
         assert [(process["rank"], process["world_size"]) for process in processes] == [(r, ranks) for r in range(ranks)]
         return processes
 
@@ -104,28 +104,28 @@ TRAIN = """
     import torch
     import torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel
-    import kymo, kymo.torch
+    import marey, marey.torch
 
     STEPS = 5
     traced = "plain" not in sys.argv
     if traced:
-        kymo.torch.trace_distributed()
+        marey.torch.trace_distributed()
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     model = torch.nn.Sequential(*[torch.nn.Linear(256, 256) for _ in range(4)])
     # Small buckets, so that there are several.
     model = DistributedDataParallel(model, bucket_cap_mb=0.3)
     if traced:
-        kymo.torch.trace_ddp(model)
+        marey.torch.trace_ddp(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     torch.manual_seed(dist.get_rank())
     for step in range(STEPS):
-        with kymo.range("step"):
+        with marey.range("step"):
             optimizer.zero_grad()
             loss = model(torch.randn(16, 256)).square().mean()
             loss.backward()
             optimizer.step()
-    kymo.finish_iteration()
+    marey.finish_iteration()
     digest = torch.stack([p.double().sum() for p in model.parameters()])
     with open(sys.argv[1] + "." + str(dist.get_rank()), "w") as file:
         print(digest.tolist(), sum(p.numel() for p in model.parameters()) * 4, file=file)
@@ -169,23 +169,23 @@ def test_a_recording_that_begins_later_and_ends_earlier(run, tmp_path, recorded)
             import os, sys
             import torch, torch.distributed as dist
             import torch.multiprocessing as mp
-            import kymo, kymo.torch
+            import marey, marey.torch
             def main(rank, store):
                 dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=2)
-                with kymo.torch.trace_distributed():
+                with marey.torch.trace_distributed():
                     x = torch.ones(3)
                     dist.all_reduce(x)
-                    kymo.start("run.kymo")
+                    marey.start("run.marey")
                     dist.all_reduce(x)
                     work = dist.all_reduce(x, async_op=True)
-                    kymo.stop()
+                    marey.stop()
                     work.wait()
                     dist.all_reduce(x)
-                kymo.start("run.kymo")
+                marey.start("run.marey")
                 dist.all_reduce(x)
-                with kymo.torch.trace_distributed():
+                with marey.torch.trace_distributed():
                     dist.all_reduce(x)
-                kymo.stop()
+                marey.stop()
                 dist.destroy_process_group()
             if __name__ == "__main__":
                 mp.spawn(main, args=(os.path.abspath("store"),), nprocs=2)
@@ -193,26 +193,26 @@ def test_a_recording_that_begins_later_and_ends_earlier(run, tmp_path, recorded)
         )
     )
     run([sys.executable, str(script)])
-    processes = recorded(tmp_path / "run.kymo")
+    processes = recorded(tmp_path / "run.marey")
     assert len(processes) == 4
     for process in processes:
         numbers = [call["told"]["sequence"] for call in calls_of(process)]
         assert (process["world_size"], numbers) in [(2, [1, 2]), (2, [4])]  # all are counted
 
 
-def test_importing_kymo_does_not_import_torch(run):
+def test_importing_marey_does_not_import_torch(run):
     run(
         [
             sys.executable,
             "-c",
-            "import sys, kymo; assert 'torch' not in sys.modules and 'kymo.torch' not in sys.modules",
+            "import sys, marey; assert 'torch' not in sys.modules and 'marey.torch' not in sys.modules",
         ]
     )
 
 
 def test_what_is_no_ddp_is_refused(run):
     script = (
-        "import torch, kymo.torch\ntry: kymo.torch.trace_ddp(torch.nn.Linear(1, 1))\nexcept TypeError as e: print(e)"
+        "import torch, marey.torch\ntry: marey.torch.trace_ddp(torch.nn.Linear(1, 1))\nexcept TypeError as e: print(e)"
     )
     done = run([sys.executable, "-c", script])
     assert "takes a DistributedDataParallel, not Linear" in done.stdout

@@ -70,7 +70,7 @@ void call_line_number(struct call_line *line, const char *key, const char *forma
 
 void call_line_write(struct call_line *line)
 {
-    const char *path = getenv("KYMO_TEST_NVTX_LOG");
+    const char *path = getenv("MAREY_TEST_NVTX_LOG");
     if (path == NULL)
         return;
     memcpy(line->text + line->len, "}\n", 2);

@@ -1,12 +1,12 @@
 /*
- * call_log: one line for each call that a stand-in library gets, in the file that KYMO_TEST_NVTX_LOG names.
+ * call_log: one line for each call that a stand-in library gets, in the file that MAREY_TEST_NVTX_LOG names.
  *
  * A line is a JSON object: {"pid": 7, "tid": 7, "call": "push", ...}. It is appended by one write, so that the lines of
  * several libraries, threads and processes lie in the order of the calls and never run into one another. Without the
  * variable nothing is written.
  */
-#ifndef KYMO_TESTS_CALL_LOG_H
-#define KYMO_TESTS_CALL_LOG_H
+#ifndef MAREY_TESTS_CALL_LOG_H
+#define MAREY_TESTS_CALL_LOG_H
 
 #include <stddef.h>
 

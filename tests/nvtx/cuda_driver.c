@@ -1,6 +1,6 @@
 /*
- * What a process takes for CUDA's driver library: a GPU whose clock a test sets. An event notes kymo_test_gpu_ms plus the
- * offset of its stream when it is recorded, and has happened once kymo_test_gpu_done_ms has come to that. Streams are
+ * What a process takes for CUDA's driver library: a GPU whose clock a test sets. An event notes marey_test_gpu_ms plus the
+ * offset of its stream when it is recorded, and has happened once marey_test_gpu_done_ms has come to that. Streams are
  * small numbers: 0 to 2 are the default ones, the others belong to context stream / 100. Each thread has its own current
  * context, which a test sets too.
  *
@@ -28,34 +28,34 @@ struct event {
     int is_recorded;
 };
 
-EXPORT double kymo_test_gpu_ms, kymo_test_gpu_done_ms;
-EXPORT double kymo_test_gpu_offset_ms[N_STREAMS];
-EXPORT int kymo_test_gpu_is_capturing[N_STREAMS];
-EXPORT __thread uintptr_t kymo_test_gpu_ctx; /* of the calling thread; 0: none */
-EXPORT int kymo_test_gpu_error;              /* of the next records and queries */
-EXPORT _Atomic int kymo_test_gpu_n_events, kymo_test_gpu_n_records, kymo_test_gpu_n_queries;
-EXPORT _Atomic int kymo_test_gpu_n_spoiled; /* calls that a capture under way does not bear */
+EXPORT double marey_test_gpu_ms, marey_test_gpu_done_ms;
+EXPORT double marey_test_gpu_offset_ms[N_STREAMS];
+EXPORT int marey_test_gpu_is_capturing[N_STREAMS];
+EXPORT __thread uintptr_t marey_test_gpu_ctx; /* of the calling thread; 0: none */
+EXPORT int marey_test_gpu_error;              /* of the next records and queries */
+EXPORT _Atomic int marey_test_gpu_n_events, marey_test_gpu_n_records, marey_test_gpu_n_queries;
+EXPORT _Atomic int marey_test_gpu_n_spoiled; /* calls that a capture under way does not bear */
 
 static __thread int capture_mode; /* 0: global */
 static __thread uintptr_t stack[8];
 static __thread unsigned depth;
 
 /* For programs that are not in C. */
-EXPORT void kymo_test_gpu_set_ctx(uintptr_t ctx);
-void kymo_test_gpu_set_ctx(uintptr_t ctx)
+EXPORT void marey_test_gpu_set_ctx(uintptr_t ctx);
+void marey_test_gpu_set_ctx(uintptr_t ctx)
 {
-    kymo_test_gpu_ctx = ctx;
+    marey_test_gpu_ctx = ctx;
 }
 
 static uintptr_t ctx_of(uintptr_t stream)
 {
-    return stream <= 2 ? kymo_test_gpu_ctx : stream / 100;
+    return stream <= 2 ? marey_test_gpu_ctx : stream / 100;
 }
 
 static void spoil(void)
 {
     for (int i = 0; i < N_STREAMS; i++)
-        kymo_test_gpu_n_spoiled += kymo_test_gpu_is_capturing[i] && capture_mode != 2;
+        marey_test_gpu_n_spoiled += marey_test_gpu_is_capturing[i] && capture_mode != 2;
 }
 
 EXPORT int cuInit(unsigned flags);
@@ -67,23 +67,23 @@ int cuInit(unsigned flags)
 EXPORT int cuCtxGetCurrent(uintptr_t *ctx);
 int cuCtxGetCurrent(uintptr_t *ctx)
 {
-    *ctx = kymo_test_gpu_ctx;
+    *ctx = marey_test_gpu_ctx;
     return 0;
 }
 
 EXPORT int cuCtxPushCurrent_v2(uintptr_t ctx);
 int cuCtxPushCurrent_v2(uintptr_t ctx)
 {
-    stack[depth++ % 8] = kymo_test_gpu_ctx;
-    kymo_test_gpu_ctx = ctx;
+    stack[depth++ % 8] = marey_test_gpu_ctx;
+    marey_test_gpu_ctx = ctx;
     return 0;
 }
 
 EXPORT int cuCtxPopCurrent_v2(uintptr_t *ctx);
 int cuCtxPopCurrent_v2(uintptr_t *ctx)
 {
-    *ctx = kymo_test_gpu_ctx;
-    kymo_test_gpu_ctx = stack[--depth % 8];
+    *ctx = marey_test_gpu_ctx;
+    marey_test_gpu_ctx = stack[--depth % 8];
     return 0;
 }
 
@@ -98,9 +98,9 @@ EXPORT int cuStreamIsCapturing(uintptr_t stream, int *status);
 int cuStreamIsCapturing(uintptr_t stream, int *status)
 {
     for (int i = 0; stream == 0 && i < N_STREAMS; i++)
-        if (kymo_test_gpu_is_capturing[i])
+        if (marey_test_gpu_is_capturing[i])
             return IMPLICIT;
-    *status = stream < N_STREAMS && kymo_test_gpu_is_capturing[stream];
+    *status = stream < N_STREAMS && marey_test_gpu_is_capturing[stream];
     return ctx_of(stream) != 0 ? 0 : INVALID_CONTEXT;
 }
 
@@ -116,25 +116,25 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
 EXPORT int cuEventCreate(struct event **event, unsigned flags);
 int cuEventCreate(struct event **event, unsigned flags)
 {
-    if (kymo_test_gpu_ctx == 0 || (flags != 0 && flags != 3))
+    if (marey_test_gpu_ctx == 0 || (flags != 0 && flags != 3))
         return INVALID_CONTEXT;
     *event = calloc(1, sizeof **event);
-    (*event)->ctx = kymo_test_gpu_ctx;
-    kymo_test_gpu_n_events++;
+    (*event)->ctx = marey_test_gpu_ctx;
+    marey_test_gpu_n_events++;
     return 0;
 }
 
 EXPORT int cuEventRecord(struct event *event, uintptr_t stream);
 int cuEventRecord(struct event *event, uintptr_t stream)
 {
-    if (kymo_test_gpu_error != 0)
-        return kymo_test_gpu_error;
+    if (marey_test_gpu_error != 0)
+        return marey_test_gpu_error;
     if (event->ctx != ctx_of(stream) || stream >= N_STREAMS)
         return INVALID_VALUE;
-    kymo_test_gpu_n_spoiled += kymo_test_gpu_is_capturing[stream];
-    event->ms = kymo_test_gpu_ms + kymo_test_gpu_offset_ms[stream];
+    marey_test_gpu_n_spoiled += marey_test_gpu_is_capturing[stream];
+    event->ms = marey_test_gpu_ms + marey_test_gpu_offset_ms[stream];
     event->is_recorded = 1;
-    kymo_test_gpu_n_records++;
+    marey_test_gpu_n_records++;
     return 0;
 }
 
@@ -142,16 +142,16 @@ EXPORT int cuEventQuery(struct event *event);
 int cuEventQuery(struct event *event)
 {
     spoil();
-    kymo_test_gpu_n_queries++;
-    if (kymo_test_gpu_error != 0)
-        return kymo_test_gpu_error;
-    return event->is_recorded && event->ms <= kymo_test_gpu_done_ms ? 0 : NOT_READY;
+    marey_test_gpu_n_queries++;
+    if (marey_test_gpu_error != 0)
+        return marey_test_gpu_error;
+    return event->is_recorded && event->ms <= marey_test_gpu_done_ms ? 0 : NOT_READY;
 }
 
 EXPORT int cuEventElapsedTime(float *ms, struct event *begin, struct event *end);
 int cuEventElapsedTime(float *ms, struct event *begin, struct event *end)
 {
-    if (begin->ms > kymo_test_gpu_done_ms || end->ms > kymo_test_gpu_done_ms)
+    if (begin->ms > marey_test_gpu_done_ms || end->ms > marey_test_gpu_done_ms)
         return NOT_READY;
     *ms = (float)(end->ms - begin->ms);
     return 0;
@@ -185,8 +185,8 @@ static struct operation {
 static int n_operations;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-EXPORT int kymo_test_gpu_no_memory; /* so many of the next allocations fail */
-EXPORT _Atomic int kymo_test_gpu_n_clones, kymo_test_gpu_n_freed, kymo_test_gpu_n_waits;
+EXPORT int marey_test_gpu_no_memory; /* so many of the next allocations fail */
+EXPORT _Atomic int marey_test_gpu_n_clones, marey_test_gpu_n_freed, marey_test_gpu_n_waits;
 
 static int enqueue(struct operation operation)
 {
@@ -208,8 +208,8 @@ static void perform(const struct operation *o)
 }
 
 /* What the program does to memory later, in the order of its stream. */
-EXPORT void kymo_test_gpu_fill(void *to, int value, size_t len);
-void kymo_test_gpu_fill(void *to, int value, size_t len)
+EXPORT void marey_test_gpu_fill(void *to, int value, size_t len);
+void marey_test_gpu_fill(void *to, int value, size_t len)
 {
     enqueue((struct operation){.to = to, .value = value, .len = len, .n_rows = 1});
 }
@@ -222,14 +222,14 @@ int cuEventSynchronize(struct event *event)
         perform(&operations[i]);
     n_operations = 0;
     pthread_mutex_unlock(&lock);
-    kymo_test_gpu_n_waits++;
+    marey_test_gpu_n_waits++;
     return event->is_recorded ? 0 : INVALID_VALUE;
 }
 
 EXPORT int cuStreamCreate(uintptr_t *stream, unsigned flags);
 int cuStreamCreate(uintptr_t *stream, unsigned flags)
 {
-    *stream = kymo_test_gpu_ctx * 100 + 99;
+    *stream = marey_test_gpu_ctx * 100 + 99;
     return flags == 1 ? 0 : INVALID_VALUE;
 }
 
@@ -242,7 +242,7 @@ int cuStreamWaitEvent(uintptr_t stream, struct event *event, unsigned flags)
 EXPORT int cuCtxGetDevice(int *device);
 int cuCtxGetDevice(int *device)
 {
-    *device = (int)kymo_test_gpu_ctx;
+    *device = (int)marey_test_gpu_ctx;
     return 0;
 }
 
@@ -271,13 +271,13 @@ int cuMemAllocFromPoolAsync(unsigned long long *at, size_t size, uintptr_t pool,
 {
     if (pool != 1 + ctx_of(stream))
         return INVALID_VALUE;
-    if (kymo_test_gpu_no_memory > 0) {
-        kymo_test_gpu_no_memory--;
+    if (marey_test_gpu_no_memory > 0) {
+        marey_test_gpu_no_memory--;
         return OUT_OF_MEMORY;
     }
     *at = (uintptr_t)malloc(size);
     memset((void *)(uintptr_t)*at, 0xaa, size);
-    kymo_test_gpu_n_clones++;
+    marey_test_gpu_n_clones++;
     return 0;
 }
 
@@ -285,7 +285,7 @@ EXPORT int cuMemFreeAsync(unsigned long long at, uintptr_t stream);
 int cuMemFreeAsync(unsigned long long at, uintptr_t stream)
 {
     (void)stream;
-    kymo_test_gpu_n_freed++;
+    marey_test_gpu_n_freed++;
     return enqueue((struct operation){.freed = (void *)(uintptr_t)at});
 }
 
@@ -293,9 +293,9 @@ EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, 
                                 uintptr_t stream);
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t len, uintptr_t stream)
 {
-    if (kymo_test_gpu_error != 0)
-        return kymo_test_gpu_error;
-    kymo_test_gpu_n_spoiled += stream < N_STREAMS && kymo_test_gpu_is_capturing[stream];
+    if (marey_test_gpu_error != 0)
+        return marey_test_gpu_error;
+    marey_test_gpu_n_spoiled += stream < N_STREAMS && marey_test_gpu_is_capturing[stream];
     return enqueue((struct operation){
         .to = (char *)(uintptr_t)to, .from = (const char *)(uintptr_t)from, .len = len, .n_rows = 1});
 }

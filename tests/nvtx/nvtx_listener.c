@@ -2,7 +2,7 @@
  * A real NVTX tool, for the tests: a library that NVTX_INJECTION64_PATH names. It takes the calls of NVTX's modules CORE
  * and CORE2 and writes each into the call log, with handles resolved to the texts behind them.
  *
- * KYMO_TEST_NVTX_REFUSE=1 makes it refuse, as a tool does that does not like its process.
+ * MAREY_TEST_NVTX_REFUSE=1 makes it refuse, as a tool does that does not like its process.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -306,7 +306,7 @@ static int fill(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule mo
 EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
-    const char *refuse = getenv("KYMO_TEST_NVTX_REFUSE");
+    const char *refuse = getenv("MAREY_TEST_NVTX_REFUSE");
     const NvtxExportTableCallbacks *callbacks = get_table(NVTX_ETID_CALLBACKS);
     log_text("initialize", NULL, refuse);
     if (refuse != NULL || callbacks == NULL)
@@ -326,7 +326,7 @@ static uint64_t schema_register(nvtxDomainHandle_t domain, const nvtxPayloadSche
 EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
 EXPORT int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
-    if (getenv("KYMO_TEST_NVTX_REFUSE") != NULL || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID ||
+    if (getenv("MAREY_TEST_NVTX_REFUSE") != NULL || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID ||
         module->segmentsCount == 0)
         return 0;
     const nvtxExtModuleSegment_t *segment = &module->segments[0];

@@ -1,6 +1,6 @@
 /*
- * A program that tells NVTX what it does and knows nothing of kymo; what it does is named by its first argument. Tests
- * run it under `kymo run --nvtx`.
+ * A program that tells NVTX what it does and knows nothing of marey; what it does is named by its first argument. Tests
+ * run it under `marey run --nvtx`.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-# Shared by the tests of this folder, which source it with $build and $work set: an installed kymo, and programs built
+# Shared by the tests of this folder, which source it with $build and $work set: an installed marey, and programs built
 # with nothing else. CC, CXX, CMAKE and PKG_CONFIG name the tools to do it with.
 
 die() {
@@ -18,7 +18,7 @@ install_and_move() {
 
 # Let pkg-config look into $prefix, and programs find the libraries there.
 use_pkg_config() {
-    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name kymo.pc)")
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name marey.pc)")
     LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
     export PKG_CONFIG_PATH LD_LIBRARY_PATH
 }
@@ -31,8 +31,8 @@ compile() {
 
 # Record a program by the installed command and look for a range in what the installed command reads.
 record_and_find() {
-    rm -rf run.kymo
-    "$prefix/bin/kymo" run -q -o run.kymo -- "$1" >program.out || die "$1 failed under kymo run"
-    "$prefix/bin/kymo" report run.kymo --csv >report.csv || die "kymo report failed"
+    rm -rf run.marey
+    "$prefix/bin/marey" run -q -o run.marey -- "$1" >program.out || die "$1 failed under marey run"
+    "$prefix/bin/marey" report run.marey --csv >report.csv || die "marey report failed"
     grep -q "^$2," report.csv || die "the recording of $1 has no range '$2'"
 }

@@ -2,7 +2,7 @@
 
 python tests/package/memory_stacks.py        status 0 when they have
 
-It needs the package kymo and nothing else, no pytest: `make check` runs it with each Python that is here.
+It needs the package marey and nothing else, no pytest: `make check` runs it with each Python that is here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import kymo
+import marey
 
 # Each place is marked by a comment; the line is that of the allocation, in the middle of a function.
 PROGRAM = """
@@ -60,9 +60,9 @@ def in_a_thread():
 
 
 if len(sys.argv) > 1:
-    import kymo
+    import marey
 
-    kymo.start(sys.argv[1], memory=True, **{"memory.sample": 1})
+    marey.start(sys.argv[1], memory=True, **{"memory.sample": 1})
 plain()
 list(generator())
 Model().forward()
@@ -81,7 +81,7 @@ def line_of(name: str) -> int:
 
 
 def check(path: Path) -> None:
-    table = kymo.load(path).memory("stacks", stacks=1000)
+    table = marey.load(path).memory("stacks", stacks=1000)
     stacks = [row["stack"].split(" < ") for row in table if row["stack"]]
     rows = {tuple(row["where"].split(" < ")): row for row in table}
     for name, megabytes in SIZES.items():
@@ -103,9 +103,9 @@ def main() -> None:
         folder = Path(name)
         program = folder / "program.py"
         program.write_text(PROGRAM)
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("KYMO")}
-        hooked, alone = folder / "hooked.kymo", folder / "alone.kymo"
-        command = [sys.executable, "-m", "kymo", "run", "-q", "--memory", "--memory-sample", "1", "-o", str(hooked)]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("MAREY")}
+        hooked, alone = folder / "hooked.marey", folder / "alone.marey"
+        command = [sys.executable, "-m", "marey", "run", "-q", "--memory", "--memory-sample", "1", "-o", str(hooked)]
         subprocess.run([*command, "--", sys.executable, str(program)], check=True, env=environment)
         check(hooked)
         subprocess.run([sys.executable, str(program), str(alone)], check=True, env=environment)

@@ -18,57 +18,57 @@ from email.parser import Parser
 from pathlib import Path
 
 EXPECTED = [
-    "kymo/__init__.py",
-    "kymo/torch.py",
-    "kymo/py.typed",
-    "kymo/_native.pyi",
-    "kymo/_tools.pyi",
-    "kymo/bin/kymo",
-    "kymo/boot/sitecustomize.py",
-    "kymo/include/kymo/kymo.h",
-    "kymo/libkymo.so",
-    "kymo/libkymo.so.0",
-    "kymo/libkymo-tools.so",
-    "kymo/libkymo-tools.so.0",
-    "kymo/libkymo-memory.so",
-    "kymo/libkymo-mpi.so",
-    "kymo/libkymo-nvtx.so",
-    "kymo/_native" + sysconfig.get_config_var("EXT_SUFFIX"),
-    "kymo/_tools" + sysconfig.get_config_var("EXT_SUFFIX"),
-    "data/data/share/man/man1/kymo.1",
-    "data/data/share/man/man1/kymo-run.1",
-    "data/data/share/bash-completion/completions/kymo",
-    "data/data/share/zsh/site-functions/_kymo",
-    "data/data/share/fish/vendor_completions.d/kymo.fish",
+    "marey/__init__.py",
+    "marey/torch.py",
+    "marey/py.typed",
+    "marey/_native.pyi",
+    "marey/_tools.pyi",
+    "marey/bin/marey",
+    "marey/boot/sitecustomize.py",
+    "marey/include/marey/marey.h",
+    "marey/libmarey.so",
+    "marey/libmarey.so.0",
+    "marey/libmarey-tools.so",
+    "marey/libmarey-tools.so.0",
+    "marey/libmarey-memory.so",
+    "marey/libmarey-mpi.so",
+    "marey/libmarey-nvtx.so",
+    "marey/_native" + sysconfig.get_config_var("EXT_SUFFIX"),
+    "marey/_tools" + sysconfig.get_config_var("EXT_SUFFIX"),
+    "data/data/share/man/man1/marey.1",
+    "data/data/share/man/man1/marey-run.1",
+    "data/data/share/bash-completion/completions/marey",
+    "data/data/share/zsh/site-functions/_marey",
+    "data/data/share/fish/vendor_completions.d/marey.fish",
     "dist-info/METADATA",
     "dist-info/RECORD",
     "dist-info/entry_points.txt",
 ]
 # What the libraries and the command may ask of the system.
-NEEDED = re.compile(r"lib(kymo|kymo-tools)\.so\.0|lib(c|m|z|zstd|sqlite3|isal|pthread|dl)\.so\.\d+|ld-linux.*")
+NEEDED = re.compile(r"lib(marey|marey-tools)\.so\.0|lib(c|m|z|zstd|sqlite3|isal|pthread|dl)\.so\.\d+|ld-linux.*")
 
 
 def short(name: str, version: str) -> str:
     """A name in the wheel without the version in front of .data and .dist-info."""
-    return name.replace(f"kymo-{version}.", "", 1)
+    return name.replace(f"marey-{version}.", "", 1)
 
 
 def wrong_names(wheel: Path, names: list[str], version: str) -> Iterator[str]:
     tag = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    if not wheel.name.startswith(f"kymo-{version}-{tag}-{tag}-linux_"):
+    if not wheel.name.startswith(f"marey-{version}-{tag}-{tag}-linux_"):
         yield f"the name {wheel.name} does not say {tag} and linux"
     have = {short(name, version) for name in names}
     yield from (f"{name} is missing" for name in EXPECTED if name not in have)
     if not any(name.startswith("dist-info/") and name.endswith("LICENSE") for name in have):
         yield "the license is missing"
-    known = ("kymo/", "data/data/share/", "dist-info/")
+    known = ("marey/", "data/data/share/", "dist-info/")
     yield from (f"{name} does not belong here" for name in have if not name.startswith(known))
     yield from (f"{name} does not belong here" for name in have if re.search(r"\.(c|o|a)$|__pycache__|CMake", name))
 
 
 def wrong_metadata(text: str, tags: str, version: str) -> Iterator[str]:
     metadata = Parser().parsestr(text)
-    if (metadata["Name"], metadata["Version"]) != ("kymo", version):
+    if (metadata["Name"], metadata["Version"]) != ("marey", version):
         yield f"the metadata are those of {metadata['Name']} {metadata['Version']}"
     if metadata["Requires-Python"] != ">=3.9":
         yield f"it requires Python {metadata['Requires-Python']}"
@@ -83,7 +83,7 @@ def wrong_binary(name: str, path: Path) -> Iterator[str]:
     runpath = re.findall(r"\(R(?:UN)?PATH\).*\[(.*)\]", dynamic)
     entries = [entry for line in runpath for entry in line.split(":")]
     yield from (f"{name} looks for libraries in {entry}" for entry in entries if not entry.startswith("$ORIGIN"))
-    if "libkymo" in "".join(re.findall(r"NEEDED.*", dynamic)) and not entries:
+    if "libmarey" in "".join(re.findall(r"NEEDED.*", dynamic)) and not entries:
         yield f"{name} does not say where its libraries are"
     for library in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
         if not NEEDED.fullmatch(library):
@@ -104,7 +104,7 @@ def wrong_contents(name: str, path: Path, source: Path) -> Iterator[str]:
 
 def wrong(wheel: Path, source: Path) -> Iterator[str]:
     version = wheel.name.split("-")[1]
-    info = f"kymo-{version}.dist-info"
+    info = f"marey-{version}.dist-info"
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
         names = [name for name in archive.namelist() if not name.endswith("/")]
         yield from wrong_names(wheel, names, version)
@@ -115,8 +115,8 @@ def wrong(wheel: Path, source: Path) -> Iterator[str]:
         for name in names:
             if not name.startswith(info):
                 yield from wrong_contents(name, Path(folder, name), source)
-        if not archive.getinfo("kymo/bin/kymo").external_attr >> 16 & 0o111:
-            yield "kymo/bin/kymo is not executable"
+        if not archive.getinfo("marey/bin/marey").external_attr >> 16 & 0o111:
+            yield "marey/bin/marey is not executable"
 
 
 def main() -> int:

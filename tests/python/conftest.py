@@ -18,10 +18,10 @@ import pytest
 from nvtx_calls import Calls, read_calls
 
 # A recording of the whole test run would swallow those of the tests.
-for _variable in ("KYMO", "KYMO_OPTIONS", "NVTX_INJECTION64_PATH"):
+for _variable in ("MAREY", "MAREY_OPTIONS", "NVTX_INJECTION64_PATH"):
     os.environ.pop(_variable, None)
 
-import kymo  # noqa: E402
+import marey  # noqa: E402
 
 PACKAGES = {
     "needs_torch": ("torch", "torch is not installed; tools/torch installs it where an index has a small one"),
@@ -46,8 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def switched_off() -> Iterator[None]:
     """Leave the process as it was found: one test's recording is not the next one's."""
     yield
-    kymo.NVTXRangeWrapper().reset()
-    kymo.reset()
+    marey.NVTXRangeWrapper().reset()
+    marey.reset()
 
 
 Record = Callable[..., "contextlib.AbstractContextManager[Path]"]
@@ -55,16 +55,16 @@ Record = Callable[..., "contextlib.AbstractContextManager[Path]"]
 
 @pytest.fixture
 def record(tmp_path: Path) -> Record:
-    """Record what a block does: `with record(check=True) as path:`, then kymo.load(path)."""
+    """Record what a block does: `with record(check=True) as path:`, then marey.load(path)."""
 
     @contextlib.contextmanager
-    def recording(name: str = "run.kymo", **options: object) -> Iterator[Path]:
+    def recording(name: str = "run.marey", **options: object) -> Iterator[Path]:
         path = tmp_path / name
-        kymo.start(path, **options)
+        marey.start(path, **options)
         try:
             yield path
         finally:
-            kymo.stop()
+            marey.stop()
 
     return recording
 
@@ -109,9 +109,9 @@ def nvtx_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     By a link, because LD_PRELOAD cannot hold a path with a space in it.
     """
-    folder = Path(os.environ.get("KYMO_BUILD", "")) / "tests" / "nvtx"
+    folder = Path(os.environ.get("MAREY_BUILD", "")) / "tests" / "nvtx"
     if not (folder / "cuda" / "libcudart.so.12").exists():
-        pytest.skip("KYMO_BUILD names no build with tests/nvtx; tools/test sets it")
+        pytest.skip("MAREY_BUILD names no build with tests/nvtx; tools/test sets it")
     link = tmp_path_factory.mktemp("nvtx") / "build"
     link.symlink_to(folder.resolve())
     return link
@@ -144,7 +144,7 @@ def listen(run_python: RunPython, nvtx_build: Path, tmp_path: Path) -> Listen:
         **options: Any,
     ) -> Calls:
         log = tmp_path / "calls"
-        environment = {"KYMO_TEST_NVTX_LOG": str(log), "KYMO_TEST_NVTX_TOOL": str(tool), **(env or {})}
+        environment = {"MAREY_TEST_NVTX_LOG": str(log), "MAREY_TEST_NVTX_TOOL": str(tool), **(env or {})}
         if tool is not None:
             environment.setdefault("NVTX_INJECTION64_PATH", str(tool))
         if cuda:
@@ -160,7 +160,7 @@ BuildExtension = Callable[[str, str], Path]
 
 @pytest.fixture
 def build_extension(tmp_path: Path) -> BuildExtension:
-    """Compile a C extension that uses libkymo as a user's would: with get_include() and get_library_dir()."""
+    """Compile a C extension that uses libmarey as a user's would: with get_include() and get_library_dir()."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
         pytest.skip("no C compiler here")
@@ -169,12 +169,12 @@ def build_extension(tmp_path: Path) -> BuildExtension:
         file = tmp_path / f"{name}.c"
         file.write_text(textwrap.dedent(source))
         module = tmp_path / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
-        libraries = kymo.get_library_dir()
+        libraries = marey.get_library_dir()
         subprocess.run(
             [
                 *(compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", str(file), "-o", str(module)),
-                *("-I", kymo.get_include(), "-isystem", sysconfig.get_paths()["include"]),
-                *("-L", libraries, "-lkymo", f"-Wl,-rpath,{libraries}"),
+                *("-I", marey.get_include(), "-isystem", sysconfig.get_paths()["include"]),
+                *("-L", libraries, "-lmarey", f"-Wl,-rpath,{libraries}"),
             ],
             check=True,
         )
@@ -184,9 +184,9 @@ def build_extension(tmp_path: Path) -> BuildExtension:
 
 
 @pytest.fixture
-def kymo_command() -> list[str]:
-    """The command line, as `python -m kymo` finds it."""
-    program = Path(kymo.__file__).parent / "bin" / "kymo"
+def marey_command() -> list[str]:
+    """The command line, as `python -m marey` finds it."""
+    program = Path(marey.__file__).parent / "bin" / "marey"
     assert program.exists(), f"the package has no command line at {program}"
     return [str(program)]
 
@@ -201,16 +201,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def dumper(folder: Path) -> Iterator[kymo.TensorDumper]:
+def dumper(folder: Path) -> Iterator[marey.TensorDumper]:
     """The dumper, on."""
-    dumper = kymo.TensorDumper(folder)
+    dumper = marey.TensorDumper(folder)
     yield dumper
     dumper.reset()
 
 
 @pytest.fixture
-def accvlab(folder: Path) -> Iterator[kymo.TensorDumper]:
+def accvlab(folder: Path) -> Iterator[marey.TensorDumper]:
     """The dumper, on, with ACCV-Lab's layout."""
-    dumper = kymo.TensorDumper(folder, layout="accvlab")
+    dumper = marey.TensorDumper(folder, layout="accvlab")
     yield dumper
     dumper.reset()

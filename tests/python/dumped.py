@@ -11,7 +11,7 @@ def manifest(folder: Path, step: int = 0) -> list[dict[str, Any]]:
     """The lines about values of one step."""
     lines = (folder / f"step-{step:08d}.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
-    assert records[0]["kymo_dump"] == 1
+    assert records[0]["marey_dump"] == 1
     assert records[-1]["end"] is True
     return records[1:-1]
 

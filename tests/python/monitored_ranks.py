@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
-import kymo
+import marey
 
 SLOW_S = 0.015
 
@@ -58,7 +58,7 @@ def main() -> None:
     model = wrapped(kind)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loader = DataLoader(Slow(is_slow), batch_size=4)
-    monitor = kymo.TrainingMonitor(
+    monitor = marey.TrainingMonitor(
         enable_torch_profiling=True, store_torch_profiling_traces=kind == "ddp", output_dir=output_dir
     )
     with monitor:

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 PACKED = Path(__file__).parent.parent / "data" / "kineto" / "triton_example.json.gz"
 
 
 def can_unpack() -> bool:
     try:
-        kymo.load(PACKED)
-    except kymo.KymoError as error:
+        marey.load(PACKED)
+    except marey.MareyError as error:
         assert "without gzip" in str(error)
         return False
     return True
@@ -29,7 +29,7 @@ def can_unpack() -> bool:
 
 def has_digests() -> bool:
     """Asked in a process of its own, whose dumper may be switched."""
-    switch = "import sys, kymo; kymo.TensorDumper().enable(sys.argv[1], mode='digests')"
+    switch = "import sys, marey; marey.TensorDumper().enable(sys.argv[1], mode='digests')"
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", switch, folder]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import kymo
-from kymo._phases import phases
+import marey
+from marey._phases import phases
 
 STEP = ("data", "forward", "backward", "optimizer")
 
@@ -18,13 +18,13 @@ Event = tuple[str, int, int]  # name, begin, end
 
 
 def counts(path: Path) -> dict[str, int]:
-    return {row["name"]: row["count"] for row in kymo.load(path).ranges}
+    return {row["name"]: row["count"] for row in marey.load(path).ranges}
 
 
 def events(path: Path, kind: str) -> list[Event]:
     """The "range" or "iteration" events in the order of their begins."""
     with tempfile.TemporaryDirectory() as folder:
-        kymo.load(path).export("csv", f"{folder}/events.csv")
+        marey.load(path).export("csv", f"{folder}/events.csv")
         file = Path(folder, "events.csv").read_text().splitlines()
         rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
     found = [(row["name"], int(row["start_ns"]), int(row["start_ns"]) + int(row["duration_ns"])) for row in rows]

@@ -3,7 +3,7 @@
 A program is written twice from one seed: plain, to be profiled, and watched, where each function tells a Recorder
 when it begins, waits, goes on and ends. Both make the same calls. As a script, on a Python without pytest:
 
-    python random_program.py SEED [SEEDS]      check SEEDS programs (1) from SEED on; needs kymo
+    python random_program.py SEED [SEEDS]      check SEEDS programs (1) from SEED on; needs marey
     python random_program.py --show SEED       print the plain program
 """
 
@@ -431,7 +431,7 @@ def sums_of_stats(stats: dict[Any, Any], places: dict[int, str], known: set[str]
 
 def sums_of_profile(profile: Any, places: dict[int, str], known: set[str]) -> dict[str, Any]:
     """What Recorder.sums() tells, of a profile; threads and resumes from the file that it saves."""
-    import kymo
+    import marey
 
     profile.create_stats()
     sums = sums_of_stats(profile.stats, places, known)
@@ -440,7 +440,7 @@ def sums_of_profile(profile: Any, places: dict[int, str], known: set[str]) -> di
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "random.klog")
         profile.save(file)
-        functions, paths = kymo.load(file).calls("function"), kymo.load(file).calls("path")
+        functions, paths = marey.load(file).calls("function"), marey.load(file).calls("path")
     for row in functions:
         if row["file"].startswith("<random"):
             resumes[places[row["line"]]] += row["resumes"]
@@ -468,12 +468,12 @@ def differences(expected: dict[str, Any], got: dict[str, Any]) -> list[str]:
 
 def check(seed: int, single: bool = False, signatures: bool = False) -> list[str]:
     """Profile a program of its own account; what differs."""
-    import kymo
+    import marey
 
     expected = recorded(seed, single)
     names = load(seed, single)
     known = {callee for _, callee in expected["edges"] if callee[0] == "<"}
-    profile = kymo.Profile(signatures=signatures)
+    profile = marey.Profile(signatures=signatures)
     profile.runcall(names["main"])
     return differences(expected, sums_of_profile(profile, places_of(names), known))
 

@@ -1,4 +1,4 @@
-"""kymo/tensor.h by ctypes: descriptors of numpy arrays and torch tensors, and what comes back."""
+"""marey/tensor.h by ctypes: descriptors of numpy arrays and torch tensors, and what comes back."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class Diff(Structure):
 
 
 def loaded_library() -> ctypes.CDLL:
-    """Return the libkymo that the package has loaded, so that the same bytes are asked."""
-    import kymo  # noqa: F401
+    """Return the libmarey that the package has loaded, so that the same bytes are asked."""
+    import marey  # noqa: F401
 
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         path = line.partition("/")[1] + line.partition("/")[2]
-        if Path(path).name.startswith("libkymo.so"):
+        if Path(path).name.startswith("libmarey.so"):
             return ctypes.CDLL(path)
-    raise RuntimeError("the package kymo has not loaded libkymo")
+    raise RuntimeError("the package marey has not loaded libmarey")
 
 
 class Library:
@@ -69,25 +69,25 @@ class Library:
 
     def __init__(self) -> None:
         self.lib = loaded_library()
-        self.lib.kymo_last_error.restype = c_char_p
-        self.lib.kymo_dtype_name.restype = c_char_p
-        self.lib.kymo_tolerance_default.restype = Tolerance
-        self.lib.kymo__kernels_force.restype = ctypes.c_bool
-        self.lib.kymo_tensor_digest.argtypes = [c_void_p, c_void_p, c_void_p]
-        self.lib.kymo_tensor_element.argtypes = [c_void_p, c_uint64, c_void_p, ctypes.c_size_t]
-        self.lib.kymo__narrow.argtypes = [ctypes.c_int, ctypes.c_double]
-        self.lib.kymo__narrow.restype = ctypes.c_uint32
+        self.lib.marey_last_error.restype = c_char_p
+        self.lib.marey_dtype_name.restype = c_char_p
+        self.lib.marey_tolerance_default.restype = Tolerance
+        self.lib.marey__kernels_force.restype = ctypes.c_bool
+        self.lib.marey_tensor_digest.argtypes = [c_void_p, c_void_p, c_void_p]
+        self.lib.marey_tensor_element.argtypes = [c_void_p, c_uint64, c_void_p, ctypes.c_size_t]
+        self.lib.marey__narrow.argtypes = [ctypes.c_int, ctypes.c_double]
+        self.lib.marey__narrow.restype = ctypes.c_uint32
 
     def dtype(self, name: str) -> int:
-        return int(self.lib.kymo_dtype_find(name.encode()))
+        return int(self.lib.marey_dtype_find(name.encode()))
 
     def narrow(self, dtype: str, value: float) -> int:
         """Round to a type of less than 32 bits; its bits."""
-        return int(self.lib.kymo__narrow(self.dtype(dtype), value))
+        return int(self.lib.marey__narrow(self.dtype(dtype), value))
 
     def force(self, level: Optional[str]) -> bool:
         """Choose kernels: "plain", "avx2", "avx512", or None for the best."""
-        return bool(self.lib.kymo__kernels_force(level.encode() if level else None))
+        return bool(self.lib.marey__kernels_force(level.encode() if level else None))
 
     def descriptor(
         self, data: int, dtype: str, sizes: Sequence[int], strides: Optional[Sequence[int]] = None
@@ -107,25 +107,25 @@ class Library:
 
     def check(self, status: int) -> None:
         if status != 0:
-            raise ValueError(self.lib.kymo_last_error().decode())
+            raise ValueError(self.lib.marey_last_error().decode())
 
     def stats(self, tensor: Tensor) -> Stats:
         out = Stats()
-        self.check(self.lib.kymo_tensor_stats_get(byref(tensor), byref(out)))
+        self.check(self.lib.marey_tensor_stats_get(byref(tensor), byref(out)))
         return out
 
     def digest(self, tensor: Tensor) -> str:
         out = (ctypes.c_uint8 * 16)()
-        self.check(self.lib.kymo_tensor_digest(byref(tensor), out, None))
+        self.check(self.lib.marey_tensor_digest(byref(tensor), out, None))
         return bytes(out).hex()
 
     def element(self, tensor: Tensor, i: int) -> str:
         out = ctypes.create_string_buffer(64)
-        self.check(self.lib.kymo_tensor_element(byref(tensor), i, out, 64))
+        self.check(self.lib.marey_tensor_element(byref(tensor), i, out, 64))
         return out.value.decode()
 
     def compare(self, a: Tensor, b: Tensor, n_threads: int = 1, **tolerance: Any) -> Diff:
         out = Diff()
         limits = Tolerance(**tolerance)
-        self.check(self.lib.kymo_tensor_compare_with(byref(a), byref(b), byref(limits), n_threads, byref(out)))
+        self.check(self.lib.marey_tensor_compare_with(byref(a), byref(b), byref(limits), n_threads, byref(out)))
         return out

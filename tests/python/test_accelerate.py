@@ -1,4 +1,4 @@
-"""kymo.accelerate with the real accelerate and a plain loop."""
+"""marey.accelerate with the real accelerate and a plain loop."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 import pytest
 from phase_events import counts, nothing_stays, steps  # noqa: F401  # one is a fixture
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 accelerate = pytest.importorskip("accelerate")
 
-from kymo.accelerate import trace  # noqa: E402
+from marey.accelerate import trace  # noqa: E402
 
 N_SAMPLES, BATCH = 16, 2
 
@@ -62,7 +62,7 @@ def traces_of(accelerator, model, optimizer, loader):
 @pytest.mark.parametrize("is_prepared_before", [True, False])
 def test_a_plain_loop_has_its_phases(tmp_path, n_accumulated, is_prepared_before):
     accelerator = accelerator_of(n_accumulated)
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     if is_prepared_before:
         prepared = accelerator.prepare(*parts())
         before = traces_of(accelerator, *prepared)
@@ -70,15 +70,15 @@ def test_a_plain_loop_has_its_phases(tmp_path, n_accumulated, is_prepared_before
         if not is_prepared_before:
             prepared = accelerator.prepare(*parts())
         for _ in range(2):
-            with kymo.epoch():
+            with marey.epoch():
                 train(accelerator, *prepared)
     if is_prepared_before:
         assert traces_of(accelerator, *prepared) == before
-    assert not kymo.enabled()
+    assert not marey.enabled()
     n_steps = 2 * N_SAMPLES // BATCH // n_accumulated
     expected = [*["data", "forward", "backward"] * n_accumulated, "optimizer", "optimizer"]
     assert steps(path) == [expected] * n_steps
-    recording = kymo.load(path)
+    recording = marey.load(path)
     [row] = recording.throughput
     assert (row["iterations"], row["samples"]) == (n_steps, 2 * N_SAMPLES)
     assert [row["samples"] for row in recording.table("epochs")] == [N_SAMPLES] * 2
@@ -87,7 +87,7 @@ def test_a_plain_loop_has_its_phases(tmp_path, n_accumulated, is_prepared_before
 def test_models_in_eval_mode_evaluate_and_states_are_saved(record, tmp_path):
     accelerator = accelerator_of()
     model, optimizer, loader = accelerator.prepare(*parts())
-    with record() as path, trace(accelerator, tmp_path / "other.kymo"):
+    with record() as path, trace(accelerator, tmp_path / "other.marey"):
         train(accelerator, model, optimizer, loader)
         model.eval()
         for (batch,) in loader:
@@ -99,20 +99,20 @@ def test_models_in_eval_mode_evaluate_and_states_are_saved(record, tmp_path):
     n = N_SAMPLES // BATCH
     found = counts(path)
     assert (found["evaluate"], found["forward"], found["checkpoint"], found["logging"]) == (n, 2 * n, 1, 1)
-    [row] = kymo.load(path).throughput
+    [row] = marey.load(path).throughput
     assert (row["iterations"], row["samples"]) == (2 * n, 2 * N_SAMPLES)
-    assert not (tmp_path / "other.kymo").exists()
+    assert not (tmp_path / "other.marey").exists()
 
 
 def test_an_exception_leaves_everything_as_it_was(tmp_path):
     accelerator = accelerator_of()
     prepared = accelerator.prepare(*parts())
     before = traces_of(accelerator, *prepared)
-    with pytest.raises(Fault), trace(accelerator, tmp_path / "run.kymo"):
+    with pytest.raises(Fault), trace(accelerator, tmp_path / "run.marey"):
         train(accelerator, *prepared, fails=True)
     assert traces_of(accelerator, *prepared) == before
-    assert not kymo.enabled()
-    assert len(kymo.load(tmp_path / "run.kymo").open) == 0
+    assert not marey.enabled()
+    assert len(marey.load(tmp_path / "run.marey").open) == 0
 
 
 def test_a_second_trace_is_quiet(record):
@@ -134,6 +134,6 @@ def test_something_else_is_refused():
 
 def test_without_accelerate_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "accelerate", None)
-    monkeypatch.delitem(sys.modules, "kymo.accelerate")
-    with pytest.raises(ImportError, match=r"^kymo\.accelerate needs accelerate: pip install accelerate$"):
-        importlib.import_module("kymo.accelerate")
+    monkeypatch.delitem(sys.modules, "marey.accelerate")
+    with pytest.raises(ImportError, match=r"^marey\.accelerate needs accelerate: pip install accelerate$"):
+        importlib.import_module("marey.accelerate")

@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import kymo
+import marey
 
 
 def test_a_recording_that_is_deleted_is_written_again(run_python: Any, tmp_path: Path) -> None:
     done = run_python(
         f"""
-        import shutil, kymo
-        kymo.start({str(tmp_path / "x.kymo")!r})
-        with kymo.range("before"):
+        import shutil, marey
+        marey.start({str(tmp_path / "x.marey")!r})
+        with marey.range("before"):
             pass
-        shutil.rmtree({str(tmp_path / "x.kymo")!r})
-        with kymo.range("after"):
+        shutil.rmtree({str(tmp_path / "x.marey")!r})
+        with marey.range("after"):
             pass
-        kymo.stop()
+        marey.stop()
         """
     )
     assert done.stderr.count("was deleted while the program runs; it is written again") == 1
-    recording = kymo.load(tmp_path / "x.kymo")
+    recording = marey.load(tmp_path / "x.marey")
     assert sorted((row["name"], row["count"]) for row in recording.ranges) == [("after", 1), ("before", 1)]
 
 
@@ -30,20 +30,20 @@ def test_a_recording_that_stopped_has_the_reason_in_its_report(run_python: Any, 
     """A limit on the size of files has the effect of a full disk."""
     done = run_python(
         f"""
-        import os, resource, kymo
-        kymo.start({str(tmp_path / "x.kymo")!r}, pool_in="memory", policy="block")
+        import os, resource, marey
+        marey.start({str(tmp_path / "x.marey")!r}, pool_in="memory", policy="block")
         resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
         for i in range(300_000):
-            with kymo.range("step"):
-                kymo.mark(f"mark{{os.urandom(1)[0]}}")
+            with marey.range("step"):
+                marey.mark(f"mark{{os.urandom(1)[0]}}")
         try:
-            kymo.stop()
-        except kymo.KymoError:
+            marey.stop()
+        except marey.MareyError:
             print("stopped")
         """
     )
     assert done.stderr.count("the program goes on") == 1 and done.stdout == "stopped\n"
-    recording = kymo.load(tmp_path / "x.kymo")
+    recording = marey.load(tmp_path / "x.marey")
     assert recording.lost_events > 0  # those in the pool, which is gone
     report = recording.report()
     assert "lost: all events after recording stopped in 1 process" in report

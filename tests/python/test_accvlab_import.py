@@ -1,4 +1,4 @@
-"""kymo.accvlab: ACCV-Lab's names and its layout of files for who imports them, and for nobody else."""
+"""marey.accvlab: ACCV-Lab's names and its layout of files for who imports them, and for nobody else."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from pathlib import Path
 
 import pytest
 
-import kymo
-import kymo.accvlab
-from kymo._dump_state import state
+import marey
+import marey.accvlab
+from marey._dump_state import state
 
 np = pytest.importorskip("numpy")
 
 
 @pytest.fixture
 def theirs(folder: Path):
-    dumper = kymo.accvlab.TensorDumper(folder)
+    dumper = marey.accvlab.TensorDumper(folder)
     yield dumper
     dumper.reset()
 
 
-@pytest.mark.parametrize("module", ["kymo.accvlab", "kymo.accvlab.numba_nvtx"])
-def test_importing_it_leaves_kymos_dumper_as_it_is(folder, module):
+@pytest.mark.parametrize("module", ["marey.accvlab", "marey.accvlab.numba_nvtx"])
+def test_importing_it_leaves_mareys_dumper_as_it_is(folder, module):
     program = f"""
-import sys, kymo
+import sys, marey
 import {module}
-dumper = kymo.TensorDumper(sys.argv[1])
+dumper = marey.TensorDumper(sys.argv[1])
 dumper.add_tensor_data("step", 7)
 dumper.dump()
 dumper.disable()
 """
     subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=60)
     assert (folder / "step-00000000.jsonl").exists()
-    assert kymo.load_dump(folder)["step"] == 7
+    assert marey.load_dump(folder)["step"] == 7
 
 
 def test_its_dumper_writes_accvlabs_layout(theirs, folder):
@@ -57,14 +57,14 @@ def test_floats_in_json_have_every_digit(theirs, folder):
 
 
 def test_another_layout_can_still_be_chosen(folder):
-    dumper = kymo.accvlab.TensorDumper()
-    dumper.enable(folder, layout="kymo")
-    assert state.layout == "kymo"
+    dumper = marey.accvlab.TensorDumper()
+    dumper.enable(folder, layout="marey")
+    assert state.layout == "marey"
     dumper.reset()
 
 
 def test_both_names_are_of_one_dumper(theirs, folder):
-    ours = kymo.TensorDumper()
+    ours = marey.TensorDumper()
     assert ours.is_enabled
     ours.add_tensor_data("a", {"b": np.ones(1)}, ours.Type.JSON)
     theirs.dump()
@@ -75,42 +75,42 @@ def test_both_names_are_of_one_dumper(theirs, folder):
 
 
 def test_the_next_one_who_enables_chooses_anew(tmp_path):
-    kymo.accvlab.TensorDumper(tmp_path / "theirs").reset()
-    kymo.TensorDumper(tmp_path / "ours")
-    assert state.layout == "kymo"
-    kymo.TensorDumper().reset()
+    marey.accvlab.TensorDumper(tmp_path / "theirs").reset()
+    marey.TensorDumper(tmp_path / "ours")
+    assert state.layout == "marey"
+    marey.TensorDumper().reset()
 
 
 def test_there_is_one_instance():
-    dumper = kymo.accvlab.TensorDumper()
-    assert dumper is kymo.accvlab.TensorDumper()
+    dumper = marey.accvlab.TensorDumper()
+    assert dumper is marey.accvlab.TensorDumper()
     assert copy.deepcopy(dumper) is dumper
     assert pickle.loads(pickle.dumps(dumper)) is dumper
-    assert isinstance(dumper, kymo.TensorDumper)
-    assert dumper.Type is kymo.TensorDumper.Type
+    assert isinstance(dumper, marey.TensorDumper)
+    assert dumper.Type is marey.TensorDumper.Type
     with pytest.raises(TypeError):
-        type("Derived", (kymo.accvlab.TensorDumper,), {})
+        type("Derived", (marey.accvlab.TensorDumper,), {})
     with pytest.raises(TypeError):
-        type("Derived", (kymo.TensorDumper,), {})
+        type("Derived", (marey.TensorDumper,), {})
 
 
 def test_the_class_of_types_is_an_attribute_once_it_was_used():
     program = """
-from kymo import TensorDumper
+from marey import TensorDumper
 assert TensorDumper.Type.JSON == 0
 assert vars(TensorDumper)["Type"] is TensorDumper.Type
-from kymo.accvlab import TensorDumper as theirs
+from marey.accvlab import TensorDumper as theirs
 assert theirs.Type is TensorDumper.Type
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_the_other_names():
-    import kymo.accvlab.numba_nvtx as nvtx
+    import marey.accvlab.numba_nvtx as nvtx
 
-    assert kymo.accvlab.__version__ == kymo.__version__
-    assert kymo.accvlab.Stopwatch is kymo.Stopwatch
-    assert kymo.accvlab.NVTXRangeWrapper is kymo.NVTXRangeWrapper
+    assert marey.accvlab.__version__ == marey.__version__
+    assert marey.accvlab.Stopwatch is marey.Stopwatch
+    assert marey.accvlab.NVTXRangeWrapper is marey.NVTXRangeWrapper
     handle = nvtx.register_string("range")
     assert isinstance(handle, int)
     assert nvtx.range_push(handle) is None

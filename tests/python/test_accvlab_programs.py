@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 DATA = Path(__file__).parents[1] / "data" / "accvlab"
 EXPECTED = DATA / "expected"
@@ -26,14 +26,14 @@ class RaggedBatch:
 
 @pytest.fixture
 def run(tmp_path):
-    """Run a program with kymo.accvlab in the place of accvlab.optim_test_tools."""
+    """Run a program with marey.accvlab in the place of accvlab.optim_test_tools."""
     (tmp_path / "accvlab").mkdir()
     (tmp_path / "accvlab" / "batching_helpers.py").write_text(RAGGED_BATCH)
 
     def run(name: str, *arguments: str, status: int = 0, more: str = "") -> subprocess.CompletedProcess[str]:
         source = (DATA / name).read_text(encoding="utf-8")
         assert source.count("accvlab.optim_test_tools") == 1
-        changed = source.replace("accvlab.optim_test_tools", "kymo.accvlab")
+        changed = source.replace("accvlab.optim_test_tools", "marey.accvlab")
         (tmp_path / name).write_text(changed + more, encoding="utf-8")
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
         done = subprocess.run(
@@ -81,7 +81,7 @@ def test_the_step_and_its_model_do_not_differ(run, tmp_path, torch):
     run("dumper_formats.py", "dumps")
     shutil.rmtree(tmp_path / "dumps" / "1")
     shutil.rmtree(tmp_path / "dumps" / "2")
-    difference = kymo.diff(EXPECTED / "formats", tmp_path / "dumps", atol=0, rtol=0)
+    difference = marey.diff(EXPECTED / "formats", tmp_path / "dumps", atol=0, rtol=0)
     assert difference, str(difference)
 
 
@@ -110,7 +110,7 @@ def test_the_stopwatch_reports_what_its_model_does(run):
     report, _, exported = done.stdout.partition("JSON ")
 
     def outline(text: str) -> list[str]:
-        """Headings, and names of measurements under them; without numbers and what kymo has besides."""
+        """Headings, and names of measurements under them; without numbers and what marey has besides."""
         found = []
         for line in text.splitlines():
             name = re.match(r"(  )?`\w+`|Mean CPU usage during|[#~]+|[\w. -]+: *(?=\d+$|$)|\d+ True|At the end:", line)
@@ -132,7 +132,7 @@ def test_ranges_are_pushed_and_popped_over_parts(run, torch):
 def test_a_range_that_was_left_open_is_found(run, torch):
     done = run("nvtx_parts.py", "forget", status=1)
     assert "'outer'" in done.stderr and "'forgotten'" in done.stderr
-    assert issubclass(kymo.RangeError, AssertionError)
+    assert issubclass(marey.RangeError, AssertionError)
 
 
 @pytest.mark.needs_numba

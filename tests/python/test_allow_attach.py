@@ -1,4 +1,4 @@
-"""kymo.allow_attach: who may look into this process. What the kernel makes of it needs Yama."""
+"""marey.allow_attach: who may look into this process. What the kernel makes of it needs Yama."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 
@@ -19,12 +19,12 @@ def scope() -> int | None:
 
 @pytest.mark.skipif((scope() or 0) >= 2, reason="no process may allow it here")
 def test_any_process_or_one_may_be_allowed():
-    kymo.allow_attach()
-    kymo.allow_attach(None)
-    kymo.allow_attach(pid=os.getppid())
+    marey.allow_attach()
+    marey.allow_attach(None)
+    marey.allow_attach(pid=os.getppid())
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2**40, "one"])
 def test_what_is_no_process_is_refused(wrong):
     with pytest.raises((ValueError, TypeError, OverflowError)):
-        kymo.allow_attach(wrong)
+        marey.allow_attach(wrong)

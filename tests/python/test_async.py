@@ -7,16 +7,16 @@ import inspect
 
 import pytest
 
-import kymo
+import marey
 
 
 def async_counts(path):
-    table = kymo.load(path).async_ranges
+    table = marey.load(path).async_ranges
     return dict(zip(table["name"], table["count"]))
 
 
 def test_a_coroutine_is_one_async_range_from_end_to_end(record):
-    @kymo.range("task")
+    @marey.range("task")
     async def task(x):
         await asyncio.sleep(0.02)
         return x
@@ -26,18 +26,18 @@ def test_a_coroutine_is_one_async_range_from_end_to_end(record):
 
     with record() as path:
         assert asyncio.run(main()) == [0, 1, 2, 3, 4]
-    row = kymo.load(path).async_ranges.row(name="task")
+    row = marey.load(path).async_ranges.row(name="task")
     assert row["count"] == 5
     assert row["min_ns"] >= 15_000_000
-    assert len(kymo.load(path).ranges) == 0
+    assert len(marey.load(path).ranges) == 0
 
 
 def test_they_are_still_what_they_were():
-    @kymo.range
+    @marey.range
     async def coroutine():
         """Wait."""
 
-    @kymo.range
+    @marey.range
     async def generator():
         yield
 
@@ -48,7 +48,7 @@ def test_they_are_still_what_they_were():
 
 def test_async_with_is_an_async_range(record):
     async def task(seconds):
-        async with kymo.range("waits") as given:
+        async with marey.range("waits") as given:
             assert given is None
             await asyncio.sleep(seconds)
 
@@ -57,7 +57,7 @@ def test_async_with_is_an_async_range(record):
 
     with record() as path:
         asyncio.run(main())
-    row = kymo.load(path).async_ranges.row(name="waits")
+    row = marey.load(path).async_ranges.row(name="waits")
     assert row["count"] == 3
     # Each end met its own beginning: they overlap, and end in another order than they began.
     assert 9_000_000 <= row["min_ns"] < 28_000_000
@@ -66,7 +66,7 @@ def test_async_with_is_an_async_range(record):
 
 def test_async_with_nests_and_recurs(record):
     async def recur(n):
-        async with kymo.range("recur"), kymo.range("inside"):
+        async with marey.range("recur"), marey.range("inside"):
             await asyncio.sleep(0)
             if n:
                 await recur(n - 1)
@@ -74,12 +74,12 @@ def test_async_with_nests_and_recurs(record):
     with record() as path:
         asyncio.run(recur(4))
     assert async_counts(path) == {"recur": 5, "inside": 5}
-    assert len(kymo.load(path).open) == 0
+    assert len(marey.load(path).open) == 0
 
 
 def test_ranges_left_in_another_order_than_entered(record):
     async def main():
-        first, second = kymo.range("first"), kymo.range("second")
+        first, second = marey.range("first"), marey.range("second")
         await first.__aenter__()
         await second.__aenter__()
         await first.__aexit__(None, None, None)
@@ -92,19 +92,19 @@ def test_ranges_left_in_another_order_than_entered(record):
 
 def test_switching_on_in_between_keeps_pairs(tmp_path):
     async def main():
-        async with kymo.range("outer"):
-            kymo.start(tmp_path / "run.kymo")
-            async with kymo.range("outer"):
+        async with marey.range("outer"):
+            marey.start(tmp_path / "run.marey")
+            async with marey.range("outer"):
                 await asyncio.sleep(0)
 
     asyncio.run(main())
-    kymo.stop()
-    assert async_counts(tmp_path / "run.kymo") == {"outer": 1}
+    marey.stop()
+    assert async_counts(tmp_path / "run.marey") == {"outer": 1}
 
 
 def test_a_long_chain_of_tasks_does_not_grow(record):
     async def link(n):
-        async with kymo.range("link"):
+        async with marey.range("link"):
             if n:
                 await asyncio.create_task(link(n - 1))
 
@@ -114,12 +114,12 @@ def test_a_long_chain_of_tasks_does_not_grow(record):
 
 
 def test_exceptions_and_cancellation_end_the_range(record):
-    @kymo.range("cancelled")
+    @marey.range("cancelled")
     async def forever():
-        async with kymo.range("inside"):
+        async with marey.range("inside"):
             await asyncio.sleep(60)
 
-    @kymo.range("fails")
+    @marey.range("fails")
     async def fails():
         raise ValueError("as it should")
 
@@ -138,7 +138,7 @@ def test_exceptions_and_cancellation_end_the_range(record):
 
 
 def test_async_generators_have_a_range_for_each_item(record):
-    @kymo.range("items")
+    @marey.range("items")
     async def items(n):
         for i in range(n):
             await asyncio.sleep(0)
@@ -156,7 +156,7 @@ def test_async_generators_have_a_range_for_each_item(record):
 def test_async_generators_take_values_exceptions_and_close():
     seen = []
 
-    @kymo.range("talks")
+    @marey.range("talks")
     async def talks():
         try:
             seen.append((yield "first"))
@@ -181,10 +181,10 @@ def test_async_generators_take_values_exceptions_and_close():
     asyncio.run(main())
 
 
-def test_import_kymo_does_not_import_asyncio(run_python):
+def test_import_marey_does_not_import_asyncio(run_python):
     run_python("""
         import sys
-        import kymo
+        import marey
         heavy = {"asyncio", "inspect", "typing", "numpy", "torch", "pandas", "functools", "re", "html"}
         before_us = set(sys.modules) & heavy
         print(sorted(before_us))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kymo import _background
+from marey import _background
 
 PAGE = 4096  # the smallest pipe
 MANY = PAGE + 500
@@ -72,7 +72,7 @@ def test_who_orders_does_not_wait_for_one_that_stands_still(tmp_path):
 
 ORDERS = f"""
 import fcntl, os, signal, sys
-from kymo import _background
+from marey import _background
 
 _background.ready()
 beside = _background._Office.clerks[-1]

@@ -1,4 +1,4 @@
-"""The tables of kymo.breakdown() that say why: idle time, collectives, and itwinai's measure on request."""
+"""The tables of marey.breakdown() that say why: idle time, collectives, and itwinai's measure on request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from optional_parts import needs_unpacking
 
-import kymo
+import marey
 
 TRACES = Path(__file__).parent.parent / "data" / "kineto"
 RANKS = [TRACES / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
@@ -15,7 +15,7 @@ RANKS = [TRACES / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
 
 @needs_unpacking
 def test_idle_time_is_explained_by_rank_operator_and_step() -> None:
-    b = kymo.breakdown(RANKS)
+    b = marey.breakdown(RANKS)
     for rank in (0, 1):
         row = b.devices.row(rank=rank, window="gpu_span")
         reasons = [ns for of, ns in zip(b.idle["rank"], b.idle["ns"]) if of == rank]
@@ -27,7 +27,7 @@ def test_idle_time_is_explained_by_rank_operator_and_step() -> None:
 
 @needs_unpacking
 def test_ranks_in_files_of_their_own_are_compared() -> None:
-    b = kymo.breakdown(RANKS)
+    b = marey.breakdown(RANKS)
     assert b.collectives["ranks"] == [2]
     assert b.table("collective_ranks")["rank"] == [0, 1]
 
@@ -35,7 +35,7 @@ def test_ranks_in_files_of_their_own_are_compared() -> None:
 @needs_unpacking
 def test_the_legacy_measure_is_a_table_where_asked_for() -> None:
     with pytest.raises(KeyError):
-        kymo.breakdown(RANKS[0]).table("legacy")
-    table = kymo.breakdown(RANKS[0], legacy=True).table("legacy")
+        marey.breakdown(RANKS[0]).table("legacy")
+    table = marey.breakdown(RANKS[0], legacy=True).table("legacy")
     assert table["rank"] == [None, 0]
     assert 0 < table["computation_fraction"][0] < 1

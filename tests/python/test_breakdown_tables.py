@@ -1,4 +1,4 @@
-"""kymo.breakdown(): a program that says what it does, told in computation, communication and other."""
+"""marey.breakdown(): a program that says what it does, told in computation, communication and other."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from pathlib import Path
 import pytest
 from optional_parts import needs_unpacking
 
-import kymo
+import marey
 
 PROGRAM = """
 import threading, time
-import kymo
+import marey
 
 def send():
-    with kymo.range("send", category="communication"):
+    with marey.range("send", category="communication"):
         time.sleep(0.02)
 
 for step in range(4):
     beside = threading.Thread(target=send)
-    with kymo.range("load", category="data"):
+    with marey.range("load", category="data"):
         time.sleep(0.01)
     beside.start()
-    with kymo.range("forward"):
+    with marey.range("forward"):
         time.sleep(0.04)
     beside.join()
-    with kymo.range("all-reduce", category="communication"):
+    with marey.range("all-reduce", category="communication"):
         time.sleep(0.03)
-    kymo.finish_iteration()
+    marey.finish_iteration()
 """
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("breakdown") / "run.kymo"
-    environment = {**os.environ, "KYMO": str(path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    path = tmp_path_factory.mktemp("breakdown") / "run.marey"
+    environment = {**os.environ, "MAREY": str(path), "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, env=environment, timeout=100)
     return path
 
 
 def test_the_parts_are_what_the_program_says(run: Path) -> None:
-    b = kymo.breakdown(run, window="steps")
+    b = marey.breakdown(run, window="steps")
     row = b.devices.row(window="steps")
     assert row["compute_ns"] + row["exposed_comm_ns"] + row["exposed_mem_ns"] + row["idle_ns"] == row["span_ns"]
     assert row["compute_ns"] >= 4 * 40e6
@@ -57,7 +57,7 @@ def test_the_parts_are_what_the_program_says(run: Path) -> None:
 
 
 def test_it_prints_as_the_command_does_and_gives_its_json(run: Path) -> None:
-    b = kymo.breakdown([run], by="step")
+    b = marey.breakdown([run], by="step")
     assert str(b).startswith("computation ")
     answer = json.loads(b.to_json())
     assert next(iter(answer)) == "summary"
@@ -68,7 +68,7 @@ def test_it_prints_as_the_command_does_and_gives_its_json(run: Path) -> None:
 
 
 def test_ranges_have_their_own_rows(run: Path) -> None:
-    b = kymo.breakdown(run, by="range")
+    b = marey.breakdown(run, by="range")
     assert b.by is not None
     forward, exchange = b.by.row(range="forward"), b.by.row(range="all-reduce")
     assert forward["compute_ns"] == forward["span_ns"]
@@ -78,7 +78,7 @@ def test_ranges_have_their_own_rows(run: Path) -> None:
 def test_rules_of_ones_own_come_first(run: Path, tmp_path: Path) -> None:
     rules = tmp_path / "my.rules"
     rules.write_text("# waiting for data is a copy here\nmine  copy  range  load\n")
-    b = kymo.breakdown(run, rules=rules)
+    b = marey.breakdown(run, rules=rules)
     caught = b.rules.row(rule="mine")
     assert (caught["class"], caught["count"]) == ("copy", 4)
     assert b.devices["mem_total_ns"][0] == caught["ns"]
@@ -86,23 +86,23 @@ def test_rules_of_ones_own_come_first(run: Path, tmp_path: Path) -> None:
 
 def test_mistakes_are_exceptions(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="by 'colour'"):
-        kymo.breakdown(run, by="colour")
+        marey.breakdown(run, by="colour")
     with pytest.raises(ValueError, match="window is gpu_span or steps"):
-        kymo.breakdown(run, window="moon")
-    with pytest.raises(kymo.KymoError, match=r"missing\.kymo"):
-        kymo.breakdown(tmp_path / "missing.kymo")
+        marey.breakdown(run, window="moon")
+    with pytest.raises(marey.MareyError, match=r"missing\.marey"):
+        marey.breakdown(tmp_path / "missing.marey")
     bad = tmp_path / "bad.rules"
     bad.write_text("\n\nmine  copied  range  load\n")
-    with pytest.raises(kymo.KymoError, match="line 3"):
-        kymo.breakdown(run, rules=bad)
+    with pytest.raises(marey.MareyError, match="line 3"):
+        marey.breakdown(run, rules=bad)
     with pytest.raises(KeyError, match="no table 'x'"):
-        kymo.breakdown(run).table("x")
+        marey.breakdown(run).table("x")
 
 
 @needs_unpacking
 def test_traces_are_taken_as_they_are() -> None:
     traces = Path(__file__).parent.parent / "data" / "kineto"
-    b = kymo.breakdown([traces / "sampled_rank-0.json.gz", traces / "sampled_rank-1.json.gz"], window="steps")
+    b = marey.breakdown([traces / "sampled_rank-0.json.gz", traces / "sampled_rank-1.json.gz"], window="steps")
     assert sorted(zip(b.devices["rank"], b.devices["window"])) == [
         (rank, window) for rank in (0, 1) for window in ("gpu_span", "steps")
     ]

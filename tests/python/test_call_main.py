@@ -1,4 +1,4 @@
-"""`python -m kymo script.py args`: as `python -m cProfile` runs it; everything else is the command line."""
+"""`python -m marey script.py args`: as `python -m cProfile` runs it; everything else is the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
 
     def start(*args):
-        command = [sys.executable, "-m", "kymo", *args]
+        command = [sys.executable, "-m", "marey", *args]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     return start
@@ -69,5 +69,5 @@ def test_mistakes_are_told(run, args, sentence):
 
 
 def test_commands_are_commands(run):
-    assert run("--version").stdout.startswith("kymo ")
+    assert run("--version").stdout.startswith("marey ")
     assert run("report").returncode == 2

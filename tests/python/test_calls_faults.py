@@ -19,10 +19,12 @@ from typing import Any, Callable
 
 import pytest
 
-import kymo
-from kymo.profiler import register
+import marey
+from marey.profiler import register
 
-LONG = pytest.mark.skipif(os.environ.get("KYMO_LONG") != "1", reason="a long run: KYMO_LONG=1 (make check) asks for it")
+LONG = pytest.mark.skipif(
+    os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it"
+)
 
 
 def fib(n: int) -> int:
@@ -33,11 +35,11 @@ def down(n: int) -> int:
     return n if n == 0 else down(n - 1)
 
 
-def plain(**options: Any) -> kymo.Profile:
-    return kymo.Profile(signatures=False, **options)
+def plain(**options: Any) -> marey.Profile:
+    return marey.Profile(signatures=False, **options)
 
 
-def calls_of(profile: kymo.Profile) -> dict[str, int]:
+def calls_of(profile: marey.Profile) -> dict[str, int]:
     """Calls by the name in the table; those of functions with one name are added up."""
     profile.create_stats()
     counts: dict[str, int] = {}
@@ -93,7 +95,7 @@ def test_arguments_are_never_executed(level: str) -> None:
         """What it is called with is never touched."""
 
     ASKED.clear()
-    profile = kymo.Profile(signatures=level)
+    profile = marey.Profile(signatures=level)
     profile.enable()
     for value in values:
         f(value)
@@ -129,7 +131,7 @@ def test_arguments_are_not_kept_alive_and_may_die_in_the_call() -> None:
         return results
 
     without = died()  # up to Python 3.10 the caller keeps what it passes
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         assert died() == without == [sys.version_info >= (3, 11)] * 50
     assert calls_of(profile)["f(box:list(len=0), thing:Thing)"] == 50
 
@@ -145,7 +147,7 @@ def test_ten_thousand_arguments() -> None:
     parameters = ", ".join(f"p{i}" for i in range(10_000))
     exec(f"def many({parameters}): return p9999", names)
     many = names["many"]
-    with kymo.Profile(signatures="layout") as profile:
+    with marey.Profile(signatures="layout") as profile:
         for _ in range(3):
             assert some(*range(10_000)) == 10_000
             assert named(**{f"p{i}": i for i in range(10_000)}) == 10_000
@@ -189,7 +191,7 @@ def test_a_formatter_that_raises_is_told_once(formatter: Any, monkeypatch: pytes
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda info: told.append(info.exc_type))
     formatter(Batch, fails)
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         for _ in range(100):
             f(Batch())
             g(Batch())
@@ -205,7 +207,7 @@ def test_a_formatter_that_disables_and_drops_its_profile(formatter: Any) -> None
     def f(x: Any) -> int:
         return 5
 
-    held: list[Any] = [kymo.Profile()]
+    held: list[Any] = [marey.Profile()]
     died = weakref.ref(held[0])
 
     def ends(batch: Any) -> str:
@@ -219,7 +221,7 @@ def test_a_formatter_that_disables_and_drops_its_profile(formatter: Any) -> None
     assert held == []
     gc.collect()
     assert died() is None
-    assert kymo.Profile().runcall(f, 1) == 5
+    assert marey.Profile().runcall(f, 1) == 5
 
 
 @pytest.mark.parametrize("reading", range(1, 9))
@@ -284,7 +286,7 @@ def test_on_in_one_thread_and_off_in_another_over_and_over() -> None:
 
 
 def test_forks_with_threads_and_children_of_children() -> None:
-    profile = kymo.Profile()
+    profile = marey.Profile()
     stop = threading.Event()
 
     def beside() -> None:
@@ -329,25 +331,25 @@ ENDS = {
                 fib(4)
         for _ in range(4):
             threading.Thread(target=forever, daemon=True).start()
-        kymo.Profile().enable()
+        marey.Profile().enable()
         fib(10)
     """,
     "sys.exit": """
-        kymo.Profile().enable()
+        marey.Profile().enable()
         def leave():
             fib(5)
             sys.exit(3)
         leave()
     """,
     "sys.exit in a thread": """
-        kymo.Profile().enable()
+        marey.Profile().enable()
         thread = threading.Thread(target=sys.exit)
         thread.start()
         thread.join()
         sys.exit(3)
     """,
     "an exception": """
-        kymo.Profile().enable()
+        marey.Profile().enable()
         def leave():
             raise SystemExit(3)
         try:
@@ -356,14 +358,14 @@ ENDS = {
             fib(5)
     """,
     "a profile on that only a cycle holds": """
-        p = kymo.Profile(timer=lambda: (p, 0)[1])
+        p = marey.Profile(timer=lambda: (p, 0)[1])
         p.itself = p
         p.enable()
         del p
         gc.collect()
     """,
     "destructors and callbacks at exit": """
-        p = kymo.Profile()
+        p = marey.Profile()
         class Late:
             def __del__(self):
                 fib(5)
@@ -379,7 +381,7 @@ ENDS = {
 
 @pytest.mark.parametrize("how", ENDS)
 def test_the_interpreter_ends_with_a_profile_on(how: str, run_python: Any) -> None:
-    head = "import atexit, gc, sys, threading, kymo\ndef fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
+    head = "import atexit, gc, sys, threading, marey\ndef fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
     done = run_python(head + textwrap.dedent(ENDS[how]), flags=("-X", "dev"), check=False)
     assert done.returncode == (3 if "3)" in ENDS[how] else 0), done.stderr
     if how != "a profile on that only a cycle holds":  # its clock is gone, and Python tells so
@@ -394,7 +396,7 @@ def test_a_hundred_thousand_code_objects_come_and_go() -> None:
     inner = next(c for c in code.co_consts if hasattr(c, "co_code"))
     kinds = [inner.replace(co_name=f"f{i}", co_firstlineno=i + 1) for i in range(7)]
     function = type(lambda: None)
-    profile = kymo.Profile(builtins=False)
+    profile = marey.Profile(builtins=False)
     profile.enable()
 
     def rounds(n: int) -> None:
@@ -436,7 +438,7 @@ def test_functions_of_c_with_odd_names_or_none(name: Any, owner: Any) -> None:
     function = create(ctypes.byref(definition), None if held is None else id(held), None)
     if held is not None:  # PyCFunction_NewEx takes a reference of its own
         assert function.__self__ is held
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         for _ in range(5):
             assert function() == 7
     rows = [sums for label, sums in calls_rows(profile) if label[0] == "~" and sums[1] == 5]
@@ -444,7 +446,7 @@ def test_functions_of_c_with_odd_names_or_none(name: Any, owner: Any) -> None:
     profile._kept = (function, definition, body)  # type: ignore[attr-defined]
 
 
-def calls_rows(profile: kymo.Profile) -> list[tuple[Any, Any]]:
+def calls_rows(profile: marey.Profile) -> list[tuple[Any, Any]]:
     profile.create_stats()
     return list(profile.stats.items())
 
@@ -455,11 +457,11 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     f = names["f"]
     f.__code__ = f.__code__.replace(co_name="\ud800\n\t" + "n" * 5000)
     f.__globals__["__name__"] = 5
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         f()
     assert sum(n for name, n in calls_of(profile).items() if "nnnn" in name) == 1
-    profile.save(tmp_path / "p.kymo")
-    assert any("nnnn" in str(row) for row in kymo.load(tmp_path / "p.kymo").calls())
+    profile.save(tmp_path / "p.marey")
+    assert any("nnnn" in str(row) for row in marey.load(tmp_path / "p.marey").calls())
 
 
 def test_functions_whose_names_have_a_zero_are_told_apart(tmp_path: Path) -> None:
@@ -473,12 +475,12 @@ def test_functions_whose_names_have_a_zero_are_told_apart(tmp_path: Path) -> Non
 
     code = f.__code__
     f.__code__, g.__code__ = (code.replace(co_name=f"zero\0{name}") for name in "fg")
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         f()
         g()
         g()
-    profile.save(tmp_path / "p.kymo")
-    counts = {row["function"]: row["calls"] for row in kymo.load(tmp_path / "p.kymo").calls()}
+    profile.save(tmp_path / "p.marey")
+    counts = {row["function"]: row["calls"] for row in marey.load(tmp_path / "p.marey").calls()}
     assert {name: n for name, n in counts.items() if "zero" in name} == {r"zero\x00f": 1, r"zero\x00g": 2}
     assert {name: n for name, n in calls_of(profile).items() if "zero" in name} == {
         r"zero\x00f()": 1,
@@ -493,7 +495,7 @@ def test_recursion_to_the_limit() -> None:
     def forever(n: int) -> int:
         return forever(n + 1)
 
-    profile = kymo.Profile()
+    profile = marey.Profile()
     with profile:
         for _ in range(3):
             with contextlib.suppress(RecursionError):
@@ -506,7 +508,7 @@ def test_recursion_to_the_limit() -> None:
 
 
 DEEP = """
-    import sys, threading, kymo
+    import sys, threading, marey
     sys.setrecursionlimit(60_000)
     threading.stack_size(512 << 20)
     def down(n):
@@ -515,16 +517,16 @@ DEEP = """
         p.enable()
         down(50_000)
         p.disable()
-    p = kymo.Profile(builtins=False)
+    p = marey.Profile(builtins=False)
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
     p.create_stats()
     print([sums[:2] for label, sums in p.stats.items() if label[2].startswith("down")])
-    p.save("deep.kymo")
-    rows = kymo.load("deep.kymo").calls()
+    p.save("deep.marey")
+    rows = marey.load("deep.marey").calls()
     print([row["calls"] for row in rows if "down" in row["function"]])
-    page = kymo.plot(p, path="deep.html", open_browser=False)
+    page = marey.plot(p, path="deep.html", open_browser=False)
 """
 
 
@@ -540,7 +542,7 @@ def test_fifty_thousand_calls_deep(run_python: Any, tmp_path: Path) -> None:
 def test_cprofile_coverage_and_a_debugger_beside(run_python: Any) -> None:
     """Of two profilers the first is told off or both see all; tracers of lines see what they see alone."""
     done = run_python("""
-        import sys, warnings, cProfile, kymo
+        import sys, warnings, cProfile, marey
         warnings.simplefilter("ignore")
         def fib(n):
             return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -551,7 +553,7 @@ def test_cprofile_coverage_and_a_debugger_beside(run_python: Any) -> None:
                 seen["local"] += event == "return" and frame.f_code is fib.__code__
                 return local
             return local
-        ours, theirs = kymo.Profile(), cProfile.Profile()
+        ours, theirs = marey.Profile(), cProfile.Profile()
         sys.settrace(debugger)
         theirs.enable()
         ours.enable()
@@ -594,9 +596,9 @@ def test_a_warning_that_is_an_error_leaves_all_as_it_was(run_python: Any) -> Non
     if sys.version_info >= (3, 12):
         pytest.skip("nobody is in the way from 3.12 on")
     done = run_python("""
-        import sys, threading, warnings, cProfile, kymo
+        import sys, threading, warnings, cProfile, marey
         warnings.simplefilter("error")
-        theirs, ours = cProfile.Profile(), kymo.Profile()
+        theirs, ours = cProfile.Profile(), marey.Profile()
         def work(): pass
         theirs.enable()
         try:
@@ -622,18 +624,18 @@ def test_subinterpreters_are_told(run_python: Any) -> None:
     name = "_xxsubinterpreters" if sys.version_info < (3, 13) else "_interpreters"
     pytest.importorskip(name)
     done = run_python(f"""
-        import {name} as interpreters, kymo
+        import {name} as interpreters, marey
         def fib(n):
             return n if n < 2 else fib(n - 1) + fib(n - 2)
-        p = kymo.Profile()
+        p = marey.Profile()
         p.enable()
         source = "\\n".join([
             "def work():",
             "    pass",
             "work()",
             "try:",
-            "    import kymo",
-            "    kymo.Profile()",
+            "    import marey",
+            "    marey.Profile()",
             "except (ImportError, RuntimeError) as e:",
             "    print('told:', e, flush=True)",
             "work()",
@@ -643,7 +645,7 @@ def test_subinterpreters_are_told(run_python: Any) -> None:
             interpreters.run_string(one, source)
             interpreters.destroy(one)
             fib(5)
-        q = kymo.Profile()
+        q = marey.Profile()
         q.runcall(fib, 3)
         p.disable()
         p.create_stats()
@@ -661,7 +663,7 @@ def test_the_collector_runs_while_functions_are_met(run_python: Any) -> None:
     What destructors call while the collector runs within the hook is not seen: Python calls no hook within a hook.
     """
     done = run_python("""
-        import gc, kymo
+        import gc, marey
         class Cycle:
             def __init__(self, kind):
                 self.itself = self
@@ -672,7 +674,7 @@ def test_the_collector_runs_while_functions_are_met(run_python: Any) -> None:
                 counts[0] += 1
         counts = [0]
         gc.set_threshold(1, 1, 1)
-        with kymo.Profile() as p:
+        with marey.Profile() as p:
             for i in range(300):
                 kind = type(f"K{i}", (Cycle,), {})
                 kind(i)
@@ -736,10 +738,10 @@ def test_a_budget_that_is_spent_is_told_and_counts_stay_exact(tmp_path: Path) ->
     assert counts["other_paths"] > 0 == large._counts()["other_paths"]
     assert counts["bytes"] < 2 * (128 << 10)
     assert counts["paths"] < large._counts()["paths"]
-    small.save(tmp_path / "p.kymo")
-    rows = {row["function"]: row["calls"] for row in kymo.load(tmp_path / "p.kymo").calls()}
+    small.save(tmp_path / "p.marey")
+    rows = {row["function"]: row["calls"] for row in marey.load(tmp_path / "p.marey").calls()}
     assert rows["leaf"] == ways * (depth + 1)
-    report = [sys.executable, "-m", "kymo", "report", "--calls", str(tmp_path / "p.kymo")]
+    report = [sys.executable, "-m", "marey", "report", "--calls", str(tmp_path / "p.marey")]
     assert "was used up" in subprocess.run(report, capture_output=True, text=True, check=True).stdout
 
 
@@ -749,7 +751,7 @@ def test_a_hundred_million_calls_stay_flat(signatures: bool, run_python: Any) ->
     """Nothing grows with calls: neither the process, nor what the profile says it uses."""
     done = run_python(
         f"""
-        import json, os, time, kymo
+        import json, os, time, marey
         def resident():
             with open("/proc/self/statm") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -759,7 +761,7 @@ def test_a_hundred_million_calls_stay_flat(signatures: bool, run_python: Any) ->
             for i in range(n):
                 f(i)
         resident()
-        p = kymo.Profile(signatures={signatures})
+        p = marey.Profile(signatures={signatures})
         p.enable()
         rounds(1_000_000)
         begin = time.monotonic()

@@ -1,6 +1,6 @@
 """Call profiles of random programs, which count their own calls; see random_program.py.
 
-A few dozen programs in an ordinary run; KYMO_LONG=1 takes more.
+A few dozen programs in an ordinary run; MAREY_LONG=1 takes more.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import random_program as programs
 
-import kymo
+import marey
 
-LONG = os.environ.get("KYMO_LONG") == "1"
+LONG = os.environ.get("MAREY_LONG") == "1"
 SEEDS = range(1000 if LONG else 60)
 
 
@@ -79,7 +79,7 @@ def work(seconds: float) -> float:
 
 def test_times_sum_to_the_wall_time(tmp_path: Path) -> None:
     """A clock inside the program and one around it bound what the sums may be, however busy the machine is."""
-    profile = kymo.Profile(signatures=False, subcalls=False)
+    profile = marey.Profile(signatures=False, subcalls=False)
     clock = time.perf_counter_ns  # the program itself reads another
     profile.enable()
     begin = clock()
@@ -92,7 +92,7 @@ def test_times_sum_to_the_wall_time(tmp_path: Path) -> None:
     assert own == pytest.approx(rows["work"][3], rel=1e-6)
     assert inside * 0.99 <= own <= around * 1.01
     profile.save(tmp_path / "saved.klog")
-    recording = kymo.load(tmp_path / "saved.klog")
+    recording = marey.load(tmp_path / "saved.klog")
     (total,) = recording.calls("total")
     functions = {row["function"]: row for row in recording.calls()}
     assert total["self_ns"] == sum(row["self_ns"] for row in functions.values())
@@ -102,7 +102,7 @@ def test_times_sum_to_the_wall_time(tmp_path: Path) -> None:
 def test_times_of_a_clock_that_counts_sum_exactly() -> None:
     """Each look at this clock is a tick later: nothing that passes while the profile is on is lost or told twice."""
     ticks = itertools.count()
-    profile = kymo.Profile(lambda: next(ticks), 1e-6, signatures=False)
+    profile = marey.Profile(lambda: next(ticks), 1e-6, signatures=False)
     profile.runcall(programs.load(3, True)["main"])
     profile.create_stats()
     (whole,) = (row[3] for label, row in profile.stats.items() if label[2] == "main")
@@ -113,9 +113,9 @@ def test_times_of_a_clock_that_counts_sum_exactly() -> None:
 
 @pytest.mark.parametrize("options", ["calls=1", "calls=1,clock=monotonic"])
 def test_times_of_a_recording_that_opens_late(run_python, tmp_path: Path, options: str) -> None:
-    """By the environment, as `kymo run` does it, the profile is made before the recording has chosen its clock."""
+    """By the environment, as `marey run` does it, the profile is made before the recording has chosen its clock."""
     script = """
-import kymo, time
+import marey, time
 def work():
     begin = now = time.perf_counter()
     while now < begin + 0.2:
@@ -125,7 +125,7 @@ begin = time.perf_counter_ns()
 inside = work()
 print(inside, (time.perf_counter_ns() - begin) / 1e9)
 """
-    done = run_python(script, env={"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": options})
+    done = run_python(script, env={"MAREY": str(tmp_path / "run.marey"), "MAREY_OPTIONS": options})
     inside, around = map(float, done.stdout.split())
-    (row,) = (row for row in kymo.load(tmp_path / "run.kymo").calls() if row["function"] == "work")
+    (row,) = (row for row in marey.load(tmp_path / "run.marey").calls() if row["function"] == "work")
     assert inside * 0.99 <= row["total_ns"] / 1e9 <= around * 1.01

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 TREE = Path(__file__).parents[1] / "fuzz" / "corpus" / "calls" / "tree.klog"
 
 
 def test_every_way_of_adding_up():
-    recording = kymo.load(TREE)
+    recording = marey.load(TREE)
     functions = {row["function"]: row for row in recording.calls()}
     assert functions["dot"]["calls"] == 25 and functions["dot"]["primitive_calls"] == 19
     assert functions["<built-in method builtins.len>"]["kind"] == "built-in"
@@ -30,7 +30,7 @@ def test_every_way_of_adding_up():
 
 
 def test_callers_callees_and_order():
-    recording = kymo.load(TREE)
+    recording = marey.load(TREE)
     assert {(row["caller"], row["calls"]) for row in recording.calls(callers="dot")} == {("main", 4), ("dot", 6)}
     assert {row["callee"] for row in recording.calls(callees="main")} == {"dot"}
     apart = {row["callee"] for row in recording.calls("signature", callees="main")}
@@ -52,7 +52,7 @@ def test_a_profile_of_cprofile_has_its_functions(tmp_path):
     profile.runcall(sorted, [3, 1, 2], key=lambda x: -x)
     profile.dump_stats(tmp_path / "x.prof")
     stats = pstats.Stats(str(tmp_path / "x.prof")).stats
-    recording = kymo.load(tmp_path / "x.prof")
+    recording = marey.load(tmp_path / "x.prof")
     assert {(row["function"], row["calls"]) for row in recording.calls()} == {
         (name, values[1]) for (_file, _line, name), values in stats.items()
     }
@@ -61,11 +61,11 @@ def test_a_profile_of_cprofile_has_its_functions(tmp_path):
 
 
 def test_what_is_not_there_is_told(tmp_path):
-    kymo.start(tmp_path / "plain.kymo")
-    with kymo.range("step"):
+    marey.start(tmp_path / "plain.marey")
+    with marey.range("step"):
         pass
-    kymo.stop()
-    recording = kymo.load(tmp_path / "plain.kymo")
+    marey.stop()
+    recording = marey.load(tmp_path / "plain.marey")
     assert [row["function"] for row in recording.calls()] == ["step"]
     with pytest.raises(ValueError, match="--calls"):
         recording.export("collapsed", tmp_path / "x", calls=True)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-import kymo
+import marey
 
 # Signatures split functions; here the names are to be those of cProfile.
-PLAIN: dict[str, Any] = {"signatures": False} if "signatures" in inspect.signature(kymo.Profile).parameters else {}
+PLAIN: dict[str, Any] = {"signatures": False} if "signatures" in inspect.signature(marey.Profile).parameters else {}
 
 
 def fib(n: int) -> int:
@@ -81,22 +81,22 @@ def counts(stats: dict[Any, Any]) -> dict[Any, Any]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_pstats_made_of_a_recording_is_what_cprofile_dumps(tmp_path, name):
-    reference, ours = cProfile.Profile(), kymo.Profile(**PLAIN)
+    reference, ours = cProfile.Profile(), marey.Profile(**PLAIN)
     reference.runcall(PROGRAMS[name])
     ours.runcall(PROGRAMS[name])
     reference.create_stats()
     ours.save(tmp_path / "saved.klog")
-    kymo.load(tmp_path / "saved.klog").export("pstats", tmp_path / "made.prof")
+    marey.load(tmp_path / "saved.klog").export("pstats", tmp_path / "made.prof")
     assert counts(pstats.Stats(str(tmp_path / "made.prof")).stats) == counts(reference.stats)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_times_are_those_of_the_profiles_own_table(tmp_path, name):
-    ours = kymo.Profile(**PLAIN)
+    ours = marey.Profile(**PLAIN)
     ours.runcall(PROGRAMS[name])
     ours.create_stats()
     ours.save(tmp_path / "saved.klog")
-    kymo.load(tmp_path / "saved.klog").export("pstats", tmp_path / "made.prof")
+    marey.load(tmp_path / "saved.klog").export("pstats", tmp_path / "made.prof")
     made: dict[Any, Any] = pstats.Stats(str(tmp_path / "made.prof")).stats  # type: ignore[attr-defined]
     assert set(made) == set(ours.stats)
     for key, values in ours.stats.items():
@@ -106,7 +106,7 @@ def test_times_are_those_of_the_profiles_own_table(tmp_path, name):
 
 
 def test_sums_hold(tmp_path):
-    ours = kymo.Profile(**PLAIN)
+    ours = marey.Profile(**PLAIN)
 
     def both() -> None:
         other = threading.Thread(target=fib, args=(10,), name="other")
@@ -117,7 +117,7 @@ def test_sums_hold(tmp_path):
 
     ours.runcall(both)
     ours.save(tmp_path / "saved.klog")
-    recording = kymo.load(tmp_path / "saved.klog")
+    recording = marey.load(tmp_path / "saved.klog")
     paths = list(recording.calls("path"))
     (total,) = recording.calls("total")
     for by in ("function", "signature", "path", "thread"):
@@ -144,12 +144,12 @@ def test_the_slow_shape_that_was_planted_is_found(tmp_path):
         return float(a.sum())
 
     work(np.ones(2, dtype=np.float32))  # what the first sum() takes is not of a shape
-    profile = kymo.Profile()
+    profile = marey.Profile()
     with profile:
         for shape in ((8,), (8, 8), (64, 64)):
             work(np.ones(shape, dtype=np.float32))
     profile.save(tmp_path / "saved.klog")
-    shapes = [row for row in kymo.load(tmp_path / "saved.klog").calls("shape") if row["function"] == "work"]
+    shapes = [row for row in marey.load(tmp_path / "saved.klog").calls("shape") if row["function"] == "work"]
     assert [row["elements"] for row in sorted(shapes, key=lambda row: row["elements"])] == [8, 64, 4096]
     slow = max(shapes, key=lambda row: row["ns_per_element"])
     assert slow["signature"] == "a:ndarray(dtype=float32, shape=(8, 8))"

@@ -1,4 +1,4 @@
-"""kymo.compare and kymo.compare_functions."""
+"""marey.compare and marey.compare_functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 
 def write_stats(path: Path, level: float, seed: int) -> Path:
@@ -28,7 +28,7 @@ def sides(tmp_path: Path) -> tuple[list[Path], list[Path]]:
 
 
 def test_a_comparison_is_a_table_of_regions(sides):
-    found = kymo.compare(*sides)
+    found = marey.compare(*sides)
     row = found.row(name="step")
     assert row["verdict"] == "slower"
     assert row["low_percent"] < 5 < row["high_percent"]
@@ -42,9 +42,9 @@ def test_a_comparison_is_a_table_of_regions(sides):
 
 def test_paths_may_be_single_and_regions_filtered(sides):
     (a, *_), (b, *_) = sides
-    assert kymo.compare(a, str(b)).row(name="step")["verdict"] == "slower"
-    assert any("one run on each side" in text for text in kymo.compare(a, b).warnings)
-    assert len(kymo.compare(a, b, filter="other")) == 0
+    assert marey.compare(a, str(b)).row(name="step")["verdict"] == "slower"
+    assert any("one run on each side" in text for text in marey.compare(a, b).warnings)
+    assert len(marey.compare(a, b, filter="other")) == 0
 
 
 def test_wrong_input_raises(sides, tmp_path):
@@ -52,28 +52,28 @@ def test_wrong_input_raises(sides, tmp_path):
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"series": {"step": [NaN]}}')
     with pytest.raises(ValueError, match="region 'step' is NaN"):
-        kymo.compare(a, wrong)
-    with pytest.raises(kymo.KymoError, match="missing"):
-        kymo.compare(a, tmp_path / "missing.kymo")
-    with pytest.raises(kymo.KymoError, match="side B has nothing"):
-        kymo.compare(a, [])
+        marey.compare(a, wrong)
+    with pytest.raises(marey.MareyError, match="missing"):
+        marey.compare(a, tmp_path / "missing.marey")
+    with pytest.raises(marey.MareyError, match="side B has nothing"):
+        marey.compare(a, [])
     with pytest.raises(ValueError, match="smallest_percent"):
-        kymo.compare(a, a, smallest_percent=0)
+        marey.compare(a, a, smallest_percent=0)
 
 
 def test_recordings_are_compared_by_calls(record):
-    for name in ("a.kymo", "b.kymo"):
+    for name in ("a.marey", "b.marey"):
         with record(name) as path:
             for _ in range(20):
-                with kymo.range("work"):
+                with marey.range("work"):
                     pass
-    found = kymo.compare(path.parent / "a.kymo", path.parent / "b.kymo")
+    found = marey.compare(path.parent / "a.marey", path.parent / "b.marey")
     assert found.row(name="work")["n_a"] == 20
     assert found.iteration is None
 
 
 def test_a_function_that_does_half_more_is_slower():
-    found = kymo.compare_functions(lambda: sum(range(2000)), lambda: sum(range(3000)), seconds=2)
+    found = marey.compare_functions(lambda: sum(range(2000)), lambda: sum(range(3000)), seconds=2)
     assert found.verdict == "slower"
     assert 20 < found.low_percent <= found.change_percent <= found.high_percent < 100
     assert found.a_ns < found.b_ns
@@ -83,7 +83,7 @@ def test_a_function_that_does_half_more_is_slower():
 
 def test_functions_take_turns_and_setup_runs_before_each_call():
     calls: list[str] = []
-    kymo.compare_functions(
+    marey.compare_functions(
         lambda: calls.append("f"), lambda: calls.append("g"), lambda: calls.append("s"), max_rounds=8
     )
     assert calls[::2] == ["s"] * (len(calls) // 2)
@@ -92,7 +92,7 @@ def test_functions_take_turns_and_setup_runs_before_each_call():
 
 
 def test_sync_is_timed_and_errors_come_through():
-    found = kymo.compare_functions(
+    found = marey.compare_functions(
         lambda: None, lambda: None, lambda: None, max_rounds=6, sync=lambda: time.sleep(0.002)
     )
     assert found.a_ns > 2e6
@@ -101,27 +101,27 @@ def test_sync_is_timed_and_errors_come_through():
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
-        kymo.compare_functions(fail, fail)
+        marey.compare_functions(fail, fail)
     with pytest.raises(ValueError, match="seconds"):
-        kymo.compare_functions(fail, fail, seconds=0)
+        marey.compare_functions(fail, fail, seconds=0)
     with pytest.raises(ValueError, match="max_rounds"):
-        kymo.compare_functions(fail, fail, max_rounds=3)
+        marey.compare_functions(fail, fail, max_rounds=3)
 
 
 def test_garbage_collection_is_as_before():
     import gc
 
     assert gc.isenabled()
-    kymo.compare_functions(lambda: None, lambda: None, seconds=0.05)
+    marey.compare_functions(lambda: None, lambda: None, seconds=0.05)
     assert gc.isenabled()
 
 
 ITERATE = """
 import ctypes, os
-import kymo
+import marey
 
-pass_ns = ctypes.CDLL(None).kymo_test_clock_advance
-watch = kymo.Stopwatch()
+pass_ns = ctypes.CDLL(None).marey_test_clock_advance
+watch = marey.Stopwatch()
 watch.enable(num_warmup_iters=5)
 for i in range(65):
     with watch("forward"):
@@ -136,12 +136,12 @@ watch.to_json(os.environ["INTO"])
 def test_a_stopwatch_s_iterations_are_compared_from_recordings_and_from_json(run_python, tmp_path):
     """By a clock that the program moves, so that times are exact."""
     clock = tmp_path / "clock.so"  # LD_PRELOAD takes no blank, which the build's own path may have
-    clock.symlink_to(Path(os.environ["KYMO_BUILD"]) / "tests" / "standin" / "clock_standin.so")
+    clock.symlink_to(Path(os.environ["MAREY_BUILD"]) / "tests" / "standin" / "clock_standin.so")
     for name, factor in (("a", 1), ("b", 2)):
-        env = {"KYMO": f"{name}.kymo", "KYMO_OPTIONS": "clock=monotonic", "LD_PRELOAD": str(clock)}
+        env = {"MAREY": f"{name}.marey", "MAREY_OPTIONS": "clock=monotonic", "LD_PRELOAD": str(clock)}
         run_python(ITERATE, env={**env, "FACTOR": str(factor), "INTO": f"{name}.json"})
-    for ending in ("kymo", "json"):
-        found = kymo.compare(tmp_path / f"a.{ending}", tmp_path / f"b.{ending}")
+    for ending in ("marey", "json"):
+        found = marey.compare(tmp_path / f"a.{ending}", tmp_path / f"b.{ending}")
         assert found.row(name="forward")["verdict"] == "slower"
         assert found.row(name="forward")["change_percent"] == pytest.approx(100)
         assert found.row(name="backward")["verdict"] == "same"

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from kymo import profiler  # was: from accelerate import profiler
+from marey import profiler  # was: from accelerate import profiler
 
 np = pytest.importorskip("numpy")
 
 PROGRAM = """
-from kymo import profiler
+from marey import profiler
 import numpy as np
 
 def dot(a, b):
@@ -71,7 +71,7 @@ def test_the_program_of_the_document(tmp_path):
     assert "dot.py:5(dot)" in plain
     assert f"dot.py:5(dot(a:{ARRAY}, b:{ARRAY}))" in signed
     # The documented call writes a page; the window of a notebook it asked for is not needed.
-    assert "<html" in (tmp_path / "kymo-calls.html").read_text()
+    assert "<html" in (tmp_path / "marey-calls.html").read_text()
 
 
 def test_stats_are_those_of_the_standard_library():
@@ -80,8 +80,8 @@ def test_stats_are_those_of_the_standard_library():
         profiler.stats  # noqa: B018
 
 
-def test_importing_kymo_does_not_import_them():
-    program = "import sys, kymo; assert 'pstats' not in sys.modules"
+def test_importing_marey_does_not_import_them():
+    program = "import sys, marey; assert 'pstats' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 

@@ -12,17 +12,17 @@ import weakref
 
 import pytest
 
-import kymo
+import marey
 
 
-@kymo.range("module level")
+@marey.range("module level")
 def module_level(a, b=2, *rest, key=None, **more):
     """Say what it got."""
     return a, b, rest, key, more
 
 
 def counts_by_name(path):
-    ranges = kymo.load(path).ranges
+    ranges = marey.load(path).ranges
     return dict(zip(ranges["name"], ranges["count"]))
 
 
@@ -51,7 +51,7 @@ def test_it_pickles_and_copies_as_functions_do():
 
 
 def test_it_takes_attributes_and_weak_references():
-    @kymo.range("temporary")
+    @marey.range("temporary")
     def function():
         pass
 
@@ -65,7 +65,7 @@ def test_it_takes_attributes_and_weak_references():
 
 def test_cycles_through_a_wrapper_are_collected():
     def make():
-        @kymo.range("cyclic")
+        @marey.range("cyclic")
         def function():
             return function
 
@@ -78,11 +78,11 @@ def test_cycles_through_a_wrapper_are_collected():
 
 def test_without_parentheses_the_qualified_name_is_taken(record):
     class Model:
-        @kymo.range
+        @marey.range
         def forward(self):
             return self
 
-    @kymo.range
+    @marey.range
     def local():
         pass
 
@@ -92,37 +92,37 @@ def test_without_parentheses_the_qualified_name_is_taken(record):
         local()
     prefix = "test_without_parentheses_the_qualified_name_is_taken.<locals>."
     assert counts_by_name(path) == {f"{prefix}Model.forward": 1, f"{prefix}local": 1}
-    assert kymo.load(path).sites.row(name=f"{prefix}local")["file"] == __file__
+    assert marey.load(path).sites.row(name=f"{prefix}local")["file"] == __file__
 
 
 def test_methods_of_all_kinds(record):
     class Thing:
-        @kymo.range("method")
+        @marey.range("method")
         def method(self, x):
             return self, x
 
-        @kymo.range("class inside")
+        @marey.range("class inside")
         @classmethod
         def class_inside(cls):
             return cls
 
         @classmethod
-        @kymo.range("class outside")
+        @marey.range("class outside")
         def class_outside(cls):
             return cls
 
-        @kymo.range("static inside")
+        @marey.range("static inside")
         @staticmethod
         def static_inside(x):
             return x
 
         @staticmethod
-        @kymo.range("static outside")
+        @marey.range("static outside")
         def static_outside(x):
             return x
 
         @property
-        @kymo.range("property")
+        @marey.range("property")
         def value(self):
             return 42
 
@@ -154,7 +154,7 @@ def test_methods_of_all_kinds(record):
 
 
 def test_an_exception_ends_the_range(record):
-    @kymo.range("raises")
+    @marey.range("raises")
     def raises():
         raise ValueError("as it should")
 
@@ -162,33 +162,33 @@ def test_an_exception_ends_the_range(record):
         for _ in range(3):
             with pytest.raises(ValueError, match="as it should"):
                 raises()
-        with kymo.range("after"):
+        with marey.range("after"):
             pass
-    recording = kymo.load(path)
+    recording = marey.load(path)
     assert counts_by_name(path) == {"raises": 3, "after": 1}
     assert set(recording.tree["depth"]) == {0}
 
 
 def test_recursion_counts_every_call_and_totals_the_outermost(record):
-    @kymo.range("fib")
+    @marey.range("fib")
     def fib(n):
         return n if n < 2 else fib(n - 1) + fib(n - 2)
 
     with record() as path:
         assert fib(10) == 55
-    row = kymo.load(path).ranges.row(name="fib")
+    row = marey.load(path).ranges.row(name="fib")
     assert row["count"] == 177
     assert row["max_ns"] <= row["total_ns"] <= row["max_ns"] * 2
 
 
 def test_endless_recursion_ends_as_without(record):
-    @kymo.range("endless")
+    @marey.range("endless")
     def endless():
         return endless()
 
     with record() as path, pytest.raises(RecursionError):
         endless()
-    assert len(kymo.load(path).open) == 0
+    assert len(marey.load(path).open) == 0
 
 
 def test_other_callables(record):
@@ -196,9 +196,9 @@ def test_other_callables(record):
         def __call__(self, x):
             return x * 2
 
-    double = kymo.range("object")(Callable())
-    partial = kymo.range("partial")(functools.partial(max, 3))
-    builtin = kymo.range("builtin")(len)
+    double = marey.range("object")(Callable())
+    partial = marey.range("partial")(functools.partial(max, 3))
+    builtin = marey.range("builtin")(len)
     with record() as path:
         assert (double(2), partial(5), builtin("abc")) == (4, 5, 3)
     assert counts_by_name(path) == {"object": 1, "partial": 1, "builtin": 1}
@@ -210,30 +210,30 @@ def test_what_cannot_be_decorated():
 
     for wrong in (3, None, [], Plain):
         with pytest.raises(TypeError):
-            kymo.range("x")(wrong)
+            marey.range("x")(wrong)
     with pytest.raises(TypeError):
-        kymo.range("x")()
+        marey.range("x")()
     with pytest.raises(TypeError, match="class"):
-        kymo.range(Plain)
+        marey.range(Plain)
 
 
 def test_switching_on_inside_a_function(tmp_path):
-    @kymo.range("function")
+    @marey.range("function")
     def starts():
-        kymo.start(tmp_path / "run.kymo")
+        marey.start(tmp_path / "run.marey")
 
     starts()
-    with kymo.range("after"):
+    with marey.range("after"):
         pass
-    kymo.stop()
-    assert kymo.load(tmp_path / "run.kymo").ranges["name"] == ["after"]
+    marey.stop()
+    assert marey.load(tmp_path / "run.marey").ranges["name"] == ["after"]
 
 
 class TestGenerators:
     """Each resume is one range."""
 
     def test_each_resume_is_counted(self, record):
-        @kymo.range("generator")
+        @marey.range("generator")
         def three():
             yield from range(3)
 
@@ -242,19 +242,19 @@ class TestGenerators:
         assert counts_by_name(path) == {"generator": 4}
 
     def test_what_is_done_between_resumes_is_outside(self, record):
-        @kymo.range("generator")
+        @marey.range("generator")
         def two():
             yield 1
             yield 2
 
         with record() as path:
             for _ in two():
-                with kymo.range("consumer"):
+                with marey.range("consumer"):
                     pass
-        assert set(kymo.load(path).tree["depth"]) == {0}
+        assert set(marey.load(path).tree["depth"]) == {0}
 
     def test_it_is_still_a_generator_function(self):
-        @kymo.range
+        @marey.range
         def generator():
             """Give one."""
             yield 1
@@ -267,7 +267,7 @@ class TestGenerators:
     def test_send_throw_close_and_return_pass(self, tmp_path, on):
         seen = []
 
-        @kymo.range("generator")
+        @marey.range("generator")
         def talks():
             try:
                 got = yield "first"
@@ -285,7 +285,7 @@ class TestGenerators:
             return (yield from talks())
 
         if on:
-            kymo.start(tmp_path / "run.kymo")
+            marey.start(tmp_path / "run.marey")
         generator = outer()
         assert next(generator) == "first"
         assert generator.send("sent") == "second"
@@ -302,7 +302,7 @@ class TestGenerators:
         assert seen[-1] == "closed" and len(seen) == 4
 
     def test_an_exception_that_is_not_caught_leaves(self, record):
-        @kymo.range("generator")
+        @marey.range("generator")
         def fails():
             yield 1
             raise ValueError("inside")
@@ -316,10 +316,10 @@ class TestGenerators:
             next(stubborn)
             with pytest.raises(LookupError):
                 stubborn.throw(LookupError())
-        assert len(kymo.load(path).open) == 0
+        assert len(marey.load(path).open) == 0
 
     def test_one_that_ignores_close_is_told_so(self):
-        @kymo.range("generator")
+        @marey.range("generator")
         def stubborn():
             try:
                 yield
@@ -332,7 +332,7 @@ class TestGenerators:
             generator.close()
 
     def test_a_thrown_exception_is_not_kept_alive(self):
-        @kymo.range("generator")
+        @marey.range("generator")
         def forgives():
             while True:
                 with contextlib.suppress(ValueError):

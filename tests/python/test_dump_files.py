@@ -11,9 +11,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-import kymo
-from kymo import _tools
-from kymo._arrays import as_array, as_torch
+import marey
+from marey import _tools
+from marey._arrays import as_array, as_torch
 
 torch = pytest.importorskip("torch")
 ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -82,7 +82,7 @@ def test_npy_of_what_numpy_has_no_type_for(tmp_path):
     """ml_dtypes saves raw bytes, and of one type something that numpy itself refuses."""
     array = np.arange(5).astype(ml_dtypes.bfloat16)
     np.save(tmp_path / "x.npy", array)
-    with pytest.raises(kymo.KymoError, match=r"call it NAME\.bf16\.npy"):
+    with pytest.raises(marey.MareyError, match=r"call it NAME\.bf16\.npy"):
         read(tmp_path / "x.npy")
     np.save(tmp_path / "x.bf16.npy", array)
     assert same_bits(as_array(read(tmp_path / "x.bf16.npy")), array)
@@ -93,13 +93,13 @@ def test_npy_of_what_numpy_has_no_type_for(tmp_path):
 
 def test_npy_of_python_objects_is_never_loaded(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(kymo.KymoError, match="pickle, which is never loaded"):
+    with pytest.raises(marey.MareyError, match="pickle, which is never loaded"):
         read(tmp_path / "x.npy")
 
 
 def test_npy_of_records_is_refused(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(2, dtype=[("a", "f4"), ("b", "i4")]))
-    with pytest.raises(kymo.KymoError, match="records"):
+    with pytest.raises(marey.MareyError, match="records"):
         read(tmp_path / "x.npy")
 
 
@@ -181,7 +181,7 @@ def test_hard_numbers_are_read_as_python_reads_them(tmp_path):
 
 @pytest.fixture
 def dumper(tmp_path):
-    dumper = kymo.TensorDumper(tmp_path / "d")
+    dumper = marey.TensorDumper(tmp_path / "d")
     yield dumper
     dumper.reset()
 
@@ -200,7 +200,7 @@ def test_every_type_comes_back_from_every_form(dumper, tmp_path, kind):
         array = random_bits(dtype, shape)
         name = f"{dtype}_{'x'.join(map(str, shape))}"
         wanted[name] = array
-        arguments = [] if kind is None else [kymo.TensorDumper.Type[kind]]
+        arguments = [] if kind is None else [marey.TensorDumper.Type[kind]]
         dumper.add_tensor_data(name, as_torch_bits(array, dtype), *arguments)
     dumper.dump()
     dumper.wait()
@@ -222,7 +222,7 @@ def test_every_type_comes_back_from_every_form(dumper, tmp_path, kind):
 @pytest.mark.parametrize("dtype", NUMPY + ONLY_ML)
 def test_numpy_reads_our_npy(dumper, tmp_path, dtype):
     array = random_bits(dtype, (2, 3))
-    dumper.add_tensor_data("x", as_torch_bits(array, dtype), kymo.TensorDumper.Type.NPY)
+    dumper.add_tensor_data("x", as_torch_bits(array, dtype), marey.TensorDumper.Type.NPY)
     dumper.dump()
     dumper.wait()
     (path,) = (tmp_path / "d" / "step-00000000").glob("x*.npy")
@@ -250,8 +250,8 @@ def test_safetensors_reads_our_container(dumper, tmp_path, dtype):
 
 def test_json_reads_our_json(dumper, tmp_path):
     values = [0.1, 1e-5, 3.4028235e38, 1e16, 16777216.0, -0.0, 1.1754944e-38, 1e-45]
-    dumper.add_tensor_data("x", torch.tensor([values, values]), kymo.TensorDumper.Type.JSON)
-    dumper.add_tensor_data("n", torch.tensor([math.nan, math.inf, -math.inf]), kymo.TensorDumper.Type.JSON)
+    dumper.add_tensor_data("x", torch.tensor([values, values]), marey.TensorDumper.Type.JSON)
+    dumper.add_tensor_data("n", torch.tensor([math.nan, math.inf, -math.inf]), marey.TensorDumper.Type.JSON)
     dumper.dump()
     dumper.wait()
     text = (tmp_path / "d" / "step-00000000" / "x.json").read_text()
@@ -264,7 +264,7 @@ def test_json_reads_our_json(dumper, tmp_path):
 def test_float32_is_not_rounded_twice(dumper, tmp_path):
     """The double nearest to 7.038531e-26 lies halfway between two numbers of float32, and the text does not."""
     bits = np.array([0x15AE43FD, 0x95AE43FD], dtype=np.uint32)
-    dumper.add_tensor_data("x", torch.from_numpy(bits.view(np.float32)), kymo.TensorDumper.Type.JSON)
+    dumper.add_tensor_data("x", torch.from_numpy(bits.view(np.float32)), marey.TensorDumper.Type.JSON)
     dumper.dump()
     dumper.wait()
     assert "7.038531e-26" in (tmp_path / "d" / "step-00000000" / "x.json").read_text()
@@ -276,7 +276,7 @@ def test_float32_is_not_rounded_twice(dumper, tmp_path):
 
 def texts_of(dumper, tmp_path, tensor) -> list[str]:
     """Each number as our JSON writes it."""
-    dumper.add_tensor_data("x", tensor, kymo.TensorDumper.Type.JSON)
+    dumper.add_tensor_data("x", tensor, marey.TensorDumper.Type.JSON)
     dumper.dump()
     dumper.wait()
     text = (tmp_path / "d" / "step-00000000" / "x.json").read_text()

@@ -8,18 +8,18 @@ import sys
 
 import pytest
 
-import kymo
+import marey
 
 pytest.importorskip("numpy")
 
 LINKED = """
 import os, sys
 import numpy as np
-import kymo
+import marey
 folder, victim, name, layout, flight = sys.argv[1:]
 os.makedirs(folder)
 os.symlink(victim, os.path.join(folder, name.replace("PID", str(os.getpid()))))
-dumper = kymo.TensorDumper(folder, layout=layout, flight_steps=int(flight))
+dumper = marey.TensorDumper(folder, layout=layout, flight_steps=int(flight))
 dumper.add_tensor_data("x", {"y": np.ones(3)}, dumper.Type.BINARY)
 dumper.dump()
 dumper.trigger()
@@ -34,8 +34,8 @@ dumper.disable()
         ("rank-1", "accvlab", 0, {"RANK": "1", "WORLD_SIZE": "2"}),
         ("rank-1", "accvlab", 1, {"RANK": "1", "WORLD_SIZE": "2"}),
         (".flight-PID", "accvlab", 1, {}),
-        (".flight-PID", "kymo", 1, {}),
-        ("step-00000000", "kymo", 0, {}),
+        (".flight-PID", "marey", 1, {}),
+        ("step-00000000", "marey", 0, {}),
     ],
 )
 def test_a_link_in_the_directory_is_not_followed(tmp_path, name, layout, flight, ranks):
@@ -59,7 +59,7 @@ def test_a_link_in_the_directory_is_not_followed(tmp_path, name, layout, flight,
 def test_the_directory_itself_may_be_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "d").symlink_to("real")
-    dumper = kymo.TensorDumper(tmp_path / "d", layout="accvlab")
+    dumper = marey.TensorDumper(tmp_path / "d", layout="accvlab")
     dumper.add_tensor_data("x", {"y": 1})
     dumper.dump()
     dumper.disable()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from optional_parts import needs_unpacking
 
-from kymo import _tools
-from kymo._arrays import as_array
+from marey import _tools
+from marey._arrays import as_array
 
 SAMPLES = Path(__file__).parent.parent / "data" / "dump" / "v1"
 pytest.importorskip("ml_dtypes")
@@ -45,8 +45,8 @@ def check_what_both_have(values):
 
 
 @needs_unpacking
-def test_kymos_layout():
-    dumps, values = read("kymo")
+def test_mareys_layout():
+    dumps, values = read("marey")
     check_what_both_have(values)
     assert len(values) == 11
     assert values["tensors", ("c",)] == [1 + 2j]
@@ -72,14 +72,14 @@ def test_accvlabs_layout():
 @pytest.mark.parametrize("cut", range(0, 3800, 97))
 def test_a_manifest_that_ends_anywhere_has_all_lines_before(tmp_path, cut):
     """As after kill -9: what has a line is there, the rest is told."""
-    for path in (SAMPLES / "kymo").iterdir():
+    for path in (SAMPLES / "marey").iterdir():
         if path.is_dir():
             (tmp_path / path.name).mkdir()
             for file in path.iterdir():
                 (tmp_path / path.name / file.name).write_bytes(file.read_bytes())
-    whole = (SAMPLES / "kymo" / "step-00000000.jsonl").read_bytes()
+    whole = (SAMPLES / "marey" / "step-00000000.jsonl").read_bytes()
     (tmp_path / "step-00000000.jsonl").write_bytes(whole[:cut])
-    (tmp_path / "step-00000000.part").write_bytes((SAMPLES / "kymo" / "step-00000000.safetensors").read_bytes())
+    (tmp_path / "step-00000000.part").write_bytes((SAMPLES / "marey" / "step-00000000.safetensors").read_bytes())
     n_lines = whole[:cut].count(b"\n")
     dumps = _tools.Dumps(tmp_path)
     if n_lines == 0:

@@ -7,23 +7,23 @@ import warnings
 import pytest
 from optional_parts import needs_unpacking
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 NAN, INF = float("nan"), float("inf")
 
 
-@pytest.fixture(params=["kymo", "accvlab"])
+@pytest.fixture(params=["marey", "accvlab"])
 def layout(request):
     return request.param
 
 
 @pytest.fixture
 def dumper(folder, layout):
-    dumper = kymo.TensorDumper(folder, layout=layout)
+    dumper = marey.TensorDumper(folder, layout=layout)
     yield dumper
     dumper.reset()
 
@@ -223,10 +223,10 @@ def test_pictures_and_pickles_are_compared_too(dumper):
 
 
 def test_the_reference_may_be_elsewhere_and_in_the_other_layout(tmp_path, layout):
-    first = kymo.TensorDumper(tmp_path / "first", layout=layout)
+    first = marey.TensorDumper(tmp_path / "first", layout=layout)
     reference(first, {"x": torch.arange(4.0), "l": [1, 2], "s": "text"})
     first.disable()
-    second = kymo.TensorDumper(tmp_path / "second", layout="kymo" if layout == "accvlab" else "accvlab")
+    second = marey.TensorDumper(tmp_path / "second", layout="marey" if layout == "accvlab" else "accvlab")
     compare(second, {"x": torch.arange(4.0), "l": [1, 2], "s": "text"}, reference=tmp_path / "first")
     second.reset_dump_count()
     text = failure(second, {"x": torch.ones(4), "l": [1, 3], "s": "other"}, reference=tmp_path / "first")
@@ -305,13 +305,13 @@ def test_keys_with_colons_and_numbers_are_told_as_they_are(dumper):
 
 EXIT = """
     import sys
-    import kymo, torch
+    import marey, torch
 
     def run(value):
-        dumper.add_tensor_data("x", torch.full((1,), value), kymo.TensorDumper.Type.JSON)
+        dumper.add_tensor_data("x", torch.full((1,), value), marey.TensorDumper.Type.JSON)
         dumper.{call}
 
-    dumper = kymo.TensorDumper("d")
+    dumper = marey.TensorDumper("d")
     run(1.0) if "{call}" == "dump()" else (dumper.add_tensor_data("x", torch.ones(1)), dumper.dump())
     dumper.reset_dump_count()
     dumper.perform_after_dump_count(1, {action})
@@ -335,7 +335,7 @@ def test_an_exit_cannot_hide_a_mismatch(run_python, action, call):
 
 
 def test_a_change_of_dtype_is_named_in_the_first_line_unless_it_is_allowed(folder):
-    dumper = kymo.TensorDumper(folder)
+    dumper = marey.TensorDumper(folder)
     x = torch.tensor([128.49, 2.0])
     try:
         reference(dumper, {"x": x}, Type.NPY)

@@ -8,18 +8,18 @@ import pytest
 from dumped import entry, names, steps, tensors
 from optional_parts import needs_digests
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 
 
 @pytest.fixture
 def off():
     yield
-    kymo.TensorDumper().reset()
+    marey.TensorDumper().reset()
 
 
 def run(dumper, n, value=lambda i: torch.full((2,), float(i))):
@@ -71,9 +71,9 @@ def test_actions_run_when_the_count_becomes_theirs(dumper):
 def test_an_exit_after_some_dumps_leaves_them_all(tmp_path, run_python):
     done = run_python(
         """
-        import kymo, torch
+        import marey, torch
 
-        dumper = kymo.TensorDumper("d")
+        dumper = marey.TensorDumper("d")
         dumper.perform_after_dump_count(3, exit)
         for i in range(10):
             dumper.add_tensor_data("x", torch.full((1000,), float(i)))
@@ -99,7 +99,7 @@ def test_an_exit_after_some_dumps_leaves_them_all(tmp_path, run_python):
 )
 @pytest.mark.usefixtures("off")
 def test_steps_are_chosen_by_their_numbers(folder, options, kept):
-    dumper = kymo.TensorDumper(folder, **options)
+    dumper = marey.TensorDumper(folder, **options)
     run(dumper, 8)
     assert dumper.dump_count == 8
     assert steps(folder) == kept
@@ -109,7 +109,7 @@ def test_steps_are_chosen_by_their_numbers(folder, options, kept):
 @pytest.mark.usefixtures("off")
 def test_actions_count_steps_that_are_passed_over(folder):
     seen = []
-    dumper = kymo.TensorDumper(folder, steps=[5])
+    dumper = marey.TensorDumper(folder, steps=[5])
     dumper.perform_after_dump_count(2, lambda: seen.append(dumper.dump_count))
     run(dumper, 3)
     assert seen == [2]
@@ -120,7 +120,7 @@ def test_actions_count_steps_that_are_passed_over(folder):
 
 @pytest.mark.usefixtures("off")
 def test_statistics_alone(folder):
-    dumper = kymo.TensorDumper(folder, mode="stats")
+    dumper = marey.TensorDumper(folder, mode="stats")
     run(dumper, 1, lambda i: torch.tensor([1.0, -2.0, float("nan"), 0.0]))
     line = entry(folder, "x")
     assert "offset" not in line
@@ -130,7 +130,7 @@ def test_statistics_alone(folder):
 @needs_digests
 @pytest.mark.usefixtures("off")
 def test_digests_alone(folder):
-    dumper = kymo.TensorDumper(folder, mode="digests")
+    dumper = marey.TensorDumper(folder, mode="digests")
     run(dumper, 2, lambda i: torch.tensor([1.0, 2.0]) if i == 0 else torch.tensor([2.0, 1.0]))
     first, second = (entry(folder, "x", i) for i in range(2))
     assert "offset" not in first
@@ -139,7 +139,7 @@ def test_digests_alone(folder):
 
 @pytest.mark.usefixtures("off")
 def test_without_statistics_the_manifest_has_none(folder):
-    dumper = kymo.TensorDumper(folder, stats=False)
+    dumper = marey.TensorDumper(folder, stats=False)
     run(dumper, 1)
     assert "stats" not in entry(folder, "x")
 
@@ -166,7 +166,7 @@ def reason(folder, step):
 )
 @pytest.mark.usefixtures("off")
 def test_a_trigger_writes_the_step_that_has_it(folder, options, bad):
-    dumper = kymo.TensorDumper(folder, **options)
+    dumper = marey.TensorDumper(folder, **options)
     run(dumper, 8, with_bad(bad))
     assert 5 in steps(folder)
     assert not {0, 1, 2, 3, 6, 7} & set(steps(folder))
@@ -175,14 +175,14 @@ def test_a_trigger_writes_the_step_that_has_it(folder, options, bad):
 
 @pytest.mark.usefixtures("off")
 def test_numbers_that_are_all_right_trigger_nothing(folder):
-    dumper = kymo.TensorDumper(folder, on_nan=True, on_inf=True, over=100.0)
+    dumper = marey.TensorDumper(folder, on_nan=True, on_inf=True, over=100.0)
     run(dumper, 8, lambda i: torch.tensor([100.0, -100.0]))
     assert steps(folder) == []
 
 
 @pytest.mark.usefixtures("off")
 def test_the_flight_recorder_writes_the_steps_before_as_well(folder):
-    dumper = kymo.TensorDumper(folder, flight_steps=3, on_nan=True)
+    dumper = marey.TensorDumper(folder, flight_steps=3, on_nan=True)
     run(dumper, 6, with_bad(float("nan")))
     assert steps(folder) in ([2, 3, 4, 5], [3, 4, 5])
     assert torch.isnan(tensors(folder, 5)["x"][1])
@@ -190,7 +190,7 @@ def test_the_flight_recorder_writes_the_steps_before_as_well(folder):
 
 @pytest.mark.usefixtures("off")
 def test_it_can_be_set_off_by_hand(folder):
-    dumper = kymo.TensorDumper(folder, flight_steps=2)
+    dumper = marey.TensorDumper(folder, flight_steps=2)
     run(dumper, 4)
     assert steps(folder) == []
     dumper.trigger("because")
@@ -202,9 +202,9 @@ def test_it_can_be_set_off_by_hand(folder):
 def test_an_uncaught_exception_sets_it_off(tmp_path, run_python):
     done = run_python(
         """
-        import kymo, torch
+        import marey, torch
 
-        dumper = kymo.TensorDumper("d", flight_steps=2)
+        dumper = marey.TensorDumper("d", flight_steps=2)
         for i in range(5):
             dumper.add_tensor_data("x", torch.full((2,), float(i)))
             if i == 4:
@@ -224,9 +224,9 @@ def test_an_uncaught_exception_sets_it_off(tmp_path, run_python):
 def test_without_an_exception_nothing_is_written(tmp_path, run_python):
     run_python(
         """
-        import kymo, torch
+        import marey, torch
 
-        dumper = kymo.TensorDumper("d", flight_steps=2)
+        dumper = marey.TensorDumper("d", flight_steps=2)
         for i in range(5):
             dumper.add_tensor_data("x", torch.full((2,), float(i)))
             dumper.dump()

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from dumped import done, entry, manifest, names, tensors, tree
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 ml_dtypes = pytest.importorskip("ml_dtypes")
 pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 
 
 TORCH_DTYPES = [
@@ -102,7 +102,7 @@ def test_views_are_written_as_their_numbers(dumper, folder, view):
 
 
 def test_sparse_and_quantized_tensors_are_converted_and_that_is_told(dumper, folder):
-    from kymo import _dump_leaves
+    from marey import _dump_leaves
 
     _dump_leaves._told.clear()
     dense = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
@@ -325,7 +325,7 @@ def test_a_function_is_called_for_its_data(dumper, folder):
 
 
 def test_a_function_is_not_called_for_a_step_that_is_not_kept(folder):
-    dumper = kymo.TensorDumper(folder, first=1)
+    dumper = marey.TensorDumper(folder, first=1)
     dumper.add_tensor_data("x", lambda: 1 / 0)
     dumper.run_if_enabled(lambda: 1 / 0)
     dumper.dump()
@@ -452,7 +452,7 @@ def test_a_ragged_batch_as_its_samples(accvlab, folder):
 
 @pytest.mark.parametrize("kind", [None, *Type])
 def test_what_is_written_is_the_value_at_the_call(folder, kind):
-    dumper = kymo.TensorDumper(folder, layout="accvlab" if kind == Type.JSON else "kymo")
+    dumper = marey.TensorDumper(folder, layout="accvlab" if kind == Type.JSON else "marey")
     tensor = torch.arange(27, dtype=torch.float32).reshape(3, 3, 3)
     before = tensor.clone()
     dumper.add_tensor_data("x", tensor, kind)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from dumped import entry, manifest, names, tensors, tree
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_what_is_no_image_does_not_take_the_step_with_it(dumper, folder):
     try:
         dumper.add_tensor_data("bad", torch.ones(4, 4, 5), Type.IMAGE_RGB)
         dumper.dump()
-    except (ValueError, kymo.KymoError) as error:
+    except (ValueError, marey.MareyError) as error:
         assert "bad" in str(error) or "image" in str(error)
     dumper.wait()
     assert tree(folder)["good"] == [1.0, 1.0]
@@ -237,9 +237,9 @@ def test_a_step_that_cannot_be_written_leaves_no_half_of_it(tmp_path):
         (tmp_path / "d").mkdir(mode=0o500)
     else:
         (tmp_path / "d").write_text("a file where the folder should be")
-    dumper = kymo.TensorDumper(tmp_path / "d", layout="accvlab")
+    dumper = marey.TensorDumper(tmp_path / "d", layout="accvlab")
     dumper.add_tensor_data("x", torch.ones(3), Type.JSON)
-    with pytest.raises(kymo.KymoError, match="d"):
+    with pytest.raises(marey.MareyError, match="d"):
         dumper.dump()
         dumper.dump()
     dumper.reset()
@@ -248,7 +248,7 @@ def test_a_step_that_cannot_be_written_leaves_no_half_of_it(tmp_path):
 
 def test_two_dumps_into_one_step_do_not_mix(tmp_path):
     for i in range(2):
-        dumper = kymo.TensorDumper(tmp_path / "d")
+        dumper = marey.TensorDumper(tmp_path / "d")
         dumper.add_tensor_data(f"run{i}", torch.ones(1))
         dumper.dump()
         dumper.disable()
@@ -257,7 +257,7 @@ def test_two_dumps_into_one_step_do_not_mix(tmp_path):
 
 
 def test_nan_and_infinities_are_read_back(tmp_path):
-    dumper = kymo.TensorDumper(tmp_path / "d")
+    dumper = marey.TensorDumper(tmp_path / "d")
     dumper.add_tensor_data("x", torch.tensor([float("nan"), float("inf"), -0.0]))
     dumper.add_tensor_data("n", float("nan"))
     dumper.dump()
@@ -272,7 +272,7 @@ def test_nan_and_infinities_are_read_back(tmp_path):
 
 
 def test_counts_and_ranges_are_gone_after_a_reset(tmp_path):
-    dumper = kymo.TensorDumper(tmp_path / "a")
+    dumper = marey.TensorDumper(tmp_path / "a")
     dumper.push_range("r")
     dumper.set_dump_count(5)
     dumper.reset()

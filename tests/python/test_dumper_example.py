@@ -63,8 +63,8 @@ def test_its_pictures_are_pictures(dumps):
 
 
 def test_only_the_import_differs_from_the_model():
-    ours = [line for line in EXAMPLE.read_text().splitlines() if "kymo" in line]
-    assert ours == ["from kymo.accvlab import TensorDumper  # was: from accvlab.optim_test_tools import TensorDumper"]
+    ours = [line for line in EXAMPLE.read_text().splitlines() if "marey" in line]
+    assert ours == ["from marey.accvlab import TensorDumper  # was: from accvlab.optim_test_tools import TensorDumper"]
 
 
 def test_the_same_run_again_is_consistent(dumps):

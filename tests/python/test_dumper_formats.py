@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from dumped import done, entry, manifest, tree
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 Image = pytest.importorskip("PIL.Image")
 safetensors_torch = pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 
 
 def files(folder, name):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from dumped import entry, manifest, names, tensors, tree
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def net():
 
 @pytest.fixture
 def recorder(folder):
-    dumper = kymo.TensorDumper(folder)
+    dumper = marey.TensorDumper(folder)
     yield dumper
     dumper.reset()
 
@@ -194,7 +194,7 @@ def test_hooks_go_when_they_are_removed(recorder, folder, net):
 
 
 def test_hooks_wait_until_the_dumper_is_enabled(tmp_path, net):
-    dumper = kymo.TensorDumper()
+    dumper = marey.TensorDumper()
     handle = dumper.dump_module(net, "layer0")
     net(torch.ones(1, 3))
     dumper.enable(tmp_path / "d")
@@ -236,7 +236,7 @@ def test_arguments_that_cannot_be_dumped_do_not_stop_the_model(recorder, folder)
         def forward(self, x: torch.Tensor, how: object, *, scale: float = 1.0) -> dict[str, torch.Tensor]:
             return {"y": x * scale}
 
-    from kymo import _dump_leaves
+    from marey import _dump_leaves
 
     _dump_leaves._told.clear()
     model = Odd()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from dumped import done, entry, manifest, names, tensors, tree
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 
 
 def test_dots_make_levels_and_dicts_are_merged(accvlab, folder):
@@ -144,16 +144,16 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("kind", [None, Type.BINARY, Type.NPY, Type.PICKLE])
-@pytest.mark.parametrize("layout", ["kymo", "accvlab"])
+@pytest.mark.parametrize("layout", ["marey", "accvlab"])
 def test_no_key_leads_out_of_the_directory(tmp_path, kind, layout):
     folder = tmp_path / "inner" / "d"
-    dumper = kymo.TensorDumper(folder, layout=layout)
+    dumper = marey.TensorDumper(folder, layout=layout)
     dumper.add_tensor_data("data", {key: torch.full((1,), float(i)) for i, key in enumerate(HOSTILE)}, kind)
     dumper.dump()
     dumper.reset()
     assert [path.name for path in tmp_path.iterdir()] == ["inner"]
     assert [path.name for path in (tmp_path / "inner").iterdir()] == ["d"]
-    if layout == "kymo":
+    if layout == "marey":
         records = manifest(folder)
         assert [record["path"] for record in records] == [["data", key] for key in HOSTILE]
         assert len({record["name"] for record in records}) == len(HOSTILE)

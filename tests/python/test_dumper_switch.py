@@ -8,31 +8,31 @@ import pickle
 import pytest
 from dumped import steps, tensors
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors.torch")
 
-Type = kymo.TensorDumper.Type
+Type = marey.TensorDumper.Type
 
 
 @pytest.fixture(autouse=True)
 def off():
     yield
-    kymo.TensorDumper().reset()
+    marey.TensorDumper().reset()
 
 
 def test_every_call_gives_the_one_instance():
-    dumper = kymo.TensorDumper()
-    assert kymo.TensorDumper() is dumper
-    assert kymo.TensorDumper.__new__(kymo.TensorDumper) is dumper
+    dumper = marey.TensorDumper()
+    assert marey.TensorDumper() is dumper
+    assert marey.TensorDumper.__new__(marey.TensorDumper) is dumper
     assert copy.deepcopy(dumper) is dumper
     assert pickle.loads(pickle.dumps(dumper)) is dumper
 
 
 def test_off_by_default_and_then_nothing_is_done(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    dumper = kymo.TensorDumper()
+    dumper = marey.TensorDumper()
     assert dumper.is_enabled is False
     assert dumper.add_tensor_data("a", torch.ones(2), Type.JSON) is None
     assert dumper.add_grad_data("a", torch.ones(2), Type.JSON) is None
@@ -57,7 +57,7 @@ def test_off_by_default_and_then_nothing_is_done(tmp_path, monkeypatch):
 
 
 def test_off_a_wrong_call_is_still_told():
-    dumper = kymo.TensorDumper()
+    dumper = marey.TensorDumper()
     with pytest.raises(TypeError, match="data"):
         dumper.add_tensor_data("a")
     with pytest.raises(TypeError, match="colour"):
@@ -67,7 +67,7 @@ def test_off_a_wrong_call_is_still_told():
 
 
 def test_a_method_taken_before_enabling_works_after_it(tmp_path):
-    dumper = kymo.TensorDumper()
+    dumper = marey.TensorDumper()
     add, dump = dumper.add_tensor_data, dumper.dump
     add("early", torch.zeros(1))
     dumper.enable(tmp_path / "d")
@@ -78,13 +78,13 @@ def test_a_method_taken_before_enabling_works_after_it(tmp_path):
 
 
 def test_the_constructor_enables_as_well(tmp_path):
-    dumper = kymo.TensorDumper(str(tmp_path / "d"))
+    dumper = marey.TensorDumper(str(tmp_path / "d"))
     assert dumper.is_enabled is True
     assert dumper.dump_dir == str(tmp_path / "d")
 
 
 def test_a_second_enable_is_an_error_until_it_is_disabled(tmp_path):
-    dumper = kymo.TensorDumper(tmp_path / "a")
+    dumper = marey.TensorDumper(tmp_path / "a")
     with pytest.raises(RuntimeError, match="already enabled"):
         dumper.enable(tmp_path / "b")
     dumper.disable()
@@ -93,7 +93,7 @@ def test_a_second_enable_is_an_error_until_it_is_disabled(tmp_path):
 
 
 def test_disabling_forgets_what_it_was_told(tmp_path):
-    dumper = kymo.TensorDumper(tmp_path / "a")
+    dumper = marey.TensorDumper(tmp_path / "a")
     dumper.push_range("r")
     dumper.set_dump_type_for_all(Type.JSON)
     dumper.perform_after_dump_count(1, lambda: 1 / 0)
@@ -108,7 +108,7 @@ def test_disabling_forgets_what_it_was_told(tmp_path):
 
 
 def test_the_directory_is_made_when_something_is_dumped(tmp_path):
-    dumper = kymo.TensorDumper(tmp_path / "d")
+    dumper = marey.TensorDumper(tmp_path / "d")
     assert not (tmp_path / "d").exists()
     dumper.dump()
     dumper.wait()
@@ -118,38 +118,38 @@ def test_the_directory_is_made_when_something_is_dumped(tmp_path):
 @pytest.mark.parametrize("options", [{"layout": "zip"}, {"mode": "some"}, {"policy": "hope"}])
 def test_options_that_are_none_are_refused(tmp_path, options):
     with pytest.raises(ValueError, match=next(iter(options))):
-        kymo.TensorDumper(tmp_path / "d", **options)
-    assert not kymo.TensorDumper().is_enabled
+        marey.TensorDumper(tmp_path / "d", **options)
+    assert not marey.TensorDumper().is_enabled
 
 
 def test_without_a_directory_it_takes_the_recordings(tmp_path):
-    kymo.start(tmp_path / "run.kymo")
-    dumper = kymo.TensorDumper()
+    marey.start(tmp_path / "run.marey")
+    dumper = marey.TensorDumper()
     dumper.enable()
     dumper.add_tensor_data("x", torch.ones(1))
     dumper.dump()
     dumper.disable()
-    assert list(tensors(tmp_path / "run.kymo" / "dumps")) == ["x"]
+    assert list(tensors(tmp_path / "run.marey" / "dumps")) == ["x"]
 
 
 def test_an_explicit_directory_wins_over_the_recordings(tmp_path):
-    kymo.start(tmp_path / "run.kymo")
-    dumper = kymo.TensorDumper(tmp_path / "mine")
+    marey.start(tmp_path / "run.marey")
+    dumper = marey.TensorDumper(tmp_path / "mine")
     dumper.dump()
     dumper.disable()
     assert steps(tmp_path / "mine") == [0]
-    assert not (tmp_path / "run.kymo" / "dumps").exists()
+    assert not (tmp_path / "run.marey" / "dumps").exists()
 
 
 def test_with_neither_it_says_what_to_do():
     with pytest.raises(ValueError, match="need a directory"):
-        kymo.TensorDumper().enable()
+        marey.TensorDumper().enable()
 
 
 SCRIPT = """
-    import kymo, torch
+    import marey, torch
 
-    dumper = kymo.TensorDumper()
+    dumper = marey.TensorDumper()
     assert dumper.is_enabled
     for i in range(2):
         dumper.add_tensor_data("x", torch.full((2,), float(i)))
@@ -158,30 +158,38 @@ SCRIPT = """
 
 
 def test_the_environment_enables_it(tmp_path, run_python):
-    environment = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": f"dump.dir={tmp_path / 'd'}"}
+    environment = {"MAREY": str(tmp_path / "run.marey"), "MAREY_OPTIONS": f"dump.dir={tmp_path / 'd'}"}
     run_python(SCRIPT, env=environment)
     assert steps(tmp_path / "d") == [0, 1]
     assert tensors(tmp_path / "d", 1)["x"].tolist() == [1, 1]
 
 
 def test_the_environment_makes_a_flight_recorder_that_an_exception_sets_off(tmp_path, run_python):
-    environment = {"KYMO": str(tmp_path / "run.kymo"), "KYMO_OPTIONS": f"dump.dir={tmp_path / 'd'},dump.flight=2"}
+    environment = {"MAREY": str(tmp_path / "run.marey"), "MAREY_OPTIONS": f"dump.dir={tmp_path / 'd'},dump.flight=2"}
     done = run_python(SCRIPT + "    raise ValueError\n", env=environment, check=False)
     assert done.returncode == 1
     assert steps(tmp_path / "d") == [0, 1]
-    run_python(SCRIPT, env={**environment, "KYMO_OPTIONS": f"dump.dir={tmp_path / 'e'},dump.flight=2"})
+    run_python(SCRIPT, env={**environment, "MAREY_OPTIONS": f"dump.dir={tmp_path / 'e'},dump.flight=2"})
     assert not (tmp_path / "e").exists() or steps(tmp_path / "e") == []
 
 
-def test_kymo_run_enables_it(tmp_path, run_python, kymo_command):
-    command = [*kymo_command, "run", "-o", str(tmp_path / "run.kymo"), "--options", f"dump.dir={tmp_path / 'd'}", "--"]
+def test_marey_run_enables_it(tmp_path, run_python, marey_command):
+    command = [
+        *marey_command,
+        "run",
+        "-o",
+        str(tmp_path / "run.marey"),
+        "--options",
+        f"dump.dir={tmp_path / 'd'}",
+        "--",
+    ]
     run_python(SCRIPT, command=command)
     assert steps(tmp_path / "d") == [0, 1]
 
 
 def test_start_enables_it(tmp_path):
-    kymo.start(tmp_path / "run.kymo", dump_dir=tmp_path / "d")
-    dumper = kymo.TensorDumper()
+    marey.start(tmp_path / "run.marey", dump_dir=tmp_path / "d")
+    dumper = marey.TensorDumper()
     assert dumper.is_enabled
     dumper.add_tensor_data("x", torch.ones(1))
     dumper.dump()
@@ -189,14 +197,14 @@ def test_start_enables_it(tmp_path):
     assert list(tensors(tmp_path / "d")) == ["x"]
 
 
-def test_importing_kymo_imports_neither_torch_nor_numpy(run_python):
+def test_importing_marey_imports_neither_torch_nor_numpy(run_python):
     run_python("""
         import sys
-        import kymo
+        import marey
 
-        dumper = kymo.TensorDumper()
+        dumper = marey.TensorDumper()
         dumper.add_tensor_data("x", 1)
         dumper.dump()
-        assert kymo.TensorDumper.Type.PICKLE == 5
+        assert marey.TensorDumper.Type.PICKLE == 5
         assert not {"torch", "numpy"} & set(sys.modules)
     """)

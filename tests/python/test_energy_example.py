@@ -11,7 +11,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "energy_epochs.py"
 
 def test_it_tells_joules_or_why_there_are_none(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(EXAMPLE), str(tmp_path / "run.kymo")], capture_output=True, text=True, check=False
+        [sys.executable, str(EXAMPLE), str(tmp_path / "run.marey")], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     first, second, *_ = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""kymo.start(energy=True), with a stand-in for NVIDIA's NVML."""
+"""marey.start(energy=True), with a stand-in for NVIDIA's NVML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 UUID = "GPU-%08x-1111-2222-3333-444444444444"
 
@@ -19,14 +19,14 @@ UUID = "GPU-%08x-1111-2222-3333-444444444444"
 @pytest.fixture
 def nvml(tmp_path, monkeypatch):
     """Make libnvidia-ml the stand-in for this process and its children, with a script; the file of its calls."""
-    library = Path(os.environ["KYMO_BUILD"]) / "tests" / "standin" / "nvml_standin.so"
+    library = Path(os.environ["MAREY_BUILD"]) / "tests" / "standin" / "nvml_standin.so"
 
     def use(*lines):
         (tmp_path / "nvml.txt").write_text("\n".join([*lines, f"log {tmp_path / 'calls'}"]))
         (tmp_path / "calls").touch()
-        monkeypatch.setenv("KYMO_NVML_LIBRARY", str(library))
-        monkeypatch.setenv("KYMO_STANDIN_NVML", str(tmp_path / "nvml.txt"))
-        monkeypatch.setenv("KYMO_POWERCAP_ROOT", str(tmp_path))
+        monkeypatch.setenv("MAREY_NVML_LIBRARY", str(library))
+        monkeypatch.setenv("MAREY_STANDIN_NVML", str(tmp_path / "nvml.txt"))
+        monkeypatch.setenv("MAREY_POWERCAP_ROOT", str(tmp_path))
         return tmp_path / "calls"
 
     return use
@@ -41,25 +41,25 @@ def wait_for_calls(log, name, n):
 
 def test_a_recording_measures_in_the_process(nvml, tmp_path):
     log = nvml("gpus 2")
-    kymo.start(tmp_path / "run.kymo", energy=True)
-    with kymo.range("step"):
+    marey.start(tmp_path / "run.marey", energy=True)
+    with marey.range("step"):
         wait_for_calls(log, "Instant", 12)
-    kymo.stop()
-    loaded = kymo.load(tmp_path / "run.kymo")
+    marey.stop()
+    loaded = marey.load(tmp_path / "run.marey")
     counters = dict(zip(loaded.counters["name"], loaded.counters["count"]))
     assert counters["GPU 0 power (W)"] >= 5 and counters["GPU 1 power (W)"] >= 5
     assert counters["GPU 0 energy (J)"] >= 2
     assert loaded.processes["devices"] == [f"{UUID % 0},{UUID % 1}"]
-    assert not list((tmp_path / "run.kymo").glob("*.lock"))
+    assert not list((tmp_path / "run.marey").glob("*.lock"))
 
 
 def test_the_rate_is_an_option(nvml, tmp_path):
     log = nvml()
-    kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 100})
+    marey.start(tmp_path / "run.marey", energy=True, **{"energy.hz": 100})
     wait_for_calls(log, "Instant", 30)
-    kymo.stop()
+    marey.stop()
     with pytest.raises(ValueError, match=r"energy\.hz"):
-        kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 1000})
+        marey.start(tmp_path / "run.marey", energy=True, **{"energy.hz": 1000})
 
 
 DEAR = ("burn TotalEnergyConsumption 6000", "burn Samples 3000", "busy_ring 200 71")
@@ -67,10 +67,10 @@ DEAR = ("burn TotalEnergyConsumption 6000", "burn Samples 3000", "busy_ring 200 
 
 def test_what_is_dear_is_read_seldom_and_the_sources_say_so(nvml, tmp_path):
     log = nvml("ring 20 500", "watts 300 0 1", *DEAR)
-    kymo.start(tmp_path / "run.kymo", energy=True)
+    marey.start(tmp_path / "run.marey", energy=True)
     wait_for_calls(log, "PowerSamples", 2)
-    kymo.stop()
-    loaded = kymo.load(tmp_path / "run.kymo")
+    marey.stop()
+    loaded = marey.load(tmp_path / "run.marey")
     (sources,) = loaded.processes["energy_sources"]
     assert "|power: the sample buffer, a sample every 0.020 s, fetched every 2.0 s, " in sources
     assert "; energy: the total counter, every 30.0 s and at epochs, 2 readings; " in sources
@@ -82,54 +82,54 @@ def test_what_is_dear_is_read_seldom_and_the_sources_say_so(nvml, tmp_path):
 
 def test_a_buffer_that_stands_still_is_told_by_the_sources(nvml, tmp_path):
     log = nvml("ring 20 500", "ring_is still 3")
-    kymo.start(tmp_path / "run.kymo", energy=True)
+    marey.start(tmp_path / "run.marey", energy=True)
     wait_for_calls(log, "Instant", 8)
-    kymo.stop()
-    (sources,) = kymo.load(tmp_path / "run.kymo").processes["energy_sources"]
+    marey.stop()
+    (sources,) = marey.load(tmp_path / "run.marey").processes["energy_sources"]
     assert "|power: the sample buffer until it stood still, then instant, every 0." in sources
 
 
 def test_a_dear_counter_is_left_out_at_the_edges_of_short_epochs(nvml, tmp_path):
     log = nvml("ring 20 500", *DEAR)
-    kymo.start(tmp_path / "run.kymo", energy=True)
-    with kymo.epoch():
+    marey.start(tmp_path / "run.marey", energy=True)
+    with marey.epoch():
         time.sleep(4.2)
-    kymo.stop()
+    marey.stop()
     # At the start and the end: 6 ms more in 4 s would be more than a thousandth.
     assert sum("TotalEnergyConsumption" in line for line in log.read_text().splitlines()) == 2
 
 
 def test_the_counter_is_read_where_an_epoch_ends(nvml, tmp_path):
     log = nvml()
-    kymo.start(tmp_path / "run.kymo", energy=True, **{"energy.hz": 1})
+    marey.start(tmp_path / "run.marey", energy=True, **{"energy.hz": 1})
     wait_for_calls(log, "TotalEnergyConsumption", 1)
-    with kymo.epoch():  # from here on it is read at epochs, or after 30 s without
+    with marey.epoch():  # from here on it is read at epochs, or after 30 s without
         time.sleep(4.2)
     wait_for_calls(log, "TotalEnergyConsumption", 2)
-    kymo.stop()
+    marey.stop()
     # At the start, there and at the stop; where the epoch began only if it came late.
     assert sum("TotalEnergyConsumption" in line for line in log.read_text().splitlines()) in (3, 4)
 
 
 def test_without_energy_nothing_is_opened(nvml, tmp_path):
     log = nvml()
-    kymo.start(tmp_path / "run.kymo")
-    kymo.mark("here")
-    kymo.stop()
+    marey.start(tmp_path / "run.marey")
+    marey.mark("here")
+    marey.stop()
     assert log.read_text() == ""
 
 
 def test_no_driver_is_told_once_and_the_program_goes_on(run_python, nvml, tmp_path, monkeypatch):
     nvml()
-    monkeypatch.setenv("KYMO_NVML_LIBRARY", str(tmp_path / "none.so"))
+    monkeypatch.setenv("MAREY_NVML_LIBRARY", str(tmp_path / "none.so"))
     done = run_python(
         """
-        import kymo
+        import marey
         for i in range(2):
-            kymo.start(f"{i}.kymo", energy=True)
-            kymo.mark("here")
-            kymo.stop()
-        loaded = kymo.load("1.kymo")
+            marey.start(f"{i}.marey", energy=True)
+            marey.mark("here")
+            marey.stop()
+        loaded = marey.load("1.marey")
         print(loaded.marks["count"], loaded.table("warnings")["text"])
         """
     )
@@ -144,42 +144,42 @@ def test_it_ends_with_the_program_however_that_ends(run_python, nvml, tmp_path, 
     nvml()
     done = run_python(
         f"""
-        import kymo, os, sys
-        kymo.start("run.kymo", energy=True)
-        while kymo.counts()["events"] < 30:
+        import marey, os, sys
+        marey.start("run.marey", energy=True)
+        while marey.counts()["events"] < 30:
             pass
         {how}
         """,
         check=False,
     )
     assert done.stderr == "" or "abort" in how
-    loaded = kymo.load(tmp_path / "run.kymo")
+    loaded = marey.load(tmp_path / "run.marey")
     assert sum(loaded.counters["count"]) >= 8
-    assert not list((tmp_path / "run.kymo").glob("*.lock")) and not list((tmp_path / "run.kymo").glob("*.pool"))
+    assert not list((tmp_path / "run.marey").glob("*.lock")) and not list((tmp_path / "run.marey").glob("*.pool"))
 
 
 def test_forked_children_do_not_measure_and_hold_no_lock(run_python, nvml, tmp_path):
     log = nvml()
     done = run_python(
         """
-        import kymo, os, time
-        kymo.start("run.kymo", energy=True)
+        import marey, os, time
+        marey.start("run.marey", energy=True)
         for _ in range(20):
             pid = os.fork()
             if pid == 0:
-                with kymo.range("child"):
+                with marey.range("child"):
                     pass
                 os._exit(0)
             assert os.waitpid(pid, 0)[1] == 0
-        while kymo.counts()["events"] < 30:
+        while marey.counts()["events"] < 30:
             pass
-        kymo.stop()
+        marey.stop()
         """,
         flags=("-W", "ignore"),
     )
     assert done.stderr == ""
     assert sum(" Init " in line for line in log.read_text().splitlines()) == 1
-    loaded = kymo.load(tmp_path / "run.kymo")
+    loaded = marey.load(tmp_path / "run.marey")
     assert len(loaded.processes) == 21
     assert set(loaded.processes["devices"]) == {UUID % 0}
 
@@ -187,9 +187,9 @@ def test_forked_children_do_not_measure_and_hold_no_lock(run_python, nvml, tmp_p
 def test_a_child_that_lives_on_does_not_keep_the_turn(nvml, tmp_path):
     nvml()
     program = (
-        "import kymo, os, time\n"
-        "kymo.start('run.kymo', energy=True)\n"
-        "while kymo.counts()['events'] < 30: pass\n"
+        "import marey, os, time\n"
+        "marey.start('run.marey', energy=True)\n"
+        "while marey.counts()['events'] < 30: pass\n"
         "pid = os.fork()\n"
         "if pid == 0: time.sleep(60); os._exit(0)\n"
         "print(pid, flush=True)\n"
@@ -200,10 +200,10 @@ def test_a_child_that_lives_on_does_not_keep_the_turn(nvml, tmp_path):
     try:
         first.kill()
         first.wait()
-        kymo.start(tmp_path / "run.kymo", energy=True)
-        while kymo.counts()["events"] < 10:
+        marey.start(tmp_path / "run.marey", energy=True)
+        while marey.counts()["events"] < 10:
             time.sleep(0.01)
-        kymo.stop()
+        marey.stop()
     finally:
         os.kill(child, signal.SIGKILL)
 
@@ -212,17 +212,17 @@ def test_a_driver_that_hangs_holds_nobody_up(run_python, nvml):
     nvml("hang Init")
     done = run_python(
         """
-        import kymo, os
-        kymo.start("run.kymo", energy=True)
+        import marey, os
+        marey.start("run.marey", energy=True)
         pid = os.fork()
         if pid == 0:
             os._exit(0)
         os.waitpid(pid, 0)
-        with kymo.range("step"):
+        with marey.range("step"):
             pass
-        kymo.stop()
-        kymo.start("other.kymo")
-        kymo.mark("here")
+        marey.stop()
+        marey.start("other.marey")
+        marey.mark("here")
         print("done")
         """,
         flags=("-W", "ignore"),
@@ -231,16 +231,16 @@ def test_a_driver_that_hangs_holds_nobody_up(run_python, nvml):
     assert "NVML did not answer within a second" in done.stderr
 
 
-def test_under_kymo_run_energy_is_asked_for_there(run_python, nvml, kymo_command):
+def test_under_marey_run_energy_is_asked_for_there(run_python, nvml, marey_command):
     log = nvml()
     program = """
-        import kymo
-        kymo.start("run.kymo", energy=True)
-        kymo.mark("here")
+        import marey
+        marey.start("run.marey", energy=True)
+        marey.mark("here")
         """
-    done = run_python(program, command=[*kymo_command, "run", "-q", "-o", "run.kymo", "--"])
-    assert done.stderr.startswith("kymo: energy is not measured: the recording was begun by KYMO or kymo run")
+    done = run_python(program, command=[*marey_command, "run", "-q", "-o", "run.marey", "--"])
+    assert done.stderr.startswith("marey: energy is not measured: the recording was begun by MAREY or marey run")
     assert log.read_text() == ""
-    done = run_python(program, command=[*kymo_command, "run", "-q", "--energy", "-o", "again.kymo", "--"])
+    done = run_python(program, command=[*marey_command, "run", "-q", "--energy", "-o", "again.marey", "--"])
     assert "energy is not measured" not in done.stderr
     assert sum(" Init " in line for line in log.read_text().splitlines()) == 1

@@ -1,4 +1,4 @@
-"""kymo.load(path).energy(): joules of a recording whose counters are written here, through the C API."""
+"""marey.load(path).energy(): joules of a recording whose counters are written here, through the C API."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Callable
 
 import pytest
 
-import kymo
+import marey
 
 
 class Site(ctypes.Structure):
-    """struct kymo_site of <kymo/range.h>."""
+    """struct marey_site of <marey/range.h>."""
 
     _fields_ = [
         *((name, ctypes.c_char_p) for name in ("name", "category", "domain")),
@@ -24,14 +24,14 @@ class Site(ctypes.Structure):
 
 
 def counter(quantity: str) -> Callable[[float], None]:
-    library = ctypes.CDLL(str(Path(kymo.get_library_dir()) / "libkymo.so.0"))
-    library.kymo_site_intern_whole.argtypes = [ctypes.POINTER(Site), ctypes.c_size_t]
-    library.kymo_site_intern_whole.restype = ctypes.c_uint32
-    library.kymo_counter_on.argtypes = [ctypes.c_uint32, ctypes.c_double]
+    library = ctypes.CDLL(str(Path(marey.get_library_dir()) / "libmarey.so.0"))
+    library.marey_site_intern_whole.argtypes = [ctypes.POINTER(Site), ctypes.c_size_t]
+    library.marey_site_intern_whole.restype = ctypes.c_uint32
+    library.marey_counter_on.argtypes = [ctypes.c_uint32, ctypes.c_double]
     name = f"GPU 0 {quantity}".encode()
     site = Site(name=name, category=b"energy", domain=f"GPU-test|{quantity}".encode())
-    number = library.kymo_site_intern_whole(ctypes.byref(site), len(name))
-    return lambda value: library.kymo_counter_on(number, value)
+    number = library.marey_site_intern_whole(ctypes.byref(site), len(name))
+    return lambda value: library.marey_counter_on(number, value)
 
 
 @pytest.fixture
@@ -42,25 +42,25 @@ def path(record) -> Path:
         start = time.monotonic()
         energy(0)
         for _ in range(2):
-            with kymo.epoch():
+            with marey.epoch():
                 for _ in range(10):
-                    with kymo.range("step"):
+                    with marey.range("step"):
                         until = time.monotonic() + 0.02
                         while time.monotonic() < until:
                             power(100)
                             time.sleep(0.001)
-                    kymo.finish_iteration(samples=4)
+                    marey.finish_iteration(samples=4)
         power(100)
         energy(100 * (time.monotonic() - start))
     return path
 
 
 def test_energy_is_a_table_by_whatever_is_asked_for(path):
-    run = kymo.load(path)
+    run = marey.load(path)
     (whole,) = run.energy()
     assert (whole["run"], whole["kind"], whole["devices"], whole["samples"]) == (1, "gpu", 1, 80)
     assert whole["joules"] > 0 and whole["plus_minus_j"] > 0
-    assert isinstance(run.energy(by="epoch"), kymo.Table)
+    assert isinstance(run.energy(by="epoch"), marey.Table)
     assert run.energy(by="epoch")["epoch"] == [0, 1]
     assert run.energy(by="range")["name"] == ["step"]
     assert run.energy(by="device")["device"] == ["GPU-test"]
@@ -74,18 +74,18 @@ def test_energy_is_a_table_by_whatever_is_asked_for(path):
 
 
 def test_groups_and_carbon_are_as_asked(path):
-    run = kymo.load(path)
+    run = marey.load(path)
     assert run.energy(by="iteration", group=10)["count"] == [10, 10]
     (row,) = run.energy(co2=300.0, pue=1.2)
     assert row["co2_g"] == pytest.approx(row["joules"] / 3.6e6 * 300 * 1.2)
 
 
 def test_mistakes_are_told(path, record):
-    with record("other.kymo") as other, kymo.range("something"):
+    with record("other.marey") as other, marey.range("something"):
         pass
     with pytest.raises(ValueError, match=r"energy is by run, .*, and not by 'day'"):
-        kymo.load(path).energy(by="day")
+        marey.load(path).energy(by="day")
     with pytest.raises(ValueError, match="PUE"):
-        kymo.load(path).energy(pue=0.5)
-    with pytest.raises(kymo.KymoError, match="has no energy in it: 'kymo run --energy' records it"):
-        kymo.load(other).energy()
+        marey.load(path).energy(pue=0.5)
+    with pytest.raises(marey.MareyError, match="has no energy in it: 'marey run --energy' records it"):
+        marey.load(other).energy()

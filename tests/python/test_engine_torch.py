@@ -12,10 +12,10 @@ pytest.importorskip("torch", reason="torch is not installed; tools/torch install
 
 import torch
 
-from kymo import _background
-from kymo._engine_torch import TorchEngine
-from kymo._schedule import Schedule
-from kymo._window import Driver, Window
+from marey import _background
+from marey._engine_torch import TorchEngine
+from marey._schedule import Schedule
+from marey._window import Driver, Window
 
 SNAPSHOT = {"segments": [], "device_traces": [[{"action": "alloc", "addr": 1, "size": 2, "stream": 0, "frames": []}]]}
 

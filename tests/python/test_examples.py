@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -24,7 +24,7 @@ SHORT = {
     "accelerate_loop.py": ["backward", "optimizer"],
     "accvlab_import.py": ["step"],
     "calls_dot.py": ["dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))"],
-    "count_steps.py": ["(whole iteration)", "'driver': 'kymo.iteration'"],
+    "count_steps.py": ["(whole iteration)", "'driver': 'marey.iteration'"],
     "cpu_use.py": ["mean of 38 iterations: ", "decode", "of a processor"],
     "faster_batches.py loader": ["loss"],
     "faster_function.py 0.2": ["joined() is faster", "B is"],
@@ -32,7 +32,7 @@ SHORT = {
     "gpu_window.py": ["settled: True"],
     "look_around.py": ["can record here: True"],
     "numba_ranges.py": ["solve: 10 times"],
-    "nvtx_ranges.py run.kymo": ["A mistake is told before it takes effect"],
+    "nvtx_ranges.py run.marey": ["A mistake is told before it takes effect"],
     "own_words.py": ["told, and nothing popped", "took most"],
     "read_trace.py": ["computation", "memory, pools"],
     "signed_calls.py": ["a call is told as total(batch:Batch(n=3))", "Batch(n=2000)"],
@@ -74,7 +74,7 @@ def test_it_runs_and_says_what_its_reader_expects(command, tmp_path):
 
 LOOP = """
 import time
-import kymo
+import marey
 
 class Loader:
     def __iter__(self):
@@ -89,7 +89,7 @@ class optimizer:
     step = staticmethod(lambda: None)
 
 loader, model, loss_of = Loader(), float, Loss
-kymo.start("run.kymo")
+marey.start("run.marey")
 """
 
 
@@ -98,8 +98,8 @@ def test_the_loop_of_the_readme_has_the_wait_for_its_loader_in_the_step(run_pyth
     loop = next(
         part for part in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if "batch in" in part
     )
-    run_python(LOOP + loop + "kymo.stop()\n")
-    recording = kymo.load(tmp_path / "run.kymo")
+    run_python(LOOP + loop + "marey.stop()\n")
+    recording = marey.load(tmp_path / "run.marey")
     ranges = {row["name"]: row for row in recording.ranges}
     steps = {row["name"]: row for row in recording.iterations}
     assert ranges["forward"]["count"] == 3
@@ -126,7 +126,7 @@ def run_elsewhere() -> set[str]:
     """Examples that another test runs."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
     scripts = {path.name for path in EXAMPLES.glob("*.py")}
-    # All in C and C++ are built and run against an installed kymo, by tests/package/installed_examples.
+    # All in C and C++ are built and run against an installed marey, by tests/package/installed_examples.
     compiled = {path.name for path in EXAMPLES.glob("*.c*")}
     return compiled | {name for name in scripts if any(re.search(rf"\b{name}\b", text) for text in texts)}
 
@@ -143,10 +143,10 @@ def used_names() -> set[str]:
     """All that examples use of the package, by full names."""
     used: set[str] = set()
     for path in EXAMPLES.rglob("*.py"):
-        aliases = {"kymo": "kymo"}
+        aliases = {"marey": "marey"}
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "kymo":
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "marey":
                 for alias in node.names:
                     aliases[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                     used.add(f"{node.module}.{alias.name}")
@@ -162,19 +162,19 @@ def used_names() -> set[str]:
 
 # What a helper gives or raises, met by its use.
 RESULTS = (
-    "Breakdown|Comparison|Diff|Dump|DumpHandle|Findings|FunctionComparison|KymoError|Measurement|Range|Recording|"
+    "Breakdown|Comparison|Diff|Dump|DumpHandle|Findings|FunctionComparison|MareyError|Measurement|Range|Recording|"
     "Scaling|StateError|StopwatchStats|Table|Tracing|Point|__version__"
 )
 
 
-# Of kymo.Profile, kymo.plot, pstats.Stats and kymo.numba_nvtx, as other tools have them.
-SECOND_NAMES = r"kymo\.(profiler\.(Profile|Stats|plot)|accvlab\.numba_nvtx\.\w+)"
+# Of marey.Profile, marey.plot, pstats.Stats and marey.numba_nvtx, as other tools have them.
+SECOND_NAMES = r"marey\.(profiler\.(Profile|Stats|plot)|accvlab\.numba_nvtx\.\w+)"
 
 
 def test_each_helper_is_in_an_example():
     page = (ROOT / "docs" / "reference" / "python-names.md").read_text(encoding="utf-8")
-    helpers = set(re.findall(r"^\| `(kymo\.[\w.]+)", page, re.MULTILINE))
-    assert {f"kymo.{name}" for name in kymo.__all__} <= helpers
+    helpers = set(re.findall(r"^\| `(marey\.[\w.]+)", page, re.MULTILINE))
+    assert {f"marey.{name}" for name in marey.__all__} <= helpers
     helpers = {name for name in helpers if not re.fullmatch(SECOND_NAMES, name)}
     used = used_names()
     missing = {name for name in helpers if not any(u == name or u.startswith(f"{name}.") for u in used)}

@@ -1,4 +1,4 @@
-"""examples/extension: a package of another's, with ranges in C and CUDA, built against this kymo as its users would."""
+"""examples/extension: a package of another's, with ranges in C and CUDA, built against this marey as users would."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 SOURCES = Path(__file__).parents[2] / "examples" / "extension"
 
@@ -42,13 +42,13 @@ def with_extension(installed) -> dict[str, str]:
 
 def test_ranges_of_python_and_of_the_extension_nest(with_extension, run_python, tmp_path):
     run_python(f"""
-        import kymo, runpy
-        kymo.start("run.kymo", check=True)
-        with kymo.range("script"):
+        import marey, runpy
+        marey.start("run.marey", check=True)
+        with marey.range("script"):
             runpy.run_path({str(SOURCES / "try_it.py")!r}, run_name="__main__")
-        kymo.stop()
+        marey.stop()
     """, env=with_extension)  # fmt: skip
-    tree = kymo.load(tmp_path / "run.kymo").tree
+    tree = marey.load(tmp_path / "run.marey").tree
     assert list(zip(tree["depth"], tree["name"], tree["count"])) == [
         (0, "script", 1),
         (1, "try", 3),
@@ -57,32 +57,32 @@ def test_ranges_of_python_and_of_the_extension_nest(with_extension, run_python, 
     ]
 
 
-def test_exactly_one_libkymo_is_loaded(with_extension, run_python):
+def test_exactly_one_libmarey_is_loaded(with_extension, run_python):
     done = run_python("""
-        import smooth, kymo
-        maps = [line.rstrip() for line in open("/proc/self/maps") if "libkymo.so" in line]
+        import smooth, marey
+        maps = [line.rstrip() for line in open("/proc/self/maps") if "libmarey.so" in line]
         print(*{line.split(maxsplit=5)[5] for line in maps}, sep="\\n")
-        print(kymo.get_library_dir())
+        print(marey.get_library_dir())
     """, env=with_extension)  # fmt: skip
     *loaded, library_dir = done.stdout.splitlines()
     assert len(loaded) == 1
-    assert Path(loaded[0]).resolve().parent == Path(library_dir, "libkymo.so.0").resolve().parent
+    assert Path(loaded[0]).resolve().parent == Path(library_dir, "libmarey.so.0").resolve().parent
     assert done.stderr == "", "a second copy would be told"
 
 
 def test_a_range_ends_also_when_the_extension_raises(with_extension, run_python, tmp_path):
     run_python("""
-        import array, kymo, smooth
-        kymo.start("run.kymo")
+        import array, marey, smooth
+        marey.start("run.marey")
         one, two = array.array("d", [1.0]), array.array("d", [1.0, 2.0])
         for _ in range(3):
             try:
                 smooth.cpu(one, two, 1)
             except ValueError:
-                kymo.mark("refused")
-        kymo.stop()
+                marey.mark("refused")
+        marey.stop()
     """, env=with_extension)  # fmt: skip
-    recording = kymo.load(tmp_path / "run.kymo")
+    recording = marey.load(tmp_path / "run.marey")
     assert recording.ranges.row(name="smooth")["count"] == 3
     assert recording.marks.row(name="refused")["count"] == 3
     assert len(recording.open) == 0
@@ -93,17 +93,17 @@ def test_the_cuda_variant_is_compiled_where_there_is_nvcc(with_extension, run_py
     if shutil.which("nvcc") is None:
         pytest.skip("no CUDA compiler (nvcc) here")
     done = run_python("""
-        import array, kymo, smooth
+        import array, marey, smooth
         values = array.array("d", [1.0, 2.0, 6.0])
         out = array.array("d", bytes(24))
-        kymo.start("run.kymo")
+        marey.start("run.marey")
         try:
             smooth.cuda(values, out, 1)
             print("gpu", list(out))
         except ValueError as error:
             print("none", error)
-        kymo.stop()
-        print(kymo.load("run.kymo").ranges.row(name="mean on the GPU")["count"])
+        marey.stop()
+        print(marey.load("run.marey").ranges.row(name="mean on the GPU")["count"])
     """, env=with_extension)  # fmt: skip
     answer, count = done.stdout.splitlines()
     assert answer.startswith("none ") or answer == "gpu [1.5, 3.0, 4.0]"

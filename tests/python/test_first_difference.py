@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 pytestmark = pytest.mark.needs_torch
 
@@ -24,7 +24,7 @@ def train(kind: str, folder: Path) -> list[str]:
 
 def test_the_norm_is_named_and_the_loss_shows_nothing(tmp_path):
     assert train("new", tmp_path / "new") == train("reference", tmp_path / "reference")
-    found = kymo.diff(tmp_path / "new", tmp_path / "reference")
+    found = marey.diff(tmp_path / "new", tmp_path / "reference")
     assert found.operation["operation"] == "blocks.1.norm"
     assert (found.first["step"], found.first["phase"], found.first["path"]) == (0, "forward", "blocks.1.norm.out")
 
@@ -32,4 +32,4 @@ def test_the_norm_is_named_and_the_loss_shows_nothing(tmp_path):
 def test_the_same_program_twice_is_the_same_to_the_bit(tmp_path):
     train("reference", tmp_path / "a")
     train("reference", tmp_path / "b")
-    assert kymo.diff(tmp_path / "a", tmp_path / "b", bitwise=True).same
+    assert marey.diff(tmp_path / "a", tmp_path / "b", bitwise=True).same

@@ -35,7 +35,7 @@ def run(tmp_path):
         # The entry point loads the plug-in of an installed package; the build tree has none.
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", *args]
         if not _is_installed():
-            command += ["-p", "kymo.pytest_plugin"]
+            command += ["-p", "marey.pytest_plugin"]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
 
     return run_pytest
@@ -46,7 +46,7 @@ def _is_installed() -> bool:
 
     points = entry_points()
     found = points.select(group="pytest11") if hasattr(points, "select") else points.get("pytest11", [])
-    return any(point.name == "kymo" for point in found)
+    return any(point.name == "marey" for point in found)
 
 
 def goldens(folder: Path) -> list[str]:
@@ -79,4 +79,4 @@ def test_recorded_then_verified_then_updated(run, tmp_path):
 
 def test_the_entry_point_is_declared():
     pyproject = Path(__file__).parents[2] / "pyproject.toml"
-    assert '[project.entry-points.pytest11]\nkymo = "kymo.pytest_plugin"\n' in pyproject.read_text()
+    assert '[project.entry-points.pytest11]\nmarey = "marey.pytest_plugin"\n' in pyproject.read_text()

@@ -1,4 +1,4 @@
-"""kymo.gpu, and torch.profiler beside it, on a machine without a GPU: by the stand-ins of tests/cupti.
+"""marey.gpu, and torch.profiler beside it, on a machine without a GPU: by the stand-ins of tests/cupti.
 
 What happens with a real GPU and a real Kineto is in tests/gpu/test_torch_profiler.py.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 # What each script begins with: the stand-in of a GPU, and of a tool that wants CUPTI as Kineto does.
 HEAD = """
@@ -32,7 +32,7 @@ def cupti():
 NAME = b"CUPTI for <not provided>"
 """
 
-# Before kymo wraps them, torch's own functions take and keep CUPTI, as Kineto does where there is a GPU.
+# Before marey wraps them, torch's own functions take and keep CUPTI, as Kineto does where there is a GPU.
 KINETO = """
 import torch
 profiler = torch.autograd.profiler
@@ -40,7 +40,7 @@ prepare, disable = profiler._prepare_profiler, profiler._disable_profiler
 had_it = []
 
 def kineto_prepares(*args, **kwargs):
-    had_it.append(bool(cupti().kymo_test_cupti_take(NAME)) or bool(had_it))
+    had_it.append(bool(cupti().marey_test_cupti_take(NAME)) or bool(had_it))
     return prepare(*args, **kwargs)
 
 def kineto_ends(*args, **kwargs):
@@ -50,7 +50,7 @@ def kineto_ends(*args, **kwargs):
     return results
 
 def give_back():
-    cupti().kymo_test_cupti_give()
+    cupti().marey_test_cupti_give()
 
 profiler._prepare_profiler, profiler._disable_profiler = kineto_prepares, kineto_ends
 """
@@ -60,9 +60,9 @@ SENTENCE = "torch.profiler traces the GPU now"
 
 @pytest.fixture(scope="session")
 def standins() -> Path:
-    folder = Path(os.environ.get("KYMO_BUILD", "")) / "tests" / "cupti"
+    folder = Path(os.environ.get("MAREY_BUILD", "")) / "tests" / "cupti"
     if not (folder / "cuda" / "libcupti.so.13").exists():
-        pytest.skip("KYMO_BUILD names no build with tests/cupti; tools/test sets it")
+        pytest.skip("MAREY_BUILD names no build with tests/cupti; tools/test sets it")
     return folder
 
 
@@ -81,7 +81,7 @@ def run_gpu(run_python, standins):
 def kernels(standins, tmp_path):
     """Names of the kernels in a recording, in the order of their beginnings."""
 
-    def read(name="run.kymo"):
+    def read(name="run.marey"):
         done = subprocess.run([standins / "list_events", tmp_path / name], capture_output=True, text=True, check=True)
         rows = [line.split("\t") for line in done.stdout.splitlines() if line.startswith("work\t")]
         return [row[6] for row in sorted(rows, key=lambda row: int(row[4])) if row[7] == "kernel"]
@@ -94,21 +94,21 @@ def kernels(standins, tmp_path):
 
 def test_kernels_between_start_and_stop(run_gpu, kernels):
     done = run_gpu("""
-import kymo
-kymo.start("run.kymo")
+import marey
+marey.start("run.marey")
 launch("before")
-kymo.gpu.start()
-assert kymo.gpu.is_on()
-with kymo.range("train"):
+marey.gpu.start()
+assert marey.gpu.is_on()
+with marey.range("train"):
     launch("one"); launch("two")
-kymo.gpu.stop()
-assert not kymo.gpu.is_on()
+marey.gpu.stop()
+assert not marey.gpu.is_on()
 launch("behind")
-kymo.gpu.start()
+marey.gpu.start()
 launch("three")
-kymo.stop()
-assert not kymo.gpu.is_on()
-print(kymo.gpu.counts()["kernels"], kymo.gpu.counts()["dropped"])
+marey.stop()
+assert not marey.gpu.is_on()
+print(marey.gpu.counts()["kernels"], marey.gpu.counts()["dropped"])
 assert "torch" not in sys.modules
 """)
     assert (done.stdout, done.stderr) == ("3 0\n", "")
@@ -117,20 +117,20 @@ assert "torch" not in sys.modules
 
 def test_an_option_of_start_traces_all(run_gpu, kernels, tmp_path):
     run_gpu("""
-import kymo
-kymo.start("run.kymo", gpu=True)
+import marey
+marey.start("run.marey", gpu=True)
 launch("one")
-kymo.stop()
+marey.stop()
 """)
     assert kernels() == ["one"]
-    ranges = kymo.load(tmp_path / "run.kymo").ranges
+    ranges = marey.load(tmp_path / "run.marey").ranges
     assert "cudaLaunchKernel" in ranges["name"]
 
 
 def test_gpu_time_stands_at_the_call_that_launched(run_gpu, tmp_path):
     """By path and thread: a call has the work that it launched, and that of what it called."""
     run_gpu("""
-import kymo, threading
+import marey, threading
 def attend(n):
     for _ in range(n):
         cuda.gpu_launch(names.setdefault(f"attend {n}", b"attend %d" % n), 7, 8, 128)
@@ -143,14 +143,14 @@ def step():
     attend(3)
     embed()
     idle()
-kymo.start("run.kymo", gpu=True, calls=True, calls_signatures="none")
+marey.start("run.marey", gpu=True, calls=True, calls_signatures="none")
 step()
 thread = threading.Thread(target=attend, args=(5,), name="other")
 thread.start()
 thread.join()
-kymo.stop()
+marey.stop()
 """)
-    recording = kymo.load(tmp_path / "run.kymo")
+    recording = marey.load(tmp_path / "run.marey")
     assert {row["name"]: row["count"] for row in recording.gpu("kernels")} == {
         "attend 3": 3,
         "attend 2": 2,
@@ -179,31 +179,31 @@ kymo.stop()
 
 def test_a_schedule_by_iterations(run_gpu, kernels):
     run_gpu("""
-import kymo
-kymo.start("run.kymo")
-kymo.gpu.start(wait=1, warmup=1, active=2, repeat=1)
+import marey
+marey.start("run.marey")
+marey.gpu.start(wait=1, warmup=1, active=2, repeat=1)
 for i in range(6):
     launch(f"k{i}")
-    kymo.finish_iteration()
-kymo.stop()
+    marey.finish_iteration()
+marey.stop()
 """)
     assert kernels() == ["k2", "k3"]
 
 
 def test_what_does_not_fit_raises(run_gpu):
     done = run_gpu("""
-import kymo
+import marey
 def kind(*args, **kwargs):
     try:
-        kymo.gpu.start(*args, **kwargs)
+        marey.gpu.start(*args, **kwargs)
     except Exception as error:
         print(type(error).__name__, str(error).splitlines()[0])
 kind()
-kymo.start("run.kymo")
+marey.start("run.marey")
 kind(wait=-1)
 kind(wait=1)
 kind(active=1 << 32)
-kymo.gpu.start(); kind()
+marey.gpu.start(); kind()
 """)
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["StateError", *["ValueError"] * 3, "StateError"]
@@ -212,16 +212,16 @@ kymo.gpu.start(); kind()
 def test_a_refused_subscription_is_an_error_here_and_a_sentence_by_the_option(run_gpu):
     done = run_gpu(
         """
-import kymo
+import marey
 launch("so that CUDA is there")
-kymo.start("run.kymo", gpu=True)
-assert not kymo.gpu.is_on()
+marey.start("run.marey", gpu=True)
+assert not marey.gpu.is_on()
 try:
-    kymo.gpu.start()
-except kymo.KymoError as error:
+    marey.gpu.start()
+except marey.MareyError as error:
     print(error)
 """,
-        env={"KYMO_TEST_CUPTI": "subscribe=39"},
+        env={"MAREY_TEST_CUPTI": "subscribe=39"},
     )
     assert "CUPTI for somebody" in done.stdout
     assert len(done.stderr.splitlines()) == 1
@@ -235,27 +235,27 @@ def test_kernels_between_a_later_start_and_a_later_stop(run_gpu, kernels):
     """CUPTI does not answer before the gate is opened, so a call that waited for it would do so for ever."""
     done = run_gpu(
         """
-import kymo
+import marey
 launch("so that CUDA is there")
-kymo.start("run.kymo")
-kymo.gpu.start(later=True)
-assert kymo.gpu.is_on() and not kymo.gpu.is_settled()
-cupti().kymo_test_cupti_gate(0)
-kymo.gpu.settle()
+marey.start("run.marey")
+marey.gpu.start(later=True)
+assert marey.gpu.is_on() and not marey.gpu.is_settled()
+cupti().marey_test_cupti_gate(0)
+marey.gpu.settle()
 launch("one")
-cupti().kymo_test_cupti_gate(1)
-kymo.gpu.stop(later=True)
-assert not kymo.gpu.is_on() and not kymo.gpu.is_settled()
+cupti().marey_test_cupti_gate(1)
+marey.gpu.stop(later=True)
+assert not marey.gpu.is_on() and not marey.gpu.is_settled()
 launch("behind")
-cupti().kymo_test_cupti_gate(0)
-kymo.stop()
-assert kymo.gpu.is_settled()
+cupti().marey_test_cupti_gate(0)
+marey.stop()
+assert marey.gpu.is_settled()
 try:
-    kymo.gpu.start(later=True)
-except kymo.StateError as error:
+    marey.gpu.start(later=True)
+except marey.StateError as error:
     print(error)
 """,
-        env={"KYMO_TEST_CUPTI": "gate=5"},
+        env={"MAREY_TEST_CUPTI": "gate=5"},
     )
     assert "no recording is open" in done.stdout
     assert kernels() == ["one"]
@@ -265,13 +265,13 @@ except kymo.StateError as error:
 WINDOWS = """
 import torch
 torch.cuda.is_available = lambda: True
-from kymo import _background, _native
-from kymo._engine_kymo import KymoEngine
-from kymo._schedule import Schedule
-from kymo._window import Driver
+from marey import _background, _native
+from marey._engine_marey import MareyEngine
+from marey._schedule import Schedule
+from marey._window import Driver
 
 def train(schedule, n_steps, at={}):
-    driver = Driver(schedule, KymoEngine("out"), "out", {"averages"})
+    driver = Driver(schedule, MareyEngine("out"), "out", {"averages"})
     driver.start()
     for i in range(n_steps):
         torch.ones(3).add(i)
@@ -301,7 +301,7 @@ def test_a_window_ends_before_cupti_does_and_has_its_kernels(run_gpu, trace_of):
     run_gpu(
         WINDOWS
         + """
-gate = lambda is_shut: cupti().kymo_test_cupti_gate(is_shut)
+gate = lambda is_shut: cupti().marey_test_cupti_gate(is_shut)
 launch("so that CUDA is there")
 gate(0)
 driver = train(Schedule(1, 1, 2, 1), 6, {3: lambda: gate(1)})
@@ -311,7 +311,7 @@ driver.stop()
 gate(0)
 _background.wait()
 """,
-        env={"KYMO_TEST_CUPTI": "gate=4"},
+        env={"MAREY_TEST_CUPTI": "gate=4"},
     )
     assert trace_of(4) == ["k2", "k3"]
 
@@ -330,7 +330,7 @@ for window in driver.windows:
     assert window.begin_ns > 20_000_000
 _background.wait()
 """,
-        env={"KYMO_TEST_CUPTI": "slow=20000"},
+        env={"MAREY_TEST_CUPTI": "slow=20000"},
     )
     assert [trace_of(step) for step in (1, 2, 3)] == [["k0"], ["k1"], ["k2"]]
 
@@ -339,7 +339,7 @@ _background.wait()
 def test_a_program_that_ends_right_behind_a_window_has_its_trace(run_gpu, trace_of):
     run_gpu(
         WINDOWS + "launch('so that CUDA is there')\ntrain(Schedule(0, 1, 2, 1), 3)",
-        env={"KYMO_TEST_CUPTI": "slow=20000"},
+        env={"MAREY_TEST_CUPTI": "slow=20000"},
     )
     assert trace_of(3) == ["k1", "k2"]
 
@@ -348,7 +348,7 @@ def test_a_program_that_ends_right_behind_a_window_has_its_trace(run_gpu, trace_
 def test_windows_without_cupti_say_so_once(run_gpu, trace_of):
     done = run_gpu(
         WINDOWS + "launch('so that CUDA is there')\ntrain(Schedule(0, 1, 1, 2), 5).stop()\n_background.wait()",
-        env={"KYMO_TEST_CUPTI": "subscribe=39"},
+        env={"MAREY_TEST_CUPTI": "subscribe=39"},
     )
     assert done.stderr.count("GPU work is not recorded") == 1
     assert trace_of(2) == trace_of(4) == []
@@ -359,18 +359,18 @@ def test_windows_without_cupti_say_so_once(run_gpu, trace_of):
 
 def test_another_tool_has_its_turn_in_a_pause(run_gpu, kernels):
     done = run_gpu("""
-import kymo
-kymo.start("run.kymo", gpu=True)
+import marey
+marey.start("run.marey", gpu=True)
 launch("before")
-with kymo.gpu.paused():
-    assert kymo.gpu.is_on()
-    with kymo.gpu.paused():
-        assert cupti().kymo_test_cupti_take(NAME)
+with marey.gpu.paused():
+    assert marey.gpu.is_on()
+    with marey.gpu.paused():
+        assert cupti().marey_test_cupti_take(NAME)
         launch("in the pause")
-        cupti().kymo_test_cupti_give()
+        cupti().marey_test_cupti_give()
     launch("still in it")
 launch("behind")
-kymo.stop()
+marey.stop()
 """)
     assert done.stderr == ""
     assert kernels() == ["before", "behind"]
@@ -378,16 +378,16 @@ kymo.stop()
 
 def test_a_tool_that_keeps_cupti_is_warned_about(run_gpu, kernels):
     done = run_gpu("""
-import kymo, warnings
-kymo.start("run.kymo", gpu=True)
+import marey, warnings
+marey.start("run.marey", gpu=True)
 launch("before")
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
-    with kymo.gpu.paused():
-        assert cupti().kymo_test_cupti_take(NAME)
+    with marey.gpu.paused():
+        assert cupti().marey_test_cupti_take(NAME)
 launch("behind")
 print(seen[0].category.__name__, seen[0].filename == __file__, NAME.decode() in str(seen[0].message))
-kymo.stop()
+marey.stop()
 """)
     assert done.stdout == "RuntimeWarning True True\n"
     assert kernels() == ["before"]
@@ -395,27 +395,27 @@ kymo.stop()
 
 def test_a_pause_that_ends_after_the_stop_starts_nothing(run_gpu, kernels):
     run_gpu("""
-import kymo
-kymo.start("run.kymo", gpu=True)
-with kymo.gpu.paused():
-    kymo.gpu.stop()
+import marey
+marey.start("run.marey", gpu=True)
+with marey.gpu.paused():
+    marey.gpu.stop()
 launch("behind")
-assert not kymo.gpu.is_on()
-kymo.stop()
+assert not marey.gpu.is_on()
+marey.stop()
 """)
     assert kernels() == []
 
 
 def test_what_starts_in_a_pause_begins_behind_it(run_gpu, kernels):
     run_gpu("""
-import kymo
-kymo.start("run.kymo")
+import marey
+marey.start("run.marey")
 launch("before")
-with kymo.gpu.paused():
-    kymo.gpu.start()
+with marey.gpu.paused():
+    marey.gpu.start()
     launch("in it")
 launch("behind")
-kymo.stop()
+marey.stop()
 """)
     assert kernels() == ["behind"]
 
@@ -436,21 +436,21 @@ print(had_it)
 
 @pytest.mark.needs_torch
 def test_torch_has_cupti_in_its_profiles_and_keeps_it(run_gpu, kernels, tmp_path):
-    done = run_gpu(KINETO + "import kymo\nkymo.start('run.kymo', gpu=True)\n" + PROFILE + "kymo.stop()")
+    done = run_gpu(KINETO + "import marey\nmarey.start('run.marey', gpu=True)\n" + PROFILE + "marey.stop()")
     assert done.stdout == "[True, True]\n"
     assert kernels() == ["before"]
-    said = [line for line in done.stderr.splitlines() if line.startswith("kymo: ")]
+    said = [line for line in done.stderr.splitlines() if line.startswith("marey: ")]
     assert len(said) == 1
     assert SENTENCE in said[0]
     assert "TEARDOWN_CUPTI=1" in said[0]
-    assert "kymo import" in said[0]
-    assert SENTENCE in str(kymo.load(tmp_path / "run.kymo").report())
+    assert "marey import" in said[0]
+    assert SENTENCE in str(marey.load(tmp_path / "run.marey").report())
 
 
 @pytest.mark.needs_torch
 def test_tracing_goes_on_when_torch_gives_cupti_back(run_gpu, kernels):
     done = run_gpu(
-        KINETO + "import kymo\nkymo.start('run.kymo', gpu=True)\n" + PROFILE + "kymo.stop()",
+        KINETO + "import marey\nmarey.start('run.marey', gpu=True)\n" + PROFILE + "marey.stop()",
         env={"TEARDOWN_CUPTI": "1"},
     )
     assert kernels() == ["before", "behind 0", "behind 1"]
@@ -463,19 +463,19 @@ def test_tracing_goes_on_when_torch_gives_cupti_back_late(run_gpu, kernels):
     run_gpu(
         KINETO
         + """
-import kymo, threading
+import marey, threading
 def give_back():
-    threading.Timer(0.2, cupti().kymo_test_cupti_give).start()
-kymo.start("run.kymo", gpu=True)
+    threading.Timer(0.2, cupti().marey_test_cupti_give).start()
+marey.start("run.marey", gpu=True)
 launch("before")
 with torch.profiler.profile():
     pass
 for _ in range(3000):
     launch("behind")
-    if kymo.gpu.counts()["calls"] > 1:
+    if marey.gpu.counts()["calls"] > 1:
         break
     time.sleep(0.01)
-kymo.stop()
+marey.stop()
 """,
         env={"TEARDOWN_CUPTI": "1"},
     )
@@ -487,13 +487,13 @@ def test_a_schedule_of_torch_takes_turns_by_its_parts(run_gpu, kernels):
     run_gpu(
         KINETO
         + """
-import kymo
-kymo.start("run.kymo", gpu=True)
+import marey
+marey.start("run.marey", gpu=True)
 with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)) as p:
     for i in range(5):
         launch(f"k{i}")
         p.step()
-kymo.stop()
+marey.stop()
 assert had_it == [True]
 """,
         env={"TEARDOWN_CUPTI": "1"},
@@ -504,7 +504,7 @@ assert had_it == [True]
 @pytest.mark.needs_torch
 @pytest.mark.parametrize("is_first", [True, False])
 def test_the_older_class_and_any_order_of_imports(run_gpu, kernels, is_first):
-    start = "import kymo\nkymo.start('run.kymo')\nkymo.gpu.start()\n"
+    start = "import marey\nmarey.start('run.marey')\nmarey.gpu.start()\n"
     done = run_gpu(
         (start if is_first else "import torch\n" + start)
         + """
@@ -513,16 +513,16 @@ launch("before")
 with torch.autograd.profiler.profile():
     launch("during")
 launch("behind")
-print(torch.autograd.profiler._kymo_takes_turns)
-kymo.stop()
+print(torch.autograd.profiler._marey_takes_turns)
+marey.stop()
 """
     )
     assert done.stdout == "True\n"
     assert kernels() == ["before", "behind"]
 
 
-def test_a_program_that_knows_nothing_of_kymo(run_gpu, kernels, tmp_path):
-    """By `kymo run --gpu`: the package is not imported, and the turns are taken all the same."""
+def test_a_program_that_knows_nothing_of_marey(run_gpu, kernels, tmp_path):
+    """By `marey run --gpu`: the package is not imported, and the turns are taken all the same."""
     fake_torch(tmp_path)
     run_gpu(
         """
@@ -530,9 +530,9 @@ launch("before")
 import torch.autograd.profiler as profiler
 profiler.run(launch)
 launch("behind")
-assert "kymo" not in sys.modules
+assert "marey" not in sys.modules
 """,
-        command=[sys.executable, "-m", "kymo", "run", "-q", "--gpu", "-o", str(tmp_path / "run.kymo"), "--"],
+        command=[sys.executable, "-m", "marey", "run", "-q", "--gpu", "-o", str(tmp_path / "run.marey"), "--"],
     )
     assert kernels() == ["before", "behind"]
 
@@ -567,8 +567,8 @@ def fake_torch(folder, source=FAKE):
 
 
 FAKE_START = """
-import kymo
-kymo.start("run.kymo", gpu=True)
+import marey
+marey.start("run.marey", gpu=True)
 import torch.autograd.profiler as profiler
 """
 
@@ -585,7 +585,7 @@ try:
 except RuntimeError:
     launch("and on")
 assert profiler._prepare_profiler.__name__ == "_prepare_profiler"
-kymo.stop()
+marey.stop()
 """
     )
     assert kernels() == ["behind", "and on"]
@@ -601,7 +601,7 @@ profiler._enable_profiler(None, set())
 launch("in it")
 profiler._disable_profiler()
 launch("behind")
-kymo.stop()
+marey.stop()
 """
     )
     assert kernels() == ["in it", "behind"]
@@ -609,17 +609,17 @@ kymo.stop()
 
 def test_a_torch_without_these_functions_is_left_alone(run_gpu, kernels, tmp_path):
     fake_torch(tmp_path, "answer = 42")
-    run_gpu(FAKE_START + "assert profiler.answer == 42\nlaunch('one')\nkymo.stop()")
+    run_gpu(FAKE_START + "assert profiler.answer == 42\nlaunch('one')\nmarey.stop()")
     assert kernels() == ["one"]
 
 
 def test_without_gpu_tracing_torch_is_not_touched(run_gpu, tmp_path):
     fake_torch(tmp_path)
     run_gpu("""
-import kymo
-kymo.start("run.kymo")
+import marey
+marey.start("run.marey")
 before = list(sys.meta_path)
 import torch.autograd.profiler as profiler
 assert profiler._prepare_profiler.__code__.co_filename == profiler.__file__
-kymo.stop()
+marey.stop()
 """)

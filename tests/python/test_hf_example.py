@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 pytest.importorskip("transformers", reason="transformers is not installed; tools/setup test installs it from 3.11 on")
 
@@ -21,7 +21,7 @@ def test_what_it_names_is_there(tmp_path: Path) -> None:
     command = [sys.executable, str(EXAMPLES / "hf_trainer.py"), str(tmp_path / "out")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    phases = kymo.load(tmp_path / "out" / "train.kymo").table("phases")["name"]
+    phases = marey.load(tmp_path / "out" / "train.marey").table("phases")["name"]
     assert {"data", "forward", "backward", "optimizer", "evaluate"} <= set(phases)
     for phase in ("forward", "backward", "optimizer"):
         assert f"\n{phase} " in done.stdout

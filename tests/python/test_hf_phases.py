@@ -1,4 +1,4 @@
-"""kymo.hf.Callback with the real Trainer: which phases there are, how many, and that nothing stays behind."""
+"""marey.hf.Callback with the real Trainer: which phases there are, how many, and that nothing stays behind."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from phase_events import counts, nothing_stays, one_thread, shadowed, steps  # noqa: F401  # two are fixtures
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from kymo.hf import Callback  # noqa: E402
+from marey.hf import Callback  # noqa: E402
 
 N_SAMPLES, BATCH = 24, 2
 
@@ -103,7 +103,7 @@ def trained(request, tmp_path_factory):
     n_accumulated = request.param
     trainer = trainer_of(
         folder,
-        Callback(folder / "run.kymo"),
+        Callback(folder / "run.marey"),
         num_train_epochs=2,
         gradient_accumulation_steps=n_accumulated,
         eval_on_start=True,
@@ -116,9 +116,9 @@ def trained(request, tmp_path_factory):
     before = traces_of(trainer)
     trainer.train()
     assert traces_of(trainer) == before
-    assert not kymo.enabled()
-    kymo.reset()
-    return n_accumulated, folder / "run.kymo"
+    assert not marey.enabled()
+    marey.reset()
+    return n_accumulated, folder / "run.marey"
 
 
 def test_each_phase_is_there_as_often_as_it_ran(trained):
@@ -139,7 +139,7 @@ def test_each_phase_is_there_as_often_as_it_ran(trained):
 
 def test_an_optimizer_step_is_an_iteration(trained):
     n_accumulated, path = trained
-    recording = kymo.load(path, data="data")
+    recording = marey.load(path, data="data")
     [row] = recording.throughput
     assert row["iterations"] == 2 * N_SAMPLES // BATCH // n_accumulated
     assert row["samples"] == 2 * N_SAMPLES
@@ -157,7 +157,7 @@ def test_phases_follow_one_another_through_each_step(trained):
 
 def test_the_recordings_phases_are_those_of_the_ranges(trained):
     _, path = trained
-    recording = kymo.load(path)
+    recording = marey.load(path)
     names = {row["name"] for row in recording.phases}
     assert names - {"(no phase)"} == {row["name"] for row in recording.ranges}
     assert sum(recording.phases["share"]) == pytest.approx(1)
@@ -168,39 +168,39 @@ def test_the_recordings_phases_are_those_of_the_ranges(trained):
 def test_a_short_last_step_counts_what_it_had(tmp_path):
     trainer = trainer_of(
         tmp_path,
-        Callback(tmp_path / "run.kymo"),
+        Callback(tmp_path / "run.marey"),
         num_train_epochs=1,
         gradient_accumulation_steps=5,
         max_grad_norm=0,
     )
     trainer.train()
-    [row] = kymo.load(tmp_path / "run.kymo").throughput
+    [row] = marey.load(tmp_path / "run.marey").throughput
     assert (row["iterations"], row["samples"]) == (3, N_SAMPLES)
-    assert counts(tmp_path / "run.kymo")["forward"] == N_SAMPLES // BATCH
-    assert counts(tmp_path / "run.kymo")["optimizer"] == 3
+    assert counts(tmp_path / "run.marey")["forward"] == N_SAMPLES // BATCH
+    assert counts(tmp_path / "run.marey")["optimizer"] == 3
 
 
 def test_modules_are_ranges_named_by_their_path(tmp_path):
-    trainer = trainer_of(tmp_path, Callback(tmp_path / "run.kymo", modules=True), max_steps=2)
+    trainer = trainer_of(tmp_path, Callback(tmp_path / "run.marey", modules=True), max_steps=2)
     before = traces_of(trainer)
     trainer.train()
     assert traces_of(trainer) == before
-    assert {name for name, n in counts(tmp_path / "run.kymo").items() if n == 2} >= {
+    assert {name for name, n in counts(tmp_path / "run.marey").items() if n == 2} >= {
         "Model",
         "body",
         "body.0",
         "body.1",
         "head",
     }
-    tree = [(row["depth"], row["name"]) for row in kymo.load(tmp_path / "run.kymo").tree]
+    tree = [(row["depth"], row["name"]) for row in marey.load(tmp_path / "run.marey").tree]
     assert {(0, "forward"), (1, "Model"), (2, "body"), (3, "body.0"), (2, "head")} <= set(tree)
 
 
 def test_a_dict_of_evaluations_is_one_phase(tmp_path):
-    trainer = trainer_of(tmp_path, Callback(tmp_path / "run.kymo"), max_steps=1, eval_strategy="steps", eval_steps=1)
+    trainer = trainer_of(tmp_path, Callback(tmp_path / "run.marey"), max_steps=1, eval_strategy="steps", eval_steps=1)
     trainer.eval_dataset = {"a": Data(), "b": Data()}
     trainer.train()
-    assert counts(tmp_path / "run.kymo")["evaluate"] == 1
+    assert counts(tmp_path / "run.marey")["evaluate"] == 1
 
 
 # ---- where it is recorded ----
@@ -208,65 +208,65 @@ def test_a_dict_of_evaluations_is_one_phase(tmp_path):
 
 def test_without_a_recording_it_does_nothing(tmp_path):
     trainer_of(tmp_path, Callback(), max_steps=2).train()
-    assert not kymo.enabled()
-    assert list(tmp_path.glob("*.kymo")) == []
+    assert not marey.enabled()
+    assert list(tmp_path.glob("*.marey")) == []
 
 
 def test_an_open_recording_is_used_and_stays_open(record, tmp_path):
     with record() as path:
-        trainer_of(tmp_path, Callback(tmp_path / "other.kymo"), max_steps=2).train()
-        assert kymo.enabled()
+        trainer_of(tmp_path, Callback(tmp_path / "other.marey"), max_steps=2).train()
+        assert marey.enabled()
     assert counts(path)["optimizer"] == 2
-    assert not (tmp_path / "other.kymo").exists()
+    assert not (tmp_path / "other.marey").exists()
 
 
 def test_two_callbacks_record_once(tmp_path):
-    trainer = trainer_of(tmp_path, Callback(tmp_path / "run.kymo"), Callback(tmp_path / "b.kymo"), max_steps=3)
+    trainer = trainer_of(tmp_path, Callback(tmp_path / "run.marey"), Callback(tmp_path / "b.marey"), max_steps=3)
     trainer.train()
-    assert counts(tmp_path / "run.kymo") == {
+    assert counts(tmp_path / "run.marey") == {
         "data": 3,
         "forward": 3,
         "backward": 3,
         "optimizer": 3,
         "logging": 1,
     }
-    assert not (tmp_path / "b.kymo").exists()
+    assert not (tmp_path / "b.marey").exists()
 
 
 def test_phases_are_annotations_of_a_profile_by_torch(tmp_path):
-    from kymo import _background
-    from kymo.hf import ProfCallback
+    from marey import _background
+    from marey.hf import ProfCallback
 
     plain = {"profile_memory": False, "with_stack": False, "record_shapes": False, "export_key_averages": False}
     profiler = ProfCallback(
         output_dir=tmp_path / "out", wait_steps=1, warmup_steps=1, active_steps=2, num_cycles=1, **plain
     )
-    callback = Callback(tmp_path / "run.kymo")
+    callback = Callback(tmp_path / "run.marey")
     trainer_of(tmp_path, callback, profiler, max_steps=6, gradient_accumulation_steps=2).train()
     _background.wait()
     [path] = (tmp_path / "out").glob("iteration_4/*.pt.trace.json.gz")
     with gzip.open(path) as file:
         names = [event["name"] for event in json.load(file)["traceEvents"] if event.get("cat") == "user_annotation"]
-    found = {name: names.count(name) for name in names if name.startswith("kymo:")}
-    assert found == {"kymo:data": 2, "kymo:forward": 4, "kymo:backward": 4, "kymo:optimizer": 2}
-    assert counts(tmp_path / "run.kymo")["forward"] == 12
+    found = {name: names.count(name) for name in names if name.startswith("marey:")}
+    assert found == {"marey:data": 2, "marey:forward": 4, "marey:backward": 4, "marey:optimizer": 2}
+    assert counts(tmp_path / "run.marey")["forward"] == 12
 
 
 def test_a_resumed_training_counts_its_own_steps(tmp_path):
     arguments = {"gradient_accumulation_steps": 2, "save_strategy": "steps", "save_steps": 4}
     trainer_of(tmp_path, max_steps=4, **arguments).train()
-    callback = Callback(tmp_path / "run.kymo")
+    callback = Callback(tmp_path / "run.marey")
     trainer = trainer_of(tmp_path, callback, max_steps=9, **arguments)
     trainer.train(resume_from_checkpoint=str(tmp_path / "out" / "checkpoint-4"))
     assert trainer.state.global_step == 9
-    assert [row["number"] for row in kymo.load(tmp_path / "run.kymo").table("epochs")] == [0, 1]
-    found = counts(tmp_path / "run.kymo")
+    assert [row["number"] for row in marey.load(tmp_path / "run.marey").table("epochs")] == [0, 1]
+    found = counts(tmp_path / "run.marey")
     assert (found["data"], found["forward"], found["optimizer"], found["checkpoint"]) == (5, 10, 5, 2)
-    [row] = kymo.load(tmp_path / "run.kymo").throughput
+    [row] = marey.load(tmp_path / "run.marey").throughput
     assert row["iterations"] == 5
 
 
-@pytest.mark.skipif(os.environ.get("KYMO_LONG") != "1", reason="a long run: KYMO_LONG=1 (make check) asks for it")
+@pytest.mark.skipif(os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it")
 def test_memory_stays_flat_over_many_steps(tmp_path):
     resident = []
 
@@ -275,8 +275,8 @@ def test_memory_stays_flat_over_many_steps(tmp_path):
             if state.global_step in (2000, 10_000):
                 resident.append(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
 
-    trainer_of(tmp_path, Callback(tmp_path / "run.kymo"), Watch(), max_steps=10_000).train()
-    assert counts(tmp_path / "run.kymo")["optimizer"] == 10_000
+    trainer_of(tmp_path, Callback(tmp_path / "run.marey"), Watch(), max_steps=10_000).train()
+    assert counts(tmp_path / "run.marey")["optimizer"] == 10_000
     assert resident[1] - resident[0] < 8 << 20
 
 
@@ -361,33 +361,33 @@ FAULTS = {
 
 @pytest.mark.parametrize("place", FAULTS)
 def test_an_exception_leaves_trainer_and_model_as_they_were(place, tmp_path):
-    trainer = FAULTS[place](tmp_path, Callback(tmp_path / "run.kymo", modules=True))
+    trainer = FAULTS[place](tmp_path, Callback(tmp_path / "run.marey", modules=True))
     before = traces_of(trainer)
     with pytest.raises((Fault, KeyboardInterrupt)):
         trainer.train()
     assert traces_of(trainer) == before
-    assert not kymo.enabled()
-    assert not kymo.progress()["in_epoch"]
-    assert len(kymo.load(tmp_path / "run.kymo").open) == 0
+    assert not marey.enabled()
+    assert not marey.progress()["in_epoch"]
+    assert len(marey.load(tmp_path / "run.marey").open) == 0
 
 
 def test_after_a_fault_the_next_training_is_recorded(tmp_path):
-    callback = Callback(tmp_path / "run.kymo")
+    callback = Callback(tmp_path / "run.marey")
     failing_hook = Failing("on_train_begin")
     trainer = trainer_of(tmp_path, callback, failing_hook, max_steps=2)
     with pytest.raises(Fault):
         trainer.train()
     trainer.remove_callback(failing_hook)
     trainer.train()
-    assert counts(tmp_path / "run.kymo")["optimizer"] == 2
+    assert counts(tmp_path / "run.marey")["optimizer"] == 2
 
 
 def test_another_trainer_takes_over_from_one_that_was_given_up(tmp_path):
-    given_up = trainer_of(tmp_path, Callback(tmp_path / "a.kymo"), Failing("on_train_begin"), max_steps=2)
+    given_up = trainer_of(tmp_path, Callback(tmp_path / "a.marey"), Failing("on_train_begin"), max_steps=2)
     with pytest.raises(Fault):
         given_up.train()
-    trainer_of(tmp_path, Callback(tmp_path / "b.kymo"), max_steps=2).train()
-    assert counts(tmp_path / "b.kymo")["optimizer"] == 2
+    trainer_of(tmp_path, Callback(tmp_path / "b.marey"), max_steps=2).train()
+    assert counts(tmp_path / "b.marey")["optimizer"] == 2
 
 
 # ---- misuse ----
@@ -395,15 +395,15 @@ def test_another_trainer_takes_over_from_one_that_was_given_up(tmp_path):
 
 def test_a_callback_without_a_trainer_says_so(tmp_path):
     arguments = transformers.TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to=[])
-    callback = Callback(tmp_path / "run.kymo")
+    callback = Callback(tmp_path / "run.marey")
     with pytest.warns(UserWarning, match="found no Trainer"):
         callback.on_train_begin(arguments, None, None)
     callback.on_train_end(arguments, None, None)
-    assert not kymo.enabled()
+    assert not marey.enabled()
 
 
 def test_without_transformers_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, "kymo._hf_phases")
-    with pytest.raises(ImportError, match=r"^kymo\.hf needs transformers: pip install transformers$"):
-        importlib.import_module("kymo._hf_phases")
+    monkeypatch.delitem(sys.modules, "marey._hf_phases")
+    with pytest.raises(ImportError, match=r"^marey\.hf needs transformers: pip install transformers$"):
+        importlib.import_module("marey._hf_phases")

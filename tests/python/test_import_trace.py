@@ -1,4 +1,4 @@
-"""Files of other tools in Python: kymo.import_trace(), and kymo.load() and kymo.compare() of such files."""
+"""Files of other tools in Python: marey.import_trace(), and marey.load() and marey.compare() of such files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from optional_parts import needs_unpacking
 
-import kymo
+import marey
 
 KINETO = Path(__file__).parent.parent / "data" / "kineto"
 RANKS = [KINETO / "sampled_rank-0.json.gz", KINETO / "sampled_rank-1.json.gz"]
@@ -23,22 +23,22 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def totals(recording: kymo.Recording) -> dict[object, object]:
+def totals(recording: marey.Recording) -> dict[object, object]:
     return dict(zip(recording.ranges["name"], recording.ranges["total_ns"]))
 
 
 @needs_unpacking
 def test_an_import_is_a_recording_that_stays(tmp_path):
-    imported = kymo.import_trace(RANKS, tmp_path / "run.kymo")
+    imported = marey.import_trace(RANKS, tmp_path / "run.marey")
     assert list(imported.processes["rank"]) == [0, 1]
-    again = kymo.load(tmp_path / "run.kymo")
+    again = marey.load(tmp_path / "run.marey")
     assert totals(again) == totals(imported)
     assert "ProfilerStep#551" in totals(again)
 
 
 @needs_unpacking
 def test_a_trace_is_loaded_as_if_it_were_a_recording(scratch):
-    loaded = kymo.load(RANKS[0])
+    loaded = marey.load(RANKS[0])
     assert totals(loaded)["ProfilerStep#551"] > 0
     assert list(loaded.processes["rank"]) == [0]
     assert list(scratch.iterdir()) == []
@@ -48,7 +48,7 @@ def test_a_loaded_trace_is_exported_with_its_arguments(tmp_path):
     arguments = {"Input Dims": [[2, 3]]}
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 2, "args": arguments}
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": [event]}))
-    kymo.load(tmp_path / "t.json").export("chrome", tmp_path / "out.json")
+    marey.load(tmp_path / "t.json").export("chrome", tmp_path / "out.json")
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
     assert any(event.get("args", {}).get("Input Dims") == [[2, 3]] for event in events)
 
@@ -61,20 +61,20 @@ def test_traces_are_compared(tmp_path):
         (tmp_path / name).write_text(json.dumps({"traceEvents": events}))
         return tmp_path / name
 
-    answer = kymo.compare(write("a.json", 20), write("b.json", 40))
+    answer = marey.compare(write("a.json", 20), write("b.json", 40))
     assert list(answer["verdict"]) == ["slower"]
 
 
 def test_mistakes_are_told(tmp_path):
     (tmp_path / "notes.md").write_text("# Notes\n")
-    with pytest.raises(kymo.KymoError, match="no file that kymo knows"):
-        kymo.load(tmp_path / "notes.md")
+    with pytest.raises(marey.MareyError, match="no file that marey knows"):
+        marey.load(tmp_path / "notes.md")
     with pytest.raises(ValueError, match="no format 'flac' to import"):
-        kymo.import_trace(RANKS[0], tmp_path / "x.kymo", format="flac")
+        marey.import_trace(RANKS[0], tmp_path / "x.marey", format="flac")
     with pytest.raises(ValueError, match="needs a file"):
-        kymo.import_trace([], tmp_path / "x.kymo")
+        marey.import_trace([], tmp_path / "x.marey")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter").write_text("Dear all")
     with pytest.raises(ValueError, match="not empty"):
-        kymo.import_trace(RANKS[0], tmp_path / "full")
-    assert not (tmp_path / "x.kymo").exists()
+        marey.import_trace(RANKS[0], tmp_path / "full")
+    assert not (tmp_path / "x.marey").exists()

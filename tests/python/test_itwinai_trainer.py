@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 CONFIGS = Path(__file__).parents[1] / "data" / "itwinai"
 SWITCHES = ("enable_torch_profiling", "store_torch_profiling_traces", "measure_gpu_data", "measure_epoch_time")
@@ -16,7 +16,7 @@ SWITCHES = ("enable_torch_profiling", "store_torch_profiling_traces", "measure_g
 def elsewhere(tmp_path, monkeypatch):
     """Files of a monitor go below the working directory by default."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("KYMO_MONITOR", raising=False)
+    monkeypatch.delenv("MAREY_MONITOR", raising=False)
 
 
 class Strategy:
@@ -53,8 +53,8 @@ class Trainer:
         if self.profiler and self.current_epoch > 0:
             self.profiler.step()
 
-    @kymo.profile_torch_trainer
-    @kymo.measure_gpu_utilization
+    @marey.profile_torch_trainer
+    @marey.measure_gpu_utilization
     def train(self):
         import torch
 
@@ -66,7 +66,7 @@ class Trainer:
             self.profilers.append(self.profiler)
             for _ in range(self.n_batches):
                 self.train_step(torch.ones(4, 8))
-        return kymo.current_monitor()
+        return marey.current_monitor()
 
     def train_step(self, batch):
         self.optimizer.zero_grad()
@@ -98,7 +98,7 @@ def test_short_epochs_have_their_computation_too(n_batches):
 @pytest.mark.needs_torch
 def test_a_loop_that_steps_the_profiler_itself_has_a_trace_of_each_epoch():
     class Own(Trainer):
-        @kymo.profile_torch_trainer
+        @marey.profile_torch_trainer
         def train(self):
             import torch
 
@@ -108,7 +108,7 @@ def test_a_loop_that_steps_the_profiler_itself_has_a_trace_of_each_epoch():
                 for _ in range(6):
                     self.train_step(torch.ones(4, 8))
                 self.profiler.step()
-            return kymo.current_monitor()
+            return marey.current_monitor()
 
     monitor = Own(store_torch_profiling_traces=True, profiling_wait_epochs=1).train()
     assert len(list(Path("out/t/torch-traces").iterdir())) == 2
@@ -128,13 +128,13 @@ class Plain:
     def set_epoch(self, *args, **kwargs):
         self.seen.append(self.inner(*args, **kwargs))
 
-    @kymo.profile_torch_trainer
-    @kymo.measure_gpu_utilization
+    @marey.profile_torch_trainer
+    @marey.measure_gpu_utilization
     def train(self):
         for epoch in (3, 4):
             self.current_epoch = epoch
             self.tell(self)
-        return kymo.current_monitor()
+        return marey.current_monitor()
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_set_epoch_is_called_as_the_trainer_calls_it(tell, set_epoch, seen, epoc
 
 def test_set_epoch_without_a_number_anywhere_counts():
     class Silent(Plain):
-        @kymo.profile_torch_trainer
+        @marey.profile_torch_trainer
         def train(self):
             del self.current_epoch
             for _ in range(3):
                 self.set_epoch()
-            return kymo.current_monitor()
+            return marey.current_monitor()
 
     monitor = Silent(None, lambda: None).train()
     assert [row["epoch"] for row in monitor.load().epochs("rank")] == [0, 1, 2]
@@ -187,11 +187,11 @@ def test_a_decorator_between_the_two_is_called():
         return run
 
     class Between(Plain):
-        @kymo.profile_torch_trainer
+        @marey.profile_torch_trainer
         @monitored
-        @kymo.measure_gpu_utilization
+        @marey.measure_gpu_utilization
         def train(self):
-            return kymo.current_monitor()
+            return marey.current_monitor()
 
     monitor = Between(None, None).train()
     assert calls == ["in"] and not monitor.is_running
@@ -199,9 +199,9 @@ def test_a_decorator_between_the_two_is_called():
 
 def test_a_train_that_calls_the_one_above_is_one_run():
     class Above(Plain):
-        @kymo.profile_torch_trainer
+        @marey.profile_torch_trainer
         def train(self):
-            outer = kymo.current_monitor()
+            outer = marey.current_monitor()
             assert super().train() is outer
             return outer
 
@@ -237,7 +237,7 @@ class Collecting:
 
 def test_a_logger_object_gets_run_name_and_strategy():
     logger = Collecting()
-    with kymo.TrainingMonitor(run_name="r", strategy="torch-ddp", loggers=logger, print_summary=False):
+    with marey.TrainingMonitor(run_name="r", strategy="torch-ddp", loggers=logger, print_summary=False):
         pass
     assert (logger.params["run_name"], logger.params["strategy"]) == ("r", "torch-ddp")
 
@@ -246,11 +246,11 @@ def test_a_logger_object_gets_run_name_and_strategy():
 @pytest.mark.parametrize("own", [{}, {"run_name": "mine", "strategy": "fsdp"}], ids=["the monitor's", "its own"])
 def test_an_mlflow_logger_object_writes_run_name_and_strategy(tmp_path, own, recwarn):
     mlflow = pytest.importorskip("mlflow")
-    from kymo.loggers import MLflowLogger
+    from marey.loggers import MLflowLogger
 
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     logger = MLflowLogger("e", tracking_uri=uri, **own)
-    with kymo.TrainingMonitor(run_name="r", strategy="torch-ddp", loggers=logger, print_summary=False) as monitor:
+    with marey.TrainingMonitor(run_name="r", strategy="torch-ddp", loggers=logger, print_summary=False) as monitor:
         for _ in monitor.epochs(1):
             pass
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
@@ -289,7 +289,7 @@ def test_an_mlflow_logger_object_writes_run_name_and_strategy(tmp_path, own, rec
 )
 def test_configuration_files_of_itwinai_load(name, key, wanted, recwarn):
     pytest.importorskip("yaml")
-    monitor = kymo.TrainingMonitor.from_config(CONFIGS / f"{name}.yaml", *([key] if key else []))
+    monitor = marey.TrainingMonitor.from_config(CONFIGS / f"{name}.yaml", *([key] if key else []))
     assert {word: monitor.settings[word] for word in wanted} == wanted
     assert not recwarn.list
 
@@ -311,7 +311,7 @@ BLOCK = {"strategy": "torch-ddp", "profiling_wait_epochs": 2}
     ids=["a path", "a list of steps", "one of two blocks", "active epochs"],
 )
 def test_a_block_is_found_by_its_path(config, key, recwarn):
-    settings = kymo.TrainingMonitor.from_config(config, key).settings
+    settings = marey.TrainingMonitor.from_config(config, key).settings
     assert (settings["strategy"], settings["profiling_wait_epochs"]) == ("torch-ddp", 2)
     assert not recwarn.list
 
@@ -319,7 +319,7 @@ def test_a_block_is_found_by_its_path(config, key, recwarn):
 def test_several_trainers_are_listed_with_their_paths():
     pytest.importorskip("yaml")
     with pytest.raises(ValueError, match="3 blocks") as caught:
-        kymo.TrainingMonitor.from_config(CONFIGS / "radio-astronomy.yaml")
+        marey.TrainingMonitor.from_config(CONFIGS / "radio-astronomy.yaml")
     for pipeline in ("unet", "fcnn", "cnn1d"):
         assert f"{pipeline}_pipeline.steps.training_step" in str(caught.value)
 
@@ -332,14 +332,14 @@ def test_several_trainers_are_listed_with_their_paths():
         ("${names[1]}", {"names": ["a", "c"]}, "c"),
         ("run-${name}-${n}", {"name": "${other}", "other": "d", "n": 3}, "run-d-3"),
         ("${.strategy}", {}, "s"),
-        ("${oc.env:KYMO_TEST_NAME}", {}, "from the environment"),
-        ("${oc.env:KYMO_TEST_MISSING,e}", {}, "e"),
+        ("${oc.env:MAREY_TEST_NAME}", {}, "from the environment"),
+        ("${oc.env:MAREY_TEST_MISSING,e}", {}, "e"),
     ],
 )
 def test_interpolations_are_resolved(monkeypatch, value, others, expected):
-    monkeypatch.setenv("KYMO_TEST_NAME", "from the environment")
+    monkeypatch.setenv("MAREY_TEST_NAME", "from the environment")
     config = {**others, "training_step": {"run_name": value, "strategy": "s", "config": {"x": "${now:%Y}"}}}
-    assert kymo.TrainingMonitor.from_config(config).run_name == expected
+    assert marey.TrainingMonitor.from_config(config).run_name == expected
 
 
 @pytest.mark.parametrize(
@@ -352,12 +352,12 @@ def test_interpolations_are_resolved(monkeypatch, value, others, expected):
 )
 def test_an_interpolation_that_leads_nowhere_is_named(config, sentence):
     with pytest.raises(ValueError, match=sentence):
-        kymo.TrainingMonitor.from_config(config)
+        marey.TrainingMonitor.from_config(config)
 
 
 def test_a_path_that_is_not_there_names_what_is():
     with pytest.raises(ValueError, match=r"no block 'a\.c'.*'a' has b, d"):
-        kymo.TrainingMonitor.from_config({"a": {"b": {}, "d": {}}}, "a.c")
+        marey.TrainingMonitor.from_config({"a": {"b": {}, "d": {}}}, "a.c")
 
 
 @pytest.mark.needs_torch
@@ -373,14 +373,14 @@ def test_profiling_active_epochs_are_traced_and_no_more():
 @pytest.mark.needs_torch
 @pytest.mark.needs_mlflow
 def test_measured_computation_is_in_the_store(tmp_path, monkeypatch):
-    from kymo import _mlflow_runs
+    from marey import _mlflow_runs
 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     trainer = Trainer(loggers="mlflow", measure_epoch_time=True, store_torch_profiling_traces=True)
     trainer.train()
     _mlflow_runs.write(f"sqlite:///{tmp_path}/mlflow.db", str(tmp_path / "runs.csv"), None, [])
-    (point,) = kymo.scale(tmp_path / "runs.csv").points
+    (point,) = marey.scale(tmp_path / "runs.csv").points
     assert point["strategy"] == "torch-ddp"
-    parts = kymo.breakdown("out/t/torch-traces", window="steps").summary
+    parts = marey.breakdown("out/t/torch-traces", window="steps").summary
     step_s = point["compute_s"] + point["communication_s"] + point["memory_s"] + point["idle_s"]
     assert point["compute_s"] / step_s == pytest.approx(parts["computation"]["share"])

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-import kymo
+import marey
 
-MAX_OPEN = 2**20  # KYMO__MAX_OPEN of core/present/export_walk.h
+MAX_OPEN = 2**20  # MAREY__MAX_OPEN of core/present/export_walk.h
 
 
 def test_an_export_warns_of_ranges_nested_too_deep(record: Any, tmp_path: Path) -> None:
     with record(policy="block") as path:
         for _ in range(MAX_OPEN + 3):
-            kymo.push("deep")
+            marey.push("deep")
         for _ in range(MAX_OPEN + 3):
-            kymo.pop()
+            marey.pop()
     with pytest.warns(RuntimeWarning, match="ranges left out, nested too deep: 3"):
-        kymo.load(path).export("csv", tmp_path / "events.csv")
+        marey.load(path).export("csv", tmp_path / "events.csv")

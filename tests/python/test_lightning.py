@@ -1,4 +1,4 @@
-"""kymo.lightning with the real Trainer of both packages: which phases there are, how many; nothing stays behind."""
+"""marey.lightning with the real Trainer of both packages: which phases there are, how many; nothing stays behind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import warnings
 import pytest
 from phase_events import counts, nothing_stays, one_thread, shadowed, steps  # noqa: F401  # two are fixtures
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 lightning = pytest.importorskip("lightning.pytorch")
 pytorch_lightning = pytest.importorskip("pytorch_lightning")
 
-from kymo.lightning import Callback, Profiler  # noqa: E402
+from marey.lightning import Callback, Profiler  # noqa: E402
 
 N_SAMPLES, BATCH = 16, 2
 N_BATCHES = N_SAMPLES // BATCH
@@ -129,7 +129,7 @@ def trained(request, tmp_path_factory):
     trainer = trainer_of(
         package,
         folder,
-        Callback(folder / "run.kymo"),
+        Callback(folder / "run.marey"),
         max_epochs=2,
         accumulate_grad_batches=n_accumulated,
         logger=package.loggers.CSVLogger(folder / "logs"),
@@ -141,9 +141,9 @@ def trained(request, tmp_path_factory):
     before = traces_of(trainer, module)
     fit(trainer, module)
     assert traces_of(trainer, module) == before
-    assert not kymo.enabled()
-    kymo.reset()
-    return n_accumulated, folder / "run.kymo"
+    assert not marey.enabled()
+    marey.reset()
+    return n_accumulated, folder / "run.marey"
 
 
 def test_each_phase_is_there_as_often_as_it_ran(trained):
@@ -163,7 +163,7 @@ def test_each_phase_is_there_as_often_as_it_ran(trained):
 
 def test_an_optimizer_step_is_an_iteration(trained):
     n_accumulated, path = trained
-    recording = kymo.load(path)
+    recording = marey.load(path)
     [row] = recording.throughput
     assert (row["iterations"], row["samples"]) == (2 * N_BATCHES // n_accumulated, 2 * N_SAMPLES)
     assert [row["iterations"] for row in recording.table("epochs")] == [N_BATCHES // n_accumulated] * 2
@@ -178,19 +178,19 @@ def test_phases_follow_one_another_through_each_step(trained):
 
 
 def test_manual_optimization_has_the_same_phases(tmp_path):
-    trainer = trainer_of(lightning, tmp_path, Callback(tmp_path / "run.kymo"), limit_val_batches=0)
+    trainer = trainer_of(lightning, tmp_path, Callback(tmp_path / "run.marey"), limit_val_batches=0)
     fit(trainer, module_of(lightning, manual=True))
     expected = ["data", "forward", "backward", "forward", "optimizer", "forward"]
-    assert steps(tmp_path / "run.kymo") == [expected] * N_BATCHES
+    assert steps(tmp_path / "run.marey") == [expected] * N_BATCHES
 
 
 def test_modules_are_ranges_named_by_their_path(tmp_path):
-    trainer = trainer_of(lightning, tmp_path, Callback(tmp_path / "run.kymo", modules=True), max_steps=2)
+    trainer = trainer_of(lightning, tmp_path, Callback(tmp_path / "run.marey", modules=True), max_steps=2)
     module = module_of(lightning)
     before = traces_of(trainer, module)
     fit(trainer, module)
     assert traces_of(trainer, module) == before
-    assert counts(tmp_path / "run.kymo")["layer"] >= 2
+    assert counts(tmp_path / "run.marey")["layer"] >= 2
 
 
 @packages
@@ -200,20 +200,20 @@ def test_validate_and_test_are_evaluations(package, record, tmp_path):
         warnings.simplefilter("ignore")
         trainer.validate(module_of(package), loader(), verbose=False)
         trainer.test(module_of(package), loader(), verbose=False)
-        assert kymo.enabled()
+        assert marey.enabled()
     assert counts(path) == {"evaluate": 2}
 
 
 def test_without_a_recording_it_does_nothing(tmp_path):
     fit(trainer_of(lightning, tmp_path, Callback(), max_steps=2), module_of(lightning))
-    assert not kymo.enabled()
+    assert not marey.enabled()
 
 
 def test_two_callbacks_record_once(tmp_path):
-    both = Callback(tmp_path / "run.kymo"), Callback(tmp_path / "b.kymo")
+    both = Callback(tmp_path / "run.marey"), Callback(tmp_path / "b.marey")
     fit(trainer_of(lightning, tmp_path, *both, max_steps=3, limit_val_batches=0), module_of(lightning))
-    assert counts(tmp_path / "run.kymo") == {"data": 3, "forward": 3, "backward": 3, "optimizer": 3}
-    assert not (tmp_path / "b.kymo").exists()
+    assert counts(tmp_path / "run.marey") == {"data": 3, "forward": 3, "backward": 3, "optimizer": 3}
+    assert not (tmp_path / "b.marey").exists()
 
 
 def test_a_resumed_training_counts_its_own_steps(tmp_path):
@@ -221,30 +221,30 @@ def test_a_resumed_training_counts_its_own_steps(tmp_path):
     fit(first, module_of(lightning))
     first.save_checkpoint(tmp_path / "at3.ckpt")
     trainer = trainer_of(
-        lightning, tmp_path, Callback(tmp_path / "run.kymo"), max_steps=5, max_epochs=3, limit_val_batches=0
+        lightning, tmp_path, Callback(tmp_path / "run.marey"), max_steps=5, max_epochs=3, limit_val_batches=0
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trainer.fit(module_of(lightning), loader(), ckpt_path=tmp_path / "at3.ckpt", weights_only=False)
     assert trainer.global_step == 5
-    [row] = kymo.load(tmp_path / "run.kymo").throughput
+    [row] = marey.load(tmp_path / "run.marey").throughput
     assert (row["iterations"], row["samples"]) == (2, 4)
-    assert counts(tmp_path / "run.kymo")["optimizer"] == 2
+    assert counts(tmp_path / "run.marey")["optimizer"] == 2
 
 
 @pytest.mark.parametrize(
     "place", ["fit_start", "validation_step", "training_step", "backward", "optimizer", "epoch_end"]
 )
 def test_an_exception_leaves_trainer_and_module_as_they_were(place, tmp_path):
-    trainer = trainer_of(lightning, tmp_path, Callback(tmp_path / "run.kymo", modules=True))
+    trainer = trainer_of(lightning, tmp_path, Callback(tmp_path / "run.marey", modules=True))
     module = module_of(lightning, fails_at=place)
     before = traces_of(trainer, module)
     with pytest.raises(Fault):
         fit(trainer, module)
     assert traces_of(trainer, module) == before
-    assert not kymo.enabled()
-    assert not kymo.progress()["in_epoch"]
-    assert len(kymo.load(tmp_path / "run.kymo").open) == 0
+    assert not marey.enabled()
+    assert not marey.progress()["in_epoch"]
+    assert len(marey.load(tmp_path / "run.marey").open) == 0
 
 
 # ---- the profiler ----
@@ -252,16 +252,18 @@ def test_an_exception_leaves_trainer_and_module_as_they_were(place, tmp_path):
 
 @packages
 def test_actions_are_ranges(package, tmp_path):
-    profiler = Profiler(tmp_path / "run.kymo")
+    profiler = Profiler(tmp_path / "run.marey")
     assert isinstance(profiler, package.profilers.Profiler)
     fit(trainer_of(package, tmp_path, profiler=profiler, limit_val_batches=0), module_of(package))
-    assert not kymo.enabled()
-    found = counts(tmp_path / "run.kymo")
+    assert not marey.enabled()
+    found = counts(tmp_path / "run.marey")
     assert found["run_training_epoch"] == 1
     assert found["run_training_batch"] == N_BATCHES
     assert found["[Strategy]SingleDeviceStrategy.training_step"] == N_BATCHES
     assert found["[_TrainingEpochLoop].train_dataloader_next"] == N_BATCHES
-    assert {row["category"] for row in kymo.load(tmp_path / "run.kymo").sites if row["name"] in found} == {"lightning"}
+    assert {row["category"] for row in marey.load(tmp_path / "run.marey").sites if row["name"] in found} == {
+        "lightning"
+    }
 
 
 def test_the_profiler_and_the_callback_go_together(record, tmp_path):
@@ -270,7 +272,7 @@ def test_the_profiler_and_the_callback_go_together(record, tmp_path):
         fit(trainer, module_of(lightning))
     found = counts(path)
     assert found["run_training_batch"] == found["forward"] == 2
-    tree = [(row["depth"], row["name"]) for row in kymo.load(path).tree]
+    tree = [(row["depth"], row["name"]) for row in marey.load(path).tree]
     assert [depth for depth, name in tree if name == "forward"] > [0]
 
 
@@ -289,6 +291,6 @@ def test_it_is_of_both_packages():
 def test_without_lightning_one_sentence_says_what_to_install(monkeypatch):
     for name in ("lightning", "lightning.pytorch", "pytorch_lightning"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "kymo.lightning")
-    with pytest.raises(ImportError, match=r"^kymo\.lightning needs lightning: pip install lightning$"):
-        importlib.import_module("kymo.lightning")
+    monkeypatch.delitem(sys.modules, "marey.lightning")
+    with pytest.raises(ImportError, match=r"^marey\.lightning needs lightning: pip install lightning$"):
+        importlib.import_module("marey.lightning")

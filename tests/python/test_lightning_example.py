@@ -15,11 +15,11 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "lightning_loop.py"
 
 
 def test_it_tells_phases_workers_and_actions(tmp_path):
-    command = [sys.executable, str(EXAMPLE), str(tmp_path / "run.kymo"), "--actions"]
+    command = [sys.executable, str(EXAMPLE), str(tmp_path / "run.marey"), "--actions"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "loader workers: 2, busy " in done.stdout
-    found = counts(tmp_path / "run.kymo")
+    found = counts(tmp_path / "run.marey")
     assert (
         found.items()
         >= {

@@ -10,7 +10,7 @@ import textwrap
 import pytest
 from phase_events import counts
 
-import kymo
+import marey
 
 torch = pytest.importorskip("torch")
 
@@ -36,15 +36,15 @@ SCRIPT = """
 """
 
 
-def run_under_kymo(kymo_command, folder, *arguments, env=None):
+def run_under_marey(marey_command, folder, *arguments, env=None):
     script = folder / "train.py"
     script.write_text(textwrap.dedent(SCRIPT))
-    command = [*kymo_command, "run", "-o", folder / "run.kymo", "--", sys.executable, script, *arguments]
+    command = [*marey_command, "run", "-o", folder / "run.marey", "--", sys.executable, script, *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, env={**os.environ, **(env or {})}
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip(), kymo.load(folder / "run.kymo")
+    return done.stdout.strip(), marey.load(folder / "run.marey")
 
 
 def workers_of(recording):
@@ -54,9 +54,9 @@ def workers_of(recording):
 @pytest.mark.parametrize(
     ("method", "data", "n_batches"), [("fork", "map", 3), ("spawn", "map", 3), ("fork", "stream", 4)]
 )
-def test_a_program_that_knows_nothing_of_kymo(kymo_command, tmp_path, method, data, n_batches):
-    found, recording = run_under_kymo(
-        kymo_command, tmp_path, method, data, env={"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
+def test_a_program_that_knows_nothing_of_marey(marey_command, tmp_path, method, data, n_batches):
+    found, recording = run_under_marey(
+        marey_command, tmp_path, method, data, env={"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
     )
     assert found == "12"
     assert workers_of(recording) == [(1, 0, n_batches), (1, 1, n_batches)]
@@ -75,7 +75,7 @@ class Data(torch.utils.data.Dataset):
 
     def __getitem__(self, i):
         if i == 7:
-            with kymo.range("decode"):
+            with marey.range("decode"):
                 return torch.tensor(i)
         return torch.tensor(i)
 
@@ -92,11 +92,11 @@ def load(n_workers, data=None, **options):
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_recording_of_the_program_itself(record, method):
-    kymo.set_rank(3, 8)
+    marey.set_rank(3, 8)
     with record() as path:
         batches = load(2, multiprocessing_context=method)
     assert batches == [[0, 1], [2, 3], [4, 5], [6, 7]]
-    recording = kymo.load(path)
+    recording = marey.load(path)
     assert workers_of(recording) == [(3, 0, 2), (3, 1, 2)]
     assert counts(path) == {"fetch": 4, "decode": 1}
     one, other = recording.workers
@@ -109,21 +109,21 @@ def test_workers_that_stay_are_told_once(record):
         loader = torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=1, persistent_workers=True)
         assert len(list(loader)) == len(list(loader)) == 4
         del loader
-    assert workers_of(kymo.load(path)) == [(None, 0, 8)]
-    assert "of the program, " in kymo.load(path).report()
+    assert workers_of(marey.load(path)) == [(None, 0, 8)]
+    assert "of the program, " in marey.load(path).report()
 
 
 def test_workers_of_the_next_epoch_go_by_the_same_numbers(record):
     with record() as path:
         assert load(1) == load(1)
-    assert workers_of(kymo.load(path)) == [(None, 0, 4)] * 2
-    assert "loader workers: 1, busy " in kymo.load(path).report()
+    assert workers_of(marey.load(path)) == [(None, 0, 4)] * 2
+    assert "loader workers: 1, busy " in marey.load(path).report()
 
 
 def test_without_workers_and_without_a_recording_nothing_is_recorded(record):
     with record() as path:
         assert load(0)
-    assert workers_of(kymo.load(path)) == []
+    assert workers_of(marey.load(path)) == []
     assert load(1) == load(0)
 
 
@@ -131,25 +131,25 @@ def test_a_fault_in_a_worker_arrives_as_it_would(record):
     with record() as path, pytest.raises(RuntimeError, match="a torn file"):
         load(1, FailingData())
     assert counts(path)["fetch"] >= 1
-    assert len(kymo.load(path).open) == 0
+    assert len(marey.load(path).open) == 0
 
 
 def test_names_in_exports_tell_the_worker(record, tmp_path):
-    kymo.set_rank(3, 8)
+    marey.set_rank(3, 8)
     with record() as path:
         load(1)
-    kymo.load(path).export("chrome", tmp_path / "trace.json")
+    marey.load(path).export("chrome", tmp_path / "trace.json")
     assert "rank 3 worker 0 " in (tmp_path / "trace.json").read_text()
-    kymo.load(path).export("collapsed", tmp_path / "stacks.txt", by="rank")
+    marey.load(path).export("collapsed", tmp_path / "stacks.txt", by="rank")
     assert "rank 3 worker 0;fetch" in (tmp_path / "stacks.txt").read_text()
 
 
 def test_a_process_can_say_so_while_it_records(record):
     with record() as path:
-        kymo.mark("before")
-        kymo._native.set_worker(5)
-    assert workers_of(kymo.load(path)) == [(None, 5, 0)]
-    kymo.reset()
-    with record("later.kymo") as path:
-        kymo.mark("after")
-    assert workers_of(kymo.load(path)) == []
+        marey.mark("before")
+        marey._native.set_worker(5)
+    assert workers_of(marey.load(path)) == [(None, 5, 0)]
+    marey.reset()
+    with record("later.marey") as path:
+        marey.mark("after")
+    assert workers_of(marey.load(path)) == []

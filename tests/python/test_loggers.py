@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-import kymo
-from kymo.loggers import Batched, CSVLogger, Logger, MLflowLogger, TensorBoardLogger, by_name
+import marey
+from marey.loggers import Batched, CSVLogger, Logger, MLflowLogger, TensorBoardLogger, by_name
 
 EPOCHS = (
     {"epoch_time_s": 2.5, "gpu_power_W": 301.25, "gpu_utilization_percent": 97.0},
@@ -103,9 +103,9 @@ def test_csv_leaves_a_file_of_somebody_else_alone(tmp_path: Path) -> None:
 def test_csv_on_a_full_disk_leaves_no_half_line() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
-    from kymo import _tools
+    from marey import _tools
 
-    with pytest.raises(kymo.KymoError, match="cannot write /dev/full: No space left"):
+    with pytest.raises(marey.MareyError, match="cannot write /dev/full: No space left"):
         _tools.append_csv("/dev/full", (("x", "integer"),), [(1,)])
 
 
@@ -120,7 +120,7 @@ def test_csv_on_a_full_disk_leaves_no_half_line() -> None:
     ],
 )
 def test_rows_that_do_not_fit_write_nothing(columns: Any, rows: Any, message: str, tmp_path: Path) -> None:
-    from kymo import _tools
+    from marey import _tools
 
     with pytest.raises((TypeError, ValueError), match=message):
         _tools.append_csv(tmp_path / "x.csv", columns, rows)
@@ -163,7 +163,7 @@ def test_tensorboard_shows_each_rank_as_a_run(tmp_path: Path) -> None:
 
 RANK = """
 import os, sys, time
-from kymo.loggers import Batched, MLflowLogger
+from marey.loggers import Batched, MLflowLogger
 with Batched([MLflowLogger("ranks", "job", sys.argv[1])]) as log:
     for epoch in range(3):
         log.log_metrics({"epoch_time_s": 10.0 * int(os.environ["RANK"]) + epoch}, step=epoch)
@@ -295,8 +295,12 @@ def test_a_rank_that_is_none_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("logger", "package", "sentence"),
     [
-        (MLflowLogger, "mlflow", "kymo.loggers.MLflowLogger needs mlflow: pip install mlflow-skinny"),
-        (TensorBoardLogger, "tensorboard", "kymo.loggers.TensorBoardLogger needs tensorboard: pip install tensorboard"),
+        (MLflowLogger, "mlflow", "marey.loggers.MLflowLogger needs mlflow: pip install mlflow-skinny"),
+        (
+            TensorBoardLogger,
+            "tensorboard",
+            "marey.loggers.TensorBoardLogger needs tensorboard: pip install tensorboard",
+        ),
     ],
 )
 def test_a_missing_package_is_told_when_the_logger_is_made(

@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 import pytest
 
-from kymo.loggers import Batched, CSVLogger
+from marey.loggers import Batched, CSVLogger
 
 
 class Noting:
@@ -141,7 +141,7 @@ def test_warnings_that_are_errors_stop_nothing(capfd: pytest.CaptureFixture[str]
             log.log_metrics({"x": 1.0}, 0)
             log.log_metrics({"x": 1.0}, 1)
     assert noting.steps == [0, 1]
-    assert "kymo: Failing failed" in capfd.readouterr().err
+    assert "marey: Failing failed" in capfd.readouterr().err
 
 
 def test_a_logger_that_is_stuck_costs_the_oldest_and_the_count_is_told_once() -> None:
@@ -210,7 +210,7 @@ def run(script: str, folder: Path) -> subprocess.Popen[str]:
 
 FORGETS_TO_CLOSE = """
 import sys
-from kymo.loggers import Batched, CSVLogger
+from marey.loggers import Batched, CSVLogger
 log = Batched([CSVLogger(sys.argv[1])], interval_s=1000)
 log.log_metrics({"x": 1.0}, 0)
 """
@@ -223,7 +223,7 @@ def test_the_end_of_the_program_hands_over_the_rest(tmp_path: Path) -> None:
 
 IS_KILLED = """
 import sys, time
-from kymo.loggers import Batched, CSVLogger
+from marey.loggers import Batched, CSVLogger
 log = Batched([CSVLogger(sys.argv[1])], interval_s=0.001)
 for step in range(1000):
     log.log_metrics({"x": 1.0}, step)
@@ -248,7 +248,7 @@ def test_a_kill_leaves_what_was_flushed_in_whole_lines(tmp_path: Path) -> None:
 MLFLOW_AT_EXIT = """
 import sys
 from pathlib import Path
-from kymo.loggers import Batched, MLflowLogger
+from marey.loggers import Batched, MLflowLogger
 folder = Path(sys.argv[1])
 log = Batched([MLflowLogger(run_name="r", tracking_uri=str(folder / "store"))], interval_s=1000)
 log.log_metrics({"x": 1.0}, 0)
@@ -265,7 +265,7 @@ def test_mlflow_takes_the_rest_at_the_end_of_the_program(tmp_path: Path, monkeyp
 
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     client = mlflow.MlflowClient(str(tmp_path / "store"))
-    runs = client.search_runs([client.get_experiment_by_name("kymo").experiment_id])
+    runs = client.search_runs([client.get_experiment_by_name("marey").experiment_id])
     (worker,) = [found for found in runs if found.info.run_name == "worker_0 (main)"]
     assert worker.data.metrics == {"x": 1.0}
     assert worker.info.status == "FINISHED"

@@ -8,24 +8,24 @@ import subprocess
 
 import pytest
 
-import kymo
+import marey
 
 LEAK = """
-import kymo
+import marey
 
 kept = []
-kymo.start("leak.kymo", memory=True, **{"memory.sample": 1})
+marey.start("leak.marey", memory=True, **{"memory.sample": 1})
 for _ in range(30):
-    with kymo.iteration():
+    with marey.iteration():
         kept.append(bytearray(100_000))
-kymo.stop()
+marey.stop()
 """
 
 
 @pytest.fixture
 def leak(run_python, tmp_path):
     run_python(LEAK)
-    return kymo.load(tmp_path / "leak.kymo")
+    return marey.load(tmp_path / "leak.marey")
 
 
 def test_a_leak_is_a_row(leak):
@@ -38,9 +38,9 @@ def test_a_leak_is_a_row(leak):
 
 
 def test_without_memory_it_says_what_to_do(run_python, tmp_path):
-    run_python("import kymo; kymo.start('plain.kymo'); kymo.mark('x'); kymo.stop()")
-    with pytest.raises(kymo.KymoError, match="--memory"):
-        kymo.load(tmp_path / "plain.kymo").memory()
+    run_python("import marey; marey.start('plain.marey'); marey.mark('x'); marey.stop()")
+    with pytest.raises(marey.MareyError, match="--memory"):
+        marey.load(tmp_path / "plain.marey").memory()
 
 
 def test_a_snapshot_has_the_same_tables(leak, tmp_path):
@@ -59,14 +59,14 @@ def test_a_snapshot_has_the_same_tables(leak, tmp_path):
         "blocks": [block, free],
     }
     (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps({"segments": [segment], "device_traces": [[]]}, protocol=4))
-    tables = kymo.memory_report(tmp_path / "snapshot.pickle")
+    tables = marey.memory_report(tmp_path / "snapshot.pickle")
     assert set(tables) >= {"pools", "stacks", "growth", "fragmentation"}
     (pool,) = tables["pools"]
     assert pool["peak_bytes"] == 512
 
 
-def test_python_and_the_command_have_the_same_tables(leak, kymo_command, tmp_path):
-    command = [*kymo_command, "report", "--memory", "--json", str(tmp_path / "leak.kymo")]
+def test_python_and_the_command_have_the_same_tables(leak, marey_command, tmp_path):
+    command = [*marey_command, "report", "--memory", "--json", str(tmp_path / "leak.marey")]
     told = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     assert {"pools", "stacks", "growth", "resident", "live", "notes"} <= set(told)
     for name, rows in told.items():

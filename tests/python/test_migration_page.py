@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
-KYMO = Path(sys.executable).with_name("kymo")
+MAREY = Path(sys.executable).with_name("marey")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guide" / "migration.md").read_text(encoding="utf-8")
 TOOLS = ("ACCV-Lab", "edd_utils", "itwinai", "torch.profiler", "accelerate.profiler", "cProfile", "py-spy", "viztracer")
@@ -38,16 +38,16 @@ def test_links_to_sections_are_of_sections():
 
 
 def test_names_of_the_package_are_there():
-    names = set(re.findall(r"\bkymo\.([a-zA-Z]\w*(?:\.[a-zA-Z]\w*)*)", PAGE))
-    names |= {f"{m}.{n}" for m, n in re.findall(r"from kymo\.(\w+) import (\w+)", PAGE)}
+    names = set(re.findall(r"\bmarey\.([a-zA-Z]\w*(?:\.[a-zA-Z]\w*)*)", PAGE))
+    names |= {f"{m}.{n}" for m, n in re.findall(r"from marey\.(\w+) import (\w+)", PAGE)}
     assert len(names) > 20
     for dotted in names:
         module, *rest = dotted.split(".")
         if module in FRAMEWORKS:
             source = (ROOT / "docs" / "reference" / "python-names.md").read_text(encoding="utf-8")
-            assert f"kymo.{dotted}" in source, dotted
+            assert f"marey.{dotted}" in source, dotted
             continue
-        thing: object = kymo
+        thing: object = marey
         for part in (module, *rest):
             if not hasattr(thing, part):
                 thing = importlib.import_module(f"{thing.__name__}.{part}")
@@ -56,7 +56,7 @@ def test_names_of_the_package_are_there():
 
 
 def test_commands_and_their_options_are_there():
-    found = re.findall(r"`kymo ((?:[a-z][a-z-]+)[^`|]*)`", PAGE)
+    found = re.findall(r"`marey ((?:[a-z][a-z-]+)[^`|]*)`", PAGE)
     assert len(found) > 20
     environment = {**os.environ, "NO_COLOR": "1"}
     helps: dict[str, str] = {}
@@ -64,7 +64,7 @@ def test_commands_and_their_options_are_there():
         command, *words = text.split(" -- ")[0].split()
         if command not in helps:
             done = subprocess.run(
-                [KYMO, command, "--help"], env=environment, capture_output=True, text=True, check=True, timeout=60
+                [MAREY, command, "--help"], env=environment, capture_output=True, text=True, check=True, timeout=60
             )
             helps[command] = done.stdout
         for word in words:
@@ -73,7 +73,7 @@ def test_commands_and_their_options_are_there():
 
 
 def test_columns_of_the_stopwatch_are_there(tmp_path):
-    stopwatch = kymo.Stopwatch()
+    stopwatch = marey.Stopwatch()
     stopwatch.enable(0, None, False)
     stopwatch.set_cpu_usage_meas_name("a")
     stopwatch.start_one_time_measurement("once")

@@ -1,4 +1,4 @@
-"""Packages that kymo can do without: where one is missing, a sentence says what to install."""
+"""Packages that marey can do without: where one is missing, a sentence says what to install."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
-# In an interpreter that has kymo and nothing else besides Python's own library.
+# In an interpreter that has marey and nothing else besides Python's own library.
 TRY = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-import kymo
+import marey
 told = {}
 for statement in json.loads(sys.argv[2]):
     try:
@@ -28,25 +28,25 @@ print(json.dumps(told))
 """
 
 SENTENCES = {
-    "import kymo.hf": "kymo.hf needs transformers: pip install transformers",
-    "from kymo.hf import ProfCallback": "kymo.hf needs transformers: pip install transformers",
-    "import kymo.lightning": "kymo.lightning needs lightning: pip install lightning",
-    "import kymo.accelerate": "kymo.accelerate needs accelerate: pip install accelerate",
-    "from kymo.loggers import MLflowLogger; MLflowLogger()": (
-        "kymo.loggers.MLflowLogger needs mlflow: pip install mlflow-skinny sqlalchemy alembic (or mlflow)"
+    "import marey.hf": "marey.hf needs transformers: pip install transformers",
+    "from marey.hf import ProfCallback": "marey.hf needs transformers: pip install transformers",
+    "import marey.lightning": "marey.lightning needs lightning: pip install lightning",
+    "import marey.accelerate": "marey.accelerate needs accelerate: pip install accelerate",
+    "from marey.loggers import MLflowLogger; MLflowLogger()": (
+        "marey.loggers.MLflowLogger needs mlflow: pip install mlflow-skinny sqlalchemy alembic (or mlflow)"
     ),
-    "from kymo.loggers import TensorBoardLogger; TensorBoardLogger()": (
-        "kymo.loggers.TensorBoardLogger needs tensorboard: pip install tensorboard"
+    "from marey.loggers import TensorBoardLogger; TensorBoardLogger()": (
+        "marey.loggers.TensorBoardLogger needs tensorboard: pip install tensorboard"
     ),
-    "from kymo.loggers import by_name; by_name('csv,tensorboard')": (
-        "kymo.loggers.TensorBoardLogger needs tensorboard: pip install tensorboard"
+    "from marey.loggers import by_name; by_name('csv,tensorboard')": (
+        "marey.loggers.TensorBoardLogger needs tensorboard: pip install tensorboard"
     ),
-    "from kymo.loggers import Batched, CSVLogger; Batched([CSVLogger('logs')]).close()": "it works",
-    "kymo.TrainingMonitor.from_config('config.yaml', 'training_step')": (
+    "from marey.loggers import Batched, CSVLogger; Batched([CSVLogger('logs')]).close()": "it works",
+    "marey.TrainingMonitor.from_config('config.yaml', 'training_step')": (
         "TrainingMonitor.from_config needs pyyaml to read a file: pip install pyyaml"
     ),
-    "with kymo.TrainingMonitor(output_dir='out', run_name='a', print_summary=False): pass": "it works",
-    "kymo.TrainingMonitor(enable_torch_profiling=True, output_dir='out', run_name='b').__enter__()": (
+    "with marey.TrainingMonitor(output_dir='out', run_name='a', print_summary=False): pass": "it works",
+    "marey.TrainingMonitor(enable_torch_profiling=True, output_dir='out', run_name='b').__enter__()": (
         "enable_torch_profiling needs torch: pip install torch"
     ),
 }
@@ -55,10 +55,10 @@ SENTENCES = {
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("bare")
-    (folder / "config.yaml").write_text("training_step:\n  _target_: kymo.TrainingMonitor\n")
-    (folder / "kymo").symlink_to(Path(kymo.__file__).parent)  # what it is installed beside stays out of sight
+    (folder / "config.yaml").write_text("training_step:\n  _target_: marey.TrainingMonitor\n")
+    (folder / "marey").symlink_to(Path(marey.__file__).parent)  # what it is installed beside stays out of sight
     command = [sys.executable, "-I", "-S", "-c", TRY, str(folder), json.dumps(list(SENTENCES))]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("KYMO")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAREY")}
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, timeout=100, check=False
     )
@@ -74,16 +74,16 @@ def test_what_to_install_is_told(statement: str, told: dict[str, str]) -> None:
 
 # One that is missing while the others are there: it is the one that is named.
 ONE = {
-    ("transformers", "import kymo.hf"): "kymo.hf needs transformers: pip install transformers",
-    ("torch", "import kymo.hf"): "kymo.hf needs torch: pip install torch",
-    ("torch", "import kymo.lightning"): "kymo.lightning needs torch: pip install torch",
-    ("torch", "import kymo.accelerate"): "kymo.accelerate needs torch: pip install torch",
-    ("torch", "import kymo.torch"): "kymo.torch needs torch: pip install torch",
-    ("sqlalchemy", "from kymo.loggers import MLflowLogger; MLflowLogger(tracking_uri='sqlite:///m.db')"): (
-        "kymo.loggers.MLflowLogger with sqlite needs sqlalchemy: pip install sqlalchemy"
+    ("transformers", "import marey.hf"): "marey.hf needs transformers: pip install transformers",
+    ("torch", "import marey.hf"): "marey.hf needs torch: pip install torch",
+    ("torch", "import marey.lightning"): "marey.lightning needs torch: pip install torch",
+    ("torch", "import marey.accelerate"): "marey.accelerate needs torch: pip install torch",
+    ("torch", "import marey.torch"): "marey.torch needs torch: pip install torch",
+    ("sqlalchemy", "from marey.loggers import MLflowLogger; MLflowLogger(tracking_uri='sqlite:///m.db')"): (
+        "marey.loggers.MLflowLogger with sqlite needs sqlalchemy: pip install sqlalchemy"
     ),
-    ("alembic", "from kymo.loggers import MLflowLogger; MLflowLogger(tracking_uri='sqlite:///m.db')"): (
-        "kymo.loggers.MLflowLogger with sqlite needs alembic: pip install alembic"
+    ("alembic", "from marey.loggers import MLflowLogger; MLflowLogger(tracking_uri='sqlite:///m.db')"): (
+        "marey.loggers.MLflowLogger with sqlite needs alembic: pip install alembic"
     ),
 }
 

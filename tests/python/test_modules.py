@@ -6,35 +6,35 @@ import textwrap
 
 import pytest
 
-import kymo
+import marey
 
 C_SOURCE = """
     #define PY_SSIZE_T_CLEAN
     #include <Python.h>
-    #include <kymo/range.h>
+    #include <marey/range.h>
 
     static PyObject *work(PyObject *self, PyObject *args)
     {
         (void)self, (void)args;
-        KYMO_SCOPE("c work");
+        MAREY_SCOPE("c work");
         Py_RETURN_NONE;
     }
     static PyObject *begin(PyObject *self, PyObject *args)
     {
         (void)self, (void)args;
-        kymo_begin(KYMO_ID("begun in C"));
+        marey_begin(MAREY_ID("begun in C"));
         Py_RETURN_NONE;
     }
     static PyObject *end(PyObject *self, PyObject *args)
     {
         (void)self, (void)args;
-        kymo_pop();
+        marey_pop();
         Py_RETURN_NONE;
     }
     static PyObject *library(PyObject *self, PyObject *args)
     {
         (void)self, (void)args;
-        return PyUnicode_FromString(kymo_library_path());
+        return PyUnicode_FromString(marey_library_path());
     }
     static PyMethodDef methods[] = {
         {"work", work, METH_NOARGS, ""},
@@ -57,13 +57,13 @@ def in_c(build_extension, tmp_path, monkeypatch):
 
 def test_three_modules_and_an_extension_give_one_summary(in_c, run_python, tmp_path):
     for name, use in {
-        "loader": 'with kymo.range("load"): pass',
-        "model": 'kymo.push("forward"); kymo.pop()',
-        "optimizer": '(kymo.range("optimize")(lambda: None))()',
+        "loader": 'with marey.range("load"): pass',
+        "model": 'marey.push("forward"); marey.pop()',
+        "optimizer": '(marey.range("optimize")(lambda: None))()',
     }.items():
         (tmp_path / f"{name}.py").write_text(
             textwrap.dedent(f"""
-                import kymo
+                import marey
 
                 def run():
                     {use}
@@ -71,42 +71,42 @@ def test_three_modules_and_an_extension_give_one_summary(in_c, run_python, tmp_p
         )
     run_python("""
         import in_c, loader, model, optimizer   # before anything is switched on, and without knowing of it
-        import kymo
+        import marey
 
-        kymo.start("run.kymo")
+        marey.start("run.marey")
         for _ in range(5):
             loader.run(), model.run(), optimizer.run(), in_c.work()
-        kymo.stop()
+        marey.stop()
         loader.run(), in_c.work()               # off again for all of them
     """)
-    table = kymo.load(tmp_path / "run.kymo").ranges
+    table = marey.load(tmp_path / "run.marey").ranges
     assert dict(zip(table["name"], table["count"])) == {"load": 5, "forward": 5, "optimize": 5, "c work": 5}
 
 
 def test_an_extension_alone_uses_the_packages_library(in_c, run_python):
     run_python("""
-        import in_c                             # loads libkymo before the package does
-        import kymo, os
-        assert os.path.samefile(in_c.library(), kymo._native.library_path())
+        import in_c                             # loads libmarey before the package does
+        import marey, os
+        assert os.path.samefile(in_c.library(), marey._native.library_path())
     """)
 
 
 @pytest.mark.parametrize("check", [False, True])
 def test_a_range_begun_in_c_ends_in_python_and_the_other_way(in_c, run_python, tmp_path, check):
     run_python(f"""
-        import in_c, kymo
-        kymo.start("run.kymo", check={check})
+        import in_c, marey
+        marey.start("run.marey", check={check})
         for _ in range(3):
             in_c.begin()
-            with kymo.range("inside"):
+            with marey.range("inside"):
                 pass
-            kymo.pop("begun in C")
-            kymo.push("begun in Python")
+            marey.pop("begun in C")
+            marey.push("begun in Python")
             in_c.work()
             in_c.end()
-        kymo.stop()
+        marey.stop()
     """)
-    recording = kymo.load(tmp_path / "run.kymo")
+    recording = marey.load(tmp_path / "run.marey")
     tree = recording.tree
     assert sorted(zip(tree["depth"], tree["name"], tree["count"])) == [
         (0, "begun in C", 3),
@@ -119,14 +119,14 @@ def test_a_range_begun_in_c_ends_in_python_and_the_other_way(in_c, run_python, t
 
 def test_a_wrong_pop_names_the_place_in_c(in_c, run_python):
     run_python("""
-        import in_c, kymo
-        kymo.start("run.kymo", check=True)
+        import in_c, marey
+        marey.start("run.marey", check=True)
         in_c.begin()
         try:
-            kymo.pop("something else")
-        except kymo.RangeError as error:
+            marey.pop("something else")
+        except marey.RangeError as error:
             assert "begun in C" in str(error) and "in_c.c:" in str(error), error
         else:
             raise AssertionError
-        kymo.pop()
+        marey.pop()
     """)

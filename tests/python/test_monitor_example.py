@@ -19,4 +19,4 @@ def test_it_tells_what_an_epoch_takes_and_what_computes(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("an epoch takes ") and "(median of 3 of 4; " in done.stdout
     assert "rank 0: computation " in done.stdout
-    assert len(list(tmp_path.glob("run-*.kymo"))) == 1
+    assert len(list(tmp_path.glob("run-*.marey"))) == 1

@@ -1,4 +1,4 @@
-"""kymo.numba_nvtx: ranges by handle, from plain Python and from functions that Numba compiles."""
+"""marey.numba_nvtx: ranges by handle, from plain Python and from functions that Numba compiles."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import textwrap
 import pytest
 from nvtx_calls import is_balanced
 
-import kymo
-from kymo import numba_nvtx
+import marey
+from marey import numba_nvtx
 
 
 def test_equal_names_have_equal_handles():
@@ -42,17 +42,17 @@ def test_ranges_of_plain_python_are_recorded(record):
         numba_nvtx.range_push(handle + 1)
         numba_nvtx.range_pop()
         numba_nvtx.range_pop()
-    rows = [(row["depth"], row["name"], row["count"]) for row in kymo.load(path).tree]
+    rows = [(row["depth"], row["name"], row["count"]) for row in marey.load(path).tree]
     assert rows == [(0, "plain", 1), (1, "(unregistered)", 1)]
 
 
 def test_they_are_checked_with_the_wrappers_ranges():
-    wrapper = kymo.NVTXRangeWrapper(False, False, True)
+    wrapper = marey.NVTXRangeWrapper(False, False, True)
     numba_nvtx.range_push(numba_nvtx.register_string("by handle"))
-    with pytest.raises(kymo.RangeError, match="'by handle' was pushed last"):
+    with pytest.raises(marey.RangeError, match="'by handle' was pushed last"):
         wrapper.range_pop("other")
     numba_nvtx.range_pop()
-    with pytest.raises(kymo.RangeError, match="nothing is pushed"):
+    with pytest.raises(marey.RangeError, match="nothing is pushed"):
         wrapper.range_pop("other")
 
 
@@ -61,24 +61,24 @@ def test_it_works_where_numba_is_not_installed(run_python):
         """
         import sys
         sys.modules["numba"] = sys.modules["llvmlite"] = None
-        import kymo
-        from kymo import numba_nvtx
-        kymo.start("run.kymo")
+        import marey
+        from marey import numba_nvtx
+        marey.start("run.marey")
         numba_nvtx.range_push(numba_nvtx.register_string("plain"))
         numba_nvtx.range_pop()
-        kymo.stop()
-        assert kymo.load("run.kymo").ranges["name"] == ["plain"]
+        marey.stop()
+        assert marey.load("run.marey").ranges["name"] == ["plain"]
         """
     )
 
 
-def test_import_kymo_does_not_import_numba(run_python):
-    run_python("import sys, kymo; assert 'numba' not in sys.modules")
+def test_import_marey_does_not_import_numba(run_python):
+    run_python("import sys, marey; assert 'numba' not in sys.modules")
 
 
 COMPILED = """
-    import kymo
-    from kymo import numba_nvtx
+    import marey
+    from marey import numba_nvtx
     from numba import njit
 
     OUTER = numba_nvtx.register_string("outer")
@@ -101,14 +101,14 @@ def test_compiled_ranges_reach_tool_and_recording(listen, nvtx_tool, tmp_path):
     calls = listen(
         COMPILED.format(options="nogil=True")
         + """
-    kymo.start("run.kymo")
+    marey.start("run.marey")
     assert add_one(41.0, INNER) == 42.0
     assert add_one.signatures, "it was not compiled"
     """,
         tool=nvtx_tool,
     )
     assert calls.lines == ["push outer", "push inner", "pop", "push inner", "pop", "pop"]
-    rows = [(row["depth"], row["name"], row["count"]) for row in kymo.load(tmp_path / "run.kymo").tree]
+    rows = [(row["depth"], row["name"], row["count"]) for row in marey.load(tmp_path / "run.marey").tree]
     assert rows == [(0, "outer", 1), (1, "inner", 2)]
 
 
@@ -120,7 +120,7 @@ def test_compiled_code_needs_no_gil(run_python):
         import threading
         import numpy as np
         from numba import njit
-        from kymo import numba_nvtx
+        from marey import numba_nvtx
 
         HANDLE = numba_nvtx.register_string("meeting")
 
@@ -157,7 +157,7 @@ def test_a_cached_function_is_right_in_the_next_process(listen, nvtx_tool, tmp_p
         print(sum(cached.add_one.stats.cache_hits.values()))
         """
     (tmp_path / "names.py").write_text(
-        "from kymo import numba_nvtx\nfor i in range(100):\n    numba_nvtx.register_string(f'other {i}')\n"
+        "from marey import numba_nvtx\nfor i in range(100):\n    numba_nvtx.register_string(f'other {i}')\n"
     )
     expected = ["push outer", "push inner", "pop", "push inner", "pop", "pop"]
     calls = listen(program.format(first="sys"), tool=nvtx_tool)
@@ -184,7 +184,7 @@ def test_a_tool_that_comes_late_hears_balanced_ranges(listen, nvtx_tool):
         numba_nvtx.range_pop()
 
     begin(OUTER)
-    os.environ["NVTX_INJECTION64_PATH"] = os.environ["KYMO_TEST_NVTX_TOOL"]
+    os.environ["NVTX_INJECTION64_PATH"] = os.environ["MAREY_TEST_NVTX_TOOL"]
     late = numba_nvtx.register_string("late")
     begin(late)
     add_one(1.0, INNER)
@@ -193,7 +193,7 @@ def test_a_tool_that_comes_late_hears_balanced_ranges(listen, nvtx_tool):
     begin(OUTER)
     end()
     """,
-        env={"KYMO_TEST_NVTX_TOOL": str(nvtx_tool)},
+        env={"MAREY_TEST_NVTX_TOOL": str(nvtx_tool)},
     )
     assert is_balanced(calls.every)
     inner = ["push outer", "push inner", "pop", "push inner", "pop", "pop"]
@@ -206,7 +206,7 @@ def test_a_handle_that_is_no_integer_does_not_compile(run_python):
         """
         from numba import njit
         from numba.core.errors import TypingError
-        from kymo import numba_nvtx
+        from marey import numba_nvtx
 
         @njit
         def wrong():

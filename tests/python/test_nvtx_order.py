@@ -8,8 +8,8 @@ import threading
 import pytest
 from nvtx_calls import is_balanced
 
-import kymo
-from kymo import NVTXRangeWrapper
+import marey
+from marey import NVTXRangeWrapper
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_ranges_that_fit_pass_with_and_without_a_name(wrapper):
 def test_a_mismatch_tells_popped_expected_stack_thread_and_place(wrapper):
     wrapper.range_push("epoch")
     wrapper.range_push("only pushed here")
-    with pytest.raises(kymo.RangeError) as caught:
+    with pytest.raises(marey.RangeError) as caught:
         wrapper.range_pop("epoch")
     text = str(caught.value)
     assert text.startswith("'epoch' was popped, but 'only pushed here' was pushed last")
@@ -58,14 +58,14 @@ def test_a_mismatch_tells_popped_expected_stack_thread_and_place(wrapper):
 def test_it_raises_what_programs_that_assert_catch(wrapper):
     with pytest.raises(AssertionError):
         wrapper.range_pop("a")
-    assert issubclass(kymo.RangeError, (kymo.KymoError, RuntimeError))
+    assert issubclass(marey.RangeError, (marey.MareyError, RuntimeError))
 
 
 def test_a_pop_too_many_is_told_with_the_thread(wrapper):
     wrapper.range_push("a")
     wrapper.range_pop("a")
     for pop in (wrapper.range_pop, lambda: wrapper.range_pop("a")):
-        with pytest.raises(kymo.RangeError, match=f"nothing is pushed, on thread {threading.get_native_id()}"):
+        with pytest.raises(marey.RangeError, match=f"nothing is pushed, on thread {threading.get_native_id()}"):
             pop()
 
 
@@ -74,11 +74,11 @@ def test_after_an_error_the_right_pop_works(wrapper, record):
         wrapper.range_push("a")
         wrapper.range_push("b")
         for _ in range(3):
-            with pytest.raises(kymo.RangeError):
+            with pytest.raises(marey.RangeError):
                 wrapper.range_pop("a")
         wrapper.range_pop("b")
         wrapper.range_pop("a")
-    found = kymo.load(path)
+    found = marey.load(path)
     assert sorted(found.ranges["name"]) == ["a", "b"]
     assert len(found.open) == 0
 
@@ -89,13 +89,13 @@ def test_without_tracking_the_name_is_not_looked_at(record):
         wrapper.range_push("a")
         wrapper.range_pop("b")
         wrapper.range_pop("c")
-    assert kymo.load(path).ranges["name"] == ["a"]
+    assert marey.load(path).ranges["name"] == ["a"]
 
 
 def test_threads_have_stacks_of_their_own(wrapper):
     wrapper.range_push("of the main thread")
     error = on_a_thread(lambda: wrapper.range_pop("of the main thread"))
-    assert isinstance(error, kymo.RangeError)
+    assert isinstance(error, marey.RangeError)
     assert "nothing is pushed" in str(error)
 
     def elsewhere():
@@ -133,30 +133,30 @@ def test_a_stack_ends_with_its_thread(wrapper):
     for _ in range(200):
         on_a_thread(lambda: wrapper.range_push("left open"))
         error = on_a_thread(lambda: wrapper.range_pop())
-        assert isinstance(error, kymo.RangeError)
+        assert isinstance(error, marey.RangeError)
         assert "nothing is pushed" in str(error)
 
 
 def test_blocks_count_among_the_ranges(wrapper):
-    with kymo.range("block"):
-        with pytest.raises(kymo.RangeError, match="'block' was pushed last"):
+    with marey.range("block"):
+        with pytest.raises(marey.RangeError, match="'block' was pushed last"):
             wrapper.range_pop("other")
         wrapper.range_push("inside")
         wrapper.range_pop("inside")
-    with pytest.raises(kymo.RangeError, match="'left open' was pushed last"):
-        with kymo.range("block"):
+    with pytest.raises(marey.RangeError, match="'left open' was pushed last"):
+        with marey.range("block"):
             wrapper.range_push("left open")
     wrapper.range_pop("left open")
     wrapper.range_pop("block")
 
 
-@kymo.range("decorated")
+@marey.range("decorated")
 def decorated(inside):
     return inside()
 
 
 def test_functions_count_among_the_ranges(wrapper):
-    with pytest.raises(kymo.RangeError, match="'left open' was pushed last"):
+    with pytest.raises(marey.RangeError, match="'left open' was pushed last"):
         decorated(lambda: wrapper.range_push("left open"))
     wrapper.range_pop("left open")
     wrapper.range_pop("decorated")
@@ -164,7 +164,7 @@ def test_functions_count_among_the_ranges(wrapper):
 
 def test_an_exception_on_its_way_is_not_replaced(wrapper):
     with pytest.raises(KeyError):
-        with kymo.range("block"):
+        with marey.range("block"):
             wrapper.range_push("left open")
             raise KeyError
     wrapper.range_pop("left open")
@@ -174,25 +174,25 @@ def test_an_exception_on_its_way_is_not_replaced(wrapper):
 @pytest.mark.parametrize("is_recording", [False, True])
 def test_enabled_in_the_middle_of_blocks(tmp_path, is_recording):
     if is_recording:
-        kymo.start(tmp_path / "run.kymo")
+        marey.start(tmp_path / "run.marey")
     wrapper = NVTXRangeWrapper()
 
     def enable():
         wrapper.enable(False, False, True)
-        with kymo.range("inner"):
+        with marey.range("inner"):
             wrapper.range_push("a")
             wrapper.range_pop("a")
 
-    with kymo.range("outer"):
-        with kymo.range("block"):
+    with marey.range("outer"):
+        with marey.range("block"):
             decorated(enable)
         wrapper.range_push("b")
         wrapper.range_pop("b")
-    with pytest.raises(kymo.RangeError):
+    with pytest.raises(marey.RangeError):
         wrapper.range_pop("c")
     if is_recording:
-        kymo.stop()
-        found = kymo.load(tmp_path / "run.kymo")
+        marey.stop()
+        found = marey.load(tmp_path / "run.marey")
         assert found.warnings == []
         assert sorted((row["depth"], row["name"]) for row in found.tree) == [
             (0, "outer"),
@@ -206,25 +206,25 @@ def test_enabled_in_the_middle_of_blocks(tmp_path, is_recording):
 
 def test_disabled_and_enabled_in_the_middle_of_blocks(wrapper, record):
     with record() as path:
-        with kymo.range("outer"):
+        with marey.range("outer"):
             wrapper.range_push("of the wrapper")
-            with kymo.range("inner"):
+            with marey.range("inner"):
                 wrapper.disable()
                 wrapper.enable(False, False, True)
             wrapper.range_push("again")
             wrapper.range_pop("again")
-        with pytest.raises(kymo.RangeError):
+        with pytest.raises(marey.RangeError):
             wrapper.range_pop()
-    assert len(kymo.load(path).open) == 0
+    assert len(marey.load(path).open) == 0
 
 
 def test_blocks_entered_before_are_ended_for_the_tool_as_well(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper()
-        with kymo.range("outer"):
-            with kymo.range("inner"):
+        import marey
+        wrapper = marey.NVTXRangeWrapper()
+        with marey.range("outer"):
+            with marey.range("inner"):
                 wrapper.enable(False, False, True)
                 wrapper.range_push("a")
                 wrapper.range_pop("a")
@@ -239,19 +239,19 @@ def test_blocks_entered_before_are_ended_for_the_tool_as_well(listen, nvtx_tool)
 def test_an_error_comes_before_the_pop_takes_effect(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper(True, True, True)
+        import marey
+        wrapper = marey.NVTXRangeWrapper(True, True, True)
         wrapper.range_push("a")
         for name in ("b", "c"):
             try:
                 wrapper.range_pop(name)
-            except kymo.RangeError:
-                kymo.mark("told")
+            except marey.RangeError:
+                marey.mark("told")
         wrapper.range_pop("a")
         try:
             wrapper.range_pop()
-        except kymo.RangeError:
-            kymo.mark("told")
+        except marey.RangeError:
+            marey.mark("told")
         """,
         tool=nvtx_tool,
         cuda=True,
@@ -263,9 +263,9 @@ def test_an_error_comes_before_the_pop_takes_effect(listen, nvtx_tool):
 def test_disable_ends_what_this_thread_has_open(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper(False, False, True)
-        with kymo.range("block"):
+        import marey
+        wrapper = marey.NVTXRangeWrapper(False, False, True)
+        with marey.range("block"):
             wrapper.range_push("a")
             wrapper.range_push("b")
             wrapper.disable()
@@ -280,11 +280,11 @@ def test_disable_ends_what_this_thread_has_open(listen, nvtx_tool):
 def test_ranges_left_open_are_told_at_the_end_of_a_recording(run_python, tmp_path):
     run_python(
         """
-        import kymo
-        kymo.start("run.kymo")
-        wrapper = kymo.NVTXRangeWrapper(False, False, True)
+        import marey
+        marey.start("run.marey")
+        wrapper = marey.NVTXRangeWrapper(False, False, True)
         wrapper.range_push("epoch")
         wrapper.range_push("step")
         """
     )
-    assert sorted(kymo.load(tmp_path / "run.kymo").open["name"]) == ["epoch", "step"]
+    assert sorted(marey.load(tmp_path / "run.marey").open["name"]) == ["epoch", "step"]

@@ -1,4 +1,4 @@
-"""What programs tell NVTX is recorded by `kymo run --nvtx`: real programs, in C and with the package nvtx."""
+"""What programs tell NVTX is recorded by `marey run --nvtx`: real programs, in C and with the package nvtx."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional
 import pytest
 from nvtx_calls import Calls, is_balanced, read_calls
 
-import kymo
+import marey
 
 N_THREADS, N_EACH = 8, 2000  # as tests/nvtx/told.c has them
 
@@ -30,20 +30,20 @@ class Told:
 
     @property
     def ranges(self) -> dict[str, int]:
-        return _counts(kymo.load(self.path).ranges)
+        return _counts(marey.load(self.path).ranges)
 
     @property
     def async_ranges(self) -> dict[str, int]:
-        return _counts(kymo.load(self.path).async_ranges)
+        return _counts(marey.load(self.path).async_ranges)
 
     @property
     def marks(self) -> dict[str, int]:
-        return _counts(kymo.load(self.path).marks)
+        return _counts(marey.load(self.path).marks)
 
     @property
     def sites(self) -> set[tuple[str, str, str, int]]:
         """Name, category, domain and color of each, without the one that every process has."""
-        table = kymo.load(self.path).sites
+        table = marey.load(self.path).sites
         every = zip(table["name"], table["category"], table["domain"], table["color"])
         return {site for site in every if site[0] != "(other names)"}
 
@@ -51,7 +51,7 @@ class Told:
     def trace(self) -> list[dict[str, Any]]:
         """What the Chrome export has."""
         file = self.path.with_suffix(".json")
-        kymo.load(self.path).export("chrome", file)
+        marey.load(self.path).export("chrome", file)
         events: list[dict[str, Any]] = json.loads(file.read_text())["traceEvents"]
         return events
 
@@ -77,13 +77,13 @@ def program(nvtx_build: Path) -> Path:
 
 
 @pytest.fixture
-def tell(kymo_command: list[str], tmp_path: Path) -> Tell:
-    """Run a command under `kymo run --nvtx`: tell(program, "everything", env={...})."""
+def tell(marey_command: list[str], tmp_path: Path) -> Tell:
+    """Run a command under `marey run --nvtx`: tell(program, "everything", env={...})."""
 
     def run(*command: object, env: Optional[dict[str, str]] = None, options: tuple[str, ...] = ("--nvtx",)) -> Told:
-        path = tmp_path / "run.kymo"
+        path = tmp_path / "run.marey"
         done = subprocess.run(
-            [*kymo_command, "run", "--quiet", "--force", *options, "-o", str(path), "--", *map(str, command)],
+            [*marey_command, "run", "--quiet", "--force", *options, "-o", str(path), "--", *map(str, command)],
             env={**os.environ, **(env or {})},
             cwd=tmp_path,
             capture_output=True,
@@ -130,7 +130,7 @@ def test_ranges_marks_and_async_ranges(told):
         "registered 日": 1,
         "payload": 5,
     }
-    assert kymo.load(run.path).warnings == []
+    assert marey.load(run.path).warnings == []
 
 
 def test_domains_categories_and_colors_are_of_the_sites(told):
@@ -229,11 +229,11 @@ def test_domains_have_stacks_of_their_own(told):
     assert run.ranges == {"a": 1, "b": 1, "c": 1}
     ends = {e["name"]: e["ts"] + e["dur"] for e in run.events if e["ph"] == "X" and e["name"] in "abc"}
     assert ends["b"] < ends["c"] < ends["a"]
-    assert list(kymo.load(run.path).open["name"]) == ["never popped"]
+    assert list(marey.load(run.path).open["name"]) == ["never popped"]
 
 
 def test_deeper_than_anything(told):
-    ranges = told("deep", env={"KYMO_OPTIONS": "pool=128MiB"}).ranges
+    ranges = told("deep", env={"MAREY_OPTIONS": "pool=128MiB"}).ranges
     assert 500_000 < ranges["deep"] <= 1 << 20
     assert ranges["after"] == 1
 
@@ -241,13 +241,13 @@ def test_deeper_than_anything(told):
 def test_threads(told):
     run = told("threads")
     assert run.ranges == {"shared": N_THREADS * N_EACH, **{f"of thread {i}": N_EACH for i in range(N_THREADS)}}
-    assert kymo.load(run.path).warnings == []
-    assert set(kymo.load(run.path).threads["thread"]) == {"a worker"}
+    assert marey.load(run.path).warnings == []
+    assert set(marey.load(run.path).threads["thread"]) == {"a worker"}
 
 
 def test_names_of_threads(told):
     run = told("named")
-    assert set(kymo.load(run.path).threads["thread"]) == {"the main thread, 日"}
+    assert set(marey.load(run.path).threads["thread"]) == {"the main thread, 日"}
     names = [e["args"]["name"] for e in run.trace if e["name"] == "thread_name"]
     assert sorted(names) == ["a child", "the main thread, 日"]
 
@@ -257,8 +257,8 @@ def test_forked_children_record_what_they_do(told):
     ranges = run.ranges
     assert ranges.pop("shared") == ranges.pop("of thread 99") == N_EACH
     assert ranges == {"around the fork": 10, **{f"child {i}": 1 for i in range(10)}}
-    assert len(kymo.load(run.path).processes["pid"]) == 11
-    assert kymo.load(run.path).warnings == []
+    assert len(marey.load(run.path).processes["pid"]) == 11
+    assert marey.load(run.path).warnings == []
 
 
 def test_ranges_at_exit(told):
@@ -278,11 +278,11 @@ def test_each_library_has_nvtx_of_its_own(told, nvtx_build):
 
 @pytest.fixture
 def behind(tell: Tell, program: Path, nvtx_tool: Path, tmp_path: Path) -> Callable[..., tuple[Told, Calls]]:
-    """The same with a tool behind kymo; what it heard as well."""
+    """The same with a tool behind marey; what it heard as well."""
 
     def run(*part: object, **more: Any) -> tuple[Told, Calls]:
         log = tmp_path / "calls"
-        env = {"NVTX_INJECTION64_PATH": str(nvtx_tool), "KYMO_TEST_NVTX_LOG": str(log), **more.pop("env", {})}
+        env = {"NVTX_INJECTION64_PATH": str(nvtx_tool), "MAREY_TEST_NVTX_LOG": str(log), **more.pop("env", {})}
         run = tell(program, *part, env=env, **more)
         assert run.done.stderr == ""
         return run, Calls(read_calls(log), run.done)
@@ -291,10 +291,10 @@ def behind(tell: Tell, program: Path, nvtx_tool: Path, tmp_path: Path) -> Callab
 
 
 def alone(program: Path, tool: Path, log: Path, part: str) -> Calls:
-    """What the tool hears without kymo."""
+    """What the tool hears without marey."""
     done = subprocess.run(
         [program, part],
-        env={**os.environ, "NVTX_INJECTION64_PATH": str(tool), "KYMO_TEST_NVTX_LOG": str(log)},
+        env={**os.environ, "NVTX_INJECTION64_PATH": str(tool), "MAREY_TEST_NVTX_LOG": str(log)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -323,18 +323,18 @@ def test_a_second_tool_and_threads(behind):
 
 
 def test_a_second_tool_that_refuses_or_is_none(told, tell, program, nvtx_tool, tmp_path):
-    env = {"NVTX_INJECTION64_PATH": str(nvtx_tool), "KYMO_TEST_NVTX_REFUSE": "1"}
+    env = {"NVTX_INJECTION64_PATH": str(nvtx_tool), "MAREY_TEST_NVTX_REFUSE": "1"}
     assert told("reused", env=env).ranges["text a"] == 100
     run = tell(program, "reused", env={"NVTX_INJECTION64_PATH": "/nowhere/tool.so"})
     assert run.done.returncode == 0
     assert run.done.stderr == (
-        "kymo: NVTX's ranges are recorded and go to no second tool, because /nowhere/tool.so cannot be loaded; "
+        "marey: NVTX's ranges are recorded and go to no second tool, because /nowhere/tool.so cannot be loaded; "
         "see NVTX_INJECTION64_PATH\n"
     )
     assert run.ranges["text a"] == 100
 
 
-def test_kymo_s_own_ranges_are_recorded_once(tell, nvtx_build):
+def test_marey_s_own_ranges_are_recorded_once(tell, nvtx_build):
     run = tell(nvtx_build / "nvtx_ranges")
     assert (run.done.returncode, run.done.stderr) == (0, "")
     once = tell(nvtx_build / "nvtx_ranges", options=())
@@ -343,10 +343,10 @@ def test_kymo_s_own_ranges_are_recorded_once(tell, nvtx_build):
     assert run.sites == once.sites
 
 
-def test_kymo_s_own_ranges_reach_the_second_tool_once(tell, nvtx_build, nvtx_tool, tmp_path):
+def test_marey_s_own_ranges_reach_the_second_tool_once(tell, nvtx_build, nvtx_tool, tmp_path):
     def calls(options: tuple[str, ...]) -> list[str]:
         log = tmp_path / f"calls{len(options)}"
-        env = {"NVTX_INJECTION64_PATH": str(nvtx_tool), "KYMO_TEST_NVTX_LOG": str(log)}
+        env = {"NVTX_INJECTION64_PATH": str(nvtx_tool), "MAREY_TEST_NVTX_LOG": str(log)}
         run = tell(nvtx_build / "nvtx_ranges", options=options, env=env)
         assert (run.done.returncode, run.done.stderr) == (0, "")
         return Calls(read_calls(log), run.done).lines
@@ -354,37 +354,37 @@ def test_kymo_s_own_ranges_reach_the_second_tool_once(tell, nvtx_build, nvtx_too
     assert calls(("--nvtx",)) == calls(()) != []
 
 
-# ---- what `kymo run` finds ----
+# ---- what `marey run` finds ----
 
 
 def test_nsight_systems_has_the_word(tell, program):
     run = tell(program, "reused", env={"NVTX_INJECTION64_PATH": "/opt/nsight/libToolsInjection64.so"})
     said = run.done.stderr.splitlines()
     assert said[0] == (
-        "kymo: Nsight Systems takes what the program tells NVTX, so it is not recorded; leave nsys away to have it in "
+        "marey: Nsight Systems takes what the program tells NVTX, so it is not recorded; leave nsys away to have it in "
         "the recording"
     )
-    assert said[1].startswith("kymo: no events: ")
+    assert said[1].startswith("marey: no events: ")
     assert run.done.returncode == 0
     assert tell(program, "reused", env={"NSYS_PROFILING_SESSION_ID": "7"}).done.stderr.splitlines()[0] == said[0]
 
 
-def test_a_run_within_a_run(told, tell, program, kymo_command):
-    run = tell(*kymo_command, "run", "--nvtx", "--append", "-q", "-o", "run.kymo", "--", program, "reused")
+def test_a_run_within_a_run(told, tell, program, marey_command):
+    run = tell(*marey_command, "run", "--nvtx", "--append", "-q", "-o", "run.marey", "--", program, "reused")
     assert run.done.returncode == 0, run.done.stderr
     assert run.ranges == {"text a": 100, "text b": 100, "text c": 100}
 
 
-def test_a_missing_library_is_said(tmp_path, kymo_command, program):
-    package = Path(kymo_command[0]).parent.parent
-    copy = tmp_path / "kymo"
+def test_a_missing_library_is_said(tmp_path, marey_command, program):
+    package = Path(marey_command[0]).parent.parent
+    copy = tmp_path / "marey"
     (copy / "bin").mkdir(parents=True)
-    for library in package.glob("libkymo*.so*"):
+    for library in package.glob("libmarey*.so*"):
         if "nvtx" not in library.name:
             shutil.copy(library, copy)
-    shutil.copy(kymo_command[0], copy / "bin")
+    shutil.copy(marey_command[0], copy / "bin")
     done = subprocess.run(
-        [copy / "bin" / "kymo", "run", "--nvtx", "--", program, "reused"],
+        [copy / "bin" / "marey", "run", "--nvtx", "--", program, "reused"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -393,16 +393,16 @@ def test_a_missing_library_is_said(tmp_path, kymo_command, program):
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"kymo: --nvtx needs libkymo-nvtx.so, and it is not beside libkymo in {copy}; install kymo anew, with all of "
-        "its files\n"
+        f"marey: --nvtx needs libmarey-nvtx.so, and it is not beside libmarey in {copy}; install marey anew, with all "
+        "of its files\n"
     )
-    assert not list(tmp_path.glob("*.kymo"))
+    assert not list(tmp_path.glob("*.marey"))
 
 
 def test_a_program_that_tells_nothing(tell):
     run = tell("true")
     assert run.done.returncode == 0
-    assert run.done.stderr.startswith("kymo: no events: the program has no kymo ranges and sent nothing to NVTX\n")
+    assert run.done.stderr.startswith("marey: no events: the program has no marey ranges and sent nothing to NVTX\n")
 
 
 # ---- the package nvtx ----
@@ -483,21 +483,21 @@ for name, payload in [
 def test_recordings_that_stop_and_start_in_between(script, tmp_path):
     run = script(
         """
-import kymo, nvtx
+import marey, nvtx
 
 nvtx.push_range("around")
-kymo.stop()
+marey.stop()
 with nvtx.annotate("not recorded"):
     nvtx.push_range("begun too early")
-kymo.start("second.kymo")
+marey.start("second.marey")
 nvtx.pop_range()
-with nvtx.annotate("second"), kymo.range("ours"):
+with nvtx.annotate("second"), marey.range("ours"):
     pass
-kymo.stop()
+marey.stop()
 """
     )
     assert run.ranges == {}
-    assert list(kymo.load(run.path).open["name"]) == ["around"]
-    second = kymo.load(tmp_path / "second.kymo")
+    assert list(marey.load(run.path).open["name"]) == ["around"]
+    second = marey.load(tmp_path / "second.marey")
     assert _counts(second.ranges) == {"second": 1, "ours": 1}
     assert second.warnings == []

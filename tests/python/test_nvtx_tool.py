@@ -1,4 +1,4 @@
-"""What an NVTX tool hears of kymo's ranges: a real tool, loaded by NVTX, that writes down the calls it gets."""
+"""What an NVTX tool hears of marey's ranges: a real tool, loaded by NVTX, that writes down the calls it gets."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import subprocess
 import pytest
 from nvtx_calls import Calls, is_balanced, read_calls
 
-import kymo
+import marey
 
 
 def test_blocks_functions_and_pushes_reach_the_tool(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
+        import marey
 
-        @kymo.range("function")
+        @marey.range("function")
         def function():
-            kymo.push("pushed")
-            kymo.pop()
+            marey.push("pushed")
+            marey.pop()
 
-        with kymo.range("block"):
+        with marey.range("block"):
             function()
-        kymo.mark("here")
+        marey.mark("here")
         """,
         tool=nvtx_tool,
     )
@@ -34,12 +34,12 @@ def test_blocks_functions_and_pushes_reach_the_tool(listen, nvtx_tool):
 def test_the_tool_and_the_recording_hear_the_same(listen, nvtx_tool, tmp_path, is_recording):
     calls = listen(
         f"""
-        import kymo
+        import marey
         if {is_recording}:
-            kymo.start("run.kymo")
+            marey.start("run.marey")
         for i in range(3):
-            with kymo.range("step", payload=i):
-                with kymo.range("forward"):
+            with marey.range("step", payload=i):
+                with marey.range("forward"):
                     pass
         """,
         tool=nvtx_tool,
@@ -48,16 +48,16 @@ def test_the_tool_and_the_recording_hear_the_same(listen, nvtx_tool, tmp_path, i
     assert len(calls.of("push", "forward")) == 3
     assert is_balanced(calls.every)
     if is_recording:
-        ranges = kymo.load(tmp_path / "run.kymo").ranges
+        ranges = marey.load(tmp_path / "run.marey").ranges
         assert sorted(zip(ranges["name"], ranges["count"])) == [("forward", 3), ("step", 3)]
 
 
 def test_names_are_registered_once(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
+        import marey
         for _ in range(100):
-            with kymo.range("again"):
+            with marey.range("again"):
                 pass
         """,
         tool=nvtx_tool,
@@ -69,11 +69,11 @@ def test_names_are_registered_once(listen, nvtx_tool):
 def test_domain_category_color(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
-        with kymo.range("read", category="disk", color="#336699", domain="loader"):
-            with kymo.range("plain"):
+        import marey
+        with marey.range("read", category="disk", color="#336699", domain="loader"):
+            with marey.range("plain"):
                 pass
-        kymo.mark("seen", category="disk", color=0xFF00FF00, domain="loader")
+        marey.mark("seen", category="disk", color=0xFF00FF00, domain="loader")
         """,
         tool=nvtx_tool,
     )
@@ -101,10 +101,10 @@ def test_domain_category_color(listen, nvtx_tool):
 def test_payloads(listen, nvtx_tool, payload, kind, heard):
     calls = listen(
         f"""
-        import kymo
-        with kymo.range("r", payload={payload!r}):
+        import marey
+        with marey.range("r", payload={payload!r}):
             pass
-        kymo.mark("m", payload={payload!r})
+        marey.mark("m", payload={payload!r})
         """,
         tool=nvtx_tool,
         env={"PYTHONUTF8": "1"},
@@ -117,18 +117,18 @@ def test_async_ranges_start_and_end_also_on_another_thread(listen, nvtx_tool):
     calls = listen(
         """
         import asyncio, threading
-        import kymo
-        from kymo import _native
+        import marey
+        from marey import _native
 
         async def work():
-            async with kymo.range("request", domain="server"):
+            async with marey.range("request", domain="server"):
                 await asyncio.sleep(0)
 
         async def main():
             await asyncio.gather(work(), work())
 
         asyncio.run(main())
-        handle = _native.async_begin(kymo.range("elsewhere"))
+        handle = _native.async_begin(marey.range("elsewhere"))
         thread = threading.Thread(target=_native.async_end, args=(handle,))
         thread.start()
         thread.join()
@@ -148,9 +148,9 @@ def test_a_coroutine_is_an_async_range(listen, nvtx_tool):
     calls = listen(
         """
         import asyncio
-        import kymo
+        import marey
 
-        @kymo.range("fetch")
+        @marey.range("fetch")
         async def fetch():
             await asyncio.sleep(0)
 
@@ -164,17 +164,17 @@ def test_a_coroutine_is_an_async_range(listen, nvtx_tool):
 def test_exceptions_end_what_they_leave(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
+        import marey
 
-        @kymo.range("function")
+        @marey.range("function")
         def function():
-            with kymo.range("block"):
+            with marey.range("block"):
                 raise KeyError
 
         try:
             function()
         except KeyError:
-            kymo.mark("caught")
+            marey.mark("caught")
         """,
         tool=nvtx_tool,
     )
@@ -185,12 +185,12 @@ def test_a_push_in_one_domain_and_a_pop_by_order(listen, nvtx_tool):
     """Tools keep a stack for each domain; a pop goes to the domain of the range that it ends."""
     calls = listen(
         """
-        import kymo
-        with kymo.range("outer", domain="a"):
-            kymo.push("middle")
-            with kymo.range("inner", domain="b"):
+        import marey
+        with marey.range("outer", domain="a"):
+            marey.push("middle")
+            with marey.range("inner", domain="b"):
                 pass
-            kymo.pop()
+            marey.pop()
         """,
         tool=nvtx_tool,
     )
@@ -201,12 +201,12 @@ def test_two_threads(listen, nvtx_tool):
     calls = listen(
         """
         import threading
-        import kymo
+        import marey
 
         def work(name):
             for _ in range(200):
-                with kymo.range(name):
-                    with kymo.range("shared", domain="library"):
+                with marey.range(name):
+                    with marey.range("shared", domain="library"):
                         pass
 
         threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b")]
@@ -228,12 +228,12 @@ def test_a_forked_child_goes_on(listen, nvtx_tool):
     calls = listen(
         """
         import os
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper(False, False, True)
-        with kymo.range("parent"):
+        import marey
+        wrapper = marey.NVTXRangeWrapper(False, False, True)
+        with marey.range("parent"):
             wrapper.range_push("both")
             child = os.fork()
-            with kymo.range("child" if child == 0 else "still parent"):
+            with marey.range("child" if child == 0 else "still parent"):
                 pass
             wrapper.range_pop("both")
         if child == 0:
@@ -255,10 +255,10 @@ def test_processes_of_multiprocessing(listen, nvtx_tool):
     calls = listen(
         """
         import multiprocessing
-        import kymo
+        import marey
 
         def work(_):
-            with kymo.range("in a worker"):
+            with marey.range("in a worker"):
                 pass
 
         if __name__ == "__main__":
@@ -275,33 +275,33 @@ def test_processes_of_multiprocessing(listen, nvtx_tool):
 def test_a_tool_that_cannot_be_loaded_is_told_once_and_the_program_goes_on(listen, tmp_path):
     calls = listen(
         """
-        import kymo
-        kymo.start("run.kymo")
+        import marey
+        marey.start("run.marey")
         for _ in range(10):
-            with kymo.range("step"):
+            with marey.range("step"):
                 pass
         """,
         env={"NVTX_INJECTION64_PATH": str(tmp_path / "missing.so")},
     )
     assert calls.done.stderr.count("missing.so") == 1
     assert len(calls.done.stderr.splitlines()) == 1
-    assert kymo.load(tmp_path / "run.kymo").ranges.row(name="step")["count"] == 10
+    assert marey.load(tmp_path / "run.marey").ranges.row(name="step")["count"] == 10
 
 
 def test_a_tool_that_refuses_is_told_once_and_the_program_goes_on(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper(False, False, True)
+        import marey
+        wrapper = marey.NVTXRangeWrapper(False, False, True)
         for _ in range(10):
             wrapper.range_push("a")
-            with kymo.range("step"):
+            with marey.range("step"):
                 pass
             wrapper.range_pop("a")
-        kymo.mark("end")
+        marey.mark("end")
         """,
         tool=nvtx_tool,
-        env={"KYMO_TEST_NVTX_REFUSE": "1"},
+        env={"MAREY_TEST_NVTX_REFUSE": "1"},
     )
     assert calls.lines == []
     assert len(calls.of("initialize")) == 1
@@ -311,32 +311,32 @@ def test_a_tool_that_refuses_is_told_once_and_the_program_goes_on(listen, nvtx_t
 
 LATE = """
     import os
-    import kymo
-    from kymo import numba_nvtx
-    wrapper = kymo.NVTXRangeWrapper()
-    with kymo.range("before"):
-        kymo.push("pushed before")
-        os.environ["NVTX_INJECTION64_PATH"] = os.environ["KYMO_TEST_NVTX_TOOL"]
+    import marey
+    from marey import numba_nvtx
+    wrapper = marey.NVTXRangeWrapper()
+    with marey.range("before"):
+        marey.push("pushed before")
+        os.environ["NVTX_INJECTION64_PATH"] = os.environ["MAREY_TEST_NVTX_TOOL"]
         {attach}
-        with kymo.range("after"):
+        with marey.range("after"):
             pass
-        kymo.pop()
-    kymo.push("again")
-    kymo.pop()
+        marey.pop()
+    marey.push("again")
+    marey.pop()
     """
 
 
 @pytest.mark.parametrize(
-    "attach", ["wrapper.enable(False, False, False)", 'numba_nvtx.register_string("x")', 'kymo.start("run.kymo")']
+    "attach", ["wrapper.enable(False, False, False)", 'numba_nvtx.register_string("x")', 'marey.start("run.marey")']
 )
 @pytest.mark.parametrize("is_recording", [False, True])
 def test_a_tool_that_comes_late_hears_whole_ranges_only(listen, nvtx_tool, attach, is_recording):
     if is_recording and "start" in attach:
-        attach = "kymo.stop(); " + attach.replace("run", "other")
+        attach = "marey.stop(); " + attach.replace("run", "other")
     source = LATE.format(attach=attach)
     if is_recording:
-        source = source.replace("    import kymo\n", '    import kymo\n    kymo.start("run.kymo")\n', 1)
-    calls = listen(source, env={"KYMO_TEST_NVTX_TOOL": str(nvtx_tool)})
+        source = source.replace("    import marey\n", '   import marey\n    marey.start("run.marey")\n', 1)
+    calls = listen(source, env={"MAREY_TEST_NVTX_TOOL": str(nvtx_tool)})
     assert calls.lines == ["push after", "pop", "push again", "pop"]
 
 
@@ -344,57 +344,57 @@ def test_a_tool_that_comes_late_hears_no_end_of_what_was_tracked_before(listen, 
     calls = listen(
         """
         import os
-        import kymo
-        from kymo import numba_nvtx
-        wrapper = kymo.NVTXRangeWrapper(False, False, True)
+        import marey
+        from marey import numba_nvtx
+        wrapper = marey.NVTXRangeWrapper(False, False, True)
         wrapper.range_push("before")
-        os.environ["NVTX_INJECTION64_PATH"] = os.environ["KYMO_TEST_NVTX_TOOL"]
+        os.environ["NVTX_INJECTION64_PATH"] = os.environ["MAREY_TEST_NVTX_TOOL"]
         numba_nvtx.register_string("x")
         wrapper.range_push("after")
         wrapper.range_pop("after")
         wrapper.range_pop("before")
         """,
-        env={"KYMO_TEST_NVTX_TOOL": str(nvtx_tool)},
+        env={"MAREY_TEST_NVTX_TOOL": str(nvtx_tool)},
     )
     assert calls.lines == ["push after", "pop"]
 
 
 def test_the_option_keeps_ranges_from_tools(listen, nvtx_tool):
     source = """
-        import kymo
-        with kymo.range("a"):
+        import marey
+        with marey.range("a"):
             pass
         """
-    assert listen(source, tool=nvtx_tool, env={"KYMO_OPTIONS": "nvtx=0"}).lines == []
+    assert listen(source, tool=nvtx_tool, env={"MAREY_OPTIONS": "nvtx=0"}).lines == []
 
 
-def test_under_kymo_run(listen, nvtx_tool, kymo_command, tmp_path):
+def test_under_marey_run(listen, nvtx_tool, marey_command, tmp_path):
     calls = listen(
         """
-        import kymo
-        with kymo.range("step"):
+        import marey
+        with marey.range("step"):
             pass
         """,
         tool=nvtx_tool,
-        command=[*kymo_command, "run", "-o", "run.kymo", "--"],
+        command=[*marey_command, "run", "-o", "run.marey", "--"],
     )
     assert calls.lines == ["push step", "pop"]
-    assert kymo.load(tmp_path / "run.kymo").ranges["name"] == ["step"]
+    assert marey.load(tmp_path / "run.marey").ranges["name"] == ["step"]
 
 
 @pytest.mark.parametrize("is_checked", [False, True])
 def test_recordings_that_come_and_go_leave_the_tool_balanced(listen, nvtx_tool, is_checked):
     calls = listen(
         f"""
-        import kymo
+        import marey
         for i in range(3):
-            with kymo.range("outer"):
-                kymo.start(f"run{{i}}.kymo", check={is_checked})
-                with kymo.range("inner"):
+            with marey.range("outer"):
+                marey.start(f"run{{i}}.marey", check={is_checked})
+                with marey.range("inner"):
                     pass
-                kymo.push("over the end")
-                kymo.stop()
-                kymo.pop()
+                marey.push("over the end")
+                marey.stop()
+                marey.pop()
         """,
         tool=nvtx_tool,
     )
@@ -406,8 +406,8 @@ def test_neither_torch_nor_numpy_is_imported(listen, nvtx_tool):
     calls = listen(
         """
         import sys
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper(True, True, True)
+        import marey
+        wrapper = marey.NVTXRangeWrapper(True, True, True)
         wrapper.range_push("a")
         wrapper.range_pop("a")
         assert not {"torch", "numpy", "numba"} & set(sys.modules)
@@ -420,9 +420,9 @@ def test_neither_torch_nor_numpy_is_imported(listen, nvtx_tool):
 @pytest.mark.parametrize("is_recording", [False, True])
 def test_a_program_in_c(nvtx_build, nvtx_tool, tmp_path, is_recording):
     log = tmp_path / "calls"
-    env = {"KYMO_TEST_NVTX_LOG": str(log), "NVTX_INJECTION64_PATH": str(nvtx_tool)}
+    env = {"MAREY_TEST_NVTX_LOG": str(log), "NVTX_INJECTION64_PATH": str(nvtx_tool)}
     if is_recording:
-        env["KYMO"] = str(tmp_path / "run.kymo")
+        env["MAREY"] = str(tmp_path / "run.marey")
     done = subprocess.run(
         [str(nvtx_build / "nvtx_ranges")], env=env, capture_output=True, text=True, timeout=60, check=False
     )
@@ -445,7 +445,7 @@ def test_a_program_in_c(nvtx_build, nvtx_tool, tmp_path, is_recording):
     assert "ranges.c:" in mismatch
     assert "nothing is pushed" in empty
     if is_recording:
-        ranges = kymo.load(tmp_path / "run.kymo").ranges
+        ranges = marey.load(tmp_path / "run.marey").ranges
         assert ranges.row(name="with payload")["count"] == 4
 
 
@@ -453,8 +453,8 @@ def test_a_name_with_a_nul_is_heard_up_to_it(listen, nvtx_tool):
     """Texts end with a NUL in NVTX; the recording has the whole name."""
     calls = listen(
         """
-        import kymo
-        with kymo.range("a\\0b"):
+        import marey
+        with marey.range("a\\0b"):
             pass
         """,
         tool=nvtx_tool,
@@ -464,33 +464,33 @@ def test_a_name_with_a_nul_is_heard_up_to_it(listen, nvtx_tool):
 
 def test_domains_are_in_the_recordings_sites(record):
     with record() as path:
-        with kymo.range("read", domain="loader", category="disk"):
+        with marey.range("read", domain="loader", category="disk"):
             pass
-        with kymo.range("read"):
+        with marey.range("read"):
             pass
-        kymo.mark("seen", domain="loader")
-    found = kymo.load(path)
+        marey.mark("seen", domain="loader")
+    found = marey.load(path)
     sites = {(row["name"], row["domain"], row["category"]) for row in found.sites}
     assert {("read", "loader", "disk"), ("read", "", ""), ("seen", "loader", "")} <= sites
     assert found.ranges.row(name="read")["count"] == 2
 
 
 def test_domains_tell_ranges_apart():
-    one = kymo.range("x", domain="a")
-    assert one is kymo.range("x", domain="a")
-    assert one is not kymo.range("x", domain="b")
-    assert one is not kymo.range("x")
-    assert (one.domain, kymo.range("x").domain) == ("a", None)
+    one = marey.range("x", domain="a")
+    assert one is marey.range("x", domain="a")
+    assert one is not marey.range("x", domain="b")
+    assert one is not marey.range("x")
+    assert (one.domain, marey.range("x").domain) == ("a", None)
     with pytest.raises(TypeError, match="domain"):
-        kymo.range("x", domain=1)
+        marey.range("x", domain=1)
     with pytest.raises(TypeError, match="category"):
-        kymo.mark("x", category=1)
+        marey.mark("x", category=1)
 
 
 def test_a_range_in_a_subinterpreter_is_heard(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
+        import marey
         try:
             import _interpreters as interpreters
         except ImportError:
@@ -498,15 +498,15 @@ def test_a_range_in_a_subinterpreter_is_heard(listen, nvtx_tool):
         other = interpreters.create()
         interpreters.run_string(
             other,
-            "import kymo\\n"
-            "wrapper = kymo.NVTXRangeWrapper(True, False, True)\\n"
+            "import marey\\n"
+            "wrapper = marey.NVTXRangeWrapper(True, False, True)\\n"
             "wrapper.range_push('there')\\n"
             "wrapper.range_pop('there')\\n",
         )
         interpreters.destroy(other)
-        assert kymo.NVTXRangeWrapper().is_enabled, "the switch is the process's"
-        kymo.NVTXRangeWrapper().range_push("here")
-        kymo.NVTXRangeWrapper().range_pop("here")
+        assert marey.NVTXRangeWrapper().is_enabled, "the switch is the process's"
+        marey.NVTXRangeWrapper().range_push("here")
+        marey.NVTXRangeWrapper().range_pop("here")
         """,
         tool=nvtx_tool,
         cuda=True,

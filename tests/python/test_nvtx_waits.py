@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 PAIR = """
-    import kymo
-    wrapper = kymo.NVTXRangeWrapper({}, {}, {})
+    import marey
+    wrapper = marey.NVTXRangeWrapper({}, {}, {})
     wrapper.range_push("a")
     wrapper.range_pop("a")
     """
@@ -34,11 +34,11 @@ def test_it_waits_before_push_and_pop_as_asked(listen, nvtx_tool, on_push, on_po
 def test_off_it_does_not_wait(listen, nvtx_tool):
     calls = listen(
         """
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper()
+        import marey
+        wrapper = marey.NVTXRangeWrapper()
         wrapper.range_push("a")
         wrapper.range_pop("a")
-        with kymo.range("b"):
+        with marey.range("b"):
             pass
         wrapper.enable(True, True, False)
         wrapper.disable()
@@ -54,12 +54,12 @@ def test_off_it_does_not_wait(listen, nvtx_tool):
 def test_only_the_wrapper_waits(listen):
     calls = listen(
         """
-        import kymo
-        kymo.NVTXRangeWrapper(True, True, False)
-        with kymo.range("block"):
-            kymo.push("a")
-            kymo.pop()
-            kymo.mark("here")
+        import marey
+        marey.NVTXRangeWrapper(True, True, False)
+        with marey.range("block"):
+            marey.push("a")
+            marey.pop()
+            marey.mark("here")
         """,
         cuda=True,
     )
@@ -71,21 +71,21 @@ def test_it_waits_without_a_tool_and_without_a_recording(listen):
 
 
 @pytest.mark.parametrize("how", ["start", "environment", "run"])
-def test_options_choose_the_waits(listen, kymo_command, how):
+def test_options_choose_the_waits(listen, marey_command, how):
     options = "nvtx.sync_on_pop=1,nvtx.sync_on_push=0"
     arguments = '**{"nvtx.sync_on_pop": True}' if how == "start" else ""
     calls = listen(
         f"""
-        import kymo
+        import marey
         if {how == "start"}:
-            kymo.start("run.kymo", {arguments})
-        wrapper = kymo.NVTXRangeWrapper()
+            marey.start("run.marey", {arguments})
+        wrapper = marey.NVTXRangeWrapper()
         wrapper.range_push("a")
         wrapper.range_pop("a")
         """,
         cuda=True,
-        env={"KYMO_OPTIONS": options} if how == "environment" else None,
-        command=[*kymo_command, "run", "-o", "run.kymo", "--options", options, "--"] if how == "run" else None,
+        env={"MAREY_OPTIONS": options} if how == "environment" else None,
+        command=[*marey_command, "run", "-o", "run.marey", "--options", options, "--"] if how == "run" else None,
     )
     assert calls.lines == ["sync"]
 
@@ -97,7 +97,7 @@ def test_without_cuda_it_goes_on_and_says_so_once(listen):
 
 
 def test_a_wait_that_fails_is_told_once_and_changes_nothing(listen, nvtx_tool):
-    calls = listen(PAIR.format(True, True, True), tool=nvtx_tool, cuda=True, env={"KYMO_TEST_CUDA_ERROR": "700"})
+    calls = listen(PAIR.format(True, True, True), tool=nvtx_tool, cuda=True, env={"MAREY_TEST_CUDA_ERROR": "700"})
     assert calls.lines == ["sync", "push a", "sync", "pop"]
     assert calls.done.stderr.count("a test's error (CUDA error 700)") == 1
 
@@ -115,8 +115,8 @@ def test_a_runtime_that_is_loaded_later_is_found(listen, nvtx_build):
     calls = listen(
         f"""
         import ctypes
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper(True, False, False)
+        import marey
+        wrapper = marey.NVTXRangeWrapper(True, False, False)
         wrapper.range_push("before")
         ctypes.CDLL({str(nvtx_build / "cuda" / "libcudart.so.12")!r})
         wrapper.range_push("after")
@@ -130,19 +130,19 @@ def test_other_threads_run_while_it_waits(listen):
     calls = listen(
         """
         import ctypes, threading
-        import kymo
+        import marey
         runtime = ctypes.CDLL("libcudart.so.12")
         waits = threading.Event()
 
         def other():
             waits.wait(60)
-            kymo.mark("meanwhile")
-            ctypes.c_int.in_dll(runtime, "kymo_test_may_return").value = 1
+            marey.mark("meanwhile")
+            ctypes.c_int.in_dll(runtime, "marey_test_may_return").value = 1
 
-        ctypes.c_int.in_dll(runtime, "kymo_test_may_return").value = 0
+        ctypes.c_int.in_dll(runtime, "marey_test_may_return").value = 0
         thread = threading.Thread(target=other)
         thread.start()
-        wrapper = kymo.NVTXRangeWrapper(True, True, False)
+        wrapper = marey.NVTXRangeWrapper(True, True, False)
         waits.set()
         wrapper.range_push("a")
         thread.join()
@@ -155,18 +155,18 @@ def test_other_threads_run_while_it_waits(listen):
 # torch itself cannot be told to use a GPU that is not there, so its three functions are stood in for.
 TORCH = """
     import sys, types
-    import kymo
+    import marey
     log = []
     cuda = types.ModuleType("torch.cuda")
     cuda.is_initialized = lambda: {is_initialized}
     cuda.is_current_stream_capturing = lambda: {is_capturing}
     def synchronize():
-        kymo.mark("torch waits")
+        marey.mark("torch waits")
         {ending}
     cuda.synchronize = synchronize
     sys.modules["torch"] = types.ModuleType("torch")
     sys.modules["torch.cuda"] = cuda
-    wrapper = kymo.NVTXRangeWrapper(True, True, True)
+    wrapper = marey.NVTXRangeWrapper(True, True, True)
     """
 
 
@@ -203,8 +203,8 @@ def test_the_check_comes_before_torch_waits(listen, nvtx_tool):
     wrapper.range_push("a")
     try:
         wrapper.range_pop("b")
-    except kymo.RangeError:
-        kymo.mark("told")
+    except marey.RangeError:
+        marey.mark("told")
     wrapper.range_pop("a")
     """
         ),
@@ -229,7 +229,7 @@ def test_what_torch_raises_is_raised_and_leaves_ranges_balanced(listen, nvtx_too
         try:
             call("a")
         except RuntimeError as error:
-            kymo.mark(str(error))
+            marey.mark(str(error))
         cuda.synchronize = lambda: None
         if call == wrapper.range_push:
             wrapper.range_push("a")

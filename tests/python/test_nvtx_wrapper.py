@@ -7,8 +7,8 @@ import pickle
 
 import pytest
 
-import kymo
-from kymo import NVTXRangeWrapper
+import marey
+from marey import NVTXRangeWrapper
 
 
 def test_every_call_gives_the_one_instance():
@@ -34,8 +34,8 @@ def test_off_its_methods_do_nothing_and_return_none(record):
         assert wrapper.range_pop() is None
         assert wrapper.disable() is None
         assert wrapper.reset() is None
-        assert kymo.counts()["events"] == 0
-    assert len(kymo.load(path).open) == 0
+        assert marey.counts()["events"] == 0
+    assert len(marey.load(path).open) == 0
 
 
 @pytest.mark.parametrize("is_on", [False, True])
@@ -72,7 +72,7 @@ def test_arguments_by_keyword():
     wrapper = NVTXRangeWrapper()
     wrapper.enable(keep_track_of_range_order=True, sync_on_push=False, sync_on_pop=False)
     wrapper.range_push(range_name="a")
-    with pytest.raises(kymo.RangeError):
+    with pytest.raises(marey.RangeError):
         wrapper.range_pop(range_name="b")
     wrapper.range_pop(range_name="a")
 
@@ -81,17 +81,17 @@ def test_arguments_of_the_class_enable_it():
     wrapper = NVTXRangeWrapper(False, False, keep_track_of_range_order=True)
     assert wrapper is NVTXRangeWrapper()
     assert wrapper.is_enabled is True
-    with pytest.raises(kymo.RangeError):
+    with pytest.raises(marey.RangeError):
         wrapper.range_pop("a")
 
 
 def test_a_second_enable_raises_and_changes_nothing():
     wrapper = NVTXRangeWrapper(False, False, False)
     for again in (lambda: wrapper.enable(False, False, True), lambda: NVTXRangeWrapper(False, False, True)):
-        with pytest.raises(kymo.KymoError, match="already enabled") as caught:
+        with pytest.raises(marey.MareyError, match="already enabled") as caught:
             again()
         assert isinstance(caught.value, AssertionError)
-        assert isinstance(caught.value, kymo.StateError)
+        assert isinstance(caught.value, marey.StateError)
     wrapper.range_pop("nothing is checked")
 
 
@@ -118,10 +118,10 @@ def test_methods_taken_before_enabling_work_afterwards(record):
         pop()
         NVTXRangeWrapper().enable(False, False, True)
         push("after")
-        with pytest.raises(kymo.RangeError):
+        with pytest.raises(marey.RangeError):
             pop("other")
         pop("after")
-    assert kymo.load(path).ranges["name"] == ["after"]
+    assert marey.load(path).ranges["name"] == ["after"]
 
 
 @pytest.mark.parametrize("is_tracked", [False, True])
@@ -130,11 +130,11 @@ def test_ranges_go_into_the_recording(record, is_tracked):
     with record() as path:
         for _ in range(3):
             wrapper.range_push("step")
-            with kymo.range("forward"):
+            with marey.range("forward"):
                 wrapper.range_push("layer")
                 wrapper.range_pop("layer")
             wrapper.range_pop("step")
-    found = kymo.load(path)
+    found = marey.load(path)
     assert found.warnings == []
     rows = [(row["depth"], row["name"], row["count"]) for row in found.tree]
     assert rows == [(0, "step", 3), (1, "forward", 3), (2, "layer", 3)]
@@ -145,7 +145,7 @@ def test_without_a_recording_it_works_and_leaves_nothing(tmp_path, monkeypatch):
     wrapper = NVTXRangeWrapper(False, False, True)
     wrapper.range_push("a")
     wrapper.range_pop("a")
-    with pytest.raises(kymo.RangeError):
+    with pytest.raises(marey.RangeError):
         wrapper.range_pop("a")
     assert list(tmp_path.iterdir()) == []
 
@@ -157,15 +157,15 @@ def test_a_recording_that_begins_and_ends_in_a_range_sees_what_is_inside(record)
         wrapper.range_push("inside")
         wrapper.range_pop("inside")
     wrapper.range_pop("outside")
-    assert kymo.load(path).ranges["name"] == ["inside"]
+    assert marey.load(path).ranges["name"] == ["inside"]
 
 
 def test_options_of_start_enable_it(tmp_path):
-    kymo.start(tmp_path / "run.kymo", **{"nvtx.keep_track_of_range_order": True})
+    marey.start(tmp_path / "run.marey", **{"nvtx.keep_track_of_range_order": True})
     wrapper = NVTXRangeWrapper()
     assert wrapper.is_enabled
     wrapper.range_push("a")
-    with pytest.raises(kymo.RangeError):
+    with pytest.raises(marey.RangeError):
         wrapper.range_pop("b")
     wrapper.range_pop("a")
 
@@ -173,29 +173,29 @@ def test_options_of_start_enable_it(tmp_path):
 def test_the_environment_enables_it_without_a_recording(run_python):
     run_python(
         """
-        import kymo
-        wrapper = kymo.NVTXRangeWrapper()
-        assert wrapper.is_enabled and not kymo.enabled()
+        import marey
+        wrapper = marey.NVTXRangeWrapper()
+        assert wrapper.is_enabled and not marey.enabled()
         try:
             wrapper.range_pop("a")
         except AssertionError as error:
             print(error)
         """,
-        env={"KYMO_OPTIONS": "nvtx.keep_track_of_range_order=1"},
+        env={"MAREY_OPTIONS": "nvtx.keep_track_of_range_order=1"},
     )
 
 
-def test_kymo_run_enables_it(run_python, kymo_command, tmp_path):
+def test_marey_run_enables_it(run_python, marey_command, tmp_path):
     run_python(
         """
-        import kymo
-        assert kymo.NVTXRangeWrapper().is_enabled
-        kymo.NVTXRangeWrapper().range_push("step")
-        kymo.NVTXRangeWrapper().range_pop("step")
+        import marey
+        assert marey.NVTXRangeWrapper().is_enabled
+        marey.NVTXRangeWrapper().range_push("step")
+        marey.NVTXRangeWrapper().range_pop("step")
         """,
-        command=[*kymo_command, "run", "-o", "run.kymo", "--options", "nvtx.keep_track_of_range_order=1", "--"],
+        command=[*marey_command, "run", "-o", "run.marey", "--options", "nvtx.keep_track_of_range_order=1", "--"],
     )
-    assert kymo.load(tmp_path / "run.kymo").ranges["name"] == ["step"]
+    assert marey.load(tmp_path / "run.marey").ranges["name"] == ["step"]
 
 
 def test_names_of_any_content(record):
@@ -204,10 +204,10 @@ def test_names_of_any_content(record):
     with record() as path:
         for name in names:
             wrapper.range_push(name)
-            with pytest.raises(kymo.RangeError):
+            with pytest.raises(marey.RangeError):
                 wrapper.range_pop("another")
             wrapper.range_pop(name)
-    assert len(kymo.load(path).ranges) == len(names)
+    assert len(marey.load(path).ranges) == len(names)
 
 
 class Text(str):

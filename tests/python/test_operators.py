@@ -1,4 +1,4 @@
-"""kymo.operators(): the operators of a trace as a table."""
+"""marey.operators(): the operators of a trace as a table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from optional_parts import needs_unpacking
 
-import kymo
+import marey
 
 TRACE = Path(__file__).parent.parent / "data/kineto/event_sync_trace.json.gz"
 
 
 @needs_unpacking
 def test_operators_are_a_table_by_device_time():
-    table = kymo.operators(TRACE)
+    table = marey.operators(TRACE)
     assert table["name"][:3] == ["aten::mm", "ampere_sgemm_128x64_nn", "Memset (Device)"]
     assert table["self_device_ns"][:3] == [372000, 369000, 3000]
     assert table["kind"][0] == "operator"
@@ -23,7 +23,7 @@ def test_operators_are_a_table_by_device_time():
 
 @needs_unpacking
 def test_rows_can_be_by_name_and_sorted():
-    table = kymo.operators(str(TRACE), sort="count", by_name=True, stack_depth=0)
+    table = marey.operators(str(TRACE), sort="count", by_name=True, stack_depth=0)
     calls = table["calls"]
     assert calls == sorted(calls, reverse=True)
     assert len(set(zip(table["name"], table["kind"]))) == len(calls)
@@ -32,9 +32,9 @@ def test_rows_can_be_by_name_and_sorted():
 def test_what_is_wrong_is_told(tmp_path):
     (tmp_path / "trace.json").write_text('[{"ph": "X", "cat": "cpu_op", "name": "a", "ts": 1}]')
     with pytest.raises(ValueError, match="cannot be sorted by 'speed'"):
-        kymo.operators(tmp_path / "trace.json", sort="speed")
-    with pytest.raises(kymo.KymoError, match=r"cannot open .*none.json"):
-        kymo.operators(tmp_path / "none.json")
+        marey.operators(tmp_path / "trace.json", sort="speed")
+    with pytest.raises(marey.MareyError, match=r"cannot open .*none.json"):
+        marey.operators(tmp_path / "none.json")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(kymo.KymoError, match=r"no trace of torch\.profiler"):
-        kymo.operators(tmp_path / "other.json")
+    with pytest.raises(marey.MareyError, match=r"no trace of torch\.profiler"):
+        marey.operators(tmp_path / "other.json")

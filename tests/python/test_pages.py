@@ -10,7 +10,7 @@ import zlib
 
 import pytest
 
-import kymo
+import marey
 
 AWKWARD = "</script><img src=x onerror=alert(1)>"
 BLOCKS = re.compile(r'<script type="application/octet-stream" id="[^"]*">[^<]*</script>\s*')
@@ -20,13 +20,13 @@ BLOCKS = re.compile(r'<script type="application/octet-stream" id="[^"]*">[^<]*</
 def path(record):
     with record() as path:
         for _ in range(3):
-            with kymo.range("step"), kymo.range(AWKWARD):
+            with marey.range("step"), marey.range(AWKWARD):
                 pass
     return path
 
 
 def test_a_page_is_a_file(path, tmp_path):
-    kymo.load(path).to_html(tmp_path / "page.html")
+    marey.load(path).to_html(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert text.endswith("</html>\n")
@@ -34,12 +34,12 @@ def test_a_page_is_a_file(path, tmp_path):
 
 
 def test_a_page_has_the_title_it_is_given(path):
-    page = kymo.load(path).page(title="a < b")
+    page = marey.load(path).page(title="a < b")
     assert "<title>a &lt; b</title>" in page.html
 
 
 def test_a_page_saves_what_to_html_writes(path, tmp_path):
-    recording = kymo.load(path)
+    recording = marey.load(path)
     page = recording.page()
     page.save(tmp_path / "a.html")
     recording.to_html(tmp_path / "b.html")
@@ -52,12 +52,12 @@ def test_a_page_saves_what_to_html_writes(path, tmp_path):
 
 
 def test_a_page_shows_itself_in_a_frame_of_its_own(path):
-    page = kymo.load(path).page()
+    page = marey.load(path).page()
     shown = page._repr_html_()
     (source,) = re.findall(r'srcdoc="([^"]*)"', shown)
     assert html.unescape(source) == page.html
     assert 'sandbox="allow-scripts"' in shown
-    assert repr(page).startswith("<kymo page")
+    assert repr(page).startswith("<marey page")
 
 
 def index_of(text: str) -> dict:
@@ -76,11 +76,11 @@ def n_events(index: dict, kind: str = "thread") -> int:
 def test_more_ranges_than_a_page_takes_are_drawn_together(record):
     with record() as path:
         for _ in range(200):
-            with kymo.range("outer"):
+            with marey.range("outer"):
                 for _ in range(500):
-                    with kymo.range("inner"):
+                    with marey.range("inner"):
                         pass
-    recording = kymo.load(path)
+    recording = marey.load(path)
     whole, part = index_of(recording.page().html), index_of(recording.page(max_ranges=10_000).html)
     assert n_events(whole) == 100_200
     assert "merged" not in whole["processes"][0]
@@ -100,7 +100,7 @@ def test_more_work_than_a_page_takes_is_drawn_together(tmp_path):
         {**work, "name": "long", "ts": 10 * n + i * 1e6, "dur": 9e5, "args": events[0]["args"]} for i in range(5)
     ]
     (tmp_path / "trace.json").write_text(json.dumps({"traceEvents": events}))
-    recording = kymo.load(tmp_path / "trace.json")
+    recording = marey.load(tmp_path / "trace.json")
     whole, part = index_of(recording.page().html), index_of(recording.page(max_ranges=2000).html)
     assert n_events(whole, "gpu") == n + 5
     assert 1000 < n_events(part, "gpu") < n / 2
@@ -111,11 +111,11 @@ def test_more_work_than_a_page_takes_is_drawn_together(tmp_path):
 
 
 def test_a_filter_holds_for_the_page(path):
-    assert len(kymo.load(path, filter="nothing has this").page().html) < len(kymo.load(path).page().html)
+    assert len(marey.load(path, filter="nothing has this").page().html) < len(marey.load(path).page().html)
 
 
 def test_a_recording_shows_what_took_the_time(path):
-    shown = kymo.load(path)._repr_html_()
+    shown = marey.load(path)._repr_html_()
     assert "<td>step</td>" in shown
     assert html.escape(AWKWARD) in shown
     assert AWKWARD not in shown
@@ -124,15 +124,15 @@ def test_a_recording_shows_what_took_the_time(path):
 def test_a_long_table_shows_its_first_rows(record):
     with record() as path:
         for i in range(150):
-            with kymo.range(f"name {i}"):
+            with marey.range(f"name {i}"):
                 pass
-    shown = kymo.load(path).ranges._repr_html_()
+    shown = marey.load(path).ranges._repr_html_()
     assert shown.count("<tr>") == 101
     assert "50 more rows" in shown
 
 
 def test_a_comparison_has_a_page(path, tmp_path):
-    comparison = kymo.compare(path, path)
+    comparison = marey.compare(path, path)
     comparison.to_html(tmp_path / "compare.html", title="against itself")
     text = (tmp_path / "compare.html").read_text(encoding="utf-8")
     assert "<title>against itself</title>" in text
@@ -141,6 +141,6 @@ def test_a_comparison_has_a_page(path, tmp_path):
 
 def test_a_page_that_cannot_be_written_leaves_nothing(path, tmp_path):
     with pytest.raises(OSError):
-        kymo.load(path).to_html(tmp_path / "no" / "such" / "folder.html")
-    with pytest.raises(kymo.KymoError):
-        kymo.load(path).to_html("/dev/full")
+        marey.load(path).to_html(tmp_path / "no" / "such" / "folder.html")
+    with pytest.raises(marey.MareyError):
+        marey.load(path).to_html("/dev/full")

@@ -6,9 +6,9 @@ import contextlib
 
 import pytest
 
-import kymo
-from kymo import _phases
-from kymo._phases import NAMES, phases
+import marey
+from marey import _phases
+from marey._phases import NAMES, phases
 
 NO_PHASE = "(no phase)"  # the time between them, where it is measurable
 
@@ -22,7 +22,7 @@ def nothing_entered():
 
 
 def counts(path):
-    return {row["name"]: row["count"] for row in kymo.load(path).ranges}
+    return {row["name"]: row["count"] for row in marey.load(path).ranges}
 
 
 def test_a_phase_is_a_range_and_the_recordings_phase(record):
@@ -32,11 +32,11 @@ def test_a_phase_is_a_range_and_the_recordings_phase(record):
                 assert phases.now == name
             assert phases.now is None
     assert counts(path) == dict.fromkeys(NAMES, 1)
-    assert {row["name"] for row in kymo.load(path).table("phases")} - {NO_PHASE} == set(NAMES)
+    assert {row["name"] for row in marey.load(path).table("phases")} - {NO_PHASE} == set(NAMES)
 
 
 def test_nesting_brings_back_what_was_there(record):
-    with record() as path, kymo.phase("mine"):
+    with record() as path, marey.phase("mine"):
         phases.enter("evaluate")
         phases.enter("logging")
         phases.leave()
@@ -46,7 +46,7 @@ def test_nesting_brings_back_what_was_there(record):
         phases.leave()  # one too many
         assert phases.now == "mine"
     assert counts(path) == {"evaluate": 1, "logging": 1}
-    times = {row["name"]: row["count"] for row in kymo.load(path).table("phases") if row["name"] != NO_PHASE}
+    times = {row["name"]: row["count"] for row in marey.load(path).table("phases") if row["name"] != NO_PHASE}
     assert times == {"mine": 2, "evaluate": 2, "logging": 1}
 
 
@@ -68,19 +68,19 @@ def test_an_exception_is_unwound(record):
             raise OSError("x")
     assert phases.now is None
     assert counts(path) == {"data": 1, "logging": 1, "checkpoint": 1}
-    assert len(kymo.load(path).open) == 0
+    assert len(marey.load(path).open) == 0
 
 
 def test_off_nothing_happens_and_a_recording_may_begin_or_end_within(tmp_path):
     phases.enter("forward")
     assert phases.now is None
-    kymo.start(tmp_path / "run.kymo")
+    marey.start(tmp_path / "run.marey")
     phases.leave()
     phases.enter("backward")
-    kymo.stop()
+    marey.stop()
     phases.leave()
     assert phases.now is None
-    assert counts(tmp_path / "run.kymo").get("forward") is None
+    assert counts(tmp_path / "run.marey").get("forward") is None
 
 
 def test_other_names_are_refused_with_the_vocabulary(record):
@@ -106,7 +106,7 @@ def test_annotations_are_made_while_wanted_also_without_a_recording():
         _phases.annotate(None)
     with phases("forward"):
         pass
-    assert told == ["kymo:forward", "end"]
+    assert told == ["marey:forward", "end"]
 
 
 def test_one_leads_until_it_follows():
@@ -120,10 +120,10 @@ def test_one_leads_until_it_follows():
 
 
 def test_a_driver_can_be_named():
-    kymo._native.iteration_begin("kymo.hf.Callback")
-    assert kymo._native.iteration_finish(3, "kymo.hf.Callback")
-    assert kymo.progress()["driver"] == "kymo.hf.Callback"
-    assert not kymo.finish_iteration()
+    marey._native.iteration_begin("marey.hf.Callback")
+    assert marey._native.iteration_finish(3, "marey.hf.Callback")
+    assert marey.progress()["driver"] == "marey.hf.Callback"
+    assert not marey.finish_iteration()
 
 
 @pytest.mark.needs_torch
@@ -150,7 +150,7 @@ def test_an_annotation_that_cannot_be_made_leaves_the_stack_as_it_was(record):
 
     with record() as path, phases("data"):
         _phases.annotate(broken)
-        with pytest.raises(OSError, match="kymo:logging"):
+        with pytest.raises(OSError, match="marey:logging"):
             phases.enter("logging")
         assert (phases.depth, phases.now) == (1, "data")
         _phases.annotate(None)
@@ -158,7 +158,7 @@ def test_an_annotation_that_cannot_be_made_leaves_the_stack_as_it_was(record):
 
 
 def test_a_stack_may_be_deep_and_names_be_bytes(record):
-    with record() as path, kymo.phase(b"\xff"):
+    with record() as path, marey.phase(b"\xff"):
         assert phases.now == "\\xff"
         for i in range(1000):
             phases.enter(NAMES[i % len(NAMES)])

@@ -1,4 +1,4 @@
-"""kymo.plot from a script: one file, a browser where there is a display, and what it takes."""
+"""marey.plot from a script: one file, a browser where there is a display, and what it takes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 SCRIPT = """
-import cProfile, kymo, sys
+import cProfile, marey, sys
 def leaf(): return sum(range(1000))
 profile = cProfile.Profile()
 profile.runcall(lambda: [leaf() for _ in range(10)])
-page = kymo.plot(profile, **eval(sys.argv[1]))
+page = marey.plot(profile, **eval(sys.argv[1]))
 print(type(page).__name__)
 """
 
@@ -32,7 +32,7 @@ def script(tmp_path):
     browser.chmod(0o755)
 
     def run(arguments: str = "{}", **variables: str) -> tuple[list[str], list[str]]:
-        environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "KYMO")}
+        environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MAREY")}
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, arguments],
             cwd=tmp_path,
@@ -57,12 +57,12 @@ def profile_of(n: int) -> cProfile.Profile:
 
 
 def test_without_a_display_the_path_is_printed(script, tmp_path):
-    assert script() == ([str(tmp_path / "kymo-calls.html"), "Page"], [])
-    assert (tmp_path / "kymo-calls.html").read_text().startswith("<!doctype html>")
+    assert script() == ([str(tmp_path / "marey-calls.html"), "Page"], [])
+    assert (tmp_path / "marey-calls.html").read_text().startswith("<!doctype html>")
 
 
 def test_with_a_display_the_browser_is_asked(script, tmp_path):
-    assert script(DISPLAY=":7") == (["Page"], [(tmp_path / "kymo-calls.html").as_uri()])
+    assert script(DISPLAY=":7") == (["Page"], [(tmp_path / "marey-calls.html").as_uri()])
 
 
 def test_who_decides_is_the_caller(script, tmp_path):
@@ -73,23 +73,23 @@ def test_who_decides_is_the_caller(script, tmp_path):
     assert script("dict(path='c.html', open_browser=True)") == (["Page"], [(tmp_path / "c.html").as_uri()])
 
 
-@pytest.mark.parametrize("kind", ["kymo", "profile", "stats", "file", "recording", "path"])
+@pytest.mark.parametrize("kind", ["marey", "profile", "stats", "file", "recording", "path"])
 def test_everything_that_is_a_profile_is_taken(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     profile = profile_of(3)
     profile.dump_stats("x.prof")
-    kymo.import_trace("x.prof", into="x.kymo")
-    own = kymo.Profile()
+    marey.import_trace("x.prof", into="x.marey")
+    own = marey.Profile()
     own.runcall(sum, range(10))
     given = {
-        "kymo": own,
+        "marey": own,
         "profile": profile,
         "stats": pstats.Stats(profile),
         "file": Path("x.prof"),
-        "recording": kymo.load("x.kymo"),
-        "path": "x.kymo",
+        "recording": marey.load("x.marey"),
+        "path": "x.marey",
     }[kind]
-    page = kymo.plot(given, path="page.html", open_browser=False)
+    page = marey.plot(given, path="page.html", open_browser=False)
     assert capsys.readouterr().out == f"{tmp_path / 'page.html'}\n"
     assert page.html == (tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(r"https?://(?!www\.w3\.org)[^\s\"']+\.(js|css)", page.html)
@@ -97,18 +97,18 @@ def test_everything_that_is_a_profile_is_taken(kind, tmp_path, monkeypatch, caps
 
 def test_a_difference_names_both(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = kymo.plot(profile_of(3), profile_of(9), path="page.html", open_browser=False)
+    page = marey.plot(profile_of(3), profile_of(9), path="page.html", open_browser=False)
     assert "<title>calls of this profile against the other profile</title>" in page.html
     capsys.readouterr()
 
 
 def test_what_is_no_profile_is_told():
-    with pytest.raises(TypeError, match=r"kymo\.plot takes a profile, a recording or the path of one, not int"):
-        kymo.plot(3)
-    with pytest.raises(kymo.KymoError, match="cannot open no such file"):
-        kymo.plot("no such file.prof")
+    with pytest.raises(TypeError, match=r"marey\.plot takes a profile, a recording or the path of one, not int"):
+        marey.plot(3)
+    with pytest.raises(marey.MareyError, match="cannot open no such file"):
+        marey.plot("no such file.prof")
 
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path):
     with pytest.raises(OSError, match="no such folder"):
-        kymo.plot(profile_of(1), path=tmp_path / "no such folder" / "page.html")
+        marey.plot(profile_of(1), path=tmp_path / "no such folder" / "page.html")

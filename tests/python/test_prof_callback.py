@@ -20,9 +20,9 @@ pytest.importorskip("accelerate", reason="the Trainer needs accelerate; tools/se
 from tiny_trainer import make_trainer
 from transformers import TrainerCallback
 
-import kymo
-from kymo import _background
-from kymo.hf import ProfCallback
+import marey
+from marey import _background
+from marey.hf import ProfCallback
 
 SOON = {"wait_steps": 0, "warmup_steps": 1, "active_steps": 1, "num_cycles": 1}
 SMALL: dict[str, Any] = {
@@ -118,7 +118,7 @@ def test_the_trace_is_of_one_step_and_says_who_it_is(default):
     (step,) = named(trace, "ProfilerStep#8")
     assert step["cat"] == "user_annotation"
     assert [trace[key] for key in ("profile_memory", "with_stack", "record_shapes", "with_flops")] == [1, 1, 1, 1]
-    about = trace["kymo"]
+    about = trace["marey"]
     assert {key: about[key] for key in ("version", "rank", "world_size", "step", "steps", "partial", "why")} == {
         **{"version": 1, "rank": 0, "world_size": 1, "step": 9, "steps": 1},
         **{"partial": False, "why": None},
@@ -159,7 +159,7 @@ def test_the_snapshot_has_allocations(default):
 def test_storages_are_told_by_what_they_are_for(default):
     """Addresses are those of the allocations in the same trace: gradients are made in each step."""
     trace = trace_of(default[0] / "iteration_9")
-    roles = trace["kymo"]["roles"]
+    roles = trace["marey"]["roles"]
     kinds = {role[0] for role in roles}
     assert kinds == {"parameter", "gradient", "optimizer_state", "input"}
     names = {(role[0], role[6]) for role in roles}
@@ -266,7 +266,7 @@ def test_shapes_that_flops_need_are_named_once(tmp_path, capsys, monkeypatch, gi
     ProfCallback(output_dir=tmp_path, **given)
     said = capsys.readouterr().err
     assert said.count("with_flops=True records the shapes of inputs") == n and said.count("\n") == n
-    monkeypatch.setattr("kymo._hf_profile.who_am_i", lambda: (1, 2))
+    monkeypatch.setattr("marey._hf_profile.who_am_i", lambda: (1, 2))
     ProfCallback(output_dir=tmp_path, **given)
     assert capsys.readouterr().err == ""
 
@@ -296,7 +296,7 @@ def test_the_documented_small_configuration_records_no_shapes_and_says_nothing(t
 def test_values_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(ValueError, match="active=0"):
         ProfCallback(output_dir=tmp_path, active_steps=0)
-    with pytest.raises(ValueError, match="'torch' or 'kymo'"):
+    with pytest.raises(ValueError, match="'torch' or 'marey'"):
         ProfCallback(output_dir=tmp_path, engine="nvprof")
     with pytest.raises(TypeError, match="is no trigger"):
         ProfCallback(output_dir=tmp_path, triggers=[None])
@@ -371,10 +371,10 @@ def test_evaluation_and_saving_inside_a_window_are_told_apart(tmp_path, capsys):
     assert window.notes == ["an evaluation", "a checkpoint"]
     assert "from step 1 on, with an evaluation, with a checkpoint in" in capsys.readouterr().err
     trace = trace_of(tmp_path / "out" / "iteration_3")
-    assert trace["kymo"]["notes"] == window.notes
+    assert trace["marey"]["notes"] == window.notes
     counts = {"evaluate": 1, "checkpoint": 1, "forward": 2, "backward": 2, "data": 2, "optimizer": 2}
-    assert {name: len(named(trace, f"kymo:{name}")) for name in counts} == counts
-    (evaluation,) = named(trace, "kymo:evaluate")
+    assert {name: len(named(trace, f"marey:{name}")) for name in counts} == counts
+    (evaluation,) = named(trace, "marey:evaluate")
     begin, end = evaluation["ts"], evaluation["ts"] + evaluation["dur"]
     assert len([e for e in named(trace, "aten::mse_loss") if begin <= e["ts"] < end]) == 1
 
@@ -392,12 +392,12 @@ def test_a_file_opens_a_window(tmp_path):
     )
     train(tmp_path, callback, Touching(), steps=12)
     assert set(names_in(tmp_path / "out")) == {"iteration_5"}
-    about = trace_of(tmp_path / "out" / "iteration_5")["kymo"]
+    about = trace_of(tmp_path / "out" / "iteration_5")["marey"]
     assert (about["partial"], about["why"]) == (False, f"{tmp_path}/now was touched")
 
 
-@pytest.mark.skipif(os.environ.get("KYMO_LONG") != "1", reason="a long run: KYMO_LONG=1 (make check) asks for it")
-@pytest.mark.parametrize("engine", ["torch", "kymo"])
+@pytest.mark.skipif(os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it")
+@pytest.mark.parametrize("engine", ["torch", "marey"])
 def test_memory_stays_flat_over_many_windows(tmp_path, engine):
     """100 windows in 10,000 steps. Without a callback the process grows by 1 MB from 2000 steps on."""
     resident = []
@@ -439,20 +439,20 @@ def test_another_profiler_of_torch_goes_first(tmp_path, capsys):
     assert trainer.state.global_step == 3
     assert any(event.key == "aten::mse_loss" for event in theirs.key_averages())
     assert names_in(tmp_path / "out") == {}
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo:")]
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("marey:")]
     assert len(told) == 1
     assert "training goes on: another profiler of torch is on" in told[0]
 
 
 def test_a_callback_of_ours_may_stand_beside(tmp_path):
     """Phases are told once, whoever of the two begins."""
-    from kymo.hf import Callback
+    from marey.hf import Callback
 
     callback = ProfCallback(output_dir=tmp_path / "out", **SMALL, **SOON)
-    train(tmp_path, callback, Callback(tmp_path / "run.kymo"), steps=3)
+    train(tmp_path, callback, Callback(tmp_path / "run.marey"), steps=3)
     trace = trace_of(tmp_path / "out" / "iteration_2")
-    assert len(named(trace, "kymo:forward")) == 1
-    assert "forward" in list(kymo.load(tmp_path / "run.kymo").ranges["name"])
+    assert len(named(trace, "marey:forward")) == 1
+    assert "forward" in list(marey.load(tmp_path / "run.marey").ranges["name"])
 
 
 def test_many_windows_are_not_all_told(tmp_path, capsys):
@@ -460,7 +460,7 @@ def test_many_windows_are_not_all_told(tmp_path, capsys):
         output_dir=tmp_path / "out", **SMALL, wait_steps=0, warmup_steps=1, active_steps=1, num_cycles=0
     )
     train(tmp_path, callback, steps=16)
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo: 1 step")]
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("marey: 1 step")]
     assert len(names_in(tmp_path / "out")) == 8
     assert len(told) == 5
     assert told[-1].endswith("further windows are saved in silence")

@@ -21,8 +21,8 @@ pytest.importorskip("accelerate", reason="the Trainer needs accelerate; tools/se
 from tiny_trainer import make_trainer
 from transformers import TrainerCallback
 
-from kymo import _background
-from kymo.hf import ProfCallback
+from marey import _background
+from marey.hf import ProfCallback
 
 SHARED = Path(__file__).parents[1] / "shared"
 SMALL: dict[str, Any] = {"profile_memory": False, "with_stack": False, "record_shapes": False, "with_flops": False}
@@ -82,7 +82,7 @@ def test_an_exception_at_each_hook_leaves_what_was_recorded(tmp_path, hook):
     text = (tmp_path / "out" / "iteration_2" / "rank0_partial.txt").read_text()
     why = "the training ended with ArithmeticError: too much"
     assert text == f"This window has 1 whole steps, from step 1 on: {why}.\n"
-    about = the_trace(tmp_path / "out" / "iteration_2")["kymo"]
+    about = the_trace(tmp_path / "out" / "iteration_2")["marey"]
     assert (about["partial"], about["steps"], about["why"]) == (True, 1, why)
     assert {"key_averages.txt", "rank0_key_averages.csv"} <= set(files_of(tmp_path / "out" / "iteration_2"))
 
@@ -145,9 +145,9 @@ def test_a_directory_that_cannot_be_made_is_one_sentence(tmp_path, capsys):
     trainer = make_trainer(tmp_path, callback, steps=2)
     trainer.train()
     assert trainer.state.global_step == 2
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo:")]
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("marey:")]
     assert told == [
-        f"kymo: nothing is profiled: cannot make {tmp_path}/file/out: Not a directory; give another output_dir"
+        f"marey: nothing is profiled: cannot make {tmp_path}/file/out: Not a directory; give another output_dir"
     ]
 
 
@@ -158,7 +158,7 @@ def test_a_directory_that_is_lost_on_the_way_is_one_sentence(tmp_path, capsys):
     trainer = make_trainer(tmp_path, callback, steps=5)
     trainer.train()
     assert trainer.state.global_step == 5
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo:")]
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("marey:")]
     assert len(told) == 1
     assert "the window of rank 0 that ended with step 3 is lost" in told[0]
 
@@ -174,7 +174,7 @@ def test_a_full_disk_is_one_sentence_for_each_window(tmp_path, capsys):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert trainer.state.global_step == 7
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kymo:")]
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("marey:")]
     assert len(told) == 2
     assert f"that ended with step 3 is lost: torch could not write {tmp_path}/out/iteration_3/rank0-" in told[0]
     assert "MB are free there" in told[0]
@@ -214,7 +214,7 @@ import os, signal
 from pathlib import Path
 from tiny_trainer import make_trainer
 from transformers import TrainerCallback
-from kymo.hf import ProfCallback
+from marey.hf import ProfCallback
 
 class Killer(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs):
@@ -237,7 +237,7 @@ def test_a_program_that_exits_inside_a_training_saves_what_there_is(tmp_path):
     done = run(
         f"""
 from tiny_trainer import Perceptron
-from kymo.hf import ProfCallback
+from marey.hf import ProfCallback
 
 callback = ProfCallback(output_dir="out", **{SMALL}, **{TWO})
 model = Perceptron()
@@ -263,7 +263,7 @@ def test_two_ranks_have_files_of_their_own(tmp_path):
         f"""
 from pathlib import Path
 from tiny_trainer import make_trainer
-from kymo.hf import ProfCallback
+from marey.hf import ProfCallback
 
 callback = ProfCallback(output_dir="out", **{TWO})
 trainer = make_trainer(Path("."), callback, steps=4, ddp_backend="gloo")
@@ -281,9 +281,9 @@ assert trainer.args.world_size == 2
         mine = [name for name in found if name.startswith(f"rank{rank}")]
         assert len(mine) == 9, found
         trace = the_trace(folder, rank)
-        assert (trace["kymo"]["rank"], trace["kymo"]["world_size"]) == (rank, 2)
+        assert (trace["marey"]["rank"], trace["marey"]["world_size"]) == (rank, 2)
         assert trace["distributedInfo"]["rank"] == rank
-        assert {role[0] for role in trace["kymo"]["roles"]} == {"parameter", "gradient", "optimizer_state", "input"}
+        assert {role[0] for role in trace["marey"]["roles"]} == {"parameter", "gradient", "optimizer_state", "input"}
     assert len(found) == 19
     assert "key_averages.txt" in found
     # What concerns all is said once.

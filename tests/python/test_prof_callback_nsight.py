@@ -10,8 +10,8 @@ from nvtx_calls import is_balanced
 pytest.importorskip("transformers", reason="transformers is not installed; tools/setup test installs it from 3.11 on")
 pytest.importorskip("accelerate", reason="the Trainer needs accelerate; tools/setup test installs it from 3.11 on")
 
-from kymo import _nsight
-from kymo.hf import ProfCallback
+from marey import _nsight
+from marey.hf import ProfCallback
 
 SHARED = Path(__file__).parents[1] / "shared"
 
@@ -25,7 +25,7 @@ SHARED = Path(__file__).parents[1] / "shared"
         ({"NV_COMPUTE_PROFILER_PERFWORKS_DIR": "/opt/ncu"}, "NV_COMPUTE_PROFILER_PERFWORKS_DIR"),
         ({"CUDA_INJECTION64_PATH": "/opt/nvidia/nsight-systems/libToolsInjection64.so"}, "CUDA_INJECTION64_PATH"),
         ({"NVTX_INJECTION64_PATH": "/opt/nsight-compute/libcuda-injection.so"}, "NVTX_INJECTION64_PATH"),
-        ({"NVTX_INJECTION64_PATH": "/opt/kymo/libkymo-nvtx.so", "NSYS_PROFILING_SESSION_ID": ""}, None),
+        ({"NVTX_INJECTION64_PATH": "/opt/marey/libmarey-nvtx.so", "NSYS_PROFILING_SESSION_ID": ""}, None),
         ({}, None),
     ],
 )
@@ -54,7 +54,7 @@ def test_a_tool_hears_of_steps_phases_and_modules_in_the_window_alone(listen, nv
         sys.path.insert(0, {str(SHARED)!r})
         from pathlib import Path
         from tiny_trainer import make_trainer
-        from kymo.hf import ProfCallback
+        from marey.hf import ProfCallback
 
         callback = ProfCallback(
             output_dir="out", wait_steps=1, warmup_steps=1, active_steps=2, num_cycles=1, enable_nsight_systems=True
@@ -65,7 +65,7 @@ def test_a_tool_hears_of_steps_phases_and_modules_in_the_window_alone(listen, nv
         env={"NSYS_PROFILING_SESSION_ID": "7"},
     )
     pushed = [call["message"] for call in calls.of("push")]
-    step = ["kymo:data", "kymo:forward", "Perceptron", "hidden", "out", "kymo:backward", "kymo:optimizer"]
+    step = ["marey:data", "marey:forward", "Perceptron", "hidden", "out", "marey:backward", "marey:optimizer"]
     assert pushed == ["ProfilerStep#2", *step, "ProfilerStep#3", *step]
     assert is_balanced(calls.every)
     assert list((tmp_path / "out").iterdir()) == []

@@ -25,14 +25,14 @@ from typing import Any, Callable
 
 import pytest
 
-import kymo
+import marey
 
 Counts = dict[Any, tuple[int, int, dict[Any, tuple[int, int]]]]
 
 
-def plain(*args: Any, **options: Any) -> kymo.Profile:
+def plain(*args: Any, **options: Any) -> marey.Profile:
     """A profile whose table is cProfile's."""
-    return kymo.Profile(*args, **{"signatures": False, **options})
+    return marey.Profile(*args, **{"signatures": False, **options})
 
 
 # ---- programs ----
@@ -183,7 +183,7 @@ def counts_of(stats: dict[Any, Any]) -> Counts:
     """Calls by function and by caller, without times; the profilers' own methods under one name."""
 
     def name(label: Any) -> Any:
-        return (label[0], label[1], re.sub(r"'(_lsprof|kymo\._native)\.Profiler'", "'Profiler'", label[2]))
+        return (label[0], label[1], re.sub(r"'(_lsprof|marey\._native)\.Profiler'", "'Profiler'", label[2]))
 
     return {
         name(label): (cc, nc, {name(caller): (sums[0], sums[1]) for caller, sums in callers.items()})
@@ -224,7 +224,7 @@ def test_the_printed_table_is_that_of_cprofile(capsys: pytest.CaptureFixture[str
         run_classes()
         profile.disable()
         profile.print_stats("ncalls")
-        text = re.sub(r"'(_lsprof|kymo\._native)\.Profiler'", "'Profiler'", capsys.readouterr().out)
+        text = re.sub(r"'(_lsprof|marey\._native)\.Profiler'", "'Profiler'", capsys.readouterr().out)
         return re.sub(r"\d+\.\d{3}", "0.000", text)
 
     run_classes()
@@ -252,14 +252,14 @@ def test_entries_are_those_of_cprofile() -> None:
 def test_run_and_its_kin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     names: dict[str, Any] = {"fib": fib}
     assert plain().runcall(fib, 6) == 8
-    kymo.profiler.runctx("x = fib(5)", names, names)
+    marey.profiler.runctx("x = fib(5)", names, names)
     assert names["x"] == 5
     assert "(fib(n:int))" in capsys.readouterr().out
-    kymo.profiler.run("1 + 1", str(tmp_path / "out.prof"))
+    marey.profiler.run("1 + 1", str(tmp_path / "out.prof"))
     assert getattr(pstats.Stats(str(tmp_path / "out.prof")), "total_calls") >= 2  # noqa: B009
-    kymo.profiler.runctx("raise SystemExit", names, names)
+    marey.profiler.runctx("raise SystemExit", names, names)
     with pytest.raises(ZeroDivisionError):
-        kymo.profiler.runctx("1 / 0", names, names)
+        marey.profiler.runctx("1 / 0", names, names)
 
 
 def test_a_decorated_function_is_profiled_each_time() -> None:
@@ -279,7 +279,7 @@ def test_a_decorated_function_is_profiled_each_time() -> None:
 # ---- what cProfile does not see ----
 
 
-def calls_of(profile: kymo.Profile, name: str) -> tuple[int, int]:
+def calls_of(profile: marey.Profile, name: str) -> tuple[int, int]:
     """Primitive calls and calls of functions of that name."""
     profile.create_stats()
     rows = [sums for label, sums in profile.stats.items() if label[2] == name]
@@ -362,8 +362,8 @@ def test_paths_are_exact(tmp_path: Path) -> None:
     counts = profile._counts()
     # one, one/leaf, two, two/leaf, two/one, two/one/leaf, and __exit__
     assert counts["paths"] == 7
-    profile.save(tmp_path / "p.kymo")
-    assert (tmp_path / "p.kymo").stat().st_size > 100
+    profile.save(tmp_path / "p.marey")
+    assert (tmp_path / "p.marey").stat().st_size > 100
 
 
 # ---- time ----
@@ -515,13 +515,13 @@ def test_a_forked_child_is_off_and_empty() -> None:
 
 def test_a_program_may_end_with_a_profile_on() -> None:
     program = """
-        import atexit, kymo, threading
+        import atexit, marey, threading
         def work():
             pass
         def late():
             work()
         atexit.register(late)
-        p = kymo.Profile()
+        p = marey.Profile()
         p.enable()
         work()
         threading.Thread(target=lambda: [work() for _ in range(1000)], daemon=True).start()
@@ -544,7 +544,7 @@ def test_a_program_may_end_with_a_profile_on() -> None:
 def test_profiles_are_garbage_like_others() -> None:
     import weakref
 
-    class Own(kymo.Profile):
+    class Own(marey.Profile):
         itself: Any
 
     profile = Own(timer=lambda: 0)
@@ -564,7 +564,7 @@ def test_wrong_arguments_are_told() -> None:
     with pytest.raises(ValueError, match="two clocks"):
         plain(timer=time.time, cpu=True)
     with pytest.raises(RuntimeError, match="__init__ was not called"):
-        kymo.Profile.__new__(kymo.Profile).enable()
+        marey.Profile.__new__(marey.Profile).enable()
 
 
 # ---- beside other tools ----
@@ -587,7 +587,7 @@ def test_the_hook_of_another_is_told_and_given_back() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there is one profile hook before 3.12")
-def test_cprofile_and_kymo_see_the_same_at_once() -> None:
+def test_cprofile_and_marey_see_the_same_at_once() -> None:
     other, profile = cProfile.Profile(), plain()
     other.enable()
     profile.enable()

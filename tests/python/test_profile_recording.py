@@ -1,4 +1,4 @@
-"""Calls in a recording: by kymo.start(calls=True), by the environment, in threads and children."""
+"""Calls in a recording: by marey.start(calls=True), by the environment, in threads and children."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 PROGRAM = """
     import os, sys, threading
@@ -43,10 +43,10 @@ def strings(path: Path) -> list[str]:
 
 
 def run(tmp_path: Path, program: str, *args: str, options: str = "") -> Path:
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
     if options:
-        environment.update(KYMO=str(path), KYMO_OPTIONS=options)
+        environment.update(MAREY=str(path), MAREY_OPTIONS=options)
     script = tmp_path / "program.py"  # the recording has the command line, so no program is on it
     script.write_text(textwrap.dedent(program))
     done = subprocess.run(
@@ -64,19 +64,19 @@ def run(tmp_path: Path, program: str, *args: str, options: str = "") -> Path:
 
 
 def test_start_with_calls_puts_them_into_the_recording(tmp_path: Path) -> None:
-    program = PROGRAM + "\n    import kymo\n    kymo.start('run.kymo', calls=True)\n    main()\n    kymo.stop()\n"
+    program = PROGRAM + "\n    import marey\n    marey.start('run.marey', calls=True)\n    main()\n    marey.stop()\n"
     (text,) = strings(run(tmp_path, program))
     assert "leaf" in text and "n:int" in text and "main" in text
 
 
 def test_the_environment_asks_for_calls_and_the_exit_writes_them(tmp_path: Path) -> None:
-    program = PROGRAM + "\n    import kymo\n    main()\n"
+    program = PROGRAM + "\n    import marey\n    main()\n"
     (text,) = strings(run(tmp_path, program, options="calls=1,calls.signatures=0"))
     assert "leaf" in text and "n:int" not in text
 
 
 def test_a_forked_child_has_calls_of_its_own(tmp_path: Path) -> None:
-    program = PROGRAM + "\n    import kymo\n    main()\n"
+    program = PROGRAM + "\n    import marey\n    main()\n"
     texts = strings(run(tmp_path, program, "fork", options="calls=1"))
     assert len(texts) == 2
     assert all("leaf" in text for text in texts)
@@ -85,9 +85,10 @@ def test_a_forked_child_has_calls_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_written", [False, True], ids=["at once", "after a first writing"])
 def test_of_a_killed_process_it_is_told_what_is_missing(tmp_path: Path, is_written: bool) -> None:
     """Counts are written every 5 s. What was there before the kill is in the table."""
-    path = tmp_path / "run.kymo"
+    path = tmp_path / "run.marey"
     program = (
-        PROGRAM + "\n    import time, kymo\n    kymo.start('run.kymo', calls=True)\n    main()\n    print(flush=True)\n"
+        PROGRAM
+        + "\n    import time, marey\n    marey.start('run.marey', calls=True)\n    main()\n    print(flush=True)\n"
     )
     (tmp_path / "program.py").write_text(textwrap.dedent(program + "    while True:\n        time.sleep(0.1)\n"))
     victim = subprocess.Popen([sys.executable, "program.py"], cwd=tmp_path, stdout=subprocess.PIPE)
@@ -98,32 +99,34 @@ def test_of_a_killed_process_it_is_told_what_is_missing(tmp_path: Path, is_writt
     victim.kill()
     victim.communicate()
     if is_written:
-        calls = kymo.load(path).calls()
+        calls = marey.load(path).calls()
         assert dict(zip(calls["function"], calls["calls"]))["leaf"] == 8
-        (note,) = kymo.load(path).calls(by="note")["text"]
+        (note,) = marey.load(path).calls(by="note")["text"]
         assert "the process died, by a kill or _exit: its last calls, up to 5 s of them" in note
     else:
-        with pytest.raises(kymo.KymoError, match="the process died, by a kill or _exit, before its calls were written"):
-            kymo.load(path).calls()
+        with pytest.raises(
+            marey.MareyError, match="the process died, by a kill or _exit, before its calls were written"
+        ):
+            marey.load(path).calls()
 
 
 def test_only_chosen_modules_are_in_the_recording(tmp_path: Path) -> None:
     program = PROGRAM + (
-        "\n    import kymo, json\n    kymo.start('run.kymo', calls=True, calls_modules=['json', 'csv'])\n"
-        "    main()\n    json.dumps([1])\n    kymo.stop()\n"
+        "\n    import marey, json\n    marey.start('run.marey', calls=True, calls_modules=['json', 'csv'])\n"
+        "    main()\n    json.dumps([1])\n    marey.stop()\n"
     )
     (text,) = strings(run(tmp_path, program))
     assert "dumps" in text and "leaf" not in text
 
 
 def test_a_recording_without_calls_has_none(tmp_path: Path) -> None:
-    program = PROGRAM + "\n    import kymo\n    kymo.start('run.kymo')\n    main()\n    kymo.stop()\n"
+    program = PROGRAM + "\n    import marey\n    marey.start('run.marey')\n    main()\n    marey.stop()\n"
     (text,) = strings(run(tmp_path, program))
     assert "leaf" not in text
 
 
 def test_wrong_options_are_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"calls\.signatures"):
-        kymo.start(tmp_path / "r.kymo", calls=True, calls_signatures="all")
+        marey.start(tmp_path / "r.marey", calls=True, calls_signatures="all")
     with pytest.raises(ValueError, match=r"calls\.memory"):
-        kymo.start(tmp_path / "r.kymo", calls=True, calls_memory="no")
+        marey.start(tmp_path / "r.marey", calls=True, calls_memory="no")

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-import kymo
+import marey
 
 
 def test_the_documented_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np = pytest.importorskip("numpy")
     program = """
 import numpy as np
-import kymo
+import marey
 
 
 def dot(a, b):
@@ -33,7 +33,7 @@ b = np.arange(16, dtype=np.float32)
     names: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), names)
     assert np is names["np"]
-    profile = kymo.Profile()
+    profile = marey.Profile()
     profile.enable()
     names["dot"](names["a"], names["b"])
     profile.disable()
@@ -46,7 +46,7 @@ b = np.arange(16, dtype=np.float32)
     assert row.split()[0] == "1"
 
 
-def labels(profile: kymo.Profile) -> dict[str, tuple[int, int]]:
+def labels(profile: marey.Profile) -> dict[str, tuple[int, int]]:
     profile.create_stats()
     return {label[2]: sums[:2] for label, sums in profile.stats.items() if label[0] == __file__}
 
@@ -60,7 +60,7 @@ class Account:
 
 
 def test_calls_are_split_by_what_they_are_called_with() -> None:
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         account = Account("a")
         account.add(1)
         account.add(2.5, 1, note="x", c=3)
@@ -75,7 +75,7 @@ def test_recursion_is_told_by_signature() -> None:
     def down(n: Any) -> Any:
         return n if n <= 0 else down(float(n - 1) if isinstance(n, int) else int(n - 1))
 
-    with kymo.Profile(builtins=False) as profile:
+    with marey.Profile(builtins=False) as profile:
         down(3)
     found = labels(profile)
     assert found["down(n:int)"] == (1, 2) and found["down(n:float)"] == (1, 2)
@@ -87,7 +87,7 @@ def test_a_generator_keeps_the_signature_it_began_with() -> None:
             yield n
             n = str(n)
 
-    with kymo.Profile(builtins=False) as profile:
+    with marey.Profile(builtins=False) as profile:
         first, second = changing(1), changing(2.0)
         for _ in zip(first, second):
             pass
@@ -113,7 +113,7 @@ def test_what_lies_is_not_asked() -> None:
     def take(thing: Any) -> None:
         pass
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         take(Liar())
     assert asked == []
     assert labels(profile)["take(thing:Liar)"] == (1, 1)
@@ -130,12 +130,12 @@ def test_formatters_of_the_user_are_not_profiled() -> None:
     def where(point: Point) -> None:
         pass
 
-    kymo.profiler.register(Point, lambda point: helper(point))
+    marey.profiler.register(Point, lambda point: helper(point))
     try:
-        with kymo.Profile() as profile:
+        with marey.Profile() as profile:
             where(Point(3))
     finally:
-        kymo.profiler.register(Point, None)
+        marey.profiler.register(Point, None)
     found = labels(profile)
     assert any("Point<3>" in name for name in found)
     assert not any(name.startswith("helper") for name in found)

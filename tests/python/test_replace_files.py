@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-import kymo
-from kymo._printable import printable
-from kymo._replace import replacing
+import marey
+from marey._printable import printable
+from marey._replace import replacing
 
 
 def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path):
@@ -45,19 +45,19 @@ def test_a_failing_profile_and_export_leave_the_old_file(tmp_path):
     path = tmp_path / "old.prof"
     path.write_text("old")
 
-    class Broken(kymo.Profile):
+    class Broken(marey.Profile):
         def _write(self, out):
             raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
         Broken().save(path)
     assert path.read_text() == "old"
-    kymo.start(tmp_path / "run.kymo")
-    with kymo.range("a"):
+    marey.start(tmp_path / "run.marey")
+    with marey.range("a"):
         pass
-    kymo.stop()
+    marey.stop()
     with pytest.raises(ValueError, match="nothing was sampled"):
-        kymo.load(tmp_path / "run.kymo").export("pyspy", path)
+        marey.load(tmp_path / "run.marey").export("pyspy", path)
     assert path.read_text() == "old"
 
 
@@ -67,6 +67,6 @@ def test_sentences_with_names_of_others_are_printable():
 
 
 def test_errors_of_the_library_escape_names(tmp_path):
-    with pytest.raises(kymo.KymoError, match=r"\\x1b\[2J\\u202e") as raised:
-        kymo.load(tmp_path / "\x1b[2J\u202e.kymo")
+    with pytest.raises(marey.MareyError, match=r"\\x1b\[2J\\u202e") as raised:
+        marey.load(tmp_path / "\x1b[2J\u202e.marey")
     assert str(raised.value).isprintable()

@@ -1,4 +1,4 @@
-"""kymo.scale(): the tables, texts and pictures of runs with different numbers of workers, and the example."""
+"""marey.scale(): the tables, texts and pictures of runs with different numbers of workers, and the example."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "scaling.py"
 
@@ -30,7 +30,7 @@ def measured(tmp_path: Path) -> Path:
 
 
 def test_tables_have_what_was_measured(measured: Path) -> None:
-    scaling = kymo.scale(measured)
+    scaling = marey.scale(measured)
     assert scaling.points["workers"] == [1, 2, 4, 8]
     assert scaling.points["time_s"] == pytest.approx([10, 6, 4, 3])
     assert scaling.points["speedup"] == pytest.approx([1, 10 / 6, 2.5, 10 / 3])
@@ -42,7 +42,7 @@ def test_tables_have_what_was_measured(measured: Path) -> None:
 
 
 def test_it_prints_as_the_command_does_and_gives_its_texts(measured: Path) -> None:
-    scaling = kymo.scale(measured)
+    scaling = marey.scale(measured)
     assert repr(scaling).startswith(scaling.summary[0])
     assert "8 workers are 3.33 times as fast as 1" in scaling.summary[0]
     assert json.loads(scaling.to_json())["summary"] == scaling.summary
@@ -50,19 +50,19 @@ def test_it_prints_as_the_command_does_and_gives_its_texts(measured: Path) -> No
 
 
 def test_a_pair_names_the_series(measured: Path) -> None:
-    scaling = kymo.scale(("ddp", measured), ("fsdp", str(measured)), experiment="tried")
+    scaling = marey.scale(("ddp", measured), ("fsdp", str(measured)), experiment="tried")
     assert sorted(set(scaling.points["strategy"])) == ["ddp", "fsdp"]
     assert set(scaling.points["experiment"]) == {"tried"}
 
 
 def test_options_are_those_of_the_command(measured: Path) -> None:
-    assert set(kymo.scale(measured, forecast=[16, 32]).forecast["workers"]) == {16, 32}
-    assert kymo.scale(measured, with_first=True).points["epochs"] == [8] * 4
-    assert kymo.scale(measured, kind="weak").points["efficiency"][1] == pytest.approx(10 / 6)
+    assert set(marey.scale(measured, forecast=[16, 32]).forecast["workers"]) == {16, 32}
+    assert marey.scale(measured, with_first=True).points["epochs"] == [8] * 4
+    assert marey.scale(measured, kind="weak").points["efficiency"][1] == pytest.approx(10 / 6)
 
 
 def test_pictures_and_the_page_are_texts_and_files(measured: Path, tmp_path: Path) -> None:
-    scaling = kymo.scale(measured)
+    scaling = marey.scale(measured)
     assert scaling.picture("speedup").startswith("<svg ")
     assert scaling.picture("relative_epoch_time_speedup").startswith("<svg ")
     scaling.to_html(tmp_path / "page.html")
@@ -72,23 +72,23 @@ def test_pictures_and_the_page_are_texts_and_files(measured: Path, tmp_path: Pat
 
 
 def test_mistakes_are_told(measured: Path, tmp_path: Path) -> None:
-    scaling = kymo.scale(measured)
+    scaling = marey.scale(measured)
     with pytest.raises(ValueError, match="no picture 'nothing'; there are epoch-time, "):
         scaling.picture("nothing")
-    with pytest.raises(kymo.KymoError, match="do not have what the picture 'energy' shows"):
+    with pytest.raises(marey.MareyError, match="do not have what the picture 'energy' shows"):
         scaling.picture("energy")
-    with pytest.raises(kymo.KymoError):
-        kymo.scale()
-    with pytest.raises(kymo.KymoError):
-        kymo.scale(tmp_path / "missing.kymo")
+    with pytest.raises(marey.MareyError):
+        marey.scale()
+    with pytest.raises(marey.MareyError):
+        marey.scale(tmp_path / "missing.marey")
     with pytest.raises(ValueError, match="measure"):
-        kymo.scale(measured, measure="day")
+        marey.scale(measured, measure="day")
     with pytest.raises(ValueError, match="0 is no number of workers"):
-        kymo.scale(measured, forecast=[0])
+        marey.scale(measured, forecast=[0])
 
 
 def test_the_tables_outlive_the_answer(measured: Path) -> None:
-    points = kymo.scale(measured).points
+    points = marey.scale(measured).points
     assert points["workers"] == [1, 2, 4, 8]
 
 

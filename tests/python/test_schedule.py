@@ -9,8 +9,8 @@ from typing import Any, Optional
 
 import pytest
 
-from kymo._schedule import Action, Do, Schedule, never, transition
-from kymo._window import Driver, Window
+from marey._schedule import Action, Do, Schedule, never, transition
+from marey._window import Driver, Window
 
 pytestmark = pytest.mark.filterwarnings("ignore:Profiler won't be using warmup", "ignore:a schedule without warm-up")
 
@@ -195,7 +195,7 @@ def test_windows_side_by_side(tmp_path):
         ((), "iteration_2"),
         (("iteration_9",), "iteration_2.2"),
         (("iteration_2", "iteration_4.2", "iteration_9.10"), "iteration_2.11"),
-        (("iteration_x", "iteration_2.old", "my_iteration_2", "kymo_engine.kymo"), "iteration_2"),
+        (("iteration_x", "iteration_2.old", "my_iteration_2", "marey_engine.marey"), "iteration_2"),
     ],
 )
 def test_a_run_into_a_directory_with_windows_has_names_of_its_own(tmp_path, there, name):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kymo import _native
-from kymo._signatures import LEVELS, level_of
-from kymo.profiler import register, signature
+from marey import _native
+from marey._signatures import LEVELS, level_of
+from marey.profiler import register, signature
 
 
 def one(value):
@@ -671,7 +671,7 @@ def test_a_formatter_that_returns_something_else(registered, monkeypatch):
 
     registered(Batch, lambda batch: 1)
     assert text(Batch()) == "Batch"
-    assert told == ["a formatter of kymo.profiler.register() returns a str, not int"]
+    assert told == ["a formatter of marey.profiler.register() returns a str, not int"]
 
 
 def test_a_formatter_that_signs_and_registers(registered):

@@ -8,18 +8,18 @@ import gc
 import pytest
 from test_signatures import NEVER, Meta, raising
 
-import kymo
-from kymo.profiler import register
+import marey
+from marey.profiler import register
 
 
-def rows(profile: kymo.Profile, name: str) -> list[str]:
+def rows(profile: marey.Profile, name: str) -> list[str]:
     """Names of a function in the table, one for each signature, without places."""
     profile.create_stats()
     shown = [key[2] for key in profile.stats]
     return sorted(one for one in shown if one.split("(")[0].split(".")[-1] == name)
 
 
-def calls_of(profile: kymo.Profile) -> dict[str, int]:
+def calls_of(profile: marey.Profile) -> dict[str, int]:
     profile.create_stats()
     return {key[2]: row[1] for key, row in profile.stats.items()}
 
@@ -34,7 +34,7 @@ def test_the_documented_example():
         return total
 
     a = np.arange(16, dtype=np.float32)
-    profile = kymo.Profile()
+    profile = marey.Profile()
     profile.enable()
     dot(a, a)
     profile.disable()
@@ -47,7 +47,7 @@ def test_arguments_of_every_kind():
     def f(a, /, b, *args, c, d=None, **kwargs):
         """All kinds."""
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         f(1, 2.0, "x", c=b"", z=1)
         f(1, b=2.0, c=b"")
     assert rows(profile, "f") == [
@@ -63,7 +63,7 @@ def test_arguments_that_inner_functions_use():
 
         return inner
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         outer(1, "b", c=[1.5])()
     assert rows(profile, "outer") == ["outer(a:int, b:str, c:list[float](len=1))"]
 
@@ -76,7 +76,7 @@ def test_a_cell_that_is_an_argument():
         return a
 
     cell = f(1).__closure__[0]
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         f(cell)
         g(cell)
     assert rows(profile, "f") == ["f(a:cell)"]
@@ -91,7 +91,7 @@ def test_a_generator_keeps_the_signature_that_it_began_with():
         del n
         yield None
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         assert len(list(numbers(3))) == 4
     assert rows(profile, "numbers") == ["numbers(n:int)"]
 
@@ -104,7 +104,7 @@ def test_methods_are_shown_by_their_class():
         def forward(self, x):
             """A method."""
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         Model(3).forward(1.0)
     counts = calls_of(profile)
     assert counts["Model(n:int)"] == counts["Model.forward(x:float)"] == 1
@@ -114,7 +114,7 @@ def test_one_function_with_other_arguments_each_time():
     def f(x):
         return f(x - 1.5) if x > 1 else x
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         f(2)
     assert rows(profile, "f") == ["f(x:float)", "f(x:int)"]
 
@@ -129,7 +129,7 @@ def test_hostile_objects_are_not_asked_anything():
     def f(x):
         """What it is called with is never touched."""
 
-    with kymo.Profile(signatures="layout") as profile:
+    with marey.Profile(signatures="layout") as profile:
         f(value)
         f(array)
         f([value])
@@ -150,7 +150,7 @@ def test_an_object_that_dies_in_the_call():
         del x
         gc.collect(0)
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         for i in range(200):
             f(type(f"T{i % 3}", (Short,), {})())
     assert rows(profile, "f") == ["f(x:T0)", "f(x:T1)", "f(x:T2)"]
@@ -163,7 +163,7 @@ def test_ten_thousand_shapes_stay_bounded():
     def f(x):
         """Any length."""
 
-    with kymo.Profile() as profile:
+    with marey.Profile() as profile:
         for n in range(10_000):
             f(base[:n])
     counts = {name: n for name, n in calls_of(profile).items() if name.startswith("f(")}
@@ -184,7 +184,7 @@ def test_what_a_formatter_calls_is_not_in_the_profile():
 
     register(Batch, lambda batch: f"Batch {helper()}")
     try:
-        with kymo.Profile() as profile:
+        with marey.Profile() as profile:
             f(Batch())
     finally:
         register(Batch, None)
@@ -198,7 +198,7 @@ VECTOR = "ndarray(dtype=float32, shape=(16,))"
 TOLD = """
 import os
 os.environ["NUMBA_ENABLE_SYS_MONITORING"] = "1"
-import kymo, numba, numpy as np
+import marey, numba, numpy as np
 
 @numba.njit
 def dot(a, b):
@@ -226,7 +226,7 @@ def test_functions_that_numba_has_compiled(run_python):
     done = run_python(
         TOLD
         + """
-with kymo.Profile() as profile:
+with marey.Profile() as profile:
     use()
 profile.create_stats()
 for label, row in sorted(profile.stats.items(), key=lambda item: item[0][2]):
@@ -248,7 +248,7 @@ assert "__call__" not in vars(type(dot))  # numba is as it was
 def test_numba_that_is_imported_while_a_profile_is_on(run_python):
     """From the second call on, and no call gets what is not its own."""
     done = run_python(
-        "import kymo\nprofile = kymo.Profile()\nprofile.enable()\n"
+        "import marey\nprofile = marey.Profile()\nprofile.enable()\n"
         + TOLD
         + """
 use()
@@ -269,7 +269,7 @@ def test_a_formatter_that_ends_the_profile():
     def f(x):
         """Takes a batch, or anything."""
 
-    profiles = [kymo.Profile()]
+    profiles = [marey.Profile()]
 
     def formatter(batch):
         if profiles:
@@ -282,7 +282,7 @@ def test_a_formatter_that_ends_the_profile():
         f(1)  # known from now on
         f(Batch())
         assert profiles == []
-        profile = kymo.Profile()
+        profile = marey.Profile()
         profile.enable()
         f(Batch())
         profile.disable()

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-import kymo
-from kymo import Stopwatch
+import marey
+from marey import Stopwatch
 
 
 def count(name: str) -> int:
@@ -31,11 +31,11 @@ def test_a_name_gives_the_same_object_which_says_what_it_is():
     block = stopwatch("block")
     assert stopwatch("block") is block
     assert stopwatch("".join(["blo", "ck"])) is block
-    assert isinstance(block, kymo.Measurement)
+    assert isinstance(block, marey.Measurement)
     assert block.name == "block"
-    assert repr(block) == "<kymo.Stopwatch measurement 'block'>"
+    assert repr(block) == "<marey.Stopwatch measurement 'block'>"
     with pytest.raises(TypeError, match="made by"):
-        kymo.Measurement()
+        marey.Measurement()
 
 
 def test_a_block_that_raises_ends_its_measurement_and_its_time_counts():
@@ -149,7 +149,7 @@ def test_a_decorated_function_is_measured_and_looks_as_before():
     assert load(1, b=5) == 6
     assert (load.__name__, load.__doc__) == ("load", "Add.")
     assert list(inspect.signature(load).parameters) == ["a", "b"]
-    assert repr(load).startswith("<kymo.Stopwatch over <function")
+    assert repr(load).startswith("<marey.Stopwatch over <function")
     stopwatch.finish_iter()
     assert count("load") == 2
 
@@ -220,7 +220,7 @@ def test_coroutines_are_refused_because_they_take_turns():
         yield 1
 
     for function in (task, items):
-        with pytest.raises(TypeError, match=r"kymo\.range"):
+        with pytest.raises(TypeError, match=r"marey\.range"):
             Stopwatch()("task")(function)
 
 

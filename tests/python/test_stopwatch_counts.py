@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-import kymo
-from kymo import Stopwatch
+import marey
+from marey import Stopwatch
 
 
 def run(stopwatch: Stopwatch, n: int, names: dict[str, tuple[int, int]]) -> None:
@@ -31,8 +31,8 @@ def test_warmup_is_left_out_and_all_the_rest_is_counted(n_warmup):
         counts.append(stopwatch.get_num_nonwarmup_iters_measured())
     assert counts == [max(0, i + 1 - n_warmup) for i in range(8)]
     assert stopwatch.stats().intervals.row(name="a")["count"] == 8 - n_warmup
-    assert kymo.progress()["iterations"] == 8
-    assert kymo.progress()["warmup"] == n_warmup
+    assert marey.progress()["iterations"] == 8
+    assert marey.progress()["warmup"] == n_warmup
 
 
 def test_nothing_is_counted_before_the_last_warmup_iteration_is_over():
@@ -221,7 +221,7 @@ def test_with_a_recording_open_measurements_are_ranges_in_it(record):
     with record() as path:
         stopwatch = Stopwatch(0)
         run(stopwatch, 3, {"a": (1, 2)})
-    assert kymo.load(path).ranges.row(name="a")["count"] == 6
+    assert marey.load(path).ranges.row(name="a")["count"] == 6
     assert stopwatch.stats().intervals.row(name="a")["count"] == 6
 
 
@@ -230,18 +230,18 @@ def test_measurements_may_start_in_c_and_end_in_python(build_extension, monkeypa
         "half",
         """
         #include <Python.h>
-        #include <kymo/kymo.h>
+        #include <marey/marey.h>
         static PyObject *start(PyObject *self, PyObject *unused)
         {
             (void)self, (void)unused;
-            kymo_stopwatch_start(KYMO_ID("crosses"));
+            marey_stopwatch_start(MAREY_ID("crosses"));
             Py_RETURN_NONE;
         }
         static PyObject *finish(PyObject *self, PyObject *unused)
         {
             (void)self, (void)unused;
-            kymo_stopwatch_stop(KYMO_ID("crosses back"));
-            return PyLong_FromLong(kymo_iteration_finish());
+            marey_stopwatch_stop(MAREY_ID("crosses back"));
+            return PyLong_FromLong(marey_iteration_finish());
         }
         static PyMethodDef methods[] = {{"start", start, METH_NOARGS, ""}, {"finish", finish, METH_NOARGS, ""}, {0}};
         static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "half", 0, 0, methods, 0, 0, 0, 0};
@@ -259,6 +259,6 @@ def test_measurements_may_start_in_c_and_end_in_python(build_extension, monkeypa
     stopwatch.end_meas("crosses")
     stopwatch.start_meas("crosses back")
     assert half.finish() == 1
-    assert kymo.progress()["driver"] == "kymo_iteration_finish"
+    assert marey.progress()["driver"] == "marey_iteration_finish"
     assert [(row["name"], row["count"]) for row in stopwatch.stats().intervals] == [("crosses", 1), ("crosses back", 1)]
     assert stopwatch.get_num_nonwarmup_iters_measured() == 1

@@ -28,8 +28,8 @@ def test_the_example_reports_as_its_model_does():
 
 def test_only_the_import_differs_from_the_model():
     lines = EXAMPLE.read_text().splitlines()
-    ours = [line for line in lines if "kymo" in line and "import" in line]
-    assert ours == ["from kymo import Stopwatch  # was: from accvlab.optim_test_tools import Stopwatch"]
+    ours = [line for line in lines if "marey" in line and "import" in line]
+    assert ours == ["from marey import Stopwatch  # was: from accvlab.optim_test_tools import Stopwatch"]
 
 
 def test_without_the_line_that_enables_it_nothing_is_printed_but_what_the_program_prints(capsys):

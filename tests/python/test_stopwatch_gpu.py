@@ -14,14 +14,14 @@ import pytest
 
 HEAD = """
 import ctypes, json, sys, types
-import kymo
+import marey
 
 driver = ctypes.CDLL("libcuda.so.1")
-now, done = (ctypes.c_double.in_dll(driver, f"kymo_test_gpu_{name}") for name in ("ms", "done_ms"))
-capturing = (ctypes.c_int * 1024).in_dll(driver, "kymo_test_gpu_is_capturing")
-offsets = (ctypes.c_double * 1024).in_dll(driver, "kymo_test_gpu_offset_ms")
-driver.kymo_test_gpu_set_ctx(ctypes.c_size_t(7))
-stopwatch = kymo.Stopwatch(gpu="events")
+now, done = (ctypes.c_double.in_dll(driver, f"marey_test_gpu_{name}") for name in ("ms", "done_ms"))
+capturing = (ctypes.c_int * 1024).in_dll(driver, "marey_test_gpu_is_capturing")
+offsets = (ctypes.c_double * 1024).in_dll(driver, "marey_test_gpu_offset_ms")
+driver.marey_test_gpu_set_ctx(ctypes.c_size_t(7))
+stopwatch = marey.Stopwatch(gpu="events")
 
 def put(name, begin, end):
     now.value = begin

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-import kymo
-from kymo import Stopwatch
+import marey
+from marey import Stopwatch
 
 
 def double_start(stopwatch):
@@ -70,7 +70,7 @@ def region(misuse) -> str:
 @pytest.mark.parametrize("misuse", MISUSES)
 def test_strict_misuse_raises_an_error_that_names_the_region(misuse):
     stopwatch = Stopwatch(0, strict=True)
-    with pytest.raises(kymo.StateError, match=region(misuse)) as caught:
+    with pytest.raises(marey.StateError, match=region(misuse)) as caught:
         misuse(stopwatch)
     assert isinstance(caught.value, AssertionError)
 
@@ -91,7 +91,7 @@ def test_misuse_is_told_once_in_a_sentence_that_names_the_region(misuse, run_pyt
     import inspect
 
     done = run_python(
-        "from kymo import Stopwatch\n"
+        "from marey import Stopwatch\n"
         + inspect.getsource(misuse)
         + "Stopwatch(0)\nfor _ in range(100):\n    try:\n        "
         + f"{misuse.__name__}(Stopwatch())\n    except AttributeError:\n        pass\n"
@@ -104,7 +104,7 @@ def test_misuse_is_told_once_in_a_sentence_that_names_the_region(misuse, run_pyt
 def test_optimised_python_makes_no_difference(flags, run_python):
     done = run_python(
         """
-        from kymo import StateError, Stopwatch
+        from marey import StateError, Stopwatch
         stopwatch = Stopwatch(0, strict=True)
         for misuse in (
             lambda: stopwatch.end_meas("a"),
@@ -129,10 +129,10 @@ def test_a_strict_finish_with_a_running_name_counts_nothing_and_can_be_tried_aga
     stopwatch = Stopwatch(0, strict=True)
     stopwatch.start_meas("a")
     for _ in range(3):
-        with pytest.raises(kymo.StateError, match="a"):
+        with pytest.raises(marey.StateError, match="a"):
             stopwatch.finish_iter()
     assert stopwatch.get_num_nonwarmup_iters_measured() == 0
-    assert kymo.progress()["iterations"] == 0
+    assert marey.progress()["iterations"] == 0
     stopwatch.end_meas("a")
     stopwatch.finish_iter()
     assert stopwatch.get_num_nonwarmup_iters_measured() == 1
@@ -158,7 +158,7 @@ def test_a_second_start_leaves_the_first_as_it_was():
 
 def test_misuse_in_warmup_counts_as_well():
     stopwatch = Stopwatch(5, strict=True)
-    with pytest.raises(kymo.StateError, match="never"):
+    with pytest.raises(marey.StateError, match="never"):
         stopwatch.end_meas("never")
 
 
@@ -294,7 +294,7 @@ def test_a_forked_child_measures_for_itself(run_python):
     done = run_python(
         """
         import os
-        from kymo import Stopwatch
+        from marey import Stopwatch
         stopwatch = Stopwatch(0, strict=True)
         stopwatch.start_meas("a")
         stopwatch.end_meas("a")
@@ -318,19 +318,19 @@ def test_many_messages_do_not_hide_that_recording_stopped(run_python, tmp_path):
     done = run_python(
         f"""
         import resource, signal
-        import kymo
-        stopwatch = kymo.Stopwatch(0)
+        import marey
+        stopwatch = marey.Stopwatch(0)
         for i in range(100):
             stopwatch.end_meas(f"never started {{i}}")
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        kymo.start({str(tmp_path / "run.kymo")!r})
+        marey.start({str(tmp_path / "run.marey")!r})
         for i in range(50_000):
-            with kymo.range(f"name {{i}}"):
+            with marey.range(f"name {{i}}"):
                 pass
         """
     )
     lines = done.stderr.splitlines()
     assert 64 <= sum("never started" in line for line in lines) < 100
-    assert any("run.kymo stopped (cannot write log" in line for line in lines)
-    assert "kymo: 36 more messages were not shown, after the first 64" in lines
+    assert any("run.marey stopped (cannot write log" in line for line in lines)
+    assert "marey: 36 more messages were not shown, after the first 64" in lines

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-import kymo
-from kymo import Stopwatch, _tools
+import marey
+from marey import Stopwatch, _tools
 
 # Each rank runs `forward` once in an iteration, rank 2 for longest, and rank 1 alone `extra`.
 WORK = """
-    import json, sys, kymo
+    import json, sys, marey
     def work(rank):
-        stopwatch = kymo.Stopwatch(1)
+        stopwatch = marey.Stopwatch(1)
         for i in range(11):
             with stopwatch("forward"):
                 sum(range(2000 * (1 + 20 * (rank == 2))))
@@ -116,7 +116,7 @@ def test_three_ranks_of_an_mpi_job_merge(tmp_path):
 
 def test_outside_a_job_gathering_says_what_it_needs(run_python):
     """In a process of its own: other tests may have brought mpi4py, as Lightning does."""
-    done = run_python("import kymo; kymo.Stopwatch().gather()", check=False)
+    done = run_python("import marey; marey.Stopwatch().gather()", check=False)
     assert "StateError" in done.stderr and "init_process_group(), or import mpi4py" in done.stderr
 
 
@@ -132,7 +132,7 @@ def measured_bytes(rank: int = 0) -> bytes:
 
 
 def merged_row(parts: list[bytes], table: str, name: str) -> dict:
-    return kymo.Table(_tools.stopwatch_merged_table(_tools.stopwatch_merge(parts), table)).row(name=name)
+    return marey.Table(_tools.stopwatch_merged_table(_tools.stopwatch_merge(parts), table)).row(name=name)
 
 
 def test_one_rank_alone_is_as_its_own_tables_say():
@@ -167,15 +167,15 @@ def test_a_rank_whose_stopwatch_is_off_adds_nothing():
 
 def test_bytes_that_are_damaged_are_refused_whatever_is_wrong():
     packed = measured_bytes()
-    for wrong in (b"", b"kymoSW1\n", packed[:-1], packed + b"\0", b"x" + packed[1:], bytes(len(packed))):
-        with pytest.raises(kymo.KymoError, match="EFORMAT"):
+    for wrong in (b"", b"mareyW1\n", packed[:-1], packed + b"\0", b"x" + packed[1:], bytes(len(packed))):
+        with pytest.raises(marey.MareyError, match="EFORMAT"):
             _tools.stopwatch_merge([wrong])
     for at in range(28, len(packed)):
         changed = bytearray(packed)
         changed[at] ^= 0xFF
         try:
             merged = _tools.stopwatch_merge([bytes(changed)])
-        except kymo.KymoError:
+        except marey.MareyError:
             continue
         assert len(_tools.stopwatch_merged_table(merged, "intervals")) >= 1
     with pytest.raises(TypeError):
@@ -188,7 +188,7 @@ def test_what_is_packed_is_small():
 
 def test_the_head_of_what_is_packed_is_as_its_page_says():
     packed = measured_bytes(3)
-    assert packed[:8] == b"kymoSW1\n"
+    assert packed[:8] == b"mareyW1\n"
     assert int.from_bytes(packed[8:12], "little") == 2  # the whole iteration, and "a"
     assert int.from_bytes(packed[12:20], "little") == 3
     assert int.from_bytes(packed[20:28], "little") == 20

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from kymo import Stopwatch
+from marey import Stopwatch
 
 HEAD = "#" * 25 + " Stopwatch " + "#" * 25
 TILDES, DOTS, END = "~" * 50, (". " * 25).strip(), "#" * 61
@@ -221,7 +221,7 @@ def test_without_a_stdout_nothing_is_printed():
 def test_a_terminal_that_knows_ascii_only_gets_the_report(run_python):
     done = run_python(
         """
-        from kymo import Stopwatch
+        from marey import Stopwatch
         stopwatch = Stopwatch(0, 1, strict=True)
         for name in ("plain", "naïve \\N{SNOWMAN}", b"bytes \\xff", "lone \\ud800"):
             with stopwatch(name):
@@ -241,10 +241,10 @@ def test_names_with_line_breaks_and_quotes_do_not_break_the_report_off():
 
 
 def test_a_report_printed_by_another_driver_of_iterations(capsys):
-    import kymo
+    import marey
 
     Stopwatch(0, 2, False)
     for _ in range(4):
-        with kymo.iteration():
+        with marey.iteration():
             pass
     assert capsys.readouterr().out.count(HEAD) == 2

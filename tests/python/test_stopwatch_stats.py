@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-import kymo
-from kymo import Stopwatch
+import marey
+from marey import Stopwatch
 
 TABLES = ("iteration", "iterations", "intervals", "threads", "gpu", "usage", "once", "outliers", "misuse", "series")
 STATISTICS = ("total_ns", "mean_ns", "std_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
@@ -31,10 +31,10 @@ def measured() -> Stopwatch:
 
 def test_all_tables_are_there(measured):
     stats = measured.stats()
-    assert isinstance(stats, kymo.StopwatchStats)
+    assert isinstance(stats, marey.StopwatchStats)
     assert (tuple(stats), stats.keys(), len(stats)) == (TABLES, TABLES, len(TABLES))
     for name in TABLES:
-        assert isinstance(stats[name], kymo.Table)
+        assert isinstance(stats[name], marey.Table)
         assert getattr(stats, name) is stats[name]
         assert stats[name].name == name
     for wrong in (lambda: stats["nothing"], lambda: stats.nothing):
@@ -93,7 +93,7 @@ def test_json_has_every_table_and_can_be_read_back(measured, tmp_path):
 def test_json_is_what_compare_takes(measured, tmp_path):
     for name in ("a.json", "b.json"):
         measured.to_json(tmp_path / name)
-    comparison = kymo.compare(tmp_path / "a.json", tmp_path / "b.json")
+    comparison = marey.compare(tmp_path / "a.json", tmp_path / "b.json")
     assert {"outer", "inner"} <= set(comparison["name"])
     assert comparison.row(name="outer")["change_percent"] == pytest.approx(0)
 
@@ -129,7 +129,7 @@ def test_printed_they_are_tables(measured):
     text = repr(measured.stats())
     assert text.startswith("iteration:\n")
     assert "inner" in text
-    assert repr(kymo.StopwatchStats({})) == "(nothing measured)"
+    assert repr(marey.StopwatchStats({})) == "(nothing measured)"
 
 
 def test_before_anything_is_measured_tables_are_empty():

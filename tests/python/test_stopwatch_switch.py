@@ -8,8 +8,8 @@ import pickle
 
 import pytest
 
-import kymo
-from kymo import Stopwatch
+import marey
+from marey import Stopwatch
 
 
 def test_every_call_gives_the_one_instance():
@@ -41,7 +41,7 @@ def test_off_its_methods_do_nothing_and_return_none_or_zero(capsys):
     assert stopwatch.disable() is None
     assert stopwatch.reset() is None
     assert capsys.readouterr() == ("", "")
-    assert kymo.progress()["iterations"] == 0
+    assert marey.progress()["iterations"] == 0
     assert len(stopwatch.stats().intervals) == 0
 
 
@@ -142,7 +142,7 @@ def test_it_is_enabled_by_call_or_by_constructor_with_defaults(enable):
 def test_a_second_enable_raises_and_changes_nothing():
     stopwatch = Stopwatch(1)
     for again in (lambda: stopwatch.enable(5, 2, False), lambda: Stopwatch(5)):
-        with pytest.raises(kymo.StateError, match="already") as caught:
+        with pytest.raises(marey.StateError, match="already") as caught:
             again()
         assert isinstance(caught.value, AssertionError)
     stopwatch.finish_iter()
@@ -198,11 +198,11 @@ def test_cleared_it_forgets_its_results_and_goes_on():
     assert stopwatch.stats().intervals["name"] == ["b"]
 
 
-def test_resetting_kymo_resets_it_too():
+def test_resetting_marey_resets_it_too():
     Stopwatch(0)
-    kymo.reset()
+    marey.reset()
     assert Stopwatch().is_enabled is False
-    assert kymo.progress() == {"iterations": 0, "warmup": 0, "epochs": 0, "in_epoch": False, "driver": None}
+    assert marey.progress() == {"iterations": 0, "warmup": 0, "epochs": 0, "in_epoch": False, "driver": None}
 
 
 def test_is_enabled_is_read_only():
@@ -246,19 +246,19 @@ def test_names_may_be_bytes_and_are_the_same_names():
 
 
 def test_options_of_a_recording_switch_it_on(tmp_path):
-    kymo.start(tmp_path / "run.kymo", **{"stopwatch.warmup": 1, "stopwatch.print_every": 2})
+    marey.start(tmp_path / "run.marey", **{"stopwatch.warmup": 1, "stopwatch.print_every": 2})
     assert Stopwatch().is_enabled is True
     for _ in range(4):
         with Stopwatch()("a"):
             pass
         Stopwatch().finish_iter()
     assert Stopwatch().get_num_nonwarmup_iters_measured() == 3
-    with pytest.raises(kymo.StateError):
+    with pytest.raises(marey.StateError):
         Stopwatch().enable()
 
 
 SCRIPT = """
-    from kymo import Stopwatch
+    from marey import Stopwatch
     stopwatch = Stopwatch()
     for i in range(5):
         stopwatch.start_meas("a")
@@ -269,12 +269,12 @@ SCRIPT = """
 
 
 @pytest.mark.parametrize("way", ["environment", "run"])
-def test_options_of_the_environment_and_of_run_switch_it_on(way, run_python, kymo_command, tmp_path):
+def test_options_of_the_environment_and_of_run_switch_it_on(way, run_python, marey_command, tmp_path):
     options = "stopwatch.warmup=1,stopwatch.print_every=2"
     if way == "environment":
-        done = run_python(SCRIPT, env={"KYMO": str(tmp_path / "r.kymo"), "KYMO_OPTIONS": options})
+        done = run_python(SCRIPT, env={"MAREY": str(tmp_path / "r.marey"), "MAREY_OPTIONS": options})
     else:
-        run = [*kymo_command, "run", "-o", str(tmp_path / "r.kymo"), "--options", options, "--"]
+        run = [*marey_command, "run", "-o", str(tmp_path / "r.marey"), "--options", options, "--"]
         done = run_python(SCRIPT, command=run)
     # Reports stand where print() would have put them, whatever the output is.
     assert done.stdout.count("Num. measured iterations") == 2

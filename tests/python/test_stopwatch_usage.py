@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 
 import pytest
 
-import kymo
+import marey
 
 
 def burn(seconds: float) -> None:
@@ -32,15 +32,15 @@ def work(pipe: Connection) -> None:
 
 
 @pytest.fixture
-def stopwatch() -> Iterator[kymo.Stopwatch]:
-    watch = kymo.Stopwatch()
+def stopwatch() -> Iterator[marey.Stopwatch]:
+    watch = marey.Stopwatch()
     watch.enable()
     yield watch
     watch.disable()
     watch.reset()
 
 
-def seconds_of(stopwatch: kymo.Stopwatch, kind: str) -> float:
+def seconds_of(stopwatch: marey.Stopwatch, kind: str) -> float:
     """Processor seconds within "busy": busy processors times the time it lasted."""
     stats = stopwatch.stats()
     return float(stats.usage.row(name="busy")[kind]) * stats.intervals.row(name="busy")["total_ns"] / 1e9

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-import kymo
+import marey
 
 LOOP = """
-    import kymo
-    stopwatch = kymo.Stopwatch({})
+    import marey
+    stopwatch = marey.Stopwatch({})
     for i in range(3):
         stopwatch.start_meas("a")
         stopwatch.end_meas("a")
@@ -34,19 +34,19 @@ def test_it_waits_at_both_ends_of_a_measurement_after_warmup_when_asked(listen, 
 
 
 @pytest.mark.parametrize("how", ["start", "environment", "run"])
-def test_options_make_it_wait(listen, kymo_command, how):
+def test_options_make_it_wait(listen, marey_command, how):
     options = "stopwatch.warmup=1,stopwatch.cuda_sync=1"
     arguments = '**{"stopwatch.warmup": 1, "stopwatch.cuda_sync": True}' if how == "start" else ""
     calls = listen(
         f"""
-        import kymo
+        import marey
         if {how == "start"}:
-            kymo.start("run.kymo", {arguments})
+            marey.start("run.marey", {arguments})
         """
         + LOOP.format("").replace("\n    ", "\n        "),
         cuda=True,
-        env={"KYMO": "run.kymo", "KYMO_OPTIONS": options} if how == "environment" else None,
-        command=[*kymo_command, "run", "-o", "run.kymo", "--options", options, "--"] if how == "run" else None,
+        env={"MAREY": "run.marey", "MAREY_OPTIONS": options} if how == "environment" else None,
+        command=[*marey_command, "run", "-o", "run.marey", "--options", options, "--"] if how == "run" else None,
     )
     assert calls.lines == ["sync"] * 8
 
@@ -55,8 +55,8 @@ def test_options_make_it_wait(listen, kymo_command, how):
 def test_one_time_measurements_wait_when_asked(listen, sync_one_time, n_waits):
     calls = listen(
         f"""
-        import kymo
-        stopwatch = kymo.Stopwatch(5, None, True, sync_one_time={sync_one_time})
+        import marey
+        stopwatch = marey.Stopwatch(5, None, True, sync_one_time={sync_one_time})
         stopwatch.start_one_time_measurement("setup")
         stopwatch.end_one_time_measurement("setup")
         """,
@@ -97,15 +97,15 @@ def test_what_torch_raises_while_waiting_comes_through_and_leaves_nothing_runnin
     calls = listen(
         TORCH
         + """
-    import kymo
-    stopwatch = kymo.Stopwatch(0, None, True, strict=True)
+    import marey
+    stopwatch = marey.Stopwatch(0, None, True, strict=True)
     failing = True
     for call in (stopwatch.start_meas, stopwatch.end_meas):
         try:
             call("a")
         except RuntimeError as error:
             print(error)
-        except kymo.StateError:
+        except marey.StateError:
             print("not started")
     failing = False
     stopwatch.finish_iter()
@@ -136,12 +136,12 @@ def test_without_cuda_asking_to_wait_gives_one_sentence_and_the_loop_goes_on(run
 def test_without_cuda_asking_for_events_gives_one_clear_sentence(run_python):
     done = run_python(
         """
-        import kymo
+        import marey
         try:
-            kymo.Stopwatch(0, gpu="events")
-        except kymo.KymoError as error:
+            marey.Stopwatch(0, gpu="events")
+        except marey.MareyError as error:
             print(error)
-        stopwatch = kymo.Stopwatch()
+        stopwatch = marey.Stopwatch()
         if stopwatch.is_enabled:
             stopwatch.disable()
         """
@@ -157,7 +157,7 @@ def test_with_a_torch_that_has_no_gpu_it_measures_all_the_same():
 
     if torch.cuda.is_available():
         pytest.skip("there is a GPU; tests/gpu has this with one")
-    stopwatch = kymo.Stopwatch(0, None, True)
+    stopwatch = marey.Stopwatch(0, None, True)
     with stopwatch("matmul"):
         torch.ones(16, 16) @ torch.ones(16, 16)
     stopwatch.finish_iter()

@@ -43,7 +43,7 @@ def places(values: Any, bits: int) -> list[int]:
 
 
 class Reference:
-    """What kymo_tensor_compare promises, element by element, from values in float32 or float64 and places."""
+    """What marey_tensor_compare promises, element by element, from values in float32 or float64 and places."""
 
     def __init__(self, a: Any, b: Any, places_a: list[int], places_b: list[int], tolerance: dict[str, Any]) -> None:
         most = float(np.finfo(a.dtype).max)
@@ -316,7 +316,7 @@ def test_more_than_4_gib_are_counted(library: Library) -> None:
     assert library.element(many, (1 << 33) - 2) == "0"
 
 
-@pytest.mark.skipif("KYMO_LONG" not in os.environ, reason="reads 20 GB; KYMO_LONG=1 does it")
+@pytest.mark.skipif("MAREY_LONG" not in os.environ, reason="reads 20 GB; MAREY_LONG=1 does it")
 def test_more_than_4_gib_are_compared(library: Library) -> None:
     row, other = np.ones(1 << 20, dtype=np.float32), np.ones(1 << 20, dtype=np.float32)
     other[5] = 2

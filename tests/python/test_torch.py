@@ -1,10 +1,10 @@
-"""A real training loop under kymo."""
+"""A real training loop under marey."""
 
 from __future__ import annotations
 
 import pytest
 
-import kymo
+import marey
 
 pytestmark = pytest.mark.needs_torch
 
@@ -22,16 +22,16 @@ def train(steps: int) -> list[float]:
     target = data.sum(dim=1, keepdim=True)
     losses = []
     for step in range(steps):
-        with kymo.range("step", payload=step):
-            with kymo.range("forward"):
+        with marey.range("step", payload=step):
+            with marey.range("forward"):
                 loss = torch.nn.functional.mse_loss(model(data), target)
-            with kymo.range("backward"):
+            with marey.range("backward"):
                 optimizer.zero_grad()
                 loss.backward()
-            with kymo.range("optimizer", category="update"):
+            with marey.range("optimizer", category="update"):
                 optimizer.step()
         losses.append(float(loss.detach()))
-        kymo.counter("loss", loss.detach())
+        marey.counter("loss", loss.detach())
     return losses
 
 
@@ -41,7 +41,7 @@ def test_a_training_loop_is_measured_and_not_changed(record):
         within = train(STEPS)
     assert within == without
 
-    recording = kymo.load(path)
+    recording = marey.load(path)
     ranges = recording.ranges
     assert dict(zip(ranges["name"], ranges["count"])) == dict.fromkeys(
         ("step", "forward", "backward", "optimizer"), STEPS
@@ -63,7 +63,7 @@ def test_a_decorated_module_trains(record):
             super().__init__()
             self.layer = torch.nn.Linear(4, 1)
 
-        @kymo.range("Model.forward")
+        @marey.range("Model.forward")
         def forward(self, x):
             return self.layer(x)
 
@@ -71,7 +71,7 @@ def test_a_decorated_module_trains(record):
         model = Model()
         for _ in range(5):
             model(torch.ones(2, 4)).sum().backward()
-    assert kymo.load(path).ranges.row(name="Model.forward")["count"] == 5
+    assert marey.load(path).ranges.row(name="Model.forward")["count"] == 5
 
 
 def test_ranges_in_hooks_run_on_autograds_thread(record):
@@ -80,20 +80,20 @@ def test_ranges_in_hooks_run_on_autograds_thread(record):
     x = torch.ones(3, requires_grad=True)
 
     def hook(grad):
-        with kymo.range("hook"):
+        with marey.range("hook"):
             return grad * 2
 
-    with record() as path, kymo.range("backward"):
+    with record() as path, marey.range("backward"):
         y = x * 3
         y.register_hook(hook)
         y.sum().backward()
-    assert kymo.load(path).ranges.row(name="hook")["count"] == 1
+    assert marey.load(path).ranges.row(name="hook")["count"] == 1
     assert x.grad.tolist() == [6.0, 6.0, 6.0]
 
 
 def test_data_loader_workers_record_into_logs_of_their_own(run_python, tmp_path):
     run_python("""
-        import kymo
+        import marey
         import torch
 
         class Squares(torch.utils.data.Dataset):
@@ -101,34 +101,34 @@ def test_data_loader_workers_record_into_logs_of_their_own(run_python, tmp_path)
                 return 16
 
             def __getitem__(self, i):
-                with kymo.range("load one"):
+                with marey.range("load one"):
                     return torch.tensor(i * i)
 
         if __name__ == "__main__":
-            kymo.start("run.kymo")
+            marey.start("run.marey")
             loader = torch.utils.data.DataLoader(Squares(), batch_size=4, num_workers=2)
-            with kymo.range("epoch"):
+            with marey.range("epoch"):
                 assert sum(int(batch.sum()) for batch in loader) == sum(i * i for i in range(16))
-            kymo.stop()
+            marey.stop()
     """)
-    recording = kymo.load(tmp_path / "run.kymo")
+    recording = marey.load(tmp_path / "run.marey")
     assert recording.ranges.row(name="load one")["count"] == 16
     assert recording.ranges.row(name="epoch")["count"] == 1
     assert len(recording.processes) == 3
 
 
-def test_kymo_run_with_a_training_script(run_python, kymo_command, tmp_path):
-    out = tmp_path / "run.kymo"
+def test_marey_run_with_a_training_script(run_python, marey_command, tmp_path):
+    out = tmp_path / "run.marey"
     run_python(
         """
         import torch
-        import kymo
+        import marey
 
         model = torch.nn.Linear(4, 1)
         for _ in range(3):
-            with kymo.range("step"):
+            with marey.range("step"):
                 model(torch.ones(2, 4)).sum().backward()
         """,
-        command=[*kymo_command, "run", "-o", str(out), "--"],
+        command=[*marey_command, "run", "-o", str(out), "--"],
     )
-    assert kymo.load(out).ranges["count"] == [3]
+    assert marey.load(out).ranges["count"] == [3]

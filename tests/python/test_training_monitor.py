@@ -1,4 +1,4 @@
-"""kymo.TrainingMonitor without torch: switches, configuration, loops, what is recorded and logged of them."""
+"""marey.TrainingMonitor without torch: switches, configuration, loops, what is recorded and logged of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 PHASES = ("data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging", "other")
 # As itwinai's overview has it, with another _target_.
@@ -19,7 +19,7 @@ training_pipeline:
     loading_step:
       _target_: itwinai.components.DataGetter
     training_step:
-      _target_: kymo.TrainingMonitor
+      _target_: marey.TrainingMonitor
       enable_torch_profiling: True
       store_torch_profiling_traces: True
       measure_gpu_data: True
@@ -30,7 +30,7 @@ training_pipeline:
 AS_ON_THE_PAGE = """
       ...
       training_step:
-        _target_: kymo.TrainingMonitor
+        _target_: marey.TrainingMonitor
         enable_torch_profiling: True
         store_torch_profiling_traces: True
         measure_gpu_data: True
@@ -42,11 +42,11 @@ AS_ON_THE_PAGE = """
 def elsewhere(tmp_path, monkeypatch):
     """Files of a monitor go below the working directory unless it is told otherwise."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("KYMO_MONITOR", raising=False)
+    monkeypatch.delenv("MAREY_MONITOR", raising=False)
 
 
 def monitor_of(**options):
-    return kymo.TrainingMonitor(**{"run_name": "r", "output_dir": "out", "print_summary": False, **options})
+    return marey.TrainingMonitor(**{"run_name": "r", "output_dir": "out", "print_summary": False, **options})
 
 
 def train(monitor, n=3, start=0, n_batches=4):
@@ -85,7 +85,7 @@ def test_a_plain_loop_is_epochs_phases_and_iterations():
         assert row["data_ns"] > 0
     (whole, _) = run.epochs("average")
     assert whole["epochs"] == 2 and whole["samples_per_s"] > 0
-    assert Path("out/r.kymo").is_dir()
+    assert Path("out/r.marey").is_dir()
 
 
 def test_each_epoch_is_logged_when_it_ends():
@@ -141,7 +141,7 @@ def test_leaving_a_loop_early_leaves_nothing_open():
             break
     (row,) = monitor.load().epochs("rank")
     assert row["iterations"] == 0 and row["note"] == "first"
-    assert not kymo.progress()["in_epoch"]
+    assert not marey.progress()["in_epoch"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
@@ -152,7 +152,7 @@ def test_an_exception_goes_through_and_its_epoch_does_not_count(error):
             if epoch == 1:
                 with monitor.phase("checkpoint"):
                     raise error("stop")
-    assert not kymo.enabled() and not kymo.progress()["in_epoch"]
+    assert not marey.enabled() and not marey.progress()["in_epoch"]
     rows = list(monitor.load().epochs("rank"))
     assert [row["note"] for row in rows] == ["first", "not ended"]
     assert [name for name, step, _ in metrics_of() if step == 1] == []
@@ -173,10 +173,10 @@ def test_a_recording_that_is_open_is_joined_and_left_open(record):
     with record() as path:
         with monitor:
             list(train(monitor, 2))
-        assert kymo.enabled()
+        assert marey.enabled()
     assert monitor.recording == str(path)
-    assert len(kymo.load(path).epochs("rank")) == 2
-    assert not Path("out/r.kymo").exists()
+    assert len(marey.load(path).epochs("rank")) == 2
+    assert not Path("out/r.marey").exists()
 
 
 def test_two_runs_of_one_monitor_follow_one_another():
@@ -186,7 +186,7 @@ def test_two_runs_of_one_monitor_follow_one_another():
             list(train(monitor, 1))
         assert not monitor.is_running
     assert len(monitor.load().epochs("rank")) == 2
-    with monitor, pytest.raises(kymo.StateError, match="runs already"):
+    with monitor, pytest.raises(marey.StateError, match="runs already"):
         monitor.start()
 
 
@@ -197,26 +197,26 @@ def test_without_a_switch_nothing_is_done():
     monitor = monitor_of(measure_epoch_time=False)
     with monitor:
         assert list(train(monitor)) == [0, 1, 2]
-        assert not kymo.enabled()
+        assert not marey.enabled()
     assert os.listdir(".") == []
-    with pytest.raises(kymo.StateError, match="measure_epoch_time"):
+    with pytest.raises(marey.StateError, match="measure_epoch_time"):
         monitor.load()
 
 
 def test_measure_gpu_data_alone_tells_of_no_epochs(run_python, tmp_path):
     done = run_python(
         """
-        import kymo
+        import marey
 
-        monitor = kymo.TrainingMonitor(measure_gpu_data=True, measure_epoch_time=False, run_name="r", output_dir="out")
+        monitor = marey.TrainingMonitor(measure_gpu_data=True, measure_epoch_time=False, run_name="r", output_dir="out")
         with monitor:
             for _ in monitor.epochs(2):
                 for _ in monitor.batches([1, 2]):
                     pass
         """
     )
-    with pytest.raises(kymo.KymoError, match="no epochs"):
-        kymo.load(tmp_path / "out" / "r.kymo").epochs()
+    with pytest.raises(marey.MareyError, match="no epochs"):
+        marey.load(tmp_path / "out" / "r.marey").epochs()
     assert not Path("out/r/metrics.csv").exists() or all(name.startswith("gpu_") for name, _, _ in metrics_of())
     assert "an epoch takes" not in done.stdout
     # joules where there is a GPU, else one sentence
@@ -225,13 +225,13 @@ def test_measure_gpu_data_alone_tells_of_no_epochs(run_python, tmp_path):
 
 def test_traces_without_profiling_are_an_error_that_names_both():
     with pytest.raises(ValueError, match=r"store_torch_profiling_traces needs enable_torch_profiling"):
-        kymo.TrainingMonitor(store_torch_profiling_traces=True)
+        marey.TrainingMonitor(store_torch_profiling_traces=True)
     with pytest.raises(ValueError, match=r"store_torch_profiling_traces needs enable_torch_profiling"):
-        kymo.TrainingMonitor(store_torch_traces=True)
+        marey.TrainingMonitor(store_torch_traces=True)
 
 
 def test_both_spellings_are_one_switch():
-    monitor = kymo.TrainingMonitor(torch_profiling=True, store_torch_traces=True)
+    monitor = marey.TrainingMonitor(torch_profiling=True, store_torch_traces=True)
     assert monitor.settings["enable_torch_profiling"] and monitor.settings["store_torch_profiling_traces"]
 
 
@@ -250,10 +250,10 @@ def test_wrong_words_are_told(options, sentence):
     if sentence is None:  # loggers are made with the run
         with pytest.raises(ValueError, match="no logger is called 'sheet'"), monitor_of(**options):
             pass
-        assert not kymo.enabled()
+        assert not marey.enabled()
         return
     with pytest.raises(ValueError, match=sentence):
-        kymo.TrainingMonitor(**options)
+        marey.TrainingMonitor(**options)
 
 
 def test_loggers_are_objects_or_names_or_none():
@@ -351,13 +351,13 @@ class Trainer:
     def set_epoch(self, epoch):
         self.seen.append(epoch)
 
-    @kymo.profile_torch_trainer
-    @kymo.measure_gpu_utilization
+    @marey.profile_torch_trainer
+    @marey.measure_gpu_utilization
     def train(self):
         for epoch in range(self.epochs):
             self.set_epoch(epoch)
             time.sleep(0.001)
-        return kymo.current_monitor()
+        return marey.current_monitor()
 
 
 def test_the_two_decorators_are_one_monitor_that_asks_the_trainer():
@@ -366,14 +366,14 @@ def test_the_two_decorators_are_one_monitor_that_asks_the_trainer():
     assert monitor.settings["measure_epoch_time"] and not monitor.settings["enable_torch_profiling"]
     assert trainer.seen == [0, 1] and "set_epoch" not in vars(trainer)
     assert [row["epoch"] for row in monitor.load().epochs("rank")] == [0, 1]
-    assert kymo.current_monitor() is None
+    assert marey.current_monitor() is None
 
 
 def test_a_decorator_switches_on_what_it_is_named_for():
     class Quiet(Trainer):
-        @kymo.measure_gpu_utilization
+        @marey.measure_gpu_utilization
         def train(self):
-            return kymo.current_monitor()
+            return marey.current_monitor()
 
     settings = Quiet().train().settings
     assert settings["measure_gpu_data"] and not settings["enable_torch_profiling"]
@@ -387,17 +387,17 @@ def test_the_documented_block_works_with_another_target(tmp_path, text):
     pytest.importorskip("yaml")
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    monitor = kymo.TrainingMonitor.from_config(path, "training_step", run_name="mine")
+    monitor = marey.TrainingMonitor.from_config(path, "training_step", run_name="mine")
     switches = ("enable_torch_profiling", "store_torch_profiling_traces", "measure_gpu_data", "measure_epoch_time")
     assert all(monitor.settings[name] for name in switches) and monitor.run_name == "mine"
 
 
 def test_a_mapping_is_as_good_and_the_trainers_words_are_passed_over(recwarn):
     block = {"_target_": "x.Trainer", "epochs": 3, "model": {"_target_": "m"}, "config": {}, "torch_profiling": True}
-    monitor = kymo.TrainingMonitor.from_config({"steps": [{"training_step": block}]})
+    monitor = marey.TrainingMonitor.from_config({"steps": [{"training_step": block}]})
     assert monitor.settings["enable_torch_profiling"] and len(recwarn) == 0
     with pytest.warns(UserWarning, match="does nothing with frobnicate"):
-        kymo.TrainingMonitor.from_config({"training_step": {"frobnicate": 1}})
+        marey.TrainingMonitor.from_config({"training_step": {"frobnicate": 1}})
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_a_mapping_is_as_good_and_the_trainers_words_are_passed_over(recwarn):
 )
 def test_a_wrong_configuration_is_told(config, sentence):
     with pytest.raises(ValueError, match=sentence):
-        kymo.TrainingMonitor.from_config(config)
+        marey.TrainingMonitor.from_config(config)
 
 
 def test_a_file_that_is_not_yaml_is_an_error(tmp_path):
@@ -420,27 +420,27 @@ def test_a_file_that_is_not_yaml_is_an_error(tmp_path):
     path = tmp_path / "config.yaml"
     path.write_text("a: [1")
     with pytest.raises(ValueError, match="is not YAML"):
-        kymo.TrainingMonitor.from_config(path)
+        marey.TrainingMonitor.from_config(path)
 
 
 def test_the_environment_has_the_last_word(monkeypatch):
     monkeypatch.setenv(
-        "KYMO_MONITOR", "torch_profiling,measure_epoch_time=0,run_name=env,profiling_steps=5,loggers=csv+mlflow"
+        "MAREY_MONITOR", "torch_profiling,measure_epoch_time=0,run_name=env,profiling_steps=5,loggers=csv+mlflow"
     )
-    settings = kymo.TrainingMonitor(run_name="given").settings
+    settings = marey.TrainingMonitor(run_name="given").settings
     assert settings["enable_torch_profiling"] and not settings["measure_epoch_time"]
     assert (settings["run_name"], settings["profiling_steps"], settings["loggers"]) == ("env", 5, "csv,mlflow")
-    monkeypatch.setenv("KYMO_MONITOR", "off")
-    with kymo.TrainingMonitor(output_dir="out") as monitor:
+    monkeypatch.setenv("MAREY_MONITOR", "off")
+    with marey.TrainingMonitor(output_dir="out") as monitor:
         assert not monitor.is_running
     assert os.listdir(".") == []
 
 
 @pytest.mark.parametrize("text", ["torch", "profiling_steps=x", "measure_gpu_data=maybe", "run_name"])
 def test_a_wrong_environment_is_told(monkeypatch, text):
-    monkeypatch.setenv("KYMO_MONITOR", text)
-    with pytest.raises(ValueError, match="KYMO_MONITOR"):
-        kymo.TrainingMonitor()
+    monkeypatch.setenv("MAREY_MONITOR", text)
+    with pytest.raises(ValueError, match="MAREY_MONITOR"):
+        marey.TrainingMonitor()
 
 
 # ---- the end ----
@@ -464,11 +464,11 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_the_training(tmp_path):
     (tmp_path / "out").write_text("a file")
     with pytest.raises(OSError), monitor_of():
         pass
-    assert not kymo.enabled()
+    assert not marey.enabled()
 
 
 def test_a_run_has_a_name_of_its_own():
-    first, second = kymo.TrainingMonitor(output_dir="out", print_summary=False), monitor_of(run_name=None)
+    first, second = marey.TrainingMonitor(output_dir="out", print_summary=False), monitor_of(run_name=None)
     for monitor in (first, second):
         with monitor:
             pass
@@ -482,10 +482,10 @@ def test_a_run_has_a_name_of_its_own():
 def nvml(tmp_path, monkeypatch):
     """Two GPUs that take 200 W each and are busy half of the time."""
     (tmp_path / "nvml.txt").write_text("gpus 2")
-    library = Path(os.environ["KYMO_BUILD"]) / "tests" / "standin" / "nvml_standin.so"
-    monkeypatch.setenv("KYMO_NVML_LIBRARY", str(library))
-    monkeypatch.setenv("KYMO_STANDIN_NVML", str(tmp_path / "nvml.txt"))
-    monkeypatch.setenv("KYMO_POWERCAP_ROOT", str(tmp_path))
+    library = Path(os.environ["MAREY_BUILD"]) / "tests" / "standin" / "nvml_standin.so"
+    monkeypatch.setenv("MAREY_NVML_LIBRARY", str(library))
+    monkeypatch.setenv("MAREY_STANDIN_NVML", str(tmp_path / "nvml.txt"))
+    monkeypatch.setenv("MAREY_POWERCAP_ROOT", str(tmp_path))
 
 
 def test_measure_gpu_data_tells_energy_and_utilization_of_each_gpu(nvml, capsys):
@@ -510,12 +510,12 @@ def test_measure_gpu_data_tells_energy_and_utilization_of_each_gpu(nvml, capsys)
 
 
 def test_where_a_callback_tells_of_epochs_the_monitor_does_not():
-    from kymo._phases import phases
+    from marey._phases import phases
 
     callback = object()
     with monitor_of() as monitor:
         assert phases.lead(callback)
-        kymo.epoch(0).end()  # by the callback
+        marey.epoch(0).end()  # by the callback
         list(train(monitor, 3))
         phases.follow(callback)
     (row,) = monitor.load().epochs("rank")

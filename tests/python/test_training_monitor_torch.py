@@ -1,4 +1,4 @@
-"""kymo.TrainingMonitor with torch: traces and what they come to; torchrun with gloo, DDP on 2 ranks and FSDP on 4."""
+"""marey.TrainingMonitor with torch: traces and what they come to; torchrun with gloo, DDP on 2 ranks and FSDP on 4."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
 pytestmark = pytest.mark.needs_torch
 
@@ -49,7 +49,7 @@ def steps_of(trace):
 def stored(tmp_path_factory):
     """One training with all four switches on, for many tests."""
     folder = tmp_path_factory.mktemp("stored")
-    monitor = kymo.TrainingMonitor(True, True, True, True, 1, 0, "all", folder, profiling_steps=2, print_summary=False)
+    monitor = marey.TrainingMonitor(True, True, True, True, 1, 0, "all", folder, profiling_steps=2, print_summary=False)
     with monitor:
         train(monitor)
     return monitor
@@ -68,9 +68,9 @@ def test_a_few_steps_of_each_epoch_are_stored_as_traces(stored):
 def test_traces_are_as_torch_writes_them_with_the_phases(stored):
     trace = json.loads(traces_in(stored.trace_folder)[0].read_text())
     names = {event["name"] for event in trace["traceEvents"]}
-    assert {"kymo:data", "kymo:optimizer", "aten::linear"} <= names
-    assert trace["schemaVersion"] and trace["kymo"]["steps"] == 2 and not trace["kymo"]["partial"]
-    read = kymo.load(stored.trace_folder)
+    assert {"marey:data", "marey:optimizer", "aten::linear"} <= names
+    assert trace["schemaVersion"] and trace["marey"]["steps"] == 2 and not trace["marey"]["partial"]
+    read = marey.load(stored.trace_folder)
     assert read.ranges.row(name="aten::linear")["count"] == 4
 
 
@@ -90,7 +90,7 @@ def test_steps_of_the_optimizer_are_a_phase_without_a_word(stored):
 
 
 def test_traces_that_nobody_wants_to_keep_are_gone(tmp_path):
-    monitor = kymo.TrainingMonitor(enable_torch_profiling=True, output_dir=tmp_path, run_name="r", print_summary=False)
+    monitor = marey.TrainingMonitor(enable_torch_profiling=True, output_dir=tmp_path, run_name="r", print_summary=False)
     with monitor:
         train(monitor, 1)
     assert not os.path.exists(monitor.trace_folder)
@@ -100,7 +100,7 @@ def test_traces_that_nobody_wants_to_keep_are_gone(tmp_path):
 
 @pytest.mark.parametrize("n_batches", [1, 2, 3])
 def test_a_short_epoch_is_traced_as_far_as_it_goes(tmp_path, n_batches):
-    monitor = kymo.TrainingMonitor(True, True, output_dir=tmp_path, run_name="r", print_summary=False)
+    monitor = marey.TrainingMonitor(True, True, output_dir=tmp_path, run_name="r", print_summary=False)
     with monitor:
         train(monitor, 2, n_batches)
     traces = traces_in(monitor.trace_folder)
@@ -109,7 +109,7 @@ def test_a_short_epoch_is_traced_as_far_as_it_goes(tmp_path, n_batches):
 
 
 def test_a_loop_that_tells_nothing_is_counted_by_its_optimizer(tmp_path):
-    monitor = kymo.TrainingMonitor(True, True, output_dir=tmp_path, run_name="r", print_summary=False)
+    monitor = marey.TrainingMonitor(True, True, output_dir=tmp_path, run_name="r", print_summary=False)
 
     @monitor
     def fit():
@@ -122,25 +122,25 @@ def test_a_loop_that_tells_nothing_is_counted_by_its_optimizer(tmp_path):
 
 
 def test_only_profiling_leaves_no_recording(tmp_path):
-    monitor = kymo.TrainingMonitor(
+    monitor = marey.TrainingMonitor(
         True, True, measure_epoch_time=False, output_dir=tmp_path, run_name="r", loggers=None
     )
     with monitor:
         train(monitor, 1)
-        assert not kymo.enabled()
+        assert not marey.enabled()
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
     assert len(traces_in(monitor.trace_folder)) == 1
 
 
 def test_an_exception_saves_the_window_that_is_open(tmp_path):
-    monitor = kymo.TrainingMonitor(True, True, output_dir=tmp_path, run_name="r", print_summary=False)
+    monitor = marey.TrainingMonitor(True, True, output_dir=tmp_path, run_name="r", print_summary=False)
     with pytest.raises(RuntimeError), monitor:
         for _ in monitor.epochs(1):
             for i, _ in enumerate(monitor.batches([1] * 9, samples=1)):
                 if i == 3:
                     raise RuntimeError
     (trace,) = traces_in(monitor.trace_folder)
-    assert json.loads(trace.read_text())["kymo"]["partial"]
+    assert json.loads(trace.read_text())["marey"]["partial"]
 
 
 # ---- ranks ----
@@ -171,7 +171,7 @@ def ddp(tmp_path_factory):
 
 def test_ranks_of_ddp_write_one_recording(ddp):
     folder, name, _ = ddp
-    run = kymo.load(folder / f"{name}.kymo")
+    run = marey.load(folder / f"{name}.marey")
     rows = list(run.epochs("rank"))
     assert [(row["run"], row["epoch"], row["rank"]) for row in rows] == [(1, e, r) for e in range(3) for r in range(2)]
     for row in rows:
@@ -181,7 +181,7 @@ def test_ranks_of_ddp_write_one_recording(ddp):
 
 def test_the_slow_rank_of_ddp_is_named_though_both_take_as_long(ddp):
     folder, name, out = ddp
-    run = kymo.load(folder / f"{name}.kymo")
+    run = marey.load(folder / f"{name}.marey")
     for row in run.epochs():
         assert not row["counted"] or (row["slowest_rank"], row["slowest_in"]) == (1, "data")
     quick, slow = (row for row in run.epochs("average") if row["rank"] is not None)
@@ -207,7 +207,7 @@ def test_each_rank_of_ddp_has_traces_and_its_own_line(ddp):
 
 def test_fsdp_on_four_ranks(tmp_path):
     name, out = launch("fsdp", 4, tmp_path)
-    run = kymo.load(tmp_path / f"{name}.kymo")
+    run = marey.load(tmp_path / f"{name}.marey")
     assert [row["ranks"] for row in run.epochs()] == [4, 4, 4]
     averages = {row["rank"]: row for row in run.epochs("average")}
     assert averages[3]["data_ns"] > max(averages[rank]["data_ns"] for rank in range(3))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kymo._triggers import OnFile, OnSignal, SlowStep, Triggers, When, as_trigger
+from marey._triggers import OnFile, OnSignal, SlowStep, Triggers, When, as_trigger
 
 
 def begun(trigger: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Two copies of libkymo in one process: they share one switchboard, or one sentence names both."""
+"""Two copies of libmarey in one process: they share one switchboard, or one sentence names both."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-import kymo
+import marey
 
-LIBRARY = "libkymo.so.0"
+LIBRARY = "libmarey.so.0"
 
 
 @pytest.fixture
 def system_copy(tmp_path):
-    """What a system's libkymo beside a wheel's is: the same library as another file."""
+    """What a system's libmarey beside a wheel's is: the same library as another file."""
     folder = tmp_path / "usr" / "lib"
     folder.mkdir(parents=True)
-    return Path(shutil.copy(Path(kymo.get_library_dir()) / LIBRARY, folder / LIBRARY))
+    return Path(shutil.copy(Path(marey.get_library_dir()) / LIBRARY, folder / LIBRARY))
 
 
 @pytest.fixture
 def vendored(tmp_path):
     """A copy of the whole package inside another project."""
-    target = tmp_path / "vendor" / "kymo"
-    shutil.copytree(Path(kymo.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
+    target = tmp_path / "vendor" / "marey"
+    shutil.copytree(Path(marey.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
     return target
 
 
@@ -36,16 +36,16 @@ def names_both(text, *paths):
 @pytest.mark.parametrize("mode", ["RTLD_LOCAL", "RTLD_GLOBAL"])
 def test_a_system_library_after_the_package(run_python, tmp_path, system_copy, mode):
     done = run_python(f"""
-        import ctypes, kymo
+        import ctypes, marey
         other = ctypes.CDLL({str(system_copy)!r}, mode=ctypes.{mode})
-        other.kymo_enabled.restype = ctypes.c_int
-        kymo.start("run.kymo")
-        with kymo.range("ours"):
+        other.marey_enabled.restype = ctypes.c_int
+        marey.start("run.marey")
+        with marey.range("ours"):
             pass
-        kymo.stop()
+        marey.stop()
     """)
-    assert names_both(done.stderr, system_copy, Path(kymo.get_library_dir()) / LIBRARY)
-    assert kymo.load(tmp_path / "run.kymo").ranges["name"] == ["ours"]
+    assert names_both(done.stderr, system_copy, Path(marey.get_library_dir()) / LIBRARY)
+    assert marey.load(tmp_path / "run.marey").ranges["name"] == ["ours"]
 
 
 @pytest.mark.parametrize("mode", ["RTLD_LOCAL", "RTLD_GLOBAL"])
@@ -54,60 +54,60 @@ def test_a_system_library_before_the_package(run_python, system_copy, mode):
     done = run_python(f"""
         import ctypes
         other = ctypes.CDLL({str(system_copy)!r}, mode=ctypes.{mode})
-        import kymo
-        other.kymo_library_path.restype = ctypes.c_char_p
-        shared = other.kymo_library_path().decode() == kymo._native.library_path()
+        import marey
+        other.marey_library_path.restype = ctypes.c_char_p
+        shared = other.marey_library_path().decode() == marey._native.library_path()
         try:
-            kymo.start("run.kymo")
+            marey.start("run.marey")
             started = True
-        except kymo.KymoError as error:
+        except marey.MareyError as error:
             started = False
             print(error)
-        print("shared" if shared else "apart", bool(other.kymo_enabled()) == started)
+        print("shared" if shared else "apart", bool(other.marey_enabled()) == started)
     """)
     if "shared True" in done.stdout:
         assert done.stderr == ""
     else:
-        assert names_both(done.stderr, system_copy, kymo._native.library_path())
-        assert "KYMO_EDUPLICATE" in done.stdout
+        assert names_both(done.stderr, system_copy, marey._native.library_path())
+        assert "MAREY_EDUPLICATE" in done.stdout
 
 
 def test_a_vendored_package_beside_the_installed_one(run_python, tmp_path, vendored):
     done = run_python(f"""
         import importlib.util, os, sys
-        import kymo
+        import marey
 
         spec = importlib.util.spec_from_file_location(
-            "kymo._native", {str(vendored)!r} + "/" + os.path.basename(kymo._native.__file__))
+            "marey._native", {str(vendored)!r} + "/" + os.path.basename(marey._native.__file__))
         theirs = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(theirs)
         except ImportError as error:
             print("refused", error)
             raise SystemExit
-        kymo.start("run.kymo")
+        marey.start("run.marey")
         if theirs.enabled():
-            with theirs.range("theirs"), kymo.range("ours"):
+            with theirs.range("theirs"), marey.range("ours"):
                 pass
             print("shared")
         else:
             print("apart")
-        kymo.stop()
+        marey.stop()
     """)
     if "shared" in done.stdout:
         assert done.stderr == ""
-        assert sorted(kymo.load(tmp_path / "run.kymo").ranges["name"]) == ["ours", "theirs"]
+        assert sorted(marey.load(tmp_path / "run.marey").ranges["name"]) == ["ours", "theirs"]
     else:
-        assert names_both(done.stderr, vendored, kymo.get_library_dir())
+        assert names_both(done.stderr, vendored, marey.get_library_dir())
 
 
 def test_the_same_library_by_its_path_is_no_second_copy(run_python, tmp_path):
     done = run_python(f"""
-        import ctypes, kymo
-        same = ctypes.CDLL({str(Path(kymo.get_library_dir()) / LIBRARY)!r}, mode=ctypes.RTLD_LOCAL)
-        kymo.start("run.kymo")
-        assert same.kymo_enabled() == 1
-        kymo.stop()
-        assert same.kymo_enabled() == 0
+        import ctypes, marey
+        same = ctypes.CDLL({str(Path(marey.get_library_dir()) / LIBRARY)!r}, mode=ctypes.RTLD_LOCAL)
+        marey.start("run.marey")
+        assert same.marey_enabled() == 1
+        marey.stop()
+        assert same.marey_enabled() == 0
     """)
     assert done.stderr == ""

@@ -16,7 +16,7 @@ AUSTIN_FRAME = re.compile(r"(?P<file>.*):(?P<function>[^:]*):(?P<line>\d+)$", re
 
 
 def from_pyspy(text: str) -> Counter[Stack]:
-    """Stacks of `py-spy record --format raw` and of `kymo export --to pyspy`; frames of processes and threads go."""
+    """Stacks of `py-spy record --format raw` and of `marey export --to pyspy`; frames of processes and threads go."""
     stacks: Counter[Stack] = Counter()
     for line in text.splitlines():
         frames, _, n = line.rpartition(" ")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from watching import NEWEST, OLDEST, PYTHONS, Kymo, functions_in, running
+from watching import NEWEST, OLDEST, PYTHONS, Marey, functions_in, running
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root unshares and mounts")
 
@@ -36,7 +36,7 @@ def environment_of(python: str, to: Path) -> dict[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": str(to / "lib"), "PYTHONHOME": home.stdout.strip()}
 
 
-def test_an_interpreter_that_was_deleted_is_read(kymo: Kymo, tmp_path: Path) -> None:
+def test_an_interpreter_that_was_deleted_is_read(marey: Marey, tmp_path: Path) -> None:
     """As after an upgrade: neither the program nor its library is in the file system any more."""
     for version in {NEWEST, OLDEST}:
         place = tmp_path / version
@@ -44,12 +44,12 @@ def test_an_interpreter_that_was_deleted_is_read(kymo: Kymo, tmp_path: Path) -> 
         with running("flat", command=[python], env=environment_of(PYTHONS[version], place)) as target:
             shutil.rmtree(place)
             assert "(deleted)" in Path(f"/proc/{target.pid}/maps").read_text()
-            stacks = kymo.stacks(kymo.attach(target.pid, "--exact", "--rate", 200, seconds=0.4))
+            stacks = marey.stacks(marey.attach(target.pid, "--exact", "--rate", 200, seconds=0.4))
         assert target.grammar.judge(stacks)[:2] == (sum(stacks.values()), 0)
         assert "main" in functions_in(stacks)
 
 
-def test_an_interpreter_without_symbols_is_read(kymo: Kymo, tmp_path: Path) -> None:
+def test_an_interpreter_without_symbols_is_read(marey: Marey, tmp_path: Path) -> None:
     """Stripped of all that is not needed to run, statically linked where the system's is."""
     for name, python in {"system": "/usr/bin/python3", "shared": sys.executable}.items():
         if not Path(python).exists():
@@ -59,27 +59,27 @@ def test_an_interpreter_without_symbols_is_read(kymo: Kymo, tmp_path: Path) -> N
         for file in [Path(copied), *place.glob("lib/*")]:
             subprocess.run(["strip", "--strip-all", str(file)], check=True)
         with running("flat", command=[copied], env=environment_of(python, place)) as target:
-            stacks = kymo.stacks(kymo.attach(target.pid, "--exact", "--rate", 200, seconds=0.4))
+            stacks = marey.stacks(marey.attach(target.pid, "--exact", "--rate", 200, seconds=0.4))
         assert "main" in functions_in(stacks), name
         assert target.grammar.judge(stacks)[1] == 0
 
 
 @needs_root
-def test_a_container_is_read_from_its_host(kymo: Kymo) -> None:
+def test_a_container_is_read_from_its_host(marey: Marey) -> None:
     """With pids of its own and files that the host does not see."""
     with running("threads", 3, command=["unshare", "-p", "-m", "-f", "--mount-proc", sys.executable]) as outer:
         inside = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()[0])
         assert re.search(r"NSpid:\s+\d+\s+1\n", Path(f"/proc/{inside}/status").read_text())
-        recording = kymo.attach(inside, "--exact", "--rate", 200, seconds=0.5)
-        tables = kymo.report(recording, "--idle")
+        recording = marey.attach(inside, "--exact", "--rate", 200, seconds=0.5)
+        tables = marey.report(recording, "--idle")
         names = {row["thread"] for row in tables["threads"]}
         subprocess.run(["kill", "-9", str(inside)], check=True)
     assert {f"waiter {i}" for i in range(3)} <= names
-    assert {"main", "wait"} <= functions_in(kymo.stacks(recording))
+    assert {"main", "wait"} <= functions_in(marey.stacks(recording))
 
 
 @needs_root
-def test_an_interpreter_that_only_the_container_sees_is_read(kymo: Kymo, tmp_path: Path) -> None:
+def test_an_interpreter_that_only_the_container_sees_is_read(marey: Marey, tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     python = PYTHONS[NEWEST]
@@ -89,15 +89,15 @@ def test_an_interpreter_that_only_the_container_sees_is_read(kymo: Kymo, tmp_pat
     with running("flat", command=["unshare", "-m", "sh", "-c", mounts], env=environment) as target:
         assert Path(copied).exists()
         assert not (place / "bin").exists()
-        stacks = kymo.stacks(kymo.attach(target.pid, "--rate", 200, seconds=0.4))
+        stacks = marey.stacks(marey.attach(target.pid, "--rate", 200, seconds=0.4))
     assert "main" in functions_in(stacks)
 
 
-def test_hostile_names_are_whole(kymo: Kymo) -> None:
+def test_hostile_names_are_whole(marey: Marey) -> None:
     """Names that break lines and brackets come back as they are, and no reader breaks."""
     with running("names") as target:
-        found = kymo.now(target.pid)
-        recording = kymo.attach(target.pid, "--rate", 200, seconds=0.6)
+        found = marey.now(target.pid)
+        recording = marey.attach(target.pid, "--rate", 200, seconds=0.6)
     names = {thread["name"] for group in found["groups"] for thread in group["threads"]}
     assert {"tr) S 1 2 3", "a;b;c", "日本 スレッド", '"quoted" \\ back'} <= names
     assert any(name.startswith("line") and "break" in name for name in names)
@@ -107,23 +107,23 @@ def test_hostile_names_are_whole(kymo: Kymo) -> None:
     assert any(function.startswith("a_ba_b") for function in functions)
     assert any("f (x.py:3);g" in function for function in functions)
     for table in ("function", "line", "thread", "stack"):
-        kymo.run("report", recording, "--samples", "--by", table)
-    threads = {row["thread"] for row in kymo.report(recording, "--idle")["threads"]}
+        marey.run("report", recording, "--samples", "--by", table)
+    threads = {row["thread"] for row in marey.report(recording, "--idle")["threads"]}
     assert "tr) S 1 2 3" in threads
     # A busy thread counts as busy, whatever its name looks like in /proc.
-    busy = {row["thread"] for row in kymo.report(recording, "--mode", "cpu")["threads"] if row["samples"] > 0}
+    busy = {row["thread"] for row in marey.report(recording, "--mode", "cpu")["threads"] if row["samples"] > 0}
     assert "tr) S 1 2 3" in busy
 
 
 FORMS = ("pyspy", "collapsed", "speedscope", "chrome", "perfetto", "flamegraph", "pstats")
 
 
-def test_hostile_names_do_not_break_files(kymo: Kymo) -> None:
+def test_hostile_names_do_not_break_files(marey: Marey) -> None:
     with running("names") as target:
-        recording = kymo.attach(target.pid, "--rate", 100, seconds=0.4)
+        recording = marey.attach(target.pid, "--rate", 100, seconds=0.4)
     for form in FORMS:
-        out = kymo.folder / f"out.{form}"
-        kymo.run("export", recording, "-q", "--to", form, "-o", out)
+        out = marey.folder / f"out.{form}"
+        marey.run("export", recording, "-q", "--to", form, "-o", out)
         data = out.read_bytes()
         assert data
         if form in ("pyspy", "collapsed"):

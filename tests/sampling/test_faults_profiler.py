@@ -15,21 +15,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from watching import IS_LONG, KYMO, Kymo, functions_in, running, thread_states, tracers, wait_until
+from watching import IS_LONG, MAREY, Marey, functions_in, running, thread_states, tracers, wait_until
 
 N_KILLS = 1000 if IS_LONG else 30
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user, mounts and unshares")
 
 
-def test_killed_at_random_it_leaves_no_thread_stopped(kymo: Kymo) -> None:
+def test_killed_at_random_it_leaves_no_thread_stopped(marey: Marey) -> None:
     """SIGKILL at any moment, in the midst of stops: the kernel lets the thread go on."""
     chance = random.Random(20261116)
     options = ("--exact", "--rate", 5000, "--max-slowdown", "100%")
     with running("threads", 4) as target:
         for i in range(N_KILLS):
-            command = [KYMO, "attach", str(target.pid), "-q", "-o", f"{i}.kymo", *map(str, options)]
-            sampler = subprocess.Popen(command, cwd=kymo.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            command = [MAREY, "attach", str(target.pid), "-q", "-o", f"{i}.marey", *map(str, options)]
+            sampler = subprocess.Popen(command, cwd=marey.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(chance.random() * 0.08)
             if i % 3 == 0:  # surely while it stops threads; else at any moment of its life
                 wait_until(lambda: bool(tracers(target.pid)), "it traces nothing")
@@ -37,20 +37,20 @@ def test_killed_at_random_it_leaves_no_thread_stopped(kymo: Kymo) -> None:
             sampler.wait()
             assert tracers(target.pid) == set()
             assert not set(thread_states(target.pid).values()) & {"t", "T"}
-            shutil.rmtree(kymo.folder / f"{i}.kymo", ignore_errors=True)
+            shutil.rmtree(marey.folder / f"{i}.marey", ignore_errors=True)
         target.wait_for_more("tick")
 
 
-def test_what_was_written_before_a_kill_is_read(kymo: Kymo) -> None:
-    recording = kymo.new_recording()
+def test_what_was_written_before_a_kill_is_read(marey: Marey) -> None:
+    recording = marey.new_recording()
     with running("flat") as target:
-        sampler = kymo.start("attach", target.pid, "-q", "-o", recording, "--rate", 200)
+        sampler = marey.start("attach", target.pid, "-q", "-o", recording, "--rate", 200)
         time.sleep(2.4)
         sampler.kill()
         sampler.communicate()
-    tables = kymo.report(recording)
+    tables = marey.report(recording)
     assert sum(row["samples"] for row in tables["processes"]) > 20
-    assert "main" in functions_in(kymo.stacks(recording))
+    assert "main" in functions_in(marey.stacks(recording))
     # What was lost is at most two seconds of it.
     assert tables["audit"][0]["seconds"] > 0.3
 
@@ -69,27 +69,27 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @needs_root
-def test_a_full_disk_is_said_and_what_was_written_is_read(kymo: Kymo, small_disk: Path) -> None:
-    recording = small_disk / "run.kymo"
+def test_a_full_disk_is_said_and_what_was_written_is_read(marey: Marey, small_disk: Path) -> None:
+    recording = small_disk / "run.marey"
     with running("churn") as target:
         options = ("--snapshot", "--rate", 20000, "--duration", 30)
-        done = kymo.run("attach", target.pid, "-q", "-o", recording, *options, status=None)
+        done = marey.run("attach", target.pid, "-q", "-o", recording, *options, status=None)
         assert done.returncode != 0
         assert "No space left" in done.stderr, done.stderr
         assert len(done.stderr.strip().splitlines()) <= 3
         target.wait_for_more("tick")
-    kymo.run("report", recording, "--samples", status=None)
-    assert kymo.run("report", recording, status=None).returncode in (0, 2)
+    marey.run("report", recording, "--samples", status=None)
+    assert marey.run("report", recording, status=None).returncode in (0, 2)
 
 
 @needs_root
-def test_another_users_process_is_refused_with_the_reason(kymo: Kymo) -> None:
-    kymo.folder.chmod(0o777)
+def test_another_users_process_is_refused_with_the_reason(marey: Marey) -> None:
+    marey.folder.chmod(0o777)
     with running("flat") as target:
-        done = kymo.run("attach", target.pid, "-o", "/tmp/never.kymo", "--duration", 1, before=NOBODY, status=2)
+        done = marey.run("attach", target.pid, "-o", "/tmp/never.marey", "--duration", 1, before=NOBODY, status=2)
         assert str(target.pid) in done.stderr
         assert re.search(r"permission|user|sudo|CAP_SYS_PTRACE", done.stderr), done.stderr
-        done = kymo.run("stacks", target.pid, before=NOBODY, status=2)
+        done = marey.run("stacks", target.pid, before=NOBODY, status=2)
         assert str(target.pid) in done.stderr + done.stdout
 
 
@@ -100,24 +100,24 @@ def visible_to_all(path: Path) -> bool:
 
 @needs_root
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="needs an interpreter that all users may run")
-def test_without_root_ones_own_processes_are_read(kymo: Kymo) -> None:
-    if not visible_to_all(Path(KYMO)) or not visible_to_all(Path(__file__)):
+def test_without_root_ones_own_processes_are_read(marey: Marey) -> None:
+    if not visible_to_all(Path(MAREY)) or not visible_to_all(Path(__file__)):
         pytest.skip("another user cannot reach this tree")
     with running("flat", command=[*NOBODY, "/usr/bin/python3"]) as target:
-        done = kymo.run("stacks", target.pid, "--json", before=NOBODY)
+        done = marey.run("stacks", target.pid, "--json", before=NOBODY)
         assert '"leaf_a"' in done.stdout or '"main"' in done.stdout
 
 
-def test_what_is_no_python_is_refused(kymo: Kymo) -> None:
+def test_what_is_no_python_is_refused(marey: Marey) -> None:
     with subprocess.Popen(["sleep", "60"]) as sleeper:
         try:
-            done = kymo.run("attach", sleeper.pid, "-o", kymo.new_recording(), "--duration", 1, status=2)
+            done = marey.run("attach", sleeper.pid, "-o", marey.new_recording(), "--duration", 1, status=2)
             assert str(sleeper.pid) in done.stderr
             assert "Python" in done.stderr
             assert len(done.stderr.strip().splitlines()) <= 2
         finally:
             sleeper.kill()
-    gone = kymo.run("attach", sleeper.pid, "-o", kymo.new_recording(), "--duration", 1, status=2)
+    gone = marey.run("attach", sleeper.pid, "-o", marey.new_recording(), "--duration", 1, status=2)
     assert str(sleeper.pid) in gone.stderr
 
 
@@ -135,20 +135,20 @@ def slow_to_start(tmp_path: Path) -> tuple[str, Path]:
     return str(home / "bin" / "python"), pipe
 
 
-def test_a_python_that_has_not_finished_starting_is_waited_for(kymo: Kymo, slow_to_start: tuple[str, Path]) -> None:
+def test_a_python_that_has_not_finished_starting_is_waited_for(marey: Marey, slow_to_start: tuple[str, Path]) -> None:
     import sys
 
     python, pipe = slow_to_start
     script = Path(__file__).parent / "targets" / "flat.py"
-    recording = kymo.new_recording()
+    recording = marey.new_recording()
     with subprocess.Popen([python, str(script), "600"], stdout=subprocess.DEVNULL) as target:
         try:
             # Nothing opens the pipe for writing: it waits.
             wait_until(lambda: thread_states(target.pid).get(target.pid) == "S", "it does not wait")
-            done = kymo.run("attach", target.pid, "-o", recording, "--duration", 0.3, status=None)
+            done = marey.run("attach", target.pid, "-o", recording, "--duration", 0.3, status=None)
             assert done.returncode in (0, 2)
             assert done.returncode == 0 or str(target.pid) in done.stderr
-            sampler = kymo.start("attach", target.pid, "-q", "-o", kymo.new_recording(), "--duration", 1)
+            sampler = marey.start("attach", target.pid, "-q", "-o", marey.new_recording(), "--duration", 1)
             time.sleep(0.2)
             settings = f"home = {Path(sys.executable).resolve().parent}\n"
             # It may be read more than once.
@@ -167,7 +167,7 @@ def test_a_python_that_has_not_finished_starting_is_waited_for(kymo: Kymo, slow_
             target.kill()
 
 
-def test_a_python_may_be_watched_from_its_first_moment(kymo: Kymo) -> None:
+def test_a_python_may_be_watched_from_its_first_moment(marey: Marey) -> None:
     """Attached at any moment of its start, it is either sampled or refused with a sentence."""
     chance = random.Random(7)
     import sys
@@ -177,7 +177,7 @@ def test_a_python_may_be_watched_from_its_first_moment(kymo: Kymo) -> None:
     for _ in range(60 if IS_LONG else 6):
         with subprocess.Popen([sys.executable, str(script), "600"], stdout=subprocess.DEVNULL) as target:
             time.sleep(chance.random() * 0.03)
-            done = kymo.run("attach", target.pid, "-q", "-o", kymo.new_recording(), "--duration", 0.2, status=None)
+            done = marey.run("attach", target.pid, "-q", "-o", marey.new_recording(), "--duration", 0.2, status=None)
             target.kill()
         assert done.returncode in (0, 2), (done.returncode, done.stderr)
         n_fine += done.returncode == 0
@@ -185,15 +185,15 @@ def test_a_python_may_be_watched_from_its_first_moment(kymo: Kymo) -> None:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not here")
-def test_nothing_is_written_into_the_target(kymo: Kymo) -> None:
+def test_nothing_is_written_into_the_target(marey: Marey) -> None:
     """No call that writes memory or registers of another process, in any way of reading."""
     with running("threads", 4) as target:
         for options in (("--exact",), ("--snapshot", "--rate", "1000"), ("--native",)):
-            trace = kymo.folder / "calls.txt"
+            trace = marey.folder / "calls.txt"
             calls = "trace=ptrace,process_vm_writev,openat,pwrite64,process_madvise"
             before = ("strace", "-f", "-qq", "-o", str(trace), "-e", calls)
-            command = ("attach", target.pid, "-q", "-o", kymo.new_recording(), "--duration", "0.4", *options)
-            kymo.run(*command, before=before)
+            command = ("attach", target.pid, "-q", "-o", marey.new_recording(), "--duration", "0.4", *options)
+            marey.run(*command, before=before)
             text = trace.read_text(errors="replace")
             assert f"/proc/{target.pid}" in text or "/proc/" in text
             assert not re.search(r"PTRACE_(POKE\w*|SET(REGS|FPREGS|REGSET|SIGINFO)|KILL|CONT|SYSCALL)", text)
@@ -201,14 +201,14 @@ def test_nothing_is_written_into_the_target(kymo: Kymo) -> None:
             assert not re.search(r'"/proc/\d+/(task/\d+/)?mem", [^)]*O_(RDWR|WRONLY)', text)
 
 
-def test_ctrl_c_ends_it_in_order(kymo: Kymo) -> None:
-    recording = kymo.new_recording()
+def test_ctrl_c_ends_it_in_order(marey: Marey) -> None:
+    recording = marey.new_recording()
     with running("flat") as target:
-        sampler = kymo.start("attach", target.pid, "-o", recording)
+        sampler = marey.start("attach", target.pid, "-o", recording)
         time.sleep(0.6)
         sampler.send_signal(signal.SIGINT)
         out, error = sampler.communicate(timeout=60)
         assert sampler.returncode == 0, (out, error)
         assert tracers(target.pid) == set()
-    assert sum(kymo.stacks(recording).values()) > 0
-    assert kymo.report(recording)["audit"][0]["end"] != "unclosed"
+    assert sum(marey.stacks(recording).values()) > 0
+    assert marey.report(recording)["audit"][0]["end"] != "unclosed"

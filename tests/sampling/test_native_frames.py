@@ -8,21 +8,21 @@ import sys
 from pathlib import Path
 
 import pytest
-from watching import PYTHONS, Kymo, running
+from watching import PYTHONS, Marey, running
 
 PYTHON_FRAMES = ["inside", "__lt__", "generate", "<genexpr>", "add", "largest", "choose", "main", "<module>"]
 
 
-def frames_of(kymo: Kymo, pid: int) -> list[dict[str, str]]:
-    answer = json.loads(kymo.run("stacks", pid, "--native", "--json").stdout)
+def frames_of(marey: Marey, pid: int) -> list[dict[str, str]]:
+    answer = json.loads(marey.run("stacks", pid, "--native", "--json").stdout)
     (main,) = (group for group in answer["groups"] if any(thread["tid"] == pid for thread in group["threads"]))
     return main["frames"]
 
 
 @pytest.mark.parametrize("version", PYTHONS)
-def test_frames_of_c_stand_between_the_python_frames_that_they_were_called_by(kymo: Kymo, version: str) -> None:
+def test_frames_of_c_stand_between_the_python_frames_that_they_were_called_by(marey: Marey, version: str) -> None:
     with running("native_callbacks", command=[PYTHONS[version]]) as target:
-        frames = frames_of(kymo, target.pid)
+        frames = frames_of(marey, target.pid)
     names = [frame["function"].rpartition(".")[2] for frame in frames]
     is_python = [frame["kind"] == "python" for frame in frames]
     assert [name for name, is_own in zip(names, is_python) if is_own] == PYTHON_FRAMES
@@ -35,7 +35,7 @@ def test_frames_of_c_stand_between_the_python_frames_that_they_were_called_by(ky
     assert not {"_PyEval_EvalFrameDefault", "_PyObject_Call", "main.cold", "_start"} & set(names)
 
 
-def test_a_library_that_was_deleted_is_still_unwound_and_told(kymo: Kymo, tmp_path: Path) -> None:
+def test_a_library_that_was_deleted_is_still_unwound_and_told(marey: Marey, tmp_path: Path) -> None:
     source, library = tmp_path / "late.c", tmp_path / "liblate.so"
     source.write_text("#include <unistd.h>\nint late(int (*f)(void)) { return f() + 1; }\n")
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
@@ -53,7 +53,7 @@ def test_a_library_that_was_deleted_is_still_unwound_and_told(kymo: Kymo, tmp_pa
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout and process.stdout.readline() == "ready\n"
-        frames = frames_of(kymo, process.pid)
+        frames = frames_of(marey, process.pid)
     finally:
         process.kill()
         process.communicate()

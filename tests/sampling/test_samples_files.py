@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from watching import KYMO, PATIENCE_S
+from watching import MAREY, PATIENCE_S
 
-import kymo
+import marey
 
 PROGRAM = """
 import os, threading, time
-import kymo
+import marey
 
 def forward(n):
     total = 0
@@ -34,9 +34,9 @@ def backward(n):
     return total
 
 def step():
-    with kymo.range("forward"):
+    with marey.range("forward"):
         forward(400000)
-    with kymo.range("backward"):
+    with marey.range("backward"):
         backward(400000)
 
 def load(stop):
@@ -48,7 +48,7 @@ threading.Thread(target=load, args=(stop,), name="loader", daemon=True).start()
 print("ready", os.getpid(), flush=True)
 end = time.monotonic() + 60
 while time.monotonic() < end and not os.path.exists("enough"):
-    with kymo.iteration():
+    with marey.iteration():
         step()
 stop.set()
 """
@@ -60,26 +60,26 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program's own recording, with samples added to it once it trains."""
     folder = tmp_path_factory.mktemp("files")
     (folder / "train.py").write_text(PROGRAM)
-    command = [KYMO, "run", "-o", "run.kymo", "--", sys.executable, "train.py"]
+    command = [MAREY, "run", "-o", "run.marey", "--", sys.executable, "train.py"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
         pid = program.stdout.readline().split()[1]
-        attach = [KYMO, "attach", pid, "-q", "--rate", "200", "--duration", "1500ms", "-o", "run.kymo", "--append"]
+        attach = [MAREY, "attach", pid, "-q", "--rate", "200", "--duration", "1500ms", "-o", "run.marey", "--append"]
         done = subprocess.run(attach, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         (folder / "enough").touch()
     assert done.returncode == 0, done.stderr
-    return folder / "run.kymo"
+    return folder / "run.marey"
 
 
 def export(run: Path, *options: str) -> str:
-    command = [KYMO, "export", "-q", str(run), *options, "-o", "-"]
+    command = [MAREY, "export", "-q", str(run), *options, "-o", "-"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def totals(run: Path, *options: str) -> dict[str, Any]:
-    command = [KYMO, "report", str(run), "--samples", "--native", "--json", *options]
+    command = [MAREY, "report", str(run), "--samples", "--native", "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["totals"][0]
@@ -114,7 +114,7 @@ def test_lines_are_those_of_the_program(run):
 
 def test_pstats_has_the_time_of_samples(run, tmp_path):
     path = tmp_path / "run.prof"
-    kymo.load(run).export("pstats", path, samples=True)
+    marey.load(run).export("pstats", path, samples=True)
     stats = pstats.Stats(str(path))
     whole = totals(run)
     assert sum(row[2] for row in stats.stats.values()) == pytest.approx(whole["self_ns"] / 1e9, rel=1e-6)
@@ -122,15 +122,15 @@ def test_pstats_has_the_time_of_samples(run, tmp_path):
 
 def test_samples_have_no_call_counts(run, tmp_path):
     """Not in text, JSON, CSV, Python, pstats or callgrind; times are there."""
-    calls = kymo.load(run).calls()
+    calls = marey.load(run).calls()
     assert max(calls["self_ns"]) > 0
     for name in ("calls", "primitive_calls", "resumes", "self_per_call_ns", "total_per_call_ns"):
         assert set(calls[name]) == {None}, name
-    text = subprocess.run([KYMO, "report", "--calls", run], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([MAREY, "report", "--calls", run], capture_output=True, text=True, check=True).stdout
     assert text.startswith("samples of ") and "which have no call counts" in text
     assert "calls" not in text.splitlines()[2].split()
     tables = json.loads(
-        subprocess.run([KYMO, "report", "--calls", "--json", run], capture_output=True, check=True).stdout
+        subprocess.run([MAREY, "report", "--calls", "--json", run], capture_output=True, check=True).stdout
     )
     counted = [row["calls"] for name in ("functions", "callers", "paths", "threads", "totals") for row in tables[name]]
     assert set(counted) == {None}
@@ -142,7 +142,7 @@ def test_samples_have_no_call_counts(run, tmp_path):
 
 def pstats_of(run, tmp_path) -> pstats.Stats:
     path = tmp_path / "counts.prof"
-    kymo.load(run).export("pstats", path, samples=True)
+    marey.load(run).export("pstats", path, samples=True)
     return pstats.Stats(str(path))
 
 
@@ -171,7 +171,7 @@ def test_a_baseline_shows_what_changed(run):
 
 
 def test_python_has_the_tables(run, tmp_path):
-    recording = kymo.load(run)
+    recording = marey.load(run)
     functions = recording.samples()
     assert {"forward", "backward"} <= set(functions["function"])
     lines = recording.samples("line", thread="Main", range="backward")
@@ -190,13 +190,13 @@ def test_python_has_the_tables(run, tmp_path):
 
 def test_plot_takes_a_sampled_run(run, tmp_path):
     for name, other in (("one.html", None), ("two.html", run)):
-        kymo.plot(run, other, path=tmp_path / name, open_browser=False)
+        marey.plot(run, other, path=tmp_path / name, open_browser=False)
         assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_what_cannot_be_is_one_sentence(run, tmp_path):
     def fail(*arguments: str) -> str:
-        command = [KYMO, "export", *arguments, "-o", str(tmp_path / "out")]
+        command = [MAREY, "export", *arguments, "-o", str(tmp_path / "out")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 2
         return done.stderr

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 from sampled_stacks import functions_on
-from watching import Kymo, running
+from watching import Marey, running
 
 pytest.importorskip("torch", reason="trains a real model; torch is not here")
 pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("strategy", ["--exact", "--snapshot"])
-def test_the_slow_metric_of_a_training_is_found(kymo: Kymo, strategy: str) -> None:
+def test_the_slow_metric_of_a_training_is_found(marey: Marey, strategy: str) -> None:
     with running("training") as target:
-        recording = kymo.attach(target.pid, strategy, seconds=3)
-    first = kymo.report(recording)["lines"][0]
+        recording = marey.attach(target.pid, strategy, seconds=3)
+    first = marey.report(recording)["lines"][0]
     assert (first["function"], first["line"]) == ("slow_metric", target.planted_line())
-    stacks = kymo.stacks(recording)
+    stacks = marey.stacks(recording)
     assert functions_on(stacks, ["train_step"])["train_step"] > sum(stacks.values()) * 0.5
 
 
-def test_workers_of_a_dataloader_are_followed(kymo: Kymo) -> None:
+def test_workers_of_a_dataloader_are_followed(marey: Marey) -> None:
     """Workers are born while we watch: the loop begins after `ready`."""
-    recording = kymo.new_recording()
+    recording = marey.new_recording()
     with running("loader", 2) as target:
-        kymo.run("attach", target.pid, "-q", "-o", recording, "--duration", 4)
+        marey.run("attach", target.pid, "-q", "-o", recording, "--duration", 4)
         workers = {int(pid) for _, pid in target.said("worker")}
-    tables = kymo.report(recording)
+    tables = marey.report(recording)
     seen = {row["pid"]: row for row in tables["processes"]}
     assert len(workers) == 2
     assert workers <= seen.keys()

@@ -6,19 +6,19 @@ from collections import Counter
 
 import pytest
 from sampled_stacks import distance, floor
-from watching import IS_LONG, Kymo, running
+from watching import IS_LONG, Marey, running
 
 SECONDS = 20 if IS_LONG else 1.5
 NAMES = ("seventy", "twenty", "ten")
 
 
 @pytest.mark.parametrize("strategy", ["--exact", "--snapshot"])
-def test_duty_cycles_are_found(kymo: Kymo, strategy: str) -> None:
+def test_duty_cycles_are_found(marey: Marey, strategy: str) -> None:
     with running("duty") as target:
-        recording = kymo.attach(target.pid, strategy, "--rate", 500, "--max-slowdown", "100%", seconds=SECONDS)
+        recording = marey.attach(target.pid, strategy, "--rate", 500, "--max-slowdown", "100%", seconds=SECONDS)
         took = target.said("took")
     truth = Counter({name: sum(float(line[i]) for line in took) for i, name in enumerate(NAMES)})
-    rows = {row["function"]: row for row in kymo.report(recording)["functions"]}
+    rows = {row["function"]: row for row in marey.report(recording)["functions"]}
     # By the time that samples stand for: on a busy machine one that had to wait for a processor stands for more.
     found = Counter({name: rows[name]["total_ns"] for name in NAMES})
     n = sum(rows[name]["samples"] for name in NAMES)
@@ -27,11 +27,11 @@ def test_duty_cycles_are_found(kymo: Kymo, strategy: str) -> None:
     assert distance(found, truth) < max(1.5 * most, 0.1), (found, truth)
 
 
-def test_threads_that_fight_for_the_interpreter_hold_it_in_turns(kymo: Kymo) -> None:
+def test_threads_that_fight_for_the_interpreter_hold_it_in_turns(marey: Marey) -> None:
     """One holds it at a time, so the holders' samples are as many as the rounds at most."""
     with running("gil", 3) as target:
-        recording = kymo.attach(target.pid, "--exact", "--rate", 500, "--max-slowdown", "100%", seconds=SECONDS)
-    found = kymo.report(recording, "--mode", "gil")
+        recording = marey.attach(target.pid, "--exact", "--rate", 500, "--max-slowdown", "100%", seconds=SECONDS)
+    found = marey.report(recording, "--mode", "gil")
     rounds = found["audit"][0]["rounds"]
     fighters = [row for row in found["threads"] if row["thread"].startswith("fighter")]
     held = sum(row["samples"] for row in fighters)
@@ -40,10 +40,10 @@ def test_threads_that_fight_for_the_interpreter_hold_it_in_turns(kymo: Kymo) -> 
     assert all(row["samples"] > held * 0.1 for row in fighters)
 
 
-def test_work_without_the_interpreter_counts_as_work(kymo: Kymo) -> None:
+def test_work_without_the_interpreter_counts_as_work(marey: Marey) -> None:
     """Threads that hash have given the interpreter up; they are on a processor, and hold nothing."""
     with running("releases") as target:
-        recording = kymo.attach(target.pid, "--rate", 200, seconds=SECONDS)
-    rows = [row for row in kymo.report(recording, "--mode", "cpu")["threads"] if row["thread"].startswith("hasher")]
+        recording = marey.attach(target.pid, "--rate", 200, seconds=SECONDS)
+    rows = [row for row in marey.report(recording, "--mode", "cpu")["threads"] if row["thread"].startswith("hasher")]
     assert len(rows) == 2
     assert all(row["gil"] < 0.5 for row in rows), rows

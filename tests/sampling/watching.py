@@ -1,4 +1,4 @@
-"""Targets that run, kymo that watches them, and what it says."""
+"""Targets that run, marey that watches them, and what it says."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sampled_stacks import from_pyspy
 HERE = Path(__file__).parent
 TARGETS = HERE / "targets"
 ROOT = HERE.parent.parent
-BUILD = Path(os.environ.get("KYMO_BUILD", ROOT / "build" / "dev")).resolve()
-KYMO = str(BUILD / "cli" / "kymo")
-IS_LONG = os.environ.get("KYMO_LONG", "") not in ("", "0")
+BUILD = Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "dev")).resolve()
+MAREY = str(BUILD / "cli" / "marey")
+IS_LONG = os.environ.get("MAREY_LONG", "") not in ("", "0")
 # Sanitizers and busy machines slow everything down; nothing here measures speed.
 PATIENCE_S = 60
 
 
 def find_pythons() -> dict[str, str]:
-    """Every CPython from 3.8 on that is found here, by version: pyenv's, the system's, and those in KYMO_PYTHONS."""
+    """Every CPython from 3.8 on that is found here, by version: pyenv's, the system's, and those in MAREY_PYTHONS."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    named = [Path(path) for path in os.environ.get("KYMO_PYTHONS", "").split(":") if path]
+    named = [Path(path) for path in os.environ.get("MAREY_PYTHONS", "").split(":") if path]
     found: dict[str, str] = {}
     for path in [*pyenv.glob("3.*/bin/python"), Path("/usr/bin/python3"), *named, Path(sys.executable)]:
         with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def running(name: str, *arguments: object, **options: Any) -> Iterator[Target]:
         target.end()
 
 
-class Kymo:
+class Marey:
     """The command line in a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
@@ -142,7 +142,7 @@ class Kymo:
     def run(
         self, *arguments: object, status: Optional[int] = 0, before: tuple[str, ...] = ()
     ) -> subprocess.CompletedProcess[str]:
-        command = [*before, KYMO, *map(str, arguments)]
+        command = [*before, MAREY, *map(str, arguments)]
         done = subprocess.run(
             command,
             cwd=self.folder,
@@ -159,13 +159,13 @@ class Kymo:
         return done
 
     def start(self, *arguments: object, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-        command = [*before, KYMO, *map(str, arguments)]
+        command = [*before, MAREY, *map(str, arguments)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(command, cwd=self.folder, text=True, errors="replace", **pipes)
 
     def new_recording(self) -> Path:
         self.n += 1
-        return self.folder / f"{self.n}.kymo"
+        return self.folder / f"{self.n}.marey"
 
     def attach(self, pid: int, *options: object, seconds: float = 1) -> Path:
         """Sample `pid` and return the recording."""

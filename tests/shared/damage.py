@@ -7,7 +7,7 @@ from pathlib import Path
 
 HEADER = struct.Struct("<IBBHIIII")
 HEADER_SIZE = 48
-MAGIC = 0x4B4C424B
+MAGIC = 0x4B4C424D
 WORDS = 4
 
 

@@ -23,7 +23,7 @@ def block(
     kind: int, payload: bytes, *, version: int = 1, last_tick: int = 0, sequence: int = 0, lane: int = 0
 ) -> bytes:
     lengths = [len(payload)] * 2
-    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424B, kind, version, 0, lane, sequence, *lengths, 0, last_tick, 0)
+    header = struct.pack("<IBBHIIIIQQI", 0x4B4C424D, kind, version, 0, lane, sequence, *lengths, 0, last_tick, 0)
     checksum = struct.pack("<I", crc32c(header + b"\0\0\0\0" + payload))
     return header + checksum + payload + b"\0" * (-len(payload) % 8)
 
@@ -73,7 +73,7 @@ class Rank(NamedTuple):
     start_ns: int = 0  # after START
     clock_ns: int = 0  # by how much its wall clock is wrong
     version: int = 1  # of the blocks
-    kymo_version: str = "0.1.0"
+    marey_version: str = "0.1.0"
     n_iterations: int = 20
     has_end: bool = True
 
@@ -104,7 +104,7 @@ def log_bytes(rank: Rank, times: Callable[[int, int], Times] = even) -> bytes:
     moments = [(0, rank.start_ns, real, 10), (10**9, rank.start_ns + 10**9, real + 10**9, 10)]
     about = pairs(
         pid=rank.number, ppid=rank.ppid, rank=rank.rank, world_size=rank.world, local_rank=-1, host=rank.host,
-        command="python train.py", run_id=rank.run_id, clock="tsc", tick_hz=10**9, version=rank.kymo_version, pool="",
+        command="python train.py", run_id=rank.run_id, clock="tsc", tick_hz=10**9, version=rank.marey_version, pool="",
     )  # fmt: skip
     pieces = [words[at : at + WORDS_OF_BLOCK] for at in range(0, len(words), WORDS_OF_BLOCK)]
     parts = [

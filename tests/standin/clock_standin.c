@@ -20,9 +20,9 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *out)
 }
 
 /* By ctypes. */
-EXPORT void kymo_test_clock_advance(int64_t ns);
+EXPORT void marey_test_clock_advance(int64_t ns);
 
-void kymo_test_clock_advance(int64_t ns)
+void marey_test_clock_advance(int64_t ns)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,6 +1,6 @@
 /*
  * A stand-in for NVIDIA's NVML, for tests of what reads it: libnvidia-ml.so.1 by its functions, scripted by the text file
- * that $KYMO_STANDIN_NVML names when it is initialized. It is no part of kymo. Each line of the script is one of
+ * that $MAREY_STANDIN_NVML names when it is initialized. It is no part of marey. Each line of the script is one of
  *
  *     gpus N                      how many there are (default 1); all else is of all of them unless a number follows
  *     model I NAME                what GPU I is called (default "Stand-in")
@@ -17,7 +17,7 @@
  *     burn NAME US                a call takes so much of the processor's time
  *     log FILE                    each call is a line there: nanoseconds t, of which its values are, NAME, number of the GPU
  *
- * The energy counter is the integral of the power, so that totals can be checked. Compiled with KYMO_OLD_NVML it lacks the
+ * The energy counter is the integral of the power, so that totals can be checked. Compiled with MAREY_OLD_NVML it lacks the
  * functions that came after its first years.
  */
 #include <math.h>
@@ -99,7 +99,7 @@ static void read_line(const char *line)
 
 static void read_script(void)
 {
-    const char *path = getenv("KYMO_STANDIN_NVML");
+    const char *path = getenv("MAREY_STANDIN_NVML");
     FILE *file = path != NULL ? fopen(path, "re") : NULL;
     char line[640];
     script = (struct script){
@@ -254,7 +254,7 @@ EXPORT int nvmlDeviceGetMemoryInfo(gpu *g, unsigned long long *out)
     return call("MemoryInfo", g);
 }
 
-#ifndef KYMO_OLD_NVML
+#ifndef MAREY_OLD_NVML
 static double joules_at(uint64_t ns)
 {
     const double t = (double)ns / 1e9, w = 2 * M_PI / script.seconds;

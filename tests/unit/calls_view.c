@@ -114,16 +114,16 @@ static void read_block(struct calls_view *view, struct cursor c)
 void calls_view_read(struct calls_view *view, const char *path)
 {
     FILE *const file = fopen(path, "rb");
-    struct kymo__block block;
+    struct marey__block block;
     assert_non_null(file);
     while (fread(&block, sizeof block, 1, file) == 1) {
         const size_t padded = (block.packed_len + 7u) & ~7u;
         uint8_t *const bytes = malloc(padded + 1);
         assert_non_null(bytes);
         assert_int_equal(fread(bytes, 1, padded, file), padded);
-        if (block.type == KYMO__BLOCK_CALLS)
+        if (block.type == MAREY__BLOCK_CALLS)
             read_block(view, (struct cursor){bytes, bytes + block.packed_len});
-        view->n_ends += block.type == KYMO__BLOCK_END;
+        view->n_ends += block.type == MAREY__BLOCK_END;
         free(bytes);
     }
     fclose(file);

@@ -1,6 +1,6 @@
 /* Blocks CALLS of a file, read by the page of the format rather than by the library. */
-#ifndef KYMO_TEST_CALLS_VIEW_H
-#define KYMO_TEST_CALLS_VIEW_H
+#ifndef MAREY_TEST_CALLS_VIEW_H
+#define MAREY_TEST_CALLS_VIEW_H
 
 #include "scratch.h"
 

@@ -13,11 +13,11 @@ void plant_begin(struct plant *plant, const char *const *pairs)
     *plant = (struct plant){.next_site = 10};
     log_put_process(&plant->log, NULL, NULL);
     if (pairs != NULL)
-        log_put_pairs(&plant->log, KYMO__BLOCK_LOG, pairs);
+        log_put_pairs(&plant->log, MAREY__BLOCK_LOG, pairs);
     for (uint32_t i = 0; i < 9; i++)
         log_put_site(&plant->log, i + 1, names[i]);
     log_put_lane(&plant->log, 0, 100, "main");
-    log_put_lane(&plant->log, 1, 101, "kymo-energy");
+    log_put_lane(&plant->log, 1, 101, "marey-energy");
     log_put_moment(&plant->log, 0, 0);
     log_put_moment(&plant->log, 1000000000, 1000000000);
 }
@@ -42,7 +42,7 @@ void plant_reading(struct plant *plant, uint32_t site, double t, double value)
 {
     uint64_t words[2] = {site};
     memcpy(&words[1], &value, sizeof value);
-    log_record(&plant->log, to_ns(t), KYMO_RECORD_COUNTER, words, 2);
+    log_record(&plant->log, to_ns(t), MAREY_RECORD_COUNTER, words, 2);
     if (plant->log.n_words > 3900)
         plant_words(plant, 1);
 }
@@ -92,54 +92,55 @@ void plant_finish(struct plant *plant, const char *folder, const char *name)
 
 /* ---- looking into tables ---- */
 
-kymo_energy_report *report_of(const char *folder, const struct kymo_energy_report_options *options)
+marey_energy_report *report_of(const char *folder, const struct marey_energy_report_options *options)
 {
-    kymo_recording *recording = NULL;
-    kymo_energy_report *report = NULL;
-    assert_int_equal(kymo_recording_open(folder, &recording), KYMO_OK);
-    if (kymo_energy_report_create(&recording, 1, options, &report) != KYMO_OK)
-        fail_msg("%s", kymo_last_error());
-    kymo_recording_close(recording); /* the report stands alone */
+    marey_recording *recording = NULL;
+    marey_energy_report *report = NULL;
+    assert_int_equal(marey_recording_open(folder, &recording), MAREY_OK);
+    if (marey_energy_report_create(&recording, 1, options, &report) != MAREY_OK)
+        fail_msg("%s", marey_last_error());
+    marey_recording_close(recording); /* the report stands alone */
     return report;
 }
 
-struct kymo_cell cell_in(kymo_energy_report *report, const char *table, size_t row, const char *column)
+struct marey_cell cell_in(marey_energy_report *report, const char *table, size_t row,
+                          const char *column)
 {
-    const kymo_table *t = kymo_energy_report_table(report, table);
+    const marey_table *t = marey_energy_report_table(report, table);
     assert_non_null(t);
-    assert_true(row < kymo_table_n_rows(t));
-    const int c = kymo_table_find(t, column);
+    assert_true(row < marey_table_n_rows(t));
+    const int c = marey_table_find(t, column);
     assert_true(c >= 0);
-    return kymo_table_cell(t, row, (size_t)c);
+    return marey_table_cell(t, row, (size_t)c);
 }
 
-double number_in(kymo_energy_report *report, const char *table, size_t row, const char *column)
+double number_in(marey_energy_report *report, const char *table, size_t row, const char *column)
 {
-    const kymo_table *t = kymo_energy_report_table(report, table);
-    const struct kymo_cell cell = cell_in(report, table, row, column);
+    const marey_table *t = marey_energy_report_table(report, table);
+    const struct marey_cell cell = cell_in(report, table, row, column);
     assert_false(cell.is_null);
-    switch (kymo_table_column(t, (size_t)kymo_table_find(t, column))->type) {
-    case KYMO_TYPE_F64:
+    switch (marey_table_column(t, (size_t)marey_table_find(t, column))->type) {
+    case MAREY_TYPE_F64:
         return cell.as.f64;
-    case KYMO_TYPE_I64:
+    case MAREY_TYPE_I64:
         return (double)cell.as.i64;
     default:
         return (double)cell.as.u64;
     }
 }
 
-const char *text_in(kymo_energy_report *report, const char *table, size_t row, const char *column)
+const char *text_in(marey_energy_report *report, const char *table, size_t row, const char *column)
 {
-    const struct kymo_cell cell = cell_in(report, table, row, column);
+    const struct marey_cell cell = cell_in(report, table, row, column);
     return cell.is_null ? "(null)" : cell.as.text;
 }
 
-size_t rows_in(kymo_energy_report *report, const char *table)
+size_t rows_in(marey_energy_report *report, const char *table)
 {
-    return kymo_table_n_rows(kymo_energy_report_table(report, table));
+    return marey_table_n_rows(marey_energy_report_table(report, table));
 }
 
-size_t row_named(kymo_energy_report *report, const char *table, const char *column, const char *text)
+size_t row_named(marey_energy_report *report, const char *table, const char *column, const char *text)
 {
     for (size_t row = 0; row < rows_in(report, table); row++)
         if (strcmp(text_in(report, table, row, column), text) == 0)
@@ -148,7 +149,7 @@ size_t row_named(kymo_energy_report *report, const char *table, const char *colu
     return 0;
 }
 
-bool has_note(kymo_energy_report *report, const char *part)
+bool has_note(marey_energy_report *report, const char *part)
 {
     for (size_t row = 0; row < rows_in(report, "notes"); row++)
         if (strstr(text_in(report, "notes", row, "text"), part) != NULL)

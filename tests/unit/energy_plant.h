@@ -1,12 +1,12 @@
 /* Recordings of planted power: what tests of energy share. Times are seconds, from which logs get nanoseconds. */
-#ifndef KYMO_TEST_ENERGY_PLANT_H
-#define KYMO_TEST_ENERGY_PLANT_H
+#ifndef MAREY_TEST_ENERGY_PLANT_H
+#define MAREY_TEST_ENERGY_PLANT_H
 
 #include <math.h>
 
 #include "log_maker.h"
 #include "scratch.h"
-#include <kymo/energy_report.h>
+#include <marey/energy_report.h>
 
 /* Power at a moment, and the energy since 0. */
 struct curve {
@@ -39,15 +39,16 @@ void plant_finish(struct plant *plant, const char *folder, const char *name);
 
 /* ---- looking into tables ---- */
 
-kymo_energy_report *report_of(const char *folder, const struct kymo_energy_report_options *options);
-struct kymo_cell cell_in(kymo_energy_report *report, const char *table, size_t row,
-                         const char *column);
-double number_in(kymo_energy_report *report, const char *table, size_t row, const char *column);
-const char *text_in(kymo_energy_report *report, const char *table, size_t row, const char *column);
-size_t rows_in(kymo_energy_report *report, const char *table);
+marey_energy_report *report_of(const char *folder, const struct marey_energy_report_options *options);
+struct marey_cell cell_in(marey_energy_report *report, const char *table, size_t row,
+                          const char *column);
+double number_in(marey_energy_report *report, const char *table, size_t row, const char *column);
+const char *text_in(marey_energy_report *report, const char *table, size_t row, const char *column);
+size_t rows_in(marey_energy_report *report, const char *table);
 /* The row whose `column` is this text. */
-size_t row_named(kymo_energy_report *report, const char *table, const char *column, const char *text);
+size_t row_named(marey_energy_report *report, const char *table, const char *column,
+                 const char *text);
 /* A note that has `part` in it. */
-bool has_note(kymo_energy_report *report, const char *part);
+bool has_note(marey_energy_report *report, const char *part);
 
 #endif

@@ -2,12 +2,12 @@
  * A recording as lines of text, one for each process, lane and event, with everything that is recorded of it. Uses the
  * public headers alone, so that a program of the command line's tests can print it as well.
  */
-#ifndef KYMO_TEST_EVENT_LIST_H
-#define KYMO_TEST_EVENT_LIST_H
+#ifndef MAREY_TEST_EVENT_LIST_H
+#define MAREY_TEST_EVENT_LIST_H
 
 #include <stdio.h>
 
-#include <kymo/recording.h>
+#include <marey/recording.h>
 
 /*
  * Fields are separated by tabs; times are nanoseconds.
@@ -24,6 +24,6 @@
  * DETAILS are, each where it is there, launch=CORRELATION, shape=JSON, args=JSON and
  * comm=WHAT:GROUP:DOMAIN:BYTES_IN:BYTES_OUT:SEQUENCE:SIZE:PEER, separated by blanks.
  */
-int list_events(kymo_recording *recording, FILE *out);
+int list_events(marey_recording *recording, FILE *out);
 
 #endif

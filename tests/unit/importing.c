@@ -11,110 +11,110 @@
 #include "codec/codec_internal.h"
 #include "importing.h"
 
-struct kymo_import_options import_wants;
+struct marey_import_options import_wants;
 
-static kymo_status read_bytes(const struct kymo__import_format *format, kymo__byte_source *bytes,
-                              struct kymo__log_store *store)
+static marey_status read_bytes(const struct marey__import_format *format, marey__byte_source *bytes,
+                               struct marey__log_store *store)
 {
-    kymo__sink *sink;
-    const struct kymo__sink_options options = {
+    marey__sink *sink;
+    const struct marey__sink_options options = {
         .store = store, .command = "a.file", .source = format->name};
-    KYMO_TRY(kymo__sink_create(&options, &sink));
-    struct kymo__import import = {
+    MAREY_TRY(marey__sink_create(&options, &sink));
+    struct marey__import import = {
         .sink = sink, .bytes = bytes, .path = "a.file", .options = &import_wants};
-    kymo_status status = format->read(&import);
-    if (status == KYMO_OK)
-        status = kymo__sink_finish(sink);
-    kymo__sink_destroy(sink);
+    marey_status status = format->read(&import);
+    if (status == MAREY_OK)
+        status = marey__sink_finish(sink);
+    marey__sink_destroy(sink);
     return status;
 }
 
-kymo_status import_bytes(const struct kymo__import_format *format, const void *bytes, size_t len,
-                         size_t cut, kymo_recording **out)
+marey_status import_bytes(const struct marey__import_format *format, const void *bytes, size_t len,
+                          size_t cut, marey_recording **out)
 {
-    struct kymo__log_store *store = NULL;
-    kymo__byte_source *source = NULL;
-    kymo_status status = kymo__bytes_open_memory(bytes, len, &source);
-    if (status == KYMO_OK) {
-        kymo__bytes_cut(source, cut);
-        status = kymo__log_store_open_temporary(&store);
+    struct marey__log_store *store = NULL;
+    marey__byte_source *source = NULL;
+    marey_status status = marey__bytes_open_memory(bytes, len, &source);
+    if (status == MAREY_OK) {
+        marey__bytes_cut(source, cut);
+        status = marey__log_store_open_temporary(&store);
     }
-    if (status == KYMO_OK)
+    if (status == MAREY_OK)
         status = read_bytes(format, source, store);
-    if (status == KYMO_OK)
-        status = kymo__log_store_read(store, "a.file", out);
-    kymo__log_store_close(store);
-    kymo__bytes_close(source);
+    if (status == MAREY_OK)
+        status = marey__log_store_read(store, "a.file", out);
+    marey__log_store_close(store);
+    marey__bytes_close(source);
     return status;
 }
 
-kymo_recording *import_text(const struct kymo__import_format *format, const char *text)
+marey_recording *import_text(const struct marey__import_format *format, const char *text)
 {
-    kymo_recording *recording = NULL;
-    const kymo_status status = import_bytes(format, text, strlen(text), 0, &recording);
-    if (status != KYMO_OK)
-        fail_msg("%s: %s", text, kymo_last_error());
+    marey_recording *recording = NULL;
+    const marey_status status = import_bytes(format, text, strlen(text), 0, &recording);
+    if (status != MAREY_OK)
+        fail_msg("%s: %s", text, marey_last_error());
     return recording;
 }
 
-kymo_summary *summary_of(kymo_recording *recording)
+marey_summary *summary_of(marey_recording *recording)
 {
-    kymo_summary *summary = NULL;
-    assert_int_equal(kymo_summary_create(&recording, 1, NULL, &summary), KYMO_OK);
-    kymo_recording_close(recording);
+    marey_summary *summary = NULL;
+    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
+    marey_recording_close(recording);
     return summary;
 }
 
-static size_t find_row(kymo_summary *summary, const char *name)
+static size_t find_row(marey_summary *summary, const char *name)
 {
-    const kymo_table *ranges = kymo_summary_table(summary, "ranges");
-    const size_t column = (size_t)kymo_table_find(ranges, "name");
+    const marey_table *ranges = marey_summary_table(summary, "ranges");
+    const size_t column = (size_t)marey_table_find(ranges, "name");
     size_t row = 0;
-    while (row < kymo_table_n_rows(ranges) &&
-           strcmp(kymo_table_cell(ranges, row, column).as.text, name) != 0)
+    while (row < marey_table_n_rows(ranges) &&
+           strcmp(marey_table_cell(ranges, row, column).as.text, name) != 0)
         row++;
     return row;
 }
 
-static uint64_t number(const kymo_table *table, size_t row, const char *column)
+static uint64_t number(const marey_table *table, size_t row, const char *column)
 {
-    return kymo_table_cell(table, row, (size_t)kymo_table_find(table, column)).as.u64;
+    return marey_table_cell(table, row, (size_t)marey_table_find(table, column)).as.u64;
 }
 
-void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total_ns,
+void expect_range(marey_summary *summary, const char *name, uint64_t count, uint64_t total_ns,
                   uint64_t self_ns)
 {
-    const kymo_table *ranges = kymo_summary_table(summary, "ranges");
+    const marey_table *ranges = marey_summary_table(summary, "ranges");
     const size_t row = find_row(summary, name);
-    if (row == kymo_table_n_rows(ranges))
+    if (row == marey_table_n_rows(ranges))
         fail_msg("no range %s", name);
     assert_int_equal(number(ranges, row, "count"), count);
     assert_int_equal(number(ranges, row, "total_ns"), total_ns);
     assert_int_equal(number(ranges, row, "self_ns"), self_ns);
 }
 
-void expect_no_range(kymo_summary *summary, const char *name)
+void expect_no_range(marey_summary *summary, const char *name)
 {
     assert_int_equal(find_row(summary, name),
-                     kymo_table_n_rows(kymo_summary_table(summary, "ranges")));
+                     marey_table_n_rows(marey_summary_table(summary, "ranges")));
 }
 
-void expect_warning(kymo_summary *summary, const char *part)
+void expect_warning(marey_summary *summary, const char *part)
 {
-    const kymo_table *warnings = kymo_summary_table(summary, "warnings");
-    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++)
-        if (strstr(kymo_table_cell(warnings, row, 0).as.text, part) != NULL)
+    const marey_table *warnings = marey_summary_table(summary, "warnings");
+    for (size_t row = 0; row < marey_table_n_rows(warnings); row++)
+        if (strstr(marey_table_cell(warnings, row, 0).as.text, part) != NULL)
             return;
-    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++)
-        print_message("%s\n", kymo_table_cell(warnings, row, 0).as.text);
+    for (size_t row = 0; row < marey_table_n_rows(warnings); row++)
+        print_message("%s\n", marey_table_cell(warnings, row, 0).as.text);
     fail_msg("nothing says \"%s\"", part);
 }
 
-char *exported_text(kymo_recording *recording, const char *format)
+char *exported_text(marey_recording *recording, const char *format)
 {
     const int fd = memfd_create("export", MFD_CLOEXEC);
-    assert_int_equal(kymo_export(&recording, 1, format, &(struct kymo_export_options){0}, fd),
-                     KYMO_OK);
+    assert_int_equal(marey_export(&recording, 1, format, &(struct marey_export_options){0}, fd),
+                     MAREY_OK);
     const size_t len = (size_t)lseek(fd, 0, SEEK_CUR);
     char *text = calloc(len + 1, 1);
     assert_non_null(text);
@@ -123,16 +123,16 @@ char *exported_text(kymo_recording *recording, const char *format)
     return text;
 }
 
-void fail_each_allocation(const struct kymo__import_format *format, const void *bytes, size_t len)
+void fail_each_allocation(const struct marey__import_format *format, const void *bytes, size_t len)
 {
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_recording *recording = NULL;
-        kymo__alloc_fail_nth(nth);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_recording *recording = NULL;
+        marey__alloc_fail_nth(nth);
         status = import_bytes(format, bytes, len, 7, &recording);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && recording == NULL));
-        kymo_recording_close(recording);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && recording == NULL));
+        marey_recording_close(recording);
         assert_true(nth < 100000);
     }
 }

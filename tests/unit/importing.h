@@ -1,35 +1,35 @@
 /* Foreign files, written in a test, as recordings: what their tests share. */
-#ifndef KYMO_TEST_IMPORTING_H
-#define KYMO_TEST_IMPORTING_H
+#ifndef MAREY_TEST_IMPORTING_H
+#define MAREY_TEST_IMPORTING_H
 
 #include "import/import_internal.h"
-#include <kymo/report.h>
+#include <marey/report.h>
 
 /* How files are read; zeroed at first. */
-extern struct kymo_import_options import_wants;
+extern struct marey_import_options import_wants;
 
 /*
- * Read `len` bytes as a file "a.file", handed over in pieces of `cut` bytes (0: whole). KYMO_OK gives a recording, which
+ * Read `len` bytes as a file "a.file", handed over in pieces of `cut` bytes (0: whole). MAREY_OK gives a recording, which
  * the caller closes.
  */
-kymo_status import_bytes(const struct kymo__import_format *format, const void *bytes, size_t len,
-                         size_t cut, kymo_recording **out);
+marey_status import_bytes(const struct marey__import_format *format, const void *bytes, size_t len,
+                          size_t cut, marey_recording **out);
 /* The same for a text that must be fine. */
-kymo_recording *import_text(const struct kymo__import_format *format, const char *text);
+marey_recording *import_text(const struct marey__import_format *format, const char *text);
 
 /* Its summary, closing the recording; destroy it. */
-kymo_summary *summary_of(kymo_recording *recording);
+marey_summary *summary_of(marey_recording *recording);
 /* A row of the ranges: its count, total and self, which must be as given. */
-void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total_ns,
+void expect_range(marey_summary *summary, const char *name, uint64_t count, uint64_t total_ns,
                   uint64_t self_ns);
-void expect_no_range(kymo_summary *summary, const char *name);
+void expect_no_range(marey_summary *summary, const char *name);
 /* A line below the report that has `part` in it. */
-void expect_warning(kymo_summary *summary, const char *part);
+void expect_warning(marey_summary *summary, const char *part);
 
 /* What an export of the recording to `format` holds; free it with free. */
-char *exported_text(kymo_recording *recording, const char *format);
+char *exported_text(marey_recording *recording, const char *format);
 
 /* Fail each allocation in turn while `bytes` are read. */
-void fail_each_allocation(const struct kymo__import_format *format, const void *bytes, size_t len);
+void fail_each_allocation(const struct marey__import_format *format, const void *bytes, size_t len);
 
 #endif

@@ -2,17 +2,17 @@
 
 #include "made_points.h"
 
-static void put_text(kymo_table *table, const char *text)
+static void put_text(marey_table *table, const char *text)
 {
-    kymo_table_text(table, text, strlen(text));
+    marey_table_text(table, text, strlen(text));
 }
 
-static void put_real(kymo_table *table, double value)
+static void put_real(marey_table *table, double value)
 {
     if (value != 0)
-        kymo_table_f64(table, value);
+        marey_table_f64(table, value);
     else
-        kymo_table_null(table);
+        marey_table_null(table);
 }
 
 static const struct made_point *first_of(const struct made_point *points, size_t i)
@@ -30,26 +30,26 @@ struct cell {
 };
 
 /* Where a column has no value it is null. */
-static void put_columns(kymo_table *table, size_t from, const struct cell *cells, size_t n)
+static void put_columns(marey_table *table, size_t from, const struct cell *cells, size_t n)
 {
-    for (size_t c = from; c < kymo_table_n_columns(table); c++) {
-        const struct kymo_column *column = kymo_table_column(table, c);
+    for (size_t c = from; c < marey_table_n_columns(table); c++) {
+        const struct marey_column *column = marey_table_column(table, c);
         double value = 0;
         for (size_t i = 0; i < n; i++)
             if (strcmp(cells[i].column, column->name) == 0)
                 value = cells[i].value;
-        if (column->type == KYMO_TYPE_BOOL)
-            kymo_table_bool(table, value != 0);
-        else if (column->type == KYMO_TYPE_U64)
-            kymo_table_u64(table, (uint64_t)value);
-        else if (column->type == KYMO_TYPE_F64)
+        if (column->type == MAREY_TYPE_BOOL)
+            marey_table_bool(table, value != 0);
+        else if (column->type == MAREY_TYPE_U64)
+            marey_table_u64(table, (uint64_t)value);
+        else if (column->type == MAREY_TYPE_F64)
             put_real(table, value);
         else
             return;
     }
 }
 
-static void add_point(kymo_table *table, const struct made_point *points, size_t i)
+static void add_point(marey_table *table, const struct made_point *points, size_t i)
 {
     const struct made_point *p = &points[i];
     const double ideal = (double)p->workers / first_of(points, i)->workers,
@@ -80,36 +80,36 @@ static void add_point(kymo_table *table, const struct made_point *points, size_t
     };
     put_text(table, p->experiment);
     put_text(table, p->strategy);
-    kymo_table_u64(table, p->workers);
-    kymo_table_u64(table, (p->workers + 3) / 4);
-    kymo_table_u64(table, 3);
-    kymo_table_u64(table, 30);
+    marey_table_u64(table, p->workers);
+    marey_table_u64(table, (p->workers + 3) / 4);
+    marey_table_u64(table, 3);
+    marey_table_u64(table, 30);
     put_text(table, p->kind);
-    put_columns(table, 7, cells, KYMO__COUNT_OF(cells));
+    put_columns(table, 7, cells, MAREY__COUNT_OF(cells));
     put_text(table, p->measure);
-    kymo_table_f64(table, samples);
+    marey_table_f64(table, samples);
 }
 
-static void add_run(kymo_table *table, const struct made_point *p)
+static void add_run(marey_table *table, const struct made_point *p)
 {
     const struct cell cells[] = {
         {"epochs", 10}, {"median_epoch_s", p->time_s}, {"joules", p->joules * 10}};
     put_text(table, p->experiment);
     put_text(table, p->strategy);
-    kymo_table_u64(table, p->workers);
+    marey_table_u64(table, p->workers);
     put_text(table, "run of <1> & \"more\"");
-    put_columns(table, 4, cells, KYMO__COUNT_OF(cells));
+    put_columns(table, 4, cells, MAREY__COUNT_OF(cells));
 }
 
-kymo_scaling *scaling_make(const struct made_point *points, size_t n)
+marey_scaling *scaling_make(const struct made_point *points, size_t n)
 {
-    kymo_scaling *scaling = kymo__calloc(1, sizeof *scaling);
-    if (scaling == NULL || kymo__scaling_make_tables(scaling) != KYMO_OK)
+    marey_scaling *scaling = marey__calloc(1, sizeof *scaling);
+    if (scaling == NULL || marey__scaling_make_tables(scaling) != MAREY_OK)
         return NULL;
     for (size_t i = 0; i < n; i++) {
-        add_point(scaling->tables[KYMO__SCALING_POINTS], points, i);
-        add_run(scaling->tables[KYMO__SCALING_RUNS], &points[i]);
+        add_point(scaling->tables[MAREY__SCALING_POINTS], points, i);
+        add_run(scaling->tables[MAREY__SCALING_RUNS], &points[i]);
     }
-    put_text(scaling->tables[KYMO__SCALING_NOTES], "a note | with <marks>");
+    put_text(scaling->tables[MAREY__SCALING_NOTES], "a note | with <marks>");
     return scaling;
 }

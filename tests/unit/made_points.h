@@ -1,6 +1,6 @@
 /* Scaling reports made of given points, for those who draw them. */
-#ifndef KYMO_TESTS_MADE_POINTS_H
-#define KYMO_TESTS_MADE_POINTS_H
+#ifndef MAREY_TESTS_MADE_POINTS_H
+#define MAREY_TESTS_MADE_POINTS_H
 
 #include "analyze/scaling_whole.h"
 
@@ -16,6 +16,6 @@ struct made_point {
 };
 
 /* A report with these points, one run for each, and one note. NULL without memory. */
-kymo_scaling *scaling_make(const struct made_point *points, size_t n);
+marey_scaling *scaling_make(const struct made_point *points, size_t n);
 
 #endif

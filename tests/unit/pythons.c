@@ -41,7 +41,7 @@ size_t pythons_find(struct python *out, size_t cap)
     char pattern[512];
     glob_t found = {0};
     size_t n = 0;
-    const char *const home = getenv("HOME"), *const named = getenv("KYMO_TEST_PYTHONS");
+    const char *const home = getenv("HOME"), *const named = getenv("MAREY_TEST_PYTHONS");
     snprintf(pattern, sizeof pattern, "%s/.pyenv/versions/3.*/bin/python3", home != NULL ? home : "");
     glob(pattern, 0, NULL, &found);
     glob("/usr/bin/python3.[0-9]*[0-9]", GLOB_APPEND, NULL, &found);

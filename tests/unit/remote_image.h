@@ -1,9 +1,9 @@
 /*
  * Memory of a process in a file, as much of it as was read: for tests of readers without the process, and for their
- * mutations. A file is: "kymoimg1", where _PyRuntime stands, the version, then pieces: address, length (4 bytes), bytes.
+ * mutations. A file is: "pyimage1", where _PyRuntime stands, the version, then pieces: address, length (4 bytes), bytes.
  */
-#ifndef KYMO_TEST_REMOTE_IMAGE_H
-#define KYMO_TEST_REMOTE_IMAGE_H
+#ifndef MAREY_TEST_REMOTE_IMAGE_H
+#define MAREY_TEST_REMOTE_IMAGE_H
 
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static inline bool image_parse(const uint8_t *bytes, size_t len, struct image *o
 {
     size_t at = 20, cap = 0;
     *out = (struct image){0};
-    if (len < at || memcmp(bytes, "kymoimg1", 8) != 0)
+    if (len < at || memcmp(bytes, "pyimage1", 8) != 0)
         return false;
     memcpy(&out->runtime, bytes + 8, 8);
     memcpy(&out->version, bytes + 16, 4);
@@ -44,7 +44,7 @@ static inline bool image_parse(const uint8_t *bytes, size_t len, struct image *o
             piece.len = (uint32_t)(len - at);
         piece.bytes = bytes + at;
         at += piece.len;
-        if (!kymo__grow(&out->pieces, &cap, out->n + 1, sizeof *out->pieces))
+        if (!marey__grow(&out->pieces, &cap, out->n + 1, sizeof *out->pieces))
             break;
         out->pieces[out->n++] = piece;
     }
@@ -53,7 +53,7 @@ static inline bool image_parse(const uint8_t *bytes, size_t len, struct image *o
     return true;
 }
 
-static inline size_t image_read_spans(void *self, const struct kymo__remote_span *spans, size_t n)
+static inline size_t image_read_spans(void *self, const struct marey__remote_span *spans, size_t n)
 {
     const struct image *const image = self;
     for (size_t i = 0; i < n; i++) {
@@ -75,53 +75,53 @@ static inline size_t image_read_spans(void *self, const struct kymo__remote_span
     return n;
 }
 
-static inline struct kymo__remote_memory image_memory(struct image *image)
+static inline struct marey__remote_memory image_memory(struct image *image)
 {
-    return (struct kymo__remote_memory){image_read_spans, image};
+    return (struct marey__remote_memory){image_read_spans, image};
 }
 
 /* All that a user of remote.h would ask for, as text: what tests compare and fuzzing exercises. */
-static inline void image_tell(struct kymo__remote *remote, struct kymo__buf *out)
+static inline void image_tell(struct marey__remote *remote, struct marey__buf *out)
 {
     enum { INTERPRETERS = 8, THREADS = 64, FRAMES = 256 };
     uint64_t interpreters[INTERPRETERS], states[THREADS];
-    struct kymo__remote_frame *const frames = kymo__alloc(FRAMES * sizeof *frames);
-    const struct kymo__remote_layout *const layout = kymo__remote_layout(remote);
-    uint8_t *const bytes = kymo__alloc(layout->thread.size);
-    const size_t n_interpreters = kymo__remote_interpreters(remote, interpreters, INTERPRETERS);
+    struct marey__remote_frame *const frames = marey__alloc(FRAMES * sizeof *frames);
+    const struct marey__remote_layout *const layout = marey__remote_layout(remote);
+    uint8_t *const bytes = marey__alloc(layout->thread.size);
+    const size_t n_interpreters = marey__remote_interpreters(remote, interpreters, INTERPRETERS);
     for (size_t i = 0; frames != NULL && bytes != NULL && i < n_interpreters; i++) {
         uint8_t gil[64] = {0};
-        const uint64_t gil_at = kymo__remote_gil(remote, interpreters[i]);
-        if (gil_at != 0 && kymo__remote_read(remote, gil_at, gil, layout->gil.size))
-            kymo__buf_printf(out, "gil %d\n", (int)kymo__remote_u32(gil, layout->gil.locked));
-        const size_t n_states = kymo__remote_thread_states(remote, interpreters[i], states, THREADS);
+        const uint64_t gil_at = marey__remote_gil(remote, interpreters[i]);
+        if (gil_at != 0 && marey__remote_read(remote, gil_at, gil, layout->gil.size))
+            marey__buf_printf(out, "gil %d\n", (int)marey__remote_u32(gil, layout->gil.locked));
+        const size_t n_states = marey__remote_thread_states(remote, interpreters[i], states, THREADS);
         for (size_t t = 0; t < n_states; t++) {
             char name[512] = "";
             bool is_whole = false;
-            if (!kymo__remote_read(remote, states[t], bytes, layout->thread.size))
+            if (!marey__remote_read(remote, states[t], bytes, layout->thread.size))
                 continue;
-            const size_t n_name = kymo__remote_thread_name(remote, 0, states[t], name, sizeof name);
-            kymo__buf_printf(
+            const size_t n_name = marey__remote_thread_name(remote, 0, states[t], name, sizeof name);
+            marey__buf_printf(
                 out, "thread %.*s%s\n", (int)n_name, name,
-                kymo__remote_in_exception(remote, states[t], bytes) ? " in an exception" : "");
-            const size_t n = kymo__remote_stack(remote, states[t], frames, FRAMES, &is_whole);
+                marey__remote_in_exception(remote, states[t], bytes) ? " in an exception" : "");
+            const size_t n = marey__remote_stack(remote, states[t], frames, FRAMES, &is_whole);
             for (size_t f = 0; f < n; f++) {
-                struct kymo__remote_code *const code = kymo__remote_code(remote, frames[f].code);
+                struct marey__remote_code *const code = marey__remote_code(remote, frames[f].code);
                 if (code == NULL)
                     continue;
-                kymo__buf_printf(
+                marey__buf_printf(
                     out, "  %s (%s:%u)\n", code->name, code->file,
-                    kymo__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index));
+                    marey__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index));
             }
-            kymo__buf_puts(out, is_whole ? "  whole\n" : "  cut\n");
+            marey__buf_puts(out, is_whole ? "  whole\n" : "  cut\n");
             for (size_t f = 0; f < n; f++)
-                kymo__remote_check_codes(remote, &frames[f].code, 1);
+                marey__remote_check_codes(remote, &frames[f].code, 1);
         }
     }
-    kymo__remote_forget(remote);
-    kymo__buf_put(out, "", 1);
-    kymo__free(frames);
-    kymo__free(bytes);
+    marey__remote_forget(remote);
+    marey__buf_put(out, "", 1);
+    marey__free(frames);
+    marey__free(bytes);
 }
 
 #endif

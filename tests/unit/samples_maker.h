@@ -1,18 +1,18 @@
 /* Logs of a sampler, written by core/samples from what a test says was seen: for tests of all that reads them. */
-#ifndef KYMO_TEST_SAMPLES_MAKER_H
-#define KYMO_TEST_SAMPLES_MAKER_H
+#ifndef MAREY_TEST_SAMPLES_MAKER_H
+#define MAREY_TEST_SAMPLES_MAKER_H
 
-#include <kymo/recording.h>
+#include <marey/recording.h>
 
 #include "samples/samples_log.h"
 
 /* A recording in a new directory, with process 1 (pid 100, started at 5, of no rank) in the store. */
 struct samples_maker {
     char path[64];
-    kymo_samples *samples;
-    struct kymo__samples_log *log; /* NULL: not begun */
-    double rate_hz;                /* 1000 unless it is set before the first round */
-    const char *strategy;          /* snapshot, the same */
+    marey_samples *samples;
+    struct marey__samples_log *log; /* NULL: not begun */
+    double rate_hz;                 /* 1000 unless it is set before the first round */
+    const char *strategy;           /* snapshot, the same */
     int64_t next_tid;
     bool is_guest; /* the directory is another's */
 };
@@ -30,7 +30,7 @@ uint32_t samples_stack(struct samples_maker *m, const char *frames);
 void samples_begin(struct samples_maker *m);
 /* A round of process 1. */
 void samples_round(struct samples_maker *m, uint64_t at_us, size_t n,
-                   const struct kymo_samples_seen *seen);
+                   const struct marey_samples_seen *seen);
 /* Write what there is, as once a second. */
 void samples_write(struct samples_maker *m);
 void samples_end(struct samples_maker *m, const char *how);

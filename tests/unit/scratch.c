@@ -6,26 +6,26 @@ struct count {
     int64_t n;
 };
 
-static kymo_status count_words(void *ctx, const struct kymo_batch *batch)
+static marey_status count_words(void *ctx, const struct marey_batch *batch)
 {
     struct count *count = ctx;
     for (size_t i = 0; i < batch->n;) {
-        const uint32_t kind = kymo_word_kind(batch->words[i]);
+        const uint32_t kind = marey_word_kind(batch->words[i]);
         count->n += kind == count->kind;
-        i += kind == KYMO_KIND_RECORD ? kymo_record_length(batch->words[i]) : 1;
+        i += kind == MAREY_KIND_RECORD ? marey_record_length(batch->words[i]) : 1;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 int64_t scratch_count(const char *path, uint32_t kind)
 {
-    kymo_recording *recording;
+    marey_recording *recording;
     struct count count = {.kind = kind};
-    if (kymo_recording_open(path, &recording) != KYMO_OK)
+    if (marey_recording_open(path, &recording) != MAREY_OK)
         return -1;
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
-        if (kymo_recording_visit(recording, i, count_words, &count) != KYMO_OK)
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++)
+        if (marey_recording_visit(recording, i, count_words, &count) != MAREY_OK)
             count.n = -1;
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return count.n;
 }

@@ -1,6 +1,6 @@
 /* A folder of a test's own, and the two headers that cmocka wants before itself. */
-#ifndef KYMO_TEST_SCRATCH_H
-#define KYMO_TEST_SCRATCH_H
+#ifndef MAREY_TEST_SCRATCH_H
+#define MAREY_TEST_SCRATCH_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,10 +23,10 @@ struct scratch {
 static inline int scratch_setup(void **state)
 {
     struct scratch *s = calloc(1, sizeof *s);
-    snprintf(s->folder, sizeof s->folder, "/tmp/kymo-test-XXXXXX");
+    snprintf(s->folder, sizeof s->folder, "/tmp/marey-test-XXXXXX");
     if (s == NULL || mkdtemp(s->folder) == NULL)
         return -1;
-    snprintf(s->path, sizeof s->path, "%s/run.kymo", s->folder);
+    snprintf(s->path, sizeof s->path, "%s/run.marey", s->folder);
     *state = s;
     return 0;
 }
@@ -35,8 +35,8 @@ static inline int scratch_teardown(void **state)
 {
     struct scratch *s = *state;
     char command[128];
-    kymo__alloc_fail_nth(0);
-    kymo_reset();
+    marey__alloc_fail_nth(0);
+    marey_reset();
     snprintf(command, sizeof command, "rm -rf %s", s->folder);
     const int status = system(command);
     free(s);

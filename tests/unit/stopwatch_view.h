@@ -1,26 +1,26 @@
 /* What the tests of the stopwatch share: short ways to measure, numbers from its tables, a sink that listens. */
-#ifndef KYMO_TEST_STOPWATCH_VIEW_H
-#define KYMO_TEST_STOPWATCH_VIEW_H
+#ifndef MAREY_TEST_STOPWATCH_VIEW_H
+#define MAREY_TEST_STOPWATCH_VIEW_H
 
 #include "scratch.h"
 #include "stopwatch/stopwatch_internal.h"
 
 static inline void enable(uint64_t warmup)
 {
-    assert_int_equal(kymo_stopwatch_enable(&(struct kymo_stopwatch_options){.warmup = warmup}),
-                     KYMO_OK);
+    assert_int_equal(marey_stopwatch_enable(&(struct marey_stopwatch_options){.warmup = warmup}),
+                     MAREY_OK);
 }
 
 static inline void start(const char *name)
 {
-    assert_int_equal(kymo_stopwatch_start(kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0)),
-                     KYMO_OK);
+    assert_int_equal(marey_stopwatch_start(marey_site_intern(name, strlen(name), NULL, 0, NULL, 0)),
+                     MAREY_OK);
 }
 
 static inline void stop(const char *name)
 {
-    assert_int_equal(kymo_stopwatch_stop(kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0)),
-                     KYMO_OK);
+    assert_int_equal(marey_stopwatch_stop(marey_site_intern(name, strlen(name), NULL, 0, NULL, 0)),
+                     MAREY_OK);
 }
 
 static inline void once(const char *name)
@@ -31,62 +31,62 @@ static inline void once(const char *name)
 
 static inline void finish(void)
 {
-    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_OK);
+    assert_int_equal(marey_stopwatch_finish_iteration(0), MAREY_OK);
 }
 
-static inline kymo_table *table_of(const char *name)
+static inline marey_table *table_of(const char *name)
 {
-    kymo_table *table = NULL;
-    assert_int_equal(kymo_stopwatch_table(name, &table), KYMO_OK);
+    marey_table *table = NULL;
+    assert_int_equal(marey_stopwatch_table(name, &table), MAREY_OK);
     return table;
 }
 
 static inline size_t n_rows(const char *name)
 {
-    kymo_table *const table = table_of(name);
-    const size_t n = kymo_table_n_rows(table);
-    kymo_table_destroy(table);
+    marey_table *const table = table_of(name);
+    const size_t n = marey_table_n_rows(table);
+    marey_table_destroy(table);
     return n;
 }
 
 /* A number of the row of `name`; -1 when there is no such row, NAN for nothing. */
 static inline double value(const char *which, const char *name, const char *column)
 {
-    kymo_table *const table = table_of(which);
-    const int place = kymo_table_find(table, column), names = kymo_table_find(table, "name");
+    marey_table *const table = table_of(which);
+    const int place = marey_table_find(table, column), names = marey_table_find(table, "name");
     double found = -1;
     assert_true(place >= 0);
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++) {
-        const struct kymo_cell cell = kymo_table_cell(table, row, (size_t)place);
+    for (size_t row = 0; row < marey_table_n_rows(table); row++) {
+        const struct marey_cell cell = marey_table_cell(table, row, (size_t)place);
         if (names >= 0 && name != NULL &&
-            strcmp(kymo_table_cell(table, row, (size_t)names).as.text, name) != 0)
+            strcmp(marey_table_cell(table, row, (size_t)names).as.text, name) != 0)
             continue;
         found = cell.is_null ? 0.0 / 0.0
-                : kymo_table_column(table, (size_t)place)->type == KYMO_TYPE_F64
+                : marey_table_column(table, (size_t)place)->type == MAREY_TYPE_F64
                     ? cell.as.f64
                     : (double)cell.as.u64;
         break;
     }
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
     return found;
 }
 
 static inline double misuse(const char *name, const char *what)
 {
-    kymo_table *const table = table_of("misuse");
+    marey_table *const table = table_of("misuse");
     double n = 0;
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-        if (strcmp(kymo_table_cell(table, row, 0).as.text, name) == 0 &&
-            strcmp(kymo_table_cell(table, row, 1).as.text, what) == 0)
-            n = (double)kymo_table_cell(table, row, 2).as.u64;
-    kymo_table_destroy(table);
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+        if (strcmp(marey_table_cell(table, row, 0).as.text, name) == 0 &&
+            strcmp(marey_table_cell(table, row, 1).as.text, what) == 0)
+            n = (double)marey_table_cell(table, row, 2).as.u64;
+    marey_table_destroy(table);
     return n;
 }
 
 static inline void pass_time(void)
 {
-    const uint64_t until = kymo__clock_ns(CLOCK_MONOTONIC) + 20000;
-    while (kymo__clock_ns(CLOCK_MONOTONIC) < until)
+    const uint64_t until = marey__clock_ns(CLOCK_MONOTONIC) + 20000;
+    while (marey__clock_ns(CLOCK_MONOTONIC) < until)
         ;
 }
 
@@ -108,15 +108,15 @@ static inline int quiet_setup(void **state)
 {
     static struct heard nobody;
     nobody = (struct heard){0};
-    kymo_set_sink(hear, &nobody);
+    marey_set_sink(hear, &nobody);
     return scratch_setup(state);
 }
 
 static inline int quiet_teardown(void **state)
 {
-    kymo_stopwatch_set_printer(NULL, NULL);
+    marey_stopwatch_set_printer(NULL, NULL);
     const int status = scratch_teardown(state);
-    kymo_set_sink(NULL, NULL);
+    marey_set_sink(NULL, NULL);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* What tests ask of tables. A table, column or row that is not there fails the test. */
-#ifndef KYMO_TEST_TABLE_VIEW_H
-#define KYMO_TEST_TABLE_VIEW_H
+#ifndef MAREY_TEST_TABLE_VIEW_H
+#define MAREY_TEST_TABLE_VIEW_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,30 +10,30 @@
 
 #include <cmocka.h>
 
-#include <kymo/table.h>
+#include <marey/table.h>
 
-static inline struct kymo_cell table_cell(const kymo_table *table, size_t row, const char *column)
+static inline struct marey_cell table_cell(const marey_table *table, size_t row, const char *column)
 {
     assert_non_null(table);
-    const int c = kymo_table_find(table, column);
-    assert_true(c >= 0 && row < kymo_table_n_rows(table));
-    return kymo_table_cell(table, row, (size_t)c);
+    const int c = marey_table_find(table, column);
+    assert_true(c >= 0 && row < marey_table_n_rows(table));
+    return marey_table_cell(table, row, (size_t)c);
 }
 
-static inline uint64_t table_number(const kymo_table *table, size_t row, const char *column)
+static inline uint64_t table_number(const marey_table *table, size_t row, const char *column)
 {
-    const struct kymo_cell cell = table_cell(table, row, column);
+    const struct marey_cell cell = table_cell(table, row, column);
     assert_false(cell.is_null);
     return cell.as.u64;
 }
 
 /* The first row that has `text` in that column. */
-static inline size_t table_row(const kymo_table *table, const char *column, const char *text)
+static inline size_t table_row(const marey_table *table, const char *column, const char *text)
 {
-    for (size_t row = 0; row < kymo_table_n_rows(table); row++)
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
         if (strcmp(table_cell(table, row, column).as.text, text) == 0)
             return row;
-    fail_msg("no row %s in %s", text, kymo_table_name(table));
+    fail_msg("no row %s in %s", text, marey_table_name(table));
     return 0;
 }
 

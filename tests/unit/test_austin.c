@@ -27,25 +27,25 @@
     "\x05\x03"                                                                                     \
     "\x09\x90\x9c\x01"
 
-static kymo_recording *read_text(const char *text)
+static marey_recording *read_text(const char *text)
 {
-    return import_text(&kymo__import_austin, text);
+    return import_text(&marey__import_austin, text);
 }
 
-static kymo_summary *summarise(const char *text)
+static marey_summary *summarise(const char *text)
 {
     return summary_of(read_text(text));
 }
 
 static bool looks_like(const char *text)
 {
-    return kymo__import_austin.looks_like("a.file", text, strlen(text));
+    return marey__import_austin.looks_like("a.file", text, strlen(text));
 }
 
-static kymo_recording *read_mojo(const void *bytes, size_t len)
+static marey_recording *read_mojo(const void *bytes, size_t len)
 {
-    kymo_recording *recording = NULL;
-    assert_int_equal(import_bytes(&kymo__import_austin, bytes, len, 0, &recording), KYMO_OK);
+    marey_recording *recording = NULL;
+    assert_int_equal(import_bytes(&marey__import_austin, bytes, len, 0, &recording), MAREY_OK);
     return recording;
 }
 
@@ -69,25 +69,25 @@ static void what_is_of_austin_is_known(void **state)
 /* A stack that stays is one range; counts are samples. */
 static void samples_become_ranges_in_time(void **state)
 {
-    kymo_summary *summary = summarise(HEAD "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
-                                           "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
-                                           "P1;T0:2;a.py:main:4 5000\n"
-                                           "P1;T0:2;a.py:main:3;a.py:step:9 10000\n");
+    marey_summary *summary = summarise(HEAD "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
+                                            "P1;T0:2;a.py:main:3;a.py:step:9 10000\n"
+                                            "P1;T0:2;a.py:main:4 5000\n"
+                                            "P1;T0:2;a.py:main:3;a.py:step:9 10000\n");
     (void)state;
     expect_range(summary, "main", 4, 35 * MS, 5 * MS);
     expect_range(summary, "step", 3, 30 * MS, 30 * MS);
     expect_warning(summary, "4 samples of austin 3.7.0, of wall time, one each 10 ms");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* A round's threads lie beside one another; a thread that was gone for a round is not drawn through it. */
 static void rounds_are_told_apart(void **state)
 {
-    kymo_recording *recording = read_text(HEAD "P1;T0:2;a.py:f:1 10000\n"
-                                               "P1;T0:3;a.py:g:1 10000\n"
-                                               "P1;T0:2;a.py:f:1 20000\n"
-                                               "P1;T0:2;a.py:f:1 10000\n"
-                                               "P1;T0:3;a.py:g:1 10000\n");
+    marey_recording *recording = read_text(HEAD "P1;T0:2;a.py:f:1 10000\n"
+                                                "P1;T0:3;a.py:g:1 10000\n"
+                                                "P1;T0:2;a.py:f:1 20000\n"
+                                                "P1;T0:2;a.py:f:1 10000\n"
+                                                "P1;T0:3;a.py:g:1 10000\n");
     char *text = exported_text(recording, "csv");
     (void)state;
     /* Thread 2 is one range of 40 ms; thread 3 two of 10 ms, the second of them 30 ms after the first began. */
@@ -96,15 +96,15 @@ static void rounds_are_told_apart(void **state)
     assert_non_null(second);
     assert_null(strstr(second + 1, ",g,"));
     free(text);
-    kymo_summary *summary = summary_of(recording);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "f", 3, 40 * MS, 40 * MS);
     expect_range(summary, "g", 2, 20 * MS, 20 * MS);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void odd_frames_are_read(void **state)
 {
-    kymo_summary *summary =
+    marey_summary *summary =
         summarise(HEAD "P1;T0:2;C:\\x.py:main:3;:GC: 1000\n"
                        "P1;T0:2;a b.py:Model.forward.<locals>.<listcomp>:3;libc.so.6:read:0 2000\n"
                        "P1;T0:2 4000\n"
@@ -117,32 +117,32 @@ static void odd_frames_are_read(void **state)
     expect_range(summary, "(no frames)", 1, 4 * MS, 4 * MS);
     expect_range(summary, "plain", 1, 8 * MS, 8 * MS);
     expect_warning(summary, "1 samples have no frames");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void the_mode_full_has_three_numbers(void **state)
 {
-    kymo_summary *summary = summarise("# mode: full\n"
-                                      "P1;T0:2;a.py:f:1 1000,1,-4096\n"
-                                      "P1;T0:2;a.py:f:1 1000,0,4096\n"
-                                      "P1;T0:2;a.py:f:1 1000,0\n");
+    marey_summary *summary = summarise("# mode: full\n"
+                                       "P1;T0:2;a.py:f:1 1000,1,-4096\n"
+                                       "P1;T0:2;a.py:f:1 1000,0,4096\n"
+                                       "P1;T0:2;a.py:f:1 1000,0\n");
     (void)state;
     expect_range(summary, "f", 2, 2 * MS, 2 * MS);
     expect_warning(summary, "1 idle");
     expect_warning(summary, "left out 1 lines, which are no samples; the first is at line 4");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void the_mode_memory_has_bytes(void **state)
 {
-    kymo_summary *summary = summarise("# mode: memory\n"
-                                      "P1;T0:2;a.py:f:1 4096\n"
-                                      "P1;T0:2;a.py:f:1 -4096\n");
+    marey_summary *summary = summarise("# mode: memory\n"
+                                       "P1;T0:2;a.py:f:1 4096\n"
+                                       "P1;T0:2;a.py:f:1 -4096\n");
     (void)state;
     expect_range(summary, "f", 2, 4096, 4096);
     expect_warning(summary, "bytes are shown as nanoseconds");
     expect_warning(summary, "1 samples gave memory back");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* ---- bytes ---- */
@@ -152,12 +152,12 @@ static void bytes_are_read(void **state)
     const char text[] = MOJO "\x02\x05\x00"
                              "1f\0"
                              "\x05\x03\x07\x08\x09\x90\x9c\x01\x0a\x41";
-    kymo_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
+    marey_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
     (void)state;
     expect_range(summary, "main", 2, 20 * MS, 10 * MS);
     expect_range(summary, "GC", 1, 10 * MS, 10 * MS);
     expect_warning(summary, "1 idle");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* Keys of two processes are not the same; a key may come to mean another frame. */
@@ -173,13 +173,13 @@ static void keys_are_of_their_process(void **state)
                              "step\0"
                              "\x03\x03\x01\x02\x09\x09\x01\x05"
                              "\x05\x03\x09\x90\x9c\x01";
-    kymo_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
+    marey_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
     (void)state;
     expect_range(summary, "main", 1, 10 * MS, 10 * MS);
     expect_range(summary, "step", 1, 10 * MS, 10 * MS);
     expect_range(summary, "(unknown)", 1, 10 * MS, 10 * MS);
     expect_warning(summary, "left out 1 frames that were never defined");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void what_comes_before_a_mistake_is_kept(void **state)
@@ -187,11 +187,11 @@ static void what_comes_before_a_mistake_is_kept(void **state)
     const char text[] = MOJO "\x02\x05\x00"
                              "1f\0"
                              "\x63";
-    kymo_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
+    marey_summary *summary = summary_of(read_mojo(text, sizeof text - 1));
     (void)state;
     expect_range(summary, "main", 1, 10 * MS, 10 * MS);
     expect_warning(summary, "an event is of no known kind");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* A file that is cut anywhere, or comes in pieces, gives what it has, or a sentence. */
@@ -201,11 +201,11 @@ static void cut_files_do_no_harm(void **state)
                              "1f\0";
     (void)state;
     for (size_t len = 4; len < sizeof text; len++) {
-        kymo_recording *recording = NULL;
-        const kymo_status status = import_bytes(&kymo__import_austin, text, len, 3, &recording);
-        assert_true(status == KYMO_OK || status == KYMO_EFORMAT);
-        if (status == KYMO_OK)
-            kymo_recording_close(recording);
+        marey_recording *recording = NULL;
+        const marey_status status = import_bytes(&marey__import_austin, text, len, 3, &recording);
+        assert_true(status == MAREY_OK || status == MAREY_EFORMAT);
+        if (status == MAREY_OK)
+            marey_recording_close(recording);
     }
 }
 
@@ -214,8 +214,8 @@ static void want_of_memory_is_told(void **state)
     const char mojo[] = MOJO,
                text[] = HEAD "P1;T0:2;a.py:f:1;a.py:g:2 1000\nP1;T1:2;b.py:f:1 1000\n";
     (void)state;
-    fail_each_allocation(&kymo__import_austin, mojo, sizeof mojo - 1);
-    fail_each_allocation(&kymo__import_austin, text, sizeof text - 1);
+    fail_each_allocation(&marey__import_austin, mojo, sizeof mojo - 1);
+    fail_each_allocation(&marey__import_austin, text, sizeof text - 1);
 }
 
 int main(void)

@@ -5,11 +5,11 @@
 
 static void assert_utf8(const char *bytes, size_t len, const char *expected)
 {
-    struct kymo__buf buf = {0};
-    kymo__utf8_put(&buf, bytes, len);
-    kymo__buf_put(&buf, "", 1);
+    struct marey__buf buf = {0};
+    marey__utf8_put(&buf, bytes, len);
+    marey__buf_put(&buf, "", 1);
     assert_string_equal(buf.data, expected);
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
 }
 
 static void invalid_utf8_becomes_replacement_characters(void **state)
@@ -28,17 +28,17 @@ static void invalid_utf8_becomes_replacement_characters(void **state)
 static void json_escapes_what_it_must(void **state)
 {
     (void)state;
-    struct kymo__buf buf = {0};
-    kymo__json_put(&buf, "a\"b\\c\nd\0e\x7f\xff", 11);
-    kymo__buf_put(&buf, "", 1);
+    struct marey__buf buf = {0};
+    marey__json_put(&buf, "a\"b\\c\nd\0e\x7f\xff", 11);
+    marey__buf_put(&buf, "", 1);
     assert_string_equal(buf.data, "\"a\\\"b\\\\c\\nd\\u0000e\\u007f\\ufffd\"");
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
 }
 
 static void assert_escaped(const char *text, size_t len, const char *expected)
 {
     char into[128];
-    assert_int_equal(kymo_text_escape(text, len, into, sizeof into), strlen(expected));
+    assert_int_equal(marey_text_escape(text, len, into, sizeof into), strlen(expected));
     assert_string_equal(into, expected);
 }
 
@@ -67,54 +67,54 @@ static void what_does_not_fit_is_cut_between_characters(void **state)
 {
     char into[8];
     (void)state;
-    assert_int_equal(kymo_text_escape("abc\x1bxy", 6, into, sizeof into), 9);
+    assert_int_equal(marey_text_escape("abc\x1bxy", 6, into, sizeof into), 9);
     assert_string_equal(into, "abc\\x1b");
-    assert_int_equal(kymo_text_escape("abcd\x1bxy", 7, into, sizeof into), 10);
+    assert_int_equal(marey_text_escape("abcd\x1bxy", 7, into, sizeof into), 10);
     assert_string_equal(into, "abcd"); /* nor anything behind what was cut */
-    assert_int_equal(kymo_text_escape("abc", 3, NULL, 0), 3);
-    assert_int_equal(kymo_text_escape("abc", 3, into, 1), 3);
+    assert_int_equal(marey_text_escape("abc", 3, NULL, 0), 3);
+    assert_int_equal(marey_text_escape("abc", 3, into, 1), 3);
     assert_string_equal(into, "");
 }
 
 static void names_in_errors_are_escaped(void **state)
 {
     (void)state;
-    assert_int_equal(kymo__fail(KYMO_EINVAL, "no file %s", "\x1b[2J\n"), KYMO_EINVAL);
-    assert_string_equal(kymo_last_error(), "no file \\x1b[2J\\n");
+    assert_int_equal(marey__fail(MAREY_EINVAL, "no file %s", "\x1b[2J\n"), MAREY_EINVAL);
+    assert_string_equal(marey_last_error(), "no file \\x1b[2J\\n");
 }
 
 static void checksums_are_those_of_the_standard(void **state)
 {
     (void)state;
-    assert_int_equal(kymo__crc32c(0, "123456789", 9), 0xe3069283u);
-    assert_int_equal(kymo__crc32c(0, "", 0), 0);
+    assert_int_equal(marey__crc32c(0, "123456789", 9), 0xe3069283u);
+    assert_int_equal(marey__crc32c(0, "", 0), 0);
     /* In pieces as in one. */
-    assert_int_equal(kymo__crc32c(kymo__crc32c(0, "12345", 5), "6789", 4), 0xe3069283u);
+    assert_int_equal(marey__crc32c(marey__crc32c(0, "12345", 5), "6789", 4), 0xe3069283u);
 }
 
 static void a_buffer_without_memory_stays_failed(void **state)
 {
     (void)state;
-    struct kymo__buf buf = {0};
-    kymo__buf_puts(&buf, "before");
-    kymo__alloc_fail_nth(1);
+    struct marey__buf buf = {0};
+    marey__buf_puts(&buf, "before");
+    marey__alloc_fail_nth(1);
     char large[1000] = {0};
-    kymo__buf_put(&buf, large, sizeof large);
+    marey__buf_put(&buf, large, sizeof large);
     assert_true(buf.failed);
-    kymo__buf_puts(&buf, "after");
+    marey__buf_puts(&buf, "after");
     assert_int_equal(buf.len, 6);
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
     assert_false(buf.failed);
 }
 
 static void long_text_is_printed_whole(void **state)
 {
     (void)state;
-    struct kymo__buf buf = {0};
-    kymo__buf_printf(&buf, "%01000d|", 7);
+    struct marey__buf buf = {0};
+    marey__buf_printf(&buf, "%01000d|", 7);
     assert_int_equal(buf.len, 1001);
     assert_memory_equal(buf.data + 998, "07|", 3);
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
 }
 
 static void an_array_that_cannot_grow_stays_as_it_was(void **state)
@@ -122,28 +122,28 @@ static void an_array_that_cannot_grow_stays_as_it_was(void **state)
     (void)state;
     int *array = NULL;
     size_t cap = 0;
-    assert_true(kymo__grow(&array, &cap, 3, sizeof *array));
+    assert_true(marey__grow(&array, &cap, 3, sizeof *array));
     array[2] = 7;
     const size_t before = cap;
-    assert_false(kymo__grow(&array, &cap, SIZE_MAX / 2, sizeof *array));
-    kymo__alloc_fail_nth(1);
-    assert_false(kymo__grow(&array, &cap, 1000, sizeof *array));
+    assert_false(marey__grow(&array, &cap, SIZE_MAX / 2, sizeof *array));
+    marey__alloc_fail_nth(1);
+    assert_false(marey__grow(&array, &cap, 1000, sizeof *array));
     assert_int_equal(cap, before);
     assert_int_equal(array[2], 7);
-    kymo__free(array);
+    marey__free(array);
 }
 
 static void an_error_keeps_its_sentence_and_its_errno(void **state)
 {
     (void)state;
     errno = ENOSPC;
-    assert_int_equal(kymo__fail_errno("write %s", "log"), KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "write log: No space left on device"));
+    assert_int_equal(marey__fail_errno("write %s", "log"), MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "write log: No space left on device"));
     assert_int_equal(errno, ENOSPC);
     errno = ENOMEM;
-    assert_int_equal(kymo__fail_errno("map"), KYMO_ENOMEM);
-    assert_string_equal(kymo_status_name(KYMO_EFORMAT), "KYMO_EFORMAT");
-    assert_string_equal(kymo_status_name((kymo_status)99), "KYMO_?");
+    assert_int_equal(marey__fail_errno("map"), MAREY_ENOMEM);
+    assert_string_equal(marey_status_name(MAREY_EFORMAT), "MAREY_EFORMAT");
+    assert_string_equal(marey_status_name((marey_status)99), "MAREY_?");
 }
 
 static void count_sentence(void *ctx, const char *sentence)
@@ -156,12 +156,12 @@ static void each_sentence_is_said_once(void **state)
 {
     (void)state;
     int n = 0;
-    kymo_set_sink(count_sentence, &n);
+    marey_set_sink(count_sentence, &n);
     for (int i = 0; i < 3; i++)
-        kymo__say("the disk is full");
-    kymo__say("the disk is %s", "slow");
+        marey__say("the disk is full");
+    marey__say("the disk is %s", "slow");
     assert_int_equal(n, 2);
-    kymo_set_sink(NULL, NULL);
+    marey_set_sink(NULL, NULL);
 }
 
 struct heard {
@@ -180,19 +180,19 @@ static void important_sentences_get_through_and_the_others_are_counted(void **st
 {
     (void)state;
     struct heard heard = {0};
-    kymo_set_sink(hear, &heard);
+    marey_set_sink(hear, &heard);
     for (int i = 0; i < 100; i++)
-        kymo__say("misuse number %d", i);
+        marey__say("misuse number %d", i);
     assert_int_equal(heard.n, 64);
-    kymo__say_always("recording stopped");
-    kymo__say_always("recording stopped");
+    marey__say_always("recording stopped");
+    marey__say_always("recording stopped");
     assert_int_equal(heard.n, 65);
     assert_string_equal(heard.last, "recording stopped");
-    kymo__say_suppressed();
+    marey__say_suppressed();
     assert_string_equal(heard.last, "36 more messages were not shown, after the first 64");
-    kymo__say_suppressed();
+    marey__say_suppressed();
     assert_int_equal(heard.n, 66);
-    kymo_set_sink(NULL, NULL);
+    marey_set_sink(NULL, NULL);
 }
 
 static void text_is_appended_as_far_as_it_fits(void **state)
@@ -201,7 +201,7 @@ static void text_is_appended_as_far_as_it_fits(void **state)
     char text[8] = "";
     size_t len = 0;
     for (int i = 0; i < 5; i++)
-        kymo__append(text, sizeof text, &len, "%d, ", i);
+        marey__append(text, sizeof text, &len, "%d, ", i);
     assert_string_equal(text, "0, 1, 2");
     assert_int_equal(len, 7);
 }
@@ -211,30 +211,30 @@ static void a_heap_gives_the_lowest_key_first(void **state)
 {
     (void)state;
     enum { N = 500 };
-    struct kymo__heap heap = {0};
+    struct marey__heap heap = {0};
     uint64_t keys[N], random = 1;
     for (uint32_t i = 0; i < 4 * N; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         const uint32_t number = i < N ? i : (uint32_t)(random >> 33) % N;
         keys[number] = random >> 50 & 63;
-        assert_true(kymo__heap_put(&heap, number, keys[number]));
+        assert_true(marey__heap_put(&heap, number, keys[number]));
     }
     assert_int_equal(heap.n, N);
     for (uint32_t number = 0; number < N; number += 3)
-        kymo__heap_remove(&heap, number);
+        marey__heap_remove(&heap, number);
     uint64_t last_key = 0;
     uint32_t last_number = 0;
     for (size_t n = heap.n; n > 0; n--) {
-        const struct kymo__heap_item first = heap.items[0];
+        const struct marey__heap_item first = heap.items[0];
         assert_true(first.number % 3 != 0);
         assert_int_equal(first.key, keys[first.number]);
         assert_true(first.key > last_key || (first.key == last_key && first.number >= last_number));
         last_key = first.key;
         last_number = first.number;
-        kymo__heap_remove(&heap, first.number);
+        marey__heap_remove(&heap, first.number);
     }
     assert_int_equal(heap.n, 0);
-    kymo__heap_fini(&heap);
+    marey__heap_fini(&heap);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include "log_maker.h"
 #include "table_view.h"
-#include <kymo/breakdown.h>
+#include <marey/breakdown.h>
 
 enum { STEP = 1, OPERATOR, LAUNCH, GEMM, REDUCE, COPY, GROUP_A, GROUP_B, SEND };
 enum { MAIN = 0, FIRST_STREAM };
@@ -33,7 +33,7 @@ static void put_process(struct log_maker *log, const char *rank, const char *wor
     const char *const pairs[] = {"pid",      "100",   "rank", rank,      "world_size",
                                  world_size, "clock", "tsc",  "tick_hz", "1000000000",
                                  "command",  "train", NULL};
-    log_put_pairs(log, KYMO__BLOCK_LOG, pairs);
+    log_put_pairs(log, MAREY__BLOCK_LOG, pairs);
     put_sites(log);
     log_put_lane(log, MAIN, 100, "main");
     log_put_moment(log, 0, 0);
@@ -57,22 +57,22 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static struct kymo_cell cell(kymo_breakdown *b, const char *table, size_t row, const char *column)
+static struct marey_cell cell(marey_breakdown *b, const char *table, size_t row, const char *column)
 {
-    return table_cell(kymo_breakdown_table(b, table), row, column);
+    return table_cell(marey_breakdown_table(b, table), row, column);
 }
 
-static uint64_t number(kymo_breakdown *b, const char *table, size_t row, const char *column)
+static uint64_t number(marey_breakdown *b, const char *table, size_t row, const char *column)
 {
-    return table_number(kymo_breakdown_table(b, table), row, column);
+    return table_number(marey_breakdown_table(b, table), row, column);
 }
 
-static size_t n_rows(kymo_breakdown *b, const char *table)
+static size_t n_rows(marey_breakdown *b, const char *table)
 {
-    return kymo_table_n_rows(kymo_breakdown_table(b, table));
+    return marey_table_n_rows(marey_breakdown_table(b, table));
 }
 
-static bool has_warning(kymo_breakdown *b, const char *part)
+static bool has_warning(marey_breakdown *b, const char *part)
 {
     for (size_t row = 0; row < n_rows(b, "warnings"); row++)
         if (strstr(cell(b, "warnings", row, "text").as.text, part) != NULL)
@@ -85,7 +85,7 @@ struct numbers {
     uint64_t span, compute, comm_total, exposed_comm, hidden_comm, mem_total, exposed_mem, idle;
 };
 
-static void expect_numbers(kymo_breakdown *b, const char *table, size_t row,
+static void expect_numbers(marey_breakdown *b, const char *table, size_t row,
                            const struct numbers *want)
 {
     assert_int_equal(number(b, table, row, "span_ns"), want->span);
@@ -99,7 +99,7 @@ static void expect_numbers(kymo_breakdown *b, const char *table, size_t row,
     assert_int_equal(want->compute + want->exposed_comm + want->exposed_mem + want->idle, want->span);
 }
 
-static void expect_summary(kymo_breakdown *b, uint64_t computation, uint64_t communication,
+static void expect_summary(marey_breakdown *b, uint64_t computation, uint64_t communication,
                            uint64_t other)
 {
     const uint64_t want[] = {computation, communication, other};
@@ -111,13 +111,14 @@ static void expect_summary(kymo_breakdown *b, uint64_t computation, uint64_t com
     }
 }
 
-static kymo_breakdown *break_down(struct log_maker *log, const struct kymo_breakdown_options *options)
+static marey_breakdown *break_down(struct log_maker *log,
+                                   const struct marey_breakdown_options *options)
 {
-    kymo_recording *recording = NULL;
-    kymo_breakdown *b = NULL;
+    marey_recording *recording = NULL;
+    marey_breakdown *b = NULL;
     log_put_end(log, "stop");
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_breakdown_create(&recording, 1, options, &b), KYMO_OK);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_breakdown_create(&recording, 1, options, &b), MAREY_OK);
     log_close(recording); /* the breakdown stands alone */
     return b;
 }
@@ -136,22 +137,22 @@ static void put_worked_example(struct log_maker *log, uint64_t at)
     log_end(log, at + 1, LAUNCH);
     log_iteration(log, at + 150, 0, false, 0);
     log_put_words(log, MAIN, 0);
-    log_work(log, at, GEMM, KYMO_WORK_KERNEL, 40, 1, 0);
-    log_work(log, at + 100, GEMM, KYMO_WORK_KERNEL, 20, 1, 0);
+    log_work(log, at, GEMM, MAREY_WORK_KERNEL, 40, 1, 0);
+    log_work(log, at + 100, GEMM, MAREY_WORK_KERNEL, 20, 1, 0);
     log_put_words(log, FIRST_STREAM, 0);
-    log_work(log, at + 30, GEMM, KYMO_WORK_KERNEL, 30, 1, 0);
-    log_work(log, at + 85, COPY, KYMO_WORK_COPY, 10, 1, 64);
-    log_work(log, at + 125, COPY, KYMO_WORK_SET, 15, 1, 64);
+    log_work(log, at + 30, GEMM, MAREY_WORK_KERNEL, 30, 1, 0);
+    log_work(log, at + 85, COPY, MAREY_WORK_COPY, 10, 1, 64);
+    log_work(log, at + 125, COPY, MAREY_WORK_SET, 15, 1, 64);
     log_put_words(log, FIRST_STREAM + 1, 0);
-    log_work(log, at + 50, REDUCE, KYMO_WORK_KERNEL, 40, 1, 0);
-    log_work(log, at + 110, REDUCE, KYMO_WORK_KERNEL, 20, 1, 0);
+    log_work(log, at + 50, REDUCE, MAREY_WORK_KERNEL, 40, 1, 0);
+    log_work(log, at + 110, REDUCE, MAREY_WORK_KERNEL, 20, 1, 0);
     log_put_words(log, FIRST_STREAM + 2, 0);
 }
 
 static void the_worked_example_is_exact(void **state)
 {
     put_worked_example(*state, 1000);
-    kymo_breakdown *b = break_down(*state, &(struct kymo_breakdown_options){.window = "steps"});
+    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.window = "steps"});
     static const char *const atoms[] = {"atom_none_ns", "atom_c_ns",  "atom_n_ns",  "atom_cn_ns",
                                         "atom_m_ns",    "atom_cm_ns", "atom_nm_ns", "atom_cnm_ns"};
     static const uint64_t want[] = {15, 60, 30, 20, 15, 0, 10, 0};
@@ -168,13 +169,13 @@ static void the_worked_example_is_exact(void **state)
     assert_true(cell(b, "devices", 1, "concurrency").as.f64 == 175.0 / 135);
     assert_int_equal(number(b, "devices", 1, "n_work"), 7);
     expect_summary(b, 80, 40, 30);
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 static void what_rules_caught_is_told(void **state)
 {
     put_worked_example(*state, 1000);
-    kymo_breakdown *b = break_down(*state, NULL);
+    marey_breakdown *b = break_down(*state, NULL);
     const struct {
         const char *rule, *class;
         uint64_t count, ns;
@@ -189,7 +190,7 @@ static void what_rules_caught_is_told(void **state)
         assert_int_equal(number(b, "rules", i, "count"), want[i].count);
         assert_int_equal(number(b, "rules", i, "ns"), want[i].ns);
     }
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 /* ---- parts ---- */
@@ -218,25 +219,25 @@ static void put_two_steps(struct log_maker *log)
     log_launch(log, 1300, 21);
     log_end(log, 1310, LAUNCH);
     log_put_words(log, MAIN, 0);
-    log_work(log, 1030, GEMM, KYMO_WORK_KERNEL, 40, 1, 0);
-    log_work(log, 1130, GEMM, KYMO_WORK_KERNEL, 40, 2, 0);
-    log_work(log, 1310, GEMM, KYMO_WORK_KERNEL, 5, 21, 0);
+    log_work(log, 1030, GEMM, MAREY_WORK_KERNEL, 40, 1, 0);
+    log_work(log, 1130, GEMM, MAREY_WORK_KERNEL, 40, 2, 0);
+    log_work(log, 1310, GEMM, MAREY_WORK_KERNEL, 5, 21, 0);
     log_put_words(log, FIRST_STREAM, 0);
-    log_work(log, 1060, REDUCE, KYMO_WORK_KERNEL, 90, 11, 0); /* to 1150 */
+    log_work(log, 1060, REDUCE, MAREY_WORK_KERNEL, 90, 11, 0); /* to 1150 */
     log_communication(
         log, 1060,
-        &(struct kymo_communication){.group = GROUP_A, .what = KYMO_COLLECTIVE_ALL_REDUCE});
-    log_work(log, 1160, REDUCE, KYMO_WORK_KERNEL, 20, 12, 0); /* to 1180 */
+        &(struct marey_communication){.group = GROUP_A, .what = MAREY_COLLECTIVE_ALL_REDUCE});
+    log_work(log, 1160, REDUCE, MAREY_WORK_KERNEL, 20, 12, 0); /* to 1180 */
     log_communication(
         log, 1160,
-        &(struct kymo_communication){.group = GROUP_B, .what = KYMO_COLLECTIVE_ALL_REDUCE});
+        &(struct marey_communication){.group = GROUP_B, .what = MAREY_COLLECTIVE_ALL_REDUCE});
     log_put_words(log, FIRST_STREAM + 1, 0);
 }
 
 static void work_belongs_to_the_step_that_launched_it(void **state)
 {
     put_two_steps(*state);
-    kymo_breakdown *b = break_down(*state, &(struct kymo_breakdown_options){.by = "step"});
+    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.by = "step"});
     assert_int_equal(n_rows(b, "by"), 2);
     assert_int_equal(number(b, "by", 0, "step"), 5);
     assert_int_equal(number(b, "by", 1, "step"), 6);
@@ -248,18 +249,18 @@ static void work_belongs_to_the_step_that_launched_it(void **state)
     assert_string_equal(cell(b, "devices", 1, "window").as.text, "steps");
     expect_numbers(b, "devices", 1, &(struct numbers){200, 80, 110, 70, 40, 0, 0, 50});
     assert_true(has_warning(b, "launched outside of all steps: 1 of rank 0 ("));
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
-static size_t row_of(kymo_breakdown *b, const char *column, const char *text)
+static size_t row_of(marey_breakdown *b, const char *column, const char *text)
 {
-    return table_row(kymo_breakdown_table(b, "by"), column, text);
+    return table_row(marey_breakdown_table(b, "by"), column, text);
 }
 
 static void work_belongs_to_every_range_around_its_launch(void **state)
 {
     put_two_steps(*state);
-    kymo_breakdown *b = break_down(*state, &(struct kymo_breakdown_options){.by = "range"});
+    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.by = "range"});
     assert_int_equal(n_rows(b, "by"), 2);
     /* Both steps, extended to their last work: [1000,1150) and [1100,1200). */
     expect_numbers(b, "by", row_of(b, "range", "train step"),
@@ -268,31 +269,32 @@ static void work_belongs_to_every_range_around_its_launch(void **state)
     expect_numbers(b, "by", row_of(b, "range", "aten::mm"),
                    &(struct numbers){120, 80, 0, 0, 0, 0, 0, 40});
     assert_int_equal(row_of(b, "range", "train step"), 0); /* most work first */
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 static void a_stream_has_its_own_work_alone(void **state)
 {
     put_two_steps(*state);
-    kymo_breakdown *b = break_down(*state, &(struct kymo_breakdown_options){.by = "stream"});
+    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.by = "stream"});
     assert_int_equal(n_rows(b, "by"), 2);
     assert_int_equal(number(b, "by", 0, "stream"), 7);
     assert_string_equal(cell(b, "by", 0, "stream_name").as.text, "compute");
     expect_numbers(b, "by", 0, &(struct numbers){285, 85, 0, 0, 0, 0, 0, 200});
     expect_numbers(b, "by", 1, &(struct numbers){285, 0, 110, 110, 0, 0, 0, 175});
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 static void a_group_has_its_communication_beside_all_else(void **state)
 {
     put_two_steps(*state);
-    kymo_breakdown *b = break_down(*state, &(struct kymo_breakdown_options){.by = "process-group"});
+    marey_breakdown *b =
+        break_down(*state, &(struct marey_breakdown_options){.by = "process-group"});
     assert_int_equal(n_rows(b, "by"), 2);
     expect_numbers(b, "by", row_of(b, "group", "data parallel"),
                    &(struct numbers){285, 85, 90, 60, 30, 0, 0, 140});
     expect_numbers(b, "by", row_of(b, "group", "tensor parallel"),
                    &(struct numbers){285, 85, 20, 10, 10, 0, 0, 190});
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 /* ---- why idle, and what ranks do together ---- */
@@ -300,7 +302,7 @@ static void a_group_has_its_communication_beside_all_else(void **state)
 static void the_reasons_add_up_to_the_idle_time(void **state)
 {
     put_two_steps(*state);
-    kymo_breakdown *b = break_down(*state, NULL);
+    marey_breakdown *b = break_down(*state, NULL);
     uint64_t idle = 0, in_steps = 0;
     for (size_t row = 0; row < n_rows(b, "idle"); row++)
         idle += number(b, "idle", row, "ns");
@@ -309,7 +311,7 @@ static void the_reasons_add_up_to_the_idle_time(void **state)
     assert_int_equal(idle, number(b, "devices", 0, "idle_ns"));
     assert_true(in_steps > 0);
     assert_int_equal(n_rows(b, "collectives"), 2);
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 /* ---- several devices and ranks ---- */
@@ -319,10 +321,10 @@ static void each_device_has_its_row(void **state)
     struct log_maker *log = *state;
     for (uint32_t d = 0; d < 10; d++) {
         log_put_stream(log, FIRST_STREAM + d, (int32_t)d, 7, "");
-        log_work(log, 100, GEMM, KYMO_WORK_KERNEL, 10 + d, 0, 0);
+        log_work(log, 100, GEMM, MAREY_WORK_KERNEL, 10 + d, 0, 0);
         log_put_words(log, FIRST_STREAM + d, 0);
     }
-    kymo_breakdown *b = break_down(log, NULL);
+    marey_breakdown *b = break_down(log, NULL);
     assert_int_equal(n_rows(b, "devices"), 10);
     for (size_t d = 0; d < 10; d++) {
         assert_int_equal(cell(b, "devices", d, "device").as.i64, d);
@@ -330,24 +332,24 @@ static void each_device_has_its_row(void **state)
         assert_true(cell(b, "devices", d, "overlap_ratio").is_null);
     }
     expect_summary(b, 145, 0, 0);
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 static void several_ranks_without_communication_are_doubted(void **state)
 {
     (void)state;
     struct log_maker logs[2] = {{{0}}, {{0}}};
-    kymo_recording *recordings[2];
-    kymo_breakdown *b = NULL;
+    marey_recording *recordings[2];
+    marey_breakdown *b = NULL;
     for (size_t rank = 0; rank < 2; rank++) {
         put_process(&logs[rank], rank == 0 ? "0" : "1", "-1");
         log_put_stream(&logs[rank], FIRST_STREAM, 0, 7, "");
-        log_work(&logs[rank], 100, GEMM, KYMO_WORK_KERNEL, 100 + 50 * rank, 0, 0);
+        log_work(&logs[rank], 100, GEMM, MAREY_WORK_KERNEL, 100 + 50 * rank, 0, 0);
         log_put_words(&logs[rank], FIRST_STREAM, 0);
         log_put_end(&logs[rank], "stop");
-        assert_int_equal(log_open(&logs[rank], &recordings[rank]), KYMO_OK);
+        assert_int_equal(log_open(&logs[rank], &recordings[rank]), MAREY_OK);
     }
-    assert_int_equal(kymo_breakdown_create(recordings, 2, NULL, &b), KYMO_OK);
+    assert_int_equal(marey_breakdown_create(recordings, 2, NULL, &b), MAREY_OK);
     assert_int_equal(n_rows(b, "devices"), 2);
     assert_int_equal(cell(b, "devices", 1, "rank").as.i64, 1);
     expect_summary(b, 250, 0, 0);
@@ -356,7 +358,7 @@ static void several_ranks_without_communication_are_doubted(void **state)
         log_close(recordings[rank]);
         log_maker_fini(&logs[rank]);
     }
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 static void one_rank_of_many_is_told(void **state)
@@ -365,11 +367,11 @@ static void one_rank_of_many_is_told(void **state)
     struct log_maker log = {{0}};
     put_process(&log, "3", "128");
     put_worked_example(&log, 1000);
-    kymo_breakdown *b = break_down(&log, NULL);
+    marey_breakdown *b = break_down(&log, NULL);
     assert_true(has_warning(b, "Of 128 ranks 1 is here"));
     assert_false(has_warning(b, "nothing that communicates"));
     assert_int_equal(cell(b, "devices", 0, "rank").as.i64, 3);
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
     log_maker_fini(&log);
 }
 
@@ -386,13 +388,13 @@ static void a_process_without_gpu_is_told_by_its_ranges(void **state)
     log_begin(log, 1300, STEP);
     log_end(log, 1400, STEP);
     log_put_words(log, MAIN, 0);
-    kymo_breakdown *b = break_down(log, &(struct kymo_breakdown_options){.by = "step"});
+    marey_breakdown *b = break_down(log, &(struct marey_breakdown_options){.by = "step"});
     assert_int_equal(cell(b, "devices", 0, "device").as.i64, -1);
     assert_string_equal(cell(b, "devices", 0, "window").as.text, "process_span");
     expect_numbers(b, "devices", 0, &(struct numbers){400, 350, 50, 50, 0, 0, 0, 0});
     expect_numbers(b, "devices", 1, &(struct numbers){200, 150, 50, 50, 0, 0, 0, 0});
     expect_numbers(b, "by", 0, &(struct numbers){200, 150, 50, 50, 0, 0, 0, 0});
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 /* Ranges of one name inside another of it count once. */
@@ -409,62 +411,62 @@ static void of_a_process_without_gpu_a_range_is_its_time(void **state)
     log_begin(log, 1300, STEP);
     log_end(log, 1400, STEP);
     log_put_words(log, MAIN, 0);
-    kymo_breakdown *b = break_down(log, &(struct kymo_breakdown_options){.by = "range"});
+    marey_breakdown *b = break_down(log, &(struct marey_breakdown_options){.by = "range"});
     assert_int_equal(n_rows(b, "by"), 2);
     expect_numbers(b, "by", row_of(b, "range", "train step"),
                    &(struct numbers){300, 250, 50, 50, 0, 0, 0, 0});
     expect_numbers(b, "by", row_of(b, "range", "exchange"),
                    &(struct numbers){50, 0, 50, 50, 0, 0, 0, 0});
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 /* ---- no answer ---- */
 
-static void expect_failure(struct log_maker *log, const struct kymo_breakdown_options *options,
-                           kymo_status want, const char *part)
+static void expect_failure(struct log_maker *log, const struct marey_breakdown_options *options,
+                           marey_status want, const char *part)
 {
-    kymo_recording *recording = NULL;
-    kymo_breakdown *b = NULL;
+    marey_recording *recording = NULL;
+    marey_breakdown *b = NULL;
     log_put_end(log, "stop");
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_breakdown_create(&recording, 1, options, &b), want);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_breakdown_create(&recording, 1, options, &b), want);
     assert_null(b);
-    assert_non_null(strstr(kymo_last_error(), part));
+    assert_non_null(strstr(marey_last_error(), part));
     log_close(recording);
 }
 
 static void nothing_to_break_down_is_a_sentence(void **state)
 {
-    expect_failure(*state, NULL, KYMO_EFORMAT, "no GPU work and no ranges");
+    expect_failure(*state, NULL, MAREY_EFORMAT, "no GPU work and no ranges");
 }
 
 static void steps_must_be_there_where_asked_for(void **state)
 {
     struct log_maker *log = *state;
     log_put_stream(log, FIRST_STREAM, 0, 7, "");
-    log_work(log, 100, GEMM, KYMO_WORK_KERNEL, 10, 0, 0);
+    log_work(log, 100, GEMM, MAREY_WORK_KERNEL, 10, 0, 0);
     log_put_words(log, FIRST_STREAM, 0);
-    expect_failure(log, &(struct kymo_breakdown_options){.window = "steps"}, KYMO_EFORMAT,
+    expect_failure(log, &(struct marey_breakdown_options){.window = "steps"}, MAREY_EFORMAT,
                    "has no steps");
 }
 
 static void wrong_options_are_told(void **state)
 {
-    expect_failure(*state, &(struct kymo_breakdown_options){.by = "colour"}, KYMO_EINVAL, "colour");
-    expect_failure(*state, &(struct kymo_breakdown_options){.window = "moon"}, KYMO_EINVAL, "moon");
-    expect_failure(*state, &(struct kymo_breakdown_options){.rules = "/no/such/file"}, KYMO_EIO,
+    expect_failure(*state, &(struct marey_breakdown_options){.by = "colour"}, MAREY_EINVAL, "colour");
+    expect_failure(*state, &(struct marey_breakdown_options){.window = "moon"}, MAREY_EINVAL, "moon");
+    expect_failure(*state, &(struct marey_breakdown_options){.rules = "/no/such/file"}, MAREY_EIO,
                    "/no/such/file");
 }
 
 /* ---- text and JSON ---- */
 
-static char *printed(kymo_breakdown *b, bool as_json)
+static char *printed(marey_breakdown *b, bool as_json)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(as_json ? kymo_breakdown_json(b, out) : kymo_breakdown_text(b, NULL, out),
-                     KYMO_OK);
+    assert_int_equal(as_json ? marey_breakdown_json(b, out) : marey_breakdown_text(b, NULL, out),
+                     MAREY_OK);
     fclose(out);
     return text;
 }
@@ -472,7 +474,7 @@ static char *printed(kymo_breakdown *b, bool as_json)
 static void the_answer_begins_with_three_parts(void **state)
 {
     put_worked_example(*state, 1000);
-    kymo_breakdown *b = break_down(*state, &(struct kymo_breakdown_options){.window = "steps"});
+    marey_breakdown *b = break_down(*state, &(struct marey_breakdown_options){.window = "steps"});
     char *text = printed(b, false), *json = printed(b, true);
     static const char first[] =
         "computation 80 ns (53.3 %), communication 40 ns (26.7 %), other 30 ns (20.0 %)\n";
@@ -485,7 +487,7 @@ static void the_answer_begins_with_three_parts(void **state)
                            "15, \"cm\": 0, \"nm\": 10, \"cnm\": 0}}"));
     free(text);
     free(json);
-    kymo_breakdown_destroy(b);
+    marey_breakdown_destroy(b);
 }
 
 /* ---- no memory ---- */
@@ -493,21 +495,21 @@ static void the_answer_begins_with_three_parts(void **state)
 static void every_failed_allocation_is_told(void **state)
 {
     static const char *const bys[] = {NULL, "step", "range", "stream", "process-group"};
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     put_two_steps(*state);
     log_put_end(*state, "stop");
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
-    for (size_t i = 0; i < KYMO__COUNT_OF(bys); i++)
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
+    for (size_t i = 0; i < MAREY__COUNT_OF(bys); i++)
         for (uint64_t nth = 1;; nth++) {
-            kymo_breakdown *b = NULL;
-            kymo__alloc_fail_nth(nth);
-            const kymo_status status = kymo_breakdown_create(
-                &recording, 1, &(struct kymo_breakdown_options){.by = bys[i], .n_jobs = 1}, &b);
-            kymo__alloc_fail_nth(0);
-            kymo_breakdown_destroy(b);
-            if (status == KYMO_OK)
+            marey_breakdown *b = NULL;
+            marey__alloc_fail_nth(nth);
+            const marey_status status = marey_breakdown_create(
+                &recording, 1, &(struct marey_breakdown_options){.by = bys[i], .n_jobs = 1}, &b);
+            marey__alloc_fail_nth(0);
+            marey_breakdown_destroy(b);
+            if (status == MAREY_OK)
                 break;
-            assert_int_equal(status, KYMO_ENOMEM);
+            assert_int_equal(status, MAREY_ENOMEM);
         }
     log_close(recording);
 }

@@ -8,7 +8,7 @@
 
 #include "log_maker.h"
 #include "table_view.h"
-#include <kymo/breakdown.h>
+#include <marey/breakdown.h>
 
 enum { STEP = 1, OPERATOR, LAUNCH, DATA, GEMM, REDUCE };
 enum { MAIN = 0, STREAM };
@@ -22,11 +22,11 @@ static void put_launch(struct log_maker *log, uint64_t begin, uint64_t correlati
 }
 
 /* Steps of 1000 us: 300 of data, a kernel of 200, an all-reduce that ends together on all ranks. */
-static kymo_recording *make_rank(const char *rank, uint64_t late)
+static marey_recording *make_rank(const char *rank, uint64_t late)
 {
     static struct log_maker log;
-    kymo_recording *recording = NULL;
-    log_put_pairs(&log, KYMO__BLOCK_LOG,
+    marey_recording *recording = NULL;
+    log_put_pairs(&log, MAREY__BLOCK_LOG,
                   (const char *const[]){"pid", "100", "rank", rank, "world_size", "2", "host", "h",
                                         "clock", "tsc", "tick_hz", "1000000000", NULL});
     log_put_site_of(&log, STEP, "ProfilerStep#1", "user_annotation", "");
@@ -53,21 +53,21 @@ static kymo_recording *make_rank(const char *rank, uint64_t late)
     log_put_words(&log, MAIN, 0);
     for (uint64_t i = 0; i < N_STEPS; i++) {
         const uint64_t at = 1000 * i;
-        log_work(&log, (at + 330) * US, GEMM, KYMO_WORK_KERNEL, (200 + late) * US, 2 * i + 1, 0);
-        log_work(&log, (at + 530 + late) * US, REDUCE, KYMO_WORK_KERNEL, (170 - late) * US,
+        log_work(&log, (at + 330) * US, GEMM, MAREY_WORK_KERNEL, (200 + late) * US, 2 * i + 1, 0);
+        log_work(&log, (at + 530 + late) * US, REDUCE, MAREY_WORK_KERNEL, (170 - late) * US,
                  2 * i + 2, 0);
     }
     log_put_words(&log, STREAM, 0);
     log_put_end(&log, "stop");
-    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    assert_int_equal(log_open(&log, &recording), MAREY_OK);
     log_maker_fini(&log);
     memset(&log, 0, sizeof log);
     return recording;
 }
 
 struct fixture {
-    kymo_recording *ranks[2];
-    kymo_breakdown *b;
+    marey_recording *ranks[2];
+    marey_breakdown *b;
 };
 
 static int setup(void **state)
@@ -81,7 +81,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-    kymo_breakdown_destroy(f->b);
+    marey_breakdown_destroy(f->b);
     log_close(f->ranks[0]);
     log_close(f->ranks[1]);
     free(f);
@@ -90,20 +90,20 @@ static int teardown(void **state)
 
 static void break_down(struct fixture *f, const char *window)
 {
-    const struct kymo_breakdown_options options = {.window = window};
-    kymo_breakdown_destroy(f->b);
-    assert_int_equal(kymo_breakdown_create(f->ranks, 2, &options, &f->b), KYMO_OK);
+    const struct marey_breakdown_options options = {.window = window};
+    marey_breakdown_destroy(f->b);
+    assert_int_equal(marey_breakdown_create(f->ranks, 2, &options, &f->b), MAREY_OK);
 }
 
-static struct kymo_cell cell(struct fixture *f, const char *table, size_t row, const char *column)
+static struct marey_cell cell(struct fixture *f, const char *table, size_t row, const char *column)
 {
-    return table_cell(kymo_breakdown_table(f->b, table), row, column);
+    return table_cell(marey_breakdown_table(f->b, table), row, column);
 }
 
 static uint64_t idle_us(struct fixture *f, int64_t rank, const char *reason)
 {
     uint64_t us = 0;
-    for (size_t i = 0; i < kymo_table_n_rows(kymo_breakdown_table(f->b, "idle")); i++)
+    for (size_t i = 0; i < marey_table_n_rows(marey_breakdown_table(f->b, "idle")); i++)
         if (cell(f, "idle", i, "rank").as.i64 == rank &&
             (reason == NULL || strcmp(cell(f, "idle", i, "reason").as.text, reason) == 0))
             us += cell(f, "idle", i, "ns").as.u64 / US;
@@ -134,7 +134,7 @@ static void reasons_add_up_to_the_idle_time_of_the_steps(void **state)
         assert_int_equal(idle_us(f, rank, NULL) * US,
                          cell(f, "devices", 2 * (size_t)rank + 1, "idle_ns").as.u64);
     uint64_t by_step = 0;
-    for (size_t i = 0; i < kymo_table_n_rows(kymo_breakdown_table(f->b, "idle_by_step")); i++)
+    for (size_t i = 0; i < marey_table_n_rows(marey_breakdown_table(f->b, "idle_by_step")); i++)
         by_step += cell(f, "idle_by_step", i, "ns").as.u64 / US;
     assert_int_equal(by_step, idle_us(f, 0, NULL) + idle_us(f, 1, NULL));
 }
@@ -167,10 +167,11 @@ static void repeats_of_a_rank_are_not_compared(void **state)
 static void print(struct fixture *f, char *text, size_t size, bool is_json)
 {
     FILE *out = fmemopen(text, size, "w");
-    const struct kymo_text_options options = {0};
+    const struct marey_text_options options = {0};
     assert_non_null(out);
-    assert_int_equal(
-        is_json ? kymo_breakdown_json(f->b, out) : kymo_breakdown_text(f->b, &options, out), KYMO_OK);
+    assert_int_equal(is_json ? marey_breakdown_json(f->b, out)
+                             : marey_breakdown_text(f->b, &options, out),
+                     MAREY_OK);
     fclose(out);
 }
 

@@ -7,18 +7,18 @@
 
 #include "calls/calls_internal.h"
 
-static const struct kymo_calls_options by_hand = {.flags = KYMO_CALLS_USER};
+static const struct marey_calls_options by_hand = {.flags = MAREY_CALLS_USER};
 
-static uint32_t function(struct kymo_calls *calls, const char *name)
+static uint32_t function(struct marey_calls *calls, const char *name)
 {
-    return kymo_calls_define(calls,
-                             &(struct kymo_calls_function){.name = name, .file = "a.py", .line = 7});
+    return marey_calls_define(
+        calls, &(struct marey_calls_function){.name = name, .file = "a.py", .line = 7});
 }
 
 /* "a(b(c)c)d": each letter is a function that is entered, a parenthesis opens its callees; each step takes a tick. */
 struct player {
-    struct kymo_calls *calls;
-    struct kymo_calls_thread *thread;
+    struct marey_calls *calls;
+    struct marey_calls_thread *thread;
     uint32_t functions[128];
     uint64_t now;
 };
@@ -35,36 +35,36 @@ static const char *play(struct player *p, const char *at)
 {
     while (*at != '\0' && *at != ')') {
         const uint32_t f = function_of(p, *at++);
-        kymo_calls_enter_at(p->thread, f, 0, p->now++);
+        marey_calls_enter_at(p->thread, f, 0, p->now++);
         if (*at == '(')
             at = play(p, at + 1) + 1;
-        kymo_calls_leave_at(p->thread, f, p->now++);
+        marey_calls_leave_at(p->thread, f, p->now++);
     }
     return at;
 }
 
 static struct player player(uint64_t memory)
 {
-    struct player p = {.calls = kymo_calls_create(&(struct kymo_calls_options){
-                           .flags = KYMO_CALLS_USER, .memory_bytes = memory})};
+    struct player p = {.calls = marey_calls_create(&(struct marey_calls_options){
+                           .flags = MAREY_CALLS_USER, .memory_bytes = memory})};
     assert_non_null(p.calls);
-    p.thread = kymo_calls_thread_create(p.calls);
+    p.thread = marey_calls_thread_create(p.calls);
     assert_non_null(p.thread);
     return p;
 }
 
 /* The row of a function, or of one called by another; zeros when there is none. */
-static struct kymo_calls_row row_of(struct player *p, char callee, char caller)
+static struct marey_calls_row row_of(struct player *p, char callee, char caller)
 {
-    struct kymo_calls_rows rows = {0};
-    struct kymo_calls_row found = {0};
-    assert_int_equal(kymo_calls_rows_init(p->calls, 0, &rows), KYMO_OK);
-    const struct kymo_calls_row *const all = caller != 0 ? rows.pairs : rows.functions;
+    struct marey_calls_rows rows = {0};
+    struct marey_calls_row found = {0};
+    assert_int_equal(marey_calls_rows_init(p->calls, 0, &rows), MAREY_OK);
+    const struct marey_calls_row *const all = caller != 0 ? rows.pairs : rows.functions;
     for (size_t i = 0; i < (caller != 0 ? rows.n_pairs : rows.n_functions); i++)
         if (all[i].function == p->functions[(int)callee] &&
             (caller == 0 || all[i].caller_function == p->functions[(int)caller]))
             found = all[i];
-    kymo_calls_rows_fini(&rows);
+    marey_calls_rows_fini(&rows);
     return found;
 }
 
@@ -73,8 +73,8 @@ static void times_are_split_into_own_and_callees(void **state)
     struct player p = player(0);
     (void)state;
     play(&p, "a(b(c)c)");
-    const struct kymo_calls_row a = row_of(&p, 'a', 0), b = row_of(&p, 'b', 0),
-                                c = row_of(&p, 'c', 0);
+    const struct marey_calls_row a = row_of(&p, 'a', 0), b = row_of(&p, 'b', 0),
+                                 c = row_of(&p, 'c', 0);
     assert_int_equal(a.total, 7);
     assert_int_equal(a.self, 7 - 3 - 1);
     assert_int_equal(b.total, 3);
@@ -84,7 +84,7 @@ static void times_are_split_into_own_and_callees(void **state)
     assert_int_equal(row_of(&p, 'c', 'a').calls, 1);
     assert_int_equal(row_of(&p, 'c', 'b').total, 1);
     assert_int_equal(row_of(&p, 'b', 'c').calls, 0);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 static void recursion_is_counted_once_in_total(void **state)
@@ -92,73 +92,73 @@ static void recursion_is_counted_once_in_total(void **state)
     struct player p = player(0);
     (void)state;
     play(&p, "f(f(f(g(f))))");
-    const struct kymo_calls_row f = row_of(&p, 'f', 0);
+    const struct marey_calls_row f = row_of(&p, 'f', 0);
     assert_int_equal(f.calls, 4);
     assert_int_equal(f.recursive, 3);
     assert_int_equal(f.total, 9);
     assert_int_equal(f.self, 7); /* all but the two ticks of g itself */
     /* f called by f: the second within the first. */
-    const struct kymo_calls_row pair = row_of(&p, 'f', 'f');
+    const struct marey_calls_row pair = row_of(&p, 'f', 'f');
     assert_int_equal(pair.calls, 2);
     assert_int_equal(pair.recursive, 1);
     assert_int_equal(pair.total, 7);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 static void signatures_are_nodes_and_rows_of_their_own(void **state)
 {
-    struct kymo_calls *const calls = kymo_calls_create(&by_hand);
-    struct kymo_calls_thread *const thread = kymo_calls_thread_create(calls);
+    struct marey_calls *const calls = marey_calls_create(&by_hand);
+    struct marey_calls_thread *const thread = marey_calls_thread_create(calls);
     const uint32_t f = function(calls, "f");
-    const uint32_t one = kymo_calls_signature(calls, f, "a:int", 5, 0);
-    const uint32_t two = kymo_calls_signature(calls, f, "a:str", 5, 16);
+    const uint32_t one = marey_calls_signature(calls, f, "a:int", 5, 0);
+    const uint32_t two = marey_calls_signature(calls, f, "a:str", 5, 16);
     (void)state;
-    assert_int_equal(kymo_calls_signature(calls, f, "a:int, b", 5, 0), one);
+    assert_int_equal(marey_calls_signature(calls, f, "a:int, b", 5, 0), one);
     assert_int_not_equal(one, two);
     for (uint64_t i = 0; i < 10; i++) {
-        kymo_calls_enter_at(thread, f, i % 2 == 0 ? one : two, 10 * i);
-        kymo_calls_leave_at(thread, f, 10 * i + 1 + i % 2);
+        marey_calls_enter_at(thread, f, i % 2 == 0 ? one : two, 10 * i);
+        marey_calls_leave_at(thread, f, 10 * i + 1 + i % 2);
     }
-    struct kymo_calls_rows rows;
-    assert_int_equal(kymo_calls_rows_init(calls, 1, &rows), KYMO_OK);
+    struct marey_calls_rows rows;
+    assert_int_equal(marey_calls_rows_init(calls, 1, &rows), MAREY_OK);
     assert_int_equal(rows.n_functions, 2);
     assert_int_equal(rows.functions[0].total, 5);
     assert_int_equal(rows.functions[1].total, 10);
-    kymo_calls_rows_fini(&rows);
-    assert_int_equal(kymo_calls_rows_init(calls, 0, &rows), KYMO_OK);
+    marey_calls_rows_fini(&rows);
+    assert_int_equal(marey_calls_rows_init(calls, 0, &rows), MAREY_OK);
     assert_int_equal(rows.n_functions, 1);
     assert_int_equal(rows.functions[0].calls, 10);
-    kymo_calls_rows_fini(&rows);
+    marey_calls_rows_fini(&rows);
     uint32_t of;
     const char *text;
     double elements;
-    assert_true(kymo_calls_signature_get(calls, two, &of, &text, &elements));
+    assert_true(marey_calls_signature_get(calls, two, &of, &text, &elements));
     assert_string_equal(text, "a:str");
     assert_int_equal(of, f);
     assert_true(elements == 16);
-    assert_false(kymo_calls_signature_get(calls, two + 1, &of, &text, &elements));
-    kymo_calls_destroy(calls);
+    assert_false(marey_calls_signature_get(calls, two + 1, &of, &text, &elements));
+    marey_calls_destroy(calls);
 }
 
 static void a_released_function_that_comes_again_is_the_same(void **state)
 {
-    struct kymo_calls *const calls = kymo_calls_create(NULL);
+    struct marey_calls *const calls = marey_calls_create(NULL);
     const uint32_t first = function(calls, "f"), second = function(calls, "f");
     (void)state;
     assert_int_not_equal(first, second); /* both are there: a lambda beside another */
-    kymo_calls_release_function(calls, first);
+    marey_calls_release_function(calls, first);
     assert_int_equal(function(calls, "f"), first);
     assert_int_not_equal(function(calls, "g"), first);
     for (int i = 0; i < 1000; i++) {
-        kymo_calls_release_function(calls, second);
+        marey_calls_release_function(calls, second);
         assert_int_equal(function(calls, "f"), second);
     }
-    struct kymo_calls_function found;
-    assert_true(kymo_calls_function_get(calls, first, &found));
+    struct marey_calls_function found;
+    assert_true(marey_calls_function_get(calls, first, &found));
     assert_string_equal(found.name, "f");
     assert_string_equal(found.module, "");
-    assert_false(kymo_calls_function_get(calls, 0, &found));
-    kymo_calls_destroy(calls);
+    assert_false(marey_calls_function_get(calls, 0, &found));
+    marey_calls_destroy(calls);
 }
 
 static void ends_that_do_not_fit_are_survived(void **state)
@@ -166,21 +166,21 @@ static void ends_that_do_not_fit_are_survived(void **state)
     struct player p = player(0);
     const uint32_t a = function_of(&p, 'a'), b = function_of(&p, 'b'), c = function_of(&p, 'c');
     (void)state;
-    kymo_calls_leave_at(p.thread, a, 1); /* it began before the profile did */
-    kymo_calls_enter_at(p.thread, a, 0, 10);
-    kymo_calls_leave_at(p.thread, c, 11);
-    assert_int_equal(kymo_calls_depth(p.thread), 1);
-    kymo_calls_enter_at(p.thread, b, 0, 20);
-    kymo_calls_enter_at(p.thread, c, 0, 30);
-    kymo_calls_leave_at(p.thread, a, 40); /* nobody told of the ends of b and c */
-    assert_int_equal(kymo_calls_depth(p.thread), 0);
+    marey_calls_leave_at(p.thread, a, 1); /* it began before the profile did */
+    marey_calls_enter_at(p.thread, a, 0, 10);
+    marey_calls_leave_at(p.thread, c, 11);
+    assert_int_equal(marey_calls_depth(p.thread), 1);
+    marey_calls_enter_at(p.thread, b, 0, 20);
+    marey_calls_enter_at(p.thread, c, 0, 30);
+    marey_calls_leave_at(p.thread, a, 40); /* nobody told of the ends of b and c */
+    assert_int_equal(marey_calls_depth(p.thread), 0);
     assert_int_equal(row_of(&p, 'a', 0).total, 30);
     assert_int_equal(row_of(&p, 'b', 0).self, 10);
     assert_int_equal(row_of(&p, 'c', 0).self, 10);
-    kymo_calls_enter_at(p.thread, a, 0, 50);
-    kymo_calls_leave_at(p.thread, a, 45); /* a clock that goes back */
+    marey_calls_enter_at(p.thread, a, 0, 50);
+    marey_calls_leave_at(p.thread, a, 45); /* a clock that goes back */
     assert_int_equal(row_of(&p, 'a', 0).total, 30);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 static void what_is_open_is_counted_when_it_is_settled(void **state)
@@ -188,20 +188,20 @@ static void what_is_open_is_counted_when_it_is_settled(void **state)
     struct player p = player(0);
     const uint32_t a = function_of(&p, 'a'), b = function_of(&p, 'b');
     (void)state;
-    kymo_calls_enter_at(p.thread, a, 0, 10);
-    kymo_calls_resume_at(p.thread, b, 0, 15);
+    marey_calls_enter_at(p.thread, a, 0, 10);
+    marey_calls_resume_at(p.thread, b, 0, 15);
     assert_int_equal(row_of(&p, 'a', 0).calls, 0);
-    kymo_calls_settle_at(p.calls, 30);
+    marey_calls_settle_at(p.calls, 30);
     assert_int_equal(row_of(&p, 'a', 0).total, 20);
     assert_int_equal(row_of(&p, 'b', 0).resumes, 1);
-    kymo_calls_leave_at(p.thread, b, 40);
-    kymo_calls_leave_at(p.thread, a, 50);
+    marey_calls_leave_at(p.thread, b, 40);
+    marey_calls_leave_at(p.thread, a, 50);
     assert_int_equal(row_of(&p, 'a', 0).total, 20);
-    kymo_calls_clear(p.calls);
+    marey_calls_clear(p.calls);
     assert_int_equal(row_of(&p, 'a', 0).calls, 0);
     play(&p, "a(b)");
     assert_int_equal(row_of(&p, 'a', 0).total, 3);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 static void deep_stacks_grow(void **state)
@@ -211,15 +211,15 @@ static void deep_stacks_grow(void **state)
     const uint32_t f = function_of(&p, 'f');
     (void)state;
     for (uint64_t i = 0; i < DEPTH; i++)
-        kymo_calls_enter_at(p.thread, f, 0, i);
+        marey_calls_enter_at(p.thread, f, 0, i);
     for (uint64_t i = 0; i < DEPTH; i++)
-        kymo_calls_leave_at(p.thread, f, DEPTH + i);
-    const struct kymo_calls_row row = row_of(&p, 'f', 0);
+        marey_calls_leave_at(p.thread, f, DEPTH + i);
+    const struct marey_calls_row row = row_of(&p, 'f', 0);
     assert_int_equal(row.calls, DEPTH);
     assert_int_equal(row.recursive, DEPTH - 1);
     assert_int_equal(row.total, 2 * DEPTH - 1);
     assert_int_equal(row.self, 2 * DEPTH - 1);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 /* Paths of 8 functions in all orders: far more than the budget has room for. */
@@ -233,16 +233,16 @@ static void past_the_budget_counts_and_self_times_stay_exact(void **state)
         for (int i = 0; i < 6; i++) {
             seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
             path[i] = (uint32_t)(seed >> 60) % 8;
-            kymo_calls_enter_at(p.thread, function_of(&p, (char)('a' + path[i])), 0, p.now++);
+            marey_calls_enter_at(p.thread, function_of(&p, (char)('a' + path[i])), 0, p.now++);
             calls[path[i]]++;
             n_calls++;
         }
         for (int i = 5; i >= 0; i--)
-            kymo_calls_leave_at(p.thread, function_of(&p, (char)('a' + path[i])), p.now++);
+            marey_calls_leave_at(p.thread, function_of(&p, (char)('a' + path[i])), p.now++);
     }
-    struct kymo_calls_counts counts;
+    struct marey_calls_counts counts;
     uint64_t self = 0;
-    kymo_calls_counts_get(p.calls, &counts);
+    marey_calls_counts_get(p.calls, &counts);
     assert_true(counts.other_paths > 0 && counts.other_paths < n_calls);
     assert_true(counts.bytes < 300 << 10);
     for (int i = 0; i < 8; i++) {
@@ -250,42 +250,42 @@ static void past_the_budget_counts_and_self_times_stay_exact(void **state)
         self += row_of(&p, (char)('a' + i), 0).self;
     }
     assert_int_equal(self, 4000 * 11);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 static void clocks_tell_time(void **state)
 {
-    static const uint32_t flags[] = {0, KYMO_CALLS_CPU};
+    static const uint32_t flags[] = {0, MAREY_CALLS_CPU};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct kymo_calls *const calls =
-            kymo_calls_create(&(struct kymo_calls_options){.flags = flags[i]});
-        struct kymo_calls_thread *const thread = kymo_calls_thread_create(calls);
+        struct marey_calls *const calls =
+            marey_calls_create(&(struct marey_calls_options){.flags = flags[i]});
+        struct marey_calls_thread *const thread = marey_calls_thread_create(calls);
         const uint32_t f = function(calls, "f");
-        kymo_calls_enter(thread, f, 0);
-        const uint64_t begin = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        while (kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin < 2000000)
+        marey_calls_enter(thread, f, 0);
+        const uint64_t begin = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        while (marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin < 2000000)
             ;
-        kymo_calls_leave(thread, f);
-        kymo_calls_resume(thread, f, 0);
-        kymo_calls_settle(calls);
-        struct kymo_calls_rows rows;
-        assert_int_equal(kymo_calls_rows_init(calls, 0, &rows), KYMO_OK);
+        marey_calls_leave(thread, f);
+        marey_calls_resume(thread, f, 0);
+        marey_calls_settle(calls);
+        struct marey_calls_rows rows;
+        assert_int_equal(marey_calls_rows_init(calls, 0, &rows), MAREY_OK);
         assert_int_equal(rows.functions[0].calls, 2);
-        const double ns = (double)rows.functions[0].total * kymo_calls_ns_per_tick(calls);
+        const double ns = (double)rows.functions[0].total * marey_calls_ns_per_tick(calls);
         assert_true(ns >= 1.99e6 && ns < 1e11);
-        kymo_calls_rows_fini(&rows);
-        kymo_calls_destroy(calls);
+        marey_calls_rows_fini(&rows);
+        marey_calls_destroy(calls);
     }
 }
 
 /* ---- what is written ---- */
 
-static void write_file(struct kymo_calls *calls, const char *path, kymo_status expected)
+static void write_file(struct marey_calls *calls, const char *path, marey_status expected)
 {
     const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
-    assert_int_equal(kymo_calls_write(calls, fd), expected);
+    assert_int_equal(marey_calls_write(calls, fd), expected);
     close(fd);
 }
 
@@ -295,8 +295,8 @@ static void a_file_has_the_tree(void **state)
     struct calls_view *const view = calloc(1, sizeof *view);
     struct player p = player(0);
     play(&p, "a(b(c)c)a(b(b))");
-    kymo_calls_count_widened(p.calls);
-    write_file(p.calls, s->path, KYMO_OK);
+    marey_calls_count_widened(p.calls);
+    write_file(p.calls, s->path, MAREY_OK);
     calls_view_read(view, s->path);
     assert_int_equal(view->n_ends, 1);
     assert_int_equal(view->n_nodes, 5);
@@ -308,7 +308,7 @@ static void a_file_has_the_tree(void **state)
     assert_int_equal(view->nodes[calls_view_find(view, "a/b/b")].self, 1);
     assert_int_equal(view->nodes[calls_view_find(view, "a/b/c")].calls, 1);
     assert_int_equal(calls_view_find(view, "b"), 0);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
     free(view);
 }
 
@@ -317,32 +317,32 @@ static void a_recording_has_differences(void **state)
     const struct scratch *const s = *state;
     struct calls_view *const view = calloc(1, sizeof *view);
     uint32_t profile, node;
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
-    struct kymo_calls *const calls = kymo_calls_create(&by_hand), *const second =
-                                                                      kymo_calls_create(NULL);
-    assert_int_equal(kymo_calls_record(calls), KYMO_OK);
-    assert_int_equal(kymo_calls_record(second), KYMO_ESTATE);
-    struct player p = {.calls = calls, .thread = kymo_calls_thread_create(calls)};
-    assert_false(kymo_calls_current(&profile, &node));
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    struct marey_calls *const calls = marey_calls_create(&by_hand), *const second =
+                                                                        marey_calls_create(NULL);
+    assert_int_equal(marey_calls_record(calls), MAREY_OK);
+    assert_int_equal(marey_calls_record(second), MAREY_ESTATE);
+    struct player p = {.calls = calls, .thread = marey_calls_thread_create(calls)};
+    assert_false(marey_calls_current(&profile, &node));
     play(&p, "a(b)");
-    kymo_calls_enter_at(p.thread, p.functions['a'], 0, p.now);
-    assert_true(kymo_calls_current(&profile, &node));
-    kymo_calls_leave_at(p.thread, p.functions['a'], p.now);
-    assert_int_equal(kymo__calls_append(calls, &kymo__record.log, true, 0), KYMO_OK);
+    marey_calls_enter_at(p.thread, p.functions['a'], 0, p.now);
+    assert_true(marey_calls_current(&profile, &node));
+    marey_calls_leave_at(p.thread, p.functions['a'], p.now);
+    assert_int_equal(marey__calls_append(calls, &marey__record.log, true, 0), MAREY_OK);
     play(&p, "a(b(d))");
-    kymo_calls_settle_at(calls, p.now);
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    marey_calls_settle_at(calls, p.now);
+    assert_int_equal(marey_stop(), MAREY_OK);
     calls_view_recording(view, s->path);
     assert_true(view->n_blocks >= 2);
     assert_int_equal(calls_view_find(view, "a"), node);
     assert_int_equal(view->nodes[node].calls, 3);
     assert_int_equal(view->nodes[node].total, 3 + 0 + 5);
     assert_int_equal(view->nodes[calls_view_find(view, "a/b/d")].calls, 1);
-    kymo_calls_unrecord(calls);
-    assert_false(kymo_calls_current(&profile, &node));
-    assert_int_equal(kymo_calls_record(second), KYMO_ESTATE); /* no recording is open */
-    kymo_calls_destroy(calls);
-    kymo_calls_destroy(second);
+    marey_calls_unrecord(calls);
+    assert_false(marey_calls_current(&profile, &node));
+    assert_int_equal(marey_calls_record(second), MAREY_ESTATE); /* no recording is open */
+    marey_calls_destroy(calls);
+    marey_calls_destroy(second);
     free(view);
 }
 
@@ -353,17 +353,17 @@ static void a_second_recording_has_all_again(void **state)
     struct player p = player(0);
     for (int i = 0; i < 2; i++) {
         struct calls_view *const view = calloc(1, sizeof *view);
-        snprintf(path, sizeof path, "%s/%d.kymo", s->folder, i);
-        assert_int_equal(kymo_start(&(struct kymo_options){.path = path}), KYMO_OK);
-        assert_int_equal(kymo_calls_record(p.calls), KYMO_OK);
+        snprintf(path, sizeof path, "%s/%d.marey", s->folder, i);
+        assert_int_equal(marey_start(&(struct marey_options){.path = path}), MAREY_OK);
+        assert_int_equal(marey_calls_record(p.calls), MAREY_OK);
         play(&p, "a(b)");
-        assert_int_equal(kymo_stop(), KYMO_OK);
+        assert_int_equal(marey_stop(), MAREY_OK);
         calls_view_recording(view, path);
         assert_int_equal(view->nodes[calls_view_find(view, "a/b")].calls, (uint64_t)i + 1);
-        kymo_calls_unrecord(p.calls);
+        marey_calls_unrecord(p.calls);
         free(view);
     }
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 static void a_full_disk_is_told(void **state)
@@ -372,9 +372,9 @@ static void a_full_disk_is_told(void **state)
     (void)state;
     play(&p, "a(b)");
     const int fd = open("/dev/full", O_WRONLY);
-    assert_int_equal(kymo_calls_write(p.calls, fd), KYMO_EIO);
+    assert_int_equal(marey_calls_write(p.calls, fd), MAREY_EIO);
     close(fd);
-    kymo_calls_destroy(p.calls);
+    marey_calls_destroy(p.calls);
 }
 
 /* ---- threads and processes ---- */
@@ -382,7 +382,7 @@ static void a_full_disk_is_told(void **state)
 enum { THREADS = 4, ROUNDS = 20000 };
 
 struct worker {
-    struct kymo_calls *calls;
+    struct marey_calls *calls;
     uint32_t a, b;
     bool *is_over;
 };
@@ -390,14 +390,14 @@ struct worker {
 static void *call_often(void *arg)
 {
     const struct worker *const w = arg;
-    struct kymo_calls_thread *const thread = kymo_calls_thread_create(w->calls);
+    struct marey_calls_thread *const thread = marey_calls_thread_create(w->calls);
     for (int i = 0; i < ROUNDS; i++) {
-        kymo_calls_enter(thread, w->a, 0);
-        kymo_calls_enter(thread, w->b, 0);
-        kymo_calls_leave(thread, w->b);
-        kymo_calls_leave(thread, w->a);
+        marey_calls_enter(thread, w->a, 0);
+        marey_calls_enter(thread, w->b, 0);
+        marey_calls_leave(thread, w->b);
+        marey_calls_leave(thread, w->a);
         if (i % 1000 == 0) /* new paths while others read */
-            kymo_calls_enter(thread, function(w->calls, "new"), 0);
+            marey_calls_enter(thread, function(w->calls, "new"), 0);
     }
     return NULL;
 }
@@ -405,9 +405,9 @@ static void *call_often(void *arg)
 static void *write_often(void *arg)
 {
     const struct worker *const w = arg;
-    kymo_status status = KYMO_OK;
-    while (status == KYMO_OK && !__atomic_load_n(w->is_over, __ATOMIC_ACQUIRE))
-        status = kymo__calls_append(w->calls, &kymo__record.log, true, 0);
+    marey_status status = MAREY_OK;
+    while (status == MAREY_OK && !__atomic_load_n(w->is_over, __ATOMIC_ACQUIRE))
+        status = marey__calls_append(w->calls, &marey__record.log, true, 0);
     return (void *)(intptr_t)status;
 }
 
@@ -415,13 +415,13 @@ static void snapshots_are_whole_while_threads_call(void **state)
 {
     const struct scratch *const s = *state;
     struct calls_view *const view = calloc(1, sizeof *view);
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
-    struct kymo_calls *const calls = kymo_calls_create(NULL);
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    struct marey_calls *const calls = marey_calls_create(NULL);
     bool is_over = false;
     struct worker w = {calls, function(calls, "a"), function(calls, "b"), &is_over};
     pthread_t threads[THREADS], writer;
     void *status;
-    assert_int_equal(kymo_calls_record(calls), KYMO_OK);
+    assert_int_equal(marey_calls_record(calls), MAREY_OK);
     assert_int_equal(pthread_create(&writer, NULL, write_often, &w), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, call_often, &w), 0);
@@ -429,9 +429,9 @@ static void snapshots_are_whole_while_threads_call(void **state)
         pthread_join(threads[i], NULL);
     __atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
     pthread_join(writer, &status);
-    assert_int_equal((intptr_t)status, KYMO_OK);
-    kymo_calls_settle(calls);
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal((intptr_t)status, MAREY_OK);
+    marey_calls_settle(calls);
+    assert_int_equal(marey_stop(), MAREY_OK);
     calls_view_recording(view, s->path);
     uint64_t n_calls[3] = {0}, a_total = 0, a_self = 0, b_total = 0;
     for (uint64_t n = 1; n < VIEW_MOST; n++) {
@@ -448,7 +448,7 @@ static void snapshots_are_whole_while_threads_call(void **state)
     assert_int_equal(n_calls[2], THREADS * ROUNDS / 1000);
     assert_int_equal(a_self + b_total, a_total);
     assert_int_equal(view->n_threads, THREADS);
-    kymo_calls_destroy(calls);
+    marey_calls_destroy(calls);
     free(view);
 }
 
@@ -457,7 +457,7 @@ static void a_forked_child_begins_with_nothing(void **state)
     struct player p = player(0);
     (void)state;
     play(&p, "a(b)");
-    kymo_calls_enter_at(p.thread, p.functions['a'], 0, p.now);
+    marey_calls_enter_at(p.thread, p.functions['a'], 0, p.now);
     struct worker w = {.calls = p.calls, .a = p.functions['a'], .b = p.functions['b']};
     pthread_t other;
     assert_int_equal(pthread_create(&other, NULL, call_often, &w), 0);
@@ -465,10 +465,10 @@ static void a_forked_child_begins_with_nothing(void **state)
     const uint64_t n_before = row_of(&p, 'a', 0).calls;
     const pid_t child = fork();
     if (child == 0) {
-        struct kymo_calls_counts counts;
-        kymo_calls_counts_get(p.calls, &counts);
+        struct marey_calls_counts counts;
+        marey_calls_counts_get(p.calls, &counts);
         const bool is_empty =
-            counts.nodes == 0 && counts.threads == 1 && kymo_calls_depth(p.thread) == 0;
+            counts.nodes == 0 && counts.threads == 1 && marey_calls_depth(p.thread) == 0;
         play(&p, "b");
         _exit(is_empty && row_of(&p, 'b', 0).calls == 1 && row_of(&p, 'a', 0).calls == 0 ? 0 : 1);
     }
@@ -476,8 +476,8 @@ static void a_forked_child_begins_with_nothing(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(row_of(&p, 'a', 0).calls, n_before);
-    assert_int_equal(kymo_calls_depth(p.thread), 1);
-    kymo_calls_destroy(p.calls);
+    assert_int_equal(marey_calls_depth(p.thread), 1);
+    marey_calls_destroy(p.calls);
 }
 
 /* ---- without memory ---- */
@@ -486,32 +486,32 @@ static void a_forked_child_begins_with_nothing(void **state)
 static bool try_all(uint64_t nth, const char *path)
 {
     uint64_t n_calls = 0;
-    kymo_status status = KYMO_ENOMEM;
-    kymo__alloc_fail_nth(nth);
-    struct kymo_calls *const calls = kymo_calls_create(&by_hand);
-    struct kymo_calls_thread *const thread = calls != NULL ? kymo_calls_thread_create(calls) : NULL;
+    marey_status status = MAREY_ENOMEM;
+    marey__alloc_fail_nth(nth);
+    struct marey_calls *const calls = marey_calls_create(&by_hand);
+    struct marey_calls_thread *const thread = calls != NULL ? marey_calls_thread_create(calls) : NULL;
     if (thread != NULL) {
         for (uint64_t i = 0; i < 300; i++) {
             const uint32_t f = function(calls, "f");
-            kymo_calls_enter_at(thread, f, kymo_calls_signature(calls, f, "a", 1, 0), i);
+            marey_calls_enter_at(thread, f, marey_calls_signature(calls, f, "a", 1, 0), i);
         }
-        kymo_calls_settle_at(calls, 1000);
+        marey_calls_settle_at(calls, 1000);
         const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-        status = kymo_calls_write(calls, fd);
+        status = marey_calls_write(calls, fd);
         close(fd);
-        struct kymo_calls_rows rows = {0};
-        const kymo_status rows_status = kymo_calls_rows_init(calls, 1, &rows);
+        struct marey_calls_rows rows = {0};
+        const marey_status rows_status = marey_calls_rows_init(calls, 1, &rows);
         for (size_t i = 0; i < rows.n_functions; i++)
             n_calls += rows.functions[i].calls;
-        kymo_calls_rows_fini(&rows);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        marey_calls_rows_fini(&rows);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(n_calls <= 300); /* fewer when the stack could not grow */
-        status = rows_status != KYMO_OK ? rows_status : status;
+        status = rows_status != MAREY_OK ? rows_status : status;
     }
-    kymo__alloc_fail_nth(0);
-    kymo_calls_destroy(calls);
-    return status == KYMO_OK && n_calls == 300;
+    marey__alloc_fail_nth(0);
+    marey_calls_destroy(calls);
+    return status == MAREY_OK && n_calls == 300;
 }
 
 static void each_allocation_may_fail(void **state)

@@ -12,7 +12,7 @@
 #include "analyze/calls.h"
 #include "calls_maker.h"
 #include "table_view.h"
-#include <kymo/calls.h>
+#include <marey/calls.h>
 
 static struct log_maker *log_of_process(const char *rank)
 {
@@ -23,11 +23,11 @@ static struct log_maker *log_of_process(const char *rank)
     return &log;
 }
 
-static kymo_recording *open_log(struct log_maker *log)
+static marey_recording *open_log(struct log_maker *log)
 {
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     log_put_end(log, "exit");
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
     log_maker_fini(log);
     return recording;
 }
@@ -37,8 +37,8 @@ static kymo_recording *open_log(struct log_maker *log)
  */
 static void put_program(struct log_maker *log)
 {
-    struct kymo__buf block = {0};
-    calls_profile(&block, 0, KYMO__CALLS_SIGNATURES);
+    struct marey__buf block = {0};
+    calls_profile(&block, 0, MAREY__CALLS_SIGNATURES);
     calls_thread(&block, 1, 11, "MainThread");
     calls_function(&block, 1, 1, "main");
     calls_function(&block, 2, 7, "dot");
@@ -63,15 +63,15 @@ static void put_program(struct log_maker *log)
     calls_put_block(log, &block);
 }
 
-static kymo_calls_report *report_of(kymo_recording *recording,
-                                    const struct kymo_calls_report_options *options)
+static marey_calls_report *report_of(marey_recording *recording,
+                                     const struct marey_calls_report_options *options)
 {
-    kymo_calls_report *report = NULL;
-    assert_int_equal(kymo_calls_report_create(&recording, 1, options, &report), KYMO_OK);
+    marey_calls_report *report = NULL;
+    assert_int_equal(marey_calls_report_create(&recording, 1, options, &report), MAREY_OK);
     return report;
 }
 
-static kymo_recording *open_program(void)
+static marey_recording *open_program(void)
 {
     struct log_maker *const log = log_of_process("0");
     put_program(log);
@@ -80,7 +80,7 @@ static kymo_recording *open_program(void)
 
 /* ---- sums ---- */
 
-static void check_sums(const kymo_table *table, size_t row, uint64_t calls, uint64_t primitive,
+static void check_sums(const marey_table *table, size_t row, uint64_t calls, uint64_t primitive,
                        uint64_t self_ns, uint64_t total_ns)
 {
     assert_int_equal(table_number(table, row, "calls"), calls);
@@ -92,66 +92,66 @@ static void check_sums(const kymo_table *table, size_t row, uint64_t calls, uint
 static void recursion_is_counted_as_cprofile_counts_it(void **state)
 {
     (void)state;
-    kymo_recording *recording = open_program();
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *functions = kymo_calls_report_table(report, "functions");
-    assert_int_equal(kymo_table_n_rows(functions), 6);
+    marey_recording *recording = open_program();
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_calls_report_table(report, "functions");
+    assert_int_equal(marey_table_n_rows(functions), 6);
     check_sums(functions, table_row(functions, "function", "fib"), 5, 1, 86, 86);
     check_sums(functions, table_row(functions, "function", "even"), 2, 1, 120, 200);
     check_sums(functions, table_row(functions, "function", "odd"), 2, 1, 80, 150);
     check_sums(functions, table_row(functions, "function", "dot"), 5, 5, 690, 704);
     assert_string_equal(table_cell(functions, 0, "function").as.text, "dot"); /* most by itself */
-    const kymo_table *totals = kymo_calls_report_table(report, "totals");
+    const marey_table *totals = marey_calls_report_table(report, "totals");
     assert_int_equal(table_number(totals, 0, "self_ns"), 1000);
     assert_int_equal(table_number(totals, 0, "calls"), 20);
     assert_int_equal(table_number(totals, 0, "paths"), 12);
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
 static void callers_are_pairs_of_functions(void **state)
 {
     (void)state;
-    kymo_recording *recording = open_program();
-    kymo_calls_report *report =
-        report_of(recording, &(struct kymo_calls_report_options){.filter = "odd"});
-    const kymo_table *callers = kymo_calls_report_table(report, "callers");
-    assert_int_equal(kymo_table_n_rows(callers), 1);
+    marey_recording *recording = open_program();
+    marey_calls_report *report =
+        report_of(recording, &(struct marey_calls_report_options){.filter = "odd"});
+    const marey_table *callers = marey_calls_report_table(report, "callers");
+    assert_int_equal(marey_table_n_rows(callers), 1);
     assert_string_equal(table_cell(callers, 0, "caller").as.text, "even");
     check_sums(callers, 0, 2, 1, 80, 150);
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
 
-    report = report_of(recording, &(struct kymo_calls_report_options){.filter = "fib"});
-    callers = kymo_calls_report_table(report, "callers");
-    assert_int_equal(kymo_table_n_rows(callers), 2);
+    report = report_of(recording, &(struct marey_calls_report_options){.filter = "fib"});
+    callers = marey_calls_report_table(report, "callers");
+    assert_int_equal(marey_table_n_rows(callers), 2);
     check_sums(callers, table_row(callers, "caller", "main"), 1, 1, 20, 86);
     check_sums(callers, table_row(callers, "caller", "fib"), 4, 2, 66, 66);
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
 
-    report =
-        report_of(recording, &(struct kymo_calls_report_options){.filter = "main", .sort = "total"});
-    const kymo_table *callees = kymo_calls_report_table(report, "callees");
-    assert_int_equal(kymo_table_n_rows(callees), 3);
+    report = report_of(recording,
+                       &(struct marey_calls_report_options){.filter = "main", .sort = "total"});
+    const marey_table *callees = marey_calls_report_table(report, "callees");
+    assert_int_equal(marey_table_n_rows(callees), 3);
     assert_string_equal(table_cell(callees, 0, "callee").as.text, "dot");
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
 static void the_slow_shape_is_the_one_with_the_most_time_for_an_element(void **state)
 {
     (void)state;
-    kymo_recording *recording = open_program();
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *shapes = kymo_calls_report_table(report, "shapes");
-    assert_int_equal(kymo_table_n_rows(shapes), 2); /* of dot alone */
+    marey_recording *recording = open_program();
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *shapes = marey_calls_report_table(report, "shapes");
+    assert_int_equal(marey_table_n_rows(shapes), 2); /* of dot alone */
     const size_t small =
         table_row(shapes, "signature", "a:ndarray(dtype=float32, shape=(16,)), b:int");
     assert_true(table_cell(shapes, small, "ns_per_element").as.f64 == 0.5);
     assert_true(table_cell(shapes, small, "times_best").as.f64 == 2.5);
     assert_true(table_cell(shapes, 1 - small, "times_best").as.f64 == 1);
-    const kymo_table *signatures = kymo_calls_report_table(report, "signatures");
-    assert_int_equal(kymo_table_n_rows(signatures), 7);
-    kymo_calls_report_destroy(report);
+    const marey_table *signatures = marey_calls_report_table(report, "signatures");
+    assert_int_equal(marey_table_n_rows(signatures), 7);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
@@ -161,85 +161,86 @@ static void paths_are_depth_first_and_the_heaviest_comes_first(void **state)
         "main", "dot", "<built-in method builtins.len>", "even", "odd", "even", "odd", "fib", "fib",
         "fib",  "dot", "<built-in method builtins.len>"};
     (void)state;
-    kymo_recording *recording = open_program();
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *paths = kymo_calls_report_table(report, "paths");
-    assert_int_equal(kymo_table_n_rows(paths), 12);
+    marey_recording *recording = open_program();
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *paths = marey_calls_report_table(report, "paths");
+    assert_int_equal(marey_table_n_rows(paths), 12);
     for (size_t row = 0; row < 12; row++)
         assert_string_equal(table_cell(paths, row, "function").as.text, expected[row]);
     assert_int_equal(table_number(paths, 6, "depth"), 4);
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
 static void cost_is_taken_out_when_asked_for(void **state)
 {
     (void)state;
-    kymo_recording *recording = open_program();
-    kymo_calls_report *report =
-        report_of(recording, &(struct kymo_calls_report_options){.subtract = 1});
-    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    marey_recording *recording = open_program();
+    marey_calls_report *report =
+        report_of(recording, &(struct marey_calls_report_options){.subtract = 1});
+    const marey_table *functions = marey_calls_report_table(report, "functions");
     /* fib: 1 ns of each of its 5 calls, and 1 ns of each of the 4 that it makes. */
     check_sums(functions, table_row(functions, "function", "fib"), 5, 1, 77, 77);
     /* The outer half of main's own call lies outside of everything. */
-    assert_int_equal(table_number(kymo_calls_report_table(report, "totals"), 0, "subtracted_ns"), 39);
-    kymo_calls_report_destroy(report);
+    assert_int_equal(table_number(marey_calls_report_table(report, "totals"), 0, "subtracted_ns"),
+                     39);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
 /* ---- the writer ---- */
 
 /* fib(n) on a clock of its own: each call takes a nanosecond before and one behind what it calls. */
-static uint64_t call_fib(struct kymo_calls_thread *thread, uint32_t fib, unsigned n, uint64_t now)
+static uint64_t call_fib(struct marey_calls_thread *thread, uint32_t fib, unsigned n, uint64_t now)
 {
-    kymo_calls_enter_at(thread, fib, 0, now);
+    marey_calls_enter_at(thread, fib, 0, now);
     now += 1;
     if (n >= 2) {
         now = call_fib(thread, fib, n - 1, now);
         now = call_fib(thread, fib, n - 2, now);
     }
     now += 1;
-    kymo_calls_leave_at(thread, fib, now);
+    marey_calls_leave_at(thread, fib, now);
     return now;
 }
 
 static void what_a_profile_writes_is_read(void **state)
 {
     static const char text[] = "a:ndarray(dtype=float32, shape=(16,)), b:int";
-    const struct kymo_calls_options options = {.flags = KYMO_CALLS_USER | KYMO_CALLS_SIGNATURES};
-    char path[] = "/tmp/kymo-calls-XXXXXX";
-    kymo_recording *recording = NULL;
+    const struct marey_calls_options options = {.flags = MAREY_CALLS_USER | MAREY_CALLS_SIGNATURES};
+    char path[] = "/tmp/marey-calls-XXXXXX";
+    marey_recording *recording = NULL;
     (void)state;
-    struct kymo_calls *const calls = kymo_calls_create(&options);
+    struct marey_calls *const calls = marey_calls_create(&options);
     assert_non_null(calls);
-    const uint32_t fib = kymo_calls_define(
-        calls, &(struct kymo_calls_function){.name = "fib", .file = "/src/f.py", .line = 3});
-    const uint32_t dot = kymo_calls_define(
-        calls, &(struct kymo_calls_function){.name = "dot", .file = "/src/f.py", .line = 9});
-    const uint32_t signature = kymo_calls_signature(calls, dot, text, sizeof text - 1, 32);
-    struct kymo_calls_thread *const thread = kymo_calls_thread_create(calls);
+    const uint32_t fib = marey_calls_define(
+        calls, &(struct marey_calls_function){.name = "fib", .file = "/src/f.py", .line = 3});
+    const uint32_t dot = marey_calls_define(
+        calls, &(struct marey_calls_function){.name = "dot", .file = "/src/f.py", .line = 9});
+    const uint32_t signature = marey_calls_signature(calls, dot, text, sizeof text - 1, 32);
+    struct marey_calls_thread *const thread = marey_calls_thread_create(calls);
     assert_non_null(thread);
-    kymo_calls_enter_at(thread, dot, signature, 100);
+    marey_calls_enter_at(thread, dot, signature, 100);
     const uint64_t end = call_fib(thread, fib, 8, 110);
-    kymo_calls_leave_at(thread, dot, end + 20);
-    kymo_calls_settle_at(calls, end + 20);
+    marey_calls_leave_at(thread, dot, end + 20);
+    marey_calls_settle_at(calls, end + 20);
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
-    assert_int_equal(kymo_calls_write(calls, fd), KYMO_OK);
+    assert_int_equal(marey_calls_write(calls, fd), MAREY_OK);
     close(fd);
-    kymo_calls_destroy(calls);
+    marey_calls_destroy(calls);
 
-    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *functions = kymo_calls_report_table(report, "functions"),
-                     *signatures = kymo_calls_report_table(report, "signatures");
+    assert_int_equal(marey_recording_open(path, &recording), MAREY_OK);
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_calls_report_table(report, "functions"),
+                      *signatures = marey_calls_report_table(report, "signatures");
     check_sums(functions, table_row(functions, "function", "fib"), 67, 1, 2 * 67, 2 * 67);
     check_sums(functions, table_row(functions, "function", "dot"), 1, 1, 30, 2 * 67 + 30);
     assert_int_equal(table_number(signatures, table_row(signatures, "signature", text), "elements"),
                      32);
-    assert_false(kymo_recording_is_damaged(recording));
-    kymo_calls_report_destroy(report);
-    kymo_recording_close(recording);
+    assert_false(marey_recording_is_damaged(recording));
+    marey_calls_report_destroy(report);
+    marey_recording_close(recording);
     unlink(path);
 }
 
@@ -247,26 +248,27 @@ static void what_a_profile_writes_is_read(void **state)
 
 static void processes_are_added_up_and_threads_stay_apart(void **state)
 {
-    kymo_recording *both[2];
-    kymo_calls_report *report = NULL;
+    marey_recording *both[2];
+    marey_calls_report *report = NULL;
     (void)state;
     both[0] = open_program();
     both[1] = open_program();
-    assert_int_equal(kymo_calls_report_create(both, 2, NULL, &report), KYMO_OK);
-    const kymo_table *functions = kymo_calls_report_table(report, "functions");
-    assert_int_equal(kymo_table_n_rows(functions), 6);
+    assert_int_equal(marey_calls_report_create(both, 2, NULL, &report), MAREY_OK);
+    const marey_table *functions = marey_calls_report_table(report, "functions");
+    assert_int_equal(marey_table_n_rows(functions), 6);
     check_sums(functions, table_row(functions, "function", "fib"), 10, 2, 172, 172);
-    assert_int_equal(kymo_table_n_rows(kymo_calls_report_table(report, "threads")), 2);
-    struct kymo__calls folded;
+    assert_int_equal(marey_table_n_rows(marey_calls_report_table(report, "threads")), 2);
+    struct marey__calls folded;
     assert_int_equal(report->calls.n_nodes, 25);
-    assert_true(kymo__calls_fold(&folded, &report->calls, KYMO__FOLD_THREADS));
+    assert_true(marey__calls_fold(&folded, &report->calls, MAREY__FOLD_THREADS));
     assert_int_equal(folded.n_nodes, 13);
     assert_int_equal(folded.nodes[1].total_ns, 2000);
-    kymo__calls_fini(&folded);
-    assert_true(kymo__calls_fold(&folded, &report->calls, KYMO__FOLD_THREADS | KYMO__FOLD_SIGNATURES));
+    marey__calls_fini(&folded);
+    assert_true(
+        marey__calls_fold(&folded, &report->calls, MAREY__FOLD_THREADS | MAREY__FOLD_SIGNATURES));
     assert_int_equal(folded.n_nodes, 11);
-    kymo__calls_fini(&folded);
-    kymo_calls_report_destroy(report);
+    marey__calls_fini(&folded);
+    marey_calls_report_destroy(report);
     log_close(both[0]);
     log_close(both[1]);
 }
@@ -274,7 +276,7 @@ static void processes_are_added_up_and_threads_stay_apart(void **state)
 static void later_blocks_add_to_what_earlier_ones_said(void **state)
 {
     struct log_maker *const log = log_of_process("0");
-    struct kymo__buf block = {0};
+    struct marey__buf block = {0};
     (void)state;
     put_program(log);
     calls_profile(&block, 0, 0);
@@ -284,22 +286,22 @@ static void later_blocks_add_to_what_earlier_ones_said(void **state)
     calls_profile(&block, 0, 0);
     calls_entry(&block, 'O', "nnn", 10, 2, 1000);
     calls_put_block(log, &block);
-    kymo_recording *recording = open_log(log);
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    marey_recording *recording = open_log(log);
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_calls_report_table(report, "functions");
     const size_t fib = table_row(functions, "function", "fib");
     assert_int_equal(table_number(functions, fib, "calls"), 8);
     assert_int_equal(table_number(functions, fib, "resumes"), 1);
-    assert_int_equal(table_number(kymo_calls_report_table(report, "totals"), 0, "other_paths"), 10);
-    assert_false(kymo_recording_is_damaged(recording));
-    kymo_calls_report_destroy(report);
+    assert_int_equal(table_number(marey_calls_report_table(report, "totals"), 0, "other_paths"), 10);
+    assert_false(marey_recording_is_damaged(recording));
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
 static void other_paths_are_nobodys_calls(void **state)
 {
     struct log_maker *const log = log_of_process("0");
-    struct kymo__buf block = {0};
+    struct marey__buf block = {0};
     (void)state;
     put_program(log);
     calls_profile(&block, 0, 0);
@@ -307,15 +309,15 @@ static void other_paths_are_nobodys_calls(void **state)
     calls_path(&block, 21, 20, 4, 0, 7, 70, 140);
     calls_entry(&block, 'O', "nnn", 7, 0, 1000);
     calls_put_block(log, &block);
-    kymo_recording *recording = open_log(log);
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *functions = kymo_calls_report_table(report, "functions"),
-                     *callers = kymo_calls_report_table(report, "callers");
-    assert_int_equal(kymo_table_n_rows(functions), 6);
+    marey_recording *recording = open_log(log);
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_calls_report_table(report, "functions"),
+                      *callers = marey_calls_report_table(report, "callers");
+    assert_int_equal(marey_table_n_rows(functions), 6);
     check_sums(functions, table_row(functions, "function", "fib"), 12, 8, 156, 226);
-    for (size_t row = 0; row < kymo_table_n_rows(callers); row++)
+    for (size_t row = 0; row < marey_table_n_rows(callers); row++)
         assert_string_not_equal(table_cell(callers, row, "caller").as.text, "(other paths)");
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
@@ -331,14 +333,14 @@ static void ranges_are_calls_where_nothing_was_profiled(void **state)
     log_end(&log, 40, 2);
     log_end(&log, 100, 1);
     log_put_words(&log, 0, 0);
-    kymo_recording *recording = open_log(&log);
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    marey_recording *recording = open_log(&log);
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_calls_report_table(report, "functions");
     check_sums(functions, table_row(functions, "function", "outer"), 1, 1, 70, 100);
     check_sums(functions, table_row(functions, "function", "inner"), 2, 1, 30, 30);
-    assert_string_equal(table_cell(kymo_calls_report_table(report, "totals"), 0, "source").as.text,
+    assert_string_equal(table_cell(marey_calls_report_table(report, "totals"), 0, "source").as.text,
                         "ranges");
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
@@ -351,24 +353,24 @@ static void gpu_time_is_that_of_the_path_that_launched(void **state)
     log_put_lane(log, 0, 11, "MainThread");
     log_put_stream(log, 1, 0, 7, "stream");
     log_launch(log, 10, 5);
-    log_record(log, 10, KYMO_RECORD_CALL_NODE, (const uint64_t[]){0, 4}, 2);
+    log_record(log, 10, MAREY_RECORD_CALL_NODE, (const uint64_t[]){0, 4}, 2);
     log_launch(log, 20, 6); /* in no call */
     log_launch(log, 30, 8);
-    log_record(log, 30, KYMO_RECORD_CALL_NODE, (const uint64_t[]){0, 8}, 2);
+    log_record(log, 30, MAREY_RECORD_CALL_NODE, (const uint64_t[]){0, 8}, 2);
     log_launch(log, 40, 9);
-    log_record(log, 40, KYMO_RECORD_CALL_NODE, (const uint64_t[]){3, 8}, 2); /* no such profile */
+    log_record(log, 40, MAREY_RECORD_CALL_NODE, (const uint64_t[]){3, 8}, 2); /* no such profile */
     log_put_words(log, 0, 0);
     for (uint64_t correlation = 5; correlation < 10; correlation++)
-        log_work(log, 100 * correlation, 1, KYMO_WORK_KERNEL, correlation, correlation, 0);
+        log_work(log, 100 * correlation, 1, MAREY_WORK_KERNEL, correlation, correlation, 0);
     log_put_words(log, 1, 0);
-    kymo_recording *recording = open_log(log);
-    kymo_calls_report *report = report_of(recording, NULL);
-    const kymo_table *functions = kymo_calls_report_table(report, "functions");
+    marey_recording *recording = open_log(log);
+    marey_calls_report *report = report_of(recording, NULL);
+    const marey_table *functions = marey_calls_report_table(report, "functions");
     assert_int_equal(table_number(functions, table_row(functions, "function", "dot"), "gpu_ns"), 5);
     assert_int_equal(table_number(functions, table_row(functions, "function", "fib"), "gpu_ns"), 8);
     assert_int_equal(table_number(functions, table_row(functions, "function", "main"), "gpu_ns"), 13);
     assert_int_equal(table_number(functions, table_row(functions, "function", "odd"), "gpu_ns"), 0);
-    kymo_calls_report_destroy(report);
+    marey_calls_report_destroy(report);
     log_close(recording);
 }
 
@@ -390,89 +392,89 @@ static void labels_are_those_of_the_document(void **state)
         {"get", "self:dict[str, int], key:str", "dict[str, int].get(key:str)", true},
     };
     (void)state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        struct kymo__buf label = {0};
-        kymo__call_label_of(&label, cases[i].name, cases[i].text, cases[i].is_signed);
-        kymo__buf_put(&label, "", 1);
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        struct marey__buf label = {0};
+        marey__call_label_of(&label, cases[i].name, cases[i].text, cases[i].is_signed);
+        marey__buf_put(&label, "", 1);
         assert_string_equal(label.data, cases[i].label);
-        kymo__buf_fini(&label);
+        marey__buf_fini(&label);
     }
 }
 
 /* ---- damage ---- */
 
-static void put_unknown_tag(struct kymo__buf *block)
+static void put_unknown_tag(struct marey__buf *block)
 {
     calls_entry(block, 'Z', "n", 1);
 }
-static void put_unknown_function(struct kymo__buf *block)
+static void put_unknown_function(struct marey__buf *block)
 {
     calls_entry(block, 'N', "nnnnn", 50, 1, 1, 99, 0);
 }
-static void put_unknown_parent(struct kymo__buf *block)
+static void put_unknown_parent(struct marey__buf *block)
 {
     calls_entry(block, 'N', "nnnnn", 50, 1, 77, 1, 0);
 }
-static void put_unknown_thread(struct kymo__buf *block)
+static void put_unknown_thread(struct marey__buf *block)
 {
     calls_entry(block, 'N', "nnnnn", 50, 9, 1, 1, 0);
 }
-static void put_signature_of_another(struct kymo__buf *block)
+static void put_signature_of_another(struct marey__buf *block)
 {
     calls_entry(block, 'N', "nnnnn", 50, 1, 1, 1, 1);
 }
-static void put_counts_of_nothing(struct kymo__buf *block)
+static void put_counts_of_nothing(struct marey__buf *block)
 {
     calls_entry(block, 'C', "nnnnnn", 60, 1, 1, 1, 1, 1);
 }
-static void put_huge_number(struct kymo__buf *block)
+static void put_huge_number(struct marey__buf *block)
 {
-    kymo__buf_put(block, "F\xff\xff\xff\xff\x0f", 6);
-    kymo__buf_put(block, "\0\0\0\0\0\0", 6);
+    marey__buf_put(block, "F\xff\xff\xff\xff\x0f", 6);
+    marey__buf_put(block, "\0\0\0\0\0\0", 6);
 }
-static void put_endless_number(struct kymo__buf *block)
+static void put_endless_number(struct marey__buf *block)
 {
-    kymo__buf_put(block, "N\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12);
+    marey__buf_put(block, "N\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12);
 }
-static void put_text_beyond_the_end(struct kymo__buf *block)
+static void put_text_beyond_the_end(struct marey__buf *block)
 {
-    kymo__buf_put(block, "T\x02\x02\x7fxy", 6);
+    marey__buf_put(block, "T\x02\x02\x7fxy", 6);
 }
-static void put_half_an_entry(struct kymo__buf *block)
+static void put_half_an_entry(struct marey__buf *block)
 {
-    kymo__buf_put(block, "N\x01\x01", 3);
+    marey__buf_put(block, "N\x01\x01", 3);
 }
-static void put_timer_that_is_none(struct kymo__buf *block)
+static void put_timer_that_is_none(struct marey__buf *block)
 {
     calls_entry(block, 'P', "nrnn", 0, -1.0, 0, 0);
 }
 
 static void damage_is_told_and_the_rest_is_kept(void **state)
 {
-    static void (*const damages[])(struct kymo__buf *) = {
+    static void (*const damages[])(struct marey__buf *) = {
         put_unknown_tag,          put_unknown_function,  put_unknown_parent,    put_unknown_thread,
         put_signature_of_another, put_counts_of_nothing, put_huge_number,       put_endless_number,
         put_text_beyond_the_end,  put_half_an_entry,     put_timer_that_is_none};
     (void)state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(damages); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(damages); i++) {
         struct log_maker *const log = log_of_process("0");
-        struct kymo__buf block = {0};
+        struct marey__buf block = {0};
         put_program(log);
         calls_profile(&block, 0, 0);
         calls_entry(&block, 'C', "nnnnnn", 8, 3, 0, 30, 30, 25); /* before the damage: counts */
         damages[i](&block);
         calls_put_block(log, &block);
-        kymo_recording *recording = open_log(log);
+        marey_recording *recording = open_log(log);
         for (int again = 0; again < 2; again++) {
-            kymo_calls_report *report = report_of(recording, NULL);
-            const kymo_table *functions = kymo_calls_report_table(report, "functions");
+            marey_calls_report *report = report_of(recording, NULL);
+            const marey_table *functions = marey_calls_report_table(report, "functions");
             assert_int_equal(
                 table_number(functions, table_row(functions, "function", "fib"), "calls"), 8);
-            kymo_calls_report_destroy(report);
+            marey_calls_report_destroy(report);
         }
-        assert_true(kymo_recording_is_damaged(recording));
-        assert_non_null(strstr(kymo_recording_warning(recording, 0), "1 of 2 blocks of calls"));
-        assert_null(kymo_recording_warning(recording, 1));
+        assert_true(marey_recording_is_damaged(recording));
+        assert_non_null(strstr(marey_recording_warning(recording, 0), "1 of 2 blocks of calls"));
+        assert_null(marey_recording_warning(recording, 1));
         log_close(recording);
     }
 }
@@ -480,14 +482,14 @@ static void damage_is_told_and_the_rest_is_kept(void **state)
 static void a_block_that_does_not_say_whose_it_is_is_damage(void **state)
 {
     struct log_maker *const log = log_of_process("0");
-    struct kymo__buf block = {0};
+    struct marey__buf block = {0};
     (void)state;
     put_program(log);
     calls_function(&block, 9, 1, "nobody");
     calls_put_block(log, &block);
-    kymo_recording *recording = open_log(log);
-    kymo_calls_report_destroy(report_of(recording, NULL));
-    assert_true(kymo_recording_is_damaged(recording));
+    marey_recording *recording = open_log(log);
+    marey_calls_report_destroy(report_of(recording, NULL));
+    assert_true(marey_recording_is_damaged(recording));
     log_close(recording);
 }
 
@@ -495,15 +497,15 @@ static void a_block_that_does_not_say_whose_it_is_is_damage(void **state)
 
 static void nothing_recorded_is_told(void **state)
 {
-    kymo_calls_report *report = NULL;
+    marey_calls_report *report = NULL;
     (void)state;
-    kymo_recording *recording = open_log(log_of_process("0"));
-    assert_int_equal(kymo_calls_report_create(&recording, 1, NULL, &report), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "kymo run --calls"));
-    assert_int_equal(kymo_calls_report_create(&recording, 1,
-                                              &(struct kymo_calls_report_options){.sort = "color"},
-                                              &report),
-                     KYMO_EINVAL);
+    marey_recording *recording = open_log(log_of_process("0"));
+    assert_int_equal(marey_calls_report_create(&recording, 1, NULL, &report), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "marey run --calls"));
+    assert_int_equal(
+        marey_calls_report_create(&recording, 1,
+                                  &(struct marey_calls_report_options){.sort = "color"}, &report),
+        MAREY_EINVAL);
     log_close(recording);
 }
 
@@ -512,17 +514,17 @@ static void reports_survive_a_lack_of_memory(void **state)
     FILE *const out = fopen("/dev/null", "w");
     (void)state;
     assert_non_null(out);
-    kymo_recording *recording = open_program();
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_calls_report *report = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_calls_report_create(&recording, 1, NULL, &report);
-        if (status == KYMO_OK)
-            status = kymo_calls_report_text(report, NULL, out);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
-        kymo_calls_report_destroy(report);
+    marey_recording *recording = open_program();
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_calls_report *report = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_calls_report_create(&recording, 1, NULL, &report);
+        if (status == MAREY_OK)
+            status = marey_calls_report_text(report, NULL, out);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
+        marey_calls_report_destroy(report);
         assert_true(nth < 10000);
     }
     log_close(recording);
@@ -533,17 +535,17 @@ static void exports_survive_a_lack_of_memory(void **state)
 {
     static const char *const formats[] = {"pstats", "callgrind", "collapsed"};
     (void)state;
-    kymo_recording *recording = open_program();
-    for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
-        kymo_status status = KYMO_ENOMEM;
-        for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+    marey_recording *recording = open_program();
+    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++) {
+        marey_status status = MAREY_ENOMEM;
+        for (uint64_t nth = 1; status != MAREY_OK; nth++) {
             const int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
             assert_true(fd >= 0);
-            kymo__alloc_fail_nth(nth);
-            status = kymo_export(&recording, 1, formats[i], NULL, fd);
-            kymo__alloc_fail_nth(0);
+            marey__alloc_fail_nth(nth);
+            status = marey_export(&recording, 1, formats[i], NULL, fd);
+            marey__alloc_fail_nth(0);
             close(fd);
-            assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+            assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
             assert_true(nth < 10000);
         }
     }
@@ -551,11 +553,11 @@ static void exports_survive_a_lack_of_memory(void **state)
 }
 
 /* What is written into a pipe, as text. */
-static void export_text(kymo_recording *recording, const char *format, char *text, size_t size)
+static void export_text(marey_recording *recording, const char *format, char *text, size_t size)
 {
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    assert_int_equal(kymo_export(&recording, 1, format, NULL, ends[1]), KYMO_OK);
+    assert_int_equal(marey_export(&recording, 1, format, NULL, ends[1]), MAREY_OK);
     close(ends[1]);
     const ssize_t n = read(ends[0], text, size - 1);
     assert_true(n > 0);
@@ -567,7 +569,7 @@ static void paths_of_calls_are_paths_of_ranges_in_other_exports(void **state)
 {
     char text[4096];
     (void)state;
-    kymo_recording *recording = open_program();
+    marey_recording *recording = open_program();
     export_text(recording, "collapsed", text, sizeof text);
     assert_string_equal(
         text,

@@ -14,7 +14,7 @@
 /* ---- a trace as lines of text ---- */
 
 /* Free it with free. */
-static char *lines_of(kymo_recording *recording)
+static char *lines_of(marey_recording *recording)
 {
     char *text = NULL;
     size_t len;
@@ -22,13 +22,13 @@ static char *lines_of(kymo_recording *recording)
     assert_non_null(out);
     assert_int_equal(list_events(recording, out), 0);
     fclose(out);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return text;
 }
 
 static char *lines(const char *json)
 {
-    return lines_of(import_text(&kymo__import_chrome, json));
+    return lines_of(import_text(&marey__import_chrome, json));
 }
 
 /* Each line of `wanted` is a line of the trace; blanks stand for tabs. */
@@ -61,11 +61,11 @@ static void expect_none(const char *json, const char *part)
 
 static void expect_failure(const char *json, const char *part)
 {
-    kymo_recording *recording = NULL;
-    assert_int_equal(import_bytes(&kymo__import_chrome, json, strlen(json), 0, &recording),
-                     KYMO_EFORMAT);
-    if (strstr(kymo_last_error(), part) == NULL)
-        fail_msg("%s\nsays %s", json, kymo_last_error());
+    marey_recording *recording = NULL;
+    assert_int_equal(import_bytes(&marey__import_chrome, json, strlen(json), 0, &recording),
+                     MAREY_EFORMAT);
+    if (strstr(marey_last_error(), part) == NULL)
+        fail_msg("%s\nsays %s", json, marey_last_error());
 }
 
 #define EVENTS(...) "{\"traceEvents\": [" __VA_ARGS__ "]}"
@@ -155,10 +155,10 @@ static void a_trace_may_be_cut_anywhere(void **state)
     (void)state;
     char *whole = lines(whole_trace);
     for (size_t cut = 1; cut < sizeof whole_trace; cut++) {
-        kymo_recording *recording = NULL;
-        assert_int_equal(import_bytes(&kymo__import_chrome, whole_trace, sizeof whole_trace - 1,
+        marey_recording *recording = NULL;
+        assert_int_equal(import_bytes(&marey__import_chrome, whole_trace, sizeof whole_trace - 1,
                                       cut, &recording),
-                         KYMO_OK);
+                         MAREY_OK);
         char *got = lines_of(recording);
         assert_string_equal(got, whole);
         free(got);
@@ -349,25 +349,25 @@ static void collectives_have_many_names(void **state)
     (void)state;
     static const struct {
         const char *name;
-        enum kymo_collective what;
+        enum marey_collective what;
     } names[] = {
-        {"allreduce", KYMO_COLLECTIVE_ALL_REDUCE},
-        {"allreduce_coalesced", KYMO_COLLECTIVE_ALL_REDUCE},
-        {"all_reduce_barrier", KYMO_COLLECTIVE_ALL_REDUCE},
-        {"_reduce_scatter_base", KYMO_COLLECTIVE_REDUCE_SCATTER},
-        {"reduce_scatter_tensor_coalesced", KYMO_COLLECTIVE_REDUCE_SCATTER},
-        {"allgather_into_tensor_coalesced", KYMO_COLLECTIVE_ALL_GATHER},
-        {"all_to_allv", KYMO_COLLECTIVE_ALL_TO_ALL},
-        {"_broadcast_oop", KYMO_COLLECTIVE_BROADCAST},
-        {"gather", KYMO_COLLECTIVE_GATHER},
-        {"scatter", KYMO_COLLECTIVE_SCATTER},
-        {"reduce", KYMO_COLLECTIVE_REDUCE},
-        {"barrier", KYMO_COLLECTIVE_BARRIER},
-        {"send", KYMO_COLLECTIVE_SEND},
-        {"recv", KYMO_COLLECTIVE_RECV},
-        {"wait", KYMO_COLLECTIVE_OTHER},
+        {"allreduce", MAREY_COLLECTIVE_ALL_REDUCE},
+        {"allreduce_coalesced", MAREY_COLLECTIVE_ALL_REDUCE},
+        {"all_reduce_barrier", MAREY_COLLECTIVE_ALL_REDUCE},
+        {"_reduce_scatter_base", MAREY_COLLECTIVE_REDUCE_SCATTER},
+        {"reduce_scatter_tensor_coalesced", MAREY_COLLECTIVE_REDUCE_SCATTER},
+        {"allgather_into_tensor_coalesced", MAREY_COLLECTIVE_ALL_GATHER},
+        {"all_to_allv", MAREY_COLLECTIVE_ALL_TO_ALL},
+        {"_broadcast_oop", MAREY_COLLECTIVE_BROADCAST},
+        {"gather", MAREY_COLLECTIVE_GATHER},
+        {"scatter", MAREY_COLLECTIVE_SCATTER},
+        {"reduce", MAREY_COLLECTIVE_REDUCE},
+        {"barrier", MAREY_COLLECTIVE_BARRIER},
+        {"send", MAREY_COLLECTIVE_SEND},
+        {"recv", MAREY_COLLECTIVE_RECV},
+        {"wait", MAREY_COLLECTIVE_OTHER},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
         char json[512], line[256];
         snprintf(json, sizeof json,
                  EVENTS(WORK("kernel", ", \"args\": {\"Collective name\": \"%s\"}")), names[i].name);
@@ -614,8 +614,8 @@ static void nesting_is_no_danger(void **state)
     memset(nested + strlen(nested), '[', 2000);
     nested[2100] = '\0';
     char *got = NULL;
-    kymo_recording *recording = NULL;
-    assert_int_equal(import_bytes(&kymo__import_chrome, nested, 2000, 0, &recording), KYMO_OK);
+    marey_recording *recording = NULL;
+    assert_int_equal(import_bytes(&marey__import_chrome, nested, 2000, 0, &recording), MAREY_OK);
     got = lines_of(recording);
     assert_non_null(strstr(got, "is cut off"));
     free(got);
@@ -627,16 +627,16 @@ static void a_file_may_end_anywhere(void **state)
     (void)state;
     size_t n_read = 0;
     for (size_t len = 0; len < sizeof whole_trace - 3; len++) {
-        kymo_recording *recording = NULL;
-        const kymo_status status =
-            import_bytes(&kymo__import_chrome, whole_trace, len, 0, &recording);
-        if (status == KYMO_OK) {
+        marey_recording *recording = NULL;
+        const marey_status status =
+            import_bytes(&marey__import_chrome, whole_trace, len, 0, &recording);
+        if (status == MAREY_OK) {
             char *got = lines_of(recording);
             assert_non_null(strstr(got, "a.file is cut off: it ends in the middle"));
             n_read++;
             free(got);
         } else {
-            assert_int_equal(status, KYMO_EFORMAT);
+            assert_int_equal(status, MAREY_EFORMAT);
         }
     }
     assert_true(n_read > sizeof whole_trace / 2);
@@ -651,11 +651,11 @@ static void any_byte_may_be_wrong(void **state)
     memcpy(json, whole_trace, sizeof whole_trace);
     for (size_t i = 0; i < sizeof whole_trace - 1; i++) {
         json[i] = others[i % sizeof others];
-        kymo_recording *recording = NULL;
-        const kymo_status status =
-            import_bytes(&kymo__import_chrome, json, sizeof whole_trace - 1, i % 5, &recording);
-        assert_true(status == KYMO_OK || status == KYMO_EFORMAT);
-        kymo_recording_close(recording);
+        marey_recording *recording = NULL;
+        const marey_status status =
+            import_bytes(&marey__import_chrome, json, sizeof whole_trace - 1, i % 5, &recording);
+        assert_true(status == MAREY_OK || status == MAREY_EFORMAT);
+        marey_recording_close(recording);
         json[i] = whole_trace[i];
     }
     free(json);
@@ -664,7 +664,7 @@ static void any_byte_may_be_wrong(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    fail_each_allocation(&kymo__import_chrome, whole_trace, sizeof whole_trace - 1);
+    fail_each_allocation(&marey__import_chrome, whole_trace, sizeof whole_trace - 1);
 }
 
 /* ---- which files ---- */
@@ -687,10 +687,10 @@ static void traces_are_known_by_their_first_bytes(void **state)
                                          "{\"$schema\": \"x\", \"profiles\": []}",
                                          "main;f 3",
                                          "\"traceEvents\""};
-    for (size_t i = 0; i < KYMO__COUNT_OF(traces); i++)
-        assert_true(kymo__import_chrome.looks_like("x", traces[i], strlen(traces[i])));
-    for (size_t i = 0; i < KYMO__COUNT_OF(others); i++)
-        assert_false(kymo__import_chrome.looks_like("x", others[i], strlen(others[i])));
+    for (size_t i = 0; i < MAREY__COUNT_OF(traces); i++)
+        assert_true(marey__import_chrome.looks_like("x", traces[i], strlen(traces[i])));
+    for (size_t i = 0; i < MAREY__COUNT_OF(others); i++)
+        assert_false(marey__import_chrome.looks_like("x", others[i], strlen(others[i])));
 }
 
 int main(void)

@@ -4,36 +4,36 @@
 static void the_monotonic_clock_can_be_asked_for(void **state)
 {
     (void)state;
-    assert_int_equal(kymo__clock_choose(KYMO_CLOCK_MONOTONIC), KYMO_OK);
-    assert_string_equal(kymo__clock_name(), "monotonic");
-    assert_int_equal(kymo__clock_hz(), 1000000000u);
-    const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
-    const uint64_t ticks = kymo__clock_ticks();
-    assert_in_range(ticks, before, kymo__clock_ns(CLOCK_MONOTONIC));
+    assert_int_equal(marey__clock_choose(MAREY_CLOCK_MONOTONIC), MAREY_OK);
+    assert_string_equal(marey__clock_name(), "monotonic");
+    assert_int_equal(marey__clock_hz(), 1000000000u);
+    const uint64_t before = marey__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t ticks = marey__clock_ticks();
+    assert_in_range(ticks, before, marey__clock_ns(CLOCK_MONOTONIC));
 }
 
 static void a_moment_of_nanoseconds_is_exact(void **state)
 {
     (void)state;
-    struct kymo__moment moment;
-    kymo__clock_moment(false, &moment);
+    struct marey__moment moment;
+    marey__clock_moment(false, &moment);
     assert_int_equal(moment.tick, moment.monotonic_ns);
 }
 
 static void the_counter_is_refused_or_runs_at_its_rate(void **state)
 {
     (void)state;
-    if (kymo__clock_choose(KYMO_CLOCK_TSC) != KYMO_OK) {
-        assert_non_null(strstr(kymo_last_error(), "clock=auto"));
+    if (marey__clock_choose(MAREY_CLOCK_TSC) != MAREY_OK) {
+        assert_non_null(strstr(marey_last_error(), "clock=auto"));
         skip();
     }
-    assert_string_equal(kymo__clock_name(), "tsc");
-    struct kymo__moment a, b;
-    kymo__clock_moment(true, &a);
+    assert_string_equal(marey__clock_name(), "tsc");
+    struct marey__moment a, b;
+    marey__clock_moment(true, &a);
     usleep(20000);
-    kymo__clock_moment(true, &b);
+    marey__clock_moment(true, &b);
     const double hz = (double)(b.tick - a.tick) * 1e9 / (double)(b.monotonic_ns - a.monotonic_ns);
-    const double known = (double)kymo__clock_hz();
+    const double known = (double)marey__clock_hz();
     /* A moment that was interrupted, on a machine that is busy elsewhere, is good to its width. */
     const double doubt =
         1e-3 + (double)(a.width_ns + b.width_ns) / (double)(b.monotonic_ns - a.monotonic_ns);

@@ -12,35 +12,35 @@
 
 #define MS UINT64_C(1000000)
 
-static kymo_recording *read_text(const char *text)
+static marey_recording *read_text(const char *text)
 {
-    return import_text(&kymo__import_collapsed, text);
+    return import_text(&marey__import_collapsed, text);
 }
 
-static kymo_summary *summarise(const char *text)
+static marey_summary *summarise(const char *text)
 {
     return summary_of(read_text(text));
 }
 
 static bool looks_like(const char *text)
 {
-    return kymo__import_collapsed.looks_like("a.file", text, strlen(text));
+    return marey__import_collapsed.looks_like("a.file", text, strlen(text));
 }
 
 /* ---- frames ---- */
 
 static void expect_frame(const char *text, const char *name, const char *file, uint32_t line)
 {
-    struct kymo__frames frames;
-    kymo__frames_init(&frames);
-    const uint32_t number = kymo__frames_of_text(&frames, text, strlen(text));
-    const struct kymo__text_frame *frame = &frames.frames[number];
+    struct marey__frames frames;
+    marey__frames_init(&frames);
+    const uint32_t number = marey__frames_of_text(&frames, text, strlen(text));
+    const struct marey__text_frame *frame = &frames.frames[number];
     assert_int_equal(frame->name_len, strlen(name));
     assert_memory_equal(frame->name, name, frame->name_len);
     assert_int_equal(frame->file_len, strlen(file));
     assert_memory_equal(frame->file, file, frame->file_len);
     assert_int_equal(frame->line, line);
-    kymo__frames_fini(&frames);
+    marey__frames_fini(&frames);
 }
 
 static void frames_are_taken_apart(void **state)
@@ -70,13 +70,13 @@ static void frames_are_taken_apart(void **state)
 
 static void expect_frames(const char *text, const char *const *frames)
 {
-    struct kymo__text stack = {text, strlen(text)}, frame;
+    struct marey__text stack = {text, strlen(text)}, frame;
     for (; *frames != NULL; frames++) {
-        assert_true(kymo__collapsed_frame(&stack, &frame));
+        assert_true(marey__collapsed_frame(&stack, &frame));
         assert_int_equal(frame.len, strlen(*frames));
         assert_memory_equal(frame.at, *frames, frame.len);
     }
-    assert_false(kymo__collapsed_frame(&stack, &frame));
+    assert_false(marey__collapsed_frame(&stack, &frame));
 }
 
 static void semicolons_in_a_command_end_no_frame(void **state)
@@ -101,9 +101,9 @@ static void semicolons_in_a_command_end_no_frame(void **state)
 
 static void expect_line(const char *line, bool is_difference, const char *stack, uint64_t count)
 {
-    struct kymo__text got;
+    struct marey__text got;
     uint64_t n = 0;
-    const bool is_stack = kymo__collapsed_line(line, strlen(line), is_difference, &got, &n);
+    const bool is_stack = marey__collapsed_line(line, strlen(line), is_difference, &got, &n);
     assert_int_equal(is_stack, stack != NULL);
     if (stack == NULL)
         return;
@@ -137,16 +137,16 @@ static void a_difference_has_two_numbers_on_each_line(void **state)
 {
     (void)state;
     static const char all[] = "# made by difffolded\n\na 1 2\nb;c 3 4\n", one[] = "a 1 2\nb 3\n";
-    assert_true(kymo__collapsed_is_difference(all, strlen(all)));
-    assert_false(kymo__collapsed_is_difference(one, strlen(one)));
-    assert_true(kymo__collapsed_is_difference(one, 9)); /* the end is not there yet */
-    assert_false(kymo__collapsed_is_difference("", 0));
-    kymo_summary *summary = summarise("a;b 10 20\na;c 5 0\n");
+    assert_true(marey__collapsed_is_difference(all, strlen(all)));
+    assert_false(marey__collapsed_is_difference(one, strlen(one)));
+    assert_true(marey__collapsed_is_difference(one, 9)); /* the end is not there yet */
+    assert_false(marey__collapsed_is_difference("", 0));
+    marey_summary *summary = summarise("a;b 10 20\na;c 5 0\n");
     expect_range(summary, "a", 20, 200 * MS, 0);
     expect_range(summary, "b", 20, 200 * MS, 200 * MS);
     expect_no_range(summary, "c");
     expect_warning(summary, "those after are taken");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* ---- recordings ---- */
@@ -154,7 +154,7 @@ static void a_difference_has_two_numbers_on_each_line(void **state)
 static void stacks_become_a_tree_of_samples(void **state)
 {
     (void)state;
-    kymo_summary *summary = summarise("main;f;g 3\nmain 1\nmain;h 4\nmain;f 2\n\nother;f 10\n");
+    marey_summary *summary = summarise("main;f;g 3\nmain 1\nmain;h 4\nmain;f 2\n\nother;f 10\n");
     expect_range(summary, "main", 10, 100 * MS, 10 * MS);
     expect_range(summary, "f", 15, 150 * MS, 120 * MS);
     expect_range(summary, "g", 3, 30 * MS, 30 * MS);
@@ -163,7 +163,7 @@ static void stacks_become_a_tree_of_samples(void **state)
     expect_warning(
         summary,
         "20 samples, taken as 10.0 ms each, so that counts are samples; a.file has no times");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* Each row of what itwinai's parser takes or refuses. */
@@ -185,42 +185,43 @@ static void every_kind_of_line_counts(void **state)
                               "<module> (a.py:1) 5\n"
                               "_call (<frozen importlib._bootstrap>:2) 5\n";
     assert_true(looks_like(raw));
-    kymo_recording *recording = read_text(raw);
+    marey_recording *recording = read_text(raw);
     uint64_t n_samples = 0;
-    assert_false(kymo_recording_is_damaged(recording));
-    assert_int_equal(kymo_recording_n_processes(recording), 2);
-    kymo_summary *summary = summary_of(recording);
-    const kymo_table *ranges = kymo_summary_table(summary, "ranges");
-    for (size_t row = 0; row < kymo_table_n_rows(ranges); row++)
-        n_samples += kymo_table_cell(ranges, row, (size_t)kymo_table_find(ranges, "self_ns")).as.u64;
+    assert_false(marey_recording_is_damaged(recording));
+    assert_int_equal(marey_recording_n_processes(recording), 2);
+    marey_summary *summary = summary_of(recording);
+    const marey_table *ranges = marey_summary_table(summary, "ranges");
+    for (size_t row = 0; row < marey_table_n_rows(ranges); row++)
+        n_samples +=
+            marey_table_cell(ranges, row, (size_t)marey_table_find(ranges, "self_ns")).as.u64;
     assert_int_equal(n_samples, 13 * 5 * 10 * MS);
     /* One in two files, in the same process or not: told apart. Without a file it is none of them. */
     expect_range(summary, "main (a/b.py)", 5, 50 * MS, 0);
     expect_range(summary, "main (a.py)", 20, 200 * MS, 200 * MS);
     expect_range(summary, "f (<string>)", 5, 50 * MS, 50 * MS);
     expect_range(summary, "two words", 5, 50 * MS, 50 * MS);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void folders_of_packages_tell_nothing(void **state)
 {
     (void)state;
-    kymo_summary *summary = summarise("f (/x/lib/python3.11/json/decoder.py:1) 1\n"
-                                      "f (/x/lib/python3.11/site-packages/torch/nn.py:1) 2\n"
-                                      "f (/usr/lib/python3/dist-packages/numpy/core.py:1) 3\n"
-                                      "f (/lib/python3.11) 4\nf (/home/me/f.py:1) 5\n");
+    marey_summary *summary = summarise("f (/x/lib/python3.11/json/decoder.py:1) 1\n"
+                                       "f (/x/lib/python3.11/site-packages/torch/nn.py:1) 2\n"
+                                       "f (/usr/lib/python3/dist-packages/numpy/core.py:1) 3\n"
+                                       "f (/lib/python3.11) 4\nf (/home/me/f.py:1) 5\n");
     expect_range(summary, "f (json/decoder.py)", 1, 10 * MS, 10 * MS);
     expect_range(summary, "f (torch/nn.py)", 2, 20 * MS, 20 * MS);
     expect_range(summary, "f (numpy/core.py)", 3, 30 * MS, 30 * MS);
     expect_range(summary, "f (/lib/python3.11)", 4, 40 * MS, 40 * MS);
     expect_range(summary, "f (/home/me/f.py)", 5, 50 * MS, 50 * MS);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void the_innermost_process_has_the_samples(void **state)
 {
     (void)state;
-    kymo_recording *recording = read_text(
+    marey_recording *recording = read_text(
         "process 1:\"torchrun x\";process 7:\"python -c \"a;b\"\";thread (0x10): main;f (a.py:1) "
         "2\n"
         "process 1:\"torchrun x\";process 7:\"python -c \"a;b\"\";thread (32);g (a.py:2) 3\n"
@@ -228,29 +229,29 @@ static void the_innermost_process_has_the_samples(void **state)
         "1\n"
         "process 1:\"torchrun x\";thread (0x10): main;f (a.py:1) 4\n"
         "process 1:\"torchrun x\" 6\n");
-    assert_int_equal(kymo_recording_n_processes(recording), 2);
+    assert_int_equal(marey_recording_n_processes(recording), 2);
     for (size_t i = 0; i < 2; i++) {
-        const struct kymo_process *process = kymo_recording_process(recording, i);
+        const struct marey_process *process = marey_recording_process(recording, i);
         const bool is_child = process->pid == 7;
         assert_true(is_child || process->pid == 1);
         assert_int_equal(process->ppid, is_child ? 1 : 0);
         assert_string_equal(process->command, is_child ? "python -c \"a;b\"" : "torchrun x");
         assert_string_equal(process->source, "collapsed");
         assert_int_equal(process->n_lanes, 2);
-        const struct kymo_lane_info *lane = kymo_recording_lane(recording, i, 0);
+        const struct marey_lane_info *lane = marey_recording_lane(recording, i, 0);
         assert_int_equal(lane->tid, 16);
         assert_string_equal(lane->name, "main");
-        lane = kymo_recording_lane(recording, i, 1);
+        lane = marey_recording_lane(recording, i, 1);
         assert_int_equal(lane->tid, is_child ? 32 : 1);
         assert_string_equal(lane->name, is_child ? "one; two" : "samples");
     }
-    kymo_summary *summary = summary_of(recording);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "f", 6, 60 * MS, 60 * MS);
     expect_range(summary, "g", 4, 40 * MS, 40 * MS);
     expect_range(summary, "(no frames)", 6, 60 * MS, 60 * MS);
     expect_warning(summary, "6 samples");
     expect_warning(summary, "10 samples");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* In the order of the export, which sorts paths; 10 ms are 10000000 ns. */
@@ -259,23 +260,23 @@ static void what_is_exported_again_is_the_same(void **state)
     (void)state;
     static const char text[] =
         "a 1\na;b 2\na;b;a 30\na;b;a_[k] 4\na;c 7\nz;with blanks;<x>() 1000\n";
-    kymo_recording *recording = read_text(text);
+    marey_recording *recording = read_text(text);
     char *out = exported_text(recording, "collapsed");
-    kymo_recording_close(recording);
-    struct kymo__buf mine = {0};
+    marey_recording_close(recording);
+    struct marey__buf mine = {0};
     for (const char *at = text; *at != '\0'; at++)
-        kymo__buf_printf(&mine, "%s%c", *at == '\n' ? "0000000" : "", *at);
-    kymo__buf_put(&mine, "", 1);
+        marey__buf_printf(&mine, "%s%c", *at == '\n' ? "0000000" : "", *at);
+    marey__buf_put(&mine, "", 1);
     assert_string_equal(out, mine.data);
-    kymo__buf_fini(&mine);
-    /* Sums of nanoseconds, as kymo writes them, are too many for samples: they stay what they are. */
+    marey__buf_fini(&mine);
+    /* Sums of nanoseconds, as marey writes them, are too many for samples: they stay what they are. */
     recording = read_text("a;b 2598000123\na 77\n");
     char *again = exported_text(recording, "collapsed");
     assert_string_equal(again, "a 77\na;b 2598000123\n");
-    kymo_summary *summary = summary_of(recording);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "b", 1, 2598000123, 2598000123);
     expect_warning(summary, "2598000200 samples, taken as 1 ns each");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     free(out);
     free(again);
 }
@@ -284,16 +285,16 @@ static void a_second_has_as_many_samples_as_one_says(void **state)
 {
     (void)state;
     import_wants.samples_per_second = 250;
-    kymo_summary *summary = summarise("a;b 5\n");
+    marey_summary *summary = summarise("a;b 5\n");
     expect_range(summary, "b", 5, 20 * MS, 20 * MS);
     expect_warning(summary, "5 samples, taken as 4.00 ms each");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     /* Not more than a clock can tell. */
     import_wants.samples_per_second = 1;
     summary = summarise("a 2000000000000000000\n");
     expect_range(summary, "a", UINT64_C(1) << 40, UINT64_C(4000000000000000000),
                  UINT64_C(4000000000000000000));
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     import_wants.samples_per_second = 0;
 }
 
@@ -302,45 +303,45 @@ static void pieces_of_any_length_give_the_same(void **state)
     (void)state;
     static const char text[] = "process 3:\"x;y\";main (a.py:1);f 5\r\n\nmain;g 6\nlast 7";
     for (size_t cut = 1; cut < 20; cut++) {
-        kymo_recording *recording = NULL;
-        assert_int_equal(import_bytes(&kymo__import_collapsed, text, strlen(text), cut, &recording),
-                         KYMO_OK);
-        kymo_summary *summary = summary_of(recording);
+        marey_recording *recording = NULL;
+        assert_int_equal(import_bytes(&marey__import_collapsed, text, strlen(text), cut, &recording),
+                         MAREY_OK);
+        marey_summary *summary = summary_of(recording);
         expect_range(summary, "f", 5, 50 * MS, 50 * MS);
         expect_range(summary, "g", 6, 60 * MS, 60 * MS);
         expect_range(summary, "last", 7, 70 * MS, 70 * MS);
-        kymo_summary_destroy(summary);
+        marey_summary_destroy(summary);
     }
 }
 
 static void lines_that_are_none_are_told(void **state)
 {
     (void)state;
-    kymo_recording *recording = read_text("a;b 1\nno number here\nc 2\nd x\n");
-    kymo_summary *summary = summary_of(recording);
+    marey_recording *recording = read_text("a;b 1\nno number here\nc 2\nd x\n");
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "b", 1, 10 * MS, 10 * MS);
     expect_range(summary, "c", 2, 20 * MS, 20 * MS);
     expect_warning(summary,
                    "left out 2 of 4 lines, which are no stacks; the first is line 2: no number");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     /* Numbers that together are more than a clock has. */
     summary = summarise("a 4000000000000000000\nb 4000000000000000000\nc 5\n");
     expect_range(summary, "c", 1, 5, 5);
     expect_no_range(summary, "b");
     expect_warning(summary, "left out 1 of 3 lines");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void a_file_without_stacks_is_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"", "\n\n", "# comment 5\n", "nothing\n", "a 0\n"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++) {
-        kymo_recording *recording = NULL;
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++) {
+        marey_recording *recording = NULL;
         assert_int_equal(
-            import_bytes(&kymo__import_collapsed, texts[i], strlen(texts[i]), 0, &recording),
-            KYMO_EFORMAT);
-        assert_non_null(strstr(kymo_last_error(), "a.file has no stacks"));
+            import_bytes(&marey__import_collapsed, texts[i], strlen(texts[i]), 0, &recording),
+            MAREY_EFORMAT);
+        assert_non_null(strstr(marey_last_error(), "a.file has no stacks"));
     }
 }
 
@@ -353,7 +354,7 @@ static void other_files_are_not_taken_for_stacks(void **state)
     assert_false(looks_like(""));
     assert_false(looks_like("{\"traceEvents\": [\n{\"ts\": 5},\n"));
     assert_false(looks_like("Dear reader,\nthis is chapter 1\nof many.\n"));
-    assert_false(kymo__import_collapsed.looks_like("a", "a\0b 5\n", 6));
+    assert_false(marey__import_collapsed.looks_like("a", "a\0b 5\n", 6));
 }
 
 static void every_allocation_may_fail(void **state)
@@ -361,7 +362,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     static const char text[] =
         "process 3:\"x;y\";thread (1): t;main (a.py:1);f 5\nmain (b.py:1);g 6\nbad\n";
-    fail_each_allocation(&kymo__import_collapsed, text, strlen(text));
+    fail_each_allocation(&marey__import_collapsed, text, strlen(text));
 }
 
 int main(void)

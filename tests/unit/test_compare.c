@@ -23,7 +23,7 @@ static void medians_by_digits_are_those_of_sorting(void **state)
     static float times[3000];
     static double sorted[3000];
     static uint32_t scratch[3000];
-    struct kymo__digest digest;
+    struct marey__digest digest;
     (void)state;
     srand48(1);
     for (size_t n = 1; n < 3000; n += n < 600 ? 1 : 401) {
@@ -31,8 +31,8 @@ static void medians_by_digits_are_those_of_sorting(void **state)
             times[i] = n % 3 == 0 ? (float)(lrand48() % 5) : (float)exp(40 * drand48() - 10);
             sorted[i] = (double)times[i];
         }
-        kymo__digest_make(&digest, times, n, scratch);
-        const double exact = kymo__median(sorted, n);
+        marey__digest_make(&digest, times, n, scratch);
+        const double exact = marey__median(sorted, n);
         /* Of many values the lower of two middle ones is taken. */
         const double lower = sorted[(n - 1) / 2];
         const double median = exp(digest.log_median), expected = n <= 256 ? exact : lower;
@@ -44,36 +44,36 @@ static void bounds_by_ranks_are_those_of_the_tables(void **state)
 {
     (void)state;
     /* Mann and Whitney's U at 0.05, two-sided, plus one; 10 and 20 runs at 0.04 as here. */
-    assert_int_equal(kymo__mann_whitney_bound(1, 100), 0);
-    assert_int_equal(kymo__mann_whitney_bound(3, 3), 0);
-    assert_int_equal(kymo__mann_whitney_bound(4, 4), 1);
-    assert_int_equal(kymo__mann_whitney_bound(5, 5), 3);
-    assert_int_equal(kymo__mann_whitney_bound(3, 8), kymo__mann_whitney_bound(8, 3));
-    assert_int_equal(kymo__signed_rank_bound(5), 0);
-    assert_int_equal(kymo__signed_rank_bound(6), 1);
-    assert_int_equal(kymo__signed_rank_bound(8), 4);
+    assert_int_equal(marey__mann_whitney_bound(1, 100), 0);
+    assert_int_equal(marey__mann_whitney_bound(3, 3), 0);
+    assert_int_equal(marey__mann_whitney_bound(4, 4), 1);
+    assert_int_equal(marey__mann_whitney_bound(5, 5), 3);
+    assert_int_equal(marey__mann_whitney_bound(3, 8), marey__mann_whitney_bound(8, 3));
+    assert_int_equal(marey__signed_rank_bound(5), 0);
+    assert_int_equal(marey__signed_rank_bound(6), 1);
+    assert_int_equal(marey__signed_rank_bound(8), 4);
     /* The approximation goes on where the exact one ends. */
-    const size_t exact = kymo__mann_whitney_bound(25, 25), next = kymo__mann_whitney_bound(25, 26);
+    const size_t exact = marey__mann_whitney_bound(25, 25), next = marey__mann_whitney_bound(25, 26);
     assert_in_range(next, exact, exact + 15);
-    assert_in_range(kymo__signed_rank_bound(51), kymo__signed_rank_bound(50),
-                    kymo__signed_rank_bound(50) + 30);
+    assert_in_range(marey__signed_rank_bound(51), marey__signed_rank_bound(50),
+                    marey__signed_rank_bound(50) + 30);
 }
 
 static void student_s_t_is_that_of_the_tables(void **state)
 {
     (void)state;
-    assert_true(fabs(kymo__t_quantile(0.95, 1) - 12.7062) < 1e-3);
-    assert_true(fabs(kymo__t_quantile(0.95, 4) - 2.7764) < 1e-3);
-    assert_true(fabs(kymo__t_quantile(0.95, 10) - 2.2281) < 1e-3);
-    assert_true(fabs(kymo__t_quantile(0.99, 30) - 2.7500) < 1e-3);
-    assert_true(fabs(kymo__t_quantile(0.95, 1e6) - 1.9600) < 1e-3);
+    assert_true(fabs(marey__t_quantile(0.95, 1) - 12.7062) < 1e-3);
+    assert_true(fabs(marey__t_quantile(0.95, 4) - 2.7764) < 1e-3);
+    assert_true(fabs(marey__t_quantile(0.95, 10) - 2.2281) < 1e-3);
+    assert_true(fabs(marey__t_quantile(0.99, 30) - 2.7500) < 1e-3);
+    assert_true(fabs(marey__t_quantile(0.95, 1e6) - 1.9600) < 1e-3);
 }
 
-static struct kymo_change change_of(const struct kymo_run_times *a, size_t n_a,
-                                    const struct kymo_run_times *b, size_t n_b)
+static struct marey_change change_of(const struct marey_run_times *a, size_t n_a,
+                                     const struct marey_run_times *b, size_t n_b)
 {
-    struct kymo_change change;
-    assert_int_equal(kymo_compare_runs(a, n_a, b, n_b, NULL, &change), KYMO_OK);
+    struct marey_change change;
+    assert_int_equal(marey_compare_runs(a, n_a, b, n_b, NULL, &change), MAREY_OK);
     return change;
 }
 
@@ -83,21 +83,21 @@ static void times_that_never_vary_give_a_certain_answer(void **state)
     (void)state;
     for (int i = 0; i < 20; i++)
         a[i] = 100, b[i] = 110;
-    const struct kymo_run_times run_a = {a, 20, 0}, run_b = {b, 20, 0};
-    assert_int_equal(change_of(&run_a, 1, &run_a, 1).verdict, KYMO_SAME);
-    const struct kymo_change slower = change_of(&run_a, 1, &run_b, 1);
-    assert_int_equal(slower.verdict, KYMO_SLOWER);
+    const struct marey_run_times run_a = {a, 20, 0}, run_b = {b, 20, 0};
+    assert_int_equal(change_of(&run_a, 1, &run_a, 1).verdict, MAREY_SAME);
+    const struct marey_change slower = change_of(&run_a, 1, &run_b, 1);
+    assert_int_equal(slower.verdict, MAREY_SLOWER);
     assert_true(fabs(slower.percent - 10) < 1e-4);
-    assert_int_equal(change_of(&run_b, 1, &run_a, 1).verdict, KYMO_FASTER);
+    assert_int_equal(change_of(&run_b, 1, &run_a, 1).verdict, MAREY_FASTER);
 }
 
 static void few_times_are_unsure_and_say_so(void **state)
 {
     const double a[] = {1, 2, 1, 2, 1}, b[] = {9, 8, 9, 8, 9};
     (void)state;
-    const struct kymo_run_times run_a = {a, 5, 0}, run_b = {b, 5, 0};
-    const struct kymo_change change = change_of(&run_a, 1, &run_b, 1);
-    assert_int_equal(change.verdict, KYMO_UNSURE);
+    const struct marey_run_times run_a = {a, 5, 0}, run_b = {b, 5, 0};
+    const struct marey_change change = change_of(&run_a, 1, &run_b, 1);
+    assert_int_equal(change.verdict, MAREY_UNSURE);
     assert_true(change.percent > 500 && isnan(change.low_percent));
     assert_non_null(strstr(change.reason, "too few"));
 }
@@ -106,14 +106,14 @@ static void few_times_are_unsure_and_say_so(void **state)
 static void one_wrecked_run_does_not_hide_a_change(void **state)
 {
     const double a[] = {100, 101, 100.5, 99.5, 100.2}, b[] = {110, 111, 110.5, 400, 110.2};
-    struct kymo_run_times runs[2][5];
+    struct marey_run_times runs[2][5];
     (void)state;
     for (size_t i = 0; i < 5; i++) {
-        runs[0][i] = (struct kymo_run_times){&a[i], 1, 0};
-        runs[1][i] = (struct kymo_run_times){&b[i], 1, 0};
+        runs[0][i] = (struct marey_run_times){&a[i], 1, 0};
+        runs[1][i] = (struct marey_run_times){&b[i], 1, 0};
     }
-    const struct kymo_change change = change_of(runs[0], 5, runs[1], 5);
-    assert_int_equal(change.verdict, KYMO_SLOWER);
+    const struct marey_change change = change_of(runs[0], 5, runs[1], 5);
+    assert_int_equal(change.verdict, MAREY_SLOWER);
     assert_true(change.percent > 9 && change.percent < 12);
     assert_true(change.low_percent > 8);
 }
@@ -122,43 +122,43 @@ static void one_wrecked_run_does_not_hide_a_change(void **state)
 static void few_runs_go_by_student_s_t(void **state)
 {
     const double a[] = {100, 100.1, 100.05}, b[] = {110, 110.1, 110.05};
-    struct kymo_run_times runs[2][3];
+    struct marey_run_times runs[2][3];
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        runs[0][i] = (struct kymo_run_times){&a[i], 1, 0};
-        runs[1][i] = (struct kymo_run_times){&b[i], 1, 0};
+        runs[0][i] = (struct marey_run_times){&a[i], 1, 0};
+        runs[1][i] = (struct marey_run_times){&b[i], 1, 0};
     }
-    assert_int_equal(change_of(runs[0], 2, runs[1], 2).verdict, KYMO_SLOWER);
-    assert_int_equal(change_of(runs[0], 1, runs[1], 3).verdict, KYMO_SLOWER);
-    assert_int_equal(change_of(runs[0], 3, runs[0], 3).verdict, KYMO_SAME);
+    assert_int_equal(change_of(runs[0], 2, runs[1], 2).verdict, MAREY_SLOWER);
+    assert_int_equal(change_of(runs[0], 1, runs[1], 3).verdict, MAREY_SLOWER);
+    assert_int_equal(change_of(runs[0], 3, runs[0], 3).verdict, MAREY_SAME);
 }
 
 static void wrong_times_are_refused(void **state)
 {
     const double wrong[][2] = {{1, NAN}, {1, -1}, {1, INFINITY}}, good[] = {1, 1};
-    struct kymo_change change;
+    struct marey_change change;
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        const struct kymo_run_times a = {good, 2, 0}, b = {wrong[i], 2, 0};
-        assert_int_equal(kymo_compare_runs(&a, 1, &b, 1, NULL, &change), KYMO_EINVAL);
-        assert_non_null(strstr(kymo_last_error(), "side B"));
-        assert_int_equal(kymo_compare_pairs(wrong[i], good, 2, NULL, &change), KYMO_EINVAL);
-        assert_non_null(strstr(kymo_last_error(), "side A"));
+        const struct marey_run_times a = {good, 2, 0}, b = {wrong[i], 2, 0};
+        assert_int_equal(marey_compare_runs(&a, 1, &b, 1, NULL, &change), MAREY_EINVAL);
+        assert_non_null(strstr(marey_last_error(), "side B"));
+        assert_int_equal(marey_compare_pairs(wrong[i], good, 2, NULL, &change), MAREY_EINVAL);
+        assert_non_null(strstr(marey_last_error(), "side A"));
     }
-    const struct kymo_run_times a = {good, 2, 0}, none = {good, 0, 0};
-    assert_int_equal(kymo_compare_runs(&a, 1, &none, 1, NULL, &change), KYMO_EINVAL);
-    assert_int_equal(kymo_compare_runs(&a, 0, &a, 1, NULL, &change), KYMO_EINVAL);
+    const struct marey_run_times a = {good, 2, 0}, none = {good, 0, 0};
+    assert_int_equal(marey_compare_runs(&a, 1, &none, 1, NULL, &change), MAREY_EINVAL);
+    assert_int_equal(marey_compare_runs(&a, 0, &a, 1, NULL, &change), MAREY_EINVAL);
 }
 
 static void times_of_zero_are_unsure(void **state)
 {
     const double a[10] = {0}, b[10] = {0};
-    struct kymo_change change;
+    struct marey_change change;
     (void)state;
-    const struct kymo_run_times run = {a, 10, 0};
-    assert_int_equal(change_of(&run, 1, &run, 1).verdict, KYMO_UNSURE);
-    assert_int_equal(kymo_compare_pairs(a, b, 10, NULL, &change), KYMO_OK);
-    assert_int_equal(change.verdict, KYMO_UNSURE);
+    const struct marey_run_times run = {a, 10, 0};
+    assert_int_equal(change_of(&run, 1, &run, 1).verdict, MAREY_UNSURE);
+    assert_int_equal(marey_compare_pairs(a, b, 10, NULL, &change), MAREY_OK);
+    assert_int_equal(change.verdict, MAREY_UNSURE);
 }
 
 /* ---- files of stats ---- */
@@ -169,18 +169,18 @@ static void write_stats(const char *text, char path[64])
     log_write(text, strlen(text), path);
 }
 
-static kymo_status compare_texts(const char *a, const char *b, kymo_comparison **out)
+static marey_status compare_texts(const char *a, const char *b, marey_comparison **out)
 {
     char paths[2][64];
     write_stats(a, paths[0]);
     write_stats(b, paths[1]);
-    kymo_status status = kymo_comparison_create(out);
-    if (status == KYMO_OK)
-        status = kymo_comparison_add(*out, KYMO_A, paths[0]);
-    if (status == KYMO_OK)
-        status = kymo_comparison_add(*out, KYMO_B, paths[1]);
-    if (status == KYMO_OK)
-        status = kymo_comparison_run(*out, NULL);
+    marey_status status = marey_comparison_create(out);
+    if (status == MAREY_OK)
+        status = marey_comparison_add(*out, MAREY_A, paths[0]);
+    if (status == MAREY_OK)
+        status = marey_comparison_add(*out, MAREY_B, paths[1]);
+    if (status == MAREY_OK)
+        status = marey_comparison_run(*out, NULL);
     unlink(paths[0]);
     unlink(paths[1]);
     return status;
@@ -189,122 +189,122 @@ static kymo_status compare_texts(const char *a, const char *b, kymo_comparison *
 #define TEN "10, 10, 10, 10, 10, 10, 10, 10, 10, 10"
 #define ELEVEN "11, 11, 11, 11, 11, 11, 11, 11, 11, 11"
 
-static struct kymo_cell cell(kymo_comparison *c, const char *table, size_t row, const char *column)
+static struct marey_cell cell(marey_comparison *c, const char *table, size_t row, const char *column)
 {
-    return table_cell(kymo_comparison_table(c, table), row, column);
+    return table_cell(marey_comparison_table(c, table), row, column);
 }
 
 static void stats_by_name_are_compared(void **state)
 {
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
-    const kymo_status status =
+    const marey_status status =
         compare_texts("{\"other\": {\"a\": [1, [2], {}]}, \"iteration\": [{\"mean_ns\": 3}],\n"
                       " \"series\": {\"(iteration)\": [" TEN "], \"step\": [" TEN
                       "], \"gone\": [" TEN "], \"half\": [0, 5, 0, 5]}}",
                       "{\"series\": {\"step\": [" ELEVEN
                       "], \"new\\u00e9\": [1], \"(iteration)\": [" ELEVEN "]}, \"start\": 5}",
                       &c);
-    assert_int_equal(status, KYMO_OK);
+    assert_int_equal(status, MAREY_OK);
     assert_string_equal(cell(c, "iteration", 0, "verdict").as.text, "slower");
-    assert_int_equal(kymo_table_n_rows(kymo_comparison_table(c, "regions")), 1);
+    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "regions")), 1);
     assert_string_equal(cell(c, "regions", 0, "name").as.text, "step");
     assert_true(fabs(cell(c, "regions", 0, "change_percent").as.f64 - 10) < 1e-3);
     assert_true(fabs(cell(c, "regions", 0, "effect_percent").as.f64 - 10) < 1e-3);
-    assert_int_equal(kymo_table_n_rows(kymo_comparison_table(c, "only")), 3);
-    assert_int_equal(kymo_comparison_is_slower(c, NULL, 9), 1);
-    assert_int_equal(kymo_comparison_is_slower(c, "step", 11), 0);
-    assert_int_equal(kymo_comparison_is_slower(c, "other", 1), KYMO_EINVAL);
-    kymo_comparison_destroy(c);
+    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "only")), 3);
+    assert_int_equal(marey_comparison_is_slower(c, NULL, 9), 1);
+    assert_int_equal(marey_comparison_is_slower(c, "step", 11), 0);
+    assert_int_equal(marey_comparison_is_slower(c, "other", 1), MAREY_EINVAL);
+    marey_comparison_destroy(c);
 }
 
 static void rows_of_a_stopwatch_are_series(void **state)
 {
-    struct kymo__buf text = {0};
-    kymo_comparison *c = NULL;
+    struct marey__buf text = {0};
+    marey_comparison *c = NULL;
     (void)state;
-    kymo__buf_puts(&text, "{\"intervals\": [], \"series\": ["
-                          "{\"iteration\": 0, \"name\": \"(iteration)\", \"total_ns\": 400}, ");
+    marey__buf_puts(&text, "{\"intervals\": [], \"series\": ["
+                           "{\"iteration\": 0, \"name\": \"(iteration)\", \"total_ns\": 400}, ");
     for (int i = 0; i < 20; i++)
-        kymo__buf_printf(&text, "%s{\"iteration\": %d, \"name\": \"fwd\", \"total_ns\": 100}",
-                         i == 0 ? "" : ",", i);
-    kymo__buf_puts(&text, "]}");
-    kymo__buf_put(&text, "", 1);
-    assert_int_equal(compare_texts(text.data, text.data, &c), KYMO_OK);
+        marey__buf_printf(&text, "%s{\"iteration\": %d, \"name\": \"fwd\", \"total_ns\": 100}",
+                          i == 0 ? "" : ",", i);
+    marey__buf_puts(&text, "]}");
+    marey__buf_put(&text, "", 1);
+    assert_int_equal(compare_texts(text.data, text.data, &c), MAREY_OK);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "same");
     assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 20);
     assert_int_equal(cell(c, "iteration", 0, "n_a").as.u64, 1);
-    kymo__buf_fini(&text);
-    kymo_comparison_destroy(c);
+    marey__buf_fini(&text);
+    marey_comparison_destroy(c);
 }
 
 static void a_file_may_hold_several_runs(void **state)
 {
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     assert_int_equal(
         compare_texts("{\"runs\": [{\"series\": {\"s\": [10]}}, {\"series\": {\"s\": [10.01]}}]}",
                       "{\"runs\": [{\"series\": {\"s\": [12]}}, {\"series\": {\"s\": [12.01]}}]}", &c),
-        KYMO_OK);
-    assert_int_equal(kymo_table_n_rows(kymo_comparison_table(c, "runs")), 4);
+        MAREY_OK);
+    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "runs")), 4);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "slower");
-    kymo_comparison_destroy(c);
+    marey_comparison_destroy(c);
 }
 
 static void wrong_stats_are_refused_with_the_region(void **state)
 {
     static const struct {
         const char *text;
-        kymo_status status;
+        marey_status status;
         const char *words;
     } cases[] = {
-        {"{\"series\": {\"fwd\": [1, NaN]}}", KYMO_EINVAL, "time 1 of region 'fwd' is NaN"},
-        {"{\"series\": {\"fwd\": [-1]}}", KYMO_EINVAL, "'fwd' is negative"},
-        {"{\"series\": {\"fwd\": [Infinity]}}", KYMO_EINVAL, "'fwd' is infinite"},
-        {"{\"series\": {\"fwd\": [null]}}", KYMO_EINVAL, "'fwd' is no number"},
-        {"{\"series\": {\"fwd\": 3}}", KYMO_EFORMAT, "not a list"},
-        {"{\"series\": [{\"name\": \"bwd\", \"total_ns\": NaN}]}", KYMO_EINVAL, "'bwd' is NaN"},
-        {"{\"series\": [{\"name\": \"bwd\"}]}", KYMO_EINVAL, "'bwd' is no number"},
-        {"{\"series\": [3]}", KYMO_EFORMAT, "no object"},
-        {"{\"series\": {\"(iteration)\": [NaN]}}", KYMO_EINVAL, "'(iteration)' is NaN"},
-        {"{}", KYMO_EMISMATCH, "no times"},
-        {"{\"series\": {}}", KYMO_EMISMATCH, "no times"},
-        {"{\"series\": {\"a\": [1,]}}", KYMO_EFORMAT, "comma"},
-        {"{\"series\": {\"a\": [1 2]}}", KYMO_EFORMAT, "comma"},
-        {"{\"series\": {\"a\": [1]}", KYMO_EFORMAT, "object"},
-        {"{\"series\": {\"a\": [1]}} x", KYMO_EFORMAT, ""},
-        {"{\"series\": {\"a\\q\": [1]}}", KYMO_EFORMAT, "escape"},
-        {"{\"series", KYMO_EFORMAT, "without an end"},
-        {"{\"x\": [[[", KYMO_EFORMAT, "without an end"},
-        {"{\"runs\": [1]}", KYMO_EFORMAT, "runs"},
+        {"{\"series\": {\"fwd\": [1, NaN]}}", MAREY_EINVAL, "time 1 of region 'fwd' is NaN"},
+        {"{\"series\": {\"fwd\": [-1]}}", MAREY_EINVAL, "'fwd' is negative"},
+        {"{\"series\": {\"fwd\": [Infinity]}}", MAREY_EINVAL, "'fwd' is infinite"},
+        {"{\"series\": {\"fwd\": [null]}}", MAREY_EINVAL, "'fwd' is no number"},
+        {"{\"series\": {\"fwd\": 3}}", MAREY_EFORMAT, "not a list"},
+        {"{\"series\": [{\"name\": \"bwd\", \"total_ns\": NaN}]}", MAREY_EINVAL, "'bwd' is NaN"},
+        {"{\"series\": [{\"name\": \"bwd\"}]}", MAREY_EINVAL, "'bwd' is no number"},
+        {"{\"series\": [3]}", MAREY_EFORMAT, "no object"},
+        {"{\"series\": {\"(iteration)\": [NaN]}}", MAREY_EINVAL, "'(iteration)' is NaN"},
+        {"{}", MAREY_EMISMATCH, "no times"},
+        {"{\"series\": {}}", MAREY_EMISMATCH, "no times"},
+        {"{\"series\": {\"a\": [1,]}}", MAREY_EFORMAT, "comma"},
+        {"{\"series\": {\"a\": [1 2]}}", MAREY_EFORMAT, "comma"},
+        {"{\"series\": {\"a\": [1]}", MAREY_EFORMAT, "object"},
+        {"{\"series\": {\"a\": [1]}} x", MAREY_EFORMAT, ""},
+        {"{\"series\": {\"a\\q\": [1]}}", MAREY_EFORMAT, "escape"},
+        {"{\"series", MAREY_EFORMAT, "without an end"},
+        {"{\"x\": [[[", MAREY_EFORMAT, "without an end"},
+        {"{\"runs\": [1]}", MAREY_EFORMAT, "runs"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        kymo_comparison *c = NULL;
-        const kymo_status status =
+        marey_comparison *c = NULL;
+        const marey_status status =
             compare_texts("{\"series\": {\"fwd\": [" TEN "]}}", cases[i].text, &c);
-        if (status != cases[i].status || strstr(kymo_last_error(), cases[i].words) == NULL)
-            fail_msg("%s: %s, %s", cases[i].text, kymo_status_name(status), kymo_last_error());
-        assert_null(kymo_comparison_table(c, "regions"));
-        kymo_comparison_destroy(c);
+        if (status != cases[i].status || strstr(marey_last_error(), cases[i].words) == NULL)
+            fail_msg("%s: %s, %s", cases[i].text, marey_status_name(status), marey_last_error());
+        assert_null(marey_comparison_table(c, "regions"));
+        marey_comparison_destroy(c);
     }
 }
 
 static void nothing_in_common_is_an_error_that_names_both(void **state)
 {
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     assert_int_equal(compare_texts("{\"series\": {\"a\": [1]}}", "{\"series\": {\"b\": [1]}}", &c),
-                     KYMO_EMISMATCH);
-    assert_non_null(strstr(kymo_last_error(), "no region is in both"));
-    kymo_comparison_destroy(c);
-    assert_int_equal(kymo_comparison_create(&c), KYMO_OK);
-    assert_int_equal(kymo_comparison_run(c, NULL), KYMO_EMISMATCH);
-    assert_non_null(strstr(kymo_last_error(), "side A has nothing"));
-    assert_int_equal(kymo_comparison_add(c, KYMO_A, "/nowhere"), KYMO_EIO);
-    assert_int_equal(kymo_compare_text(c, NULL, stdout), KYMO_ESTATE);
-    kymo_comparison_destroy(c);
-    kymo_comparison_destroy(NULL);
+                     MAREY_EMISMATCH);
+    assert_non_null(strstr(marey_last_error(), "no region is in both"));
+    marey_comparison_destroy(c);
+    assert_int_equal(marey_comparison_create(&c), MAREY_OK);
+    assert_int_equal(marey_comparison_run(c, NULL), MAREY_EMISMATCH);
+    assert_non_null(strstr(marey_last_error(), "side A has nothing"));
+    assert_int_equal(marey_comparison_add(c, MAREY_A, "/nowhere"), MAREY_EIO);
+    assert_int_equal(marey_compare_text(c, NULL, stdout), MAREY_ESTATE);
+    marey_comparison_destroy(c);
+    marey_comparison_destroy(NULL);
 }
 
 /* ---- recordings ---- */
@@ -312,7 +312,7 @@ static void nothing_in_common_is_an_error_that_names_both(void **state)
 static void put_iteration(struct log_maker *log, uint64_t tick, uint64_t number, bool is_warmup)
 {
     const uint64_t words[] = {number, is_warmup, 0};
-    log_record(log, tick, KYMO_RECORD_ITERATION, words, 3);
+    log_record(log, tick, MAREY_RECORD_ITERATION, words, 3);
 }
 
 /*
@@ -326,7 +326,7 @@ static void make_log(struct log_maker *log, const char *const *extra, uint64_t s
                              "here", "clock", "tsc",  "tick_hz", "1000000000"};
     for (size_t i = 0; extra[i] != NULL; i++)
         pairs[10 + i] = extra[i];
-    log_put_pairs(log, KYMO__BLOCK_LOG, pairs);
+    log_put_pairs(log, MAREY__BLOCK_LOG, pairs);
     log_put_site(log, 1, "outer");
     log_put_site(log, 2, "inner");
     log_put_site(log, 3, "leaf");
@@ -347,37 +347,37 @@ static void make_log(struct log_maker *log, const char *const *extra, uint64_t s
     log_put_end(log, "stop");
 }
 
-static kymo_status compare_logs(struct log_maker *a, struct log_maker *b, kymo_comparison **out)
+static marey_status compare_logs(struct log_maker *a, struct log_maker *b, marey_comparison **out)
 {
     char paths[2][64];
     log_write(a->bytes.data, a->bytes.len, paths[0]);
     log_write(b->bytes.data, b->bytes.len, paths[1]);
-    kymo_status status = kymo_comparison_create(out);
-    if (status == KYMO_OK)
-        status = kymo_comparison_add(*out, KYMO_A, paths[0]);
-    if (status == KYMO_OK)
-        status = kymo_comparison_add(*out, KYMO_B, paths[1]);
-    if (status == KYMO_OK)
-        status = kymo_comparison_run(*out, NULL);
+    marey_status status = marey_comparison_create(out);
+    if (status == MAREY_OK)
+        status = marey_comparison_add(*out, MAREY_A, paths[0]);
+    if (status == MAREY_OK)
+        status = marey_comparison_add(*out, MAREY_B, paths[1]);
+    if (status == MAREY_OK)
+        status = marey_comparison_run(*out, NULL);
     unlink(paths[0]);
     unlink(paths[1]);
     return status;
 }
 
-static size_t row_of(kymo_comparison *c, const char *name)
+static size_t row_of(marey_comparison *c, const char *name)
 {
-    return table_row(kymo_comparison_table(c, "regions"), "name", name);
+    return table_row(marey_comparison_table(c, "regions"), "name", name);
 }
 
 static void iterations_of_recordings_are_compared_without_their_warm_up(void **state)
 {
     static const char *const none[] = {NULL};
     struct log_maker a = {0}, b = {0};
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     make_log(&a, none, 1000);
     make_log(&b, none, 1200);
-    assert_int_equal(compare_logs(&a, &b, &c), KYMO_OK);
+    assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
     assert_int_equal(cell(c, "runs", 0, "n_iterations").as.u64, 58);
     assert_int_equal(cell(c, "runs", 0, "n_left_out").as.u64, 2);
     const size_t outer = row_of(c, "outer"), leaf = row_of(c, "leaf");
@@ -390,16 +390,16 @@ static void iterations_of_recordings_are_compared_without_their_warm_up(void **s
     /* What outer does to the whole is what the whole does. */
     assert_true(fabs(cell(c, "regions", outer, "effect_percent").as.f64 -
                      cell(c, "iteration", 0, "change_percent").as.f64) < 0.7);
-    kymo_comparison_destroy(c);
+    marey_comparison_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
 
-static bool warns_of(kymo_comparison *c, const char *words)
+static bool warns_of(marey_comparison *c, const char *words)
 {
-    const kymo_table *warnings = kymo_comparison_table(c, "warnings");
-    for (size_t row = 0; row < kymo_table_n_rows(warnings); row++)
-        if (strstr(kymo_table_cell(warnings, row, 0).as.text, words) != NULL)
+    const marey_table *warnings = marey_comparison_table(c, "warnings");
+    for (size_t row = 0; row < marey_table_n_rows(warnings); row++)
+        if (strstr(marey_table_cell(warnings, row, 0).as.text, words) != NULL)
             return true;
     return false;
 }
@@ -412,18 +412,18 @@ static void machines_that_differ_are_told(void **state)
                                       "load_percent", "450",     "gpu",    "A100",
                                       "cpus",         "16",      NULL};
     struct log_maker a = {0}, b = {0};
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     make_log(&a, old, 1000);
     make_log(&b, new, 1000);
-    assert_int_equal(compare_logs(&a, &b, &c), KYMO_OK);
+    assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
     assert_true(warns_of(c, "the processor is not the same in all runs: Old CPU and New CPU"));
     assert_true(warns_of(c, "8 and 16"));
     assert_true(warns_of(c, "load was 0.1 at the start of A and 4.5 of B"));
     assert_true(warns_of(c, "one run on each side"));
     assert_false(warns_of(c, "kernel"));
     assert_false(warns_of(c, "GPU"));
-    kymo_comparison_destroy(c);
+    marey_comparison_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -433,14 +433,14 @@ static void different_numbers_of_ranks_are_refused(void **state)
     static const char *const two[] = {"world_size", "2", NULL}, *const four[] = {"world_size", "4",
                                                                                  NULL};
     struct log_maker a = {0}, b = {0};
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     make_log(&a, two, 1000);
     make_log(&b, four, 1000);
-    assert_int_equal(compare_logs(&a, &b, &c), KYMO_EMISMATCH);
-    assert_non_null(strstr(kymo_last_error(), "with 2 ranks"));
-    assert_non_null(strstr(kymo_last_error(), "with 4"));
-    kymo_comparison_destroy(c);
+    assert_int_equal(compare_logs(&a, &b, &c), MAREY_EMISMATCH);
+    assert_non_null(strstr(marey_last_error(), "with 2 ranks"));
+    assert_non_null(strstr(marey_last_error(), "with 4"));
+    marey_comparison_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -448,18 +448,18 @@ static void different_numbers_of_ranks_are_refused(void **state)
 static void calls_are_compared_where_there_are_no_iterations(void **state)
 {
     struct log_maker a = {0}, b = {0};
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     log_put_preamble(&a);
     log_put_ranges(&a, 5000);
     log_put_preamble(&b);
     log_put_ranges(&b, 5000);
-    assert_int_equal(compare_logs(&a, &b, &c), KYMO_OK);
-    assert_int_equal(kymo_table_n_rows(kymo_comparison_table(c, "iteration")), 0);
+    assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
+    assert_int_equal(marey_table_n_rows(marey_comparison_table(c, "iteration")), 0);
     assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 5000);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "same");
     assert_true(cell(c, "regions", 0, "effect_percent").is_null);
-    kymo_comparison_destroy(c);
+    marey_comparison_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -481,20 +481,20 @@ static void make_profile(struct log_maker *log, uint64_t ns)
 static void of_profiles_the_time_of_the_whole_run_is_compared(void **state)
 {
     struct log_maker a = {0}, b = {0};
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     make_profile(&a, 1000000);
     make_profile(&b, 1500000);
-    assert_int_equal(compare_logs(&a, &b, &c), KYMO_OK);
+    assert_int_equal(compare_logs(&a, &b, &c), MAREY_OK);
     assert_int_equal(cell(c, "regions", 0, "n_a").as.u64, 1);
     assert_true(fabs(cell(c, "regions", 0, "change_percent").as.f64 - 50) < 1e-3);
     assert_string_equal(cell(c, "regions", 0, "verdict").as.text, "unsure");
     bool is_told = false;
-    const kymo_table *warnings = kymo_comparison_table(c, "warnings");
-    for (size_t i = 0; i < kymo_table_n_rows(warnings); i++)
+    const marey_table *warnings = marey_comparison_table(c, "warnings");
+    for (size_t i = 0; i < marey_table_n_rows(warnings); i++)
         is_told |= strstr(cell(c, "warnings", i, "text").as.text, "both sides are profiles") != NULL;
     assert_true(is_told);
-    kymo_comparison_destroy(c);
+    marey_comparison_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -503,13 +503,13 @@ static void an_empty_recording_is_named(void **state)
 {
     static const char *const none[] = {NULL};
     struct log_maker a = {0}, b = {0};
-    kymo_comparison *c = NULL;
+    marey_comparison *c = NULL;
     (void)state;
     make_log(&a, none, 1000);
     log_put_preamble(&b);
-    assert_int_equal(compare_logs(&a, &b, &c), KYMO_EMISMATCH);
-    assert_non_null(strstr(kymo_last_error(), "(side B) has nothing to compare"));
-    kymo_comparison_destroy(c);
+    assert_int_equal(compare_logs(&a, &b, &c), MAREY_EMISMATCH);
+    assert_non_null(strstr(marey_last_error(), "(side B) has nothing to compare"));
+    marey_comparison_destroy(c);
     log_maker_fini(&a);
     log_maker_fini(&b);
 }
@@ -522,31 +522,31 @@ static void every_allocation_may_fail(void **state)
     struct log_maker a = {0};
     (void)state;
     make_log(&a, none, 1000);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t n = 1; status != KYMO_OK; n++) {
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t n = 1; status != MAREY_OK; n++) {
         char path[64], stats[64], *text = NULL;
         size_t len;
-        kymo_comparison *c = NULL;
+        marey_comparison *c = NULL;
         log_write(a.bytes.data, a.bytes.len, path);
         write_stats("{\"series\": {\"outer\": [" TEN "], \"(iteration)\": [" TEN "]}}", stats);
         FILE *out = open_memstream(&text, &len);
         assert_non_null(out);
-        kymo__alloc_fail_nth(n);
-        status = kymo_comparison_create(&c);
-        if (status == KYMO_OK)
-            status = kymo_comparison_add(c, KYMO_A, path);
-        if (status == KYMO_OK)
-            status = kymo_comparison_add(c, KYMO_B, stats);
-        if (status == KYMO_OK)
-            status = kymo_comparison_run(c, &(struct kymo_compare_options){.n_jobs = 1});
-        if (status == KYMO_OK)
-            status = kymo_compare_text(c, NULL, out);
-        if (status == KYMO_OK)
-            status = kymo_compare_markdown(c, NULL, out);
-        if (status == KYMO_OK)
-            status = kymo_compare_json(c, out);
-        kymo__alloc_fail_nth(0);
-        kymo_comparison_destroy(c);
+        marey__alloc_fail_nth(n);
+        status = marey_comparison_create(&c);
+        if (status == MAREY_OK)
+            status = marey_comparison_add(c, MAREY_A, path);
+        if (status == MAREY_OK)
+            status = marey_comparison_add(c, MAREY_B, stats);
+        if (status == MAREY_OK)
+            status = marey_comparison_run(c, &(struct marey_compare_options){.n_jobs = 1});
+        if (status == MAREY_OK)
+            status = marey_compare_text(c, NULL, out);
+        if (status == MAREY_OK)
+            status = marey_compare_markdown(c, NULL, out);
+        if (status == MAREY_OK)
+            status = marey_compare_json(c, out);
+        marey__alloc_fail_nth(0);
+        marey_comparison_destroy(c);
         fclose(out);
         free(text);
         unlink(path);

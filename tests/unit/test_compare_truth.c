@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include <kymo/compare.h>
+#include <marey/compare.h>
 
 enum { MAX_RUNS = 20, MAX_TIMES = 2000 };
 
@@ -96,34 +96,34 @@ static void fill_run(const struct experiment *e, double *times, double level)
 }
 
 /* While the machine gets slower by 1 % from run to run: TURNS A, B, A, B; SESSION all of A, then all of B. */
-static struct kymo_change compare_repeats(const struct experiment *e)
+static struct marey_change compare_repeats(const struct experiment *e)
 {
-    struct kymo_run_times runs[2][MAX_RUNS];
-    struct kymo_change change;
+    struct marey_run_times runs[2][MAX_RUNS];
+    struct marey_change change;
     const double levels[2] = {1, 1 + e->percent / 100};
     for (size_t s = 0; s < 2; s++)
         for (size_t r = 0; r < e->n_runs; r++) {
             const double at = (double)(e->design == TURNS ? 2 * r + s + 1 : s * e->n_runs + r + 1);
             fill_run(e, store[s][r],
                      levels[s] * (e->design == REPEATS || e->design == SINGLE ? 1 : exp(0.01 * at)));
-            runs[s][r] = (struct kymo_run_times){store[s][r], e->n_times, at};
+            runs[s][r] = (struct marey_run_times){store[s][r], e->n_times, at};
         }
-    assert_int_equal(kymo_compare_runs(runs[0], e->n_runs, runs[1], e->n_runs, NULL, &change),
-                     KYMO_OK);
+    assert_int_equal(marey_compare_runs(runs[0], e->n_runs, runs[1], e->n_runs, NULL, &change),
+                     MAREY_OK);
     return change;
 }
 
 /* One noise goes on while A and B take turns: AB BA AB. */
-static struct kymo_change compare_pairs(const struct experiment *e)
+static struct marey_change compare_pairs(const struct experiment *e)
 {
     static double noise[2 * MAX_TIMES], a[MAX_TIMES], b[MAX_TIMES];
-    struct kymo_change change;
+    struct marey_change change;
     make_noise(e->noise, noise, 2 * e->n_times);
     for (size_t i = 0; i < e->n_times; i++) {
         a[i] = 1e6 * exp(e->within * noise[2 * i + i % 2]);
         b[i] = 1e6 * (1 + e->percent / 100) * exp(e->within * noise[2 * i + 1 - i % 2]);
     }
-    assert_int_equal(kymo_compare_pairs(a, b, e->n_times, NULL, &change), KYMO_OK);
+    assert_int_equal(marey_compare_pairs(a, b, e->n_times, NULL, &change), MAREY_OK);
     return change;
 }
 
@@ -136,11 +136,11 @@ static struct tally repeat(const struct experiment *e, size_t n)
     struct tally tally = {0};
     seed = 20260101 + 1000 * (uint64_t)e->design + 100 * (uint64_t)e->noise + e->n_runs;
     for (size_t i = 0; i < n; i++) {
-        const struct kymo_change c = e->design == PAIRS ? compare_pairs(e) : compare_repeats(e);
-        const int is_sure = c.verdict == KYMO_FASTER || c.verdict == KYMO_SLOWER;
+        const struct marey_change c = e->design == PAIRS ? compare_pairs(e) : compare_repeats(e);
+        const int is_sure = c.verdict == MAREY_FASTER || c.verdict == MAREY_SLOWER;
         tally.alarms += is_sure;
-        tally.unsure += c.verdict == KYMO_UNSURE;
-        tally.found += c.verdict == (e->percent > 0 ? KYMO_SLOWER : KYMO_FASTER);
+        tally.unsure += c.verdict == MAREY_UNSURE;
+        tally.found += c.verdict == (e->percent > 0 ? MAREY_SLOWER : MAREY_FASTER);
         tally.coverage += c.low_percent <= e->percent && e->percent <= c.high_percent;
     }
     tally.alarms /= (double)n;
@@ -169,7 +169,7 @@ static const char *const design_names[] = {"repeats", "repeats in turns, drift",
 /* Valgrind makes it fifty times slower, and test_compare.c shows it the same code. */
 static void skip_where_it_takes_for_ever(void)
 {
-    if (getenv("KYMO_VALGRIND") != NULL)
+    if (getenv("MAREY_VALGRIND") != NULL)
         skip();
 }
 

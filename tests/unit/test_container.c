@@ -13,22 +13,22 @@
 #include "tensor/number_text.h"
 
 /* What was put, with a NUL behind it. */
-static const char *text_of(struct kymo__buf *buf)
+static const char *text_of(struct marey__buf *buf)
 {
-    kymo__buf_put(buf, "", 1);
+    marey__buf_put(buf, "", 1);
     assert_false(buf->failed);
     buf->len--;
     return buf->data;
 }
 
-static struct kymo_dump_part key(const char *text)
+static struct marey_dump_part key(const char *text)
 {
-    return (struct kymo_dump_part){.key = text, .key_len = strlen(text)};
+    return (struct marey_dump_part){.key = text, .key_len = strlen(text)};
 }
 
-static struct kymo_dump_part position(uint64_t index)
+static struct marey_dump_part position(uint64_t index)
 {
-    return (struct kymo_dump_part){.index = index};
+    return (struct marey_dump_part){.index = index};
 }
 
 /* ---- names ---- */
@@ -36,20 +36,20 @@ static struct kymo_dump_part position(uint64_t index)
 static void name_of_a_path_is_readable(void **state)
 {
     (void)state;
-    struct kymo__buf name = {0};
-    const struct kymo_dump_part parts[] = {key("layers"), position(3), key("out"), key("a.b/c%")};
-    kymo__name_put(&name, KYMO_DUMP_TENSORS, parts, 4);
+    struct marey__buf name = {0};
+    const struct marey_dump_part parts[] = {key("layers"), position(3), key("out"), key("a.b/c%")};
+    marey__name_put(&name, MAREY_DUMP_TENSORS, parts, 4);
     assert_string_equal(text_of(&name), "layers[3].out.a%2Eb%2Fc%25");
     name.len = 0;
-    kymo__name_put(&name, KYMO_DUMP_GRADIENTS, parts, 3);
+    marey__name_put(&name, MAREY_DUMP_GRADIENTS, parts, 3);
     assert_string_equal(text_of(&name), "%grad.layers[3].out");
     name.len = 0;
-    kymo__name_put_dotted(&name, parts, 3);
+    marey__name_put_dotted(&name, parts, 3);
     assert_string_equal(text_of(&name), "layers.3.out");
-    kymo__buf_fini(&name);
+    marey__buf_fini(&name);
 }
 
-static void assert_same_parts(const struct kymo_dump_part *a, const struct kymo__path *b, size_t n)
+static void assert_same_parts(const struct marey_dump_part *a, const struct marey__path *b, size_t n)
 {
     assert_int_equal(b->n_parts, n);
     for (size_t i = 0; i < n; i++) {
@@ -99,48 +99,48 @@ static void every_name_tells_its_path(void **state)
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
         for (size_t j = 0; j < sizeof hostile / sizeof *hostile; j++)
             for (int tree = 0; tree < 2; tree++) {
-                struct kymo__buf name = {0};
-                struct kymo__path path;
-                const struct kymo_dump_part parts[] = {key(hostile[i]), position(i * 1000),
-                                                       position(0), key(hostile[j])};
-                kymo__name_put(&name, (enum kymo_dump_tree)tree, parts, 4);
-                assert_int_equal(kymo__name_parse(name.data, name.len, &path), KYMO_OK);
+                struct marey__buf name = {0};
+                struct marey__path path;
+                const struct marey_dump_part parts[] = {key(hostile[i]), position(i * 1000),
+                                                        position(0), key(hostile[j])};
+                marey__name_put(&name, (enum marey_dump_tree)tree, parts, 4);
+                assert_int_equal(marey__name_parse(name.data, name.len, &path), MAREY_OK);
                 assert_same_parts(parts, &path, 4);
                 assert_int_equal(path.tree, tree);
-                kymo__path_fini(&path);
-                kymo__buf_fini(&name);
+                marey__path_fini(&path);
+                marey__buf_fini(&name);
             }
 }
 
 static void key_with_a_zero_byte_comes_back(void **state)
 {
     (void)state;
-    struct kymo__buf name = {0};
-    struct kymo__path path;
-    const struct kymo_dump_part parts[] = {{.key = "a\0b", .key_len = 3}};
-    kymo__name_put(&name, KYMO_DUMP_TENSORS, parts, 1);
+    struct marey__buf name = {0};
+    struct marey__path path;
+    const struct marey_dump_part parts[] = {{.key = "a\0b", .key_len = 3}};
+    marey__name_put(&name, MAREY_DUMP_TENSORS, parts, 1);
     assert_string_equal(text_of(&name), "a%00b");
-    assert_int_equal(kymo__name_parse(name.data, name.len, &path), KYMO_OK);
+    assert_int_equal(marey__name_parse(name.data, name.len, &path), MAREY_OK);
     assert_same_parts(parts, &path, 1);
-    kymo__path_fini(&path);
-    kymo__buf_fini(&name);
+    marey__path_fini(&path);
+    marey__buf_fini(&name);
 }
 
 static void names_that_safetensors_or_padding_need_are_escaped(void **state)
 {
     (void)state;
-    struct kymo__buf name = {0};
-    const struct kymo_dump_part metadata = key("__metadata__"), pad = key("__pad__7"),
-                                inner[] = {key("a"), key("__pad__7")};
-    kymo__name_put(&name, KYMO_DUMP_TENSORS, &metadata, 1);
+    struct marey__buf name = {0};
+    const struct marey_dump_part metadata = key("__metadata__"), pad = key("__pad__7"),
+                                 inner[] = {key("a"), key("__pad__7")};
+    marey__name_put(&name, MAREY_DUMP_TENSORS, &metadata, 1);
     assert_string_equal(text_of(&name), "%5F_metadata__");
     name.len = 0;
-    kymo__name_put(&name, KYMO_DUMP_TENSORS, &pad, 1);
+    marey__name_put(&name, MAREY_DUMP_TENSORS, &pad, 1);
     assert_string_equal(text_of(&name), "%5F_pad__7");
     name.len = 0;
-    kymo__name_put(&name, KYMO_DUMP_TENSORS, inner, 2);
+    marey__name_put(&name, MAREY_DUMP_TENSORS, inner, 2);
     assert_string_equal(text_of(&name), "a.__pad__7");
-    kymo__buf_fini(&name);
+    marey__buf_fini(&name);
 }
 
 static void text_that_is_no_name_is_refused(void **state)
@@ -167,14 +167,14 @@ static void text_that_is_no_name_is_refused(void **state)
                                         "%-b",
                                         "]"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct kymo__path path;
-        assert_int_equal(kymo__name_parse(wrong[i], strlen(wrong[i]), &path), KYMO_EFORMAT);
+        struct marey__path path;
+        assert_int_equal(marey__name_parse(wrong[i], strlen(wrong[i]), &path), MAREY_EFORMAT);
     }
 }
 
-static void assert_file_name_is_safe(const struct kymo__buf *name)
+static void assert_file_name_is_safe(const struct marey__buf *name)
 {
-    assert_in_range(name->len, 1, KYMO__FILE_NAME_MAX + 4);
+    assert_in_range(name->len, 1, MAREY__FILE_NAME_MAX + 4);
     assert_null(memchr(name->data, '/', name->len));
     assert_null(memchr(name->data, '\0', name->len));
     assert_int_not_equal(name->data[0], '.');
@@ -185,16 +185,16 @@ static void file_names_stay_in_their_directory(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
-        struct kymo__buf plain = {0}, name = {0};
-        const struct kymo_dump_part part = key(hostile[i]);
-        kymo__name_put(&name, KYMO_DUMP_TENSORS, &part, 1);
-        kymo__file_name_put(&plain, name.data, name.len, ".png");
+        struct marey__buf plain = {0}, name = {0};
+        const struct marey_dump_part part = key(hostile[i]);
+        marey__name_put(&name, MAREY_DUMP_TENSORS, &part, 1);
+        marey__file_name_put(&plain, name.data, name.len, ".png");
         assert_file_name_is_safe(&plain);
         plain.len = 0;
-        kymo__file_name_put(&plain, hostile[i], strlen(hostile[i]), ".png"); /* as it stands, too */
+        marey__file_name_put(&plain, hostile[i], strlen(hostile[i]), ".png"); /* as it stands, too */
         assert_file_name_is_safe(&plain);
-        kymo__buf_fini(&plain);
-        kymo__buf_fini(&name);
+        marey__buf_fini(&plain);
+        marey__buf_fini(&name);
     }
 }
 
@@ -202,42 +202,42 @@ static void long_file_names_are_cut_and_stay_apart(void **state)
 {
     (void)state;
     static char text[10240];
-    struct kymo__buf a = {0}, b = {0}, most = {0};
+    struct marey__buf a = {0}, b = {0}, most = {0};
     memset(text, 'x', sizeof text);
-    kymo__file_name_put(&a, text, sizeof text, ".bin");
+    marey__file_name_put(&a, text, sizeof text, ".bin");
     text[sizeof text - 1] = 'y';
-    kymo__file_name_put(&b, text, sizeof text, ".bin");
+    marey__file_name_put(&b, text, sizeof text, ".bin");
     assert_file_name_is_safe(&a);
-    assert_int_equal(a.len, KYMO__FILE_NAME_MAX + 4);
+    assert_int_equal(a.len, MAREY__FILE_NAME_MAX + 4);
     assert_string_not_equal(text_of(&a), text_of(&b));
-    kymo__file_name_put(&most, text, KYMO__FILE_NAME_MAX, "");
-    assert_int_equal(most.len, KYMO__FILE_NAME_MAX);
+    marey__file_name_put(&most, text, MAREY__FILE_NAME_MAX, "");
+    assert_int_equal(most.len, MAREY__FILE_NAME_MAX);
     assert_null(memchr(most.data, '~', most.len));
     /* Escapes are not cut in two. */
     for (size_t n = 40; n < 120; n++) {
         memset(text, '/', sizeof text);
         memset(text, 'x', n);
         a.len = 0;
-        kymo__file_name_put(&a, text, 200, "");
+        marey__file_name_put(&a, text, 200, "");
         const char *const cut = memchr(a.data, '~', a.len);
         assert_non_null(cut);
         assert_memory_equal(cut - 3, "%2F", 3);
         assert_int_equal(a.data + a.len - cut, 17);
     }
-    kymo__buf_fini(&a);
-    kymo__buf_fini(&b);
-    kymo__buf_fini(&most);
+    marey__buf_fini(&a);
+    marey__buf_fini(&b);
+    marey__buf_fini(&most);
 }
 
 static void step_names_have_rank_and_process_when_there_are_such(void **state)
 {
     (void)state;
-    struct kymo__buf name = {0};
-    kymo__step_name_put(&name, 12, 3, 0);
-    kymo__buf_put(&name, " ", 1);
-    kymo__step_name_put(&name, 1234567890, -1, 77);
+    struct marey__buf name = {0};
+    marey__step_name_put(&name, 12, 3, 0);
+    marey__buf_put(&name, " ", 1);
+    marey__step_name_put(&name, 1234567890, -1, 77);
     assert_string_equal(text_of(&name), "step-00000012.rank-3 step-1234567890.pid-77");
-    kymo__buf_fini(&name);
+    marey__buf_fini(&name);
 }
 
 /* ---- headers ---- */
@@ -245,10 +245,10 @@ static void step_names_have_rank_and_process_when_there_are_such(void **state)
 static void npy_header_is_numpys(void **state)
 {
     (void)state;
-    struct kymo__buf head = {0};
+    struct marey__buf head = {0};
     const int64_t sizes[] = {2, 3};
-    struct kymo_tensor tensor = {.dtype = KYMO_F32, .rank = 2, .sizes = sizes};
-    kymo__npy_header_put(&head, &tensor);
+    struct marey_tensor tensor = {.dtype = MAREY_F32, .rank = 2, .sizes = sizes};
+    marey__npy_header_put(&head, &tensor);
     assert_int_equal(head.len, 128);
     assert_memory_equal(
         head.data, "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
@@ -256,31 +256,31 @@ static void npy_header_is_numpys(void **state)
     assert_int_equal(head.data[127], '\n');
     head.len = 0;
     tensor.rank = 1;
-    kymo__npy_header_put(&head, &tensor);
+    marey__npy_header_put(&head, &tensor);
     assert_non_null(memmem(head.data, head.len, "(2,)", 4));
     head.len = 0;
     tensor.rank = 0;
-    tensor.dtype = KYMO_BF16;
-    kymo__npy_header_put(&head, &tensor);
+    tensor.dtype = MAREY_BF16;
+    marey__npy_header_put(&head, &tensor);
     assert_non_null(memmem(head.data, head.len, "'<u2', 'fortran_order': False, 'shape': ()", 41));
-    assert_string_equal(kymo__npy_suffix(KYMO_BF16), ".bf16.npy");
-    assert_string_equal(kymo__npy_suffix(KYMO_F32), ".npy");
-    kymo__buf_fini(&head);
+    assert_string_equal(marey__npy_suffix(MAREY_BF16), ".bf16.npy");
+    assert_string_equal(marey__npy_suffix(MAREY_F32), ".npy");
+    marey__buf_fini(&head);
 }
 
 static void safetensors_header_tiles_and_aligns(void **state)
 {
     (void)state;
-    struct kymo__safetensors file = {0};
-    struct kymo__buf head = {0};
+    struct marey__safetensors file = {0};
+    struct marey__buf head = {0};
     const int64_t three = 3;
-    const struct kymo_tensor bytes = {.dtype = KYMO_U8, .rank = 1, .sizes = &three};
-    const struct kymo_tensor complex = {.dtype = KYMO_C128, .rank = 1, .sizes = &three};
-    assert_int_equal(kymo__safetensors_add(&file, "a", 1, &bytes), 0);
-    assert_int_equal(kymo__safetensors_add(&file, "b\"", 2, &complex), 64);
-    assert_int_equal(kymo__safetensors_head_put(&head, &file, 12, 3, 0), KYMO_OK);
+    const struct marey_tensor bytes = {.dtype = MAREY_U8, .rank = 1, .sizes = &three};
+    const struct marey_tensor complex = {.dtype = MAREY_C128, .rank = 1, .sizes = &three};
+    assert_int_equal(marey__safetensors_add(&file, "a", 1, &bytes), 0);
+    assert_int_equal(marey__safetensors_add(&file, "b\"", 2, &complex), 64);
+    assert_int_equal(marey__safetensors_head_put(&head, &file, 12, 3, 0), MAREY_OK);
     static const char expected[] =
-        "{\"__metadata__\":{\"kymo_dump\":\"1\",\"step\":\"12\",\"rank\":\"3\"},"
+        "{\"__metadata__\":{\"marey_dump\":\"1\",\"step\":\"12\",\"rank\":\"3\"},"
         "\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
         "\"__pad__0\":{\"dtype\":\"U8\",\"shape\":[61],\"data_offsets\":[3,64]},"
         "\"b\\\"\":{\"dtype\":\"F64\",\"shape\":[3,2],\"data_offsets\":[64,112]}}   ";
@@ -288,18 +288,18 @@ static void safetensors_header_tiles_and_aligns(void **state)
     assert_memory_equal(head.data, "\xf8\x0f\0\0\0\0\0\0", 8);
     assert_memory_equal(head.data + 8, expected, sizeof expected - 1);
     assert_int_equal(head.data[4095], ' ');
-    assert_int_equal(kymo__safetensors_head_put(&head, &file, 12, 3, 64), KYMO_EINVAL);
-    kymo__safetensors_fini(&file);
-    kymo__buf_fini(&head);
+    assert_int_equal(marey__safetensors_head_put(&head, &file, 12, 3, 64), MAREY_EINVAL);
+    marey__safetensors_fini(&file);
+    marey__buf_fini(&head);
 }
 
 /* ---- numbers as JSON ---- */
 
-static const char *json_of(struct kymo__buf *out, const struct kymo_tensor *tensor,
-                           const struct kymo__json_style *style)
+static const char *json_of(struct marey__buf *out, const struct marey_tensor *tensor,
+                           const struct marey__json_style *style)
 {
     out->len = 0;
-    assert_int_equal(kymo__json_tensor_put(out, tensor, style), KYMO_OK);
+    assert_int_equal(marey__json_tensor_put(out, tensor, style), MAREY_OK);
     return text_of(out);
 }
 
@@ -308,9 +308,9 @@ static void lists_have_a_line_for_each_innermost_row(void **state)
     (void)state;
     static const float x[] = {1, -0.0f, 0.1f, 16777216, 1e-5f, FLT_MAX, 1e16f, 123456.789f};
     const int64_t sizes[] = {2, 2, 2};
-    struct kymo__buf out = {0};
-    struct kymo_tensor tensor = {.data = x, .dtype = KYMO_F32, .rank = 3, .sizes = sizes};
-    const struct kymo__json_style style = {.level = 1};
+    struct marey__buf out = {0};
+    struct marey_tensor tensor = {.data = x, .dtype = MAREY_F32, .rank = 3, .sizes = sizes};
+    const struct marey__json_style style = {.level = 1};
     assert_string_equal(
         json_of(&out, &tensor, &style),
         "[\n    [\n      [1.0, -0.0],\n      [0.1, 16777216.0]\n    ],\n    [\n      "
@@ -320,8 +320,9 @@ static void lists_have_a_line_for_each_innermost_row(void **state)
     const int64_t empty[] = {2, 0};
     tensor.rank = 2;
     tensor.sizes = empty;
-    assert_string_equal(json_of(&out, &tensor, &(struct kymo__json_style){0}), "[\n  [],\n  []\n]");
-    kymo__buf_fini(&out);
+    assert_string_equal(json_of(&out, &tensor, &(struct marey__json_style){0}),
+                        "[\n  [],\n  []\n]");
+    marey__buf_fini(&out);
 }
 
 static void python_has_a_line_and_all_digits_for_each_number(void **state)
@@ -329,9 +330,9 @@ static void python_has_a_line_and_all_digits_for_each_number(void **state)
     (void)state;
     static const float x[] = {0.1f, 16777216, 1e-5f, NAN};
     const int64_t sizes[] = {2, 2}, empty[] = {2, 0};
-    const struct kymo__json_style style = {.nan = KYMO__NAN_WORD, .level = 1, .is_python = true};
-    struct kymo__buf out = {0};
-    struct kymo_tensor tensor = {.data = x, .dtype = KYMO_F32, .rank = 2, .sizes = sizes};
+    const struct marey__json_style style = {.nan = MAREY__NAN_WORD, .level = 1, .is_python = true};
+    struct marey__buf out = {0};
+    struct marey_tensor tensor = {.data = x, .dtype = MAREY_F32, .rank = 2, .sizes = sizes};
     assert_string_equal(
         json_of(&out, &tensor, &style),
         "[\n    [\n      0.10000000149011612,\n      16777216.0\n    ],\n    [\n      "
@@ -339,9 +340,9 @@ static void python_has_a_line_and_all_digits_for_each_number(void **state)
     tensor.sizes = empty;
     assert_string_equal(json_of(&out, &tensor, &style), "[\n    [],\n    []\n  ]");
     const uint16_t bf16 = 0x3dcd;
-    tensor = (struct kymo_tensor){.data = &bf16, .dtype = KYMO_BF16};
+    tensor = (struct marey_tensor){.data = &bf16, .dtype = MAREY_BF16};
     assert_string_equal(json_of(&out, &tensor, &style), "0.10009765625");
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
 }
 
 static void python_writes_strings_in_ascii(void **state)
@@ -349,11 +350,11 @@ static void python_writes_strings_in_ascii(void **state)
     (void)state;
     static const char text[] =
         "a\"\\\b\f\n\r\t\x01\x7f \xc3\xa9 \xe2\x86\x92 \xf0\x9f\x9a\x80 \xed\xb2\x80 \xff\0";
-    struct kymo__buf out = {0};
-    kymo__json_python_string_put(&out, text, sizeof text - 1);
+    struct marey__buf out = {0};
+    marey__json_python_string_put(&out, text, sizeof text - 1);
     assert_string_equal(text_of(&out), "\"a\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u007f \\u00e9 \\u2192 "
                                        "\\ud83d\\ude80 \\udc80 \\ufffd\\u0000\"");
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
 }
 
 static void what_json_lacks_has_three_spellings(void **state)
@@ -362,59 +363,59 @@ static void what_json_lacks_has_three_spellings(void **state)
     const double x[] = {NAN, INFINITY, -INFINITY};
     const uint16_t half[] = {0x7e00, 0x7c00, 0xfc00};
     const int64_t three = 3;
-    struct kymo__buf out = {0};
-    struct kymo_tensor tensor = {.data = x, .dtype = KYMO_F64, .rank = 1, .sizes = &three};
+    struct marey__buf out = {0};
+    struct marey_tensor tensor = {.data = x, .dtype = MAREY_F64, .rank = 1, .sizes = &three};
     static const char *const expected[] = {"[\"NaN\", \"Infinity\", \"-Infinity\"]",
                                            "[NaN, Infinity, -Infinity]", "[null, null, null]"};
-    for (int nan = KYMO__NAN_TEXT; nan <= KYMO__NAN_NULL; nan++) {
-        const struct kymo__json_style style = {.nan = (enum kymo__json_nan)nan};
+    for (int nan = MAREY__NAN_TEXT; nan <= MAREY__NAN_NULL; nan++) {
+        const struct marey__json_style style = {.nan = (enum marey__json_nan)nan};
         tensor.data = x;
-        tensor.dtype = KYMO_F64;
+        tensor.dtype = MAREY_F64;
         assert_string_equal(json_of(&out, &tensor, &style), expected[nan]);
         tensor.data = half;
-        tensor.dtype = KYMO_F16;
+        tensor.dtype = MAREY_F16;
         assert_string_equal(json_of(&out, &tensor, &style), expected[nan]);
     }
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
 }
 
 static void every_type_has_its_text(void **state)
 {
     (void)state;
     static const struct {
-        enum kymo_dtype dtype;
+        enum marey_dtype dtype;
         unsigned char bytes[16];
         const char *text;
     } cases[] = {
-        {KYMO_BOOL, {1}, "true"},
-        {KYMO_U8, {255}, "255"},
-        {KYMO_I8, {0x80}, "-128"},
-        {KYMO_U16, {0xff, 0xff}, "65535"},
-        {KYMO_I16, {0, 0x80}, "-32768"},
-        {KYMO_U32, {0xff, 0xff, 0xff, 0xff}, "4294967295"},
-        {KYMO_I32, {0, 0, 0, 0x80}, "-2147483648"},
-        {KYMO_U64, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, "18446744073709551615"},
-        {KYMO_I64, {0, 0, 0, 0, 0, 0, 0, 0x80}, "-9223372036854775808"},
-        {KYMO_F16, {0x00, 0x3c}, "1.0"},
-        {KYMO_F16, {0x01, 0x00}, "6e-08"},
-        {KYMO_BF16, {0x49, 0x40}, "3.14"},
-        {KYMO_F8_E4M3FN, {0x7e}, "450.0"},
-        {KYMO_F8_E5M2, {0x7b}, "60000.0"},
-        {KYMO_F8_E4M3FNUZ, {0x7f}, "240.0"},
-        {KYMO_F8_E5M2FNUZ, {0x01}, "8e-06"},
-        {KYMO_F8_E8M0FNU, {137}, "1024.0"},
-        {KYMO_C64, {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}, "[1.0, -2.0]"},
-        {KYMO_C32, {0x00, 0x3c, 0x00, 0xc0}, "[1.0, -2.0]"},
-        {KYMO_F4_E2M1X2, {0xf1}, "[0.5, -6.0]"},
-        {KYMO_I4X2, {0x8f}, "[-1, -8]"},
-        {KYMO_U4X2, {0x8f}, "[15, 8]"},
+        {MAREY_BOOL, {1}, "true"},
+        {MAREY_U8, {255}, "255"},
+        {MAREY_I8, {0x80}, "-128"},
+        {MAREY_U16, {0xff, 0xff}, "65535"},
+        {MAREY_I16, {0, 0x80}, "-32768"},
+        {MAREY_U32, {0xff, 0xff, 0xff, 0xff}, "4294967295"},
+        {MAREY_I32, {0, 0, 0, 0x80}, "-2147483648"},
+        {MAREY_U64, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, "18446744073709551615"},
+        {MAREY_I64, {0, 0, 0, 0, 0, 0, 0, 0x80}, "-9223372036854775808"},
+        {MAREY_F16, {0x00, 0x3c}, "1.0"},
+        {MAREY_F16, {0x01, 0x00}, "6e-08"},
+        {MAREY_BF16, {0x49, 0x40}, "3.14"},
+        {MAREY_F8_E4M3FN, {0x7e}, "450.0"},
+        {MAREY_F8_E5M2, {0x7b}, "60000.0"},
+        {MAREY_F8_E4M3FNUZ, {0x7f}, "240.0"},
+        {MAREY_F8_E5M2FNUZ, {0x01}, "8e-06"},
+        {MAREY_F8_E8M0FNU, {137}, "1024.0"},
+        {MAREY_C64, {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}, "[1.0, -2.0]"},
+        {MAREY_C32, {0x00, 0x3c, 0x00, 0xc0}, "[1.0, -2.0]"},
+        {MAREY_F4_E2M1X2, {0xf1}, "[0.5, -6.0]"},
+        {MAREY_I4X2, {0x8f}, "[-1, -8]"},
+        {MAREY_U4X2, {0x8f}, "[15, 8]"},
     };
-    struct kymo__buf out = {0};
+    struct marey__buf out = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct kymo_tensor tensor = {.data = cases[i].bytes, .dtype = cases[i].dtype};
-        assert_string_equal(json_of(&out, &tensor, &(struct kymo__json_style){0}), cases[i].text);
+        const struct marey_tensor tensor = {.data = cases[i].bytes, .dtype = cases[i].dtype};
+        assert_string_equal(json_of(&out, &tensor, &(struct marey__json_style){0}), cases[i].text);
     }
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
 }
 
 struct refusing_sink {
@@ -433,11 +434,11 @@ static void sink_that_refuses_ends_the_writing(void **state)
     (void)state;
     static const float x[1 << 16];
     const int64_t n = 1 << 16;
-    const struct kymo_tensor tensor = {.data = x, .dtype = KYMO_F32, .rank = 1, .sizes = &n};
+    const struct marey_tensor tensor = {.data = x, .dtype = MAREY_F32, .rank = 1, .sizes = &n};
     struct refusing_sink sink = {.n_left = 2};
     assert_int_equal(
-        kymo__json_tensor_write(&tensor, &(struct kymo__json_style){0}, refuse_later, &sink),
-        KYMO_EIO);
+        marey__json_tensor_write(&tensor, &(struct marey__json_style){0}, refuse_later, &sink),
+        MAREY_EIO);
     assert_int_equal(sink.n_left, -1);
 }
 
@@ -446,27 +447,27 @@ static void sink_that_refuses_ends_the_writing(void **state)
 static void manifest_lines_are_as_the_page_says(void **state)
 {
     (void)state;
-    struct kymo__buf out = {0};
-    kymo__manifest_step_put(&out, &(struct kymo__manifest_step){.step = 12,
-                                                                .rank = -1,
-                                                                .world = 8,
-                                                                .pid = 4711,
-                                                                .host = "node\"7",
-                                                                .unix_ns = 5,
-                                                                .mode = "full",
-                                                                .data_start = 4096});
-    const struct kymo_dump_part parts[] = {key("a\xff"), position(2)};
+    struct marey__buf out = {0};
+    marey__manifest_step_put(&out, &(struct marey__manifest_step){.step = 12,
+                                                                  .rank = -1,
+                                                                  .world = 8,
+                                                                  .pid = 4711,
+                                                                  .host = "node\"7",
+                                                                  .unix_ns = 5,
+                                                                  .mode = "full",
+                                                                  .data_start = 4096});
+    const struct marey_dump_part parts[] = {key("a\xff"), position(2)};
     const int64_t sizes[] = {2, 3}, strides[] = {3, -1};
-    const struct kymo_digest digest = {{0xab, 1}};
-    const struct kymo_tensor_stats stats = {
+    const struct marey_digest digest = {{0xab, 1}};
+    const struct marey_tensor_stats stats = {
         .n = 6, .min = -1, .max = INFINITY, .mean = NAN, .std = 0.1, .histogram[40] = 2};
-    kymo__manifest_value_put(
-        &out, &(struct kymo__manifest_value){
+    marey__manifest_value_put(
+        &out, &(struct marey__manifest_value){
                   .seq = 1,
-                  .tree = KYMO_DUMP_GRADIENTS,
+                  .tree = MAREY_DUMP_GRADIENTS,
                   .parts = parts,
                   .n_parts = 2,
-                  .tensor = {.dtype = KYMO_BF16, .rank = 2, .sizes = sizes, .strides = strides},
+                  .tensor = {.dtype = MAREY_BF16, .rank = 2, .sizes = sizes, .strides = strides},
                   .has_offset = true,
                   .offset = 64,
                   .n_bytes = 12,
@@ -475,16 +476,16 @@ static void manifest_lines_are_as_the_page_says(void **state)
                   .line = 41,
                   .digest = &digest,
                   .stats = &stats});
-    kymo__manifest_value_put(&out, &(struct kymo__manifest_value){.seq = 2,
-                                                                  .parts = parts + 1,
-                                                                  .n_parts = 1,
-                                                                  .kind = KYMO_DUMP_LITERAL,
-                                                                  .text = "3",
-                                                                  .text_len = 1});
-    kymo__manifest_end_put(&out, 1, 2, 12);
+    marey__manifest_value_put(&out, &(struct marey__manifest_value){.seq = 2,
+                                                                    .parts = parts + 1,
+                                                                    .n_parts = 1,
+                                                                    .kind = MAREY_DUMP_LITERAL,
+                                                                    .text = "3",
+                                                                    .text_len = 1});
+    marey__manifest_end_put(&out, 1, 2, 12);
     assert_string_equal(
         text_of(&out),
-        "{\"kymo_dump\":1,\"step\":12,\"rank\":null,\"world\":8,\"pid\":4711,\"host\":"
+        "{\"marey_dump\":1,\"step\":12,\"rank\":null,\"world\":8,\"pid\":4711,\"host\":"
         "\"node\\\"7\",\"run\":null,"
         "\"unix_ns\":5,\"mode\":\"full\",\"data_start\":4096,\"reason\":null}\n"
         "{\"seq\":1,\"tree\":\"gradients\",\"path\":[\"a\\ufffd\",2],\"name\":\"%grad.a%FF[2]\","
@@ -497,27 +498,27 @@ static void manifest_lines_are_as_the_page_says(void **state)
         "\"l2\":0.0,\"histogram\":{\"40\":2}},\"phase\":\"backward\",\"source\":\"train.py:41\"}\n"
         "{\"seq\":2,\"tree\":\"tensors\",\"path\":[2],\"name\":\"[2]\",\"value\":3}\n"
         "{\"end\":true,\"tensors\":1,\"values\":2,\"bytes\":12}\n");
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
 }
 
 static void meta_files_are_accvlabs(void **state)
 {
     (void)state;
-    struct kymo__buf out = {0};
+    struct marey__buf out = {0};
     const int64_t sizes[] = {2, 3};
-    const struct kymo_tensor tensor = {.dtype = KYMO_F8_E5M2, .rank = 2, .sizes = sizes};
-    kymo__bin_meta_put(&out, &tensor);
+    const struct marey_tensor tensor = {.dtype = MAREY_F8_E5M2, .rank = 2, .sizes = sizes};
+    marey__bin_meta_put(&out, &tensor);
     assert_string_equal(text_of(&out), "{\n  \"file_data_shape\": [\n    2,\n    3\n  ],\n  "
                                        "\"file_data_dtype\": \"torch.float8_e5m2\"\n}");
     out.len = 0;
-    kymo__image_meta_put(&out, KYMO_F32, -0.5, 255, "RGB");
+    marey__image_meta_put(&out, MAREY_F32, -0.5, 255, "RGB");
     assert_string_equal(text_of(&out), "{\n  \"original_range\": [\n    -0.5,\n    255.0\n  ],\n  "
                                        "\"image_format\": \"RGB\"\n}");
     out.len = 0;
-    kymo__image_meta_put(&out, KYMO_U8, 0, 255, "Intensity");
+    marey__image_meta_put(&out, MAREY_U8, 0, 255, "Intensity");
     assert_string_equal(text_of(&out), "{\n  \"original_range\": [\n    0,\n    255\n  ],\n  "
                                        "\"image_format\": \"Intensity\"\n}");
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
 }
 
 /* ---- memory ---- */
@@ -528,23 +529,23 @@ static void memory_that_runs_out_is_told(void **state)
     static const char name[] = "a[1].b";
     bool is_done = false;
     for (uint64_t n = 1; !is_done; n++) {
-        struct kymo__path path = {0};
-        kymo__alloc_fail_nth(n);
-        const kymo_status status = kymo__name_parse(name, sizeof name - 1, &path);
-        kymo__alloc_fail_nth(0);
-        is_done = status == KYMO_OK;
-        assert_true(is_done || status == KYMO_ENOMEM);
-        kymo__path_fini(&path);
+        struct marey__path path = {0};
+        marey__alloc_fail_nth(n);
+        const marey_status status = marey__name_parse(name, sizeof name - 1, &path);
+        marey__alloc_fail_nth(0);
+        is_done = status == MAREY_OK;
+        assert_true(is_done || status == MAREY_ENOMEM);
+        marey__path_fini(&path);
         assert_in_range(n, 1, 10);
     }
     const uint16_t bits = 0x3f80;
-    const struct kymo_tensor tensor = {.data = &bits, .dtype = KYMO_F8_E5M2};
-    struct kymo__buf out = {0};
-    kymo__alloc_fail_nth(1);
-    const kymo_status status = kymo__json_tensor_put(&out, &tensor, &(struct kymo__json_style){0});
-    kymo__alloc_fail_nth(0);
-    assert_int_equal(status, KYMO_ENOMEM);
-    kymo__buf_fini(&out);
+    const struct marey_tensor tensor = {.data = &bits, .dtype = MAREY_F8_E5M2};
+    struct marey__buf out = {0};
+    marey__alloc_fail_nth(1);
+    const marey_status status = marey__json_tensor_put(&out, &tensor, &(struct marey__json_style){0});
+    marey__alloc_fail_nth(0);
+    assert_int_equal(status, MAREY_ENOMEM);
+    marey__buf_fini(&out);
 }
 
 int main(void)

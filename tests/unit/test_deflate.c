@@ -17,7 +17,7 @@
 struct reader {
     const uint8_t *bytes;
     size_t n, at; /* bits */
-    struct kymo__buf out;
+    struct marey__buf out;
 };
 
 struct tree {
@@ -135,10 +135,10 @@ static void read_coded(struct reader *r, const struct tree *literals, const stru
         const size_t back = s < 256 ? 0 : copy_distance(r, symbol(r, distances));
         assert_true(back <= r->out.len);
         if (s < 256)
-            kymo__buf_put(&r->out, &byte, 1);
+            marey__buf_put(&r->out, &byte, 1);
         for (size_t i = 0; i < n; i++) {
             byte = (uint8_t)r->out.data[r->out.len - back];
-            kymo__buf_put(&r->out, &byte, 1);
+            marey__buf_put(&r->out, &byte, 1);
         }
     }
 }
@@ -148,7 +148,7 @@ static void read_stored(struct reader *r)
     r->at = (r->at + 7) / 8 * 8;
     const uint32_t n = bits(r, 16);
     assert_int_equal(bits(r, 16), n ^ 0xffff);
-    kymo__buf_put(&r->out, r->bytes + r->at / 8, n);
+    marey__buf_put(&r->out, r->bytes + r->at / 8, n);
     r->at += 8 * (size_t)n;
 }
 
@@ -175,7 +175,7 @@ static void read_stream(struct reader *r)
 /* ---- there and back ---- */
 
 /* Packed is what has become of these bytes; returns how long that is. */
-static size_t expect_unpacked(struct kymo__buf packed, const uint8_t *bytes, size_t n)
+static size_t expect_unpacked(struct marey__buf packed, const uint8_t *bytes, size_t n)
 {
     assert_false(packed.failed);
     struct reader r = {.bytes = (const uint8_t *)packed.data, .n = packed.len};
@@ -184,17 +184,17 @@ static size_t expect_unpacked(struct kymo__buf packed, const uint8_t *bytes, siz
     if (n != 0)
         assert_memory_equal(r.out.data, bytes, n);
     const size_t packed_len = packed.len;
-    kymo__buf_fini(&packed);
-    kymo__buf_fini(&r.out);
+    marey__buf_fini(&packed);
+    marey__buf_fini(&r.out);
     return packed_len;
 }
 
 static size_t expect_same(const uint8_t *bytes, size_t n)
 {
-    struct kymo__buf packed = {0};
-    struct kymo__deflate stream = {.out = &packed};
-    kymo__deflate_bytes(&stream, bytes, n);
-    kymo__deflate_finish(&stream);
+    struct marey__buf packed = {0};
+    struct marey__deflate stream = {.out = &packed};
+    marey__deflate_bytes(&stream, bytes, n);
+    marey__deflate_finish(&stream);
     return expect_unpacked(packed, bytes, n);
 }
 
@@ -239,39 +239,39 @@ static void noise_is_stored_and_runs_are_short(void **state)
 static void texts_come_back(void **state)
 {
     (void)state;
-    struct kymo__buf text = {0};
+    struct marey__buf text = {0};
     uint32_t seed = 1;
     for (size_t i = 0; i < 60000; i++) {
         if (i % 6000 == 0 || i < 3) {
-            struct kymo__buf packed = {0};
-            kymo__deflate_all(&packed, text.data, text.len, KYMO__DEFLATE_SMALL);
+            struct marey__buf packed = {0};
+            marey__deflate_all(&packed, text.data, text.len, MAREY__DEFLATE_SMALL);
             const size_t n = expect_unpacked(packed, (const uint8_t *)text.data, text.len);
             /* Codes for each byte take half of it; with copies, where there is a library, it is much less. */
-            assert_true(i < 6000 || n < text.len * (kymo__gzip_missing == NULL ? 30 : 70) / 100);
+            assert_true(i < 6000 || n < text.len * (marey__gzip_missing == NULL ? 30 : 70) / 100);
         }
-        kymo__buf_printf(&text, "[\"layer %u.attention\",\"\",\"model.py\",%u,0],",
-                         next_random(&seed) % 100000, next_random(&seed) % 100);
+        marey__buf_printf(&text, "[\"layer %u.attention\",\"\",\"model.py\",%u,0],",
+                          next_random(&seed) % 100000, next_random(&seed) % 100);
     }
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
 }
 
 static void pieces_are_one_stream(void **state)
 {
     (void)state;
-    struct kymo__buf text = {0}, packed = {0};
+    struct marey__buf text = {0}, packed = {0};
     uint32_t seed = 1;
     while (text.len < 300000)
-        kymo__buf_printf(&text, "{\"ph\": \"X\", \"ts\": %u}, ", next_random(&seed));
-    kymo__deflater *deflater = kymo__deflater_create(KYMO__DEFLATE_SMALL);
+        marey__buf_printf(&text, "{\"ph\": \"X\", \"ts\": %u}, ", next_random(&seed));
+    marey__deflater *deflater = marey__deflater_create(MAREY__DEFLATE_SMALL);
     assert_non_null(deflater);
     for (size_t at = 0, n; at < text.len; at += n) {
-        n = KYMO__MIN(next_random(&seed) % 50000, text.len - at);
-        kymo__deflater_put(deflater, &packed, text.data + at, n, false);
+        n = MAREY__MIN(next_random(&seed) % 50000, text.len - at);
+        marey__deflater_put(deflater, &packed, text.data + at, n, false);
     }
-    kymo__deflater_put(deflater, &packed, "", 0, true);
-    kymo__deflater_destroy(deflater);
+    marey__deflater_put(deflater, &packed, "", 0, true);
+    marey__deflater_destroy(deflater);
     expect_unpacked(packed, (const uint8_t *)text.data, text.len);
-    kymo__buf_fini(&text);
+    marey__buf_fini(&text);
 }
 
 /* ---- files ---- */
@@ -279,9 +279,9 @@ static void pieces_are_one_stream(void **state)
 /* A file of these bytes, open; its path in `path`. */
 static int make_file(const void *bytes, size_t n, char path[64])
 {
-    snprintf(path, 64, "/tmp/kymo-test-gzip-XXXXXX");
+    snprintf(path, 64, "/tmp/marey-test-gzip-XXXXXX");
     const int fd = mkstemp(path);
-    assert_true(fd >= 0 && kymo__write_all(fd, bytes, n));
+    assert_true(fd >= 0 && marey__write_all(fd, bytes, n));
     return fd;
 }
 
@@ -290,27 +290,27 @@ static void expect_packed(const char *path, const void *bytes, size_t n)
 {
     char into[64];
     const int fd = make_file("", 0, into);
-    assert_int_equal(kymo__gzip_file(path, fd, NULL, NULL), KYMO_OK);
+    assert_int_equal(marey__gzip_file(path, fd, NULL, NULL), MAREY_OK);
     close(fd);
-    kymo__byte_source *source;
-    struct kymo__buf found = {0};
-    assert_int_equal(kymo__bytes_open(into, &source), KYMO_OK);
+    marey__byte_source *source;
+    struct marey__buf found = {0};
+    assert_int_equal(marey__bytes_open(into, &source), MAREY_OK);
     const char *piece;
     size_t len;
-    while (kymo__bytes_next(source, &piece, &len) == KYMO_OK && len > 0)
-        kymo__buf_put(&found, piece, len);
-    assert_null(kymo__bytes_damage(source));
+    while (marey__bytes_next(source, &piece, &len) == MAREY_OK && len > 0)
+        marey__buf_put(&found, piece, len);
+    assert_null(marey__bytes_damage(source));
     assert_int_equal(found.len, n);
     assert_true(n == 0 || memcmp(found.data, bytes, n) == 0);
-    kymo__bytes_close(source);
-    kymo__buf_fini(&found);
+    marey__bytes_close(source);
+    marey__buf_fini(&found);
     unlink(into);
 }
 
 static void files_are_packed_and_come_back(void **state)
 {
     (void)state;
-    if (kymo__gzip_missing != NULL)
+    if (marey__gzip_missing != NULL)
         skip();
     static const size_t sizes[] = {0, 1, 100, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20};
     char *bytes = malloc(3 << 20), path[64];
@@ -334,7 +334,7 @@ static void what_is_packed_already_stays_as_it_is(void **state)
     uint8_t found[16];
     close(make_file(bytes, sizeof bytes, path));
     const int fd = make_file("", 0, into);
-    assert_int_equal(kymo__gzip_file(path, fd, NULL, NULL), KYMO_OK);
+    assert_int_equal(marey__gzip_file(path, fd, NULL, NULL), MAREY_OK);
     assert_int_equal(pread(fd, found, sizeof found, 0), sizeof bytes);
     assert_memory_equal(found, bytes, sizeof bytes);
     close(fd);
@@ -347,22 +347,22 @@ static void packing_fails_with_a_sentence(void **state)
     (void)state;
     char path[64];
     const int fd = make_file("text", 4, path);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo__alloc_fail_nth(nth);
-        status = kymo__gzip_file(path, fd, NULL, NULL);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey__alloc_fail_nth(nth);
+        status = marey__gzip_file(path, fd, NULL, NULL);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 100);
     }
     close(fd);
     const int full = open("/dev/full", O_WRONLY);
-    assert_int_equal(kymo__gzip_file(path, full, NULL, NULL), KYMO_EIO);
+    assert_int_equal(marey__gzip_file(path, full, NULL, NULL), MAREY_EIO);
     close(full);
     unlink(path);
-    assert_int_equal(kymo__gzip_file(path, fd, NULL, NULL), KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "cannot open"));
-    assert_int_equal(kymo__gzip_file("/", fd, NULL, NULL), KYMO_EIO);
+    assert_int_equal(marey__gzip_file(path, fd, NULL, NULL), MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "cannot open"));
+    assert_int_equal(marey__gzip_file("/", fd, NULL, NULL), MAREY_EIO);
 }
 
 static void base64_is_as_others_write_it(void **state)
@@ -375,12 +375,12 @@ static void base64_is_as_others_write_it(void **state)
                                            {"foob", "Zm9vYg=="},
                                            {"fooba", "Zm9vYmE="},
                                            {"\xff\xfe\xfd\xfb", "//79+w=="}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(pairs); i++) {
-        struct kymo__buf text = {0};
-        kymo__base64_put(&text, (const uint8_t *)pairs[i][0], strlen(pairs[i][0]));
-        kymo__buf_put(&text, "", 1);
+    for (size_t i = 0; i < MAREY__COUNT_OF(pairs); i++) {
+        struct marey__buf text = {0};
+        marey__base64_put(&text, (const uint8_t *)pairs[i][0], strlen(pairs[i][0]));
+        marey__buf_put(&text, "", 1);
         assert_string_equal(text.data, pairs[i][1]);
-        kymo__buf_fini(&text);
+        marey__buf_fini(&text);
     }
 }
 

@@ -13,8 +13,8 @@
 
 struct fixture {
     struct made_side a, b, noise;
-    struct kymo_diff_options options;
-    struct kymo_diff *diff;
+    struct marey_diff_options options;
+    struct marey_diff *diff;
 };
 
 static int setup(void **state)
@@ -26,34 +26,34 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-    kymo_diff_close(f->diff);
+    marey_diff_close(f->diff);
     free(f);
     return 0;
 }
 
-static kymo_status run_sides(struct fixture *f)
+static marey_status run_sides(struct fixture *f)
 {
-    const struct kymo__diff_place place = {3, -1};
-    KYMO_TRY(kymo__diff_create(&f->options, &f->diff));
-    KYMO_TRY(kymo__diff_sides(f->diff, &place, &f->a.side, &f->b.side,
-                              f->noise.side.n != 0 ? &f->noise.side : NULL));
-    return kymo__diff_conclude(f->diff);
+    const struct marey__diff_place place = {3, -1};
+    MAREY_TRY(marey__diff_create(&f->options, &f->diff));
+    MAREY_TRY(marey__diff_sides(f->diff, &place, &f->a.side, &f->b.side,
+                                f->noise.side.n != 0 ? &f->noise.side : NULL));
+    return marey__diff_conclude(f->diff);
 }
 
 static void run(struct fixture *f)
 {
-    assert_int_equal(run_sides(f), KYMO_OK);
+    assert_int_equal(run_sides(f), MAREY_OK);
 }
 
-static struct kymo_cell cell(struct fixture *f, const char *table, size_t row, const char *column)
+static struct marey_cell cell(struct fixture *f, const char *table, size_t row, const char *column)
 {
-    return table_cell(kymo_diff_table(f->diff, table), row, column);
+    return table_cell(marey_diff_table(f->diff, table), row, column);
 }
 
 static void expect_text(struct fixture *f, const char *table, size_t row, const char *column,
                         const char *wanted)
 {
-    const struct kymo_cell found = cell(f, table, row, column);
+    const struct marey_cell found = cell(f, table, row, column);
     if (wanted == NULL) {
         assert_true(found.is_null);
         return;
@@ -82,7 +82,7 @@ static void one_wrong_element_is_named_with_both_values_and_bits(void **state)
     add_floats(&f->a, "x", a, 4);
     add_floats(&f->b, "x", b, 4);
     run(f);
-    assert_false(kymo_diff_is_same(f->diff));
+    assert_false(marey_diff_is_same(f->diff));
     expect_status(f, 0, "different");
     assert_int_equal(cell(f, "tensors", 0, "n_wrong").as.u64, 1);
     expect_near(cell(f, "tensors", 0, "max_abs").as.f64, 0.5, 0);
@@ -102,7 +102,7 @@ static void what_is_within_the_default_tolerance_is_close(void **state)
     add_floats(&f->a, "x", a, 1);
     add_floats(&f->b, "x", b, 1);
     run(f);
-    assert_true(kymo_diff_is_same(f->diff));
+    assert_true(marey_diff_is_same(f->diff));
     expect_status(f, 0, "close");
 }
 
@@ -135,13 +135,13 @@ static void nans_differ_when_asked_even_with_equal_digests(void **state)
 static void zeroes_of_two_signs_differ_bitwise_alone(void **state)
 {
     static const float a[] = {-0.0f}, b[] = {0.0f};
-    static const struct kymo_tolerance bitwise = {.bitwise = 1, .nan_equal = 1};
+    static const struct marey_tolerance bitwise = {.bitwise = 1, .nan_equal = 1};
     struct fixture *f = *state;
     add_floats(&f->a, "x", a, 1);
     add_floats(&f->b, "x", b, 1);
     run(f);
-    assert_true(kymo_diff_is_same(f->diff));
-    kymo_diff_close(f->diff);
+    assert_true(marey_diff_is_same(f->diff));
+    marey_diff_close(f->diff);
     f->options.tolerance = &bitwise;
     run(f);
     expect_status(f, 0, "different");
@@ -161,8 +161,8 @@ static void integers_past_the_doubles_are_compared_exactly(void **state)
 {
     static const int64_t a[] = {INT64_C(9007199254740993)}, b[] = {INT64_C(9007199254740992)};
     struct fixture *f = *state;
-    add_made(&f->a, "x", KYMO_I64, a, 1);
-    add_made(&f->b, "x", KYMO_I64, b, 1);
+    add_made(&f->a, "x", MAREY_I64, a, 1);
+    add_made(&f->b, "x", MAREY_I64, b, 1);
     run(f);
     expect_status(f, 0, "different");
     expect_text(f, "first", 0, "a", "9007199254740993");
@@ -175,9 +175,9 @@ static void a_changed_shape_or_kind_differs(void **state)
     add_floats(&f->a, "shape", a, 2);
     add_floats(&f->b, "shape", a, 1);
     add_floats(&f->a, "kind", a, 2);
-    struct kymo_dumped_value *text = &f->b.values[add_floats(&f->b, "kind", a, 1)];
-    *text = (struct kymo_dumped_value){
-        .name = "kind", .kind = KYMO_DUMP_TEXT, .text = "none", .text_len = 4};
+    struct marey_dumped_value *text = &f->b.values[add_floats(&f->b, "kind", a, 1)];
+    *text = (struct marey_dumped_value){
+        .name = "kind", .kind = MAREY_DUMP_TEXT, .text = "none", .text_len = 4};
     run(f);
     expect_status(f, 0, "shape");
     expect_status(f, 1, "kind");
@@ -191,16 +191,16 @@ static void another_type_differs_unless_allowed_and_its_numbers_are_not_rounded(
     static const uint16_t b[] = {0x3f80}; /* 1 in bfloat16 */
     struct fixture *f = *state;
     add_floats(&f->a, "x", a, 1);
-    add_made(&f->b, "x", KYMO_BF16, b, 1);
+    add_made(&f->b, "x", MAREY_BF16, b, 1);
     run(f);
     expect_status(f, 0, "dtype");
     expect_text(f, "first", 0, "a", "float32");
     expect_text(f, "first", 0, "b", "bfloat16");
-    kymo_diff_close(f->diff);
+    marey_diff_close(f->diff);
     f->options.allow_dtype = 1;
     run(f);
     expect_status(f, 0, "close");
-    assert_true(kymo_diff_is_same(f->diff));
+    assert_true(marey_diff_is_same(f->diff));
 }
 
 static void missing_and_extra_names_differ_unless_allowed(void **state)
@@ -212,20 +212,20 @@ static void missing_and_extra_names_differ_unless_allowed(void **state)
     add_floats(&f->b, "both", a, 1);
     add_floats(&f->b, "old", a, 1);
     run(f);
-    assert_false(kymo_diff_is_same(f->diff));
+    assert_false(marey_diff_is_same(f->diff));
     expect_status(f, 1, "extra");
     expect_status(f, 2, "missing");
-    kymo_diff_close(f->diff);
+    marey_diff_close(f->diff);
     f->options.allow_missing = f->options.allow_extra = 1;
     run(f);
-    assert_true(kymo_diff_is_same(f->diff));
-    assert_int_equal(kymo_table_n_rows(kymo_diff_table(f->diff, "first")), 0);
+    assert_true(marey_diff_is_same(f->diff));
+    assert_int_equal(marey_table_n_rows(marey_diff_table(f->diff, "first")), 0);
 }
 
 static void the_last_rule_that_matches_has_the_tolerance(void **state)
 {
     static const float a[] = {1.5f}, b[] = {1};
-    static const struct kymo_diff_rule rules[] = {
+    static const struct marey_diff_rule rules[] = {
         {"*", {.abs = 1, .nan_equal = 1}},
         {"y*", {.abs = 0, .nan_equal = 1}},
     };
@@ -266,7 +266,7 @@ static void digests_alone_tell_that_something_differs(void **state)
     expect_status(f, 0, "different");
     expect_text(f, "tensors", 0, "basis", "digest");
     assert_true(cell(f, "tensors", 0, "n_wrong").is_null);
-    assert_int_equal(kymo_table_n_rows(kymo_diff_table(f->diff, "warnings")), 1);
+    assert_int_equal(marey_table_n_rows(marey_diff_table(f->diff, "warnings")), 1);
 }
 
 static void statistics_are_compared_with_those_of_numbers(void **state)
@@ -275,7 +275,7 @@ static void statistics_are_compared_with_those_of_numbers(void **state)
     struct fixture *f = *state;
     for (int i = 0; i < 2; i++) {
         const size_t at = add_floats(&f->a, i == 0 ? "same" : "other", i == 0 ? a : c, 3);
-        assert_int_equal(kymo_tensor_stats_get(&f->a.tensors[at], &f->a.stats[at]), KYMO_OK);
+        assert_int_equal(marey_tensor_stats_get(&f->a.tensors[at], &f->a.stats[at]), MAREY_OK);
         f->a.values[at].stats = &f->a.stats[at];
         f->a.values[at].has_data = 0;
         add_floats(&f->b, i == 0 ? "same" : "other", b, 3);
@@ -296,8 +296,8 @@ static void what_was_dropped_is_not_known_and_the_answer_is_partial(void **state
     f->a.values[0].missing = "dropped";
     run(f);
     expect_status(f, 0, "unknown");
-    assert_true(kymo_diff_is_same(f->diff));
-    assert_true(kymo_diff_is_partial(f->diff));
+    assert_true(marey_diff_is_same(f->diff));
+    assert_true(marey_diff_is_partial(f->diff));
 }
 
 /* A MiB and a half, in two blocks, one number of the second changed. */
@@ -306,33 +306,34 @@ static void only_blocks_that_differ_are_read(void **state)
     enum { N = 3 << 17 };
     struct fixture *f = *state;
     float *a = malloc(N * sizeof *a), *b = malloc(N * sizeof *b);
-    struct kymo_digest blocks[2][2];
-    struct kymo_tensor_diff whole;
+    struct marey_digest blocks[2][2];
+    struct marey_tensor_diff whole;
     for (size_t i = 0; i < N; i++)
         a[i] = b[i] = (float)(i % 1000) - 500;
     a[N - 5] += 1;
     struct made_side *sides[] = {&f->a, &f->b};
     for (size_t s = 0; s < 2; s++) {
         add_floats(sides[s], "x", s == 0 ? a : b, N);
-        struct kymo_dumped_value *value = &sides[s]->values[0];
-        if (kymo_tensor_digest(&sides[s]->tensors[0], &sides[s]->digests[0], blocks[s]) != KYMO_OK) {
+        struct marey_dumped_value *value = &sides[s]->values[0];
+        if (marey_tensor_digest(&sides[s]->tensors[0], &sides[s]->digests[0], blocks[s]) != MAREY_OK) {
             free(a);
             free(b);
             skip(); /* a build without xxHash */
         }
-        assert_int_equal(kymo_tensor_stats_get(&sides[s]->tensors[0], &sides[s]->stats[0]), KYMO_OK);
+        assert_int_equal(marey_tensor_stats_get(&sides[s]->tensors[0], &sides[s]->stats[0]),
+                         MAREY_OK);
         value->digest = &sides[s]->digests[0];
         value->blocks = blocks[s];
         value->n_blocks = 2;
         value->stats = &sides[s]->stats[0];
     }
-    const struct kymo_tolerance t = kymo_tolerance_default(KYMO_F32, KYMO_F32);
-    assert_int_equal(kymo_tensor_compare(&f->a.tensors[0], &f->b.tensors[0], &t, &whole), KYMO_OK);
+    const struct marey_tolerance t = marey_tolerance_default(MAREY_F32, MAREY_F32);
+    assert_int_equal(marey_tensor_compare(&f->a.tensors[0], &f->b.tensors[0], &t, &whole), MAREY_OK);
     a[7] = 1e9f; /* in the first block, whose digests are those of before */
     run(f);
     free(a);
     free(b);
-    const struct kymo_tensor_diff *found = &f->diff->results[0].diff;
+    const struct marey_tensor_diff *found = &f->diff->results[0].diff;
     assert_int_equal(found->n_wrong, 1);
     assert_int_equal(found->first_wrong, N - 5);
     assert_int_equal(found->abs.index, whole.abs.index);
@@ -360,7 +361,7 @@ static void threads_judge_each_pair_once(void **state)
     run(f);
     free(a);
     free(b);
-    assert_int_equal(f->diff->n_by_status[KYMO_DIFF_DIFFERENT], N_PAIRS);
+    assert_int_equal(f->diff->n_by_status[MAREY_DIFF_DIFFERENT], N_PAIRS);
     for (size_t i = 0; i < N_PAIRS; i++) {
         assert_string_equal(f->diff->results[i].path, names[i]);
         assert_int_equal(f->diff->results[i].diff.first_wrong, 100 * i);
@@ -416,7 +417,7 @@ static void the_operation_with_agreeing_inputs_is_the_one(void **state)
     add_floats(&f->a, "net.second.out", one, 1);
     add_floats(&f->b, "net.second.out", two, 1);
     run(f);
-    assert_int_equal(kymo_table_n_rows(kymo_diff_table(f->diff, "operations")), 1);
+    assert_int_equal(marey_table_n_rows(marey_diff_table(f->diff, "operations")), 1);
     expect_text(f, "operations", 0, "operation", "net.first");
     expect_text(f, "operations", 0, "output", "net.first.out");
     const double in = cell(f, "operations", 0, "error_in").as.f64;
@@ -434,7 +435,7 @@ static void parameters_are_inputs(void **state)
         add_floats(&f->b, names[i], i == 0 ? one : two, 1);
     }
     run(f);
-    assert_int_equal(kymo_table_n_rows(kymo_diff_table(f->diff, "operations")), 0);
+    assert_int_equal(marey_table_n_rows(marey_diff_table(f->diff, "operations")), 0);
     expect_text(f, "first", 0, "path", "l.param.weight");
 }
 
@@ -450,13 +451,13 @@ static void a_backward_pass_is_innocent_where_the_forward_pass_differed(void **s
                   {"m.in", "forward", false},        {"m.out", "forward", false},
                   {"m.grad_out", "backward", false}, {"m.grad_in", "backward", true}};
     struct fixture *f = *state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(values); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(values); i++) {
         f->a.values[add_floats(&f->a, values[i].name, one, 1)].phase = values[i].phase;
         f->b.values[add_floats(&f->b, values[i].name, values[i].differs ? two : one, 1)].phase =
             values[i].phase;
     }
     run(f);
-    assert_int_equal(kymo_table_n_rows(kymo_diff_table(f->diff, "operations")), 1);
+    assert_int_equal(marey_table_n_rows(marey_diff_table(f->diff, "operations")), 1);
     expect_text(f, "operations", 0, "operation", "m");
     expect_text(f, "operations", 0, "output", "m.grad_in");
 }
@@ -465,13 +466,13 @@ static void roles_are_read_from_paths(void **state)
 {
     size_t len = 0;
     (void)state;
-    assert_int_equal(kymo__diff_role("a.b.in[0].x", &len), KYMO__DIFF_INPUT);
+    assert_int_equal(marey__diff_role("a.b.in[0].x", &len), MAREY__DIFF_INPUT);
     assert_int_equal(len, 3);
-    assert_int_equal(kymo__diff_role("out", &len), KYMO__DIFF_OUTPUT);
+    assert_int_equal(marey__diff_role("out", &len), MAREY__DIFF_OUTPUT);
     assert_int_equal(len, 0);
-    assert_int_equal(kymo__diff_role("a.grad_in[1]", &len), KYMO__DIFF_OUTPUT);
+    assert_int_equal(marey__diff_role("a.grad_in[1]", &len), MAREY__DIFF_OUTPUT);
     assert_int_equal(len, 1);
-    assert_int_equal(kymo__diff_role("a.inner.weight", &len), KYMO__DIFF_NO_ROLE);
+    assert_int_equal(marey__diff_role("a.inner.weight", &len), MAREY__DIFF_NO_ROLE);
 }
 
 /* ---- memory ---- */
@@ -489,13 +490,13 @@ static void each_failing_allocation_is_told_and_leaks_nothing(void **state)
     f->a.values[1].missing = NULL;
     for (uint64_t n = 1;; n++) {
         f->diff = NULL;
-        kymo__alloc_fail_nth(n);
-        const kymo_status status = run_sides(f);
-        kymo__alloc_fail_nth(0);
-        if (status == KYMO_OK)
+        marey__alloc_fail_nth(n);
+        const marey_status status = run_sides(f);
+        marey__alloc_fail_nth(0);
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
-        kymo_diff_close(f->diff);
+        assert_int_equal(status, MAREY_ENOMEM);
+        marey_diff_close(f->diff);
         assert_true(n < 1000);
     }
     expect_text(f, "first", 0, "path", "x.out");

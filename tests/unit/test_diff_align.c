@@ -11,7 +11,7 @@
 
 struct pair_of_sides {
     struct made_side a, b;
-    struct kymo__diff_pairs pairs;
+    struct marey__diff_pairs pairs;
 };
 
 static const float numbers[4] = {1, 2, 3, 4};
@@ -25,7 +25,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct pair_of_sides *p = *state;
-    kymo__diff_pairs_fini(&p->pairs);
+    marey__diff_pairs_fini(&p->pairs);
     free(p);
     return 0;
 }
@@ -40,12 +40,12 @@ static size_t add(struct made_side *side, const char *name, uint8_t digest)
 
 static void align(struct pair_of_sides *p)
 {
-    assert_int_equal(kymo__diff_align(&p->a.side, &p->b.side, &p->pairs), KYMO_OK);
+    assert_int_equal(marey__diff_align(&p->a.side, &p->b.side, &p->pairs), MAREY_OK);
 }
 
 static const char *name_of(const struct made_side *side, size_t i)
 {
-    return i != KYMO__DIFF_NONE ? side->values[i].name : "-";
+    return i != MAREY__DIFF_NONE ? side->values[i].name : "-";
 }
 
 /* "x=y" for each pair, in order, "-" for none. */
@@ -139,7 +139,7 @@ static void trees_are_apart(void **state)
 {
     struct pair_of_sides *p = *state;
     add(&p->a, "w", 0);
-    p->b.values[add(&p->b, "w", 0)].tree = KYMO_DUMP_GRADIENTS;
+    p->b.values[add(&p->b, "w", 0)].tree = MAREY_DUMP_GRADIENTS;
     align(p);
     expect(p, "w=- -=w");
 }
@@ -160,13 +160,13 @@ static void each_failing_allocation_is_told_and_leaves_nothing(void **state)
     add(&p->b, "x", 1);
     add(&p->b, "z", 0);
     for (uint64_t n = 1;; n++) {
-        kymo__alloc_fail_nth(n);
-        const kymo_status status = kymo__diff_align(&p->a.side, &p->b.side, &p->pairs);
-        kymo__alloc_fail_nth(0);
-        if (status == KYMO_OK)
+        marey__alloc_fail_nth(n);
+        const marey_status status = marey__diff_align(&p->a.side, &p->b.side, &p->pairs);
+        marey__alloc_fail_nth(0);
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
-        kymo__diff_pairs_fini(&p->pairs);
+        assert_int_equal(status, MAREY_ENOMEM);
+        marey__diff_pairs_fini(&p->pairs);
         assert_true(n < 100);
     }
     expect(p, "x=x y=- -=z");

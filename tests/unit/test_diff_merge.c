@@ -11,9 +11,9 @@
 
 struct fixture {
     struct made_side made[2], whole;
-    struct kymo__diff_side ranks[2], side;
-    struct kymo__diff_merged *merged;
-    struct kymo_diff_options options;
+    struct marey__diff_side ranks[2], side;
+    struct marey__diff_merged *merged;
+    struct marey_diff_options options;
 };
 
 static int setup(void **state)
@@ -25,22 +25,22 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-    kymo__diff_merge_close(f->merged);
+    marey__diff_merge_close(f->merged);
     free(f);
     return 0;
 }
 
-static kymo_status open_merged(struct fixture *f)
+static marey_status open_merged(struct fixture *f)
 {
     f->ranks[0] = f->made[0].side;
     f->ranks[1] = f->made[1].side;
-    return kymo__diff_merge_open(f->ranks, 2, &f->whole.side, &f->options, &f->merged, &f->side);
+    return marey__diff_merge_open(f->ranks, 2, &f->whole.side, &f->options, &f->merged, &f->side);
 }
 
-static struct kymo_tensor get(struct fixture *f, size_t i)
+static struct marey_tensor get(struct fixture *f, size_t i)
 {
-    struct kymo_tensor tensor;
-    assert_int_equal(f->side.get(&f->side, i, &tensor), KYMO_OK);
+    struct marey_tensor tensor;
+    assert_int_equal(f->side.get(&f->side, i, &tensor), MAREY_OK);
     return tensor;
 }
 
@@ -64,8 +64,8 @@ static void columns_stand_beside_one_another(void **state)
     reshape(&f->made[1], 2, 2);
     add_floats(&f->whole, "w", whole, 8);
     reshape(&f->whole, 2, 4);
-    assert_int_equal(open_merged(f), KYMO_OK);
-    const struct kymo_tensor merged = get(f, 0);
+    assert_int_equal(open_merged(f), MAREY_OK);
+    const struct marey_tensor merged = get(f, 0);
     assert_int_equal(f->side.values[0].sizes[1], 4);
     assert_memory_equal(merged.data, whole, sizeof whole);
 }
@@ -79,11 +79,11 @@ static void parts_of_a_sum_are_added_where_asked_and_rounded(void **state)
     struct fixture *f = *state;
     f->options.partial = patterns;
     f->options.n_partial = 1;
-    add_made(&f->made[0], "l.out", KYMO_BF16, a, 2);
-    add_made(&f->made[1], "l.out", KYMO_BF16, b, 2);
-    add_made(&f->whole, "l.out", KYMO_BF16, sums, 2);
-    assert_int_equal(open_merged(f), KYMO_OK);
-    const struct kymo_tensor merged = get(f, 0);
+    add_made(&f->made[0], "l.out", MAREY_BF16, a, 2);
+    add_made(&f->made[1], "l.out", MAREY_BF16, b, 2);
+    add_made(&f->whole, "l.out", MAREY_BF16, sums, 2);
+    assert_int_equal(open_merged(f), MAREY_OK);
+    const struct marey_tensor merged = get(f, 0);
     assert_memory_equal(merged.data, sums, sizeof sums);
 }
 
@@ -94,12 +94,12 @@ static void integers_are_no_parts_of_a_sum(void **state)
     struct fixture *f = *state;
     f->options.partial = patterns;
     f->options.n_partial = 1;
-    add_made(&f->made[0], "n", KYMO_I64, a, 1);
-    add_made(&f->made[1], "n", KYMO_I64, a, 1);
-    add_made(&f->whole, "n", KYMO_I64, a, 1);
-    assert_int_equal(open_merged(f), KYMO_OK);
-    struct kymo_tensor tensor;
-    assert_int_equal(f->side.get(&f->side, 0, &tensor), KYMO_EINVAL);
+    add_made(&f->made[0], "n", MAREY_I64, a, 1);
+    add_made(&f->made[1], "n", MAREY_I64, a, 1);
+    add_made(&f->whole, "n", MAREY_I64, a, 1);
+    assert_int_equal(open_merged(f), MAREY_OK);
+    struct marey_tensor tensor;
+    assert_int_equal(f->side.get(&f->side, 0, &tensor), MAREY_EINVAL);
 }
 
 static void the_copy_that_is_not_one_is_given(void **state)
@@ -109,7 +109,7 @@ static void the_copy_that_is_not_one_is_given(void **state)
     set_digest(&f->made[0], add_floats(&f->made[0], "x", one, 2), 1);
     set_digest(&f->made[1], add_floats(&f->made[1], "x", other, 2), 2);
     set_digest(&f->whole, add_floats(&f->whole, "x", one, 2), 1);
-    assert_int_equal(open_merged(f), KYMO_OK);
+    assert_int_equal(open_merged(f), MAREY_OK);
     assert_null(f->side.values[0].digest); /* else nobody would read it */
     assert_memory_equal(get(f, 0).data, other, sizeof other);
 }
@@ -120,7 +120,7 @@ static void what_one_rank_alone_has_is_kept(void **state)
     struct fixture *f = *state;
     add_floats(&f->made[0], "x", one, 1);
     add_floats(&f->made[1], "y", one, 1);
-    assert_int_equal(open_merged(f), KYMO_OK);
+    assert_int_equal(open_merged(f), MAREY_OK);
     assert_int_equal(f->side.n, 2);
     assert_string_equal(f->side.values[1].name, "y");
     assert_memory_equal(get(f, 1).data, one, sizeof one);
@@ -134,17 +134,17 @@ static void each_failing_allocation_is_told_and_leaks_nothing(void **state)
     add_floats(&f->made[1], "x", a, 1);
     add_floats(&f->whole, "x", whole, 2);
     for (uint64_t n = 1;; n++) {
-        struct kymo_tensor tensor;
+        struct marey_tensor tensor;
         f->merged = NULL;
-        kymo__alloc_fail_nth(n);
-        kymo_status status = open_merged(f);
-        if (status == KYMO_OK)
+        marey__alloc_fail_nth(n);
+        marey_status status = open_merged(f);
+        if (status == MAREY_OK)
             status = f->side.get(&f->side, 0, &tensor);
-        kymo__alloc_fail_nth(0);
-        if (status == KYMO_OK)
+        marey__alloc_fail_nth(0);
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
-        kymo__diff_merge_close(f->merged);
+        assert_int_equal(status, MAREY_ENOMEM);
+        marey__diff_merge_close(f->merged);
         f->merged = NULL;
         assert_true(n < 100);
     }

@@ -11,7 +11,7 @@
 static const char *field(const char *text, const char *key)
 {
     static char out[16];
-    return kymo__parse_field(text, strlen(text), key, out, sizeof out) ? out : NULL;
+    return marey__parse_field(text, strlen(text), key, out, sizeof out) ? out : NULL;
 }
 
 static void a_field_is_found_however_it_is_written(void **state)
@@ -35,36 +35,36 @@ static void a_text_need_not_end_in_a_nul(void **state)
     (void)state;
     char out[8];
     const char text[] = {'k', '=', '1', '2', '3'};
-    assert_true(kymo__parse_field(text, 4, "k", out, sizeof out));
+    assert_true(marey__parse_field(text, 4, "k", out, sizeof out));
     assert_string_equal(out, "12");
-    assert_false(kymo__parse_field(text, 1, "k", out, sizeof out));
+    assert_false(marey__parse_field(text, 1, "k", out, sizeof out));
 }
 
 static void numbers_saturate_and_odd_ones_are_refused(void **state)
 {
     (void)state;
     uint64_t n = 7;
-    assert_true(kymo__parse_number("42\n", 3, &n));
+    assert_true(marey__parse_number("42\n", 3, &n));
     assert_int_equal(n, 42);
-    assert_true(kymo__parse_number("99999999999999999999999", 23, &n));
+    assert_true(marey__parse_number("99999999999999999999999", 23, &n));
     assert_true(n == UINT64_MAX);
-    assert_false(kymo__parse_number("-1", 2, &n));
-    assert_false(kymo__parse_number("max", 3, &n));
-    assert_false(kymo__parse_number("", 0, &n));
-    assert_true(kymo__parse_hex_field("CapEff:\t000001ffffffffff\n", 26, "CapEff", &n));
+    assert_false(marey__parse_number("-1", 2, &n));
+    assert_false(marey__parse_number("max", 3, &n));
+    assert_false(marey__parse_number("", 0, &n));
+    assert_true(marey__parse_hex_field("CapEff:\t000001ffffffffff\n", 26, "CapEff", &n));
     assert_true(n == UINT64_C(0x1ffffffffff));
-    assert_false(kymo__parse_hex_field("CapEff:\t0x1f\n", 13, "CapEff", &n));
-    assert_false(kymo__parse_hex_field("CapEff:\t\n", 9, "CapEff", &n));
-    assert_false(kymo__parse_hex_field("CapEff: 1ffffffffffffffffff\n", 28, "CapEff", &n));
+    assert_false(marey__parse_hex_field("CapEff:\t0x1f\n", 13, "CapEff", &n));
+    assert_false(marey__parse_hex_field("CapEff:\t\n", 9, "CapEff", &n));
+    assert_false(marey__parse_hex_field("CapEff: 1ffffffffffffffffff\n", 28, "CapEff", &n));
 }
 
 /* ---- mounts ---- */
 
 static const char *mount_of(const char *text, const char *path)
 {
-    static struct kymo__mount mount;
+    static struct marey__mount mount;
     static char out[PATH_MAX + 400];
-    if (!kymo__parse_mount(text, strlen(text), path, &mount))
+    if (!marey__parse_mount(text, strlen(text), path, &mount))
         return NULL;
     snprintf(out, sizeof out, "%s %s", mount.point, mount.type);
     return out;
@@ -79,7 +79,7 @@ static void the_longest_mount_holds_a_path(void **state)
                        "none /dataset xfs rw 0 0\n";
     assert_string_equal(mount_of(text, "/home/me"), "/ ext4");
     assert_string_equal(mount_of(text, "/data"), "/data tmpfs");
-    assert_string_equal(mount_of(text, "/data/run.kymo"), "/data tmpfs");
+    assert_string_equal(mount_of(text, "/data/run.marey"), "/data tmpfs");
     assert_string_equal(mount_of(text, "/data/a b/c"), "/data/a b nfs4");
     assert_string_equal(mount_of(text, "/database"), "/ ext4");
     assert_string_equal(mount_of(text, "/dataset"), "/dataset xfs");
@@ -110,12 +110,12 @@ static void odd_mounts_are_stepped_over(void **state)
 static void mount_options_are_whole_words(void **state)
 {
     (void)state;
-    struct kymo__mount mount = {.options = "rw,noexecutive,size=64m"};
-    assert_false(kymo__mount_has(&mount, "noexec"));
-    assert_true(kymo__mount_has(&mount, "size=64m"));
-    assert_true(kymo__mount_has(&mount, "rw"));
+    struct marey__mount mount = {.options = "rw,noexecutive,size=64m"};
+    assert_false(marey__mount_has(&mount, "noexec"));
+    assert_true(marey__mount_has(&mount, "size=64m"));
+    assert_true(marey__mount_has(&mount, "rw"));
     mount.options[0] = '\0';
-    assert_false(kymo__mount_has(&mount, "rw"));
+    assert_false(marey__mount_has(&mount, "rw"));
 }
 
 /* ---- cgroups ---- */
@@ -123,7 +123,7 @@ static void mount_options_are_whole_words(void **state)
 static const char *cgroup(const char *text, const char *controller)
 {
     static char out[32];
-    return kymo__parse_cgroup(text, strlen(text), controller, out, sizeof out) ? out : NULL;
+    return marey__parse_cgroup(text, strlen(text), controller, out, sizeof out) ? out : NULL;
 }
 
 static void a_cgroup_is_found_in_both_versions(void **state)
@@ -145,12 +145,12 @@ static void a_quota_is_processors(void **state)
 {
     (void)state;
     double cpus = 0;
-    assert_true(kymo__parse_cpu_max("150000 100000\n", 14, &cpus));
+    assert_true(marey__parse_cpu_max("150000 100000\n", 14, &cpus));
     assert_true(cpus > 1.49 && cpus < 1.51);
     static const char *const odd[] = {"max 100000", "",    "100000", "100000 ",
                                       "1 0",        "0 1", "a b",    "-1 5"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(odd); i++)
-        assert_false(kymo__parse_cpu_max(odd[i], strlen(odd[i]), &cpus));
+    for (size_t i = 0; i < MAREY__COUNT_OF(odd); i++)
+        assert_false(marey__parse_cpu_max(odd[i], strlen(odd[i]), &cpus));
 }
 
 /* ---- ldconfig ---- */
@@ -159,18 +159,18 @@ static void libraries_are_found_in_the_loaders_cache(void **state)
 {
     (void)state;
     const char *text = "12 libs found in cache `/etc/ld.so.cache'\n"
-                       "\tlibkymo.so.0 (libc6,x86-64) => /usr/lib/libkymo.so.0\n"
-                       "\tlibkymo.so.01 (libc6) => /no\n"
-                       "\tlibkymo.so.0 (libc6)\n"
-                       "\tlibkymo.so.0 => relative\n"
-                       "\tlibkymo.so.0 (libc6) => /opt/a b/libkymo.so.0";
+                       "\tlibmarey.so.0 (libc6,x86-64) => /usr/lib/libmarey.so.0\n"
+                       "\tlibmarey.so.01 (libc6) => /no\n"
+                       "\tlibmarey.so.0 (libc6)\n"
+                       "\tlibmarey.so.0 => relative\n"
+                       "\tlibmarey.so.0 (libc6) => /opt/a b/libmarey.so.0";
     char path[64];
     size_t at = 0;
-    assert_true(kymo__parse_ldconfig(text, strlen(text), &at, "libkymo.so.0", path, sizeof path));
-    assert_string_equal(path, "/usr/lib/libkymo.so.0");
-    assert_true(kymo__parse_ldconfig(text, strlen(text), &at, "libkymo.so.0", path, sizeof path));
-    assert_string_equal(path, "/opt/a b/libkymo.so.0");
-    assert_false(kymo__parse_ldconfig(text, strlen(text), &at, "libkymo.so.0", path, sizeof path));
+    assert_true(marey__parse_ldconfig(text, strlen(text), &at, "libmarey.so.0", path, sizeof path));
+    assert_string_equal(path, "/usr/lib/libmarey.so.0");
+    assert_true(marey__parse_ldconfig(text, strlen(text), &at, "libmarey.so.0", path, sizeof path));
+    assert_string_equal(path, "/opt/a b/libmarey.so.0");
+    assert_false(marey__parse_ldconfig(text, strlen(text), &at, "libmarey.so.0", path, sizeof path));
 }
 
 /* ---- how often a counter changes ---- */
@@ -178,47 +178,47 @@ static void libraries_are_found_in_the_loaders_cache(void **state)
 static void the_period_of_a_counter_is_its_usual_step(void **state)
 {
     (void)state;
-    struct kymo__pulse pulse = {0};
+    struct marey__pulse pulse = {0};
     for (uint64_t ms = 0; ms < 200; ms++) {
         /* New every 20 ms; the update at 100 ms brings what was there. */
         const uint64_t step = ms / 20 == 5 ? 4 : ms / 20;
-        kymo__pulse_put(&pulse, step, ms * 1000000, 3000 + ms % 7);
+        marey__pulse_put(&pulse, step, ms * 1000000, 3000 + ms % 7);
     }
     assert_int_equal(pulse.n_changes, 8);
     assert_int_equal(pulse.cost_ns, 3000);
-    assert_int_equal(kymo__pulse_period_ns(&pulse), 20000000);
+    assert_int_equal(marey__pulse_period_ns(&pulse), 20000000);
 }
 
 static void a_counter_that_stands_still_has_no_period(void **state)
 {
     (void)state;
-    struct kymo__pulse pulse = {0};
+    struct marey__pulse pulse = {0};
     for (uint64_t i = 0; i < 10; i++)
-        kymo__pulse_put(&pulse, 5, i, 1);
-    assert_int_equal(kymo__pulse_period_ns(&pulse), 0);
-    kymo__pulse_put(&pulse, 6, 10, 1); /* one change has no distance to another */
-    assert_int_equal(kymo__pulse_period_ns(&pulse), 0);
+        marey__pulse_put(&pulse, 5, i, 1);
+    assert_int_equal(marey__pulse_period_ns(&pulse), 0);
+    marey__pulse_put(&pulse, 6, 10, 1); /* one change has no distance to another */
+    assert_int_equal(marey__pulse_period_ns(&pulse), 0);
 }
 
 static void more_changes_than_are_kept_do_no_harm(void **state)
 {
     (void)state;
-    struct kymo__pulse pulse = {0};
-    for (uint64_t i = 0; i < 3 * KYMO__PULSE_GAPS; i++)
-        kymo__pulse_put(&pulse, i, i * 7, 1);
-    assert_int_equal(pulse.n_changes, 3 * KYMO__PULSE_GAPS - 1);
-    assert_int_equal(kymo__pulse_period_ns(&pulse), 7);
+    struct marey__pulse pulse = {0};
+    for (uint64_t i = 0; i < 3 * MAREY__PULSE_GAPS; i++)
+        marey__pulse_put(&pulse, i, i * 7, 1);
+    assert_int_equal(pulse.n_changes, 3 * MAREY__PULSE_GAPS - 1);
+    assert_int_equal(marey__pulse_period_ns(&pulse), 7);
 }
 
-static bool measured(const char *text, const char *key, struct kymo__measured *out)
+static bool measured(const char *text, const char *key, struct marey__measured *out)
 {
-    return kymo__parse_measured(text, strlen(text), key, out);
+    return marey__parse_measured(text, strlen(text), key, out);
 }
 
 static void what_a_child_measured_is_read_or_refused(void **state)
 {
     (void)state;
-    struct kymo__measured found;
+    struct marey__measured found;
     const char *text =
         "gpu0=A\nenergy0=ok 20000000 17 3000\nenergy1=no Not Supported\nenergy2=ok 1\n"
         "energy3=perhaps\nenergy4=ok 1 2 x\nenergy5=\n";
@@ -229,7 +229,7 @@ static void what_a_child_measured_is_read_or_refused(void **state)
     assert_false(found.is_readable);
     assert_string_equal(found.refusal, "Not Supported");
     static const char *const odd[] = {"energy2", "energy3", "energy4", "energy5", "energy6"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(odd); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(odd); i++) {
         assert_false(measured(text, odd[i], &found));
         assert_false(found.is_readable);
     }
@@ -256,32 +256,32 @@ static void put_zone(const char *folder, const char *entry, const char *name, co
     put_file(path, energy);
 }
 
-static const char *cell_text(const kymo_table *table, size_t row, size_t column)
+static const char *cell_text(const marey_table *table, size_t row, size_t column)
 {
-    return kymo_table_cell(table, row, column).as.text;
+    return marey_table_cell(table, row, column).as.text;
 }
 
 /* The state of a thing in the findings of `folder`; NULL when it is not there. */
-static const char *zone_state(kymo_table *findings, const char *thing)
+static const char *zone_state(marey_table *findings, const char *thing)
 {
-    for (size_t row = 0; row < kymo_table_n_rows(findings); row++)
+    for (size_t row = 0; row < marey_table_n_rows(findings); row++)
         if (strcmp(cell_text(findings, row, 1), thing) == 0)
             return cell_text(findings, row, 2);
     return NULL;
 }
 
-static kymo_table *look_at_zones(const char *folder)
+static marey_table *look_at_zones(const char *folder)
 {
     static const char *const names[] = {"subject", "thing", "state", "value",
                                         "amount",  "unit",  "advice"};
-    struct kymo_column columns[7];
+    struct marey_column columns[7];
     for (size_t i = 0; i < 7; i++)
-        columns[i] = (struct kymo_column){names[i], NULL, i == 4 ? KYMO_TYPE_F64 : KYMO_TYPE_TEXT,
-                                          KYMO_UNIT_NONE};
-    struct kymo__doctor doctor = {.subject = "energy"};
-    assert_int_equal(kymo_table_create("doctor", columns, 7, &doctor.table), KYMO_OK);
-    kymo__rapl_tell(&doctor, folder);
-    assert_int_equal(kymo_table_status(doctor.table), KYMO_OK);
+        columns[i] = (struct marey_column){names[i], NULL, i == 4 ? MAREY_TYPE_F64 : MAREY_TYPE_TEXT,
+                                           MAREY_UNIT_NONE};
+    struct marey__doctor doctor = {.subject = "energy"};
+    assert_int_equal(marey_table_create("doctor", columns, 7, &doctor.table), MAREY_OK);
+    marey__rapl_tell(&doctor, folder);
+    assert_int_equal(marey_table_status(doctor.table), MAREY_OK);
     return doctor.table;
 }
 
@@ -292,12 +292,12 @@ static void counters_of_processors_are_told_by_name(void **state)
     put_zone(s->folder, "intel-rapl:0:0", "dram\n", "77\n");
     put_zone(s->folder, "intel-rapl:1", "package-0\n", "not a number\n");
     put_zone(s->folder, "intel-rapl-mmio:0", "package-0\n", "1\n");
-    kymo_table *findings = look_at_zones(s->folder);
-    assert_int_equal(kymo_table_n_rows(findings), 3);
+    marey_table *findings = look_at_zones(s->folder);
+    assert_int_equal(marey_table_n_rows(findings), 3);
     assert_string_equal(zone_state(findings, "package-0"), "limited"); /* it stands still */
     assert_string_equal(zone_state(findings, "package-0-dram"), "limited");
     assert_string_equal(zone_state(findings, "intel-rapl:1/energy_uj"), "missing");
-    kymo_table_destroy(findings);
+    marey_table_destroy(findings);
 }
 
 static void a_counter_that_only_root_may_read_says_which_command_helps(void **state)
@@ -310,20 +310,20 @@ static void a_counter_that_only_root_may_read_says_which_command_helps(void **st
     assert_int_equal(chmod(s->folder, 0755), 0);
     const bool is_root = geteuid() == 0;
     assert_int_equal(is_root ? seteuid(65534) : 0, 0); /* root reads everything */
-    kymo_table *findings = look_at_zones(s->folder);
+    marey_table *findings = look_at_zones(s->folder);
     assert_int_equal(is_root ? seteuid(0) : 0, 0);
     assert_string_equal(zone_state(findings, "package-0"), "missing");
     assert_non_null(strstr(cell_text(findings, 0, 3), "only root"));
     assert_non_null(strstr(cell_text(findings, 0, 6), "sudo chmod a+r"));
-    kymo_table_destroy(findings);
+    marey_table_destroy(findings);
 }
 
 static void a_machine_without_counters_of_processors_is_fine(void **state)
 {
     const struct scratch *s = *state;
-    kymo_table *findings = look_at_zones(s->folder);
+    marey_table *findings = look_at_zones(s->folder);
     assert_string_equal(zone_state(findings, "processors"), "off");
-    kymo_table_destroy(findings);
+    marey_table_destroy(findings);
 }
 
 /* ---- children ---- */
@@ -332,7 +332,7 @@ enum { FAR_MS = 60000 };
 
 static uint64_t in_ms(uint64_t ms)
 {
-    return kymo__clock_ns(CLOCK_MONOTONIC) + ms * 1000000u;
+    return marey__clock_ns(CLOCK_MONOTONIC) + ms * 1000000u;
 }
 
 static int say_much(void *ctx, int fd)
@@ -363,23 +363,23 @@ static int hang(void *ctx, int fd)
 static void children_that_crash_or_hang_are_told_and_gone(void **state)
 {
     (void)state;
-    static struct kymo__probe probes[3];
+    static struct marey__probe probes[3];
     char words[128];
-    kymo__probe_start(&probes[0], say_much, NULL);
-    kymo__probe_start(&probes[1], crash, NULL);
-    kymo__probe_start(&probes[2], hang, NULL);
-    kymo__probe_wait(probes, 2, in_ms(FAR_MS));
-    kymo__probe_wait(&probes[2], 1, in_ms(50));
-    assert_int_equal(probes[0].outcome, KYMO__PROBE_DONE);
+    marey__probe_start(&probes[0], say_much, NULL);
+    marey__probe_start(&probes[1], crash, NULL);
+    marey__probe_start(&probes[2], hang, NULL);
+    marey__probe_wait(probes, 2, in_ms(FAR_MS));
+    marey__probe_wait(&probes[2], 1, in_ms(50));
+    assert_int_equal(probes[0].outcome, MAREY__PROBE_DONE);
     assert_int_equal(probes[0].code, 3);
     assert_int_equal(probes[0].len, sizeof probes[0].text - 1);
     assert_int_equal(probes[0].text[probes[0].len], '\0');
-    assert_int_equal(probes[1].outcome, KYMO__PROBE_CRASHED);
+    assert_int_equal(probes[1].outcome, MAREY__PROBE_CRASHED);
     assert_non_null(
-        strstr(kymo__probe_trouble(&probes[1], words, sizeof words), "crashed (Killed)"));
+        strstr(marey__probe_trouble(&probes[1], words, sizeof words), "crashed (Killed)"));
     assert_string_equal(probes[1].text, "before=1\n");
-    assert_int_equal(probes[2].outcome, KYMO__PROBE_HUNG);
-    assert_non_null(strstr(kymo__probe_trouble(&probes[2], words, sizeof words), "in time"));
+    assert_int_equal(probes[2].outcome, MAREY__PROBE_HUNG);
+    assert_non_null(strstr(marey__probe_trouble(&probes[2], words, sizeof words), "in time"));
     for (int i = 0; i < 3; i++)
         assert_true(kill(probes[i].pid, 0) != 0 && errno == ESRCH);
 }
@@ -389,11 +389,11 @@ static void children_that_crash_or_hang_are_told_and_gone(void **state)
 static void every_finding_is_whole_and_unique(void **state)
 {
     const struct scratch *s = *state;
-    kymo_table *findings = NULL;
-    const struct kymo_doctor_options options = {.path = s->folder, .wait_ms = FAR_MS};
-    assert_int_equal(kymo_doctor(&options, &findings), KYMO_OK);
-    assert_true(kymo_doctor_can_record(findings));
-    for (size_t row = 0; row < kymo_table_n_rows(findings); row++) {
+    marey_table *findings = NULL;
+    const struct marey_doctor_options options = {.path = s->folder, .wait_ms = FAR_MS};
+    assert_int_equal(marey_doctor(&options, &findings), MAREY_OK);
+    assert_true(marey_doctor_can_record(findings));
+    for (size_t row = 0; row < marey_table_n_rows(findings); row++) {
         const char *what = cell_text(findings, row, 2);
         assert_true(strcmp(what, "ok") == 0 || strcmp(what, "limited") == 0 ||
                     strcmp(what, "missing") == 0 || strcmp(what, "off") == 0);
@@ -402,7 +402,7 @@ static void every_finding_is_whole_and_unique(void **state)
             assert_false(strcmp(cell_text(findings, row, 0), cell_text(findings, other, 0)) == 0 &&
                          strcmp(cell_text(findings, row, 1), cell_text(findings, other, 1)) == 0);
     }
-    kymo_table_destroy(findings);
+    marey_table_destroy(findings);
     assert_int_equal(rmdir(s->folder), 0); /* nothing is left in it */
     assert_int_equal(mkdir(s->folder, 0700), 0);
 }
@@ -410,40 +410,40 @@ static void every_finding_is_whole_and_unique(void **state)
 static void a_recording_that_is_open_goes_on(void **state)
 {
     const struct scratch *s = *state;
-    kymo_table *findings = NULL;
-    struct kymo_counts counts;
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
-    const kymo_id id = KYMO_ID("range");
-    kymo_begin(id);
+    marey_table *findings = NULL;
+    struct marey_counts counts;
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    const marey_id id = MAREY_ID("range");
+    marey_begin(id);
     assert_int_equal(
-        kymo_doctor(&(struct kymo_doctor_options){.path = s->folder, .wait_ms = FAR_MS}, &findings),
-        KYMO_OK);
-    kymo_end(id);
-    assert_true(kymo_doctor_can_record(findings));
-    assert_true(kymo_enabled());
-    kymo_counts_get(&counts);
+        marey_doctor(&(struct marey_doctor_options){.path = s->folder, .wait_ms = FAR_MS}, &findings),
+        MAREY_OK);
+    marey_end(id);
+    assert_true(marey_doctor_can_record(findings));
+    assert_true(marey_enabled());
+    marey_counts_get(&counts);
     assert_int_equal(counts.events, 2);
-    kymo_table_destroy(findings);
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    assert_int_equal(scratch_count(s->path, KYMO_KIND_BEGIN), 1);
+    marey_table_destroy(findings);
+    assert_int_equal(marey_stop(), MAREY_OK);
+    assert_int_equal(scratch_count(s->path, MAREY_KIND_BEGIN), 1);
 }
 
 static void running_out_of_memory_leaks_nothing(void **state)
 {
     const struct scratch *s = *state;
-    const struct kymo_doctor_options options = {.path = s->folder, .wait_ms = FAR_MS};
+    const struct marey_doctor_options options = {.path = s->folder, .wait_ms = FAR_MS};
     /* The first ones, each; the many texts of the table then in strides. */
-    kymo_status st = KYMO_ENOMEM;
+    marey_status st = MAREY_ENOMEM;
     for (uint64_t n = 1; n < 4096; n += n < 8 ? 1 : n) {
-        kymo_table *findings = NULL;
-        kymo__alloc_fail_nth(n);
-        st = kymo_doctor(&options, &findings);
-        kymo__alloc_fail_nth(0);
-        assert_true(st == KYMO_OK || st == KYMO_ENOMEM);
-        assert_true((st == KYMO_OK) == (findings != NULL));
-        kymo_table_destroy(findings);
+        marey_table *findings = NULL;
+        marey__alloc_fail_nth(n);
+        st = marey_doctor(&options, &findings);
+        marey__alloc_fail_nth(0);
+        assert_true(st == MAREY_OK || st == MAREY_ENOMEM);
+        assert_true((st == MAREY_OK) == (findings != NULL));
+        marey_table_destroy(findings);
     }
-    assert_int_equal(st, KYMO_OK);
+    assert_int_equal(st, MAREY_OK);
 }
 
 int main(void)

@@ -18,10 +18,10 @@ static char dir[160];
 
 static int setup(void **state)
 {
-    void *library = dlopen(KYMO_TEST_CUDA_DRIVER, RTLD_NOW);
+    void *library = dlopen(MAREY_TEST_CUDA_DRIVER, RTLD_NOW);
     if (library == NULL || scratch_setup(state) != 0)
         return -1;
-#define FIND(field, name) *(void **)&driver.field = dlsym(library, "kymo_test_gpu_" name)
+#define FIND(field, name) *(void **)&driver.field = dlsym(library, "marey_test_gpu_" name)
     FIND(is_capturing, "is_capturing");
     FIND(error, "error");
     FIND(no_memory, "no_memory");
@@ -38,22 +38,22 @@ static int setup(void **state)
     return 0;
 }
 
-static void enable(struct kymo_dump_options o)
+static void enable(struct marey_dump_options o)
 {
     o.dir = dir;
-    assert_int_equal(kymo_dump_enable(&o), KYMO_OK);
+    assert_int_equal(marey_dump_enable(&o), MAREY_OK);
 }
 
-static struct kymo_tensor on_gpu(const float *data, uint32_t rank, const int64_t *sizes,
-                                 const int64_t *strides)
+static struct marey_tensor on_gpu(const float *data, uint32_t rank, const int64_t *sizes,
+                                  const int64_t *strides)
 {
-    return (struct kymo_tensor){.data = data,
-                                .dtype = KYMO_F32,
-                                .rank = rank,
-                                .sizes = sizes,
-                                .strides = strides,
-                                .memory = KYMO_MEMORY_CUDA,
-                                .stream = STREAM};
+    return (struct marey_tensor){.data = data,
+                                 .dtype = MAREY_F32,
+                                 .rank = rank,
+                                 .sizes = sizes,
+                                 .strides = strides,
+                                 .memory = MAREY_MEMORY_CUDA,
+                                 .stream = STREAM};
 }
 
 /* What a step's .npy holds; the caller frees it. */
@@ -77,23 +77,23 @@ static void assert_npy(const char *name, const float *expected, size_t n)
     free(found);
 }
 
-static void add(const char *name, struct kymo_tensor t)
+static void add(const char *name, struct marey_tensor t)
 {
-    const struct kymo_dump_part part = {.key = name, .key_len = strlen(name)};
-    const struct kymo_dump_value value = {.tensor = t, .type = KYMO_DUMP_NPY};
-    assert_int_equal(kymo_dump_put(KYMO_DUMP_TENSORS, &part, 1, &value), KYMO_OK);
+    const struct marey_dump_part part = {.key = name, .key_len = strlen(name)};
+    const struct marey_dump_value value = {.tensor = t, .type = MAREY_DUMP_NPY};
+    assert_int_equal(marey_dump_put(MAREY_DUMP_TENSORS, &part, 1, &value), MAREY_OK);
 }
 
 static void flush_and_wait(void)
 {
-    assert_int_equal(kymo_dump_flush(NULL), KYMO_OK);
-    assert_int_equal(kymo_dump_wait(), KYMO_OK);
+    assert_int_equal(marey_dump_flush(NULL), MAREY_OK);
+    assert_int_equal(marey_dump_wait(), MAREY_OK);
 }
 
 static void the_value_is_that_of_the_stream_at_the_call(void **state)
 {
     (void)state;
-    enable((struct kymo_dump_options){0});
+    enable((struct marey_dump_options){0});
     float data[] = {1, 2, 3, 4, 5, 6};
     const float before[] = {1, 2, 3, 4, 5, 6}, zeros[6] = {0};
     const int64_t n = 6;
@@ -103,14 +103,14 @@ static void the_value_is_that_of_the_stream_at_the_call(void **state)
     flush_and_wait();
     assert_npy("before", before, 6);
     assert_npy("after", zeros, 6);
-    assert_int_equal(kymo_dump_disable(), KYMO_OK);
+    assert_int_equal(marey_dump_disable(), MAREY_OK);
     assert_int_equal(*driver.n_clones, *driver.n_freed);
 }
 
 static void any_strides_come_out_row_major(void **state)
 {
     (void)state;
-    enable((struct kymo_dump_options){0});
+    enable((struct marey_dump_options){0});
     static float data[2000 * 1000];
     for (int i = 0; i < 12; i++)
         data[i] = (float)i;
@@ -138,10 +138,10 @@ static void any_strides_come_out_row_major(void **state)
 static void default_streams_are_those_of_the_tensor_s_device(void **state)
 {
     (void)state;
-    enable((struct kymo_dump_options){0});
+    enable((struct marey_dump_options){0});
     const float data[] = {1, 2, 3, 4, 5, 6};
     const int64_t n = 6;
-    struct kymo_tensor t = on_gpu(data, 1, &n, NULL);
+    struct marey_tensor t = on_gpu(data, 1, &n, NULL);
     t.stream = 0;
     t.device = CONTEXT;
     add("current", t);
@@ -159,7 +159,7 @@ static void default_streams_are_those_of_the_tensor_s_device(void **state)
 static void one_that_is_larger_than_the_ring_is_whole(void **state)
 {
     (void)state;
-    enable((struct kymo_dump_options){0});
+    enable((struct marey_dump_options){0});
     const int64_t n = (90 << 20) / (int64_t)sizeof(float) + 17;
     float *data = malloc((size_t)n * sizeof *data);
     for (int64_t i = 0; i < n; i++)
@@ -179,15 +179,15 @@ static void one_that_is_larger_than_the_ring_is_whole(void **state)
 static void statistics_are_made_of_what_was_brought(void **state)
 {
     (void)state;
-    enable((struct kymo_dump_options){.mode = KYMO_DUMP_STATS});
+    enable((struct marey_dump_options){.mode = MAREY_DUMP_STATS});
     const float data[] = {1, 2, 3, -4, 5, 6};
     const int64_t n = 6;
-    const struct kymo_tensor t = on_gpu(data, 1, &n, NULL);
-    assert_int_equal(kymo_dump_add("a", &t), KYMO_OK);
+    const struct marey_tensor t = on_gpu(data, 1, &n, NULL);
+    assert_int_equal(marey_dump_add("a", &t), MAREY_OK);
     flush_and_wait();
     char path[256], text[4096];
     snprintf(path, sizeof path, "%s/step-00000000.jsonl", dir);
-    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    text[marey__read_text(path, text, sizeof text)] = '\0';
     assert_non_null(strstr(text, "\"negative\":1,\"min\":-4"));
     assert_null(strstr(text, "\"offset\""));
 }
@@ -195,13 +195,13 @@ static void statistics_are_made_of_what_was_brought(void **state)
 static void what_the_gpu_refuses_is_missing_and_counted(void **state)
 {
     (void)state;
-    enable((struct kymo_dump_options){0});
+    enable((struct marey_dump_options){0});
     const float data[] = {1, 2, 3, 4, 5, 6};
     const int64_t n = 6;
-    struct kymo_dump_counts counts;
+    struct marey_dump_counts counts;
     *driver.no_memory = 1; /* the second try has it */
     add("a", on_gpu(data, 1, &n, NULL));
-    kymo_dump_counts_get(&counts);
+    marey_dump_counts_get(&counts);
     assert_int_equal(counts.n_failed, 0);
     *driver.no_memory = 2;
     add("b", on_gpu(data, 1, &n, NULL));
@@ -209,20 +209,20 @@ static void what_the_gpu_refuses_is_missing_and_counted(void **state)
     driver.is_capturing[STREAM] = 1;
     add("c", on_gpu(data, 1, &n, NULL));
     driver.is_capturing[STREAM] = 0;
-    kymo_dump_counts_get(&counts);
+    marey_dump_counts_get(&counts);
     assert_int_equal(counts.n_failed, 2);
     assert_int_equal(*driver.n_spoiled, 0);
     flush_and_wait();
     assert_npy("a", data, 6);
     char path[256], text[4096];
     snprintf(path, sizeof path, "%s/step-00000000.jsonl", dir);
-    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    text[marey__read_text(path, text, sizeof text)] = '\0';
     const char *missing = strstr(text, "\"missing\":\"gpu\"");
     assert_non_null(missing);
     assert_non_null(strstr(missing + 1, "\"missing\":\"gpu\""));
 }
 
-static int see(void *ctx, const struct kymo_dump_entry *entry)
+static int see(void *ctx, const struct marey_dump_entry *entry)
 {
     *(float *)ctx = ((const float *)entry->value.tensor.data)[1];
     return 1;
@@ -231,20 +231,20 @@ static int see(void *ctx, const struct kymo_dump_entry *entry)
 static void what_waits_is_on_the_host_when_it_is_looked_at(void **state)
 {
     (void)state;
-    enable((struct kymo_dump_options){0});
+    enable((struct marey_dump_options){0});
     const float data[] = {1, 2, 3, 4, 5, 6};
     const int64_t n = 6;
     float second = 0;
     add("a", on_gpu(data, 1, &n, NULL));
-    assert_int_equal(kymo_dump_visit_pending(see, &second), KYMO_OK);
+    assert_int_equal(marey_dump_visit_pending(see, &second), MAREY_OK);
     assert_true(second == 2);
-    kymo_dump_clear(KYMO_DUMP_TENSORS);
+    marey_dump_clear(MAREY_DUMP_TENSORS);
     add("a", on_gpu(data, 1, &n, NULL));
-    const struct kymo_dump_part part = {.key = "a", .key_len = 1};
-    assert_int_equal(kymo_dump_put(KYMO_DUMP_TENSORS, &part, 1,
-                                   &(struct kymo_dump_value){.tensor = on_gpu(data, 1, &n, NULL)}),
-                     KYMO_ESTATE);
-    assert_int_equal(kymo_dump_disable(), KYMO_OK);
+    const struct marey_dump_part part = {.key = "a", .key_len = 1};
+    assert_int_equal(marey_dump_put(MAREY_DUMP_TENSORS, &part, 1,
+                                    &(struct marey_dump_value){.tensor = on_gpu(data, 1, &n, NULL)}),
+                     MAREY_ESTATE);
+    assert_int_equal(marey_dump_disable(), MAREY_OK);
     assert_int_equal(*driver.n_clones, *driver.n_freed);
 }
 
@@ -254,14 +254,14 @@ static void a_failed_allocation_loses_a_tensor_at_most(void **state)
     const float data[] = {1, 2, 3, 4, 5, 6};
     const int64_t sizes[] = {2, 3}, strides[] = {1, 2};
     for (uint64_t nth = 1; nth < 60; nth++) {
-        enable((struct kymo_dump_options){0});
-        kymo__alloc_fail_nth(nth);
-        const struct kymo_tensor t = on_gpu(data, 2, sizes, strides);
-        assert_int_equal(kymo_dump_add("a", &t), KYMO_OK);
-        kymo_dump_flush(NULL);
-        kymo_dump_wait();
-        kymo__alloc_fail_nth(0);
-        kymo_dump_disable();
+        enable((struct marey_dump_options){0});
+        marey__alloc_fail_nth(nth);
+        const struct marey_tensor t = on_gpu(data, 2, sizes, strides);
+        assert_int_equal(marey_dump_add("a", &t), MAREY_OK);
+        marey_dump_flush(NULL);
+        marey_dump_wait();
+        marey__alloc_fail_nth(0);
+        marey_dump_disable();
         assert_int_equal(*driver.n_clones, *driver.n_freed);
     }
 }

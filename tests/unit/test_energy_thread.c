@@ -3,24 +3,24 @@
 
 #include "energy/energy_session.h"
 #include "scratch.h"
-#include <kymo/iteration.h>
-#include <kymo/range.h>
+#include <marey/iteration.h>
+#include <marey/range.h>
 
 /* ---- counters ---- */
 
-static struct kymo__count counter(uint64_t range)
+static struct marey__count counter(uint64_t range)
 {
-    return (struct kymo__count){.unit_j = 1e-3, .range = range};
+    return (struct marey__count){.unit_j = 1e-3, .range = range};
 }
 
 static void a_counter_that_rises_gives_its_differences(void **state)
 {
     (void)state;
-    struct kymo__count count = counter(UINT64_C(1) << 32);
-    assert_int_equal(kymo__count_take(&count, 5000000), KYMO__COUNT_FINE);
+    struct marey__count count = counter(UINT64_C(1) << 32);
+    assert_int_equal(marey__count_take(&count, 5000000), MAREY__COUNT_FINE);
     const double first = count.joules;
     count.expected_j = 300;
-    assert_int_equal(kymo__count_take(&count, 5250000), KYMO__COUNT_FINE);
+    assert_int_equal(marey__count_take(&count, 5250000), MAREY__COUNT_FINE);
     assert_true(count.joules - first == 250);
     assert_true(count.expected_j == 0);
 }
@@ -28,51 +28,51 @@ static void a_counter_that_rises_gives_its_differences(void **state)
 static void a_wrap_is_told_from_a_new_beginning_by_what_is_possible(void **state)
 {
     (void)state;
-    struct kymo__count count = counter(UINT64_C(1) << 32);
-    kymo__count_take(&count, (UINT64_C(1) << 32) - 100000);
+    struct marey__count count = counter(UINT64_C(1) << 32);
+    marey__count_take(&count, (UINT64_C(1) << 32) - 100000);
     double before = count.joules;
     count.expected_j = 280, count.most_j = 1500;
-    assert_int_equal(kymo__count_take(&count, 200000), KYMO__COUNT_WRAPPED);
+    assert_int_equal(marey__count_take(&count, 200000), MAREY__COUNT_WRAPPED);
     assert_true(count.joules - before == 300);
     /* From 200 J back to 5: as a wrap that would be four megajoules. */
     before = count.joules;
     count.expected_j = 280, count.most_j = 1500;
-    assert_int_equal(kymo__count_take(&count, 5000), KYMO__COUNT_RESET);
+    assert_int_equal(marey__count_take(&count, 5000), MAREY__COUNT_RESET);
     assert_true(count.joules - before == 280);
     before = count.joules;
-    assert_int_equal(kymo__count_take(&count, 6000), KYMO__COUNT_FINE);
+    assert_int_equal(marey__count_take(&count, 6000), MAREY__COUNT_FINE);
     assert_true(count.joules - before == 1);
 }
 
 static void a_counter_that_has_no_range_never_wraps(void **state)
 {
     (void)state;
-    struct kymo__count count = counter(0);
-    kymo__count_take(&count, UINT64_MAX);
+    struct marey__count count = counter(0);
+    marey__count_take(&count, UINT64_MAX);
     count.expected_j = 1, count.most_j = 1e300;
-    assert_int_equal(kymo__count_take(&count, 0), KYMO__COUNT_RESET);
+    assert_int_equal(marey__count_take(&count, 0), MAREY__COUNT_RESET);
 }
 
 static void a_counter_that_stands_still_is_told_once_enough_went_by(void **state)
 {
     (void)state;
-    struct kymo__count count = counter(0);
-    kymo__count_take(&count, 1000);
+    struct marey__count count = counter(0);
+    marey__count_take(&count, 1000);
     count.expected_j = 49;
-    assert_int_equal(kymo__count_take(&count, 1000), KYMO__COUNT_FINE);
+    assert_int_equal(marey__count_take(&count, 1000), MAREY__COUNT_FINE);
     count.expected_j += 2;
-    assert_int_equal(kymo__count_take(&count, 1000),
-                     KYMO__COUNT_FINE); /* 700 W in 0.07 s: it may be about to move */
+    assert_int_equal(marey__count_take(&count, 1000),
+                     MAREY__COUNT_FINE); /* 700 W in 0.07 s: it may be about to move */
     count.still_s = 0.6;
-    assert_int_equal(kymo__count_take(&count, 1000), KYMO__COUNT_STUCK);
-    assert_int_equal(kymo__count_take(&count, 1000), KYMO__COUNT_STUCK);
-    assert_int_equal(kymo__count_take(&count, 90000), KYMO__COUNT_FINE);
+    assert_int_equal(marey__count_take(&count, 1000), MAREY__COUNT_STUCK);
+    assert_int_equal(marey__count_take(&count, 1000), MAREY__COUNT_STUCK);
+    assert_int_equal(marey__count_take(&count, 90000), MAREY__COUNT_FINE);
     assert_true(count.joules == 90);
 }
 
 /* ---- devices ---- */
 
-static const struct kymo__node_gpu node[] = {
+static const struct marey__node_gpu node[] = {
     {.uuid = "GPU-aa01", .model = "H", .n_slices = 2, .slices = {"MIG-aa", "MIG-ab"}},
     {.uuid = "GPU-aa02", .model = "H"},
     {.uuid = "GPU-bb03", .model = "H"},
@@ -80,13 +80,13 @@ static const struct kymo__node_gpu node[] = {
 
 static void assert_visible(const char *text, const char *expected)
 {
-    struct kymo__visible_device devices[KYMO__MAX_GPUS];
-    struct kymo__buf out = {0};
-    kymo__visible_put(&out, node, devices, kymo__visible_choose(text, node, 3, devices));
-    kymo__buf_put(&out, "", 1);
+    struct marey__visible_device devices[MAREY__MAX_GPUS];
+    struct marey__buf out = {0};
+    marey__visible_put(&out, node, devices, marey__visible_choose(text, node, 3, devices));
+    marey__buf_put(&out, "", 1);
     if (strcmp(out.data, expected) != 0)
         fail_msg("%s: %s and not %s", text != NULL ? text : "(not set)", out.data, expected);
-    kymo__buf_fini(&out);
+    marey__buf_fini(&out);
 }
 
 static void lists_of_devices_are_read_as_cuda_does(void **state)
@@ -117,42 +117,42 @@ static void lists_of_devices_are_read_as_cuda_does(void **state)
         {"GPU-aa01,MIG-ab", "MIG-aa,MIG-ab"},
         {"all", ""},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++)
         assert_visible(cases[i][0], cases[i][1]);
 }
 
 static void numbers_are_doubtful_where_there_are_several_models(void **state)
 {
     (void)state;
-    struct kymo__node_gpu mixed[3];
+    struct marey__node_gpu mixed[3];
     memcpy(mixed, node, sizeof mixed);
-    assert_false(kymo__visible_is_doubtful("0", NULL, mixed, 3));
+    assert_false(marey__visible_is_doubtful("0", NULL, mixed, 3));
     snprintf(mixed[2].model, sizeof mixed[2].model, "A");
-    assert_true(kymo__visible_is_doubtful("0", NULL, mixed, 3));
-    assert_true(kymo__visible_is_doubtful("0", "FASTEST_FIRST", mixed, 3));
-    assert_true(kymo__visible_is_doubtful(NULL, NULL, mixed, 3));
-    assert_false(kymo__visible_is_doubtful("0", "PCI_BUS_ID", mixed, 3));
-    assert_false(kymo__visible_is_doubtful("GPU-aa02", NULL, mixed, 3));
-    assert_false(kymo__visible_is_doubtful("0", NULL, mixed, 2));
+    assert_true(marey__visible_is_doubtful("0", NULL, mixed, 3));
+    assert_true(marey__visible_is_doubtful("0", "FASTEST_FIRST", mixed, 3));
+    assert_true(marey__visible_is_doubtful(NULL, NULL, mixed, 3));
+    assert_false(marey__visible_is_doubtful("0", "PCI_BUS_ID", mixed, 3));
+    assert_false(marey__visible_is_doubtful("GPU-aa02", NULL, mixed, 3));
+    assert_false(marey__visible_is_doubtful("0", NULL, mixed, 2));
 }
 
 static void the_gpus_of_a_machine_come_back_from_their_text(void **state)
 {
     (void)state;
-    struct kymo__node_gpu back[4];
-    struct kymo__buf text = {0};
-    kymo__node_gpus_put(&text, node, 3);
-    kymo__buf_put(&text, "", 1);
-    assert_int_equal(kymo__node_gpus_parse(text.data, back, 4), 3);
+    struct marey__node_gpu back[4];
+    struct marey__buf text = {0};
+    marey__node_gpus_put(&text, node, 3);
+    marey__buf_put(&text, "", 1);
+    assert_int_equal(marey__node_gpus_parse(text.data, back, 4), 3);
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(back[i].uuid, node[i].uuid);
         assert_string_equal(back[i].model, node[i].model);
         assert_int_equal(back[i].n_slices, node[i].n_slices);
     }
     assert_string_equal(back[0].slices[1], "MIG-ab");
-    assert_int_equal(kymo__node_gpus_parse(text.data, back, 2), 2);
-    assert_int_equal(kymo__node_gpus_parse("", back, 4), 0);
-    kymo__buf_fini(&text);
+    assert_int_equal(marey__node_gpus_parse(text.data, back, 2), 2);
+    assert_int_equal(marey__node_gpus_parse("", back, 4), 0);
+    marey__buf_fini(&text);
 }
 
 static void zones_are_packages_and_their_memory(void **state)
@@ -160,22 +160,22 @@ static void zones_are_packages_and_their_memory(void **state)
     (void)state;
     char device[48];
     uint64_t number;
-    assert_true(kymo__zone_device("intel-rapl:0", "package-0", "", device, sizeof device));
+    assert_true(marey__zone_device("intel-rapl:0", "package-0", "", device, sizeof device));
     assert_string_equal(device, "package-0");
-    assert_true(kymo__zone_device("intel-rapl:3:1", "dram", "package-12", device, sizeof device));
+    assert_true(marey__zone_device("intel-rapl:3:1", "dram", "package-12", device, sizeof device));
     assert_string_equal(device, "package-12-dram");
-    assert_false(kymo__zone_device("intel-rapl:0:0", "core", "package-0", device, sizeof device));
-    assert_false(kymo__zone_device("intel-rapl:1", "psys", "", device, sizeof device));
-    assert_false(kymo__zone_device("intel-rapl:1:0", "dram", "psys", device, sizeof device));
-    assert_false(kymo__zone_device("intel-rapl-mmio:0", "package-0", "", device, sizeof device));
-    assert_false(kymo__zone_device("intel-rapl", "package-0", "", device, sizeof device));
-    assert_false(kymo__zone_device("intel-rapl:0", "package-|", "", device, sizeof device));
-    assert_true(kymo__zone_number("12\n", 3, &number) && number == 12);
-    assert_true(kymo__zone_number("12", 2, &number) && number == 12);
-    assert_false(kymo__zone_number("12 ", 3, &number));
-    assert_false(kymo__zone_number("\n", 1, &number));
-    assert_false(kymo__zone_number("", 0, &number));
-    assert_false(kymo__zone_number("-1\n", 3, &number));
+    assert_false(marey__zone_device("intel-rapl:0:0", "core", "package-0", device, sizeof device));
+    assert_false(marey__zone_device("intel-rapl:1", "psys", "", device, sizeof device));
+    assert_false(marey__zone_device("intel-rapl:1:0", "dram", "psys", device, sizeof device));
+    assert_false(marey__zone_device("intel-rapl-mmio:0", "package-0", "", device, sizeof device));
+    assert_false(marey__zone_device("intel-rapl", "package-0", "", device, sizeof device));
+    assert_false(marey__zone_device("intel-rapl:0", "package-|", "", device, sizeof device));
+    assert_true(marey__zone_number("12\n", 3, &number) && number == 12);
+    assert_true(marey__zone_number("12", 2, &number) && number == 12);
+    assert_false(marey__zone_number("12 ", 3, &number));
+    assert_false(marey__zone_number("\n", 1, &number));
+    assert_false(marey__zone_number("", 0, &number));
+    assert_false(marey__zone_number("-1\n", 3, &number));
 }
 
 /* ---- whose turn it is ---- */
@@ -183,26 +183,26 @@ static void zones_are_packages_and_their_memory(void **state)
 static void one_at_a_time_has_the_turn(void **state)
 {
     const struct scratch *s = *state;
-    struct kymo__energy_lock a = {.file.fd = -1}, b = {.file.fd = -1}, c = {.file.fd = -1};
-    assert_int_equal(kymo__energy_lock_try(&a, s->folder), KYMO__TURN_OURS);
-    assert_int_equal(kymo__energy_lock_try(&b, s->folder), KYMO__TURN_LATER);
-    assert_int_equal(kymo__energy_lock_try(&c, s->folder), KYMO__TURN_LATER);
-    kymo__energy_lock_release(&a);
+    struct marey__energy_lock a = {.file.fd = -1}, b = {.file.fd = -1}, c = {.file.fd = -1};
+    assert_int_equal(marey__energy_lock_try(&a, s->folder), MAREY__TURN_OURS);
+    assert_int_equal(marey__energy_lock_try(&b, s->folder), MAREY__TURN_LATER);
+    assert_int_equal(marey__energy_lock_try(&c, s->folder), MAREY__TURN_LATER);
+    marey__energy_lock_release(&a);
     assert_int_not_equal(access(a.path, F_OK),
                          0); /* it is taken away, and b and c hold what has no name */
-    assert_int_equal(kymo__energy_lock_try(&b, s->folder), KYMO__TURN_OURS);
-    assert_int_equal(kymo__energy_lock_try(&c, s->folder), KYMO__TURN_LATER);
-    kymo__energy_lock_release(&c); /* who stood by in vain takes nothing away */
+    assert_int_equal(marey__energy_lock_try(&b, s->folder), MAREY__TURN_OURS);
+    assert_int_equal(marey__energy_lock_try(&c, s->folder), MAREY__TURN_LATER);
+    marey__energy_lock_release(&c); /* who stood by in vain takes nothing away */
     assert_int_equal(access(b.path, F_OK), 0);
-    kymo__energy_lock_release(&b);
+    marey__energy_lock_release(&b);
     assert_int_not_equal(access(b.path, F_OK), 0);
-    assert_int_equal(kymo__energy_lock_try(&a, "/proc/nowhere"), KYMO__TURN_NEVER);
+    assert_int_equal(marey__energy_lock_try(&a, "/proc/nowhere"), MAREY__TURN_NEVER);
 }
 
 static void those_who_stand_in_line_say_which_gpus_they_use(void **state)
 {
     const struct scratch *s = *state;
-    struct kymo__energy_lock locks[3] = {{.file.fd = -1}, {.file.fd = -1}, {.file.fd = -1}};
+    struct marey__energy_lock locks[3] = {{.file.fd = -1}, {.file.fd = -1}, {.file.fd = -1}};
     static const char *const visible[] = {"1,2", NULL, ""};
     char line[4200];
     bool is_set;
@@ -212,27 +212,27 @@ static void those_who_stand_in_line_say_which_gpus_they_use(void **state)
             setenv("CUDA_VISIBLE_DEVICES", visible[i], 1);
         else
             unsetenv("CUDA_VISIBLE_DEVICES");
-        kymo__energy_lock_try(&locks[i], s->folder);
+        marey__energy_lock_try(&locks[i], s->folder);
     }
     for (size_t i = 0; i < 3; i++) {
-        assert_true(kymo__energy_lock_next(&locks[0], &at, line, sizeof line, &is_set));
+        assert_true(marey__energy_lock_next(&locks[0], &at, line, sizeof line, &is_set));
         assert_int_equal(is_set, visible[i] != NULL);
         assert_string_equal(line, visible[i] != NULL ? visible[i] : "");
     }
-    assert_false(kymo__energy_lock_next(&locks[0], &at, line, sizeof line, &is_set));
+    assert_false(marey__energy_lock_next(&locks[0], &at, line, sizeof line, &is_set));
     unsetenv("CUDA_VISIBLE_DEVICES");
     for (size_t i = 3; i-- > 0;)
-        kymo__energy_lock_release(&locks[i]);
+        marey__energy_lock_release(&locks[i]);
 }
 
 /* ---- the timetable; without a GPU, so that nothing is read ---- */
 
-static struct kymo__energy_session *timetable(uint32_t hz)
+static struct marey__energy_session *timetable(uint32_t hz)
 {
-    struct kymo__energy_session *s = calloc(1, sizeof *s);
+    struct marey__energy_session *s = calloc(1, sizeof *s);
     s->settings.energy.hz = hz;
     pthread_mutex_init(&s->calls, NULL);
-    kymo__energy_times_init(s);
+    marey__energy_times_init(s);
     return s;
 }
 
@@ -240,31 +240,31 @@ static void where_readings_are_dear_there_are_fewer(void **state)
 {
     (void)state;
     static const struct {
-        enum kymo__due_kind kind;
+        enum marey__due_kind kind;
         uint64_t cost_us, period_ms;
     } cases[] = {
-        {KYMO__DUE_POWER, 5, 50},
-        {KYMO__DUE_POWER, 30, 75},
-        {KYMO__DUE_POWER, 90, 100},
-        {KYMO__DUE_COUNT, 20, 4000},
-        {KYMO__DUE_COUNT, 3000, 20000},
-        {KYMO__DUE_COUNT, 6000, 30000},
-        {KYMO__DUE_UTILIZATION, 50, 1000},
-        {KYMO__DUE_UTILIZATION, 1500, 7500},
-        {KYMO__DUE_UTILIZATION, 2600, 10000},
-        {KYMO__DUE_GPM, 200, 5000},
-        {KYMO__DUE_STATE, 9, 1000},
-        {KYMO__DUE_STATE, 150, 5000},
-        {KYMO__DUE_STATE, 3000, 8000},
+        {MAREY__DUE_POWER, 5, 50},
+        {MAREY__DUE_POWER, 30, 75},
+        {MAREY__DUE_POWER, 90, 100},
+        {MAREY__DUE_COUNT, 20, 4000},
+        {MAREY__DUE_COUNT, 3000, 20000},
+        {MAREY__DUE_COUNT, 6000, 30000},
+        {MAREY__DUE_UTILIZATION, 50, 1000},
+        {MAREY__DUE_UTILIZATION, 1500, 7500},
+        {MAREY__DUE_UTILIZATION, 2600, 10000},
+        {MAREY__DUE_GPM, 200, 5000},
+        {MAREY__DUE_STATE, 9, 1000},
+        {MAREY__DUE_STATE, 150, 5000},
+        {MAREY__DUE_STATE, 3000, 8000},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++)
-        assert_int_equal(kymo__pace_period_ns(cases[i].kind, cases[i].cost_us * 1000),
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++)
+        assert_int_equal(marey__pace_period_ns(cases[i].kind, cases[i].cost_us * 1000),
                          cases[i].period_ms * 1000000);
-    struct kymo__energy_session *s = timetable(0), *asked = timetable(50);
-    assert_int_equal(s->due[KYMO__DUE_POWER].period_ns, KYMO__SECOND_NS / 20);
-    assert_int_equal(asked->due[KYMO__DUE_POWER].period_ns, KYMO__SECOND_NS / 50);
-    asked->due[KYMO__DUE_POWER].cost_ns = KYMO__SECOND_NS;
-    assert_int_equal(kymo__pace_plan(asked, KYMO__DUE_POWER), KYMO__SECOND_NS / 50);
+    struct marey__energy_session *s = timetable(0), *asked = timetable(50);
+    assert_int_equal(s->due[MAREY__DUE_POWER].period_ns, MAREY__SECOND_NS / 20);
+    assert_int_equal(asked->due[MAREY__DUE_POWER].period_ns, MAREY__SECOND_NS / 50);
+    asked->due[MAREY__DUE_POWER].cost_ns = MAREY__SECOND_NS;
+    assert_int_equal(marey__pace_plan(asked, MAREY__DUE_POWER), MAREY__SECOND_NS / 50);
     free(s);
     free(asked);
 }
@@ -273,48 +273,48 @@ static void where_readings_are_dear_there_are_fewer(void **state)
 static void a_slow_driver_is_read_within_a_thousandth_of_a_core(void **state)
 {
     (void)state;
-    static const uint64_t costs_us[KYMO__N_PACED] = {[KYMO__DUE_POWER] = 60,
-                                                     [KYMO__DUE_COUNT] = 4500,
-                                                     [KYMO__DUE_UTILIZATION] = 2000,
-                                                     [KYMO__DUE_GPM] = 190,
-                                                     [KYMO__DUE_STATE] = 280};
-    const struct kymo__power_ring ring = {.period_us = 20000, .span_us = 2360000};
-    double share = 550e3 / (double)kymo__energy_ring_period_ns(&ring);
-    for (enum kymo__due_kind kind = KYMO__DUE_COUNT; kind < KYMO__N_PACED; kind++)
-        share +=
-            (double)costs_us[kind] * 1e3 / (double)kymo__pace_period_ns(kind, costs_us[kind] * 1000);
+    static const uint64_t costs_us[MAREY__N_PACED] = {[MAREY__DUE_POWER] = 60,
+                                                      [MAREY__DUE_COUNT] = 4500,
+                                                      [MAREY__DUE_UTILIZATION] = 2000,
+                                                      [MAREY__DUE_GPM] = 190,
+                                                      [MAREY__DUE_STATE] = 280};
+    const struct marey__power_ring ring = {.period_us = 20000, .span_us = 2360000};
+    double share = 550e3 / (double)marey__energy_ring_period_ns(&ring);
+    for (enum marey__due_kind kind = MAREY__DUE_COUNT; kind < MAREY__N_PACED; kind++)
+        share += (double)costs_us[kind] * 1e3 /
+                 (double)marey__pace_period_ns(kind, costs_us[kind] * 1000);
     assert_true(share < 0.0008);
 }
 
 static void what_a_first_reading_takes_is_forgotten(void **state)
 {
     (void)state;
-    struct kymo__due due = {0};
-    kymo__pace_note(&due, 9000);
+    struct marey__due due = {0};
+    marey__pace_note(&due, 9000);
     assert_int_equal(due.cost_ns, 9000);
-    kymo__pace_note(&due, 1000);
+    marey__pace_note(&due, 1000);
     assert_int_equal(due.cost_ns, 1000);
-    kymo__pace_note(&due, 2000);
+    marey__pace_note(&due, 2000);
     assert_int_equal(due.cost_ns, 1250);
 }
 
 static void counters_are_read_every_4_s_and_rather_at_epochs(void **state)
 {
     (void)state;
-    struct kymo__energy_session *s = timetable(0);
-    const uint64_t *const counted_ns = &s->due[KYMO__DUE_COUNT].read_ns;
-    const uint64_t begin = *counted_ns, second = KYMO__SECOND_NS;
-    kymo__energy_times_read(s, begin + 4 * second - 1, 0);
+    struct marey__energy_session *s = timetable(0);
+    const uint64_t *const counted_ns = &s->due[MAREY__DUE_COUNT].read_ns;
+    const uint64_t begin = *counted_ns, second = MAREY__SECOND_NS;
+    marey__energy_times_read(s, begin + 4 * second - 1, 0);
     assert_int_equal(*counted_ns, begin);
-    kymo__energy_times_read(s, begin + 4 * second, 0);
+    marey__energy_times_read(s, begin + 4 * second, 0);
     assert_int_equal(*counted_ns, begin + 4 * second);
-    kymo__energy_times_read(s, begin + 7 * second, 1); /* an edge, too early for the counter */
+    marey__energy_times_read(s, begin + 7 * second, 1); /* an edge, too early for the counter */
     assert_int_equal(*counted_ns, begin + 4 * second);
-    kymo__energy_times_read(s, begin + 20 * second, 1); /* none in between, for the sake of the next */
+    marey__energy_times_read(s, begin + 20 * second, 1); /* none in between, for the sake of the next */
     assert_int_equal(*counted_ns, begin + 4 * second);
-    kymo__energy_times_read(s, begin + 21 * second, 2);
+    marey__energy_times_read(s, begin + 21 * second, 2);
     assert_int_equal(*counted_ns, begin + 21 * second);
-    kymo__energy_times_read(s, begin + 51 * second, 2); /* unless it takes too long to come */
+    marey__energy_times_read(s, begin + 51 * second, 2); /* unless it takes too long to come */
     assert_int_equal(*counted_ns, begin + 51 * second);
     free(s);
 }
@@ -322,16 +322,16 @@ static void counters_are_read_every_4_s_and_rather_at_epochs(void **state)
 static void a_dear_counter_is_read_at_epochs_while_that_is_within_bounds(void **state)
 {
     (void)state;
-    struct kymo__energy_session *s = timetable(0);
-    const uint64_t begin = s->began_ns, second = KYMO__SECOND_NS;
-    struct kymo__due *const count = &s->due[KYMO__DUE_COUNT];
+    struct marey__energy_session *s = timetable(0);
+    const uint64_t begin = s->began_ns, second = MAREY__SECOND_NS;
+    struct marey__due *const count = &s->due[MAREY__DUE_COUNT];
     s->n_gpus = 1;
-    s->cpu_ns = kymo__clock_ns(CLOCK_THREAD_CPUTIME_ID) - 4000000; /* spent so far */
+    s->cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - 4000000; /* spent so far */
     count->cost_ns = 900000; /* not dear: as often as it may */
-    assert_true(kymo__pace_can_afford(s, KYMO__DUE_COUNT, begin));
+    assert_true(marey__pace_can_afford(s, MAREY__DUE_COUNT, begin));
     count->cost_ns = 20000000;
-    assert_false(kymo__pace_can_afford(s, KYMO__DUE_COUNT, begin + 20 * second));
-    assert_true(kymo__pace_can_afford(s, KYMO__DUE_COUNT, begin + 2000 * second));
+    assert_false(marey__pace_can_afford(s, MAREY__DUE_COUNT, begin + 20 * second));
+    assert_true(marey__pace_can_afford(s, MAREY__DUE_COUNT, begin + 2000 * second));
     s->n_gpus = 0;
     free(s);
 }
@@ -339,12 +339,12 @@ static void a_dear_counter_is_read_at_epochs_while_that_is_within_bounds(void **
 static void what_was_overslept_is_not_made_up_for(void **state)
 {
     (void)state;
-    struct kymo__energy_session *s = timetable(10);
-    struct kymo__due *const power = &s->due[KYMO__DUE_POWER];
+    struct marey__energy_session *s = timetable(10);
+    struct marey__due *const power = &s->due[MAREY__DUE_POWER];
     const uint64_t begin = power->next_ns;
-    kymo__energy_times_read(s, begin + 1, 0);
+    marey__energy_times_read(s, begin + 1, 0);
     assert_int_equal(power->next_ns, begin + 100000000);
-    kymo__energy_times_read(s, begin + 1234567890, 0);
+    marey__energy_times_read(s, begin + 1234567890, 0);
     assert_int_equal(power->next_ns, begin + 1300000000);
     free(s);
 }
@@ -358,42 +358,42 @@ static void use_standin(const struct scratch *s, const char *script)
     FILE *file = fopen(path, "w");
     fprintf(file, "%s", script);
     fclose(file);
-    setenv("KYMO_NVML_LIBRARY", KYMO_TEST_NVML, 1);
-    setenv("KYMO_STANDIN_NVML", path, 1);
-    setenv("KYMO_POWERCAP_ROOT", s->folder, 1);
+    setenv("MAREY_NVML_LIBRARY", MAREY_TEST_NVML, 1);
+    setenv("MAREY_STANDIN_NVML", path, 1);
+    setenv("MAREY_POWERCAP_ROOT", s->folder, 1);
 }
 
-static const struct kymo_process *only_process(kymo_recording *recording)
+static const struct marey_process *only_process(marey_recording *recording)
 {
-    assert_int_equal(kymo_recording_n_logs(recording), 1);
-    return kymo_recording_process(recording, 0);
+    assert_int_equal(marey_recording_n_logs(recording), 1);
+    return marey_recording_process(recording, 0);
 }
 
-static kymo_status start_energy(const char *path)
+static marey_status start_energy(const char *path)
 {
-    return kymo_start(&(struct kymo_options){.path = path, .text = "energy=1,energy.hz=100"});
+    return marey_start(&(struct marey_options){.path = path, .text = "energy=1,energy.hz=100"});
 }
 
 static void wait_for_events(uint64_t n)
 {
-    struct kymo_counts counts;
+    struct marey_counts counts;
     do {
         usleep(5000);
-        kymo_counts_get(&counts);
+        marey_counts_get(&counts);
     } while (counts.events < n);
 }
 
 static void a_recording_with_energy_has_counters_and_says_what_was_read(void **state)
 {
     const struct scratch *s = *state;
-    kymo_recording *recording;
+    marey_recording *recording;
     use_standin(s, "gpus 2\n");
-    assert_int_equal(start_energy(s->path), KYMO_OK);
+    assert_int_equal(start_energy(s->path), MAREY_OK);
     wait_for_events(100);
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    assert_true(scratch_count(s->path, KYMO_KIND_RECORD) > 20);
-    assert_int_equal(kymo_recording_open(s->path, &recording), KYMO_OK);
-    const struct kymo_process *process = only_process(recording);
+    assert_int_equal(marey_stop(), MAREY_OK);
+    assert_true(scratch_count(s->path, MAREY_KIND_RECORD) > 20);
+    assert_int_equal(marey_recording_open(s->path, &recording), MAREY_OK);
+    const struct marey_process *process = only_process(recording);
     assert_string_equal(process->role, "");
     assert_string_equal(process->devices, "GPU-00000000-1111-2222-3333-444444444444,"
                                           "GPU-00000001-1111-2222-3333-444444444444");
@@ -401,7 +401,7 @@ static void a_recording_with_energy_has_counters_and_says_what_was_read(void **s
                            "GPU-00000001-1111-2222-3333-444444444444|Stand-in|power: instant, "));
     assert_non_null(strstr(process->energy_sources, "missing: nothing"));
     assert_true(process->energy_cpu_ns > 0);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
 static void recordings_with_energy_follow_one_another(void **state)
@@ -410,29 +410,30 @@ static void recordings_with_energy_follow_one_another(void **state)
     use_standin(s, "gpus 1\n");
     for (int i = 0; i < 8; i++) {
         char path[160];
-        snprintf(path, sizeof path, "%s/%d.kymo", s->folder, i);
-        assert_int_equal(start_energy(path), KYMO_OK);
-        assert_int_equal(kymo_stop(), KYMO_OK);
-        assert_true(scratch_count(path, KYMO_KIND_RECORD) >= 2); /* the shortest one is measured too */
+        snprintf(path, sizeof path, "%s/%d.marey", s->folder, i);
+        assert_int_equal(start_energy(path), MAREY_OK);
+        assert_int_equal(marey_stop(), MAREY_OK);
+        assert_true(scratch_count(path, MAREY_KIND_RECORD) >= 2); /* the shortest one is measured too */
     }
 }
 
 static void edges_of_epochs_are_read(void **state)
 {
     const struct scratch *s = *state;
-    struct kymo_counts before, after;
-    uint64_t n_edges = 20, begin_ns = kymo__clock_ns(CLOCK_MONOTONIC);
+    struct marey_counts before, after;
+    uint64_t n_edges = 20, begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
     use_standin(s, "gpus 1\n");
     assert_int_equal(
-        kymo_start(&(struct kymo_options){.path = s->path, .text = "energy=1,energy.hz=1"}), KYMO_OK);
+        marey_start(&(struct marey_options){.path = s->path, .text = "energy=1,energy.hz=1"}),
+        MAREY_OK);
     wait_for_events(10);
-    kymo_counts_get(&before);
+    marey_counts_get(&before);
     for (uint64_t i = 0; i < n_edges; i++) {
-        kymo_epoch_begin();
+        marey_epoch_begin();
         usleep(60000);
     }
-    kymo_counts_get(&after);
-    const uint64_t seconds = (kymo__clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1000000000u + 1;
+    marey_counts_get(&after);
+    const uint64_t seconds = (marey__clock_ns(CLOCK_MONOTONIC) - begin_ns) / 1000000000u + 1;
     /* An event for each edge of an epoch, two together but for the first; ten values a second at most. */
     const uint64_t of_epochs = 2 * n_edges - 1;
     assert_true(after.events - before.events > of_epochs + 11 * seconds / 2 + n_edges / 3);
@@ -442,7 +443,7 @@ static void a_forked_child_has_neither_thread_nor_lock(void **state)
 {
     const struct scratch *s = *state;
     use_standin(s, "gpus 1\n");
-    assert_int_equal(start_energy(s->path), KYMO_OK);
+    assert_int_equal(start_energy(s->path), MAREY_OK);
     wait_for_events(40);
     for (int i = 0; i < 20; i++) {
         const pid_t pid = fork();
@@ -463,10 +464,10 @@ static void a_forked_child_has_neither_thread_nor_lock(void **state)
         const ssize_t n = read(ready[0], &byte, 1); /* lives on until its parent closes the pipe */
         _exit(n == 0 ? 0 : 1);
     }
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    struct kymo__energy_lock lock = {.file.fd = -1};
-    assert_int_equal(kymo__energy_lock_try(&lock, s->path), KYMO__TURN_OURS);
-    kymo__energy_lock_release(&lock);
+    assert_int_equal(marey_stop(), MAREY_OK);
+    struct marey__energy_lock lock = {.file.fd = -1};
+    assert_int_equal(marey__energy_lock_try(&lock, s->path), MAREY__TURN_OURS);
+    marey__energy_lock_release(&lock);
     close(ready[1]);
     close(ready[0]);
     waitpid(pid, NULL, 0);
@@ -478,49 +479,49 @@ static void without_memory_measuring_is_left_out_and_the_recording_goes_on(void 
     use_standin(s, "gpus 2\n");
     for (uint64_t n = 1; n < 40; n++) {
         char path[160];
-        snprintf(path, sizeof path, "%s/%d.kymo", s->folder, (int)n);
-        kymo__alloc_fail_nth(n);
-        const kymo_status st = start_energy(path);
-        if (st == KYMO_OK) {
-            kymo_mark(KYMO_ID("on"));
-            kymo_stop();
+        snprintf(path, sizeof path, "%s/%d.marey", s->folder, (int)n);
+        marey__alloc_fail_nth(n);
+        const marey_status st = start_energy(path);
+        if (st == MAREY_OK) {
+            marey_mark(MAREY_ID("on"));
+            marey_stop();
         }
-        kymo__alloc_fail_nth(0);
-        assert_int_equal(kymo_enabled(), 0);
+        marey__alloc_fail_nth(0);
+        assert_int_equal(marey_enabled(), 0);
     }
 }
 
 static void a_measurer_of_others_is_none_of_the_processes(void **state)
 {
     const struct scratch *s = *state;
-    kymo_recording *recording;
+    marey_recording *recording;
     use_standin(s, "gpus 1\nerror MemoryInfo 4\n");
-    assert_int_equal(kymo_recording_create(s->path, "a program"), KYMO_OK);
-    assert_int_equal(kymo_energy_start(s->path, "energy=1,x=1"), KYMO_EINVAL);
-    assert_int_equal(kymo_energy_start("/proc/nowhere.kymo", "energy=1"), KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "cannot find the recording /proc/nowhere.kymo"));
+    assert_int_equal(marey_recording_create(s->path, "a program"), MAREY_OK);
+    assert_int_equal(marey_energy_start(s->path, "energy=1,x=1"), MAREY_EINVAL);
+    assert_int_equal(marey_energy_start("/proc/nowhere.marey", "energy=1"), MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "cannot find the recording /proc/nowhere.marey"));
     setenv("RANK", "3", 1);
-    assert_int_equal(kymo_energy_start(s->path, "energy=1"), KYMO_OK);
-    kymo_energy_stop();
+    assert_int_equal(marey_energy_start(s->path, "energy=1"), MAREY_OK);
+    marey_energy_stop();
     unsetenv("RANK");
-    assert_int_equal(kymo_recording_open(s->path, &recording), KYMO_OK);
-    assert_int_equal(kymo_recording_n_processes(recording), 0);
-    const struct kymo_process *process = only_process(recording);
+    assert_int_equal(marey_recording_open(s->path, &recording), MAREY_OK);
+    assert_int_equal(marey_recording_n_processes(recording), 0);
+    const struct marey_process *process = only_process(recording);
     assert_string_equal(process->role, "energy");
     assert_int_equal(process->rank, -1);
     assert_non_null(
-        strstr(kymo_recording_warning(recording, 0), "memory_used is not read: no permission"));
-    kymo_recording_close(recording);
+        strstr(marey_recording_warning(recording, 0), "memory_used is not read: no permission"));
+    marey_recording_close(recording);
 }
 
 static void options_that_ask_for_energy_are_known(void **state)
 {
     (void)state;
-    assert_int_equal(kymo_energy_asked(NULL), 0);
-    assert_int_equal(kymo_energy_asked("energy.hz=5"), 0);
-    assert_int_equal(kymo_energy_asked("pool=64MiB,energy=1"), 1);
-    assert_int_equal(kymo_energy_asked("energy=1,energy=0"), 0);
-    assert_int_equal(kymo_energy_asked("energy=1,nonsense"), 0);
+    assert_int_equal(marey_energy_asked(NULL), 0);
+    assert_int_equal(marey_energy_asked("energy.hz=5"), 0);
+    assert_int_equal(marey_energy_asked("pool=64MiB,energy=1"), 1);
+    assert_int_equal(marey_energy_asked("energy=1,energy=0"), 0);
+    assert_int_equal(marey_energy_asked("energy=1,nonsense"), 0);
 }
 
 int main(void)

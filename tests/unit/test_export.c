@@ -28,21 +28,21 @@ struct fixture {
 static void put_site(struct log_maker *log, uint32_t id, const char *name, const char *category,
                      const char *file)
 {
-    struct kymo__buf buf = {0};
-    const struct kymo__site_entry entry = {
+    struct marey__buf buf = {0};
+    const struct marey__site_entry entry = {
         .id = id,
         .line = 7,
         .name_len = (uint32_t)strlen(name),
         .category_len = (uint32_t)strlen(category),
         .file_len = (uint32_t)strlen(file),
     };
-    kymo__buf_put(&buf, &entry, sizeof entry);
-    kymo__buf_puts(&buf, name);
-    kymo__buf_puts(&buf, category);
-    kymo__buf_puts(&buf, file);
-    kymo__buf_put(&buf, "\0\0\0", (4 - buf.len % 4) % 4);
-    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_SITES}, buf.data, buf.len);
-    kymo__buf_fini(&buf);
+    marey__buf_put(&buf, &entry, sizeof entry);
+    marey__buf_puts(&buf, name);
+    marey__buf_puts(&buf, category);
+    marey__buf_puts(&buf, file);
+    marey__buf_put(&buf, "\0\0\0", (4 - buf.len % 4) % 4);
+    log_put_block(log, (struct marey__block){.type = MAREY__BLOCK_SITES}, buf.data, buf.len);
+    marey__buf_fini(&buf);
 }
 
 /* Sites of all tests. ALIAS is another place that uses STEP's name. */
@@ -50,17 +50,17 @@ enum { STEP = 1, FORWARD, LOSS, ALIAS, ODD };
 
 static int setup(void **state)
 {
-    static const char *const about[] = {KYMO__KEY_PID,
+    static const char *const about[] = {MAREY__KEY_PID,
                                         "42",
-                                        KYMO__KEY_HOST,
+                                        MAREY__KEY_HOST,
                                         "box",
-                                        KYMO__KEY_COMMAND,
+                                        MAREY__KEY_COMMAND,
                                         "python3 train.py --fast",
-                                        KYMO__KEY_CLOCK,
+                                        MAREY__KEY_CLOCK,
                                         "monotonic",
                                         NULL};
     struct fixture *f = test_calloc(1, sizeof *f);
-    log_put_pairs(&f->log, KYMO__BLOCK_LOG, about);
+    log_put_pairs(&f->log, MAREY__BLOCK_LOG, about);
     log_put_moment(&f->log, 0, ORIGIN);
     log_put_moment(&f->log, 1u << 30, ORIGIN + (1u << 30));
     put_site(&f->log, STEP, "step", "", "a.c");
@@ -81,12 +81,12 @@ static int teardown(void **state)
     return 0;
 }
 
-static void word(struct fixture *f, uint64_t ticks, enum kymo_kind kind, uint32_t id)
+static void word(struct fixture *f, uint64_t ticks, enum marey_kind kind, uint32_t id)
 {
     log_word(&f->log, ticks, kind, id);
 }
 
-static void record(struct fixture *f, uint64_t ticks, enum kymo_record_type type, uint64_t first,
+static void record(struct fixture *f, uint64_t ticks, enum marey_record_type type, uint64_t first,
                    uint64_t second)
 {
     const uint64_t words[] = {first, second};
@@ -107,16 +107,16 @@ struct exported {
     size_t len;
 };
 
-static kymo_status export_to(struct fixture *f, const char *format, const char *filter, int fd)
+static marey_status export_to(struct fixture *f, const char *format, const char *filter, int fd)
 {
-    const struct kymo_export_options options = {.filter = filter};
-    kymo_recording *recording = NULL;
+    const struct marey_export_options options = {.filter = filter};
+    marey_recording *recording = NULL;
     char path[64];
     log_write(f->log.bytes.data, f->log.bytes.len, path);
-    kymo_status status = kymo_recording_open(path, &recording);
-    if (status == KYMO_OK)
-        status = kymo_export(&recording, 1, format, &options, fd);
-    kymo_recording_close(recording);
+    marey_status status = marey_recording_open(path, &recording);
+    if (status == MAREY_OK)
+        status = marey_export(&recording, 1, format, &options, fd);
+    marey_recording_close(recording);
     unlink(path);
     return status;
 }
@@ -128,7 +128,7 @@ static struct exported export_log(struct fixture *f, const char *format, const c
         flush_words(f, 0);
     log_put_end(&f->log, "stop");
     const int fd = memfd_create("export", MFD_CLOEXEC);
-    assert_int_equal(export_to(f, format, filter, fd), KYMO_OK);
+    assert_int_equal(export_to(f, format, filter, fd), MAREY_OK);
     out.len = (size_t)lseek(fd, 0, SEEK_CUR);
     out.text = test_calloc(out.len + 1, 1);
     assert_int_equal(pread(fd, out.text, out.len, 0), (ssize_t)out.len);
@@ -177,10 +177,10 @@ static void expect_in(const struct exported *out, const char *text)
 static void ranges_nest_and_have_depths(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
-    word(f, 50, KYMO_KIND_END, FORWARD);
-    word(f, 70, KYMO_KIND_END, 0);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 20, MAREY_KIND_BEGIN, FORWARD);
+    word(f, 50, MAREY_KIND_END, FORWARD);
+    word(f, 70, MAREY_KIND_END, 0);
     expect_csv(f, NULL,
                "range,0,,42,42,main,forward,model,1000000020,30,1,,\n"
                "range,0,,42,42,main,step,,1000000010,60,0,,\n");
@@ -189,20 +189,20 @@ static void ranges_nest_and_have_depths(void **state)
 static void orphan_ends_are_left_out(void **state)
 {
     struct fixture *f = *state;
-    word(f, 5, KYMO_KIND_END, FORWARD);
-    word(f, 6, KYMO_KIND_END, 0);
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 20, KYMO_KIND_END, FORWARD);
-    word(f, 30, KYMO_KIND_END, STEP);
+    word(f, 5, MAREY_KIND_END, FORWARD);
+    word(f, 6, MAREY_KIND_END, 0);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 20, MAREY_KIND_END, FORWARD);
+    word(f, 30, MAREY_KIND_END, STEP);
     expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,20,0,,\n");
 }
 
 static void an_outer_end_closes_what_is_inside(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
-    word(f, 70, KYMO_KIND_END, STEP);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 20, MAREY_KIND_BEGIN, FORWARD);
+    word(f, 70, MAREY_KIND_END, STEP);
     expect_csv(f, NULL,
                "range,0,,42,42,main,forward,model,1000000020,50,1,,\n"
                "range,0,,42,42,main,step,,1000000010,60,0,,\n");
@@ -211,17 +211,17 @@ static void an_outer_end_closes_what_is_inside(void **state)
 static void a_range_may_end_at_another_site_of_its_name(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 70, KYMO_KIND_END, ALIAS);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 70, MAREY_KIND_END, ALIAS);
     expect_csv(f, NULL, "range,0,,42,42,main,step,,1000000010,60,0,,\n");
 }
 
 static void missing_words_cut_ranges_off_without_a_duration(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
     flush_words(f, 0);
-    word(f, 70, KYMO_KIND_END, STEP);
+    word(f, 70, MAREY_KIND_END, STEP);
     flush_words(f, 3);
     expect_csv(f, NULL,
                "range,0,,42,42,main,step,,1000000010,,0,,\n"
@@ -231,15 +231,15 @@ static void missing_words_cut_ranges_off_without_a_duration(void **state)
 static void counted_losses_are_told(void **state)
 {
     struct fixture *f = *state;
-    record(f, 10, KYMO_RECORD_GAP, 99, 5);
+    record(f, 10, MAREY_RECORD_GAP, 99, 5);
     expect_csv(f, NULL, "lost,0,,42,42,main,,,1000000010,,,99,\n");
 }
 
 static void ranges_left_open_have_no_duration(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 20, KYMO_KIND_MARK, FORWARD);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 20, MAREY_KIND_MARK, FORWARD);
     expect_csv(f, NULL,
                "mark,0,,42,42,main,forward,model,1000000020,,1,,\n"
                "range,0,,42,42,main,step,,1000000010,,0,,\n");
@@ -248,9 +248,9 @@ static void ranges_left_open_have_no_duration(void **state)
 static void async_ranges_find_their_ends(void **state)
 {
     struct fixture *f = *state;
-    record(f, 10, KYMO_RECORD_ASYNC_BEGIN, STEP, 1);
-    record(f, 20, KYMO_RECORD_ASYNC_BEGIN, FORWARD, 2);
-    record(f, 30, KYMO_RECORD_ASYNC_END, 0, 1);
+    record(f, 10, MAREY_RECORD_ASYNC_BEGIN, STEP, 1);
+    record(f, 20, MAREY_RECORD_ASYNC_BEGIN, FORWARD, 2);
+    record(f, 30, MAREY_RECORD_ASYNC_END, 0, 1);
     expect_csv(f, NULL,
                "async,0,,42,42,main,step,,1000000010,20,,,\n"
                "async,0,,42,42,main,forward,model,1000000020,,,,\n");
@@ -259,10 +259,10 @@ static void async_ranges_find_their_ends(void **state)
 static void a_filter_keeps_names_and_depths(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
-    word(f, 50, KYMO_KIND_END, FORWARD);
-    word(f, 70, KYMO_KIND_END, STEP);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 20, MAREY_KIND_BEGIN, FORWARD);
+    word(f, 50, MAREY_KIND_END, FORWARD);
+    word(f, 70, MAREY_KIND_END, STEP);
     expect_csv(f, "forw*", "range,0,,42,42,main,forward,model,1000000020,30,1,,\n");
 }
 
@@ -275,7 +275,7 @@ static void put_progress(struct fixture *f)
     log_iteration(&f->log, 50, 0, true, 0);
     log_iteration(&f->log, 90, 1, false, 8);
     log_phase(&f->log, 95, 0);
-    word(f, 100, KYMO_KIND_MARK, LOSS); /* the epoch goes on */
+    word(f, 100, MAREY_KIND_MARK, LOSS); /* the epoch goes on */
 }
 
 static void iterations_have_lines_of_their_own(void **state)
@@ -311,18 +311,18 @@ static void perfetto_has_a_track_of_iterations(void **state)
     struct exported out = export_log(f, "perfetto", NULL);
     const char *const texts[] = {"iterations",  "epochs", "phases", "iteration 0",
                                  "iteration 1", "warmup", "epoch 3"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
         assert_non_null(memmem(out.text, out.len, texts[i], strlen(texts[i])));
     test_free(out.text);
 }
 
 static void put_overlap(struct fixture *f)
 {
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 20, KYMO_KIND_BEGIN, FORWARD);
-    word(f, 30, KYMO_KIND_BEGIN, LOSS);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 20, MAREY_KIND_BEGIN, FORWARD);
+    word(f, 30, MAREY_KIND_BEGIN, LOSS);
     log_end_of(&f->log, 60, FORWARD); /* loss goes on */
-    word(f, 80, KYMO_KIND_END, LOSS);
+    word(f, 80, MAREY_KIND_END, LOSS);
     log_end_of(&f->log, 90, STEP);
     log_end_of(&f->log, 95, STEP); /* has no begin */
 }
@@ -367,14 +367,14 @@ static void speedscope_stays_balanced_when_ranges_overlap(void **state)
 static void odd_names_are_quoted_and_made_utf8(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_MARK, ODD);
+    word(f, 10, MAREY_KIND_MARK, ODD);
     expect_csv(f, NULL, "mark,0,,42,42,main,\"a \"\"b\"\",\n\xef\xbf\xbd\",,1000000010,,0,,\n");
 }
 
 static void an_unknown_site_has_no_name(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_MARK, 0xfffff);
+    word(f, 10, MAREY_KIND_MARK, 0xfffff);
     expect_csv(f, NULL, "mark,0,,42,42,main,,,1000000010,,0,,\n");
 }
 
@@ -382,8 +382,8 @@ static void endless_begins_are_bounded(void **state)
 {
     struct fixture *f = *state;
     for (uint32_t block = 0; block < 300; block++) {
-        for (uint64_t i = 0; i < KYMO__COUNT_OF(f->log.words); i++)
-            word(f, block * KYMO__COUNT_OF(f->log.words) + i, KYMO_KIND_BEGIN, STEP);
+        for (uint64_t i = 0; i < MAREY__COUNT_OF(f->log.words); i++)
+            word(f, block * MAREY__COUNT_OF(f->log.words) + i, MAREY_KIND_BEGIN, STEP);
         flush_words(f, 0);
     }
     struct exported out = export_log(f, "perfetto", NULL);
@@ -396,10 +396,10 @@ static void endless_begins_are_bounded(void **state)
 static void chrome_times_are_exact_to_the_nanosecond(void **state)
 {
     struct fixture *f = *state;
-    word(f, 0, KYMO_KIND_BEGIN, STEP);
-    word(f, 1, KYMO_KIND_BEGIN, FORWARD);
-    word(f, 1234567, KYMO_KIND_END, FORWARD);
-    word(f, 1073741823, KYMO_KIND_END, STEP);
+    word(f, 0, MAREY_KIND_BEGIN, STEP);
+    word(f, 1, MAREY_KIND_BEGIN, FORWARD);
+    word(f, 1234567, MAREY_KIND_END, FORWARD);
+    word(f, 1073741823, MAREY_KIND_END, STEP);
     struct exported out = export_log(f, "chrome", NULL);
     expect_in(&out, ",\n{\"ph\":\"X\",\"pid\":42,\"tid\":42,\"ts\":0.001,\"dur\":1234.566,"
                     "\"name\":\"forward\",\"cat\":\"model\"}");
@@ -428,23 +428,23 @@ static void chrome_has_the_outer_of_equal_ranges_first(void **state)
 {
     struct fixture *f = *state;
     static const char *const order[] = {"step", "forward", "loss", "loss", "loss", "forward"};
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    record(f, 10, KYMO_RECORD_BEGIN, FORWARD | UINT64_C(1) << 20, 7);
-    word(f, 10, KYMO_KIND_BEGIN, LOSS);
-    word(f, 20, KYMO_KIND_END, LOSS);
-    word(f, 20, KYMO_KIND_END, FORWARD);
-    word(f, 20, KYMO_KIND_END, STEP);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    record(f, 10, MAREY_RECORD_BEGIN, FORWARD | UINT64_C(1) << 20, 7);
+    word(f, 10, MAREY_KIND_BEGIN, LOSS);
+    word(f, 20, MAREY_KIND_END, LOSS);
+    word(f, 20, MAREY_KIND_END, FORWARD);
+    word(f, 20, MAREY_KIND_END, STEP);
     /* Two without length, one after the other, and the range around them outlasts both. */
-    word(f, 30, KYMO_KIND_BEGIN, FORWARD);
-    word(f, 30, KYMO_KIND_BEGIN, LOSS);
-    word(f, 30, KYMO_KIND_END, LOSS);
-    word(f, 30, KYMO_KIND_BEGIN, LOSS);
-    word(f, 30, KYMO_KIND_END, LOSS);
-    word(f, 40, KYMO_KIND_END, FORWARD);
+    word(f, 30, MAREY_KIND_BEGIN, FORWARD);
+    word(f, 30, MAREY_KIND_BEGIN, LOSS);
+    word(f, 30, MAREY_KIND_END, LOSS);
+    word(f, 30, MAREY_KIND_BEGIN, LOSS);
+    word(f, 30, MAREY_KIND_END, LOSS);
+    word(f, 40, MAREY_KIND_END, FORWARD);
     /* What waits for a range that never ends is written all the same. */
-    word(f, 50, KYMO_KIND_BEGIN, STEP);
-    word(f, 50, KYMO_KIND_BEGIN, ODD);
-    word(f, 60, KYMO_KIND_END, ODD);
+    word(f, 50, MAREY_KIND_BEGIN, STEP);
+    word(f, 50, MAREY_KIND_BEGIN, ODD);
+    word(f, 60, MAREY_KIND_END, ODD);
     struct exported out = export_log(f, "chrome", NULL);
     expect_order(&out, order, sizeof order / sizeof order[0]);
     expect_in(&out,
@@ -460,10 +460,10 @@ static void chrome_has_payloads_counters_and_open_ranges(void **state)
     const double half = 0.5;
     uint64_t bits;
     memcpy(&bits, &half, sizeof bits);
-    record(f, 10, KYMO_RECORD_BEGIN, STEP | (uint64_t)KYMO_PAYLOAD_I64 << 20, (uint64_t)-3);
-    record(f, 20, KYMO_RECORD_COUNTER, LOSS, bits);
-    word(f, 30, KYMO_KIND_END, STEP);
-    word(f, 40, KYMO_KIND_BEGIN, ODD);
+    record(f, 10, MAREY_RECORD_BEGIN, STEP | (uint64_t)MAREY_PAYLOAD_I64 << 20, (uint64_t)-3);
+    record(f, 20, MAREY_RECORD_COUNTER, LOSS, bits);
+    word(f, 30, MAREY_KIND_END, STEP);
+    word(f, 40, MAREY_KIND_BEGIN, ODD);
     struct exported out = export_log(f, "chrome", NULL);
     expect_in(&out, "\"name\":\"step\",\"args\":{\"payload\":-3}}");
     expect_in(&out, "\"ph\":\"C\",\"pid\":42,\"tid\":42,\"ts\":0.020,\"name\":\"loss\",\"args\":{"
@@ -475,8 +475,8 @@ static void chrome_has_payloads_counters_and_open_ranges(void **state)
 /* The second payload has no place among integers with a sign. */
 static void put_large_payloads(struct fixture *f)
 {
-    record(f, 10, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_U64 << 20, INT64_MAX);
-    record(f, 20, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_U64 << 20, UINT64_MAX);
+    record(f, 10, MAREY_RECORD_MARK, STEP | (uint64_t)MAREY_PAYLOAD_U64 << 20, INT64_MAX);
+    record(f, 20, MAREY_RECORD_MARK, STEP | (uint64_t)MAREY_PAYLOAD_U64 << 20, UINT64_MAX);
 }
 
 static void chrome_keeps_the_digits_of_large_payloads(void **state)
@@ -489,7 +489,7 @@ static void chrome_keeps_the_digits_of_large_payloads(void **state)
     test_free(out.text);
 }
 
-static void record_double(struct fixture *f, uint64_t ticks, enum kymo_record_type type,
+static void record_double(struct fixture *f, uint64_t ticks, enum marey_record_type type,
                           uint64_t first, double value)
 {
     uint64_t bits;
@@ -500,10 +500,10 @@ static void record_double(struct fixture *f, uint64_t ticks, enum kymo_record_ty
 static void chrome_has_texts_for_what_json_has_no_numbers(void **state)
 {
     struct fixture *f = *state;
-    record_double(f, 10, KYMO_RECORD_COUNTER, LOSS, NAN);
-    record_double(f, 20, KYMO_RECORD_COUNTER, LOSS, INFINITY);
-    record_double(f, 30, KYMO_RECORD_COUNTER, LOSS, -INFINITY);
-    record_double(f, 40, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_F64 << 20, NAN);
+    record_double(f, 10, MAREY_RECORD_COUNTER, LOSS, NAN);
+    record_double(f, 20, MAREY_RECORD_COUNTER, LOSS, INFINITY);
+    record_double(f, 30, MAREY_RECORD_COUNTER, LOSS, -INFINITY);
+    record_double(f, 40, MAREY_RECORD_MARK, STEP | (uint64_t)MAREY_PAYLOAD_F64 << 20, NAN);
     struct exported out = export_log(f, "chrome", NULL);
     expect_in(&out, "\"ts\":0.010,\"name\":\"loss\",\"args\":{\"value\":\"NaN\"}}");
     expect_in(&out, "\"ts\":0.020,\"name\":\"loss\",\"args\":{\"value\":\"Infinity\"}}");
@@ -515,12 +515,12 @@ static void chrome_has_texts_for_what_json_has_no_numbers(void **state)
 static void chrome_takes_the_nearest_color_that_has_a_name(void **state)
 {
     (void)state;
-    assert_string_equal(kymo__chrome_color(0xff0000ff), "vsync_highlight_color");
-    assert_string_equal(kymo__chrome_color(0xffff0000), "terrible");
-    assert_string_equal(kymo__chrome_color(0xff008000), "good");
-    assert_string_equal(kymo__chrome_color(0xffffa500), "thread_state_iowait");
-    assert_string_equal(kymo__chrome_color(0xff000000), "black");
-    assert_string_equal(kymo__chrome_color(0xffffffff), "white");
+    assert_string_equal(marey__chrome_color(0xff0000ff), "vsync_highlight_color");
+    assert_string_equal(marey__chrome_color(0xffff0000), "terrible");
+    assert_string_equal(marey__chrome_color(0xff008000), "good");
+    assert_string_equal(marey__chrome_color(0xffffa500), "thread_state_iowait");
+    assert_string_equal(marey__chrome_color(0xff000000), "black");
+    assert_string_equal(marey__chrome_color(0xffffffff), "white");
 }
 
 /* ---- Perfetto: tests/cli reads it with the real classes; here its framing and its bytes ---- */
@@ -539,8 +539,8 @@ static uint64_t take_varint(const uint8_t **p)
 static void perfetto_is_a_row_of_packets(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_BEGIN, STEP);
-    word(f, 300, KYMO_KIND_END, STEP);
+    word(f, 10, MAREY_KIND_BEGIN, STEP);
+    word(f, 300, MAREY_KIND_END, STEP);
     struct exported out = export_log(f, "perfetto", NULL);
     const uint8_t *p = (const uint8_t *)out.text, *const end = p + out.len;
     size_t n = 0;
@@ -562,7 +562,7 @@ static void perfetto_is_a_row_of_packets(void **state)
 static void perfetto_has_a_text_for_a_payload_that_is_no_number(void **state)
 {
     struct fixture *f = *state;
-    record_double(f, 10, KYMO_RECORD_MARK, STEP | (uint64_t)KYMO_PAYLOAD_F64 << 20, NAN);
+    record_double(f, 10, MAREY_RECORD_MARK, STEP | (uint64_t)MAREY_PAYLOAD_F64 << 20, NAN);
     struct exported out = export_log(f, "perfetto", NULL);
     assert_non_null(memmem(out.text, out.len, "NaN", 3));
     test_free(out.text);
@@ -582,31 +582,31 @@ static void perfetto_keeps_the_digits_of_large_payloads(void **state)
 static void a_full_disk_is_an_error(void **state)
 {
     struct fixture *f = *state;
-    word(f, 10, KYMO_KIND_MARK, STEP);
+    word(f, 10, MAREY_KIND_MARK, STEP);
     flush_words(f, 0);
     const int fd = open("/dev/full", O_WRONLY);
-    assert_int_equal(export_to(f, "csv", NULL, fd), KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "No space left"));
+    assert_int_equal(export_to(f, "csv", NULL, fd), MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "No space left"));
     close(fd);
 }
 
 static void an_unknown_format_names_the_known_ones(void **state)
 {
-    assert_int_equal(export_to(*state, "flac", NULL, -1), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "perfetto,chrome,csv"));
+    assert_int_equal(export_to(*state, "flac", NULL, -1), MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "perfetto,chrome,csv"));
 }
 
 /* With and without a payload; the range behind them stands for itself. */
 static void put_repeated(struct fixture *f)
 {
     log_repeat(&f->log, 5, 12);
-    word(f, 5, KYMO_KIND_BEGIN, STEP);
+    word(f, 5, MAREY_KIND_BEGIN, STEP);
     log_repeat(&f->log, 6, 3);
-    record(f, 6, KYMO_RECORD_BEGIN, FORWARD | (uint64_t)KYMO_PAYLOAD_U64 << 20, 77);
-    word(f, 7, KYMO_KIND_END, 0);
-    word(f, 8, KYMO_KIND_BEGIN, FORWARD);
-    word(f, 9, KYMO_KIND_END, 0);
-    word(f, 10, KYMO_KIND_END, 0);
+    record(f, 6, MAREY_RECORD_BEGIN, FORWARD | (uint64_t)MAREY_PAYLOAD_U64 << 20, 77);
+    word(f, 7, MAREY_KIND_END, 0);
+    word(f, 8, MAREY_KIND_BEGIN, FORWARD);
+    word(f, 9, MAREY_KIND_END, 0);
+    word(f, 10, MAREY_KIND_END, 0);
 }
 
 static void ranges_tell_how_many_calls_they_stand_for(void **state)
@@ -639,21 +639,21 @@ static void any_allocation_may_fail(void **state)
 {
     struct fixture *f = *state;
     log_repeat(&f->log, 4, 5);
-    record(f, 5, KYMO_RECORD_BEGIN, STEP | (uint64_t)KYMO_PAYLOAD_U64 << 20, 3);
-    record(f, 10, KYMO_RECORD_ASYNC_BEGIN, STEP, 1);
-    word(f, 20, KYMO_KIND_END, STEP);
+    record(f, 5, MAREY_RECORD_BEGIN, STEP | (uint64_t)MAREY_PAYLOAD_U64 << 20, 3);
+    record(f, 10, MAREY_RECORD_ASYNC_BEGIN, STEP, 1);
+    word(f, 20, MAREY_KIND_END, STEP);
     flush_words(f, 0);
     log_put_end(&f->log, "stop");
     static const char *const formats[] = {"perfetto", "chrome", "csv", "perfetto-tar", "kineto"};
     const int fd = open("/dev/null", O_WRONLY);
-    for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
-        kymo_status status = KYMO_ENOMEM;
-        for (uint64_t nth = 1; status == KYMO_ENOMEM && nth < 10000; nth++) {
-            kymo__alloc_fail_nth(nth);
+    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++) {
+        marey_status status = MAREY_ENOMEM;
+        for (uint64_t nth = 1; status == MAREY_ENOMEM && nth < 10000; nth++) {
+            marey__alloc_fail_nth(nth);
             status = export_to(f, formats[i], NULL, fd);
         }
-        kymo__alloc_fail_nth(0);
-        assert_int_equal(status, KYMO_OK);
+        marey__alloc_fail_nth(0);
+        assert_int_equal(status, MAREY_OK);
     }
     close(fd);
 }
@@ -668,10 +668,10 @@ static void numbers_are_written_as_printf_would(void **state)
         for (int64_t d = -1; d <= 1; d++) {
             char ours[64], theirs[64];
             const uint64_t n = value + (uint64_t)d;
-            *kymo__put_u64(ours, n) = '\0';
+            *marey__put_u64(ours, n) = '\0';
             snprintf(theirs, sizeof theirs, "%llu", (unsigned long long)n);
             assert_string_equal(ours, theirs);
-            *kymo__put_us(ours, n) = '\0';
+            *marey__put_us(ours, n) = '\0';
             snprintf(theirs, sizeof theirs, "%llu.%03llu", (unsigned long long)n / 1000,
                      (unsigned long long)n % 1000);
             assert_string_equal(ours, theirs);
@@ -693,11 +693,11 @@ static void doubles_read_back(void **state)
                  {1.0 / 3, "0.3333333333333333"},
                  {1e-7, "1e-07"}};
     char text[64];
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        *kymo__put_f64(text, cases[i].value) = '\0';
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        *marey__put_f64(text, cases[i].value) = '\0';
         assert_string_equal(text, cases[i].text);
     }
-    *kymo__put_f64(text, 1.0 / 0.0) = '\0';
+    *marey__put_f64(text, 1.0 / 0.0) = '\0';
     assert_string_equal(text, "null");
 }
 

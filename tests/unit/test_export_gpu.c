@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include <kymo/report.h>
+#include <marey/report.h>
 
 enum {
     STEP = 1,
@@ -30,7 +30,7 @@ static void put_process(struct log_maker *log, const char *pid, const char *sour
         "pid",   pid,         "host",    "box",  "command",    "python train.py",
         "rank",  "3",         "backend", "nccl", "world_size", "8",
         "clock", "monotonic", "source",  source, NULL};
-    log_put_pairs(log, KYMO__BLOCK_LOG, about);
+    log_put_pairs(log, MAREY__BLOCK_LOG, about);
     log_put_moment(log, 0, 1000);
     log_put_moment(log, 1u << 30, 1000 + (1u << 30));
     log_put_site_of(log, STEP, "step", "user_annotation", "");
@@ -68,7 +68,7 @@ static void put_thread(struct log_maker *log)
     log_arguments(log, 100, "{\"External id\": 5, \"dims\": [[2, 3], []]}");
     log_begin(log, 110, LAUNCH);
     log_launch(log, 110, 77);
-    log_flow(log, 110, FLOW, 9, KYMO_FLOW_BEGIN);
+    log_flow(log, 110, FLOW, 9, MAREY_FLOW_BEGIN);
     log_end(log, 120, LAUNCH);
     log_end(log, 150, STEP);
     log_put_words(log, 0, 0);
@@ -77,22 +77,22 @@ static void put_thread(struct log_maker *log)
 /* An annotation around two kernels that follow one another, then work that overlaps. */
 static void put_streams(struct log_maker *log)
 {
-    const struct kymo_communication reduce = {.group = GROUP,
-                                              .what = KYMO_COLLECTIVE_ALL_REDUCE,
-                                              .bytes_in = 4096,
-                                              .bytes_out = 4096,
-                                              .sequence = 12,
-                                              .group_size = 2,
-                                              .peer = -1};
-    log_work(log, 130, NOTE, KYMO_WORK_ANNOTATION, 100, 0, 0);
-    log_work(log, 130, GEMM, KYMO_WORK_KERNEL, 40, 77, 0);
+    const struct marey_communication reduce = {.group = GROUP,
+                                               .what = MAREY_COLLECTIVE_ALL_REDUCE,
+                                               .bytes_in = 4096,
+                                               .bytes_out = 4096,
+                                               .sequence = 12,
+                                               .group_size = 2,
+                                               .peer = -1};
+    log_work(log, 130, NOTE, MAREY_WORK_ANNOTATION, 100, 0, 0);
+    log_work(log, 130, GEMM, MAREY_WORK_KERNEL, 40, 77, 0);
     log_arguments(log, 130, "{\"grid\": [1, 2, 3], \"correlation\": 77}");
-    log_work(log, 170, GEMM, KYMO_WORK_KERNEL, 60, 78, 0);
-    log_work(log, 200, COPY, KYMO_WORK_COPY, 60, 79, 512);
+    log_work(log, 170, GEMM, MAREY_WORK_KERNEL, 60, 78, 0);
+    log_work(log, 200, COPY, MAREY_WORK_COPY, 60, 79, 512);
     log_put_words(log, 1, 0);
-    log_work(log, 140, BARE, KYMO_WORK_KERNEL, 0, 80, 0);
+    log_work(log, 140, BARE, MAREY_WORK_KERNEL, 0, 80, 0);
     log_communication(log, 140, &reduce);
-    log_flow(log, 140, FLOW, 9, KYMO_FLOW_END);
+    log_flow(log, 140, FLOW, 9, MAREY_FLOW_END);
     log_put_words(log, 2, 0);
 }
 
@@ -102,15 +102,15 @@ static void put_launched(struct log_maker *log)
     static const struct {
         uint32_t site, kind, details;
         uint64_t bytes;
-    } works[] = {{GEMM, KYMO_WORK_KERNEL, SHAPE, 0},
-                 {GEMM, KYMO_WORK_KERNEL, SHAPE, 0},
-                 {GEMM, KYMO_WORK_KERNEL, BROKEN, 0},
-                 {BARE, KYMO_WORK_MEMORY, 0, 4096}};
+    } works[] = {{GEMM, MAREY_WORK_KERNEL, SHAPE, 0},
+                 {GEMM, MAREY_WORK_KERNEL, SHAPE, 0},
+                 {GEMM, MAREY_WORK_KERNEL, BROKEN, 0},
+                 {BARE, MAREY_WORK_MEMORY, 0, 4096}};
     for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
         const uint64_t words[] = {works[i].site | (uint64_t)works[i].kind << 20 |
                                       (uint64_t)works[i].details << 28,
                                   works[i].bytes != 0 ? 0 : 40, 77, works[i].bytes};
-        log_record(log, 130 + 50 * i, KYMO_RECORD_GPU, words, 4);
+        log_record(log, 130 + 50 * i, MAREY_RECORD_GPU, words, 4);
     }
     log_put_words(log, 1, 0);
 }
@@ -125,15 +125,15 @@ struct exported {
 static struct exported export_all(struct log_maker *const *logs, size_t n, const char *format,
                                   const char *filter)
 {
-    const struct kymo_export_options options = {.filter = filter};
-    kymo_recording *recordings[4] = {NULL};
+    const struct marey_export_options options = {.filter = filter};
+    marey_recording *recordings[4] = {NULL};
     struct exported out = {0};
     const int fd = memfd_create("export", MFD_CLOEXEC);
     for (size_t i = 0; i < n; i++) {
         log_put_end(logs[i], "stop");
-        assert_int_equal(log_open(logs[i], &recordings[i]), KYMO_OK);
+        assert_int_equal(log_open(logs[i], &recordings[i]), MAREY_OK);
     }
-    assert_int_equal(kymo_export(recordings, n, format, &options, fd), KYMO_OK);
+    assert_int_equal(marey_export(recordings, n, format, &options, fd), MAREY_OK);
     for (size_t i = 0; i < n; i++)
         log_close(recordings[i]);
     out.len = (size_t)lseek(fd, 0, SEEK_CUR);
@@ -407,12 +407,12 @@ static void sums_leave_streams_out(void **state)
 static void records_may_stand_in_the_next_block(void **state)
 {
     struct log_maker *log = *state;
-    log_work(log, 130, BARE, KYMO_WORK_KERNEL, 40, 77, 0);
+    log_work(log, 130, BARE, MAREY_WORK_KERNEL, 40, 77, 0);
     log_put_words(log, 1, 0);
     log->base_tick = 100;
     log_arguments(log, 130, "{\"late\": 1}");
-    log_flow(log, 130, FLOW, 9, KYMO_FLOW_END);
-    log_flow(log, 150, FLOW, 10, KYMO_FLOW_END); /* at another moment: not the work's own */
+    log_flow(log, 130, FLOW, 9, MAREY_FLOW_END);
+    log_flow(log, 150, FLOW, 10, MAREY_FLOW_END); /* at another moment: not the work's own */
     log_put_words(log, 1, 1);
     struct exported out = export_log(log, "chrome");
     expect_in(&out,
@@ -437,16 +437,16 @@ static void any_allocation_may_fail(void **state)
     put_streams(log);
     put_launched(log);
     log_put_end(log, "stop");
-    kymo_recording *recording = NULL;
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    marey_recording *recording = NULL;
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
-        kymo_status status = KYMO_ENOMEM;
-        for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+        marey_status status = MAREY_ENOMEM;
+        for (uint64_t nth = 1; status != MAREY_OK; nth++) {
             const int fd = memfd_create("export", MFD_CLOEXEC);
-            kymo__alloc_fail_nth(nth);
-            status = kymo_export(&recording, 1, formats[f], NULL, fd);
-            kymo__alloc_fail_nth(0);
-            assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+            marey__alloc_fail_nth(nth);
+            status = marey_export(&recording, 1, formats[f], NULL, fd);
+            marey__alloc_fail_nth(0);
+            assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
             close(fd);
             assert_true(nth < 10000);
         }

@@ -23,7 +23,7 @@ struct results {
 static void keep(void *ctx, uint64_t tag, uint64_t elapsed_ns)
 {
     struct results *r = ctx;
-    if (r->n < KYMO__COUNT_OF(r->tags)) {
+    if (r->n < MAREY__COUNT_OF(r->tags)) {
         r->tags[r->n] = tag;
         r->ns[r->n] = elapsed_ns;
     }
@@ -34,15 +34,15 @@ static struct results collect_until(double done_ms)
 {
     struct results r = {0};
     *driver.done_ms = done_ms;
-    const size_t n = kymo__gpu_collect(keep, &r);
+    const size_t n = marey__gpu_collect(keep, &r);
     assert_int_equal(n, r.n);
     return r;
 }
 
-static struct kymo__gpu_counts counts(void)
+static struct marey__gpu_counts counts(void)
 {
-    struct kymo__gpu_counts c;
-    kymo__gpu_counts_get(&c);
+    struct marey__gpu_counts c;
+    marey__gpu_counts_get(&c);
     return c;
 }
 
@@ -55,17 +55,17 @@ static void *stream(uintptr_t number)
 static void put_span(uint64_t tag, void *s, double from_ms, double to_ms)
 {
     *driver.ms = from_ms;
-    const kymo__gpu_span span = kymo__gpu_begin(s, tag);
+    const marey__gpu_span span = marey__gpu_begin(s, tag);
     assert_int_not_equal(span, 0);
     *driver.ms = to_ms;
-    kymo__gpu_end(span, s);
+    marey__gpu_end(span, s);
 }
 
 static void load_driver(void)
 {
-    void *library = dlopen(KYMO_TEST_CUDA_DRIVER, RTLD_NOW);
+    void *library = dlopen(MAREY_TEST_CUDA_DRIVER, RTLD_NOW);
     assert_non_null(library);
-#define FIND(field, name) *(void **)&driver.field = dlsym(library, "kymo_test_gpu_" name)
+#define FIND(field, name) *(void **)&driver.field = dlsym(library, "marey_test_gpu_" name)
     FIND(ms, "ms");
     FIND(done_ms, "done_ms");
     FIND(offset_ms, "offset_ms");
@@ -83,8 +83,8 @@ static void load_driver(void)
 static int setup(void **state)
 {
     (void)state;
-    kymo__gpu_reset();
-    kymo_cuda_set_stream_hook(NULL);
+    marey__gpu_reset();
+    marey_cuda_set_stream_hook(NULL);
     if (driver.ms == NULL)
         return 0;
     *driver.ms = *driver.done_ms = 0;
@@ -100,20 +100,20 @@ static int setup(void **state)
 static void without_cuda_one_sentence_says_so(void **state)
 {
     (void)state;
-    if (kymo__gpu_check() == KYMO_OK)
+    if (marey__gpu_check() == MAREY_OK)
         skip(); /* the machine has a driver */
-    assert_int_equal(kymo__gpu_check(), KYMO_EUNAVAILABLE);
-    assert_non_null(strstr(kymo_last_error(), "there is no CUDA driver here (libcuda.so.1)"));
+    assert_int_equal(marey__gpu_check(), MAREY_EUNAVAILABLE);
+    assert_non_null(strstr(marey_last_error(), "there is no CUDA driver here (libcuda.so.1)"));
 }
 
 static void without_cuda_spans_are_counted_and_nothing_else(void **state)
 {
     (void)state;
     struct results r = {0};
-    assert_int_equal(kymo__gpu_begin(NULL, 1), 0);
-    kymo__gpu_end(0, NULL);
-    kymo__gpu_cancel(0);
-    assert_int_equal(kymo__gpu_collect(keep, &r), 0);
+    assert_int_equal(marey__gpu_begin(NULL, 1), 0);
+    marey__gpu_end(0, NULL);
+    marey__gpu_cancel(0);
+    assert_int_equal(marey__gpu_collect(keep, &r), 0);
     assert_int_equal(counts().n_no_context, 1);
 }
 
@@ -121,8 +121,8 @@ static void a_driver_that_comes_later_is_found(void **state)
 {
     load_driver();
     setup(state);
-    assert_int_equal(kymo__gpu_check(), KYMO_OK);
-    assert_int_not_equal(kymo__gpu_begin(NULL, 1), 0);
+    assert_int_equal(marey__gpu_check(), MAREY_OK);
+    assert_int_not_equal(marey__gpu_begin(NULL, 1), 0);
 }
 
 /* ---- with the stand-in ---- */
@@ -170,12 +170,12 @@ static void a_span_may_end_in_another_stream_of_its_device(void **state)
 {
     (void)state;
     *driver.ms = 1;
-    const kymo__gpu_span span = kymo__gpu_begin(stream(701), 5);
+    const marey__gpu_span span = marey__gpu_begin(stream(701), 5);
     *driver.ms = 3;
-    kymo__gpu_end(span, stream(702));
+    marey__gpu_end(span, stream(702));
     assert_int_equal(collect_until(10).ns[0], 2 * MS);
-    const kymo__gpu_span other = kymo__gpu_begin(stream(701), 6);
-    kymo__gpu_end(other, stream(801));
+    const marey__gpu_span other = marey__gpu_begin(stream(701), 6);
+    marey__gpu_end(other, stream(801));
     assert_int_equal(collect_until(10).n, 0);
     assert_int_equal(counts().n_two_devices, 1);
 }
@@ -209,12 +209,12 @@ static void a_capture_is_left_alone_and_counted(void **state)
 {
     (void)state;
     put_span(1, NULL, 1, 2);
-    const kymo__gpu_span open = kymo__gpu_begin(stream(701), 2);
+    const marey__gpu_span open = marey__gpu_begin(stream(701), 2);
     const int n_records = *driver.n_records;
     driver.is_capturing[701] = 1;
-    assert_int_equal(kymo__gpu_begin(stream(701), 3), 0);
-    assert_int_equal(kymo__gpu_begin(NULL, 4), 0); /* the legacy stream waits for the captured one */
-    kymo__gpu_end(open, stream(701));
+    assert_int_equal(marey__gpu_begin(stream(701), 3), 0);
+    assert_int_equal(marey__gpu_begin(NULL, 4), 0); /* the legacy stream waits for the captured one */
+    marey__gpu_end(open, stream(701));
     assert_int_equal(*driver.n_records, n_records);
     put_span(5, stream(702), 1, 2); /* a stream beside it, and new events for it */
     assert_int_equal(collect_until(10).n, 2);
@@ -228,7 +228,7 @@ static void a_thread_without_a_context_is_counted(void **state)
 {
     (void)state;
     driver.set_ctx(0);
-    assert_int_equal(kymo__gpu_begin(NULL, 1), 0);
+    assert_int_equal(marey__gpu_begin(NULL, 1), 0);
     assert_int_equal(counts().n_no_context, 1);
     put_span(2, stream(701), 1, 2); /* a stream knows its context */
     assert_int_equal(collect_until(10).n, 1);
@@ -238,25 +238,25 @@ static void when_too_many_are_under_way_the_rest_is_counted(void **state)
 {
     (void)state;
     size_t n = 0;
-    for (int i = 0; i < KYMO__GPU_MAX_SPANS + 10; i++) {
-        const kymo__gpu_span span = kymo__gpu_begin(NULL, 1);
+    for (int i = 0; i < MAREY__GPU_MAX_SPANS + 10; i++) {
+        const marey__gpu_span span = marey__gpu_begin(NULL, 1);
         n += span != 0;
-        kymo__gpu_end(span, NULL);
+        marey__gpu_end(span, NULL);
     }
-    assert_int_equal(n + counts().n_full, KYMO__GPU_MAX_SPANS + 10);
-    assert_in_range(n, KYMO__GPU_MAX_SPANS - 20, KYMO__GPU_MAX_SPANS);
+    assert_int_equal(n + counts().n_full, MAREY__GPU_MAX_SPANS + 10);
+    assert_in_range(n, MAREY__GPU_MAX_SPANS - 20, MAREY__GPU_MAX_SPANS);
     assert_int_equal(collect_until(10).n, n);
-    assert_int_not_equal(kymo__gpu_begin(NULL, 1), 0);
+    assert_int_not_equal(marey__gpu_begin(NULL, 1), 0);
 }
 
 static void refusals_of_cuda_are_counted(void **state)
 {
     (void)state;
-    const kymo__gpu_span open = kymo__gpu_begin(NULL, 1);
+    const marey__gpu_span open = marey__gpu_begin(NULL, 1);
     put_span(2, NULL, 1, 2);
     *driver.error = 700;
-    assert_int_equal(kymo__gpu_begin(NULL, 3), 0);
-    kymo__gpu_end(open, NULL);
+    assert_int_equal(marey__gpu_begin(NULL, 3), 0);
+    marey__gpu_end(open, NULL);
     assert_int_equal(collect_until(10).n, 0);
     assert_int_equal(counts().n_failed, 3);
     assert_int_equal(counts().n_pending, 0);
@@ -265,17 +265,17 @@ static void refusals_of_cuda_are_counted(void **state)
 static void forgotten_spans_stay_so(void **state)
 {
     (void)state;
-    const kymo__gpu_span cancelled = kymo__gpu_begin(NULL, 1);
-    kymo__gpu_cancel(cancelled);
-    const kymo__gpu_span next = kymo__gpu_begin(NULL, 2); /* has the place of the other one */
-    kymo__gpu_end(cancelled, NULL);
+    const marey__gpu_span cancelled = marey__gpu_begin(NULL, 1);
+    marey__gpu_cancel(cancelled);
+    const marey__gpu_span next = marey__gpu_begin(NULL, 2); /* has the place of the other one */
+    marey__gpu_end(cancelled, NULL);
     assert_int_equal(counts().n_pending, 0);
-    kymo__gpu_end(next, NULL);
-    kymo__gpu_end(next, NULL);
+    marey__gpu_end(next, NULL);
+    marey__gpu_end(next, NULL);
     assert_int_equal(counts().n_pending, 1);
-    const kymo__gpu_span open = kymo__gpu_begin(NULL, 3);
-    kymo__gpu_reset();
-    kymo__gpu_end(open, NULL);
+    const marey__gpu_span open = marey__gpu_begin(NULL, 3);
+    marey__gpu_reset();
+    marey__gpu_end(open, NULL);
     assert_int_equal(collect_until(10).n, 0);
 }
 
@@ -290,27 +290,27 @@ static void the_hook_names_the_stream(void **state)
 {
     (void)state;
     void *s = stream(5);
-    assert_true(kymo__gpu_stream(&s));
+    assert_true(marey__gpu_stream(&s));
     assert_null(s);
-    kymo_cuda_set_stream_hook(give_stream);
+    marey_cuda_set_stream_hook(give_stream);
     hook_answer = 1;
-    assert_true(kymo__gpu_stream(&s));
+    assert_true(marey__gpu_stream(&s));
     assert_ptr_equal(s, stream(701));
     hook_answer = -1;
-    assert_true(kymo__gpu_stream(&s));
+    assert_true(marey__gpu_stream(&s));
     assert_null(s);
     hook_answer = 0;
-    assert_false(kymo__gpu_stream(&s));
+    assert_false(marey__gpu_stream(&s));
 }
 
 static void *measure(void *arg)
 {
     driver.set_ctx(7);
     for (int i = 0; i < 2000; i++) {
-        const kymo__gpu_span span = kymo__gpu_begin(NULL, 1);
-        kymo__gpu_end(span, NULL);
+        const marey__gpu_span span = marey__gpu_begin(NULL, 1);
+        marey__gpu_end(span, NULL);
         if (i % 16 == 0)
-            kymo__gpu_collect(keep, arg);
+            marey__gpu_collect(keep, arg);
     }
     return arg;
 }
@@ -319,12 +319,12 @@ static void threads_share_the_spans(void **state)
 {
     (void)state;
     pthread_t threads[3];
-    struct results results[KYMO__COUNT_OF(threads)] = {0};
+    struct results results[MAREY__COUNT_OF(threads)] = {0};
     *driver.done_ms = 10;
-    for (size_t i = 0; i < KYMO__COUNT_OF(threads); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, measure, &results[i]), 0);
     size_t n = 0;
-    for (size_t i = 0; i < KYMO__COUNT_OF(threads); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(threads); i++) {
         pthread_join(threads[i], NULL);
         n += results[i].n;
     }
@@ -334,10 +334,10 @@ static void threads_share_the_spans(void **state)
 /* In a forked child, which begins with nothing. */
 static bool begin_without_memory(void)
 {
-    kymo__gpu_after_fork();
-    kymo__alloc_fail_nth(1);
-    const bool is_none = kymo__gpu_begin(NULL, 1) == 0;
-    kymo__alloc_fail_nth(0);
+    marey__gpu_after_fork();
+    marey__alloc_fail_nth(1);
+    const bool is_none = marey__gpu_begin(NULL, 1) == 0;
+    marey__alloc_fail_nth(0);
     const bool is_counted = counts().n_full == 1 && counts().n_pending == 0;
     put_span(1, NULL, 1, 2);
     return is_none && is_counted && collect_until(10).n == 1;
@@ -347,7 +347,7 @@ static void without_memory_a_span_is_counted(void **state)
 {
     (void)state;
     int status;
-    if (getenv("KYMO_VALGRIND") != NULL)
+    if (getenv("MAREY_VALGRIND") != NULL)
         skip();              /* what a forked child leaves behind is a leak to it */
     put_span(1, NULL, 1, 2); /* the parent's is none of the child's */
     fflush(NULL);

@@ -3,7 +3,7 @@
 
 #include "gpu/gpu_internal.h"
 #include "scratch.h"
-#include <kymo/iteration.h>
+#include <marey/iteration.h>
 
 enum { N_LAUNCHES = 3, MOST = 400 };
 
@@ -19,18 +19,18 @@ static int load_stand_ins(void **state)
     if (driver == NULL || runtime == NULL)
         return -1;
     *(void **)&launch = dlsym(runtime, "gpu_launch");
-    return setenv("KYMO_CUPTI_LIBRARY", STANDINS "/libcupti.so.13", 1);
+    return setenv("MAREY_CUPTI_LIBRARY", STANDINS "/libcupti.so.13", 1);
 }
 
-static struct kymo_gpu_counts trace(kymo_status *status)
+static struct marey_gpu_counts trace(marey_status *status)
 {
-    struct kymo_gpu_counts before, after;
-    kymo_gpu_counts_get(&before);
-    *status = kymo_gpu_start(NULL);
+    struct marey_gpu_counts before, after;
+    marey_gpu_counts_get(&before);
+    *status = marey_gpu_start(NULL);
     for (int i = 0; i < N_LAUNCHES; i++)
         launch("kernel", 7, 1, 32);
-    kymo_gpu_stop();
-    kymo_gpu_counts_get(&after);
+    marey_gpu_stop();
+    marey_gpu_counts_get(&after);
     after.kernels -= before.kernels;
     after.dropped -= before.dropped;
     after.lost -= before.lost;
@@ -40,23 +40,23 @@ static struct kymo_gpu_counts trace(kymo_status *status)
 static void each_allocation_may_fail_and_what_is_lost_is_counted(void **state)
 {
     const struct scratch *s = *state;
-    kymo_status status = KYMO_OK;
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
+    marey_status status = MAREY_OK;
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
     for (uint64_t n = 1; n < MOST; n++) {
-        kymo__alloc_fail_nth(n);
-        const struct kymo_gpu_counts counts = trace(&status);
-        kymo__alloc_fail_nth(0);
-        assert_false(kymo_gpu_is_on());
-        if (status == KYMO_OK)
+        marey__alloc_fail_nth(n);
+        const struct marey_gpu_counts counts = trace(&status);
+        marey__alloc_fail_nth(0);
+        assert_false(marey_gpu_is_on());
+        if (status == MAREY_OK)
             assert_int_equal(counts.kernels + counts.dropped, N_LAUNCHES);
         else
             assert_int_equal(counts.kernels, 0);
     }
-    const struct kymo_gpu_counts counts = trace(&status);
-    assert_int_equal(status, KYMO_OK);
+    const struct marey_gpu_counts counts = trace(&status);
+    assert_int_equal(status, MAREY_OK);
     assert_int_equal(counts.kernels, N_LAUNCHES);
     assert_int_equal(counts.dropped, 0);
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(marey_stop(), MAREY_OK);
 }
 
 static void without_memory_cupti_gets_no_buffer(void **state)
@@ -65,100 +65,100 @@ static void without_memory_cupti_gets_no_buffer(void **state)
     uint8_t *kept[16], *buffer = NULL;
     size_t size = 0, max_records = 1, n = 0;
     /* What was used before is kept for the next time: take that first. */
-    for (kymo__alloc_fail_nth(1); n < KYMO__COUNT_OF(kept); kymo__alloc_fail_nth(1)) {
-        kymo__gpu_buffer_request(&buffer, &size, &max_records);
+    for (marey__alloc_fail_nth(1); n < MAREY__COUNT_OF(kept); marey__alloc_fail_nth(1)) {
+        marey__gpu_buffer_request(&buffer, &size, &max_records);
         if (buffer == NULL)
             break;
         kept[n++] = buffer;
     }
-    kymo__alloc_fail_nth(0);
+    marey__alloc_fail_nth(0);
     assert_null(buffer);
     assert_int_equal(size, 0);
-    kymo__gpu_buffer_complete(NULL, 0, NULL, 0, 0);
+    marey__gpu_buffer_complete(NULL, 0, NULL, 0, 0);
     while (n > 0)
-        kymo__gpu_buffer_complete(NULL, 0, kept[--n], 1, 0);
+        marey__gpu_buffer_complete(NULL, 0, kept[--n], 1, 0);
 }
 
 static void a_schedule_that_cannot_begin_is_not_followed(void **state)
 {
     const struct scratch *s = *state;
-    const struct kymo_gpu_options schedule = {.active = 1};
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
-    setenv("KYMO_TEST_CUPTI", "subscribe=39", 1);
-    assert_int_equal(kymo_gpu_start(&schedule), KYMO_EUNAVAILABLE);
-    unsetenv("KYMO_TEST_CUPTI");
-    kymo_iteration_finish();
-    assert_false(kymo__gpu.is_tracing);
-    assert_int_equal(kymo_gpu_start(&schedule), KYMO_OK);
-    assert_true(kymo__gpu.is_tracing);
-    assert_int_equal(kymo_gpu_start(NULL), KYMO_ESTATE);
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    assert_false(kymo__gpu.is_tracing);
+    const struct marey_gpu_options schedule = {.active = 1};
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    setenv("MAREY_TEST_CUPTI", "subscribe=39", 1);
+    assert_int_equal(marey_gpu_start(&schedule), MAREY_EUNAVAILABLE);
+    unsetenv("MAREY_TEST_CUPTI");
+    marey_iteration_finish();
+    assert_false(marey__gpu.is_tracing);
+    assert_int_equal(marey_gpu_start(&schedule), MAREY_OK);
+    assert_true(marey__gpu.is_tracing);
+    assert_int_equal(marey_gpu_start(NULL), MAREY_ESTATE);
+    assert_int_equal(marey_stop(), MAREY_OK);
+    assert_false(marey__gpu.is_tracing);
 }
 
 static void pauses_nest_and_a_stop_in_one_lasts(void **state)
 {
     const struct scratch *s = *state;
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
-    assert_int_equal(kymo_gpu_resume(), KYMO_OK); /* of nothing */
-    assert_int_equal(kymo_gpu_start(NULL), KYMO_OK);
-    kymo_gpu_pause(NULL);
-    kymo_gpu_pause("Somebody else is at it.");
-    assert_int_equal(kymo_gpu_resume(), KYMO_OK);
-    assert_false(kymo__gpu.is_tracing);
-    assert_int_equal(kymo_gpu_resume(), KYMO_OK);
-    assert_true(kymo__gpu.is_tracing);
-    kymo_gpu_pause(NULL);
-    setenv("KYMO_TEST_CUPTI", "subscribe=39", 1);
-    assert_int_equal(kymo_gpu_resume(), KYMO_EUNAVAILABLE);
-    assert_true(kymo_gpu_is_on());
-    unsetenv("KYMO_TEST_CUPTI");
-    assert_int_equal(kymo_gpu_resume(), KYMO_OK); /* tried again */
-    assert_true(kymo__gpu.is_tracing);
-    kymo_gpu_pause(NULL);
-    kymo_gpu_stop();
-    assert_int_equal(kymo_gpu_resume(), KYMO_OK);
-    assert_false(kymo__gpu.is_tracing);
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    assert_int_equal(marey_gpu_resume(), MAREY_OK); /* of nothing */
+    assert_int_equal(marey_gpu_start(NULL), MAREY_OK);
+    marey_gpu_pause(NULL);
+    marey_gpu_pause("Somebody else is at it.");
+    assert_int_equal(marey_gpu_resume(), MAREY_OK);
+    assert_false(marey__gpu.is_tracing);
+    assert_int_equal(marey_gpu_resume(), MAREY_OK);
+    assert_true(marey__gpu.is_tracing);
+    marey_gpu_pause(NULL);
+    setenv("MAREY_TEST_CUPTI", "subscribe=39", 1);
+    assert_int_equal(marey_gpu_resume(), MAREY_EUNAVAILABLE);
+    assert_true(marey_gpu_is_on());
+    unsetenv("MAREY_TEST_CUPTI");
+    assert_int_equal(marey_gpu_resume(), MAREY_OK); /* tried again */
+    assert_true(marey__gpu.is_tracing);
+    marey_gpu_pause(NULL);
+    marey_gpu_stop();
+    assert_int_equal(marey_gpu_resume(), MAREY_OK);
+    assert_false(marey__gpu.is_tracing);
+    assert_int_equal(marey_stop(), MAREY_OK);
 }
 
 /* CUPTI's numbers wrap; work without one is kept. */
 static void what_came_before_a_number_is_known_when_it_wraps(void **state)
 {
     (void)state;
-    kymo__gpu.before = (uint64_t)1 << 32 | 5;
-    assert_true(kymo__gpu_is_earlier(4));
-    assert_true(kymo__gpu_is_earlier(0));
-    assert_true(kymo__gpu_is_earlier(UINT32_MAX));
-    assert_false(kymo__gpu_is_earlier(5));
-    assert_false(kymo__gpu_is_earlier(1u << 30));
-    kymo__gpu.before = (uint64_t)1 << 32; /* the number that wrapped */
-    assert_true(kymo__gpu_is_earlier(UINT32_MAX));
-    assert_false(kymo__gpu_is_earlier(1));
-    kymo__gpu.before = 0; /* none */
-    assert_true(kymo__gpu_is_earlier(UINT32_MAX));
-    assert_true(kymo__gpu_is_earlier(5));
+    marey__gpu.before = (uint64_t)1 << 32 | 5;
+    assert_true(marey__gpu_is_earlier(4));
+    assert_true(marey__gpu_is_earlier(0));
+    assert_true(marey__gpu_is_earlier(UINT32_MAX));
+    assert_false(marey__gpu_is_earlier(5));
+    assert_false(marey__gpu_is_earlier(1u << 30));
+    marey__gpu.before = (uint64_t)1 << 32; /* the number that wrapped */
+    assert_true(marey__gpu_is_earlier(UINT32_MAX));
+    assert_false(marey__gpu_is_earlier(1));
+    marey__gpu.before = 0; /* none */
+    assert_true(marey__gpu_is_earlier(UINT32_MAX));
+    assert_true(marey__gpu_is_earlier(5));
 }
 
 static void a_later_stop_tells_below_which_number_its_work_is(void **state)
 {
     const struct scratch *s = *state;
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
-    assert_int_equal(kymo_gpu_stop_later(), 0);
-    assert_int_equal(kymo_gpu_start_later(NULL), KYMO_OK);
-    assert_int_equal(kymo_gpu_start_later(NULL), KYMO_ESTATE);
-    kymo_gpu_settle();
-    assert_true(kymo__gpu.is_tracing);
-    const uint64_t session = kymo__gpu.session;
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    assert_int_equal(marey_gpu_stop_later(), 0);
+    assert_int_equal(marey_gpu_start_later(NULL), MAREY_OK);
+    assert_int_equal(marey_gpu_start_later(NULL), MAREY_ESTATE);
+    marey_gpu_settle();
+    assert_true(marey__gpu.is_tracing);
+    const uint64_t session = marey__gpu.session;
     launch("kernel", 7, 1, 32);
-    const uint64_t bound = kymo_gpu_stop_later();
+    const uint64_t bound = marey_gpu_stop_later();
     assert_int_equal(bound >> 32, session);
     assert_true((uint32_t)bound > 0);
-    kymo_gpu_settle();
-    assert_false(kymo__gpu.is_tracing);
-    assert_true(kymo_gpu_is_settled());
-    assert_int_equal(kymo__gpu.session, session + 1);
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    marey_gpu_settle();
+    assert_false(marey__gpu.is_tracing);
+    assert_true(marey_gpu_is_settled());
+    assert_int_equal(marey__gpu.session, session + 1);
+    assert_int_equal(marey_stop(), MAREY_OK);
 }
 
 int main(void)

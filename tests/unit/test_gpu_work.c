@@ -9,7 +9,7 @@
 
 #include "log_maker.h"
 #include "table_view.h"
-#include <kymo/report.h>
+#include <marey/report.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3, GEMM = 4, COPY = 5, STEP = 6 };
 
@@ -36,26 +36,26 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static struct kymo_cell cell(kymo_summary *summary, const char *table_name, const char *name,
-                             const char *column)
+static struct marey_cell cell(marey_summary *summary, const char *table_name, const char *name,
+                              const char *column)
 {
-    const kymo_table *table = kymo_summary_table(summary, table_name);
+    const marey_table *table = marey_summary_table(summary, table_name);
     return table_cell(table, table_row(table, "name", name), column);
 }
 
-static uint64_t number(kymo_summary *summary, const char *table, const char *name, const char *column)
+static uint64_t number(marey_summary *summary, const char *table, const char *name, const char *column)
 {
-    const struct kymo_cell found = cell(summary, table, name, column);
+    const struct marey_cell found = cell(summary, table, name, column);
     assert_false(found.is_null);
     return found.as.u64;
 }
 
-static size_t n_rows(kymo_summary *summary, const char *table)
+static size_t n_rows(marey_summary *summary, const char *table)
 {
-    return kymo_table_n_rows(kymo_summary_table(summary, table));
+    return marey_table_n_rows(marey_summary_table(summary, table));
 }
 
-static void expect_launched(kymo_summary *summary, const char *range, uint64_t count,
+static void expect_launched(marey_summary *summary, const char *range, uint64_t count,
                             uint64_t gpu_ns, uint64_t self_ns)
 {
     assert_int_equal(number(summary, "gpu_ranges", range, "count"), count);
@@ -63,18 +63,19 @@ static void expect_launched(kymo_summary *summary, const char *range, uint64_t c
     assert_int_equal(number(summary, "gpu_ranges", range, "self_gpu_ns"), self_ns);
 }
 
-static kymo_summary *summarise_with(struct log_maker *log, const struct kymo_summary_options *options)
+static marey_summary *summarise_with(struct log_maker *log,
+                                     const struct marey_summary_options *options)
 {
-    kymo_recording *recording = NULL;
-    kymo_summary *summary = NULL;
+    marey_recording *recording = NULL;
+    marey_summary *summary = NULL;
     log_put_end(log, "stop");
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_summary_create(&recording, 1, options, &summary), KYMO_OK);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_summary_create(&recording, 1, options, &summary), MAREY_OK);
     log_close(recording);
     return summary;
 }
 
-static kymo_summary *summarise(struct log_maker *log)
+static marey_summary *summarise(struct log_maker *log)
 {
     return summarise_with(log, NULL);
 }
@@ -87,37 +88,37 @@ static void work_is_summed_by_name_and_kind(void **state)
     log_begin(log, 0, OUTER);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    log_work(log, 10, GEMM, KYMO_WORK_KERNEL, 40, 1, 0);
-    log_work(log, 20, COPY, KYMO_WORK_COPY, 10, 2, 4096);
-    log_work(log, 60, GEMM, KYMO_WORK_KERNEL, 20, 3, 0);
-    log_work(log, 60, STEP, KYMO_WORK_ANNOTATION, 900, 0, 0);
+    log_work(log, 10, GEMM, MAREY_WORK_KERNEL, 40, 1, 0);
+    log_work(log, 20, COPY, MAREY_WORK_COPY, 10, 2, 4096);
+    log_work(log, 60, GEMM, MAREY_WORK_KERNEL, 20, 3, 0);
+    log_work(log, 60, STEP, MAREY_WORK_ANNOTATION, 900, 0, 0);
     log_put_words(log, 1, 0);
-    log_work(log, 15, GEMM, KYMO_WORK_KERNEL, 30, 4, 0);
-    log_work(log, 70, GEMM, KYMO_WORK_SET, 100, 4, 0);
+    log_work(log, 15, GEMM, MAREY_WORK_KERNEL, 30, 4, 0);
+    log_work(log, 70, GEMM, MAREY_WORK_SET, 100, 4, 0);
     log_put_words(log, 2, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
 
     assert_int_equal(n_rows(summary, "kernels"), 4);
-    const kymo_table *kernels = kymo_summary_table(summary, "kernels");
-    const size_t kind = (size_t)kymo_table_find(kernels, "kind");
+    const marey_table *kernels = marey_summary_table(summary, "kernels");
+    const size_t kind = (size_t)marey_table_find(kernels, "kind");
     /* The longest first, and what is no work behind all that is. */
     static const char *const kinds[] = {"set", "kernel", "copy", "annotation"};
     for (size_t row = 0; row < 4; row++)
-        assert_string_equal(kymo_table_cell(kernels, row, kind).as.text, kinds[row]);
-    assert_int_equal(kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "count")).as.u64,
+        assert_string_equal(marey_table_cell(kernels, row, kind).as.text, kinds[row]);
+    assert_int_equal(marey_table_cell(kernels, 1, (size_t)marey_table_find(kernels, "count")).as.u64,
                      3);
     assert_int_equal(
-        kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "total_ns")).as.u64, 90);
-    assert_int_equal(kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "streams")).as.u64,
-                     2);
-    assert_int_equal(kymo_table_cell(kernels, 1, (size_t)kymo_table_find(kernels, "devices")).as.u64,
-                     2);
+        marey_table_cell(kernels, 1, (size_t)marey_table_find(kernels, "total_ns")).as.u64, 90);
+    assert_int_equal(
+        marey_table_cell(kernels, 1, (size_t)marey_table_find(kernels, "streams")).as.u64, 2);
+    assert_int_equal(
+        marey_table_cell(kernels, 1, (size_t)marey_table_find(kernels, "devices")).as.u64, 2);
     assert_int_equal(number(summary, "kernels", "copy", "streams"), 1);
     assert_int_equal(number(summary, "kernels", "copy", "mean_ns"), 10);
     assert_true(cell(summary, "kernels", "copy", "share").as.f64 == 10.0 / 200);
     assert_true(cell(summary, "kernels", "step", "share").is_null);
     assert_int_equal(number(summary, "kernels", "step", "max_ns"), 900);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void streams_are_neither_threads_nor_ranges(void **state)
@@ -126,18 +127,18 @@ static void streams_are_neither_threads_nor_ranges(void **state)
     log_begin(log, 0, OUTER);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    log_work(log, 90, GEMM, KYMO_WORK_KERNEL, 400, 1, 0);
+    log_work(log, 90, GEMM, MAREY_WORK_KERNEL, 400, 1, 0);
     log_put_words(log, 1, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "tree"), 1);
     assert_int_equal(n_rows(summary, "threads"), 1);
     assert_int_equal(number(summary, "ranges", "outer", "threads"), 1);
     /* The process lasts until its GPU is done. */
-    const kymo_table *processes = kymo_summary_table(summary, "processes");
-    const size_t duration = (size_t)kymo_table_find(processes, "duration_ns");
-    assert_int_equal(kymo_table_cell(processes, 0, duration).as.u64, 490);
-    kymo_summary_destroy(summary);
+    const marey_table *processes = marey_summary_table(summary, "processes");
+    const size_t duration = (size_t)marey_table_find(processes, "duration_ns");
+    assert_int_equal(marey_table_cell(processes, 0, duration).as.u64, 490);
+    marey_summary_destroy(summary);
 }
 
 static void a_gap_on_a_stream_cuts_no_range(void **state)
@@ -145,16 +146,16 @@ static void a_gap_on_a_stream_cuts_no_range(void **state)
     struct log_maker *log = *state;
     log_begin(log, 0, OUTER);
     log_put_words(log, 0, 0);
-    log_work(log, 10, GEMM, KYMO_WORK_KERNEL, 5, 1, 0);
+    log_work(log, 10, GEMM, MAREY_WORK_KERNEL, 5, 1, 0);
     log_put_words(log, 1, 0);
-    log_work(log, 20, GEMM, KYMO_WORK_KERNEL, 5, 2, 0);
+    log_work(log, 20, GEMM, MAREY_WORK_KERNEL, 5, 2, 0);
     log_put_words(log, 1, 2); /* block 1 is missing */
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 1);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     assert_int_equal(number(summary, "ranges", "outer", "total_ns"), 100);
     assert_int_equal(number(summary, "kernels", "gemm", "count"), 2);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* ---- who launched it ---- */
@@ -176,17 +177,17 @@ static void put_launches(struct log_maker *log)
 
 static void put_launched_work(struct log_maker *log)
 {
-    log_work(log, 15, GEMM, KYMO_WORK_KERNEL, 100, 1, 0);
-    log_work(log, 120, GEMM, KYMO_WORK_KERNEL, 10, 2, 0);
-    log_work(log, 130, GEMM, KYMO_WORK_KERNEL, 10, 2,
+    log_work(log, 15, GEMM, MAREY_WORK_KERNEL, 100, 1, 0);
+    log_work(log, 120, GEMM, MAREY_WORK_KERNEL, 10, 2, 0);
+    log_work(log, 130, GEMM, MAREY_WORK_KERNEL, 10, 2,
              0); /* a graph: launched once, two pieces of work */
-    log_work(log, 140, COPY, KYMO_WORK_COPY, 1000, 3, 0);
-    log_work(log, 1200, GEMM, KYMO_WORK_KERNEL, 7, 5, 0);      /* launched before the recording */
-    log_work(log, 1300, STEP, KYMO_WORK_ANNOTATION, 50, 4, 0); /* no work */
-    log_work(log, 1400, GEMM, KYMO_WORK_KERNEL, 3, 0, 0);      /* nobody knows */
+    log_work(log, 140, COPY, MAREY_WORK_COPY, 1000, 3, 0);
+    log_work(log, 1200, GEMM, MAREY_WORK_KERNEL, 7, 5, 0);      /* launched before the recording */
+    log_work(log, 1300, STEP, MAREY_WORK_ANNOTATION, 50, 4, 0); /* no work */
+    log_work(log, 1400, GEMM, MAREY_WORK_KERNEL, 3, 0, 0);      /* nobody knows */
 }
 
-static void expect_launches(kymo_summary *summary)
+static void expect_launches(marey_summary *summary)
 {
     expect_launched(summary, "outer", 4, 1120, 1000);
     expect_launched(summary, "inner", 3, 120, 120);
@@ -201,9 +202,9 @@ static void work_belongs_to_the_range_that_launched_it(void **state)
     log_put_words(log, 0, 0);
     put_launched_work(log);
     log_put_words(log, 1, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_launches(summary);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void work_may_be_read_before_its_launch(void **state)
@@ -213,9 +214,9 @@ static void work_may_be_read_before_its_launch(void **state)
     log_put_words(log, 1, 0);
     put_launches(log);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_launches(summary);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void of_a_recursion_the_outermost_has_the_work_once(void **state)
@@ -228,12 +229,12 @@ static void of_a_recursion_the_outermost_has_the_work_once(void **state)
     log_end(log, 20, OUTER);
     log_end(log, 30, OUTER);
     log_put_words(log, 0, 0);
-    log_work(log, 40, GEMM, KYMO_WORK_KERNEL, 100, 1, 0);
-    log_work(log, 140, GEMM, KYMO_WORK_KERNEL, 10, 2, 0);
+    log_work(log, 40, GEMM, MAREY_WORK_KERNEL, 100, 1, 0);
+    log_work(log, 140, GEMM, MAREY_WORK_KERNEL, 10, 2, 0);
     log_put_words(log, 1, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_launched(summary, "outer", 2, 110, 110);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void a_limit_of_depth_hides_ranges_and_changes_no_number(void **state)
@@ -243,10 +244,10 @@ static void a_limit_of_depth_hides_ranges_and_changes_no_number(void **state)
     log_put_words(log, 0, 0);
     put_launched_work(log);
     log_put_words(log, 1, 0);
-    kymo_summary *summary = summarise_with(log, &(struct kymo_summary_options){.max_depth = 1});
+    marey_summary *summary = summarise_with(log, &(struct marey_summary_options){.max_depth = 1});
     expect_launched(summary, "outer", 4, 1120, 1000);
     assert_int_equal(n_rows(summary, "gpu_ranges"), 1);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void a_filter_chooses_kernels_and_ranges(void **state)
@@ -256,11 +257,12 @@ static void a_filter_chooses_kernels_and_ranges(void **state)
     log_put_words(log, 0, 0);
     put_launched_work(log);
     log_put_words(log, 1, 0);
-    kymo_summary *summary = summarise_with(log, &(struct kymo_summary_options){.filter = "inner"});
+    marey_summary *summary =
+        summarise_with(log, &(struct marey_summary_options){.filter = "inner"});
     assert_int_equal(n_rows(summary, "kernels"), 0);
     expect_launched(summary, "inner", 3, 120, 120);
     assert_int_equal(n_rows(summary, "gpu_ranges"), 1);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* Many names, correlations and streams: tables that grow. */
@@ -276,19 +278,19 @@ static void many_launches_are_all_found(void **state)
     log_put_words(log, 0, 0);
     for (uint32_t s = 0; s < STREAMS; s++) {
         for (uint64_t i = 1 + s; i <= N; i += STREAMS)
-            log_work(log, i, i % 3 == 0 ? COPY : GEMM, KYMO_WORK_KERNEL, i, i * 0x100000001, 0);
+            log_work(log, i, i % 3 == 0 ? COPY : GEMM, MAREY_WORK_KERNEL, i, i * 0x100000001, 0);
         log_put_words(log, 3 + s, 0);
     }
     for (uint64_t i = N / 2 + 1; i <= N; i++)
         log_launch(log, i, i * 0x100000001);
     log_end(log, N + 1, OUTER);
     log_put_words(log, 0, 1);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_launched(summary, "outer", N, (uint64_t)N * (N + 1) / 2, (uint64_t)N * (N + 1) / 2);
     assert_int_equal(number(summary, "kernels", "gemm", "streams"), STREAMS);
     assert_int_equal(number(summary, "kernels", "gemm", "devices"), 4);
     assert_int_equal(number(summary, "kernels", "copy", "count"), N / 3);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* ---- reports and memory ---- */
@@ -299,39 +301,39 @@ static void put_everything(struct log_maker *log)
     log_put_words(log, 0, 0);
     put_launched_work(log);
     log_put_words(log, 1, 0);
-    log_work(log, 15, GEMM, KYMO_WORK_KERNEL, 100, 9, 0);
+    log_work(log, 15, GEMM, MAREY_WORK_KERNEL, 100, 9, 0);
     log_put_words(log, 2, 0);
 }
 
 static void processes_add_up(void **state)
 {
     struct log_maker *log = *state;
-    kymo_recording *recordings[2] = {NULL, NULL};
-    kymo_summary *summary = NULL;
+    marey_recording *recordings[2] = {NULL, NULL};
+    marey_summary *summary = NULL;
     put_everything(log);
     log_put_end(log, "stop");
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(log_open(log, &recordings[i]), KYMO_OK);
-    assert_int_equal(kymo_summary_create(recordings, 2, NULL, &summary), KYMO_OK);
+        assert_int_equal(log_open(log, &recordings[i]), MAREY_OK);
+    assert_int_equal(marey_summary_create(recordings, 2, NULL, &summary), MAREY_OK);
     assert_int_equal(number(summary, "kernels", "gemm", "count"), 12);
     assert_int_equal(number(summary, "kernels", "gemm", "processes"), 2);
     assert_int_equal(number(summary, "kernels", "gemm", "streams"), 4);
     expect_launched(summary, "outer", 8, 2240, 2000);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     for (size_t i = 0; i < 2; i++)
         log_close(recordings[i]);
 }
 
 /* The text of a report, freed by the caller. */
-static char *report_of(kymo_summary *summary, bool is_json, const char *tables)
+static char *report_of(marey_summary *summary, bool is_json, const char *tables)
 {
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    const struct kymo_report_options options = {.tables = tables};
-    assert_int_equal(is_json ? kymo_report_json(summary, &options, out)
-                             : kymo_report_text(summary, &options, out),
-                     KYMO_OK);
+    const struct marey_report_options options = {.tables = tables};
+    assert_int_equal(is_json ? marey_report_json(summary, &options, out)
+                             : marey_report_text(summary, &options, out),
+                     MAREY_OK);
     fclose(out);
     return text;
 }
@@ -340,7 +342,7 @@ static void reports_show_kernels_below_ranges(void **state)
 {
     struct log_maker *log = *state;
     put_everything(log);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     char *text = report_of(summary, false, NULL);
     assert_non_null(strstr(text, "1 process, 1 thread,"));
     assert_non_null(strstr(text, "\nranges\n"));
@@ -354,7 +356,7 @@ static void reports_show_kernels_below_ranges(void **state)
     text = report_of(summary, false, "tree");
     assert_null(strstr(text, "gemm"));
     free(text);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void without_memory_nothing_leaks(void **state)
@@ -362,17 +364,17 @@ static void without_memory_nothing_leaks(void **state)
     struct log_maker *log = *state;
     put_everything(log);
     log_put_end(log, "stop");
-    kymo_recording *recording = NULL;
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_summary *summary = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_summary_create(&recording, 1, &(struct kymo_summary_options){.n_jobs = 1},
-                                     &summary);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && summary == NULL));
-        kymo_summary_destroy(summary);
+    marey_recording *recording = NULL;
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_summary *summary = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_summary_create(&recording, 1, &(struct marey_summary_options){.n_jobs = 1},
+                                      &summary);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && summary == NULL));
+        marey_summary_destroy(summary);
         assert_true(nth < 10000);
     }
     log_close(recording);

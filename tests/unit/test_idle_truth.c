@@ -16,7 +16,7 @@ struct model {
         uint32_t stream;
     } work[MAX_WORK];
     size_t n_work;
-    struct kymo__interval windows[N_WINDOWS];
+    struct marey__interval windows[N_WINDOWS];
 };
 
 static uint64_t seed;
@@ -39,7 +39,7 @@ static void make_ranges(struct fixture *f, struct model *m, uint32_t lane, uint6
             return;
         at = to;
         const bool launches = any(3) == 0 && m->n_work < MAX_WORK;
-        const uint32_t site = launches ? LAUNCH : choice[any(KYMO__COUNT_OF(choice))];
+        const uint32_t site = launches ? LAUNCH : choice[any(MAREY__COUNT_OF(choice))];
         m->ranges[m->n_ranges].begin = from;
         m->ranges[m->n_ranges].end = to;
         m->ranges[m->n_ranges].lane = lane;
@@ -94,8 +94,8 @@ static bool look_at_thread(const struct model *m, uint32_t lane, uint64_t t, uin
 {
     static const uint32_t order[] = {SYNC, MALLOC, DATA, GLOO, OPTIMIZER, ITEM};
     bool is_open = false;
-    size_t rank = KYMO__COUNT_OF(order);
-    *reason = KYMO__IDLE_HOST;
+    size_t rank = MAREY__COUNT_OF(order);
+    *reason = MAREY__IDLE_HOST;
     *site_around = 0;
     for (size_t i = 0; i < m->n_ranges; i++) {
         const uint32_t site = m->ranges[i].site;
@@ -114,9 +114,9 @@ static bool look_at_thread(const struct model *m, uint32_t lane, uint64_t t, uin
 }
 
 struct counted {
-    uint64_t by_reason[KYMO__N_IDLE_REASONS];
-    uint64_t by_operator[KYMO__N_IDLE_REASONS][N_SITES];
-    uint64_t by_step[N_WINDOWS][KYMO__N_IDLE_REASONS];
+    uint64_t by_reason[MAREY__N_IDLE_REASONS];
+    uint64_t by_operator[MAREY__N_IDLE_REASONS][N_SITES];
+    uint64_t by_step[N_WINDOWS][MAREY__N_IDLE_REASONS];
 };
 
 static bool is_launched_before(const struct model *m, size_t a, size_t b)
@@ -146,7 +146,7 @@ static void judge(const struct model *m, uint64_t t, uint64_t low, uint64_t high
     }
     const size_t who = next != MAX_WORK ? next : last;
     *site_around = 0;
-    *reason = KYMO__IDLE_UNKNOWN;
+    *reason = MAREY__IDLE_UNKNOWN;
     if (who == MAX_WORK || m->work[who].lane == N_LANES)
         return;
     const uint64_t launch = m->work[who].launch_begin;
@@ -156,24 +156,24 @@ static void judge(const struct model *m, uint64_t t, uint64_t low, uint64_t high
             look_at_thread(m, m->work[last].lane, t, reason, site_around);
         return;
     }
-    const uint64_t start = KYMO__MAX(begin, launch),
-                   soon = KYMO__MAX(start, launch + KYMO__LAUNCH_LATENCY_NS / US),
-                   rest = KYMO__MAX(soon, m->work[who].launch_end);
-    const bool is_short = rest >= end || end - rest <= KYMO__KERNEL_GAP_NS / US;
+    const uint64_t start = MAREY__MAX(begin, launch),
+                   soon = MAREY__MAX(start, launch + MAREY__LAUNCH_LATENCY_NS / US),
+                   rest = MAREY__MAX(soon, m->work[who].launch_end);
+    const bool is_short = rest >= end || end - rest <= MAREY__KERNEL_GAP_NS / US;
     *site_around = m->work[who].around != STEP ? m->work[who].around : 0; /* a step names nothing */
-    *reason = t < soon          ? KYMO__IDLE_LATENCY
-              : t < rest        ? KYMO__IDLE_LAUNCH_CALL
-              : !is_short       ? KYMO__IDLE_QUEUED
-              : launch <= begin ? KYMO__IDLE_KERNEL_GAP
-                                : KYMO__IDLE_LATENCY;
+    *reason = t < soon          ? MAREY__IDLE_LATENCY
+              : t < rest        ? MAREY__IDLE_LAUNCH_CALL
+              : !is_short       ? MAREY__IDLE_QUEUED
+              : launch <= begin ? MAREY__IDLE_KERNEL_GAP
+                                : MAREY__IDLE_LATENCY;
 }
 
 static void count_model(const struct fixture *f, const struct model *m, struct counted *counted)
 {
     uint64_t low = f->spans[0].begin_ns / US, high = f->spans[0].end_ns / US;
     for (size_t i = 0; i < N_WINDOWS; i++) {
-        low = KYMO__MIN(low, m->windows[i].begin_ns / US);
-        high = KYMO__MAX(high, m->windows[i].end_ns / US);
+        low = MAREY__MIN(low, m->windows[i].begin_ns / US);
+        high = MAREY__MAX(high, m->windows[i].end_ns / US);
     }
     for (uint64_t t = low; t < high; t++) {
         uint32_t reason, site_around;
@@ -223,27 +223,27 @@ static void reasons_are_those_of_each_microsecond(void **state)
         f->steps = calloc(N_WINDOWS, sizeof *f->steps);
         memcpy(f->steps, m.windows, sizeof m.windows);
         assert_int_equal(f->set.n_steps, N_WINDOWS);
-        const struct kymo__idle_device *device = find(f);
+        const struct marey__idle_device *device = find(f);
         count_model(f, &m, &counted);
         expect_reasons(device, counted.by_reason);
         uint64_t sum = 0, atoms = 0;
-        for (size_t i = 0; i < KYMO__N_IDLE_REASONS; i++) {
+        for (size_t i = 0; i < MAREY__N_IDLE_REASONS; i++) {
             sum += device->ns[i];
             for (size_t w = 0; w < N_WINDOWS; w++)
-                assert_int_equal(device->step_ns[w * KYMO__N_IDLE_REASONS + i],
+                assert_int_equal(device->step_ns[w * MAREY__N_IDLE_REASONS + i],
                                  counted.by_step[w][i] * US);
             for (uint32_t site = 0; site < N_SITES; site++)
-                assert_int_equal(
-                    operator_us(f, 0, (enum kymo__idle_reason)i, site == 0 ? "" : sites[site].name),
-                    counted.by_operator[i][site]);
+                assert_int_equal(operator_us(f, 0, (enum marey__idle_reason)i,
+                                             site == 0 ? "" : sites[site].name),
+                                 counted.by_operator[i][site]);
         }
-        struct kymo__sweep sweep;
-        kymo__sweep_begin(&sweep, f->spans, 1);
+        struct marey__sweep sweep;
+        marey__sweep_begin(&sweep, f->spans, 1);
         for (size_t i = 0; i < f->set.devices[0].n_work; i++) {
-            const struct kymo__work *work = &f->set.devices[0].work[i];
-            kymo__sweep_add(&sweep, work->begin_ns, work->end_ns, work->class);
+            const struct marey__work *work = &f->set.devices[0].work[i];
+            marey__sweep_add(&sweep, work->begin_ns, work->end_ns, work->class);
         }
-        kymo__sweep_finish(&sweep);
+        marey__sweep_finish(&sweep);
         atoms = sweep.atoms.ns[0];
         assert_int_equal(sum, atoms);
         teardown(&own);
@@ -259,13 +259,13 @@ static void every_failed_allocation_is_told(void **state)
     read_set(f);
     f->steps = calloc(N_WINDOWS, sizeof *f->steps);
     memcpy(f->steps, m.windows, sizeof m.windows);
-    const struct kymo__idle_windows windows = {.whole = f->spans, .stride = 1, .steps = f->steps};
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo__alloc_fail_nth(nth);
-        status = kymo__idle_find(&f->idle, &f->set, &f->rules, &windows);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && f->idle.devices == NULL));
+    const struct marey__idle_windows windows = {.whole = f->spans, .stride = 1, .steps = f->steps};
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey__alloc_fail_nth(nth);
+        status = marey__idle_find(&f->idle, &f->set, &f->rules, &windows);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && f->idle.devices == NULL));
     }
 }
 

@@ -11,18 +11,18 @@
 #include "codec/zlib_stream.h"
 #include "image/image_internal.h"
 
-static const uint8_t *samples(const kymo_images *images, size_t i)
+static const uint8_t *samples(const marey_images *images, size_t i)
 {
-    return kymo_images_get(images, i)->samples;
+    return marey_images_get(images, i)->samples;
 }
 
-static kymo_images *made(const struct kymo_tensor *tensor, enum kymo_image_type type,
-                         const struct kymo_image_options *options)
+static marey_images *made(const struct marey_tensor *tensor, enum marey_image_type type,
+                          const struct marey_image_options *options)
 {
-    kymo_images *images = NULL;
-    const kymo_status status = kymo_images_create(tensor, type, options, &images);
-    if (status != KYMO_OK)
-        fail_msg("%s", kymo_last_error());
+    marey_images *images = NULL;
+    const marey_status status = marey_images_create(tensor, type, options, &images);
+    if (status != MAREY_OK)
+        fail_msg("%s", marey_last_error());
     return images;
 }
 
@@ -34,91 +34,91 @@ static void each_picture_is_stretched_over_its_own_range(void **state)
 {
     (void)state;
     const float x[] = {0, 1, 2, 3, /* and */ 10, 10, 10, 30};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 3, .sizes = SIZES(2, 2, 2)};
-    kymo_images *images = made(&t, KYMO_IMAGE_GREY, NULL);
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_F32, .rank = 3, .sizes = SIZES(2, 2, 2)};
+    marey_images *images = made(&t, MAREY_IMAGE_GREY, NULL);
     const int64_t *axes;
-    assert_int_equal(kymo_images_count(images), 2);
-    assert_int_equal(kymo_images_axes(images, &axes), 1);
+    assert_int_equal(marey_images_count(images), 2);
+    assert_int_equal(marey_images_axes(images, &axes), 1);
     assert_int_equal(axes[0], 2);
     assert_memory_equal(samples(images, 0), ((uint8_t[]){0, 85, 170, 255}), 4);
     assert_memory_equal(samples(images, 1), ((uint8_t[]){0, 0, 0, 255}), 4);
-    assert_true(kymo_images_get(images, 1)->low == 10 && kymo_images_get(images, 1)->high == 30);
-    kymo_images_destroy(images);
+    assert_true(marey_images_get(images, 1)->low == 10 && marey_images_get(images, 1)->high == 30);
+    marey_images_destroy(images);
 }
 
 static void a_batch_has_one_range_if_asked(void **state)
 {
     (void)state;
     const float x[] = {0, 1, 1, 4};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 3, .sizes = SIZES(2, 1, 2)};
-    kymo_images *images =
-        made(&t, KYMO_IMAGE_GREY, &(struct kymo_image_options){.range = KYMO_RANGE_BATCH});
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_F32, .rank = 3, .sizes = SIZES(2, 1, 2)};
+    marey_images *images =
+        made(&t, MAREY_IMAGE_GREY, &(struct marey_image_options){.range = MAREY_RANGE_BATCH});
     assert_memory_equal(samples(images, 0), ((uint8_t[]){0, 64}), 2);
     assert_memory_equal(samples(images, 1), ((uint8_t[]){64, 255}), 2);
-    kymo_images_destroy(images);
+    marey_images_destroy(images);
 }
 
 static void a_fixed_range_rounds_and_clips(void **state)
 {
     (void)state;
     const double x[] = {-5, 0, 0.5, 1, 7, NAN, INFINITY, -INFINITY};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_F64, .rank = 2, .sizes = SIZES(1, 8)};
-    const struct kymo_image_options fixed = {.range = KYMO_RANGE_FIXED, .low = 0, .high = 1};
-    kymo_images *images = made(&t, KYMO_IMAGE_GREY, &fixed);
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_F64, .rank = 2, .sizes = SIZES(1, 8)};
+    const struct marey_image_options fixed = {.range = MAREY_RANGE_FIXED, .low = 0, .high = 1};
+    marey_images *images = made(&t, MAREY_IMAGE_GREY, &fixed);
     assert_memory_equal(samples(images, 0), ((uint8_t[]){0, 0, 128, 255, 255, 0, 255, 0}), 8);
-    kymo_images_destroy(images);
-    const struct kymo_image_options deep = {
-        .range = KYMO_RANGE_FIXED, .low = 0, .high = 1, .depth = 16};
-    images = made(&t, KYMO_IMAGE_GREY, &deep);
+    marey_images_destroy(images);
+    const struct marey_image_options deep = {
+        .range = MAREY_RANGE_FIXED, .low = 0, .high = 1, .depth = 16};
+    images = made(&t, MAREY_IMAGE_GREY, &deep);
     assert_memory_equal(samples(images, 0), ((uint16_t[]){0, 0, 32768, 65535, 65535, 0, 65535, 0}),
                         16);
-    kymo_images_destroy(images);
+    marey_images_destroy(images);
 }
 
 static void what_is_all_alike_or_no_number_is_black(void **state)
 {
     (void)state;
     const float x[] = {3, 3, NAN, NAN};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 3, .sizes = SIZES(2, 1, 2)};
-    kymo_images *images = made(&t, KYMO_IMAGE_GREY, NULL);
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_F32, .rank = 3, .sizes = SIZES(2, 1, 2)};
+    marey_images *images = made(&t, MAREY_IMAGE_GREY, NULL);
     assert_memory_equal(samples(images, 0), ((uint8_t[]){0, 0}), 2);
     assert_memory_equal(samples(images, 1), ((uint8_t[]){0, 0}), 2);
-    assert_true(isnan(kymo_images_get(images, 1)->low));
-    kymo_images_destroy(images);
+    assert_true(isnan(marey_images_get(images, 1)->low));
+    marey_images_destroy(images);
 }
 
 static void every_single_number_type_is_a_picture(void **state)
 {
     (void)state;
     const struct {
-        enum kymo_dtype dtype;
+        enum marey_dtype dtype;
         uint64_t low, high;
     } types[] = {
-        {KYMO_BOOL, 0, 1},
-        {KYMO_U8, 0, 255},
-        {KYMO_I8, 0x80, 0x7f},
-        {KYMO_I16, 0x8000, 1},
-        {KYMO_U16, 0, 0xffff},
-        {KYMO_I32, 0x80000000, 1},
-        {KYMO_U32, 0, 7},
-        {KYMO_I64, 1ull << 63, 1},
-        {KYMO_U64, 0, UINT64_MAX},
-        {KYMO_F16, 0xbc00, 0x3c00},
-        {KYMO_BF16, 0xbf80, 0x3f80},
-        {KYMO_F8_E4M3FN, 0xb8, 0x38},
-        {KYMO_F8_E5M2, 0xbc, 0x3c},
-        {KYMO_F8_E4M3FNUZ, 0xc0, 0x40},
+        {MAREY_BOOL, 0, 1},
+        {MAREY_U8, 0, 255},
+        {MAREY_I8, 0x80, 0x7f},
+        {MAREY_I16, 0x8000, 1},
+        {MAREY_U16, 0, 0xffff},
+        {MAREY_I32, 0x80000000, 1},
+        {MAREY_U32, 0, 7},
+        {MAREY_I64, 1ull << 63, 1},
+        {MAREY_U64, 0, UINT64_MAX},
+        {MAREY_F16, 0xbc00, 0x3c00},
+        {MAREY_BF16, 0xbf80, 0x3f80},
+        {MAREY_F8_E4M3FN, 0xb8, 0x38},
+        {MAREY_F8_E5M2, 0xbc, 0x3c},
+        {MAREY_F8_E4M3FNUZ, 0xc0, 0x40},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(types); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(types); i++) {
         uint8_t bytes[16];
-        const size_t size = kymo_dtype_size(types[i].dtype);
+        const size_t size = marey_dtype_size(types[i].dtype);
         memcpy(bytes, &types[i].low, size);
         memcpy(bytes + size, &types[i].high, size);
-        const struct kymo_tensor t = {
+        const struct marey_tensor t = {
             .data = bytes, .dtype = types[i].dtype, .rank = 2, .sizes = SIZES(1, 2)};
-        kymo_images *images = made(&t, KYMO_IMAGE_GREY, NULL);
+        marey_images *images = made(&t, MAREY_IMAGE_GREY, NULL);
         assert_memory_equal(samples(images, 0), ((uint8_t[]){0, 255}), 2);
-        kymo_images_destroy(images);
+        marey_images_destroy(images);
     }
 }
 
@@ -130,16 +130,18 @@ static void channels_come_last_or_first_and_blue_may_lead(void **state)
     const uint8_t last[] = {0, 51, 102, 153, 204, 255};  /* one row of two pixels */
     const uint8_t first[] = {0, 153, 51, 204, 102, 255}; /* the same */
     const uint8_t bgr[] = {102, 51, 0, 255, 204, 153};
-    const struct kymo_tensor l = {.data = last, .dtype = KYMO_U8, .rank = 3, .sizes = SIZES(1, 2, 3)};
-    const struct kymo_tensor f = {.data = first, .dtype = KYMO_U8, .rank = 3, .sizes = SIZES(3, 1, 2)};
-    const struct kymo_tensor b = {.data = bgr, .dtype = KYMO_U8, .rank = 3, .sizes = SIZES(1, 2, 3)};
-    kymo_images *images[] = {made(&l, KYMO_IMAGE_RGB, NULL), made(&f, KYMO_IMAGE_RGB, NULL),
-                             made(&b, KYMO_IMAGE_BGR, NULL)};
-    for (size_t i = 0; i < KYMO__COUNT_OF(images); i++) {
-        assert_int_equal(kymo_images_get(images[i], 0)->width, 2);
-        assert_int_equal(kymo_images_get(images[i], 0)->n_channels, 3);
+    const struct marey_tensor l = {
+        .data = last, .dtype = MAREY_U8, .rank = 3, .sizes = SIZES(1, 2, 3)};
+    const struct marey_tensor f = {
+        .data = first, .dtype = MAREY_U8, .rank = 3, .sizes = SIZES(3, 1, 2)};
+    const struct marey_tensor b = {.data = bgr, .dtype = MAREY_U8, .rank = 3, .sizes = SIZES(1, 2, 3)};
+    marey_images *images[] = {made(&l, MAREY_IMAGE_RGB, NULL), made(&f, MAREY_IMAGE_RGB, NULL),
+                              made(&b, MAREY_IMAGE_BGR, NULL)};
+    for (size_t i = 0; i < MAREY__COUNT_OF(images); i++) {
+        assert_int_equal(marey_images_get(images[i], 0)->width, 2);
+        assert_int_equal(marey_images_get(images[i], 0)->n_channels, 3);
         assert_memory_equal(samples(images[i], 0), last, sizeof last);
-        kymo_images_destroy(images[i]);
+        marey_images_destroy(images[i]);
     }
 }
 
@@ -147,22 +149,22 @@ static void alpha_is_not_stretched(void **state)
 {
     (void)state;
     const float x[] = {2, 4, 6, 0.5f};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 3, .sizes = SIZES(1, 1, 4)};
-    kymo_images *images = made(&t, KYMO_IMAGE_RGB, NULL);
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_F32, .rank = 3, .sizes = SIZES(1, 1, 4)};
+    marey_images *images = made(&t, MAREY_IMAGE_RGB, NULL);
     assert_memory_equal(samples(images, 0), ((uint8_t[]){0, 128, 255, 128}), 4);
-    kymo_images_destroy(images);
+    marey_images_destroy(images);
 }
 
 static void one_channel_behind_a_grey_picture_is_no_batch(void **state)
 {
     (void)state;
     const uint8_t x[] = {0, 1, 2, 3, 4, 5};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_U8, .rank = 3, .sizes = SIZES(2, 3, 1)};
-    kymo_images *images = made(&t, KYMO_IMAGE_GREY, NULL);
-    assert_int_equal(kymo_images_count(images), 1);
-    assert_int_equal(kymo_images_get(images, 0)->width, 3);
-    assert_int_equal(kymo_images_get(images, 0)->height, 2);
-    kymo_images_destroy(images);
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_U8, .rank = 3, .sizes = SIZES(2, 3, 1)};
+    marey_images *images = made(&t, MAREY_IMAGE_GREY, NULL);
+    assert_int_equal(marey_images_count(images), 1);
+    assert_int_equal(marey_images_get(images, 0)->width, 3);
+    assert_int_equal(marey_images_get(images, 0)->height, 2);
+    marey_images_destroy(images);
 }
 
 static void what_is_no_picture_is_told(void **state)
@@ -170,27 +172,30 @@ static void what_is_no_picture_is_told(void **state)
     (void)state;
     const float x[16] = {0};
     const double complex_numbers[4] = {0};
-    kymo_images *images;
-    const struct kymo_tensor two = {.data = x, .dtype = KYMO_F32, .rank = 3, .sizes = SIZES(2, 2, 2)};
-    const struct kymo_tensor line = {.data = x, .dtype = KYMO_F32, .rank = 1, .sizes = SIZES(4)};
-    const struct kymo_tensor none = {.data = NULL, .dtype = KYMO_F32, .rank = 2, .sizes = SIZES(0, 4)};
-    const struct kymo_tensor c = {
-        .data = complex_numbers, .dtype = KYMO_C64, .rank = 2, .sizes = SIZES(2, 2)};
-    assert_int_equal(kymo_images_create(&two, KYMO_IMAGE_RGB, NULL, &images), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "[2, 2, 2]"));
-    assert_int_equal(kymo_images_create(&line, KYMO_IMAGE_GREY, NULL, &images), KYMO_EINVAL);
-    assert_int_equal(kymo_images_create(&none, KYMO_IMAGE_GREY, NULL, &images), KYMO_EINVAL);
-    assert_int_equal(kymo_images_create(&c, KYMO_IMAGE_GREY, NULL, &images), KYMO_EINVAL);
-    const struct kymo_image_options bad[] = {
+    marey_images *images;
+    const struct marey_tensor two = {
+        .data = x, .dtype = MAREY_F32, .rank = 3, .sizes = SIZES(2, 2, 2)};
+    const struct marey_tensor line = {.data = x, .dtype = MAREY_F32, .rank = 1, .sizes = SIZES(4)};
+    const struct marey_tensor none = {
+        .data = NULL, .dtype = MAREY_F32, .rank = 2, .sizes = SIZES(0, 4)};
+    const struct marey_tensor c = {
+        .data = complex_numbers, .dtype = MAREY_C64, .rank = 2, .sizes = SIZES(2, 2)};
+    assert_int_equal(marey_images_create(&two, MAREY_IMAGE_RGB, NULL, &images), MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "[2, 2, 2]"));
+    assert_int_equal(marey_images_create(&line, MAREY_IMAGE_GREY, NULL, &images), MAREY_EINVAL);
+    assert_int_equal(marey_images_create(&none, MAREY_IMAGE_GREY, NULL, &images), MAREY_EINVAL);
+    assert_int_equal(marey_images_create(&c, MAREY_IMAGE_GREY, NULL, &images), MAREY_EINVAL);
+    const struct marey_image_options bad[] = {
         {.depth = 12},
-        {.range = KYMO_RANGE_FIXED, .low = 1, .high = 1},
-        {.range = KYMO_RANGE_FIXED, .low = NAN, .high = 1},
-        {.map = KYMO_N_MAPS},
+        {.range = MAREY_RANGE_FIXED, .low = 1, .high = 1},
+        {.range = MAREY_RANGE_FIXED, .low = NAN, .high = 1},
+        {.map = MAREY_N_MAPS},
         {.mask = line},
     };
-    const struct kymo_tensor grey = {.data = x, .dtype = KYMO_F32, .rank = 2, .sizes = SIZES(2, 2)};
-    for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++)
-        assert_int_equal(kymo_images_create(&grey, KYMO_IMAGE_GREY, &bad[i], &images), KYMO_EINVAL);
+    const struct marey_tensor grey = {.data = x, .dtype = MAREY_F32, .rank = 2, .sizes = SIZES(2, 2)};
+    for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++)
+        assert_int_equal(marey_images_create(&grey, MAREY_IMAGE_GREY, &bad[i], &images),
+                         MAREY_EINVAL);
 }
 
 /* ---- colours and drawings ---- */
@@ -199,18 +204,18 @@ static void maps_begin_and_end_with_their_colours(void **state)
 {
     (void)state;
     const float x[] = {-1, 1, NAN};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 2, .sizes = SIZES(1, 3)};
-    kymo_images *images =
-        made(&t, KYMO_IMAGE_GREY, &(struct kymo_image_options){.map = KYMO_MAP_VIRIDIS});
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_F32, .rank = 2, .sizes = SIZES(1, 3)};
+    marey_images *images =
+        made(&t, MAREY_IMAGE_GREY, &(struct marey_image_options){.map = MAREY_MAP_VIRIDIS});
     const uint8_t expected[] = {0x44, 0x01, 0x54, 0xfd, 0xe7, 0x25, 255, 0, 255};
-    assert_int_equal(kymo_images_get(images, 0)->n_channels, 3);
+    assert_int_equal(marey_images_get(images, 0)->n_channels, 3);
     assert_memory_equal(samples(images, 0), expected, sizeof expected);
-    kymo_images_destroy(images);
+    marey_images_destroy(images);
 }
 
-static uint32_t color_at(const kymo_images *images, size_t i, uint32_t x, uint32_t y)
+static uint32_t color_at(const marey_images *images, size_t i, uint32_t x, uint32_t y)
 {
-    const struct kymo_image *image = kymo_images_get(images, i);
+    const struct marey_image *image = marey_images_get(images, i);
     const uint8_t *at = samples(images, i) + (size_t)(y * image->width + x) * image->n_channels;
     return (uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2];
 }
@@ -220,20 +225,20 @@ static void boxes_points_and_masks_are_drawn_where_they_are(void **state)
     (void)state;
     static uint8_t x[2 * 10 * 12], mask[10 * 12];
     mask[9 * 12 + 11] = 1;
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_U8, .rank = 3, .sizes = SIZES(2, 10, 12)};
-    const struct kymo_box boxes[] = {{1, 2, 6, 7, 0, 0x00ff00},
-                                     {-1e300, NAN, 1e300, 1e12, 1, 0x0000ff},
-                                     {0, 0, 5, 5, 9, 0x0000ff}};
-    const struct kymo_point points[] = {{10, 3, 0, 0x123456}, {INFINITY, 3, 1, 0xffffff}};
-    const struct kymo_image_options options = {
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_U8, .rank = 3, .sizes = SIZES(2, 10, 12)};
+    const struct marey_box boxes[] = {{1, 2, 6, 7, 0, 0x00ff00},
+                                      {-1e300, NAN, 1e300, 1e12, 1, 0x0000ff},
+                                      {0, 0, 5, 5, 9, 0x0000ff}};
+    const struct marey_point points[] = {{10, 3, 0, 0x123456}, {INFINITY, 3, 1, 0xffffff}};
+    const struct marey_image_options options = {
         .boxes = boxes,
         .n_boxes = 3,
         .points = points,
         .n_points = 2,
         .point_radius = 1,
-        .mask = {.data = mask, .dtype = KYMO_BOOL, .rank = 2, .sizes = SIZES(10, 12)},
+        .mask = {.data = mask, .dtype = MAREY_BOOL, .rank = 2, .sizes = SIZES(10, 12)},
     };
-    kymo_images *images = made(&t, KYMO_IMAGE_GREY, &options);
+    marey_images *images = made(&t, MAREY_IMAGE_GREY, &options);
     assert_int_equal(color_at(images, 0, 1, 2), 0x00ff00);
     assert_int_equal(color_at(images, 0, 6, 7), 0x00ff00);
     assert_int_equal(color_at(images, 0, 1, 5), 0x00ff00);
@@ -244,24 +249,24 @@ static void boxes_points_and_masks_are_drawn_where_they_are(void **state)
     assert_int_equal(color_at(images, 0, 9, 2), 0);
     assert_int_equal(color_at(images, 0, 11, 9), 0x800000);
     assert_int_equal(color_at(images, 1, 11, 9), 0x800000);
-    kymo_images_destroy(images);
+    marey_images_destroy(images);
 }
 
 static void the_difference_is_brightest_where_it_is_largest(void **state)
 {
     (void)state;
     const uint8_t a[] = {10, 20, 30, 40}, b[] = {10, 10, 30, 60};
-    const struct kymo_image x = {.width = 2, .height = 2, .n_channels = 1, .depth = 8, .samples = a};
-    const struct kymo_image y = {.width = 2, .height = 2, .n_channels = 1, .depth = 8, .samples = b};
-    const struct kymo_image wide = {
+    const struct marey_image x = {.width = 2, .height = 2, .n_channels = 1, .depth = 8, .samples = a};
+    const struct marey_image y = {.width = 2, .height = 2, .n_channels = 1, .depth = 8, .samples = b};
+    const struct marey_image wide = {
         .width = 4, .height = 1, .n_channels = 1, .depth = 8, .samples = a};
-    kymo_images *images;
-    assert_int_equal(kymo_images_difference(&x, &y, KYMO_MAP_NONE, &images), KYMO_OK);
+    marey_images *images;
+    assert_int_equal(marey_images_difference(&x, &y, MAREY_MAP_NONE, &images), MAREY_OK);
     assert_int_equal(color_at(images, 0, 0, 0), 0);
     assert_int_equal(color_at(images, 0, 1, 0), 0x808080);
     assert_int_equal(color_at(images, 0, 1, 1), 0xffffff);
-    kymo_images_destroy(images);
-    assert_int_equal(kymo_images_difference(&x, &wide, KYMO_MAP_NONE, &images), KYMO_EINVAL);
+    marey_images_destroy(images);
+    assert_int_equal(marey_images_difference(&x, &wide, MAREY_MAP_NONE, &images), MAREY_EINVAL);
 }
 
 /* ---- PNG ---- */
@@ -275,9 +280,9 @@ static void fill(uint8_t *bytes, size_t n, uint32_t seed, bool is_smooth)
 }
 
 /* A build without ISA-L and zlib writes pictures and says that it reads none. */
-static kymo_status read_status(void)
+static marey_status read_status(void)
 {
-    return kymo__zlib_missing == NULL ? KYMO_OK : KYMO_EUNAVAILABLE;
+    return marey__zlib_missing == NULL ? MAREY_OK : MAREY_EUNAVAILABLE;
 }
 
 static void what_is_packed_is_unpacked(void **state)
@@ -287,27 +292,27 @@ static void what_is_packed_is_unpacked(void **state)
     for (uint32_t channels = 1; channels <= 4; channels++) {
         for (uint32_t depth = 8; depth <= 16; depth += 8) {
             for (uint32_t seed = 0; seed < 2; seed++) {
-                const struct kymo_image image = {.width = 64,
-                                                 .height = 33,
-                                                 .n_channels = channels,
-                                                 .depth = depth,
-                                                 .samples = bytes};
+                const struct marey_image image = {.width = 64,
+                                                  .height = 33,
+                                                  .n_channels = channels,
+                                                  .depth = depth,
+                                                  .samples = bytes};
                 void *packed;
                 size_t len;
-                kymo_images *images;
+                marey_images *images;
                 fill(bytes, sizeof bytes, seed + channels, seed == 0);
-                assert_int_equal(kymo_png_pack(&image, NULL, &packed, &len), KYMO_OK);
-                assert_int_equal(kymo_png_unpack(packed, len, &images), read_status());
-                if (read_status() != KYMO_OK) {
-                    assert_non_null(strstr(kymo_last_error(), "zlib1g-dev"));
-                    kymo_png_free(packed);
+                assert_int_equal(marey_png_pack(&image, NULL, &packed, &len), MAREY_OK);
+                assert_int_equal(marey_png_unpack(packed, len, &images), read_status());
+                if (read_status() != MAREY_OK) {
+                    assert_non_null(strstr(marey_last_error(), "zlib1g-dev"));
+                    marey_png_free(packed);
                     continue;
                 }
-                assert_int_equal(kymo_images_get(images, 0)->n_channels, channels);
-                assert_int_equal(kymo_images_get(images, 0)->depth, depth);
-                assert_memory_equal(samples(images, 0), bytes, kymo__image_bytes(&image));
-                kymo_images_destroy(images);
-                kymo_png_free(packed);
+                assert_int_equal(marey_images_get(images, 0)->n_channels, channels);
+                assert_int_equal(marey_images_get(images, 0)->depth, depth);
+                assert_memory_equal(samples(images, 0), bytes, marey__image_bytes(&image));
+                marey_images_destroy(images);
+                marey_png_free(packed);
             }
         }
     }
@@ -316,50 +321,51 @@ static void what_is_packed_is_unpacked(void **state)
 static void every_cut_and_every_flip_is_refused_or_read(void **state)
 {
     (void)state;
-    if (read_status() != KYMO_OK)
+    if (read_status() != MAREY_OK)
         skip(); /* nothing is read at all */
     uint8_t bytes[12 * 9];
-    const struct kymo_image image = {
+    const struct marey_image image = {
         .width = 12, .height = 9, .n_channels = 1, .depth = 8, .samples = bytes};
-    const struct kymo_png_text texts[] = {{"name", "layer0"}, {"other", "größe"}, {NULL, NULL}};
+    const struct marey_png_text texts[] = {{"name", "layer0"}, {"other", "größe"}, {NULL, NULL}};
     void *packed;
     size_t len;
-    kymo_images *images;
+    marey_images *images;
     fill(bytes, sizeof bytes, 1, true);
-    assert_int_equal(kymo_png_pack(&image, texts, &packed, &len), KYMO_OK);
+    assert_int_equal(marey_png_pack(&image, texts, &packed, &len), MAREY_OK);
     for (size_t cut = 0; cut < len; cut++)
-        assert_int_equal(kymo_png_unpack(packed, cut, &images), KYMO_EFORMAT);
+        assert_int_equal(marey_png_unpack(packed, cut, &images), MAREY_EFORMAT);
     for (size_t i = 0; i < 8 * len; i++) {
         uint8_t *byte = (uint8_t *)packed + i / 8;
         *byte ^= (uint8_t)(1 << i % 8);
-        assert_int_equal(kymo_png_unpack(packed, len, &images), KYMO_EFORMAT); /* each has a checksum */
+        assert_int_equal(marey_png_unpack(packed, len, &images),
+                         MAREY_EFORMAT); /* each has a checksum */
         *byte ^= (uint8_t)(1 << i % 8);
     }
-    kymo_png_free(packed);
+    marey_png_free(packed);
 }
 
 static void files_are_whole_or_not_there(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/kymo-image-XXXXXX", path[64];
+    char folder[] = "/tmp/marey-image-XXXXXX", path[64];
     const uint8_t bytes[4] = {1, 2, 3, 4};
-    const struct kymo_image image = {
+    const struct marey_image image = {
         .width = 2, .height = 2, .n_channels = 1, .depth = 8, .samples = bytes};
-    kymo_images *images;
+    marey_images *images;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.png", folder);
-    assert_int_equal(kymo_png_open(path, &images), KYMO_EIO);
-    assert_int_equal(kymo_png_open(folder, &images), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), folder));
-    assert_int_equal(kymo_png_save(&image, NULL, path), KYMO_OK);
-    assert_int_equal(kymo_png_open(path, &images), read_status());
-    if (read_status() == KYMO_OK) {
+    assert_int_equal(marey_png_open(path, &images), MAREY_EIO);
+    assert_int_equal(marey_png_open(folder, &images), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), folder));
+    assert_int_equal(marey_png_save(&image, NULL, path), MAREY_OK);
+    assert_int_equal(marey_png_open(path, &images), read_status());
+    if (read_status() == MAREY_OK) {
         assert_memory_equal(samples(images, 0), bytes, 4);
-        kymo_images_destroy(images);
+        marey_images_destroy(images);
     }
     unlink(path);
     assert_int_equal(rmdir(folder), 0); /* nothing else was left */
-    assert_int_equal(kymo_png_save(&image, NULL, path), KYMO_EIO);
+    assert_int_equal(marey_png_save(&image, NULL, path), MAREY_EIO);
 }
 
 static void every_failed_allocation_is_told(void **state)
@@ -367,26 +373,26 @@ static void every_failed_allocation_is_told(void **state)
     (void)state;
     const float x[] = {0, 1, 2, 3};
     const uint8_t mask[] = {0, 1, 1, 0};
-    const struct kymo_tensor t = {.data = x, .dtype = KYMO_F32, .rank = 2, .sizes = SIZES(2, 2)};
-    const struct kymo_image_options options = {
-        .mask = {.data = mask, .dtype = KYMO_U8, .rank = 2, .sizes = SIZES(2, 2)}};
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status == KYMO_ENOMEM; nth++) {
-        kymo_images *images = NULL, *back = NULL;
+    const struct marey_tensor t = {.data = x, .dtype = MAREY_F32, .rank = 2, .sizes = SIZES(2, 2)};
+    const struct marey_image_options options = {
+        .mask = {.data = mask, .dtype = MAREY_U8, .rank = 2, .sizes = SIZES(2, 2)}};
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status == MAREY_ENOMEM; nth++) {
+        marey_images *images = NULL, *back = NULL;
         void *packed = NULL;
         size_t len;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_images_create(&t, KYMO_IMAGE_GREY, &options, &images);
-        if (status == KYMO_OK)
-            status = kymo_png_pack(kymo_images_get(images, 0), NULL, &packed, &len);
-        kymo__alloc_fail_nth(0);
-        if (status == KYMO_OK)
-            assert_int_equal(kymo_png_unpack(packed, len, &back), read_status());
-        kymo_images_destroy(images);
-        kymo_images_destroy(back);
-        kymo_png_free(packed);
+        marey__alloc_fail_nth(nth);
+        status = marey_images_create(&t, MAREY_IMAGE_GREY, &options, &images);
+        if (status == MAREY_OK)
+            status = marey_png_pack(marey_images_get(images, 0), NULL, &packed, &len);
+        marey__alloc_fail_nth(0);
+        if (status == MAREY_OK)
+            assert_int_equal(marey_png_unpack(packed, len, &back), read_status());
+        marey_images_destroy(images);
+        marey_images_destroy(back);
+        marey_png_free(packed);
     }
-    assert_int_equal(status, KYMO_OK);
+    assert_int_equal(status, MAREY_OK);
 }
 
 int main(void)

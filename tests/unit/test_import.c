@@ -22,7 +22,7 @@ struct folder {
 static int setup(void **state)
 {
     struct folder *folder = calloc(1, sizeof *folder);
-    snprintf(folder->path, sizeof folder->path, "/tmp/kymo-import-XXXXXX");
+    snprintf(folder->path, sizeof folder->path, "/tmp/marey-import-XXXXXX");
     *state = folder;
     return mkdtemp(folder->path) == NULL;
 }
@@ -88,25 +88,25 @@ static void a_rank_is_in_the_name(void **state)
         {"5", -1, -1},
         {"", -1, -1},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        assert_int_equal(kymo__import_rank_of_name(cases[i].name, false), cases[i].alone);
-        assert_int_equal(kymo__import_rank_of_name(cases[i].name, true), cases[i].among_others);
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        assert_int_equal(marey__import_rank_of_name(cases[i].name, false), cases[i].alone);
+        assert_int_equal(marey__import_rank_of_name(cases[i].name, true), cases[i].among_others);
     }
 }
 
 /* ---- folders ---- */
 
-static size_t list(const struct folder *folder, struct kymo__import_files *files)
+static size_t list(const struct folder *folder, struct marey__import_files *files)
 {
     const char *const paths[] = {folder->path};
-    *files = (struct kymo__import_files){0};
-    assert_int_equal(kymo__import_files_list(files, paths, 1, NULL), KYMO_OK);
+    *files = (struct marey__import_files){0};
+    assert_int_equal(marey__import_files_list(files, paths, 1, NULL), MAREY_OK);
     return files->n;
 }
 
 static void a_folder_gives_files_of_one_format_in_order(void **state)
 {
-    struct kymo__import_files files;
+    struct marey__import_files files;
     write_file(*state, "t10.json", TRACE("a"));
     write_file(*state, "t9.json", TRACE("a"));
     write_file(*state, "notes.txt", "main;step 12\n");
@@ -120,23 +120,23 @@ static void a_folder_gives_files_of_one_format_in_order(void **state)
     assert_non_null(strstr(files.all[1].path, "/t10.json"));
     assert_true(files.is_numbered);
     assert_string_equal(files.all[0].format->name, "kineto");
-    kymo__import_files_fini(&files);
+    marey__import_files_fini(&files);
 }
 
 static void stacks_count_where_there_is_nothing_else(void **state)
 {
-    struct kymo__import_files files;
+    struct marey__import_files files;
     write_file(*state, "a.folded", "main;step 12\n");
     write_file(*state, "README.md", "# Notes\n");
     assert_int_equal(list(*state, &files), 1);
     assert_string_equal(files.all[0].format->name, "collapsed");
-    kymo__import_files_fini(&files);
+    marey__import_files_fini(&files);
 }
 
 static void every_format_has_a_name_to_ask_for(void **state)
 {
     (void)state;
-    assert_string_equal(kymo_import_formats(), "speedscope,pstats,kineto,austin,collapsed");
+    assert_string_equal(marey_import_formats(), "speedscope,pstats,kineto,austin,collapsed");
 }
 
 /* ---- whole imports ---- */
@@ -155,68 +155,68 @@ static void tell(void *ctx, double share)
 static void progress_ends_at_the_end(void **state)
 {
     const struct folder *folder = *state;
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     for (int i = 0; i < 5; i++) {
         char name[32];
         snprintf(name, sizeof name, "rank%d.json", i);
         write_file(folder, name, TRACE("a"));
     }
-    const struct kymo_import_options wants = {.n_jobs = 1, .progress = tell};
+    const struct marey_import_options wants = {.n_jobs = 1, .progress = tell};
     told = 0;
     n_told = 0;
-    assert_int_equal(kymo_open(folder->path, &wants, &recording), KYMO_OK);
-    assert_int_equal(kymo_recording_n_processes(recording), 5);
+    assert_int_equal(marey_open(folder->path, &wants, &recording), MAREY_OK);
+    assert_int_equal(marey_recording_n_processes(recording), 5);
     assert_true(n_told >= 5);
     assert_true(told > 0.99);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
 static void a_recording_is_opened_as_it_is(void **state)
 {
     const struct folder *folder = *state;
     char into[128];
-    snprintf(into, sizeof into, "%s/run.kymo", folder->path);
+    snprintf(into, sizeof into, "%s/run.marey", folder->path);
     const char *const paths[] = {write_file(folder, "a.json", TRACE("a"))};
-    struct kymo_import_result result;
-    assert_int_equal(kymo_import(paths, 1, into, NULL, &result), KYMO_OK);
+    struct marey_import_result result;
+    assert_int_equal(marey_import(paths, 1, into, NULL, &result), MAREY_OK);
     assert_int_equal(result.n_events, 1);
     assert_int_equal(result.n_files, 1);
     assert_string_equal(result.format, "kineto");
-    kymo_recording *recording = NULL;
-    assert_int_equal(kymo_open(into, NULL, &recording), KYMO_OK);
-    assert_string_equal(kymo_recording_name(recording), "run.kymo");
-    assert_int_equal(kymo_recording_process(recording, 0)->n_events, 1);
-    assert_string_equal(kymo_recording_process(recording, 0)->command, "a.json");
-    kymo_recording_close(recording);
+    marey_recording *recording = NULL;
+    assert_int_equal(marey_open(into, NULL, &recording), MAREY_OK);
+    assert_string_equal(marey_recording_name(recording), "run.marey");
+    assert_int_equal(marey_recording_process(recording, 0)->n_events, 1);
+    assert_string_equal(marey_recording_process(recording, 0)->command, "a.json");
+    marey_recording_close(recording);
     const char *const own[] = {into};
-    assert_int_equal(kymo_import(own, 1, "/tmp/never.kymo", NULL, NULL), KYMO_EINVAL);
+    assert_int_equal(marey_import(own, 1, "/tmp/never.marey", NULL, NULL), MAREY_EINVAL);
 }
 
 static void each_failing_allocation_leaves_nothing(void **state)
 {
     const struct folder *folder = *state;
     char into[128];
-    snprintf(into, sizeof into, "%s/run.kymo", folder->path);
+    snprintf(into, sizeof into, "%s/run.marey", folder->path);
     write_file(folder, "rank0.json", TRACE("a"));
     write_file(folder, "rank1.json", TRACE("b"));
     const char *const paths[] = {folder->path};
-    const struct kymo_import_options wants = {.n_jobs = 1};
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_recording *recording = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_open(folder->path, &wants, &recording);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && recording == NULL));
-        kymo_recording_close(recording);
+    const struct marey_import_options wants = {.n_jobs = 1};
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_recording *recording = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_open(folder->path, &wants, &recording);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && recording == NULL));
+        marey_recording_close(recording);
     }
-    status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo__alloc_fail_nth(nth);
-        status = kymo_import(paths, 1, into, &wants, NULL);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
-        assert_int_equal(count_entries(folder->path), status == KYMO_OK ? 3 : 2);
+    status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey__alloc_fail_nth(nth);
+        status = marey_import(paths, 1, into, &wants, NULL);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
+        assert_int_equal(count_entries(folder->path), status == MAREY_OK ? 3 : 2);
     }
 }
 

@@ -12,7 +12,7 @@
 #include "analyze/series.h"
 #include "log_maker.h"
 #include "summary_view.h"
-#include <kymo/report.h>
+#include <marey/report.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };
 
@@ -31,31 +31,31 @@ static int teardown(void **state)
     return 0;
 }
 
-static kymo_summary *summarise(struct log_maker *log, const struct kymo_summary_options *options);
+static marey_summary *summarise(struct log_maker *log, const struct marey_summary_options *options);
 
 /* ---- series ---- */
 
 struct opened {
-    kymo_recording *recording;
-    struct kymo__series series;
+    marey_recording *recording;
+    struct marey__series series;
 };
 
 static struct opened read_series(struct log_maker *log)
 {
     struct opened opened = {0};
     log_put_end(log, "stop");
-    assert_int_equal(log_open(log, &opened.recording), KYMO_OK);
-    assert_int_equal(kymo__series_read(&opened.series, opened.recording, 0, 0), KYMO_OK);
+    assert_int_equal(log_open(log, &opened.recording), MAREY_OK);
+    assert_int_equal(marey__series_read(&opened.series, opened.recording, 0, 0), MAREY_OK);
     return opened;
 }
 
 static void close_series(struct opened *opened)
 {
-    kymo__series_fini(&opened->series);
+    marey__series_fini(&opened->series);
     log_close(opened->recording);
 }
 
-static uint64_t time_of(const struct kymo__series *series, const char *name, size_t iteration)
+static uint64_t time_of(const struct marey__series *series, const char *name, size_t iteration)
 {
     for (size_t i = 0; i < series->n_names; i++)
         if (strcmp(series->names[i].text, name) == 0)
@@ -79,9 +79,9 @@ static void iterations_follow_one_another(void **state)
     log_iteration(log, 100, 1, false, 32);
     log_put_words(log, 0, 0);
     struct opened opened = read_series(log);
-    const struct kymo__series *series = &opened.series;
+    const struct marey__series *series = &opened.series;
     assert_int_equal(series->n_iterations, 2);
-    assert_int_equal(series->flags[0], KYMO__ITERATION_WARMUP);
+    assert_int_equal(series->flags[0], MAREY__ITERATION_WARMUP);
     assert_int_equal(series->flags[1], 0);
     assert_int_equal(series->numbers[1], 1);
     assert_int_equal((uint64_t)series->ns[0], 50); /* the block's base is the first moment known */
@@ -225,13 +225,13 @@ static void damage_on_another_thread_marks_what_lies_there(void **state)
     }
     log_put_end(log, "stop");
     log->bytes.data[damaged + 50] ^= 1;
-    assert_int_equal(log_open(log, &opened.recording), KYMO_OK);
-    assert_true(kymo_recording_is_damaged(opened.recording));
-    assert_int_equal(kymo__series_read(&opened.series, opened.recording, 0, 0), KYMO_OK);
+    assert_int_equal(log_open(log, &opened.recording), MAREY_OK);
+    assert_true(marey_recording_is_damaged(opened.recording));
+    assert_int_equal(marey__series_read(&opened.series, opened.recording, 0, 0), MAREY_OK);
     assert_int_equal(opened.series.n_iterations, 30);
     for (size_t i = 0; i < 30; i++) {
         /* From the last word known, at 930, to the next, at 2010. */
-        assert_int_equal(opened.series.flags[i], i >= 9 && i <= 20 ? KYMO__ITERATION_CUT : 0);
+        assert_int_equal(opened.series.flags[i], i >= 9 && i <= 20 ? MAREY__ITERATION_CUT : 0);
         assert_int_equal(time_of(&opened.series, "leaf", i), i < 10 || i >= 20 ? 20 : 0);
     }
     close_series(&opened);
@@ -240,22 +240,22 @@ static void damage_on_another_thread_marks_what_lies_there(void **state)
 /* Records that are too short for their type never get as far; those around them do. */
 static void short_records_are_left_out(void **state)
 {
-    static const enum kymo_record_type types[] = {KYMO_RECORD_ITERATION,
-                                                  KYMO_RECORD_ITERATION_BEGIN, KYMO_RECORD_EPOCH,
-                                                  KYMO_RECORD_PHASE, KYMO_RECORD_END_OF};
+    static const enum marey_record_type types[] = {MAREY_RECORD_ITERATION,
+                                                   MAREY_RECORD_ITERATION_BEGIN, MAREY_RECORD_EPOCH,
+                                                   MAREY_RECORD_PHASE, MAREY_RECORD_END_OF};
     static const uint64_t bytes[] = {UINT64_MAX, UINT64_MAX};
     struct log_maker *log = *state;
     log_iteration(log, 100, 0, false, 0);
-    for (size_t i = 0; i < KYMO__COUNT_OF(types); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(types); i++)
         log_record(log, 101 + i, types[i], bytes,
-                   types[i] == KYMO_RECORD_ITERATION ? 2
-                   : types[i] == KYMO_RECORD_EPOCH   ? 1
-                                                     : 0);
+                   types[i] == MAREY_RECORD_ITERATION ? 2
+                   : types[i] == MAREY_RECORD_EPOCH   ? 1
+                                                      : 0);
     log_iteration(log, 200, 1, false, 0);
     log_put_words(log, 0, 0);
     struct opened opened = read_series(log);
     assert_int_equal(opened.series.n_iterations, 2);
-    assert_int_equal(opened.series.flags[1], KYMO__ITERATION_CUT); /* something was there */
+    assert_int_equal(opened.series.flags[1], MAREY__ITERATION_CUT); /* something was there */
     close_series(&opened);
 }
 
@@ -264,7 +264,7 @@ static void wild_values_are_taken_as_they_are(void **state)
 {
     static const double samples[] = {-1, NAN, INFINITY, 1e300, 0x1p60};
     struct log_maker *log = *state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(samples); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(samples); i++)
         log_iteration(log, 100 * i + 100, UINT64_MAX - 2 * i, false, samples[i]);
     log_iteration_begin(log, 700, 7);
     log_iteration(log, 800, 7, false, 3);
@@ -273,11 +273,11 @@ static void wild_values_are_taken_as_they_are(void **state)
     log_phase(log, 950, 0xfffff); /* no such site */
     log_end_of(log, 960, 0xfffff);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log, NULL);
-    assert_int_equal(number(summary, "throughput", 0, "iterations"), KYMO__COUNT_OF(samples) + 1);
+    marey_summary *summary = summarise(log, NULL);
+    assert_int_equal(number(summary, "throughput", 0, "iterations"), MAREY__COUNT_OF(samples) + 1);
     assert_true(cell(summary, "throughput", 0, "samples").as.f64 == 3);
     (void)row_of(summary, "phases", "(unnamed)"); /* fails where it is not there */
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void what_lies_at_a_loss_is_marked(void **state)
@@ -321,15 +321,15 @@ static void a_missing_record_marks_the_next_iteration(void **state)
 static void a_series_keeps_within_its_limit(void **state)
 {
     struct log_maker *log = *state;
-    struct kymo__series series;
-    kymo_recording *recording;
+    struct marey__series series;
+    marey_recording *recording;
     for (uint64_t i = 0; i < 500; i++)
         log_iteration(log, 100 * i + 100, i, false, 0);
     log_put_words(log, 0, 0);
     log_put_end(log, "stop");
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo__series_read(&series, recording, 0, 1000), KYMO_ENOMEM);
-    assert_non_null(strstr(kymo_last_error(), "do not fit"));
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey__series_read(&series, recording, 0, 1000), MAREY_ENOMEM);
+    assert_non_null(strstr(marey_last_error(), "do not fit"));
     assert_int_equal(series.n_iterations, 0);
     log_close(recording);
 }
@@ -337,7 +337,7 @@ static void a_series_keeps_within_its_limit(void **state)
 static void each_failed_allocation_is_told(void **state)
 {
     struct log_maker *log = *state;
-    kymo_recording *recording;
+    marey_recording *recording;
     log_put_lane(log, 1, 101, "loader");
     for (uint64_t i = 0; i < 20; i++) {
         log_begin(log, 100 * i, OUTER);
@@ -350,31 +350,31 @@ static void each_failed_allocation_is_told(void **state)
     log_begin(log, 110, LEAF);
     log_put_words(log, 1, 0);
     log_put_end(log, "stop");
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t n = 1; status != KYMO_OK; n++) {
-        struct kymo__series series;
-        kymo__alloc_fail_nth(n);
-        status = kymo__series_read(&series, recording, 0, 0);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
-        kymo__series_fini(&series);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t n = 1; status != MAREY_OK; n++) {
+        struct marey__series series;
+        marey__alloc_fail_nth(n);
+        status = marey__series_read(&series, recording, 0, 0);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
+        marey__series_fini(&series);
     }
-    status = KYMO_ENOMEM;
-    for (uint64_t n = 1; status != KYMO_OK; n++) {
-        kymo_summary *summary = NULL;
-        kymo__alloc_fail_nth(n);
-        status = kymo_summary_create(&recording, 1, NULL, &summary);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
-        kymo_summary_destroy(summary);
+    status = MAREY_ENOMEM;
+    for (uint64_t n = 1; status != MAREY_OK; n++) {
+        marey_summary *summary = NULL;
+        marey__alloc_fail_nth(n);
+        status = marey_summary_create(&recording, 1, NULL, &summary);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
+        marey_summary_destroy(summary);
     }
     log_close(recording);
 }
 
 /* ---- tables ---- */
 
-static void expect_warning(kymo_summary *summary, const char *part)
+static void expect_warning(marey_summary *summary, const char *part)
 {
     for (size_t row = 0; row < n_rows(summary, "warnings"); row++)
         if (strstr(cell(summary, "warnings", row, "text").as.text, part) != NULL)
@@ -382,13 +382,13 @@ static void expect_warning(kymo_summary *summary, const char *part)
     fail_msg("no warning says \"%s\"", part);
 }
 
-static kymo_summary *summarise(struct log_maker *log, const struct kymo_summary_options *options)
+static marey_summary *summarise(struct log_maker *log, const struct marey_summary_options *options)
 {
-    kymo_recording *recording = NULL;
-    kymo_summary *summary = NULL;
+    marey_recording *recording = NULL;
+    marey_summary *summary = NULL;
     log_put_end(log, "stop");
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_summary_create(&recording, 1, options, &summary), KYMO_OK);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_summary_create(&recording, 1, options, &summary), MAREY_OK);
     log_close(recording);
     return summary;
 }
@@ -413,7 +413,7 @@ static void the_table_has_each_range_by_iteration(void **state)
 {
     struct log_maker *log = *state;
     put_loop(log, 12);
-    kymo_summary *summary = summarise(log, NULL);
+    marey_summary *summary = summarise(log, NULL);
     assert_int_equal(n_rows(summary, "iterations"), 4);
     assert_string_equal(cell(summary, "iterations", 0, "name").as.text, "(whole iteration)");
     assert_int_equal(number(summary, "iterations", 0, "count"), 10);
@@ -436,15 +436,15 @@ static void the_table_has_each_range_by_iteration(void **state)
     assert_int_equal(number(summary, "iterations", inner, "p90_ns"), 50);
     assert_int_equal(number(summary, "iterations", inner, "max_ns"), 50);
     assert_true(cell(summary, "iterations", inner, "share").as.f64 == 0.025);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void throughput_counts_samples_and_waiting(void **state)
 {
     struct log_maker *log = *state;
     put_loop(log, 12);
-    const struct kymo_summary_options options = {.data = "inner"};
-    kymo_summary *summary = summarise(log, &options);
+    const struct marey_summary_options options = {.data = "inner"};
+    marey_summary *summary = summarise(log, &options);
     assert_int_equal(n_rows(summary, "throughput"), 1);
     assert_int_equal(number(summary, "throughput", 0, "iterations"), 12);
     assert_int_equal(number(summary, "throughput", 0, "warmup"), 2);
@@ -453,18 +453,18 @@ static void throughput_counts_samples_and_waiting(void **state)
     assert_true(cell(summary, "throughput", 0, "samples").as.f64 == 80);
     assert_true(cell(summary, "throughput", 0, "samples_per_s").as.f64 == 8e6);
     assert_true(cell(summary, "throughput", 0, "data_share").as.f64 == 0.025);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void a_data_range_that_never_ran_is_told(void **state)
 {
     struct log_maker *log = *state;
     put_loop(log, 4);
-    const struct kymo_summary_options options = {.data = "loading"};
-    kymo_summary *summary = summarise(log, &options);
+    const struct marey_summary_options options = {.data = "loading"};
+    marey_summary *summary = summarise(log, &options);
     expect_warning(summary, "No range called 'loading' ran in an iteration");
     assert_true(cell(summary, "throughput", 0, "data_share").is_null);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void without_iterations_the_tables_are_empty(void **state)
@@ -475,10 +475,10 @@ static void without_iterations_the_tables_are_empty(void **state)
     log_begin(log, 0, OUTER);
     log_end(log, 10, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log, NULL);
-    for (size_t i = 0; i < KYMO__COUNT_OF(tables); i++)
+    marey_summary *summary = summarise(log, NULL);
+    for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
         assert_int_equal(n_rows(summary, tables[i]), 0);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void epochs_and_phases_have_their_times(void **state)
@@ -497,7 +497,7 @@ static void epochs_and_phases_have_their_times(void **state)
     log_iteration(log, 600, 2, false, 4);
     log_begin(log, 700, LEAF);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log, NULL);
+    marey_summary *summary = summarise(log, NULL);
     assert_int_equal(n_rows(summary, "epochs"), 2);
     assert_int_equal(number(summary, "epochs", 0, "duration_ns"), 300);
     assert_int_equal(number(summary, "epochs", 0, "iterations"), 2);
@@ -511,7 +511,7 @@ static void epochs_and_phases_have_their_times(void **state)
     assert_int_equal(number(summary, "phases", train, "total_ns"), 250 + 200);
     assert_int_equal(number(summary, "phases", train, "iterations"), 3);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "total_ns"), 50);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void phases_within_an_iteration_count_it(void **state)
@@ -527,12 +527,12 @@ static void phases_within_an_iteration_count_it(void **state)
         log_phase(log, 1000 * i + 950, 0);
     }
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log, NULL);
+    marey_summary *summary = summarise(log, NULL);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "count"), 10);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "inner"), "iterations"), 5);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "leaf"), "iterations"), 5);
     assert_int_equal(number(summary, "phases", row_of(summary, "phases", "outer"), "iterations"), 5);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* The 70th takes 5000 longer, all of it in `leaf`, which lies in `inner`, which lies in `outer`. */
@@ -552,7 +552,7 @@ static void an_outlier_names_the_innermost_that_was_longer(void **state)
         log_iteration(log, t, i, false, 0);
     }
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log, NULL);
+    marey_summary *summary = summarise(log, NULL);
     assert_int_equal(n_rows(summary, "outliers"), 2);
     assert_int_equal(number(summary, "outliers", 0, "iteration"), 70);
     assert_int_equal(number(summary, "outliers", 0, "duration_ns"), 6000);
@@ -560,7 +560,7 @@ static void an_outlier_names_the_innermost_that_was_longer(void **state)
     assert_int_equal(number(summary, "outliers", 0, "extra_ns"), 5100 - 125);
     assert_int_equal(number(summary, "outliers", 1, "iteration"), 90);
     assert_true(cell(summary, "outliers", 1, "longer").is_null);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void iterations_at_a_loss_are_left_out_and_counted(void **state)
@@ -571,12 +571,12 @@ static void iterations_at_a_loss_are_left_out_and_counted(void **state)
     log_iteration(log, 900, 4, false, 0);
     log_iteration(log, 1000, 5, false, 0);
     log_put_words(log, 0, 3);
-    kymo_summary *summary = summarise(log, NULL);
+    marey_summary *summary = summarise(log, NULL);
     assert_int_equal(number(summary, "iterations", 0, "count"), 2);
     assert_int_equal(number(summary, "iterations", 0, "max_ns"), 100);
     assert_int_equal(number(summary, "throughput", 0, "cut"), 1);
     expect_warning(summary, "1 iteration in which events were lost");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* ---- END_OF ---- */
@@ -592,32 +592,32 @@ static void an_overlapping_range_ends_alone(void **state)
     log_end_of(log, 95, LEAF); /* is not there */
     log_end_of(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log, NULL);
+    marey_summary *summary = summarise(log, NULL);
     const struct {
         const char *name;
         uint64_t total, self;
     } expected[] = {{"outer", 100, 20}, {"inner", 50, 20}, {"leaf", 60, 60}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(expected); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(expected); i++) {
         const size_t row = row_of(summary, "ranges", expected[i].name);
         assert_int_equal(number(summary, "ranges", row, "total_ns"), expected[i].total);
         assert_int_equal(number(summary, "ranges", row, "self_ns"), expected[i].self);
     }
     assert_int_equal(n_rows(summary, "open"), 0);
     expect_warning(summary, "1 end without a begin");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* ---- ranks ---- */
 
 struct ranks {
     char folder[32];
-    kymo_recording *recording;
+    marey_recording *recording;
 };
 
 /* A recording of several ranks; iteration i of rank r takes duration(r, i). */
 static struct ranks make_ranks(uint32_t n_ranks, uint64_t (*duration)(uint32_t rank, uint64_t i))
 {
-    struct ranks ranks = {.folder = "/tmp/kymo-ranks-XXXXXX"};
+    struct ranks ranks = {.folder = "/tmp/marey-ranks-XXXXXX"};
     assert_non_null(mkdtemp(ranks.folder));
     for (uint32_t r = 0; r < n_ranks; r++) {
         struct log_maker *log = calloc(1, sizeof *log);
@@ -645,17 +645,17 @@ static struct ranks make_ranks(uint32_t n_ranks, uint64_t (*duration)(uint32_t r
         log_maker_fini(log);
         free(log);
     }
-    assert_int_equal(kymo_recording_open(ranks.folder, &ranks.recording), KYMO_OK);
+    assert_int_equal(marey_recording_open(ranks.folder, &ranks.recording), MAREY_OK);
     return ranks;
 }
 
-static kymo_summary *summarise_ranks(struct ranks *ranks)
+static marey_summary *summarise_ranks(struct ranks *ranks)
 {
     char path[64];
-    kymo_summary *summary;
-    assert_int_equal(kymo_summary_create(&ranks->recording, 1, NULL, &summary), KYMO_OK);
-    const size_t n = kymo_recording_n_processes(ranks->recording);
-    kymo_recording_close(ranks->recording);
+    marey_summary *summary;
+    assert_int_equal(marey_summary_create(&ranks->recording, 1, NULL, &summary), MAREY_OK);
+    const size_t n = marey_recording_n_processes(ranks->recording);
+    marey_recording_close(ranks->recording);
     for (size_t r = 0; r < n; r++) {
         snprintf(path, sizeof path, "%s/r%zu.klog", ranks->folder, r);
         unlink(path);
@@ -674,7 +674,7 @@ static void the_straggler_is_counted_over_ranks(void **state)
 {
     (void)state;
     struct ranks ranks = make_ranks(4, one_slow_rank);
-    kymo_summary *summary = summarise_ranks(&ranks);
+    marey_summary *summary = summarise_ranks(&ranks);
     assert_int_equal(n_rows(summary, "iteration_ranks"), 4);
     assert_int_equal(number(summary, "iteration_ranks", 0, "slowest"), 9); /* 10 to 90; 0 is warm-up */
     assert_int_equal(number(summary, "iteration_ranks", 2, "slowest"), 90);
@@ -690,13 +690,13 @@ static void the_straggler_is_counted_over_ranks(void **state)
 
     FILE *out = tmpfile();
     char text[8192] = {0};
-    assert_int_equal(kymo_report_text(summary, NULL, out), KYMO_OK);
+    assert_int_equal(marey_report_text(summary, NULL, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);
     assert_non_null(
         strstr(text, "rank 2 is slowest in 90.9 % of iterations, by 401 ns on average"));
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static uint64_t even_ranks(uint32_t rank, uint64_t i)
@@ -708,17 +708,17 @@ static void ranks_that_take_turns_have_no_straggler(void **state)
 {
     (void)state;
     struct ranks ranks = make_ranks(4, even_ranks);
-    kymo_summary *summary = summarise_ranks(&ranks);
+    marey_summary *summary = summarise_ranks(&ranks);
     for (size_t r = 1; r < 4; r++)
         assert_int_equal(number(summary, "iteration_ranks", r, "slowest"), 25);
     FILE *out = tmpfile();
     char text[8192] = {0};
-    assert_int_equal(kymo_report_text(summary, NULL, out), KYMO_OK);
+    assert_int_equal(marey_report_text(summary, NULL, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);
     assert_null(strstr(text, "is slowest in"));
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 int main(void)

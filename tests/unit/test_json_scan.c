@@ -12,30 +12,30 @@
 
 /* ---- a text as a list of its tokens, one character and the text each ---- */
 
-static const char letters[] = "$[(])ks#tfn!"; /* by enum kymo__scan_token, objects as square */
+static const char letters[] = "$[(])ks#tfn!"; /* by enum marey__scan_token, objects as square */
 
-static kymo_status list_tokens(const char *json, size_t len, size_t cut, struct kymo__buf *out)
+static marey_status list_tokens(const char *json, size_t len, size_t cut, struct marey__buf *out)
 {
-    kymo__byte_source *bytes = NULL;
-    struct kymo__scan scan;
-    KYMO_TRY(kymo__bytes_open_memory(json, len, &bytes));
-    kymo__bytes_cut(bytes, cut);
-    kymo_status status = kymo__scan_init(&scan, bytes);
-    if (status == KYMO_OK) {
-        enum kymo__scan_token token;
+    marey__byte_source *bytes = NULL;
+    struct marey__scan scan;
+    MAREY_TRY(marey__bytes_open_memory(json, len, &bytes));
+    marey__bytes_cut(bytes, cut);
+    marey_status status = marey__scan_init(&scan, bytes);
+    if (status == MAREY_OK) {
+        enum marey__scan_token token;
         do {
-            token = kymo__scan_next(&scan);
-            kymo__buf_printf(out, "%c", letters[token]);
-            if (token == KYMO__SCAN_KEY || token == KYMO__SCAN_STRING || token == KYMO__SCAN_NUMBER)
-                kymo__buf_printf(out, "<%.*s>", (int)scan.text_len, scan.text);
-            if (token == KYMO__SCAN_MISTAKE)
-                kymo__buf_printf(out, "%s at %zu", scan.mistake, (size_t)kymo__scan_offset(&scan));
-        } while (token != KYMO__SCAN_END && token != KYMO__SCAN_MISTAKE);
+            token = marey__scan_next(&scan);
+            marey__buf_printf(out, "%c", letters[token]);
+            if (token == MAREY__SCAN_KEY || token == MAREY__SCAN_STRING || token == MAREY__SCAN_NUMBER)
+                marey__buf_printf(out, "<%.*s>", (int)scan.text_len, scan.text);
+            if (token == MAREY__SCAN_MISTAKE)
+                marey__buf_printf(out, "%s at %zu", scan.mistake, (size_t)marey__scan_offset(&scan));
+        } while (token != MAREY__SCAN_END && token != MAREY__SCAN_MISTAKE);
         status = scan.status;
-        kymo__scan_fini(&scan);
+        marey__scan_fini(&scan);
     }
-    kymo__bytes_close(bytes);
-    kymo__buf_put(out, "", 1);
+    marey__bytes_close(bytes);
+    marey__buf_put(out, "", 1);
     return status;
 }
 
@@ -43,11 +43,11 @@ static kymo_status list_tokens(const char *json, size_t len, size_t cut, struct 
 static void expect(const char *json, const char *tokens)
 {
     for (size_t cut = 0; cut <= strlen(json); cut++) {
-        struct kymo__buf got = {0};
+        struct marey__buf got = {0};
         list_tokens(json, strlen(json), cut, &got);
         if (strcmp(got.data, tokens) != 0)
             fail_msg("%s in pieces of %zu gives %s, not %s", json, cut, got.data, tokens);
-        kymo__buf_fini(&got);
+        marey__buf_fini(&got);
     }
 }
 
@@ -111,23 +111,23 @@ static void zeros_in_the_text_are_bytes_like_others(void **state)
 {
     (void)state;
     static const char json[] = "[\"a\0b\", 1]\0";
-    struct kymo__buf got = {0};
-    assert_int_equal(list_tokens(json, sizeof json - 2, 0, &got), KYMO_OK);
+    struct marey__buf got = {0};
+    assert_int_equal(list_tokens(json, sizeof json - 2, 0, &got), MAREY_OK);
     assert_memory_equal(got.data, "]s<a", 4);
-    kymo__buf_fini(&got);
-    assert_int_equal(list_tokens(json, sizeof json - 1, 3, &got), KYMO_EFORMAT);
-    kymo__buf_fini(&got);
+    marey__buf_fini(&got);
+    assert_int_equal(list_tokens(json, sizeof json - 1, 3, &got), MAREY_EFORMAT);
+    marey__buf_fini(&got);
 }
 
 static void nesting_has_a_limit(void **state)
 {
     (void)state;
-    char deep[KYMO__SCAN_MAX_DEPTH + 2];
+    char deep[MAREY__SCAN_MAX_DEPTH + 2];
     memset(deep, '[', sizeof deep);
-    struct kymo__buf got = {0};
-    assert_int_equal(list_tokens(deep, sizeof deep, 0, &got), KYMO_EFORMAT);
+    struct marey__buf got = {0};
+    assert_int_equal(list_tokens(deep, sizeof deep, 0, &got), MAREY_EFORMAT);
     assert_non_null(strstr(got.data, "nested more than 1024 deep at 1024"));
-    kymo__buf_fini(&got);
+    marey__buf_fini(&got);
 }
 
 static void a_string_may_be_longer_than_a_piece(void **state)
@@ -137,54 +137,54 @@ static void a_string_may_be_longer_than_a_piece(void **state)
     char *json = malloc(len);
     memset(json, 'x', len);
     json[0] = json[len - 1] = '"';
-    kymo__byte_source *bytes;
-    struct kymo__scan scan;
-    assert_int_equal(kymo__bytes_open_memory(json, len, &bytes), KYMO_OK);
-    assert_int_equal(kymo__scan_init(&scan, bytes), KYMO_OK);
-    assert_int_equal(kymo__scan_next(&scan), KYMO__SCAN_STRING);
+    marey__byte_source *bytes;
+    struct marey__scan scan;
+    assert_int_equal(marey__bytes_open_memory(json, len, &bytes), MAREY_OK);
+    assert_int_equal(marey__scan_init(&scan, bytes), MAREY_OK);
+    assert_int_equal(marey__scan_next(&scan), MAREY__SCAN_STRING);
     assert_int_equal(scan.text_len, len - 2);
     assert_memory_equal(scan.text, json + 1, len - 2);
-    assert_int_equal(kymo__scan_next(&scan), KYMO__SCAN_END);
-    kymo__scan_fini(&scan);
-    kymo__bytes_close(bytes);
+    assert_int_equal(marey__scan_next(&scan), MAREY__SCAN_END);
+    marey__scan_fini(&scan);
+    marey__bytes_close(bytes);
     free(json);
 }
 
 /* ---- skipping ---- */
 
 /* Of an object: skip the value of each key that begins with 's', and list what is left. */
-static void list_unskipped(const char *json, size_t cut, struct kymo__buf *out)
+static void list_unskipped(const char *json, size_t cut, struct marey__buf *out)
 {
-    kymo__byte_source *bytes;
-    struct kymo__scan scan;
-    assert_int_equal(kymo__bytes_open_memory(json, strlen(json), &bytes), KYMO_OK);
-    kymo__bytes_cut(bytes, cut);
-    assert_int_equal(kymo__scan_init(&scan, bytes), KYMO_OK);
-    for (enum kymo__scan_token token; (token = kymo__scan_next(&scan)) != KYMO__SCAN_END;) {
-        kymo__buf_printf(out, "%c", letters[token]);
-        if (token == KYMO__SCAN_MISTAKE)
+    marey__byte_source *bytes;
+    struct marey__scan scan;
+    assert_int_equal(marey__bytes_open_memory(json, strlen(json), &bytes), MAREY_OK);
+    marey__bytes_cut(bytes, cut);
+    assert_int_equal(marey__scan_init(&scan, bytes), MAREY_OK);
+    for (enum marey__scan_token token; (token = marey__scan_next(&scan)) != MAREY__SCAN_END;) {
+        marey__buf_printf(out, "%c", letters[token]);
+        if (token == MAREY__SCAN_MISTAKE)
             break;
-        if (token == KYMO__SCAN_KEY) {
-            kymo__buf_printf(out, "<%.*s>", (int)scan.text_len, scan.text);
-            if (scan.text[0] == 's' && !kymo__scan_skip(&scan))
-                kymo__buf_puts(out, scan.is_cut ? "cut" : "mistake");
+        if (token == MAREY__SCAN_KEY) {
+            marey__buf_printf(out, "<%.*s>", (int)scan.text_len, scan.text);
+            if (scan.text[0] == 's' && !marey__scan_skip(&scan))
+                marey__buf_puts(out, scan.is_cut ? "cut" : "mistake");
         }
-        if (token == KYMO__SCAN_ARRAY && !kymo__scan_skip(&scan))
-            kymo__buf_puts(out, "array");
+        if (token == MAREY__SCAN_ARRAY && !marey__scan_skip(&scan))
+            marey__buf_puts(out, "array");
     }
-    kymo__buf_put(out, "", 1);
-    kymo__scan_fini(&scan);
-    kymo__bytes_close(bytes);
+    marey__buf_put(out, "", 1);
+    marey__scan_fini(&scan);
+    marey__bytes_close(bytes);
 }
 
 static void expect_skipped(const char *json, const char *tokens)
 {
     for (size_t cut = 0; cut <= strlen(json); cut++) {
-        struct kymo__buf got = {0};
+        struct marey__buf got = {0};
         list_unskipped(json, cut, &got);
         if (strcmp(got.data, tokens) != 0)
             fail_msg("%s in pieces of %zu gives %s, not %s", json, cut, got.data, tokens);
-        kymo__buf_fini(&got);
+        marey__buf_fini(&got);
     }
 }
 
@@ -208,10 +208,10 @@ static void skipping_needs_no_depth(void **state)
     memset(deep, '[', 50000);
     memset(deep + 50000, ']', 50000);
     deep[100000] = '\0';
-    struct kymo__buf got = {0};
+    struct marey__buf got = {0};
     list_unskipped(deep, 0, &got);
     assert_string_equal(got.data, "]");
-    kymo__buf_fini(&got);
+    marey__buf_fini(&got);
 }
 
 /* ---- numbers ---- */
@@ -219,14 +219,14 @@ static void skipping_needs_no_depth(void **state)
 static void expect_decimal(const char *text, int scale, int64_t value)
 {
     int64_t got = 4242;
-    if (!kymo__decimal(text, strlen(text), scale, &got) || got != value)
+    if (!marey__decimal(text, strlen(text), scale, &got) || got != value)
         fail_msg("%s by 10^%d gives %lld, not %lld", text, scale, (long long)got, (long long)value);
 }
 
 static void expect_no_decimal(const char *text, int scale)
 {
     int64_t got = 4242;
-    if (kymo__decimal(text, strlen(text), scale, &got))
+    if (marey__decimal(text, strlen(text), scale, &got))
         fail_msg("%s by 10^%d gives %lld", text, scale, (long long)got);
     assert_int_equal(got, 4242);
 }
@@ -268,7 +268,7 @@ static void what_is_no_number_gives_none(void **state)
     static const char *const others[] = {"",         "-",     ".",   "e5",   "1e", "1e+x",
                                          "1-2",      "1.2.3", "0x1", "1 ",   " 1", "NaN",
                                          "Infinity", "abc",   "--1", "1e5e5"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(others); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(others); i++)
         expect_no_decimal(others[i], 3);
     expect_no_decimal("9223372036854775808", 0);
     expect_no_decimal("9223372036854775.808", 3);
@@ -294,17 +294,17 @@ static void doubles_are_the_nearest(void **state)
                                         "1e-400",
                                         "3.14159265358979323846264338327950288",
                                         "1e400"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(texts); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++) {
         double got;
-        assert_true(kymo__decimal_double(texts[i], strlen(texts[i]), &got));
+        assert_true(marey__decimal_double(texts[i], strlen(texts[i]), &got));
         const double want = strtod(texts[i], NULL);
         assert_memory_equal(&got, &want, sizeof got);
     }
     double got;
-    assert_true(kymo__decimal_double("NaN", 3, &got) && isnan(got));
-    assert_true(kymo__decimal_double("-Infinity", 9, &got) && got == -INFINITY);
-    assert_false(kymo__decimal_double("abc", 3, &got));
-    assert_false(kymo__decimal_double("", 0, &got));
+    assert_true(marey__decimal_double("NaN", 3, &got) && isnan(got));
+    assert_true(marey__decimal_double("-Infinity", 9, &got) && got == -INFINITY);
+    assert_false(marey__decimal_double("abc", 3, &got));
+    assert_false(marey__decimal_double("", 0, &got));
 }
 
 /* ---- without memory ---- */
@@ -318,19 +318,19 @@ static void every_allocation_may_fail(void **state)
     memcpy(json, "[\"\\n\", \"", 8);
     json[len - 2] = '"';
     json[len - 1] = ']';
-    kymo_status status = KYMO_ENOMEM;
+    marey_status status = MAREY_ENOMEM;
     uint64_t n = 0;
-    while (status != KYMO_OK) {
-        struct kymo__buf got = {0};
+    while (status != MAREY_OK) {
+        struct marey__buf got = {0};
         char room[64];
-        kymo__buf_put(&got, room, 1); /* the list itself is not what is tried */
-        kymo__grow(&got.data, &got.cap, 2 * len, 1);
+        marey__buf_put(&got, room, 1); /* the list itself is not what is tried */
+        marey__grow(&got.data, &got.cap, 2 * len, 1);
         got.len = 0;
-        kymo__alloc_fail_nth(++n);
+        marey__alloc_fail_nth(++n);
         status = list_tokens(json, len, 0, &got);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
-        kymo__buf_fini(&got);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
+        marey__buf_fini(&got);
     }
     assert_true(n > 4);
     free(json);

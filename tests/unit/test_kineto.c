@@ -18,9 +18,9 @@ enum { LINEAR = 1, ADDMM, FORWARD, STEP, LAUNCH, KERNEL, MINE, REDUCE };
 
 static void put_payload(struct log_maker *log, uint64_t tick, uint32_t site, const char *text)
 {
-    uint64_t words[32] = {site | (uint64_t)KYMO_PAYLOAD_TEXT << 20 | (uint64_t)strlen(text) << 32};
+    uint64_t words[32] = {site | (uint64_t)MAREY_PAYLOAD_TEXT << 20 | (uint64_t)strlen(text) << 32};
     memcpy(words + 1, text, strlen(text));
-    log_record(log, tick, KYMO_RECORD_BEGIN, words, 1 + (strlen(text) + 7) / 8);
+    log_record(log, tick, MAREY_RECORD_BEGIN, words, 1 + (strlen(text) + 7) / 8);
 }
 
 /* What the inner operator has. */
@@ -43,8 +43,8 @@ static void put_training(struct log_maker *log)
     log_put_lane(log, 0, 42, "main");
     log_put_stream(log, 1, 0, 7, "");
     log_begin(log, 1000, MINE);
-    const uint64_t step[] = {STEP | (uint64_t)KYMO_PAYLOAD_I64 << 20, 8};
-    log_record(log, 2000, KYMO_RECORD_BEGIN, step, 2);
+    const uint64_t step[] = {STEP | (uint64_t)MAREY_PAYLOAD_I64 << 20, 8};
+    log_record(log, 2000, MAREY_RECORD_BEGIN, step, 2);
     log_begin(log, 2100, FORWARD);
     put_payload(log, 2200, LINEAR, "seq = 7, sizes = [[4, 8], [[2], []]]");
     put_payload(log, 2300, ADDMM, addmm_payload);
@@ -56,23 +56,23 @@ static void put_training(struct log_maker *log)
     log_end(log, 2800, FORWARD);
     log_end(log, 2900, STEP);
     const uint64_t handle[] = {REDUCE, 5};
-    log_record(log, 2950, KYMO_RECORD_ASYNC_BEGIN, handle, 2);
+    log_record(log, 2950, MAREY_RECORD_ASYNC_BEGIN, handle, 2);
     log_end(log, 3000, MINE);
-    log_record(log, 3100, KYMO_RECORD_ASYNC_END, handle, 2);
+    log_record(log, 3100, MAREY_RECORD_ASYNC_END, handle, 2);
     log_put_words(log, 0, 0);
-    log_work(log, 2450, KERNEL, KYMO_WORK_KERNEL, 1000, 99, 0);
+    log_work(log, 2450, KERNEL, MAREY_WORK_KERNEL, 1000, 99, 0);
     log_put_words(log, 1, 1);
     log_put_end(log, "stop");
 }
 
-static char *export_training(const struct kymo_export_options *options)
+static char *export_training(const struct marey_export_options *options)
 {
     struct log_maker *log = test_calloc(1, sizeof *log);
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     put_training(log);
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
     const int fd = memfd_create("export", MFD_CLOEXEC);
-    assert_int_equal(kymo_export(&recording, 1, "kineto", options, fd), KYMO_OK);
+    assert_int_equal(marey_export(&recording, 1, "kineto", options, fd), MAREY_OK);
     const size_t len = (size_t)lseek(fd, 0, SEEK_CUR);
     char *text = test_calloc(len + 1, 1);
     assert_int_equal(pread(fd, text, len, 0), (ssize_t)len);
@@ -113,7 +113,7 @@ static void what_is_no_list_of_shapes_is_left_out(void **state)
     };
     (void)state;
     const char *const usual = addmm_payload;
-    for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++) {
         addmm_payload = bad[i];
         char *text = export_training(NULL);
         expect(text,
@@ -133,7 +133,7 @@ static void all_else_has_the_names_that_torch_would_give(void **state)
 {
     (void)state;
     char *text = export_training(NULL);
-    expect(text, "\"name\":\"kymo:forward\",\"cat\":\"user_annotation\"", true);
+    expect(text, "\"name\":\"marey:forward\",\"cat\":\"user_annotation\"", true);
     expect(text, "\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#8\"", true);
     expect(text, "\"name\":\"my \\\"own\\\"\",\"cat\":\"user_annotation\"", true);
     expect(text, "\"ts\":2.950,\"dur\":0.150,\"name\":\"gloo:all_reduce\"", true);
@@ -161,16 +161,16 @@ static void a_call_of_cuda_is_tied_to_its_operator_and_its_kernel(void **state)
 static void a_window_has_what_lies_in_it(void **state)
 {
     (void)state;
-    char *text = export_training(&(struct kymo_export_options){.from_ns = 2100, .until_ns = 2800});
-    expect(text, "kymo:forward", true);
+    char *text = export_training(&(struct marey_export_options){.from_ns = 2100, .until_ns = 2800});
+    expect(text, "marey:forward", true);
     expect(text, "aten::linear", true);
     expect(text, "\"cat\":\"kernel\"", true); /* it began inside */
     expect(text, "ProfilerStep", false);
     expect(text, "my", false);
     expect(text, "all_reduce", false);
     test_free(text);
-    text = export_training(&(struct kymo_export_options){.from_ns = 2101, .until_ns = 2699});
-    expect(text, "kymo:forward", false);
+    text = export_training(&(struct marey_export_options){.from_ns = 2101, .until_ns = 2699});
+    expect(text, "marey:forward", false);
     expect(text, "aten::linear", false);
     expect(text, "aten::addmm", true);
     test_free(text);
@@ -179,7 +179,7 @@ static void a_window_has_what_lies_in_it(void **state)
 static void work_that_runs_behind_the_window_is_known_by_its_launch(void **state)
 {
     (void)state;
-    struct kymo_export_options window = {.from_ns = 2100, .until_ns = 2440};
+    struct marey_export_options window = {.from_ns = 2100, .until_ns = 2440};
     char *text = export_training(&window);
     expect(text, "\"cat\":\"kernel\"", false);
     test_free(text);
@@ -206,8 +206,8 @@ static void work_that_runs_behind_the_window_is_known_by_its_launch(void **state
 static void what_is_said_about_it_is_in_the_file(void **state)
 {
     (void)state;
-    char *text = export_training(&(struct kymo_export_options){.about = "{\"step\": 9}"});
-    expect(text, "\"kymo\":{\"step\": 9},", true);
+    char *text = export_training(&(struct marey_export_options){.about = "{\"step\": 9}"});
+    expect(text, "\"marey\":{\"step\": 9},", true);
     test_free(text);
 }
 
@@ -215,17 +215,17 @@ static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
     struct log_maker *log = test_calloc(1, sizeof *log);
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     put_training(log);
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_export(&recording, 1, "kineto",
-                                 &(struct kymo_export_options){.about = "{\"step\":"}, -1),
-                     KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "no JSON object"));
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_export(&recording, 1, "kineto",
+                                  &(struct marey_export_options){.about = "{\"step\":"}, -1),
+                     MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "no JSON object"));
     assert_int_equal(
-        kymo_export(&recording, 1, "csv", &(struct kymo_export_options){.from_ns = 1}, -1),
-        KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "kineto"));
+        marey_export(&recording, 1, "csv", &(struct marey_export_options){.from_ns = 1}, -1),
+        MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "kineto"));
     log_close(recording);
     log_maker_fini(log);
     test_free(log);
@@ -235,17 +235,17 @@ static void any_allocation_may_fail(void **state)
 {
     (void)state;
     struct log_maker *log = test_calloc(1, sizeof *log);
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     put_training(log);
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
     const int fd = open("/dev/null", O_WRONLY);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status == KYMO_ENOMEM && nth < 10000; nth++) {
-        kymo__alloc_fail_nth(nth);
-        status = kymo_export(&recording, 1, "kineto", NULL, fd);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status == MAREY_ENOMEM && nth < 10000; nth++) {
+        marey__alloc_fail_nth(nth);
+        status = marey_export(&recording, 1, "kineto", NULL, fd);
     }
-    kymo__alloc_fail_nth(0);
-    assert_int_equal(status, KYMO_OK);
+    marey__alloc_fail_nth(0);
+    assert_int_equal(status, MAREY_OK);
     close(fd);
     log_close(recording);
     log_maker_fini(log);

@@ -17,7 +17,7 @@
 static void names_are_called_what_upstream_calls_them(void **state)
 {
     (void)state;
-    enum { COMPUTES = KYMO__LEGACY_COMPUTATION, COMMUNICATES = KYMO__LEGACY_COMMUNICATION };
+    enum { COMPUTES = MAREY__LEGACY_COMPUTATION, COMMUNICATES = MAREY__LEGACY_COMMUNICATION };
     static const struct {
         const char *name;
         unsigned class;
@@ -52,12 +52,12 @@ static void names_are_called_what_upstream_calls_them(void **state)
         {"Memcpy HtoD (Pageable -> Device)", 0},
         {"Optimizer.step#SGD.step", 0},
         {"cudaLaunchKernel", 0},
-        {"ProfilerStep*", KYMO__LEGACY_PROFILER},
+        {"ProfilerStep*", MAREY__LEGACY_PROFILER},
         {"ProfilerStep#4", 0},
         {"", 0},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(want); i++)
-        if (kymo__legacy_class(want[i].name, strlen(want[i].name)) != want[i].class)
+    for (size_t i = 0; i < MAREY__COUNT_OF(want); i++)
+        if (marey__legacy_class(want[i].name, strlen(want[i].name)) != want[i].class)
             fail_msg("%s", want[i].name);
 }
 
@@ -70,7 +70,7 @@ struct folder {
 static int make_folder(void **state)
 {
     struct folder *f = *state = calloc(1, sizeof *f);
-    strcpy(f->path, "/tmp/kymo-legacy-XXXXXX");
+    strcpy(f->path, "/tmp/marey-legacy-XXXXXX");
     return f == NULL || mkdtemp(f->path) == NULL;
 }
 
@@ -112,9 +112,9 @@ static void expect_near(double value, double want)
     assert_true(value > want - 1e-9 && value < want + 1e-9);
 }
 
-static void expect_fractions(const kymo_table *table)
+static void expect_fractions(const marey_table *table)
 {
-    assert_int_equal(kymo_table_n_rows(table), 5);
+    assert_int_equal(marey_table_n_rows(table), 5);
     assert_string_equal(table_cell(table, 0, "strategy").as.text, "torch-ddp");
     assert_int_equal(table_cell(table, 0, "num_gpus").as.u64, 2);
     assert_true(table_cell(table, 0, "rank").is_null);
@@ -130,20 +130,20 @@ static void expect_fractions(const kymo_table *table)
     expect_near(table_cell(table, 3, "computation_fraction").as.f64, 0);
 }
 
-static kymo_table *read_one(const char *path, struct kymo_legacy_source *source)
+static marey_table *read_one(const char *path, struct marey_legacy_source *source)
 {
-    kymo_table *table = NULL;
-    assert_int_equal(kymo_legacy_read(&path, 1, &table, source), KYMO_OK);
+    marey_table *table = NULL;
+    assert_int_equal(marey_legacy_read(&path, 1, &table, source), MAREY_OK);
     return table;
 }
 
 static void fractions_are_those_of_the_formula(void **state)
 {
-    struct kymo_legacy_source source = {0, 9};
-    kymo_table *table = read_one(write_file(*state, "a.csv", averages), &source);
+    struct marey_legacy_source source = {0, 9};
+    marey_table *table = read_one(write_file(*state, "a.csv", averages), &source);
     expect_fractions(table);
     assert_int_equal(source.n_dropped, 0);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 /* Older versions wrote the row's number first, without a name for that. */
@@ -152,11 +152,11 @@ static void a_leading_column_without_a_name_is_left_out(void **state)
     static const char text[] = ",name,node_id,self_cuda_time_total,strategy,num_gpus\n"
                                "0,aten::mm,-1,3.0,deepspeed,8.0\n"
                                "1,sgemm,-1,1.0,deepspeed,8.0";
-    kymo_table *table = read_one(write_file(*state, "old.csv", text), NULL);
-    assert_int_equal(kymo_table_n_rows(table), 1); /* ranks are not said */
+    marey_table *table = read_one(write_file(*state, "old.csv", text), NULL);
+    assert_int_equal(marey_table_n_rows(table), 1); /* ranks are not said */
     assert_int_equal(table_cell(table, 0, "num_gpus").as.u64, 8);
     expect_near(table_cell(table, 0, "computation_fraction").as.f64, 0.75);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void rows_that_lack_something_are_counted_and_left_out(void **state)
@@ -173,12 +173,12 @@ static void rows_that_lack_something_are_counted_and_left_out(void **state)
         "\n"
         "name,node_id,self_cuda_time_total,cuda_time_total,x,calls,strategy,num_gpus,global_rank\n"
         "\"over\nlines\",-1,20.0,1.0,x,3,torch-ddp,2,0\n";
-    struct kymo_legacy_source source = {0};
-    kymo_table *table = read_one(write_file(*state, "a.csv", text), &source);
+    struct marey_legacy_source source = {0};
+    marey_table *table = read_one(write_file(*state, "a.csv", text), &source);
     assert_int_equal(source.n_dropped, 8);
     assert_int_equal(table_cell(table, 0, "rows").as.u64, 2);
     expect_near(table_cell(table, 0, "computation_fraction").as.f64, 0.75);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void files_that_are_something_else_are_named(void **state)
@@ -194,41 +194,41 @@ static void files_that_are_something_else_are_named(void **state)
         {",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n",
          "64 fields"},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++) {
         const char *path = write_file(*state, "bad.csv", bad[i].text);
-        kymo_table *table = NULL;
-        assert_int_equal(kymo_legacy_read(&path, 1, &table, NULL), KYMO_EFORMAT);
+        marey_table *table = NULL;
+        assert_int_equal(marey_legacy_read(&path, 1, &table, NULL), MAREY_EFORMAT);
         assert_null(table);
-        assert_non_null(strstr(kymo_last_error(), bad[i].part));
-        assert_non_null(strstr(kymo_last_error(), path));
+        assert_non_null(strstr(marey_last_error(), bad[i].part));
+        assert_non_null(strstr(marey_last_error(), path));
     }
-    const char *missing = "/tmp/kymo-no-such-file.csv";
-    kymo_table *table = NULL;
-    assert_int_equal(kymo_legacy_read(&missing, 1, &table, NULL), KYMO_EIO);
+    const char *missing = "/tmp/marey-no-such-file.csv";
+    marey_table *table = NULL;
+    assert_int_equal(marey_legacy_read(&missing, 1, &table, NULL), MAREY_EIO);
 }
 
 static void folders_are_searched(void **state)
 {
     struct folder *f = *state;
     const char *folder = f->path;
-    kymo_table *table = NULL;
-    assert_int_equal(kymo_legacy_is_file(folder), 0);
-    assert_int_equal(kymo_legacy_read(&folder, 1, &table, NULL), KYMO_EFORMAT);
+    marey_table *table = NULL;
+    assert_int_equal(marey_legacy_is_file(folder), 0);
+    assert_int_equal(marey_legacy_read(&folder, 1, &table, NULL), MAREY_EFORMAT);
     char inner[64];
     snprintf(inner, sizeof inner, "%s/run", f->path);
     mkdir(inner, 0777);
     write_file(f, "run/averages.csv", averages);
     write_file(f, "epochtime_ddp_1N.csv", "epoch_id,time,name,nodes\n1,2,3,4\n");
     write_file(f, "note.txt", "nothing");
-    assert_int_equal(kymo_legacy_is_file(folder), 1);
-    assert_int_equal(kymo_legacy_is_file("x.csv"), 1);
-    assert_int_equal(kymo_legacy_is_file("x.csv.gz"), 1);
-    assert_int_equal(kymo_legacy_is_file("x.json"), 0);
-    assert_int_equal(kymo_legacy_read(&folder, 1, &table, NULL), KYMO_OK);
+    assert_int_equal(marey_legacy_is_file(folder), 1);
+    assert_int_equal(marey_legacy_is_file("x.csv"), 1);
+    assert_int_equal(marey_legacy_is_file("x.csv.gz"), 1);
+    assert_int_equal(marey_legacy_is_file("x.json"), 0);
+    assert_int_equal(marey_legacy_read(&folder, 1, &table, NULL), MAREY_OK);
     expect_fractions(table);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
     write_file(f, "run/broken.csv", NAMES "\"x");
-    assert_int_equal(kymo_legacy_read(&folder, 1, &table, NULL), KYMO_EFORMAT);
+    assert_int_equal(marey_legacy_read(&folder, 1, &table, NULL), MAREY_EFORMAT);
 }
 
 /* ---- recordings ---- */
@@ -237,10 +237,10 @@ enum { STEP = 1, OPERATOR, INNER, LAUNCH, GEMM, NATIVE, REDUCE, FRAME };
 enum { MAIN = 0, STREAM };
 
 /* aten::linear around aten::mm, which launches a kernel of 30; then a fill of 10, and an annotation on the device. */
-static kymo_recording *make_recording(void)
+static marey_recording *make_recording(void)
 {
     static struct log_maker log;
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     log_put_process(&log, "world_size", "2");
     log_put_site_of(&log, STEP, "ProfilerStep#3", "user_annotation", "");
     log_put_site_of(&log, OPERATOR, "aten::linear", "cpu_op", "");
@@ -269,13 +269,13 @@ static kymo_recording *make_recording(void)
     log_end(&log, 90, FRAME);
     log_end(&log, 100, STEP);
     log_put_words(&log, MAIN, 0);
-    log_work(&log, 50000, GEMM, KYMO_WORK_KERNEL, 30000, 1, 0);
-    log_work(&log, 50000, STEP, KYMO_WORK_ANNOTATION, 60000, 0, 0);
-    log_work(&log, 80000, NATIVE, KYMO_WORK_KERNEL, 10000, 2, 0);
-    log_work(&log, 90000, REDUCE, KYMO_WORK_ANNOTATION, 20000, 0, 0);
+    log_work(&log, 50000, GEMM, MAREY_WORK_KERNEL, 30000, 1, 0);
+    log_work(&log, 50000, STEP, MAREY_WORK_ANNOTATION, 60000, 0, 0);
+    log_work(&log, 80000, NATIVE, MAREY_WORK_KERNEL, 10000, 2, 0);
+    log_work(&log, 90000, REDUCE, MAREY_WORK_ANNOTATION, 20000, 0, 0);
     log_put_words(&log, STREAM, 0);
     log_put_end(&log, "stop");
-    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    assert_int_equal(log_open(&log, &recording), MAREY_OK);
     log_maker_fini(&log);
     memset(&log, 0, sizeof log);
     return recording;
@@ -298,9 +298,9 @@ static void averages_are_those_of_torch(void **state)
         {"ProfilerStep*", 0, 40, 1}, /* on the host */
         {"cudaLaunchKernel", 0, 0, 2},
     };
-    kymo_recording *recording = make_recording();
-    kymo_table *table = NULL, *legacy = NULL;
-    assert_int_equal(kymo_averages_create(&recording, 1, "torch-ddp", &table), KYMO_OK);
+    marey_recording *recording = make_recording();
+    marey_table *table = NULL, *legacy = NULL;
+    assert_int_equal(marey_averages_create(&recording, 1, "torch-ddp", &table), MAREY_OK);
     static const char *const names[] = {"name",
                                         "node_id",
                                         "self_cuda_time_total",
@@ -310,11 +310,11 @@ static void averages_are_those_of_torch(void **state)
                                         "strategy",
                                         "num_gpus",
                                         "global_rank"};
-    assert_int_equal(kymo_table_n_columns(table), KYMO__COUNT_OF(names));
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++)
-        assert_string_equal(kymo_table_column(table, i)->name, names[i]);
-    assert_int_equal(kymo_table_n_rows(table), KYMO__COUNT_OF(want));
-    for (size_t i = 0; i < KYMO__COUNT_OF(want); i++) {
+    assert_int_equal(marey_table_n_columns(table), MAREY__COUNT_OF(names));
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++)
+        assert_string_equal(marey_table_column(table, i)->name, names[i]);
+    assert_int_equal(marey_table_n_rows(table), MAREY__COUNT_OF(want));
+    for (size_t i = 0; i < MAREY__COUNT_OF(want); i++) {
         assert_string_equal(table_cell(table, i, "name").as.text, want[i].name);
         assert_true(table_cell(table, i, "self_cuda_time_total").as.f64 == want[i].self_us);
         assert_true(table_cell(table, i, "cuda_time_total").as.f64 == want[i].total_us);
@@ -324,11 +324,11 @@ static void averages_are_those_of_torch(void **state)
     assert_int_equal(table_cell(table, 0, "num_gpus").as.u64, 2);
     assert_int_equal(table_cell(table, 0, "global_rank").as.i64, 0);
     /* 40 us of work on the device, and the sum is 100 without the step. */
-    assert_int_equal(kymo_legacy_create(table, &legacy), KYMO_OK);
+    assert_int_equal(marey_legacy_create(table, &legacy), MAREY_OK);
     expect_near(table_cell(legacy, 0, "computation_fraction").as.f64, 50.0 / 100);
     expect_near(table_cell(legacy, 0, "computation_vs_communication").as.f64, 50.0 / 70);
-    kymo_table_destroy(legacy);
-    kymo_table_destroy(table);
+    marey_table_destroy(legacy);
+    marey_table_destroy(table);
     log_close(recording);
 }
 
@@ -341,47 +341,47 @@ static const char power_file[] =
 static void old_power_is_integrated_and_never_added_over_repeats(void **state)
 {
     const char *path = write_file(*state, "power.csv", power_file);
-    kymo_table *runs = NULL, *repeats = NULL;
+    marey_table *runs = NULL, *repeats = NULL;
     uint64_t n_dropped = 9;
-    assert_int_equal(kymo_legacy_energy_read(&path, 1, &runs, &repeats, &n_dropped), KYMO_OK);
+    assert_int_equal(marey_legacy_energy_read(&path, 1, &runs, &repeats, &n_dropped), MAREY_OK);
     assert_int_equal(n_dropped, 0);
-    assert_int_equal(kymo_table_n_rows(runs), 2);
-    const size_t joules = (size_t)kymo_table_find(runs, "joules"),
-                 mean = (size_t)kymo_table_find(repeats, "mean_j");
-    assert_true(kymo_table_cell(runs, 0, joules).as.f64 == 800);
-    assert_true(kymo_table_cell(runs, 1, joules).as.f64 == 400);
-    assert_true(kymo_table_cell(repeats, 0, mean).as.f64 == 600);
-    kymo_table_destroy(runs);
-    kymo_table_destroy(repeats);
+    assert_int_equal(marey_table_n_rows(runs), 2);
+    const size_t joules = (size_t)marey_table_find(runs, "joules"),
+                 mean = (size_t)marey_table_find(repeats, "mean_j");
+    assert_true(marey_table_cell(runs, 0, joules).as.f64 == 800);
+    assert_true(marey_table_cell(runs, 1, joules).as.f64 == 400);
+    assert_true(marey_table_cell(repeats, 0, mean).as.f64 == 600);
+    marey_table_destroy(runs);
+    marey_table_destroy(repeats);
 }
 
 /* ---- no memory ---- */
 
 static void every_failed_allocation_is_told(void **state)
 {
-    kymo_recording *recording = make_recording();
+    marey_recording *recording = make_recording();
     char first[256];
     snprintf(first, sizeof first, "%s", write_file(*state, "power.csv", power_file));
     const char *power = first, *path = write_file(*state, "a.csv", averages);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_table *table = NULL, *legacy = NULL, *of_file = NULL, *runs = NULL, *repeats = NULL;
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_table *table = NULL, *legacy = NULL, *of_file = NULL, *runs = NULL, *repeats = NULL;
         uint64_t n_dropped;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_averages_create(&recording, 1, NULL, &table);
-        if (status == KYMO_OK)
-            status = kymo_legacy_create(table, &legacy);
-        if (status == KYMO_OK)
-            status = kymo_legacy_read(&path, 1, &of_file, NULL);
-        if (status == KYMO_OK)
-            status = kymo_legacy_energy_read(&power, 1, &runs, &repeats, &n_dropped);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
-        kymo_table_destroy(table);
-        kymo_table_destroy(legacy);
-        kymo_table_destroy(of_file);
-        kymo_table_destroy(runs);
-        kymo_table_destroy(repeats);
+        marey__alloc_fail_nth(nth);
+        status = marey_averages_create(&recording, 1, NULL, &table);
+        if (status == MAREY_OK)
+            status = marey_legacy_create(table, &legacy);
+        if (status == MAREY_OK)
+            status = marey_legacy_read(&path, 1, &of_file, NULL);
+        if (status == MAREY_OK)
+            status = marey_legacy_energy_read(&power, 1, &runs, &repeats, &n_dropped);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
+        marey_table_destroy(table);
+        marey_table_destroy(legacy);
+        marey_table_destroy(of_file);
+        marey_table_destroy(runs);
+        marey_table_destroy(repeats);
     }
     log_close(recording);
 }

@@ -19,38 +19,38 @@
 
 /* main -> step -> load; main -> wait, in two processes, the first with a second thread. */
 struct world {
-    kymo_samples *samples;
-    kymo_live *live;
+    marey_samples *samples;
+    marey_live *live;
     uint32_t process[2], main_thread[2], helper;
     uint32_t in_main, in_step, in_load, in_wait, in_load_twice;
 };
 
-static uint32_t frame(kymo_samples *samples, uint32_t parent, const char *name, uint32_t line)
+static uint32_t frame(marey_samples *samples, uint32_t parent, const char *name, uint32_t line)
 {
     const uint32_t function =
-        kymo__samples_function(samples, KYMO_FRAME_PYTHON, name, "/home/me/train.py", "", 10);
-    return kymo__samples_stack(samples, parent, kymo__samples_location(samples, function, line));
+        marey__samples_function(samples, MAREY_FRAME_PYTHON, name, "/home/me/train.py", "", 10);
+    return marey__samples_stack(samples, parent, marey__samples_location(samples, function, line));
 }
 
 static int setup(void **state)
 {
     struct world *world = *state = calloc(1, sizeof *world);
-    if (world == NULL || (world->samples = kymo__samples_create()) == NULL ||
-        kymo_live_create(5, &world->live) != KYMO_OK)
+    if (world == NULL || (world->samples = marey__samples_create()) == NULL ||
+        marey_live_create(5, &world->live) != MAREY_OK)
         return 1;
     for (int i = 0; i < 2; i++) {
-        world->process[i] =
-            kymo__samples_process(world->samples, &(struct kymo_samples_process){.pid = NOBODY + i,
-                                                                                 .start_time = 1,
-                                                                                 .rank = i,
-                                                                                 .worker = -1,
-                                                                                 .command = "train",
-                                                                                 .host = ""});
-        world->main_thread[i] = kymo__samples_thread(world->samples, world->process[i], NOBODY + i,
-                                                     "MainThread", 0, true);
+        world->process[i] = marey__samples_process(
+            world->samples, &(struct marey_samples_process){.pid = NOBODY + i,
+                                                            .start_time = 1,
+                                                            .rank = i,
+                                                            .worker = -1,
+                                                            .command = "train",
+                                                            .host = ""});
+        world->main_thread[i] = marey__samples_thread(world->samples, world->process[i], NOBODY + i,
+                                                      "MainThread", 0, true);
     }
     world->helper =
-        kymo__samples_thread(world->samples, world->process[0], NOBODY + 7, "helper", 0, false);
+        marey__samples_thread(world->samples, world->process[0], NOBODY + 7, "helper", 0, false);
     world->in_main = frame(world->samples, 0, "main", 30);
     world->in_step = frame(world->samples, world->in_main, "step", 20);
     world->in_load = frame(world->samples, world->in_step, "load", 12);
@@ -62,39 +62,39 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct world *world = *state;
-    kymo_live_destroy(world->live);
-    kymo_samples_destroy(world->samples);
+    marey_live_destroy(world->live);
+    marey_samples_destroy(world->samples);
     free(world);
     return 0;
 }
 
 static void see(struct world *world, int process, uint64_t at_ns, uint64_t weight_ns,
-                const struct kymo_samples_seen *seen, size_t n)
+                const struct marey_samples_seen *seen, size_t n)
 {
-    const struct kymo_samples_round round = {.process = world->process[process],
-                                             .at_ns = at_ns,
-                                             .weight_ns = weight_ns,
-                                             .seen = seen,
-                                             .n_seen = n};
-    kymo__live_round(world->live, world->samples, &round);
+    const struct marey_samples_round round = {.process = world->process[process],
+                                              .at_ns = at_ns,
+                                              .weight_ns = weight_ns,
+                                              .seen = seen,
+                                              .n_seen = n};
+    marey__live_round(world->live, world->samples, &round);
 }
 
 /* One thread of one process, on a processor. */
 static void see_main(struct world *world, int process, uint64_t at_ns, uint32_t stack)
 {
-    const struct kymo_samples_seen seen = {
-        .thread = world->main_thread[process], .stack = stack, .flags = KYMO_SAMPLE_ON_CPU};
+    const struct marey_samples_seen seen = {
+        .thread = world->main_thread[process], .stack = stack, .flags = MAREY_SAMPLE_ON_CPU};
     see(world, process, at_ns, SECOND / 10, &seen, 1);
 }
 
-static kymo_table *table_of(struct world *world, enum kymo_live_by by, unsigned flags)
+static marey_table *table_of(struct world *world, enum marey_live_by by, unsigned flags)
 {
     world->live->by = by;
     world->live->flags = flags;
-    return kymo__live_make(world->live, world->samples);
+    return marey__live_make(world->live, world->samples);
 }
 
-static double share(const kymo_table *table, const char *function, const char *column)
+static double share(const marey_table *table, const char *function, const char *column)
 {
     return table_cell(table, table_row(table, "function", function), column).as.f64;
 }
@@ -107,7 +107,7 @@ static void time_is_that_of_the_innermost_and_of_all_around_it(void **state)
     for (int i = 0; i < 10; i++)
         see_main(world, 0, BEGIN + (uint64_t)i * SECOND / 10,
                  i < 7 ? world->in_load : world->in_wait);
-    kymo_table *table = table_of(world, KYMO_LIVE_FUNCTIONS, 0);
+    marey_table *table = table_of(world, MAREY_LIVE_FUNCTIONS, 0);
     assert_float_equal(share(table, "load", "self"), 0.7, 1e-9);
     assert_float_equal(share(table, "wait", "self"), 0.3, 1e-9);
     assert_float_equal(share(table, "step", "self"), 0, 1e-9);
@@ -115,23 +115,23 @@ static void time_is_that_of_the_innermost_and_of_all_around_it(void **state)
     assert_float_equal(share(table, "main", "total"), 1, 1e-9);
     assert_string_equal(table_cell(table, 0, "function").as.text, "load");
     assert_string_equal(table_cell(table, 0, "place").as.text, "train.py:10");
-    kymo_table_destroy(table);
-    table = table_of(world, KYMO_LIVE_FUNCTIONS, KYMO_LIVE_BY_TOTAL);
+    marey_table_destroy(table);
+    table = table_of(world, MAREY_LIVE_FUNCTIONS, MAREY_LIVE_BY_TOTAL);
     assert_string_equal(table_cell(table, 0, "function").as.text, "main");
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void recursion_counts_once(void **state)
 {
     struct world *world = *state;
     see_main(world, 0, BEGIN, world->in_load_twice);
-    kymo_table *table = table_of(world, KYMO_LIVE_FUNCTIONS, 0);
+    marey_table *table = table_of(world, MAREY_LIVE_FUNCTIONS, 0);
     assert_float_equal(share(table, "load", "total"), 1, 1e-9);
-    kymo_table_destroy(table);
-    table = table_of(world, KYMO_LIVE_LINES, 0);
+    marey_table_destroy(table);
+    table = table_of(world, MAREY_LIVE_LINES, 0);
     assert_string_equal(table_cell(table, 0, "place").as.text, "train.py:13");
-    assert_int_equal(kymo_table_n_rows(table), 4);
-    kymo_table_destroy(table);
+    assert_int_equal(marey_table_n_rows(table), 4);
+    marey_table_destroy(table);
 }
 
 static void what_is_older_than_the_window_is_gone(void **state)
@@ -140,71 +140,71 @@ static void what_is_older_than_the_window_is_gone(void **state)
     see_main(world, 0, BEGIN, world->in_load);
     for (int i = 1; i <= 60; i++)
         see_main(world, 0, BEGIN + (uint64_t)i * SECOND / 10, world->in_wait);
-    kymo_table *table = table_of(world, KYMO_LIVE_FUNCTIONS, 0);
+    marey_table *table = table_of(world, MAREY_LIVE_FUNCTIONS, 0);
     assert_float_equal(share(table, "wait", "self"), 1, 1e-9);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
     see_main(world, 0, BEGIN + 3600 * SECOND, world->in_load);
-    table = table_of(world, KYMO_LIVE_FUNCTIONS, 0);
+    table = table_of(world, MAREY_LIVE_FUNCTIONS, 0);
     assert_float_equal(share(table, "load", "self"), 1, 1e-9);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void waiting_counts_on_main_threads_and_elsewhere_when_asked(void **state)
 {
     struct world *world = *state;
-    const struct kymo_samples_seen seen[] = {
-        {.thread = world->main_thread[0], .stack = world->in_wait, .flags = KYMO_SAMPLE_OFF_CPU},
-        {.thread = world->helper, .stack = world->in_load, .flags = KYMO_SAMPLE_OFF_CPU}};
+    const struct marey_samples_seen seen[] = {
+        {.thread = world->main_thread[0], .stack = world->in_wait, .flags = MAREY_SAMPLE_OFF_CPU},
+        {.thread = world->helper, .stack = world->in_load, .flags = MAREY_SAMPLE_OFF_CPU}};
     see(world, 0, BEGIN, SECOND, seen, 2);
-    kymo_table *table = table_of(world, KYMO_LIVE_FUNCTIONS, 0);
+    marey_table *table = table_of(world, MAREY_LIVE_FUNCTIONS, 0);
     assert_float_equal(share(table, "wait", "self"), 1, 1e-9);
-    kymo_table_destroy(table);
-    table = table_of(world, KYMO_LIVE_FUNCTIONS, KYMO_LIVE_IDLE);
+    marey_table_destroy(table);
+    table = table_of(world, MAREY_LIVE_FUNCTIONS, MAREY_LIVE_IDLE);
     assert_float_equal(share(table, "load", "self"), 0.5, 1e-9);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void threads_and_ranks_tell_what_they_do_now(void **state)
 {
     struct world *world = *state;
-    const struct kymo_samples_seen seen[] = {
+    const struct marey_samples_seen seen[] = {
         {.thread = world->main_thread[0],
          .stack = world->in_load,
-         .flags = KYMO_SAMPLE_ON_CPU | KYMO_SAMPLE_GIL},
-        {.thread = world->helper, .stack = world->in_wait, .flags = KYMO_SAMPLE_OFF_CPU}};
+         .flags = MAREY_SAMPLE_ON_CPU | MAREY_SAMPLE_GIL},
+        {.thread = world->helper, .stack = world->in_wait, .flags = MAREY_SAMPLE_OFF_CPU}};
     see(world, 0, BEGIN, SECOND, seen, 2);
     see_main(world, 1, BEGIN, world->in_step);
-    kymo_table *table = table_of(world, KYMO_LIVE_THREADS, 0);
-    assert_int_equal(kymo_table_n_rows(table), 3);
+    marey_table *table = table_of(world, MAREY_LIVE_THREADS, 0);
+    assert_int_equal(marey_table_n_rows(table), 3);
     const size_t helper = table_row(table, "thread", "helper");
     assert_float_equal(table_cell(table, helper, "cpu").as.f64, 0, 1e-9);
     assert_string_equal(table_cell(table, helper, "now").as.text, "wait train.py:25");
     assert_float_equal(table_cell(table, 0, "gil").as.f64, 1, 1e-9);
-    kymo_table_destroy(table);
-    table = table_of(world, KYMO_LIVE_RANKS, 0);
-    assert_int_equal(kymo_table_n_rows(table), 2);
+    marey_table_destroy(table);
+    table = table_of(world, MAREY_LIVE_RANKS, 0);
+    assert_int_equal(marey_table_n_rows(table), 2);
     assert_int_equal(table_number(table, 0, "rank"), 0);
     assert_int_equal(table_number(table, 0, "threads"), 2);
     assert_string_equal(table_cell(table, 1, "now").as.text, "step train.py:20");
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 /* ---- asking from another thread ---- */
 
 static void *ask(void *ctx)
 {
-    kymo_table *table = NULL;
-    const kymo_status status = kymo_live_table(ctx, KYMO_LIVE_FUNCTIONS, 0, 60000, &table);
-    return status == KYMO_OK ? table : NULL;
+    marey_table *table = NULL;
+    const marey_status status = marey_live_table(ctx, MAREY_LIVE_FUNCTIONS, 0, 60000, &table);
+    return status == MAREY_OK ? table : NULL;
 }
 
 static void a_table_is_made_behind_the_next_round(void **state)
 {
     struct world *world = *state;
-    kymo_table *none = NULL;
+    marey_table *none = NULL;
     pthread_t thread;
     void *table = NULL;
-    assert_int_equal(kymo_live_table(world->live, KYMO_LIVE_FUNCTIONS, 0, 1, &none), KYMO_ESTATE);
+    assert_int_equal(marey_live_table(world->live, MAREY_LIVE_FUNCTIONS, 0, 1, &none), MAREY_ESTATE);
     assert_int_equal(pthread_create(&thread, NULL, ask, world->live), 0);
     for (uint64_t at = BEGIN; pthread_tryjoin_np(thread, &table) != 0; at += SECOND / 10) {
         see_main(world, 0, at, world->in_load);
@@ -212,15 +212,15 @@ static void a_table_is_made_behind_the_next_round(void **state)
     }
     assert_non_null(table);
     assert_float_equal(share(table, "load", "self"), 1, 1e-9);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 /* ---- nothing moves ---- */
 
 static uint64_t still_for(struct world *world, bool ignore_cpu)
 {
-    struct kymo_live_state live_state;
-    kymo_live_state_get(world->live, ignore_cpu, &live_state, sizeof live_state);
+    struct marey_live_state live_state;
+    marey_live_state_get(world->live, ignore_cpu, &live_state, sizeof live_state);
     return live_state.still_ns;
 }
 
@@ -233,9 +233,9 @@ static void equal_stacks_without_work_are_still(void **state)
     }
     assert_int_equal(still_for(world, false), 30 * SECOND);
     pid_t pids[2];
-    assert_int_equal(kymo_live_pids(world->live, pids, 2), 2);
+    assert_int_equal(marey_live_pids(world->live, pids, 2), 2);
     assert_int_equal(pids[1], NOBODY + 1);
-    assert_int_equal(kymo_live_pids(world->live, NULL, 0), 2);
+    assert_int_equal(marey_live_pids(world->live, NULL, 0), 2);
     see_main(world, 1, BEGIN + 31 * SECOND, world->in_load);
     assert_int_equal(still_for(world, false), 0);
     see_main(world, 1, BEGIN + 33 * SECOND, world->in_load);
@@ -245,7 +245,7 @@ static void equal_stacks_without_work_are_still(void **state)
 static void who_comes_and_who_goes_moves(void **state)
 {
     struct world *world = *state;
-    const struct kymo_samples_seen seen[] = {
+    const struct marey_samples_seen seen[] = {
         {.thread = world->main_thread[0], .stack = world->in_wait},
         {.thread = world->helper, .stack = world->in_wait}};
     for (uint64_t i = 0; i <= 10; i++)
@@ -268,11 +268,11 @@ static uint64_t own_cpu_ns(void)
 static void work_on_a_processor_moves_unless_it_is_ignored(void **state)
 {
     struct world *world = *state;
-    const uint32_t own = kymo__samples_process(
+    const uint32_t own = marey__samples_process(
         world->samples,
-        &(struct kymo_samples_process){
+        &(struct marey_samples_process){
             .pid = getpid(), .start_time = 1, .rank = -1, .worker = -1, .command = "", .host = ""});
-    const uint32_t thread = kymo__samples_thread(world->samples, own, getpid(), "x", 0, true);
+    const uint32_t thread = marey__samples_thread(world->samples, own, getpid(), "x", 0, true);
     world->process[1] = own;
     world->main_thread[1] = thread;
     for (uint64_t i = 0; i <= 5; i++) {
@@ -290,28 +290,28 @@ static void every_allocation_may_fail(void **state)
 {
     struct world *world = *state;
     for (uint64_t n = 1; n < 200; n++) {
-        kymo_live *live = NULL;
-        kymo__alloc_fail_nth(n);
-        if (kymo_live_create(0, &live) == KYMO_OK) {
-            kymo_live *before = world->live;
+        marey_live *live = NULL;
+        marey__alloc_fail_nth(n);
+        if (marey_live_create(0, &live) == MAREY_OK) {
+            marey_live *before = world->live;
             world->live = live;
             see_main(world, 0, BEGIN, world->in_load);
-            kymo_table_destroy(table_of(world, KYMO_LIVE_LINES, 0));
-            kymo_table_destroy(table_of(world, KYMO_LIVE_RANKS, 0));
-            kymo_table_destroy(table_of(world, KYMO_LIVE_THREADS, 0));
+            marey_table_destroy(table_of(world, MAREY_LIVE_LINES, 0));
+            marey_table_destroy(table_of(world, MAREY_LIVE_RANKS, 0));
+            marey_table_destroy(table_of(world, MAREY_LIVE_THREADS, 0));
             world->live = before;
         }
-        kymo__alloc_fail_nth(0);
-        kymo_live_destroy(live);
+        marey__alloc_fail_nth(0);
+        marey_live_destroy(live);
     }
 }
 
 static void windows_that_cannot_be_are_refused(void **state)
 {
-    kymo_live *live = NULL;
+    marey_live *live = NULL;
     (void)state;
-    assert_int_equal(kymo_live_create(-1, &live), KYMO_EINVAL);
-    assert_int_equal(kymo_live_create(1e9, &live), KYMO_EINVAL);
+    assert_int_equal(marey_live_create(-1, &live), MAREY_EINVAL);
+    assert_int_equal(marey_live_create(1e9, &live), MAREY_EINVAL);
     assert_null(live);
 }
 

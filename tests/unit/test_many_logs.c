@@ -10,32 +10,32 @@
 #include "analyze/analyze_internal.h"
 #include "log_maker.h"
 #include "read/read_internal.h"
-#include <kymo/report.h>
+#include <marey/report.h>
 
 /* ---- the loop for what is usual ---- */
 
 enum { N_WORDS = 3000, N_SITES = 12 };
 
 /* A walk that somebody listens to is by the stack machine alone. */
-static bool hear_call(void *ctx, const struct kymo__lane_walk *lane,
-                      const struct kymo__frame *frame, uint64_t end_ns)
+static bool hear_call(void *ctx, const struct marey__lane_walk *lane,
+                      const struct marey__frame *frame, uint64_t end_ns)
 {
     (void)ctx, (void)lane, (void)frame, (void)end_ns;
     return true;
 }
 
-static kymo_status listen(void *ctx, struct kymo__process_walk *walk, size_t number)
+static marey_status listen(void *ctx, struct marey__process_walk *walk, size_t number)
 {
-    static const struct kymo__walk_tap tap = {.call = hear_call};
+    static const struct marey__walk_tap tap = {.call = hear_call};
     (void)ctx, (void)number;
     walk->tap = &tap;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_status leave(void *ctx, struct kymo__process_walk *walk, size_t number)
+static marey_status leave(void *ctx, struct marey__process_walk *walk, size_t number)
 {
     (void)ctx, (void)walk, (void)number;
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static uint32_t draw(uint64_t *random, uint32_t n)
@@ -68,20 +68,20 @@ static void put_program(struct log_maker *log, uint64_t seed, uint32_t deepest)
     }
 }
 
-static char *all_tables(kymo_recording *recording, const struct kymo__summary_tap *tap)
+static char *all_tables(marey_recording *recording, const struct marey__summary_tap *tap)
 {
     static const char *const names[] = {"ranges",  "tree",  "threads",    "ranks",
                                         "open",    "marks", "iterations", "iteration_ranks",
                                         "warnings"};
-    kymo_summary *summary = NULL;
-    assert_int_equal(kymo__summary_create(&recording, 1, NULL, tap, &summary), KYMO_OK);
+    marey_summary *summary = NULL;
+    assert_int_equal(marey__summary_create(&recording, 1, NULL, tap, &summary), MAREY_OK);
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_int_equal(kymo_present_csv(kymo_summary_table(summary, names[i]), out), KYMO_OK);
+        assert_int_equal(marey_present_csv(marey_summary_table(summary, names[i]), out), MAREY_OK);
     fclose(out);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     return text;
 }
 
@@ -99,9 +99,9 @@ static void what_is_usual_gives_the_same_answer_by_itself(void **state)
         put_program(&log, seed, seed % 4 == 0 ? 600 : 8);
         log_put_words(&log, 0, 0);
         log_put_end(&log, "stop");
-        kymo_recording *recording = NULL;
-        assert_int_equal(log_open(&log, &recording), KYMO_OK);
-        const struct kymo__summary_tap tap = {.begin = listen, .end = leave};
+        marey_recording *recording = NULL;
+        assert_int_equal(log_open(&log, &recording), MAREY_OK);
+        const struct marey__summary_tap tap = {.begin = listen, .end = leave};
         char *quick = all_tables(recording, NULL), *slow = all_tables(recording, &tap);
         assert_string_equal(quick, slow);
         assert_true(strlen(quick) > 500);
@@ -114,15 +114,15 @@ static void what_is_usual_gives_the_same_answer_by_itself(void **state)
 
 /* ---- tables of sites ---- */
 
-static struct kymo__site_table *make_table(const char *first, const char *second, uint32_t line)
+static struct marey__site_table *make_table(const char *first, const char *second, uint32_t line)
 {
     const char *const names[] = {first, second};
-    struct kymo__site_table *table = NULL;
-    assert_non_null(kymo__site_table_make(&table));
+    struct marey__site_table *table = NULL;
+    assert_non_null(marey__site_table_make(&table));
     for (uint32_t i = 0; i < 2; i++) {
-        const struct kymo__site_entry entry = {
+        const struct marey__site_entry entry = {
             .id = 20 * i + 1, .line = line, .name_len = (uint32_t)strlen(names[i])};
-        assert_true(kymo__site_table_add(table, &entry, names[i]));
+        assert_true(marey__site_table_add(table, &entry, names[i]));
     }
     return table;
 }
@@ -130,44 +130,44 @@ static struct kymo__site_table *make_table(const char *first, const char *second
 static void equal_tables_become_one(void **state)
 {
     (void)state;
-    struct kymo__site_tables tables;
-    struct kymo__site_table *a = make_table("x", "y", 7), *b = make_table("x", "y", 7),
-                            *other_line = make_table("x", "y", 8),
-                            *other_name = make_table("x", "z", 7), *none = NULL;
-    kymo__site_tables_init(&tables);
-    kymo__site_tables_share(&tables, &a);
-    kymo__site_tables_share(&tables, &b);
-    kymo__site_tables_share(&tables, &other_line);
-    kymo__site_tables_share(&tables, &other_name);
-    kymo__site_tables_share(&tables, &none);
-    kymo__site_tables_fini(&tables);
+    struct marey__site_tables tables;
+    struct marey__site_table *a = make_table("x", "y", 7), *b = make_table("x", "y", 7),
+                             *other_line = make_table("x", "y", 8),
+                             *other_name = make_table("x", "z", 7), *none = NULL;
+    marey__site_tables_init(&tables);
+    marey__site_tables_share(&tables, &a);
+    marey__site_tables_share(&tables, &b);
+    marey__site_tables_share(&tables, &other_line);
+    marey__site_tables_share(&tables, &other_name);
+    marey__site_tables_share(&tables, &none);
+    marey__site_tables_fini(&tables);
     assert_ptr_equal(a, b);
     assert_ptr_not_equal(a, other_line);
     assert_ptr_not_equal(a, other_name);
     assert_null(none);
-    kymo__site_table_release(a);
-    assert_string_equal(kymo__site_table_get(b, 21)->name, "y");
-    assert_null(kymo__site_table_get(b, 2));
-    kymo__site_table_release(b);
-    kymo__site_table_release(other_line);
-    kymo__site_table_release(other_name);
+    marey__site_table_release(a);
+    assert_string_equal(marey__site_table_get(b, 21)->name, "y");
+    assert_null(marey__site_table_get(b, 2));
+    marey__site_table_release(b);
+    marey__site_table_release(other_line);
+    marey__site_table_release(other_name);
 }
 
 static void more_tables_than_are_shared_stay_with_their_logs(void **state)
 {
     (void)state;
-    enum { N = 2 * KYMO__MAX_SHARED_TABLES };
-    struct kymo__site_tables tables;
-    struct kymo__site_table *all[N];
-    kymo__site_tables_init(&tables);
+    enum { N = 2 * MAREY__MAX_SHARED_TABLES };
+    struct marey__site_tables tables;
+    struct marey__site_table *all[N];
+    marey__site_tables_init(&tables);
     for (uint32_t i = 0; i < N; i++) {
         all[i] = make_table("x", "y", i);
-        kymo__site_tables_share(&tables, &all[i]);
+        marey__site_tables_share(&tables, &all[i]);
     }
-    kymo__site_tables_fini(&tables);
+    marey__site_tables_fini(&tables);
     for (uint32_t i = 0; i < N; i++) {
-        assert_int_equal(kymo__site_table_get(all[i], 1)->line, i);
-        kymo__site_table_release(all[i]);
+        assert_int_equal(marey__site_table_get(all[i], 1)->line, i);
+        marey__site_table_release(all[i]);
     }
 }
 

@@ -11,14 +11,14 @@ enum { PAGES = 5 };
 
 static int make_file(size_t len)
 {
-    char path[] = "/tmp/kymo-map-XXXXXX";
+    char path[] = "/tmp/marey-map-XXXXXX";
     const int fd = mkstemp(path);
     char page[4096];
     unlink(path);
     memset(page, 'x', sizeof page);
     for (size_t at = 0; at < len; at += sizeof page)
-        assert_int_equal(pwrite(fd, page, KYMO__MIN(sizeof page, len - at), (off_t)at),
-                         KYMO__MIN(sizeof page, len - at));
+        assert_int_equal(pwrite(fd, page, MAREY__MIN(sizeof page, len - at), (off_t)at),
+                         MAREY__MIN(sizeof page, len - at));
     return fd;
 }
 
@@ -27,7 +27,7 @@ static void a_file_that_is_cut_reads_as_zeros(void **state)
     (void)state;
     size_t len;
     const int fd = make_file((PAGES - 1) * 4096 + 10);
-    const volatile char *const bytes = kymo__map_file(fd, &len);
+    const volatile char *const bytes = marey__map_file(fd, &len);
     assert_non_null((const void *)(uintptr_t)bytes);
     assert_int_equal(len, (PAGES - 1) * 4096 + 10);
     assert_int_equal(bytes[len - 1], 'x');
@@ -39,7 +39,7 @@ static void a_file_that_is_cut_reads_as_zeros(void **state)
     assert_int_equal(bytes[0], 'x');
     assert_int_equal(ftruncate(fd, 0), 0);
     assert_int_equal(bytes[0], 0);
-    kymo__unmap_file((void *)(uintptr_t)bytes, len);
+    marey__unmap_file((void *)(uintptr_t)bytes, len);
     close(fd);
 }
 
@@ -49,11 +49,11 @@ static void what_is_no_file_is_refused(void **state)
     size_t len;
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
-    assert_null(kymo__map_file(pipes[0], &len));
+    assert_null(marey__map_file(pipes[0], &len));
     const int empty = make_file(0);
-    assert_null(kymo__map_file(empty, &len));
+    assert_null(marey__map_file(empty, &len));
     close(pipes[0]), close(pipes[1]), close(empty);
-    kymo__unmap_file(NULL, 0);
+    marey__unmap_file(NULL, 0);
 }
 
 /* More of them than fit into one piece of the list. */
@@ -65,11 +65,11 @@ static void many_mappings_are_guarded_at_once(void **state)
     size_t len;
     const int fd = make_file(8192);
     for (size_t i = 0; i < N; i++)
-        assert_non_null((const void *)(uintptr_t)(maps[i] = kymo__map_file(fd, &len)));
+        assert_non_null((const void *)(uintptr_t)(maps[i] = marey__map_file(fd, &len)));
     assert_int_equal(ftruncate(fd, 0), 0);
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(maps[i][4096], 0);
-        kymo__unmap_file((void *)(uintptr_t)maps[i], len);
+        marey__unmap_file((void *)(uintptr_t)maps[i], len);
     }
     close(fd);
 }
@@ -82,7 +82,7 @@ static int end_of_child(bool is_sent, bool has_handler)
         size_t len;
         const int fd = make_file(8192);
         signal(SIGBUS, has_handler ? _exit : SIG_DFL); /* it was cmocka's */
-        if (kymo__map_file(fd, &len) == NULL)
+        if (marey__map_file(fd, &len) == NULL)
             _exit(99);
         const volatile char *const own = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
         if (is_sent)

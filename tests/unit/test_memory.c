@@ -17,10 +17,10 @@ static const void *block_at(size_t i)
 static int setup(void **state)
 {
     (void)state;
-    assert_true(kymo__blocks_open() && kymo__memory_queue_open() && kymo__places_open());
-    kymo__blocks_clear();
-    while (kymo__memory_queue_next() != NULL)
-        kymo__memory_queue_release();
+    assert_true(marey__blocks_open() && marey__memory_queue_open() && marey__places_open());
+    marey__blocks_clear();
+    while (marey__memory_queue_next() != NULL)
+        marey__memory_queue_release();
     return 0;
 }
 
@@ -29,65 +29,65 @@ static int setup(void **state)
 static void blocks_are_found_until_they_are_taken(void **state)
 {
     enum { N = 100000 };
-    const uint8_t *const marks = kymo__blocks_marks();
+    const uint8_t *const marks = marey__blocks_marks();
     (void)state;
     for (size_t i = 0; i < N; i++)
-        assert_true(kymo__blocks_put(block_at(i), i + 1));
+        assert_true(marey__blocks_put(block_at(i), i + 1));
     for (size_t i = 0; i < N; i += 2)
-        assert_int_equal(kymo__blocks_take(block_at(i)), i + 1);
+        assert_int_equal(marey__blocks_take(block_at(i)), i + 1);
     for (size_t i = 0; i < N; i++) {
-        assert_true(i % 2 == 0 || kymo_memory_is_marked(marks, block_at(i)));
-        assert_int_equal(kymo__blocks_take(block_at(i)), i % 2 == 0 ? 0 : i + 1);
+        assert_true(i % 2 == 0 || marey_memory_is_marked(marks, block_at(i)));
+        assert_int_equal(marey__blocks_take(block_at(i)), i % 2 == 0 ? 0 : i + 1);
     }
     for (size_t i = 0; i < N; i++)
-        assert_false(kymo_memory_is_marked(marks, block_at(i)));
+        assert_false(marey_memory_is_marked(marks, block_at(i)));
 }
 
 static void an_address_that_comes_again_has_the_later_number(void **state)
 {
     (void)state;
-    assert_true(kymo__blocks_put(block_at(5), 1));
-    assert_true(kymo__blocks_put(block_at(5), 2));
-    assert_int_equal(kymo__blocks_take(block_at(5)), 2);
-    assert_int_equal(kymo__blocks_take(block_at(5)), 0);
+    assert_true(marey__blocks_put(block_at(5), 1));
+    assert_true(marey__blocks_put(block_at(5), 2));
+    assert_int_equal(marey__blocks_take(block_at(5)), 2);
+    assert_int_equal(marey__blocks_take(block_at(5)), 0);
 }
 
 static void a_full_table_of_blocks_refuses_and_recovers(void **state)
 {
     size_t n = 0;
     (void)state;
-    while (kymo__blocks_put(block_at(n), n + 1))
+    while (marey__blocks_put(block_at(n), n + 1))
         assert_true(++n < 2000000);
     assert_true(n > 500000);
-    kymo__blocks_clear();
-    assert_true(kymo__blocks_put(block_at(n), 1));
-    assert_int_equal(kymo__blocks_take(block_at(0)), 0);
+    marey__blocks_clear();
+    assert_true(marey__blocks_put(block_at(n), 1));
+    assert_int_equal(marey__blocks_take(block_at(0)), 0);
 }
 
 static void the_queue_keeps_order_and_tells_when_it_is_full(void **state)
 {
     uint64_t ticket, n = 0;
-    struct kymo__memory_entry *entry;
+    struct marey__memory_entry *entry;
     (void)state;
     for (int round = 0; round < 3; round++) {
         const uint64_t first = n;
-        while ((entry = kymo__memory_queue_claim(&ticket)) != NULL) {
+        while ((entry = marey__memory_queue_claim(&ticket)) != NULL) {
             entry->number = n++;
-            kymo__memory_queue_publish(ticket);
+            marey__memory_queue_publish(ticket);
         }
         assert_true(n - first >= 1000);
-        assert_true(kymo__memory_queue_is_filling());
+        assert_true(marey__memory_queue_is_filling());
         for (uint64_t i = first; i < n; i++) {
-            assert_int_equal(kymo__memory_queue_next()->number, i);
-            kymo__memory_queue_release();
+            assert_int_equal(marey__memory_queue_next()->number, i);
+            marey__memory_queue_release();
         }
-        assert_null(kymo__memory_queue_next());
+        assert_null(marey__memory_queue_next());
     }
 }
 
 /* ---- samples ---- */
 
-static double weight_of(const struct kymo__memory_entry *entry)
+static double weight_of(const struct marey__memory_entry *entry)
 {
     return (double)entry->bytes / -expm1(-(double)entry->bytes / (double)entry->interval);
 }
@@ -96,22 +96,22 @@ static double weight_of(const struct kymo__memory_entry *entry)
 static void samples_stand_for_all_bytes(void **state)
 {
     enum { N = 400000, INTERVAL = 64 << 10 };
-    struct kymo_memory_thread thread = {.random = 12345};
+    struct marey_memory_thread thread = {.random = 12345};
     double all = 0, told = 0, variance = 0;
     size_t n = 0;
     (void)state;
-    kymo__memory_sample_start(INTERVAL);
+    marey__memory_sample_start(INTERVAL);
     for (size_t i = 0; i < N; i++) {
         const size_t bytes = i % 100 == 0 ? 100 << 10 : 8 + i * 31 % 2000;
         all += (double)bytes;
-        if (kymo_memory_is_due(&thread, bytes) && kymo_memory_wants(&thread, bytes))
-            kymo_memory_take(&thread, block_at(i), bytes, KYMO_MEMORY_MALLOC, NULL, 0);
-        for (const struct kymo__memory_entry *entry; (entry = kymo__memory_queue_next()) != NULL;
+        if (marey_memory_is_due(&thread, bytes) && marey_memory_wants(&thread, bytes))
+            marey_memory_take(&thread, block_at(i), bytes, MAREY_MEMORY_MALLOC, NULL, 0);
+        for (const struct marey__memory_entry *entry; (entry = marey__memory_queue_next()) != NULL;
              n++) {
             const double weight = weight_of(entry);
             told += weight;
             variance += weight * (weight - (double)entry->bytes);
-            kymo__memory_queue_release();
+            marey__memory_queue_release();
         }
     }
     assert_true(n > 1000 && n < N / 2);
@@ -120,41 +120,41 @@ static void samples_stand_for_all_bytes(void **state)
 
 static void an_interval_of_one_tells_every_allocation_and_free(void **state)
 {
-    struct kymo_memory_thread thread = {0};
-    struct kymo__memory_counts counts;
+    struct marey_memory_thread thread = {0};
+    struct marey__memory_counts counts;
     (void)state;
-    kymo__memory_sample_start(1);
-    __atomic_fetch_or(&kymo_switch[0], KYMO_ON_MEMORY, __ATOMIC_RELAXED);
+    marey__memory_sample_start(1);
+    __atomic_fetch_or(&marey_switch[0], MAREY_ON_MEMORY, __ATOMIC_RELAXED);
     for (size_t i = 0; i < 100; i++) {
-        assert_true(kymo_memory_is_due(&thread, 8) && kymo_memory_wants(&thread, 8));
-        kymo_memory_take(&thread, block_at(i), 8, KYMO_MEMORY_MALLOC, NULL, 0);
-        kymo_memory_give(block_at(i));
-        kymo_memory_give(block_at(i)); /* a free of something that is not known says nothing */
+        assert_true(marey_memory_is_due(&thread, 8) && marey_memory_wants(&thread, 8));
+        marey_memory_take(&thread, block_at(i), 8, MAREY_MEMORY_MALLOC, NULL, 0);
+        marey_memory_give(block_at(i));
+        marey_memory_give(block_at(i)); /* a free of something that is not known says nothing */
     }
-    __atomic_fetch_and(&kymo_switch[0], ~(uint32_t)KYMO_ON_MEMORY, __ATOMIC_RELAXED);
-    kymo__memory_counts_get(&counts);
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELAXED);
+    marey__memory_counts_get(&counts);
     assert_int_equal(counts.n_told, 100);
     for (size_t i = 0; i < 200; i++) {
-        assert_int_equal(kymo__memory_queue_next()->kind,
-                         i % 2 == 0 ? KYMO__MEMORY_TAKE : KYMO__MEMORY_GIVE);
-        kymo__memory_queue_release();
+        assert_int_equal(marey__memory_queue_next()->kind,
+                         i % 2 == 0 ? MAREY__MEMORY_TAKE : MAREY__MEMORY_GIVE);
+        marey__memory_queue_release();
     }
-    assert_null(kymo__memory_queue_next());
+    assert_null(marey__memory_queue_next());
 }
 
 static void the_default_interval_doubles_where_too_many_are_told(void **state)
 {
-    struct kymo_memory_thread thread = {0};
+    struct marey_memory_thread thread = {0};
     (void)state;
-    kymo__memory_sample_start(0);
-    assert_int_equal(kymo__memory_interval(), KYMO__MEMORY_INTERVAL);
+    marey__memory_sample_start(0);
+    assert_int_equal(marey__memory_interval(), MAREY__MEMORY_INTERVAL);
     for (size_t i = 0; i < 3000; i++)
-        if (kymo_memory_is_due(&thread, 64 << 20) && kymo_memory_wants(&thread, 64 << 20))
-            kymo_memory_take(&thread, block_at(i), 64 << 20, KYMO_MEMORY_MALLOC, NULL, 0);
-    kymo__memory_adapt(1000000000);
-    assert_int_equal(kymo__memory_interval(), 2 * KYMO__MEMORY_INTERVAL);
-    kymo__memory_adapt(1000000000);
-    assert_int_equal(kymo__memory_interval(), 2 * KYMO__MEMORY_INTERVAL);
+        if (marey_memory_is_due(&thread, 64 << 20) && marey_memory_wants(&thread, 64 << 20))
+            marey_memory_take(&thread, block_at(i), 64 << 20, MAREY_MEMORY_MALLOC, NULL, 0);
+    marey__memory_adapt(1000000000);
+    assert_int_equal(marey__memory_interval(), 2 * MAREY__MEMORY_INTERVAL);
+    marey__memory_adapt(1000000000);
+    assert_int_equal(marey__memory_interval(), 2 * MAREY__MEMORY_INTERVAL);
 }
 
 /* ---- what the kernel tells ---- */
@@ -165,13 +165,13 @@ static void files_of_the_kernel_are_read(void **state)
     static const char groups[] = "12:cpu:/a\n0::/user.slice/b c\n";
     char path[64], small[4];
     (void)state;
-    assert_int_equal(kymo__memory_status_bytes(status, sizeof status - 1, "VmHWM:"), 1234 << 10);
-    assert_int_equal(kymo__memory_status_bytes(status, 30, "VmHWM:"), 0);
-    assert_int_equal(kymo__memory_status_bytes("VmHWM:", 6, "VmHWM:"), 0);
-    assert_true(kymo__memory_cgroup(groups, sizeof groups - 1, path, sizeof path));
+    assert_int_equal(marey__memory_status_bytes(status, sizeof status - 1, "VmHWM:"), 1234 << 10);
+    assert_int_equal(marey__memory_status_bytes(status, 30, "VmHWM:"), 0);
+    assert_int_equal(marey__memory_status_bytes("VmHWM:", 6, "VmHWM:"), 0);
+    assert_true(marey__memory_cgroup(groups, sizeof groups - 1, path, sizeof path));
     assert_string_equal(path, "/user.slice/b c");
-    assert_false(kymo__memory_cgroup(groups, 9, path, sizeof path));
-    assert_false(kymo__memory_cgroup(groups, sizeof groups - 1, small, sizeof small));
+    assert_false(marey__memory_cgroup(groups, 9, path, sizeof path));
+    assert_false(marey__memory_cgroup(groups, sizeof groups - 1, small, sizeof small));
 }
 
 int main(void)

@@ -37,18 +37,18 @@ static int teardown(void **state)
 
 static void call(struct log_maker *log, uint64_t tick, uint32_t site, uint64_t correlation)
 {
-    const uint64_t words[] = {correlation, KYMO_WORK_MEMORY};
+    const uint64_t words[] = {correlation, MAREY_WORK_MEMORY};
     log_begin(log, tick, site);
-    log_record(log, tick, KYMO_RECORD_LAUNCH, words, 2);
+    log_record(log, tick, MAREY_RECORD_LAUNCH, words, 2);
     log_end(log, tick + 10, site);
 }
 
 static void memory(struct log_maker *log, uint64_t tick, uint32_t site, uint64_t correlation,
                    uint64_t bytes, uint64_t address)
 {
-    const uint64_t words[] = {site | (uint64_t)KYMO_WORK_MEMORY << 20, 0, correlation, bytes,
+    const uint64_t words[] = {site | (uint64_t)MAREY_WORK_MEMORY << 20, 0, correlation, bytes,
                               address};
-    log_record(log, tick, KYMO_RECORD_GPU, words, address != 0 ? 5 : 4);
+    log_record(log, tick, MAREY_RECORD_GPU, words, address != 0 ? 5 : 4);
 }
 
 /* Two blocks at one address, one after the other; one that stays; one on another device; one whose address is missing. */
@@ -77,25 +77,25 @@ static void put_program(struct log_maker *log)
     log_put_end(log, "stop");
 }
 
-static size_t row_of(kymo_memory_report *report, const char *table, const char *column,
+static size_t row_of(marey_memory_report *report, const char *table, const char *column,
                      const char *value)
 {
-    return table_row(kymo_memory_report_table(report, table), column, value);
+    return table_row(marey_memory_report_table(report, table), column, value);
 }
 
-static double bytes_of(kymo_memory_report *report, const char *table, size_t row, const char *column)
+static double bytes_of(marey_memory_report *report, const char *table, size_t row, const char *column)
 {
-    return table_cell(kymo_memory_report_table(report, table), row, column).as.f64;
+    return table_cell(marey_memory_report_table(report, table), row, column).as.f64;
 }
 
 static void blocks_are_told_by_address_and_by_who_asked(void **state)
 {
-    kymo_recording *recording = NULL;
-    kymo_memory_report *report = NULL;
+    marey_recording *recording = NULL;
+    marey_memory_report *report = NULL;
     put_program(*state);
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
-    assert_int_equal(kymo_memory_report_create(&recording, 1, NULL, &report), KYMO_OK);
-    assert_int_equal(kymo_table_n_rows(kymo_memory_report_table(report, "pools")), 3);
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
+    assert_int_equal(marey_memory_report_create(&recording, 1, NULL, &report), MAREY_OK);
+    assert_int_equal(marey_table_n_rows(marey_memory_report_table(report, "pools")), 3);
     const size_t first = row_of(report, "pools", "device", "cuda:0"),
                  second = row_of(report, "pools", "device", "cuda:1");
     assert_true(bytes_of(report, "pools", first, "peak_bytes") == 1307);
@@ -108,25 +108,25 @@ static void blocks_are_told_by_address_and_by_who_asked(void **state)
                          "bytes") == 7);
     assert_true(
         bytes_of(report, "stacks", row_of(report, "stacks", "where", "(no stack)"), "bytes") == 40);
-    const struct kymo_cell note = table_cell(kymo_memory_report_table(report, "notes"), 0, "text");
+    const struct marey_cell note = table_cell(marey_memory_report_table(report, "notes"), 0, "text");
     assert_non_null(strstr(note.as.text, "1 times that CUDA's memory"));
-    kymo_memory_report_destroy(report);
+    marey_memory_report_destroy(report);
     log_close(recording);
 }
 
 static void a_lack_of_memory_leaves_nothing_behind(void **state)
 {
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     put_program(*state);
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_memory_report *report = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_memory_report_create(&recording, 1, NULL, &report);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && report == NULL));
-        kymo_memory_report_destroy(report);
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_memory_report *report = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_memory_report_create(&recording, 1, NULL, &report);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && report == NULL));
+        marey_memory_report_destroy(report);
         assert_true(nth < 10000);
     }
     log_close(recording);

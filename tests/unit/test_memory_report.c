@@ -18,15 +18,15 @@ static void a_line_is_found_in_spite_of_outliers(void **state)
 {
     enum { N = 60 };
     double y[N];
-    struct kymo__memory_line line;
+    struct marey__memory_line line;
     (void)state;
     for (size_t i = 0; i < N; i++)
         y[i] = 100 + 7 * (double)i + (i % 10 == 3 ? 1e6 : 0);
-    assert_true(kymo__memory_line(y, N, &line));
+    assert_true(marey__memory_line(y, N, &line));
     assert_true(fabs(line.slope - 7) < 1e-9 && line.low <= 7 && line.high >= 7 && line.low > 0);
     for (size_t i = 0; i < N; i++)
         y[i] = i % 2 == 0 ? 10 : 20;
-    assert_true(kymo__memory_line(y, N, &line));
+    assert_true(marey__memory_line(y, N, &line));
     assert_true(line.slope == 0 && line.low <= 0 && line.high >= 0);
 }
 
@@ -62,12 +62,12 @@ static void mistakes_in_pickles_are_told(void **state)
              "it makes objects, and a plain pickle has only numbers, texts, lists and dicts"),
     };
     (void)state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        struct kymo__unpickled pickle;
-        assert_false(kymo__unpickle(&pickle, cases[i].bytes, cases[i].len));
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        struct marey__unpickled pickle;
+        assert_false(marey__unpickle(&pickle, cases[i].bytes, cases[i].len));
         assert_non_null(pickle.mistake);
         assert_string_equal(pickle.mistake, cases[i].mistake);
-        kymo__unpickled_fini(&pickle);
+        marey__unpickled_fini(&pickle);
     }
 }
 
@@ -78,53 +78,53 @@ static void values_of_a_pickle_are_those_that_went_in(void **state)
                                 "a]\x94(K\x01J\xfe\xff\xff\xffM\x2c\x01\x8a\x06\0\0\0\0\0\x01"
                                 "\x88NG\x3f\xe0\0\0\0\0\0\0e\x8c\x01"
                                 "b\x8c\x01xh\x01\x86u.";
-    struct kymo__unpickled pickle;
+    struct marey__unpickled pickle;
     size_t len;
     int64_t number;
     double real;
     (void)state;
-    assert_true(kymo__unpickle(&pickle, bytes, sizeof bytes - 1));
-    const struct kymo__unpickled_value *const top = &pickle.values[pickle.top],
-                                              *const a = kymo__unpickled_get(&pickle, top, "a"),
-                                              *const b = kymo__unpickled_get(&pickle, top, "b");
+    assert_true(marey__unpickle(&pickle, bytes, sizeof bytes - 1));
+    const struct marey__unpickled_value *const top = &pickle.values[pickle.top],
+                                               *const a = marey__unpickled_get(&pickle, top, "a"),
+                                               *const b = marey__unpickled_get(&pickle, top, "b");
     static const int64_t expected[] = {1, -2, 300, INT64_C(1) << 40};
-    assert_int_equal(kymo__unpickled_length(a), 7);
-    for (size_t i = 0; i < KYMO__COUNT_OF(expected); i++) {
-        assert_true(kymo__unpickled_whole(kymo__unpickled_item(&pickle, a, i), &number));
+    assert_int_equal(marey__unpickled_length(a), 7);
+    for (size_t i = 0; i < MAREY__COUNT_OF(expected); i++) {
+        assert_true(marey__unpickled_whole(marey__unpickled_item(&pickle, a, i), &number));
         assert_true(number == expected[i]);
     }
-    assert_true(kymo__unpickled_number(kymo__unpickled_item(&pickle, a, 6), &real) && real == 0.5);
-    assert_false(kymo__unpickled_number(kymo__unpickled_item(&pickle, a, 5), &real));
-    assert_ptr_equal(kymo__unpickled_item(&pickle, b, 1), a);
-    assert_memory_equal(kymo__unpickled_text(kymo__unpickled_item(&pickle, b, 0), &len), "x", 1);
-    assert_null(kymo__unpickled_get(&pickle, a, "a"));
-    kymo__unpickled_fini(&pickle);
+    assert_true(marey__unpickled_number(marey__unpickled_item(&pickle, a, 6), &real) && real == 0.5);
+    assert_false(marey__unpickled_number(marey__unpickled_item(&pickle, a, 5), &real));
+    assert_ptr_equal(marey__unpickled_item(&pickle, b, 1), a);
+    assert_memory_equal(marey__unpickled_text(marey__unpickled_item(&pickle, b, 0), &len), "x", 1);
+    assert_null(marey__unpickled_get(&pickle, a, "a"));
+    marey__unpickled_fini(&pickle);
 }
 
 /* ---- reports, with each allocation failed once ---- */
 
-static void open_corpus(const char *name, struct kymo__map *map)
+static void open_corpus(const char *name, struct marey__map *map)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/%s", KYMO_CORPUS, name);
-    assert_int_equal(kymo__map_open(path, map), KYMO_OK);
+    snprintf(path, sizeof path, "%s/%s", MAREY_CORPUS, name);
+    assert_int_equal(marey__map_open(path, map), MAREY_OK);
 }
 
 static void survive(const char *name)
 {
-    struct kymo__map map;
+    struct marey__map map;
     open_corpus(name, &map);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_memory_report *report = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo__memory_report_bytes("snapshot", map.data, map.len, &report);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && report == NULL));
-        kymo_memory_report_destroy(report);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_memory_report *report = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey__memory_report_bytes("snapshot", map.data, map.len, &report);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && report == NULL));
+        marey_memory_report_destroy(report);
         assert_true(nth < 10000);
     }
-    kymo__map_close(&map);
+    marey__map_close(&map);
 }
 
 static void snapshots_survive_a_lack_of_memory(void **state)
@@ -137,50 +137,50 @@ static void snapshots_survive_a_lack_of_memory(void **state)
 static void reports_of_logs_survive_a_lack_of_memory(void **state)
 {
     char path[512];
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     (void)state;
-    snprintf(path, sizeof path, "%s/held/samples.klog", KYMO_CORPUS);
-    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_memory_report *report = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_memory_report_create(&recording, 1, NULL, &report);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && report == NULL));
-        kymo_memory_report_destroy(report);
+    snprintf(path, sizeof path, "%s/held/samples.klog", MAREY_CORPUS);
+    assert_int_equal(marey_recording_open(path, &recording), MAREY_OK);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_memory_report *report = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_memory_report_create(&recording, 1, NULL, &report);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && report == NULL));
+        marey_memory_report_destroy(report);
         assert_true(nth < 10000);
     }
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
 static void functions_are_found_by_their_addresses(void **state)
 {
-    struct kymo__map map;
-    struct kymo__elf_files files = {0};
-    struct kymo__elf_symbol *symbols;
+    struct marey__map map;
+    struct marey__elf_files files = {0};
+    struct marey__elf_symbol *symbols;
     char path[512];
     size_t n;
     (void)state;
     open_corpus("elf/two.elf", &map);
-    kymo__alloc_fail_nth(1);
-    assert_false(kymo__elf_symbols(map.data, map.len, &symbols, &n));
-    kymo__alloc_fail_nth(0);
+    marey__alloc_fail_nth(1);
+    assert_false(marey__elf_symbols(map.data, map.len, &symbols, &n));
+    marey__alloc_fail_nth(0);
     for (size_t len = 0; len < map.len; len++) { /* cut off anywhere, it has none or some */
-        assert_true(kymo__elf_symbols(map.data, len, &symbols, &n));
-        kymo__free(symbols);
+        assert_true(marey__elf_symbols(map.data, len, &symbols, &n));
+        marey__free(symbols);
     }
-    kymo__map_close(&map);
-    snprintf(path, sizeof path, "%s/elf/two.elf", KYMO_CORPUS);
-    assert_string_equal(kymo__elf_function(&files, path, 0x1003, UINT64_MAX), "main");
-    assert_string_equal(kymo__elf_function(&files, path, 0x1010, UINT64_MAX), "work");
-    assert_null(kymo__elf_function(&files, path, 0x1020, UINT64_MAX));
-    assert_null(kymo__elf_function(&files, "/no/such/file", 0x1000, UINT64_MAX));
-    kymo__elf_files_fini(&files);
-    files = (struct kymo__elf_files){0};
-    assert_null(kymo__elf_function(&files, path, 0x1003, 1)); /* it is younger than the run */
+    marey__map_close(&map);
+    snprintf(path, sizeof path, "%s/elf/two.elf", MAREY_CORPUS);
+    assert_string_equal(marey__elf_function(&files, path, 0x1003, UINT64_MAX), "main");
+    assert_string_equal(marey__elf_function(&files, path, 0x1010, UINT64_MAX), "work");
+    assert_null(marey__elf_function(&files, path, 0x1020, UINT64_MAX));
+    assert_null(marey__elf_function(&files, "/no/such/file", 0x1000, UINT64_MAX));
+    marey__elf_files_fini(&files);
+    files = (struct marey__elf_files){0};
+    assert_null(marey__elf_function(&files, path, 0x1003, 1)); /* it is younger than the run */
     assert_int_equal(files.n_newer, 1);
-    kymo__elf_files_fini(&files);
+    marey__elf_files_fini(&files);
 }
 
 int main(void)

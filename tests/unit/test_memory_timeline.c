@@ -14,24 +14,24 @@
 
 /* ---- a trace in the making; times are microseconds ---- */
 
-static struct kymo__buf json;
-static struct kymo__torch_trace *trace;
-static kymo_memory_timeline *timeline;
+static struct marey__buf json;
+static struct marey__torch_trace *trace;
+static marey_memory_timeline *timeline;
 
 static int setup(void **state)
 {
     (void)state;
-    kymo__buf_puts(&json, "{\"schemaVersion\":1,\"baseTimeNanoseconds\":0,\"traceEvents\":[");
+    marey__buf_puts(&json, "{\"schemaVersion\":1,\"baseTimeNanoseconds\":0,\"traceEvents\":[");
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    kymo_memory_timeline_destroy(timeline);
-    kymo__torch_free(trace);
-    kymo__buf_fini(&json);
-    json = (struct kymo__buf){0};
+    marey_memory_timeline_destroy(timeline);
+    marey__torch_free(trace);
+    marey__buf_fini(&json);
+    json = (struct marey__buf){0};
     timeline = NULL;
     trace = NULL;
     return 0;
@@ -39,12 +39,12 @@ static int teardown(void **state)
 
 static void put_memory_on(int type, int id, double us, uint64_t address, int64_t bytes, int64_t total)
 {
-    kymo__buf_printf(&json,
-                     "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,"
-                     "\"tid\":1,\"ts\":%.3f,\"s\":\"t\",\"args\":{\"Addr\":%ju,\"Bytes\":%jd,"
-                     "\"Device Type\":%d,\"Device Id\":%d,\"Total Allocated\":%jd,"
-                     "\"Call stack\":\"leaf.py(7): f;<built-in>;main.py(1): <module>;\"}},",
-                     us, (uintmax_t)address, (intmax_t)bytes, type, id, (intmax_t)total);
+    marey__buf_printf(&json,
+                      "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,"
+                      "\"tid\":1,\"ts\":%.3f,\"s\":\"t\",\"args\":{\"Addr\":%ju,\"Bytes\":%jd,"
+                      "\"Device Type\":%d,\"Device Id\":%d,\"Total Allocated\":%jd,"
+                      "\"Call stack\":\"leaf.py(7): f;<built-in>;main.py(1): <module>;\"}},",
+                      us, (uintmax_t)address, (intmax_t)bytes, type, id, (intmax_t)total);
 }
 
 static void put_memory(double us, uint64_t address, int64_t bytes)
@@ -55,10 +55,11 @@ static void put_memory(double us, uint64_t address, int64_t bytes)
 static void put_slice(const char *category, const char *name, double us, double duration,
                       const char *args)
 {
-    kymo__buf_printf(&json,
-                     "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
-                     "\"dur\":%.3f,\"args\":{%s}},",
-                     category, name, us, duration, args);
+    marey__buf_printf(
+        &json,
+        "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":%.3f,"
+        "\"dur\":%.3f,\"args\":{%s}},",
+        category, name, us, duration, args);
 }
 
 static void put_phase(const char *name, double us, double duration)
@@ -66,15 +67,15 @@ static void put_phase(const char *name, double us, double duration)
     put_slice("user_annotation", name, us, duration, "");
 }
 
-/* Behind the events: what kymo's callback says of addresses. */
+/* Behind the events: what marey's callback says of addresses. */
 static void make_with_roles(const char *roles)
 {
     put_phase("ProfilerStep#1", 0, 100000);
     json.len--; /* the comma */
-    kymo__buf_printf(&json, "],\"kymo\":{\"version\":1,\"rank\":0,\"roles\":[%s]}}", roles);
+    marey__buf_printf(&json, "],\"marey\":{\"version\":1,\"rank\":0,\"roles\":[%s]}}", roles);
     assert_false(json.failed);
-    assert_int_equal(kymo__torch_read_memory("trace", json.data, json.len, NULL, &trace), KYMO_OK);
-    assert_int_equal(kymo_memory_timeline_create(trace, &timeline), KYMO_OK);
+    assert_int_equal(marey__torch_read_memory("trace", json.data, json.len, NULL, &trace), MAREY_OK);
+    assert_int_equal(marey_memory_timeline_create(trace, &timeline), MAREY_OK);
 }
 
 static void make(void)
@@ -84,7 +85,7 @@ static void make(void)
 
 /* ---- looking ---- */
 
-static const struct kymo__memory_block *block_at(uint64_t address, int64_t bytes)
+static const struct marey__memory_block *block_at(uint64_t address, int64_t bytes)
 {
     for (size_t i = 0; i < timeline->n_blocks; i++)
         if (timeline->blocks[i].address == address && timeline->blocks[i].bytes == bytes)
@@ -93,20 +94,20 @@ static const struct kymo__memory_block *block_at(uint64_t address, int64_t bytes
     return NULL;
 }
 
-static void expect(uint64_t address, int64_t bytes, enum kymo_memory_category category)
+static void expect(uint64_t address, int64_t bytes, enum marey_memory_category category)
 {
     assert_string_equal(
-        kymo_memory_category_name((enum kymo_memory_category)block_at(address, bytes)->category),
-        kymo_memory_category_name(category));
+        marey_memory_category_name((enum marey_memory_category)block_at(address, bytes)->category),
+        marey_memory_category_name(category));
 }
 
 /* A step: data 0..10, forward 10..20, backward 30..40, optimizer 50..60. */
 static void put_step(void)
 {
-    put_phase("kymo:data", 0, 10);
-    put_phase("kymo:forward", 10, 10);
-    put_phase("kymo:backward", 30, 10);
-    put_phase("kymo:optimizer", 50, 20);
+    put_phase("marey:data", 0, 10);
+    put_phase("marey:forward", 10, 10);
+    put_phase("marey:backward", 30, 10);
+    put_phase("marey:optimizer", 50, 20);
     put_phase("Optimizer.step#Adam.step", 52, 8);
 }
 
@@ -133,17 +134,17 @@ static void phases_tell_categories(void **state)
     put_memory(55, 0xa000, -100);
     put_memory(90, 0xb000, 110); /* nowhere */
     make();
-    expect(0x1000, 10, KYMO_MEMORY_INPUT);
-    expect(0x2000, 20, KYMO_MEMORY_TEMPORARY);
-    expect(0x3000, 30, KYMO_MEMORY_ACTIVATION);
-    expect(0x4000, 40, KYMO_MEMORY_TEMPORARY);
-    expect(0x5000, 50, KYMO_MEMORY_ACTIVATION);
-    expect(0x6000, 60, KYMO_MEMORY_AUTOGRAD_DETAIL);
-    expect(0x7000, 70, KYMO_MEMORY_GRADIENT);
-    expect(0x8000, 80, KYMO_MEMORY_UNKNOWN);
-    expect(0x9000, 90, KYMO_MEMORY_OPTIMIZER_STATE);
-    expect(0xa000, 100, KYMO_MEMORY_TEMPORARY);
-    expect(0xb000, 110, KYMO_MEMORY_UNKNOWN);
+    expect(0x1000, 10, MAREY_MEMORY_INPUT);
+    expect(0x2000, 20, MAREY_MEMORY_TEMPORARY);
+    expect(0x3000, 30, MAREY_MEMORY_ACTIVATION);
+    expect(0x4000, 40, MAREY_MEMORY_TEMPORARY);
+    expect(0x5000, 50, MAREY_MEMORY_ACTIVATION);
+    expect(0x6000, 60, MAREY_MEMORY_AUTOGRAD_DETAIL);
+    expect(0x7000, 70, MAREY_MEMORY_GRADIENT);
+    expect(0x8000, 80, MAREY_MEMORY_UNKNOWN);
+    expect(0x9000, 90, MAREY_MEMORY_OPTIMIZER_STATE);
+    expect(0xa000, 100, MAREY_MEMORY_TEMPORARY);
+    expect(0xb000, 110, MAREY_MEMORY_UNKNOWN);
     assert_int_equal(timeline->n_lost, 0);
 }
 
@@ -158,8 +159,8 @@ static void what_one_operator_makes_and_releases_is_temporary(void **state)
     put_memory(34.5, 0x1000, 20);
     put_memory(38, 0x1000, -20);
     make();
-    expect(0x1000, 10, KYMO_MEMORY_TEMPORARY);
-    expect(0x1000, 20, KYMO_MEMORY_AUTOGRAD_DETAIL);
+    expect(0x1000, 10, MAREY_MEMORY_TEMPORARY);
+    expect(0x1000, 20, MAREY_MEMORY_AUTOGRAD_DETAIL);
 }
 
 static void operators_tell_phases_where_nobody_annotates(void **state)
@@ -186,13 +187,13 @@ static void operators_tell_phases_where_nobody_annotates(void **state)
     put_memory(27.7, 0x4000, -40);
     put_memory(41, 0x7000, 70);
     make();
-    expect(0x1000, 10, KYMO_MEMORY_INPUT);
-    expect(0x2000, 20, KYMO_MEMORY_INPUT);
-    expect(0x3000, 30, KYMO_MEMORY_TEMPORARY);
-    expect(0x4000, 40, KYMO_MEMORY_ACTIVATION);
-    expect(0x5000, 50, KYMO_MEMORY_AUTOGRAD_DETAIL);
-    expect(0x6000, 60, KYMO_MEMORY_GRADIENT);
-    expect(0x7000, 70, KYMO_MEMORY_OPTIMIZER_STATE);
+    expect(0x1000, 10, MAREY_MEMORY_INPUT);
+    expect(0x2000, 20, MAREY_MEMORY_INPUT);
+    expect(0x3000, 30, MAREY_MEMORY_TEMPORARY);
+    expect(0x4000, 40, MAREY_MEMORY_ACTIVATION);
+    expect(0x5000, 50, MAREY_MEMORY_AUTOGRAD_DETAIL);
+    expect(0x6000, 60, MAREY_MEMORY_GRADIENT);
+    expect(0x7000, 70, MAREY_MEMORY_OPTIMIZER_STATE);
 }
 
 static void roles_go_before_phases(void **state)
@@ -210,14 +211,14 @@ static void roles_go_before_phases(void **state)
         "[\"gradient\",4096,10,0,-1,45000,\"w\"],[\"gradient\",12288,30,0,-1,45000,\"b\"],"
         "[\"parameter\",12288,30,0,-1,45000,\"b too\"],"
         "[\"parameter\",20480,50,0,-1,80000,\"w\"]");
-    expect(0x1000, 10, KYMO_MEMORY_GRADIENT);
-    expect(0x2000, 20, KYMO_MEMORY_AUTOGRAD_DETAIL);
-    expect(0x3000, 30, KYMO_MEMORY_PARAMETER);
-    expect(0x1000, 40, KYMO_MEMORY_UNKNOWN);
-    expect(0x5000, 50, KYMO_MEMORY_PARAMETER);
-    assert_string_equal(kymo__torch_text(trace, block_at(0x3000, 30)->name, NULL), "b too");
-    assert_true(block_at(0x5000, 50)->made_ns == KYMO__MEMORY_BEFORE);
-    assert_true(block_at(0x5000, 50)->freed_ns == KYMO__MEMORY_NEVER);
+    expect(0x1000, 10, MAREY_MEMORY_GRADIENT);
+    expect(0x2000, 20, MAREY_MEMORY_AUTOGRAD_DETAIL);
+    expect(0x3000, 30, MAREY_MEMORY_PARAMETER);
+    expect(0x1000, 40, MAREY_MEMORY_UNKNOWN);
+    expect(0x5000, 50, MAREY_MEMORY_PARAMETER);
+    assert_string_equal(marey__torch_text(trace, block_at(0x3000, 30)->name, NULL), "b too");
+    assert_true(block_at(0x5000, 50)->made_ns == MAREY__MEMORY_BEFORE);
+    assert_true(block_at(0x5000, 50)->freed_ns == MAREY__MEMORY_NEVER);
 }
 
 static void a_place_has_one_block_at_a_time(void **state)
@@ -233,16 +234,16 @@ static void a_place_has_one_block_at_a_time(void **state)
     /* Named where nothing is known to be: between two blocks, and behind the last. */
     make_with_roles("[\"input\",4096,7,0,-1,15000,\"x\"],[\"input\",4096,8,0,-1,45000,\"y\"],"
                     "[\"input\",8192,9,0,-1,45000,\"z\"],[\"input\",4096,10,0,-1,5000,\"early\"]");
-    assert_true(block_at(0x1000, 10)->made_ns == KYMO__MEMORY_BEFORE);
+    assert_true(block_at(0x1000, 10)->made_ns == MAREY__MEMORY_BEFORE);
     assert_int_equal(block_at(0x1000, 10)->freed_ns, 10000);
-    expect(0x1000, 10, KYMO_MEMORY_INPUT);
+    expect(0x1000, 10, MAREY_MEMORY_INPUT);
     assert_int_equal(block_at(0x1000, 20)->freed_ns, 30000);
     assert_int_equal(block_at(0x1000, 30)->freed_ns, 40000);
     assert_int_equal(block_at(0x1000, 7)->made_ns, 15000);
     assert_int_equal(block_at(0x1000, 7)->freed_ns, 20000);
     assert_int_equal(block_at(0x1000, 8)->made_ns, 45000);
-    assert_true(block_at(0x1000, 8)->freed_ns == KYMO__MEMORY_NEVER);
-    assert_true(block_at(0x2000, 9)->made_ns == KYMO__MEMORY_BEFORE);
+    assert_true(block_at(0x1000, 8)->freed_ns == MAREY__MEMORY_NEVER);
+    assert_true(block_at(0x2000, 9)->made_ns == MAREY__MEMORY_BEFORE);
     assert_int_equal(timeline->n_blocks, 6);
     assert_int_equal(timeline->n_lost, 2);
 }
@@ -258,22 +259,23 @@ static void the_peak_is_what_was_alive_at_once(void **state)
     put_memory(15, 0x4000, 30); /* the peak: 170 */
     put_memory(36, 0x3000, -90);
     make();
-    const struct kymo__memory_device *device = kymo__memory_main_device(timeline);
-    struct kymo__memory_alive alive;
+    const struct marey__memory_device *device = marey__memory_main_device(timeline);
+    struct marey__memory_alive alive;
     assert_int_equal(device->peak_bytes, 170);
-    assert_int_equal(kymo__memory_alive_init(&alive, timeline, device, device->peak_change), KYMO_OK);
+    assert_int_equal(marey__memory_alive_init(&alive, timeline, device, device->peak_change),
+                     MAREY_OK);
     assert_int_equal(alive.bytes, 170);
     assert_int_equal(alive.count, 3);
-    assert_int_equal(alive.by_category[KYMO_MEMORY_ACTIVATION], 170);
+    assert_int_equal(alive.by_category[MAREY_MEMORY_ACTIVATION], 170);
     assert_int_equal(alive.n_groups, 1); /* all of one stack */
     assert_int_equal(alive.groups[0].count, 3);
-    kymo__memory_alive_fini(&alive);
-    struct kymo__memory_peaks peaks;
-    assert_int_equal(kymo__memory_peaks_init(&peaks, timeline), KYMO_OK);
-    assert_int_equal(kymo_table_n_rows(peaks.by_category), 1);
-    assert_string_equal(kymo_table_cell(peaks.by_category, 0, 1).as.text, "activation");
-    assert_int_equal(kymo_table_cell(peaks.by_stack, 0, 2).as.i64, 170);
-    kymo__memory_peaks_fini(&peaks);
+    marey__memory_alive_fini(&alive);
+    struct marey__memory_peaks peaks;
+    assert_int_equal(marey__memory_peaks_init(&peaks, timeline), MAREY_OK);
+    assert_int_equal(marey_table_n_rows(peaks.by_category), 1);
+    assert_string_equal(marey_table_cell(peaks.by_category, 0, 1).as.text, "activation");
+    assert_int_equal(marey_table_cell(peaks.by_stack, 0, 2).as.i64, 170);
+    marey__memory_peaks_fini(&peaks);
 }
 
 static void a_gpu_has_what_its_sum_says_was_there(void **state)
@@ -283,13 +285,13 @@ static void a_gpu_has_what_its_sum_says_was_there(void **state)
     put_memory_on(1, 2, 11, 0x7100000, -1000, 9512);
     put_memory_on(0, -1, 12, 0x1000, 10, 5000); /* what a CPU's sum has besides is of no meaning */
     make_with_roles("[\"parameter\",120586240,2000,1,2,5000,\"w\"]");
-    const struct kymo__memory_device *device = kymo__memory_main_device(timeline);
+    const struct marey__memory_device *device = marey__memory_main_device(timeline);
     char name[32];
-    kymo__memory_device_name(device, name);
+    marey__memory_device_name(device, name);
     assert_string_equal(name, "GPU 2");
     assert_int_equal(device->peak_bytes, 10512);
     assert_int_equal(device->n_before, 3); /* the parameter, what is released, and the rest */
-    expect(0, 7000, KYMO_MEMORY_UNKNOWN);
+    expect(0, 7000, MAREY_MEMORY_UNKNOWN);
     assert_int_equal(timeline->n_devices, 2);
     assert_int_equal(timeline->devices[0].peak_bytes, 10);
 }
@@ -297,43 +299,43 @@ static void a_gpu_has_what_its_sum_says_was_there(void **state)
 static void spans_of_several_threads_are_cut(void **state)
 {
     (void)state;
-    put_phase("kymo:forward", 0, 10);
-    put_phase("kymo:logging", 5, 10); /* ends behind what it began in */
-    put_phase("kymo:backward", 15, 5);
+    put_phase("marey:forward", 0, 10);
+    put_phase("marey:logging", 5, 10); /* ends behind what it began in */
+    put_phase("marey:backward", 15, 5);
     make();
-    const struct kymo__memory_phases *phases = &timeline->phases;
-    assert_int_equal(kymo__memory_span_at(phases, 4000)->phase, KYMO__MEMORY_IN_FORWARD);
-    assert_int_equal(kymo__memory_span_at(phases, 6000)->phase, KYMO__MEMORY_IN_OTHER);
-    assert_null(kymo__memory_span_at(phases, 12000));
-    assert_int_equal(kymo__memory_span_at(phases, 16000)->phase, KYMO__MEMORY_IN_BACKWARD);
-    assert_null(kymo__memory_span_at(phases, 20000));
-    assert_int_equal(kymo_memory_timeline_n_devices(timeline), 0);
+    const struct marey__memory_phases *phases = &timeline->phases;
+    assert_int_equal(marey__memory_span_at(phases, 4000)->phase, MAREY__MEMORY_IN_FORWARD);
+    assert_int_equal(marey__memory_span_at(phases, 6000)->phase, MAREY__MEMORY_IN_OTHER);
+    assert_null(marey__memory_span_at(phases, 12000));
+    assert_int_equal(marey__memory_span_at(phases, 16000)->phase, MAREY__MEMORY_IN_BACKWARD);
+    assert_null(marey__memory_span_at(phases, 20000));
+    assert_int_equal(marey_memory_timeline_n_devices(timeline), 0);
 }
 
 /* ---- files ---- */
 
 static size_t unpack(FILE *file, char *text, size_t size)
 {
-    struct kymo__inflate_io io = {.out = (uint8_t *)text, .n_out = size - 1};
+    struct marey__inflate_io io = {.out = (uint8_t *)text, .n_out = size - 1};
     uint8_t packed[8192];
     rewind(file);
     io.in = packed;
     io.n_in = fread(packed, 1, sizeof packed, file);
-    kymo__inflate *inflate = kymo__inflate_create();
+    marey__inflate *inflate = marey__inflate_create();
     assert_non_null(inflate);
-    assert_int_equal(kymo__inflate_run(inflate, &io), KYMO__INFLATE_DONE);
-    kymo__inflate_destroy(inflate);
+    assert_int_equal(marey__inflate_run(inflate, &io), MAREY__INFLATE_DONE);
+    marey__inflate_destroy(inflate);
     const size_t n = size - 1 - io.n_out;
     text[n] = '\0';
     return n;
 }
 
-static void expect_file(enum kymo_memory_file kind, const char *wanted)
+static void expect_file(enum marey_memory_file kind, const char *wanted)
 {
     char text[4096];
     FILE *file = tmpfile();
     assert_non_null(file);
-    assert_int_equal(kymo_memory_timeline_write(timeline, kind, NULL, fileno(file)), KYMO_OK);
+    assert_int_equal(marey_memory_timeline_write(timeline, kind, NULL, fileno(file)), MAREY_OK);
     assert_true(unpack(file, text, sizeof text) > 0);
     assert_string_equal(text, wanted);
     fclose(file);
@@ -347,12 +349,12 @@ static void json_files_are_torchs(void **state)
     put_memory(11.2, 0x2000, 50); /* the same microsecond */
     put_memory(12, 0x2000, -50);
     make_with_roles("[\"parameter\",20480,7,0,-1,5000,\"w\"]");
-    if (kymo__gzip_missing != NULL)
+    if (marey__gzip_missing != NULL)
         skip();
-    expect_file(KYMO_MEMORY_JSON,
+    expect_file(MAREY_MEMORY_JSON,
                 "[[11, 11, 12], [[0, 7, 0, 0, 0, 0, 0, 0, 0], "
                 "[0, 7, 0, 0, 50, 100, 0, 0, 0], [0, 7, 0, 0, 0, 100, 0, 0, 0]]]");
-    expect_file(KYMO_MEMORY_RAW,
+    expect_file(MAREY_MEMORY_RAW,
                 "[[-1, 1, 7, 0], [11100, 2, 100, 4], [11200, 2, 50, 3], [12000, 4, -50, 3]]");
 }
 
@@ -366,8 +368,8 @@ static void segments_hold_all_that_was_ever_there(void **state)
     put_memory(5, 0x20000000 + (2 << 20), 3 << 20); /* over the end of the other: its release is lost */
     put_memory(6, UINT64_MAX - 5, 3);               /* no double holds that */
     make();
-    struct kymo__memory_arenas arenas;
-    assert_int_equal(kymo__memory_arenas_init(&arenas, timeline, 0), KYMO_OK);
+    struct marey__memory_arenas arenas;
+    assert_int_equal(marey__memory_arenas_init(&arenas, timeline, 0), MAREY_OK);
     assert_int_equal(arenas.n_arenas, 2);
     assert_int_equal(arenas.arenas[0].begin, 0x10000000);
     assert_int_equal(arenas.arenas[0].end, 0x10000080 + 100);
@@ -377,7 +379,7 @@ static void segments_hold_all_that_was_ever_there(void **state)
     assert_int_equal(arenas.arenas[1].end, 0x20000000 + (5 << 20));
     assert_int_equal(arenas.arenas[1].n_live, 1);
     assert_int_equal(timeline->blocks[arenas.live[1]].address, 0x20000000 + (2 << 20));
-    kymo__memory_arenas_fini(&arenas);
+    marey__memory_arenas_fini(&arenas);
 }
 
 static void every_allocation_may_fail(void **state)
@@ -390,20 +392,20 @@ static void every_allocation_may_fail(void **state)
     }
     make_with_roles("[\"parameter\",1048576,7,0,-1,5000,\"w\"]");
     for (uint64_t n = 1;; n++) {
-        kymo_memory_timeline *other = NULL;
+        marey_memory_timeline *other = NULL;
         FILE *file = tmpfile();
         assert_non_null(file);
-        kymo__alloc_fail_nth(n);
-        kymo_status status = kymo_memory_timeline_create(trace, &other);
-        for (int kind = KYMO_MEMORY_JSON; status == KYMO_OK && kind <= KYMO_MEMORY_SNAPSHOT; kind++)
+        marey__alloc_fail_nth(n);
+        marey_status status = marey_memory_timeline_create(trace, &other);
+        for (int kind = MAREY_MEMORY_JSON; status == MAREY_OK && kind <= MAREY_MEMORY_SNAPSHOT; kind++)
             status =
-                kymo_memory_timeline_write(other, (enum kymo_memory_file)kind, "x", fileno(file));
-        kymo__alloc_fail_nth(0);
-        kymo_memory_timeline_destroy(other);
+                marey_memory_timeline_write(other, (enum marey_memory_file)kind, "x", fileno(file));
+        marey__alloc_fail_nth(0);
+        marey_memory_timeline_destroy(other);
         fclose(file);
-        if (status == KYMO_OK)
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
+        assert_int_equal(status, MAREY_ENOMEM);
         assert_true(n < 10000);
     }
 }
@@ -412,8 +414,9 @@ static void a_trace_without_memory_is_told(void **state)
 {
     (void)state;
     make();
-    assert_int_equal(kymo_memory_timeline_write(timeline, KYMO_MEMORY_JSON, NULL, -1), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "profile_memory"));
+    assert_int_equal(marey_memory_timeline_write(timeline, MAREY_MEMORY_JSON, NULL, -1),
+                     MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "profile_memory"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -1,4 +1,4 @@
-/* libkymo-mpi's text of ranks: short, in order, the same for the same group. */
+/* libmarey-mpi's text of ranks: short, in order, the same for the same group. */
 #include "scratch.h"
 
 #include "mpi_internal.h"

@@ -1,4 +1,4 @@
-/* libkymo-nvtx's names: what of them varies, what stands for too many of them, wide characters. */
+/* libmarey-nvtx's names: what of them varies, what stands for too many of them, wide characters. */
 #include "scratch.h"
 
 #include "inject.h"

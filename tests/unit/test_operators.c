@@ -26,33 +26,33 @@
 #define STACK(stack) ",\"Call stack\":\"" stack "\""
 
 struct made {
-    struct kymo__torch_trace *trace;
-    kymo_operators *operators;
+    struct marey__torch_trace *trace;
+    marey_operators *operators;
 };
 
-static struct made make(const char *events, const struct kymo_operators_options *options)
+static struct made make(const char *events, const struct marey_operators_options *options)
 {
     struct made made = {0};
     char *json = NULL;
     assert_true(asprintf(&json, "{\"with_flops\":1,\"traceEvents\":[%s]}", events) > 0);
-    assert_int_equal(kymo__torch_read_memory("a", json, strlen(json), NULL, &made.trace), KYMO_OK);
+    assert_int_equal(marey__torch_read_memory("a", json, strlen(json), NULL, &made.trace), MAREY_OK);
     free(json);
-    assert_int_equal(kymo_operators_create(made.trace, options, &made.operators), KYMO_OK);
+    assert_int_equal(marey_operators_create(made.trace, options, &made.operators), MAREY_OK);
     return made;
 }
 
 static void drop(struct made made)
 {
-    kymo_operators_destroy(made.operators);
-    kymo__torch_free(made.trace);
+    marey_operators_destroy(made.operators);
+    marey__torch_free(made.trace);
 }
 
 /* The row of a name and kind. */
-static const struct kymo__operator *row_of(struct made made, const char *name, unsigned kind)
+static const struct marey__operator *row_of(struct made made, const char *name, unsigned kind)
 {
     for (size_t i = 0; i < made.operators->n_rows; i++) {
-        const struct kymo__operator *row = &made.operators->rows[i];
-        const struct kymo__operator_text text = kymo__operator_name(made.operators, row);
+        const struct marey__operator *row = &made.operators->rows[i];
+        const struct marey__operator_text text = marey__operator_name(made.operators, row);
         if (row->kind == kind && text.len == strlen(name) && memcmp(text.text, name, text.len) == 0)
             return row;
     }
@@ -63,7 +63,7 @@ static const struct kymo__operator *row_of(struct made made, const char *name, u
 static void expect_times(struct made made, const char *name, uint64_t n, int64_t total_us,
                          int64_t self_us)
 {
-    const struct kymo__operator *row = row_of(made, name, KYMO__TORCH_OP);
+    const struct marey__operator *row = row_of(made, name, MAREY__TORCH_OP);
     assert_int_equal(row->n_calls, n);
     assert_int_equal(row->cpu_ns, total_us * 1000);
     assert_int_equal(row->self_cpu_ns, self_us * 1000);
@@ -127,8 +127,8 @@ static void steps_are_one_row(void **state)
                                     EVENT("gpu_user_annotation", "ProfilerStep#2", 7, 5, 6, ""),
                             NULL);
     assert_int_equal(made.operators->n_rows, 2);
-    assert_int_equal(row_of(made, "ProfilerStep*", KYMO__TORCH_ANNOTATION)->n_calls, 2);
-    assert_int_equal(row_of(made, "ProfilerStep*", KYMO__TORCH_GPU_ANNOTATION)->device_ns, 6000);
+    assert_int_equal(row_of(made, "ProfilerStep*", MAREY__TORCH_ANNOTATION)->n_calls, 2);
+    assert_int_equal(row_of(made, "ProfilerStep*", MAREY__TORCH_GPU_ANNOTATION)->device_ns, 6000);
     assert_int_equal(made.operators->sum_device_ns, 0);
     drop(made);
 }
@@ -145,12 +145,12 @@ static void work_belongs_to_the_operator_whose_id_it_has(void **state)
                          EVENT("gpu_memcpy", "m", 7, 30, 3, "\"External id\":1,\"correlation\":10")
                              EVENT("kernel", "k", 7, 40, 1, "\"External id\":77"),
              NULL);
-    assert_int_equal(row_of(made, "a", KYMO__TORCH_OP)->device_ns, 7000);
-    assert_int_equal(row_of(made, "a", KYMO__TORCH_OP)->self_device_ns, 3000);
-    assert_int_equal(row_of(made, "b", KYMO__TORCH_OP)->device_ns, 4000);
-    assert_int_equal(row_of(made, "b", KYMO__TORCH_OP)->self_device_ns, 4000);
-    assert_int_equal(row_of(made, "launch", KYMO__TORCH_RUNTIME)->device_ns, 0);
-    assert_int_equal(row_of(made, "k", KYMO__TORCH_KERNEL)->device_ns, 5000);
+    assert_int_equal(row_of(made, "a", MAREY__TORCH_OP)->device_ns, 7000);
+    assert_int_equal(row_of(made, "a", MAREY__TORCH_OP)->self_device_ns, 3000);
+    assert_int_equal(row_of(made, "b", MAREY__TORCH_OP)->device_ns, 4000);
+    assert_int_equal(row_of(made, "b", MAREY__TORCH_OP)->self_device_ns, 4000);
+    assert_int_equal(row_of(made, "launch", MAREY__TORCH_RUNTIME)->device_ns, 0);
+    assert_int_equal(row_of(made, "k", MAREY__TORCH_KERNEL)->device_ns, 5000);
     assert_int_equal(made.operators->sum_device_ns, 8000);
     assert_true(made.operators->rows[0].self_device_ns == 5000); /* by device time, without being asked */
     drop(made);
@@ -165,8 +165,8 @@ static void without_an_id_it_belongs_to_the_operator_around_the_launch(void **st
                  EVENT("cuda_runtime", "launch", 1, 22, 1, "\"External id\":9,\"correlation\":9")
                      EVENT("kernel", "k", 7, 40, 4, "\"External id\":9,\"correlation\":9"),
              NULL);
-    assert_int_equal(row_of(made, "a", KYMO__TORCH_OP)->device_ns, 0);
-    assert_int_equal(row_of(made, "b", KYMO__TORCH_OP)->self_device_ns, 4000);
+    assert_int_equal(row_of(made, "a", MAREY__TORCH_OP)->device_ns, 0);
+    assert_int_equal(row_of(made, "b", MAREY__TORCH_OP)->self_device_ns, 4000);
     drop(made);
 }
 
@@ -179,9 +179,9 @@ static void allocations_belong_to_all_that_runs(void **state)
                                 MEMORY(2, 7, 0) MEMORY(6, 8, 1) MEMORY(9, -50, 0) MEMORY(11, 3, 0)
                                     MEMORY(12, 5, 1) MEMORY(13, 9, 3),
                             NULL);
-    const struct kymo__operator *a = row_of(made, "a", KYMO__TORCH_OP),
-                                *b = row_of(made, "b", KYMO__TORCH_OP),
-                                *outside = row_of(made, "[memory]", KYMO__TORCH_N_KINDS);
+    const struct marey__operator *a = row_of(made, "a", MAREY__TORCH_OP),
+                                 *b = row_of(made, "b", MAREY__TORCH_OP),
+                                 *outside = row_of(made, "[memory]", MAREY__TORCH_N_KINDS);
     assert_int_equal(a->cpu_bytes, 57);
     assert_int_equal(a->self_cpu_bytes, 50);
     assert_int_equal(b->cpu_bytes, 7);
@@ -202,19 +202,19 @@ static void rows_are_told_apart_by_shapes_and_the_top_of_the_stack(void **state)
         OP("a", 2, 1, 2, DIMS("[[2, 3], [[4], [5]]]") STACK("f;g;i;"))
             OP("a", 4, 1, 3, DIMS("[[2, 4], []]") STACK("f;g;h;"))
                 OP("a", 6, 1, 4, DIMS("[[2, 3], []]") STACK("x;g;h;"));
-    struct made made = make(events, &(struct kymo_operators_options){.stack_depth = 2});
+    struct made made = make(events, &(struct marey_operators_options){.stack_depth = 2});
     assert_int_equal(made.operators->n_rows, 3);
     assert_int_equal(made.operators->rows[0].n_calls, 2);
-    assert_string_equal(kymo__operator_shapes(made.operators, &made.operators->rows[0]).text,
+    assert_string_equal(marey__operator_shapes(made.operators, &made.operators->rows[0]).text,
                         "[[2, 3], []]");
     drop(made);
-    made = make(events, &(struct kymo_operators_options){.stack_depth = 3});
+    made = make(events, &(struct marey_operators_options){.stack_depth = 3});
     assert_int_equal(made.operators->n_rows, 4);
     drop(made);
-    made = make(events, &(struct kymo_operators_options){.stack_depth = -1});
+    made = make(events, &(struct marey_operators_options){.stack_depth = -1});
     assert_int_equal(made.operators->n_rows, 2);
     drop(made);
-    made = make(events, &(struct kymo_operators_options){.by_name_alone = 1});
+    made = make(events, &(struct marey_operators_options){.by_name_alone = 1});
     assert_int_equal(made.operators->n_rows, 1);
     assert_false(made.operators->has_shapes || made.operators->has_stacks);
     drop(made);
@@ -226,7 +226,7 @@ static char *stacks_of(struct made made, const char *metric)
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(kymo_operators_stacks(made.operators, metric, out), KYMO_OK);
+    assert_int_equal(marey_operators_stacks(made.operators, metric, out), MAREY_OK);
     fclose(out);
     return text;
 }
@@ -277,8 +277,8 @@ static void stacks_have_the_root_first_and_leave_frames_of_autograd_out(void **s
     lines = stacks_of(made, NULL);
     assert_string_equal(lines, "m.py(1):_<module>;a_b.py(3):_f_g 6\n");
     free(lines);
-    assert_int_equal(kymo_operators_stacks(made.operators, "self_tpu_time_total", stdout),
-                     KYMO_EINVAL);
+    assert_int_equal(marey_operators_stacks(made.operators, "self_tpu_time_total", stdout),
+                     MAREY_EINVAL);
     drop(made);
 }
 
@@ -345,17 +345,17 @@ static void rows_are_sorted_and_equal_ones_stay_in_the_order_of_their_calls(void
                  {"self_cuda_time_total", "bcad"},
                  {"flops", "bcad"},
                  {"self_xpu_memory_usage", "bcad"}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        struct made made = make(events, &(struct kymo_operators_options){.sort = cases[i].key});
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        struct made made = make(events, &(struct marey_operators_options){.sort = cases[i].key});
         for (size_t r = 0; r < 4; r++)
-            assert_int_equal(kymo__operator_name(made.operators, &made.operators->rows[r]).text[0],
+            assert_int_equal(marey__operator_name(made.operators, &made.operators->rows[r]).text[0],
                              cases[i].order[r]);
         drop(made);
     }
-    assert_int_equal(kymo_operators_check_sort("self_cuda_memory_usage"), KYMO_OK);
-    assert_int_equal(kymo_operators_check_sort("cpu_tim"), KYMO_EINVAL);
-    assert_int_equal(kymo_operators_check_sort("device"), KYMO_EINVAL);
-    assert_int_equal(kymo_operators_check_sort(""), KYMO_EINVAL);
+    assert_int_equal(marey_operators_check_sort("self_cuda_memory_usage"), MAREY_OK);
+    assert_int_equal(marey_operators_check_sort("cpu_tim"), MAREY_EINVAL);
+    assert_int_equal(marey_operators_check_sort("device"), MAREY_EINVAL);
+    assert_int_equal(marey_operators_check_sort(""), MAREY_EINVAL);
 }
 
 /* One of everything. */
@@ -376,7 +376,7 @@ static void columns_stand_under_their_titles(void **state)
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(kymo_operators_text(made.operators, NULL, out), KYMO_OK);
+    assert_int_equal(marey_operators_text(made.operators, NULL, out), MAREY_OK);
     fclose(out);
     assert_non_null(strstr(text, "Source Location"));
     const char *row = strstr(text, "f\xc3\xa9"), *begin = row;
@@ -400,18 +400,18 @@ static void without_memory_nothing_is_left_behind(void **state)
     (void)state;
     struct made made = make(everything, NULL);
     FILE *out = fopen("/dev/null", "w");
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_operators *operators = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_operators_create(made.trace, NULL, &operators);
-        if (status == KYMO_OK)
-            status = kymo_operators_text(operators, NULL, out);
-        if (status == KYMO_OK)
-            status = kymo_operators_stacks(operators, NULL, out);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
-        kymo_operators_destroy(operators);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_operators *operators = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_operators_create(made.trace, NULL, &operators);
+        if (status == MAREY_OK)
+            status = marey_operators_text(operators, NULL, out);
+        if (status == MAREY_OK)
+            status = marey_operators_stacks(operators, NULL, out);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
+        marey_operators_destroy(operators);
         assert_true(nth < 10000);
     }
     fclose(out);

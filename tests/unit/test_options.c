@@ -1,28 +1,28 @@
-/* options: what KYMO_OPTIONS may say, and the sentence when it says something else. */
+/* options: what MAREY_OPTIONS may say, and the sentence when it says something else. */
 #include "scratch.h"
 #include "switchboard/switchboard_internal.h"
 
-static struct kymo__settings parse(const char *text)
+static struct marey__settings parse(const char *text)
 {
-    struct kymo__settings s;
-    kymo__settings_init(&s);
-    assert_int_equal(kymo__settings_parse(&s, text), KYMO_OK);
+    struct marey__settings s;
+    marey__settings_init(&s);
+    assert_int_equal(marey__settings_parse(&s, text), MAREY_OK);
     return s;
 }
 
 static void assert_refused(const char *text, const char *because)
 {
-    assert_int_equal(kymo_options_check(text), KYMO_EINVAL);
-    if (strstr(kymo_last_error(), because) == NULL)
-        fail_msg("'%s' is refused with: %s", text, kymo_last_error());
+    assert_int_equal(marey_options_check(text), MAREY_EINVAL);
+    if (strstr(marey_last_error(), because) == NULL)
+        fail_msg("'%s' is refused with: %s", text, marey_last_error());
 }
 
 static void nothing_means_the_defaults(void **state)
 {
     (void)state;
     const char *const nothing[] = {NULL, "", ",", ",,"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(nothing); i++) {
-        const struct kymo__settings s = parse(nothing[i]);
+    for (size_t i = 0; i < MAREY__COUNT_OF(nothing); i++) {
+        const struct marey__settings s = parse(nothing[i]);
         assert_int_equal(s.pool_bytes, 32 << 20);
         assert_int_equal(s.rank, -1);
         assert_true(s.follow_fork);
@@ -32,19 +32,19 @@ static void nothing_means_the_defaults(void **state)
 static void every_key_is_read(void **state)
 {
     (void)state;
-    const struct kymo__settings s =
+    const struct marey__settings s =
         parse("pool=64MiB,disk=1g,policy=Keep-Newest,clock=monotonic,check=yes,children=off,"
               "rank=3,world_size=8,run_id=abc,pool_in=shm");
     assert_int_equal(s.pool_bytes, 64 << 20);
     assert_int_equal(s.disk_bytes, 1 << 30);
-    assert_int_equal(s.policy, KYMO_KEEP_NEWEST);
-    assert_int_equal(s.clock, KYMO_CLOCK_MONOTONIC);
+    assert_int_equal(s.policy, MAREY_KEEP_NEWEST);
+    assert_int_equal(s.clock, MAREY_CLOCK_MONOTONIC);
     assert_true(s.check_nesting);
     assert_false(s.follow_fork);
     assert_int_equal(s.rank, 3);
     assert_int_equal(s.world_size, 8);
     assert_string_equal(s.run_id, "abc");
-    assert_int_equal(s.pool_place, KYMO__POOL_SHM);
+    assert_int_equal(s.pool_place, MAREY__POOL_SHM);
 }
 
 static void sizes_come_in_many_shapes(void **state)
@@ -85,10 +85,10 @@ static void what_is_wrong_is_told(void **state)
 static void the_help_has_a_line_for_each_key(void **state)
 {
     (void)state;
-    const char *help = kymo_options_help();
+    const char *help = marey_options_help();
     const char *const keys[] = {
         "pool=", "disk=", "policy=", "clock=", "check=", "children=", "rank=", "pool_in="};
-    for (size_t i = 0; i < KYMO__COUNT_OF(keys); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(keys); i++)
         assert_non_null(strstr(help, keys[i]));
 }
 

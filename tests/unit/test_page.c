@@ -11,7 +11,7 @@
 
 #include "log_maker.h"
 #include "present/page_internal.h"
-#include <kymo/page.h>
+#include <marey/page.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };
 
@@ -42,25 +42,25 @@ static void put_events(struct log_maker *log)
         log_end(log, t + 5, INNER);
         log_end(log, t + 8, OUTER);
     }
-    log_word(log, 1020, KYMO_KIND_MARK, LEAF);
-    log_record(log, 1030, KYMO_RECORD_COUNTER, value, 2);
-    log_record(log, 1040, KYMO_RECORD_ASYNC_BEGIN, handle, 2);
-    log_record(log, 1050, KYMO_RECORD_ASYNC_END, handle, 2);
+    log_word(log, 1020, MAREY_KIND_MARK, LEAF);
+    log_record(log, 1030, MAREY_RECORD_COUNTER, value, 2);
+    log_record(log, 1040, MAREY_RECORD_ASYNC_BEGIN, handle, 2);
+    log_record(log, 1050, MAREY_RECORD_ASYNC_END, handle, 2);
     log_iteration(log, 1060, 0, false, 0);
     log_begin(log, 1070, OUTER);
     log_put_words(log, 0, 0);
-    log_work(log, 500, LEAF, KYMO_WORK_KERNEL, 30, 0, 0);
-    log_work(log, 510, INNER, KYMO_WORK_KERNEL, 40, 0, 0);
+    log_work(log, 500, LEAF, MAREY_WORK_KERNEL, 30, 0, 0);
+    log_work(log, 510, INNER, MAREY_WORK_KERNEL, 40, 0, 0);
     log_put_words(log, 1, 0);
 }
 
 /* The page in a file without a name; the caller closes it. */
-static kymo_status write_page(kymo_recording *recording, const struct kymo_page_options *options,
-                              int *fd)
+static marey_status write_page(marey_recording *recording, const struct marey_page_options *options,
+                               int *fd)
 {
     *fd = memfd_create("page", MFD_CLOEXEC);
     assert_true(*fd >= 0);
-    return kymo_page_write(&recording, 1, options, *fd);
+    return marey_page_write(&recording, 1, options, *fd);
 }
 
 static char *text_of(int fd)
@@ -75,11 +75,11 @@ static char *text_of(int fd)
 
 static void a_page_begins_and_ends_as_html_does(void **state)
 {
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     int fd;
     put_events(*state);
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
-    assert_int_equal(write_page(recording, NULL, &fd), KYMO_OK);
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
+    assert_int_equal(write_page(recording, NULL, &fd), MAREY_OK);
     char *text = text_of(fd);
     assert_memory_equal(text, "<!doctype html>", 15);
     const char *end = strstr(text, "</html>\n");
@@ -92,12 +92,12 @@ static void a_page_begins_and_ends_as_html_does(void **state)
 
 static void a_title_is_a_text(void **state)
 {
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     int fd;
-    const struct kymo_page_options options = {.title = "</title><script>alert(1)</script>"};
+    const struct marey_page_options options = {.title = "</title><script>alert(1)</script>"};
     put_events(*state);
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
-    assert_int_equal(write_page(recording, &options, &fd), KYMO_OK);
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
+    assert_int_equal(write_page(recording, &options, &fd), MAREY_OK);
     char *text = text_of(fd);
     assert_null(strstr(text, "alert(1)</script>"));
     assert_non_null(strstr(text, "&lt;script&gt;alert(1)"));
@@ -107,10 +107,10 @@ static void a_title_is_a_text(void **state)
 
 static void a_recording_without_events_has_a_page(void **state)
 {
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     int fd;
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
-    assert_int_equal(write_page(recording, NULL, &fd), KYMO_OK);
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
+    assert_int_equal(write_page(recording, NULL, &fd), MAREY_OK);
     free(text_of(fd));
     log_close(recording);
 }
@@ -119,14 +119,14 @@ static void a_recording_without_events_has_a_page(void **state)
 static void a_plain_page_lets_its_own_style_in_and_nothing_else(void **state)
 {
     (void)state;
-    extern const char kymo__page_plain_css[];
+    extern const char marey__page_plain_css[];
     const int fd = memfd_create("page", MFD_CLOEXEC);
-    assert_int_equal(kymo__page_plain(NULL, 0, "a < b", fd), KYMO_OK);
+    assert_int_equal(marey__page_plain(NULL, 0, "a < b", fd), MAREY_OK);
     char *const html = text_of(fd);
     const char *style = strstr(html, "<style>");
     assert_non_null(style);
-    assert_int_equal(strncmp(style + 7, kymo__page_plain_css, strlen(kymo__page_plain_css)), 0);
-    assert_int_equal(strncmp(style + 7 + strlen(kymo__page_plain_css), "</style>", 8), 0);
+    assert_int_equal(strncmp(style + 7, marey__page_plain_css, strlen(marey__page_plain_css)), 0);
+    assert_int_equal(strncmp(style + 7 + strlen(marey__page_plain_css), "</style>", 8), 0);
     assert_non_null(strstr(html, "default-src 'none'; style-src 'sha256-"));
     assert_null(strstr(html, "unsafe"));
     assert_non_null(strstr(html, "<h1>a &lt; b</h1>"));
@@ -135,31 +135,31 @@ static void a_plain_page_lets_its_own_style_in_and_nothing_else(void **state)
 
 static void a_full_disk_is_told(void **state)
 {
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     put_events(*state);
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
     const int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(kymo_page_write(&recording, 1, NULL, fd), KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "write the page"));
+    assert_int_equal(marey_page_write(&recording, 1, NULL, fd), MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "write the page"));
     close(fd);
     log_close(recording);
 }
 
 static void memory_that_runs_out_leaves_nothing_behind(void **state)
 {
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     put_events(*state);
-    assert_int_equal(log_open(*state, &recording), KYMO_OK);
-    const struct kymo_page_options options = {.summary = {.n_jobs = 1}};
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+    assert_int_equal(log_open(*state, &recording), MAREY_OK);
+    const struct marey_page_options options = {.summary = {.n_jobs = 1}};
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         int fd = memfd_create("page", MFD_CLOEXEC);
-        kymo__alloc_fail_nth(nth);
-        status = kymo_page_write(&recording, 1, &options, fd);
-        kymo__alloc_fail_nth(0);
+        marey__alloc_fail_nth(nth);
+        status = marey_page_write(&recording, 1, &options, fd);
+        marey__alloc_fail_nth(0);
         close(fd);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 10000);
     }
     log_close(recording);

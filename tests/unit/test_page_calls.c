@@ -12,17 +12,17 @@
 #include "analyze/calls.h"
 #include "calls_maker.h"
 #include "present/page_internal.h"
-#include <kymo/page.h>
+#include <marey/page.h>
 
 /* main calls dot with two shapes; `n` calls of the second. */
-static kymo_recording *open_program(int n)
+static marey_recording *open_program(int n)
 {
     struct log_maker log = {0};
-    struct kymo__buf block = {0};
-    kymo_recording *recording = NULL;
+    struct marey__buf block = {0};
+    marey_recording *recording = NULL;
     log_put_process(&log, "rank", "0");
     log_put_moment(&log, 0, 0);
-    calls_profile(&block, 0, KYMO__CALLS_SIGNATURES);
+    calls_profile(&block, 0, MAREY__CALLS_SIGNATURES);
     calls_thread(&block, 1, 11, "MainThread");
     calls_function(&block, 1, 1, "main");
     calls_function(&block, 2, 7, "dot");
@@ -33,17 +33,17 @@ static kymo_recording *open_program(int n)
     calls_path(&block, 3, 1, 2, 2, n, 630, 640);
     calls_put_block(&log, &block);
     log_put_end(&log, "exit");
-    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    assert_int_equal(log_open(&log, &recording), MAREY_OK);
     log_maker_fini(&log);
     return recording;
 }
 
-static kymo_recording *open_empty(void)
+static marey_recording *open_empty(void)
 {
     struct log_maker log = {0};
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     log_put_preamble(&log);
-    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    assert_int_equal(log_open(&log, &recording), MAREY_OK);
     log_maker_fini(&log);
     return recording;
 }
@@ -68,23 +68,23 @@ static size_t count(const char *text, const char *word)
     return n;
 }
 
-static char *page_of(kymo_recording *recording, const struct kymo_page_calls_options *options)
+static char *page_of(marey_recording *recording, const struct marey_page_calls_options *options)
 {
     const int fd = memfd_create("page", MFD_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(kymo_page_calls(&recording, 1, options, fd), KYMO_OK);
+    assert_int_equal(marey_page_calls(&recording, 1, options, fd), MAREY_OK);
     return text_of(fd);
 }
 
 static void a_page_of_calls_has_their_nodes(void **state)
 {
     (void)state;
-    kymo_recording *recording = open_program(1);
+    marey_recording *recording = open_program(1);
     char *const text = page_of(recording, NULL);
     assert_memory_equal(text, "<!doctype html>", 15);
     assert_int_equal(count(text, "</html>"), 1);
     assert_non_null(strstr(text, "<title>calls of "));
-    if (!kymo_page_is_plain())
+    if (!marey_page_is_plain())
         assert_int_equal(count(text, "id=\"calls-"), 1);
     free(text);
     log_close(recording);
@@ -93,12 +93,12 @@ static void a_page_of_calls_has_their_nodes(void **state)
 static void a_difference_has_two_profiles_and_both_names(void **state)
 {
     (void)state;
-    kymo_recording *now = open_program(1), *before = open_program(5);
-    const struct kymo_page_calls_options options = {
+    marey_recording *now = open_program(1), *before = open_program(5);
+    const struct marey_page_calls_options options = {
         .name = "<now>", .before = &before, .n_before = 1, .name_before = "before"};
     char *const text = page_of(now, &options);
     assert_non_null(strstr(text, "<title>calls of &lt;now&gt; against before</title>"));
-    if (!kymo_page_is_plain())
+    if (!marey_page_is_plain())
         assert_int_equal(count(text, "id=\"calls-"), 2);
     free(text);
     log_close(now);
@@ -108,12 +108,12 @@ static void a_difference_has_two_profiles_and_both_names(void **state)
 static void a_report_has_calls_where_some_were_profiled(void **state)
 {
     (void)state;
-    kymo_recording *recordings[] = {open_program(1), open_empty()};
+    marey_recording *recordings[] = {open_program(1), open_empty()};
     for (size_t i = 0; i < 2; i++) {
         const int fd = memfd_create("page", MFD_CLOEXEC);
-        assert_int_equal(kymo_page_write(&recordings[i], 1, NULL, fd), KYMO_OK);
+        assert_int_equal(marey_page_write(&recordings[i], 1, NULL, fd), MAREY_OK);
         char *const text = text_of(fd);
-        if (!kymo_page_is_plain())
+        if (!marey_page_is_plain())
             assert_int_equal(count(text, "id=\"calls-0\""), i == 0);
         free(text);
         log_close(recordings[i]);
@@ -123,12 +123,12 @@ static void a_report_has_calls_where_some_were_profiled(void **state)
 static void nothing_to_show_is_told(void **state)
 {
     (void)state;
-    kymo_recording *some = open_program(1), *none = open_empty();
-    const struct kymo_page_calls_options options = {.before = &none, .n_before = 1};
+    marey_recording *some = open_program(1), *none = open_empty();
+    const struct marey_page_calls_options options = {.before = &none, .n_before = 1};
     const int fd = memfd_create("page", MFD_CLOEXEC);
-    assert_int_equal(kymo_page_calls(&none, 1, NULL, fd), KYMO_EFORMAT);
-    assert_int_equal(kymo_page_calls(&some, 1, &options, fd), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "has neither calls nor samples nor ranges"));
+    assert_int_equal(marey_page_calls(&none, 1, NULL, fd), MAREY_EFORMAT);
+    assert_int_equal(marey_page_calls(&some, 1, &options, fd), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "has neither calls nor samples nor ranges"));
     assert_int_equal(lseek(fd, 0, SEEK_END), 0);
     close(fd);
     log_close(some);
@@ -138,10 +138,10 @@ static void nothing_to_show_is_told(void **state)
 static void a_full_disk_is_told(void **state)
 {
     (void)state;
-    kymo_recording *recording = open_program(1);
+    marey_recording *recording = open_program(1);
     const int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(kymo_page_calls(&recording, 1, NULL, fd), KYMO_EIO);
+    assert_int_equal(marey_page_calls(&recording, 1, NULL, fd), MAREY_EIO);
     close(fd);
     log_close(recording);
 }
@@ -149,16 +149,16 @@ static void a_full_disk_is_told(void **state)
 static void memory_that_runs_out_leaves_nothing_behind(void **state)
 {
     (void)state;
-    kymo_recording *now = open_program(1), *before = open_program(5);
-    const struct kymo_page_calls_options options = {.before = &before, .n_before = 1};
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+    marey_recording *now = open_program(1), *before = open_program(5);
+    const struct marey_page_calls_options options = {.before = &before, .n_before = 1};
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         const int fd = memfd_create("page", MFD_CLOEXEC);
-        kymo__alloc_fail_nth(nth);
-        status = kymo_page_calls(&now, 1, &options, fd);
-        kymo__alloc_fail_nth(0);
+        marey__alloc_fail_nth(nth);
+        status = marey_page_calls(&now, 1, &options, fd);
+        marey__alloc_fail_nth(0);
         close(fd);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 10000);
     }
     log_close(now);
@@ -168,16 +168,16 @@ static void memory_that_runs_out_leaves_nothing_behind(void **state)
 static void a_report_page_survives_it_too(void **state)
 {
     (void)state;
-    kymo_recording *recording = open_program(1);
-    const struct kymo_page_options options = {.summary = {.n_jobs = 1}};
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+    marey_recording *recording = open_program(1);
+    const struct marey_page_options options = {.summary = {.n_jobs = 1}};
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         const int fd = memfd_create("page", MFD_CLOEXEC);
-        kymo__alloc_fail_nth(nth);
-        status = kymo_page_write(&recording, 1, &options, fd);
-        kymo__alloc_fail_nth(0);
+        marey__alloc_fail_nth(nth);
+        status = marey_page_write(&recording, 1, &options, fd);
+        marey__alloc_fail_nth(0);
         close(fd);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 10000);
     }
     log_close(recording);

@@ -14,33 +14,33 @@ struct node {
     uint64_t count, total_ns, self_ns;
 };
 
-static kymo_table *make(const struct node *nodes, size_t n)
+static marey_table *make(const struct node *nodes, size_t n)
 {
-    kymo_table *tree = NULL;
-    assert_int_equal(kymo_table_create("tree", kymo__tree_columns, KYMO__N_TREE_COLUMNS, &tree),
-                     KYMO_OK);
+    marey_table *tree = NULL;
+    assert_int_equal(marey_table_create("tree", marey__tree_columns, MAREY__N_TREE_COLUMNS, &tree),
+                     MAREY_OK);
     for (size_t i = 0; i < n; i++) {
-        kymo_table_u64(tree, nodes[i].depth);
-        kymo_table_text(tree, nodes[i].name, strlen(nodes[i].name));
-        kymo_table_u64(tree, nodes[i].count);
-        kymo_table_u64(tree, nodes[i].total_ns);
-        kymo_table_u64(tree, nodes[i].self_ns);
-        kymo_table_f64(tree, (double)nodes[i].total_ns / 1000);
+        marey_table_u64(tree, nodes[i].depth);
+        marey_table_text(tree, nodes[i].name, strlen(nodes[i].name));
+        marey_table_u64(tree, nodes[i].count);
+        marey_table_u64(tree, nodes[i].total_ns);
+        marey_table_u64(tree, nodes[i].self_ns);
+        marey_table_f64(tree, (double)nodes[i].total_ns / 1000);
     }
-    assert_int_equal(kymo_table_status(tree), KYMO_OK);
+    assert_int_equal(marey_table_status(tree), MAREY_OK);
     return tree;
 }
 
 /* "0 step 2 100", a row each: depth, name, count, total. */
-static void assert_rows(const kymo_table *table, const char *const *rows, size_t n)
+static void assert_rows(const marey_table *table, const char *const *rows, size_t n)
 {
-    assert_int_equal(kymo_table_n_rows(table), n);
+    assert_int_equal(marey_table_n_rows(table), n);
     for (size_t i = 0; i < n; i++) {
         char row[100];
-        const struct kymo_cell name = kymo_table_cell(table, i, 1);
-        snprintf(row, sizeof row, "%u %.*s %u %u", (unsigned)kymo_table_cell(table, i, 0).as.u64,
-                 (int)name.len, name.as.text, (unsigned)kymo_table_cell(table, i, 2).as.u64,
-                 (unsigned)kymo_table_cell(table, i, 3).as.u64);
+        const struct marey_cell name = marey_table_cell(table, i, 1);
+        snprintf(row, sizeof row, "%u %.*s %u %u", (unsigned)marey_table_cell(table, i, 0).as.u64,
+                 (int)name.len, name.as.text, (unsigned)marey_table_cell(table, i, 2).as.u64,
+                 (unsigned)marey_table_cell(table, i, 3).as.u64);
         assert_string_equal(row, rows[i]);
     }
 }
@@ -58,13 +58,13 @@ static void the_heaviest_stay_and_the_rest_is_folded_where_it_was(void **state)
         "0 step 2 100",    "1 forward 2 60", "2 gemm 9 40",     "2 (3 others) 10 10",
         "1 backward 2 35", "0 load 1 50",    "0 (1 other) 4 3",
     };
-    kymo_table *tree = make(step, KYMO__COUNT_OF(step)), *reduced = NULL;
+    marey_table *tree = make(step, MAREY__COUNT_OF(step)), *reduced = NULL;
     size_t n_others = 0;
-    assert_true(kymo__page_reduce_tree(tree, 5, &reduced, &n_others));
-    assert_rows(reduced, rows, KYMO__COUNT_OF(rows));
+    assert_true(marey__page_reduce_tree(tree, 5, &reduced, &n_others));
+    assert_rows(reduced, rows, MAREY__COUNT_OF(rows));
     assert_int_equal(n_others, 2);
-    kymo_table_destroy(reduced);
-    kymo_table_destroy(tree);
+    marey_table_destroy(reduced);
+    marey_table_destroy(tree);
 }
 
 static void a_parent_without_a_time_of_its_own_stays_for_its_children(void **state)
@@ -73,12 +73,12 @@ static void a_parent_without_a_time_of_its_own_stays_for_its_children(void **sta
     static const struct node open[] = {
         {0, "quick", 1, 20, 20}, {0, "never ends", 0, 0, 0}, {1, "inside", 1, 90, 90}};
     static const char *const rows[] = {"0 never ends 0 0", "1 inside 1 90", "0 (1 other) 1 20"};
-    kymo_table *tree = make(open, KYMO__COUNT_OF(open)), *reduced = NULL;
+    marey_table *tree = make(open, MAREY__COUNT_OF(open)), *reduced = NULL;
     size_t n_others = 0;
-    assert_true(kymo__page_reduce_tree(tree, 2, &reduced, &n_others));
-    assert_rows(reduced, rows, KYMO__COUNT_OF(rows));
-    kymo_table_destroy(reduced);
-    kymo_table_destroy(tree);
+    assert_true(marey__page_reduce_tree(tree, 2, &reduced, &n_others));
+    assert_rows(reduced, rows, MAREY__COUNT_OF(rows));
+    marey_table_destroy(reduced);
+    marey_table_destroy(tree);
 }
 
 static void of_equals_the_first_stay(void **state)
@@ -87,29 +87,29 @@ static void of_equals_the_first_stay(void **state)
     static const struct node alike[] = {
         {0, "a", 1, 7, 0}, {1, "b", 1, 7, 7}, {0, "c", 1, 7, 0}, {1, "d", 1, 7, 7}};
     static const char *const rows[] = {"0 a 1 7", "1 b 1 7", "0 c 1 7", "1 (1 other) 1 7"};
-    kymo_table *tree = make(alike, KYMO__COUNT_OF(alike)), *reduced = NULL;
+    marey_table *tree = make(alike, MAREY__COUNT_OF(alike)), *reduced = NULL;
     size_t n_others = 0;
-    assert_true(kymo__page_reduce_tree(tree, 3, &reduced, &n_others));
-    assert_rows(reduced, rows, KYMO__COUNT_OF(rows));
-    kymo_table_destroy(reduced);
-    kymo_table_destroy(tree);
+    assert_true(marey__page_reduce_tree(tree, 3, &reduced, &n_others));
+    assert_rows(reduced, rows, MAREY__COUNT_OF(rows));
+    marey_table_destroy(reduced);
+    marey_table_destroy(tree);
 }
 
 static void memory_that_runs_out_leaves_nothing_behind(void **state)
 {
     (void)state;
-    kymo_table *tree = make(step, KYMO__COUNT_OF(step)), *reduced = NULL;
+    marey_table *tree = make(step, MAREY__COUNT_OF(step)), *reduced = NULL;
     size_t n_others = 0;
     bool is_done = false;
     for (uint64_t nth = 1; !is_done; nth++) {
-        kymo__alloc_fail_nth(nth);
-        is_done = kymo__page_reduce_tree(tree, 5, &reduced, &n_others);
-        kymo__alloc_fail_nth(0);
+        marey__alloc_fail_nth(nth);
+        is_done = marey__page_reduce_tree(tree, 5, &reduced, &n_others);
+        marey__alloc_fail_nth(0);
         assert_true(is_done == (reduced != NULL));
         assert_true(nth < 1000);
     }
-    kymo_table_destroy(reduced);
-    kymo_table_destroy(tree);
+    marey_table_destroy(reduced);
+    marey_table_destroy(tree);
 }
 
 int main(void)

@@ -4,7 +4,7 @@
 
 #include "log_maker.h"
 #include "scratch.h"
-#include <kymo/partial.h>
+#include <marey/partial.h>
 
 enum {
     N_LOGS = 7,
@@ -17,7 +17,7 @@ enum {
     KERNEL = 5
 };
 
-static const struct kymo_summary_options alone = {.n_jobs = 1, .data = "work"};
+static const struct marey_summary_options alone = {.n_jobs = 1, .data = "work"};
 
 /* ---- logs ---- */
 
@@ -46,11 +46,11 @@ static void put_rest(struct log_maker *log, uint32_t which)
         double value = 0.1 * (which + 1) + i * 1e-9; /* whose sums depend on the order */
         uint64_t words[2] = {VALUE, 0};
         memcpy(&words[1], &value, sizeof value);
-        log_record(log, at + i, KYMO_RECORD_COUNTER, words, 2);
+        log_record(log, at + i, MAREY_RECORD_COUNTER, words, 2);
     }
-    log_word(log, at + 10, KYMO_KIND_MARK, VALUE);
-    log_record(log, at + 20, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){WORK, 8}, 2);
-    log_record(log, at + 30 + which, KYMO_RECORD_ASYNC_END, (const uint64_t[]){WORK, 8}, 2);
+    log_word(log, at + 10, MAREY_KIND_MARK, VALUE);
+    log_record(log, at + 20, MAREY_RECORD_ASYNC_BEGIN, (const uint64_t[]){WORK, 8}, 2);
+    log_record(log, at + 30 + which, MAREY_RECORD_ASYNC_END, (const uint64_t[]){WORK, 8}, 2);
     log_begin(log, at + 100, STEP);
     log_launch(log, at + 101, 77);
     log_end(log, at + 110, STEP);
@@ -67,7 +67,7 @@ static void write_log(const char *folder, uint32_t which)
     snprintf(own, sizeof own, "own %u", which % 2);
     snprintf(path, sizeof path, "%s/r%u-host.klog", folder, which);
     log_put_process(&log, "note", "It was cold.");
-    log_put_pairs(&log, KYMO__BLOCK_LOG, (const char *const[]){"rank", number, "worker", "1", NULL});
+    log_put_pairs(&log, MAREY__BLOCK_LOG, (const char *const[]){"rank", number, "worker", "1", NULL});
     log_put_site(&log, STEP, "step");
     log_put_site(&log, WORK, "work");
     log_put_site(&log, VALUE, "value");
@@ -79,8 +79,8 @@ static void write_log(const char *folder, uint32_t which)
     put_iterations(&log, which);
     put_rest(&log, which);
     log_put_words(&log, 0, 0);
-    log_work(&log, 400200, KERNEL, KYMO_WORK_KERNEL, 50 + which, 77, 0);
-    log_work(&log, 400300, VALUE, KYMO_WORK_COPY, 10, 78, 4096);
+    log_work(&log, 400200, KERNEL, MAREY_WORK_KERNEL, 50 + which, 77, 0);
+    log_work(&log, 400300, VALUE, MAREY_WORK_COPY, 10, 78, 4096);
     log_put_words(&log, 1, 0);
     log_put_end(&log, "stop");
     FILE *file = fopen(path, "w");
@@ -94,7 +94,7 @@ static void write_log(const char *folder, uint32_t which)
 static void make_recordings(const struct scratch *s, char paths[N_RECORDINGS][100])
 {
     for (uint32_t r = 0; r < N_RECORDINGS; r++) {
-        snprintf(paths[r], 100, "%s/run%u.kymo", s->folder, r);
+        snprintf(paths[r], 100, "%s/run%u.marey", s->folder, r);
         assert_int_equal(mkdir(paths[r], 0777), 0);
         for (uint32_t i = 0; i < N_LOGS; i++)
             write_log(paths[r], i);
@@ -104,7 +104,7 @@ static void make_recordings(const struct scratch *s, char paths[N_RECORDINGS][10
 /* ---- summaries as texts ---- */
 
 /* Every table there is. */
-static char *all_of(kymo_summary *summary)
+static char *all_of(marey_summary *summary)
 {
     static const char *const names[] = {
         "ranges",   "tree",        "threads",    "ranks",         "processes",  "async",
@@ -116,37 +116,37 @@ static char *all_of(kymo_summary *summary)
     size_t len;
     FILE *out = open_memstream(&text, &len);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_non_null(kymo_summary_table(summary, names[i]));
+        assert_non_null(marey_summary_table(summary, names[i]));
         fprintf(out, "%s:\n", names[i]);
-        assert_int_equal(kymo_present_csv(kymo_summary_table(summary, names[i]), out), KYMO_OK);
+        assert_int_equal(marey_present_csv(marey_summary_table(summary, names[i]), out), MAREY_OK);
     }
     assert_int_equal(
-        kymo_report_text(summary, &(struct kymo_report_options){.tables = "ranges,tree,iterations"},
-                         out),
-        KYMO_OK);
+        marey_report_text(summary,
+                          &(struct marey_report_options){.tables = "ranges,tree,iterations"}, out),
+        MAREY_OK);
     fclose(out);
     return text;
 }
 
 static char *read_whole(char paths[N_RECORDINGS][100])
 {
-    kymo_recording *recordings[N_RECORDINGS];
-    kymo_summary *summary = NULL;
+    marey_recording *recordings[N_RECORDINGS];
+    marey_summary *summary = NULL;
     for (size_t r = 0; r < N_RECORDINGS; r++)
-        assert_int_equal(kymo_recording_open(paths[r], &recordings[r]), KYMO_OK);
-    assert_int_equal(kymo_summary_create(recordings, N_RECORDINGS, &alone, &summary), KYMO_OK);
+        assert_int_equal(marey_recording_open(paths[r], &recordings[r]), MAREY_OK);
+    assert_int_equal(marey_summary_create(recordings, N_RECORDINGS, &alone, &summary), MAREY_OK);
     char *text = all_of(summary);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     for (size_t r = 0; r < N_RECORDINGS; r++)
-        kymo_recording_close(recordings[r]);
+        marey_recording_close(recordings[r]);
     return text;
 }
 
 /* ---- parts ---- */
 
 struct part {
-    kymo_recording *recordings[N_RECORDINGS];
-    kymo_partial *partial;
+    marey_recording *recordings[N_RECORDINGS];
+    marey_partial *partial;
 };
 
 /* The logs of a part: from `from` to `to` of all recordings' in a row. */
@@ -162,25 +162,25 @@ static void open_part(struct part *part, char paths[N_RECORDINGS][100], size_t f
                 list[n] = names[n];
                 n++;
             }
-        assert_int_equal(kymo_recording_open_logs(paths[r], list, n, 1, &part->recordings[r]),
-                         KYMO_OK);
+        assert_int_equal(marey_recording_open_logs(paths[r], list, n, 1, &part->recordings[r]),
+                         MAREY_OK);
     }
 }
 
 static void close_part(struct part *part)
 {
-    kymo_partial_destroy(part->partial);
+    marey_partial_destroy(part->partial);
     for (size_t r = 0; r < N_RECORDINGS; r++)
-        kymo_recording_close(part->recordings[r]);
+        marey_recording_close(part->recordings[r]);
 }
 
-static kymo_status join(struct part *into, struct part *from)
+static marey_status join(struct part *into, struct part *from)
 {
     const void *bytes;
     size_t len;
-    kymo_status status = kymo_partial_pack(from->partial, &bytes, &len);
-    if (status == KYMO_OK)
-        status = kymo_partial_join(into->partial, bytes, len);
+    marey_status status = marey_partial_pack(from->partial, &bytes, &len);
+    if (status == MAREY_OK)
+        status = marey_partial_join(into->partial, bytes, len);
     return status;
 }
 
@@ -188,20 +188,20 @@ static kymo_status join(struct part *into, struct part *from)
 static char *read_in_parts(char paths[N_RECORDINGS][100], size_t n_parts)
 {
     struct part parts[MAX_PARTS] = {0};
-    kymo_summary *summary = NULL;
+    marey_summary *summary = NULL;
     const size_t n_logs = (size_t)N_LOGS * N_RECORDINGS;
     for (size_t p = 0; p < n_parts; p++) {
         open_part(&parts[p], paths, p * n_logs / n_parts, (p + 1) * n_logs / n_parts);
         assert_int_equal(
-            kymo_partial_create(parts[p].recordings, N_RECORDINGS, &alone, &parts[p].partial),
-            KYMO_OK);
+            marey_partial_create(parts[p].recordings, N_RECORDINGS, &alone, &parts[p].partial),
+            MAREY_OK);
     }
     for (size_t step = 1; step < n_parts; step *= 2)
         for (size_t p = 0; p + step < n_parts; p += 2 * step)
-            assert_int_equal(join(&parts[p], &parts[p + step]), KYMO_OK);
-    assert_int_equal(kymo_partial_summary(parts[0].partial, &alone, &summary), KYMO_OK);
+            assert_int_equal(join(&parts[p], &parts[p + step]), MAREY_OK);
+    assert_int_equal(marey_partial_summary(parts[0].partial, &alone, &summary), MAREY_OK);
     char *text = all_of(summary);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     for (size_t p = 0; p < n_parts; p++)
         close_part(&parts[p]);
     return text;
@@ -229,33 +229,33 @@ static void bytes_that_changed_are_refused(void **state)
     size_t len;
     make_recordings(*state, paths);
     open_part(&part, paths, 0, 3);
-    assert_int_equal(kymo_partial_create(part.recordings, N_RECORDINGS, &alone, &part.partial),
-                     KYMO_OK);
-    assert_int_equal(kymo_partial_pack(part.partial, &bytes, &len), KYMO_OK);
+    assert_int_equal(marey_partial_create(part.recordings, N_RECORDINGS, &alone, &part.partial),
+                     MAREY_OK);
+    assert_int_equal(marey_partial_pack(part.partial, &bytes, &len), MAREY_OK);
     char *copy = malloc(len);
     memcpy(copy, bytes, len);
     copy[len / 2] ^= 1;
-    assert_int_equal(kymo_partial_join(part.partial, copy, len), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "has changed on its way"));
-    assert_int_equal(kymo_partial_join(part.partial, copy, 5), KYMO_EFORMAT);
+    assert_int_equal(marey_partial_join(part.partial, copy, len), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "has changed on its way"));
+    assert_int_equal(marey_partial_join(part.partial, copy, 5), MAREY_EFORMAT);
     copy[8] = 99;
-    assert_int_equal(kymo_partial_join(part.partial, copy, len), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "another version"));
+    assert_int_equal(marey_partial_join(part.partial, copy, len), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "another version"));
     free(copy);
     close_part(&part);
 }
 
-static kymo_status try_all(struct part *parts)
+static marey_status try_all(struct part *parts)
 {
-    kymo_summary *summary = NULL;
-    kymo_status status = KYMO_OK;
-    for (size_t p = 0; p < 2 && status == KYMO_OK; p++)
-        status = kymo_partial_create(parts[p].recordings, N_RECORDINGS, &alone, &parts[p].partial);
-    if (status == KYMO_OK)
+    marey_summary *summary = NULL;
+    marey_status status = MAREY_OK;
+    for (size_t p = 0; p < 2 && status == MAREY_OK; p++)
+        status = marey_partial_create(parts[p].recordings, N_RECORDINGS, &alone, &parts[p].partial);
+    if (status == MAREY_OK)
         status = join(&parts[0], &parts[1]);
-    if (status == KYMO_OK)
-        status = kymo_partial_summary(parts[0].partial, &alone, &summary);
-    kymo_summary_destroy(summary);
+    if (status == MAREY_OK)
+        status = marey_partial_summary(parts[0].partial, &alone, &summary);
+    marey_summary_destroy(summary);
     return status;
 }
 
@@ -266,14 +266,14 @@ static void joining_without_memory_leaks_nothing(void **state)
     make_recordings(*state, paths);
     open_part(&parts[0], paths, 6, 7);
     open_part(&parts[1], paths, 5, 6);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo__alloc_fail_nth(nth);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey__alloc_fail_nth(nth);
         status = try_all(parts);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         for (size_t p = 0; p < 2; p++) {
-            kymo_partial_destroy(parts[p].partial);
+            marey_partial_destroy(parts[p].partial);
             parts[p].partial = NULL;
         }
         assert_true(nth < 20000);

@@ -42,11 +42,11 @@ static int count_of(const char *part)
 
 static void expect_duration(double ns, const char *unit, const char *text)
 {
-    struct kymo__buf buf = {0};
-    kymo__text_duration(&buf, ns, unit);
-    kymo__buf_put(&buf, "", 1);
+    struct marey__buf buf = {0};
+    marey__text_duration(&buf, ns, unit);
+    marey__buf_put(&buf, "", 1);
     assert_string_equal(buf.data, text);
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
 }
 
 static void durations_have_three_digits_and_a_unit_that_fits(void **state)
@@ -71,13 +71,13 @@ static void durations_have_three_digits_and_a_unit_that_fits(void **state)
 
 static void expect_real(double value, const char *want)
 {
-    struct kymo__buf buf = {0};
-    const struct kymo_cell cell = {.as.f64 = value};
-    const struct kymo_column column = {"x", NULL, KYMO_TYPE_F64, KYMO_UNIT_NONE};
-    kymo__text_number(&buf, &cell, &column, NULL);
-    kymo__buf_put(&buf, "", 1);
+    struct marey__buf buf = {0};
+    const struct marey_cell cell = {.as.f64 = value};
+    const struct marey_column column = {"x", NULL, MAREY_TYPE_F64, MAREY_UNIT_NONE};
+    marey__text_number(&buf, &cell, &column, NULL);
+    marey__buf_put(&buf, "", 1);
     assert_string_equal(buf.data, want);
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
 }
 
 static void numbers_have_four_digits_and_all_before_the_point(void **state)
@@ -98,12 +98,12 @@ static void numbers_have_four_digits_and_all_before_the_point(void **state)
 
 static void expect_text(const char *text, size_t len, size_t width, const char *want)
 {
-    struct kymo__buf buf = {0};
-    const size_t got = kymo__text_put(&buf, text, len, width);
-    kymo__buf_put(&buf, "", 1);
+    struct marey__buf buf = {0};
+    const size_t got = marey__text_put(&buf, text, len, width);
+    marey__buf_put(&buf, "", 1);
     assert_string_equal(buf.data, want);
     assert_true(width == 0 || got <= width);
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
 }
 
 static void names_are_made_fit_for_a_terminal(void **state)
@@ -122,98 +122,99 @@ static void names_are_made_fit_for_a_terminal(void **state)
 
 /* ---- tables ---- */
 
-static const struct kymo_column columns[] = {
-    {"name", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-    {"total_ns", "total", KYMO_TYPE_U64, KYMO_UNIT_NS},
-    {"share", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-    {"min_ns", "min", KYMO_TYPE_U64, KYMO_UNIT_NS},
+static const struct marey_column columns[] = {
+    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"total_ns", "total", MAREY_TYPE_U64, MAREY_UNIT_NS},
+    {"share", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    {"min_ns", "min", MAREY_TYPE_U64, MAREY_UNIT_NS},
 };
 
-static kymo_table *make_table(void)
+static marey_table *make_table(void)
 {
-    kymo_table *table = NULL;
-    assert_int_equal(kymo_table_create("t", columns, KYMO__COUNT_OF(columns), &table), KYMO_OK);
-    kymo_table_text(table, "step", 4);
-    kymo_table_u64(table, 2500000000);
-    kymo_table_f64(table, 0.6543);
-    kymo_table_u64(table, 7);
-    kymo_table_text(table, "say \"hi\",\r\n", 11);
-    kymo_table_u64(table, 12345);
-    kymo_table_f64(table, 0.001);
-    kymo_table_null(table);
+    marey_table *table = NULL;
+    assert_int_equal(marey_table_create("t", columns, MAREY__COUNT_OF(columns), &table), MAREY_OK);
+    marey_table_text(table, "step", 4);
+    marey_table_u64(table, 2500000000);
+    marey_table_f64(table, 0.6543);
+    marey_table_u64(table, 7);
+    marey_table_text(table, "say \"hi\",\r\n", 11);
+    marey_table_u64(table, 12345);
+    marey_table_f64(table, 0.001);
+    marey_table_null(table);
     return table;
 }
 
 static void text_lines_up(void **state)
 {
     (void)state;
-    kymo_table *table = make_table();
+    marey_table *table = make_table();
     FILE *stream = open_stream();
-    assert_int_equal(kymo_present_text(table, NULL, stream), KYMO_OK);
+    assert_int_equal(marey_present_text(table, NULL, stream), MAREY_OK);
     expect_written(stream, "name               total   share   min\n"
                            "step             2.50 s   65.4 %  7 ns\n"
                            "say \"hi\",\\x0d\\n  12.3 us  0.10 %     -\n");
     stream = open_stream();
-    assert_int_equal(kymo_present_text(table, &(struct kymo_text_options){.unit = "us"}, stream),
-                     KYMO_OK);
+    assert_int_equal(marey_present_text(table, &(struct marey_text_options){.unit = "us"}, stream),
+                     MAREY_OK);
     expect_written(stream, "name                total us   share  min us\n"
                            "step             2500000.000  65.4 %   0.007\n"
                            "say \"hi\",\\x0d\\n       12.345  0.10 %       -\n");
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void narrow_text_cuts_names_then_leaves_columns_out(void **state)
 {
     (void)state;
-    kymo_table *table = make_table();
+    marey_table *table = make_table();
     for (uint32_t width = 30; width < 60; width++) {
         FILE *stream = open_stream();
-        kymo_table_text(table, "a name that goes on and on and on and on and on", 47);
-        kymo_table_u64(table, 1);
-        kymo_table_f64(table, 0);
-        kymo_table_u64(table, 1);
+        marey_table_text(table, "a name that goes on and on and on and on and on", 47);
+        marey_table_u64(table, 1);
+        marey_table_f64(table, 0);
+        marey_table_u64(table, 1);
         assert_int_equal(
-            kymo_present_text(table, &(struct kymo_text_options){.width = width}, stream), KYMO_OK);
+            marey_present_text(table, &(struct marey_text_options){.width = width}, stream),
+            MAREY_OK);
         fclose(stream);
         for (char *line = strtok(written, "\n"); line != NULL; line = strtok(NULL, "\n"))
             assert_true(strlen(line) <= width || line[0] == '(');
         free(written);
     }
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void colours_come_only_when_asked(void **state)
 {
     (void)state;
-    kymo_table *table = make_table();
+    marey_table *table = make_table();
     FILE *stream = open_stream();
-    assert_int_equal(kymo_present_text(table, &(struct kymo_text_options){.color = 1}, stream),
-                     KYMO_OK);
+    assert_int_equal(marey_present_text(table, &(struct marey_text_options){.color = 1}, stream),
+                     MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("\033[1m"), 4);
     assert_int_equal(count_of("\033[31m65.4 %\033[0m"), 1);
     free(written);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void csv_quotes_what_it_must(void **state)
 {
     (void)state;
-    kymo_table *table = make_table();
+    marey_table *table = make_table();
     FILE *stream = open_stream();
-    assert_int_equal(kymo_present_csv(table, stream), KYMO_OK);
+    assert_int_equal(marey_present_csv(table, stream), MAREY_OK);
     expect_written(stream, "name,total_ns,share,min_ns\r\n"
                            "step,2500000000,0.6543,7\r\n"
                            "\"say \"\"hi\"\",\r\n\",12345,0.001,\r\n");
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void json_is_a_list_of_objects(void **state)
 {
     (void)state;
-    kymo_table *table = make_table();
+    marey_table *table = make_table();
     FILE *stream = open_stream();
-    assert_int_equal(kymo_present_json(table, stream), KYMO_OK);
+    assert_int_equal(marey_present_json(table, stream), MAREY_OK);
     expect_written(
         stream,
         "[\n"
@@ -221,27 +222,27 @@ static void json_is_a_list_of_objects(void **state)
         "  {\"name\": \"say \\\"hi\\\",\\u000d\\n\", \"total_ns\": 12345, \"share\": 0.001, "
         "\"min_ns\": null}\n"
         "]\n");
-    kymo_table_truncate(table, 0);
+    marey_table_truncate(table, 0);
     stream = open_stream();
-    assert_int_equal(kymo_present_json(table, stream), KYMO_OK);
+    assert_int_equal(marey_present_json(table, stream), MAREY_OK);
     expect_written(stream, "[]\n");
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void a_refusing_stream_is_told(void **state)
 {
     (void)state;
-    kymo_table *table = make_table();
+    marey_table *table = make_table();
     FILE *full = fopen("/dev/full", "w");
     if (full == NULL)
         skip();
     setvbuf(full, NULL, _IONBF, 0);
-    assert_int_equal(kymo_present_text(table, NULL, full), KYMO_EIO);
-    assert_int_equal(kymo_present_csv(table, full), KYMO_EIO);
-    assert_int_equal(kymo_present_json(table, full), KYMO_EIO);
-    assert_int_equal(kymo_append_csv(table, "/dev/full"), KYMO_EIO);
+    assert_int_equal(marey_present_text(table, NULL, full), MAREY_EIO);
+    assert_int_equal(marey_present_csv(table, full), MAREY_EIO);
+    assert_int_equal(marey_present_json(table, full), MAREY_EIO);
+    assert_int_equal(marey_append_csv(table, "/dev/full"), MAREY_EIO);
     fclose(full);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 /* ---- rows appended to a file ---- */
@@ -267,64 +268,64 @@ static void write_file(const char *path, const char *text)
 static void appended_rows_follow_one_line_of_names(void **state)
 {
     (void)state;
-    char path[] = "/tmp/kymo-test-csv-XXXXXX";
+    char path[] = "/tmp/marey-test-csv-XXXXXX";
     close(mkstemp(path));
-    kymo_table *table = make_table();
-    kymo_table_truncate(table, 1);
-    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
-    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
+    marey_table *table = make_table();
+    marey_table_truncate(table, 1);
+    assert_int_equal(marey_append_csv(table, path), MAREY_OK);
+    assert_int_equal(marey_append_csv(table, path), MAREY_OK);
     expect_file(path, "name,total_ns,share,min_ns\r\n"
                       "step,2500000000,0.6543,7\r\n"
                       "step,2500000000,0.6543,7\r\n");
     write_file(path, "name,total_ns,share,min_ns\r\nste");
-    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
+    assert_int_equal(marey_append_csv(table, path), MAREY_OK);
     expect_file(path, "name,total_ns,share,min_ns\r\nste\r\nstep,2500000000,0.6543,7\r\n");
     write_file(path, "name,total_ns,share\r\nand,other,rows\r\n");
-    assert_int_equal(kymo_append_csv(table, path), KYMO_EINVAL);
+    assert_int_equal(marey_append_csv(table, path), MAREY_EINVAL);
     expect_file(path, "name,total_ns,share\r\nand,other,rows\r\n");
     unlink(path);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void appending_without_memory_leaves_the_file_as_it_was(void **state)
 {
     (void)state;
-    char path[] = "/tmp/kymo-test-csv-XXXXXX";
+    char path[] = "/tmp/marey-test-csv-XXXXXX";
     close(mkstemp(path));
-    kymo_table *table = make_table();
-    kymo_table_truncate(table, 1);
-    assert_int_equal(kymo_append_csv(table, path), KYMO_OK);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
+    marey_table *table = make_table();
+    marey_table_truncate(table, 1);
+    assert_int_equal(marey_append_csv(table, path), MAREY_OK);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         expect_file(path, "name,total_ns,share,min_ns\r\nstep,2500000000,0.6543,7\r\n");
-        kymo__alloc_fail_nth(nth);
-        status = kymo_append_csv(table, path);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        marey__alloc_fail_nth(nth);
+        status = marey_append_csv(table, path);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 1000);
     }
     unlink(path);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 /* ---- the report ---- */
 
-static kymo_summary *summarise(struct log_maker *log)
+static marey_summary *summarise(struct log_maker *log)
 {
-    kymo_recording *recording = NULL;
-    kymo_summary *summary = NULL;
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_summary_create(&recording, 1, NULL, &summary), KYMO_OK);
+    marey_recording *recording = NULL;
+    marey_summary *summary = NULL;
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
     log_close(recording);
     log_maker_fini(log);
     return summary;
 }
 
-static kymo_summary *make_summary(void)
+static marey_summary *make_summary(void)
 {
     struct log_maker log = {0};
     log_put_preamble(&log);
-    log_put_pairs(&log, KYMO__BLOCK_LOG,
+    log_put_pairs(&log, MAREY__BLOCK_LOG,
                   (const char *const[]){"note", "The pool is not kill-safe.", NULL});
     log_begin(&log, 0, 1);
     log_begin(&log, 1000, 2);
@@ -332,8 +333,8 @@ static kymo_summary *make_summary(void)
     log_end(&log, 5000, 1);
     log_begin(&log, 6000, 3);
     log_put_words(&log, 0, 0);
-    const struct kymo__loss_entry loss = {3, 3000, 4000};
-    log_put_block(&log, (struct kymo__block){.type = KYMO__BLOCK_LOSS}, &loss, sizeof loss);
+    const struct marey__loss_entry loss = {3, 3000, 4000};
+    log_put_block(&log, (struct marey__block){.type = MAREY__BLOCK_LOSS}, &loss, sizeof loss);
     log_put_end(&log, "stop");
     return summarise(&log);
 }
@@ -341,9 +342,9 @@ static kymo_summary *make_summary(void)
 static void the_text_report_tells_everything(void **state)
 {
     (void)state;
-    kymo_summary *summary = make_summary();
+    marey_summary *summary = make_summary();
     FILE *stream = open_stream();
-    assert_int_equal(kymo_report_text(summary, NULL, stream), KYMO_OK);
+    assert_int_equal(marey_report_text(summary, NULL, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of(": train --fast\n"), 1);
     assert_int_equal(count_of("1 process, 1 thread, 6.00 us, 5 events\n"), 1);
@@ -354,13 +355,13 @@ static void the_text_report_tells_everything(void **state)
             "thread main\n"),
         1);
     assert_int_equal(count_of("lost: 3 events between 3.00 us and 4.00 us after the start"), 1);
-    assert_int_equal(count_of("kymo cost: 5 events x 9.4 ns = 47 ns, 0.78 % of the program; flush "
+    assert_int_equal(count_of("marey cost: 5 events x 9.4 ns = 47 ns, 0.78 % of the program; flush "
                               "thread 1.23 us CPU; "
                               "log "),
                      1);
     assert_int_equal(count_of("note: The pool is not kill-safe.\n"), 1);
     free(written);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void an_empty_recording_says_so(void **state)
@@ -369,23 +370,23 @@ static void an_empty_recording_says_so(void **state)
     struct log_maker log = {0};
     log_put_preamble(&log);
     log_put_end(&log, "stop");
-    kymo_summary *summary = summarise(&log);
+    marey_summary *summary = summarise(&log);
     FILE *stream = open_stream();
-    assert_int_equal(kymo_report_text(summary, NULL, stream), KYMO_OK);
+    assert_int_equal(marey_report_text(summary, NULL, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("No events were recorded.\n"), 1);
     assert_int_equal(count_of("lost: none\n"), 1);
     free(written);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void sort_limit_and_tables_choose(void **state)
 {
     (void)state;
-    kymo_summary *summary = make_summary();
+    marey_summary *summary = make_summary();
     FILE *stream = open_stream();
-    struct kymo_report_options options = {.sort = "-total", .limit = 1, .tables = "ranges,tree"};
-    assert_int_equal(kymo_report_text(summary, &options, stream), KYMO_OK);
+    struct marey_report_options options = {.sort = "-total", .limit = 1, .tables = "ranges,tree"};
+    assert_int_equal(marey_report_text(summary, &options, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("... and 1 more; --all shows them\n"), 2);
     assert_int_equal(count_of("\ninner "), 1); /* the lightest first, and the rest is not shown */
@@ -393,23 +394,24 @@ static void sort_limit_and_tables_choose(void **state)
     free(written);
     stream = open_stream();
     options.sort = "nothing";
-    assert_int_equal(kymo_report_text(summary, &options, stream), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "total_ns, self_ns"));
-    options = (struct kymo_report_options){.tables = "ranges,chairs"};
-    assert_int_equal(kymo_report_text(summary, &options, stream), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "chairs"));
+    assert_int_equal(marey_report_text(summary, &options, stream), MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "total_ns, self_ns"));
+    options = (struct marey_report_options){.tables = "ranges,chairs"};
+    assert_int_equal(marey_report_text(summary, &options, stream), MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "chairs"));
     fclose(stream);
     free(written);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void the_json_report_has_its_keys(void **state)
 {
     (void)state;
-    kymo_summary *summary = make_summary();
+    marey_summary *summary = make_summary();
     FILE *stream = open_stream();
     assert_int_equal(
-        kymo_report_json(summary, &(struct kymo_report_options){.tables = "tree"}, stream), KYMO_OK);
+        marey_report_json(summary, &(struct marey_report_options){.tables = "tree"}, stream),
+        MAREY_OK);
     fclose(stream);
     const char *const keys[] = {
         "ranges",
@@ -423,32 +425,32 @@ static void the_json_report_has_its_keys(void **state)
         "name\": \"outer\", \"count\": 1, \"total_ns\": 5000, "
         "\"self_ns\": 3000, \"mean_ns\": 5000, \"min_ns\": 5000, \"p50_ns\": 5000, "
         "\"p90_ns\": 5000, \"p99_ns\": 5000, \"max_ns\": 5000"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(keys); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(keys); i++) {
         char key[200];
         snprintf(key, sizeof key, "\"%s", keys[i]);
         assert_true(count_of(key) >= 1);
     }
     free(written);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void drawing_without_memory_leaks_nothing(void **state)
 {
     (void)state;
-    kymo_summary *summary = make_summary();
+    marey_summary *summary = make_summary();
     FILE *stream = fopen("/dev/null", "w");
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo__alloc_fail_nth(nth);
-        status = kymo_report_text(summary, NULL, stream);
-        if (status == KYMO_OK)
-            status = kymo_report_json(summary, NULL, stream);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey__alloc_fail_nth(nth);
+        status = marey_report_text(summary, NULL, stream);
+        if (status == MAREY_OK)
+            status = marey_report_json(summary, NULL, stream);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 10000);
     }
     fclose(stream);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 int main(void)

@@ -15,20 +15,20 @@
 
 #define BYTES(text) text, sizeof(text) - 1
 
-static struct kymo__marshal_value read_one(const char *bytes, size_t len)
+static struct marey__marshal_value read_one(const char *bytes, size_t len)
 {
-    struct kymo__marshal marshal = {0};
+    struct marey__marshal marshal = {0};
     uint32_t top;
-    assert_int_equal(kymo__marshal_read(&marshal, bytes, len, &top), KYMO_OK);
-    const struct kymo__marshal_value value = marshal.values[top];
-    kymo__marshal_fini(&marshal);
+    assert_int_equal(marey__marshal_read(&marshal, bytes, len, &top), MAREY_OK);
+    const struct marey__marshal_value value = marshal.values[top];
+    marey__marshal_fini(&marshal);
     return value;
 }
 
 static void expect_integer(const char *bytes, size_t len, int64_t number)
 {
-    const struct kymo__marshal_value value = read_one(bytes, len);
-    assert_int_equal(value.kind, KYMO__MARSHAL_INTEGER);
+    const struct marey__marshal_value value = read_one(bytes, len);
+    assert_int_equal(value.kind, MAREY__MARSHAL_INTEGER);
     assert_true(value.as.integer == number);
 }
 
@@ -47,15 +47,15 @@ static void numbers_of_all_kinds_are_read(void **state)
     expect_integer(BYTES("l\xf9\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0\1\0"), -INT64_MAX);
     expect_integer(BYTES("T"), 1);
     expect_integer(BYTES("F"), 0);
-    struct kymo__marshal_value real = read_one(BYTES("g\0\0\0\0\0\0\xf8\x3f"));
-    assert_true(real.kind == KYMO__MARSHAL_REAL && real.as.real == 1.5);
+    struct marey__marshal_value real = read_one(BYTES("g\0\0\0\0\0\0\xf8\x3f"));
+    assert_true(real.kind == MAREY__MARSHAL_REAL && real.as.real == 1.5);
     real = read_one(BYTES("f\4"
                           "1e-3"));
-    assert_true(real.kind == KYMO__MARSHAL_REAL && real.as.real == 1e-3);
+    assert_true(real.kind == MAREY__MARSHAL_REAL && real.as.real == 1e-3);
     real = read_one(BYTES("f\3"
                           "nan"));
     assert_true(isnan(real.as.real));
-    assert_int_equal(read_one(BYTES("N")).kind, KYMO__MARSHAL_OTHER);
+    assert_int_equal(read_one(BYTES("N")).kind, MAREY__MARSHAL_OTHER);
 }
 
 static void texts_of_all_kinds_are_read(void **state)
@@ -67,9 +67,9 @@ static void texts_of_all_kinds_are_read(void **state)
     } all[] = {{BYTES("s\2\0\0\0ab")}, {BYTES("u\2\0\0\0ab")}, {BYTES("t\2\0\0\0ab")},
                {BYTES("a\2\0\0\0ab")}, {BYTES("A\2\0\0\0ab")}, {BYTES("z\2ab")},
                {BYTES("Z\2ab")},       {BYTES("\xda\2ab")}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(all); i++) {
-        const struct kymo__marshal_value value = read_one(all[i].bytes, all[i].len);
-        assert_int_equal(value.kind, KYMO__MARSHAL_TEXT);
+    for (size_t i = 0; i < MAREY__COUNT_OF(all); i++) {
+        const struct marey__marshal_value value = read_one(all[i].bytes, all[i].len);
+        assert_int_equal(value.kind, MAREY__MARSHAL_TEXT);
         assert_int_equal(value.n, 2);
         assert_memory_equal(value.as.text, "ab", 2);
     }
@@ -79,25 +79,25 @@ static void texts_of_all_kinds_are_read(void **state)
 static void references_lead_to_what_was_there(void **state)
 {
     (void)state;
-    struct kymo__marshal marshal = {0};
+    struct marey__marshal marshal = {0};
     uint32_t top;
-    assert_int_equal(kymo__marshal_read(&marshal,
-                                        BYTES("\xa9\4"
-                                              "\xf4\1\0\0\0x"
-                                              "\xdb\0\0\0\0"
-                                              "(\2\0\0\0"
-                                              "r\1\0\0\0"
-                                              "r\2\0\0\0"
-                                              "R\0\0\0\0"),
-                                        &top),
-                     KYMO_OK);
-    const struct kymo__marshal_value *all = &marshal.values[top];
+    assert_int_equal(marey__marshal_read(&marshal,
+                                         BYTES("\xa9\4"
+                                               "\xf4\1\0\0\0x"
+                                               "\xdb\0\0\0\0"
+                                               "(\2\0\0\0"
+                                               "r\1\0\0\0"
+                                               "r\2\0\0\0"
+                                               "R\0\0\0\0"),
+                                         &top),
+                     MAREY_OK);
+    const struct marey__marshal_value *all = &marshal.values[top];
     assert_int_equal(all->n, 4);
-    const struct kymo__marshal_value *pair = kymo__marshal_item(&marshal, all, 2);
-    assert_ptr_equal(kymo__marshal_item(&marshal, pair, 0), kymo__marshal_item(&marshal, all, 0));
-    assert_ptr_equal(kymo__marshal_item(&marshal, pair, 1), kymo__marshal_item(&marshal, all, 1));
-    assert_ptr_equal(kymo__marshal_item(&marshal, all, 3), kymo__marshal_item(&marshal, all, 0));
-    kymo__marshal_fini(&marshal);
+    const struct marey__marshal_value *pair = marey__marshal_item(&marshal, all, 2);
+    assert_ptr_equal(marey__marshal_item(&marshal, pair, 0), marey__marshal_item(&marshal, all, 0));
+    assert_ptr_equal(marey__marshal_item(&marshal, pair, 1), marey__marshal_item(&marshal, all, 1));
+    assert_ptr_equal(marey__marshal_item(&marshal, all, 3), marey__marshal_item(&marshal, all, 0));
+    marey__marshal_fini(&marshal);
 }
 
 static void damaged_values_are_refused(void **state)
@@ -132,24 +132,25 @@ static void damaged_values_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof deep; i += 2)
         memcpy(deep + i, ")\1", 2);
-    for (size_t i = 0; i < KYMO__COUNT_OF(all); i++) {
-        struct kymo__marshal marshal = {0};
+    for (size_t i = 0; i < MAREY__COUNT_OF(all); i++) {
+        struct marey__marshal marshal = {0};
         uint32_t top;
-        assert_int_equal(kymo__marshal_read(&marshal, all[i].bytes, all[i].len, &top), KYMO_EFORMAT);
+        assert_int_equal(marey__marshal_read(&marshal, all[i].bytes, all[i].len, &top),
+                         MAREY_EFORMAT);
         if (strstr(marshal.mistake, all[i].mistake) == NULL)
             fail_msg("case %zu: %s", i, marshal.mistake);
-        kymo__marshal_fini(&marshal);
+        marey__marshal_fini(&marshal);
     }
 }
 
 /* ---- the tree ---- */
 
 /* A call of `frame` below `parent` (a path, 0: outermost) must have these; its number comes back. */
-static uint32_t expect_path(struct kymo__paths *paths, uint32_t parent, uint32_t frame,
+static uint32_t expect_path(struct marey__paths *paths, uint32_t parent, uint32_t frame,
                             uint64_t calls, uint64_t self, uint64_t total)
 {
     const size_t n = paths->n;
-    const uint32_t path = kymo__paths_child(paths, parent, frame);
+    const uint32_t path = marey__paths_child(paths, parent, frame);
     assert_int_equal(paths->n, n); /* it was there */
     assert_int_equal(paths->paths[path].calls, calls);
     assert_int_equal(paths->paths[path].self, self);
@@ -157,28 +158,28 @@ static uint32_t expect_path(struct kymo__paths *paths, uint32_t parent, uint32_t
     return path;
 }
 
-static void make_tree(struct kymo__profile *profile, struct kymo__paths *paths)
+static void make_tree(struct marey__profile *profile, struct marey__paths *paths)
 {
-    assert_true(kymo__paths_init(paths));
-    assert_true(kymo__profile_expand(profile, paths));
-    assert_true(kymo__paths_finish(paths));
-    assert_true(kymo__profile_check(profile, paths));
+    assert_true(marey__paths_init(paths));
+    assert_true(marey__profile_expand(profile, paths));
+    assert_true(marey__paths_finish(paths));
+    assert_true(marey__profile_check(profile, paths));
 }
 
 /* 0 calls 1 and 2; both call 3, which calls 4. What 3 does below each is known, what 4 does below them is shared out. */
 static void a_function_below_two_callers_is_shared_out(void **state)
 {
     (void)state;
-    struct kymo__profiled functions[] = {
+    struct marey__profiled functions[] = {
         {1, 100, 1000}, {10, 50, 550}, {1, 50, 350}, {30, 200, 800}, {90, 600, 600}};
-    struct kymo__profiled_edge edges[] = {{0, 1, 10, 50, 550},
-                                          {0, 2, 1, 50, 350},
-                                          {1, 3, 20, 50, 500},
-                                          {2, 3, 10, 150, 300},
-                                          {3, 4, 90, 600, 600}};
-    struct kymo__profile profile = {
+    struct marey__profiled_edge edges[] = {{0, 1, 10, 50, 550},
+                                           {0, 2, 1, 50, 350},
+                                           {1, 3, 20, 50, 500},
+                                           {2, 3, 10, 150, 300},
+                                           {3, 4, 90, 600, 600}};
+    struct marey__profile profile = {
         .functions = functions, .n_functions = 5, .edges = edges, .n_edges = 5, .max_paths = 1000};
-    struct kymo__paths paths;
+    struct marey__paths paths;
     make_tree(&profile, &paths);
     const uint32_t zero = expect_path(&paths, 0, 0, 1, 100, 1000);
     const uint32_t one = expect_path(&paths, zero, 1, 10, 50, 550);
@@ -191,34 +192,34 @@ static void a_function_below_two_callers_is_shared_out(void **state)
     assert_int_equal(profile.n_folded, 0);
     assert_int_equal(profile.n_off, 0);
     assert_true(profile.most_off_ns == 0);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* fib: called once from outside and 99 times by itself; it also calls 1. */
 static void recursion_goes_one_level_deep(void **state)
 {
     (void)state;
-    struct kymo__profiled functions[] = {{100, 700, 1000}, {50, 300, 300}};
-    struct kymo__profiled_edge edges[] = {{0, 0, 99, 690, 980}, {0, 1, 50, 300, 300}};
-    struct kymo__profile profile = {
+    struct marey__profiled functions[] = {{100, 700, 1000}, {50, 300, 300}};
+    struct marey__profiled_edge edges[] = {{0, 0, 99, 690, 980}, {0, 1, 50, 300, 300}};
+    struct marey__profile profile = {
         .functions = functions, .n_functions = 2, .edges = edges, .n_edges = 2, .max_paths = 1000};
-    struct kymo__paths paths;
+    struct marey__paths paths;
     make_tree(&profile, &paths);
     const uint32_t fib = expect_path(&paths, 0, 0, 1, 10, 1000);
     expect_path(&paths, fib, 0, 99, 690, 690);
     expect_path(&paths, fib, 1, 50, 300, 300);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* Two that call one another, and nobody calls them from outside. */
 static void circles_without_a_begin_begin_somewhere(void **state)
 {
     (void)state;
-    struct kymo__profiled functions[] = {{10, 100, 300}, {10, 200, 300}};
-    struct kymo__profiled_edge edges[] = {{0, 1, 10, 200, 300}, {1, 0, 10, 100, 300}};
-    struct kymo__profile profile = {
+    struct marey__profiled functions[] = {{10, 100, 300}, {10, 200, 300}};
+    struct marey__profiled_edge edges[] = {{0, 1, 10, 200, 300}, {1, 0, 10, 100, 300}};
+    struct marey__profile profile = {
         .functions = functions, .n_functions = 2, .edges = edges, .n_edges = 2, .max_paths = 1000};
-    struct kymo__paths paths;
+    struct marey__paths paths;
     uint64_t calls[2] = {0}, self[2] = {0};
     make_tree(&profile, &paths);
     for (size_t i = 1; i < paths.n; i++) {
@@ -227,22 +228,22 @@ static void circles_without_a_begin_begin_somewhere(void **state)
     }
     assert_true(calls[0] == 10 && calls[1] == 10 && self[0] == 100 && self[1] == 200);
     assert_int_equal(paths.paths[0].total, 300);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* 0 imports 1 by way of 3, and 1 imports 2 the same way: what takes longer is outside. */
 static void of_a_circle_the_longer_calls_are_outside(void **state)
 {
     (void)state;
-    struct kymo__profiled functions[] = {
+    struct marey__profiled functions[] = {
         {1, 1000, 3001000}, {1, 1000000, 2999000}, {1, 1998000, 1998000}, {2, 1000, 3000000}};
-    struct kymo__profiled_edge edges[] = {{0, 3, 1, 500, 3000000},
-                                          {3, 1, 1, 1000000, 2999000},
-                                          {1, 3, 1, 500, 1998500},
-                                          {3, 2, 1, 1998000, 1998000}};
-    struct kymo__profile profile = {
+    struct marey__profiled_edge edges[] = {{0, 3, 1, 500, 3000000},
+                                           {3, 1, 1, 1000000, 2999000},
+                                           {1, 3, 1, 500, 1998500},
+                                           {3, 2, 1, 1998000, 1998000}};
+    struct marey__profile profile = {
         .functions = functions, .n_functions = 4, .edges = edges, .n_edges = 4, .max_paths = 1000};
-    struct kymo__paths paths;
+    struct marey__paths paths;
     make_tree(&profile, &paths);
     const uint32_t zero = expect_path(&paths, 0, 0, 1, 1000, 3000000);
     const uint32_t by = expect_path(&paths, zero, 3, 1, 500, 2999000);
@@ -250,26 +251,26 @@ static void of_a_circle_the_longer_calls_are_outside(void **state)
     const uint32_t again = expect_path(&paths, one, 3, 1, 500, 1998500);
     expect_path(&paths, again, 2, 1, 1998000, 1998000);
     assert_int_equal(profile.n_off, 0);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* As modules of PyTorch call one another: 0 the caller, 1 what calls all of them, 2 a sequence of 3 and 4. */
 static void inner_calls_of_a_function_go_around_once_more(void **state)
 {
     (void)state;
-    struct kymo__profiled functions[] = {{1, 1000000, 11000000},
-                                         {60, 600000, 10000000},
-                                         {20, 400000, 9800000},
-                                         {20, 7000000, 7000000},
-                                         {20, 2000000, 2000000}};
-    struct kymo__profiled_edge edges[] = {{0, 1, 20, 200000, 10000000},
-                                          {1, 2, 20, 400000, 9800000},
-                                          {2, 1, 40, 400000, 9400000},
-                                          {1, 3, 20, 7000000, 7000000},
-                                          {1, 4, 20, 2000000, 2000000}};
-    struct kymo__profile profile = {
+    struct marey__profiled functions[] = {{1, 1000000, 11000000},
+                                          {60, 600000, 10000000},
+                                          {20, 400000, 9800000},
+                                          {20, 7000000, 7000000},
+                                          {20, 2000000, 2000000}};
+    struct marey__profiled_edge edges[] = {{0, 1, 20, 200000, 10000000},
+                                           {1, 2, 20, 400000, 9800000},
+                                           {2, 1, 40, 400000, 9400000},
+                                           {1, 3, 20, 7000000, 7000000},
+                                           {1, 4, 20, 2000000, 2000000}};
+    struct marey__profile profile = {
         .functions = functions, .n_functions = 5, .edges = edges, .n_edges = 5, .max_paths = 1000};
-    struct kymo__paths paths;
+    struct marey__paths paths;
     make_tree(&profile, &paths);
     const uint32_t zero = expect_path(&paths, 0, 0, 1, 1000000, 11000000);
     const uint32_t call = expect_path(&paths, zero, 1, 20, 200000, 10000000);
@@ -277,23 +278,23 @@ static void inner_calls_of_a_function_go_around_once_more(void **state)
     const uint32_t inner = expect_path(&paths, sequence, 1, 40, 400000, 9400000);
     expect_path(&paths, inner, 3, 20, 7000000, 7000000);
     expect_path(&paths, inner, 4, 20, 2000000, 2000000);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* Times that no nesting can have: each of two is said to be in the other for longer than that takes. */
 static void totals_that_cannot_be_are_told(void **state)
 {
     (void)state;
-    struct kymo__profiled functions[] = {{2, 1000000, 3000000}, {2, 1000000, 9000000}};
-    struct kymo__profiled_edge edges[] = {{0, 1, 2, 1000000, 9000000}, {1, 0, 1, 500000, 8000000}};
-    struct kymo__profile profile = {
+    struct marey__profiled functions[] = {{2, 1000000, 3000000}, {2, 1000000, 9000000}};
+    struct marey__profiled_edge edges[] = {{0, 1, 2, 1000000, 9000000}, {1, 0, 1, 500000, 8000000}};
+    struct marey__profile profile = {
         .functions = functions, .n_functions = 2, .edges = edges, .n_edges = 2, .max_paths = 1000};
-    struct kymo__paths paths;
+    struct marey__paths paths;
     make_tree(&profile, &paths);
     assert_int_equal(profile.n_off, 2);
     assert_int_equal(profile.most_off, 1);
     assert_int_equal(paths.paths[0].total, 2000000);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* Layers of functions each of which calls all of the next: the number of paths doubles with each. */
@@ -301,22 +302,22 @@ static void paths_without_number_are_bounded_and_sums_stay(void **state)
 {
     (void)state;
     enum { LAYERS = 40, N = 2 * LAYERS };
-    static struct kymo__profiled functions[N];
-    static struct kymo__profiled_edge edges[4 * LAYERS];
+    static struct marey__profiled functions[N];
+    static struct marey__profiled_edge edges[4 * LAYERS];
     size_t n_edges = 0;
     for (uint32_t i = 0; i < N; i++) {
         const uint32_t layer = i / 2;
-        functions[i] = (struct kymo__profiled){layer + 1, 10, 10.0 * (LAYERS - layer)};
+        functions[i] = (struct marey__profiled){layer + 1, 10, 10.0 * (LAYERS - layer)};
         for (uint32_t k = 0; layer > 0 && k < 2; k++)
-            edges[n_edges++] = (struct kymo__profiled_edge){
+            edges[n_edges++] = (struct marey__profiled_edge){
                 2 * (layer - 1) + k, i, (layer + 1) / 2.0, 5, 5.0 * (LAYERS - layer)};
     }
-    struct kymo__profile profile = {.functions = functions,
-                                    .n_functions = N,
-                                    .edges = edges,
-                                    .n_edges = n_edges,
-                                    .max_paths = 5000};
-    struct kymo__paths paths;
+    struct marey__profile profile = {.functions = functions,
+                                     .n_functions = N,
+                                     .edges = edges,
+                                     .n_edges = n_edges,
+                                     .max_paths = 5000};
+    struct marey__paths paths;
     static uint64_t calls[N], self[N];
     make_tree(&profile, &paths);
     assert_in_range(paths.n, 5000, 5400);
@@ -327,7 +328,7 @@ static void paths_without_number_are_bounded_and_sums_stay(void **state)
     }
     for (size_t i = 0; i < N; i++)
         assert_true(calls[i] == functions[i].n_calls && self[i] == functions[i].self_ns);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* A chain that is longer than paths go. */
@@ -335,19 +336,19 @@ static void a_long_chain_goes_on_outermost(void **state)
 {
     (void)state;
     enum { N = 1000 };
-    static struct kymo__profiled functions[N];
-    static struct kymo__profiled_edge edges[N];
+    static struct marey__profiled functions[N];
+    static struct marey__profiled_edge edges[N];
     for (uint32_t i = 0; i < N; i++) {
-        functions[i] = (struct kymo__profiled){1, 1, N - i};
+        functions[i] = (struct marey__profiled){1, 1, N - i};
         if (i > 0)
-            edges[i - 1] = (struct kymo__profiled_edge){i - 1, i, 1, 1, N - i};
+            edges[i - 1] = (struct marey__profiled_edge){i - 1, i, 1, 1, N - i};
     }
-    struct kymo__profile profile = {
+    struct marey__profile profile = {
         .functions = functions, .n_functions = N, .edges = edges, .n_edges = N - 1, .max_paths = 5000};
-    struct kymo__paths paths;
+    struct marey__paths paths;
     make_tree(&profile, &paths);
     assert_int_equal(paths.paths[0].total, N);
-    kymo__paths_fini(&paths);
+    marey__paths_fini(&paths);
 }
 
 /* ---- files ---- */
@@ -373,16 +374,16 @@ static const char profile_of_two[] = "{" KEY_MAIN ")\5"
 static void a_profile_is_read(void **state)
 {
     (void)state;
-    kymo_recording *recording = NULL;
-    assert_true(kymo__import_pstats.looks_like("a", BYTES(profile_of_two)));
-    assert_int_equal(import_bytes(&kymo__import_pstats, BYTES(profile_of_two), 3, &recording),
-                     KYMO_OK);
-    assert_string_equal(kymo_recording_process(recording, 0)->source, "pstats");
-    kymo_summary *summary = summary_of(recording);
+    marey_recording *recording = NULL;
+    assert_true(marey__import_pstats.looks_like("a", BYTES(profile_of_two)));
+    assert_int_equal(import_bytes(&marey__import_pstats, BYTES(profile_of_two), 3, &recording),
+                     MAREY_OK);
+    assert_string_equal(marey_recording_process(recording, 0)->source, "pstats");
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "main", 1, 2000000000, 500000000);
     expect_range(summary, "len", 4, 1500000000, 1500000000);
     expect_warning(summary, "a.file has sums over 5 calls and no times");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* profile (not cProfile) has the number of calls alone for a caller. Functions of one name have their place with it. */
@@ -400,13 +401,13 @@ static void callers_may_be_numbers_alone(void **state)
                                 "0"
                                 ")\1z\x0b__sampled__T"
                                 "0";
-    kymo_recording *recording = NULL;
-    assert_int_equal(import_bytes(&kymo__import_pstats, BYTES(bytes), 0, &recording), KYMO_OK);
-    kymo_summary *summary = summary_of(recording);
+    marey_recording *recording = NULL;
+    assert_int_equal(import_bytes(&marey__import_pstats, BYTES(bytes), 0, &recording), MAREY_OK);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "main (a.py:3)", 1, 2000000000, 500000000);
     expect_range(summary, "main (a.py:9)", 4, 1500000000, 1500000000);
     expect_warning(summary, "sums over 5 samples");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void wrong_entries_are_left_out_and_told(void **state)
@@ -418,20 +419,20 @@ static void wrong_entries_are_left_out_and_told(void **state)
                                 "Ni\1\0\0\0"
                                 ")\3z\1bi\1\0\0\0z\1cN"
                                 "0";
-    kymo_recording *recording = NULL;
-    assert_int_equal(import_bytes(&kymo__import_pstats, BYTES(bytes), 0, &recording), KYMO_OK);
-    kymo_summary *summary = summary_of(recording);
+    marey_recording *recording = NULL;
+    assert_int_equal(import_bytes(&marey__import_pstats, BYTES(bytes), 0, &recording), MAREY_OK);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "main", 1, 500000000, 500000000);
     expect_warning(summary, "left out 3 entries");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void expect_refused(const char *bytes, size_t len, const char *sentence)
 {
-    kymo_recording *recording = NULL;
-    assert_int_equal(import_bytes(&kymo__import_pstats, bytes, len, 0, &recording), KYMO_EFORMAT);
-    if (strstr(kymo_last_error(), sentence) == NULL)
-        fail_msg("%s", kymo_last_error());
+    marey_recording *recording = NULL;
+    assert_int_equal(import_bytes(&marey__import_pstats, bytes, len, 0, &recording), MAREY_EFORMAT);
+    if (strstr(marey_last_error(), sentence) == NULL)
+        fail_msg("%s", marey_last_error());
 }
 
 static void other_files_are_refused(void **state)
@@ -441,7 +442,7 @@ static void other_files_are_refused(void **state)
     expect_refused(BYTES("i\1\0\0\0"), "holds no dict of functions");
     expect_refused(BYTES("{\"a\": 1}"), "a damaged one: at byte 1, a type of value");
     expect_refused(profile_of_two, 20, "a damaged one: at byte 20");
-    const struct kymo__import_format *format = &kymo__import_pstats;
+    const struct marey__import_format *format = &marey__import_pstats;
     assert_true(format->looks_like("a", BYTES("{0")));
     assert_true(format->looks_like("a", BYTES("\xfb\xa9\3")));
     assert_true(format->looks_like("a", BYTES("{(\3\0\0\0")));
@@ -454,7 +455,7 @@ static void other_files_are_refused(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    fail_each_allocation(&kymo__import_pstats, BYTES(profile_of_two));
+    fail_each_allocation(&marey__import_pstats, BYTES(profile_of_two));
 }
 
 int main(void)

@@ -6,43 +6,43 @@
 static void what_goes_in_comes_out_in_order(void **state)
 {
     (void)state;
-    struct kymo__queue queue;
+    struct marey__queue queue;
     uint32_t value;
-    assert_true(kymo__queue_init(&queue, 3)); /* rounded up to 4 */
-    assert_false(kymo__queue_take(&queue, &value));
+    assert_true(marey__queue_init(&queue, 3)); /* rounded up to 4 */
+    assert_false(marey__queue_take(&queue, &value));
     for (uint32_t round = 0; round < 10; round++) {
         for (uint32_t i = 0; i < 4; i++)
-            assert_true(kymo__queue_put(&queue, round * 10 + i));
-        assert_false(kymo__queue_put(&queue, 99));
-        assert_int_equal(kymo__queue_length(&queue), 4);
+            assert_true(marey__queue_put(&queue, round * 10 + i));
+        assert_false(marey__queue_put(&queue, 99));
+        assert_int_equal(marey__queue_length(&queue), 4);
         for (uint32_t i = 0; i < 4; i++) {
-            assert_true(kymo__queue_take(&queue, &value));
+            assert_true(marey__queue_take(&queue, &value));
             assert_int_equal(value, round * 10 + i);
         }
-        assert_false(kymo__queue_take(&queue, &value));
+        assert_false(marey__queue_take(&queue, &value));
     }
-    kymo__queue_fini(&queue);
+    marey__queue_fini(&queue);
 }
 
 static void without_memory_there_is_no_queue(void **state)
 {
     (void)state;
-    struct kymo__queue queue;
-    kymo__alloc_fail_nth(1);
-    assert_false(kymo__queue_init(&queue, 8));
-    kymo__queue_fini(&queue);
+    struct marey__queue queue;
+    marey__alloc_fail_nth(1);
+    assert_false(marey__queue_init(&queue, 8));
+    marey__queue_fini(&queue);
 }
 
 enum { N_EACH = 20000, N_PUTTERS = 3, N_TAKERS = 3, N_ALL = N_EACH * N_PUTTERS };
 
-static struct kymo__queue shared;
+static struct marey__queue shared;
 static uint8_t n_taken_of[N_ALL];
 static uint32_t n_taken, n_out_of_order;
 
 static void *put_many(void *first)
 {
     for (uint32_t i = 0; i < N_EACH; i++)
-        while (!kymo__queue_put(&shared, *(const uint32_t *)first + i))
+        while (!marey__queue_put(&shared, *(const uint32_t *)first + i))
             sched_yield();
     return NULL;
 }
@@ -54,7 +54,7 @@ static void *take_many(void *arg)
     uint32_t last[N_PUTTERS] = {0};
     while (__atomic_load_n(&n_taken, __ATOMIC_RELAXED) < N_ALL) {
         uint32_t value;
-        if (!kymo__queue_take(&shared, &value)) {
+        if (!marey__queue_take(&shared, &value)) {
             sched_yield();
             continue;
         }
@@ -73,7 +73,7 @@ static void many_threads_lose_and_double_nothing(void **state)
     (void)state;
     pthread_t putters[N_PUTTERS], takers[N_TAKERS];
     uint32_t firsts[N_PUTTERS];
-    assert_true(kymo__queue_init(&shared, 64));
+    assert_true(marey__queue_init(&shared, 64));
     for (uint32_t i = 0; i < N_PUTTERS; i++) {
         firsts[i] = i * N_EACH;
         pthread_create(&putters[i], NULL, put_many, &firsts[i]);
@@ -87,7 +87,7 @@ static void many_threads_lose_and_double_nothing(void **state)
     for (int i = 0; i < N_ALL; i++)
         assert_int_equal(n_taken_of[i], 1);
     assert_int_equal(n_out_of_order, 0);
-    kymo__queue_fini(&shared);
+    marey__queue_fini(&shared);
 }
 
 int main(void)

@@ -21,40 +21,40 @@ struct seen {
     size_t n, n_batches;
 };
 
-static kymo_status see(void *ctx, const struct kymo_batch *batch)
+static marey_status see(void *ctx, const struct marey_batch *batch)
 {
     struct seen *seen = ctx;
     seen->n_batches++;
     for (size_t i = 0; i < batch->n;) {
         const uint64_t word = batch->words[i];
-        const bool is_record = kymo_word_kind(word) == KYMO_KIND_RECORD;
-        const size_t length = is_record ? kymo_record_length(word) : 1;
+        const bool is_record = marey_word_kind(word) == MAREY_KIND_RECORD;
+        const size_t length = is_record ? marey_record_length(word) : 1;
         assert_true(length >= 1 && length <= batch->n - i);
-        if (seen->n < KYMO__COUNT_OF(seen->words)) {
-            seen->words[seen->n].ns = kymo_batch_ns(batch, word);
+        if (seen->n < MAREY__COUNT_OF(seen->words)) {
+            seen->words[seen->n].ns = marey_batch_ns(batch, word);
             seen->words[seen->n].lane = batch->lane->lane;
-            seen->words[seen->n].kind = kymo_word_kind(word);
-            seen->words[seen->n].id = kymo_word_id(word);
+            seen->words[seen->n].kind = marey_word_kind(word);
+            seen->words[seen->n].id = marey_word_id(word);
             seen->words[seen->n].gap = i == 0 && batch->gap;
         }
         seen->n++;
         i += length;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static kymo_recording *open_log(const struct log_maker *log)
+static marey_recording *open_log(const struct log_maker *log)
 {
-    kymo_recording *recording = NULL;
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_recording_n_processes(recording), 1);
+    marey_recording *recording = NULL;
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_recording_n_processes(recording), 1);
     return recording;
 }
 
-static void visit(kymo_recording *recording, struct seen *seen)
+static void visit(marey_recording *recording, struct seen *seen)
 {
     memset(seen, 0, sizeof *seen);
-    assert_int_equal(kymo_recording_visit(recording, 0, see, seen), KYMO_OK);
+    assert_int_equal(marey_recording_visit(recording, 0, see, seen), MAREY_OK);
 }
 
 static int setup(void **state)
@@ -78,7 +78,7 @@ static void a_log_tells_about_its_process(void **state)
 {
     struct log_maker *log = *state;
     log_put_process(log, "note", "the first note");
-    log_put_pairs(log, KYMO__BLOCK_LOG,
+    log_put_pairs(log, MAREY__BLOCK_LOG,
                   (const char *const[]){"note", "the second", "rank", "3", "news", "x", NULL});
     log_put_site(log, 5, "step");
     log_put_lane(log, 2, 4711, "loader");
@@ -87,14 +87,14 @@ static void a_log_tells_about_its_process(void **state)
     log_begin(log, 1000, 5);
     log_end(log, 1400, 5);
     log_put_words(log, 2, 0);
-    const struct kymo__loss_entry loss = {17, 1100, 1200};
-    log_put_block(log, (struct kymo__block){.type = KYMO__BLOCK_LOSS}, &loss, sizeof loss);
-    log_put_block(log, (struct kymo__block){.type = 99}, "of a later version", 18);
+    const struct marey__loss_entry loss = {17, 1100, 1200};
+    log_put_block(log, (struct marey__block){.type = MAREY__BLOCK_LOSS}, &loss, sizeof loss);
+    log_put_block(log, (struct marey__block){.type = 99}, "of a later version", 18);
     log_put_end(log, "stop");
 
-    kymo_recording *recording = open_log(log);
-    const struct kymo_process *process = kymo_recording_process(recording, 0);
-    assert_null(kymo_recording_warning(recording, 0));
+    marey_recording *recording = open_log(log);
+    const struct marey_process *process = marey_recording_process(recording, 0);
+    assert_null(marey_recording_warning(recording, 0));
     assert_int_equal(process->pid, 100);
     assert_int_equal(process->ppid, 99);
     assert_int_equal(process->rank, 3);
@@ -118,14 +118,14 @@ static void a_log_tells_about_its_process(void **state)
     assert_int_equal(process->log_bytes, log->bytes.len);
     assert_int_equal(process->n_sites, 5);
     assert_int_equal(process->n_lanes, 3);
-    assert_string_equal(kymo_recording_site(recording, 0, 5)->name, "step");
-    assert_string_equal(kymo_recording_site(recording, 0, 5)->file, "a.c");
-    assert_int_equal(kymo_recording_site(recording, 0, 5)->line, 7);
-    assert_string_equal(kymo_recording_site(recording, 0, 4)->name, "");
-    assert_string_equal(kymo_recording_site(recording, 9, 1u << 30)->name, "");
-    assert_string_equal(kymo_recording_lane(recording, 0, 2)->name, "loader");
-    assert_int_equal(kymo_recording_lane(recording, 0, 2)->tid, 4711);
-    assert_string_equal(kymo_recording_lane(recording, 0, 77)->name, "");
+    assert_string_equal(marey_recording_site(recording, 0, 5)->name, "step");
+    assert_string_equal(marey_recording_site(recording, 0, 5)->file, "a.c");
+    assert_int_equal(marey_recording_site(recording, 0, 5)->line, 7);
+    assert_string_equal(marey_recording_site(recording, 0, 4)->name, "");
+    assert_string_equal(marey_recording_site(recording, 9, 1u << 30)->name, "");
+    assert_string_equal(marey_recording_lane(recording, 0, 2)->name, "loader");
+    assert_int_equal(marey_recording_lane(recording, 0, 2)->tid, 4711);
+    assert_string_equal(marey_recording_lane(recording, 0, 77)->name, "");
     log_close(recording);
 }
 
@@ -134,7 +134,7 @@ static void words_come_back_packed_or_bare(void **state)
     struct log_maker *log = *state;
     log_put_preamble(log);
     for (uint32_t i = 0; i < 1003; i++)
-        log_word(log, i * 10, i % 2 == 0 ? KYMO_KIND_BEGIN : KYMO_KIND_END, 1 + i / 2 % 3);
+        log_word(log, i * 10, i % 2 == 0 ? MAREY_KIND_BEGIN : MAREY_KIND_END, 1 + i / 2 % 3);
     const size_t n = log->n_words;
     static uint64_t words[4000];
     memcpy(words, log->words, sizeof words);
@@ -143,7 +143,7 @@ static void words_come_back_packed_or_bare(void **state)
     log->n_words = n;
     log_put_bare_words(log, 0, 1);
     log_put_end(log, "exit");
-    kymo_recording *recording = open_log(log);
+    marey_recording *recording = open_log(log);
     visit(recording, &seen);
     assert_int_equal(seen.n, 2006);
     assert_int_equal(seen.n_batches, 2);
@@ -166,7 +166,7 @@ static void unpacking_undoes_packing_for_any_words(void **state)
         for (size_t i = 0; i < n; i++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             words[i] = i % 3 == 0 ? x : x & ~UINT64_C(0xf00000);
-            has_records |= kymo_word_kind(words[i]) == KYMO_KIND_RECORD;
+            has_records |= marey_word_kind(words[i]) == MAREY_KIND_RECORD;
             const uint64_t step = ((words[i] >> 24) - before) & 0xffffffffffu;
             before = words[i] >> 24;
             for (size_t p = 0; p < 5; p++)
@@ -174,9 +174,9 @@ static void unpacking_undoes_packing_for_any_words(void **state)
             for (size_t p = 0; p < 3; p++)
                 planes[(p + 5) * n + i] = (uint8_t)(words[i] >> (8 * p));
         }
-        assert_int_equal(kymo__unpack_words(planes, back, n), has_records);
+        assert_int_equal(marey__unpack_words(planes, back, n), has_records);
         assert_memory_equal(words, back, n * sizeof words[0]);
-        assert_int_equal(kymo__words_have_records(back, n), has_records);
+        assert_int_equal(marey__words_have_records(back, n), has_records);
     }
 }
 
@@ -194,7 +194,7 @@ static void the_clock_is_linear_between_moments(void **state)
         log_begin(log, tick, 0);
     log_put_words(log, 0, 0);
     log_put_end(log, "stop");
-    kymo_recording *recording = open_log(log);
+    marey_recording *recording = open_log(log);
     visit(recording, &seen);
     const uint64_t want[] = {99500, 100000, 100500, 101000, 102000, 103000, 104000};
     assert_int_equal(seen.n, 7);
@@ -214,7 +214,7 @@ static void one_moment_goes_by_the_stated_rate(void **state)
     log_begin(log, 3000, 0);
     log_put_words(log, 0, 0);
     log_put_end(log, "stop");
-    kymo_recording *recording = open_log(log);
+    marey_recording *recording = open_log(log);
     visit(recording, &seen);
     assert_int_equal(seen.words[0].ns, 100);
     assert_int_equal(seen.words[1].ns, 1100);
@@ -242,9 +242,9 @@ static void time_never_runs_backwards(void **state)
         log_put_words(log, 0, sequence++);
     }
     log_put_end(log, "stop");
-    kymo_recording *recording = open_log(log);
+    marey_recording *recording = open_log(log);
     visit(recording, &seen);
-    assert_true(seen.n > 3000 && seen.n <= KYMO__COUNT_OF(seen.words));
+    assert_true(seen.n > 3000 && seen.n <= MAREY__COUNT_OF(seen.words));
     for (size_t i = 1; i < seen.n; i++)
         assert_true(seen.words[i].ns >= seen.words[i - 1].ns);
     log_close(recording);
@@ -253,19 +253,19 @@ static void time_never_runs_backwards(void **state)
 static void moments_that_make_no_sense_are_left_out(void **state)
 {
     (void)state;
-    struct kymo__clock_entry moments[] = {
+    struct marey__clock_entry moments[] = {
         {3000, 3000, 0, 0}, {1000, 1000, 0, 0},       {2000, 500, 0, 0},
         {1000, 1000, 0, 0}, {UINT64_MAX, 3001, 0, 0},
     };
-    struct kymo__clock_map map;
-    assert_int_equal(kymo__clock_map_build(&map, moments, KYMO__COUNT_OF(moments), 0), KYMO_OK);
-    assert_int_equal(kymo__clock_map_ns(&map, 2000), 2000);
-    assert_int_equal(kymo__clock_map_ns(&map, 5000), 5000);
-    assert_int_equal(kymo__clock_map_ns(&map, 900), 900);
-    kymo__clock_map_fini(&map);
-    assert_int_equal(kymo__clock_map_build(&map, NULL, 0, 0), KYMO_OK);
-    assert_int_equal(kymo__clock_map_ns(&map, 123), 123);
-    kymo__clock_map_fini(&map);
+    struct marey__clock_map map;
+    assert_int_equal(marey__clock_map_build(&map, moments, MAREY__COUNT_OF(moments), 0), MAREY_OK);
+    assert_int_equal(marey__clock_map_ns(&map, 2000), 2000);
+    assert_int_equal(marey__clock_map_ns(&map, 5000), 5000);
+    assert_int_equal(marey__clock_map_ns(&map, 900), 900);
+    marey__clock_map_fini(&map);
+    assert_int_equal(marey__clock_map_build(&map, NULL, 0, 0), MAREY_OK);
+    assert_int_equal(marey__clock_map_ns(&map, 123), 123);
+    marey__clock_map_fini(&map);
 }
 
 /* ---- gaps, doubles, records ---- */
@@ -289,8 +289,8 @@ static void missing_numbers_are_gaps_and_doubles_are_skipped(void **state)
     put_pair(log, 0, 4);
     put_pair(log, 0, 5);
     log_put_end(log, "unclosed");
-    kymo_recording *recording = open_log(log);
-    assert_int_equal(kymo_recording_process(recording, 0)->n_events, 10);
+    marey_recording *recording = open_log(log);
+    assert_int_equal(marey_recording_process(recording, 0)->n_events, 10);
     visit(recording, &seen);
     const int gaps[] = {0, 1, 0, 1, 0};
     const uint32_t lanes[] = {0, 1, 0, 0, 0};
@@ -308,20 +308,20 @@ static void unsound_records_never_reach_a_visitor(void **state)
     log_put_preamble(log);
     const uint64_t counter[] = {2, 0}, text[] = {1 | 4u << 20 | UINT64_C(100) << 32, 0};
     log_begin(log, 10, 1);
-    log_record(log, 20, KYMO_RECORD_COUNTER, counter, 2);
-    log_record(log, 30, KYMO_RECORD_COUNTER, counter, 1);        /* without its value */
-    log_record(log, 40, KYMO_RECORD_BEGIN, text, 2);             /* a text longer than the record */
-    log_record(log, 50, (enum kymo_record_type)200, counter, 2); /* of a later version */
+    log_record(log, 20, MAREY_RECORD_COUNTER, counter, 2);
+    log_record(log, 30, MAREY_RECORD_COUNTER, counter, 1); /* without its value */
+    log_record(log, 40, MAREY_RECORD_BEGIN, text, 2);      /* a text longer than the record */
+    log_record(log, 50, (enum marey_record_type)200, counter, 2); /* of a later version */
     log_end(log, 60, 1);
     log_put_words(log, 0, 0);
     log_begin(log, 70, 1);
-    log_word(log, 80, KYMO_KIND_RECORD, KYMO_RECORD_MARK << 12 | 100); /* runs over the end */
+    log_word(log, 80, MAREY_KIND_RECORD, MAREY_RECORD_MARK << 12 | 100); /* runs over the end */
     log_end(log, 90, 1);
     log_put_words(log, 0, 1);
-    log_word(log, 100, KYMO_KIND_RECORD, KYMO_RECORD_MARK << 12); /* no length at all */
+    log_word(log, 100, MAREY_KIND_RECORD, MAREY_RECORD_MARK << 12); /* no length at all */
     log_put_words(log, 0, 2);
     log_put_end(log, "stop");
-    kymo_recording *recording = open_log(log);
+    marey_recording *recording = open_log(log);
     visit(recording, &seen);
     const uint64_t times[] = {10, 20, 50, 60, 70};
     assert_int_equal(seen.n, 5);
@@ -350,19 +350,19 @@ static void a_flipped_byte_costs_its_block_and_a_warning(void **state)
     size_t offsets[3];
     put_three_blocks(log, offsets);
     log->bytes.data[offsets[1] + 60] ^= 4;
-    kymo_recording *recording = open_log(log);
-    const char *warning = kymo_recording_warning(recording, 0);
+    marey_recording *recording = open_log(log);
+    const char *warning = marey_recording_warning(recording, 0);
     assert_non_null(warning);
     char at[32];
     snprintf(at, sizeof at, "at byte %zu", offsets[1]);
     assert_non_null(strstr(warning, at));
     assert_non_null(strstr(warning, "checksum"));
-    assert_non_null(strstr(warning, kymo_recording_process(recording, 0)->log_path));
-    assert_null(kymo_recording_warning(recording, 1));
+    assert_non_null(strstr(warning, marey_recording_process(recording, 0)->log_path));
+    assert_null(marey_recording_warning(recording, 1));
     visit(recording, &seen);
     assert_int_equal(seen.n, 4);
     assert_int_equal(seen.words[2].gap, 1);
-    assert_string_equal(kymo_recording_process(recording, 0)->end, "stop");
+    assert_string_equal(marey_recording_process(recording, 0)->end, "stop");
     log_close(recording);
 }
 
@@ -372,10 +372,10 @@ static void a_lying_length_costs_its_block(void **state)
     size_t offsets[3];
     put_three_blocks(log, offsets);
     const uint32_t huge = 0xfffffff0u;
-    memcpy(log->bytes.data + offsets[0] + offsetof(struct kymo__block, packed_len), &huge,
+    memcpy(log->bytes.data + offsets[0] + offsetof(struct marey__block, packed_len), &huge,
            sizeof huge);
-    kymo_recording *recording = open_log(log);
-    assert_non_null(strstr(kymo_recording_warning(recording, 0), "impossible length"));
+    marey_recording *recording = open_log(log);
+    assert_non_null(strstr(marey_recording_warning(recording, 0), "impossible length"));
     visit(recording, &seen);
     assert_int_equal(seen.n, 4);
     assert_int_equal(seen.words[0].gap, 1);
@@ -391,10 +391,10 @@ static void a_log_cut_anywhere_gives_what_is_whole(void **state)
     const size_t full = log->bytes.len;
     for (size_t len = 0; len < full; len += 5) {
         log->bytes.len = len;
-        kymo_recording *recording = NULL;
-        const kymo_status status = log_open(log, &recording);
-        if (status != KYMO_OK) {
-            assert_int_equal(status, KYMO_EFORMAT);
+        marey_recording *recording = NULL;
+        const marey_status status = log_open(log, &recording);
+        if (status != MAREY_OK) {
+            assert_int_equal(status, MAREY_EFORMAT);
             assert_true(len < 300);
             continue;
         }
@@ -403,7 +403,7 @@ static void a_log_cut_anywhere_gives_what_is_whole(void **state)
         for (size_t i = 0; i < 3; i++)
             n_whole += 2 * (len >= (i < 2 ? offsets[i + 1] : offsets[2] + 64));
         assert_true(seen.n + 2 >= n_whole && seen.n <= 6);
-        assert_string_equal(kymo_recording_process(recording, 0)->end, "unclosed");
+        assert_string_equal(marey_recording_process(recording, 0)->end, "unclosed");
         log_close(recording);
     }
     log->bytes.len = full;
@@ -417,14 +417,14 @@ static void any_flipped_bit_is_survived(void **state)
     put_three_blocks(log, offsets);
     for (size_t i = 0; i < log->bytes.len; i++) {
         log->bytes.data[i] ^= (char)(1 << i % 8);
-        kymo_recording *recording = NULL;
-        const kymo_status status = log_open(log, &recording);
-        if (status == KYMO_OK) {
+        marey_recording *recording = NULL;
+        const marey_status status = log_open(log, &recording);
+        if (status == MAREY_OK) {
             visit(recording, &seen);
             assert_true(seen.n <= 6);
             log_close(recording);
         } else {
-            assert_int_equal(status, KYMO_EFORMAT);
+            assert_int_equal(status, MAREY_EFORMAT);
         }
         log->bytes.data[i] ^= (char)(1 << i % 8);
     }
@@ -434,18 +434,18 @@ static void a_foreign_file_is_refused_by_name(void **state)
 {
     (void)state;
     char path[64];
-    const char *const contents[] = {"", "{\"traceEvents\": []}", "KBLK"};
+    const char *const contents[] = {"", "{\"traceEvents\": []}", "MBLK"};
     for (size_t i = 0; i < 3; i++) {
-        kymo_recording *recording = NULL;
+        marey_recording *recording = NULL;
         log_write(contents[i], strlen(contents[i]), path);
-        assert_int_equal(kymo_recording_open(path, &recording), KYMO_EFORMAT);
-        assert_non_null(strstr(kymo_last_error(), path));
+        assert_int_equal(marey_recording_open(path, &recording), MAREY_EFORMAT);
+        assert_non_null(strstr(marey_last_error(), path));
         unlink(path);
     }
-    kymo_recording *recording = NULL;
-    assert_int_equal(kymo_recording_open("/nowhere/at.all", &recording), KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "/nowhere/at.all"));
-    assert_int_equal(kymo_recording_open("/dev/null", &recording), KYMO_EFORMAT);
+    marey_recording *recording = NULL;
+    assert_int_equal(marey_recording_open("/nowhere/at.all", &recording), MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "/nowhere/at.all"));
+    assert_int_equal(marey_recording_open("/dev/null", &recording), MAREY_EFORMAT);
 }
 
 /* A block that claims to unpack to a thousand times its size is not believed. */
@@ -453,13 +453,13 @@ static void a_block_of_words_larger_than_any_chunk_is_left_out(void **state)
 {
     struct log_maker *log = *state;
     log_put_preamble(log);
-    const struct kymo__block block = {.type = KYMO__BLOCK_WORDS,
-                                      .raw_len = KYMO__BLOCK_MAX,
-                                      .flags = KYMO__FLAG_ZSTD | KYMO__FLAG_PLANES};
+    const struct marey__block block = {.type = MAREY__BLOCK_WORDS,
+                                       .raw_len = MAREY__BLOCK_MAX,
+                                       .flags = MAREY__FLAG_ZSTD | MAREY__FLAG_PLANES};
     log_put_block(log, block, "bogus", 5);
     put_pair(log, 0, 1);
     log_put_end(log, "stop");
-    kymo_recording *recording = open_log(log);
+    marey_recording *recording = open_log(log);
     visit(recording, &seen);
     assert_int_equal(seen.n, 2);
     log_close(recording);
@@ -487,15 +487,15 @@ static void remove_file(const char *folder, const char *name)
 static void a_directory_is_ordered_by_rank_and_start(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/kymo-test-XXXXXX";
+    char folder[] = "/tmp/marey-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
-    kymo_recording *recording = NULL;
-    assert_int_equal(kymo_recording_open(folder, &recording), KYMO_EFORMAT);
+    marey_recording *recording = NULL;
+    assert_int_equal(marey_recording_open(folder, &recording), MAREY_EFORMAT);
 
     put_file(folder, "meta.json", "{}", 2);
-    assert_int_equal(kymo_recording_open(folder, &recording), KYMO_OK);
-    assert_int_equal(kymo_recording_n_processes(recording), 0);
-    kymo_recording_close(recording);
+    assert_int_equal(marey_recording_open(folder, &recording), MAREY_OK);
+    assert_int_equal(marey_recording_n_processes(recording), 0);
+    marey_recording_close(recording);
 
     const struct {
         const char *file, *rank, *pid;
@@ -506,7 +506,7 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
                 {"d.klog", "0", "2", 10}};
     for (size_t i = 0; i < 4; i++) {
         struct log_maker log = {0};
-        log_put_pairs(&log, KYMO__BLOCK_LOG,
+        log_put_pairs(&log, MAREY__BLOCK_LOG,
                       (const char *const[]){"rank", logs[i].rank, "pid", logs[i].pid, NULL});
         log_put_moment(&log, logs[i].start, logs[i].start);
         log_put_end(&log, "stop");
@@ -515,23 +515,23 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
     }
     put_file(folder, "e.klog", "rubbish", 7);
     put_file(folder, "f.klog", "", 0);
-    assert_int_equal(kymo_recording_open(folder, &recording), KYMO_OK);
-    assert_string_equal(kymo_recording_name(recording), folder + 5);
-    assert_int_equal(kymo_recording_n_processes(recording), 4);
+    assert_int_equal(marey_recording_open(folder, &recording), MAREY_OK);
+    assert_string_equal(marey_recording_name(recording), folder + 5);
+    assert_int_equal(marey_recording_n_processes(recording), 4);
     for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(kymo_recording_process(recording, i)->pid, 2 + i);
-        assert_int_equal(kymo_recording_process(recording, i)->index, i);
+        assert_int_equal(marey_recording_process(recording, i)->pid, 2 + i);
+        assert_int_equal(marey_recording_process(recording, i)->index, i);
     }
-    assert_non_null(strstr(kymo_recording_warning(recording, 0), "e.klog is not a log"));
-    assert_non_null(strstr(kymo_recording_warning(recording, 1), "1 of 5 logs could not be read"));
-    assert_non_null(strstr(kymo_recording_warning(recording, 2), "1 log is empty"));
-    assert_null(kymo_recording_warning(recording, 3));
-    kymo_recording_close(recording);
+    assert_non_null(strstr(marey_recording_warning(recording, 0), "e.klog is not a log"));
+    assert_non_null(strstr(marey_recording_warning(recording, 1), "1 of 5 logs could not be read"));
+    assert_non_null(strstr(marey_recording_warning(recording, 2), "1 log is empty"));
+    assert_null(marey_recording_warning(recording, 3));
+    marey_recording_close(recording);
 
     for (size_t i = 0; i < 4; i++)
         remove_file(folder, logs[i].file);
-    assert_int_equal(kymo_recording_open(folder, &recording), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "e.klog"));
+    assert_int_equal(marey_recording_open(folder, &recording), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "e.klog"));
     remove_file(folder, "e.klog");
     remove_file(folder, "f.klog");
     remove_file(folder, "meta.json");
@@ -542,40 +542,40 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
 
 static void put_chunk(char *pool, size_t slot, uint32_t state, uint32_t lane, uint32_t sequence)
 {
-    struct kymo__chunk_head head = {.state = state,
-                                    .lane = lane,
-                                    .sequence = sequence,
-                                    .base_tick = 1000,
-                                    .tid = 55,
-                                    .thread_name = "pooled"};
+    struct marey__chunk_head head = {.state = state,
+                                     .lane = lane,
+                                     .sequence = sequence,
+                                     .base_tick = 1000,
+                                     .tid = 55,
+                                     .thread_name = "pooled"};
     uint64_t words[3] = {(uint64_t)sequence << 24 | 1u << 20 | 1,
                          (uint64_t)(sequence + 1) << 24 | 2u << 20 | 1, 0};
-    memcpy(pool + slot * KYMO__CHUNK_BYTES, &head, sizeof head);
-    memcpy(pool + slot * KYMO__CHUNK_BYTES + sizeof head, words, sizeof words);
+    memcpy(pool + slot * MAREY__CHUNK_BYTES, &head, sizeof head);
+    memcpy(pool + slot * MAREY__CHUNK_BYTES + sizeof head, words, sizeof words);
 }
 
 static void an_unsealed_log_is_read_with_its_pool(void **state)
 {
     struct log_maker *log = *state;
     enum { SLOTS = 7 };
-    char *pool = calloc(SLOTS, KYMO__CHUNK_BYTES);
+    char *pool = calloc(SLOTS, MAREY__CHUNK_BYTES);
     assert_non_null(pool);
-    const struct kymo__pool_head head = {.magic = KYMO__POOL_MAGIC,
-                                         .version = KYMO__LOG_VERSION,
-                                         .chunk_bytes = KYMO__CHUNK_BYTES,
-                                         .n_chunks = SLOTS - 1,
-                                         .n_lost = 5,
-                                         .lost_first_tick = 1100,
-                                         .lost_last_tick = 1200};
+    const struct marey__pool_head head = {.magic = MAREY__POOL_MAGIC,
+                                          .version = MAREY__LOG_VERSION,
+                                          .chunk_bytes = MAREY__CHUNK_BYTES,
+                                          .n_chunks = SLOTS - 1,
+                                          .n_lost = 5,
+                                          .lost_first_tick = 1100,
+                                          .lost_last_tick = 1200};
     memcpy(pool, &head, sizeof head);
-    put_chunk(pool, 1, KYMO__CHUNK_OWNED, 0, 3);
-    put_chunk(pool, 2, KYMO__CHUNK_FREE, 0, 1);
-    put_chunk(pool, 3, KYMO__CHUNK_FULL, 0, 2);
-    put_chunk(pool, 4, KYMO__CHUNK_FULL, 0, 1); /* in the log already */
-    put_chunk(pool, 5, KYMO__CHUNK_OWNED, 7, 0);
-    put_chunk(pool, 6, KYMO__CHUNK_OWNED, 0xffffffffu, 0);
+    put_chunk(pool, 1, MAREY__CHUNK_OWNED, 0, 3);
+    put_chunk(pool, 2, MAREY__CHUNK_FREE, 0, 1);
+    put_chunk(pool, 3, MAREY__CHUNK_FULL, 0, 2);
+    put_chunk(pool, 4, MAREY__CHUNK_FULL, 0, 1); /* in the log already */
+    put_chunk(pool, 5, MAREY__CHUNK_OWNED, 7, 0);
+    put_chunk(pool, 6, MAREY__CHUNK_OWNED, 0xffffffffu, 0);
     char pool_path[64];
-    log_write(pool, (size_t)SLOTS * KYMO__CHUNK_BYTES, pool_path);
+    log_write(pool, (size_t)SLOTS * MAREY__CHUNK_BYTES, pool_path);
     free(pool);
 
     log_put_process(log, "pool", pool_path);
@@ -585,15 +585,15 @@ static void an_unsealed_log_is_read_with_its_pool(void **state)
         log_begin(log, 1000 + i, 1);
         log_put_words(log, 0, i);
     }
-    kymo__buf_puts(&log->bytes, "KBLK and then it was killed"); /* a write cut short is no damage */
-    kymo_recording *recording = open_log(log);
-    assert_null(kymo_recording_warning(recording, 0));
-    const struct kymo_process *process = kymo_recording_process(recording, 0);
+    marey__buf_puts(&log->bytes, "MBLK and then it was killed"); /* a write cut short is no damage */
+    marey_recording *recording = open_log(log);
+    assert_null(marey_recording_warning(recording, 0));
+    const struct marey_process *process = marey_recording_process(recording, 0);
     assert_string_equal(process->end, "unclosed");
     assert_int_equal(process->n_events, 8);
     assert_int_equal(process->lost_events, 7); /* two in a lane past the limit */
     assert_int_equal(process->n_lanes, 8);
-    assert_string_equal(kymo_recording_lane(recording, 0, 7)->name, "pooled");
+    assert_string_equal(marey_recording_lane(recording, 0, 7)->name, "pooled");
     visit(recording, &seen);
     assert_int_equal(seen.n, 8);
     const uint64_t times[] = {0, 1, 2, 3, 3, 4, 0, 1};
@@ -615,18 +615,18 @@ static void opening_without_memory_leaks_nothing(void **state)
     log->bytes.data[offsets[1] + 60] ^= 4; /* for a warning */
     char path[64];
     log_write(log->bytes.data, log->bytes.len, path);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_recording *recording = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_recording_open(path, &recording);
-        if (status == KYMO_OK) {
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_recording *recording = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_recording_open(path, &recording);
+        if (status == MAREY_OK) {
             memset(&seen, 0, sizeof seen);
-            status = kymo_recording_visit(recording, 0, see, &seen);
+            status = marey_recording_visit(recording, 0, see, &seen);
         }
-        kymo__alloc_fail_nth(0);
-        kymo_recording_close(recording);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        marey__alloc_fail_nth(0);
+        marey_recording_close(recording);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 1000);
     }
     unlink(path);

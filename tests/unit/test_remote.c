@@ -43,22 +43,22 @@ struct place {
 };
 
 /* The stack of the only thread, once its innermost frame is at `line` (0: any): a target says "ready" before it is. */
-static size_t stack_at(struct kymo__remote *remote, uint32_t line,
-                       struct kymo__remote_frame *frames, size_t cap)
+static size_t stack_at(struct marey__remote *remote, uint32_t line,
+                       struct marey__remote_frame *frames, size_t cap)
 {
     uint64_t interpreter, thread;
     bool is_whole;
     size_t n = 0;
     for (int tries = 0; tries < 5000; tries++) {
-        assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
-        assert_int_equal(kymo__remote_thread_states(remote, interpreter, &thread, 1), 1);
-        n = kymo__remote_stack(remote, thread, frames, cap, &is_whole);
-        struct kymo__remote_code *const code =
-            n > 0 ? kymo__remote_code(remote, frames[0].code) : NULL;
+        assert_int_equal(marey__remote_interpreters(remote, &interpreter, 1), 1);
+        assert_int_equal(marey__remote_thread_states(remote, interpreter, &thread, 1), 1);
+        n = marey__remote_stack(remote, thread, frames, cap, &is_whole);
+        struct marey__remote_code *const code =
+            n > 0 ? marey__remote_code(remote, frames[0].code) : NULL;
         if (code != NULL && is_whole && line == 0)
             return n;
         if (code != NULL && is_whole &&
-            kymo__remote_line(remote, code, frames[0].instruction, frames[0].tlbc_index) == line)
+            marey__remote_line(remote, code, frames[0].instruction, frames[0].tlbc_index) == line)
             return n;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
@@ -71,13 +71,13 @@ static void stack_of_a_sleeper_is_what_its_source_says(void **state)
     for (size_t i = 0; i < n_pythons; i++) {
         char line[64];
         struct target target = target_start(pythons[i].path, nested, line, sizeof line);
-        struct kymo__remote *remote = NULL;
-        struct kymo__remote_frame frames[16];
+        struct marey__remote *remote = NULL;
+        struct marey__remote_frame frames[16];
         assert_string_equal(line, "ready");
-        const kymo_status status = kymo__remote_open(target.pid, NULL, 1000, &remote);
-        if (status != KYMO_OK)
-            fail_msg("%s: %s", pythons[i].path, kymo_last_error());
-        assert_int_equal(kymo__remote_layout(remote)->version >> 8, pythons[i].version);
+        const marey_status status = marey__remote_open(target.pid, NULL, 1000, &remote);
+        if (status != MAREY_OK)
+            fail_msg("%s: %s", pythons[i].path, marey_last_error());
+        assert_int_equal(marey__remote_layout(remote)->version >> 8, pythons[i].version);
         const struct place expected[] = {
             {pythons[i].minor >= 11 ? "Thing.method" : "method", 6},
             {pythons[i].minor >= 11 ? "generator.<locals>.<lambda>" : "<lambda>", 9},
@@ -86,17 +86,17 @@ static void stack_of_a_sleeper_is_what_its_source_says(void **state)
             {"<module>", 13}};
         assert_int_equal(stack_at(remote, 6, frames, 16), 5);
         for (size_t f = 0; f < 5; f++) {
-            struct kymo__remote_code *const code = kymo__remote_code(remote, frames[f].code);
+            struct marey__remote_code *const code = marey__remote_code(remote, frames[f].code);
             assert_non_null(code);
             assert_string_equal(code->name, expected[f].name);
             assert_string_equal(code->file, "<string>");
             const uint32_t at =
-                kymo__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index);
+                marey__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index);
             if (at != expected[f].line)
                 fail_msg("%s: %s at %u", pythons[i].path, code->name, at);
-            assert_ptr_equal(kymo__remote_code(remote, frames[f].code), code);
+            assert_ptr_equal(marey__remote_code(remote, frames[f].code), code);
         }
-        kymo__remote_close(remote);
+        marey__remote_close(remote);
         target_stop(&target);
     }
 }
@@ -133,32 +133,32 @@ static void threads_have_their_ids_and_names(void **state)
         int ids[4];
         bool is_seen[4] = {false};
         struct target target = target_start(pythons[i].path, threads, line, sizeof line);
-        struct kymo__remote *remote = NULL;
+        struct marey__remote *remote = NULL;
         assert_int_equal(sscanf(line, "%d %d %d %d", &ids[0], &ids[1], &ids[2], &ids[3]), 4);
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
         uint64_t interpreter, states[8];
-        assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
-        assert_int_equal(kymo__remote_thread_states(remote, interpreter, states, 8), 4);
+        assert_int_equal(marey__remote_interpreters(remote, &interpreter, 1), 1);
+        assert_int_equal(marey__remote_thread_states(remote, interpreter, states, 8), 4);
         for (size_t t = 0; t < 4; t++) {
             uint8_t bytes[2048];
             char name[512];
-            assert_true(kymo__remote_read(remote, states[t], bytes,
-                                          kymo__remote_layout(remote)->thread.size));
-            const pid_t tid = kymo__remote_tid(remote, bytes);
+            assert_true(marey__remote_read(remote, states[t], bytes,
+                                           marey__remote_layout(remote)->thread.size));
+            const pid_t tid = marey__remote_tid(remote, bytes);
             size_t which = 0;
             while (which < 4 && ids[which] != tid)
                 which++;
             if (which == 4)
                 fail_msg("%s: no thread %d", pythons[i].path, (int)tid);
             is_seen[which] = true;
-            kymo__remote_thread_name(remote, tid, states[t], name, sizeof name);
+            marey__remote_thread_name(remote, tid, states[t], name, sizeof name);
             if (strcmp(name, names[which]) != 0)
                 fail_msg("%s: %s instead of %s", pythons[i].path, name, names[which]);
             /* The kernel's, where Python's is not asked for. */
-            assert_true(kymo__remote_thread_name(remote, tid, 0, name, sizeof name) > 0);
+            assert_true(marey__remote_thread_name(remote, tid, 0, name, sizeof name) > 0);
         }
         assert_true(is_seen[0] && is_seen[1] && is_seen[2] && is_seen[3]);
-        kymo__remote_close(remote);
+        marey__remote_close(remote);
         target_stop(&target);
     }
 }
@@ -191,8 +191,8 @@ static void every_interpreter_is_walked(void **state)
         char line[64];
         uint64_t found[4], thread;
         bool is_whole, is_seen = false;
-        struct kymo__remote_frame frames[16];
-        struct kymo__remote *remote = NULL;
+        struct marey__remote_frame frames[16];
+        struct marey__remote *remote = NULL;
         struct target target = target_start(pythons[i].path, two, line, sizeof line);
         if (line[0] == '\0') { /* built without extension modules */
             target_stop(&target);
@@ -200,17 +200,17 @@ static void every_interpreter_is_walked(void **state)
         }
         n_tried++;
         assert_string_equal(line, "ready");
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
-        assert_int_equal(kymo__remote_interpreters(remote, found, 4), 2);
-        assert_true(kymo__remote_thread_states(remote, found[0], &thread, 1) == 1);
-        const size_t n = kymo__remote_stack(remote, thread, frames, 16, &is_whole);
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
+        assert_int_equal(marey__remote_interpreters(remote, found, 4), 2);
+        assert_true(marey__remote_thread_states(remote, found[0], &thread, 1) == 1);
+        const size_t n = marey__remote_stack(remote, thread, frames, 16, &is_whole);
         for (size_t f = 0; f < n; f++) {
-            struct kymo__remote_code *const code = kymo__remote_code(remote, frames[f].code);
+            struct marey__remote_code *const code = marey__remote_code(remote, frames[f].code);
             is_seen |= code != NULL && strcmp(code->name, "within") == 0;
         }
         if (!is_seen)
             fail_msg("%s: nothing of the second interpreter", pythons[i].path);
-        kymo__remote_close(remote);
+        marey__remote_close(remote);
         target_stop(&target);
     }
     assert_true(n_pythons == 0 || n_tried > 0);
@@ -235,24 +235,24 @@ static void tasks_have_their_names_where_python_tells(void **state)
         for (size_t k = 0; k < 3; k++) {
             char line[64], text[512], name[64];
             uint64_t interpreter, thread;
-            struct kymo__remote *remote = NULL;
-            struct kymo__remote_task task;
+            struct marey__remote *remote = NULL;
+            struct marey__remote_task task;
             snprintf(text, sizeof text, script, names[k]);
             struct target target = target_start(pythons[i].path, text, line, sizeof line);
             if (line[0] == '\0') { /* without extension modules */
                 target_stop(&target);
                 continue;
             }
-            assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
-            assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
-            assert_int_equal(kymo__remote_thread_states(remote, interpreter, &thread, 1), 1);
-            assert_int_equal(kymo__remote_task(remote, thread, &task), pythons[i].minor >= 14);
+            assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
+            assert_int_equal(marey__remote_interpreters(remote, &interpreter, 1), 1);
+            assert_int_equal(marey__remote_thread_states(remote, interpreter, &thread, 1), 1);
+            assert_int_equal(marey__remote_task(remote, thread, &task), pythons[i].minor >= 14);
             if (pythons[i].minor >= 14) {
-                assert_int_equal(kymo__remote_task_name(remote, &task, name, sizeof name),
+                assert_int_equal(marey__remote_task_name(remote, &task, name, sizeof name),
                                  strlen(given[k]));
                 assert_string_equal(name, given[k]);
             }
-            kymo__remote_close(remote);
+            marey__remote_close(remote);
             target_stop(&target);
         }
 }
@@ -272,38 +272,38 @@ static void lock_and_collector_are_seen(void **state)
         uint64_t interpreter, thread, current = 0;
         uint32_t collected = 0;
         uint8_t gil[64];
-        struct kymo__remote *remote = NULL;
+        struct marey__remote *remote = NULL;
         struct target target = target_start(pythons[i].path, collecting, line, sizeof line);
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
-        const struct kymo__remote_layout *const layout = kymo__remote_layout(remote);
-        assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
-        assert_int_equal(kymo__remote_thread_states(remote, interpreter, &thread, 1), 1);
-        const uint64_t at = layout->runtime.gc_collecting != KYMO__REMOTE_ABSENT
-                                ? kymo__remote_runtime(remote) + layout->runtime.gc_collecting
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
+        const struct marey__remote_layout *const layout = marey__remote_layout(remote);
+        assert_int_equal(marey__remote_interpreters(remote, &interpreter, 1), 1);
+        assert_int_equal(marey__remote_thread_states(remote, interpreter, &thread, 1), 1);
+        const uint64_t at = layout->runtime.gc_collecting != MAREY__REMOTE_ABSENT
+                                ? marey__remote_runtime(remote) + layout->runtime.gc_collecting
                                 : interpreter + layout->interpreter.gc_collecting;
-        assert_true(kymo__remote_read(remote, at, &collected, sizeof collected));
+        assert_true(marey__remote_read(remote, at, &collected, sizeof collected));
         assert_int_equal(collected, 1);
         /* Printing lets go of the lock, and the line is here before it is taken again. */
         for (int tries = 0; tries < 5000; tries++) {
-            assert_true(kymo__remote_read(remote, kymo__remote_gil(remote, interpreter), gil,
-                                          layout->gil.size));
-            if (layout->is_free_threaded || kymo__remote_u32(gil, layout->gil.locked) == 1)
+            assert_true(marey__remote_read(remote, marey__remote_gil(remote, interpreter), gil,
+                                           layout->gil.size));
+            if (layout->is_free_threaded || marey__remote_u32(gil, layout->gil.locked) == 1)
                 break;
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
         if (!layout->is_free_threaded) {
-            assert_int_equal(kymo__remote_u32(gil, layout->gil.locked), 1);
-            assert_int_equal(kymo__remote_u64(gil, layout->gil.last_holder), thread);
+            assert_int_equal(marey__remote_u32(gil, layout->gil.locked), 1);
+            assert_int_equal(marey__remote_u64(gil, layout->gil.last_holder), thread);
         } else {
-            assert_int_equal(kymo__remote_u32(gil, layout->gil.enabled), 0);
+            assert_int_equal(marey__remote_u32(gil, layout->gil.enabled), 0);
         }
-        if (layout->runtime.tstate_current != KYMO__REMOTE_ABSENT) {
-            assert_true(kymo__remote_read(
-                remote, kymo__remote_runtime(remote) + layout->runtime.tstate_current, &current,
+        if (layout->runtime.tstate_current != MAREY__REMOTE_ABSENT) {
+            assert_true(marey__remote_read(
+                remote, marey__remote_runtime(remote) + layout->runtime.tstate_current, &current,
                 sizeof current));
             assert_int_equal(current, thread);
         }
-        kymo__remote_close(remote);
+        marey__remote_close(remote);
         target_stop(&target);
     }
 }
@@ -332,7 +332,7 @@ static void reused_address_is_another_function(void **state)
         uint64_t before = 0;
         uint32_t generation = 0;
         size_t n_reused = 0;
-        struct kymo__remote *remote = NULL;
+        struct marey__remote *remote = NULL;
         assert_int_equal(pipe(ends), 0);
         const int kept = dup(STDIN_FILENO);
         dup2(ends[0], STDIN_FILENO);
@@ -340,16 +340,16 @@ static void reused_address_is_another_function(void **state)
         dup2(kept, STDIN_FILENO);
         close(kept);
         close(ends[0]);
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
         for (unsigned n = 0; n < ROUNDS; n++) {
             char name[16], file[16], byte;
-            struct kymo__remote_frame frames[8];
+            struct marey__remote_frame frames[8];
             snprintf(name, sizeof name, "made%03u", n);
             snprintf(file, sizeof file, "<made%03u>", n);
             /* As exact as it gets: what is on the stack is looked at again before it is believed. */
             assert_int_equal(stack_at(remote, 0, frames, 8), 3);
-            kymo__remote_check_codes(remote, &frames[0].code, 1);
-            struct kymo__remote_code *const code = kymo__remote_code(remote, frames[0].code);
+            marey__remote_check_codes(remote, &frames[0].code, 1);
+            struct marey__remote_code *const code = marey__remote_code(remote, frames[0].code);
             assert_non_null(code);
             assert_string_equal(code->name, name);
             assert_string_equal(code->file, file);
@@ -367,7 +367,7 @@ static void reused_address_is_another_function(void **state)
         print_message("%s: %zu of %d at the address of the one before\n", pythons[i].path, n_reused,
                       ROUNDS - 1);
         close(ends[1]);
-        kymo__remote_close(remote);
+        marey__remote_close(remote);
         target_stop(&target);
     }
 }
@@ -386,24 +386,24 @@ static void size_costs_no_frame(void **state)
 {
     (void)state;
     enum { CAP = 4096 };
-    static struct kymo__remote_frame frames[CAP];
+    static struct marey__remote_frame frames[CAP];
     for (size_t i = 0; i < n_pythons; i++) {
         char line[64];
-        struct kymo__remote *remote = NULL;
+        struct marey__remote *remote = NULL;
         struct target target = target_start(pythons[i].path, huge, line, sizeof line);
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
         const size_t n = stack_at(remote, 3005, frames, CAP);
         assert_int_equal(n, 2992);
-        struct kymo__remote_code *const code = kymo__remote_code(remote, frames[0].code);
+        struct marey__remote_code *const code = marey__remote_code(remote, frames[0].code);
         assert_int_equal(strspn(code->name, "n"), 4000);
         assert_string_equal(code->name + 4000, "...");
         assert_string_equal(code->file, "f\xef\xbf\xbdile");
         for (size_t f = 1; f < n - 1; f++) {
-            assert_ptr_equal(kymo__remote_code(remote, frames[f].code), code);
+            assert_ptr_equal(marey__remote_code(remote, frames[f].code), code);
             assert_int_equal(
-                kymo__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index), 3003);
+                marey__remote_line(remote, code, frames[f].instruction, frames[f].tlbc_index), 3003);
         }
-        kymo__remote_close(remote);
+        marey__remote_close(remote);
         target_stop(&target);
     }
 }
@@ -411,7 +411,7 @@ static void size_costs_no_frame(void **state)
 /* ---- ways to find it ---- */
 
 /* The file that Python's state is in: the first that is called libpython, else the program. */
-static const char *python_file(const struct kymo__remote_maps *maps)
+static const char *python_file(const struct marey__remote_maps *maps)
 {
     for (size_t i = 0; i < maps->n; i++)
         if (strstr(maps->maps[i].path, "/libpython3.") != NULL)
@@ -428,23 +428,23 @@ static void memory_alone_tells_where_python_is_and_which(void **state)
     for (size_t i = 0; i < n_pythons; i++) {
         char line[64];
         struct target target = target_start(pythons[i].path, nested, line, sizeof line);
-        struct kymo__remote *remote = NULL;
-        struct kymo__remote_maps maps;
-        struct kymo__remote_found found;
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
-        const uint64_t runtime = kymo__remote_runtime(remote);
-        assert_int_equal(kymo__remote_maps_read(target.pid, &maps), KYMO_OK);
+        struct marey__remote *remote = NULL;
+        struct marey__remote_maps maps;
+        struct marey__remote_found found;
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
+        const uint64_t runtime = marey__remote_runtime(remote);
+        assert_int_equal(marey__remote_maps_read(target.pid, &maps), MAREY_OK);
         const char *const path = python_file(&maps);
-        assert_int_equal(kymo__remote_scan_version(remote, &maps, path) >> 16,
+        assert_int_equal(marey__remote_scan_version(remote, &maps, path) >> 16,
                          0x0300 | pythons[i].minor);
-        if (!kymo__remote_scan(remote, &maps, path, 0, &found))
-            fail_msg("%s: not in %s: %s", pythons[i].path, path, kymo_last_error());
+        if (!marey__remote_scan(remote, &maps, path, 0, &found))
+            fail_msg("%s: not in %s: %s", pythons[i].path, path, marey_last_error());
         if (found.runtime != runtime)
             fail_msg("%s: %#llx instead of %#llx", pythons[i].path,
                      (unsigned long long)found.runtime, (unsigned long long)runtime);
         assert_int_equal(found.version >> 16, 0x0300 | pythons[i].minor);
-        kymo__remote_maps_fini(&maps);
-        kymo__remote_close(remote);
+        marey__remote_maps_fini(&maps);
+        marey__remote_close(remote);
         target_stop(&target);
     }
 }
@@ -452,23 +452,23 @@ static void memory_alone_tells_where_python_is_and_which(void **state)
 static void what_is_no_python_is_said_so(void **state)
 {
     (void)state;
-    struct kymo__remote *remote = NULL;
+    struct marey__remote *remote = NULL;
     const pid_t pid = fork();
     if (pid == 0) {
         execl("/bin/sleep", "sleep", "600", (char *)NULL);
         _exit(127);
     }
-    kymo_status status =
-        kymo__remote_open(pid, NULL, 2000, &remote); /* longer than it counts as young */
-    assert_int_equal(status, KYMO_EUNAVAILABLE);
-    assert_non_null(strstr(kymo_last_error(), "sleep 600"));
-    assert_non_null(strstr(kymo_last_error(), "no Python"));
+    marey_status status =
+        marey__remote_open(pid, NULL, 2000, &remote); /* longer than it counts as young */
+    assert_int_equal(status, MAREY_EUNAVAILABLE);
+    assert_non_null(strstr(marey_last_error(), "sleep 600"));
+    assert_non_null(strstr(marey_last_error(), "no Python"));
     kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0)
         ;
-    status = kymo__remote_open(pid, NULL, 0, &remote);
-    assert_int_equal(status, KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "there is no process"));
+    status = marey__remote_open(pid, NULL, 0, &remote);
+    assert_int_equal(status, MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "there is no process"));
     assert_null(remote);
 }
 
@@ -481,7 +481,7 @@ static bool refuse_reading(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    const struct sock_fprog program = {.len = KYMO__COUNT_OF(filter), .filter = filter};
+    const struct sock_fprog program = {.len = MAREY__COUNT_OF(filter), .filter = filter};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
@@ -489,23 +489,23 @@ static bool refuse_reading(void)
 static void refused_call_leaves_the_file(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < KYMO__MIN(n_pythons, (size_t)1); i++) {
+    for (size_t i = 0; i < MAREY__MIN(n_pythons, (size_t)1); i++) {
         char line[64];
         struct target target = target_start(pythons[i].path, nested, line, sizeof line);
         const pid_t pid = fork();
         if (pid ==
             0) { /* what is not as it should be is the exit status: assertions belong to the test's process */
-            struct kymo__remote *remote;
-            struct kymo__remote_frame frames[16];
+            struct marey__remote *remote;
+            struct marey__remote_frame frames[16];
             uint64_t interpreter, thread;
             bool is_whole;
             if (!refuse_reading())
                 _exit(1);
-            if (kymo__remote_open(target.pid, NULL, 1000, &remote) != KYMO_OK)
+            if (marey__remote_open(target.pid, NULL, 1000, &remote) != MAREY_OK)
                 _exit(2);
-            _exit(kymo__remote_interpreters(remote, &interpreter, 1) == 1 &&
-                          kymo__remote_thread_states(remote, interpreter, &thread, 1) == 1 &&
-                          kymo__remote_stack(remote, thread, frames, 16, &is_whole) >= 4 && is_whole
+            _exit(marey__remote_interpreters(remote, &interpreter, 1) == 1 &&
+                          marey__remote_thread_states(remote, interpreter, &thread, 1) == 1 &&
+                          marey__remote_stack(remote, thread, frames, 16, &is_whole) >= 4 && is_whole
                       ? 0
                       : 3);
         }
@@ -520,7 +520,7 @@ static void refused_call_leaves_the_file(void **state)
 
 /* Bytes of a process, each remembered that was read. */
 struct recorder {
-    struct kymo__remote_memory memory;
+    struct marey__remote_memory memory;
     struct recorded {
         uint64_t at;
         size_t len;
@@ -528,13 +528,13 @@ struct recorder {
     size_t n, cap;
 };
 
-static size_t record_spans(void *self, const struct kymo__remote_span *spans, size_t n)
+static size_t record_spans(void *self, const struct marey__remote_span *spans, size_t n)
 {
     struct recorder *const recorder = self;
     const size_t done = recorder->memory.read_spans(recorder->memory.self, spans, n);
     for (size_t i = 0; i < done; i++) {
-        assert_true(kymo__grow(&recorder->ranges, &recorder->cap, recorder->n + 1,
-                               sizeof *recorder->ranges));
+        assert_true(marey__grow(&recorder->ranges, &recorder->cap, recorder->n + 1,
+                                sizeof *recorder->ranges));
         recorder->ranges[recorder->n++] = (struct recorded){spans[i].at, spans[i].n_bytes};
     }
     return done;
@@ -547,25 +547,25 @@ static int by_address(const void *a, const void *b)
 }
 
 /* What was read, ranges that touch joined, as an image. */
-static void write_image(const struct recorder *recorder, const struct kymo__remote *remote,
-                        struct kymo__buf *out)
+static void write_image(const struct recorder *recorder, const struct marey__remote *remote,
+                        struct marey__buf *out)
 {
-    const uint64_t runtime = kymo__remote_runtime(remote);
-    const uint32_t version = kymo__remote_layout(remote)->version;
-    kymo__buf_puts(out, "kymoimg1");
-    kymo__buf_put(out, &runtime, 8);
-    kymo__buf_put(out, &version, 4);
+    const uint64_t runtime = marey__remote_runtime(remote);
+    const uint32_t version = marey__remote_layout(remote)->version;
+    marey__buf_puts(out, "pyimage1");
+    marey__buf_put(out, &runtime, 8);
+    marey__buf_put(out, &version, 4);
     qsort(recorder->ranges, recorder->n, sizeof *recorder->ranges, by_address);
     for (size_t i = 0; i < recorder->n;) {
         const uint64_t at = recorder->ranges[i].at;
         uint64_t end = at;
         for (; i < recorder->n && recorder->ranges[i].at <= end; i++)
-            end = KYMO__MAX(end, recorder->ranges[i].at + recorder->ranges[i].len);
+            end = MAREY__MAX(end, recorder->ranges[i].at + recorder->ranges[i].len);
         const uint32_t len = (uint32_t)(end - at);
-        kymo__buf_put(out, &at, 8);
-        kymo__buf_put(out, &len, 4);
-        void *const room = kymo__buf_extend(out, len);
-        const struct kymo__remote_span span = {at, room, len};
+        marey__buf_put(out, &at, 8);
+        marey__buf_put(out, &len, 4);
+        void *const room = marey__buf_extend(out, len);
+        const struct marey__remote_span span = {at, room, len};
         assert_int_equal(recorder->memory.read_spans(recorder->memory.self, &span, 1), 1);
     }
 }
@@ -592,24 +592,24 @@ static bool has_all(const char *told)
            strstr(told, "thread s) \xc3\xa4\n  wait (<string>:3)\n") != NULL;
 }
 
-static void read_whole_process(struct kymo__remote *remote, struct recorder *recorder,
-                               struct kymo__buf *told)
+static void read_whole_process(struct marey__remote *remote, struct recorder *recorder,
+                               struct marey__buf *told)
 {
-    struct kymo__remote *recorded = NULL;
-    const struct kymo__remote_memory memory = {record_spans, recorder};
-    *recorder = (struct recorder){.memory = {kymo__remote_process_spans, remote}};
-    assert_int_equal(kymo__remote_open_image(&memory, kymo__remote_runtime(remote),
-                                             kymo__remote_layout(remote)->version, &recorded),
-                     KYMO_OK);
+    struct marey__remote *recorded = NULL;
+    const struct marey__remote_memory memory = {record_spans, recorder};
+    *recorder = (struct recorder){.memory = {marey__remote_process_spans, remote}};
+    assert_int_equal(marey__remote_open_image(&memory, marey__remote_runtime(remote),
+                                              marey__remote_layout(remote)->version, &recorded),
+                     MAREY_OK);
     image_tell(recorded, told);
-    kymo__remote_close(recorded);
+    marey__remote_close(recorded);
 }
 
 static void keep_image(const struct python *python, bool is_free_threaded,
-                       const struct kymo__buf *bytes)
+                       const struct marey__buf *bytes)
 {
     char path[512];
-    const char *const folder = getenv("KYMO_WRITE_IMAGES");
+    const char *const folder = getenv("MAREY_WRITE_IMAGES");
     if (folder == NULL)
         return;
     snprintf(path, sizeof path, "%s/py3%u%s", folder, python->minor, is_free_threaded ? "t" : "");
@@ -627,37 +627,37 @@ static void image_says_what_the_process_says(void **state)
         char line[64];
         const char *const arguments[] = {pythons[i].path, "-S", "-c", telling, NULL};
         struct target target = target_start_program(arguments, line, sizeof line);
-        struct kymo__remote *remote = NULL, *again = NULL;
-        struct kymo__buf told = {0}, told_again = {0}, bytes = {0};
+        struct marey__remote *remote = NULL, *again = NULL;
+        struct marey__buf told = {0}, told_again = {0}, bytes = {0};
         struct recorder recorder = {0};
         struct image image;
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &remote), KYMO_OK);
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &remote), MAREY_OK);
         for (int tries = 0; tries < 3000 && !has_all(told.data); tries++) {
             kill(target.pid, SIGCONT);
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
             kill(target.pid, SIGSTOP);
-            kymo__free(recorder.ranges);
-            kymo__buf_fini(&told);
-            told = (struct kymo__buf){0};
+            marey__free(recorder.ranges);
+            marey__buf_fini(&told);
+            told = (struct marey__buf){0};
             read_whole_process(remote, &recorder, &told);
         }
         if (!has_all(told.data))
             fail_msg("%s: %s", pythons[i].path, told.data);
         write_image(&recorder, remote, &bytes);
         assert_true(image_parse((const uint8_t *)bytes.data, bytes.len, &image));
-        const struct kymo__remote_memory from_image = image_memory(&image);
-        if (kymo__remote_open_image(&from_image, image.runtime, image.version, &again) != KYMO_OK)
-            fail_msg("%s: %s", pythons[i].path, kymo_last_error());
+        const struct marey__remote_memory from_image = image_memory(&image);
+        if (marey__remote_open_image(&from_image, image.runtime, image.version, &again) != MAREY_OK)
+            fail_msg("%s: %s", pythons[i].path, marey_last_error());
         image_tell(again, &told_again);
         assert_string_equal(told_again.data, told.data);
-        keep_image(&pythons[i], kymo__remote_layout(remote)->is_free_threaded, &bytes);
-        kymo__free(image.pieces);
-        kymo__free(recorder.ranges);
-        kymo__buf_fini(&told);
-        kymo__buf_fini(&told_again);
-        kymo__buf_fini(&bytes);
-        kymo__remote_close(again);
-        kymo__remote_close(remote);
+        keep_image(&pythons[i], marey__remote_layout(remote)->is_free_threaded, &bytes);
+        marey__free(image.pieces);
+        marey__free(recorder.ranges);
+        marey__buf_fini(&told);
+        marey__buf_fini(&told_again);
+        marey__buf_fini(&bytes);
+        marey__remote_close(again);
+        marey__remote_close(remote);
         target_stop(&target);
     }
 }

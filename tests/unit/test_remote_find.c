@@ -22,23 +22,23 @@ static const char sleeper[] = "import os, time\n"
 /* That a stack comes out of `pid`, with `nap` in it. */
 static void assert_readable(pid_t pid, const char *what)
 {
-    struct kymo__remote *remote = NULL;
-    struct kymo__remote_frame frames[8];
+    struct marey__remote *remote = NULL;
+    struct marey__remote_frame frames[8];
     uint64_t interpreter, thread;
     bool is_whole;
-    if (kymo__remote_open(pid, NULL, 2000, &remote) != KYMO_OK)
-        fail_msg("%s: %s", what, kymo_last_error());
-    assert_int_equal(kymo__remote_interpreters(remote, &interpreter, 1), 1);
-    assert_int_equal(kymo__remote_thread_states(remote, interpreter, &thread, 1), 1);
-    assert_int_equal(kymo__remote_stack(remote, thread, frames, 8, &is_whole), 2);
+    if (marey__remote_open(pid, NULL, 2000, &remote) != MAREY_OK)
+        fail_msg("%s: %s", what, marey_last_error());
+    assert_int_equal(marey__remote_interpreters(remote, &interpreter, 1), 1);
+    assert_int_equal(marey__remote_thread_states(remote, interpreter, &thread, 1), 1);
+    assert_int_equal(marey__remote_stack(remote, thread, frames, 8, &is_whole), 2);
     assert_true(is_whole);
-    assert_string_equal(kymo__remote_code(remote, frames[0].code)->name, "nap");
+    assert_string_equal(marey__remote_code(remote, frames[0].code)->name, "nap");
     uint8_t bytes[2048];
     char name[64];
-    assert_true(kymo__remote_read(remote, thread, bytes, kymo__remote_layout(remote)->thread.size));
-    assert_int_equal(kymo__remote_tid(remote, bytes), pid); /* in our namespace, wherever it lives */
-    assert_true(kymo__remote_thread_name(remote, pid, thread, name, sizeof name) > 0);
-    kymo__remote_close(remote);
+    assert_true(marey__remote_read(remote, thread, bytes, marey__remote_layout(remote)->thread.size));
+    assert_int_equal(marey__remote_tid(remote, bytes), pid); /* in our namespace, wherever it lives */
+    assert_true(marey__remote_thread_name(remote, pid, thread, name, sizeof name) > 0);
+    marey__remote_close(remote);
 }
 
 static void copy_file(const char *from, const char *to)
@@ -56,14 +56,14 @@ static void copy_file(const char *from, const char *to)
 static void library_of(const char *python, char *out, size_t size)
 {
     char line[64];
-    struct kymo__remote_maps maps;
+    struct marey__remote_maps maps;
     struct target target = target_start(python, sleeper, line, sizeof line);
     out[0] = '\0';
-    assert_int_equal(kymo__remote_maps_read(target.pid, &maps), KYMO_OK);
+    assert_int_equal(marey__remote_maps_read(target.pid, &maps), MAREY_OK);
     for (size_t i = 0; i < maps.n; i++)
         if (strstr(maps.maps[i].path, "/libpython3.") != NULL)
             snprintf(out, size, "%s", maps.maps[i].path);
-    kymo__remote_maps_fini(&maps);
+    marey__remote_maps_fini(&maps);
     target_stop(&target);
 }
 
@@ -76,7 +76,7 @@ static void replaced_library_is_found(void **state)
         library_of(pythons[i].path, library, sizeof library);
         if (library[0] == '\0' || access(library, R_OK) != 0)
             continue;
-        snprintf(copy, sizeof copy, "%s/%s", s->folder, kymo__remote_base_name(library));
+        snprintf(copy, sizeof copy, "%s/%s", s->folder, marey__remote_base_name(library));
         snprintf(variable, sizeof variable, "LD_LIBRARY_PATH=%s", s->folder);
         const char *const arguments[] = {"env", variable, pythons[i].path, "-c", sleeper, NULL};
         for (int is_replaced = 0; is_replaced < 2; is_replaced++) {
@@ -139,8 +139,8 @@ static pid_t child_of(pid_t pid)
     char path[96], text[64];
     uint64_t child = 0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    kymo__read_text(path, text, sizeof text);
-    kymo__parse_number(text, strlen(text), &child);
+    marey__read_text(path, text, sizeof text);
+    marey__parse_number(text, strlen(text), &child);
     return (pid_t)child;
 }
 
@@ -195,30 +195,30 @@ static void forked_child_takes_over_and_exec_is_noticed(void **state)
         dup2(kept, STDIN_FILENO);
         close(kept);
         close(ends[0]);
-        struct kymo__remote *parent = NULL, *child = NULL;
+        struct marey__remote *parent = NULL, *child = NULL;
         const pid_t pid = atoi(line);
-        assert_int_equal(kymo__remote_open(target.pid, NULL, 1000, &parent), KYMO_OK);
-        assert_int_equal(kymo__remote_open(pid, parent, 1000, &child), KYMO_OK);
-        assert_int_equal(kymo__remote_runtime(child), kymo__remote_runtime(parent));
-        assert_int_equal(kymo__remote_process(child)->parent, target.pid);
-        assert_true(kymo__remote_process(child)->start_time >=
-                    kymo__remote_process(parent)->start_time);
-        assert_int_equal(kymo__remote_fate(child), KYMO__REMOTE_SAME);
+        assert_int_equal(marey__remote_open(target.pid, NULL, 1000, &parent), MAREY_OK);
+        assert_int_equal(marey__remote_open(pid, parent, 1000, &child), MAREY_OK);
+        assert_int_equal(marey__remote_runtime(child), marey__remote_runtime(parent));
+        assert_int_equal(marey__remote_process(child)->parent, target.pid);
+        assert_true(marey__remote_process(child)->start_time >=
+                    marey__remote_process(parent)->start_time);
+        assert_int_equal(marey__remote_fate(child), MAREY__REMOTE_SAME);
         assert_int_equal(write(ends[1], "x", 1), 1);
-        enum kymo__remote_fate fate = KYMO__REMOTE_SAME;
-        for (int tries = 0; tries < 5000 && fate == KYMO__REMOTE_SAME; tries++) {
+        enum marey__remote_fate fate = MAREY__REMOTE_SAME;
+        for (int tries = 0; tries < 5000 && fate == MAREY__REMOTE_SAME; tries++) {
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-            fate = kymo__remote_fate(parent);
+            fate = marey__remote_fate(parent);
         }
-        assert_int_equal(fate, KYMO__REMOTE_REPLACED);
+        assert_int_equal(fate, MAREY__REMOTE_REPLACED);
         kill(pid, SIGKILL);
-        for (int tries = 0; tries < 5000 && fate != KYMO__REMOTE_GONE; tries++) {
+        for (int tries = 0; tries < 5000 && fate != MAREY__REMOTE_GONE; tries++) {
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-            fate = kymo__remote_fate(child); /* a zombie is gone, too */
+            fate = marey__remote_fate(child); /* a zombie is gone, too */
         }
-        assert_int_equal(fate, KYMO__REMOTE_GONE);
-        kymo__remote_close(child);
-        kymo__remote_close(parent);
+        assert_int_equal(fate, MAREY__REMOTE_GONE);
+        marey__remote_close(child);
+        marey__remote_close(parent);
         close(ends[1]);
         target_stop(&target);
     }
@@ -235,11 +235,11 @@ static void starting_python_is_waited_for(void **state)
                   (char *)NULL);
             _exit(127);
         }
-        struct kymo__remote *remote = NULL;
-        if (kymo__remote_open(pid, NULL, 20000, &remote) != KYMO_OK)
-            fail_msg("%s: %s", pythons[i].path, kymo_last_error());
-        assert_int_equal(kymo__remote_layout(remote)->version >> 16 & 255, pythons[i].minor);
-        kymo__remote_close(remote);
+        struct marey__remote *remote = NULL;
+        if (marey__remote_open(pid, NULL, 20000, &remote) != MAREY_OK)
+            fail_msg("%s: %s", pythons[i].path, marey_last_error());
+        assert_int_equal(marey__remote_layout(remote)->version >> 16 & 255, pythons[i].minor);
+        marey__remote_close(remote);
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }

@@ -15,7 +15,7 @@ static const char *const names[] = {"py38",  "py39",  "py310", "py311",  "py312"
                                     "py313", "py314", "py315", "py313t", "py314t"};
 
 struct kept {
-    struct kymo__buf bytes;
+    struct marey__buf bytes;
     struct image image;
 };
 
@@ -23,42 +23,42 @@ static void kept_open(const char *name, struct kept *out)
 {
     char path[512], some[4096];
     *out = (struct kept){0};
-    snprintf(path, sizeof path, "%s/remote/%s", KYMO_CORPUS, name);
+    snprintf(path, sizeof path, "%s/remote/%s", MAREY_CORPUS, name);
     FILE *const file = fopen(path, "rb");
     assert_non_null(file);
     for (size_t n; (n = fread(some, 1, sizeof some, file)) > 0;)
-        kymo__buf_put(&out->bytes, some, n);
+        marey__buf_put(&out->bytes, some, n);
     fclose(file);
     assert_true(image_parse((const uint8_t *)out->bytes.data, out->bytes.len, &out->image));
 }
 
 static void kept_close(struct kept *kept)
 {
-    kymo__free(kept->image.pieces);
-    kymo__buf_fini(&kept->bytes);
+    marey__free(kept->image.pieces);
+    marey__buf_fini(&kept->bytes);
 }
 
 static void every_version_is_read(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
         struct kept kept;
-        struct kymo__remote *remote = NULL;
-        struct kymo__buf told = {0};
+        struct marey__remote *remote = NULL;
+        struct marey__buf told = {0};
         kept_open(names[i], &kept);
-        const struct kymo__remote_memory memory = image_memory(&kept.image);
-        if (kymo__remote_open_image(&memory, kept.image.runtime, kept.image.version, &remote) !=
-            KYMO_OK)
-            fail_msg("%s: %s", names[i], kymo_last_error());
-        assert_int_equal(kymo__remote_layout(remote)->is_free_threaded,
+        const struct marey__remote_memory memory = image_memory(&kept.image);
+        if (marey__remote_open_image(&memory, kept.image.runtime, kept.image.version, &remote) !=
+            MAREY_OK)
+            fail_msg("%s: %s", names[i], marey_last_error());
+        assert_int_equal(marey__remote_layout(remote)->is_free_threaded,
                          strchr(names[i], 't') != NULL);
         image_tell(remote, &told);
         if (strstr(told.data, "thread MainThread in an exception\n  caller (<string>:9)\n"
                               "  <module> (<string>:11)\n  whole\n") == NULL ||
             strstr(told.data, "thread s) \xc3\xa4\n  wait (<string>:3)\n") == NULL)
             fail_msg("%s: %s", names[i], told.data);
-        kymo__remote_close(remote);
-        kymo__buf_fini(&told);
+        marey__remote_close(remote);
+        marey__buf_fini(&told);
         kept_close(&kept);
     }
 }
@@ -68,55 +68,55 @@ static void newer_version_is_tried_and_judged(void **state)
 {
     (void)state;
     struct kept kept;
-    struct kymo__remote *remote = NULL;
+    struct marey__remote *remote = NULL;
     kept_open("py315", &kept);
-    const struct kymo__remote_memory memory = image_memory(&kept.image);
+    const struct marey__remote_memory memory = image_memory(&kept.image);
     uint8_t *table = NULL;
     for (size_t i = 0; i < kept.image.n; i++)
         if (kept.image.pieces[i].at == kept.image.runtime)
             table = (uint8_t *)(uintptr_t)kept.image.pieces[i].bytes;
     assert_non_null(table);
     table[10] = 17; /* 3.17 */
-    assert_int_equal(kymo__remote_open_image(&memory, kept.image.runtime, 0x031100f0, &remote),
-                     KYMO_OK);
-    assert_int_equal(kymo__remote_layout(remote)->version >> 16, 0x0311);
-    kymo__remote_close(remote);
+    assert_int_equal(marey__remote_open_image(&memory, kept.image.runtime, 0x031100f0, &remote),
+                     MAREY_OK);
+    assert_int_equal(marey__remote_layout(remote)->version >> 16, 0x0311);
+    marey__remote_close(remote);
     memset(table + 400, 0xff, 8); /* where the name of a code object is */
-    assert_int_equal(kymo__remote_open_image(&memory, kept.image.runtime, 0x031100f0, &remote),
-                     KYMO_EUNAVAILABLE);
-    assert_non_null(strstr(kymo_last_error(), "runs Python 3.17"));
-    assert_non_null(strstr(kymo_last_error(), "code_object.qualname"));
-    assert_int_equal(kymo__remote_open_image(&memory, kept.image.runtime, 0x03060000, &remote),
-                     KYMO_EUNAVAILABLE);
-    assert_non_null(strstr(kymo_last_error(), "kymo reads Python 3.8 and later"));
+    assert_int_equal(marey__remote_open_image(&memory, kept.image.runtime, 0x031100f0, &remote),
+                     MAREY_EUNAVAILABLE);
+    assert_non_null(strstr(marey_last_error(), "runs Python 3.17"));
+    assert_non_null(strstr(marey_last_error(), "code_object.qualname"));
+    assert_int_equal(marey__remote_open_image(&memory, kept.image.runtime, 0x03060000, &remote),
+                     MAREY_EUNAVAILABLE);
+    assert_non_null(strstr(marey_last_error(), "marey reads Python 3.8 and later"));
     kept_close(&kept);
 }
 
 static void each_allocation_may_fail(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++) {
         struct kept kept;
         kept_open(names[i], &kept);
-        const struct kymo__remote_memory memory = image_memory(&kept.image);
+        const struct marey__remote_memory memory = image_memory(&kept.image);
         bool is_done = false;
         for (uint64_t nth = 1; !is_done; nth++) {
-            struct kymo__remote *remote = NULL;
-            struct kymo__buf told = {0};
-            kymo__alloc_fail_nth(nth);
-            const kymo_status status =
-                kymo__remote_open_image(&memory, kept.image.runtime, kept.image.version, &remote);
-            if (status == KYMO_OK)
+            struct marey__remote *remote = NULL;
+            struct marey__buf told = {0};
+            marey__alloc_fail_nth(nth);
+            const marey_status status =
+                marey__remote_open_image(&memory, kept.image.runtime, kept.image.version, &remote);
+            if (status == MAREY_OK)
                 image_tell(remote, &told);
-            kymo__alloc_fail_nth(0);
-            kymo__remote_close(status == KYMO_OK ? remote : NULL);
+            marey__alloc_fail_nth(0);
+            marey__remote_close(status == MAREY_OK ? remote : NULL);
             /* With the first that is beyond all of them, nothing is missing. */
             is_done =
-                status == KYMO_OK && !told.failed && told.data != NULL &&
+                status == MAREY_OK && !told.failed && told.data != NULL &&
                 strstr(told.data, "thread MainThread in an exception\n  caller (<string>:9)\n") !=
                     NULL &&
                 strstr(told.data, "thread s) \xc3\xa4\n  wait (<string>:3)\n") != NULL && nth > 40;
-            kymo__buf_fini(&told);
+            marey__buf_fini(&told);
             assert_true(nth < 2000);
         }
         kept_close(&kept);

@@ -1,4 +1,4 @@
-/* Rules: patterns, what the ones that come with kymo make of names, rules of one's own, files that are none. */
+/* Rules: patterns, what the ones that come with marey make of names, rules of one's own, files that are none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,13 +11,13 @@
 
 static int setup(void **state)
 {
-    struct kymo__rules *rules = *state = calloc(1, sizeof *rules);
-    return rules == NULL || kymo__rules_load(rules, NULL) != KYMO_OK;
+    struct marey__rules *rules = *state = calloc(1, sizeof *rules);
+    return rules == NULL || marey__rules_load(rules, NULL) != MAREY_OK;
 }
 
 static int teardown(void **state)
 {
-    kymo__rules_fini(*state);
+    marey__rules_fini(*state);
     free(*state);
     return 0;
 }
@@ -26,7 +26,7 @@ static int teardown(void **state)
 
 static bool fits(const char *pattern, const char *text)
 {
-    return kymo__pattern_fits(pattern, text, strlen(text));
+    return marey__pattern_fits(pattern, text, strlen(text));
 }
 
 static void a_plain_pattern_is_found_anywhere(void **state)
@@ -66,15 +66,15 @@ static void a_hostile_pattern_costs_little(void **state)
     assert_false(fits("a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text));
 }
 
-/* ---- the rules that come with kymo ---- */
+/* ---- the rules that come with marey ---- */
 
-static uint8_t class_of(const struct kymo__rules *rules, const char *name, uint8_t kind,
+static uint8_t class_of(const struct marey__rules *rules, const char *name, uint8_t kind,
                         const char *rule)
 {
-    const struct kymo_site_info site = {
+    const struct marey_site_info site = {
         .name = name, .name_len = (uint32_t)strlen(name), .category = "", .domain = "", .file = ""};
-    const struct kymo__rule_subject subject = {.site = &site, .kind = kind};
-    const struct kymo__rule *found = &rules->rules[kymo__rules_find(rules, &subject)];
+    const struct marey__rule_subject subject = {.site = &site, .kind = kind};
+    const struct marey__rule *found = &rules->rules[marey__rules_find(rules, &subject)];
     if (rule != NULL)
         assert_string_equal(found->name, rule);
     return found->class;
@@ -86,47 +86,47 @@ static void kernels_are_what_they_are(void **state)
         const char *name, *rule;
         uint8_t class;
     } kernels[] = {
-        {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "nccl", KYMO__COMMUNICATES},
+        {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "nccl", MAREY__COMMUNICATES},
         {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "nccl",
-         KYMO__COMMUNICATES},
-        {"ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f32", "nccl", KYMO__COMMUNICATES},
+         MAREY__COMMUNICATES},
+        {"ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f32", "nccl", MAREY__COMMUNICATES},
         {"void ncclDevKernel_Generic(ncclDevComm*, channelMasks, ncclWork*)", "nccl",
-         KYMO__COMMUNICATES},
-        {"rcclGenericKernel<1, false>(ncclDevComm*, unsigned long)", "rccl", KYMO__COMMUNICATES},
-        {"hcclAllReduce_", "hccl", KYMO__COMMUNICATES},
-        {"oneccl_allreduce_kernel", "oneccl", KYMO__COMMUNICATES},
-        {"nvshmemi_transfer_rma_p", "nvshmem", KYMO__COMMUNICATES},
-        {"mscclpp::allreduce", "msccl", KYMO__COMMUNICATES},
+         MAREY__COMMUNICATES},
+        {"rcclGenericKernel<1, false>(ncclDevComm*, unsigned long)", "rccl", MAREY__COMMUNICATES},
+        {"hcclAllReduce_", "hccl", MAREY__COMMUNICATES},
+        {"oneccl_allreduce_kernel", "oneccl", MAREY__COMMUNICATES},
+        {"nvshmemi_transfer_rma_p", "nvshmem", MAREY__COMMUNICATES},
+        {"mscclpp::allreduce", "msccl", MAREY__COMMUNICATES},
         {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)", "cross-device",
-         KYMO__COMMUNICATES},
-        {"one_shot_all_reduce_kernel<c10::BFloat16, 16, 8>", "one-shot", KYMO__COMMUNICATES},
+         MAREY__COMMUNICATES},
+        {"one_shot_all_reduce_kernel<c10::BFloat16, 16, 8>", "one-shot", MAREY__COMMUNICATES},
         {"void tensorrt_llm::kernels::oneShotAllReduceKernel<half, 8>", "one-shot-trt",
-         KYMO__COMMUNICATES},
+         MAREY__COMMUNICATES},
         {"void tensorrt_llm::kernels::twoShotAllReduceKernel<half, 8>", "two-shot-trt",
-         KYMO__COMMUNICATES},
-        {"multimem_all_reduce_kernel<c10::BFloat16, 16>", "multimem", KYMO__COMMUNICATES},
-        {"void deep_ep::intranode::dispatch<8, 768>", "deep-ep", KYMO__COMMUNICATES},
-        {"__amd_rocclr_copyBuffer.kd", "rocm-copy", KYMO__COPIES},
-        {"__amd_rocclr_fillBufferAligned", "rocm-fill", KYMO__COPIES},
-        {"MEMORY_COPY_DEVICE_TO_DEVICE", "rocm-memory", KYMO__COPIES},
-        {"triton_poi_fused_add_cos_sin_0", "triton", KYMO__COMPUTES},
-        {"void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm>", "cutlass", KYMO__COMPUTES},
-        {"cudnn_infer_ampere_scudnn_winograd_128x128", "cudnn", KYMO__COMPUTES},
-        {"void flash_fwd_kernel<Flash_fwd_kernel_traits<64>>", "flash-attention", KYMO__COMPUTES},
-        {"ampere_sgemm_128x64_nn", "cublas-gemm", KYMO__COMPUTES},
-        {"Cijk_Alik_Bljk_SB_MT64x64x16", "rocblas", KYMO__COMPUTES},
-        {"void at::native::vectorized_elementwise_kernel<4>", "pytorch", KYMO__COMPUTES},
-        {"void (anonymous namespace)::softmax_warp_forward<float>", "kernel", KYMO__COMPUTES},
-        {"", "kernel", KYMO__COMPUTES},
+         MAREY__COMMUNICATES},
+        {"multimem_all_reduce_kernel<c10::BFloat16, 16>", "multimem", MAREY__COMMUNICATES},
+        {"void deep_ep::intranode::dispatch<8, 768>", "deep-ep", MAREY__COMMUNICATES},
+        {"__amd_rocclr_copyBuffer.kd", "rocm-copy", MAREY__COPIES},
+        {"__amd_rocclr_fillBufferAligned", "rocm-fill", MAREY__COPIES},
+        {"MEMORY_COPY_DEVICE_TO_DEVICE", "rocm-memory", MAREY__COPIES},
+        {"triton_poi_fused_add_cos_sin_0", "triton", MAREY__COMPUTES},
+        {"void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm>", "cutlass", MAREY__COMPUTES},
+        {"cudnn_infer_ampere_scudnn_winograd_128x128", "cudnn", MAREY__COMPUTES},
+        {"void flash_fwd_kernel<Flash_fwd_kernel_traits<64>>", "flash-attention", MAREY__COMPUTES},
+        {"ampere_sgemm_128x64_nn", "cublas-gemm", MAREY__COMPUTES},
+        {"Cijk_Alik_Bljk_SB_MT64x64x16", "rocblas", MAREY__COMPUTES},
+        {"void at::native::vectorized_elementwise_kernel<4>", "pytorch", MAREY__COMPUTES},
+        {"void (anonymous namespace)::softmax_warp_forward<float>", "kernel", MAREY__COMPUTES},
+        {"", "kernel", MAREY__COMPUTES},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(kernels); i++)
-        assert_int_equal(class_of(*state, kernels[i].name, KYMO_WORK_KERNEL, kernels[i].rule),
+    for (size_t i = 0; i < MAREY__COUNT_OF(kernels); i++)
+        assert_int_equal(class_of(*state, kernels[i].name, MAREY_WORK_KERNEL, kernels[i].rule),
                          kernels[i].class);
-    assert_int_equal(class_of(*state, "Memcpy HtoD (Pinned -> Device)", KYMO_WORK_COPY, NULL),
-                     KYMO__COPIES);
-    assert_int_equal(class_of(*state, "Memset (Device)", KYMO_WORK_SET, NULL), KYMO__COPIES);
+    assert_int_equal(class_of(*state, "Memcpy HtoD (Pinned -> Device)", MAREY_WORK_COPY, NULL),
+                     MAREY__COPIES);
+    assert_int_equal(class_of(*state, "Memset (Device)", MAREY_WORK_SET, NULL), MAREY__COPIES);
     /* A name that begins with hip is no communication by that. */
-    assert_int_equal(class_of(*state, "hipMemcpyAsync", KYMO_WORK_COPY, NULL), KYMO__COPIES);
+    assert_int_equal(class_of(*state, "hipMemcpyAsync", MAREY_WORK_COPY, NULL), MAREY__COPIES);
 }
 
 static void ranges_are_what_their_name_or_category_says(void **state)
@@ -135,47 +135,47 @@ static void ranges_are_what_their_name_or_category_says(void **state)
         const char *name, *category;
         uint8_t class;
     } ranges[] = {
-        {"MPI_Allreduce", "", KYMO__COMMUNICATES},
-        {"gloo:all_reduce", "user_annotation", KYMO__COMMUNICATES},
-        {"exchange", "communication", KYMO__COMMUNICATES},
-        {"to host", "copy", KYMO__COPIES},
-        {"next batch", "data", KYMO__IGNORED},
-        {"sleep", "idle", KYMO__IGNORED},
-        {"lock", "wait", KYMO__IGNORED},
-        {"aten::mm", "cpu_op", KYMO__COMPUTES},
-        {"nccl:all_reduce", "user_annotation", KYMO__COMPUTES}, /* only launches it */
+        {"MPI_Allreduce", "", MAREY__COMMUNICATES},
+        {"gloo:all_reduce", "user_annotation", MAREY__COMMUNICATES},
+        {"exchange", "communication", MAREY__COMMUNICATES},
+        {"to host", "copy", MAREY__COPIES},
+        {"next batch", "data", MAREY__IGNORED},
+        {"sleep", "idle", MAREY__IGNORED},
+        {"lock", "wait", MAREY__IGNORED},
+        {"aten::mm", "cpu_op", MAREY__COMPUTES},
+        {"nccl:all_reduce", "user_annotation", MAREY__COMPUTES}, /* only launches it */
     };
-    const struct kymo__rules *rules = *state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(ranges); i++) {
-        const struct kymo_site_info site = {.name = ranges[i].name,
-                                            .name_len = (uint32_t)strlen(ranges[i].name),
-                                            .category = ranges[i].category};
-        const struct kymo__rule_subject subject = {.site = &site, .kind = KYMO__KIND_RANGE};
-        assert_int_equal(rules->rules[kymo__rules_find(rules, &subject)].class, ranges[i].class);
+    const struct marey__rules *rules = *state;
+    for (size_t i = 0; i < MAREY__COUNT_OF(ranges); i++) {
+        const struct marey_site_info site = {.name = ranges[i].name,
+                                             .name_len = (uint32_t)strlen(ranges[i].name),
+                                             .category = ranges[i].category};
+        const struct marey__rule_subject subject = {.site = &site, .kind = MAREY__KIND_RANGE};
+        assert_int_equal(rules->rules[marey__rules_find(rules, &subject)].class, ranges[i].class);
     }
 }
 
 /* On AMD all collectives may share one generic name. */
 static void what_an_event_says_of_itself_counts(void **state)
 {
-    const struct kymo__rules *rules = *state;
-    const struct kymo_site_info site = {.name = "generic", .name_len = 7, .category = "kernel"};
-    const struct kymo__rule_subject subject = {.site = &site,
-                                               .kind = KYMO_WORK_KERNEL,
-                                               .has_collective = true,
-                                               .what = KYMO_COLLECTIVE_ALL_REDUCE};
-    const struct kymo__rule *rule = &rules->rules[kymo__rules_find(rules, &subject)];
+    const struct marey__rules *rules = *state;
+    const struct marey_site_info site = {.name = "generic", .name_len = 7, .category = "kernel"};
+    const struct marey__rule_subject subject = {.site = &site,
+                                                .kind = MAREY_WORK_KERNEL,
+                                                .has_collective = true,
+                                                .what = MAREY_COLLECTIVE_ALL_REDUCE};
+    const struct marey__rule *rule = &rules->rules[marey__rules_find(rules, &subject)];
     assert_string_equal(rule->name, "collective");
-    assert_int_equal(rule->class, KYMO__COMMUNICATES);
+    assert_int_equal(rule->class, MAREY__COMMUNICATES);
 }
 
 /* ---- rules of one's own ---- */
 
 static void write_rules(const char *text, size_t len, char path[64])
 {
-    strcpy(path, "/tmp/kymo-rules-XXXXXX");
+    strcpy(path, "/tmp/marey-rules-XXXXXX");
     const int fd = mkstemp(path);
-    assert_true(fd >= 0 && kymo__write_all(fd, text, len));
+    assert_true(fd >= 0 && marey__write_all(fd, text, len));
     close(fd);
 }
 
@@ -185,27 +185,27 @@ static void ones_own_rules_come_first(void **state)
                                "  ours\tcommunication name  our kernel that sends  \r\n"
                                "quiet ignore name nccl";
     char path[64];
-    struct kymo__rules rules;
+    struct marey__rules rules;
     (void)state;
     write_rules(text, sizeof text - 1, path);
-    assert_int_equal(kymo__rules_load(&rules, path), KYMO_OK);
+    assert_int_equal(marey__rules_load(&rules, path), MAREY_OK);
     assert_string_equal(rules.rules[0].pattern, "our kernel that sends");
-    assert_int_equal(class_of(&rules, "OUR KERNEL THAT SENDS much", KYMO_WORK_KERNEL, "ours"),
-                     KYMO__COMMUNICATES);
-    assert_int_equal(class_of(&rules, "ncclDevKernel", KYMO_WORK_KERNEL, "quiet"), KYMO__IGNORED);
-    assert_int_equal(class_of(&rules, "triton_x", KYMO_WORK_KERNEL, "triton"), KYMO__COMPUTES);
-    kymo__rules_fini(&rules);
+    assert_int_equal(class_of(&rules, "OUR KERNEL THAT SENDS much", MAREY_WORK_KERNEL, "ours"),
+                     MAREY__COMMUNICATES);
+    assert_int_equal(class_of(&rules, "ncclDevKernel", MAREY_WORK_KERNEL, "quiet"), MAREY__IGNORED);
+    assert_int_equal(class_of(&rules, "triton_x", MAREY_WORK_KERNEL, "triton"), MAREY__COMPUTES);
+    marey__rules_fini(&rules);
     unlink(path);
 }
 
-static void kymos_rules_are_a_file_of_rules(void **state)
+static void mareys_rules_are_a_file_of_rules(void **state)
 {
-    const struct kymo__rules *own = *state;
-    struct kymo__rules again = {0};
-    const char *text = kymo_breakdown_rules();
-    assert_int_equal(kymo__rules_parse(&again, "own", text, strlen(text)), KYMO_OK);
+    const struct marey__rules *own = *state;
+    struct marey__rules again = {0};
+    const char *text = marey_breakdown_rules();
+    assert_int_equal(marey__rules_parse(&again, "own", text, strlen(text)), MAREY_OK);
     assert_int_equal(again.n, own->n);
-    kymo__rules_fini(&again);
+    marey__rules_fini(&again);
 }
 
 static void a_bad_line_is_named(void **state)
@@ -219,14 +219,14 @@ static void a_bad_line_is_named(void **state)
         {"# fine\na copy name x\nb", "line 3"},
     };
     (void)state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++) {
         char path[64];
-        struct kymo__rules rules;
+        struct marey__rules rules;
         write_rules(bad[i].text, strlen(bad[i].text), path);
-        assert_int_equal(kymo__rules_load(&rules, path), KYMO_EFORMAT);
-        assert_non_null(strstr(kymo_last_error(), path));
-        assert_non_null(strstr(kymo_last_error(), bad[i].part));
-        kymo__rules_fini(&rules);
+        assert_int_equal(marey__rules_load(&rules, path), MAREY_EFORMAT);
+        assert_non_null(strstr(marey_last_error(), path));
+        assert_non_null(strstr(marey_last_error(), bad[i].part));
+        marey__rules_fini(&rules);
         unlink(path);
     }
 }
@@ -234,13 +234,13 @@ static void a_bad_line_is_named(void **state)
 static void what_is_no_text_is_refused(void **state)
 {
     static const char text[] = "a copy name x\0y";
-    struct kymo__rules rules = {0};
+    struct marey__rules rules = {0};
     (void)state;
-    assert_int_equal(kymo__rules_parse(&rules, "here", text, sizeof text - 1), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "no text"));
-    kymo__rules_fini(&rules);
-    assert_int_equal(kymo__rules_load(&rules, "/"), KYMO_EIO);
-    kymo__rules_fini(&rules);
+    assert_int_equal(marey__rules_parse(&rules, "here", text, sizeof text - 1), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "no text"));
+    marey__rules_fini(&rules);
+    assert_int_equal(marey__rules_load(&rules, "/"), MAREY_EIO);
+    marey__rules_fini(&rules);
 }
 
 static void every_failed_allocation_is_told(void **state)
@@ -249,14 +249,14 @@ static void every_failed_allocation_is_told(void **state)
     (void)state;
     write_rules("a copy name x\n", 14, path);
     for (uint64_t nth = 1;; nth++) {
-        struct kymo__rules rules;
-        kymo__alloc_fail_nth(nth);
-        const kymo_status status = kymo__rules_load(&rules, path);
-        kymo__alloc_fail_nth(0);
-        kymo__rules_fini(&rules);
-        if (status == KYMO_OK)
+        struct marey__rules rules;
+        marey__alloc_fail_nth(nth);
+        const marey_status status = marey__rules_load(&rules, path);
+        marey__alloc_fail_nth(0);
+        marey__rules_fini(&rules);
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
+        assert_int_equal(status, MAREY_ENOMEM);
     }
     unlink(path);
 }
@@ -273,7 +273,7 @@ int main(void)
         TEST(ranges_are_what_their_name_or_category_says),
         TEST(what_an_event_says_of_itself_counts),
         cmocka_unit_test(ones_own_rules_come_first),
-        TEST(kymos_rules_are_a_file_of_rules),
+        TEST(mareys_rules_are_a_file_of_rules),
         cmocka_unit_test(a_bad_line_is_named),
         cmocka_unit_test(what_is_no_text_is_refused),
         cmocka_unit_test(every_failed_allocation_is_told),

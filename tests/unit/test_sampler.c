@@ -19,7 +19,7 @@
 #include "pythons.h"
 #include "sampler/sampler_internal.h"
 #include "scratch.h"
-#include <kymo/samples_report.h>
+#include <marey/samples_report.h>
 
 static struct python pythons[PYTHONS_MAX];
 static size_t n_pythons;
@@ -34,7 +34,7 @@ static bool is_of_a_kind(size_t i)
 
 enum { TEXT_MAX = 2048 };
 struct tally {
-    kymo_sampler *sampler;
+    marey_sampler *sampler;
     uint64_t n_rounds, n_samples, weight_ns;
     uint64_t enough;   /* stops the sampler after so many rounds */
     const char *until; /* or when a stack begins so for the 20th time */
@@ -54,15 +54,15 @@ struct tally {
     uint64_t interpreters;
 };
 
-static void text_of(const kymo_samples *samples, uint32_t stack, char *to, size_t cap)
+static void text_of(const marey_samples *samples, uint32_t stack, char *to, size_t cap)
 {
     size_t len = 0;
     to[0] = '\0';
     while (stack != 0 && len + 1 < cap) {
-        const struct kymo_samples_stack node = kymo_samples_get_stack(samples, stack);
-        const struct kymo_samples_location at = kymo_samples_get_location(samples, node.location);
-        const struct kymo_samples_function *function =
-            kymo_samples_get_function(samples, at.function);
+        const struct marey_samples_stack node = marey_samples_get_stack(samples, stack);
+        const struct marey_samples_location at = marey_samples_get_location(samples, node.location);
+        const struct marey_samples_function *function =
+            marey_samples_get_function(samples, at.function);
         const int n =
             snprintf(to + len, cap - len, "%s%s:%u", len > 0 ? " " : "", function->name, at.line);
         len += n > 0 ? (size_t)n : 0;
@@ -75,20 +75,20 @@ static size_t thread_in(struct tally *tally, const char *name)
     for (size_t i = 0; i < tally->n_threads; i++)
         if (strcmp(tally->threads[i], name) == 0)
             return i;
-    if (tally->n_threads == KYMO__COUNT_OF(tally->threads))
+    if (tally->n_threads == MAREY__COUNT_OF(tally->threads))
         return 0;
     snprintf(tally->threads[tally->n_threads], sizeof tally->threads[0], "%s", name);
     return tally->n_threads++;
 }
 
-static void count_stack(struct tally *tally, const kymo_samples *samples, uint32_t stack)
+static void count_stack(struct tally *tally, const marey_samples *samples, uint32_t stack)
 {
     char text[TEXT_MAX];
     text_of(samples, stack, text, sizeof text);
     size_t i = 0;
     while (i < tally->n_stacks && strcmp(tally->stacks[i].text, text) != 0)
         i++;
-    if (i == KYMO__COUNT_OF(tally->stacks))
+    if (i == MAREY__COUNT_OF(tally->stacks))
         return;
     if (i == tally->n_stacks) {
         snprintf(tally->stacks[i].text, TEXT_MAX, "%s", text);
@@ -97,7 +97,7 @@ static void count_stack(struct tally *tally, const kymo_samples *samples, uint32
     tally->stacks[i].n++;
     if (tally->until != NULL && strncmp(text, tally->until, strlen(tally->until)) == 0 &&
         ++tally->n_until == 20)
-        kymo_sampler_stop(tally->sampler);
+        marey_sampler_stop(tally->sampler);
 }
 
 static void count_process(struct tally *tally, int64_t pid)
@@ -105,23 +105,24 @@ static void count_process(struct tally *tally, int64_t pid)
     for (size_t i = 0; i < tally->n_pids; i++)
         if (tally->pids[i] == pid)
             return;
-    if (tally->n_pids < KYMO__COUNT_OF(tally->pids))
+    if (tally->n_pids < MAREY__COUNT_OF(tally->pids))
         tally->pids[tally->n_pids++] = pid;
 }
 
-static void take_round(void *ctx, const kymo_samples *samples, const struct kymo_samples_round *round)
+static void take_round(void *ctx, const marey_samples *samples,
+                       const struct marey_samples_round *round)
 {
     struct tally *tally = ctx;
-    count_process(tally, kymo_samples_get_process(samples, round->process)->pid);
+    count_process(tally, marey_samples_get_process(samples, round->process)->pid);
     for (size_t i = 0; i < round->n_seen; i++) {
-        const struct kymo_samples_seen *seen = &round->seen[i];
-        const struct kymo_samples_thread *thread = kymo_samples_get_thread(samples, seen->thread);
+        const struct marey_samples_seen *seen = &round->seen[i];
+        const struct marey_samples_thread *thread = marey_samples_get_thread(samples, seen->thread);
         if ((seen->flags & tally->only) != tally->only)
             continue;
         const size_t t = thread_in(tally, thread->name);
         tally->n_of_thread[t]++;
-        tally->n_gil[t] += (seen->flags & KYMO_SAMPLE_GIL) != 0;
-        tally->n_wants[t] += (seen->flags & KYMO_SAMPLE_WANTS_GIL) != 0;
+        tally->n_gil[t] += (seen->flags & MAREY_SAMPLE_GIL) != 0;
+        tally->n_wants[t] += (seen->flags & MAREY_SAMPLE_WANTS_GIL) != 0;
         tally->interpreters |= (uint64_t)1 << (thread->interpreter & 63);
         tally->all_flags = tally->n_samples == 0 ? seen->flags : tally->all_flags & seen->flags;
         tally->n_samples++;
@@ -129,7 +130,7 @@ static void take_round(void *ctx, const kymo_samples *samples, const struct kymo
     }
     tally->weight_ns += round->weight_ns;
     if (++tally->n_rounds == tally->enough)
-        kymo_sampler_stop(tally->sampler);
+        marey_sampler_stop(tally->sampler);
 }
 
 static uint64_t n_with(const struct tally *tally, const char *part)
@@ -151,22 +152,22 @@ static uint64_t n_beginning(const struct tally *tally, const char *part)
 }
 
 /* Sample `pid` for `enough` rounds. */
-static struct kymo_sampler_counts sample(struct kymo_sampler_options options, pid_t pid,
-                                         struct tally *tally)
+static struct marey_sampler_counts sample(struct marey_sampler_options options, pid_t pid,
+                                          struct tally *tally)
 {
-    struct kymo_sampler_counts counts;
+    struct marey_sampler_counts counts;
     options.size = sizeof options;
     options.pids = &pid;
     options.n_pids = 1;
     if (options.seed == 0)
         options.seed = 7;
-    if (kymo_sampler_create(&options, &tally->sampler) != KYMO_OK)
-        fail_msg("%s", kymo_last_error());
-    kymo_sampler_on_round(tally->sampler, take_round, tally);
-    if (kymo_sampler_run(tally->sampler) != KYMO_OK)
-        fail_msg("%s", kymo_last_error());
-    kymo_sampler_counts_get(tally->sampler, &counts, sizeof counts);
-    kymo_sampler_destroy(tally->sampler);
+    if (marey_sampler_create(&options, &tally->sampler) != MAREY_OK)
+        fail_msg("%s", marey_last_error());
+    marey_sampler_on_round(tally->sampler, take_round, tally);
+    if (marey_sampler_run(tally->sampler) != MAREY_OK)
+        fail_msg("%s", marey_last_error());
+    marey_sampler_counts_get(tally->sampler, &counts, sizeof counts);
+    marey_sampler_destroy(tally->sampler);
     return counts;
 }
 
@@ -204,7 +205,7 @@ static bool is_possible(const char *text)
                                          "main:12",
                                          "main:13",
                                          "main:14"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(starts); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(starts); i++) {
         char whole[128];
         snprintf(whole, sizeof whole, "%s <module>:15", starts[i]);
         if (strcmp(text, whole) == 0)
@@ -219,10 +220,10 @@ static void exact_samples_are_never_impossible(void **state)
     for (size_t i = 0; i < n_pythons; i++) {
         char line[64];
         struct target target = target_start(pythons[i].path, flat, line, sizeof line);
-        struct tally tally = {.enough = 400, .only = KYMO_SAMPLE_EXACT};
-        const struct kymo_sampler_counts counts = sample(
-            (struct kymo_sampler_options){
-                .rate_hz = 2000, .strategy = KYMO_SAMPLER_EXACT, .max_slowdown = 1},
+        struct tally tally = {.enough = 400, .only = MAREY_SAMPLE_EXACT};
+        const struct marey_sampler_counts counts = sample(
+            (struct marey_sampler_options){
+                .rate_hz = 2000, .strategy = MAREY_SAMPLER_EXACT, .max_slowdown = 1},
             target.pid, &tally);
         for (size_t k = 0; k < tally.n_stacks; k++)
             if (!is_possible(tally.stacks[k].text))
@@ -244,13 +245,14 @@ static void snapshots_stop_nothing_and_audits_do(void **state)
         char line[64];
         struct target target = target_start(pythons[i].path, flat, line, sizeof line);
         struct tally without = {.enough = 500}, with = {.enough = 500};
-        struct kymo_sampler_counts counts = sample(
-            (struct kymo_sampler_options){.rate_hz = 5000, .audit_share = -1}, target.pid, &without);
+        struct marey_sampler_counts counts =
+            sample((struct marey_sampler_options){.rate_hz = 5000, .audit_share = -1}, target.pid,
+                   &without);
         assert_int_equal(counts.all.stops, 0);
         assert_int_equal(counts.all.exact, 0);
         assert_true(n_with(&without, "main:1") * 10 > without.n_samples * 9);
         counts = sample(
-            (struct kymo_sampler_options){.rate_hz = 5000, .audit_share = 0.2, .max_slowdown = 1},
+            (struct marey_sampler_options){.rate_hz = 5000, .audit_share = 0.2, .max_slowdown = 1},
             target.pid, &with);
         assert_true(counts.all.audit > 0 && counts.all.audit < counts.all.samples);
         assert_true(counts.all.exact <= counts.all.audit); /* some may not stop in time */
@@ -289,10 +291,10 @@ static void threads_have_names_stacks_and_reasons(void **state)
         struct target target = target_start(pythons[i].path, waiters, line, sizeof line);
         struct tally tally = {.enough = 200};
         for (int k = 0; k < 2; k++) {
-            sample((struct kymo_sampler_options){.rate_hz = 500,
-                                                 .strategy = k == 0 ? KYMO_SAMPLER_EXACT
-                                                                    : KYMO_SAMPLER_SNAPSHOT,
-                                                 .max_slowdown = 1},
+            sample((struct marey_sampler_options){.rate_hz = 500,
+                                                  .strategy = k == 0 ? MAREY_SAMPLER_EXACT
+                                                                     : MAREY_SAMPLER_SNAPSHOT,
+                                                  .max_slowdown = 1},
                    target.pid, &tally);
             tally.enough += 200;
         }
@@ -327,8 +329,8 @@ static void fighters_want_the_lock_that_one_of_them_has(void **state)
         char line[64];
         struct target target = target_start(pythons[i].path, script, line, sizeof line);
         struct tally tally = {.enough = 400};
-        const struct kymo_sampler_counts counts =
-            sample((struct kymo_sampler_options){.rate_hz = 1000}, target.pid, &tally);
+        const struct marey_sampler_counts counts =
+            sample((struct marey_sampler_options){.rate_hz = 1000}, target.pid, &tally);
         uint64_t n_gil = 0, n_wants = 0;
         for (size_t k = 0; k < tally.n_threads; k++) {
             n_gil += tally.n_gil[k];
@@ -347,7 +349,7 @@ static long call_of(pid_t pid)
 {
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/%d/syscall", (int)pid);
-    text[kymo__read_text(path, text, sizeof text)] = '\0';
+    text[marey__read_text(path, text, sizeof text)] = '\0';
     return text[0] >= '0' && text[0] <= '9' ? strtol(text, NULL, 10) : -1;
 }
 
@@ -368,17 +370,17 @@ static void a_sleeper_is_read_with_native_frames_and_not_stopped(void **state)
                                "    time.sleep(600)\n"
                                "print('ready', flush=True)\n"
                                "nap()\n";
-    for (size_t i = 0; i < n_pythons && kymo__unwind_has_rules(); i++) {
+    for (size_t i = 0; i < n_pythons && marey__unwind_has_rules(); i++) {
         char line[64];
         struct target target = target_start(pythons[i].path, script, line, sizeof line);
         while (!is_sleep(call_of(target.pid)))
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         struct tally tally = {.enough = 5};
-        const struct kymo_sampler_counts counts =
-            sample((struct kymo_sampler_options){.rate_hz = 500, .native = 1}, target.pid, &tally);
+        const struct marey_sampler_counts counts =
+            sample((struct marey_sampler_options){.rate_hz = 500, .native = 1}, target.pid, &tally);
         assert_int_equal(counts.all.stops, 0);
         assert_int_equal(counts.all.exact, tally.n_samples);
-        assert_true((tally.all_flags & KYMO_SAMPLE_NATIVE) != 0);
+        assert_true((tally.all_flags & MAREY_SAMPLE_NATIVE) != 0);
         assert_int_equal(tally.n_stacks, 1);
         assert_int_equal(n_with(&tally, ":0 nap:3 <module>:5"), tally.n_samples);
         target_stop(&target);
@@ -413,8 +415,8 @@ static void children_are_followed_from_birth(void **state)
         char line[64];
         struct target target = target_start(pythons[i].path, script, line, sizeof line);
         struct tally tally = {0};
-        const struct kymo_sampler_counts counts =
-            sample((struct kymo_sampler_options){.rate_hz = 500}, target.pid, &tally);
+        const struct marey_sampler_counts counts =
+            sample((struct marey_sampler_options){.rate_hz = 500}, target.pid, &tally);
         assert_true(n_beginning(&tally, "child_work:5 <module>:10") > 20);
         assert_true(n_beginning(&tally, "grandchild:4 ") > 20);
         assert_true(tally.n_pids >= 5);
@@ -444,7 +446,7 @@ static void a_process_that_becomes_another_program_is_read_anew(void **state)
         char line[64];
         struct target target = target_start(pythons[i].path, script, line, sizeof line);
         struct tally tally = {.until = "after:4 "};
-        sample((struct kymo_sampler_options){.rate_hz = 500, .duration_s = 60}, target.pid, &tally);
+        sample((struct marey_sampler_options){.rate_hz = 500, .duration_s = 60}, target.pid, &tally);
         assert_true(n_beginning(&tally, "before:3 ") > 0);
         assert_true(n_beginning(&tally, "after:4 ") >= 20);
         target_stop(&target);
@@ -464,7 +466,7 @@ static void a_launcher_is_looked_through(void **state)
              pythons[0].path);
     struct target target = target_start(pythons[0].path, command, line, sizeof line);
     struct tally tally = {0};
-    sample((struct kymo_sampler_options){.rate_hz = 200}, target.pid, &tally);
+    sample((struct marey_sampler_options){.rate_hz = 200}, target.pid, &tally);
     assert_int_equal(tally.n_pids, 2);
     target_stop(&target);
 }
@@ -475,7 +477,7 @@ static char state_of(pid_t tid)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
-    if (kymo__read_text(path, text, sizeof text) == 0)
+    if (marey__read_text(path, text, sizeof text) == 0)
         return '?';
     const char *end = strrchr(text, ')');
     return end != NULL ? end[2] : '?';
@@ -484,9 +486,9 @@ static char state_of(pid_t tid)
 static void *stop_soon(void *ctx)
 {
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
-    kymo_sampler_stop(ctx);
-    struct kymo_sampler_counts counts;
-    kymo_sampler_counts_get(ctx, &counts, sizeof counts);
+    marey_sampler_stop(ctx);
+    struct marey_sampler_counts counts;
+    marey_sampler_counts_get(ctx, &counts, sizeof counts);
     return NULL;
 }
 
@@ -497,21 +499,21 @@ static void another_thread_may_add_and_stop(void **state)
         return;
     char line[64];
     struct target target = target_start(pythons[0].path, flat, line, sizeof line);
-    kymo_sampler *sampler;
+    marey_sampler *sampler;
     struct tally tally = {0};
-    const struct kymo_sampler_options options = {
-        .size = sizeof options, .rate_hz = 1000, .strategy = KYMO_SAMPLER_EXACT, .max_slowdown = 1};
-    assert_int_equal(kymo_sampler_create(&options, &sampler), KYMO_OK);
-    assert_int_equal(kymo_sampler_add(sampler, target.pid), KYMO_OK);
-    kymo_sampler_on_round(sampler, take_round, &tally);
+    const struct marey_sampler_options options = {
+        .size = sizeof options, .rate_hz = 1000, .strategy = MAREY_SAMPLER_EXACT, .max_slowdown = 1};
+    assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_OK);
+    assert_int_equal(marey_sampler_add(sampler, target.pid), MAREY_OK);
+    marey_sampler_on_round(sampler, take_round, &tally);
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, stop_soon, sampler), 0);
-    assert_int_equal(kymo_sampler_run(sampler), KYMO_OK);
+    assert_int_equal(marey_sampler_run(sampler), MAREY_OK);
     pthread_join(thread, NULL);
     assert_true(tally.n_rounds > 10);
     const char now = state_of(target.pid);
     assert_true(now == 'R' || now == 'S');
-    kymo_sampler_destroy(sampler);
+    marey_sampler_destroy(sampler);
     target_stop(&target);
 }
 
@@ -542,9 +544,9 @@ static void signals_reach_a_thread_that_is_sampled(void **state)
         _exit(0);
     }
     struct tally tally = {.enough = 1000};
-    sample((struct kymo_sampler_options){.rate_hz = 2000,
-                                         .strategy = KYMO_SAMPLER_EXACT,
-                                         .max_slowdown = 1},
+    sample((struct marey_sampler_options){.rate_hz = 2000,
+                                          .strategy = MAREY_SAMPLER_EXACT,
+                                          .max_slowdown = 1},
            target.pid, &tally);
     assert_int_equal(read(target.out, line, 3), 3); /* it has counted 200 of them */
     assert_memory_equal(line, "all", 3);
@@ -553,8 +555,8 @@ static void signals_reach_a_thread_that_is_sampled(void **state)
     kill(target.pid, SIGSTOP);
     waitpid(target.pid, NULL, WUNTRACED);
     struct tally stopped = {.enough = 50};
-    const struct kymo_sampler_counts counts =
-        sample((struct kymo_sampler_options){.rate_hz = 500, .strategy = KYMO_SAMPLER_EXACT},
+    const struct marey_sampler_counts counts =
+        sample((struct marey_sampler_options){.rate_hz = 500, .strategy = MAREY_SAMPLER_EXACT},
                target.pid, &stopped);
     assert_int_equal(counts.all.stops, 0);
     assert_int_equal(counts.all.exact, counts.all.samples);
@@ -574,9 +576,9 @@ static void a_sampler_that_is_killed_leaves_nothing_stopped(void **state)
         const pid_t child = fork();
         if (child == 0) {
             struct tally tally = {0};
-            sample((struct kymo_sampler_options){.rate_hz = 100000,
-                                                 .strategy = KYMO_SAMPLER_EXACT,
-                                                 .max_slowdown = 1},
+            sample((struct marey_sampler_options){.rate_hz = 100000,
+                                                  .strategy = MAREY_SAMPLER_EXACT,
+                                                  .max_slowdown = 1},
                    target.pid, &tally);
             _exit(0);
         }
@@ -599,13 +601,13 @@ static void the_recording_is_made_and_read(void **state)
     char line[64];
     struct target target = target_start(pythons[0].path, flat, line, sizeof line);
     struct tally tally = {.enough = 50};
-    const struct kymo_sampler_counts counts = sample(
-        (struct kymo_sampler_options){.rate_hz = 1000, .path = scratch->path}, target.pid, &tally);
+    const struct marey_sampler_counts counts = sample(
+        (struct marey_sampler_options){.rate_hz = 1000, .path = scratch->path}, target.pid, &tally);
     assert_true(counts.recording_bytes > 0);
-    kymo_recording *recording;
-    assert_int_equal(kymo_recording_open(scratch->path, &recording), KYMO_OK);
-    assert_int_equal(kymo_samples_are_there(&recording, 1), 1);
-    kymo_recording_close(recording);
+    marey_recording *recording;
+    assert_int_equal(marey_recording_open(scratch->path, &recording), MAREY_OK);
+    assert_int_equal(marey_samples_are_there(&recording, 1), 1);
+    marey_recording_close(recording);
     target_stop(&target);
 }
 
@@ -619,9 +621,9 @@ static void the_budget_is_kept(void **state)
     char line[64];
     struct target target = target_start(pythons[0].path, flat, line, sizeof line);
     struct tally tally = {0};
-    const struct kymo_sampler_counts counts = sample(
-        (struct kymo_sampler_options){
-            .rate_hz = 3000, .duration_s = 1, .strategy = KYMO_SAMPLER_EXACT, .max_slowdown = 0.005},
+    const struct marey_sampler_counts counts = sample(
+        (struct marey_sampler_options){
+            .rate_hz = 3000, .duration_s = 1, .strategy = MAREY_SAMPLER_EXACT, .max_slowdown = 0.005},
         target.pid, &tally);
     /* What one stop may take on a busy machine comes on top: it is known only afterwards. */
     assert_true(counts.all.stop_ns < counts.target_ns / 200 + 1000000 + counts.all.stop_max_ns);
@@ -634,43 +636,43 @@ static void the_budget_is_kept(void **state)
 static void the_same_seed_draws_the_same(void **state)
 {
     (void)state;
-    struct kymo__looker a, b;
-    assert_true(kymo__looker_init(&a, NULL, NULL, false, 5) &&
-                kymo__looker_init(&b, NULL, NULL, false, 5));
+    struct marey__looker a, b;
+    assert_true(marey__looker_init(&a, NULL, NULL, false, 5) &&
+                marey__looker_init(&b, NULL, NULL, false, 5));
     double sum = 0;
     for (int i = 0; i < 10000; i++) {
-        const double drawn = kymo__looker_random(&a);
-        assert_true(drawn > 0 && drawn <= 1 && drawn == kymo__looker_random(&b));
+        const double drawn = marey__looker_random(&a);
+        assert_true(drawn > 0 && drawn <= 1 && drawn == marey__looker_random(&b));
         sum += drawn;
     }
     assert_true(sum > 4800 && sum < 5200);
-    kymo__looker_fini(&a);
-    kymo__looker_fini(&b);
+    marey__looker_fini(&a);
+    marey__looker_fini(&b);
 }
 
 static void what_cannot_be_sampled_is_refused_with_a_sentence(void **state)
 {
     (void)state;
-    kymo_sampler *sampler = NULL;
+    marey_sampler *sampler = NULL;
     const pid_t self = getpid();
-    struct kymo_sampler_options options = {.size = sizeof options, .pids = &self, .n_pids = 1};
+    struct marey_sampler_options options = {.size = sizeof options, .pids = &self, .n_pids = 1};
     options.no_children = 1;
-    assert_int_equal(kymo_sampler_create(&options, &sampler), KYMO_EUNAVAILABLE);
-    assert_non_null(strstr(kymo_last_error(), "no Python"));
+    assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_EUNAVAILABLE);
+    assert_non_null(strstr(marey_last_error(), "no Python"));
     const pid_t none = 0x3fffffff;
     options.pids = &none;
-    assert_int_equal(kymo_sampler_create(&options, &sampler), KYMO_EUNAVAILABLE);
-    assert_non_null(strstr(kymo_last_error(), "there is no process"));
+    assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_EUNAVAILABLE);
+    assert_non_null(strstr(marey_last_error(), "there is no process"));
     options.n_pids = 0;
     options.rate_hz = -1;
-    assert_int_equal(kymo_sampler_create(&options, &sampler), KYMO_EINVAL);
+    assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_EINVAL);
     options.rate_hz = 0;
     options.max_slowdown = -0.5;
-    assert_int_equal(kymo_sampler_create(&options, &sampler), KYMO_EINVAL);
+    assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_EINVAL);
     options.max_slowdown = 0;
     options.strategy = 9;
-    assert_int_equal(kymo_sampler_create(&options, &sampler), KYMO_EINVAL);
-    assert_int_equal(kymo_sampler_create(NULL, &sampler), KYMO_EINVAL);
+    assert_int_equal(marey_sampler_create(&options, &sampler), MAREY_EINVAL);
+    assert_int_equal(marey_sampler_create(NULL, &sampler), MAREY_EINVAL);
     assert_null(sampler);
 }
 
@@ -681,24 +683,24 @@ static void running_out_of_memory_is_a_status(void **state)
         return;
     char line[64];
     struct target target = target_start(pythons[0].path, waiters, line, sizeof line);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t n = 1; status != KYMO_OK || n < 300; n++) {
-        const struct kymo_sampler_options options = {.size = sizeof options,
-                                                     .pids = &target.pid,
-                                                     .n_pids = 1,
-                                                     .rate_hz = 10000,
-                                                     .duration_s = 0.002};
-        kymo_sampler *sampler = NULL;
-        kymo__alloc_fail_nth(n);
-        status = kymo_sampler_create(&options, &sampler);
-        if (status == KYMO_OK) {
-            if (kymo_sampler_run(sampler) != KYMO_OK)
-                assert_int_not_equal(kymo_last_error()[0], 0);
-            kymo_sampler_destroy(sampler);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t n = 1; status != MAREY_OK || n < 300; n++) {
+        const struct marey_sampler_options options = {.size = sizeof options,
+                                                      .pids = &target.pid,
+                                                      .n_pids = 1,
+                                                      .rate_hz = 10000,
+                                                      .duration_s = 0.002};
+        marey_sampler *sampler = NULL;
+        marey__alloc_fail_nth(n);
+        status = marey_sampler_create(&options, &sampler);
+        if (status == MAREY_OK) {
+            if (marey_sampler_run(sampler) != MAREY_OK)
+                assert_int_not_equal(marey_last_error()[0], 0);
+            marey_sampler_destroy(sampler);
         }
-        kymo__alloc_fail_nth(0);
+        marey__alloc_fail_nth(0);
         if (n > 5000)
-            fail_msg("it never succeeds: %s", kymo_last_error());
+            fail_msg("it never succeeds: %s", marey_last_error());
     }
     target_stop(&target);
 }
@@ -717,8 +719,8 @@ static void stacks_of_many_processes_come_at_once(void **state)
     }
     pids[n_pythons] = 0x3fffffff;
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-    struct kymo_sampler_stacks *stacks;
-    assert_int_equal(kymo_sampler_stacks_read(pids, n_pythons + 1, NULL, &stacks), KYMO_OK);
+    struct marey_sampler_stacks *stacks;
+    assert_int_equal(marey_sampler_stacks_read(pids, n_pythons + 1, NULL, &stacks), MAREY_OK);
     assert_int_equal(stacks->n_rounds, n_pythons);
     assert_int_equal(stacks->n_failures, 1);
     assert_int_equal(stacks->failures[0].pid, 0x3fffffff);
@@ -729,9 +731,9 @@ static void stacks_of_many_processes_come_at_once(void **state)
         assert_int_equal(stacks->rounds[i].n_seen, 4);
         assert_int_equal(n_beginning(&tally, "wait:5 "), 1);
         assert_int_equal(n_beginning(&tally, "spin:3 "), 1);
-        assert_true((tally.all_flags & KYMO_SAMPLE_EXACT) != 0);
+        assert_true((tally.all_flags & MAREY_SAMPLE_EXACT) != 0);
     }
-    kymo_sampler_stacks_free(stacks);
+    marey_sampler_stacks_free(stacks);
     for (size_t i = 0; i < n_pythons; i++)
         target_stop(&targets[i]);
 }

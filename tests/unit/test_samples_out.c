@@ -35,36 +35,36 @@ static void sample_some(struct samples_maker *m)
                    step = samples_stack(m, "main:3;step:9"),
                    kernel = samples_stack(m, "main:3;step:10;conv@libtorch.so"),
                    load = samples_stack(m, "load:7");
-    const struct kymo_samples_seen rounds[][2] = {
-        {{main_thread, step, KYMO_SAMPLE_ON_CPU, 0}, {other, load, KYMO_SAMPLE_OFF_CPU, 0}},
-        {{main_thread, step, KYMO_SAMPLE_ON_CPU, 0}, {other, load, KYMO_SAMPLE_OFF_CPU, 0}},
-        {{main_thread, kernel, KYMO_SAMPLE_ON_CPU, 0}, {other, load, KYMO_SAMPLE_ON_CPU, 0}},
-        {{main_thread, 0, KYMO_SAMPLE_OFF_CPU, 0}, {other, load, KYMO_SAMPLE_OFF_CPU, 0}},
-        {{main_thread, step, KYMO_SAMPLE_ON_CPU, 0}, {other, load, KYMO_SAMPLE_OFF_CPU, 0}},
+    const struct marey_samples_seen rounds[][2] = {
+        {{main_thread, step, MAREY_SAMPLE_ON_CPU, 0}, {other, load, MAREY_SAMPLE_OFF_CPU, 0}},
+        {{main_thread, step, MAREY_SAMPLE_ON_CPU, 0}, {other, load, MAREY_SAMPLE_OFF_CPU, 0}},
+        {{main_thread, kernel, MAREY_SAMPLE_ON_CPU, 0}, {other, load, MAREY_SAMPLE_ON_CPU, 0}},
+        {{main_thread, 0, MAREY_SAMPLE_OFF_CPU, 0}, {other, load, MAREY_SAMPLE_OFF_CPU, 0}},
+        {{main_thread, step, MAREY_SAMPLE_ON_CPU, 0}, {other, load, MAREY_SAMPLE_OFF_CPU, 0}},
     };
-    const struct kymo_samples_round first = {
+    const struct marey_samples_round first = {
         .process = 1, .at_ns = 1000 * MS, .weight_ns = 10 * MS, .seen = rounds[0], .n_seen = 2};
     samples_begin(m);
-    assert_int_equal(kymo__samples_log_round(m->log, &first), KYMO_OK);
+    assert_int_equal(marey__samples_log_round(m->log, &first), MAREY_OK);
     for (size_t i = 1; i < 5; i++)
         samples_round(m, 1000000 + 10000 * i, 2, rounds[i]);
     samples_end(m, "stop");
 }
 
-static kymo_recording *open_made(const struct samples_maker *m)
+static marey_recording *open_made(const struct samples_maker *m)
 {
-    kymo_recording *recording = NULL;
-    assert_int_equal(kymo_recording_open(m->path, &recording), KYMO_OK);
+    marey_recording *recording = NULL;
+    assert_int_equal(marey_recording_open(m->path, &recording), MAREY_OK);
     return recording;
 }
 
 /* ---- the tree ---- */
 
-static const struct kymo__call_node *find_node(const struct kymo__calls *calls, const char *name,
-                                               const char *caller)
+static const struct marey__call_node *find_node(const struct marey__calls *calls, const char *name,
+                                                const char *caller)
 {
     for (size_t i = 1; i < calls->n_nodes; i++) {
-        const struct kymo__call_node *const node = &calls->nodes[i];
+        const struct marey__call_node *const node = &calls->nodes[i];
         const char *const parent =
             node->parent != 0 ? calls->functions[calls->nodes[node->parent].function].name : "";
         if (strcmp(calls->functions[node->function].name, name) == 0 && strcmp(parent, caller) == 0)
@@ -73,10 +73,10 @@ static const struct kymo__call_node *find_node(const struct kymo__calls *calls, 
     return NULL;
 }
 
-static void expect_node(const struct kymo__calls *calls, const char *name, const char *caller,
+static void expect_node(const struct marey__calls *calls, const char *name, const char *caller,
                         uint64_t n, uint64_t self_ns, uint64_t total_ns)
 {
-    const struct kymo__call_node *const node = find_node(calls, name, caller);
+    const struct marey__call_node *const node = find_node(calls, name, caller);
     assert_non_null(node);
     assert_int_equal(node->calls, n);
     /* Times of rounds are known to 33 us. */
@@ -87,50 +87,50 @@ static void expect_node(const struct kymo__calls *calls, const char *name, const
 static void paths_have_samples_and_their_time(void **state)
 {
     struct samples_maker *const m = *state;
-    struct kymo__calls calls;
+    struct marey__calls calls;
     sample_some(m);
-    kymo_recording *recording = open_made(m);
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, NULL, false), KYMO_OK);
+    marey_recording *recording = open_made(m);
+    assert_int_equal(marey__calls_read_samples(&calls, &recording, 1, NULL, false), MAREY_OK);
     assert_true(calls.from_samples);
     expect_node(&calls, "main", "", 4, 0, 40 * MS);
     expect_node(&calls, "step", "main", 4, 30 * MS, 40 * MS);
     expect_node(&calls, "conv", "step", 1, 10 * MS, 10 * MS);
     expect_node(&calls, "(no Python frames)", "", 1, 10 * MS, 10 * MS);
     expect_node(&calls, "load", "", 1, 10 * MS, 10 * MS); /* others count on a processor */
-    kymo__calls_fini(&calls);
-    kymo_recording_close(recording);
+    marey__calls_fini(&calls);
+    marey_recording_close(recording);
 }
 
 static void filters_choose(void **state)
 {
     struct samples_maker *const m = *state;
-    struct kymo__calls calls;
+    struct marey__calls calls;
     sample_some(m);
-    kymo_recording *recording = open_made(m);
-    const struct kymo_samples_filter idle = {.idle = 1}, main_only = {.thread = "Main"},
-                                     wrong = {.mode = "dreaming"};
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &idle, false), KYMO_OK);
+    marey_recording *recording = open_made(m);
+    const struct marey_samples_filter idle = {.idle = 1}, main_only = {.thread = "Main"},
+                                      wrong = {.mode = "dreaming"};
+    assert_int_equal(marey__calls_read_samples(&calls, &recording, 1, &idle, false), MAREY_OK);
     expect_node(&calls, "load", "", 5, 50 * MS, 50 * MS);
-    kymo__calls_fini(&calls);
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &main_only, false), KYMO_OK);
+    marey__calls_fini(&calls);
+    assert_int_equal(marey__calls_read_samples(&calls, &recording, 1, &main_only, false), MAREY_OK);
     assert_null(find_node(&calls, "load", ""));
-    kymo__calls_fini(&calls);
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, &wrong, false), KYMO_EINVAL);
-    kymo_recording_close(recording);
+    marey__calls_fini(&calls);
+    assert_int_equal(marey__calls_read_samples(&calls, &recording, 1, &wrong, false), MAREY_EINVAL);
+    marey_recording_close(recording);
 }
 
 /* What asks for calls gets samples where nobody counted calls. */
 static void calls_are_samples_where_there_are_none(void **state)
 {
     struct samples_maker *const m = *state;
-    struct kymo__calls calls;
+    struct marey__calls calls;
     sample_some(m);
-    kymo_recording *recording = open_made(m);
-    assert_int_equal(kymo__calls_read(&calls, &recording, 1), KYMO_OK);
+    marey_recording *recording = open_made(m);
+    assert_int_equal(marey__calls_read(&calls, &recording, 1), MAREY_OK);
     assert_true(calls.from_samples);
     assert_false(calls.from_ranges);
-    kymo__calls_fini(&calls);
-    kymo_recording_close(recording);
+    marey__calls_fini(&calls);
+    marey_recording_close(recording);
 }
 
 /* ---- in time ---- */
@@ -138,13 +138,13 @@ static void calls_are_samples_where_there_are_none(void **state)
 static void a_function_is_one_range_while_it_is_seen(void **state)
 {
     struct samples_maker *const m = *state;
-    kymo_recording *laid = NULL;
+    marey_recording *laid = NULL;
     sample_some(m);
-    kymo_recording *recording = open_made(m);
-    assert_int_equal(kymo__samples_lay(&recording, 1, NULL, false, &laid), KYMO_OK);
-    const struct kymo_process *const process = kymo_recording_process(laid, 0);
+    marey_recording *recording = open_made(m);
+    assert_int_equal(marey__samples_lay(&recording, 1, NULL, false, &laid), MAREY_OK);
+    const struct marey_process *const process = marey_recording_process(laid, 0);
     assert_int_equal(process->pid, 100);
-    assert_string_equal(process->source, KYMO__SAMPLES_SOURCE);
+    assert_string_equal(process->source, MAREY__SAMPLES_SOURCE);
     /* On the sampler's clock: 10 ms before the first round. */
     assert_in_range(process->first_ns, 989 * MS, 991 * MS);
     assert_true(process->mono_to_unix_ns > 0);
@@ -152,47 +152,47 @@ static void a_function_is_one_range_while_it_is_seen(void **state)
     assert_non_null(strstr(text, ",MainThread,step,"));
     assert_null(strstr(text, ": samples"));
     free(text);
-    kymo_summary *summary = summary_of(laid);
-    kymo_recording_close(recording);
-    kymo_table *ranges = kymo_summary_table(summary, "ranges");
+    marey_summary *summary = summary_of(laid);
+    marey_recording_close(recording);
+    marey_table *ranges = marey_summary_table(summary, "ranges");
     size_t n_steps = 0;
-    for (size_t i = 0; i < kymo_table_n_rows(ranges); i++) {
-        const struct kymo_cell name = kymo_table_cell(ranges, i, 0);
+    for (size_t i = 0; i < marey_table_n_rows(ranges); i++) {
+        const struct marey_cell name = marey_table_cell(ranges, i, 0);
         if (strcmp(name.as.text, "step") != 0)
             continue;
-        n_steps = kymo_table_cell(ranges, i, (size_t)kymo_table_find(ranges, "count")).as.u64;
+        n_steps = marey_table_cell(ranges, i, (size_t)marey_table_find(ranges, "count")).as.u64;
     }
     assert_int_equal(n_steps, 4); /* samples */
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void beside_events_threads_have_other_numbers(void **state)
 {
     struct samples_maker *const m = *state;
-    kymo_recording *laid = NULL;
+    marey_recording *laid = NULL;
     sample_some(m);
-    kymo_recording *recording = open_made(m);
-    assert_int_equal(kymo__samples_lay(&recording, 1, NULL, true, &laid), KYMO_OK);
-    for (uint32_t i = 0; i < kymo_recording_process(laid, 0)->n_lanes; i++) {
-        const struct kymo_lane_info *const lane = kymo_recording_lane(laid, 0, i);
+    marey_recording *recording = open_made(m);
+    assert_int_equal(marey__samples_lay(&recording, 1, NULL, true, &laid), MAREY_OK);
+    for (uint32_t i = 0; i < marey_recording_process(laid, 0)->n_lanes; i++) {
+        const struct marey_lane_info *const lane = marey_recording_lane(laid, 0, i);
         assert_true(lane->tid > 1 << 30);
         assert_non_null(strstr(lane->name, ": samples"));
     }
-    kymo_recording_close(laid);
-    kymo_recording_close(recording);
+    marey_recording_close(laid);
+    marey_recording_close(recording);
 }
 
 /* ---- files ---- */
 
 static char *export(const struct samples_maker *m, const char *format,
-                    const struct kymo_export_options *options)
+                    const struct marey_export_options *options)
 {
-    char path[] = "/tmp/kymo-out-XXXXXX", *text = calloc(1, 1 << 16);
-    kymo_recording *recording = open_made(m);
+    char path[] = "/tmp/marey-out-XXXXXX", *text = calloc(1, 1 << 16);
+    marey_recording *recording = open_made(m);
     FILE *const file = fdopen(mkstemp(path), "w+b");
     assert_non_null(file);
-    assert_int_equal(kymo_export(&recording, 1, format, options, fileno(file)), KYMO_OK);
-    kymo_recording_close(recording);
+    assert_int_equal(marey_export(&recording, 1, format, options, fileno(file)), MAREY_OK);
+    marey_recording_close(recording);
     rewind(file);
     assert_true(fread(text, 1, (1 << 16) - 1, file) > 0);
     fclose(file);
@@ -203,8 +203,8 @@ static char *export(const struct samples_maker *m, const char *format,
 static void py_spy_s_format_has_lines_and_counts(void **state)
 {
     struct samples_maker *const m = *state;
-    const struct kymo_samples_filter idle = {.idle = 1};
-    const struct kymo_export_options by_thread = {.by = "thread", .samples = &idle};
+    const struct marey_samples_filter idle = {.idle = 1};
+    const struct marey_export_options by_thread = {.by = "thread", .samples = &idle};
     sample_some(m);
     char *text = export(m, "pyspy", NULL);
     assert_string_equal(text, "main (/src/main.py:3);step (/src/step.py:9) 3\n"
@@ -228,8 +228,8 @@ static void every_format_has_the_samples(void **state)
     free(text);
     const char *const formats[] = {"perfetto",   "chrome",    "csv",    "speedscope",
                                    "flamegraph", "callgrind", "pstats", "sqlite"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(formats); i++) {
-        if (kymo_export_check(formats[i]) != KYMO_OK)
+    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++) {
+        if (marey_export_check(formats[i]) != MAREY_OK)
             continue;
         text = export(m, formats[i], NULL);
         if (strcmp(formats[i], "sqlite") != 0 && strcmp(formats[i], "pstats") != 0 &&
@@ -242,20 +242,20 @@ static void every_format_has_the_samples(void **state)
 static void what_cannot_be_is_told(void **state)
 {
     struct samples_maker *const m = *state;
-    const struct kymo_export_options by_rank = {.by = "rank"}, named = {.filter = "step"};
+    const struct marey_export_options by_rank = {.by = "rank"}, named = {.filter = "step"};
     sample_some(m);
-    kymo_recording *recording = open_made(m);
-    assert_int_equal(kymo_export(&recording, 1, "pyspy", &by_rank, 1), KYMO_EINVAL);
-    assert_int_equal(kymo_export(&recording, 1, "pyspy", &named, 1), KYMO_EINVAL);
-    kymo_recording_close(recording);
+    marey_recording *recording = open_made(m);
+    assert_int_equal(marey_export(&recording, 1, "pyspy", &by_rank, 1), MAREY_EINVAL);
+    assert_int_equal(marey_export(&recording, 1, "pyspy", &named, 1), MAREY_EINVAL);
+    marey_recording_close(recording);
     recording =
-        import_text(&kymo__import_chrome,
+        import_text(&marey__import_chrome,
                     "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]");
-    const struct kymo_samples_filter any = {0};
-    const struct kymo_export_options wants = {.samples = &any};
-    assert_int_equal(kymo_export(&recording, 1, "chrome", &wants, 1), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "nothing was sampled"));
-    kymo_recording_close(recording);
+    const struct marey_samples_filter any = {0};
+    const struct marey_export_options wants = {.samples = &any};
+    assert_int_equal(marey_export(&recording, 1, "chrome", &wants, 1), MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "nothing was sampled"));
+    marey_recording_close(recording);
 }
 
 /* ---- files of other samplers ---- */
@@ -267,43 +267,43 @@ static void what_cannot_be_is_told(void **state)
 
 static void files_of_others_are_samples(void **state)
 {
-    struct kymo__calls calls;
-    kymo_recording *recording = import_text(&kymo__import_collapsed, STACKS);
+    struct marey__calls calls;
+    marey_recording *recording = import_text(&marey__import_collapsed, STACKS);
     (void)state;
-    assert_false(kymo_samples_are_there(&recording, 1));
-    assert_int_equal(kymo__calls_read_samples(&calls, &recording, 1, NULL, false), KYMO_OK);
+    assert_false(marey_samples_are_there(&recording, 1));
+    assert_int_equal(marey__calls_read_samples(&calls, &recording, 1, NULL, false), MAREY_OK);
     expect_node(&calls, "g", "f", 3, 30 * MS, 30 * MS);
     expect_node(&calls, "memcpy", "f", 1, 10 * MS, 10 * MS);
-    const struct kymo__call_node *const f = find_node(&calls, "f", "");
+    const struct marey__call_node *const f = find_node(&calls, "f", "");
     assert_int_equal(f->calls, 5); /* that of a.py came first */
     assert_int_equal(f->self_ns, 20 * MS);
     assert_string_equal(calls.functions[f->function].file, "a.py");
-    kymo__calls_fini(&calls);
-    kymo_recording_close(recording);
+    marey__calls_fini(&calls);
+    marey_recording_close(recording);
 }
 
 /* ---- memory ---- */
 
-static kymo_status read_tree(kymo_recording *recording)
+static marey_status read_tree(marey_recording *recording)
 {
-    struct kymo__calls calls;
-    const kymo_status status = kymo__calls_read_samples(&calls, &recording, 1, NULL, false);
-    kymo__calls_fini(&calls);
+    struct marey__calls calls;
+    const marey_status status = marey__calls_read_samples(&calls, &recording, 1, NULL, false);
+    marey__calls_fini(&calls);
     return status;
 }
 
-static kymo_status lay(kymo_recording *recording)
+static marey_status lay(marey_recording *recording)
 {
-    kymo_recording *laid = NULL;
-    const kymo_status status = kymo__samples_lay(&recording, 1, NULL, true, &laid);
-    kymo_recording_close(laid);
+    marey_recording *laid = NULL;
+    const marey_status status = marey__samples_lay(&recording, 1, NULL, true, &laid);
+    marey_recording_close(laid);
     return status;
 }
 
-static kymo_status write_stacks(kymo_recording *recording)
+static marey_status write_stacks(marey_recording *recording)
 {
     FILE *const file = tmpfile();
-    const kymo_status status = kymo_export(&recording, 1, "pyspy", NULL, fileno(file));
+    const marey_status status = marey_export(&recording, 1, "pyspy", NULL, fileno(file));
     fclose(file);
     return status;
 }
@@ -311,29 +311,29 @@ static kymo_status write_stacks(kymo_recording *recording)
 static void every_allocation_may_fail(void **state)
 {
     struct samples_maker *const m = *state;
-    kymo_status (*const works[])(kymo_recording *) = {read_tree, lay, write_stacks};
+    marey_status (*const works[])(marey_recording *) = {read_tree, lay, write_stacks};
     sample_some(m);
-    kymo_recording *recording = open_made(m);
-    for (size_t i = 0; i < KYMO__COUNT_OF(works); i++)
+    marey_recording *recording = open_made(m);
+    for (size_t i = 0; i < MAREY__COUNT_OF(works); i++)
         for (unsigned nth = 1;; nth++) {
-            kymo__alloc_fail_nth(nth);
-            const kymo_status status = works[i](recording);
-            kymo__alloc_fail_nth(0);
-            if (status == KYMO_OK)
+            marey__alloc_fail_nth(nth);
+            const marey_status status = works[i](recording);
+            marey__alloc_fail_nth(0);
+            if (status == MAREY_OK)
                 break;
-            assert_int_equal(status, KYMO_ENOMEM);
+            assert_int_equal(status, MAREY_ENOMEM);
         }
-    kymo_recording_close(recording);
-    recording = import_text(&kymo__import_collapsed, STACKS);
+    marey_recording_close(recording);
+    recording = import_text(&marey__import_collapsed, STACKS);
     for (unsigned nth = 1;; nth++) {
-        kymo__alloc_fail_nth(nth);
-        const kymo_status status = read_tree(recording);
-        kymo__alloc_fail_nth(0);
-        if (status == KYMO_OK)
+        marey__alloc_fail_nth(nth);
+        const marey_status status = read_tree(recording);
+        marey__alloc_fail_nth(0);
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
+        assert_int_equal(status, MAREY_ENOMEM);
     }
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

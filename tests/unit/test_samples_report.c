@@ -14,9 +14,9 @@
 #include "log_maker.h"
 #include "samples_maker.h"
 #include "table_view.h"
-#include <kymo/kymo.h>
+#include <marey/marey.h>
 
-enum { ON = KYMO_SAMPLE_ON_CPU, OFF = KYMO_SAMPLE_OFF_CPU, GIL = KYMO_SAMPLE_GIL };
+enum { ON = MAREY_SAMPLE_ON_CPU, OFF = MAREY_SAMPLE_OFF_CPU, GIL = MAREY_SAMPLE_GIL };
 
 /* A wait in words, as core/unwind has them: some code that it knows. */
 enum { WAIT = 1 };
@@ -34,47 +34,48 @@ static int tear_down(void **state)
 }
 
 struct opened {
-    kymo_recording *recording;
-    kymo_samples_report *report;
+    marey_recording *recording;
+    marey_samples_report *report;
 };
 
-static kymo_status open_report(const struct samples_maker *m,
-                               const struct kymo_samples_report_options *options, struct opened *out)
+static marey_status open_report(const struct samples_maker *m,
+                                const struct marey_samples_report_options *options,
+                                struct opened *out)
 {
     *out = (struct opened){0};
-    assert_int_equal(kymo_recording_open(m->path, &out->recording), KYMO_OK);
-    return kymo_samples_report_create(&out->recording, 1, options, &out->report);
+    assert_int_equal(marey_recording_open(m->path, &out->recording), MAREY_OK);
+    return marey_samples_report_create(&out->recording, 1, options, &out->report);
 }
 
 static void close_report(struct opened *opened)
 {
-    kymo_samples_report_destroy(opened->report);
-    kymo_recording_close(opened->recording);
+    marey_samples_report_destroy(opened->report);
+    marey_recording_close(opened->recording);
 }
 
 static struct opened report_of(const struct samples_maker *m,
-                               const struct kymo_samples_report_options *options)
+                               const struct marey_samples_report_options *options)
 {
     struct opened opened;
-    assert_int_equal(open_report(m, options, &opened), KYMO_OK);
+    assert_int_equal(open_report(m, options, &opened), MAREY_OK);
     return opened;
 }
 
-static kymo_table *table_of(const struct opened *opened, const char *name)
+static marey_table *table_of(const struct opened *opened, const char *name)
 {
-    return kymo_samples_report_table(opened->report, name);
+    return marey_samples_report_table(opened->report, name);
 }
 
 /* `n` rounds, 1 ms apart from `*at_us` on, in which thread `t` has one stack. */
 static void put_rounds(struct samples_maker *m, uint64_t *at_us, size_t n, uint32_t t,
                        uint32_t stack, uint32_t flags, uint32_t wait)
 {
-    const struct kymo_samples_seen seen = {t, stack, flags, wait};
+    const struct marey_samples_seen seen = {t, stack, flags, wait};
     for (size_t i = 0; i < n; i++, *at_us += 1000)
         samples_round(m, *at_us, 1, &seen);
 }
 
-static double share(const kymo_table *table, size_t row, const char *column)
+static double share(const marey_table *table, size_t row, const char *column)
 {
     return table_cell(table, row, column).as.f64;
 }
@@ -95,7 +96,7 @@ static void recursion_counts_once_in_totals(void **state)
     put_rounds(m, &at, 40, t, samples_stack(m, "main:1;other:9"), ON, 0);
     samples_end(m, "stop");
     struct opened r = report_of(m, NULL);
-    const kymo_table *functions = table_of(&r, "functions"), *lines = table_of(&r, "lines");
+    const marey_table *functions = table_of(&r, "functions"), *lines = table_of(&r, "lines");
     size_t row = table_row(functions, "function", "fib");
     assert_int_equal(row, 0); /* most by itself */
     assert_int_equal(table_number(functions, row, "samples"), 60);
@@ -104,7 +105,7 @@ static void recursion_counts_once_in_totals(void **state)
     row = table_row(functions, "function", "main");
     assert_int_equal(table_number(functions, row, "samples"), 0);
     assert_true(is_near(share(functions, row, "total_share"), 1));
-    assert_int_equal(kymo_table_n_rows(lines), 4); /* fib has two */
+    assert_int_equal(marey_table_n_rows(lines), 4); /* fib has two */
     assert_int_equal(table_number(lines, 0, "line"), 3);
     close_report(&r);
 }
@@ -127,22 +128,23 @@ static void files_and_modules_are_added_up(void **state)
 {
     struct samples_maker *m = *state;
     const uint32_t t = samples_thread(m, true, "MainThread");
-    kymo_samples *const s = m->samples;
-    const uint32_t f = kymo__samples_function(s, KYMO_FRAME_PYTHON, "Linear.forward",
-                                              "/x/site-packages/torch/nn/linear.py", "", 10),
-                   g = kymo__samples_function(s, KYMO_FRAME_PYTHON, "Linear.__init__",
-                                              "/x/site-packages/torch/nn/linear.py", "", 1),
-                   h = kymo__samples_function(s, KYMO_FRAME_PYTHON, "wait",
-                                              "/usr/lib/python3.11/threading.py", "", 1);
+    marey_samples *const s = m->samples;
+    const uint32_t f = marey__samples_function(s, MAREY_FRAME_PYTHON, "Linear.forward",
+                                               "/x/site-packages/torch/nn/linear.py", "", 10),
+                   g = marey__samples_function(s, MAREY_FRAME_PYTHON, "Linear.__init__",
+                                               "/x/site-packages/torch/nn/linear.py", "", 1),
+                   h = marey__samples_function(s, MAREY_FRAME_PYTHON, "wait",
+                                               "/usr/lib/python3.11/threading.py", "", 1);
     uint64_t at = 1000000;
-    const uint32_t outer = kymo__samples_stack(s, 0, kymo__samples_location(s, g, 2));
-    put_rounds(m, &at, 50, t, kymo__samples_stack(s, outer, kymo__samples_location(s, f, 11)), ON, 0);
+    const uint32_t outer = marey__samples_stack(s, 0, marey__samples_location(s, g, 2));
+    put_rounds(m, &at, 50, t, marey__samples_stack(s, outer, marey__samples_location(s, f, 11)), ON,
+               0);
     put_rounds(m, &at, 30, t, outer, ON, 0);
-    put_rounds(m, &at, 20, t, kymo__samples_stack(s, 0, kymo__samples_location(s, h, 5)), ON, 0);
+    put_rounds(m, &at, 20, t, marey__samples_stack(s, 0, marey__samples_location(s, h, 5)), ON, 0);
     samples_end(m, "stop");
     struct opened r = report_of(m, NULL);
-    const kymo_table *modules = table_of(&r, "modules"), *files = table_of(&r, "files");
-    assert_int_equal(kymo_table_n_rows(modules), 2);
+    const marey_table *modules = table_of(&r, "modules"), *files = table_of(&r, "files");
+    assert_int_equal(marey_table_n_rows(modules), 2);
     assert_string_equal(table_cell(modules, 0, "module").as.text, "torch.nn.linear");
     assert_true(is_near(share(modules, 0, "total_share"), 0.8)); /* both frames are one sample */
     assert_string_equal(table_cell(modules, 1, "module").as.text, "threading");
@@ -160,12 +162,12 @@ static void native_time_is_of_the_function_around_it(void **state)
     put_rounds(m, &at, 30, t, samples_stack(m, "pool@libgomp.so;work@libgomp.so"), ON, 0);
     samples_end(m, "stop");
     struct opened r = report_of(m, NULL);
-    const kymo_table *functions = table_of(&r, "functions");
+    const marey_table *functions = table_of(&r, "functions");
     assert_string_equal(table_cell(functions, 0, "function").as.text, "step");
     assert_string_equal(table_cell(functions, 1, "function").as.text, "work");
-    assert_int_equal(kymo_table_n_rows(functions), 3);
+    assert_int_equal(marey_table_n_rows(functions), 3);
     close_report(&r);
-    r = report_of(m, &(struct kymo_samples_report_options){.native = 1});
+    r = report_of(m, &(struct marey_samples_report_options){.native = 1});
     functions = table_of(&r, "functions");
     assert_string_equal(table_cell(functions, 0, "function").as.text, "gemm");
     assert_string_equal(table_cell(functions, 0, "module").as.text, "libblas.so");
@@ -181,15 +183,15 @@ static void a_line_says_what_it_waits_for(void **state)
     const uint32_t get = samples_stack(m, "main:1;get:7"), run = samples_stack(m, "run:3");
     for (uint64_t i = 0; i < 100; i++)
         samples_round(m, 1000000 + i * 1000, 2,
-                      (struct kymo_samples_seen[]){{t, get, OFF, WAIT}, {w, run, OFF, WAIT}});
+                      (struct marey_samples_seen[]){{t, get, OFF, WAIT}, {w, run, OFF, WAIT}});
     samples_end(m, "stop");
     struct opened r = report_of(m, NULL);
-    const kymo_table *lines = table_of(&r, "lines"), *waits = table_of(&r, "waits");
+    const marey_table *lines = table_of(&r, "lines"), *waits = table_of(&r, "waits");
     assert_string_equal(table_cell(lines, 0, "function").as.text, "get");
     assert_false(table_cell(lines, 0, "waits").is_null);
     assert_true(share(lines, 0, "cpu") == 0);
     assert_int_equal(table_number(table_of(&r, "totals"), 0, "samples"), 100); /* the main thread's */
-    assert_int_equal(kymo_table_n_rows(waits), 2); /* who waits is there all the same */
+    assert_int_equal(marey_table_n_rows(waits), 2); /* who waits is there all the same */
     assert_true(is_near(share(waits, 0, "share"), 0.5));
     close_report(&r);
 }
@@ -201,16 +203,16 @@ static void the_lock_is_shared_out(void **state)
     const uint32_t a = samples_stack(m, "a:1");
     for (uint64_t i = 0; i < 100; i++) {
         const bool is_main = i % 4 == 0;
-        const uint32_t held = ON | GIL, wants = OFF | KYMO_SAMPLE_WANTS_GIL;
+        const uint32_t held = ON | GIL, wants = OFF | MAREY_SAMPLE_WANTS_GIL;
         samples_round(m, 1000000 + i * 1000, 2,
-                      (struct kymo_samples_seen[]){{t, a, is_main ? held : wants, 0},
-                                                   {w, a, is_main ? wants : held, 0}});
+                      (struct marey_samples_seen[]){{t, a, is_main ? held : wants, 0},
+                                                    {w, a, is_main ? wants : held, 0}});
     }
-    const struct kymo_samples_counts counts = {.gil_switches = 99};
-    kymo__samples_set_counts(m->samples, 1, &counts);
+    const struct marey_samples_counts counts = {.gil_switches = 99};
+    marey__samples_set_counts(m->samples, 1, &counts);
     samples_end(m, "stop");
     struct opened r = report_of(m, NULL);
-    const kymo_table *gil = table_of(&r, "gil");
+    const marey_table *gil = table_of(&r, "gil");
     assert_string_equal(table_cell(gil, 0, "thread").as.text, "worker");
     assert_true(is_near(share(gil, 0, "held"), 0.75));
     assert_true(is_near(share(gil, 1, "wants"), 0.75));
@@ -226,9 +228,9 @@ static void a_library_is_met_where_it_is_called(void **state)
     put_rounds(m, &at, 60, t, samples_stack(m, "main:1;lib_call:5;lib_inner:6;numpy:7"), ON, 0);
     put_rounds(m, &at, 40, t, samples_stack(m, "main:2"), ON, 0);
     samples_end(m, "stop");
-    struct opened r = report_of(m, &(struct kymo_samples_report_options){.library = "lib_*"});
-    const kymo_table *contacts = table_of(&r, "contacts");
-    assert_int_equal(kymo_table_n_rows(contacts), 2);
+    struct opened r = report_of(m, &(struct marey_samples_report_options){.library = "lib_*"});
+    const marey_table *contacts = table_of(&r, "contacts");
+    assert_int_equal(marey_table_n_rows(contacts), 2);
     assert_string_equal(table_cell(contacts, 0, "function").as.text, "numpy");
     assert_string_equal(table_cell(contacts, 0, "contact").as.text, "lib_inner");
     assert_string_equal(table_cell(contacts, 0, "caller").as.text, "main");
@@ -248,8 +250,8 @@ static const char *contact_at(const char *place, const char *library)
     snprintf(stack, sizeof stack, "main:1;%s:5;leaf:9", place);
     put_rounds(&m, &at, 1, t, samples_stack(&m, stack), ON, 0);
     samples_end(&m, "stop");
-    struct opened r = report_of(&m, &(struct kymo_samples_report_options){.library = library});
-    const struct kymo_cell cell = table_cell(table_of(&r, "contacts"), 0, "contact");
+    struct opened r = report_of(&m, &(struct marey_samples_report_options){.library = library});
+    const struct marey_cell cell = table_cell(table_of(&r, "contacts"), 0, "contact");
     snprintf(name, sizeof name, "%s", cell.is_null ? "" : cell.as.text);
     close_report(&r);
     samples_maker_fini(&m);
@@ -283,11 +285,11 @@ static void leaves_are_rows_of_stacks_or_of_frames(void **state)
     put_rounds(m, &at, 20, t, samples_stack(m, "main:2;mine:5;dot:7"), ON, 0);
     put_rounds(m, &at, 50, t, samples_stack(m, "main:3"), ON, 0);
     samples_end(m, "stop");
-    struct opened r = report_of(m, &(struct kymo_samples_report_options){.library = "mine"});
-    const kymo_table *leaves = table_of(&r, "leaves"), *merged = table_of(&r, "leaf_paths");
-    assert_int_equal(kymo_table_n_rows(leaves), 3);
+    struct opened r = report_of(m, &(struct marey_samples_report_options){.library = "mine"});
+    const marey_table *leaves = table_of(&r, "leaves"), *merged = table_of(&r, "leaf_paths");
+    assert_int_equal(marey_table_n_rows(leaves), 3);
     assert_int_equal(table_number(leaves, 1, "samples"), 30);
-    assert_int_equal(kymo_table_n_rows(merged), 2);
+    assert_int_equal(marey_table_n_rows(merged), 2);
     assert_int_equal(table_number(merged, 0, "samples") + table_number(merged, 1, "samples"), 100);
     const size_t dot = table_cell(merged, 0, "library_function_name").is_null ? 1 : 0;
     assert_string_equal(table_cell(merged, dot, "name").as.text, "dot");
@@ -298,9 +300,9 @@ static void leaves_are_rows_of_stacks_or_of_frames(void **state)
 
 /* ---- which samples count ---- */
 
-static uint64_t count_of(const struct samples_maker *m, struct kymo_samples_filter filter)
+static uint64_t count_of(const struct samples_maker *m, struct marey_samples_filter filter)
 {
-    struct opened r = report_of(m, &(struct kymo_samples_report_options){.filter = filter});
+    struct opened r = report_of(m, &(struct marey_samples_report_options){.filter = filter});
     const uint64_t n = table_number(table_of(&r, "totals"), 0, "samples");
     close_report(&r);
     return n;
@@ -313,24 +315,24 @@ static void modes_choose_samples(void **state)
     const uint32_t a = samples_stack(m, "a:1"), b = samples_stack(m, "b:1");
     for (uint64_t i = 0; i < 10; i++)
         samples_round(m, 1000000 + i * 1000, 2,
-                      (struct kymo_samples_seen[]){
+                      (struct marey_samples_seen[]){
                           {t, a, i < 4 ? OFF : (uint32_t)(ON | GIL), 0},
-                          {w, b, i < 7 ? OFF : ON | (i == 9 ? KYMO_SAMPLE_EXCEPTION : 0u), 0}});
+                          {w, b, i < 7 ? OFF : ON | (i == 9 ? MAREY_SAMPLE_EXCEPTION : 0u), 0}});
     samples_end(m, "stop");
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){0}), 13);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.idle = 1}), 20);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.mode = "wall"}), 13);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.mode = "cpu"}), 9);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.mode = "gil"}), 6);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.mode = "exception"}), 1);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.thread = "pool", .idle = 1}), 10);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){0}), 13);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.idle = 1}), 20);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "wall"}), 13);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "cpu"}), 9);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "gil"}), 6);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.mode = "exception"}), 1);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.thread = "pool", .idle = 1}), 10);
 }
 
 static void a_filter_that_cannot_be_is_one_sentence(void **state)
 {
     struct samples_maker *m = *state;
     const struct {
-        struct kymo_samples_filter filter;
+        struct marey_samples_filter filter;
         const char *says;
     } bad[] = {
         {{.mode = "fast"}, "no mode 'fast'"},
@@ -343,11 +345,11 @@ static void a_filter_that_cannot_be_is_one_sentence(void **state)
     uint64_t at = 1000000;
     put_rounds(m, &at, 3, samples_thread(m, true, "MainThread"), samples_stack(m, "a:1"), ON, 0);
     samples_end(m, "stop");
-    for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++) {
         struct opened r;
-        const struct kymo_samples_report_options options = {.filter = bad[i].filter};
-        assert_int_equal(open_report(m, &options, &r), KYMO_EINVAL);
-        assert_non_null(strstr(kymo_last_error(), bad[i].says));
+        const struct marey_samples_report_options options = {.filter = bad[i].filter};
+        assert_int_equal(open_report(m, &options, &r), MAREY_EINVAL);
+        assert_non_null(strstr(marey_last_error(), bad[i].says));
         close_report(&r);
     }
 }
@@ -363,7 +365,7 @@ static void put_target(const struct samples_maker *m, const char *start_time)
     for (char *c = host; *c != '\0'; c++)
         if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._", *c) == NULL)
             *c = '_';
-    log_put_pairs(log, KYMO__BLOCK_LOG,
+    log_put_pairs(log, MAREY__BLOCK_LOG,
                   (const char *const[]){"pid", "100", "host", host, "rank", "0", "clock", "monotonic",
                                         "tick_hz", "1000000000", "pid_start_time", start_time, NULL});
     log_put_site(log, 1, "forward");
@@ -386,7 +388,7 @@ static void put_target(const struct samples_maker *m, const char *start_time)
     log_put_end(log, "exit");
     snprintf(path, sizeof path, "%s/r0-x-100-1.klog", m->path);
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    assert_true(fd >= 0 && kymo__write_all(fd, log->bytes.data, log->bytes.len));
+    assert_true(fd >= 0 && marey__write_all(fd, log->bytes.data, log->bytes.len));
     close(fd);
     log_maker_fini(log);
     free(log);
@@ -398,7 +400,7 @@ static void put_joined(struct samples_maker *m)
     const uint32_t t = samples_thread(m, true, "MainThread"), w = samples_thread(m, false, "other");
     const uint32_t a = samples_stack(m, "a:1");
     for (uint64_t at = 500000 + 5000; at < 3000000; at += 10000)
-        samples_round(m, at, 2, (struct kymo_samples_seen[]){{t, a, ON, 0}, {w, a, ON, 0}});
+        samples_round(m, at, 2, (struct marey_samples_seen[]){{t, a, ON, 0}, {w, a, ON, 0}});
     samples_end(m, "stop");
 }
 
@@ -407,27 +409,27 @@ static void ranges_and_iterations_choose_samples(void **state)
     struct samples_maker *m = *state;
     put_joined(m);
     put_target(m, "5");
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){0}), 500);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.range = "forward"}), 65);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.range = "for*"}), 65);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.iterations = "slow"}), 80);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.iterations = "2"}), 20);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.iterations = "1..3"}), 60);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.iterations = "8.."}), 40);
-    assert_int_equal(count_of(m, (struct kymo_samples_filter){.phase = "train"}), 260);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){0}), 500);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.range = "forward"}), 65);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.range = "for*"}), 65);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "slow"}), 80);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "2"}), 20);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "1..3"}), 60);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.iterations = "8.."}), 40);
+    assert_int_equal(count_of(m, (struct marey_samples_filter){.phase = "train"}), 260);
     assert_int_equal(
-        count_of(m, (struct kymo_samples_filter){.iterations = "slow", .range = "forward"}), 20);
+        count_of(m, (struct marey_samples_filter){.iterations = "slow", .range = "forward"}), 20);
     struct opened r =
-        report_of(m, &(struct kymo_samples_report_options){.filter = {.iterations = "slow"}});
+        report_of(m, &(struct marey_samples_report_options){.filter = {.iterations = "slow"}});
     assert_non_null(strstr(table_cell(table_of(&r, "totals"), 0, "what").as.text,
                            "1 of 10 iterations, the slow ones (more than 1.5 times the median)"));
     close_report(&r);
-    const struct kymo_samples_report_options none = {.filter = {.range = "backward"}};
-    assert_int_equal(open_report(m, &none, &r), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "has a range 'backward'"));
+    const struct marey_samples_report_options none = {.filter = {.range = "backward"}};
+    assert_int_equal(open_report(m, &none, &r), MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "has a range 'backward'"));
     close_report(&r);
-    const struct kymo_samples_report_options odd = {.filter = {.iterations = "fast"}};
-    assert_int_equal(open_report(m, &odd, &r), KYMO_EINVAL);
+    const struct marey_samples_report_options odd = {.filter = {.iterations = "fast"}};
+    assert_int_equal(open_report(m, &odd, &r), MAREY_EINVAL);
     close_report(&r);
 }
 
@@ -437,8 +439,8 @@ static void a_pid_that_was_given_again_is_another_process(void **state)
     struct opened r;
     put_joined(m);
     put_target(m, "6");
-    const struct kymo_samples_report_options options = {.filter = {.range = "forward"}};
-    assert_int_equal(open_report(m, &options, &r), KYMO_EINVAL);
+    const struct marey_samples_report_options options = {.filter = {.range = "forward"}};
+    assert_int_equal(open_report(m, &options, &r), MAREY_EINVAL);
     close_report(&r);
 }
 
@@ -449,7 +451,7 @@ static void the_audit_tells_snapshots_from_exact_samples(void **state)
     struct samples_maker *m = *state;
     const uint32_t t = samples_thread(m, true, "MainThread");
     const uint32_t a = samples_stack(m, "a:1"), b = samples_stack(m, "b:1");
-    const uint32_t exact = ON | KYMO_SAMPLE_EXACT | KYMO_SAMPLE_AUDIT;
+    const uint32_t exact = ON | MAREY_SAMPLE_EXACT | MAREY_SAMPLE_AUDIT;
     uint64_t at = 1000000;
     for (int i = 0; i < 100; i++) { /* snapshots say 80 : 20, threads stopped by chance 60 : 40 */
         put_rounds(m, &at, 8, t, a, ON, 0);
@@ -457,22 +459,22 @@ static void the_audit_tells_snapshots_from_exact_samples(void **state)
         put_rounds(m, &at, 3, t, a, exact, 0);
         put_rounds(m, &at, 2, t, b, exact, 0);
     }
-    const struct kymo_samples_counts counts = {.asked = 1600,
-                                               .done = 1500,
-                                               .missed = 100,
-                                               .samples = 1500,
-                                               .rejected = 15,
-                                               .unstable = 30,
-                                               .exact = 500,
-                                               .audit = 500,
-                                               .stops = 500,
-                                               .stop_ns = 15000000,
-                                               .stop_max_ns = 70000};
-    kymo__samples_set_counts(m->samples, 0, &counts);
+    const struct marey_samples_counts counts = {.asked = 1600,
+                                                .done = 1500,
+                                                .missed = 100,
+                                                .samples = 1500,
+                                                .rejected = 15,
+                                                .unstable = 30,
+                                                .exact = 500,
+                                                .audit = 500,
+                                                .stops = 500,
+                                                .stop_ns = 15000000,
+                                                .stop_max_ns = 70000};
+    marey__samples_set_counts(m->samples, 0, &counts);
     samples_end(m, "stop");
     struct opened r = report_of(m, NULL);
-    const kymo_table *audit = table_of(&r, "audit");
-    assert_int_equal(kymo_table_n_rows(audit), 1);
+    const marey_table *audit = table_of(&r, "audit");
+    assert_int_equal(marey_table_n_rows(audit), 1);
     assert_true(fabs(share(audit, 0, "distance") - 0.2) < 1e-6);
     assert_true(share(audit, 0, "distance_low") > 0.13 && share(audit, 0, "distance_low") < 0.2);
     assert_true(share(audit, 0, "distance_high") > 0.2 && share(audit, 0, "distance_high") < 0.27);
@@ -481,7 +483,7 @@ static void the_audit_tells_snapshots_from_exact_samples(void **state)
     assert_true(is_near(share(audit, 0, "cost_share"), 0.01));
     assert_true(fabs(share(audit, 0, "achieved_hz") - 1000) < 5);
     assert_string_equal(table_cell(audit, 0, "strategy").as.text, "snapshot");
-    assert_int_equal(kymo_table_n_rows(table_of(&r, "notes")), 1); /* that rounds were missed */
+    assert_int_equal(marey_table_n_rows(table_of(&r, "notes")), 1); /* that rounds were missed */
     close_report(&r);
 }
 
@@ -505,9 +507,9 @@ static void no_sampler_is_said_with_how_to_get_one(void **state)
     struct samples_maker *m = *state;
     struct opened r;
     put_target(m, "5");
-    assert_int_equal(open_report(m, NULL, &r), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "kymo attach"));
-    assert_int_equal(kymo_samples_are_there(&r.recording, 1), 0);
+    assert_int_equal(open_report(m, NULL, &r), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "marey attach"));
+    assert_int_equal(marey_samples_are_there(&r.recording, 1), 0);
     close_report(&r);
 }
 
@@ -516,25 +518,25 @@ static void no_sampler_is_said_with_how_to_get_one(void **state)
 static void a_sampler_is_no_process_of_the_program(void **state)
 {
     struct samples_maker *m = *state;
-    kymo_recording *recording = NULL;
-    kymo_summary *summary = NULL;
-    kymo_breakdown *breakdown = NULL;
-    kymo_epoch_report *epochs = NULL;
+    marey_recording *recording = NULL;
+    marey_summary *summary = NULL;
+    marey_breakdown *breakdown = NULL;
+    marey_epoch_report *epochs = NULL;
     put_joined(m);
     put_target(m, "5");
-    assert_int_equal(kymo_recording_open(m->path, &recording), KYMO_OK);
-    assert_int_equal(kymo_recording_n_processes(recording), 1);
-    assert_int_equal(kymo_summary_create(&recording, 1, NULL, &summary), KYMO_OK);
-    assert_int_equal(kymo_table_n_rows(kymo_summary_table(summary, "processes")), 1);
-    assert_int_equal(kymo_breakdown_create(&recording, 1, NULL, &breakdown), KYMO_OK);
+    assert_int_equal(marey_recording_open(m->path, &recording), MAREY_OK);
+    assert_int_equal(marey_recording_n_processes(recording), 1);
+    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
+    assert_int_equal(marey_table_n_rows(marey_summary_table(summary, "processes")), 1);
+    assert_int_equal(marey_breakdown_create(&recording, 1, NULL, &breakdown), MAREY_OK);
     /* Of one process: its whole time, and its iterations. */
-    assert_int_equal(kymo_table_n_rows(kymo_breakdown_table(breakdown, "devices")), 2);
-    assert_int_equal(kymo_epoch_report_create(&recording, 1, NULL, &epochs), KYMO_EFORMAT);
-    assert_int_equal(kymo_energy_is_there(&recording, 1), 0);
-    kymo_epoch_report_destroy(epochs);
-    kymo_breakdown_destroy(breakdown);
-    kymo_summary_destroy(summary);
-    kymo_recording_close(recording);
+    assert_int_equal(marey_table_n_rows(marey_breakdown_table(breakdown, "devices")), 2);
+    assert_int_equal(marey_epoch_report_create(&recording, 1, NULL, &epochs), MAREY_EFORMAT);
+    assert_int_equal(marey_energy_is_there(&recording, 1), 0);
+    marey_epoch_report_destroy(epochs);
+    marey_breakdown_destroy(breakdown);
+    marey_summary_destroy(summary);
+    marey_recording_close(recording);
 }
 
 /* A block that cannot be read takes its own samples, and the names that were in it. */
@@ -545,21 +547,21 @@ static void damage_is_told_and_the_rest_is_kept(void **state)
     uint64_t at = 1000000;
     put_rounds(m, &at, 100, t, a, ON, 0);
     samples_write(m);
-    const uint64_t first = kymo__samples_log_size(m->log);
+    const uint64_t first = marey__samples_log_size(m->log);
     const uint32_t b = samples_stack(m, "b:1");
     put_rounds(m, &at, 50, t, b, ON, 0);
     samples_write(m);
     put_rounds(m, &at, 30, t, b, ON, 0);
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s", kymo__samples_log_path(m->log));
+    snprintf(path, sizeof path, "%s", marey__samples_log_path(m->log));
     samples_end(m, "stop");
     const int fd = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(fd >= 0 && pwrite(fd, "xxxx", 4, (off_t)first + 60) == 4);
     close(fd);
     struct opened r = report_of(m, NULL);
     assert_int_equal(table_number(table_of(&r, "totals"), 0, "samples"), 130);
-    assert_true(kymo_recording_is_damaged(r.recording));
-    const kymo_table *functions = table_of(&r, "functions");
+    assert_true(marey_recording_is_damaged(r.recording));
+    const marey_table *functions = table_of(&r, "functions");
     assert_int_equal(table_number(functions, table_row(functions, "function", "a"), "samples"), 100);
     /* The gap behind what is lost is no sample's. */
     assert_in_range(table_number(table_of(&r, "totals"), 0, "self_ns"), 125000000, 135000000);
@@ -579,8 +581,8 @@ static void the_text_says_what_counts_and_how_good_it_is(void **state)
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(kymo_samples_report_text(r.report, NULL, out), KYMO_OK);
-    assert_int_equal(kymo_samples_report_json(r.report, out), KYMO_OK);
+    assert_int_equal(marey_samples_report_text(r.report, NULL, out), MAREY_OK);
+    assert_int_equal(marey_samples_report_json(r.report, out), MAREY_OK);
     fclose(out);
     assert_non_null(strstr(text, "50 samples of 1 thread in 1 process"));
     assert_non_null(strstr(text, "main thread: wall clock; other threads: on-CPU only"));
@@ -588,8 +590,8 @@ static void the_text_says_what_counts_and_how_good_it_is(void **state)
     assert_non_null(strstr(text, "step.py:5(step)"));
     free(text);
     out = tmpfile();
-    const struct kymo_samples_text_options odd = {.table = "nothing"};
-    assert_int_equal(kymo_samples_report_text(r.report, &odd, out), KYMO_EINVAL);
+    const struct marey_samples_text_options odd = {.table = "nothing"};
+    assert_int_equal(marey_samples_report_text(r.report, &odd, out), MAREY_EINVAL);
     fclose(out);
     close_report(&r);
 }
@@ -599,23 +601,23 @@ static void a_report_without_memory_fails_and_leaks_nothing(void **state)
     struct samples_maker *m = *state;
     put_joined(m);
     put_target(m, "5");
-    kymo_recording *recording = NULL;
-    assert_int_equal(kymo_recording_open(m->path, &recording), KYMO_OK);
-    const struct kymo_samples_report_options options = {
+    marey_recording *recording = NULL;
+    assert_int_equal(marey_recording_open(m->path, &recording), MAREY_OK);
+    const struct marey_samples_report_options options = {
         .filter = {.range = "forward", .iterations = "slow"}, .library = "a"};
     uint64_t n = 1;
     for (;; n++) {
-        kymo_samples_report *report = NULL;
-        kymo__alloc_fail_nth(n);
-        const kymo_status status = kymo_samples_report_create(&recording, 1, &options, &report);
-        kymo__alloc_fail_nth(0);
-        kymo_samples_report_destroy(report);
-        if (status == KYMO_OK)
+        marey_samples_report *report = NULL;
+        marey__alloc_fail_nth(n);
+        const marey_status status = marey_samples_report_create(&recording, 1, &options, &report);
+        marey__alloc_fail_nth(0);
+        marey_samples_report_destroy(report);
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
+        assert_int_equal(status, MAREY_ENOMEM);
     }
     assert_true(n > 50);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

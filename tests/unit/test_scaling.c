@@ -5,15 +5,15 @@
 
 static int setup(void **state)
 {
-    kymo_scaling_runs *runs = NULL;
-    const kymo_status status = kymo_scaling_runs_create(&runs);
+    marey_scaling_runs *runs = NULL;
+    const marey_status status = marey_scaling_runs_create(&runs);
     *state = runs;
-    return status != KYMO_OK;
+    return status != MAREY_OK;
 }
 
 static int teardown(void **state)
 {
-    kymo_scaling_runs_destroy(*state);
+    marey_scaling_runs_destroy(*state);
     return 0;
 }
 
@@ -25,7 +25,7 @@ static void a_run_is_copied(void **state)
 {
     char name[] = "x", strategy[] = "y";
     double epochs[] = {1, 2}, joules[] = {3, NAN}, steps[] = {4};
-    struct kymo_scaling_run run = run_with(strategy, 7);
+    struct marey_scaling_run run = run_with(strategy, 7);
     run.name = name;
     run.epoch_s = epochs;
     run.epoch_j = joules;
@@ -35,9 +35,9 @@ static void a_run_is_copied(void **state)
     add(*state, &run);
     name[0] = strategy[0] = '!';
     epochs[1] = joules[0] = steps[0] = 99;
-    const struct kymo_scaling_run *kept = kymo_scaling_runs_at(*state, 0);
-    assert_int_equal(kymo_scaling_runs_count(*state), 1);
-    assert_null(kymo_scaling_runs_at(*state, 1));
+    const struct marey_scaling_run *kept = marey_scaling_runs_at(*state, 0);
+    assert_int_equal(marey_scaling_runs_count(*state), 1);
+    assert_null(marey_scaling_runs_at(*state, 1));
     assert_string_equal(kept->name, "x");
     assert_string_equal(kept->strategy, "y");
     assert_string_equal(kept->experiment, "");
@@ -48,42 +48,42 @@ static void a_run_is_copied(void **state)
 static void times_that_are_none_are_refused(void **state)
 {
     const double wrong[] = {0, -1, NAN, INFINITY};
-    struct kymo_scaling_run run = run_with("s", 1);
-    for (size_t i = 0; i < KYMO__COUNT_OF(wrong); i++) {
+    struct marey_scaling_run run = run_with("s", 1);
+    for (size_t i = 0; i < MAREY__COUNT_OF(wrong); i++) {
         run.epoch_s = &wrong[i];
         run.n_epochs = 1;
         run.n_steps = 0;
-        assert_int_equal(kymo_scaling_runs_add(*state, &run), KYMO_EINVAL);
-        assert_non_null(strstr(kymo_last_error(), "a run: epoch 0 takes"));
+        assert_int_equal(marey_scaling_runs_add(*state, &run), MAREY_EINVAL);
+        assert_non_null(strstr(marey_last_error(), "a run: epoch 0 takes"));
         run.step_s = &wrong[i];
         run.n_steps = 1;
         run.n_epochs = 0;
-        assert_int_equal(kymo_scaling_runs_add(*state, &run), KYMO_EINVAL);
+        assert_int_equal(marey_scaling_runs_add(*state, &run), MAREY_EINVAL);
     }
     run = run_with("s", 0);
-    assert_int_equal(kymo_scaling_runs_add(*state, &run), KYMO_EINVAL);
-    assert_int_equal(kymo_scaling_runs_count(*state), 0);
+    assert_int_equal(marey_scaling_runs_add(*state, &run), MAREY_EINVAL);
+    assert_int_equal(marey_scaling_runs_count(*state), 0);
 }
 
 static void nothing_to_scale_is_an_error(void **state)
 {
-    kymo_scaling *scaling = NULL;
-    assert_int_equal(kymo_scaling_create(*state, NULL, &scaling), KYMO_EFORMAT);
-    const struct kymo_scaling_run run = run_with("s", 2);
+    marey_scaling *scaling = NULL;
+    assert_int_equal(marey_scaling_create(*state, NULL, &scaling), MAREY_EFORMAT);
+    const struct marey_scaling_run run = run_with("s", 2);
     add(*state, &run);
-    assert_int_equal(kymo_scaling_create(*state, NULL, &scaling), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), "none of 1 runs"));
+    assert_int_equal(marey_scaling_create(*state, NULL, &scaling), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), "none of 1 runs"));
     add_epochs(*state, "s", 1, TEN, 3);
     assert_int_equal(
-        kymo_scaling_create(*state, &(struct kymo_scaling_options){.measure = "step"}, &scaling),
-        KYMO_EFORMAT);
+        marey_scaling_create(*state, &(struct marey_scaling_options){.measure = "step"}, &scaling),
+        MAREY_EFORMAT);
     assert_null(scaling);
 }
 
 static void wrong_options_are_refused(void **state)
 {
     const uint32_t zero = 0;
-    const struct kymo_scaling_options wrong[] = {
+    const struct marey_scaling_options wrong[] = {
         {.kind = "large"},
         {.measure = "day"},
         {.confidence = 1},
@@ -93,9 +93,9 @@ static void wrong_options_are_refused(void **state)
         {.forecast = &zero, .n_forecast = 1},
     };
     add_epochs(*state, "s", 1, TEN, 3);
-    for (size_t i = 0; i < KYMO__COUNT_OF(wrong); i++) {
-        kymo_scaling *scaling = NULL;
-        assert_int_equal(kymo_scaling_create(*state, &wrong[i], &scaling), KYMO_EINVAL);
+    for (size_t i = 0; i < MAREY__COUNT_OF(wrong); i++) {
+        marey_scaling *scaling = NULL;
+        assert_int_equal(marey_scaling_create(*state, &wrong[i], &scaling), MAREY_EINVAL);
         assert_null(scaling);
     }
 }
@@ -109,7 +109,7 @@ static void repeats_are_never_summed(void **state)
     add_epochs(*state, "s", 1, TEN, 2);
     add_epochs(*state, "s", 2, FIVE, 3);
     add_epochs(*state, "s", 2, FIVE, 3);
-    struct kymo_scaling_run run = run_with("s", 4);
+    struct marey_scaling_run run = run_with("s", 4);
     const double joules[] = {9, 7, 7, 7};
     const double epochs[] = {9, 3, 3, 3};
     run.epoch_s = epochs;
@@ -117,7 +117,7 @@ static void repeats_are_never_summed(void **state)
     run.n_epochs = 4;
     add(*state, &run);
     add(*state, &run);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 3);
     assert_int_equal(n_rows(scaling, "runs"), 7);
     const double times[] = {10, 5, 3};
@@ -132,7 +132,7 @@ static void repeats_are_never_summed(void **state)
     assert_true(real(scaling, "points", 2, "joules_per_epoch") == 7);
     assert_true(real(scaling, "points", 2, "energy_delay") == 21);
     expect_note(scaling, "energy is not known with 1 and 2 workers");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -174,7 +174,7 @@ static void speedup_is_that_of_brute_force(void **state)
                 }
                 want[s][p] = naive_median(medians, n_runs);
             }
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 12);
     for (size_t s = 0; s < 3; s++)
         for (size_t p = 0; p < 4; p++) {
@@ -199,12 +199,12 @@ static void speedup_is_that_of_brute_force(void **state)
             assert_true(real(scaling, "points", row, "speedup_high") > speedup);
         }
     expect_note(scaling, "deepspeed: there is no run with one worker; speedup is against 4");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void experiments_are_apart(void **state)
 {
-    struct kymo_scaling_run run = run_with("s", 1);
+    struct marey_scaling_run run = run_with("s", 1);
     run.epoch_s = TEN;
     run.n_epochs = 3;
     run.experiment = "a";
@@ -212,19 +212,19 @@ static void experiments_are_apart(void **state)
     run.experiment = "as"; /* "as" and "" are not "a" and "s" */
     run.strategy = "";
     add(*state, &run);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 2);
     assert_string_equal(text(scaling, "points", 0, "experiment"), "a");
     assert_string_equal(text(scaling, "points", 1, "experiment"), "as");
     expect_note(scaling, "a, s: one run with 1 worker");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 /* ---- strong and weak ---- */
 
-static void add_work(kymo_scaling_runs *runs, uint32_t workers, const double *epochs, double samples)
+static void add_work(marey_scaling_runs *runs, uint32_t workers, const double *epochs, double samples)
 {
-    struct kymo_scaling_run run = run_with("s", workers);
+    struct marey_scaling_run run = run_with("s", workers);
     run.epoch_s = epochs;
     run.n_epochs = 3;
     run.samples_per_epoch = samples;
@@ -235,55 +235,55 @@ static void equal_work_is_strong_scaling(void **state)
 {
     add_work(*state, 1, TEN, 1000);
     add_work(*state, 2, FIVE, 1002); /* ranks that round up */
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "strong");
     assert_true(real(scaling, "points", 1, "speedup") == 2);
     assert_true(real(scaling, "points", 1, "throughput") == 1002 / 5.0);
     assert_true(real(scaling, "points", 0, "throughput") == 100);
     assert_false(has_note(scaling, "are not known"));
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void work_that_grows_as_workers_is_weak_scaling(void **state)
 {
     add_work(*state, 2, FIVE, 1000);
     add_work(*state, 4, TEN, 2000);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "weak");
     assert_true(real(scaling, "points", 1, "speedup") == 1); /* twice the work in twice the time */
     assert_true(real(scaling, "points", 1, "efficiency") == 0.5);
     assert_true(cell(scaling, "points", 1, "karp_flatt").is_null); /* two points have no trend */
-    kymo_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct kymo_scaling_options){.kind = "strong"});
+    marey_scaling_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey_scaling_options){.kind = "strong"});
     assert_string_equal(text(scaling, "points", 1, "kind"), "strong");
     assert_true(real(scaling, "points", 1, "speedup") == 0.5);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void work_that_grows_in_another_way_is_told_by_throughput(void **state)
 {
     add_work(*state, 1, TEN, 1000);
     add_work(*state, 4, TEN, 2000);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "mixed");
     assert_true(real(scaling, "points", 1, "speedup") == 2);
     expect_note(scaling, "neither the same for all workers nor grow as workers do");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void unknown_work_is_assumed_to_be_equal_and_a_note_says_so(void **state)
 {
     add_work(*state, 1, TEN, NAN);
     add_work(*state, 2, FIVE, 1000);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 1, "kind"), "unknown");
     assert_true(real(scaling, "points", 1, "speedup") == 2);
     expect_note(scaling, "samples of an epoch are not known");
-    kymo_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct kymo_scaling_options){.kind = "weak"});
+    marey_scaling_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey_scaling_options){.kind = "weak"});
     assert_string_equal(text(scaling, "points", 1, "kind"), "weak");
     assert_true(real(scaling, "points", 1, "speedup") == 4);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 /* ---- which epochs count ---- */
@@ -291,17 +291,17 @@ static void unknown_work_is_assumed_to_be_equal_and_a_note_says_so(void **state)
 static void the_first_epoch_warms_up(void **state)
 {
     const double epochs[] = {50, 10, 11, 12};
-    struct kymo_scaling_run run = run_with("s", 1);
+    struct marey_scaling_run run = run_with("s", 1);
     run.epoch_s = epochs;
     run.n_epochs = 4;
     add(*state, &run);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 0, "time_s") == 11);
     assert_int_equal(whole(scaling, "points", 0, "epochs"), 3);
-    kymo_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct kymo_scaling_options){.with_first = 1});
+    marey_scaling_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey_scaling_options){.with_first = 1});
     assert_true(real(scaling, "points", 0, "time_s") == 11.5);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
     run.workers = 2;
     run.first_epoch_counts = 1;
     add(*state, &run);
@@ -315,13 +315,13 @@ static void the_first_epoch_warms_up(void **state)
     assert_true(cell(scaling, "points", 2, "low_s").is_null);
     expect_note(scaling, "there is no epoch but the first with 3 workers");
     expect_note(scaling, "a single run does not show how much runs differ");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void a_run_that_stopped_half_way_counts_by_its_whole_epochs(void **state)
 {
     const double epochs[] = {50, 10, 12};
-    struct kymo_scaling_run run = run_with("s", 1);
+    struct marey_scaling_run run = run_with("s", 1);
     run.epoch_s = epochs;
     run.n_epochs = 3;
     add(*state, &run);
@@ -335,14 +335,14 @@ static void a_run_that_stopped_half_way_counts_by_its_whole_epochs(void **state)
     run.name = "killed at once";
     run.n_epochs = 0;
     add(*state, &run);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 0, "time_s") == 10.5);
     assert_int_equal(whole(scaling, "points", 0, "runs"), 2);
     assert_int_equal(n_rows(scaling, "runs"), 4);
     expect_note(scaling, "killed, 1 worker, stopped half-way: 1 whole epoch of it counts");
     expect_note(scaling, "killed at once, 1 worker, stopped half-way: it does not count");
     expect_note(scaling, "killed early, 1 worker has no epoch but the first");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void repeats_that_disagree_are_flagged(void **state)
@@ -352,7 +352,7 @@ static void repeats_that_disagree_are_flagged(void **state)
     add_epochs(*state, "s", 1, other, 3);
     add_epochs(*state, "s", 2, FIVE, 3);
     add_epochs(*state, "s", 2, FIVE, 3);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     expect_near(real(scaling, "points", 0, "spread"), 2 / 11.0, 1e-12);
     assert_true(whole(scaling, "points", 0, "disagrees") == 1);
     assert_true(whole(scaling, "points", 1, "disagrees") == 0);
@@ -361,10 +361,10 @@ static void repeats_that_disagree_are_flagged(void **state)
     assert_false(has_note(scaling, "with 2 workers the medians"));
     /* What runs at one worker differ by is expected of the others as well. */
     assert_true(real(scaling, "points", 1, "low_s") < 5);
-    kymo_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct kymo_scaling_options){.largest_spread = 0.2});
+    marey_scaling_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey_scaling_options){.largest_spread = 0.2});
     assert_true(whole(scaling, "points", 0, "disagrees") == 0);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 /* Common sense of many calm points does not make one that is plainly noisy look calm. */
@@ -375,34 +375,34 @@ static void a_noisy_point_among_calm_ones_keeps_its_interval(void **state)
     for (uint32_t workers = 1; workers <= 12; workers++)
         for (size_t i = 0; i < 3; i++)
             add_epochs(*state, "s", workers, workers == 7 ? noisy[i] : calm[i], 2);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 6, "low_s") < 65);
     assert_true(real(scaling, "points", 6, "high_s") > 155);
     assert_true(real(scaling, "points", 0, "low_s") > 80);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void points_without_a_time_are_left_out_and_said(void **state)
 {
     add_epochs(*state, "s", 1, TEN, 3);
-    const struct kymo_scaling_run run = run_with("s", 2);
+    const struct marey_scaling_run run = run_with("s", 2);
     add(*state, &run);
     add_epochs(*state, "s", 4, THREE, 3);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_int_equal(n_rows(scaling, "points"), 2);
     assert_int_equal(whole(scaling, "points", 1, "workers"), 4);
     expect_note(scaling, "no times of epochs with 2 workers");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 /* ---- steps ---- */
 
-static void add_steps(kymo_scaling_runs *runs, uint32_t workers, double first, double batch)
+static void add_steps(marey_scaling_runs *runs, uint32_t workers, double first, double batch)
 {
     double steps[1000];
     for (size_t i = 0; i < 1000; i++)
         steps[i] = first + (double)(i % 3) * 0.01 * first;
-    struct kymo_scaling_run run = run_with("s", workers);
+    struct marey_scaling_run run = run_with("s", workers);
     run.step_s = steps;
     run.n_steps = 1000;
     run.batch = batch;
@@ -418,14 +418,15 @@ static void steps_tell_where_there_are_no_epochs(void **state)
 {
     add_steps(*state, 1, 1, 64);
     add_steps(*state, 4, 1.25, 256);
-    struct kymo_scaling_run run = run_with("s", 4); /* of unknown parts: it does not spoil their sum */
+    struct marey_scaling_run run =
+        run_with("s", 4); /* of unknown parts: it does not spoil their sum */
     const double step = 1.2625;
     run.compute_s = 77;
     run.step_s = &step;
     run.n_steps = 1;
     run.batch = 256;
     add(*state, &run);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 0, "measure"), "step");
     assert_string_equal(text(scaling, "points", 1, "kind"), "weak");
     expect_near(real(scaling, "points", 0, "time_s"), 1.01, 1e-12);
@@ -438,7 +439,7 @@ static void steps_tell_where_there_are_no_epochs(void **state)
         sum += real(scaling, "points", 1, parts[i]);
     expect_near(sum, 1.25, 1e-12);
     assert_true(real(scaling, "points", 1, "utilization") == 0.5);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void a_measure_can_be_chosen(void **state)
@@ -447,23 +448,23 @@ static void a_measure_can_be_chosen(void **state)
     add_epochs(*state, "s", 2, FIVE, 3);
     add_steps(*state, 1, 1, 64);
     add_steps(*state, 2, 1, 64);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_string_equal(text(scaling, "points", 0, "measure"), "epoch");
     assert_int_equal(whole(scaling, "points", 0, "runs"), 1);
     expect_near(real(scaling, "points", 1, "step_s"), 1.01, 1e-12);
-    kymo_scaling_destroy(scaling);
-    scaling = scale_with(*state, &(struct kymo_scaling_options){.measure = "step"});
+    marey_scaling_destroy(scaling);
+    scaling = scale_with(*state, &(struct marey_scaling_options){.measure = "step"});
     assert_string_equal(text(scaling, "points", 0, "measure"), "step");
     expect_near(real(scaling, "points", 1, "speedup"), 1, 1e-12);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 /* ---- energy and the best ---- */
 
-static void add_energy(kymo_scaling_runs *runs, uint32_t workers, double seconds, double joules)
+static void add_energy(marey_scaling_runs *runs, uint32_t workers, double seconds, double joules)
 {
     const double epochs[] = {99, seconds, seconds}, energy[] = {999, joules, NAN};
-    struct kymo_scaling_run run = run_with("s", workers);
+    struct marey_scaling_run run = run_with("s", workers);
     run.epoch_s = epochs;
     run.epoch_j = energy;
     run.n_epochs = 3;
@@ -476,7 +477,7 @@ static void the_best_is_another_for_time_and_for_energy(void **state)
     add_energy(*state, 1, 100, 1000);
     add_energy(*state, 2, 60, 1100); /* 66 kJs, the least of all */
     add_energy(*state, 4, 50, 1800);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     const struct {
         const char *what;
         uint64_t workers;
@@ -495,27 +496,27 @@ static void the_best_is_another_for_time_and_for_energy(void **state)
     assert_int_equal(n_found, 3);
     assert_true(real(scaling, "points", 1, "joules_per_sample") == 11);
     expect_near(real(scaling, "points", 1, "energy_efficiency"), 1000 / 1100.0, 1e-12);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void energy_of_the_whole_run_serves_and_is_said(void **state)
 {
     const double epochs[] = {20, 10, 10};
-    struct kymo_scaling_run run = run_with("s", 1);
+    struct marey_scaling_run run = run_with("s", 1);
     run.epoch_s = epochs;
     run.n_epochs = 3;
     run.joules = 600;
     add(*state, &run);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    marey_scaling *scaling = scale_with(*state, NULL);
     assert_true(real(scaling, "points", 0, "joules_per_epoch") == 200);
     assert_true(real(scaling, "runs", 0, "joules") == 600);
     expect_note(scaling, "that of the run over its epochs with 1 worker");
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 /* ---- all of it ---- */
 
-static void fill(kymo_scaling_runs *runs, bool is_reversed)
+static void fill(marey_scaling_runs *runs, bool is_reversed)
 {
     static const char *const names[] = {"a", "b", "c"};
     for (size_t i = 0; i < 12; i++) {
@@ -525,7 +526,7 @@ static void fill(kymo_scaling_runs *runs, bool is_reversed)
         uint64_t seed = 100 + k;
         for (size_t e = 0; e < 6; e++)
             epochs[e] = 20.0 / workers + 1 + 0.1 * next_normal(&seed);
-        struct kymo_scaling_run run = run_with("s", workers);
+        struct marey_scaling_run run = run_with("s", workers);
         run.name = names[k % 3];
         run.epoch_s = epochs;
         run.n_epochs = 6;
@@ -535,36 +536,37 @@ static void fill(kymo_scaling_runs *runs, bool is_reversed)
 
 static void the_order_of_runs_changes_nothing(void **state)
 {
-    kymo_scaling_runs *reversed = NULL;
-    assert_int_equal(kymo_scaling_runs_create(&reversed), KYMO_OK);
+    marey_scaling_runs *reversed = NULL;
+    assert_int_equal(marey_scaling_runs_create(&reversed), MAREY_OK);
     fill(*state, false);
     fill(reversed, true);
-    kymo_scaling *a = scale_with(*state, NULL), *b = scale_with(reversed, NULL);
+    marey_scaling *a = scale_with(*state, NULL), *b = scale_with(reversed, NULL);
     const char *const tables[] = {"points", "fits", "forecast"};
     for (size_t t = 0; t < 3; t++) {
-        const kymo_table *x = kymo_scaling_table(a, tables[t]), *y = kymo_scaling_table(b, tables[t]);
-        assert_int_equal(kymo_table_n_rows(x), kymo_table_n_rows(y));
-        for (size_t row = 0; row < kymo_table_n_rows(x); row++)
-            for (size_t column = 0; column < kymo_table_n_columns(x); column++) {
-                const struct kymo_cell p = kymo_table_cell(x, row, column),
-                                       q = kymo_table_cell(y, row, column);
-                if (kymo_table_column(x, column)->type != KYMO_TYPE_TEXT)
+        const marey_table *x = marey_scaling_table(a, tables[t]),
+                          *y = marey_scaling_table(b, tables[t]);
+        assert_int_equal(marey_table_n_rows(x), marey_table_n_rows(y));
+        for (size_t row = 0; row < marey_table_n_rows(x); row++)
+            for (size_t column = 0; column < marey_table_n_columns(x); column++) {
+                const struct marey_cell p = marey_table_cell(x, row, column),
+                                        q = marey_table_cell(y, row, column);
+                if (marey_table_column(x, column)->type != MAREY_TYPE_TEXT)
                     assert_int_equal(p.as.u64, q.as.u64); /* the same bits */
             }
     }
-    kymo_scaling_destroy(a);
-    kymo_scaling_destroy(b);
-    kymo_scaling_runs_destroy(reversed);
+    marey_scaling_destroy(a);
+    marey_scaling_destroy(b);
+    marey_scaling_runs_destroy(reversed);
 }
 
 static void notes_of_readers_are_told(void **state)
 {
     add_epochs(*state, "s", 1, TEN, 3);
-    assert_int_equal(kymo_scaling_runs_note(*state, "x.csv: line 3 has no number"), KYMO_OK);
-    kymo_scaling *scaling = scale_with(*state, NULL);
+    assert_int_equal(marey_scaling_runs_note(*state, "x.csv: line 3 has no number"), MAREY_OK);
+    marey_scaling *scaling = scale_with(*state, NULL);
     expect_note(scaling, "x.csv: line 3 has no number");
-    assert_null(kymo_scaling_table(scaling, "nothing"));
-    kymo_scaling_destroy(scaling);
+    assert_null(marey_scaling_table(scaling, "nothing"));
+    marey_scaling_destroy(scaling);
 }
 
 /* Whatever a file may say, each cell is a finite number or null. */
@@ -575,7 +577,7 @@ static void strange_numbers_do_no_harm(void **state)
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 4; k++) {
             const double epochs[] = {1, strange[i], strange[k]}, joules[] = {-1, INFINITY, 1e308};
-            struct kymo_scaling_run run = run_with("s", workers[i]);
+            struct marey_scaling_run run = run_with("s", workers[i]);
             run.epoch_s = epochs;
             run.epoch_j = joules;
             run.n_epochs = 3;
@@ -587,52 +589,52 @@ static void strange_numbers_do_no_harm(void **state)
             run.memory_s = run.idle_s = 0;
             add(*state, &run);
         }
-    kymo_scaling *scaling = scale_with(*state, &(struct kymo_scaling_options){.n_resamples = 100});
+    marey_scaling *scaling = scale_with(*state, &(struct marey_scaling_options){.n_resamples = 100});
     const char *const tables[] = {"points", "fits", "forecast", "best", "runs"};
     for (size_t t = 0; t < 5; t++) {
-        const kymo_table *table = kymo_scaling_table(scaling, tables[t]);
-        for (size_t row = 0; row < kymo_table_n_rows(table); row++)
-            for (size_t column = 0; column < kymo_table_n_columns(table); column++)
-                if (kymo_table_column(table, column)->type == KYMO_TYPE_F64)
-                    assert_true(isfinite(kymo_table_cell(table, row, column).as.f64));
+        const marey_table *table = marey_scaling_table(scaling, tables[t]);
+        for (size_t row = 0; row < marey_table_n_rows(table); row++)
+            for (size_t column = 0; column < marey_table_n_columns(table); column++)
+                if (marey_table_column(table, column)->type == MAREY_TYPE_F64)
+                    assert_true(isfinite(marey_table_cell(table, row, column).as.f64));
     }
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
-static kymo_status make_all(void)
+static marey_status make_all(void)
 {
     const double epochs[] = {10, 9, 8};
-    struct kymo_scaling_run run = run_with("s", 1);
+    struct marey_scaling_run run = run_with("s", 1);
     run.epoch_s = run.epoch_j = run.step_s = epochs;
     run.n_epochs = run.n_steps = 3;
-    kymo_scaling_runs *runs = NULL;
-    kymo_scaling *scaling = NULL;
-    kymo_status status = kymo_scaling_runs_create(&runs);
-    if (status == KYMO_OK)
-        status = kymo_scaling_runs_note(runs, "a note");
-    for (uint32_t i = 0; status == KYMO_OK && i < 20; i++) {
+    marey_scaling_runs *runs = NULL;
+    marey_scaling *scaling = NULL;
+    marey_status status = marey_scaling_runs_create(&runs);
+    if (status == MAREY_OK)
+        status = marey_scaling_runs_note(runs, "a note");
+    for (uint32_t i = 0; status == MAREY_OK && i < 20; i++) {
         run.workers = 1 + i / 2;
         run.strategy = i < 10 ? "s" : "t";
-        status = kymo_scaling_runs_add(runs, &run);
+        status = marey_scaling_runs_add(runs, &run);
     }
-    if (status == KYMO_OK)
-        status =
-            kymo_scaling_create(runs, &(struct kymo_scaling_options){.n_resamples = 100}, &scaling);
-    assert_true(status != KYMO_OK || n_rows(scaling, "points") == 10);
-    kymo_scaling_destroy(scaling);
-    kymo_scaling_runs_destroy(runs);
+    if (status == MAREY_OK)
+        status = marey_scaling_create(runs, &(struct marey_scaling_options){.n_resamples = 100},
+                                      &scaling);
+    assert_true(status != MAREY_OK || n_rows(scaling, "points") == 10);
+    marey_scaling_destroy(scaling);
+    marey_scaling_runs_destroy(runs);
     return status;
 }
 
 static void every_failed_allocation_is_told(void **state)
 {
     (void)state;
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo__alloc_fail_nth(nth);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey__alloc_fail_nth(nth);
         status = make_all();
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
     }
 }
 

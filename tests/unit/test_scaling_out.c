@@ -21,10 +21,10 @@ static const struct made_point holds[] = {
     {"", "", 8, "weak", "step", 0.011, 0.91, {0}, 0, 0},
 };
 
-typedef kymo_status writer(kymo_scaling *scaling, FILE *out);
+typedef marey_status writer(marey_scaling *scaling, FILE *out);
 
 /* Owned by the caller; "" when nothing could be written. */
-static char *written(kymo_scaling *scaling, writer *write, kymo_status *status)
+static char *written(marey_scaling *scaling, writer *write, marey_status *status)
 {
     static char *text;
     static size_t len;
@@ -34,18 +34,18 @@ static char *written(kymo_scaling *scaling, writer *write, kymo_status *status)
     return text;
 }
 
-static kymo_status write_text(kymo_scaling *scaling, FILE *out)
+static marey_status write_text(marey_scaling *scaling, FILE *out)
 {
-    return kymo_scaling_text(scaling, NULL, out);
+    return marey_scaling_text(scaling, NULL, out);
 }
 
 static char *draw(const struct made_point *points, size_t n, writer *write)
 {
-    kymo_status status;
-    kymo_scaling *scaling = scaling_make(points, n);
+    marey_status status;
+    marey_scaling *scaling = scaling_make(points, n);
     char *text = written(scaling, write, &status);
-    kymo_scaling_destroy(scaling);
-    assert_int_equal(status, KYMO_OK);
+    marey_scaling_destroy(scaling);
+    assert_int_equal(status, MAREY_OK);
     return text;
 }
 
@@ -114,9 +114,9 @@ static void intervals_that_say_nothing_are_told_as_such(void **state)
 
 /* ---- tables ---- */
 
-static kymo_status write_narrow(kymo_scaling *scaling, FILE *out)
+static marey_status write_narrow(marey_scaling *scaling, FILE *out)
 {
-    return kymo_scaling_text(scaling, &(struct kymo_text_options){.width = 80}, out);
+    return marey_scaling_text(scaling, &(struct marey_text_options){.width = 80}, out);
 }
 
 static void a_narrow_terminal_has_fewer_columns(void **state)
@@ -145,7 +145,7 @@ static void columns_and_tables_without_values_are_left_out(void **state)
 static void markdown_has_no_marks_of_names(void **state)
 {
     (void)state;
-    char *text = draw(stops, 4, kymo_scaling_markdown);
+    char *text = draw(stops, 4, marey_scaling_markdown);
     has(text, "| strategy | workers |");
     has(text, "- note: a note \\| with \\<marks\\>");
     free(text);
@@ -154,14 +154,14 @@ static void markdown_has_no_marks_of_names(void **state)
 static void the_page_escapes_names_and_has_every_picture_once(void **state)
 {
     (void)state;
-    char *text = draw(stops, 4, kymo_scaling_html);
+    char *text = draw(stops, 4, marey_scaling_html);
     has(text, "run of &lt;1&gt; &amp; &quot;more&quot;");
     has(text, "id=\"step-breakdown-title\"");
     has(text, "id=\"energy-title\"");
     assert_null(strstr(text, "<script"));
     assert_null(strstr(strstr(text, "id=\"speedup-title\"") + 1, "id=\"speedup-title\""));
     free(text);
-    text = draw(holds, 2, kymo_scaling_html);
+    text = draw(holds, 2, marey_scaling_html);
     assert_null(strstr(text, "id=\"energy-title\""));
     free(text);
 }
@@ -171,27 +171,27 @@ static void the_page_escapes_names_and_has_every_picture_once(void **state)
 static void pictures_by_unknown_names_or_without_data_are_errors(void **state)
 {
     (void)state;
-    kymo_scaling *scaling = scaling_make(holds, 2);
+    marey_scaling *scaling = scaling_make(holds, 2);
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(kymo_scaling_picture(scaling, "nothing", out), KYMO_EINVAL);
-    assert_int_equal(kymo_scaling_picture(scaling, "energy", out), KYMO_EFORMAT);
-    assert_int_equal(kymo_scaling_picture(scaling, "computation_vs_other_plot", out), KYMO_EFORMAT);
+    assert_int_equal(marey_scaling_picture(scaling, "nothing", out), MAREY_EINVAL);
+    assert_int_equal(marey_scaling_picture(scaling, "energy", out), MAREY_EFORMAT);
+    assert_int_equal(marey_scaling_picture(scaling, "computation_vs_other_plot", out), MAREY_EFORMAT);
     fclose(out);
     assert_int_equal(len, 0);
     free(text);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
-static kymo_status draw_energy_of_runs(kymo_scaling *scaling, FILE *out)
+static marey_status draw_energy_of_runs(marey_scaling *scaling, FILE *out)
 {
-    return kymo_scaling_picture(scaling, "gpu_energy_plot", out);
+    return marey_scaling_picture(scaling, "gpu_energy_plot", out);
 }
 
-static kymo_status draw_fractions(kymo_scaling *scaling, FILE *out)
+static marey_status draw_fractions(marey_scaling *scaling, FILE *out)
 {
-    return kymo_scaling_picture(scaling, "computation_vs_other_plot", out);
+    return marey_scaling_picture(scaling, "computation_vs_other_plot", out);
 }
 
 static void pictures_of_itwinai_say_what_they_show(void **state)
@@ -211,29 +211,30 @@ static void pictures_of_itwinai_say_what_they_show(void **state)
 static void repeats_of_a_point_are_not_added_up(void **state)
 {
     (void)state;
-    kymo_status status;
-    kymo_scaling *scaling = scaling_make(stops, 4), *more = scaling_make(stops, 1);
-    kymo_table *runs = scaling->tables[KYMO__SCALING_RUNS], *again = more->tables[KYMO__SCALING_RUNS];
-    const size_t n = kymo_table_n_columns(runs);
+    marey_status status;
+    marey_scaling *scaling = scaling_make(stops, 4), *more = scaling_make(stops, 1);
+    marey_table *runs = scaling->tables[MAREY__SCALING_RUNS],
+                *again = more->tables[MAREY__SCALING_RUNS];
+    const size_t n = marey_table_n_columns(runs);
     for (size_t c = 0; c < n; c++) { /* the first run once more */
-        const struct kymo_cell cell = kymo_table_cell(again, 0, c);
+        const struct marey_cell cell = marey_table_cell(again, 0, c);
         if (cell.is_null)
-            kymo_table_null(runs);
-        else if (kymo_table_column(runs, c)->type == KYMO_TYPE_TEXT)
-            kymo_table_text(runs, cell.as.text, cell.len);
-        else if (kymo_table_column(runs, c)->type == KYMO_TYPE_F64)
-            kymo_table_f64(runs, cell.as.f64);
-        else if (kymo_table_column(runs, c)->type == KYMO_TYPE_BOOL)
-            kymo_table_bool(runs, (int)cell.as.u64);
+            marey_table_null(runs);
+        else if (marey_table_column(runs, c)->type == MAREY_TYPE_TEXT)
+            marey_table_text(runs, cell.as.text, cell.len);
+        else if (marey_table_column(runs, c)->type == MAREY_TYPE_F64)
+            marey_table_f64(runs, cell.as.f64);
+        else if (marey_table_column(runs, c)->type == MAREY_TYPE_BOOL)
+            marey_table_bool(runs, (int)cell.as.u64);
         else
-            kymo_table_u64(runs, cell.as.u64);
+            marey_table_u64(runs, cell.as.u64);
     }
     char *text = written(scaling, draw_energy_of_runs, &status);
-    assert_int_equal(status, KYMO_OK);
+    assert_int_equal(status, MAREY_OK);
     has(text, "ddp 1: 144.");
     free(text);
-    kymo_scaling_destroy(scaling);
-    kymo_scaling_destroy(more);
+    marey_scaling_destroy(scaling);
+    marey_scaling_destroy(more);
 }
 
 /* ---- no memory ---- */
@@ -241,21 +242,21 @@ static void repeats_of_a_point_are_not_added_up(void **state)
 static void each_writer_tells_when_memory_is_short(void **state)
 {
     (void)state;
-    static writer *const writers[] = {write_text,        kymo_scaling_markdown,
-                                      kymo_scaling_json, kymo_scaling_html,
-                                      draw_fractions,    draw_energy_of_runs};
-    kymo_scaling *scaling = scaling_make(stops, 4);
-    for (size_t w = 0; w < KYMO__COUNT_OF(writers); w++) {
-        kymo_status status = KYMO_ENOMEM;
-        for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-            kymo__alloc_fail_nth(nth);
+    static writer *const writers[] = {write_text,         marey_scaling_markdown,
+                                      marey_scaling_json, marey_scaling_html,
+                                      draw_fractions,     draw_energy_of_runs};
+    marey_scaling *scaling = scaling_make(stops, 4);
+    for (size_t w = 0; w < MAREY__COUNT_OF(writers); w++) {
+        marey_status status = MAREY_ENOMEM;
+        for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+            marey__alloc_fail_nth(nth);
             free(written(scaling, writers[w], &status));
-            kymo__alloc_fail_nth(0);
-            assert_true(status == KYMO_OK || status == KYMO_ENOMEM);
+            marey__alloc_fail_nth(0);
+            assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
             assert_true(nth < 10000);
         }
     }
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 int main(void)

@@ -5,14 +5,14 @@
 
 #include "log_maker.h"
 #include "scratch.h"
-#include <kymo/scaling.h>
+#include <marey/scaling.h>
 
 /* ---- files ---- */
 
 static void write_file(const char *path, const void *bytes, size_t len)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0 && kymo__write_all(fd, bytes, len));
+    assert_true(fd >= 0 && marey__write_all(fd, bytes, len));
     close(fd);
 }
 
@@ -50,7 +50,7 @@ static void write_rank(const struct scratch *s, const char *folder, const char *
                                  "world_size", world,  "host",    "node0", "strategy", r->strategy,
                                  "experiment", "unit", "version", "1.0.0", NULL};
     log_put_process(log, NULL, NULL);
-    log_put_pairs(log, KYMO__BLOCK_LOG, pairs);
+    log_put_pairs(log, MAREY__BLOCK_LOG, pairs);
     log_put_site_of(log, 1, "all_reduce", "communication", "");
     log_put_lane(log, 0, 100, "main");
     log_put_moment(log, 0, 0);
@@ -89,47 +89,47 @@ static const struct rank plain = {.run = "a",
 
 /* ---- runs ---- */
 
-static kymo_status read_into(kymo_scaling_runs *runs, const struct scratch *s, const char *name)
+static marey_status read_into(marey_scaling_runs *runs, const struct scratch *s, const char *name)
 {
     char path[192];
-    const struct kymo_scaling_read_options options = {.n_jobs = 1};
+    const struct marey_scaling_read_options options = {.n_jobs = 1};
     snprintf(path, sizeof path, "%s/%s", s->folder, name);
-    return kymo_scaling_runs_read(runs, path, &options);
+    return marey_scaling_runs_read(runs, path, &options);
 }
 
-static kymo_scaling_runs *read_path(const struct scratch *s, const char *name)
+static marey_scaling_runs *read_path(const struct scratch *s, const char *name)
 {
-    kymo_scaling_runs *runs = NULL;
-    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
-    const kymo_status status = read_into(runs, s, name);
-    if (status != KYMO_OK)
-        fail_msg("%s", kymo_last_error());
+    marey_scaling_runs *runs = NULL;
+    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    const marey_status status = read_into(runs, s, name);
+    if (status != MAREY_OK)
+        fail_msg("%s", marey_last_error());
     return runs;
 }
 
 /* What was noted, by the table that shows it. */
-static void expect_note(kymo_scaling_runs *runs, const char *part)
+static void expect_note(marey_scaling_runs *runs, const char *part)
 {
-    kymo_scaling *scaling = NULL;
-    assert_int_equal(kymo_scaling_create(runs, NULL, &scaling), KYMO_OK);
-    const kymo_table *notes = kymo_scaling_table(scaling, "notes");
+    marey_scaling *scaling = NULL;
+    assert_int_equal(marey_scaling_create(runs, NULL, &scaling), MAREY_OK);
+    const marey_table *notes = marey_scaling_table(scaling, "notes");
     bool is_there = false;
-    for (size_t i = 0; i < kymo_table_n_rows(notes); i++)
-        is_there |= strstr(kymo_table_cell(notes, i, 0).as.text, part) != NULL;
+    for (size_t i = 0; i < marey_table_n_rows(notes); i++)
+        is_there |= strstr(marey_table_cell(notes, i, 0).as.text, part) != NULL;
     if (!is_there)
         fail_msg("no note says \"%s\"", part);
-    kymo_scaling_destroy(scaling);
+    marey_scaling_destroy(scaling);
 }
 
 static void expect_failure(const struct scratch *s, const char *name, const char *part)
 {
-    kymo_scaling_runs *runs = NULL;
-    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
-    assert_int_equal(read_into(runs, s, name), KYMO_EFORMAT);
-    if (strstr(kymo_last_error(), part) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", kymo_last_error(), part);
-    assert_int_equal(kymo_scaling_runs_count(runs), 0);
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs *runs = NULL;
+    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    assert_int_equal(read_into(runs, s, name), MAREY_EFORMAT);
+    if (strstr(marey_last_error(), part) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", marey_last_error(), part);
+    assert_int_equal(marey_scaling_runs_count(runs), 0);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void expect_near(double value, double expected)
@@ -144,12 +144,12 @@ static void the_slowest_rank_counts(void **state)
 {
     const struct scratch *s = *state;
     struct rank r = plain;
-    write_rank(s, "two.kymo", "r0", &r);
+    write_rank(s, "two.marey", "r0", &r);
     r.rank = 1, r.pid = 101, r.step_s = 0.75;
-    write_rank(s, "two.kymo", "r1", &r);
-    kymo_scaling_runs *runs = read_path(s, "two.kymo");
-    assert_int_equal(kymo_scaling_runs_count(runs), 1);
-    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    write_rank(s, "two.marey", "r1", &r);
+    marey_scaling_runs *runs = read_path(s, "two.marey");
+    assert_int_equal(marey_scaling_runs_count(runs), 1);
+    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
     assert_string_equal(run->strategy, "ddp");
     assert_string_equal(run->experiment, "unit");
     assert_int_equal(run->workers, 2);
@@ -166,7 +166,7 @@ static void the_slowest_rank_counts(void **state)
     expect_near(run->idle_s + run->memory_s, 0);
     assert_int_equal(run->is_partial, 0);
     assert_true(isnan(run->joules) && run->epoch_j == NULL);
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void repeats_in_one_recording_are_runs(void **state)
@@ -174,21 +174,21 @@ static void repeats_in_one_recording_are_runs(void **state)
     const struct scratch *s = *state;
     struct rank r = plain;
     r.world_size = 1;
-    write_rank(s, "again.kymo", "a", &r);
+    write_rank(s, "again.marey", "a", &r);
     r.run = "b", r.pid = 200, r.step_s = 1;
-    write_rank(s, "again.kymo", "b", &r);
-    kymo_scaling_runs *runs = read_path(s, "again.kymo");
-    assert_int_equal(kymo_scaling_runs_count(runs), 2);
+    write_rank(s, "again.marey", "b", &r);
+    marey_scaling_runs *runs = read_path(s, "again.marey");
+    assert_int_equal(marey_scaling_runs_count(runs), 2);
     for (size_t i = 0; i < 2; i++) {
-        const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, i);
+        const struct marey_scaling_run *run = marey_scaling_runs_at(runs, i);
         assert_int_equal(run->workers, 1);
         assert_int_equal(run->n_epochs, 3);
         expect_near(run->epoch_s[1], strstr(run->name, "(b)") != NULL ? 4 : 2);
     }
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
-/* One run id for two starts: torchrun --rdzv-id, KYMO_RUN_ID. */
+/* One run id for two starts: torchrun --rdzv-id, MAREY_RUN_ID. */
 static void ranks_that_are_there_twice_are_repeats(void **state)
 {
     const struct scratch *s = *state;
@@ -200,14 +200,15 @@ static void ranks_that_are_there_twice_are_repeats(void **state)
             r.pid = 100 + 10 * repeat + rank;
             r.step_s = repeat == 0 ? 0.5 : 2;
             snprintf(name, sizeof name, "%d-%d", repeat, rank);
-            write_rank(s, "same.kymo", name, &r);
+            write_rank(s, "same.marey", name, &r);
         }
-    kymo_scaling_runs *runs = read_path(s, "same.kymo");
-    assert_int_equal(kymo_scaling_runs_count(runs), 2);
-    expect_near(kymo_scaling_runs_at(runs, 0)->epoch_s[0] + kymo_scaling_runs_at(runs, 1)->epoch_s[0],
+    marey_scaling_runs *runs = read_path(s, "same.marey");
+    assert_int_equal(marey_scaling_runs_count(runs), 2);
+    expect_near(marey_scaling_runs_at(runs, 0)->epoch_s[0] +
+                    marey_scaling_runs_at(runs, 1)->epoch_s[0],
                 2 + 8);
     expect_note(runs, "several times under one run id");
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 /* Started by hand: no launcher gives them an id that they share. */
@@ -215,14 +216,14 @@ static void ranks_with_an_id_each_are_one_run(void **state)
 {
     const struct scratch *s = *state;
     struct rank r = plain;
-    write_rank(s, "hand.kymo", "r0", &r);
+    write_rank(s, "hand.marey", "r0", &r);
     r.run = "b", r.rank = 1, r.pid = 101, r.step_s = 2;
-    write_rank(s, "hand.kymo", "r1", &r);
-    kymo_scaling_runs *runs = read_path(s, "hand.kymo");
-    assert_int_equal(kymo_scaling_runs_count(runs), 1);
-    expect_near(kymo_scaling_runs_at(runs, 0)->epoch_s[0], 8);
-    expect_near(kymo_scaling_runs_at(runs, 0)->batch, 64);
-    kymo_scaling_runs_destroy(runs);
+    write_rank(s, "hand.marey", "r1", &r);
+    marey_scaling_runs *runs = read_path(s, "hand.marey");
+    assert_int_equal(marey_scaling_runs_count(runs), 1);
+    expect_near(marey_scaling_runs_at(runs, 0)->epoch_s[0], 8);
+    expect_near(marey_scaling_runs_at(runs, 0)->batch, 64);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
@@ -231,18 +232,18 @@ static void missing_ranks_and_a_run_that_stopped_are_told(void **state)
     struct rank r = plain;
     r.world_size = 4;
     r.end = NULL;
-    write_rank(s, "some.kymo", "r0", &r);
+    write_rank(s, "some.marey", "r0", &r);
     r.rank = 2, r.pid = 102;
-    write_rank(s, "some.kymo", "r2", &r);
-    kymo_scaling_runs *runs = read_path(s, "some.kymo");
-    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    write_rank(s, "some.marey", "r2", &r);
+    marey_scaling_runs *runs = read_path(s, "some.marey");
+    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
     assert_int_equal(run->workers, 4);
     assert_int_equal(run->is_partial, 1);
     assert_int_equal(run->n_epochs, 3); /* the one that was not ended is none */
     expect_near(run->samples_per_epoch, 4 * 4 * 32);
     expect_note(runs, "Ranks 1 and 3 of 4 have no log here");
     expect_note(runs, "as many samples as the others");
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void a_folder_is_looked_through_and_damage_is_named(void **state)
@@ -253,19 +254,19 @@ static void a_folder_is_looked_through_and_damage_is_named(void **state)
     write_text(s, "all/notes.txt", "main;f 3\n");
     write_text(s, "all/config.json", "{\"a\": 1}");
     write_text(s, "all/deep/er/none.txt", "");
-    write_rank(s, "all/one.kymo", "r0", &r);
+    write_rank(s, "all/one.marey", "r0", &r);
     r.rank = 0, r.world_size = 2;
-    write_rank(s, "all/deep/two.kymo", "r0", &r);
+    write_rank(s, "all/deep/two.marey", "r0", &r);
     r.rank = 1, r.pid = 101;
-    write_rank(s, "all/deep/two.kymo", "r1", &r);
-    write_text(s, "all/bad.kymo/r0.klog", "this is no log at all, and never was one");
-    kymo_scaling_runs *runs = read_path(s, "all");
-    assert_int_equal(kymo_scaling_runs_count(runs), 2);
-    assert_int_equal(kymo_scaling_runs_at(runs, 0)->workers + kymo_scaling_runs_at(runs, 1)->workers,
-                     3);
+    write_rank(s, "all/deep/two.marey", "r1", &r);
+    write_text(s, "all/bad.marey/r0.klog", "this is no log at all, and never was one");
+    marey_scaling_runs *runs = read_path(s, "all");
+    assert_int_equal(marey_scaling_runs_count(runs), 2);
+    assert_int_equal(
+        marey_scaling_runs_at(runs, 0)->workers + marey_scaling_runs_at(runs, 1)->workers, 3);
     expect_note(runs, "Left out: ");
-    expect_note(runs, "bad.kymo");
-    kymo_scaling_runs_destroy(runs);
+    expect_note(runs, "bad.marey");
+    marey_scaling_runs_destroy(runs);
 }
 
 static void what_is_nothing_of_ours_is_one_sentence(void **state)
@@ -279,10 +280,10 @@ static void what_is_nothing_of_ours_is_one_sentence(void **state)
     expect_failure(s, "other/a.txt", "is no recording");
     write_text(s, "empty.csv", "workers,epoch_time_s\n");
     expect_failure(s, "empty.csv", "no row");
-    kymo_scaling_runs *runs = NULL;
-    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
-    assert_int_equal(read_into(runs, s, "not there"), KYMO_EIO);
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs *runs = NULL;
+    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    assert_int_equal(read_into(runs, s, "not there"), MAREY_EIO);
+    marey_scaling_runs_destroy(runs);
 }
 
 /* ---- a CSV of measurements ---- */
@@ -311,9 +312,9 @@ static void the_long_form_is_read(void **state)
 {
     const struct scratch *s = *state;
     write_text(s, "m.csv", long_form);
-    kymo_scaling_runs *runs = read_path(s, "m.csv");
-    assert_int_equal(kymo_scaling_runs_count(runs), 2);
-    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    marey_scaling_runs *runs = read_path(s, "m.csv");
+    assert_int_equal(marey_scaling_runs_count(runs), 2);
+    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
     assert_string_equal(run->experiment, "mnist");
     assert_int_equal(run->n_epochs, 2);
     expect_near(run->epoch_s[0], 10);
@@ -324,14 +325,14 @@ static void the_long_form_is_read(void **state)
     expect_near(run->joules, 150 * 15);
     expect_near(run->epoch_j[0], 150 * 10);
     expect_near(run->epoch_j[1], 150 * 4);
-    run = kymo_scaling_runs_at(runs, 1);
+    run = marey_scaling_runs_at(runs, 1);
     assert_int_equal(run->workers, 4);
     assert_int_equal(run->n_epochs, 2);
     expect_near(run->compute_s, 1);
     assert_true(isnan(run->joules));
     expect_note(runs, "1 rows of other measures are left out, the first of 'loss'");
     expect_note(runs, "1 rows are left out");
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void samples_in_a_second_of_all_ranks_are_samples_of_an_epoch(void **state)
@@ -347,14 +348,14 @@ static void samples_in_a_second_of_all_ranks_are_samples_of_an_epoch(void **stat
                "2,some,0,samples_per_s,0,100\n2,some,0,epoch_time_s,0,2\n"
                "4,whole,,samples_per_s,0,100\n4,whole,,epoch_time_s,0,3\n"
                "4,steps,,samples_per_s,0,100\n4,steps,,step_time_s,0,0.5\n");
-    kymo_scaling_runs *runs = read_path(s, "rates.csv");
-    assert_int_equal(kymo_scaling_runs_count(runs), 4);
-    expect_near(kymo_scaling_runs_at(runs, 0)->samples_per_epoch, 400);
-    assert_true(isnan(kymo_scaling_runs_at(runs, 1)->samples_per_epoch));
-    expect_near(kymo_scaling_runs_at(runs, 2)->samples_per_epoch, 300);
-    expect_near(kymo_scaling_runs_at(runs, 3)->batch, 50);
+    marey_scaling_runs *runs = read_path(s, "rates.csv");
+    assert_int_equal(marey_scaling_runs_count(runs), 4);
+    expect_near(marey_scaling_runs_at(runs, 0)->samples_per_epoch, 400);
+    assert_true(isnan(marey_scaling_runs_at(runs, 1)->samples_per_epoch));
+    expect_near(marey_scaling_runs_at(runs, 2)->samples_per_epoch, 300);
+    expect_near(marey_scaling_runs_at(runs, 3)->batch, 50);
     expect_note(runs, "rates.csv: some: samples_per_s is known for 1 of 2 ranks");
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void power_of_some_ranks_is_no_energy(void **state)
@@ -363,10 +364,10 @@ static void power_of_some_ranks_is_no_energy(void **state)
     write_text(s, "m.csv",
                "workers,rank,measure,step,value\n2,0,epoch_time_s,0,3\n2,0,gpu_power_W,0,100\n"
                "2,0,gpu_power_W,3,100\n");
-    kymo_scaling_runs *runs = read_path(s, "m.csv");
-    assert_true(isnan(kymo_scaling_runs_at(runs, 0)->joules));
+    marey_scaling_runs *runs = read_path(s, "m.csv");
+    assert_true(isnan(marey_scaling_runs_at(runs, 0)->joules));
     expect_note(runs, "power is known of 1 of 2 ranks");
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats(void **state)
@@ -375,32 +376,32 @@ static void the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats(void **
     write_text(s, "wide.csv",
                "\xef\xbb\xbf\"strategy\",workers,epoch,epoch_time_s,energy_j,note\r\n"
                "ddp,1,0,9,90,x\r\nddp,1,1,8,80,\r\nddp,1,0,7,70,\"a, b\"\r\nddp,2,0,5,,\r\n");
-    kymo_scaling_runs *runs = read_path(s, "wide.csv");
-    assert_int_equal(kymo_scaling_runs_count(runs), 3);
-    assert_int_equal(kymo_scaling_runs_at(runs, 0)->n_epochs, 2);
-    expect_near(kymo_scaling_runs_at(runs, 0)->epoch_j[1], 80);
-    assert_int_equal(kymo_scaling_runs_at(runs, 1)->n_epochs, 1);
-    expect_near(kymo_scaling_runs_at(runs, 1)->epoch_s[0], 7);
-    assert_int_equal(kymo_scaling_runs_at(runs, 2)->workers, 2);
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs *runs = read_path(s, "wide.csv");
+    assert_int_equal(marey_scaling_runs_count(runs), 3);
+    assert_int_equal(marey_scaling_runs_at(runs, 0)->n_epochs, 2);
+    expect_near(marey_scaling_runs_at(runs, 0)->epoch_j[1], 80);
+    assert_int_equal(marey_scaling_runs_at(runs, 1)->n_epochs, 1);
+    expect_near(marey_scaling_runs_at(runs, 1)->epoch_s[0], 7);
+    assert_int_equal(marey_scaling_runs_at(runs, 2)->workers, 2);
+    marey_scaling_runs_destroy(runs);
 }
 
 static void the_options_win(void **state)
 {
     const struct scratch *s = *state;
     char path[192];
-    kymo_scaling_runs *runs = NULL;
-    const struct kymo_scaling_read_options options = {
+    marey_scaling_runs *runs = NULL;
+    const struct marey_scaling_read_options options = {
         .experiment = "own", .strategy = "fsdp", .workers = 16, .n_jobs = 1};
     write_text(s, "m.csv", long_form);
     snprintf(path, sizeof path, "%s/m.csv", s->folder);
-    assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
-    assert_int_equal(kymo_scaling_runs_read(runs, path, &options), KYMO_OK);
-    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    assert_int_equal(marey_scaling_runs_read(runs, path, &options), MAREY_OK);
+    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
     assert_string_equal(run->experiment, "own");
     assert_string_equal(run->strategy, "fsdp");
     assert_int_equal(run->workers, 16);
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 /* ---- itwinai's older files ---- */
@@ -430,10 +431,10 @@ static void itwinais_older_files_are_runs(void **state)
     write_text(s, "old/run1/torch-traces/worker_0.json",
                "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"ProfilerStep#1\", \"cat\": "
                "\"user_annotation\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 9}]}");
-    kymo_scaling_runs *runs = read_path(s, "old");
-    assert_int_equal(kymo_scaling_runs_count(runs), 3);
+    marey_scaling_runs *runs = read_path(s, "old");
+    assert_int_equal(marey_scaling_runs_count(runs), 3);
     expect_note(runs, "torch-traces, which lies beside");
-    const struct kymo_scaling_run *run = kymo_scaling_runs_at(runs, 0);
+    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
     assert_string_equal(run->strategy, "torch-ddp");
     assert_int_equal(run->workers, 2);
     assert_int_equal(run->n_epochs, 2);
@@ -441,14 +442,14 @@ static void itwinais_older_files_are_runs(void **state)
     expect_near(run->utilization, 0.6);
     expect_near(run->joules, 400); /* two GPUs, 100 W, two seconds */
     expect_near(run->computation_fraction, 0.75);
-    run = kymo_scaling_runs_at(runs, 2);
+    run = marey_scaling_runs_at(runs, 2);
     assert_int_equal(run->workers, 2); /* one node has two GPUs, as the other run says */
     expect_near(run->epoch_s[0], 1.25);
-    run = kymo_scaling_runs_at(runs, 1);
+    run = marey_scaling_runs_at(runs, 1);
     assert_string_equal(run->strategy, "horovod");
     assert_int_equal(run->workers, 2);
     expect_note(runs, "nodes count as workers");
-    kymo_scaling_runs_destroy(runs);
+    marey_scaling_runs_destroy(runs);
 }
 
 /* ---- memory ---- */
@@ -456,15 +457,15 @@ static void itwinais_older_files_are_runs(void **state)
 static void expect_each_failure_to_be_clean(const struct scratch *s, const char *name)
 {
     for (uint64_t nth = 1;; nth++) {
-        kymo_scaling_runs *runs = NULL;
-        assert_int_equal(kymo_scaling_runs_create(&runs), KYMO_OK);
-        kymo__alloc_fail_nth(nth);
-        const kymo_status status = read_into(runs, s, name);
-        kymo__alloc_fail_nth(0);
-        kymo_scaling_runs_destroy(runs);
-        if (status == KYMO_OK)
+        marey_scaling_runs *runs = NULL;
+        assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+        marey__alloc_fail_nth(nth);
+        const marey_status status = read_into(runs, s, name);
+        marey__alloc_fail_nth(0);
+        marey_scaling_runs_destroy(runs);
+        if (status == MAREY_OK)
             break;
-        assert_int_equal(status, KYMO_ENOMEM);
+        assert_int_equal(status, MAREY_ENOMEM);
     }
 }
 
@@ -472,14 +473,14 @@ static void without_memory_nothing_is_left(void **state)
 {
     const struct scratch *s = *state;
     struct rank r = plain;
-    write_rank(s, "two.kymo", "r0", &r);
+    write_rank(s, "two.marey", "r0", &r);
     r.run = "b", r.pid = 101;
-    write_rank(s, "two.kymo", "r1", &r);
+    write_rank(s, "two.marey", "r1", &r);
     write_text(s, "m.csv", long_form);
     write_old(s);
     expect_each_failure_to_be_clean(s, "m.csv");
     expect_each_failure_to_be_clean(s, "old");
-    expect_each_failure_to_be_clean(s, "two.kymo");
+    expect_each_failure_to_be_clean(s, "two.marey");
 }
 
 int main(void)

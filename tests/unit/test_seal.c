@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "scratch.h"
-#include <kymo/range.h>
+#include <marey/range.h>
 
 enum { N_MARKS = 200000 }; /* enough for some to be in the log already */
 
@@ -15,10 +15,10 @@ static void leave_unsealed(const struct scratch *s, const char *text)
 {
     const pid_t child = fork();
     if (child == 0) {
-        if (kymo_start(&(struct kymo_options){.path = s->path, .text = text}) != KYMO_OK)
+        if (marey_start(&(struct marey_options){.path = s->path, .text = text}) != MAREY_OK)
             _exit(1);
         for (int i = 0; i < N_MARKS; i++)
-            kymo_mark(KYMO_ID("mark"));
+            marey_mark(MAREY_ID("mark"));
         usleep(50000);
         raise(SIGKILL);
     }
@@ -50,13 +50,13 @@ static void sealing_twice_is_sealing_once(void **state)
     leave_unsealed(s, "pool_in=dir");
     assert_true(find_file(s, ".klog", log, sizeof log));
     assert_true(find_file(s, ".pool", pool, sizeof pool));
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
     assert_false(find_file(s, ".pool", pool, sizeof pool));
     stat(log, &first);
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
     stat(log, &second);
     assert_int_equal(first.st_size, second.st_size);
-    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), N_MARKS);
+    assert_int_equal(scratch_count(s->path, MAREY_KIND_MARK), N_MARKS);
 }
 
 static void half_a_block_at_the_end_is_cut_off(void **state)
@@ -66,9 +66,9 @@ static void half_a_block_at_the_end_is_cut_off(void **state)
     leave_unsealed(s, "pool_in=dir");
     assert_true(find_file(s, ".klog", log, sizeof log));
     const int fd = open(log, O_WRONLY | O_APPEND);
-    assert_int_equal(write(fd, "KBLK half a block", 17), 17);
+    assert_int_equal(write(fd, "MBLK half a block", 17), 17);
     close(fd);
-    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), N_MARKS);
+    assert_int_equal(scratch_count(s->path, MAREY_KIND_MARK), N_MARKS);
 }
 
 static void damage_in_the_middle_costs_one_block(void **state)
@@ -85,22 +85,22 @@ static void damage_in_the_middle_costs_one_block(void **state)
     byte ^= 1;
     assert_int_equal(pwrite(fd, &byte, 1, st.st_size / 2), 1);
     close(fd);
-    const int64_t n = scratch_count(s->path, KYMO_KIND_MARK);
-    assert_in_range(n, N_MARKS - KYMO__CHUNK_WORDS, N_MARKS);
+    const int64_t n = scratch_count(s->path, MAREY_KIND_MARK);
+    assert_in_range(n, N_MARKS - MAREY__CHUNK_WORDS, N_MARKS);
 }
 
 static void a_living_process_is_left_alone(void **state)
 {
     const struct scratch *s = *state;
     char pool[512];
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = "pool_in=dir"}),
-                     KYMO_OK);
-    kymo_mark(KYMO_ID("mark"));
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path, .text = "pool_in=dir"}),
+                     MAREY_OK);
+    marey_mark(MAREY_ID("mark"));
+    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
     assert_true(find_file(s, ".pool", pool, sizeof pool));
-    kymo_mark(KYMO_ID("mark"));
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), 2);
+    marey_mark(MAREY_ID("mark"));
+    assert_int_equal(marey_stop(), MAREY_OK);
+    assert_int_equal(scratch_count(s->path, MAREY_KIND_MARK), 2);
 }
 
 static void a_log_that_never_began_is_removed_with_its_pool(void **state)
@@ -110,7 +110,7 @@ static void a_log_that_never_began_is_removed_with_its_pool(void **state)
     leave_unsealed(s, "pool_in=dir");
     assert_true(find_file(s, ".klog", log, sizeof log));
     assert_int_equal(truncate(log, 0), 0); /* killed between making its files and saying who it is */
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
+    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
     assert_false(find_file(s, ".klog", log, sizeof log));
     assert_false(find_file(s, ".pool", pool, sizeof pool));
 }
@@ -124,8 +124,8 @@ static void a_damaged_pool_is_told_and_kept(void **state)
     const int fd = open(pool, O_WRONLY);
     assert_int_equal(pwrite(fd, "damaged", 7, 0), 7);
     close(fd);
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_EFORMAT);
-    assert_non_null(strstr(kymo_last_error(), pool));
+    assert_int_equal(marey_recording_seal(s->path), MAREY_EFORMAT);
+    assert_non_null(strstr(marey_last_error(), pool));
     assert_true(find_file(s, ".pool", pool, sizeof pool));
 }
 
@@ -135,9 +135,9 @@ static void a_pool_cut_short_gives_what_it_has(void **state)
     char pool[512];
     leave_unsealed(s, "pool_in=dir");
     assert_true(find_file(s, ".pool", pool, sizeof pool));
-    assert_int_equal(truncate(pool, 2 * KYMO__CHUNK_BYTES), 0);
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
-    const int64_t n = scratch_count(s->path, KYMO_KIND_MARK);
+    assert_int_equal(truncate(pool, 2 * MAREY__CHUNK_BYTES), 0);
+    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    const int64_t n = scratch_count(s->path, MAREY_KIND_MARK);
     assert_in_range(n, 1, N_MARKS);
 }
 
@@ -145,21 +145,21 @@ static void without_memory_it_can_be_done_later(void **state)
 {
     const struct scratch *s = *state;
     leave_unsealed(s, "pool_in=dir");
-    kymo_status st = KYMO_ENOMEM;
+    marey_status st = MAREY_ENOMEM;
     for (uint64_t n = 1; n < 100; n++) {
-        kymo__alloc_fail_nth(n);
-        st = kymo_recording_seal(s->path);
+        marey__alloc_fail_nth(n);
+        st = marey_recording_seal(s->path);
     }
-    kymo__alloc_fail_nth(0);
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_OK);
-    assert_int_equal(st, KYMO_OK);
-    assert_int_equal(scratch_count(s->path, KYMO_KIND_MARK), N_MARKS);
+    marey__alloc_fail_nth(0);
+    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    assert_int_equal(st, MAREY_OK);
+    assert_int_equal(scratch_count(s->path, MAREY_KIND_MARK), N_MARKS);
 }
 
 static void a_folder_that_is_not_there_is_told(void **state)
 {
     const struct scratch *s = *state;
-    assert_int_equal(kymo_recording_seal(s->path), KYMO_EIO);
+    assert_int_equal(marey_recording_seal(s->path), MAREY_EIO);
 }
 
 int main(void)

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "scratch.h"
-#include <kymo/range.h>
+#include <marey/range.h>
 
 enum { DEVICE = 2, STREAM = 7, TICKS = 1000, DURATION = 400 };
 
@@ -11,14 +11,14 @@ static const int64_t tid = (int64_t)DEVICE << 32 | STREAM;
 
 static void start(const struct scratch *s, const char *text)
 {
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path, .text = text}), KYMO_OK);
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path, .text = text}), MAREY_OK);
 }
 
-static void put(struct kymo__lane *lane, uint64_t tick, uint64_t number)
+static void put(struct marey__lane *lane, uint64_t tick, uint64_t number)
 {
-    const uint64_t words[] = {(uint64_t)KYMO_ID("kernel") | (uint64_t)KYMO_WORK_KERNEL << 20,
+    const uint64_t words[] = {(uint64_t)MAREY_ID("kernel") | (uint64_t)MAREY_WORK_KERNEL << 20,
                               DURATION, number, 0};
-    assert_true(kymo__side_lane_put(lane, tick, KYMO_RECORD_GPU, words, KYMO__COUNT_OF(words)));
+    assert_true(marey__side_lane_put(lane, tick, MAREY_RECORD_GPU, words, MAREY__COUNT_OF(words)));
 }
 
 /* What a visit of the stream's lane found. */
@@ -27,31 +27,31 @@ struct seen {
     bool is_stream;
 };
 
-static kymo_status look(void *ctx, const struct kymo_batch *batch)
+static marey_status look(void *ctx, const struct marey_batch *batch)
 {
     struct seen *seen = ctx;
-    if (batch->lane->kind != KYMO_LANE_GPU)
-        return KYMO_OK;
+    if (batch->lane->kind != MAREY_LANE_GPU)
+        return MAREY_OK;
     seen->is_stream = batch->lane->device == DEVICE && batch->lane->stream == STREAM &&
                       strcmp(batch->lane->name, "stream 7") == 0;
-    for (size_t i = 0; i < batch->n; i += kymo_record_length(batch->words[i])) {
-        const uint64_t *words = batch->words + i, ns = kymo_batch_ns(batch, words[0]);
+    for (size_t i = 0; i < batch->n; i += marey_record_length(batch->words[i])) {
+        const uint64_t *words = batch->words + i, ns = marey_batch_ns(batch, words[0]);
         seen->n_wrong += words[2] != DURATION || words[3] != seen->n || ns < seen->last_ns;
         seen->last_ns = ns;
         seen->n++;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static struct seen read_back(const char *path)
 {
     struct seen seen = {0};
-    kymo_recording *recording;
-    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
-    assert_int_equal(kymo_recording_visit(recording, 0, look, &seen), KYMO_OK);
-    const struct kymo_process *process = kymo_recording_process(recording, 0);
+    marey_recording *recording;
+    assert_int_equal(marey_recording_open(path, &recording), MAREY_OK);
+    assert_int_equal(marey_recording_visit(recording, 0, look, &seen), MAREY_OK);
+    const struct marey_process *process = marey_recording_process(recording, 0);
     assert_true(process->last_ns > seen.last_ns); /* it lasts to the end of the last work */
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     return seen;
 }
 
@@ -60,12 +60,12 @@ static void records_come_back_with_their_own_times(void **state)
     enum { N = 5000 }; /* several chunks */
     const struct scratch *s = *state;
     start(s, "clock=monotonic");
-    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
-    const uint64_t first = kymo__clock_ticks();
+    struct marey__lane *lane = marey__side_lane_open(MAREY_LANE_GPU, tid, "stream 7");
+    const uint64_t first = marey__clock_ticks();
     for (uint64_t i = 0; i < N; i++)
         put(lane, first + i * TICKS, i);
-    kymo__side_lane_close(lane);
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    marey__side_lane_close(lane);
+    assert_int_equal(marey_stop(), MAREY_OK);
     const struct seen seen = read_back(s->path);
     assert_int_equal(seen.n, N);
     assert_int_equal(seen.n_wrong, 0);
@@ -77,12 +77,12 @@ static void a_pause_of_more_than_40_bits_starts_a_chunk(void **state)
 {
     const struct scratch *s = *state;
     start(s, "clock=monotonic");
-    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
-    const uint64_t first = kymo__clock_ticks();
+    struct marey__lane *lane = marey__side_lane_open(MAREY_LANE_GPU, tid, "stream 7");
+    const uint64_t first = marey__clock_ticks();
     put(lane, first, 0);
     put(lane, first + (UINT64_C(3) << 40), 1);
-    kymo__side_lane_close(lane);
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    marey__side_lane_close(lane);
+    assert_int_equal(marey_stop(), MAREY_OK);
     const struct seen seen = read_back(s->path);
     assert_int_equal(seen.n, 2);
     assert_int_equal(seen.last_ns, first + (UINT64_C(3) << 40));
@@ -92,17 +92,17 @@ static void a_lane_goes_from_one_recording_to_the_next(void **state)
 {
     const struct scratch *s = *state;
     const uint64_t words[4] = {0};
-    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
-    assert_false(kymo__side_lane_put(lane, 1, KYMO_RECORD_GPU, words, 4)); /* none is open */
+    struct marey__lane *lane = marey__side_lane_open(MAREY_LANE_GPU, tid, "stream 7");
+    assert_false(marey__side_lane_put(lane, 1, MAREY_RECORD_GPU, words, 4)); /* none is open */
     for (int i = 0; i < 2; i++) {
         char path[160];
         snprintf(path, sizeof path, "%s%d", s->path, i);
-        assert_int_equal(kymo_start(&(struct kymo_options){.path = path}), KYMO_OK);
-        put(lane, kymo__clock_ticks(), 0);
-        assert_int_equal(kymo_stop(), KYMO_OK);
+        assert_int_equal(marey_start(&(struct marey_options){.path = path}), MAREY_OK);
+        put(lane, marey__clock_ticks(), 0);
+        assert_int_equal(marey_stop(), MAREY_OK);
         assert_int_equal(read_back(path).n, 1);
     }
-    kymo__side_lane_close(lane);
+    marey__side_lane_close(lane);
 }
 
 static void what_was_put_survives_a_kill(void **state)
@@ -111,11 +111,11 @@ static void what_was_put_survives_a_kill(void **state)
     const struct scratch *s = *state;
     const pid_t child = fork();
     if (child == 0) {
-        if (kymo_start(&(struct kymo_options){.path = s->path}) != KYMO_OK)
+        if (marey_start(&(struct marey_options){.path = s->path}) != MAREY_OK)
             _exit(1);
-        struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
+        struct marey__lane *lane = marey__side_lane_open(MAREY_LANE_GPU, tid, "stream 7");
         for (uint64_t i = 0; i < N; i++)
-            put(lane, kymo__clock_ticks(), i);
+            put(lane, marey__clock_ticks(), i);
         raise(SIGKILL);
     }
     waitpid(child, NULL, 0);
@@ -131,13 +131,13 @@ static void a_full_pool_counts_what_it_does_not_take(void **state)
     const uint64_t words[4] = {[0] = 1};
     uint64_t n_refused = 0;
     start(s, "pool=2M,disk=1");
-    struct kymo__lane *lane = kymo__side_lane_open(KYMO_LANE_GPU, tid, "stream 7");
+    struct marey__lane *lane = marey__side_lane_open(MAREY_LANE_GPU, tid, "stream 7");
     for (uint64_t i = 0; i < 200000; i++)
-        n_refused += !kymo__side_lane_put(lane, kymo__clock_ticks(), KYMO_RECORD_GPU, words, 4);
-    kymo__side_lane_close(lane);
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    struct kymo_counts counts;
-    kymo_counts_get(&counts);
+        n_refused += !marey__side_lane_put(lane, marey__clock_ticks(), MAREY_RECORD_GPU, words, 4);
+    marey__side_lane_close(lane);
+    assert_int_equal(marey_stop(), MAREY_OK);
+    struct marey_counts counts;
+    marey_counts_get(&counts);
     assert_true(n_refused > 0);
     assert_int_equal(counts.lost_events, n_refused);
 }

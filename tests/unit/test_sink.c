@@ -25,7 +25,7 @@ struct facts {
 
 static void add_fact(struct facts *facts, struct fact fact)
 {
-    assert_true(kymo__grow(&facts->all, &facts->cap, facts->n + 1, sizeof fact));
+    assert_true(marey__grow(&facts->all, &facts->cap, facts->n + 1, sizeof fact));
     facts->all[facts->n++] = fact;
 }
 
@@ -59,7 +59,7 @@ static void assert_same_facts(struct facts *a, struct facts *b)
 
 struct reading {
     struct facts *facts;
-    const kymo_recording *recording;
+    const marey_recording *recording;
     struct reading_lane {
         size_t *open; /* facts by number, innermost last */
         size_t depth, cap;
@@ -69,7 +69,7 @@ struct reading {
 
 static size_t step_of(uint64_t word)
 {
-    return kymo_word_kind(word) == KYMO_KIND_RECORD ? kymo_record_length(word) : 1;
+    return marey_word_kind(word) == MAREY_KIND_RECORD ? marey_record_length(word) : 1;
 }
 
 static void append(struct reading *reading, size_t i, const char *fmt, uint64_t value)
@@ -79,35 +79,36 @@ static void append(struct reading *reading, size_t i, const char *fmt, uint64_t 
     snprintf(fact->what + len, sizeof fact->what - len, fmt, (unsigned long long)value);
 }
 
-static struct fact fact_of(const struct reading *reading, const struct kymo_batch *batch,
+static struct fact fact_of(const struct reading *reading, const struct marey_batch *batch,
                            uint64_t ns, uint32_t site)
 {
     struct fact fact = {.begin = ns, .end = ns, .tid = batch->lane->tid};
     snprintf(fact.what, sizeof fact.what, "%s",
-             kymo_recording_site(reading->recording, batch->process->index, site)->name);
+             marey_recording_site(reading->recording, batch->process->index, site)->name);
     return fact;
 }
 
-static void begin(struct reading *reading, const struct kymo_batch *batch, uint64_t word)
+static void begin(struct reading *reading, const struct marey_batch *batch, uint64_t word)
 {
     struct reading_lane *lane = &reading->lanes[batch->lane->lane];
-    add_fact(reading->facts, fact_of(reading, batch, kymo_batch_ns(batch, word), kymo_word_id(word)));
-    assert_true(kymo__grow(&lane->open, &lane->cap, lane->depth + 1, sizeof *lane->open));
+    add_fact(reading->facts,
+             fact_of(reading, batch, marey_batch_ns(batch, word), marey_word_id(word)));
+    assert_true(marey__grow(&lane->open, &lane->cap, lane->depth + 1, sizeof *lane->open));
     lane->open[lane->depth++] = reading->facts->n - 1;
     if (lane->repeat != 0)
         append(reading, reading->facts->n - 1, " x%llu", lane->repeat);
     lane->repeat = 0;
 }
 
-static void end(struct reading *reading, const struct kymo_batch *batch, uint64_t word)
+static void end(struct reading *reading, const struct marey_batch *batch, uint64_t word)
 {
     struct reading_lane *lane = &reading->lanes[batch->lane->lane];
     assert_true(lane->depth > 0);
     struct fact *fact = &reading->facts->all[lane->open[--lane->depth]];
     const char *name =
-        kymo_recording_site(reading->recording, batch->process->index, kymo_word_id(word))->name;
+        marey_recording_site(reading->recording, batch->process->index, marey_word_id(word))->name;
     assert_int_equal(strncmp(fact->what, name, strlen(name)), 0);
-    fact->end = kymo_batch_ns(batch, word);
+    fact->end = marey_batch_ns(batch, word);
 }
 
 /* What a detail belongs to: the range begun last on this lane, or the work before it. */
@@ -116,98 +117,99 @@ static size_t latest(const struct reading *reading)
     return reading->facts->n - 1;
 }
 
-static void take_record(struct reading *reading, const struct kymo_batch *batch, const uint64_t *words)
+static void take_record(struct reading *reading, const struct marey_batch *batch,
+                        const uint64_t *words)
 {
-    const uint64_t ns = kymo_batch_ns(batch, words[0]);
+    const uint64_t ns = marey_batch_ns(batch, words[0]);
     struct fact fact;
     double value;
-    switch (kymo_record_type_of(words[0])) {
-    case KYMO_RECORD_GPU:
-        fact = fact_of(reading, batch, ns, kymo_record_site(words[1]));
-        fact.end = ns + kymo_batch_duration_ns(batch, words[2]);
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_GPU:
+        fact = fact_of(reading, batch, ns, marey_record_site(words[1]));
+        fact.end = ns + marey_batch_duration_ns(batch, words[2]);
         add_fact(reading->facts, fact);
-        append(reading, latest(reading), " k%llu", kymo_record_work_kind(words[1]));
+        append(reading, latest(reading), " k%llu", marey_record_work_kind(words[1]));
         append(reading, latest(reading), " c%llu", words[3]);
         append(reading, latest(reading), " b%llu", words[4]);
         break;
-    case KYMO_RECORD_LAUNCH:
+    case MAREY_RECORD_LAUNCH:
         append(reading, latest(reading), " c%llu", words[1]);
         break;
-    case KYMO_RECORD_REPEAT:
+    case MAREY_RECORD_REPEAT:
         reading->lanes[batch->lane->lane].repeat = words[1];
         break;
-    case KYMO_RECORD_ARGUMENTS:
+    case MAREY_RECORD_ARGUMENTS:
         append(reading, latest(reading), " a%llu",
-               kymo__crc32c(0, &words[2], words[1]) % 1000 + 1000 * words[1]);
+               marey__crc32c(0, &words[2], words[1]) % 1000 + 1000 * words[1]);
         break;
-    case KYMO_RECORD_COMMUNICATION: {
-        struct kymo_communication c;
-        kymo_record_communication(words, &c);
+    case MAREY_RECORD_COMMUNICATION: {
+        struct marey_communication c;
+        marey_record_communication(words, &c);
         append(reading, latest(reading), " m%llu",
                c.bytes_in + 3 * c.bytes_out + 5 * c.sequence + 7 * c.group_size +
                    11 * (uint64_t)(uint32_t)c.peer + 13 * (unsigned)c.what);
         break;
     }
-    case KYMO_RECORD_COUNTER:
+    case MAREY_RECORD_COUNTER:
         memcpy(&value, &words[2], sizeof value);
-        add_fact(reading->facts, fact_of(reading, batch, ns, kymo_record_site(words[1])));
+        add_fact(reading->facts, fact_of(reading, batch, ns, marey_record_site(words[1])));
         append(reading, latest(reading), " =%llu", (uint64_t)value);
         break;
-    case KYMO_RECORD_FLOW:
-        add_fact(reading->facts, fact_of(reading, batch, ns, kymo_record_site(words[1])));
+    case MAREY_RECORD_FLOW:
+        add_fact(reading->facts, fact_of(reading, batch, ns, marey_record_site(words[1])));
         append(reading, latest(reading), " f%llu", words[2]);
         append(reading, latest(reading), " %llu", words[3]);
         break;
-    case KYMO_RECORD_ASYNC_BEGIN:
-    case KYMO_RECORD_ASYNC_END:
-    case KYMO_RECORD_ITERATION:
-    case KYMO_RECORD_ITERATION_BEGIN:
+    case MAREY_RECORD_ASYNC_BEGIN:
+    case MAREY_RECORD_ASYNC_END:
+    case MAREY_RECORD_ITERATION:
+    case MAREY_RECORD_ITERATION_BEGIN:
         add_fact(reading->facts, fact_of(reading, batch, ns, 0));
-        append(reading, latest(reading), "type%llu", kymo_record_type_of(words[0]));
+        append(reading, latest(reading), "type%llu", marey_record_type_of(words[0]));
         append(reading, latest(reading), " %llu",
-               kymo_record_type_of(words[0]) >= KYMO_RECORD_ITERATION ? words[1] : words[2]);
+               marey_record_type_of(words[0]) >= MAREY_RECORD_ITERATION ? words[1] : words[2]);
         break;
     default:
-        fail_msg("a record of type %u", kymo_record_type_of(words[0]));
+        fail_msg("a record of type %u", marey_record_type_of(words[0]));
     }
 }
 
-static kymo_status read_batch(void *ctx, const struct kymo_batch *batch)
+static marey_status read_batch(void *ctx, const struct marey_batch *batch)
 {
     struct reading *reading = ctx;
     assert_int_equal(batch->gap, 0);
-    assert_true(batch->lane->lane < KYMO__COUNT_OF(reading->lanes));
+    assert_true(batch->lane->lane < MAREY__COUNT_OF(reading->lanes));
     struct reading_lane *lane = &reading->lanes[batch->lane->lane];
     for (size_t i = 0; i < batch->n; i += step_of(batch->words[i])) {
         const uint64_t word = batch->words[i];
-        assert_true(kymo_batch_ns(batch, word) >= lane->last_ns);
-        lane->last_ns = kymo_batch_ns(batch, word);
-        if (kymo_word_kind(word) == KYMO_KIND_RECORD)
+        assert_true(marey_batch_ns(batch, word) >= lane->last_ns);
+        lane->last_ns = marey_batch_ns(batch, word);
+        if (marey_word_kind(word) == MAREY_KIND_RECORD)
             take_record(reading, batch, &batch->words[i]);
-        else if (kymo_word_kind(word) == KYMO_KIND_BEGIN)
+        else if (marey_word_kind(word) == MAREY_KIND_BEGIN)
             begin(reading, batch, word);
-        else if (kymo_word_kind(word) == KYMO_KIND_END)
+        else if (marey_word_kind(word) == MAREY_KIND_END)
             end(reading, batch, word);
         else
             add_fact(reading->facts,
-                     fact_of(reading, batch, kymo_batch_ns(batch, word), kymo_word_id(word)));
+                     fact_of(reading, batch, marey_batch_ns(batch, word), marey_word_id(word)));
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
-static void read_facts(kymo_recording *recording, struct facts *facts, size_t *n_lanes)
+static void read_facts(marey_recording *recording, struct facts *facts, size_t *n_lanes)
 {
     static struct reading reading;
     memset(&reading, 0, sizeof reading);
     reading.facts = facts;
     reading.recording = recording;
-    assert_null(kymo_recording_warning(recording, 0));
+    assert_null(marey_recording_warning(recording, 0));
     *n_lanes = 0;
-    for (size_t p = 0; p < kymo_recording_n_processes(recording); p++) {
-        assert_int_equal(kymo_recording_visit(recording, p, read_batch, &reading), KYMO_OK);
-        *n_lanes += kymo_recording_process(recording, p)->n_lanes;
+    for (size_t p = 0; p < marey_recording_n_processes(recording); p++) {
+        assert_int_equal(marey_recording_visit(recording, p, read_batch, &reading), MAREY_OK);
+        *n_lanes += marey_recording_process(recording, p)->n_lanes;
     }
-    for (size_t i = 0; i < KYMO__COUNT_OF(reading.lanes); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(reading.lanes); i++) {
         assert_int_equal(reading.lanes[i].depth, 0);
         free(reading.lanes[i].open);
     }
@@ -216,38 +218,38 @@ static void read_facts(kymo_recording *recording, struct facts *facts, size_t *n
 /* ---- a sink over a temporary store ---- */
 
 struct fixture {
-    struct kymo__log_store *store;
-    kymo__sink *sink;
-    kymo__sink_process *process;
+    struct marey__log_store *store;
+    marey__sink *sink;
+    marey__sink_process *process;
 };
 
 static void open_sink(struct fixture *f, uint64_t memory_bytes)
 {
-    assert_int_equal(kymo__log_store_open_temporary(&f->store), KYMO_OK);
-    const struct kymo__sink_options options = {.store = f->store,
-                                               .memory_bytes = memory_bytes,
-                                               .command = "trace.json",
-                                               .source = "test",
-                                               .run_id = "r"};
-    assert_int_equal(kymo__sink_create(&options, &f->sink), KYMO_OK);
-    f->process = kymo__sink_process_get(f->sink, 42);
+    assert_int_equal(marey__log_store_open_temporary(&f->store), MAREY_OK);
+    const struct marey__sink_options options = {.store = f->store,
+                                                .memory_bytes = memory_bytes,
+                                                .command = "trace.json",
+                                                .source = "test",
+                                                .run_id = "r"};
+    assert_int_equal(marey__sink_create(&options, &f->sink), MAREY_OK);
+    f->process = marey__sink_process_get(f->sink, 42);
     assert_non_null(f->process);
 }
 
-static kymo_recording *close_sink(struct fixture *f)
+static marey_recording *close_sink(struct fixture *f)
 {
-    kymo_recording *recording = NULL;
-    assert_int_equal(kymo__sink_finish(f->sink), KYMO_OK);
-    assert_int_equal(kymo__log_store_read(f->store, "trace.json", &recording), KYMO_OK);
-    kymo__sink_destroy(f->sink);
-    kymo__log_store_close(f->store);
+    marey_recording *recording = NULL;
+    assert_int_equal(marey__sink_finish(f->sink), MAREY_OK);
+    assert_int_equal(marey__log_store_read(f->store, "trace.json", &recording), MAREY_OK);
+    marey__sink_destroy(f->sink);
+    marey__log_store_close(f->store);
     return recording;
 }
 
 static uint32_t site(struct fixture *f, const char *name)
 {
-    return kymo__sink_site(f->process,
-                           &(struct kymo__sink_site){.name = name, .name_len = strlen(name)});
+    return marey__sink_site(f->process,
+                            &(struct marey__sink_site){.name = name, .name_len = strlen(name)});
 }
 
 /* ---- random events ---- */
@@ -260,37 +262,37 @@ static uint64_t next_random(void)
     return random_state >> 33;
 }
 
-static const struct kymo_communication some_communication = {.what = KYMO_COLLECTIVE_ALL_REDUCE,
-                                                             .bytes_in = 100,
-                                                             .bytes_out = 200,
-                                                             .sequence = 7,
-                                                             .group_size = 2,
-                                                             .peer = -1};
+static const struct marey_communication some_communication = {.what = MAREY_COLLECTIVE_ALL_REDUCE,
+                                                              .bytes_in = 100,
+                                                              .bytes_out = 200,
+                                                              .sequence = 7,
+                                                              .group_size = 2,
+                                                              .peer = -1};
 static char arguments[200];
 
-static struct kymo__sink_event random_event(uint64_t span, const uint32_t *sites,
-                                            const uint32_t *lanes)
+static struct marey__sink_event random_event(uint64_t span, const uint32_t *sites,
+                                             const uint32_t *lanes)
 {
-    static const enum kymo__sink_kind kinds[] = {
-        KYMO__SINK_SLICE, KYMO__SINK_SLICE,   KYMO__SINK_SLICE,
-        KYMO__SINK_SLICE, KYMO__SINK_GPU,     KYMO__SINK_MARK,
-        KYMO__SINK_FLOW,  KYMO__SINK_COUNTER, KYMO__SINK_ASYNC_BEGIN};
-    struct kymo__sink_event event = {.kind = kinds[next_random() % KYMO__COUNT_OF(kinds)],
-                                     .site = sites[next_random() % 5],
-                                     .lane = lanes[next_random() % 3],
-                                     .ns = 1700000000000000000u + next_random() % span,
-                                     .duration_ns = next_random() % (1 + span / 4),
-                                     .id = next_random() % 100,
-                                     .value = (double)(next_random() % 50),
-                                     .work_kind = KYMO_WORK_KERNEL,
-                                     .bytes = next_random() % 1000};
-    if (event.kind == KYMO__SINK_GPU) {
+    static const enum marey__sink_kind kinds[] = {
+        MAREY__SINK_SLICE, MAREY__SINK_SLICE,   MAREY__SINK_SLICE,
+        MAREY__SINK_SLICE, MAREY__SINK_GPU,     MAREY__SINK_MARK,
+        MAREY__SINK_FLOW,  MAREY__SINK_COUNTER, MAREY__SINK_ASYNC_BEGIN};
+    struct marey__sink_event event = {.kind = kinds[next_random() % MAREY__COUNT_OF(kinds)],
+                                      .site = sites[next_random() % 5],
+                                      .lane = lanes[next_random() % 3],
+                                      .ns = 1700000000000000000u + next_random() % span,
+                                      .duration_ns = next_random() % (1 + span / 4),
+                                      .id = next_random() % 100,
+                                      .value = (double)(next_random() % 50),
+                                      .work_kind = MAREY_WORK_KERNEL,
+                                      .bytes = next_random() % 1000};
+    if (event.kind == MAREY__SINK_GPU) {
         event.lane = lanes[3 + next_random() % 2];
         event.correlation = next_random() % 1000;
     }
-    if (event.kind == KYMO__SINK_SLICE && next_random() % 4 == 0)
+    if (event.kind == MAREY__SINK_SLICE && next_random() % 4 == 0)
         event.correlation = 1 + next_random() % 1000;
-    if (event.kind == KYMO__SINK_SLICE && next_random() % 4 == 0)
+    if (event.kind == MAREY__SINK_SLICE && next_random() % 4 == 0)
         event.repeat = 2 + next_random() % 10;
     if (next_random() % 4 == 0)
         event.communication = &some_communication;
@@ -304,16 +306,16 @@ static struct kymo__sink_event random_event(uint64_t span, const uint32_t *sites
 static const char *const names[] = {"forward", "backward", "step", "load", "loss"};
 
 /* What the event should be read back as. */
-static struct fact expected_fact(const struct kymo__sink_event *event, const uint32_t *sites,
+static struct fact expected_fact(const struct marey__sink_event *event, const uint32_t *sites,
                                  const int64_t *tids)
 {
     struct fact fact = {.begin = event->ns, .end = event->ns, .tid = tids[event->lane]};
     char *at = fact.what, *const stop = fact.what + sizeof fact.what;
-    const bool is_range = event->kind == KYMO__SINK_SLICE || event->kind == KYMO__SINK_GPU;
+    const bool is_range = event->kind == MAREY__SINK_SLICE || event->kind == MAREY__SINK_GPU;
     size_t name = 0;
     while (sites[name] != event->site)
         name++;
-    if (event->kind == KYMO__SINK_ASYNC_BEGIN) {
+    if (event->kind == MAREY__SINK_ASYNC_BEGIN) {
         snprintf(at, sizeof fact.what, "type4 %llu", (unsigned long long)event->id);
         return fact;
     }
@@ -321,9 +323,9 @@ static struct fact expected_fact(const struct kymo__sink_event *event, const uin
     PUT("%s", names[name]);
     if (is_range)
         fact.end = event->ns + event->duration_ns;
-    if (event->kind == KYMO__SINK_SLICE && event->repeat != 0)
+    if (event->kind == MAREY__SINK_SLICE && event->repeat != 0)
         PUT(" x%llu", (unsigned long long)event->repeat);
-    if (event->kind == KYMO__SINK_GPU)
+    if (event->kind == MAREY__SINK_GPU)
         PUT(" k1 c%llu b%llu", (unsigned long long)event->correlation,
             (unsigned long long)event->bytes);
     else if (is_range && event->correlation != 0)
@@ -331,11 +333,11 @@ static struct fact expected_fact(const struct kymo__sink_event *event, const uin
     if (is_range && event->communication != NULL)
         PUT(" m%llu", 100 + 600 + 35 + 14 + 11 * (unsigned long long)UINT32_MAX + 13);
     if (is_range && event->arguments_len != 0)
-        PUT(" a%llu", kymo__crc32c(0, arguments, event->arguments_len) % 1000 +
+        PUT(" a%llu", marey__crc32c(0, arguments, event->arguments_len) % 1000 +
                           1000 * (unsigned long long)event->arguments_len);
-    if (event->kind == KYMO__SINK_COUNTER)
+    if (event->kind == MAREY__SINK_COUNTER)
         PUT(" =%llu", (unsigned long long)event->value);
-    if (event->kind == KYMO__SINK_FLOW)
+    if (event->kind == MAREY__SINK_FLOW)
         PUT(" f%llu 0", (unsigned long long)event->id);
 #undef PUT
     return fact;
@@ -352,20 +354,20 @@ static void random_events_come_back(uint64_t seed, size_t n, uint64_t span, uint
     for (size_t i = 0; i < 5; i++)
         sites[i] = site(&f, names[i]);
     for (size_t i = 0; i < 3; i++)
-        lanes[i] = kymo__sink_thread(f.process, 100 + (int64_t)i);
-    lanes[3] = kymo__sink_stream(f.process, 1, 7);
-    lanes[4] = kymo__sink_stream(f.process, 0, 9);
+        lanes[i] = marey__sink_thread(f.process, 100 + (int64_t)i);
+    lanes[3] = marey__sink_stream(f.process, 1, 7);
+    lanes[4] = marey__sink_stream(f.process, 0, 9);
     const int64_t tids[] = {100, 101, 102, (INT64_C(1) << 32) + 7, 9};
     for (size_t i = 0; i < n; i++) {
-        const struct kymo__sink_event event = random_event(span, sites, lanes);
-        kymo__sink_put(f.process, &event);
+        const struct marey__sink_event event = random_event(span, sites, lanes);
+        marey__sink_put(f.process, &event);
         add_fact(&expected, expected_fact(&event, sites, tids));
     }
-    assert_int_equal(kymo__sink_n_events(f.sink), n);
-    kymo_recording *recording = close_sink(&f);
+    assert_int_equal(marey__sink_n_events(f.sink), n);
+    marey_recording *recording = close_sink(&f);
     read_facts(recording, &got, &n_lanes);
     assert_same_facts(&expected, &got);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     free(expected.all);
     free(got.all);
 }
@@ -395,19 +397,19 @@ static void times_may_be_shifted_once_all_is_put(void **state)
     struct facts got = {0};
     size_t n_lanes;
     open_sink(&f, 0);
-    const struct kymo__sink_event event = {.kind = KYMO__SINK_SLICE,
-                                           .lane = kymo__sink_thread(f.process, 1),
-                                           .site = site(&f, "step"),
-                                           .ns = 4458676983543183,
-                                           .duration_ns = 1001};
-    kymo__sink_put(f.process, &event);
-    kymo__sink_shift(f.process, 1719853884000000000);
-    kymo_recording *recording = close_sink(&f);
+    const struct marey__sink_event event = {.kind = MAREY__SINK_SLICE,
+                                            .lane = marey__sink_thread(f.process, 1),
+                                            .site = site(&f, "step"),
+                                            .ns = 4458676983543183,
+                                            .duration_ns = 1001};
+    marey__sink_put(f.process, &event);
+    marey__sink_shift(f.process, 1719853884000000000);
+    marey_recording *recording = close_sink(&f);
     read_facts(recording, &got, &n_lanes);
     assert_int_equal(got.n, 1);
     assert_int_equal(got.all[0].begin, 1724312560983543183);
     assert_int_equal(got.all[0].end, 1724312560983544184);
-    kymo_recording_close(recording);
+    marey_recording_close(recording);
     free(got.all);
 }
 

@@ -24,9 +24,9 @@
     "{\"type\":\"sampled\",\"name\":\"s\",\"unit\":\"" unit                                        \
     "\",\"startValue\":0,\"endValue\":9,\"samples\":[" samples "],\"weights\":[" weights "]}"
 
-static kymo_summary *summarise(const char *text)
+static marey_summary *summarise(const char *text)
 {
-    return summary_of(import_text(&kymo__import_speedscope, text));
+    return summary_of(import_text(&marey__import_speedscope, text));
 }
 
 static void events_become_ranges(void **state)
@@ -35,25 +35,25 @@ static void events_become_ranges(void **state)
     static const char profile[] = FILE_OF(
         EVENTED("nanoseconds", "5",
                 O(0, 5) "," O(1, 10) "," C(1, 20) "," O(2, 20) "," C(2, 30) "," C(0, 100), "100"));
-    kymo_recording *recording = import_text(&kymo__import_speedscope, profile);
-    assert_int_equal(kymo_recording_n_processes(recording), 1);
-    const struct kymo_process *process = kymo_recording_process(recording, 0);
+    marey_recording *recording = import_text(&marey__import_speedscope, profile);
+    assert_int_equal(marey_recording_n_processes(recording), 1);
+    const struct marey_process *process = marey_recording_process(recording, 0);
     assert_string_equal(process->source, "speedscope");
     assert_int_equal(process->first_ns, 5);
     assert_int_equal(process->last_ns, 100);
-    assert_string_equal(kymo_recording_lane(recording, 0, 0)->name, "t");
+    assert_string_equal(marey_recording_lane(recording, 0, 0)->name, "t");
     for (uint32_t i = 1; i <= process->n_sites; i++) {
-        const struct kymo_site_info *site = kymo_recording_site(recording, 0, i);
+        const struct marey_site_info *site = marey_recording_site(recording, 0, i);
         if (strcmp(site->name, "main") == 0)
             assert_true(strcmp(site->file, "a.py") == 0 && site->line == 3);
         if (strcmp(site->name, "g") == 0)
             assert_true(strcmp(site->file, "b.py") == 0 && site->line == 0);
     }
-    kymo_summary *summary = summary_of(recording);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "main", 1, 95, 75);
     expect_range(summary, "f", 1, 10, 10);
     expect_range(summary, "g", 1, 10, 10);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* Digits beyond what a double keeps, and whatever stands before the unit and the frames. */
@@ -80,14 +80,14 @@ static void times_are_exact_in_every_unit(void **state)
              0, 7) "],\"unit\":\"milliseconds\",\"type\":\"evented\"}"),
          7000000},
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(all); i++) {
-        kymo_summary *summary = summarise(all[i].text);
+    for (size_t i = 0; i < MAREY__COUNT_OF(all); i++) {
+        marey_summary *summary = summarise(all[i].text);
         expect_range(summary, "main", 1, all[i].ns, all[i].ns);
         if (strstr(all[i].text, "\"none\"") != NULL)
             expect_warning(summary, "numbers without a unit: each is taken as 10 ms");
         if (strstr(all[i].text, "\"bytes\"") != NULL)
             expect_warning(summary, "counts bytes: each is shown as a nanosecond");
-        kymo_summary_destroy(summary);
+        marey_summary_destroy(summary);
     }
 }
 
@@ -95,67 +95,67 @@ static void times_are_exact_in_every_unit(void **state)
 static void samples_become_ranges(void **state)
 {
     (void)state;
-    kymo_recording *recording =
-        import_text(&kymo__import_speedscope,
+    marey_recording *recording =
+        import_text(&marey__import_speedscope,
                     FILE_OF(SAMPLED("milliseconds", "[0,1],[0,1],[0,2],[0,2,1],[2],[0],[],[0]",
                                     "1,2,3,4,0,5,6,7")));
     char *lines = exported_text(recording, "collapsed");
     assert_string_equal(lines, "main 12000000\nmain;f 3000000\nmain;g 3000000\nmain;g;f 4000000\n");
     free(lines);
-    kymo_summary *summary = summary_of(recording);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "main", 2, 22000000, 12000000);
     expect_range(summary, "g", 1, 7000000, 3000000);
     expect_range(summary, "f", 2, 7000000, 7000000);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void each_profile_is_a_thread(void **state)
 {
     (void)state;
-    kymo_recording *recording = import_text(
-        &kymo__import_speedscope,
+    marey_recording *recording = import_text(
+        &marey__import_speedscope,
         FILE_OF(SAMPLED("seconds", "[0]", "1") "," SAMPLED("seconds", "[1]", "2") "," EVENTED(
             "seconds", "0", O(0, 0) "," C(0, 4), "4") ",{\"type\":\"odd\"}"));
-    assert_int_equal(kymo_recording_process(recording, 0)->n_lanes, 3);
-    assert_string_equal(kymo_recording_lane(recording, 0, 2)->name, "t");
-    kymo_summary *summary = summary_of(recording);
+    assert_int_equal(marey_recording_process(recording, 0)->n_lanes, 3);
+    assert_string_equal(marey_recording_lane(recording, 0, 2)->name, "t");
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "main", 2, UINT64_C(5000000000), UINT64_C(5000000000));
     expect_range(summary, "f", 1, 2000000000, 2000000000);
     expect_warning(summary, "left out 1 profiles that are neither");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* As py-spy writes samples of processes and their threads. */
 static void samples_say_whose_they_are(void **state)
 {
     (void)state;
-    kymo_recording *recording = import_text(
-        &kymo__import_speedscope,
+    marey_recording *recording = import_text(
+        &marey__import_speedscope,
         "{\"shared\":{\"frames\":[{\"name\":\"process 7:\\\"a\\\"\"},{\"name\":\"process 8:\\\"b "
         "c\\\"\"},"
         "{\"name\":\"thread (9): x\"},{\"name\":\"f\"}]},\"profiles\":[" SAMPLED(
             "seconds", "[0,1,2,3],[0,1,2]", "1,2") "," SAMPLED("seconds", "[0,3]", "4") "]}");
-    assert_int_equal(kymo_recording_n_processes(recording), 2);
-    const struct kymo_process *parent = kymo_recording_process(recording, 0),
-                              *child = kymo_recording_process(recording, 1);
+    assert_int_equal(marey_recording_n_processes(recording), 2);
+    const struct marey_process *parent = marey_recording_process(recording, 0),
+                               *child = marey_recording_process(recording, 1);
     if (parent->pid != 7) {
-        const struct kymo_process *kept = parent;
+        const struct marey_process *kept = parent;
         parent = child;
         child = kept;
     }
     assert_true(parent->pid == 7 && child->pid == 8 && child->ppid == 7);
     assert_string_equal(parent->command, "a");
     assert_string_equal(child->command, "b c");
-    const struct kymo_lane_info *lane = kymo_recording_lane(recording, child->index, 0);
+    const struct marey_lane_info *lane = marey_recording_lane(recording, child->index, 0);
     assert_int_equal(lane->tid, 9);
     assert_string_equal(lane->name, "x");
-    kymo_summary *summary = summary_of(recording);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "f", 2, UINT64_C(5000000000), UINT64_C(5000000000));
     expect_no_range(summary, "thread (9): x");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
-/* Functions of one name in two files are two; ranges of kymo, by whatever files, are one. */
+/* Functions of one name in two files are two; ranges of marey, by whatever files, are one. */
 static void names_are_told_apart_by_files(void **state)
 {
     (void)state;
@@ -163,13 +163,13 @@ static void names_are_told_apart_by_files(void **state)
     "\"shared\":{\"frames\":[{\"name\":\"main\",\"file\":\"a.py\"},{\"name\":\"main\",\"file\":"   \
     "\"b.py\"}]},"                                                                                 \
     "\"profiles\":[" SAMPLED("seconds", "[0],[1]", "1,2") "]}"
-    kymo_summary *summary = summarise("{\"exporter\":\"py-spy\"," TWO_MAINS);
+    marey_summary *summary = summarise("{\"exporter\":\"py-spy\"," TWO_MAINS);
     expect_range(summary, "main (a.py)", 1, 1000000000, 1000000000);
     expect_range(summary, "main (b.py)", 1, 2000000000, 2000000000);
-    kymo_summary_destroy(summary);
-    summary = summarise("{\"exporter\":\"kymo 0.1.0\"," TWO_MAINS);
+    marey_summary_destroy(summary);
+    summary = summarise("{\"exporter\":\"marey 0.1.0\"," TWO_MAINS);
     expect_range(summary, "main", 2, UINT64_C(3000000000), UINT64_C(3000000000));
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void wrong_events_are_left_out_and_told(void **state)
@@ -185,30 +185,30 @@ static void wrong_events_are_left_out_and_told(void **state)
         O(0, 0) "," O(1, -5) "," C(0, 10),
         O(0, 0), /* never ended */
     };
-    for (size_t i = 0; i < KYMO__COUNT_OF(events); i++) {
-        struct kymo__buf text = {0};
-        kymo__buf_printf(
+    for (size_t i = 0; i < MAREY__COUNT_OF(events); i++) {
+        struct marey__buf text = {0};
+        marey__buf_printf(
             &text, "{" FRAMES ",\"profiles\":[{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"endValue\":10,\"events\":[%s]}]}",
             events[i]);
-        kymo__buf_put(&text, "", 1);
-        kymo_summary *summary = summarise(text.data);
+        marey__buf_put(&text, "", 1);
+        marey_summary *summary = summarise(text.data);
         expect_range(summary, "main", 1, 10, 10);
         expect_warning(summary, "1 events or samples have no place");
-        kymo_summary_destroy(summary);
-        kymo__buf_fini(&text);
+        marey_summary_destroy(summary);
+        marey__buf_fini(&text);
     }
     /* Ends in the wrong order, and a time that goes back: it stands still. */
-    kymo_summary *summary = summarise(FILE_OF(
+    marey_summary *summary = summarise(FILE_OF(
         EVENTED("nanoseconds", "0",
                 O(0, 0) "," O(1, 10) "," C(0, 20) "," C(1, 15) "," O(2, 20) "," C(2, 22), "22")));
     expect_range(summary, "main", 1, 20, 10);
     expect_range(summary, "f", 1, 10, 10);
     expect_range(summary, "g", 1, 2, 2);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
     summary = summarise(FILE_OF(SAMPLED("seconds", "[0],[7],[0],[0]", "1,2,-3")));
     expect_range(summary, "main", 1, 1000000000, 1000000000);
     expect_warning(summary, "3 events or samples");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void what_comes_before_damage_is_read(void **state)
@@ -217,23 +217,24 @@ static void what_comes_before_damage_is_read(void **state)
     static const char whole[] =
         FILE_OF(EVENTED("nanoseconds", "0", O(0, 0) "," O(1, 10) "," C(1, 20) "," C(0, 30), "30"));
     const char *cut = strstr(whole, "{\"type\":\"C\",\"at\":30");
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     assert_int_equal(
-        import_bytes(&kymo__import_speedscope, whole, (size_t)(cut - whole), 0, &recording), KYMO_OK);
-    kymo_summary *summary = summary_of(recording);
+        import_bytes(&marey__import_speedscope, whole, (size_t)(cut - whole), 0, &recording),
+        MAREY_OK);
+    marey_summary *summary = summary_of(recording);
     expect_range(summary, "main", 1, 30, 20); /* the profile says where it ends */
     expect_range(summary, "f", 1, 10, 10);
     expect_warning(summary, "a.file is damaged: at byte");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void expect_refused(const char *text, const char *sentence)
 {
-    kymo_recording *recording = NULL;
-    assert_int_equal(import_bytes(&kymo__import_speedscope, text, strlen(text), 0, &recording),
-                     KYMO_EFORMAT);
-    if (strstr(kymo_last_error(), sentence) == NULL)
-        fail_msg("%s", kymo_last_error());
+    marey_recording *recording = NULL;
+    assert_int_equal(import_bytes(&marey__import_speedscope, text, strlen(text), 0, &recording),
+                     MAREY_EFORMAT);
+    if (strstr(marey_last_error(), sentence) == NULL)
+        fail_msg("%s", marey_last_error());
 }
 
 static void files_without_an_answer_are_refused(void **state)
@@ -256,10 +257,10 @@ static void files_are_known_by_their_first_bytes(void **state)
     static const char *const good[] = {("{" SCHEMA), ("\xef\xbb\xbf \n{\"exporter\":\"x\"," SCHEMA),
                                        "{\"profiles\": [{\"type\": \"sampled\""};
     static const char *const bad[] = {"", ("[" SCHEMA), "{\"traceEvents\":[", "{\"profiles\":[]"};
-    for (size_t i = 0; i < KYMO__COUNT_OF(good); i++)
-        assert_true(kymo__import_speedscope.looks_like("a", good[i], strlen(good[i])));
-    for (size_t i = 0; i < KYMO__COUNT_OF(bad); i++)
-        assert_false(kymo__import_speedscope.looks_like("a", bad[i], strlen(bad[i])));
+    for (size_t i = 0; i < MAREY__COUNT_OF(good); i++)
+        assert_true(marey__import_speedscope.looks_like("a", good[i], strlen(good[i])));
+    for (size_t i = 0; i < MAREY__COUNT_OF(bad); i++)
+        assert_false(marey__import_speedscope.looks_like("a", bad[i], strlen(bad[i])));
 }
 
 static void pieces_of_any_length_give_the_same(void **state)
@@ -268,13 +269,13 @@ static void pieces_of_any_length_give_the_same(void **state)
     static const char text[] = FILE_WITH_FRAMES_LAST(SAMPLED(
         "seconds", "[0],[0,1]", "1,2") "," EVENTED("seconds", "0", O(2, 0) "," C(2, 1), "1"));
     for (size_t cut = 1; cut < 20; cut++) {
-        kymo_recording *recording = NULL;
-        assert_int_equal(import_bytes(&kymo__import_speedscope, text, strlen(text), cut, &recording),
-                         KYMO_OK);
-        kymo_summary *summary = summary_of(recording);
+        marey_recording *recording = NULL;
+        assert_int_equal(
+            import_bytes(&marey__import_speedscope, text, strlen(text), cut, &recording), MAREY_OK);
+        marey_summary *summary = summary_of(recording);
         expect_range(summary, "main", 1, UINT64_C(3000000000), 1000000000);
         expect_range(summary, "g", 1, 1000000000, 1000000000);
-        kymo_summary_destroy(summary);
+        marey_summary_destroy(summary);
     }
 }
 
@@ -283,7 +284,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     static const char text[] = FILE_OF(
         SAMPLED("none", "[0],[0,1]", "1,2") "," EVENTED("seconds", "0", O(2, 0) "," C(2, 1), "1"));
-    fail_each_allocation(&kymo__import_speedscope, text, strlen(text));
+    fail_each_allocation(&marey__import_speedscope, text, strlen(text));
 }
 
 int main(void)

@@ -35,7 +35,7 @@ static int setup(void **state)
     struct fixture *f = test_calloc(1, sizeof *f);
     log_put_preamble(&f->log);
     log_put_lane(&f->log, 1, 101, "worker");
-    strcpy(f->path, "/tmp/kymo-test-XXXXXX");
+    strcpy(f->path, "/tmp/marey-test-XXXXXX");
     close(mkstemp(f->path));
     *state = f;
     return 0;
@@ -58,16 +58,16 @@ static void flush_words(struct fixture *f, uint32_t lane)
     log_put_words(&f->log, lane, f->sequence[lane]++);
 }
 
-static kymo_status export_to(struct fixture *f, const char *filter, int fd)
+static marey_status export_to(struct fixture *f, const char *filter, int fd)
 {
-    const struct kymo_export_options options = {.filter = filter};
-    kymo_recording *recording = NULL;
+    const struct marey_export_options options = {.filter = filter};
+    marey_recording *recording = NULL;
     if (f->log_path[0] == '\0')
         log_write(f->log.bytes.data, f->log.bytes.len, f->log_path);
-    kymo_status status = kymo_recording_open(f->log_path, &recording);
-    if (status == KYMO_OK)
-        status = kymo_export(&recording, 1, "sqlite", &options, fd);
-    kymo_recording_close(recording);
+    marey_status status = marey_recording_open(f->log_path, &recording);
+    if (status == MAREY_OK)
+        status = marey_export(&recording, 1, "sqlite", &options, fd);
+    marey_recording_close(recording);
     return status;
 }
 
@@ -77,32 +77,32 @@ static void export_log(struct fixture *f, const char *filter)
         flush_words(f, 0);
     log_put_end(&f->log, "stop");
     const int fd = open(f->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    assert_int_equal(export_to(f, filter, fd), KYMO_OK);
+    assert_int_equal(export_to(f, filter, fd), MAREY_OK);
     close(fd);
     assert_int_equal(sqlite3_open_v2(f->path, &f->db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 }
 
-static void put_row(struct kymo__buf *buf, sqlite3_stmt *query)
+static void put_row(struct marey__buf *buf, sqlite3_stmt *query)
 {
     for (int i = 0; i < sqlite3_column_count(query); i++) {
         const char *text = (const char *)sqlite3_column_text(query, i);
-        kymo__buf_printf(buf, "%s%s", i > 0 ? "|" : "", text != NULL ? text : "-");
+        marey__buf_printf(buf, "%s%s", i > 0 ? "|" : "", text != NULL ? text : "-");
     }
-    kymo__buf_puts(buf, "\n");
+    marey__buf_puts(buf, "\n");
 }
 
 static void expect(const struct fixture *f, const char *sql, const char *rows)
 {
-    struct kymo__buf buf = {0};
+    struct marey__buf buf = {0};
     sqlite3_stmt *query = NULL;
     if (sqlite3_prepare_v2(f->db, sql, -1, &query, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(f->db));
     while (sqlite3_step(query) == SQLITE_ROW)
         put_row(&buf, query);
     sqlite3_finalize(query);
-    kymo__buf_put(&buf, "", 1);
+    marey__buf_put(&buf, "", 1);
     assert_string_equal(buf.data, rows);
-    kymo__buf_fini(&buf);
+    marey__buf_fini(&buf);
 }
 
 #define RANGES "SELECT id, parent, depth, name, start_ns, duration_ns, self_ns FROM ranges"
@@ -217,7 +217,7 @@ static void a_deep_stack_unwinds_into_order(void **state)
     struct fixture *f = *state;
     enum { N = 30000 };
     for (int i = 0; i < 2 * N; i++) {
-        log_word(&f->log, (uint64_t)i, i < N ? KYMO_KIND_BEGIN : KYMO_KIND_END, LEAF);
+        log_word(&f->log, (uint64_t)i, i < N ? MAREY_KIND_BEGIN : MAREY_KIND_END, LEAF);
         if (f->log.n_words > 3000)
             flush_words(f, 0);
     }
@@ -242,7 +242,7 @@ static void a_loss_cuts_ranges_off(void **state)
     log_begin(&f->log, 50, LEAF);
     log_end(&f->log, 60, LEAF);
     const uint64_t gap[] = {7, 10};
-    log_record(&f->log, 70, KYMO_RECORD_GAP, gap, 2);
+    log_record(&f->log, 70, MAREY_RECORD_GAP, gap, 2);
     log_begin(&f->log, 80, LEAF);
     export_log(f, NULL);
     expect(f, RANGES,
@@ -258,8 +258,8 @@ static void a_filter_changes_no_self_time(void **state)
     log_begin(&f->log, 0, OUTER);
     log_begin(&f->log, 10, INNER);
     log_begin(&f->log, 20, LEAF);
-    log_word(&f->log, 22, KYMO_KIND_MARK, LEAF);
-    log_word(&f->log, 23, KYMO_KIND_MARK, INNER);
+    log_word(&f->log, 22, MAREY_KIND_MARK, LEAF);
+    log_word(&f->log, 23, MAREY_KIND_MARK, INNER);
     log_end(&f->log, 25, LEAF);
     log_end(&f->log, 40, INNER);
     log_end(&f->log, 100, OUTER);
@@ -289,11 +289,11 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-static void put_mark(struct fixture *f, uint64_t tick, enum kymo_payload_type type, uint64_t len,
+static void put_mark(struct fixture *f, uint64_t tick, enum marey_payload_type type, uint64_t len,
                      uint64_t bits)
 {
     const uint64_t words[] = {LEAF | (uint64_t)type << 20 | len << 32, bits};
-    log_record(&f->log, tick, KYMO_RECORD_MARK, words, 2);
+    log_record(&f->log, tick, MAREY_RECORD_MARK, words, 2);
 }
 
 static void payloads_keep_their_types(void **state)
@@ -301,15 +301,15 @@ static void payloads_keep_their_types(void **state)
     struct fixture *f = *state;
     uint64_t text = 0;
     memcpy(&text, "a\0b\xff", 4);
-    put_mark(f, 1, KYMO_PAYLOAD_I64, 0, (uint64_t)-7);
-    put_mark(f, 2, KYMO_PAYLOAD_U64, 0, UINT64_MAX);
-    put_mark(f, 3, KYMO_PAYLOAD_F64, 0, bits_of(0.5));
-    put_mark(f, 4, KYMO_PAYLOAD_F64, 0, bits_of(NAN));
-    put_mark(f, 5, KYMO_PAYLOAD_TEXT, 1, text);
-    put_mark(f, 6, KYMO_PAYLOAD_TEXT, 3, text);
-    put_mark(f, 7, KYMO_PAYLOAD_TEXT, 4, text);
-    const uint64_t begin[] = {OUTER | (uint64_t)KYMO_PAYLOAD_TEXT << 20 | UINT64_C(4) << 32, text};
-    log_record(&f->log, 8, KYMO_RECORD_BEGIN, begin, 2);
+    put_mark(f, 1, MAREY_PAYLOAD_I64, 0, (uint64_t)-7);
+    put_mark(f, 2, MAREY_PAYLOAD_U64, 0, UINT64_MAX);
+    put_mark(f, 3, MAREY_PAYLOAD_F64, 0, bits_of(0.5));
+    put_mark(f, 4, MAREY_PAYLOAD_F64, 0, bits_of(NAN));
+    put_mark(f, 5, MAREY_PAYLOAD_TEXT, 1, text);
+    put_mark(f, 6, MAREY_PAYLOAD_TEXT, 3, text);
+    put_mark(f, 7, MAREY_PAYLOAD_TEXT, 4, text);
+    const uint64_t begin[] = {OUTER | (uint64_t)MAREY_PAYLOAD_TEXT << 20 | UINT64_C(4) << 32, text};
+    log_record(&f->log, 8, MAREY_RECORD_BEGIN, begin, 2);
     log_end(&f->log, 9, OUTER);
     export_log(f, NULL);
     expect(f,
@@ -371,13 +371,13 @@ static void counters_and_async_ranges_have_rows(void **state)
     struct fixture *f = *state;
     for (uint64_t i = 0; i < 4; i++) {
         const uint64_t words[] = {LEAF, bits_of(i < 3 ? (double)i : NAN)};
-        log_record(&f->log, i, KYMO_RECORD_COUNTER, words, 2);
+        log_record(&f->log, i, MAREY_RECORD_COUNTER, words, 2);
     }
     const uint64_t first[] = {INNER, 77}, second[] = {OUTER, 78};
-    log_record(&f->log, 10, KYMO_RECORD_ASYNC_BEGIN, first, 2);
-    log_record(&f->log, 20, KYMO_RECORD_ASYNC_BEGIN, second, 2);
+    log_record(&f->log, 10, MAREY_RECORD_ASYNC_BEGIN, first, 2);
+    log_record(&f->log, 20, MAREY_RECORD_ASYNC_BEGIN, second, 2);
     flush_words(f, 0);
-    log_record(&f->log, 35, KYMO_RECORD_ASYNC_END, first, 2);
+    log_record(&f->log, 35, MAREY_RECORD_ASYNC_END, first, 2);
     flush_words(f, 1);
     export_log(f, NULL);
     expect(f, "SELECT name, count, min, mean, max, last FROM summary_of_counters",
@@ -393,8 +393,8 @@ static void names_are_text_and_their_bytes_are_kept(void **state)
     log_put_site(&f->log, 4, "odd \xff");
     log_put_site(&f->log, 5, "odd \xfe");
     for (uint32_t site = 3; site <= 5; site++)
-        log_word(&f->log, site, KYMO_KIND_MARK, site);
-    log_word(&f->log, 9, KYMO_KIND_MARK, 0);
+        log_word(&f->log, site, MAREY_KIND_MARK, site);
+    log_word(&f->log, 9, MAREY_KIND_MARK, 0);
     export_log(f, NULL);
     expect(
         f, "SELECT id, name, hex(name_bytes), file, line FROM site",
@@ -421,7 +421,7 @@ static size_t export_behind(struct fixture *f, const char *lead, int flags, char
     snprintf(path, sizeof path, "/proc/self/fd/%d", memory);
     const int fd = open(path, O_WRONLY | flags);
     assert_int_equal(write(fd, lead, strlen(lead)), (ssize_t)strlen(lead));
-    assert_int_equal(export_to(f, NULL, fd), KYMO_OK);
+    assert_int_equal(export_to(f, NULL, fd), MAREY_OK);
     if (flags == 0)
         assert_int_equal(lseek(fd, 0, SEEK_CUR), lseek(memory, 0, SEEK_END));
     const ssize_t n = pread(memory, out, cap, (off_t)strlen(lead));
@@ -455,7 +455,7 @@ static void a_file_with_something_in_it_is_written_over(void **state)
     const int fd = open(f->path, O_RDWR);
     assert_int_equal(write(fd, "no database", 11), 11);
     lseek(fd, 0, SEEK_SET);
-    assert_int_equal(export_to(f, NULL, fd), KYMO_OK);
+    assert_int_equal(export_to(f, NULL, fd), MAREY_OK);
     assert_int_equal(pread(fd, start, sizeof start, 0), sizeof start);
     assert_string_equal(start, "SQLite format 3");
     close(fd);
@@ -466,8 +466,8 @@ static void a_device_without_room_is_an_error(void **state)
     struct fixture *f = *state;
     put_one_range(f);
     const int fd = open("/dev/full", O_WRONLY);
-    assert_int_equal(export_to(f, NULL, fd), KYMO_EIO);
-    assert_non_null(strstr(kymo_last_error(), "No space left"));
+    assert_int_equal(export_to(f, NULL, fd), MAREY_EIO);
+    assert_non_null(strstr(marey_last_error(), "No space left"));
     close(fd);
 }
 
@@ -480,10 +480,10 @@ static void a_journal_of_an_earlier_database_is_refused(void **state)
     snprintf(journal, sizeof journal, "%s-journal", f->path);
     const int left = open(journal, O_WRONLY | O_CREAT, 0600), fd = open(f->path, O_WRONLY);
     assert_int_equal(write(left, "x", 1), 1);
-    assert_int_equal(export_to(f, NULL, fd), KYMO_ESTATE);
-    assert_non_null(strstr(kymo_last_error(), journal));
+    assert_int_equal(export_to(f, NULL, fd), MAREY_ESTATE);
+    assert_non_null(strstr(marey_last_error(), journal));
     unlink(journal);
-    assert_int_equal(export_to(f, NULL, fd), KYMO_OK);
+    assert_int_equal(export_to(f, NULL, fd), MAREY_OK);
     close(left);
     close(fd);
 }
@@ -495,12 +495,12 @@ enum { GEMM = 4, NOTE, GROUP, FLOW };
 /* outer { inner { launches 7; outer { launches 8 } } } and what these are, on two streams */
 static void put_launches(struct fixture *f)
 {
-    const struct kymo_communication reduce = {.group = GROUP,
-                                              .what = KYMO_COLLECTIVE_ALL_REDUCE,
-                                              .bytes_in = 64,
-                                              .sequence = UINT64_MAX,
-                                              .group_size = 2,
-                                              .peer = -1};
+    const struct marey_communication reduce = {.group = GROUP,
+                                               .what = MAREY_COLLECTIVE_ALL_REDUCE,
+                                               .bytes_in = 64,
+                                               .sequence = UINT64_MAX,
+                                               .group_size = 2,
+                                               .peer = -1};
     struct log_maker *log = &f->log;
     log_put_site_of(log, GEMM, "gemm", "kernel", "");
     log_put_site_of(log, NOTE, "note", "gpu_user_annotation", "");
@@ -511,7 +511,7 @@ static void put_launches(struct fixture *f)
     log_begin(log, 10, OUTER);
     log_begin(log, 20, INNER);
     log_launch(log, 20, 7);
-    log_flow(log, 20, FLOW, 3, KYMO_FLOW_BEGIN);
+    log_flow(log, 20, FLOW, 3, MAREY_FLOW_BEGIN);
     log_arguments(log, 20, "{\"a\": 1}");
     log_begin(log, 30, OUTER);
     log_launch(log, 30, 8);
@@ -520,13 +520,13 @@ static void put_launches(struct fixture *f)
     log_end(log, 50, INNER);
     log_end(log, 60, OUTER);
     flush_words(f, 0);
-    log_work(log, 45, GEMM, KYMO_WORK_KERNEL, 100, 7, 0);
+    log_work(log, 45, GEMM, MAREY_WORK_KERNEL, 100, 7, 0);
     log_arguments(log, 45, "{\"grid\": 2}");
-    log_flow(log, 45, FLOW, 3, KYMO_FLOW_END);
-    log_work(log, 145, GEMM, KYMO_WORK_COPY, 10, 8, 512);
+    log_flow(log, 45, FLOW, 3, MAREY_FLOW_END);
+    log_work(log, 145, GEMM, MAREY_WORK_COPY, 10, 8, 512);
     log_put_words(log, 2, 0);
-    log_work(log, 50, NOTE, KYMO_WORK_ANNOTATION, 500, 7, 0);
-    log_work(log, 50, GEMM, KYMO_WORK_KERNEL, 1, 9, 0);
+    log_work(log, 50, NOTE, MAREY_WORK_ANNOTATION, 500, 7, 0);
+    log_work(log, 50, GEMM, MAREY_WORK_KERNEL, 1, 9, 0);
     log_put_words(log, 3, 0);
 }
 
@@ -576,21 +576,21 @@ static void ranges_know_what_they_launched(void **state)
 static void any_allocation_of_ours_may_fail(void **state)
 {
     struct fixture *f = *state;
-    const uint64_t begin[] = {OUTER | (uint64_t)KYMO_PAYLOAD_U64 << 20, 3}, async[] = {INNER, 9};
-    log_record(&f->log, 0, KYMO_RECORD_BEGIN, begin, 2);
-    log_record(&f->log, 1, KYMO_RECORD_ASYNC_BEGIN, async, 2);
+    const uint64_t begin[] = {OUTER | (uint64_t)MAREY_PAYLOAD_U64 << 20, 3}, async[] = {INNER, 9};
+    log_record(&f->log, 0, MAREY_RECORD_BEGIN, begin, 2);
+    log_record(&f->log, 1, MAREY_RECORD_ASYNC_BEGIN, async, 2);
     log_repeat(&f->log, 1, 5);
     put_launches(f);
     put_one_range(f);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status == KYMO_ENOMEM && nth < 10000; nth++) {
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status == MAREY_ENOMEM && nth < 10000; nth++) {
         const int fd = open(f->path, O_WRONLY | O_TRUNC);
-        kymo__alloc_fail_nth(nth);
+        marey__alloc_fail_nth(nth);
         status = export_to(f, NULL, fd);
-        kymo__alloc_fail_nth(0);
+        marey__alloc_fail_nth(0);
         close(fd);
     }
-    assert_int_equal(status, KYMO_OK);
+    assert_int_equal(status, MAREY_OK);
 }
 
 int main(void)

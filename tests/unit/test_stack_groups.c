@@ -13,25 +13,25 @@
 enum { MOST = 16, FIRST_PID = 100 };
 
 struct job {
-    kymo_samples *samples;
-    struct kymo_samples_round rounds[MOST];
-    struct kymo_samples_seen seen[MOST][4];
-    struct kymo_sampler_stacks stacks;
+    marey_samples *samples;
+    struct marey_samples_round rounds[MOST];
+    struct marey_samples_seen seen[MOST][4];
+    struct marey_sampler_stacks stacks;
 };
 
 static int setup(void **state)
 {
     struct job *job = *state = calloc(1, sizeof *job);
-    if (job == NULL || (job->samples = kymo__samples_create()) == NULL)
+    if (job == NULL || (job->samples = marey__samples_create()) == NULL)
         return 1;
-    job->stacks = (struct kymo_sampler_stacks){.samples = job->samples, .rounds = job->rounds};
+    job->stacks = (struct marey_sampler_stacks){.samples = job->samples, .rounds = job->rounds};
     return 0;
 }
 
 static int teardown(void **state)
 {
     struct job *job = *state;
-    kymo_samples_destroy(job->samples);
+    marey_samples_destroy(job->samples);
     free(job);
     return 0;
 }
@@ -41,10 +41,10 @@ static uint32_t stack_of(struct job *job, const char *const *names)
 {
     uint32_t stack = 0;
     for (uint32_t i = 0; names[i] != NULL; i++) {
-        const uint32_t function =
-            kymo__samples_function(job->samples, KYMO_FRAME_PYTHON, names[i], "/x/train.py", "", 1);
-        stack = kymo__samples_stack(job->samples, stack,
-                                    kymo__samples_location(job->samples, function, 10 + i));
+        const uint32_t function = marey__samples_function(job->samples, MAREY_FRAME_PYTHON,
+                                                          names[i], "/x/train.py", "", 1);
+        stack = marey__samples_stack(job->samples, stack,
+                                     marey__samples_location(job->samples, function, 10 + i));
     }
     return stack;
 }
@@ -54,53 +54,53 @@ static uint32_t stack_of(struct job *job, const char *const *names)
 static size_t add_process(struct job *job, int32_t rank, int64_t ppid, uint32_t stack)
 {
     const size_t i = job->stacks.n_rounds++;
-    const uint32_t process = kymo__samples_process(
-        job->samples, &(struct kymo_samples_process){.pid = FIRST_PID + (int64_t)i,
-                                                     .ppid = ppid,
-                                                     .start_time = 1,
-                                                     .rank = rank,
-                                                     .worker = -1,
-                                                     .python = 0x030b07f0,
-                                                     .command = "python train.py",
-                                                     .host = ""});
-    job->rounds[i] = (struct kymo_samples_round){.process = process, .seen = job->seen[i]};
-    job->seen[i][job->rounds[i].n_seen++] = (struct kymo_samples_seen){
-        .thread = kymo__samples_thread(job->samples, process, FIRST_PID + (int64_t)i, "MainThread",
-                                       0, true),
+    const uint32_t process = marey__samples_process(
+        job->samples, &(struct marey_samples_process){.pid = FIRST_PID + (int64_t)i,
+                                                      .ppid = ppid,
+                                                      .start_time = 1,
+                                                      .rank = rank,
+                                                      .worker = -1,
+                                                      .python = 0x030b07f0,
+                                                      .command = "python train.py",
+                                                      .host = ""});
+    job->rounds[i] = (struct marey_samples_round){.process = process, .seen = job->seen[i]};
+    job->seen[i][job->rounds[i].n_seen++] = (struct marey_samples_seen){
+        .thread = marey__samples_thread(job->samples, process, FIRST_PID + (int64_t)i, "MainThread",
+                                        0, true),
         .stack = stack,
-        .flags = KYMO_SAMPLE_OFF_CPU};
+        .flags = MAREY_SAMPLE_OFF_CPU};
     return i;
 }
 
 static void add_thread(struct job *job, size_t i, const char *name, uint32_t stack)
 {
     const uint32_t n = (uint32_t)job->rounds[i].n_seen++;
-    job->seen[i][n] = (struct kymo_samples_seen){
-        .thread = kymo__samples_thread(job->samples, job->rounds[i].process,
-                                       1000 + 10 * (int64_t)i + n, name, 0, false),
+    job->seen[i][n] = (struct marey_samples_seen){
+        .thread = marey__samples_thread(job->samples, job->rounds[i].process,
+                                        1000 + 10 * (int64_t)i + n, name, 0, false),
         .stack = stack,
-        .flags = KYMO_SAMPLE_ON_CPU | KYMO_SAMPLE_GIL};
+        .flags = MAREY_SAMPLE_ON_CPU | MAREY_SAMPLE_GIL};
 }
 
-static kymo_stack_groups *grouped(struct job *job)
+static marey_stack_groups *grouped(struct job *job)
 {
-    kymo_stack_groups *groups = NULL;
-    assert_int_equal(kymo_stack_groups_create(&job->stacks, &groups), KYMO_OK);
+    marey_stack_groups *groups = NULL;
+    assert_int_equal(marey_stack_groups_create(&job->stacks, &groups), MAREY_OK);
     return groups;
 }
 
 /* What is printed; free it. */
 static char *printed(struct job *job, bool is_json)
 {
-    kymo_stack_groups *groups = grouped(job);
+    marey_stack_groups *groups = grouped(job);
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     assert_non_null(out);
-    assert_int_equal(is_json ? kymo_stacks_json(groups, out) : kymo_stacks_text(groups, NULL, out),
-                     KYMO_OK);
+    assert_int_equal(is_json ? marey_stacks_json(groups, out) : marey_stacks_text(groups, NULL, out),
+                     MAREY_OK);
     fclose(out);
-    kymo_stack_groups_destroy(groups);
+    marey_stack_groups_destroy(groups);
     return text;
 }
 
@@ -117,14 +117,14 @@ static void the_majority_comes_first_and_outliers_tell_where_they_part(void **st
         add_process(job, rank, 1,
                     rank == 3 ? STACK(job, "main", "train", "load", "read")
                               : STACK(job, "main", "train", "reduce"));
-    kymo_stack_groups *groups = grouped(job);
+    marey_stack_groups *groups = grouped(job);
     assert_int_equal(groups->n_groups, 2);
     assert_int_equal(groups->n_leading, 8);
     assert_true(groups->groups[0].is_majority);
     assert_int_equal(groups->groups[0].n, 7);
     assert_false(groups->groups[1].is_majority);
     assert_int_equal(groups->groups[1].shared, 2);
-    kymo_stack_groups_destroy(groups);
+    marey_stack_groups_destroy(groups);
 
     char *text = printed(job, false);
     expect_in(text, "8 processes, 8 threads, 2 different stacks");
@@ -146,13 +146,13 @@ static void launchers_and_workers_do_not_lead(void **state)
         for (int worker = 0; worker < 4; worker++)
             add_process(job, rank, FIRST_PID + (int64_t)i, STACK(job, "main", "fetch"));
     }
-    kymo_stack_groups *groups = grouped(job);
+    marey_stack_groups *groups = grouped(job);
     assert_int_equal(groups->n_leading, 2);
     assert_true(groups->groups[0].is_majority);
     assert_int_equal(groups->groups[0].n, 2);
     assert_int_equal(groups->groups[1].n, 8);
     assert_int_equal(groups->groups[1].n_leading, 0);
-    kymo_stack_groups_destroy(groups);
+    marey_stack_groups_destroy(groups);
 }
 
 static void one_process_has_its_threads_one_below_the_other(void **state)
@@ -175,7 +175,7 @@ static void one_process_has_its_threads_one_below_the_other(void **state)
 static void json_has_all_of_it(void **state)
 {
     struct job *job = *state;
-    static const struct kymo_sampler_failure failures[] = {
+    static const struct marey_sampler_failure failures[] = {
         {.pid = 7, .why = "there is \"no\" process 7"}};
     for (int rank = 0; rank < 3; rank++)
         add_process(job, rank, 1,
@@ -202,9 +202,9 @@ static void a_deep_stack_is_cut_in_its_middle(void **state)
         char name[32];
         snprintf(name, sizeof name, "f%u", i);
         const uint32_t function =
-            kymo__samples_function(job->samples, KYMO_FRAME_PYTHON, name, "deep.py", "", 1);
-        stack = kymo__samples_stack(job->samples, stack,
-                                    kymo__samples_location(job->samples, function, i + 1));
+            marey__samples_function(job->samples, MAREY_FRAME_PYTHON, name, "deep.py", "", 1);
+        stack = marey__samples_stack(job->samples, stack,
+                                     marey__samples_location(job->samples, function, i + 1));
     }
     add_process(job, -1, 1, stack);
     char *text = printed(job, false);
@@ -221,15 +221,15 @@ static void every_allocation_may_fail(void **state)
     add_process(job, 0, 1, STACK(job, "main", "load"));
     bool is_done = false;
     for (uint64_t n = 1; !is_done; n++) {
-        kymo_stack_groups *groups = NULL;
+        marey_stack_groups *groups = NULL;
         FILE *out = fopen("/dev/null", "w");
         assert_non_null(out);
-        kymo__alloc_fail_nth(n);
-        is_done = kymo_stack_groups_create(&job->stacks, &groups) == KYMO_OK &&
-                  kymo_stacks_text(groups, NULL, out) == KYMO_OK &&
-                  kymo_stacks_json(groups, out) == KYMO_OK;
-        kymo__alloc_fail_nth(0);
-        kymo_stack_groups_destroy(groups);
+        marey__alloc_fail_nth(n);
+        is_done = marey_stack_groups_create(&job->stacks, &groups) == MAREY_OK &&
+                  marey_stacks_text(groups, NULL, out) == MAREY_OK &&
+                  marey_stacks_json(groups, out) == MAREY_OK;
+        marey__alloc_fail_nth(0);
+        marey_stack_groups_destroy(groups);
         fclose(out);
         assert_true(n < 200);
     }

@@ -71,18 +71,18 @@ struct wish {
     bool with_old;
 };
 
-static kymo_status export_to(struct fixture *f, const char *format, const struct wish *wish, int fd)
+static marey_status export_to(struct fixture *f, const char *format, const struct wish *wish, int fd)
 {
-    struct kymo_export_options options = {.filter = wish->filter, .by = wish->by};
-    kymo_recording *recording = NULL, *old = NULL;
-    kymo_status status = log_open(&f->log, &recording);
-    if (status == KYMO_OK && wish->with_old) {
+    struct marey_export_options options = {.filter = wish->filter, .by = wish->by};
+    marey_recording *recording = NULL, *old = NULL;
+    marey_status status = log_open(&f->log, &recording);
+    if (status == MAREY_OK && wish->with_old) {
         status = log_open(&f->old, &old);
         options.baseline = &old;
         options.n_baseline = 1;
     }
-    if (status == KYMO_OK)
-        status = kymo_export(&recording, 1, format, &options, fd);
+    if (status == MAREY_OK)
+        status = marey_export(&recording, 1, format, &options, fd);
     if (recording != NULL)
         log_close(recording);
     if (old != NULL)
@@ -94,7 +94,7 @@ static kymo_status export_to(struct fixture *f, const char *format, const struct
 static char *exported(struct fixture *f, const char *format, struct wish wish)
 {
     const int fd = memfd_create("export", MFD_CLOEXEC);
-    assert_int_equal(export_to(f, format, &wish, fd), KYMO_OK);
+    assert_int_equal(export_to(f, format, &wish, fd), MAREY_OK);
     const size_t len = (size_t)lseek(fd, 0, SEEK_CUR);
     char *text = test_calloc(len + 1, 1);
     assert_int_equal(pread(fd, text, len, 0), (ssize_t)len);
@@ -194,12 +194,12 @@ static void only_digits_behind_a_space_look_like_a_number(void **state)
                                            {"loss 0.5 \n", "loss_0.5"},
                                            {"  ", "(unnamed)"},
                                            {"", "(unnamed)"}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        struct kymo__buf buf = {0};
-        kymo__collapsed_name(&buf, cases[i][0], strlen(cases[i][0]));
-        kymo__buf_put(&buf, "", 1);
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        struct marey__buf buf = {0};
+        marey__collapsed_name(&buf, cases[i][0], strlen(cases[i][0]));
+        marey__buf_put(&buf, "", 1);
         assert_string_equal(buf.data, cases[i][1]);
-        kymo__buf_fini(&buf);
+        marey__buf_fini(&buf);
     }
 }
 
@@ -249,11 +249,11 @@ static void wrong_wishes_are_refused_in_one_sentence(void **state)
     struct fixture *f = *state;
     play(&f->log, 0, 0, 10, "o.");
     const int fd = open("/dev/null", O_WRONLY);
-    assert_int_equal(export_to(f, "collapsed", &(struct wish){.by = "host"}, fd), KYMO_EINVAL);
-    expect_in(kymo_last_error(), "'host'");
-    assert_int_equal(export_to(f, "chrome", &(struct wish){.by = "rank"}, fd), KYMO_EINVAL);
-    assert_int_equal(export_to(f, "speedscope", &(struct wish){.with_old = true}, fd), KYMO_EINVAL);
-    expect_in(kymo_last_error(), "collapsed and flamegraph");
+    assert_int_equal(export_to(f, "collapsed", &(struct wish){.by = "host"}, fd), MAREY_EINVAL);
+    expect_in(marey_last_error(), "'host'");
+    assert_int_equal(export_to(f, "chrome", &(struct wish){.by = "rank"}, fd), MAREY_EINVAL);
+    assert_int_equal(export_to(f, "speedscope", &(struct wish){.with_old = true}, fd), MAREY_EINVAL);
+    expect_in(marey_last_error(), "collapsed and flamegraph");
     close(fd);
 }
 
@@ -297,7 +297,7 @@ static void a_gap_closes_what_was_open(void **state)
 static void without_ranges_there_is_one_empty_profile(void **state)
 {
     struct fixture *f = *state;
-    log_word(&f->log, 1000, KYMO_KIND_MARK, OUTER);
+    log_word(&f->log, 1000, MAREY_KIND_MARK, OUTER);
     log_put_words(&f->log, 0, 0);
     char *text = exported(f, "speedscope", (struct wish){0});
     expect_in(text, "\"profiles\":[\n{\"type\":\"evented\",\"name\":\"no ranges\"");
@@ -429,14 +429,14 @@ static void labels_are_cut_in_the_middle_between_letters(void **state)
         {"forward", "", 3},
         {"ab", "ab", 2},
         {"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\xa9", "\xc3\xa4\xe2\x80\xa6\xc3\x9f\xc3\xa9", 4}};
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        struct kymo__buf label = {0}, name = {0};
-        kymo__buf_puts(&name, cases[i].name);
-        kymo__flame_label(&label, &name, "1 s", 6.1 + cases[i].letters * KYMO__FLAME_LETTER);
-        kymo__buf_put(&label, "", 1);
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        struct marey__buf label = {0}, name = {0};
+        marey__buf_puts(&name, cases[i].name);
+        marey__flame_label(&label, &name, "1 s", 6.1 + cases[i].letters * MAREY__FLAME_LETTER);
+        marey__buf_put(&label, "", 1);
         assert_string_equal(label.data, cases[i].label);
-        kymo__buf_fini(&label);
-        kymo__buf_fini(&name);
+        marey__buf_fini(&label);
+        marey__buf_fini(&name);
     }
 }
 
@@ -444,10 +444,10 @@ static void letters_are_dark_on_light_boxes(void **state)
 {
     (void)state;
     for (uint64_t hash = 1; hash != 0; hash *= 6) {
-        const uint32_t rgb = kymo__flame_color(hash);
+        const uint32_t rgb = marey__flame_color(hash);
         const double light = 0.2126 * (rgb >> 16) + 0.7152 * (rgb >> 8 & 255) + 0.0722 * (rgb & 255);
         assert_true(light > 140);
-        assert_int_equal(rgb, kymo__flame_color(hash));
+        assert_int_equal(rgb, marey__flame_color(hash));
     }
 }
 
@@ -466,14 +466,14 @@ static void any_allocation_may_fail(void **state)
                  {"collapsed", {.by = "thread", .with_old = true}},
                  {"flamegraph", {.filter = "*", .with_old = true}}};
     const int fd = open("/dev/null", O_WRONLY);
-    for (size_t i = 0; i < KYMO__COUNT_OF(cases); i++) {
-        kymo_status status = KYMO_ENOMEM;
-        for (uint64_t nth = 1; status == KYMO_ENOMEM && nth < 100000; nth++) {
-            kymo__alloc_fail_nth(nth);
+    for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
+        marey_status status = MAREY_ENOMEM;
+        for (uint64_t nth = 1; status == MAREY_ENOMEM && nth < 100000; nth++) {
+            marey__alloc_fail_nth(nth);
             status = export_to(f, cases[i].format, &cases[i].wish, fd);
         }
-        kymo__alloc_fail_nth(0);
-        assert_int_equal(status, KYMO_OK);
+        marey__alloc_fail_nth(0);
+        assert_int_equal(status, MAREY_OK);
     }
     close(fd);
 }

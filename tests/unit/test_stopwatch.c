@@ -6,19 +6,19 @@
 static void off_it_does_nothing(void **state)
 {
     (void)state;
-    assert_false(kymo_stopwatch_is_enabled());
-    const kymo_id id = KYMO_ID("off");
-    assert_int_equal(kymo_stopwatch_stop(id), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_start(id), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_start_on(id), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_stop_on(id), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_once_stop(id), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_OK);
-    kymo_stopwatch_cancel(id);
-    struct kymo_progress_counts counts;
-    kymo_iteration_counts(&counts);
+    assert_false(marey_stopwatch_is_enabled());
+    const marey_id id = MAREY_ID("off");
+    assert_int_equal(marey_stopwatch_stop(id), MAREY_OK);
+    assert_int_equal(marey_stopwatch_start(id), MAREY_OK);
+    assert_int_equal(marey_stopwatch_start_on(id), MAREY_OK);
+    assert_int_equal(marey_stopwatch_stop_on(id), MAREY_OK);
+    assert_int_equal(marey_stopwatch_once_stop(id), MAREY_OK);
+    assert_int_equal(marey_stopwatch_finish_iteration(0), MAREY_OK);
+    marey_stopwatch_cancel(id);
+    struct marey_progress_counts counts;
+    marey_iteration_counts(&counts);
     assert_int_equal(counts.iterations, 0); /* nor does it drive iterations */
-    assert_int_equal(kymo_stopwatch_n_measured(), 0);
+    assert_int_equal(marey_stopwatch_n_measured(), 0);
     assert_int_equal(n_rows("intervals"), 0);
     assert_int_equal(n_rows("misuse"), 0);
 }
@@ -27,13 +27,13 @@ static void a_second_enable_is_refused(void **state)
 {
     (void)state;
     enable(0);
-    assert_int_equal(kymo_stopwatch_enable(NULL), KYMO_ESTATE);
-    assert_non_null(strstr(kymo_last_error(), "already enabled"));
-    kymo_stopwatch_disable();
+    assert_int_equal(marey_stopwatch_enable(NULL), MAREY_ESTATE);
+    assert_non_null(strstr(marey_last_error(), "already enabled"));
+    marey_stopwatch_disable();
     enable(0);
-    assert_int_equal(
-        kymo_stopwatch_enable(&(struct kymo_stopwatch_options){.gpu = (enum kymo_stopwatch_gpu)9}),
-        KYMO_EINVAL);
+    assert_int_equal(marey_stopwatch_enable(
+                         &(struct marey_stopwatch_options){.gpu = (enum marey_stopwatch_gpu)9}),
+                     MAREY_EINVAL);
 }
 
 static void results_stay_until_the_next_enable(void **state)
@@ -43,15 +43,15 @@ static void results_stay_until_the_next_enable(void **state)
     once("a");
     finish();
     start("b");
-    kymo_stopwatch_disable();
+    marey_stopwatch_disable();
     stop("a"); /* nothing happens any more */
     assert_true(value("intervals", "a", "count") == 1);
     assert_true(value("intervals", "b", "running") == 0); /* what ran was dropped */
-    assert_int_equal(kymo_stopwatch_n_measured(), 1);
+    assert_int_equal(marey_stopwatch_n_measured(), 1);
     enable(0);
     assert_int_equal(n_rows("intervals"), 0);
     assert_int_equal(n_rows("misuse"), 0);
-    assert_int_equal(kymo_stopwatch_n_measured(), 0);
+    assert_int_equal(marey_stopwatch_n_measured(), 0);
     once("b"); /* it does not run any more */
     assert_true(value("intervals", "b", "count") == 1);
     assert_int_equal(n_rows("misuse"), 0);
@@ -65,8 +65,8 @@ static void a_reset_forgets_results_and_what_runs(void **state)
     finish();
     start("b");
     start("c");
-    kymo_stopwatch_reset();
-    assert_true(kymo_stopwatch_is_enabled());
+    marey_stopwatch_reset();
+    assert_true(marey_stopwatch_is_enabled());
     assert_int_equal(n_rows("intervals"), 0);
     stop("c"); /* dropped, and nobody complains */
     assert_int_equal(n_rows("misuse"), 0);
@@ -83,28 +83,29 @@ static void a_reset_forgets_results_and_what_runs(void **state)
 static void options_switch_it_on_and_change_it(void **state)
 {
     const struct scratch *s = *state;
-    assert_int_equal(kymo_start(&(struct kymo_options){
+    assert_int_equal(marey_start(&(struct marey_options){
                          .path = s->path, .text = "stopwatch.warmup=2,stopwatch.print_every=0"}),
-                     KYMO_OK);
-    assert_true(kymo_stopwatch_is_enabled());
+                     MAREY_OK);
+    assert_true(marey_stopwatch_is_enabled());
     for (int i = 0; i < 3; i++) {
         once("a");
         finish();
     }
-    assert_int_equal(kymo_stopwatch_n_measured(), 1);
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    assert_true(kymo_stopwatch_is_enabled());
+    assert_int_equal(marey_stopwatch_n_measured(), 1);
+    assert_int_equal(marey_stop(), MAREY_OK);
+    assert_true(marey_stopwatch_is_enabled());
     assert_int_equal(
-        kymo_start(&(struct kymo_options){.path = s->path, .text = "stopwatch.gpu=sync"}), KYMO_OK);
-    assert_int_equal(kymo__watch.options.gpu, KYMO_GPU_SYNC);
+        marey_start(&(struct marey_options){.path = s->path, .text = "stopwatch.gpu=sync"}),
+        MAREY_OK);
+    assert_int_equal(marey__watch.options.gpu, MAREY_GPU_SYNC);
     assert_true(value("intervals", "a", "count") == 1); /* nothing is forgotten */
-    assert_int_equal(kymo_options_check("stopwatch.warmup=-1"), KYMO_EINVAL);
-    assert_int_equal(kymo_options_check("stopwatch.gpu=maybe"), KYMO_EINVAL);
-    assert_int_equal(kymo_options_check("stopwatch.cuda_sync=1,warmup=3"), KYMO_OK);
-    assert_int_equal(kymo_stop(), KYMO_OK);
-    kymo_reset();
-    assert_false(kymo_stopwatch_is_enabled());
-    assert_int_equal(kymo_on(), 0);
+    assert_int_equal(marey_options_check("stopwatch.warmup=-1"), MAREY_EINVAL);
+    assert_int_equal(marey_options_check("stopwatch.gpu=maybe"), MAREY_EINVAL);
+    assert_int_equal(marey_options_check("stopwatch.cuda_sync=1,warmup=3"), MAREY_OK);
+    assert_int_equal(marey_stop(), MAREY_OK);
+    marey_reset();
+    assert_false(marey_stopwatch_is_enabled());
+    assert_int_equal(marey_on(), 0);
 }
 
 /* ---- counting ---- */
@@ -116,7 +117,7 @@ static void a_warmup_of_n_leaves_out_exactly_n(void **state)
     for (int i = 0; i < 10; i++) {
         once("every");
         finish();
-        assert_int_equal(kymo_stopwatch_n_measured(), i < 3 ? 0 : i - 2);
+        assert_int_equal(marey_stopwatch_n_measured(), i < 3 ? 0 : i - 2);
     }
     assert_true(value("intervals", "every", "count") == 7);
     assert_true(value("iterations", "every", "iterations") == 7);
@@ -171,7 +172,7 @@ static void a_name_seen_only_in_warmup_is_there_with_nothing(void **state)
     assert_true(value("intervals", "set up", "count") == 0);
     assert_true(value("intervals", "set up", "total_ns") == 0);
     assert_true(value("iterations", "set up", "total_ns") == 0);
-    assert_int_equal(kymo_stopwatch_print(stderr), KYMO_OK);
+    assert_int_equal(marey_stopwatch_print(stderr), MAREY_OK);
 }
 
 static void what_straddles_the_end_of_warmup_counts_from_there(void **state)
@@ -182,11 +183,11 @@ static void what_straddles_the_end_of_warmup_counts_from_there(void **state)
     start("inner");
     for (int i = 0; i < 50; i++)
         pass_time();
-    const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
+    const uint64_t before = marey__clock_ns(CLOCK_MONOTONIC);
     finish(); /* in warm-up nothing is said to run on */
     stop("inner");
     stop("across");
-    const double most = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - before);
+    const double most = (double)(marey__clock_ns(CLOCK_MONOTONIC) - before);
     assert_true(value("intervals", "across", "count") == 1);
     assert_true(value("intervals", "across", "total_ns") <= most * 1.01 + 100);
     assert_true(value("intervals", "across", "total_ns") >= value("intervals", "inner", "total_ns"));
@@ -200,27 +201,27 @@ static void warmup_may_be_set_later_and_by_others(void **state)
 {
     (void)state;
     enable(0);
-    kymo_iteration_set_warmup(1);
+    marey_iteration_set_warmup(1);
     once("a");
     finish();
     assert_true(value("intervals", "a", "count") == 0);
     once("a");
     finish();
     assert_true(value("intervals", "a", "count") == 1);
-    assert_int_equal(kymo_stopwatch_n_measured(), 1);
+    assert_int_equal(marey_stopwatch_n_measured(), 1);
 }
 
 static void warmup_counts_from_the_enabling(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++)
-        kymo_iteration_finish_by("kymo_stopwatch_finish_iteration", 0);
+        marey_iteration_finish_by("marey_stopwatch_finish_iteration", 0);
     enable(2);
     for (int i = 0; i < 5; i++) {
         once("a");
         finish();
     }
-    assert_int_equal(kymo_stopwatch_n_measured(), 3);
+    assert_int_equal(marey_stopwatch_n_measured(), 3);
     assert_true(value("series", "a", "iteration") == 22);
 }
 
@@ -232,13 +233,13 @@ static void a_reset_of_the_iterations_ends_warmup(void **state)
         once("a");
         finish();
     }
-    kymo__iteration_more_warmup(5);
+    marey__iteration_more_warmup(5);
     once("a");
-    kymo_iteration_reset();
+    marey_iteration_reset();
     once("a");
     finish();
     assert_true(value("intervals", "a", "count") == 4);
-    assert_int_equal(kymo_stopwatch_n_measured(), 4);
+    assert_int_equal(marey_stopwatch_n_measured(), 4);
     assert_int_equal(n_rows("series"), 2 * 4);
 }
 
@@ -248,10 +249,10 @@ static void any_driver_of_iterations_will_do(void **state)
     enable(1);
     for (int i = 0; i < 4; i++) {
         once("a");
-        assert_int_equal(kymo_iteration_finish(), 1);
-        assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_OK); /* counts nothing */
+        assert_int_equal(marey_iteration_finish(), 1);
+        assert_int_equal(marey_stopwatch_finish_iteration(0), MAREY_OK); /* counts nothing */
     }
-    assert_int_equal(kymo_stopwatch_n_measured(), 3);
+    assert_int_equal(marey_stopwatch_n_measured(), 3);
     assert_true(value("iterations", "a", "iterations") == 3);
 }
 
@@ -261,7 +262,7 @@ static void samples_give_a_rate(void **state)
     enable(1);
     for (int i = 0; i < 3; i++) {
         pass_time();
-        assert_int_equal(kymo_stopwatch_finish_iteration(16), KYMO_OK);
+        assert_int_equal(marey_stopwatch_finish_iteration(16), MAREY_OK);
     }
     assert_true(value("iteration", NULL, "samples") == 32);
     const double total = value("iteration", NULL, "total_ns");
@@ -275,17 +276,17 @@ static void misuse_changes_nothing_and_is_counted(void **state)
 {
     (void)state;
     struct heard heard = {0};
-    kymo_set_sink(hear, &heard);
+    marey_set_sink(hear, &heard);
     enable(0);
-    const kymo_id a = KYMO_ID("a"), never = KYMO_ID("never");
-    assert_int_equal(kymo_stopwatch_stop(never), KYMO_ESTATE);
-    assert_non_null(strstr(kymo_last_error(), "'never' is not running"));
-    assert_int_equal(kymo_stopwatch_start(a), KYMO_OK);
+    const marey_id a = MAREY_ID("a"), never = MAREY_ID("never");
+    assert_int_equal(marey_stopwatch_stop(never), MAREY_ESTATE);
+    assert_non_null(strstr(marey_last_error(), "'never' is not running"));
+    assert_int_equal(marey_stopwatch_start(a), MAREY_OK);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(kymo_stopwatch_start(a), KYMO_ESTATE);
-    assert_non_null(strstr(kymo_last_error(), "'a' is already running"));
-    assert_int_equal(kymo_stopwatch_stop(a), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_stop(a), KYMO_ESTATE);
+        assert_int_equal(marey_stopwatch_start(a), MAREY_ESTATE);
+    assert_non_null(strstr(marey_last_error(), "'a' is already running"));
+    assert_int_equal(marey_stopwatch_stop(a), MAREY_OK);
+    assert_int_equal(marey_stopwatch_stop(a), MAREY_ESTATE);
     assert_true(value("intervals", "a", "count") == 1);
     assert_true(value("intervals", "never", "count") == -1); /* it was never started */
     assert_true(misuse("never", "stopped without a start") == 1);
@@ -298,9 +299,9 @@ static void in_warmup_misuse_is_told_as_well(void **state)
 {
     (void)state;
     enable(5);
-    assert_int_equal(kymo_stopwatch_stop(KYMO_ID("never")), KYMO_ESTATE);
+    assert_int_equal(marey_stopwatch_stop(MAREY_ID("never")), MAREY_ESTATE);
     start("a");
-    assert_int_equal(kymo_stopwatch_start(KYMO_ID("a")), KYMO_ESTATE);
+    assert_int_equal(marey_stopwatch_start(MAREY_ID("a")), MAREY_ESTATE);
     stop("a");
 }
 
@@ -311,9 +312,9 @@ static void what_runs_at_the_end_of_an_iteration_goes_on(void **state)
     start("long");
     pass_time();
     once("short");
-    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_ESTATE);
-    assert_non_null(strstr(kymo_last_error(), "'long' still runs at the end of an iteration"));
-    assert_int_equal(kymo_stopwatch_n_measured(), 1); /* the iteration counts */
+    assert_int_equal(marey_stopwatch_finish_iteration(0), MAREY_ESTATE);
+    assert_non_null(strstr(marey_last_error(), "'long' still runs at the end of an iteration"));
+    assert_int_equal(marey_stopwatch_n_measured(), 1); /* the iteration counts */
     assert_true(value("iterations", "long", "iterations") == 0);
     assert_true(value("intervals", "long", "running") == 1);
     stop("long");
@@ -331,9 +332,9 @@ static void a_cancelled_one_was_never_started(void **state)
     start("failed");
     start("inner");
     stop("inner");
-    kymo_stopwatch_cancel(KYMO_ID("failed"));
-    kymo_stopwatch_cancel(KYMO_ID("failed"));
-    kymo_stopwatch_cancel(KYMO_ID("unknown"));
+    marey_stopwatch_cancel(MAREY_ID("failed"));
+    marey_stopwatch_cancel(MAREY_ID("failed"));
+    marey_stopwatch_cancel(MAREY_ID("unknown"));
     stop("outer");
     finish();
     assert_true(value("intervals", "failed", "count") == 0);
@@ -351,15 +352,15 @@ static void one_time_measurements_are_once(void **state)
 {
     (void)state;
     enable(3); /* warm-up does not matter to them */
-    const kymo_id setup = KYMO_ID("setup"), run = KYMO_ID("run");
-    assert_int_equal(kymo_stopwatch_once_stop(setup), KYMO_ESTATE);
-    assert_int_equal(kymo_stopwatch_once_start(setup), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_once_start(setup), KYMO_ESTATE);
+    const marey_id setup = MAREY_ID("setup"), run = MAREY_ID("run");
+    assert_int_equal(marey_stopwatch_once_stop(setup), MAREY_ESTATE);
+    assert_int_equal(marey_stopwatch_once_start(setup), MAREY_OK);
+    assert_int_equal(marey_stopwatch_once_start(setup), MAREY_ESTATE);
     pass_time();
-    assert_int_equal(kymo_stopwatch_once_start(run), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_once_stop(setup), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_once_stop(setup), KYMO_ESTATE);
-    assert_int_equal(kymo_stopwatch_once_start(setup), KYMO_ESTATE);
+    assert_int_equal(marey_stopwatch_once_start(run), MAREY_OK);
+    assert_int_equal(marey_stopwatch_once_stop(setup), MAREY_OK);
+    assert_int_equal(marey_stopwatch_once_stop(setup), MAREY_ESTATE);
+    assert_int_equal(marey_stopwatch_once_start(setup), MAREY_ESTATE);
     assert_true(value("once", "setup", "total_ns") >= 20000 * 0.99);
     assert_true(value("once", "setup", "running") == 0);
     assert_true(value("once", "run", "running") == 1);
@@ -375,8 +376,8 @@ static void names_decide_and_not_places(void **state)
 {
     (void)state;
     enable(0);
-    assert_int_equal(kymo_stopwatch_start(KYMO_ID("shared")), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_stop(KYMO_ID("shared", .category = "elsewhere")), KYMO_OK);
+    assert_int_equal(marey_stopwatch_start(MAREY_ID("shared")), MAREY_OK);
+    assert_int_equal(marey_stopwatch_stop(MAREY_ID("shared", .category = "elsewhere")), MAREY_OK);
     once("shared");
     assert_int_equal(n_rows("intervals"), 1);
     assert_true(value("intervals", "shared", "count") == 2);
@@ -432,7 +433,7 @@ static void what_overlaps_is_counted_once_in_what_is_around(void **state)
     assert_true(value("intervals", "a", "self_ns") <= a - 20000 * 0.99);
     assert_true(value("intervals", "b", "self_ns") > b * 0.999);
     assert_int_equal(n_rows("misuse"), 0);
-    assert_null(kymo__watch_self.top);
+    assert_null(marey__watch_self.top);
 }
 
 /* ---- tables and the report ---- */
@@ -440,31 +441,31 @@ static void what_overlaps_is_counted_once_in_what_is_around(void **state)
 static void unknown_tables_are_refused(void **state)
 {
     (void)state;
-    kymo_table *table = NULL;
-    assert_int_equal(kymo_stopwatch_table("no such", &table), KYMO_EINVAL);
-    assert_non_null(strstr(kymo_last_error(), "intervals, iterations"));
-    assert_int_equal(kymo_stopwatch_table(NULL, &table), KYMO_EINVAL);
+    marey_table *table = NULL;
+    assert_int_equal(marey_stopwatch_table("no such", &table), MAREY_EINVAL);
+    assert_non_null(strstr(marey_last_error(), "intervals, iterations"));
+    assert_int_equal(marey_stopwatch_table(NULL, &table), MAREY_EINVAL);
 }
 
 static void statistics_are_those_of_the_values(void **state)
 {
     (void)state;
-    struct kymo__watch_sum all = {0}, parts[3] = {{{0}, 0, 0, 0}};
-    struct kymo__watch_stats stats;
+    struct marey__watch_sum all = {0}, parts[3] = {{{0}, 0, 0, 0}};
+    struct marey__watch_stats stats;
     double sum = 0, squares = 0;
     enum { N = 3000 };
     for (uint64_t i = 0; i < N; i++) {
         const uint64_t v = 1000000 + i * 7919 % 1000;
         sum += (double)v;
-        assert_true(kymo__watch_sum_add(&parts[i % 3], v, 1));
+        assert_true(marey__watch_sum_add(&parts[i % 3], v, 1));
     }
     for (uint64_t i = 0; i < N; i++) {
         const double d = (double)(1000000 + i * 7919 % 1000) - sum / N;
         squares += d * d;
     }
     for (int i = 0; i < 3; i++)
-        assert_true(kymo__watch_sum_merge(&all, &parts[i]));
-    kymo__watch_stats_of(&all, 0, 1, &stats);
+        assert_true(marey__watch_sum_merge(&all, &parts[i]));
+    marey__watch_stats_of(&all, 0, 1, &stats);
     assert_int_equal(stats.count, N);
     assert_true(stats.total == sum && stats.mean == sum / N && stats.self == N);
     const double variance = squares / (N - 1);
@@ -472,19 +473,19 @@ static void statistics_are_those_of_the_values(void **state)
                 stats.std * stats.std < variance * 1.0001);
     assert_true(stats.min == 1000000 && stats.max == 1000999);
     assert_true(stats.p50 > 1000500 * 0.992 && stats.p50 < 1000500 * 1.008);
-    kymo__watch_stats_of(&all, N, 1, &stats); /* as many zeros */
+    marey__watch_stats_of(&all, N, 1, &stats); /* as many zeros */
     assert_int_equal(stats.count, 2 * N);
     assert_true(stats.mean == sum / N / 2 && stats.min == 0 && stats.p50 == 0 && stats.p90 > 900000);
     assert_true(stats.std > 500000 && stats.std < 500500);
     for (int i = 0; i < 3; i++)
-        kymo__watch_sum_clear(&parts[i]);
-    kymo__watch_sum_clear(&all);
+        marey__watch_sum_clear(&parts[i]);
+    marey__watch_sum_clear(&all);
 }
 
 static void the_series_keeps_the_latest_iterations(void **state)
 {
     (void)state;
-    enum { N = KYMO__WATCH_SERIES + 100 };
+    enum { N = MAREY__WATCH_SERIES + 100 };
     enable(0);
     once("rare");
     for (int i = 0; i < N; i++) {
@@ -492,22 +493,22 @@ static void the_series_keeps_the_latest_iterations(void **state)
         stop("often");
         finish();
     }
-    assert_int_equal(n_rows("series"), 3 * KYMO__WATCH_SERIES);
+    assert_int_equal(n_rows("series"), 3 * MAREY__WATCH_SERIES);
     assert_true(value("series", "often", "iteration") == 100);
     assert_true(value("series", "rare", "total_ns") == 0); /* it has left the series */
     assert_true(value("iterations", "rare", "iterations") == 1);
     once("rare");
     finish();
-    kymo_table *const table = table_of("series");
-    const struct kymo_cell last = kymo_table_cell(table, kymo_table_n_rows(table) - 1, 0);
+    marey_table *const table = table_of("series");
+    const struct marey_cell last = marey_table_cell(table, marey_table_n_rows(table) - 1, 0);
     assert_int_equal(last.as.u64, N);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void iterations_without_a_name_are_zeros_in_its_series(void **state)
 {
     (void)state;
-    enum { N = KYMO__WATCH_SERIES + 50, SKIPPED = 10 };
+    enum { N = MAREY__WATCH_SERIES + 50, SKIPPED = 10 };
     uint64_t n_zeros = 0;
     enable(0);
     for (int i = 0; i < N; i++) {
@@ -515,46 +516,46 @@ static void iterations_without_a_name_are_zeros_in_its_series(void **state)
             once("now and then"); /* the ring is full when it stops for a while */
         finish();
     }
-    const struct kymo__watch_periods *const periods = &kymo__watch.listed.all[0]->periods;
-    for (uint64_t i = kymo__watch_series_first(periods); i < N; i++)
-        n_zeros += kymo__watch_periods_at(periods, i) == 0;
+    const struct marey__watch_periods *const periods = &marey__watch.listed.all[0]->periods;
+    for (uint64_t i = marey__watch_series_first(periods); i < N; i++)
+        n_zeros += marey__watch_periods_at(periods, i) == 0;
     assert_int_equal(n_zeros, SKIPPED);
 }
 
 static void the_latest_interval_is_in_the_sketch(void **state)
 {
     (void)state;
-    struct kymo__watch_sum sum = {0};
+    struct marey__watch_sum sum = {0};
     uint64_t n = 0;
     enable(0);
     for (int i = 0; i < 7; i++)
         once("a");
-    assert_true(kymo__watch_cell_merge(&sum, kymo__watch.listed.all[0]->cells));
-    for (size_t p = 0; p < KYMO__SKETCH_PAGES; p++)
-        for (size_t k = 0; sum.sketch.pages[p] != NULL && k < KYMO__SKETCH_PAGE; k++)
+    assert_true(marey__watch_cell_merge(&sum, marey__watch.listed.all[0]->cells));
+    for (size_t p = 0; p < MAREY__SKETCH_PAGES; p++)
+        for (size_t k = 0; sum.sketch.pages[p] != NULL && k < MAREY__SKETCH_PAGE; k++)
             n += sum.sketch.pages[p][k];
     assert_int_equal(n, 7);
     assert_int_equal(sum.sketch.count, 7);
-    kymo__watch_sum_clear(&sum);
+    marey__watch_sum_clear(&sum);
 }
 
 static void iterations_far_above_the_rest_are_named(void **state)
 {
     (void)state;
-    struct kymo__watch_periods *periods;
+    struct marey__watch_periods *periods;
     enable(0);
     once("a");
     finish();
-    kymo__watch_periods_clear(&kymo__watch.whole);
-    periods = &kymo__watch.listed.all[0]->periods;
-    kymo__watch_periods_clear(periods);
-    kymo__watch.n_measured = 0;
-    for (uint64_t i = 0; i < 100; i++, kymo__watch.n_measured++)
-        kymo__watch_periods_add(periods, i,
-                                i == 30   ? 3000000
-                                : i == 60 ? 9000000
-                                          : 1000000 + i * 100);
-    kymo__watch.last_number = 99;
+    marey__watch_periods_clear(&marey__watch.whole);
+    periods = &marey__watch.listed.all[0]->periods;
+    marey__watch_periods_clear(periods);
+    marey__watch.n_measured = 0;
+    for (uint64_t i = 0; i < 100; i++, marey__watch.n_measured++)
+        marey__watch_periods_add(periods, i,
+                                 i == 30   ? 3000000
+                                 : i == 60 ? 9000000
+                                           : 1000000 + i * 100);
+    marey__watch.last_number = 99;
     assert_int_equal(n_rows("outliers"), 2);
     assert_true(value("outliers", "a", "iteration") == 60); /* the worst first */
     assert_true(value("outliers", "a", "times") > 8.9 && value("outliers", "a", "times") < 9.1);
@@ -571,10 +572,10 @@ static void reports_come_at_multiples_and_not_in_warmup(void **state)
 {
     (void)state;
     struct heard reports = {0};
-    kymo_stopwatch_set_printer(take_report, &reports);
+    marey_stopwatch_set_printer(take_report, &reports);
     assert_int_equal(
-        kymo_stopwatch_enable(&(struct kymo_stopwatch_options){.warmup = 2, .print_every = 3}),
-        KYMO_OK);
+        marey_stopwatch_enable(&(struct marey_stopwatch_options){.warmup = 2, .print_every = 3}),
+        MAREY_OK);
     for (int i = 1; i <= 12; i++) {
         once("a");
         finish();
@@ -588,7 +589,7 @@ static void print_into(struct heard *out)
     char *text = NULL;
     size_t len = 0;
     FILE *const stream = open_memstream(&text, &len);
-    assert_int_equal(kymo_stopwatch_print(stream), KYMO_OK);
+    assert_int_equal(marey_stopwatch_print(stream), MAREY_OK);
     fclose(stream);
     snprintf(out->text, sizeof out->text, "%s", text);
     free(text);
@@ -609,7 +610,7 @@ static void the_report_has_its_sections_in_order(void **state)
     (void)state;
     struct heard report = {0};
     enable(2);
-    assert_int_equal(kymo_stopwatch_once_start(KYMO_ID("whole run")), KYMO_OK);
+    assert_int_equal(marey_stopwatch_once_start(MAREY_ID("whole run")), MAREY_OK);
     once("a\nb");
     finish();
     print_into(&report);
@@ -624,7 +625,7 @@ static void the_report_has_its_sections_in_order(void **state)
     assert_non_null(strstr(report.text, "no iteration was measured yet"));
     once("c");
     start("d");
-    assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_ESTATE);
+    assert_int_equal(marey_stopwatch_finish_iteration(0), MAREY_ESTATE);
     print_into(&report);
     at = report.text;
     expect(&at, "Num. measured iterations: 1\n");
@@ -647,7 +648,7 @@ static void a_stream_that_refuses_is_told(void **state)
     (void)state;
     FILE *const full = fopen("/dev/full", "w");
     enable(0);
-    assert_int_equal(kymo_stopwatch_print(full), KYMO_EIO);
+    assert_int_equal(marey_stopwatch_print(full), MAREY_EIO);
     fclose(full);
 }
 

@@ -59,9 +59,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add(struct kymo__watch_sum *sum, uint64_t value)
+static void add(struct marey__watch_sum *sum, uint64_t value)
 {
-    assert_true(kymo__watch_sum_add(sum, value, 0));
+    assert_true(marey__watch_sum_add(sum, value, 0));
 }
 
 static void assert_near(double value, double expected, double share, const char *what, int number)
@@ -77,8 +77,8 @@ static void quantiles_are_within_one_percent_on_ten_distributions(void **state)
     static const double asked[] = {0.01, 0.5, 0.9, 0.99, 0.999};
     const double scale = 0.41; /* nanoseconds of a tick */
     for (int d = 0; d < N_DISTRIBUTIONS; d++) {
-        struct kymo__watch_sum sum = {0};
-        struct kymo__spread spread;
+        struct marey__watch_sum sum = {0};
+        struct marey__spread spread;
         uint64_t seed = 88172645463325252u + (uint64_t)d;
         for (int i = 0; i < N; i++) {
             const uint64_t value = draw(d, &seed);
@@ -86,13 +86,13 @@ static void quantiles_are_within_one_percent_on_ten_distributions(void **state)
             exact[i] = (double)value * scale;
         }
         qsort(exact, N, sizeof exact[0], by_value);
-        assert_true(kymo__spread_of(&sum, 0, scale, &spread));
+        assert_true(marey__spread_of(&sum, 0, scale, &spread));
         assert_int_equal(spread.count, N);
-        for (size_t q = 0; q < KYMO__COUNT_OF(asked); q++)
-            assert_near(kymo__spread_quantile(&spread, asked[q]),
+        for (size_t q = 0; q < MAREY__COUNT_OF(asked); q++)
+            assert_near(marey__spread_quantile(&spread, asked[q]),
                         exact[(size_t)ceil(asked[q] * N) - 1], 0.01, "a quantile", d);
-        kymo__spread_fini(&spread);
-        kymo__watch_sum_clear(&sum);
+        marey__spread_fini(&spread);
+        marey__watch_sum_clear(&sum);
     }
 }
 
@@ -101,21 +101,21 @@ static void merge_of_several_equals_the_one_of_all(void **state)
     (void)state;
     enum { PARTS = 7 };
     for (int d = 0; d < N_DISTRIBUTIONS; d++) {
-        struct kymo__watch_sum all = {0}, parts[PARTS] = {0};
-        struct kymo__spread whole, merged = {0};
+        struct marey__watch_sum all = {0}, parts[PARTS] = {0};
+        struct marey__spread whole, merged = {0};
         uint64_t seed = 1234567 + (uint64_t)d;
         for (int i = 0; i < N; i++) {
             const uint64_t value = draw(d, &seed);
             add(&all, value);
             add(&parts[i % 13 < 6 ? i % 13 : 6], value);
         }
-        assert_true(kymo__spread_of(&all, 0, 1, &whole));
+        assert_true(marey__spread_of(&all, 0, 1, &whole));
         for (int p = 0; p < PARTS; p++) {
-            struct kymo__spread part;
-            assert_true(kymo__spread_of(&parts[p], 0, 1, &part));
-            assert_true(kymo__spread_merge(&merged, &part));
-            kymo__spread_fini(&part);
-            kymo__watch_sum_clear(&parts[p]);
+            struct marey__spread part;
+            assert_true(marey__spread_of(&parts[p], 0, 1, &part));
+            assert_true(marey__spread_merge(&merged, &part));
+            marey__spread_fini(&part);
+            marey__watch_sum_clear(&parts[p]);
         }
         assert_int_equal(merged.count, whole.count);
         assert_int_equal(merged.n, whole.n);
@@ -126,49 +126,49 @@ static void merge_of_several_equals_the_one_of_all(void **state)
         assert_near(merged.min, whole.min, 0, "min", d);
         assert_near(merged.max, whole.max, 0, "max", d);
         assert_near(merged.total, whole.total, 1e-12, "total", d);
-        assert_near(kymo__spread_std(&merged), kymo__spread_std(&whole), 1e-6, "std", d);
-        kymo__spread_fini(&merged);
-        kymo__spread_fini(&whole);
-        kymo__watch_sum_clear(&all);
+        assert_near(marey__spread_std(&merged), marey__spread_std(&whole), 1e-6, "std", d);
+        marey__spread_fini(&merged);
+        marey__spread_fini(&whole);
+        marey__watch_sum_clear(&all);
     }
 }
 
 static void zeros_count(void **state)
 {
     (void)state;
-    struct kymo__watch_sum sum = {0};
-    struct kymo__spread spread;
+    struct marey__watch_sum sum = {0};
+    struct marey__spread spread;
     add(&sum, 100);
-    assert_true(kymo__spread_of(&sum, 3, 2, &spread));
+    assert_true(marey__spread_of(&sum, 3, 2, &spread));
     assert_int_equal(spread.count, 4);
     assert_near(spread.min, 0, 0, "min", 0);
     assert_near(spread.max, 200, 0, "max", 0);
-    assert_near(kymo__spread_mean(&spread), 50, 1e-12, "mean", 0);
-    assert_near(kymo__spread_std(&spread), 100, 1e-9, "std", 0);
-    assert_near(kymo__spread_quantile(&spread, 0.5), 0, 0, "p50", 0);
-    kymo__spread_fini(&spread);
-    kymo__watch_sum_clear(&sum);
+    assert_near(marey__spread_mean(&spread), 50, 1e-12, "mean", 0);
+    assert_near(marey__spread_std(&spread), 100, 1e-9, "std", 0);
+    assert_near(marey__spread_quantile(&spread, 0.5), 0, 0, "p50", 0);
+    marey__spread_fini(&spread);
+    marey__watch_sum_clear(&sum);
 }
 
 static void keys_are_in_the_order_of_values(void **state)
 {
     (void)state;
     double before = -1;
-    for (uint32_t key = 0; key <= KYMO__POINT_MAX_KEY; key += 7) {
-        const double value = kymo__point_value(key);
+    for (uint32_t key = 0; key <= MAREY__POINT_MAX_KEY; key += 7) {
+        const double value = marey__point_value(key);
         assert_true(value > before);
-        assert_int_equal(kymo__point_key(value), key);
+        assert_int_equal(marey__point_key(value), key);
         before = value;
     }
-    assert_int_equal(kymo__point_key(0), 0);
-    assert_true(kymo__point_key(1.8e19) <= KYMO__POINT_MAX_KEY);
+    assert_int_equal(marey__point_key(0), 0);
+    assert_true(marey__point_key(1.8e19) <= MAREY__POINT_MAX_KEY);
 }
 
 /* ---- bytes ---- */
 
-static kymo_id id_of(const char *name)
+static marey_id id_of(const char *name)
 {
-    return kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0);
+    return marey_site_intern(name, strlen(name), NULL, 0, NULL, 0);
 }
 
 struct packed {
@@ -179,31 +179,31 @@ struct packed {
 /* What a rank with one name would pack. */
 static struct packed pack_some(int64_t rank, const char *name)
 {
-    const kymo_id id = id_of(name);
+    const marey_id id = id_of(name);
     struct packed p;
-    assert_int_equal(kymo_stopwatch_enable(NULL), KYMO_OK);
+    assert_int_equal(marey_stopwatch_enable(NULL), MAREY_OK);
     for (int i = 0; i < 40; i++) {
-        assert_int_equal(kymo_stopwatch_start(id), KYMO_OK);
-        assert_int_equal(kymo_stopwatch_stop(id), KYMO_OK);
-        assert_int_equal(kymo_stopwatch_finish_iteration(0), KYMO_OK);
+        assert_int_equal(marey_stopwatch_start(id), MAREY_OK);
+        assert_int_equal(marey_stopwatch_stop(id), MAREY_OK);
+        assert_int_equal(marey_stopwatch_finish_iteration(0), MAREY_OK);
     }
-    assert_int_equal(kymo_stopwatch_pack(rank, &p.data, &p.len), KYMO_OK);
-    kymo_stopwatch_disable();
-    kymo_iteration_reset();
+    assert_int_equal(marey_stopwatch_pack(rank, &p.data, &p.len), MAREY_OK);
+    marey_stopwatch_disable();
+    marey_iteration_reset();
     return p;
 }
 
-static kymo_status try_to_add(const void *data, size_t len)
+static marey_status try_to_add(const void *data, size_t len)
 {
-    kymo_stopwatch_merged *merged;
-    kymo_table *table;
-    assert_int_equal(kymo_stopwatch_merged_create(&merged), KYMO_OK);
-    const kymo_status status = kymo_stopwatch_merged_add(merged, data, len);
-    assert_int_equal(kymo_stopwatch_merged_table(merged, "ranks", &table), KYMO_OK);
-    if (status != KYMO_OK)
-        assert_int_equal(kymo_table_n_rows(table), 0);
-    kymo_table_destroy(table);
-    kymo_stopwatch_merged_destroy(merged);
+    marey_stopwatch_merged *merged;
+    marey_table *table;
+    assert_int_equal(marey_stopwatch_merged_create(&merged), MAREY_OK);
+    const marey_status status = marey_stopwatch_merged_add(merged, data, len);
+    assert_int_equal(marey_stopwatch_merged_table(merged, "ranks", &table), MAREY_OK);
+    if (status != MAREY_OK)
+        assert_int_equal(marey_table_n_rows(table), 0);
+    marey_table_destroy(table);
+    marey_stopwatch_merged_destroy(merged);
     return status;
 }
 
@@ -211,25 +211,25 @@ static void what_is_packed_comes_back(void **state)
 {
     (void)state;
     const struct packed a = pack_some(3, "first"), b = pack_some(5, "second");
-    kymo_stopwatch_merged *merged;
-    kymo_table *table;
-    assert_int_equal(kymo_stopwatch_merged_create(&merged), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_merged_add(merged, a.data, a.len), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_merged_add(merged, b.data, b.len), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_merged_add(merged, a.data, a.len), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_merged_table(merged, "intervals", &table), KYMO_OK);
-    assert_int_equal(kymo_table_n_rows(table), 3);
-    assert_string_equal(kymo_table_cell(table, 1, 0).as.text, "first");
-    assert_int_equal(kymo_table_cell(table, 1, 1).as.u64, 2);
-    assert_int_equal(kymo_table_cell(table, 1, 2).as.u64, 80);
-    assert_string_equal(kymo_table_cell(table, 2, 0).as.text, "second");
-    kymo_table_destroy(table);
-    assert_int_equal(kymo_stopwatch_merged_table(merged, "ranks", &table), KYMO_OK);
-    assert_int_equal(kymo_table_cell(table, 0, 1).as.u64, 3);
-    assert_int_equal(kymo_table_cell(table, 2, 5).as.i64, 5);
-    kymo_table_destroy(table);
-    assert_int_equal(kymo_stopwatch_merged_table(merged, "series", &table), KYMO_EINVAL);
-    kymo_stopwatch_merged_destroy(merged);
+    marey_stopwatch_merged *merged;
+    marey_table *table;
+    assert_int_equal(marey_stopwatch_merged_create(&merged), MAREY_OK);
+    assert_int_equal(marey_stopwatch_merged_add(merged, a.data, a.len), MAREY_OK);
+    assert_int_equal(marey_stopwatch_merged_add(merged, b.data, b.len), MAREY_OK);
+    assert_int_equal(marey_stopwatch_merged_add(merged, a.data, a.len), MAREY_OK);
+    assert_int_equal(marey_stopwatch_merged_table(merged, "intervals", &table), MAREY_OK);
+    assert_int_equal(marey_table_n_rows(table), 3);
+    assert_string_equal(marey_table_cell(table, 1, 0).as.text, "first");
+    assert_int_equal(marey_table_cell(table, 1, 1).as.u64, 2);
+    assert_int_equal(marey_table_cell(table, 1, 2).as.u64, 80);
+    assert_string_equal(marey_table_cell(table, 2, 0).as.text, "second");
+    marey_table_destroy(table);
+    assert_int_equal(marey_stopwatch_merged_table(merged, "ranks", &table), MAREY_OK);
+    assert_int_equal(marey_table_cell(table, 0, 1).as.u64, 3);
+    assert_int_equal(marey_table_cell(table, 2, 5).as.i64, 5);
+    marey_table_destroy(table);
+    assert_int_equal(marey_stopwatch_merged_table(merged, "series", &table), MAREY_EINVAL);
+    marey_stopwatch_merged_destroy(merged);
     free(a.data);
     free(b.data);
 }
@@ -239,14 +239,14 @@ static void every_cut_is_refused_and_every_changed_byte_is_survived(void **state
     (void)state;
     const struct packed p = pack_some(0, "name");
     unsigned char *bytes = p.data;
-    assert_int_equal(try_to_add(bytes, p.len), KYMO_OK);
+    assert_int_equal(try_to_add(bytes, p.len), MAREY_OK);
     for (size_t len = 0; len < p.len; len++)
-        assert_int_equal(try_to_add(bytes, len), KYMO_EFORMAT);
+        assert_int_equal(try_to_add(bytes, len), MAREY_EFORMAT);
     for (size_t at = 0; at < p.len; at++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             bytes[at] ^= (unsigned char)(1u << bit);
-            const kymo_status status = try_to_add(bytes, p.len);
-            assert_true(status == KYMO_OK || status == KYMO_EFORMAT);
+            const marey_status status = try_to_add(bytes, p.len);
+            assert_true(status == MAREY_OK || status == MAREY_EFORMAT);
             bytes[at] ^= (unsigned char)(1u << bit);
         }
     }
@@ -257,29 +257,29 @@ static void without_memory_nothing_is_half_made(void **state)
 {
     (void)state;
     const struct packed p = pack_some(0, "name");
-    kymo_stopwatch_merged *merged;
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t n = 1; status == KYMO_ENOMEM; n++) {
-        kymo__alloc_fail_nth(n);
-        status = kymo_stopwatch_merged_create(&merged);
-        if (status == KYMO_OK) {
-            status = kymo_stopwatch_merged_add(merged, p.data, p.len);
-            kymo__alloc_fail_nth(0);
-            kymo_stopwatch_merged_destroy(merged);
+    marey_stopwatch_merged *merged;
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t n = 1; status == MAREY_ENOMEM; n++) {
+        marey__alloc_fail_nth(n);
+        status = marey_stopwatch_merged_create(&merged);
+        if (status == MAREY_OK) {
+            status = marey_stopwatch_merged_add(merged, p.data, p.len);
+            marey__alloc_fail_nth(0);
+            marey_stopwatch_merged_destroy(merged);
         }
     }
-    kymo__alloc_fail_nth(0);
-    assert_int_equal(status, KYMO_OK);
-    status = KYMO_ENOMEM;
-    for (uint64_t n = 1; status == KYMO_ENOMEM; n++) {
+    marey__alloc_fail_nth(0);
+    assert_int_equal(status, MAREY_OK);
+    status = MAREY_ENOMEM;
+    for (uint64_t n = 1; status == MAREY_ENOMEM; n++) {
         struct packed again;
-        kymo__alloc_fail_nth(n);
-        status = kymo_stopwatch_pack(0, &again.data, &again.len);
-        kymo__alloc_fail_nth(0);
-        if (status == KYMO_OK)
+        marey__alloc_fail_nth(n);
+        status = marey_stopwatch_pack(0, &again.data, &again.len);
+        marey__alloc_fail_nth(0);
+        if (status == MAREY_OK)
             free(again.data);
     }
-    assert_int_equal(status, KYMO_OK);
+    assert_int_equal(status, MAREY_OK);
     free(p.data);
 }
 
@@ -288,21 +288,21 @@ static void without_memory_nothing_is_half_made(void **state)
 static void what_runs_on_this_thread_is_known(void **state)
 {
     (void)state;
-    const kymo_id id = id_of("running");
-    assert_false(kymo_stopwatch_is_running(id));
-    assert_int_equal(kymo_stopwatch_enable(NULL), KYMO_OK);
-    assert_false(kymo_stopwatch_is_running(id));
-    assert_int_equal(kymo_stopwatch_check_stopped(), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_start(id), KYMO_OK);
-    assert_true(kymo_stopwatch_is_running(id));
-    assert_int_equal(kymo_stopwatch_check_stopped(), KYMO_ESTATE);
-    assert_non_null(strstr(kymo_last_error(), "running"));
-    kymo_stopwatch_disable();
-    assert_false(kymo_stopwatch_is_running(id));
-    assert_int_equal(kymo_stopwatch_enable(NULL), KYMO_OK);
-    assert_false(kymo_stopwatch_is_running(id)); /* from an earlier life */
-    assert_int_equal(kymo_stopwatch_check_stopped(), KYMO_OK);
-    kymo_stopwatch_disable();
+    const marey_id id = id_of("running");
+    assert_false(marey_stopwatch_is_running(id));
+    assert_int_equal(marey_stopwatch_enable(NULL), MAREY_OK);
+    assert_false(marey_stopwatch_is_running(id));
+    assert_int_equal(marey_stopwatch_check_stopped(), MAREY_OK);
+    assert_int_equal(marey_stopwatch_start(id), MAREY_OK);
+    assert_true(marey_stopwatch_is_running(id));
+    assert_int_equal(marey_stopwatch_check_stopped(), MAREY_ESTATE);
+    assert_non_null(strstr(marey_last_error(), "running"));
+    marey_stopwatch_disable();
+    assert_false(marey_stopwatch_is_running(id));
+    assert_int_equal(marey_stopwatch_enable(NULL), MAREY_OK);
+    assert_false(marey_stopwatch_is_running(id)); /* from an earlier life */
+    assert_int_equal(marey_stopwatch_check_stopped(), MAREY_OK);
+    marey_stopwatch_disable();
 }
 
 int main(void)

@@ -11,55 +11,55 @@ struct shape {
     uint32_t words[64]; /* kind << 20 | id, or a record's type << 24 | id */
 };
 
-static kymo_status collect(void *ctx, const struct kymo_batch *batch)
+static marey_status collect(void *ctx, const struct marey_batch *batch)
 {
     struct shape *const shape = ctx;
     for (size_t i = 0; i < batch->n;) {
         const uint64_t word = batch->words[i];
-        const bool is_record = kymo_word_kind(word) == KYMO_KIND_RECORD;
+        const bool is_record = marey_word_kind(word) == MAREY_KIND_RECORD;
         if (shape->n < 64)
-            shape->words[shape->n++] =
-                is_record ? kymo_record_type_of(word) << 24 | kymo_record_site(batch->words[i + 1])
-                          : (uint32_t)word & 0xffffffu;
-        i += is_record ? kymo_record_length(word) : 1;
+            shape->words[shape->n++] = is_record ? marey_record_type_of(word) << 24 |
+                                                       marey_record_site(batch->words[i + 1])
+                                                 : (uint32_t)word & 0xffffffu;
+        i += is_record ? marey_record_length(word) : 1;
     }
-    return KYMO_OK;
+    return MAREY_OK;
 }
 
 static void read_shape(const char *path, struct shape *shape)
 {
-    kymo_recording *recording;
+    marey_recording *recording;
     *shape = (struct shape){0};
-    assert_int_equal(kymo_recording_open(path, &recording), KYMO_OK);
-    for (size_t i = 0; i < kymo_recording_n_processes(recording); i++)
-        assert_int_equal(kymo_recording_visit(recording, i, collect, shape), KYMO_OK);
-    kymo_recording_close(recording);
+    assert_int_equal(marey_recording_open(path, &recording), MAREY_OK);
+    for (size_t i = 0; i < marey_recording_n_processes(recording); i++)
+        assert_int_equal(marey_recording_visit(recording, i, collect, shape), MAREY_OK);
+    marey_recording_close(recording);
 }
 
 static void with_a_recording_each_measurement_is_a_range(void **state)
 {
     const struct scratch *s = *state;
-    const kymo_id a = KYMO_ID("a"), b = KYMO_ID("b");
+    const marey_id a = MAREY_ID("a"), b = MAREY_ID("b");
     enable(1);
-    assert_int_equal(kymo_start(&(struct kymo_options){.path = s->path}), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_start(a), KYMO_OK); /* in warm-up too */
-    assert_int_equal(kymo_stopwatch_stop(a), KYMO_OK);
+    assert_int_equal(marey_start(&(struct marey_options){.path = s->path}), MAREY_OK);
+    assert_int_equal(marey_stopwatch_start(a), MAREY_OK); /* in warm-up too */
+    assert_int_equal(marey_stopwatch_stop(a), MAREY_OK);
     finish();
-    assert_int_equal(kymo_stopwatch_start(a), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_start(b), KYMO_OK);
-    assert_int_equal(kymo_stopwatch_stop(a), KYMO_OK); /* across b */
-    assert_int_equal(kymo_stopwatch_stop(b), KYMO_OK);
+    assert_int_equal(marey_stopwatch_start(a), MAREY_OK);
+    assert_int_equal(marey_stopwatch_start(b), MAREY_OK);
+    assert_int_equal(marey_stopwatch_stop(a), MAREY_OK); /* across b */
+    assert_int_equal(marey_stopwatch_stop(b), MAREY_OK);
     finish();
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(marey_stop(), MAREY_OK);
     assert_true(value("intervals", "a", "count") == 1);
     const uint32_t expected[] = {
-        kymo__tag(KYMO_KIND_BEGIN, a),   kymo__tag(KYMO_KIND_END, a),
-        KYMO_RECORD_ITERATION << 24 | 0, kymo__tag(KYMO_KIND_BEGIN, a),
-        kymo__tag(KYMO_KIND_BEGIN, b),   (uint32_t)KYMO_RECORD_END_OF << 24 | a,
-        kymo__tag(KYMO_KIND_END, b),     KYMO_RECORD_ITERATION << 24 | 1};
+        marey__tag(MAREY_KIND_BEGIN, a),  marey__tag(MAREY_KIND_END, a),
+        MAREY_RECORD_ITERATION << 24 | 0, marey__tag(MAREY_KIND_BEGIN, a),
+        marey__tag(MAREY_KIND_BEGIN, b),  (uint32_t)MAREY_RECORD_END_OF << 24 | a,
+        marey__tag(MAREY_KIND_END, b),    MAREY_RECORD_ITERATION << 24 | 1};
     struct shape shape;
     read_shape(s->path, &shape);
-    assert_int_equal(shape.n, KYMO__COUNT_OF(expected));
+    assert_int_equal(shape.n, MAREY__COUNT_OF(expected));
     assert_memory_equal(shape.words, expected, sizeof expected);
 }
 
@@ -67,13 +67,14 @@ static void both_clocks_tell_the_same(void **state)
 {
     const struct scratch *s = *state;
     assert_int_equal(
-        kymo_start(&(struct kymo_options){.path = s->path, .clock = KYMO_CLOCK_MONOTONIC}), KYMO_OK);
+        marey_start(&(struct marey_options){.path = s->path, .clock = MAREY_CLOCK_MONOTONIC}),
+        MAREY_OK);
     enable(0);
-    assert_false(kymo__watch.is_tsc);
+    assert_false(marey__watch.is_tsc);
     start("a");
     pass_time();
     stop("a");
-    assert_int_equal(kymo_stop(), KYMO_OK);
+    assert_int_equal(marey_stop(), MAREY_OK);
     const double total = value("intervals", "a", "total_ns");
     assert_true(total >= 20000);
     start("a"); /* without the recording the clock stays */
@@ -88,14 +89,15 @@ static void a_recording_with_another_clock_changes_nothing(void **state)
     enable(0);
     start("a");
     assert_int_equal(
-        kymo_start(&(struct kymo_options){.path = s->path, .clock = KYMO_CLOCK_MONOTONIC}), KYMO_OK);
-    const uint64_t before = kymo__clock_ns(CLOCK_MONOTONIC);
+        marey_start(&(struct marey_options){.path = s->path, .clock = MAREY_CLOCK_MONOTONIC}),
+        MAREY_OK);
+    const uint64_t before = marey__clock_ns(CLOCK_MONOTONIC);
     pass_time();
     stop("a");
     start("b");
     pass_time();
     stop("b");
-    const double most = (double)(kymo__clock_ns(CLOCK_MONOTONIC) - before);
+    const double most = (double)(marey__clock_ns(CLOCK_MONOTONIC) - before);
     assert_true(value("intervals", "b", "total_ns") <= most);
     assert_true(value("intervals", "b", "total_ns") >= 20000 * 0.99);
 }
@@ -104,10 +106,10 @@ static void a_recording_with_another_clock_changes_nothing(void **state)
 
 static void *measure_many(void *arg)
 {
-    const kymo_id a = KYMO_ID("many"), inner = KYMO_ID("inner of many");
+    const marey_id a = MAREY_ID("many"), inner = MAREY_ID("inner of many");
     for (int i = 0; i < 20000; i++) {
-        if (kymo_stopwatch_start(a) != KYMO_OK || kymo_stopwatch_start(inner) != KYMO_OK ||
-            kymo_stopwatch_stop(inner) != KYMO_OK || kymo_stopwatch_stop(a) != KYMO_OK)
+        if (marey_stopwatch_start(a) != MAREY_OK || marey_stopwatch_start(inner) != MAREY_OK ||
+            marey_stopwatch_stop(inner) != MAREY_OK || marey_stopwatch_stop(a) != MAREY_OK)
             *(int *)arg += 1;
     }
     return NULL;
@@ -142,7 +144,7 @@ static void threads_measure_one_name_each_for_itself(void **state)
 
 static void *start_and_leave(void *arg)
 {
-    *(kymo_status *)arg = kymo_stopwatch_start(KYMO_ID("left"));
+    *(marey_status *)arg = marey_stopwatch_start(MAREY_ID("left"));
     return NULL;
 }
 
@@ -150,11 +152,11 @@ static void what_runs_when_its_thread_ends_is_dropped_and_told(void **state)
 {
     (void)state;
     pthread_t thread;
-    kymo_status st = KYMO_EINVAL;
+    marey_status st = MAREY_EINVAL;
     enable(0);
     assert_int_equal(pthread_create(&thread, NULL, start_and_leave, &st), 0);
     pthread_join(thread, NULL);
-    assert_int_equal(st, KYMO_OK);
+    assert_int_equal(st, MAREY_OK);
     assert_true(misuse("left", "still ran when its thread ended") == 1);
     assert_true(value("intervals", "left", "count") == 0);
     assert_true(value("intervals", "left", "running") == 0);
@@ -162,22 +164,22 @@ static void what_runs_when_its_thread_ends_is_dropped_and_told(void **state)
 
 struct meeting {
     pthread_barrier_t barrier;
-    kymo_status statuses[8];
+    marey_status statuses[8];
     bool is_left_clean; /* nothing is in the first thread's chain */
 };
 
 static void *start_for_another(void *arg)
 {
     struct meeting *const meeting = arg;
-    meeting->statuses[0] = kymo_stopwatch_start(KYMO_ID("handed over"));
+    meeting->statuses[0] = marey_stopwatch_start(MAREY_ID("handed over"));
     pthread_barrier_wait(&meeting->barrier); /* it runs */
     pthread_barrier_wait(&meeting->barrier); /* the other has stopped it */
-    meeting->statuses[1] = kymo_stopwatch_start(KYMO_ID("handed over"));
-    meeting->statuses[2] = kymo_stopwatch_start(KYMO_ID("inside"));
-    meeting->statuses[3] = kymo_stopwatch_stop(KYMO_ID("inside"));
-    meeting->statuses[4] = kymo_stopwatch_stop(KYMO_ID("handed over"));
-    meeting->statuses[5] = kymo_stopwatch_stop(KYMO_ID("handed over"));
-    meeting->is_left_clean = kymo__watch_self.top == NULL;
+    meeting->statuses[1] = marey_stopwatch_start(MAREY_ID("handed over"));
+    meeting->statuses[2] = marey_stopwatch_start(MAREY_ID("inside"));
+    meeting->statuses[3] = marey_stopwatch_stop(MAREY_ID("inside"));
+    meeting->statuses[4] = marey_stopwatch_stop(MAREY_ID("handed over"));
+    meeting->statuses[5] = marey_stopwatch_stop(MAREY_ID("handed over"));
+    meeting->is_left_clean = marey__watch_self.top == NULL;
     return NULL;
 }
 
@@ -193,12 +195,12 @@ static void a_measurement_may_stop_on_another_thread(void **state)
     pass_time();
     stop("handed over");
     assert_true(value("intervals", "handed over", "total_ns") >= 20000 * 0.99);
-    assert_int_equal(kymo_stopwatch_stop(KYMO_ID("handed over")), KYMO_ESTATE); /* only once */
+    assert_int_equal(marey_stopwatch_stop(MAREY_ID("handed over")), MAREY_ESTATE); /* only once */
     pthread_barrier_wait(&meeting.barrier);
     pthread_join(thread, NULL);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(meeting.statuses[i], KYMO_OK);
-    assert_int_equal(meeting.statuses[5], KYMO_ESTATE);
+        assert_int_equal(meeting.statuses[i], MAREY_OK);
+    assert_int_equal(meeting.statuses[5], MAREY_ESTATE);
     assert_true(meeting.is_left_clean);
     assert_true(value("intervals", "handed over", "count") == 2);
     pthread_barrier_destroy(&meeting.barrier);
@@ -207,9 +209,9 @@ static void a_measurement_may_stop_on_another_thread(void **state)
 static void *toggle(void *arg)
 {
     for (int i = 0; i < 300; i++) {
-        kymo_stopwatch_reset();
-        kymo_stopwatch_disable();
-        if (kymo_stopwatch_enable(NULL) != KYMO_OK)
+        marey_stopwatch_reset();
+        marey_stopwatch_disable();
+        if (marey_stopwatch_enable(NULL) != MAREY_OK)
             *(int *)arg += 1;
     }
     return NULL;
@@ -226,7 +228,7 @@ static void resets_in_the_middle_of_measurements_hurt_nobody(void **state)
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
     assert_int_equal(failures, 0);
-    kymo_stopwatch_reset();
+    marey_stopwatch_reset();
     once("many");
     assert_true(value("intervals", "many", "count") == 1);
 }
@@ -235,18 +237,18 @@ static void resets_in_the_middle_of_measurements_hurt_nobody(void **state)
 
 static int child_of_fork(void)
 {
-    struct kymo_progress_counts counts;
-    kymo_iteration_counts(&counts);
-    if (!kymo_stopwatch_is_enabled() || counts.iterations != 0 || kymo_stopwatch_n_measured() != 0)
+    struct marey_progress_counts counts;
+    marey_iteration_counts(&counts);
+    if (!marey_stopwatch_is_enabled() || counts.iterations != 0 || marey_stopwatch_n_measured() != 0)
         return 1;
-    if (kymo_stopwatch_stop(KYMO_ID("across")) != KYMO_OK)
+    if (marey_stopwatch_stop(MAREY_ID("across")) != MAREY_OK)
         return 2;
     start("in the child");
     stop("in the child");
     finish();
     if (value("intervals", "across", "count") != 1 || value("intervals", "parent's", "count") != -1)
         return 3;
-    if (kymo_stopwatch_n_measured() != 1 || n_rows("misuse") != 0)
+    if (marey_stopwatch_n_measured() != 1 || n_rows("misuse") != 0)
         return 4;
     return 0;
 }
@@ -278,17 +280,17 @@ static void without_memory_it_says_so_and_goes_on(void **state)
         char name[32];
         enable(0);
         snprintf(name, sizeof name, "failing %d", (int)n);
-        const kymo_id id = kymo_site_intern(name, strlen(name), NULL, 0, NULL, 0);
-        kymo__alloc_fail_nth(n);
-        kymo_status first = kymo_stopwatch_start(id), second = kymo_stopwatch_stop(id);
+        const marey_id id = marey_site_intern(name, strlen(name), NULL, 0, NULL, 0);
+        marey__alloc_fail_nth(n);
+        marey_status first = marey_stopwatch_start(id), second = marey_stopwatch_stop(id);
         finish();
-        kymo__alloc_fail_nth(0);
-        assert_true(first == KYMO_OK || first == KYMO_ENOMEM);
-        assert_true(second == KYMO_OK || second == KYMO_ENOMEM || second == KYMO_ESTATE);
+        marey__alloc_fail_nth(0);
+        assert_true(first == MAREY_OK || first == MAREY_ENOMEM);
+        assert_true(second == MAREY_OK || second == MAREY_ENOMEM || second == MAREY_ESTATE);
         once(name);
         finish();
         assert_true(value("intervals", name, "count") >= 1);
-        kymo_stopwatch_disable();
+        marey_stopwatch_disable();
     }
 }
 
@@ -302,25 +304,25 @@ static void a_table_or_report_without_memory_fails_whole(void **state)
         once("a");
         finish();
     }
-    for (size_t i = 0; i < KYMO__COUNT_OF(names); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(names); i++)
         for (uint64_t n = 1;; n++) {
-            kymo_table *table = NULL;
-            kymo__alloc_fail_nth(n);
-            const kymo_status st = kymo_stopwatch_table(names[i], &table);
-            kymo__alloc_fail_nth(0);
-            kymo_table_destroy(table);
-            if (st == KYMO_OK)
+            marey_table *table = NULL;
+            marey__alloc_fail_nth(n);
+            const marey_status st = marey_stopwatch_table(names[i], &table);
+            marey__alloc_fail_nth(0);
+            marey_table_destroy(table);
+            if (st == MAREY_OK)
                 break;
-            assert_int_equal(st, KYMO_ENOMEM);
+            assert_int_equal(st, MAREY_ENOMEM);
             assert_null(table);
         }
     FILE *const nowhere = fopen("/dev/null", "w");
-    kymo_status st = KYMO_ENOMEM;
-    for (uint64_t n = 1; st != KYMO_OK; n++) {
-        kymo__alloc_fail_nth(n);
-        st = kymo_stopwatch_print(nowhere);
-        kymo__alloc_fail_nth(0);
-        assert_true(st == KYMO_OK || st == KYMO_ENOMEM);
+    marey_status st = MAREY_ENOMEM;
+    for (uint64_t n = 1; st != MAREY_OK; n++) {
+        marey__alloc_fail_nth(n);
+        st = marey_stopwatch_print(nowhere);
+        marey__alloc_fail_nth(0);
+        assert_true(st == MAREY_OK || st == MAREY_ENOMEM);
     }
     fclose(nowhere);
 }

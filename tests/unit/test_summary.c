@@ -9,7 +9,7 @@
 
 #include "log_maker.h"
 #include "summary_view.h"
-#include <kymo/report.h>
+#include <marey/report.h>
 
 enum { OUTER = 1, INNER = 2, LEAF = 3 };
 
@@ -30,7 +30,7 @@ static int teardown(void **state)
 
 /* ---- looking into tables ---- */
 
-static void expect_range(kymo_summary *summary, const char *name, uint64_t count, uint64_t total,
+static void expect_range(marey_summary *summary, const char *name, uint64_t count, uint64_t total,
                          uint64_t self)
 {
     const size_t row = row_of(summary, "ranges", name);
@@ -39,7 +39,7 @@ static void expect_range(kymo_summary *summary, const char *name, uint64_t count
     assert_int_equal(number(summary, "ranges", row, "self_ns"), self);
 }
 
-static void expect_warning(kymo_summary *summary, const char *part)
+static void expect_warning(marey_summary *summary, const char *part)
 {
     for (size_t row = 0; row < n_rows(summary, "warnings"); row++)
         if (strstr(cell(summary, "warnings", row, "text").as.text, part) != NULL)
@@ -49,17 +49,18 @@ static void expect_warning(kymo_summary *summary, const char *part)
 
 /* ---- summaries of one log ---- */
 
-static kymo_summary *summarise_with(struct log_maker *log, const struct kymo_summary_options *options)
+static marey_summary *summarise_with(struct log_maker *log,
+                                     const struct marey_summary_options *options)
 {
-    kymo_recording *recording = NULL;
-    kymo_summary *summary = NULL;
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    assert_int_equal(kymo_summary_create(&recording, 1, options, &summary), KYMO_OK);
+    marey_recording *recording = NULL;
+    marey_summary *summary = NULL;
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    assert_int_equal(marey_summary_create(&recording, 1, options, &summary), MAREY_OK);
     log_close(recording); /* the summary stands alone */
     return summary;
 }
 
-static kymo_summary *summarise(struct log_maker *log)
+static marey_summary *summarise(struct log_maker *log)
 {
     log_put_end(log, "stop");
     return summarise_with(log, NULL);
@@ -77,7 +78,7 @@ static void times_are_split_into_self_and_children(void **state)
     log_end(log, 60, 0); /* whatever was begun last */
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 1, 100, 60);
     expect_range(summary, "inner", 1, 30, 25);
     expect_range(summary, "leaf", 2, 15, 15);
@@ -92,8 +93,8 @@ static void times_are_split_into_self_and_children(void **state)
     assert_string_equal(cell(summary, "ranges", 0, "name").as.text, "outer");
     assert_int_equal(n_rows(summary, "open"), 0);
     assert_int_equal(n_rows(summary, "warnings"), 0);
-    assert_null(kymo_summary_table(summary, "nothing"));
-    kymo_summary_destroy(summary);
+    assert_null(marey_summary_table(summary, "nothing"));
+    marey_summary_destroy(summary);
 }
 
 static void the_tree_is_depth_first_and_heaviest_first(void **state)
@@ -108,7 +109,7 @@ static void the_tree_is_depth_first_and_heaviest_first(void **state)
     log_end(log, 60, LEAF);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     const struct {
         uint64_t depth;
         const char *name;
@@ -120,7 +121,7 @@ static void the_tree_is_depth_first_and_heaviest_first(void **state)
         assert_string_equal(cell(summary, "tree", i, "name").as.text, want[i].name);
         assert_int_equal(number(summary, "tree", i, "total_ns"), want[i].total);
     }
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void of_a_recursion_the_outermost_counts(void **state)
@@ -133,10 +134,10 @@ static void of_a_recursion_the_outermost_counts(void **state)
     log_end(log, 50, INNER);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 2, 100, 70);
     assert_int_equal(number(summary, "ranges", 0, "mean_ns"), 55);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* The record may stand in an earlier block, with other events in between, and holds for one range. */
@@ -146,7 +147,7 @@ static void a_range_may_stand_for_many_calls(void **state)
     log_repeat(log, 0, 4);
     log_begin(log, 0, OUTER);
     log_repeat(log, 0, 1000);
-    log_word(log, 5, KYMO_KIND_MARK, LEAF);
+    log_word(log, 5, MAREY_KIND_MARK, LEAF);
     log_put_words(log, 0, 0);
     log_begin(log, 10, INNER);
     log_begin(log, 20, LEAF);
@@ -156,7 +157,7 @@ static void a_range_may_stand_for_many_calls(void **state)
     log_end(log, 5020, INNER);
     log_end(log, 8000, OUTER);
     log_put_words(log, 0, 1);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 4, 8000, 2990);
     expect_range(summary, "inner", 1001, 5010, 5000);
     expect_range(summary, "leaf", 1, 10, 10);
@@ -167,7 +168,7 @@ static void a_range_may_stand_for_many_calls(void **state)
     assert_int_equal(number(summary, "ranges", inner, "min_ns"), 5);
     assert_int_equal(number(summary, "ranges", inner, "p50_ns"), 5);
     assert_int_equal(number(summary, "ranges", inner, "max_ns"), 10);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void a_recursion_of_many_calls_counts_all_and_its_outermost_time(void **state)
@@ -180,9 +181,9 @@ static void a_recursion_of_many_calls_counts_all_and_its_outermost_time(void **s
     log_end(log, 900, OUTER);
     log_end(log, 1000, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 100, 1000, 1000);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* Part of the time of calls that are counted elsewhere: on another path, and here as the only range of a node. */
@@ -201,7 +202,7 @@ static void a_range_may_stand_for_no_call(void **state)
     log_end(log, 70, INNER);
     log_end(log, 100, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 1, 100, 30);
     expect_range(summary, "inner", 2, 40, 10);
     expect_range(summary, "leaf", 3, 60, 60);
@@ -210,7 +211,7 @@ static void a_range_may_stand_for_no_call(void **state)
     const size_t leaf = row_of(summary, "ranges", "leaf");
     assert_int_equal(number(summary, "ranges", leaf, "mean_ns"), 20);
     assert_int_equal(number(summary, "ranges", leaf, "min_ns"), 10);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* What was said before a gap may be about a range that is lost. */
@@ -222,9 +223,9 @@ static void a_gap_forgets_how_many_calls_come(void **state)
     log_begin(log, 10, OUTER);
     log_end(log, 20, OUTER);
     log_put_words(log, 0, 2);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 1, 10, 10);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* Deeper than the tree goes: counts and times stay right, the tree stays small. */
@@ -237,11 +238,11 @@ static void a_runaway_recursion_is_counted_and_folded(void **state)
     for (uint64_t i = 0; i < DEPTH; i++)
         log_end(log, DEPTH + i, 0);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", DEPTH / 2, 2 * DEPTH - 1, DEPTH);
     expect_range(summary, "inner", DEPTH / 2, 2 * DEPTH - 3, DEPTH - 1);
     assert_true(n_rows(summary, "tree") < 500);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void an_outer_end_closes_what_was_left_open_inside(void **state)
@@ -256,13 +257,13 @@ static void an_outer_end_closes_what_was_left_open_inside(void **state)
     log_end(log, 80, INNER); /* another */
     log_end(log, 90, LEAF);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 1, 50, 10);
     expect_range(summary, "inner", 1, 40, 10);
     expect_range(summary, "leaf", 2, 50, 50);
     expect_warning(summary, "2 ranges left open inside another");
     expect_warning(summary, "2 ends without a begin");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 /* Begun on one line and ended on another, or in another language: two sites, one name. */
@@ -275,10 +276,10 @@ static void a_range_may_end_at_another_site_of_its_name(void **state)
     log_begin(log, 20, 9);
     log_end(log, 30, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     expect_range(summary, "outer", 2, 20, 20);
     assert_int_equal(n_rows(summary, "warnings"), 0);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void what_is_open_at_a_gap_is_given_up(void **state)
@@ -291,26 +292,26 @@ static void what_is_open_at_a_gap_is_given_up(void **state)
     log_begin(log, 30, LEAF);
     log_end(log, 35, LEAF);
     log_put_words(log, 0, 2);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     assert_int_equal(n_rows(summary, "ranges"), 1);
     expect_range(summary, "leaf", 1, 5, 5);
     expect_warning(summary, "2 ranges had begun when events were lost");
     expect_warning(summary, "1 end without a begin");
     assert_int_equal(n_rows(summary, "open"), 0);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void a_gap_record_gives_up_what_is_open(void **state)
 {
     struct log_maker *log = *state;
     log_begin(log, 0, OUTER);
-    log_record(log, 10, KYMO_RECORD_GAP, (const uint64_t[]){5, 100}, 2);
+    log_record(log, 10, MAREY_RECORD_GAP, (const uint64_t[]){5, 100}, 2);
     log_end(log, 20, OUTER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     assert_int_equal(n_rows(summary, "ranges"), 0);
     expect_warning(summary, "1 range had begun when events were lost");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
@@ -322,7 +323,7 @@ static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
     log_end(log, 60, LEAF);
     log_put_words(log, 0, 0);
     log_put_end(log, "unclosed");
-    kymo_summary *summary = summarise_with(log, NULL);
+    marey_summary *summary = summarise_with(log, NULL);
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "open"), 2);
     assert_string_equal(cell(summary, "open", 1, "name").as.text, "inner");
@@ -330,21 +331,21 @@ static void what_is_open_at_the_end_is_listed_and_not_counted(void **state)
     assert_int_equal(number(summary, "open", 1, "since_ns"), 40);
     assert_int_equal(number(summary, "open", 1, "pid"), 100);
     assert_int_equal(n_rows(summary, "tree"), 3); /* the way down to what was counted */
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void async_ranges_match_across_lanes_in_any_order(void **state)
 {
     struct log_maker *log = *state;
     log_put_lane(log, 1, 101, "worker");
-    log_record(log, 50, KYMO_RECORD_ASYNC_END, (const uint64_t[]){0, 7}, 2); /* read before its begin */
-    log_record(log, 60, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){INNER, 8}, 2);
-    log_record(log, 65, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 9}, 2);
+    log_record(log, 50, MAREY_RECORD_ASYNC_END, (const uint64_t[]){0, 7}, 2); /* read before its begin */
+    log_record(log, 60, MAREY_RECORD_ASYNC_BEGIN, (const uint64_t[]){INNER, 8}, 2);
+    log_record(log, 65, MAREY_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 9}, 2);
     log_put_words(log, 1, 0);
-    log_record(log, 10, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){INNER, 7}, 2);
-    log_record(log, 90, KYMO_RECORD_ASYNC_END, (const uint64_t[]){0, 8}, 2);
+    log_record(log, 10, MAREY_RECORD_ASYNC_BEGIN, (const uint64_t[]){INNER, 7}, 2);
+    log_record(log, 90, MAREY_RECORD_ASYNC_END, (const uint64_t[]){0, 8}, 2);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     assert_int_equal(n_rows(summary, "async"), 1);
     assert_int_equal(number(summary, "async", 0, "count"), 2);
     assert_int_equal(number(summary, "async", 0, "total_ns"), 70);
@@ -352,7 +353,7 @@ static void async_ranges_match_across_lanes_in_any_order(void **state)
     assert_int_equal(n_rows(summary, "ranges"), 0);
     assert_int_equal(n_rows(summary, "open"), 1);
     assert_string_equal(cell(summary, "open", 0, "name").as.text, "leaf");
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static uint64_t bits_of(double value)
@@ -367,13 +368,13 @@ static void counters_marks_and_payloads_are_summed(void **state)
     struct log_maker *log = *state;
     const double values[] = {3, -1, 4};
     for (size_t i = 0; i < 3; i++)
-        log_record(log, i, KYMO_RECORD_COUNTER, (const uint64_t[]){LEAF, bits_of(values[i])}, 2);
-    log_word(log, 5, KYMO_KIND_MARK, OUTER);
-    log_record(log, 6, KYMO_RECORD_MARK, (const uint64_t[]){OUTER | 2u << 20, 42}, 2);
-    log_record(log, 10, KYMO_RECORD_BEGIN, (const uint64_t[]){INNER | 1u << 20, 42}, 2);
+        log_record(log, i, MAREY_RECORD_COUNTER, (const uint64_t[]){LEAF, bits_of(values[i])}, 2);
+    log_word(log, 5, MAREY_KIND_MARK, OUTER);
+    log_record(log, 6, MAREY_RECORD_MARK, (const uint64_t[]){OUTER | 2u << 20, 42}, 2);
+    log_record(log, 10, MAREY_RECORD_BEGIN, (const uint64_t[]){INNER | 1u << 20, 42}, 2);
     log_end(log, 30, INNER);
     log_put_words(log, 0, 0);
-    kymo_summary *summary = summarise(log);
+    marey_summary *summary = summarise(log);
     assert_int_equal(number(summary, "counters", 0, "count"), 3);
     assert_true(cell(summary, "counters", 0, "min").as.f64 == -1);
     assert_true(cell(summary, "counters", 0, "mean").as.f64 == 2);
@@ -381,7 +382,7 @@ static void counters_marks_and_payloads_are_summed(void **state)
     assert_true(cell(summary, "counters", 0, "last").as.f64 == 4);
     assert_int_equal(number(summary, "marks", 0, "count"), 2);
     expect_range(summary, "inner", 1, 20, 20);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void filter_and_depth_choose_what_is_shown(void **state)
@@ -395,49 +396,49 @@ static void filter_and_depth_choose_what_is_shown(void **state)
     log_end(log, 50, OUTER);
     log_put_words(log, 0, 0);
     log_put_end(log, "stop");
-    kymo_summary *summary = summarise_with(log, &(struct kymo_summary_options){.filter = "eaf"});
+    marey_summary *summary = summarise_with(log, &(struct marey_summary_options){.filter = "eaf"});
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "threads"), 1);
     assert_int_equal(n_rows(summary, "ranks"), 1);
     assert_int_equal(n_rows(summary, "sites"), 1);
     assert_int_equal(n_rows(summary, "tree"), 3); /* with what leads there */
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 
-    summary = summarise_with(log, &(struct kymo_summary_options){.filter = "?nn*"});
+    summary = summarise_with(log, &(struct marey_summary_options){.filter = "?nn*"});
     assert_int_equal(n_rows(summary, "ranges"), 1);
     assert_int_equal(n_rows(summary, "tree"), 2);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 
-    summary = summarise_with(log, &(struct kymo_summary_options){.max_depth = 2});
+    summary = summarise_with(log, &(struct marey_summary_options){.max_depth = 2});
     assert_int_equal(n_rows(summary, "ranges"), 2);
     expect_range(summary, "inner", 1, 30, 20); /* what is deeper is hidden, and counts */
     assert_int_equal(n_rows(summary, "tree"), 2);
-    kymo_summary_destroy(summary);
+    marey_summary_destroy(summary);
 }
 
 static void a_log_without_events_gives_empty_tables(void **state)
 {
-    kymo_summary *summary = summarise(*state);
+    marey_summary *summary = summarise(*state);
     assert_int_equal(n_rows(summary, "ranges"), 0);
     assert_int_equal(n_rows(summary, "tree"), 0);
     assert_int_equal(n_rows(summary, "processes"), 1);
-    kymo_summary_destroy(summary);
-    assert_int_equal(kymo_summary_create(NULL, 0, NULL, &summary), KYMO_OK);
+    marey_summary_destroy(summary);
+    assert_int_equal(marey_summary_create(NULL, 0, NULL, &summary), MAREY_OK);
     assert_int_equal(n_rows(summary, "processes"), 0);
-    kymo_summary_destroy(summary);
-    kymo_summary_destroy(NULL);
+    marey_summary_destroy(summary);
+    marey_summary_destroy(NULL);
 }
 
 /* ---- several processes ---- */
 
 /* A log of one process: `count` calls of "step" that take `duration`, in each of two threads. */
-static kymo_recording *make_process(const char *pid, const char *rank, uint64_t count,
-                                    uint64_t duration)
+static marey_recording *make_process(const char *pid, const char *rank, uint64_t count,
+                                     uint64_t duration)
 {
     struct log_maker log = {0};
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     log_put_process(&log, NULL, NULL);
-    log_put_pairs(&log, KYMO__BLOCK_LOG, (const char *const[]){"pid", pid, "rank", rank, NULL});
+    log_put_pairs(&log, MAREY__BLOCK_LOG, (const char *const[]){"pid", pid, "rank", rank, NULL});
     log_put_site(&log, 4, "step");
     log_put_site(&log, 5, pid); /* numbers differ between processes */
     log_put_moment(&log, 0, 0);
@@ -450,7 +451,7 @@ static kymo_recording *make_process(const char *pid, const char *rank, uint64_t 
         log_put_words(&log, lane, 0);
     }
     log_put_end(&log, "exit");
-    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    assert_int_equal(log_open(&log, &recording), MAREY_OK);
     log_maker_fini(&log);
     return recording;
 }
@@ -459,12 +460,12 @@ static void processes_and_recordings_merge_by_name(void **state)
 {
     (void)state;
     for (uint32_t n_jobs = 1; n_jobs <= 3; n_jobs += 2) {
-        kymo_recording *const recordings[] = {make_process("10", "0", 3, 100),
-                                              make_process("11", "1", 5, 200),
-                                              make_process("12", "-1", 1, 400)};
-        kymo_summary *summary = NULL;
-        const struct kymo_summary_options options = {.n_jobs = n_jobs};
-        assert_int_equal(kymo_summary_create(recordings, 3, &options, &summary), KYMO_OK);
+        marey_recording *const recordings[] = {make_process("10", "0", 3, 100),
+                                               make_process("11", "1", 5, 200),
+                                               make_process("12", "-1", 1, 400)};
+        marey_summary *summary = NULL;
+        const struct marey_summary_options options = {.n_jobs = n_jobs};
+        assert_int_equal(marey_summary_create(recordings, 3, &options, &summary), MAREY_OK);
         expect_range(summary, "step", 18, 600 + 2000 + 800, 3400);
         assert_int_equal(number(summary, "ranges", 0, "threads"), 6);
         assert_int_equal(number(summary, "ranges", 0, "processes"), 3);
@@ -479,12 +480,12 @@ static void processes_and_recordings_merge_by_name(void **state)
         assert_int_equal(number(summary, "ranks", 1, "count"), 10);
         assert_true(cell(summary, "ranks", 2, "rank").is_null);
         assert_int_equal(n_rows(summary, "sites"), 4); /* "step" once */
-        struct kymo_cost cost;
-        kymo_summary_cost(summary, &cost);
+        struct marey_cost cost;
+        marey_summary_cost(summary, &cost);
         assert_int_equal(cost.events, 36);
         assert_int_equal(cost.in_program_ns, 12 * 95 / 10 + 20 * 95 / 10 + 4 * 95 / 10);
         assert_int_equal(cost.program_ns, 2100 + 4200 + 400);
-        kymo_summary_destroy(summary);
+        marey_summary_destroy(summary);
         for (size_t i = 0; i < 3; i++)
             log_close(recordings[i]);
     }
@@ -498,7 +499,7 @@ static void lanes_of_an_imported_thread_are_one_thread(void **state)
         (void)state;
         log_put_preamble(log);
         if (is_imported)
-            log_put_pairs(log, KYMO__BLOCK_LOG, (const char *const[]){"source", "kineto", NULL});
+            log_put_pairs(log, MAREY__BLOCK_LOG, (const char *const[]){"source", "kineto", NULL});
         log_put_lane(log, 1, 101, "other");
         log_put_lane(log, 2, 100, "main");
         for (uint32_t lane = 0; lane < 3; lane++) {
@@ -506,13 +507,13 @@ static void lanes_of_an_imported_thread_are_one_thread(void **state)
             log_end(log, 10 * lane + 100, OUTER);
             log_put_words(log, lane, 0);
         }
-        kymo_summary *summary = summarise(log);
+        marey_summary *summary = summarise(log);
         expect_range(summary, "outer", 3, 300, is_imported ? 200 : 300); /* time counts once */
         assert_int_equal(number(summary, "ranges", 0, "threads"), is_imported ? 2 : 3);
         assert_int_equal(n_rows(summary, "threads"), is_imported ? 2 : 3);
         assert_int_equal(number(summary, "threads", 0, "count"), is_imported ? 2 : 1);
         assert_int_equal(number(summary, "threads", 0, "tid"), 100);
-        kymo_summary_destroy(summary);
+        marey_summary_destroy(summary);
         log_maker_fini(log);
         free(log);
     }
@@ -527,27 +528,27 @@ static void summarising_without_memory_leaks_nothing(void **state)
         log_end(log, 100 * i + 20 + i, INNER);
         log_end(log, 100 * i + 90, OUTER);
     }
-    log_record(log, 6000, KYMO_RECORD_COUNTER, (const uint64_t[]){LEAF, 0}, 2);
-    log_record(log, 6001, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 8}, 2);
-    log_record(log, 6002, KYMO_RECORD_ASYNC_END, (const uint64_t[]){LEAF, 8}, 2);
-    log_record(log, 6003, KYMO_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 9}, 2);
+    log_record(log, 6000, MAREY_RECORD_COUNTER, (const uint64_t[]){LEAF, 0}, 2);
+    log_record(log, 6001, MAREY_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 8}, 2);
+    log_record(log, 6002, MAREY_RECORD_ASYNC_END, (const uint64_t[]){LEAF, 8}, 2);
+    log_record(log, 6003, MAREY_RECORD_ASYNC_BEGIN, (const uint64_t[]){LEAF, 9}, 2);
     log_repeat(log, 6004, 10);
     log_begin(log, 6004, LEAF);
     log_end(log, 6009, LEAF);
     log_begin(log, 6010, LEAF);
     log_put_words(log, 0, 0);
     log_put_end(log, "stop");
-    kymo_recording *recording = NULL;
-    assert_int_equal(log_open(log, &recording), KYMO_OK);
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        kymo_summary *summary = NULL;
-        kymo__alloc_fail_nth(nth);
-        status = kymo_summary_create(&recording, 1, &(struct kymo_summary_options){.n_jobs = 1},
-                                     &summary);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && summary == NULL));
-        kymo_summary_destroy(summary);
+    marey_recording *recording = NULL;
+    assert_int_equal(log_open(log, &recording), MAREY_OK);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        marey_summary *summary = NULL;
+        marey__alloc_fail_nth(nth);
+        status = marey_summary_create(&recording, 1, &(struct marey_summary_options){.n_jobs = 1},
+                                      &summary);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && summary == NULL));
+        marey_summary_destroy(summary);
         assert_true(nth < 10000);
     }
     log_close(recording);

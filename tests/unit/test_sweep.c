@@ -29,7 +29,7 @@ struct item {
 struct example {
     struct item items[2 * MAX_WORK];
     size_t n;
-    struct kymo__interval windows[MAX_WINDOWS];
+    struct marey__interval windows[MAX_WINDOWS];
     size_t n_windows;
 };
 
@@ -38,23 +38,23 @@ static bool item_is_before(const void *a, const void *b)
     return ((const struct item *)a)->begin < ((const struct item *)b)->begin;
 }
 
-static struct kymo__atoms sweep(const struct example *e)
+static struct marey__atoms sweep(const struct example *e)
 {
     struct item items[2 * MAX_WORK];
     memcpy(items, e->items, sizeof items);
-    assert_true(kymo__sort_runs(items, e->n, sizeof items[0], item_is_before));
-    struct kymo__sweep s;
-    kymo__sweep_begin(&s, e->windows, e->n_windows);
+    assert_true(marey__sort_runs(items, e->n, sizeof items[0], item_is_before));
+    struct marey__sweep s;
+    marey__sweep_begin(&s, e->windows, e->n_windows);
     for (size_t i = 0; i < e->n; i++)
-        kymo__sweep_add(&s, items[i].begin, items[i].end, items[i].class);
-    kymo__sweep_finish(&s);
+        marey__sweep_add(&s, items[i].begin, items[i].end, items[i].class);
+    marey__sweep_finish(&s);
     return s.atoms;
 }
 
 /* One nanosecond after the other. */
-static struct kymo__atoms count(const struct example *e)
+static struct marey__atoms count(const struct example *e)
 {
-    struct kymo__atoms atoms = {0};
+    struct marey__atoms atoms = {0};
     bool is_seen[2 * MAX_WORK] = {false};
     for (size_t w = 0; w < e->n_windows; w++)
         for (uint64_t t = e->windows[w].begin_ns; t < e->windows[w].end_ns; t++) {
@@ -76,27 +76,27 @@ static struct kymo__atoms count(const struct example *e)
 
 static void make_example(struct example *e)
 {
-    static const uint8_t classes[] = {KYMO__COMPUTES, KYMO__COMMUNICATES, KYMO__COPIES,
-                                      KYMO__IGNORED};
+    static const uint8_t classes[] = {MAREY__COMPUTES, MAREY__COMMUNICATES, MAREY__COPIES,
+                                      MAREY__IGNORED};
     *e = (struct example){.n = random_below(MAX_WORK + 1),
                           .n_windows = random_below(MAX_WINDOWS + 1)};
     const uint64_t longest = 1 + random_below(MAX_TIME / 2);
     for (size_t i = 0; i < e->n; i++) {
         e->items[i].begin = random_below(MAX_TIME);
         e->items[i].end = e->items[i].begin + random_below(longest + 1);
-        e->items[i].class = classes[random_below(KYMO__COUNT_OF(classes))];
+        e->items[i].class = classes[random_below(MAREY__COUNT_OF(classes))];
     }
     for (size_t i = 0; i < e->n_windows; i++) {
         e->windows[i].begin_ns = random_below(MAX_TIME);
         e->windows[i].end_ns = e->windows[i].begin_ns + random_below(MAX_TIME / 2);
     }
-    assert_true(kymo__intervals_unite(e->windows, &e->n_windows));
+    assert_true(marey__intervals_unite(e->windows, &e->n_windows));
 }
 
-static uint64_t whole(const struct kymo__atoms *atoms)
+static uint64_t whole(const struct marey__atoms *atoms)
 {
     uint64_t sum = 0;
-    for (size_t i = 0; i < KYMO__N_ATOMS; i++)
+    for (size_t i = 0; i < MAREY__N_ATOMS; i++)
         sum += atoms->ns[i];
     return sum;
 }
@@ -107,7 +107,7 @@ static void every_nanosecond_is_in_the_atom_that_a_count_finds(void **state)
     for (size_t i = 0; i < N_CASES; i++) {
         struct example e;
         make_example(&e);
-        const struct kymo__atoms swept = sweep(&e), counted = count(&e);
+        const struct marey__atoms swept = sweep(&e), counted = count(&e);
         assert_memory_equal(&swept, &counted, sizeof swept);
     }
 }
@@ -118,11 +118,11 @@ static void the_parts_add_up_to_the_window(void **state)
     for (size_t i = 0; i < N_CASES; i++) {
         struct example e;
         make_example(&e);
-        const struct kymo__atoms a = sweep(&e);
-        const uint64_t span = kymo__intervals_length(e.windows, e.n_windows);
+        const struct marey__atoms a = sweep(&e);
+        const uint64_t span = marey__intervals_length(e.windows, e.n_windows);
         assert_int_equal(whole(&a), span);
-        assert_int_equal(kymo__computing_ns(&a) + kymo__exposed_comm_ns(&a) +
-                             kymo__exposed_mem_ns(&a) + a.ns[0],
+        assert_int_equal(marey__computing_ns(&a) + marey__exposed_comm_ns(&a) +
+                             marey__exposed_mem_ns(&a) + a.ns[0],
                          span);
     }
 }
@@ -158,13 +158,13 @@ static void order_splits_and_doubles_change_no_union(void **state)
     for (size_t i = 0; i < N_CASES; i++) {
         struct example e;
         make_example(&e);
-        const struct kymo__atoms before = sweep(&e);
+        const struct marey__atoms before = sweep(&e);
         shuffle(&e);
-        const struct kymo__atoms shuffled = sweep(&e);
+        const struct marey__atoms shuffled = sweep(&e);
         assert_memory_equal(&before, &shuffled, sizeof before);
         double_or_split(&e, i % 2 == 0);
         shuffle(&e);
-        const struct kymo__atoms after = sweep(&e);
+        const struct marey__atoms after = sweep(&e);
         assert_memory_equal(before.ns, after.ns, sizeof before.ns);
         assert_int_equal(after.sum_of_durations_ns,
                          before.sum_of_durations_ns * (i % 2 == 0 ? 1 : 2));
@@ -179,7 +179,7 @@ static void a_later_clock_changes_nothing(void **state)
     for (size_t i = 0; i < 200; i++) {
         struct example e;
         make_example(&e);
-        const struct kymo__atoms before = sweep(&e);
+        const struct marey__atoms before = sweep(&e);
         for (size_t w = 0; w < e.n_windows; w++) {
             e.windows[w].begin_ns += offset;
             e.windows[w].end_ns += offset;
@@ -188,7 +188,7 @@ static void a_later_clock_changes_nothing(void **state)
             e.items[k].begin += offset;
             e.items[k].end += offset;
         }
-        const struct kymo__atoms after = sweep(&e);
+        const struct marey__atoms after = sweep(&e);
         assert_memory_equal(&before, &after, sizeof before);
     }
 }
@@ -197,7 +197,7 @@ static void unions_are_what_a_count_finds(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_CASES; i++) {
-        struct kymo__interval intervals[MAX_WORK];
+        struct marey__interval intervals[MAX_WORK];
         bool is_in[2 * MAX_TIME] = {false};
         size_t n = random_below(MAX_WORK + 1);
         for (size_t k = 0; k < n; k++) {
@@ -206,11 +206,11 @@ static void unions_are_what_a_count_finds(void **state)
             for (uint64_t t = intervals[k].begin_ns; t < intervals[k].end_ns; t++)
                 is_in[t] = true;
         }
-        assert_true(kymo__intervals_unite(intervals, &n));
+        assert_true(marey__intervals_unite(intervals, &n));
         uint64_t length = 0;
-        for (size_t t = 0; t < KYMO__COUNT_OF(is_in); t++)
+        for (size_t t = 0; t < MAREY__COUNT_OF(is_in); t++)
             length += is_in[t];
-        assert_int_equal(kymo__intervals_length(intervals, n), length);
+        assert_int_equal(marey__intervals_length(intervals, n), length);
         for (size_t k = 1; k < n; k++)
             assert_true(intervals[k - 1].end_ns < intervals[k].begin_ns);
     }
@@ -235,7 +235,7 @@ static void the_sort_is_stable_for_any_input(void **state)
         const uint64_t n_keys = 1 + random_below(n + 1), run = 1 + random_below(50);
         for (uint32_t i = 0; i < n; i++)
             list[i] = (struct numbered){(uint32_t)(n % 2 == 0 ? random_below(n_keys) : i % run), i};
-        assert_true(kymo__sort_runs(list, n, sizeof list[0], key_is_less));
+        assert_true(marey__sort_runs(list, n, sizeof list[0], key_is_less));
         for (uint32_t i = 1; i < n; i++) {
             assert_true(list[i - 1].key <= list[i].key);
             if (list[i - 1].key == list[i].key)
@@ -248,9 +248,9 @@ static void a_sort_without_memory_moves_nothing(void **state)
 {
     (void)state;
     uint64_t list[] = {3, 1, 2};
-    kymo__alloc_fail_nth(1);
-    assert_false(kymo__sort_runs(list, 3, sizeof list[0], key_is_less));
-    kymo__alloc_fail_nth(0);
+    marey__alloc_fail_nth(1);
+    assert_false(marey__sort_runs(list, 3, sizeof list[0], key_is_less));
+    marey__alloc_fail_nth(0);
     assert_int_equal(list[0], 3);
     assert_int_equal(list[2], 2);
 }

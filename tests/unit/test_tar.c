@@ -15,7 +15,7 @@
 #include "log_maker.h"
 #include "present/tar_internal.h"
 
-#define BLOCK KYMO__TAR_BLOCK
+#define BLOCK MAREY__TAR_BLOCK
 
 /* ---- recordings ---- */
 
@@ -23,34 +23,34 @@
 enum { LONG = 200000 };
 
 /* One rank on `host`, with `n` ranges of 3 ns. Its wall clock is 1000 s ahead of its CLOCK_MONOTONIC. */
-static kymo_recording *make_ranges(const char *rank, const char *pid, const char *host, uint64_t n)
+static marey_recording *make_ranges(const char *rank, const char *pid, const char *host, uint64_t n)
 {
     struct log_maker log = {0};
-    const char *const about[] = {KYMO__KEY_PID,
+    const char *const about[] = {MAREY__KEY_PID,
                                  pid,
-                                 KYMO__KEY_HOST,
+                                 MAREY__KEY_HOST,
                                  host,
-                                 KYMO__KEY_RANK,
+                                 MAREY__KEY_RANK,
                                  rank,
-                                 KYMO__KEY_CLOCK,
+                                 MAREY__KEY_CLOCK,
                                  "monotonic",
-                                 KYMO__KEY_COMMAND,
+                                 MAREY__KEY_COMMAND,
                                  "a",
                                  NULL};
-    kymo_recording *recording = NULL;
-    log_put_pairs(&log, KYMO__BLOCK_LOG, about);
+    marey_recording *recording = NULL;
+    log_put_pairs(&log, MAREY__BLOCK_LOG, about);
     log_put_moment(&log, 0, 500);
     log_put_moment(&log, 1u << 30, 500 + (1u << 30));
     log_put_site(&log, 1, "step");
     log_put_lane(&log, 0, 7, "main");
     log_put_ranges(&log, n);
     log_put_end(&log, "stop");
-    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    assert_int_equal(log_open(&log, &recording), MAREY_OK);
     log_maker_fini(&log);
     return recording;
 }
 
-static kymo_recording *make_rank(const char *rank, const char *pid, const char *host)
+static marey_recording *make_rank(const char *rank, const char *pid, const char *host)
 {
     return make_ranges(rank, pid, host, 1);
 }
@@ -70,10 +70,10 @@ static struct archive take_file(int fd, off_t from)
     return archive;
 }
 
-static struct archive export_file(kymo_recording *const *recordings, size_t n, const char *format)
+static struct archive export_file(marey_recording *const *recordings, size_t n, const char *format)
 {
     const int fd = memfd_create("archive", MFD_CLOEXEC);
-    assert_int_equal(kymo_export(recordings, n, format, NULL, fd), KYMO_OK);
+    assert_int_equal(marey_export(recordings, n, format, NULL, fd), MAREY_OK);
     return take_file(fd, 0);
 }
 
@@ -120,7 +120,7 @@ static struct entry nth_entry(const struct archive *archive, size_t n)
 static void each_process_has_a_whole_trace(void **state)
 {
     (void)state;
-    kymo_recording *rank = make_rank("0", "42", "box");
+    marey_recording *rank = make_rank("0", "42", "box");
     struct archive archive = export_file(&rank, 1, "perfetto-tar");
     struct archive alone = export_file(&rank, 1, "perfetto");
     assert_string_equal(nth_entry(&archive, 0).name, "perfetto_manifest.json");
@@ -143,7 +143,7 @@ static void expect_manifest(const struct archive *archive, const char *text)
 static void ranks_of_one_machine_are_on_its_clock(void **state)
 {
     (void)state;
-    kymo_recording *ranks[] = {make_rank("0", "42", "box"), make_rank("1", "43", "box")};
+    marey_recording *ranks[] = {make_rank("0", "42", "box"), make_rank("1", "43", "box")};
     struct archive archive = export_file(ranks, 2, "perfetto-tar");
     expect_manifest(
         &archive,
@@ -161,7 +161,7 @@ static void ranks_of_one_machine_are_on_its_clock(void **state)
 static void ranks_of_two_machines_are_on_the_wall_clock(void **state)
 {
     (void)state;
-    kymo_recording *ranks[] = {make_rank("0", "42", "a/\"b"), make_rank("1", "42", "c")};
+    marey_recording *ranks[] = {make_rank("0", "42", "a/\"b"), make_rank("1", "42", "c")};
     struct archive archive = export_file(ranks, 2, "perfetto-tar");
     expect_manifest(
         &archive,
@@ -181,12 +181,12 @@ static void ranks_of_two_machines_are_on_the_wall_clock(void **state)
 static void a_pipe_gets_the_same_bytes(void **state)
 {
     (void)state;
-    kymo_recording *ranks[] = {make_rank("0", "42", "box"), make_rank("1", "43", "box")};
+    marey_recording *ranks[] = {make_rank("0", "42", "box"), make_rank("1", "43", "box")};
     struct archive expected = export_file(ranks, 2, "perfetto-tar");
     int ends[2];
     char piped[1 << 16];
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(kymo_export(ranks, 2, "perfetto-tar", NULL, ends[1]), KYMO_OK);
+    assert_int_equal(marey_export(ranks, 2, "perfetto-tar", NULL, ends[1]), MAREY_OK);
     close(ends[1]);
     assert_int_equal(read(ends[0], piped, sizeof piped), (ssize_t)expected.len);
     assert_memory_equal(piped, expected.bytes, expected.len);
@@ -200,21 +200,21 @@ static void a_pipe_gets_the_same_bytes(void **state)
 static void long_traces_are_whole_in_a_file(void **state)
 {
     (void)state;
-    kymo_recording *ranks[] = {make_ranges("0", "42", "box", LONG), make_rank("1", "43", "box")};
+    marey_recording *ranks[] = {make_ranges("0", "42", "box", LONG), make_rank("1", "43", "box")};
     struct archive archive = export_file(ranks, 2, "perfetto-tar");
     struct archive alone = export_file(ranks, 1, "perfetto");
     const struct entry trace = nth_entry(&archive, 1);
-    assert_true(alone.len > 4 * KYMO__OUT_BYTES);
+    assert_true(alone.len > 4 * MAREY__OUT_BYTES);
     assert_int_equal(trace.len, alone.len);
     assert_memory_equal(trace.bytes, alone.bytes, alone.len);
     assert_string_equal(nth_entry(&archive, 2).name, "0001-rank-1-box-43.pftrace");
 
     static const int flags[] = {0, O_APPEND};
-    for (size_t i = 0; i < KYMO__COUNT_OF(flags); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(flags); i++) {
         const int fd = memfd_create("archive", MFD_CLOEXEC);
         assert_int_equal(write(fd, "before", 6), 6);
         assert_int_equal(fcntl(fd, F_SETFL, flags[i]), 0);
-        assert_int_equal(kymo_export(ranks, 2, "perfetto-tar", NULL, fd), KYMO_OK);
+        assert_int_equal(marey_export(ranks, 2, "perfetto-tar", NULL, fd), MAREY_OK);
         struct archive behind = take_file(fd, 6);
         assert_int_equal(behind.len, archive.len);
         assert_memory_equal(behind.bytes, archive.bytes, archive.len);
@@ -229,21 +229,21 @@ static void long_traces_are_whole_in_a_file(void **state)
 /* As if so much had been written: nothing but the count tells. */
 static void expect_size(uint64_t size, const char field[12])
 {
-    struct kymo__out out;
-    struct kymo__tar tar;
+    struct marey__out out;
+    struct marey__tar tar;
     char header[BLOCK];
     const int fd = memfd_create("archive", MFD_CLOEXEC);
-    assert_int_equal(kymo__out_init(&out, fd), KYMO_OK);
-    assert_int_equal(kymo__tar_init(&tar, &out), KYMO_OK);
-    assert_int_equal(kymo__tar_open(&tar, "large", 1), KYMO_OK);
-    kymo__out_drain(&out);
+    assert_int_equal(marey__out_init(&out, fd), MAREY_OK);
+    assert_int_equal(marey__tar_init(&tar, &out), MAREY_OK);
+    assert_int_equal(marey__tar_open(&tar, "large", 1), MAREY_OK);
+    marey__out_drain(&out);
     out.n_flushed += size;
-    assert_int_equal(kymo__tar_close(&tar), KYMO_OK);
+    assert_int_equal(marey__tar_close(&tar), MAREY_OK);
     assert_int_equal(pread(fd, header, sizeof header, 0), BLOCK);
     assert_memory_equal(header + 124, field, 12);
     check_sum((const uint8_t *)header);
-    kymo__tar_fini(&tar);
-    kymo__out_fini(&out);
+    marey__tar_fini(&tar);
+    marey__out_fini(&out);
     close(fd);
 }
 

@@ -10,36 +10,36 @@
 #include "tensor/tensor_internal.h"
 #include "tensor/tensor_kernels.h"
 
-static struct kymo_tensor vector(enum kymo_dtype dtype, const void *data, const int64_t *n)
+static struct marey_tensor vector(enum marey_dtype dtype, const void *data, const int64_t *n)
 {
-    return (struct kymo_tensor){.data = data, .dtype = dtype, .rank = 1, .sizes = n};
+    return (struct marey_tensor){.data = data, .dtype = dtype, .rank = 1, .sizes = n};
 }
 
-static struct kymo_tensor_diff compare(enum kymo_dtype dtype, const void *a, const void *b,
-                                       int64_t n, struct kymo_tolerance tolerance)
+static struct marey_tensor_diff compare(enum marey_dtype dtype, const void *a, const void *b,
+                                        int64_t n, struct marey_tolerance tolerance)
 {
-    const struct kymo_tensor ta = vector(dtype, a, &n), tb = vector(dtype, b, &n);
-    struct kymo_tensor_diff diff;
-    assert_int_equal(kymo_tensor_compare(&ta, &tb, &tolerance, &diff), KYMO_OK);
+    const struct marey_tensor ta = vector(dtype, a, &n), tb = vector(dtype, b, &n);
+    struct marey_tensor_diff diff;
+    assert_int_equal(marey_tensor_compare(&ta, &tb, &tolerance, &diff), MAREY_OK);
     return diff;
 }
 
-static const struct kymo_tolerance exact = {.nan_equal = 1};
-static const struct kymo_tolerance bitwise = {.bitwise = 1};
-static const struct kymo_tolerance wide = {.abs = 1e30, .rel = 1e30, .nan_equal = 1};
+static const struct marey_tolerance exact = {.nan_equal = 1};
+static const struct marey_tolerance bitwise = {.bitwise = 1};
+static const struct marey_tolerance wide = {.abs = 1e30, .rel = 1e30, .nan_equal = 1};
 
 static void nan_against_a_number_is_wrong_whatever_the_tolerance(void **state)
 {
     (void)state;
     const float a[] = {1, NAN, 3}, b[] = {1, 2, 3};
-    struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 3, wide);
+    struct marey_tensor_diff d = compare(MAREY_F32, a, b, 3, wide);
     assert_int_equal(d.n_wrong, 1);
     assert_int_equal(d.first_wrong, 1);
     assert_int_equal(d.n_nan_a, 1);
     assert_int_equal(d.n_nan_b, 0);
     assert_int_equal(d.n_nan_one, 1);
     assert_true(isinf(d.needs_abs) && isinf(d.needs_rel) && isinf(d.needs_ulp));
-    d = compare(KYMO_F32, b, a, 3, wide);
+    d = compare(MAREY_F32, b, a, 3, wide);
     assert_int_equal(d.n_wrong, 1);
     assert_int_equal(d.n_nan_b, 1);
 }
@@ -48,14 +48,14 @@ static void nan_at_the_same_place_is_as_asked(void **state)
 {
     (void)state;
     const double a[] = {NAN, 2};
-    struct kymo_tolerance tolerance = {.nan_equal = 1};
-    struct kymo_tensor_diff d = compare(KYMO_F64, a, a, 2, tolerance);
+    struct marey_tolerance tolerance = {.nan_equal = 1};
+    struct marey_tensor_diff d = compare(MAREY_F64, a, a, 2, tolerance);
     assert_int_equal(d.n_wrong, 0);
     assert_int_equal(d.n_unequal, 0);
     assert_int_equal(d.n_nan_one, 0);
     assert_true(d.needs_abs == 0);
     tolerance.nan_equal = 0;
-    d = compare(KYMO_F64, a, a, 2, tolerance);
+    d = compare(MAREY_F64, a, a, 2, tolerance);
     assert_int_equal(d.n_wrong, 1);
     assert_int_equal(d.n_unequal, 0);
     assert_int_equal(d.first_wrong, 0);
@@ -66,7 +66,7 @@ static void infinities_agree_with_themselves_alone(void **state)
     (void)state;
     const float a[] = {INFINITY, INFINITY, -INFINITY, 1, INFINITY};
     const float b[] = {INFINITY, -INFINITY, -INFINITY, INFINITY, 3e38f};
-    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 5, wide);
+    const struct marey_tensor_diff d = compare(MAREY_F32, a, b, 5, wide);
     assert_int_equal(d.n_wrong, 3);
     assert_int_equal(d.first_wrong, 1);
     assert_true(isinf(d.needs_abs));
@@ -77,11 +77,11 @@ static void zeroes_of_both_signs_agree_unless_bits_are_asked_for(void **state)
 {
     (void)state;
     const float a[] = {0, -0.0f}, b[] = {-0.0f, -0.0f};
-    struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, exact);
+    struct marey_tensor_diff d = compare(MAREY_F32, a, b, 2, exact);
     assert_int_equal(d.n_wrong, 0);
     assert_int_equal(d.n_unequal, 0);
     assert_true(d.ulp.value == 0);
-    d = compare(KYMO_F32, a, b, 2, bitwise);
+    d = compare(MAREY_F32, a, b, 2, bitwise);
     assert_int_equal(d.n_wrong, 1);
     assert_int_equal(d.first_wrong, 0);
 }
@@ -90,7 +90,7 @@ static void bits_are_bits_of_nan_too(void **state)
 {
     (void)state;
     uint32_t a[] = {0x7fc00000, 0x7fc00001}, b[] = {0x7fc00000, 0x7fc00002};
-    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, bitwise);
+    const struct marey_tensor_diff d = compare(MAREY_F32, a, b, 2, bitwise);
     assert_int_equal(d.n_wrong, 1);
     assert_int_equal(d.first_wrong, 1);
 }
@@ -104,8 +104,8 @@ static void swapped_rows_are_seen(void **state)
         a[i] = b[i] = sinf((float)i);
     memcpy(&b[7 * COLUMNS], &a[70 * COLUMNS], COLUMNS * sizeof *a);
     memcpy(&b[70 * COLUMNS], &a[7 * COLUMNS], COLUMNS * sizeof *a);
-    const struct kymo_tensor_diff d =
-        compare(KYMO_F32, a, b, ROWS * COLUMNS, kymo_tolerance_default(KYMO_F32, KYMO_F32));
+    const struct marey_tensor_diff d =
+        compare(MAREY_F32, a, b, ROWS * COLUMNS, marey_tolerance_default(MAREY_F32, MAREY_F32));
     assert_true(d.n_wrong > 500);
     assert_int_equal(d.first_wrong, 7 * COLUMNS);
 }
@@ -118,7 +118,7 @@ static void one_sign_among_many_is_seen(void **state)
     for (int i = 0; i < N; i++)
         a[i] = b[i] = 1 + (float)i / N;
     b[AT] = -b[AT];
-    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, N, exact);
+    const struct marey_tensor_diff d = compare(MAREY_F32, a, b, N, exact);
     assert_int_equal(d.n_wrong, 1);
     assert_int_equal(d.n_unequal, 1);
     assert_int_equal(d.first_wrong, AT);
@@ -134,18 +134,18 @@ static void integers_beyond_2_to_the_53_are_exact(void **state)
     (void)state;
     const int64_t a[] = {(1LL << 53) + 1, INT64_MAX, INT64_MIN},
                   b[] = {1LL << 53, INT64_MAX, INT64_MAX};
-    struct kymo_tensor_diff d = compare(KYMO_I64, a, b, 3, exact);
+    struct marey_tensor_diff d = compare(MAREY_I64, a, b, 3, exact);
     assert_int_equal(d.n_wrong, 2);
     assert_int_equal(d.first_wrong, 0);
     assert_int_equal(d.abs.index, 2);
     assert_true(d.abs.value == 0x1p64);
     const uint64_t c[] = {UINT64_MAX}, e[] = {UINT64_MAX - 1};
-    d = compare(KYMO_U64, c, e, 1, exact);
+    d = compare(MAREY_U64, c, e, 1, exact);
     assert_int_equal(d.n_wrong, 1);
     assert_true(d.needs_abs == 1 && d.needs_ulp == 1);
-    d = compare(KYMO_U64, c, e, 1, (struct kymo_tolerance){.abs = 1});
+    d = compare(MAREY_U64, c, e, 1, (struct marey_tolerance){.abs = 1});
     assert_int_equal(d.n_wrong, 0);
-    d = compare(KYMO_U64, c, e, 1, (struct kymo_tolerance){.abs = 0.99});
+    d = compare(MAREY_U64, c, e, 1, (struct marey_tolerance){.abs = 0.99});
     assert_int_equal(d.n_wrong, 1);
 }
 
@@ -153,17 +153,17 @@ static void any_true_is_true(void **state)
 {
     (void)state;
     const uint8_t a[] = {1, 2, 0, 0}, b[] = {1, 1, 0, 1};
-    const struct kymo_tensor_diff d = compare(KYMO_BOOL, a, b, 4, exact);
+    const struct marey_tensor_diff d = compare(MAREY_BOOL, a, b, 4, exact);
     assert_int_equal(d.n_wrong, 1);
     assert_int_equal(d.first_wrong, 3);
-    assert_int_equal(compare(KYMO_BOOL, a, b, 4, bitwise).n_wrong, 2);
+    assert_int_equal(compare(MAREY_BOOL, a, b, 4, bitwise).n_wrong, 2);
 }
 
 static void complex_numbers_agree_when_both_parts_do(void **state)
 {
     (void)state;
     const float a[] = {1, 2, 3, 4, 5, NAN}, b[] = {1, 2, 3, 4.5f, 5.5f, NAN};
-    const struct kymo_tensor_diff d = compare(KYMO_C64, a, b, 3, exact);
+    const struct marey_tensor_diff d = compare(MAREY_C64, a, b, 3, exact);
     assert_int_equal(d.n, 3);
     assert_int_equal(d.n_wrong, 2);
     assert_int_equal(d.n_unequal, 2);
@@ -172,19 +172,19 @@ static void complex_numbers_agree_when_both_parts_do(void **state)
     assert_true(d.abs.value == 0.5 && d.abs.index == 1);
     const double c[] = {1, 2}, e[] = {1, 2 + 1e-8};
     assert_int_equal(
-        compare(KYMO_C128, c, e, 1, kymo_tolerance_default(KYMO_C128, KYMO_C128)).n_wrong, 0);
-    assert_int_equal(compare(KYMO_C128, c, e, 1, exact).n_wrong, 1);
+        compare(MAREY_C128, c, e, 1, marey_tolerance_default(MAREY_C128, MAREY_C128)).n_wrong, 0);
+    assert_int_equal(compare(MAREY_C128, c, e, 1, exact).n_wrong, 1);
 }
 
 static void halves_of_bytes_are_numbers(void **state)
 {
     (void)state;
     const uint8_t a[] = {0x12, 0xf0}, b[] = {0x12, 0x00};
-    struct kymo_tensor_diff d = compare(KYMO_I4X2, a, b, 2, exact);
+    struct marey_tensor_diff d = compare(MAREY_I4X2, a, b, 2, exact);
     assert_true(d.n == 2 && d.n_wrong == 1 && d.first_wrong == 1 && d.abs.value == 1);
-    d = compare(KYMO_U4X2, a, b, 2, exact);
+    d = compare(MAREY_U4X2, a, b, 2, exact);
     assert_true(d.abs.value == 15);
-    d = compare(KYMO_F4_E2M1X2, a, b, 2, exact);
+    d = compare(MAREY_F4_E2M1X2, a, b, 2, exact);
     assert_true(d.abs.value == 6 && d.ulp.value == 7);
 }
 
@@ -192,23 +192,23 @@ static void places_are_counted_through_zero(void **state)
 {
     (void)state;
     const float a32[] = {1, 1e-45f, -1e-45f, 1}, b32[] = {1 + 0x1p-23f, 0, 1e-45f, 0.99999994f};
-    struct kymo_tensor_diff d = compare(KYMO_F32, a32, b32, 4, exact);
+    struct marey_tensor_diff d = compare(MAREY_F32, a32, b32, 4, exact);
     assert_true(d.ulp.value == 2 && d.ulp.index == 2);
-    assert_int_equal(compare(KYMO_F32, a32, b32, 4, (struct kymo_tolerance){.ulp = 1}).n_wrong, 1);
-    assert_int_equal(compare(KYMO_F32, a32, b32, 4, (struct kymo_tolerance){.ulp = 2}).n_wrong, 0);
+    assert_int_equal(compare(MAREY_F32, a32, b32, 4, (struct marey_tolerance){.ulp = 1}).n_wrong, 1);
+    assert_int_equal(compare(MAREY_F32, a32, b32, 4, (struct marey_tolerance){.ulp = 2}).n_wrong, 0);
     const uint16_t a16[] = {0x3c00, 0x0001}, b16[] = {0x3c05, 0x8003};
-    d = compare(KYMO_F16, a16, b16, 2, exact);
+    d = compare(MAREY_F16, a16, b16, 2, exact);
     assert_true(d.ulp.value == 5 && d.ulp.index == 0);
-    d = compare(KYMO_BF16, a16, b16, 2, exact);
+    d = compare(MAREY_BF16, a16, b16, 2, exact);
     assert_true(d.ulp.value == 5);
     const uint8_t a8[] = {0x38, 0x01}, b8[] = {0x39, 0x81};
-    d = compare(KYMO_F8_E4M3FN, a8, b8, 2, exact);
+    d = compare(MAREY_F8_E4M3FN, a8, b8, 2, exact);
     assert_true(d.ulp.value == 2 && d.ulp.index == 1 && d.abs.value == 0.125);
     const uint8_t a0[] = {0x7f}, b0[] = {0x83};
-    d = compare(KYMO_F8_E8M0FNU, a0, b0, 1, exact);
+    d = compare(MAREY_F8_E8M0FNU, a0, b0, 1, exact);
     assert_true(d.ulp.value == 4 && d.abs.value == 15);
     const double a64[] = {1}, b64[] = {-1};
-    d = compare(KYMO_F64, a64, b64, 1, exact);
+    d = compare(MAREY_F64, a64, b64, 1, exact);
     assert_true(d.ulp.value == 2 * (double)0x3ff0000000000000);
 }
 
@@ -216,7 +216,8 @@ static void measures_are_what_they_say(void **state)
 {
     (void)state;
     const float a[] = {1, 2, 3, 5}, b[] = {1, 2, 4, 4};
-    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 4, (struct kymo_tolerance){.abs = 1});
+    const struct marey_tensor_diff d =
+        compare(MAREY_F32, a, b, 4, (struct marey_tolerance){.abs = 1});
     assert_int_equal(d.n_wrong, 0);
     assert_int_equal(d.n_unequal, 2);
     assert_true(d.first_wrong == UINT64_MAX);
@@ -230,26 +231,26 @@ static void measures_are_what_they_say(void **state)
     assert_float_equal(d.snr_db, 10 * log10(37.0 / 2), 1e-12);
     assert_true(d.max_a == 5 && d.max_b == 4);
     assert_true(d.needs_abs == 1);
-    assert_int_equal(compare(KYMO_F32, a, b, 4, (struct kymo_tolerance){.rel = d.needs_rel}).n_wrong,
-                     0);
-    assert_int_equal(compare(KYMO_F32, a, b, 4, (struct kymo_tolerance){.rel = 0.2499}).n_wrong, 2);
+    assert_int_equal(
+        compare(MAREY_F32, a, b, 4, (struct marey_tolerance){.rel = d.needs_rel}).n_wrong, 0);
+    assert_int_equal(compare(MAREY_F32, a, b, 4, (struct marey_tolerance){.rel = 0.2499}).n_wrong, 2);
 }
 
 static void a_reference_of_zero_has_an_infinite_relative_difference(void **state)
 {
     (void)state;
     const float a[] = {3, 1e-7f, 0, 1}, b[] = {2, 0, 0, 2};
-    struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 4, exact);
+    struct marey_tensor_diff d = compare(MAREY_F32, a, b, 4, exact);
     assert_true(isinf(d.needs_rel));
     assert_true(isinf(d.rel.value) && d.rel.index == 1);
     assert_true(d.needs_abs == 1);
     const double a64[] = {0, -1e-300}, b64[] = {0, 0};
-    d = compare(KYMO_F64, a64, b64, 2, exact);
+    d = compare(MAREY_F64, a64, b64, 2, exact);
     assert_true(isinf(d.rel.value) && d.rel.index == 1);
     const int64_t ai[] = {5, 1}, bi[] = {4, 0};
-    d = compare(KYMO_I64, ai, bi, 2, exact);
+    d = compare(MAREY_I64, ai, bi, 2, exact);
     assert_true(isinf(d.rel.value) && d.rel.index == 1 && isinf(d.needs_rel));
-    d = compare(KYMO_F32, b, b, 4, exact);
+    d = compare(MAREY_F32, b, b, 4, exact);
     assert_true(d.rel.value == 0 && d.needs_rel == 0);
 }
 
@@ -259,24 +260,24 @@ static void nothing_is_rounded_before_it_is_compared(void **state)
     const float a[] = {1.00390625f, 125.49f, -0.1f};
     const uint16_t b[] = {0x3f80, 0x42fa, 0xbdcd}; /* bfloat16: 1, 125, -0.10009766 */
     const int64_t n = 3, one = 1;
-    const struct kymo_tensor ta = vector(KYMO_F32, a, &n), tb = vector(KYMO_BF16, b, &n);
-    struct kymo_tensor_diff d;
-    assert_int_equal(kymo_tensor_compare(&ta, &tb, &exact, &d), KYMO_OK);
+    const struct marey_tensor ta = vector(MAREY_F32, a, &n), tb = vector(MAREY_BF16, b, &n);
+    struct marey_tensor_diff d;
+    assert_int_equal(marey_tensor_compare(&ta, &tb, &exact, &d), MAREY_OK);
     assert_true(d.n_wrong == 3 && d.n_unequal == 3);
     assert_true(d.abs.index == 1 && d.abs.value == (double)(125.49f - 125));
     assert_true(d.ulp.value >= 1);
-    const struct kymo_tolerance tight = {.abs = 0.4, .rel = 1e-4};
-    assert_int_equal(kymo_tensor_compare(&tb, &ta, &tight, &d), KYMO_OK);
+    const struct marey_tolerance tight = {.abs = 0.4, .rel = 1e-4};
+    assert_int_equal(marey_tensor_compare(&tb, &ta, &tight, &d), MAREY_OK);
     assert_int_equal(d.n_wrong, 1);
     /* 2^53 + 1, which float64 does not hold, against 2^53 */
     const int64_t i64[] = {(INT64_C(1) << 53) + 1};
     const double f64[] = {0x1p53};
-    const struct kymo_tensor ti = vector(KYMO_I64, i64, &one), tf = vector(KYMO_F64, f64, &one);
-    if (getenv("KYMO_VALGRIND") != NULL)
+    const struct marey_tensor ti = vector(MAREY_I64, i64, &one), tf = vector(MAREY_F64, f64, &one);
+    if (getenv("MAREY_VALGRIND") != NULL)
         skip(); /* its long double has 53 bits */
-    assert_int_equal(kymo_tensor_compare(&ti, &tf, &exact, &d), KYMO_OK);
+    assert_int_equal(marey_tensor_compare(&ti, &tf, &exact, &d), MAREY_OK);
     assert_true(d.n_wrong == 1 && d.abs.value == 1 && d.ulp.value == 1);
-    assert_int_equal(kymo_tensor_compare(&tf, &ti, &exact, &d), KYMO_OK);
+    assert_int_equal(marey_tensor_compare(&tf, &ti, &exact, &d), MAREY_OK);
     assert_true(d.n_wrong == 1 && d.abs.value == 1);
 }
 
@@ -285,9 +286,9 @@ static void a_real_number_is_a_complex_one(void **state)
     (void)state;
     const float a[] = {1, 2}, b[] = {1, 0, 2, 0.5f};
     const int64_t two = 2;
-    const struct kymo_tensor ta = vector(KYMO_F32, a, &two), tb = vector(KYMO_C64, b, &two);
-    struct kymo_tensor_diff d;
-    assert_int_equal(kymo_tensor_compare(&ta, &tb, &exact, &d), KYMO_OK);
+    const struct marey_tensor ta = vector(MAREY_F32, a, &two), tb = vector(MAREY_C64, b, &two);
+    struct marey_tensor_diff d;
+    assert_int_equal(marey_tensor_compare(&ta, &tb, &exact, &d), MAREY_OK);
     assert_true(d.n == 2 && d.n_wrong == 1 && d.first_wrong == 1 && d.abs.value == 0.5);
 }
 
@@ -295,9 +296,9 @@ static void a_tolerance_that_passes_is_not_rounded_down(void **state)
 {
     (void)state;
     const int64_t a[] = {(INT64_C(1) << 53) + 1}, b[] = {0};
-    const struct kymo_tensor_diff d = compare(KYMO_I64, a, b, 1, exact);
-    const struct kymo_tolerance least = {.abs = d.needs_abs};
-    assert_int_equal(compare(KYMO_I64, a, b, 1, least).n_wrong, 0);
+    const struct marey_tensor_diff d = compare(MAREY_I64, a, b, 1, exact);
+    const struct marey_tolerance least = {.abs = d.needs_abs};
+    assert_int_equal(compare(MAREY_I64, a, b, 1, least).n_wrong, 0);
 }
 
 /* ---- every pair of types, against long double ---- */
@@ -313,39 +314,39 @@ static uint64_t random_bits(void)
     return x;
 }
 
-static long double value_at(const struct kymo__dtype *type, const unsigned char *data, size_t i,
+static long double value_at(const struct marey__dtype *type, const unsigned char *data, size_t i,
                             unsigned k)
 {
     double parts[2] = {0};
     int64_t integer;
     uint64_t natural;
     data += i * type->size;
-    memcpy(&integer, data, KYMO__MIN(type->size, sizeof integer));
-    memcpy(&natural, data, KYMO__MIN(type->size, sizeof natural));
-    if (type->part == KYMO_I64 || type->part == KYMO_U64)
-        return k != 0 ? 0 : type->part == KYMO_I64 ? (long double)integer : (long double)natural;
-    kymo__widen_to_double((enum kymo_dtype)type->part, data, type->n_parts, parts);
+    memcpy(&integer, data, MAREY__MIN(type->size, sizeof integer));
+    memcpy(&natural, data, MAREY__MIN(type->size, sizeof natural));
+    if (type->part == MAREY_I64 || type->part == MAREY_U64)
+        return k != 0 ? 0 : type->part == MAREY_I64 ? (long double)integer : (long double)natural;
+    marey__widen_to_double((enum marey_dtype)type->part, data, type->n_parts, parts);
     return parts[k];
 }
 
 /* The number of the type that is next to x, or any. */
-static void put_near(const struct kymo__dtype *type, unsigned char *out, long double x)
+static void put_near(const struct marey__dtype *type, unsigned char *out, long double x)
 {
     const int64_t integer = isfinite(x) && fabsl(x) < 0x1p63L ? (int64_t)x : 7;
     const double real = (double)x;
     const float single = (float)x;
-    const uint32_t narrow = type->kind == KYMO__IS_FLOAT && type->part_bits < 32
-                                ? kymo__narrow((enum kymo_dtype)type->part, real)
+    const uint32_t narrow = type->kind == MAREY__IS_FLOAT && type->part_bits < 32
+                                ? marey__narrow((enum marey_dtype)type->part, real)
                                 : 0;
-    const void *from = type->kind != KYMO__IS_FLOAT ? (const void *)&integer
-                       : type->part_bits == 64      ? (const void *)&real
-                       : type->part_bits == 32      ? (const void *)&single
-                                                    : &narrow;
+    const void *from = type->kind != MAREY__IS_FLOAT ? (const void *)&integer
+                       : type->part_bits == 64       ? (const void *)&real
+                       : type->part_bits == 32       ? (const void *)&single
+                                                     : &narrow;
     for (unsigned k = 0; k < type->n_parts; k++)
         memcpy(out + k * type->part_bits / 8, from, type->part_bits / 8);
 }
 
-static void fill_pair(const struct kymo__dtype *a, const struct kymo__dtype *b,
+static void fill_pair(const struct marey__dtype *a, const struct marey__dtype *b,
                       unsigned char *data_a, unsigned char *data_b)
 {
     for (size_t i = 0; i < (size_t)N_PAIRS * 16; i++) {
@@ -360,18 +361,18 @@ static void fill_pair(const struct kymo__dtype *a, const struct kymo__dtype *b,
     }
 }
 
-static void try_pair(enum kymo_dtype dtype_a, enum kymo_dtype dtype_b)
+static void try_pair(enum marey_dtype dtype_a, enum marey_dtype dtype_b)
 {
     static unsigned char data_a[N_PAIRS * 16], data_b[N_PAIRS * 16];
-    const struct kymo__dtype *a = kymo__dtype_get(dtype_a), *b = kymo__dtype_get(dtype_b);
+    const struct marey__dtype *a = marey__dtype_get(dtype_a), *b = marey__dtype_get(dtype_b);
     const int64_t n = N_PAIRS;
-    const struct kymo_tensor ta = vector(dtype_a, data_a, &n), tb = vector(dtype_b, data_b, &n);
+    const struct marey_tensor ta = vector(dtype_a, data_a, &n), tb = vector(dtype_b, data_b, &n);
     fill_pair(a, b, data_a, data_b);
     uint64_t n_unequal = 0, first = UINT64_MAX;
     long double largest = 0;
     for (size_t i = 0; i < N_PAIRS; i++) {
         bool differs = false;
-        for (unsigned k = 0; k < KYMO__MAX(a->n_parts, b->n_parts); k++) {
+        for (unsigned k = 0; k < MAREY__MAX(a->n_parts, b->n_parts); k++) {
             const long double x = value_at(a, data_a, i, k), y = value_at(b, data_b, i, k);
             differs |= isnan(x) || isnan(y) ? !(isnan(x) && isnan(y)) : x != y;
             if (isfinite(x) && isfinite(y))
@@ -381,8 +382,8 @@ static void try_pair(enum kymo_dtype dtype_a, enum kymo_dtype dtype_b)
         if (differs && first == UINT64_MAX)
             first = i;
     }
-    struct kymo_tensor_diff d;
-    assert_int_equal(kymo_tensor_compare(&ta, &tb, &exact, &d), KYMO_OK);
+    struct marey_tensor_diff d;
+    assert_int_equal(marey_tensor_compare(&ta, &tb, &exact, &d), MAREY_OK);
     if (d.n_unequal != n_unequal || d.n_wrong != n_unequal || d.first_wrong != first)
         fail_msg("%s against %s: %d of %d", a->name, b->name, (int)d.n_wrong, (int)n_unequal);
     const bool is_rounded = fabsl(d.abs.value - largest) > 1e-6L * largest;
@@ -393,17 +394,17 @@ static void try_pair(enum kymo_dtype dtype_a, enum kymo_dtype dtype_b)
 static void every_pair_of_types_is_compared_exactly(void **state)
 {
     (void)state;
-    if (getenv("KYMO_VALGRIND") != NULL)
+    if (getenv("MAREY_VALGRIND") != NULL)
         skip(); /* its long double has 53 bits */
     static const char *const levels[] = {"plain", "avx2", "avx512"};
-    for (size_t level = 0; level < KYMO__COUNT_OF(levels); level++) {
-        if (!kymo__kernels_force(levels[level]))
+    for (size_t level = 0; level < MAREY__COUNT_OF(levels); level++) {
+        if (!marey__kernels_force(levels[level]))
             continue;
-        for (int a = KYMO_BOOL; a < KYMO_F4_E2M1X2; a++)
-            for (int b = KYMO_BOOL; b < KYMO_F4_E2M1X2; b++)
-                try_pair((enum kymo_dtype)a, (enum kymo_dtype)b);
+        for (int a = MAREY_BOOL; a < MAREY_F4_E2M1X2; a++)
+            for (int b = MAREY_BOOL; b < MAREY_F4_E2M1X2; b++)
+                try_pair((enum marey_dtype)a, (enum marey_dtype)b);
     }
-    (void)kymo__kernels_force(NULL);
+    (void)marey__kernels_force(NULL);
 }
 
 #ifdef __x86_64__
@@ -411,12 +412,12 @@ static void every_pair_of_types_is_compared_exactly(void **state)
 static void a_host_that_flushes_denormals_changes_nothing(void **state)
 {
     (void)state;
-    if (getenv("KYMO_VALGRIND") != NULL)
+    if (getenv("MAREY_VALGRIND") != NULL)
         skip(); /* its processor does not flush */
     const float a[] = {1e-40f, 1}, b[] = {2e-40f, 1};
     const unsigned before = __builtin_ia32_stmxcsr(), flushing = before | 0x8040;
     __builtin_ia32_ldmxcsr(flushing);
-    const struct kymo_tensor_diff d = compare(KYMO_F32, a, b, 2, exact);
+    const struct marey_tensor_diff d = compare(MAREY_F32, a, b, 2, exact);
     const unsigned after = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(before);
     assert_int_equal(d.n_wrong, 1);
@@ -429,11 +430,12 @@ static void scalars_and_nothing_compare(void **state)
 {
     (void)state;
     const float x = 1, y = 2;
-    const struct kymo_tensor a = {.data = &x, .dtype = KYMO_F32}, b = {.data = &y, .dtype = KYMO_F32};
-    struct kymo_tensor_diff d;
-    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_OK);
+    const struct marey_tensor a = {.data = &x, .dtype = MAREY_F32},
+                              b = {.data = &y, .dtype = MAREY_F32};
+    struct marey_tensor_diff d;
+    assert_int_equal(marey_tensor_compare(&a, &b, &exact, &d), MAREY_OK);
     assert_true(d.n == 1 && d.n_wrong == 1 && d.abs.value == 1);
-    d = compare(KYMO_F32, NULL, NULL, 0, exact);
+    d = compare(MAREY_F32, NULL, NULL, 0, exact);
     assert_true(d.n == 0 && d.n_wrong == 0 && isnan(d.rmse) && isnan(d.cosine) && d.needs_abs == 0);
 }
 
@@ -442,17 +444,17 @@ static void what_cannot_be_compared_is_refused(void **state)
     (void)state;
     const float x[4] = {0};
     const int64_t two = 2, four = 4;
-    struct kymo_tensor a = vector(KYMO_F32, x, &two), b = vector(KYMO_F32, x, &four);
-    struct kymo_tensor_diff d;
-    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
+    struct marey_tensor a = vector(MAREY_F32, x, &two), b = vector(MAREY_F32, x, &four);
+    struct marey_tensor_diff d;
+    assert_int_equal(marey_tensor_compare(&a, &b, &exact, &d), MAREY_EINVAL);
     b.rank = 0;
-    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
-    b = vector(KYMO_I4X2, x, &two);
-    assert_int_equal(kymo_tensor_compare(&a, &b, &exact, &d), KYMO_EINVAL);
+    assert_int_equal(marey_tensor_compare(&a, &b, &exact, &d), MAREY_EINVAL);
+    b = vector(MAREY_I4X2, x, &two);
+    assert_int_equal(marey_tensor_compare(&a, &b, &exact, &d), MAREY_EINVAL);
     b = a;
-    const struct kymo_tolerance negative = {.abs = -1}, none = {.rel = NAN};
-    assert_int_equal(kymo_tensor_compare(&a, &b, &negative, &d), KYMO_EINVAL);
-    assert_int_equal(kymo_tensor_compare(&a, &b, &none, &d), KYMO_EINVAL);
+    const struct marey_tolerance negative = {.abs = -1}, none = {.rel = NAN};
+    assert_int_equal(marey_tensor_compare(&a, &b, &negative, &d), MAREY_EINVAL);
+    assert_int_equal(marey_tensor_compare(&a, &b, &none, &d), MAREY_EINVAL);
 }
 
 int main(void)

@@ -63,26 +63,26 @@ static double second_number(enum flavour flavour, double x, size_t i)
     }
 }
 
-static void put(enum kymo_dtype part, void *data, size_t i, double x)
+static void put(enum marey_dtype part, void *data, size_t i, double x)
 {
-    if (part == KYMO_F64)
+    if (part == MAREY_F64)
         ((double *)data)[i] = x;
-    else if (part == KYMO_F32)
+    else if (part == MAREY_F32)
         ((float *)data)[i] = (float)x;
-    else if (kymo_dtype_size(part) == 2)
-        ((uint16_t *)data)[i] = (uint16_t)kymo__narrow(part, x);
-    else if (part != KYMO_F4_E2M1X2)
-        ((uint8_t *)data)[i] = (uint8_t)kymo__narrow(part, x * 16);
+    else if (marey_dtype_size(part) == 2)
+        ((uint16_t *)data)[i] = (uint16_t)marey__narrow(part, x);
+    else if (part != MAREY_F4_E2M1X2)
+        ((uint8_t *)data)[i] = (uint8_t)marey__narrow(part, x * 16);
     else
         ((uint8_t *)data)[i / 2] = (uint8_t)(random_bits());
 }
 
-static void fill(const struct kymo__dtype *type, enum flavour flavour, size_t n, void *a, void *b)
+static void fill(const struct marey__dtype *type, enum flavour flavour, size_t n, void *a, void *b)
 {
     for (size_t i = 0; i < n * type->n_parts; i++) {
         const double x = first_number(flavour);
-        put((enum kymo_dtype)type->part, a, i, x);
-        put((enum kymo_dtype)type->part, b, i, second_number(flavour, x, i));
+        put((enum marey_dtype)type->part, a, i, x);
+        put((enum marey_dtype)type->part, b, i, second_number(flavour, x, i));
     }
     if (flavour == ANY_BITS)
         for (size_t i = 0; i < n * type->size; i++) {
@@ -102,7 +102,7 @@ static void expect_close(double got, double expected, double scale)
         assert_true(fabs(got - expected) <= 2e-6 * scale);
 }
 
-static void expect_same(const struct kymo_tensor_diff *got, const struct kymo_tensor_diff *expected)
+static void expect_same(const struct marey_tensor_diff *got, const struct marey_tensor_diff *expected)
 {
     assert_int_equal(got->n_wrong, expected->n_wrong);
     assert_int_equal(got->n_unequal, expected->n_unequal);
@@ -125,20 +125,20 @@ static void expect_same(const struct kymo_tensor_diff *got, const struct kymo_te
 }
 
 /* Kernels that refuse every block, so that all of it is done with care. */
-static void refuse(const struct kymo__block_pair *pair, struct kymo__block_diff *out)
+static void refuse(const struct marey__block_pair *pair, struct marey__block_diff *out)
 {
     (void)pair;
-    *out = (struct kymo__block_diff){.max_d = NAN};
+    *out = (struct marey__block_diff){.max_d = NAN};
 }
 
-static bool never_equal(const struct kymo__block_pair *pair, struct kymo__block_diff *out)
+static bool never_equal(const struct marey__block_pair *pair, struct marey__block_diff *out)
 {
     (void)pair;
     (void)out;
     return false;
 }
 
-static bool refuse_stats(const void *from, size_t n, struct kymo__block_stats *out, uint64_t *counts)
+static bool refuse_stats(const void *from, size_t n, struct marey__block_stats *out, uint64_t *counts)
 {
     (void)from;
     (void)n;
@@ -147,56 +147,56 @@ static bool refuse_stats(const void *from, size_t n, struct kymo__block_stats *o
     return false;
 }
 
-static const struct kymo__kernels careful = {
+static const struct marey__kernels careful = {
     .name = "careful",
     .compare = {{refuse, refuse}, {refuse, refuse}, {refuse, refuse}, {refuse, refuse}, {refuse, refuse}},
     .equal = {never_equal, never_equal, never_equal, never_equal, never_equal},
     .stats = {refuse_stats, refuse_stats, refuse_stats, refuse_stats, refuse_stats},
 };
 
-static struct kymo_tensor_diff compare(const struct kymo_tensor *a, const struct kymo_tensor *b,
-                                       struct kymo_tolerance tolerance, uint32_t n_threads)
+static struct marey_tensor_diff compare(const struct marey_tensor *a, const struct marey_tensor *b,
+                                        struct marey_tolerance tolerance, uint32_t n_threads)
 {
-    struct kymo_tensor_diff diff;
+    struct marey_tensor_diff diff;
     memset(&diff, 0, sizeof diff);
-    assert_int_equal(kymo_tensor_compare_with(a, b, &tolerance, n_threads, &diff), KYMO_OK);
+    assert_int_equal(marey_tensor_compare_with(a, b, &tolerance, n_threads, &diff), MAREY_OK);
     return diff;
 }
 
-static void try_levels(const struct kymo_tensor *a, const struct kymo_tensor *b,
-                       struct kymo_tolerance tolerance)
+static void try_levels(const struct marey_tensor *a, const struct marey_tensor *b,
+                       struct marey_tolerance tolerance)
 {
-    kymo__kernels_use(&careful);
-    const struct kymo_tensor_diff expected = compare(a, b, tolerance, 1);
-    for (size_t i = 0; i < KYMO__COUNT_OF(levels); i++) {
-        if (!kymo__kernels_force(levels[i])) {
+    marey__kernels_use(&careful);
+    const struct marey_tensor_diff expected = compare(a, b, tolerance, 1);
+    for (size_t i = 0; i < MAREY__COUNT_OF(levels); i++) {
+        if (!marey__kernels_force(levels[i])) {
             print_message("[   LESS   ] this processor has no %s\n", levels[i]);
             continue;
         }
-        const struct kymo_tensor_diff got = compare(a, b, tolerance, 1);
+        const struct marey_tensor_diff got = compare(a, b, tolerance, 1);
         expect_same(&got, &expected);
-        const struct kymo_tensor_diff threads = compare(a, b, tolerance, 3);
+        const struct marey_tensor_diff threads = compare(a, b, tolerance, 3);
         assert_memory_equal(&threads, &got, sizeof got);
     }
-    (void)kymo__kernels_force(NULL);
+    (void)marey__kernels_force(NULL);
 }
 
-static struct kymo_tensor_stats stats_of(const struct kymo_tensor *t)
+static struct marey_tensor_stats stats_of(const struct marey_tensor *t)
 {
-    struct kymo_tensor_stats stats;
+    struct marey_tensor_stats stats;
     memset(&stats, 0, sizeof stats);
-    assert_int_equal(kymo_tensor_stats_get(t, &stats), KYMO_OK);
+    assert_int_equal(marey_tensor_stats_get(t, &stats), MAREY_OK);
     return stats;
 }
 
-static void try_stats(const struct kymo_tensor *t)
+static void try_stats(const struct marey_tensor *t)
 {
-    kymo__kernels_use(&careful);
-    const struct kymo_tensor_stats expected = stats_of(t);
-    for (size_t i = 0; i < KYMO__COUNT_OF(levels); i++) {
-        if (!kymo__kernels_force(levels[i]))
+    marey__kernels_use(&careful);
+    const struct marey_tensor_stats expected = stats_of(t);
+    for (size_t i = 0; i < MAREY__COUNT_OF(levels); i++) {
+        if (!marey__kernels_force(levels[i]))
             continue;
-        const struct kymo_tensor_stats got = stats_of(t);
+        const struct marey_tensor_stats got = stats_of(t);
         assert_int_equal(got.n, expected.n);
         assert_int_equal(got.n_nan, expected.n_nan);
         assert_int_equal(got.n_pos_inf, expected.n_pos_inf);
@@ -211,12 +211,12 @@ static void try_stats(const struct kymo_tensor *t)
         expect_close(got.std, expected.std, fabs(expected.mean) + expected.std);
         expect_close(got.l2, expected.l2, expected.l2);
     }
-    (void)kymo__kernels_force(NULL);
+    (void)marey__kernels_force(NULL);
 }
 
-static void try_type(enum kymo_dtype dtype, enum flavour flavour, int64_t n, size_t shift)
+static void try_type(enum marey_dtype dtype, enum flavour flavour, int64_t n, size_t shift)
 {
-    const struct kymo__dtype *type = kymo__dtype_get(dtype);
+    const struct marey__dtype *type = marey__dtype_get(dtype);
     const size_t size = (size_t)n * type->size;
     /* From an odd address too: files are mapped as they are. */
     unsigned char *a = malloc(size + 8), *b = malloc(size + 8);
@@ -225,14 +225,14 @@ static void try_type(enum kymo_dtype dtype, enum flavour flavour, int64_t n, siz
     fill(type, flavour, (size_t)n, aligned_a, aligned_b);
     memcpy(a + shift, aligned_a, size);
     memcpy(b + shift, aligned_b, size);
-    const struct kymo_tensor ta = {.data = a + shift, .dtype = dtype, .rank = 1, .sizes = &n};
-    const struct kymo_tensor tb = {.data = b + shift, .dtype = dtype, .rank = 1, .sizes = &n};
+    const struct marey_tensor ta = {.data = a + shift, .dtype = dtype, .rank = 1, .sizes = &n};
+    const struct marey_tensor tb = {.data = b + shift, .dtype = dtype, .rank = 1, .sizes = &n};
     try_stats(&ta);
     try_stats(&tb);
-    try_levels(&ta, &tb, kymo_tolerance_default(dtype, dtype));
-    try_levels(&ta, &tb, (struct kymo_tolerance){.rel = 5e-4});
-    try_levels(&ta, &tb, (struct kymo_tolerance){.abs = 1e-4, .ulp = 3, .nan_equal = 1});
-    try_levels(&ta, &tb, (struct kymo_tolerance){.bitwise = 1});
+    try_levels(&ta, &tb, marey_tolerance_default(dtype, dtype));
+    try_levels(&ta, &tb, (struct marey_tolerance){.rel = 5e-4});
+    try_levels(&ta, &tb, (struct marey_tolerance){.abs = 1e-4, .ulp = 3, .nan_equal = 1});
+    try_levels(&ta, &tb, (struct marey_tolerance){.bitwise = 1});
     free(a);
     free(b);
     free(aligned_a);
@@ -242,16 +242,16 @@ static void try_type(enum kymo_dtype dtype, enum flavour flavour, int64_t n, siz
 static void kernels_of_every_level_agree_with_the_careful_code(void **state)
 {
     (void)state;
-    if (getenv("KYMO_VALGRIND") != NULL)
+    if (getenv("MAREY_VALGRIND") != NULL)
         skip(); /* its long double has 64 bits, too few for sums of squares */
-    static const enum kymo_dtype types[] = {
-        KYMO_F32,         KYMO_F64,        KYMO_F16,       KYMO_BF16,    KYMO_C32,
-        KYMO_C64,         KYMO_C128,       KYMO_F8_E4M3FN, KYMO_F8_E5M2, KYMO_F8_E4M3FNUZ,
-        KYMO_F8_E5M2FNUZ, KYMO_F8_E8M0FNU, KYMO_F4_E2M1X2};
+    static const enum marey_dtype types[] = {
+        MAREY_F32,         MAREY_F64,        MAREY_F16,       MAREY_BF16,    MAREY_C32,
+        MAREY_C64,         MAREY_C128,       MAREY_F8_E4M3FN, MAREY_F8_E5M2, MAREY_F8_E4M3FNUZ,
+        MAREY_F8_E5M2FNUZ, MAREY_F8_E8M0FNU, MAREY_F4_E2M1X2};
     static const int64_t counts[] = {1, 7, 16, 4096, 9999};
-    for (size_t t = 0; t < KYMO__COUNT_OF(types); t++)
+    for (size_t t = 0; t < MAREY__COUNT_OF(types); t++)
         for (int flavour = 0; flavour < N_FLAVOURS; flavour++)
-            for (size_t c = 0; c < KYMO__COUNT_OF(counts); c++)
+            for (size_t c = 0; c < MAREY__COUNT_OF(counts); c++)
                 try_type(types[t], (enum flavour)flavour, counts[c], c % 2);
 }
 
@@ -259,43 +259,43 @@ static void kernels_of_every_level_agree_with_the_careful_code(void **state)
 static void kernels_agree_on_pairs_of_types_too(void **state)
 {
     (void)state;
-    if (getenv("KYMO_VALGRIND") != NULL)
+    if (getenv("MAREY_VALGRIND") != NULL)
         skip();
-    static const enum kymo_dtype types[] = {KYMO_F32,  KYMO_F64,       KYMO_F16,
-                                            KYMO_BF16, KYMO_F8_E4M3FN, KYMO_F8_E8M0FNU,
-                                            KYMO_I8,   KYMO_I32,       KYMO_I64};
+    static const enum marey_dtype types[] = {MAREY_F32,  MAREY_F64,       MAREY_F16,
+                                             MAREY_BF16, MAREY_F8_E4M3FN, MAREY_F8_E8M0FNU,
+                                             MAREY_I8,   MAREY_I32,       MAREY_I64};
     enum { N = 9999 };
     static uint64_t a[N], b[N];
     const int64_t n = N;
-    for (size_t t = 0; t < KYMO__COUNT_OF(types); t++)
-        for (size_t u = 0; u < KYMO__COUNT_OF(types); u++) {
-            const struct kymo_tensor ta = {.data = a, .dtype = types[t], .rank = 1, .sizes = &n};
-            const struct kymo_tensor tb = {.data = b, .dtype = types[u], .rank = 1, .sizes = &n};
+    for (size_t t = 0; t < MAREY__COUNT_OF(types); t++)
+        for (size_t u = 0; u < MAREY__COUNT_OF(types); u++) {
+            const struct marey_tensor ta = {.data = a, .dtype = types[t], .rank = 1, .sizes = &n};
+            const struct marey_tensor tb = {.data = b, .dtype = types[u], .rank = 1, .sizes = &n};
             for (size_t i = 0; i < N; i++) {
                 const double x = first_number(NOISE);
                 a[i] = b[i] = (uint64_t)(int64_t)(x * 100);
-                if (kymo__dtype_get(types[t])->kind == KYMO__IS_FLOAT)
+                if (marey__dtype_get(types[t])->kind == MAREY__IS_FLOAT)
                     put(types[t], a, i, x);
-                if (kymo__dtype_get(types[u])->kind == KYMO__IS_FLOAT)
+                if (marey__dtype_get(types[u])->kind == MAREY__IS_FLOAT)
                     put(types[u], b, i, i % 7 == 0 ? 0 : x);
             }
-            try_levels(&ta, &tb, kymo_tolerance_default(types[t], types[u]));
-            try_levels(&ta, &tb, (struct kymo_tolerance){.abs = 1e-4, .ulp = 3, .nan_equal = 1});
+            try_levels(&ta, &tb, marey_tolerance_default(types[t], types[u]));
+            try_levels(&ta, &tb, (struct marey_tolerance){.abs = 1e-4, .ulp = 3, .nan_equal = 1});
         }
 }
 
 static void statistics_of_integers_agree_too(void **state)
 {
     (void)state;
-    static const enum kymo_dtype types[] = {KYMO_BOOL, KYMO_U8,   KYMO_I8,  KYMO_U16,
-                                            KYMO_I16,  KYMO_U32,  KYMO_I32, KYMO_U64,
-                                            KYMO_I64,  KYMO_I4X2, KYMO_U4X2};
+    static const enum marey_dtype types[] = {MAREY_BOOL, MAREY_U8,   MAREY_I8,  MAREY_U16,
+                                             MAREY_I16,  MAREY_U32,  MAREY_I32, MAREY_U64,
+                                             MAREY_I64,  MAREY_I4X2, MAREY_U4X2};
     const int64_t n = 5001;
     uint64_t data[5001];
-    for (size_t i = 0; i < KYMO__COUNT_OF(data); i++)
+    for (size_t i = 0; i < MAREY__COUNT_OF(data); i++)
         data[i] = random_bits() >> random_bits() % 64;
-    for (size_t i = 0; i < KYMO__COUNT_OF(types); i++) {
-        const struct kymo_tensor t = {.data = data, .dtype = types[i], .rank = 1, .sizes = &n};
+    for (size_t i = 0; i < MAREY__COUNT_OF(types); i++) {
+        const struct marey_tensor t = {.data = data, .dtype = types[i], .rank = 1, .sizes = &n};
         try_stats(&t);
     }
 }
@@ -304,31 +304,31 @@ static void statistics_of_integers_agree_too(void **state)
 static void digests_are_the_same_on_every_level(void **state)
 {
     (void)state;
-    if (kymo__kernels_get()->hash == NULL)
+    if (marey__kernels_get()->hash == NULL)
         skip(); /* a build without xxHash */
     static unsigned char bytes[3 << 20];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)random_bits();
     static const int64_t counts[] = {0,   1,    3,      17,      200,           239,
                                      241, 1000, 100000, 1 << 20, (1 << 20) + 1, 3 << 20};
-    for (size_t c = 0; c < KYMO__COUNT_OF(counts); c++) {
+    for (size_t c = 0; c < MAREY__COUNT_OF(counts); c++) {
         const int64_t sizes[] = {counts[c] / 2, 2}, strides[] = {1, counts[c] / 2};
-        const struct kymo_tensor whole = {
-            .data = bytes, .dtype = KYMO_U8, .rank = 1, .sizes = &counts[c]};
-        const struct kymo_tensor turned = {
-            .data = bytes, .dtype = KYMO_U8, .rank = 2, .sizes = sizes, .strides = strides};
-        struct kymo_digest expected[2] = {{{0}}}, got[2];
-        for (size_t i = 0; i < KYMO__COUNT_OF(levels); i++) {
-            if (!kymo__kernels_force(levels[i]))
+        const struct marey_tensor whole = {
+            .data = bytes, .dtype = MAREY_U8, .rank = 1, .sizes = &counts[c]};
+        const struct marey_tensor turned = {
+            .data = bytes, .dtype = MAREY_U8, .rank = 2, .sizes = sizes, .strides = strides};
+        struct marey_digest expected[2] = {{{0}}}, got[2];
+        for (size_t i = 0; i < MAREY__COUNT_OF(levels); i++) {
+            if (!marey__kernels_force(levels[i]))
                 continue;
-            assert_int_equal(kymo_tensor_digest(&whole, &got[0], NULL), KYMO_OK);
-            assert_int_equal(kymo_tensor_digest(&turned, &got[1], NULL), KYMO_OK);
+            assert_int_equal(marey_tensor_digest(&whole, &got[0], NULL), MAREY_OK);
+            assert_int_equal(marey_tensor_digest(&turned, &got[1], NULL), MAREY_OK);
             if (i > 0)
                 assert_memory_equal(got, expected, sizeof got);
             memcpy(expected, got, sizeof got);
         }
     }
-    (void)kymo__kernels_force(NULL);
+    (void)marey__kernels_force(NULL);
 }
 
 static void any_number_of_threads_gives_the_same_digits(void **state)
@@ -337,13 +337,13 @@ static void any_number_of_threads_gives_the_same_digits(void **state)
     const int64_t n = 3 * 64 * 4096 + 777;
     float *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b);
     assert_true(a != NULL && b != NULL);
-    fill(kymo__dtype_get(KYMO_F32), NOISE, (size_t)n, a, b);
-    const struct kymo_tensor ta = {.data = a, .dtype = KYMO_F32, .rank = 1, .sizes = &n};
-    const struct kymo_tensor tb = {.data = b, .dtype = KYMO_F32, .rank = 1, .sizes = &n};
-    const struct kymo_tensor_diff one = compare(&ta, &tb, (struct kymo_tolerance){.rel = 1e-4}, 1);
+    fill(marey__dtype_get(MAREY_F32), NOISE, (size_t)n, a, b);
+    const struct marey_tensor ta = {.data = a, .dtype = MAREY_F32, .rank = 1, .sizes = &n};
+    const struct marey_tensor tb = {.data = b, .dtype = MAREY_F32, .rank = 1, .sizes = &n};
+    const struct marey_tensor_diff one = compare(&ta, &tb, (struct marey_tolerance){.rel = 1e-4}, 1);
     for (uint32_t threads = 0; threads < 9; threads++) {
-        const struct kymo_tensor_diff many =
-            compare(&ta, &tb, (struct kymo_tolerance){.rel = 1e-4}, threads);
+        const struct marey_tensor_diff many =
+            compare(&ta, &tb, (struct marey_tolerance){.rel = 1e-4}, threads);
         assert_memory_equal(&many, &one, sizeof one);
     }
     free(a);
@@ -353,10 +353,10 @@ static void any_number_of_threads_gives_the_same_digits(void **state)
 static void a_forced_level_is_one_that_exists(void **state)
 {
     (void)state;
-    assert_false(kymo__kernels_force("abacus"));
-    assert_true(kymo__kernels_force("plain"));
-    assert_string_equal(kymo__kernels_get()->name, "plain");
-    assert_true(kymo__kernels_force(NULL));
+    assert_false(marey__kernels_force("abacus"));
+    assert_true(marey__kernels_force("plain"));
+    assert_string_equal(marey__kernels_get()->name, "plain");
+    assert_true(marey__kernels_force(NULL));
 }
 
 int main(void)

@@ -41,7 +41,7 @@ static int stop_one(int policy)
 {
     const struct sched_param none = {0};
     const struct rlimit limit = {1, 1};
-    struct kymo__stops stops = {.patience_ns = 500000000};
+    struct marey__stops stops = {.patience_ns = 500000000};
     (void)!setrlimit(RLIMIT_RTPRIO, &limit);
     if (sched_setscheduler(0, policy, &none) != 0)
         return NOT_HERE;
@@ -53,15 +53,15 @@ static int stop_one(int policy)
     }
     int answer = FINE;
     for (int turn = 0; turn < 3 && answer == FINE; turn++) {
-        if (kymo__thread_stop(&stops, pid) != KYMO__STOPPED)
+        if (marey__thread_stop(&stops, pid) != MAREY__STOPPED)
             answer = NOT_STOPPED;
         else if (turn == 0 && (own_policy() != SCHED_FIFO || !drop_capability()))
             answer = NOT_HERE;
-        kymo__thread_go(&stops, pid);
+        marey__thread_go(&stops, pid);
         if (answer == FINE && own_policy() != policy)
             answer = STAYED_HIGH;
     }
-    kymo__stops_fini(&stops);
+    marey__stops_fini(&stops);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     return answer;
@@ -71,7 +71,7 @@ static void the_priority_is_given_back_without_privileges(void **state)
 {
     static const int policies[] = {SCHED_OTHER, SCHED_BATCH};
     (void)state;
-    for (size_t i = 0; i < KYMO__COUNT_OF(policies); i++) {
+    for (size_t i = 0; i < MAREY__COUNT_OF(policies); i++) {
         int status;
         const pid_t pid = fork();
         if (pid == 0)

@@ -1,4 +1,4 @@
-/* The screen of kymo top: it fits the terminal, and keys change what it shows. */
+/* The screen of marey top: it fits the terminal, and keys change what it shows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,23 +8,23 @@
 
 #include "top.h"
 
-static kymo_table *functions(size_t n)
+static marey_table *functions(size_t n)
 {
-    static const struct kymo_column columns[] = {
-        {"self", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-        {"total", NULL, KYMO_TYPE_F64, KYMO_UNIT_SHARE},
-        {"function", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
-        {"place", NULL, KYMO_TYPE_TEXT, KYMO_UNIT_NONE},
+    static const struct marey_column columns[] = {
+        {"self", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+        {"total", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+        {"function", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+        {"place", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
     };
     static const char name[] = "Trainer.a_method_with_a_name_that_is_rather_long";
     static const char place[] = "torch/nn/modules/container_of_something.py:1234";
-    kymo_table *table = NULL;
-    assert_int_equal(kymo_table_create("functions", columns, 4, &table), KYMO_OK);
+    marey_table *table = NULL;
+    assert_int_equal(marey_table_create("functions", columns, 4, &table), MAREY_OK);
     for (size_t i = 0; i < n; i++) {
-        kymo_table_f64(table, 0.5);
-        kymo_table_f64(table, 1);
-        kymo_table_text(table, name, sizeof name - 1);
-        kymo_table_text(table, place, sizeof place - 1);
+        marey_table_f64(table, 0.5);
+        marey_table_f64(table, 1);
+        marey_table_text(table, name, sizeof name - 1);
+        marey_table_text(table, place, sizeof place - 1);
     }
     return table;
 }
@@ -57,7 +57,7 @@ static void it_fits_small_terminals(void **state)
         uint32_t columns, rows;
     } sizes[] = {{40, 10}, {60, 5}, {80, 24}, {200, 60}};
     const struct top_view view = {0};
-    kymo_table *table = functions(100);
+    marey_table *table = functions(100);
     const struct top_screen screen = {.view = &view,
                                       .what = "pid 4711",
                                       .table = table,
@@ -71,20 +71,20 @@ static void it_fits_small_terminals(void **state)
         assert_null(strstr(text, "\033"));
         free(text);
     }
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void colours_are_there_when_they_are_wanted(void **state)
 {
     const struct top_view view = {0};
-    kymo_table *table = functions(1);
+    marey_table *table = functions(1);
     const struct top_screen screen = {
         .view = &view, .what = "pid 4711", .table = table, .has_color = true};
     (void)state;
     char *text = drawn(&screen, 80, 24);
     assert_non_null(strstr(text, "\033[1m"));
     free(text);
-    kymo_table_destroy(table);
+    marey_table_destroy(table);
 }
 
 static void before_the_first_sample_it_says_so(void **state)
@@ -102,13 +102,13 @@ static void keys_change_the_view(void **state)
     struct top_view view = {0};
     (void)state;
     assert_true(top_key(&view, 'l'));
-    assert_int_equal(view.by, KYMO_LIVE_LINES);
+    assert_int_equal(view.by, MAREY_LIVE_LINES);
     assert_true(top_key(&view, 't'));
-    assert_int_equal(view.by, KYMO_LIVE_THREADS);
+    assert_int_equal(view.by, MAREY_LIVE_THREADS);
     assert_true(top_key(&view, 'r'));
-    assert_int_equal(view.by, KYMO_LIVE_RANKS);
+    assert_int_equal(view.by, MAREY_LIVE_RANKS);
     assert_true(top_key(&view, 'f'));
-    assert_int_equal(view.by, KYMO_LIVE_FUNCTIONS);
+    assert_int_equal(view.by, MAREY_LIVE_FUNCTIONS);
     assert_true(top_key(&view, 'o') && view.by_total);
     assert_true(top_key(&view, 's') && !view.by_total);
     assert_true(top_key(&view, 'p') && view.is_paused);

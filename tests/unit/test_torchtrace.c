@@ -10,22 +10,22 @@
 
 #include "torchtrace/torchtrace_internal.h"
 
-static kymo_status read_text(const char *json, struct kymo__torch_trace **out)
+static marey_status read_text(const char *json, struct marey__torch_trace **out)
 {
-    return kymo__torch_read_memory("a.json", json, strlen(json), NULL, out);
+    return marey__torch_read_memory("a.json", json, strlen(json), NULL, out);
 }
 
-static struct kymo__torch_trace *trace_of(const char *json)
+static struct marey__torch_trace *trace_of(const char *json)
 {
-    struct kymo__torch_trace *trace = NULL;
-    if (read_text(json, &trace) != KYMO_OK)
-        fail_msg("%s\n%s", json, kymo_last_error());
+    struct marey__torch_trace *trace = NULL;
+    if (read_text(json, &trace) != MAREY_OK)
+        fail_msg("%s\n%s", json, marey_last_error());
     return trace;
 }
 
-static const char *text(const struct kymo__torch_trace *trace, kymo__torch_id id)
+static const char *text(const struct marey__torch_trace *trace, marey__torch_id id)
 {
-    return kymo__torch_text(trace, id, NULL);
+    return marey__torch_text(trace, id, NULL);
 }
 
 /* ---- rows ---- */
@@ -63,7 +63,7 @@ static const char mixed[] =
     " \"Call stack\": \"a.py(1): f;\"}},\n"
     "{\"ph\": \"i\", \"name\": \"[memory]\", \"pid\": 9, \"tid\": 12, \"ts\": 21,"
     " \"args\": {\"Addr\": 1, \"Bytes\": 3, \"Device Type\": 0, \"Device Id\": -1}}\n"
-    "], \"kymo\": {\"version\": 1, \"rank\": 6, \"world_size\": 8, \"step\": 9, \"steps\": 2,"
+    "], \"marey\": {\"version\": 1, \"rank\": 6, \"world_size\": 8, \"step\": 9, \"steps\": 2,"
     " \"partial\": true, \"why\": \"an exception\", \"later\": {\"a\": [1]}, \"roles\": ["
     "[\"parameter\", 94503979187392, 512, 1, 2, 1000021000, \"fc.weight\"],"
     "[\"gradient\", 5, 6, 0, -1, 7, \"fc.bias\", \"of a later version\"],"
@@ -72,7 +72,7 @@ static const char mixed[] =
 static void rows_are_by_thread_and_begin_the_longer_first(void **state)
 {
     (void)state;
-    struct kymo__torch_trace *trace = trace_of(mixed);
+    struct marey__torch_trace *trace = trace_of(mixed);
     static const char *const names[] = {"a.py(1): f", "aten::mm", "aten::mm", "cudaLaunchKernel",
                                         "gemm"};
     static const int64_t begins[] = {1020000, 1020500, 1020500, 1021000, 1023000};
@@ -92,15 +92,15 @@ static void rows_are_by_thread_and_begin_the_longer_first(void **state)
     assert_int_equal(trace->threads[1].begin, 4);
     assert_int_equal(trace->threads[1].end, 5);
     assert_int_equal(trace->threads[2].end, 0);
-    kymo__torch_free(trace);
+    marey__torch_free(trace);
 }
 
 static void an_operator_keeps_its_arguments(void **state)
 {
     (void)state;
-    struct kymo__torch_trace *trace = trace_of(mixed);
-    const struct kymo__torch_event *mm = &trace->events[2], *other = &trace->events[1];
-    assert_int_equal(mm->kind, KYMO__TORCH_OP);
+    struct marey__torch_trace *trace = trace_of(mixed);
+    const struct marey__torch_event *mm = &trace->events[2], *other = &trace->events[1];
+    assert_int_equal(mm->kind, MAREY__TORCH_OP);
     assert_int_equal(mm->external_id, 7);
     assert_int_equal(mm->sequence, 5);
     assert_string_equal(text(trace, mm->shapes), "[[2, 3], [3, 4]]");
@@ -112,24 +112,24 @@ static void an_operator_keeps_its_arguments(void **state)
     assert_int_equal(other->shapes, 0);
     assert_int_equal(other->stack, 0);
     assert_int_equal(other->name, mm->name);
-    assert_int_equal(trace->events[3].kind, KYMO__TORCH_RUNTIME);
+    assert_int_equal(trace->events[3].kind, MAREY__TORCH_RUNTIME);
     assert_int_equal(trace->events[3].correlation, 40);
     assert_int_equal(trace->events[4].correlation, 40);
-    assert_true(kymo__torch_on_device(trace->events[4].kind));
-    assert_int_equal(kymo__torch_find(trace, "aten::mm", 8), mm->name);
-    assert_int_equal(kymo__torch_find(trace, "aten::m", 7), 0);
-    kymo__torch_free(trace);
+    assert_true(marey__torch_on_device(trace->events[4].kind));
+    assert_int_equal(marey__torch_find(trace, "aten::mm", 8), mm->name);
+    assert_int_equal(marey__torch_find(trace, "aten::m", 7), 0);
+    marey__torch_free(trace);
 }
 
 static void allocations_are_by_time(void **state)
 {
     (void)state;
-    struct kymo__torch_trace *trace = trace_of(mixed);
+    struct marey__torch_trace *trace = trace_of(mixed);
     assert_int_equal(trace->n_memory, 2);
     assert_int_equal(trace->memory[0].bytes, 3);
     assert_int_equal(trace->memory[0].device_id, -1);
     assert_int_equal(trace->memory[0].ns, 1021000);
-    const struct kymo__torch_memory *last = &trace->memory[1];
+    const struct marey__torch_memory *last = &trace->memory[1];
     assert_int_equal(last->ns, 1022000);
     assert_int_equal(last->bytes, -512);
     assert_int_equal(last->address, 94503979187392);
@@ -139,20 +139,20 @@ static void allocations_are_by_time(void **state)
     assert_int_equal(last->total_reserved, 4096);
     assert_string_equal(text(trace, last->stack), "a.py(1): f;");
     assert_int_equal(last->thread, 0);
-    kymo__torch_free(trace);
+    marey__torch_free(trace);
 }
 
 static void the_header_tells_ranks_devices_and_roles(void **state)
 {
     (void)state;
-    struct kymo__torch_trace *trace = trace_of(mixed);
+    struct marey__torch_trace *trace = trace_of(mixed);
     assert_true(trace->has_shapes && trace->has_memory && trace->has_stacks && !trace->has_flops);
     assert_int_equal(trace->distributed_rank, 3);
     assert_int_equal(trace->distributed_world_size, 4);
-    assert_int_equal(kymo__torch_rank(trace), 6);
-    assert_int_equal(trace->kymo_world_size, 8);
-    assert_int_equal(trace->kymo_step, 9);
-    assert_int_equal(trace->kymo_steps, 2);
+    assert_int_equal(marey__torch_rank(trace), 6);
+    assert_int_equal(trace->marey_world_size, 8);
+    assert_int_equal(trace->marey_step, 9);
+    assert_int_equal(trace->marey_steps, 2);
     assert_true(trace->is_partial);
     assert_string_equal(text(trace, trace->why), "an exception");
     assert_int_equal(trace->n_devices, 1);
@@ -160,31 +160,31 @@ static void the_header_tells_ranks_devices_and_roles(void **state)
     assert_int_equal(trace->devices[0].total_memory, 42);
     assert_int_equal(trace->devices[0].n_processors, 108);
     assert_int_equal(trace->n_roles, 2);
-    assert_int_equal(trace->roles[0].kind, KYMO__TORCH_PARAMETER);
+    assert_int_equal(trace->roles[0].kind, MAREY__TORCH_PARAMETER);
     assert_int_equal(trace->roles[0].address, 94503979187392);
     assert_int_equal(trace->roles[0].bytes, 512);
     assert_int_equal(trace->roles[0].ns, 1000021000);
     assert_int_equal(trace->roles[0].device_type, 1);
     assert_int_equal(trace->roles[0].device_id, 2);
     assert_string_equal(text(trace, trace->roles[0].name), "fc.weight");
-    assert_int_equal(trace->roles[1].kind, KYMO__TORCH_GRADIENT);
+    assert_int_equal(trace->roles[1].kind, MAREY__TORCH_GRADIENT);
     assert_int_equal(trace->roles[1].device_id, -1);
-    kymo__torch_free(trace);
+    marey__torch_free(trace);
 }
 
 static void what_nobody_wants_is_counted_and_left_out(void **state)
 {
     (void)state;
-    const struct kymo__torch_options options = {.kinds = KYMO__TORCH_BIT(KYMO__TORCH_KERNEL),
-                                                .without_memory = true};
-    struct kymo__torch_trace *trace = NULL;
-    assert_int_equal(kymo__torch_read_memory("a.json", mixed, sizeof mixed - 1, &options, &trace),
-                     KYMO_OK);
+    const struct marey__torch_options options = {.kinds = MAREY__TORCH_BIT(MAREY__TORCH_KERNEL),
+                                                 .without_memory = true};
+    struct marey__torch_trace *trace = NULL;
+    assert_int_equal(marey__torch_read_memory("a.json", mixed, sizeof mixed - 1, &options, &trace),
+                     MAREY_OK);
     assert_int_equal(trace->n_events, 1);
     assert_int_equal(trace->n_memory, 0);
-    assert_int_equal(trace->n_by_kind[KYMO__TORCH_OP], 2);
-    assert_int_equal(trace->n_by_kind[KYMO__TORCH_PYTHON], 1);
-    kymo__torch_free(trace);
+    assert_int_equal(trace->n_by_kind[MAREY__TORCH_OP], 2);
+    assert_int_equal(trace->n_by_kind[MAREY__TORCH_PYTHON], 1);
+    marey__torch_free(trace);
 }
 
 /* Rows that come in the reverse order, and many different texts. */
@@ -192,20 +192,20 @@ static void many_rows_come_into_order(void **state)
 {
     (void)state;
     enum { N = 20000 };
-    struct kymo__buf json = {0};
-    kymo__buf_puts(&json, "[");
+    struct marey__buf json = {0};
+    marey__buf_puts(&json, "[");
     for (int i = 0; i < N; i++)
-        kymo__buf_printf(&json,
-                         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op%d\",\"pid\":1,\"tid\":%d,"
-                         "\"ts\":%d,\"dur\":1},",
-                         i % 5000, i % 3, N - i);
-    kymo__buf_puts(&json, "]");
-    struct kymo__torch_trace *trace = NULL;
-    assert_int_equal(kymo__torch_read_memory("a", json.data, json.len, NULL, &trace), KYMO_OK);
+        marey__buf_printf(&json,
+                          "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op%d\",\"pid\":1,\"tid\":%d,"
+                          "\"ts\":%d,\"dur\":1},",
+                          i % 5000, i % 3, N - i);
+    marey__buf_puts(&json, "]");
+    struct marey__torch_trace *trace = NULL;
+    assert_int_equal(marey__torch_read_memory("a", json.data, json.len, NULL, &trace), MAREY_OK);
     assert_int_equal(trace->n_events, N);
     assert_int_equal(trace->strings.n, 5001);
     for (size_t i = 1; i < N; i++) {
-        const struct kymo__torch_event *a = &trace->events[i - 1], *b = &trace->events[i];
+        const struct marey__torch_event *a = &trace->events[i - 1], *b = &trace->events[i];
         assert_true(a->thread < b->thread || (a->thread == b->thread && a->begin_ns < b->begin_ns));
     }
     for (size_t i = 0; i < N; i++) {
@@ -213,19 +213,19 @@ static void many_rows_come_into_order(void **state)
         snprintf(name, sizeof name, "op%d", (int)(trace->events[i].order % 5000));
         assert_string_equal(text(trace, trace->events[i].name), name);
     }
-    kymo__torch_free(trace);
-    kymo__buf_fini(&json);
+    marey__torch_free(trace);
+    marey__buf_fini(&json);
 }
 
 /* ---- what is wrong ---- */
 
 static void expect_failure(const char *json, const char *part)
 {
-    struct kymo__torch_trace *trace = NULL;
-    assert_int_equal(read_text(json, &trace), KYMO_EFORMAT);
+    struct marey__torch_trace *trace = NULL;
+    assert_int_equal(read_text(json, &trace), MAREY_EFORMAT);
     assert_null(trace);
-    if (strstr(kymo_last_error(), part) == NULL)
-        fail_msg("%s: %s", json, kymo_last_error());
+    if (strstr(marey_last_error(), part) == NULL)
+        fail_msg("%s: %s", json, marey_last_error());
 }
 
 static void what_is_no_trace_gets_a_sentence(void **state)
@@ -246,19 +246,19 @@ static void a_file_that_is_cut_off_is_read_that_far(void **state)
     (void)state;
     static const char whole[] = "{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": "
                                 "\"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 1}, ";
-    struct kymo__torch_trace *trace = trace_of(whole);
+    struct marey__torch_trace *trace = trace_of(whole);
     assert_int_equal(trace->n_events, 1);
     assert_non_null(strstr(trace->damage, "a.json is cut off"));
-    kymo__torch_free(trace);
+    marey__torch_free(trace);
     trace = trace_of(mixed);
     assert_null(trace->damage);
-    kymo__torch_free(trace);
+    marey__torch_free(trace);
 }
 
 static void times_that_are_none_are_counted(void **state)
 {
     (void)state;
-    struct kymo__torch_trace *trace =
+    struct marey__torch_trace *trace =
         trace_of("[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"ts\": \"x\"},"
                  "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"ts\": 1e17},"
                  "{\"ph\": \"i\", \"name\": \"[memory]\"},"
@@ -267,20 +267,20 @@ static void times_that_are_none_are_counted(void **state)
     assert_int_equal(trace->n_without_time, 3);
     assert_int_equal(trace->events[0].end_ns, trace->events[0].begin_ns);
     assert_int_equal(trace->threads[0].pid, INT64_MIN);
-    kymo__torch_free(trace);
+    marey__torch_free(trace);
 }
 
 static void without_memory_nothing_is_left_behind(void **state)
 {
     (void)state;
-    kymo_status status = KYMO_ENOMEM;
-    for (uint64_t nth = 1; status != KYMO_OK; nth++) {
-        struct kymo__torch_trace *trace = NULL;
-        kymo__alloc_fail_nth(nth);
+    marey_status status = MAREY_ENOMEM;
+    for (uint64_t nth = 1; status != MAREY_OK; nth++) {
+        struct marey__torch_trace *trace = NULL;
+        marey__alloc_fail_nth(nth);
         status = read_text(mixed, &trace);
-        kymo__alloc_fail_nth(0);
-        assert_true(status == KYMO_OK || (status == KYMO_ENOMEM && trace == NULL));
-        kymo__torch_free(trace);
+        marey__alloc_fail_nth(0);
+        assert_true(status == MAREY_OK || (status == MAREY_ENOMEM && trace == NULL));
+        marey__torch_free(trace);
         assert_true(nth < 10000);
     }
 }

@@ -13,14 +13,14 @@
 /* Many parcels' worth of ranges on one lane. */
 enum { LONG = 200000 };
 
-static kymo_recording *make_recording(uint64_t n_ranges)
+static marey_recording *make_recording(uint64_t n_ranges)
 {
     struct log_maker log = {0};
-    kymo_recording *recording = NULL;
+    marey_recording *recording = NULL;
     log_put_preamble(&log);
     log_put_ranges(&log, n_ranges);
     log_put_end(&log, "stop");
-    assert_int_equal(log_open(&log, &recording), KYMO_OK);
+    assert_int_equal(log_open(&log, &recording), MAREY_OK);
     log_maker_fini(&log);
     return recording;
 }
@@ -36,7 +36,7 @@ static void mix(struct seen *seen, uint64_t value)
     seen->hash = (seen->hash ^ value) * 0x100000001b3u;
 }
 
-static kymo_status see(void *ctx, const struct kymo_batch *batch)
+static marey_status see(void *ctx, const struct marey_batch *batch)
 {
     struct seen *seen = ctx;
     for (size_t i = 0; i < batch->n; i++)
@@ -47,18 +47,18 @@ static kymo_status see(void *ctx, const struct kymo_batch *batch)
     mix(seen, (uint64_t)batch->gap);
     mix(seen, batch->lane->lane);
     seen->n_words += batch->n;
-    return seen->n_words < seen->enough ? KYMO_OK : kymo__fail(KYMO_EIO, "the disk is full");
+    return seen->n_words < seen->enough ? MAREY_OK : marey__fail(MAREY_EIO, "the disk is full");
 }
 
 static void the_visitor_sees_what_a_plain_visit_shows(void **state)
 {
     (void)state;
     static const uint64_t lengths[] = {0, 1, 3000, LONG};
-    for (size_t i = 0; i < KYMO__COUNT_OF(lengths); i++) {
-        kymo_recording *recording = make_recording(lengths[i]);
+    for (size_t i = 0; i < MAREY__COUNT_OF(lengths); i++) {
+        marey_recording *recording = make_recording(lengths[i]);
         struct seen plain = {.enough = UINT64_MAX}, ahead = plain;
-        assert_int_equal(kymo_recording_visit(recording, 0, see, &plain), KYMO_OK);
-        assert_int_equal(kymo__visit_ahead(recording, 0, see, &ahead), KYMO_OK);
+        assert_int_equal(marey_recording_visit(recording, 0, see, &plain), MAREY_OK);
+        assert_int_equal(marey__visit_ahead(recording, 0, see, &ahead), MAREY_OK);
         assert_int_equal(plain.n_words, 2 * lengths[i]);
         assert_int_equal(ahead.n_words, plain.n_words);
         assert_int_equal(ahead.hash, plain.hash);
@@ -71,11 +71,11 @@ static void a_visitor_may_give_up(void **state)
 {
     (void)state;
     static const uint64_t enough[] = {1, LONG, 2 * LONG};
-    kymo_recording *recording = make_recording(LONG);
-    for (size_t i = 0; i < KYMO__COUNT_OF(enough); i++) {
+    marey_recording *recording = make_recording(LONG);
+    for (size_t i = 0; i < MAREY__COUNT_OF(enough); i++) {
         struct seen seen = {.enough = enough[i]};
-        assert_int_equal(kymo__visit_ahead(recording, 0, see, &seen), KYMO_EIO);
-        assert_string_equal(kymo_last_error(), "the disk is full");
+        assert_int_equal(marey__visit_ahead(recording, 0, see, &seen), MAREY_EIO);
+        assert_string_equal(marey_last_error(), "the disk is full");
     }
     log_close(recording);
 }
@@ -83,12 +83,12 @@ static void a_visitor_may_give_up(void **state)
 static void a_log_that_is_gone_is_told_to_the_caller(void **state)
 {
     (void)state;
-    kymo_recording *recording = make_recording(1);
+    marey_recording *recording = make_recording(1);
     struct seen seen = {.enough = UINT64_MAX};
-    const char *path = kymo_recording_process(recording, 0)->log_path;
+    const char *path = marey_recording_process(recording, 0)->log_path;
     unlink(path);
-    assert_int_not_equal(kymo__visit_ahead(recording, 0, see, &seen), KYMO_OK);
-    assert_non_null(strstr(kymo_last_error(), path));
+    assert_int_not_equal(marey__visit_ahead(recording, 0, see, &seen), MAREY_OK);
+    assert_non_null(strstr(marey_last_error(), path));
     log_close(recording);
 }
 

@@ -1,4 +1,4 @@
-// Colours of changes, the same as in the flame graph of `kymo export --to flamegraph --baseline`: seven, beginning at round
+// Colours of changes, the same as in the flame graph of `marey export --to flamegraph --baseline`: seven, beginning at round
 // numbers of time that are taken from the largest change there is.
 
 const COLORS = ["#5a9bd4", "#9ac6e6", "#d3e6f4", "#e8e8e8", "#fbdccb", "#f5ab89", "#e3705a"];

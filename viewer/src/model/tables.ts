@@ -74,7 +74,7 @@ function csvField(cell: Cell): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The rows as CSV, times in nanoseconds, as `kymo report --csv` writes them. */
+/** The rows as CSV, times in nanoseconds, as `marey report --csv` writes them. */
 export function toCsv(table: TableData, rows: number[]): string {
   const lines = [table.columns.map((column) => csvField(column.name)).join(",")];
   for (const row of rows) lines.push(table.cells.map((cells) => csvField(cells[row])).join(","));

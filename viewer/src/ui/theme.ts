@@ -10,7 +10,7 @@ const listeners: (() => void)[] = [];
 
 function remembered(): Theme {
   try {
-    const value = localStorage.getItem("kymo-theme");
+    const value = localStorage.getItem("marey-theme");
     return THEMES.find((theme) => theme === value) ?? "auto";
   } catch {
     return "auto"; // a page inside a notebook has no storage
@@ -42,7 +42,7 @@ export function theme(): Theme {
 export function setTheme(value: Theme): void {
   current = value;
   try {
-    localStorage.setItem("kymo-theme", value);
+    localStorage.setItem("marey-theme", value);
   } catch {
     // not kept, then
   }

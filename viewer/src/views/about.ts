@@ -15,8 +15,8 @@ export function about(version: string): HTMLElement {
   const element = el(
     "div",
     { class: "about" },
-    el("p", {}, `Made by kymo ${version}. Everything is in this file; it works offline.`),
-    el("p", {}, "kymo is under the Apache License 2.0. The page carries these besides:"),
+    el("p", {}, `Made by marey ${version}. Everything is in this file; it works offline.`),
+    el("p", {}, "marey is under the Apache License 2.0. The page carries these besides:"),
   );
   for (const { name, version, license, text } of LICENCES) {
     append(

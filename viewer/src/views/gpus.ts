@@ -1,4 +1,4 @@
-// What GPUs did, who launched it, where they wait for the host: the tables of `kymo report --gpu`.
+// What GPUs did, who launched it, where they wait for the host: the tables of `marey report --gpu`.
 
 import type { TableData } from "../decode/format";
 import { append, el } from "../ui/dom";

@@ -1,4 +1,4 @@
-// What was allocated: how much over time, suspected leaks, and the tables of `kymo report --memory`.
+// What was allocated: how much over time, suspected leaks, and the tables of `marey report --memory`.
 
 import type { TableData } from "../decode/format";
 import { LINE_COLORS } from "../model/colors";

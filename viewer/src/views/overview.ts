@@ -83,7 +83,7 @@ function where(recording: Recording): HTMLElement {
       ["GPU", distinct(processes, (p) => p.gpu)],
       ["kernel", distinct(processes, (p) => p.kernel)],
       ["versions", distinct(processes, (p) => p.versions)],
-      ["recorded by", distinct(processes, (p) => (p.clock === FOREIGN ? "another tool" : p.version === "" ? "" : `kymo ${p.version}`))],
+      ["recorded by", distinct(processes, (p) => (p.clock === FOREIGN ? "another tool" : p.version === "" ? "" : `marey ${p.version}`))],
       ["clock", distinct(processes, (p) => (p.clock === FOREIGN ? "" : p.clock))],
     ]),
   );
@@ -151,7 +151,7 @@ function smallShare(part: number): string {
   return part < 0.00005 ? TINY : units.share(part);
 }
 
-/** What another tool has recorded cost kymo nothing. */
+/** What another tool has recorded cost marey nothing. */
 function measuring(recording: Recording): HTMLElement | null {
   const { cost, processes } = recording.index;
   if (processes.every((p) => p.clock === FOREIGN)) return null;
@@ -159,7 +159,7 @@ function measuring(recording: Recording): HTMLElement | null {
   const [low, high] = [share(cost.low_ns), share(cost.high_ns)];
   const inProgram = cost.high_ns > 0 ? `${low === TINY ? "" : "at least "}${low} of the program${low === high ? "" : `, ${high} with cold caches`}` : "";
   return card(
-    "What kymo cost",
+    "What marey cost",
     facts([
       ["estimate", inProgram],
       ["not included", cost.missing.replace(/^\s*not included: /, "")],

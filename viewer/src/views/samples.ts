@@ -1,4 +1,4 @@
-// What samplers saw: how sure that is, paths of functions as boxes, and the tables of `kymo report --samples`.
+// What samplers saw: how sure that is, paths of functions as boxes, and the tables of `marey report --samples`.
 
 import type { Profile } from "../decode/calls";
 import type { TableData } from "../decode/format";

@@ -164,7 +164,7 @@ export class TableView {
       append(this.foot, el("button", { type: "button", onclick: more }, `Show more (${units.count(hidden)} left)`));
     }
     if (kept < this.table.rows) {
-      const text = `The page has ${units.count(kept)} of ${units.count(this.table.rows)} rows; kymo report --csv has all.`;
+      const text = `The page has ${units.count(kept)} of ${units.count(this.table.rows)} rows; marey report --csv has all.`;
       append(this.foot, el("p", {}, text));
     }
   }

@@ -1,7 +1,7 @@
 """A running mean in C, whose ranges stand in the same recording as those of the Python around it."""
 
-# First: it loads libkymo, which the extension needs and finds by its name.
-import kymo  # noqa: F401, I001
+# First: it loads libmarey, which the extension needs and finds by its name.
+import marey  # noqa: F401, I001
 
 from smooth import _smooth
 

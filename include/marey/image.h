@@ -1,0 +1,139 @@
+/*
+ * marey/image.h: tensors as pictures, pictures as PNG files (libmarey-tools).
+ *
+ *     marey_images *images;
+ *     marey_images_create(&tensor, MAREY_IMAGE_RGB, NULL, &images);
+ *     marey_png_save(marey_images_get(images, 0), NULL, "layer0.png");
+ *     marey_images_destroy(images);
+ *
+ * Numbers become samples by a range: its low end is black, its high end the brightest, rounded to the nearest and clipped.
+ * NaN is black, and magenta where colours are mapped. The last two axes are rows and columns, with the channels behind or
+ * before them; axes in front of them count pictures. Any thread; what is lent is lent for the call.
+ */
+#ifndef MAREY_IMAGE_H
+#define MAREY_IMAGE_H
+
+#include <marey/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the channels of a tensor are. */
+enum marey_image_type {
+    MAREY_IMAGE_RGB = 0, /* three channels, or four with the last as alpha */
+    MAREY_IMAGE_BGR,     /* the same, blue first */
+    MAREY_IMAGE_GREY,    /* one, or none: rows and columns alone; two: the second is alpha */
+};
+
+enum marey_image_range {
+    MAREY_RANGE_EACH =
+        0, /* from the lowest to the highest number of each picture; one that is all alike is black */
+    MAREY_RANGE_BATCH, /* of all pictures of the tensor */
+    MAREY_RANGE_FIXED, /* `low` to `high` */
+};
+
+enum marey_channel_axis {
+    MAREY_CHANNEL_AUTO =
+        0, /* the last axis if it has as many as there are channels, else the one before rows and columns */
+    MAREY_CHANNEL_LAST,
+    MAREY_CHANNEL_FIRST,
+    MAREY_CHANNEL_ABSENT, /* of GREY */
+};
+
+/* Colours for the numbers of a grey picture; the result is RGB, as it is when something is drawn into it. */
+enum marey_color_map {
+    MAREY_MAP_NONE = 0,
+    MAREY_MAP_VIRIDIS,
+    MAREY_MAP_HEAT,      /* black, red, yellow, white */
+    MAREY_MAP_DIVERGING, /* blue below the middle of the range, red above, white in it */
+    MAREY_N_MAPS
+};
+
+/* Drawn into picture number `image`, in pixels from the upper left corner; color is 0xRRGGBB. */
+struct marey_box {
+    double x0, y0, x1, y1;
+    uint32_t image, color;
+};
+struct marey_point {
+    double x, y;
+    uint32_t image, color;
+};
+
+/* Zero means the default for every field. */
+struct marey_image_options {
+    enum marey_image_range range;
+    double low, high;
+    uint32_t depth; /* bits of a sample, 8 or 16; default 8. Colour maps have 8 */
+    enum marey_channel_axis channels;
+    enum marey_color_map map;
+    const struct marey_box *boxes;
+    size_t n_boxes;
+    const struct marey_point *points;
+    size_t n_points;
+    uint32_t line_width;   /* of boxes; default 1 */
+    uint32_t point_radius; /* default 2 */
+    /* Where it is not zero, the picture is tinted: rows and columns, with as many pictures in front as there are, or one for all. */
+    struct marey_tensor mask; /* data NULL: none */
+    uint32_t mask_color;      /* default red */
+    double mask_opacity;      /* 0 to 1; default 0.5 */
+    /* Samples of 8 bits by the arithmetic of torch in the tensor's type, cut and not rounded, as ACCV-Lab has them. */
+    int truncates;
+};
+
+/* Samples in rows, channels together; 16-bit ones in the machine's order. */
+struct marey_image {
+    uint32_t width, height;
+    uint32_t n_channels; /* 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha */
+    uint32_t depth;      /* 8 or 16 */
+    const void *samples;
+    double low, high; /* the range that was drawn; NaN where there is none */
+};
+
+typedef struct marey_images marey_images;
+
+/* MAREY_EINVAL with a sentence for a tensor that is no picture of this sort, a mask of other sizes, options that are none. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_images_create(const struct marey_tensor *tensor,
+                                                             enum marey_image_type type,
+                                                             const struct marey_image_options *options,
+                                                             marey_images **out);
+MAREY_API void marey_images_destroy(marey_images *images);
+MAREY_API size_t marey_images_count(const marey_images *images);
+/* Lent until destroy. */
+MAREY_API const struct marey_image *marey_images_get(const marey_images *images, size_t i);
+/* How many axes of the tensor count pictures, and their sizes, lent until destroy. */
+MAREY_API uint32_t marey_images_axes(const marey_images *images, const int64_t **sizes);
+
+/* Of two pictures of one size: the magnitude of the difference, the largest in colour `map`. MAREY_EINVAL for other sizes. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_images_difference(const struct marey_image *a,
+                                                                 const struct marey_image *b,
+                                                                 enum marey_color_map map,
+                                                                 marey_images **out);
+
+/* ---- PNG ---- */
+
+/* Texts to go along, as tEXt or iTXt; the last has key NULL. */
+struct marey_png_text {
+    const char *key, *text;
+};
+/* Write a file, under another name until it is whole. `texts` may be NULL. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_png_save(const struct marey_image *image,
+                                                        const struct marey_png_text *texts,
+                                                        const char *path);
+/* Into memory; the caller frees with marey_png_free. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_png_pack(const struct marey_image *image,
+                                                        const struct marey_png_text *texts,
+                                                        void **bytes, size_t *len);
+MAREY_API void marey_png_free(void *bytes);
+/*
+ * Read one: palettes become RGB, fewer than 8 bits 8. MAREY_EFORMAT with a sentence for what is damaged, interlaced or over
+ * 2^30 samples; MAREY_EUNAVAILABLE in a build without ISA-L and zlib.
+ */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_png_open(const char *path, marey_images **out);
+MAREY_API MAREY_WARN_UNUSED marey_status marey_png_unpack(const void *bytes, size_t len,
+                                                          marey_images **out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

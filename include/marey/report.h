@@ -1,0 +1,278 @@
+/*
+ * marey/report.h: from recordings to answers (libmarey-tools): the summary, presenters of tables, exports of events.
+ *
+ * An analysis reads recordings and returns tables; a presenter draws a table; an export writes the events for another
+ * tool. All of it streams: memory grows with names, threads and tree nodes, not with events.
+ */
+#ifndef MAREY_REPORT_H
+#define MAREY_REPORT_H
+
+#include <stdio.h>
+
+#include <marey/recording.h>
+#include <marey/table.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Called now and then with the share done, 0..1. NULL for none. */
+typedef void marey_progress(void *ctx, double share);
+
+typedef struct marey_summary marey_summary;
+
+struct marey_summary_options {
+    const char *filter; /* keep names matching this pattern (fnmatch; a plain word matches anywhere); NULL: all */
+    uint32_t max_depth; /* of ranges that are shown; deeper ones count all the same; 0: no limit */
+    uint32_t n_jobs;    /* threads to read logs with; 0: as many as there are cores */
+    marey_progress *progress;
+    void *progress_ctx;
+    const char *data; /* the name of the range in which an iteration waits for its data; NULL: not said */
+    /*
+     * Which of the tables `threads` and `ranks` are wanted, comma separated as marey_report_options has them; others
+     * are empty then, which saves kilobytes for each rank. NULL: both.
+     */
+    const char *tables;
+};
+
+/* Read `n` recordings as one (ranks and repeats merge). */
+MAREY_API MAREY_WARN_UNUSED marey_status
+marey_summary_create(marey_recording *const *recordings, size_t n,
+                     const struct marey_summary_options *options, marey_summary **out);
+MAREY_API void marey_summary_destroy(marey_summary *summary);
+
+/*
+ * The summary's tables, lent until it goes; NULL for a name it does not have:
+ *   ranges     name count total_ns self_ns mean_ns min_ns p50_ns p90_ns p99_ns max_ns share threads processes
+ *   tree       depth name count total_ns self_ns share           (depth first, heaviest child first)
+ *   threads    rank pid tid thread name count total_ns self_ns share
+ *   ranks      rank pid name count total_ns self_ns              (a process of unknown rank has a null rank)
+ *   processes  rank pid host command start_unix_ns duration_ns events lost_events event_cost_ns flush_cpu_ns
+ *              log_bytes clock end
+ *   async      as ranges, of async ranges                        counters   name count min mean max last
+ *   marks      name count                                        open       rank pid thread name since_ns
+ *   sites      name category domain color file line              warnings   text
+ * and where there are several ranks, else empty:
+ *   rank_spread name per ranks median_ns mad_ns p25_ns p75_ns min_ns min_rank max_ns max_rank spread outliers
+ *   rank_times rank pid host per mean_ns median_ns by_ns by_share score outlier slow_share longer longer_by_ns
+ *   rank_outliers
+ *              rank pid host name per mean_ns median_ns by_ns by_share score
+ *   rank_hosts host per ranks median_ns others_ns by_ns by_share score outliers outlier    (of several machines)
+ * and where there is work of GPUs (records GPU), else empty:
+ *   kernels    name kind count total_ns mean_ns min_ns p50_ns p90_ns p99_ns max_ns share streams devices processes
+ *   copies     name direction count bytes total_ns mean_ns min_ns max_ns bytes_per_s            (copies and sets)
+ *   gpu_ranges name count gpu_ns self_gpu_ns share
+ * and where the program told its iterations (<marey/iteration.h>), else empty:
+ *   iterations name count ran mean_ns std_ns min_ns p50_ns p90_ns p99_ns max_ns steady_ns share rank_min_ns
+ *              rank_max_ns max_rank
+ *   iteration_ranks
+ *              rank pid iterations warmup cut mean_ns std_ns p50_ns p99_ns iterations_per_s samples samples_per_s
+ *              data_share slowest slowest_share behind_ns
+ *   throughput ranks iterations warmup cut iterations_per_s samples samples_per_s data_share              (one row)
+ *   epochs     rank pid number iterations duration_ns samples ended
+ *   phases     name count iterations total_ns share
+ *   outliers   rank pid iteration duration_ns usual_ns longer extra_ns
+ * Total counts the outermost of a recursive range once; mean and quantiles are over every call. Quantiles are within
+ * 0.8 %. Share is the total over the time from first to last event, of all processes together; in `threads`, of that
+ * process; in `phases`, of processes that have phases: a row "(no phase)" has the rest of it. A range that was never
+ * ended, or whose end was lost, is in no count and no time; `open` has those that were
+ * open at the end, and since when, counted from the process's first event. Names group, whatever site they come from.
+ *
+ * Iterations: warm-up and iterations in which events were lost are counted, and left out of everything else. A row of
+ * `iterations` is the time of a name in an iteration, on all threads of the process together and split where a range
+ * goes on into the next; an iteration in which it did not run counts as 0 (`ran`: in how many it did), in the processes
+ * that have the name in some iteration. The first row, "(whole iteration)", is the iteration itself. steady_ns is the
+ * mean and `share` the part of the time without the first iteration of processes that mark no warm-up. The last row, "(no range)",
+ * is the time in which the thread that counts has no range open, unless a filter chooses names. rank_min_ns and rank_max_ns are the lowest and highest mean of a process. `slowest` counts the iterations
+ * in which a rank took longest among those that have it, behind_ns by how much in these, against the mean of the
+ * others. Rates are over the time of the iterations that count, samples_per_s summed over ranks. An outlier is longer
+ * than the third quartile by three times the distance between the quartiles, and than the median by a fifth; `longer`
+ * is the innermost range that accounts for it. The 16 longest of a process at most. Memory: 4 bytes for each iteration
+ * of a process while it is read, and 16 for each of the longest process.
+ *
+ * Ranks held against one another: processes that load no data for another. The value of a name is its mean time in an
+ * iteration (`per` is "iteration"); of names that run in none, and of programs that tell no iterations, its time in all
+ * ("run"). `mad_ns` is the median of the distances from the median, and `score` how many typical distances (1.48 times
+ * that, a hundredth of the median at least) a value lies from it. Of five ranks or more, one is an outlier that is more
+ * than five of these away, and more than a hundredth of the whole. rank_times has each rank, the slowest first: by_ns
+ * against the median, slow_share the part of its iterations beyond that bound, `longer` the innermost range that makes it
+ * slower than the median rank. rank_outliers has the largest first, and those that are too fast last.
+ *
+ * GPU work: the streams of a process are no threads and their work no ranges. `kind` is kernel, copy, set, annotation, sync
+ * or memory. The last three are no work: they have no share and come last. `share` is the total over the times of all work
+ * added up, so that shares add up to one; work that ran side by side counts each for itself (<marey/breakdown.h> has
+ * the time in which any ran). `streams` and `devices` are added up over processes. `gpu_ranges` has for each name of a
+ * range the work that was launched in it or in ranges within it: how many pieces, their times added up, and of those
+ * the ones launched in no range within it. A launch is known by its correlation; work whose launch is not in the
+ * recording is in no row. Memory: some 100 bytes for each launch of a process while it is read.
+ */
+MAREY_API marey_table *marey_summary_table(marey_summary *summary, const char *name);
+
+/*
+ * What one kind of measurement took from the program, estimated from a calibration inside the program: `count` operations,
+ * which took between low_ns and high_ns in all.
+ */
+enum marey_cost_kind {
+    MAREY_COST_GPU,    /* calls of CUDA, traced by CUPTI */
+    MAREY_COST_CALLS,  /* calls of Python */
+    MAREY_COST_MEMORY, /* allocations */
+    MAREY_N_COSTS
+};
+struct marey_cost_part {
+    uint64_t count, low_ns, high_ns;
+    uint32_t n_processes, n_unknown; /* that measured it; of these, whose cost is not known */
+};
+
+/* What the measuring took from the program, and what it lost. */
+struct marey_cost {
+    uint64_t events;        /* words recorded */
+    uint64_t in_program_ns; /* events times the cost of one, measured by the program that ran */
+    uint64_t flush_cpu_ns;  /* CPU time of the flush threads */
+    uint64_t log_bytes;
+    uint64_t program_ns; /* sum over processes of first to last event, of the whole log where there is none */
+    uint64_t lost_events, lost_first_ns,
+        lost_last_ns; /* times from that process's first event, kept or lost */
+    struct marey_cost_part parts[MAREY_N_COSTS];
+    uint64_t low_ns, high_ns; /* in_program_ns and the parts, as far as they are known */
+    uint32_t n_stopped,
+        n_cut; /* processes whose recording stopped before they ended; whose log has no end */
+    uint32_t is_sampled; /* non-zero: a sampler ran, whose cost is not in here */
+};
+MAREY_API void marey_summary_cost(const marey_summary *summary, struct marey_cost *out);
+
+/* Presenters of one table. Each returns MAREY_EIO when the stream refuses. */
+struct marey_text_options {
+    uint32_t width;   /* columns of the terminal; 0: no limit */
+    uint32_t color;   /* non-zero: ANSI colours */
+    const char *unit; /* "ns", "us", "ms", "s": all times in it; NULL: what fits each */
+    const char *tree; /* a column to indent by `depth`; NULL: none */
+};
+MAREY_API marey_status marey_present_text(const marey_table *table,
+                                          const struct marey_text_options *options, FILE *out);
+MAREY_API marey_status marey_present_csv(const marey_table *table, FILE *out);
+/* Columns between bars, names above a line, as tabulate's format "presto": what itwinai's commands print. Nothing is cut. */
+MAREY_API marey_status marey_present_presto(const marey_table *table, FILE *out);
+/*
+ * Append the rows to the file `path`, which is made where there is none; the line of names goes into an empty one. One
+ * write for all rows: whoever reads meanwhile, or after a kill, finds whole lines, and where the disk is full the file
+ * is left as it was. MAREY_EINVAL for a file that begins with other columns. One process at a time for each file.
+ */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_append_csv(const marey_table *table, const char *path);
+/* A JSON list of objects, one per row, keys the column names. */
+MAREY_API marey_status marey_present_json(const marey_table *table, FILE *out);
+/*
+ * An HTML table of the first `max_rows` rows, 0 for all, with a sentence below where there are more; every text is
+ * escaped. For notebooks; a whole page is made by <marey/page.h>.
+ */
+MAREY_API marey_status marey_present_html(const marey_table *table, size_t max_rows, FILE *out);
+/* A JSON object: each table's name, and its rows as above. */
+MAREY_API marey_status marey_present_json_tables(const marey_table *const *tables, size_t n,
+                                                 FILE *out);
+
+/* The whole answer of `marey report`: what ran, the table, loss, cost, open ranges. */
+struct marey_report_options {
+    struct marey_text_options text;
+    /*
+     * Which tables, comma separated; NULL: "ranges". Behind ranges come kernels, copies, async, counters and marks where there are any,
+     * behind iterations iteration_ranks, epochs, phases and outliers. In text, where there are more than 16 ranks,
+     * `ranks` gives way to rank_spread, the first ten of rank_times, rank_outliers and rank_hosts; with a limit of 0 it
+     * stands behind these.
+     */
+    const char *tables;
+    const char *sort; /* a column of `ranges`, "total_ns" or "total"; NULL: total_ns; "-count" turns it round */
+    uint32_t limit; /* rows at most; 0: all */
+    /* Of <marey/gpu_report.h>, lent: its tables come behind the others, in JSON as an object "gpu". NULL: none. */
+    struct marey_gpu_report *gpu;
+};
+MAREY_API marey_status marey_report_text(marey_summary *summary,
+                                         const struct marey_report_options *options, FILE *out);
+/*
+ * An object: the tables asked for (always ranges, async, counters, marks, open, processes, those of iterations, of
+ * ranks held against one another and of GPU work),
+ * warnings, loss, cost.
+ */
+MAREY_API marey_status marey_report_json(marey_summary *summary,
+                                         const struct marey_report_options *options, FILE *out);
+
+/*
+ * The series: a line of CSV for each iteration, warm-up among them, and each range that ran in it, for all processes:
+ *   rank,pid,iteration,warmup,cut,name,ns,samples
+ * The first line of an iteration is named "(whole iteration)" and has its duration. `filter` as in the summary. `cut`
+ * is 1 where events were lost. Streams: memory does not grow with the number of iterations.
+ */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_report_per_iteration(marey_recording *const *recordings,
+                                                                    size_t n, const char *filter,
+                                                                    FILE *out);
+
+/*
+ * Exports for other tools. `fd` is written with large writes, for a regular file by threads beside this one, and stays
+ * open. A damaged recording is exported as far as it can be read. `format`, first those of single events:
+ *   perfetto    protobuf, opens in ui.perfetto.dev
+ *   perfetto-tar
+ *               a Perfetto trace for each process and a manifest, in one TAR. Into a pipe, each trace goes through a
+ *               temporary file (in TMPDIR, else /var/tmp)
+ *   perfetto-gpu
+ *               as perfetto, with the work of GPUs as Perfetto's own GPU events: launch shapes as data, and lists of
+ *               kernels in viewers from v55 on. Older ones show no arrows from launches there
+ *   chrome      JSON; with GPU work, or of an imported trace, as Kineto writes it
+ *   kineto      JSON as torch.profiler writes it: ranges and GPU work, all of them or of a window
+ *   csv         one line per range, mark, counter value, piece of GPU work
+ *   sqlite      a database, docs/formats/sqlite.md; not in every build. Written in place into an empty regular file; for
+ *               anything else, such as a pipe, it is made in a temporary file (in TMPDIR, else /var/tmp) and copied
+ *   speedscope  JSON, one profile per thread, ranges only, and one per stream of a GPU; a range whose end is missing
+ *               is closed at the last event known of its thread. Reads a process's log once for each of its threads.
+ * and those of sums, one for each path of ranges within ranges, as the table `tree` has them:
+ *   collapsed   lines "outer;inner NANOSECONDS" of self time, sorted; with a baseline "outer;inner OLD NEW"
+ *   flamegraph  an SVG picture that stands alone, can be searched and zoomed; with a baseline coloured by the change
+ * and those of functions, as a call profiler counted them, or of ranges where there was none (marey/calls_report.h):
+ *   pstats      what cProfile dumps: Python's marshal, for pstats, snakeviz, gprof2dot
+ *   callgrind   text, for kcachegrind and callgrind_annotate
+ * These two take no filter. Async ranges overlap one another and are in none of the last five. What the filter leaves out of speedscope, collapsed and flamegraph counts
+ * as time of the range around it.
+ */
+struct marey_samples_filter;
+struct marey_export_options {
+    const char *filter; /* as in the summary */
+    marey_progress *progress;
+    void *progress_ctx;
+    /* The rest is for collapsed and flamegraph; MAREY_EINVAL for the others. */
+    const char *by; /* "thread" or "rank": that is the outermost frame; NULL: all are merged */
+    marey_recording *const *baseline; /* lent; what to compare with */
+    size_t n_baseline;
+    /* And these for kineto. */
+    uint64_t from_ns,
+        until_ns; /* what lies in between, on CLOCK_MONOTONIC of its machine; 0: from the begin, to the end */
+    uint64_t launched_before; /* GPU work by the number of its launch and not by `until_ns`; 0: by that */
+    const char *about; /* a JSON object, which the file has under the key "marey"; NULL: none */
+    int calls; /* the calls of a call profiler, laid out as ranges, instead of ranges; so are recordings without any range */
+    /*
+     * Samples that it lets count, instead of ranges; perfetto, chrome, csv and sqlite have both. Lent. NULL: samples are taken
+     * where there is nothing else, and perfetto and chrome have them beside events; then by the defaults of a filter.
+     */
+    const struct marey_samples_filter *samples; /* <marey/samples_report.h> */
+    /*
+     * Of calls and samples in a flame graph or in collapsed stacks: imports at start-up count; else they are left out, and
+     * `startup_ns`, where it is not NULL, has their time added. So has `idle_ns` the time of idle processes, whose samples are
+     * left out unless the filter of samples has `idle`. Other formats include both, whatever the filter.
+     */
+    int startup;
+    uint64_t *startup_ns, *idle_ns;
+    uint64_t *n_too_deep; /* where it is not NULL, has the ranges added that are left out, being nested too deep */
+    uint64_t *n_unmatched; /* the same for begins and ends of async ranges, where too many were in flight */
+};
+MAREY_API MAREY_WARN_UNUSED marey_status marey_export(marey_recording *const *recordings, size_t n,
+                                                      const char *format,
+                                                      const struct marey_export_options *options,
+                                                      int fd);
+/* The formats marey_export knows, comma separated; one that this build lacks is not among them. */
+MAREY_API const char *marey_export_formats(void);
+/*
+ * MAREY_OK when this build exports to `format`. MAREY_EUNAVAILABLE when it could and lacks a library, with what to
+ * install in the sentence; MAREY_EINVAL when no such format is known.
+ */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_export_check(const char *format);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,87 @@
+/*
+ * marey/table.h: the typed table that every analysis returns and every presenter draws.
+ *
+ * A table has a name, columns with a type and a unit, and rows. Cells are written left to right, row by row, and read
+ * at random. A table is used by one thread at a time.
+ */
+#ifndef MAREY_TABLE_H
+#define MAREY_TABLE_H
+
+#include <marey/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct marey_table marey_table;
+
+enum marey_type {
+    MAREY_TYPE_TEXT = 1,
+    MAREY_TYPE_I64,
+    MAREY_TYPE_U64,
+    MAREY_TYPE_F64,
+    MAREY_TYPE_BOOL
+};
+enum marey_unit {
+    MAREY_UNIT_NONE = 0,
+    MAREY_UNIT_COUNT,
+    MAREY_UNIT_NS, /* nanoseconds; drawn in the unit that fits */
+    MAREY_UNIT_BYTES,
+    MAREY_UNIT_SHARE,   /* 0..1, drawn as percent */
+    MAREY_UNIT_UNIX_NS, /* a moment: nanoseconds since 1970 */
+};
+
+struct marey_column {
+    const char *name;  /* as JSON and CSV call it: total_ns */
+    const char *title; /* as people read it: total; NULL: the name */
+    enum marey_type type;
+    enum marey_unit unit;
+};
+
+/* A table with `n` columns (copied). Destroy takes NULL. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_table_create(const char *name,
+                                                            const struct marey_column *columns,
+                                                            size_t n, marey_table **out);
+MAREY_API void marey_table_destroy(marey_table *table);
+
+/*
+ * Append the next cell; the type must be the column's. Text is copied and may hold any bytes; `null` fits every
+ * column. When memory runs out the table remembers it and marey_table_status() tells; no need to check each cell.
+ */
+MAREY_API void marey_table_text(marey_table *table, const char *text, size_t len);
+MAREY_API void marey_table_i64(marey_table *table, int64_t value);
+MAREY_API void marey_table_u64(marey_table *table, uint64_t value);
+MAREY_API void marey_table_f64(marey_table *table, double value);
+MAREY_API void marey_table_bool(marey_table *table, int value);
+MAREY_API void marey_table_null(marey_table *table);
+MAREY_API MAREY_WARN_UNUSED marey_status marey_table_status(const marey_table *table);
+
+MAREY_API const char *marey_table_name(const marey_table *table);
+MAREY_API size_t marey_table_n_rows(const marey_table *table);
+MAREY_API size_t marey_table_n_columns(const marey_table *table);
+MAREY_API const struct marey_column *marey_table_column(const marey_table *table, size_t column);
+/* The number of the column called `name`, or -1. */
+MAREY_API int marey_table_find(const marey_table *table, const char *name);
+
+/* One cell. `is_null` cells have zero elsewhere. Text is lent until the table goes. */
+struct marey_cell {
+    int is_null;
+    size_t len; /* of text */
+    union {
+        const char *text;
+        int64_t i64;
+        uint64_t u64;
+        double f64;
+    } as;
+};
+MAREY_API struct marey_cell marey_table_cell(const marey_table *table, size_t row, size_t column);
+
+/* Stable sort of the rows by one column; nulls last. */
+MAREY_API void marey_table_sort(marey_table *table, size_t column, int descending);
+/* Keep the first `n` rows. */
+MAREY_API void marey_table_truncate(marey_table *table, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,7 +1,0 @@
-"""kymo.numba_nvtx under the name that ACCV-Lab has for it: `import kymo.accvlab.numba_nvtx as nvtx`."""
-
-from __future__ import annotations
-
-from kymo.numba_nvtx import range_pop, range_push, register_string
-
-__all__ = ["range_pop", "range_push", "register_string"]

@@ -1,0 +1,53 @@
+"""A dumped tensor as an array of numpy, without a copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from marey._tools import DumpedTensor
+
+# What numpy has no type for: the name in ml_dtypes. Packed halves of bytes stay bytes.
+_ML_DTYPES = {
+    "bfloat16": "bfloat16",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2",
+    "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "float8_e5m2fnuz": "float8_e5m2fnuz",
+    "float8_e8m0fnu": "float8_e8m0fnu",
+}
+
+
+def as_array(tensor: DumpedTensor) -> Any:
+    """The numbers as a numpy array not to be written to; bfloat16 and 8-bit floats by ml_dtypes, or as_torch() without.
+
+    Complex numbers of 16-bit halves get a last axis of 2; packed 4-bit numbers are bytes.
+    """
+    import numpy as np
+
+    array = np.asarray(memoryview(tensor))
+    if tensor.dtype == "complex32":
+        return array.view(np.float16).reshape(*array.shape, 2)
+    if tensor.dtype not in _ML_DTYPES:
+        return array
+    try:
+        import ml_dtypes
+    except ImportError:
+        return as_torch(tensor)
+    return array.view(getattr(ml_dtypes, _ML_DTYPES[tensor.dtype]))
+
+
+def as_torch(tensor: DumpedTensor) -> Any:
+    """The numbers as a tensor of torch, copied, because torch has no tensors that are not written to."""
+    import torch
+
+    # Bytes first: torch takes each of its types from them.
+    raw = torch.frombuffer(bytearray(memoryview(tensor).cast("B")), dtype=torch.uint8) if _is_filled(tensor) else None
+    dtype = getattr(torch, tensor.dtype, torch.uint8)
+    if raw is None:
+        return torch.empty(tensor.shape, dtype=dtype)
+    return raw.view(dtype).reshape(tensor.shape)
+
+
+def _is_filled(tensor: DumpedTensor) -> bool:
+    return 0 not in tensor.shape

@@ -1,0 +1,187 @@
+"""One thread that feeds all loggers.
+
+The thread that trains appends to a queue and goes on: no lock, no file, no waiting. The loggers' thread takes what has
+come every few seconds and hands it over in one piece. It sleeps in between, because a thread that runs Python code
+keeps others from running theirs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import itertools
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Callable, Generic, Optional, TypeVar
+
+from marey._logging import Logger, Path, Point, log_each, tell
+
+Entry = TypeVar("Entry")
+Call = Callable[[Logger], object]
+
+
+class _Queue(Generic[Entry]):
+    """A queue that forgets the oldest when it is full, and knows how many these were.
+
+    put() is for any thread, take() for one. Entries are numbered: what was not taken in between was forgotten.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._entries: collections.deque[tuple[int, Entry]] = collections.deque(maxlen=limit)
+        self._numbers = itertools.count(1)
+        self._limit = limit
+        self._n_taken = 0
+        self._newest = 0
+
+    def put(self, entry: Entry) -> None:
+        self._entries.append((next(self._numbers), entry))
+
+    def take(self) -> list[Entry]:
+        taken: list[Entry] = []
+        while self._entries and len(taken) < self._limit:
+            number, entry = self._entries.popleft()
+            self._newest = max(self._newest, number)
+            taken.append(entry)
+        self._n_taken += len(taken)
+        return taken
+
+    @property
+    def dropped(self) -> int:
+        return self._newest - self._n_taken
+
+
+class Batched:
+    """Loggers behind a thread: `with Batched([CSVLogger("logs")]) as log: log.log_metrics({"loss": 0.5}, step=1)`.
+
+    Making one waits for the loggers to open: packages are imported and stores are made before training begins, and not
+    beside its first steps. After that no call waits. What has come is handed over every `interval_s` seconds. At most
+    `limit` calls wait; then the oldest are dropped, and close() says how many. A logger that fails gives one warning
+    and gets nothing more; the others go on. close(), or the end of the program, hands over the rest and waits for it,
+    but no longer than `patience_s`. In a forked child every call does nothing.
+    """
+
+    def __init__(
+        self, loggers: Iterable[Logger], *, limit: int = 10_000, interval_s: float = 5.0, patience_s: float = 60.0
+    ) -> None:
+        """Open the loggers and start the thread."""
+        if limit < 1:
+            raise ValueError(f"limit is how many calls may wait, at least 1, not {limit}")
+        self._loggers = list(loggers)
+        self._points: _Queue[Point] = _Queue(limit)
+        self._calls: _Queue[Call] = _Queue(limit)
+        self._flushes: collections.deque[threading.Event] = collections.deque()
+        self._interval_s = interval_s
+        self._patience_s = patience_s
+        self._pid = os.getpid()
+        self._is_closed = False
+        self._wake = threading.Event()
+        is_open = threading.Event()
+        self._thread = threading.Thread(target=self._work, args=(is_open,), name="marey-loggers", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+        is_open.wait(patience_s)
+
+    # ---- for the thread that trains ----
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
+        """Hand over numbers; they are copied, and stamped with the time of this call."""
+        if self._takes():
+            self._points.put(Point(time.time_ns(), step, dict(metrics)))
+
+    def log_params(self, params: Mapping[str, object]) -> None:
+        """Hand over what the run was set to."""
+        if self._takes():
+            given = dict(params)
+            self._calls.put(lambda logger: logger.log_params(given))
+
+    def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
+        """Hand over a file, which has to stay until it was taken; flush() waits for that."""
+        if self._takes():
+            self._calls.put(lambda logger: logger.log_artifact(path, name))
+
+    def flush(self) -> bool:
+        """Wait until the loggers have all that was handed over; False when that took too long."""
+        if not self._takes():
+            return True
+        done = threading.Event()
+        self._flushes.append(done)
+        self._wake.set()
+        return done.wait(self._patience_s)
+
+    def close(self) -> None:
+        """Hand over the rest, close the loggers, and say what was dropped."""
+        if not self._takes():
+            return
+        self._is_closed = True
+        atexit.unregister(self.close)
+        self._wake.set()
+        self._thread.join(self._patience_s)
+        if self._thread.is_alive():
+            tell(f"the loggers are not done after {self._patience_s:g} s: what they have not written is lost")
+        if self.dropped:
+            tell(
+                f"{self.dropped} calls for the loggers were dropped, because more than they could take came in "
+                f"{self._interval_s:g} s: log less often, or raise limit="
+            )
+
+    @property
+    def dropped(self) -> int:
+        """How many calls were dropped so far."""
+        return self._points.dropped + self._calls.dropped
+
+    @property
+    def loggers(self) -> tuple[Logger, ...]:
+        """Those that have not failed."""
+        return tuple(self._loggers)
+
+    def __enter__(self) -> Batched:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _takes(self) -> bool:
+        """The thread and the connections of the loggers belong to the process that made them."""
+        return not self._is_closed and self._pid == os.getpid()
+
+    # ---- the loggers' thread ----
+
+    def _work(self, is_open: threading.Event) -> None:
+        self._tell_each(_open)
+        is_open.set()
+        while not self._is_closed:
+            self._wake.wait(self._interval_s)
+            self._wake.clear()
+            self._hand_over()
+        self._hand_over()
+        self._tell_each(lambda logger: logger.close())
+
+    def _hand_over(self) -> None:
+        # Who flushes has put everything before: what is waiting now is all that it waits for.
+        waiting = [self._flushes.popleft() for _ in range(len(self._flushes))]
+        for call in self._calls.take():
+            self._tell_each(call)
+        points = self._points.take()
+        if points:
+            self._tell_each(lambda logger: getattr(logger, "log_points", lambda p: log_each(logger, p))(points))
+        for done in waiting:
+            done.set()
+
+    def _tell_each(self, call: Call) -> None:
+        for logger in tuple(self._loggers):
+            try:
+                call(logger)
+            except Exception as error:
+                self._loggers.remove(logger)
+                tell(
+                    f"{type(logger).__name__} failed and gets nothing more, everything else goes on: "
+                    f"{type(error).__name__}: {error}"
+                )
+
+
+def _open(logger: Logger) -> None:
+    opening = getattr(logger, "open", None)
+    if opening is not None:
+        opening()

@@ -1,0 +1,103 @@
+"""Computation, communication, other: what devices did in each nanosecond, as `marey breakdown` tells it."""
+
+from __future__ import annotations
+
+import os
+
+from marey._table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Sequence
+    from typing import Optional, Union
+
+    from marey import _tools
+
+    Path = Union[str, os.PathLike[str]]
+    Paths = Union[Path, Sequence[Path]]
+
+
+class Breakdown:
+    """The answer of marey.breakdown(). Prints as `marey breakdown` does; times in tables are whole nanoseconds."""
+
+    def __init__(self, tables: dict[str, _tools.Table], text: str, json: str) -> None:
+        """Wrap what the extension found."""
+        self._tables = {name: Table(native) for name, native in tables.items()}
+        self._text, self._json = text, json
+
+    @property
+    def summary(self) -> dict[str, dict[str, Optional[float]]]:
+        """Computation, communication and other of all devices: each with "ns", "seconds" and "share" (0 to 1).
+
+        None is unknown: a process without GPU activity in which no communication was recorded.
+        """
+        table = self._tables["summary"]
+        return {
+            part: {"ns": ns, "seconds": None if ns is None else ns / 1e9, "share": share}
+            for part, ns, share in zip(table["part"], table["ns"], table["share"])
+        }
+
+    @property
+    def devices(self) -> Table:
+        """A row for each device and window: span_ns, compute_ns, exposed_comm_ns, idle_ns, atoms, and more."""
+        return self._tables["devices"]
+
+    @property
+    def by(self) -> Optional[Table]:
+        """A row for each step, range, stream or process group, as `by` asked for."""
+        return self._tables.get("by")
+
+    @property
+    def idle(self) -> Table:
+        """Why devices were idle."""
+        return self._tables["idle"]
+
+    @property
+    def collectives(self) -> Table:
+        """What ranks did together: wait, transfer, bandwidth, who came last."""
+        return self._tables["collectives"]
+
+    @property
+    def rules(self) -> Table:
+        """What each rule caught."""
+        return self._tables["rules"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know when reading it."""
+        return list(self._tables["warnings"]["text"])
+
+    def table(self, name: str) -> Table:
+        """Any of its tables: also idle_by_operator, idle_by_step, collective_ranks, and legacy where asked for."""
+        if name not in self._tables:
+            raise KeyError(f"no table {name!r}; there are {', '.join(self._tables)}")
+        return self._tables[name]
+
+    def to_json(self) -> str:
+        """Give the text of `marey breakdown --json`."""
+        return self._json
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+
+def breakdown(
+    path: Paths,
+    *,
+    by: Optional[str] = None,
+    rules: Optional[Path] = None,
+    window: Optional[str] = None,
+    legacy: bool = False,
+) -> Breakdown:
+    """Break recordings, traces of PyTorch's profiler, or folders of them down into what their devices did.
+
+    Several paths are several ranks. `by` adds a table: "step", "range", "stream" or "process-group". `rules` is a file
+    of rules that come before marey's own. `window` is what the summary is of: "gpu_span" (the default) or "steps".
+    `legacy` adds a table of that name: itwinai's computation_fraction, which counts time two and three times.
+    """
+    from marey import _tools
+
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    return Breakdown(
+        *_tools.breakdown(tuple(os.fspath(each) for each in paths), by, "" if rules is None else rules, window, legacy)
+    )

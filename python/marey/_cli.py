@@ -1,0 +1,17 @@
+"""The command line. It is written in C; this hands over to it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> int:
+    """Become the program `marey` of this package. Returns only when there is none."""
+    os.environ.setdefault("MAREY_PYTHON", sys.executable)  # for commands that need packages of Python
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "marey")
+    try:
+        os.execv(program, ["marey", *sys.argv[1:]])
+    except OSError as error:
+        print(f"marey: cannot start {program}: {error.strerror}; reinstall the package marey", file=sys.stderr)
+    return 2

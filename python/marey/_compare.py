@@ -1,0 +1,235 @@
+"""Is B faster than A, by how much, how surely? Recordings and stats as `marey compare` does it, and two callables."""
+
+from __future__ import annotations
+
+import os
+
+from marey._table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Sequence
+    from typing import Callable, Optional, Union
+
+    from marey import _tools
+    from marey._page import Page
+    from marey._table import Row
+
+    Path = Union[str, os.PathLike[str]]
+    Paths = Union[Path, Sequence[Path]]
+    Wanted = tuple[tuple[str, ...], tuple[str, ...], Optional[str], float, int]
+
+SAMPLE_NS = 200_000
+"""Calls are timed together until they last this long: the clock and the loop then take a thousandth of it."""
+
+
+class Comparison(Table):
+    """The regions of marey.compare(): name, a_ns, b_ns, change_percent, low_percent, high_percent, verdict, and more.
+
+    The heaviest change for the whole iteration comes first. Prints as `marey compare` does.
+    """
+
+    def __init__(self, wanted: Wanted, tables: dict[str, _tools.Table], text: str, markdown: str, json: str) -> None:
+        """Wrap what the extension found of what was wanted."""
+        super().__init__(tables["regions"])
+        self._wanted = wanted
+        self._tables = {name: Table(native) for name, native in tables.items()}
+        self._text, self._markdown, self._json = text, markdown, json
+
+    @property
+    def iteration(self) -> Optional[Row]:
+        """The row of the whole iteration; None where the runs count no iterations."""
+        return next(iter(self._tables["iteration"]), None)
+
+    @property
+    def program(self) -> Table:
+        """Wall and CPU time of the programs, where `marey run` waited for them: `(wall time)`, `(CPU time)`."""
+        return self._tables["program"]
+
+    @property
+    def functions(self) -> Table:
+        """Self times of functions, where both sides were sampled or have call profiles; the heaviest change first."""
+        return self._tables["functions"]
+
+    @property
+    def only(self) -> Table:
+        """Regions that only one side has, and functions that take 1 % of its program or more."""
+        return self._tables["only"]
+
+    @property
+    def runs(self) -> Table:
+        """One row per run that was read."""
+        return self._tables["runs"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to think of when reading it: machines that differ, single runs, sides that did not run in turns."""
+        return list(self._tables["warnings"]["text"])
+
+    def to_markdown(self) -> str:
+        """Give the text of `marey compare --markdown`."""
+        return self._markdown
+
+    def to_json(self) -> str:
+        """Give the text of `marey compare --json`."""
+        return self._json
+
+    def to_html(self, path: Path, *, title: Optional[str] = None) -> None:
+        """Write the page of `marey compare --html`: verdicts with their intervals, and how times are distributed.
+
+        Reads both sides again, for the distributions.
+        """
+        from marey import _tools
+        from marey._page import write_page
+
+        write_page(path, lambda fd: _tools.compare_page(*self._wanted, fd, title))
+
+    def page(self, *, title: Optional[str] = None) -> Page:
+        """Give the same page for a notebook, which shows it below the cell."""
+        from marey import _tools
+        from marey._page import make_page
+
+        return make_page(lambda fd: _tools.compare_page(*self._wanted, fd, title))
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+
+def compare(
+    a: Paths,
+    b: Paths,
+    *,
+    filter: Optional[str] = None,
+    smallest_percent: float = 1.0,
+    skip: int = 0,
+    idle: bool = False,
+    startup: bool = False,
+) -> Comparison:
+    """Compare recordings, traces of other tools (see marey.import_trace()) or files of stats, region by region.
+
+    Each side is a path or several, which are repeats; so are the runs that `marey run --repeat` puts into one
+    recording. `filter` keeps the regions that match. An interval with 0 in it that lies within `smallest_percent` is
+    "same", a wider one is "unsure". `skip` leaves out that many iterations at the begin of each run, besides marked
+    warm-up. Functions are without idle processes and imports at start-up, unless `idle` or `startup` is given.
+    """
+    from marey import _tools
+
+    if not 0 < smallest_percent < 1000:
+        raise ValueError(f"smallest_percent is a percentage above 0, and not {smallest_percent!r}")
+    wanted = (_paths(a), _paths(b), filter, smallest_percent, skip, idle, startup)
+    return Comparison(wanted, *_tools.compare(*wanted))
+
+
+def _paths(paths: Paths) -> tuple[str, ...]:
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    return tuple(os.fspath(path) for path in listed)
+
+
+class FunctionComparison:
+    """The answer of marey.compare_functions(): g against f. Prints as a sentence.
+
+    `verdict` is "faster", "slower", "same" (no difference shown) or "unsure"; `change_percent` with `low_percent` and
+    `high_percent`, its 95 % interval; `a_ns` and `b_ns` medians of one call; `times_a` and `times_b` each round's.
+    """
+
+    def __init__(self, times_a: list[float], times_b: list[float], smallest_percent: float) -> None:
+        """Compare pairs of times."""
+        from marey import _tools
+
+        self.times_a, self.times_b = times_a, times_b
+        self.rounds = len(times_a)
+        found = _tools.compare_pairs(times_a, times_b, smallest_percent)
+        self.verdict, self.change_percent, self.low_percent, self.high_percent = found[:4]
+        self.a_ns, self.b_ns, self.reason = found[4:]
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether no more rounds are needed: the interval is known to a tenth of the change, or is narrow."""
+        width = self.high_percent - self.low_percent
+        return width <= 0.2 or width <= abs(self.change_percent) / 5
+
+    def __repr__(self) -> str:
+        bounds = f"{self.low_percent:+.2f} to {self.high_percent:+.2f} %"
+        if self.verdict in ("faster", "slower"):
+            text = f"the second is {abs(self.change_percent):.2f} % {self.verdict} ({bounds})"
+        elif self.verdict == "same":
+            text = f"no difference shown ({bounds})"
+        else:
+            text = f"it cannot be told ({bounds}): {self.reason}"
+        return f"<{text}; {self.a_ns:.4g} ns and {self.b_ns:.4g} ns, {self.rounds} rounds>"
+
+
+def compare_functions(
+    f: Callable[[], object],
+    g: Callable[[], object],
+    setup: Optional[Callable[[], object]] = None,
+    *,
+    seconds: float = 5.0,
+    max_rounds: int = 10_000,
+    smallest_percent: float = 1.0,
+    sync: Optional[Callable[[], object]] = None,
+) -> FunctionComparison:
+    """Run two callables in turns (f g, g f, f g, ...) and tell whether `g` is faster than `f`.
+
+    `setup` runs before each call and is not timed. Short calls are timed several at once where there is no `setup`.
+    `sync` runs at the end of each timed part: torch.cuda.synchronize for work on a GPU. It goes on for `seconds`, or
+    until the interval is narrow, which is looked at after 32 rounds, 64, 128 and so on. Garbage collection waits.
+    """
+    if not seconds > 0:
+        raise ValueError(f"seconds is a time above 0, and not {seconds!r}")
+    if max_rounds < 6:
+        raise ValueError(f"max_rounds is 6 at least, and not {max_rounds!r}")
+    import gc
+    from time import perf_counter_ns
+
+    timers = (_Timer(f, setup, sync), _Timer(g, setup, sync))
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        for timer in timers:
+            timer.warm_up()
+        times: tuple[list[float], list[float]] = ([], [])
+        end, look_at = perf_counter_ns() + int(seconds * 1e9), 32
+        while len(times[0]) < max_rounds and (perf_counter_ns() < end or len(times[0]) < 6):
+            first = len(times[0]) % 2
+            for which in (first, 1 - first):
+                times[which].append(timers[which].time())
+            if len(times[0]) == look_at:
+                look_at *= 2
+                if FunctionComparison(*times, smallest_percent).is_precise:
+                    break
+        return FunctionComparison(*times, smallest_percent)
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _Timer:
+    """One of the two callables."""
+
+    def __init__(
+        self, call: Callable[[], object], setup: Optional[Callable[[], object]], sync: Optional[Callable[[], object]]
+    ) -> None:
+        self._call, self._setup, self._sync = call, setup, sync
+        self._n_calls = 1
+
+    def warm_up(self) -> None:
+        """Call it three times; then see how many calls a sample needs."""
+        shortest = min(self.time() for _ in range(3))
+        if self._setup is None and shortest < SAMPLE_NS:
+            self._n_calls = int(SAMPLE_NS / max(shortest, 10)) + 1
+            self.time()
+
+    def time(self) -> float:
+        """Nanoseconds of one call."""
+        from time import perf_counter_ns
+
+        if self._setup is not None:
+            self._setup()
+        call, sync = self._call, self._sync
+        begin = perf_counter_ns()
+        for _ in range(self._n_calls):
+            call()
+        if sync is not None:
+            sync()
+        return (perf_counter_ns() - begin) / self._n_calls

@@ -1,0 +1,223 @@
+"""Did the numbers change, and where first? Two dumps as `marey diff` compares them, and a function run twice."""
+
+from __future__ import annotations
+
+import os
+
+from marey._table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Callable, Literal, Optional, Union
+
+    from marey import _tools
+    from marey._table import Row
+
+    Path = Union[str, os.PathLike[str]]
+    Tolerance = tuple[float, float, int, bool, bool]
+
+
+class Diff:
+    """The answer of marey.diff(). Prints as `marey diff` does.
+
+    `same` tells whether nothing differs; `partial` whether something could not be compared. `first` is the first
+    difference in the order of execution, a dict with step, rank, phase, seq, path, status, index, a, b, bits_a, bits_b
+    and more, or None. `operation` is the first operation whose inputs agree and whose outputs do not, or None.
+    """
+
+    def __init__(self, same: bool, partial: bool, tables: dict[str, _tools.Table], text: str, json: str) -> None:
+        """Wrap what the extension found."""
+        self.same, self.partial = same, partial
+        self._tables = {name: Table(native) for name, native in tables.items()}
+        self._text, self._json = text, json
+        self._loaded: Optional[dict[str, Any]] = None
+
+    @property
+    def first(self) -> Optional[dict[str, Any]]:
+        """Where the two differ first; `index` is a tuple, `a` and `b` are numbers where they are some."""
+        first: Optional[dict[str, Any]] = self._load()["first"]
+        if first is not None and first["index"] is not None:
+            first = {**first, "index": tuple(first["index"])}
+        return first
+
+    @property
+    def operation(self) -> Optional[Row]:
+        """The first operation whose inputs agree and whose outputs do not, with errors and their growth."""
+        return next(iter(self.operations), None)
+
+    @property
+    def tensors(self) -> Table:
+        """One row per pair of values, in the order of execution: path, status, n_wrong, max_abs, max_rel, ..."""
+        return self._tables["tensors"]
+
+    @property
+    def operations(self) -> Table:
+        """All operations whose inputs agree and whose outputs do not."""
+        return self._tables["operations"]
+
+    @property
+    def steps(self) -> Table:
+        """How many values of each step are the same, close, different, missing."""
+        return self._tables["steps"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know of the comparison: types that changed, values that could not be compared."""
+        return list(self._tables["warnings"]["text"])
+
+    def to_json(self) -> str:
+        """Give the text of `marey diff --json`."""
+        return self._json
+
+    def _load(self) -> dict[str, Any]:
+        if self._loaded is None:
+            import json
+
+            self._loaded = json.loads(self._json)
+        return self._loaded
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: the sentence, then the tensors. Names come from programs, so all is escaped."""
+        from html import escape
+
+        return f"<p>{escape(self._load()['summary'])}</p>{self.tensors._repr_html_()}"
+
+
+def diff(
+    a: Path,
+    b: Optional[Path] = None,
+    *,
+    atol: Optional[float] = None,
+    rtol: Optional[float] = None,
+    ulp: Optional[int] = None,
+    tolerances: Optional[Mapping[str, Union[float, Sequence[float]]]] = None,
+    bitwise: bool = False,
+    equal_nan: bool = True,
+    allow_dtype: bool = False,
+    noise: Optional[Path] = None,
+    noise_factor: float = 3.0,
+    filter: Optional[str] = None,
+    step: Optional[int] = None,
+    rank: Optional[int] = None,
+    ranks: bool = False,
+    merge_ranks: bool = False,
+    partial: Sequence[str] = (),
+    allow_missing: bool = False,
+    allow_extra: bool = False,
+) -> Diff:
+    """Compare dump `a`, the new one, with dump `b`, the reference: directories or files, in any format.
+
+    Two numbers agree when |a - b| <= atol + rtol * |b|, or when they are at most `ulp` representable numbers apart.
+    Without any of the three it is what torch.testing.assert_close allows for the type. `tolerances` has others by
+    patterns of paths: {"*.grad": 1e-4, "*norm*": (0, 1e-3)}; the last that matches counts. `noise` is a second run of
+    the reference: what the two differ by, `noise_factor` times, is no difference. With `ranks` the ranks of `a` alone
+    are compared with the lowest one. With `merge_ranks` the ranks of one side are put together, to be compared with the
+    only one of the other: pieces along the axis that is cut, copies, and by adding what matches a pattern of `partial`.
+    A tensor whose dtype changed differs, unless `allow_dtype`; its numbers are compared in a type that holds both.
+    """
+    from marey import _tools
+
+    if (b is None) != ranks:
+        raise ValueError("diff() takes two dumps, or one with ranks=True")
+    if bitwise and allow_dtype:
+        raise ValueError("bitwise and allow_dtype exclude one another")
+    given = (atol, rtol, ulp)
+    tolerance = None
+    if bitwise or any(part is not None for part in given):
+        tolerance = _tolerance([part or 0 for part in given], equal_nan, bitwise)
+    rules = tuple((pattern, _tolerance(parts, equal_nan, False)) for pattern, parts in (tolerances or {}).items())
+    return Diff(
+        *_tools.diff(
+            a, b, tolerance, rules, noise, noise_factor, not equal_nan, allow_dtype, allow_missing, filter, step, rank,
+            allow_extra, merge_ranks, tuple(partial),
+        )
+    )  # fmt: skip
+
+
+def _tolerance(parts: Union[float, Sequence[float]], equal_nan: bool, bitwise: bool) -> Tolerance:
+    listed = [parts] if isinstance(parts, (int, float)) else list(parts)
+    if len(listed) > 3 or any(not 0 <= part < float("inf") for part in listed):
+        raise ValueError(f"a tolerance is up to three numbers (atol, rtol, ulp), none negative, and not {parts!r}")
+    abs_, rel, ulp = (*listed, 0, 0, 0)[:3]
+    return float(abs_), float(rel), int(ulp), equal_nan, bitwise
+
+
+def check_deterministic(
+    fn: Callable[..., Any],
+    *args: Any,
+    runs: int = 2,
+    seed: Optional[int] = None,
+    values: bool = False,
+    **kwargs: Any,
+) -> Diff:
+    """Call `fn(*args, **kwargs)` several times and tell whether it gives the same bits each time.
+
+    What it returns is compared (tensors, arrays, numbers, nested in dicts and lists), and what it adds to
+    marey.TensorDumper, which must be off before. Digests are kept; with `values` all numbers are, so that the answer
+    tells by how much they differ. `seed` is given to random, numpy and torch before each run, as far as they are
+    imported. Returns the Diff of the first run that differs, or that of the last.
+    """
+    import tempfile
+
+    if runs < 2:
+        raise ValueError(f"runs is 2 at least, and not {runs!r}")
+    with tempfile.TemporaryDirectory(prefix="marey-deterministic-") as folder:
+        for number in range(runs):
+            if seed is not None:
+                _seed(seed)
+            with recording_to(os.path.join(folder, str(number)), mode="full" if values else "digests") as dumper:
+                add(dumper, "result", fn(*args, **kwargs))
+            if number > 0:
+                found = diff(os.path.join(folder, str(number)), os.path.join(folder, "0"), bitwise=True)
+                if not found.same:
+                    break
+    return found
+
+
+def _seed(seed: int) -> None:
+    import random
+    import sys
+
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+class recording_to:
+    """Switch marey.TensorDumper on for a block, into a directory; its last step is written at the end."""
+
+    def __init__(self, directory: Path, *, mode: Literal["full", "digests"] = "full") -> None:
+        """Remember where; the dumper must be off."""
+        self._directory, self._mode = directory, mode
+
+    def __enter__(self) -> Any:
+        from marey import StateError, TensorDumper
+
+        self._dumper = TensorDumper()
+        if self._dumper.is_enabled:
+            raise StateError("marey.TensorDumper is on already; switch it off first: TensorDumper().disable()")
+        self._dumper.enable(self._directory, mode=self._mode)
+        return self._dumper
+
+    def __exit__(self, kind: object, value: object, traceback: object) -> None:
+        try:
+            if kind is None:
+                self._dumper.dump(dump_if_empty=False)
+        finally:
+            self._dumper.disable()
+
+
+def add(dumper: Any, path: str, data: Any) -> None:
+    """Add what a function returned: numbers and None too, which have no place of their own in a dump."""
+    if data is not None:
+        dumper.add_tensor_data(path, data if isinstance(data, (dict, list, tuple)) or _has_data(data) else {"": data})
+
+
+def _has_data(value: Any) -> bool:
+    return not isinstance(value, (int, float, bool, complex))

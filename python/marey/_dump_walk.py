@@ -1,0 +1,162 @@
+"""Data as programs have it, taken apart: through dicts, lists, converters and records down to single values."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from marey import _dump_leaves as leaves
+from marey import _native
+from marey._dump_state import How, Type, name_of, state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from typing import Any, Callable, Optional
+
+    from marey._dump_state import Parts
+
+    Give = Callable[[Parts, Any, How], None]
+
+# How often converters may turn a value into another, and how deep data may be nested, before that counts as a loop.
+MAX_CONVERSIONS = 100
+MAX_DEPTH = 100
+
+
+def add_from_hook(tree: int, parts: Parts, data: Any, dump_type: Optional[Type], phase: str) -> None:
+    """Add what a hook of a model saw. What cannot be dumped is told once and passed over: the model goes on."""
+    how = How(tree, dump_type, None, None, None, None, None)
+
+    def give(parts: Parts, value: Any, how: How) -> None:
+        try:
+            put(parts, value, how, phase)
+        except (TypeError, ValueError, _native.MareyError) as error:
+            leaves.tell_once(f"TensorDumper: {error}")
+
+    _walk((*ranges(), *parts), data, how, give, 0)
+
+
+def ranges() -> Parts:
+    """What stands in front of paths now."""
+    return tuple(".".join(state.ranges).split(".")) if state.ranges else ()
+
+
+def parts_of(path: str) -> Parts:
+    """A path as it was given, behind the ranges that are open."""
+    if not isinstance(path, str):
+        raise TypeError(f"a path is a str, not {type(path).__name__}")
+    return (*ranges(), *path.split("."))
+
+
+def walk_from(path: str, data: Any, how: How, give: Give) -> None:
+    """Give each value of what is added at a path."""
+    parts = parts_of(path)
+    if callable(data) and _converter(data) is None:
+        data = data()
+    if state.layout == "accvlab" and (data is None or isinstance(data, (bool, int, float))):
+        raise ValueError(
+            f"{path}: a {type(data).__name__} alone is not dumped in the layout of ACCV-Lab; put it into a dict"
+        )
+    _walk(parts, data, how, give, 0)
+
+
+def _walk(parts: Parts, data: Any, how: How, give: Give, depth: int) -> None:
+    """Go through dicts, lists and what converters make; give each leaf."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"{name_of(parts)}: data is nested deeper than {MAX_DEPTH} levels; does it contain itself?")
+    data = _converted(parts, data)
+    if isinstance(data, Mapping):
+        if not data:
+            give(parts, EMPTY_DICT, how)
+        for key, value in data.items():
+            name = str(key)
+            if name not in how.exclude:
+                _walk((*parts, name), value, how.below(name), give, depth + 1)
+    elif isinstance(data, (list, tuple)):
+        if not data:
+            give(parts, EMPTY_LIST, how)
+        for i, value in enumerate(data):
+            _walk((*parts, i), value, how, give, depth + 1)
+    else:
+        give(parts, data, how)
+
+
+EMPTY_DICT, EMPTY_LIST = object(), object()
+
+
+def _converter(data: Any) -> Optional[Callable[[Any], Any]]:
+    """What turns it into something else: a user's converter, or one of ours for records and ragged batches."""
+    kind = type(data)
+    found = state.converters.get(kind)
+    if leaves.is_torch(data) and found is None and not state.base_converters:  # most of what there is
+        return _unbound if data.is_nested else None
+    if found is None and state.base_converters:
+        found = next((function for base, function in state.base_converters.items() if isinstance(data, base)), None)
+    if found is not None:
+        return found
+    if isinstance(data, tuple):
+        # The reference writes a named tuple as a list, and its readers expect that.
+        return _fields_of_tuple if hasattr(kind, "_fields") and state.layout != "accvlab" else None
+    if hasattr(kind, "__dataclass_fields__"):
+        return _fields_of_dataclass
+    if state.ragged is not None and leaves.is_ragged(data):
+        as_per_sample = state.ragged
+        return lambda batch: leaves.ragged(batch, as_per_sample)
+    return None
+
+
+def _unbound(data: Any) -> list[Any]:
+    return list(data.unbind())
+
+
+def _fields_of_tuple(data: Any) -> dict[str, Any]:
+    return dict(zip(data._fields, data))
+
+
+def _fields_of_dataclass(data: Any) -> dict[str, Any]:
+    return {name: getattr(data, name) for name in data.__dataclass_fields__ if hasattr(data, name)}
+
+
+def _converted(parts: Parts, data: Any) -> Any:
+    for _ in range(MAX_CONVERSIONS):
+        converter = _converter(data)
+        if converter is None:
+            return data
+        data = converter(data)
+    raise ValueError(
+        f"{name_of(parts)}: converters went on for {MAX_CONVERSIONS} rounds and gave a {type(data).__name__} again; "
+        f"a converter must not return what it, or another one, takes"
+    )
+
+
+def put(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> None:
+    """Hand a leaf to libmarey, which copies it."""
+    if data is EMPTY_DICT or data is EMPTY_LIST:
+        _native.dump_put_value(how.tree, parts, leaves.DICT if data is EMPTY_DICT else leaves.LIST, b"")
+        return
+    told = leaves.literal(data) if not leaves.is_torch(data) else None
+    if told is not None:
+        _native.dump_put_value(how.tree, parts, *told)
+        return
+    if not put_tensor(parts, data, how, phase):
+        raise TypeError(
+            f"{name_of(parts)}: a {type(data).__name__} cannot be dumped; TensorDumper().register_custom_converter() "
+            f"takes a function that turns it into tensors, dicts and lists"
+        )
+
+
+def put_tensor(parts: Parts, data: Any, how: How, phase: Optional[str] = None) -> bool:
+    """Hand a tensor to libmarey; False for what is none."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(data, numpy.ndarray):
+        readable = leaves.numpy_array(data)
+        if readable is None:
+            _walk(parts, data.tolist(), how, put, 1)
+            return True
+        data = readable
+    if state.when is not None and state.reason is None and state.when(name_of(parts), data):
+        state.reason = f"{name_of(parts)} is what was waited for"
+    if how.type is Type.PICKLE:
+        _native.dump_put_value(how.tree, parts, leaves.BYTES, leaves.pickled(data, how.permutation))
+        return True
+    number = 0 if how.type is None else how.type + 1
+    return _native.dump_put(how.tree, parts, data, number, how.permutation, phase, how.image, how.hand_over)

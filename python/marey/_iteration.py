@@ -1,0 +1,182 @@
+"""Iterations, epochs and phases: how far the program is, for the recording and for the stopwatch.
+
+There is one count of iterations in a process. Whoever finishes the first one drives it; a second driver is told so,
+once, and counts nothing.
+"""
+
+from __future__ import annotations
+
+from marey import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+    from typing import Any, Callable, Optional, TypedDict, TypeVar, Union
+
+    Name = Union[str, bytes]
+    Batch = TypeVar("Batch")
+
+    class Progress(TypedDict):
+        """What marey.progress() gives."""
+
+        iterations: int
+        warmup: int
+        epochs: int
+        in_epoch: bool
+        driver: Optional[str]
+
+    class EpochTimes(TypedDict):
+        """What the last epoch was made of; the phases and `none_ns` add up to its duration."""
+
+        number: int
+        duration_ns: int
+        iterations: int
+        samples: float
+        none_ns: int
+        phases: dict[str, int]
+
+
+class iteration:
+    """One iteration: `with marey.iteration(samples=32):`.
+
+    It counts when the block is through. A block that raises is not an iteration: it is in no count and in no
+    distribution. A call without `with` counts nothing, and warns once.
+    """
+
+    __slots__ = ("_entered", "_samples")
+    _warned = False
+
+    def __init__(self, samples: Optional[float] = None) -> None:
+        """Make one; `samples` is how many it works on, for the throughput."""
+        self._samples = samples
+        self._entered = False
+
+    def __enter__(self) -> None:
+        self._entered = True
+        _native.iteration_begin()
+
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None:
+        if type is None:
+            _native.iteration_finish(self._samples)
+
+    def __del__(self) -> None:
+        # A statement's object is freed on the statement's own line, so the warning names that line.
+        if getattr(self, "_entered", True) or iteration._warned:
+            return
+        iteration._warned = True
+        import warnings
+
+        warnings.warn(
+            "marey.iteration() without 'with' counts nothing: write 'with marey.iteration():' around the step, "
+            "'for batch in marey.iterations(loader, data=\"data\"):' around the loop, or call "
+            "marey.finish_iteration() at the end of each step",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def finish_iteration(samples: Optional[float] = None) -> bool:
+    """End an iteration that began where the one before ended: one call at the end of the loop's body.
+
+    Tell whether it counts; it does not where another driver (a Stopwatch, a callback) does the counting.
+    """
+    return _native.iteration_finish(samples)
+
+
+def iterations(
+    batches: Iterable[Batch],
+    samples: Union[float, Callable[[Batch], float], None] = None,
+    data: Optional[Name] = None,
+) -> Iterable[Batch]:
+    """Make each pass of a loop an iteration: `for batch in marey.iterations(loader, samples=len, data="data"):`.
+
+    `samples` is how many a batch has, a number or a function of the batch. `data` names a range around the wait for
+    each batch, so that a report can tell its share. len() is the loader's.
+
+    An iteration lasts from the moment the next batch is asked for to the end of the loop's body. One that the loop
+    leaves by `break` or by an exception is not counted.
+    """
+    return _Iterations(batches, samples, data)
+
+
+class _Iterations:
+    def __init__(self, batches: Iterable[Any], samples: Any, data: Optional[Name]) -> None:
+        self._batches = batches
+        self._samples = samples
+        self._data = _native.range(data) if data is not None else None
+
+    def __len__(self) -> int:
+        return len(self._batches)  # type: ignore[arg-type]  # a TypeError where the loader has none
+
+    def __iter__(self) -> Iterator[Any]:
+        source = iter(self._batches)
+        while True:
+            _native.iteration_begin()
+            try:
+                if self._data is None:
+                    batch = next(source)
+                else:
+                    with self._data:
+                        batch = next(source)
+            except StopIteration:
+                return
+            yield batch
+            _native.iteration_finish(self._samples(batch) if callable(self._samples) else self._samples)
+
+
+class epoch:
+    """An epoch begins: `with marey.epoch():`, or a plain call at its top, which ends the one before.
+
+    Epochs do not nest. They count from 0; `number` says where a training goes on that was resumed.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, number: Optional[int] = None) -> None:
+        """Begin it."""
+        _native.epoch_begin(number)
+
+    def end(self) -> None:
+        """End the epoch that is open."""
+        _native.epoch_end()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None:
+        self.end()
+
+
+class phase:
+    """A phase begins: `with marey.phase("evaluate"):`, or a plain call; None ends the one that is open.
+
+    There is one phase at a time. At the end of the block the phase goes on that was there before.
+    """
+
+    __slots__ = ("_before",)
+
+    def __init__(self, name: Optional[Name]) -> None:
+        """Begin it."""
+        self._before = _native.phase(name)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        type: Optional[type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None:
+        _native.phase(self._before)

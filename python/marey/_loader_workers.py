@@ -1,0 +1,88 @@
+"""Workers of torch's DataLoader, recorded with their number: how long each takes for a batch.
+
+A worker runs torch.utils.data._utils.worker._worker_loop, which a DataLoader looks up when it starts its workers. That
+is replaced by a _Loop. In the worker it makes each fetch a range and tells the recording whose worker this is; in the
+process that trains it does nothing. It travels to workers that are spawned as well as to those that are forked.
+
+`marey run` loads this file without the package around it, so it imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable
+
+    Function = Callable[..., Any]
+
+_native = sys.modules["marey._native"]
+_MODULE = "torch.utils.data._utils.worker"
+
+
+class _Loop:
+    """What a worker runs instead of torch's loop, and with it."""
+
+    def __init__(self, original: Function, rank: tuple[int, int]) -> None:
+        self.original = original
+        self.rank = rank  # of the process that made it
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not _native.enabled():
+            return self.original(*args, **kwargs)
+        if self.rank[0] >= 0 and _native.rank()[0] < 0:
+            _native.set_rank(*self.rank)
+        _trace_fetches()
+        try:
+            return self.original(*args, **kwargs)
+        finally:
+            _native.stop()  # a worker leaves by os._exit, without a word to anybody
+
+    def __reduce__(self) -> tuple[Function, tuple[tuple[int, int]]]:
+        return _loop_of, (_native.rank(),)
+
+
+def _loop_of(rank: tuple[int, int]) -> _Loop:
+    """The loop in a worker that was spawned, where torch's may be replaced already."""
+    loop = importlib.import_module(_MODULE)._worker_loop
+    return _Loop(loop.original if isinstance(loop, _Loop) else loop, rank)
+
+
+def _trace_fetches() -> None:
+    """Make each fetch of this process a range. The process is a worker and does nothing else, so nothing is undone."""
+    fetch = importlib.import_module("torch.utils.data._utils.fetch")
+    info = importlib.import_module(_MODULE).get_worker_info
+    for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
+        kind.fetch = _traced(kind.fetch, info)
+
+
+def _traced(original: Function, info: Function) -> Function:
+    range_ = _native.range("fetch", category="data")
+    is_told = False
+
+    @functools.wraps(original)
+    def fetch(*args: Any, **kwargs: Any) -> Any:
+        nonlocal is_told
+        if not is_told:
+            is_told = True
+            _native.set_worker(info().id)
+        with range_:
+            return original(*args, **kwargs)
+
+    return fetch
+
+
+def _replace(module: ModuleType) -> None:
+    """Replace torch's loop; a torch without one has other workers."""
+    loop = getattr(module, "_worker_loop", None)
+    if loop is not None and not isinstance(loop, _Loop):
+        module._worker_loop = _Loop(loop, (-1, -1))  # type: ignore[attr-defined]
+
+
+def watch() -> None:
+    """Record the workers of loaders from now on, or once torch is imported."""
+    sys.modules["marey._imports"].when_imported(_MODULE, _replace)

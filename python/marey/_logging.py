@@ -1,0 +1,66 @@
+"""What the loggers share: what one is, what it is given, and who is asking."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Optional, Protocol, Union
+
+from marey._printable import printable
+from marey._window import who_am_i
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Logger(Protocol):
+    """What a logger can do. Each call comes from one and the same thread, which is not the one that trains.
+
+    A logger may have two more methods. `open()` is called once, before anything else, and may take its time.
+    `log_points(points)` is then called instead of log_metrics(), with all that has come since the last time.
+    """
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
+        """Numbers of one step, or of one epoch, by their names."""
+
+    def log_params(self, params: Mapping[str, object]) -> None:
+        """What the run was set to; each name once."""
+
+    def log_artifact(self, path: Path, name: Optional[str] = None) -> None:
+        """A file that the run has made; `name` is the folder to show it in."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+class Point(NamedTuple):
+    """What log_metrics() was given, and when."""
+
+    unix_ns: int
+    step: int
+    metrics: Mapping[str, float]
+
+
+def place(rank: Optional[int], world_size: Optional[int]) -> tuple[int, int]:
+    """Return what was given, and for the rest what is known."""
+    known = who_am_i()
+    rank = known[0] if rank is None else rank
+    world_size = max(known[1], rank + 1) if world_size is None else world_size
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} is none of {world_size}: ranks count from 0")
+    return rank, world_size
+
+
+def tell(sentence: str) -> None:
+    """Warn; nobody could catch it in the loggers' thread, so a warning that is an error is printed."""
+    try:
+        warnings.warn(printable(sentence), RuntimeWarning, stacklevel=3)
+    except RuntimeWarning:
+        print(f"marey: {printable(sentence)}", file=sys.stderr)
+
+
+def log_each(logger: Logger, points: Sequence[Point]) -> None:
+    """Give points to a logger that takes them one by one."""
+    for point in points:
+        logger.log_metrics(point.metrics, point.step)

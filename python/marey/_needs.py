@@ -1,0 +1,25 @@
+"""Packages that parts of marey need and that may be missing: one sentence says which one, and how to get it."""
+
+from __future__ import annotations
+
+import importlib.util
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+
+def need(who: str, package: str, install: Optional[str] = None) -> None:
+    """Say now that a package is missing; ImportError. Nothing is imported."""
+    if importlib.util.find_spec(package) is None:
+        raise ImportError(f"{who} needs {package}: pip install {install or package}")
+
+
+def cannot_import(who: str, error: ImportError, *packages: str) -> ImportError:
+    """Make of the error what the user can do: the first of the packages that is missing may be none of those named."""
+    for package in packages:
+        try:
+            need(who, package)
+        except ImportError as sentence:
+            return sentence
+    return ImportError(f"{who} needs {packages[0]}, which cannot be imported: {error}")

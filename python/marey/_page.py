@@ -1,0 +1,63 @@
+"""Report pages: files to look at, and what a notebook shows of them."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from typing import Callable, Union
+
+    Path = Union[str, os.PathLike[str]]
+    Writer = Callable[[int], None]
+
+HEIGHT = 640
+"""Of a page in a notebook, in pixels."""
+
+
+class Page:
+    """A report page. Made by Recording.page() and Comparison.page(); a notebook shows it where it is the last value.
+
+    `html` is the whole file, which needs nothing else; `save(path)` writes it.
+    """
+
+    def __init__(self, html: str) -> None:
+        """Wrap a page."""
+        self.html = html
+
+    def save(self, path: Path) -> None:
+        """Write the page into a file that opens in any browser."""
+        from marey._replace import replacing
+
+        with replacing(path, encoding="utf-8", newline="") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: in a frame of its own, whose script reaches nothing outside of it."""
+        import html
+
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" title="marey report" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #ccc"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<marey page, {len(self.html):,} characters; save(path) writes it>"
+
+
+def make_page(write: Writer) -> Page:
+    """Make a page by a function that writes one into a file descriptor."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        write(file.fileno())
+        file.seek(0)
+        return Page(file.read().decode("utf-8"))
+
+
+def write_page(path: Path, write: Writer) -> None:
+    """Have a page written into a file; one that is not complete does not stay."""
+    from marey._replace import replacing
+
+    with replacing(path, "wb") as file:
+        write(file.fileno())

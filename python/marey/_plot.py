@@ -1,0 +1,87 @@
+"""marey.plot(): calls as a picture to walk through, in a notebook or a browser."""
+
+from __future__ import annotations
+
+import os
+
+from marey._page import Page, make_page
+from marey._recording import Recording, load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Sequence
+    from typing import Any, Optional, Union
+
+    Path = Union[str, os.PathLike[str]]
+
+PATH = "marey-calls.html"
+"""Where a script's page is written when nobody says where."""
+
+
+def plot(
+    p: Union[Recording, Path, Sequence[Path], Any],
+    other: Union[Recording, Path, Sequence[Path], Any, None] = None,
+    path: Optional[Path] = None,
+    open_browser: Optional[bool] = None,
+) -> Page:
+    """Show calls as boxes within boxes: paths, functions, what they were called with, and what changed.
+
+    `p` is a marey.Profile, a recording or what marey.load() gives of one, or a profile of cProfile: its file, the
+    cProfile.Profile or the pstats.Stats. `other` is one more of these, which `p` is held against: an earlier run.
+
+    A notebook shows the page where it is a cell's last value, and writes a file only if `path` names one. Elsewhere
+    the page is written to `path` ("marey-calls.html" in the current directory, over what is there) and stays. It is
+    opened in a browser where there is a display, else its path is printed; `open_browser` True or False decides that.
+    """
+    import contextlib
+
+    with contextlib.ExitStack() as stack:
+        recording, name = _recording_of(p, stack, "this profile")
+        before, name_before = (None, None) if other is None else _recording_of(other, stack, "the other profile")
+        native = None if before is None else before._native
+        page = make_page(lambda fd: recording._native.calls_page(fd, None, name, native, name_before))
+    in_notebook = _is_notebook()
+    if path is not None or not in_notebook:
+        target = os.path.abspath(PATH if path is None else path)
+        page.save(target)
+        if not in_notebook or open_browser:
+            _present(target, open_browser)
+    return page
+
+
+def _recording_of(p: Any, stack: Any, name: str) -> tuple[Recording, Optional[str]]:
+    """Give calls as a recording, and what they are called where a file's name would say nothing."""
+    if isinstance(p, Recording):
+        return p, None
+    if isinstance(p, (str, os.PathLike, list, tuple)):
+        return load(p), None
+    if not hasattr(p, "dump_stats"):
+        raise TypeError(f"marey.plot takes a profile, a recording or the path of one, not {type(p).__name__}")
+    import tempfile
+
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="marey-plot-"))
+    has_paths = hasattr(p, "save")  # a marey.Profile; what others dump has pairs of callers
+    file = os.path.join(folder, "profile.klog" if has_paths else "profile.prof")
+    (p.save if has_paths else p.dump_stats)(file)
+    return load(file), name
+
+
+def _is_notebook() -> bool:
+    """Whether values are shown by a notebook: a kernel of IPython, not its shell in a terminal."""
+    import sys
+
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_ipython is not None and getattr(get_ipython(), "kernel", None) is not None
+
+
+def _present(path: str, open_browser: Optional[bool]) -> None:
+    """Open the file in a browser; print where it is when there is none to open it."""
+    # Without a display webbrowser would start one that draws texts into the terminal of the program.
+    has_display = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if open_browser if open_browser is not None else has_display:
+        import pathlib
+        import webbrowser
+
+        if webbrowser.open(pathlib.Path(path).as_uri()):
+            return
+    print(path)

@@ -1,0 +1,521 @@
+"""Recordings as tables. The reader itself is loaded with the first recording: a program that records does without."""
+
+from __future__ import annotations
+
+import os
+
+from marey._table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Literal, Optional, Union
+
+    from marey._page import Page
+
+    Path = Union[str, os.PathLike[str]]
+    GpuTable = Literal[
+        "devices",
+        "kernels",
+        "shapes",
+        "copies",
+        "streams",
+        "ranges",
+        "launch_bound",
+        "iterations",
+        "gaps",
+        "warnings",
+    ]
+
+    MemoryTable = Literal[
+        "pools",
+        "phases",
+        "categories",
+        "modules",
+        "stacks",
+        "growth",
+        "fragmentation",
+        "resident",
+        "live",
+        "notes",
+    ]
+
+    CallsBy = Literal["function", "signature", "shape", "path", "thread", "total", "note"]
+    CallsSort = Literal["self", "total", "calls", "percall", "name"]
+    SamplesBy = Literal[
+        "function",
+        "line",
+        "file",
+        "module",
+        "thread",
+        "process",
+        "rank",
+        "stack",
+        "contact",
+        "wait",
+        "gil",
+        "audit",
+        "total",
+        "note",
+    ]
+    Chosen = tuple[
+        Optional[str],
+        bool,
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        Optional[str],
+        bool,
+    ]
+
+_EPOCHS = ("epoch", "rank", "average", "phase", "note")
+_ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
+
+
+def load(
+    path: Union[Path, Sequence[Path]],
+    *,
+    filter: Optional[str] = None,
+    max_depth: int = 0,
+    data: Optional[str] = None,
+    process: Union[str, int, None] = None,
+) -> Recording:
+    """Open a recording, or several that are read as one (ranks, repeats).
+
+    Each may be a file of another tool, or a folder of such files, instead: see marey.import_trace().
+    `filter` keeps the names that match a pattern as the shell's; a plain word matches anywhere. `max_depth` hides
+    ranges that are nested deeper, which count all the same; 0 shows all. `data` names the range in which
+    an iteration waits for its data.
+    `process` keeps some processes: a PID, "worker" (of a data loader), "worker0", "main" (all others), or a part of
+    a command.
+    """
+    return Recording(path, filter=filter, max_depth=max_depth, data=data, process=process)
+
+
+def memory_report(path: Path, *, stacks: int = 0) -> dict[str, Table]:
+    """Give the tables of Recording.memory() for a file about memory, by their names.
+
+    A snapshot of torch's CUDA allocator (a pickle, from torch.cuda.memory._dump_snapshot), or a trace of torch.profiler
+    with profile_memory=True. `stacks` is how many of them at most; 0: 20.
+    """
+    from marey import _tools
+
+    return {name: Table(native) for name, native in _tools.memory(os.fspath(path), stacks).items()}
+
+
+class Recording:
+    """One recording, or several read as one. Made by marey.load(path).
+
+    The events are read when the first table is asked for; memory grows with names and threads, not with events.
+    """
+
+    def __init__(
+        self,
+        path: Union[Path, Sequence[Path]],
+        *,
+        filter: Optional[str] = None,
+        max_depth: int = 0,
+        data: Optional[str] = None,
+        process: Union[str, int, None] = None,
+    ) -> None:
+        """Open the recordings at `path`; see marey.load()."""
+        from marey import _tools
+
+        paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+        if not paths:
+            raise ValueError("marey.load needs at least one recording")
+        self._paths = tuple(os.fspath(p) for p in paths)
+        self._process = None if process is None else str(process)
+        self._native = _tools.Recording(self._paths, filter, max_depth, data, self._process)
+        self._tables: dict[str, Table] = {}
+        self._gpu_tables: dict[str, Table] = {}
+        self._epochs: dict[bool, tuple[dict[str, Table], str]] = {}
+        self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
+        self._memory: dict[int, dict[str, Table]] = {}
+
+    def table(self, name: str) -> Table:
+        """Give a table by its name; the properties below are the names."""
+        if name not in self._tables:
+            self._tables[name] = Table(self._native.table(name), tree="name" if name == "tree" else None)
+        return self._tables[name]
+
+    @property
+    def ranges(self) -> Table:
+        """One row per name: count, total, self, mean, quantiles, share."""
+        return self.table("ranges")
+
+    @property
+    def tree(self) -> Table:
+        """One row per path of names, depth first, the heaviest child first."""
+        return self.table("tree")
+
+    @property
+    def threads(self) -> Table:
+        """One row per thread and name."""
+        return self.table("threads")
+
+    @property
+    def ranks(self) -> Table:
+        """One row per rank and name."""
+        return self.table("ranks")
+
+    @property
+    def rank_spread(self) -> Table:
+        """The whole iteration, then one row per name: its median, spread and extremes over ranks."""
+        return self.table("rank_spread")
+
+    @property
+    def rank_times(self) -> Table:
+        """One row per rank, the slowest first: against the median, how often it is slow, and in which range."""
+        return self.table("rank_times")
+
+    @property
+    def rank_outliers(self) -> Table:
+        """One row per rank and name that is far from the other ranks, the largest difference first."""
+        return self.table("rank_outliers")
+
+    @property
+    def rank_hosts(self) -> Table:
+        """One row per machine, the slowest first, against the ranks elsewhere; empty where there is one machine."""
+        return self.table("rank_hosts")
+
+    @property
+    def processes(self) -> Table:
+        """One row per process: what it was, when it ran, what measuring it cost, how it ended."""
+        return self.table("processes")
+
+    @property
+    def async_ranges(self) -> Table:
+        """As ranges, for those that may end on another thread."""
+        return self.table("async")
+
+    @property
+    def counters(self) -> Table:
+        """One row per counter: count, minimum, mean, maximum, last."""
+        return self.table("counters")
+
+    @property
+    def marks(self) -> Table:
+        """One row per mark: how often."""
+        return self.table("marks")
+
+    @property
+    def iterations(self) -> Table:
+        """The whole iteration, then one row per name: its time in an iteration, warm-up left out."""
+        return self.table("iterations")
+
+    @property
+    def iteration_ranks(self) -> Table:
+        """One row per process with iterations: how long, how many, how often it was the slowest."""
+        return self.table("iteration_ranks")
+
+    @property
+    def throughput(self) -> Table:
+        """One row: iterations and samples in a second, the share of waiting for data."""
+        return self.table("throughput")
+
+    @property
+    def phases(self) -> Table:
+        """One row per phase: how often, how long, iterations."""
+        return self.table("phases")
+
+    @property
+    def outliers(self) -> Table:
+        """The longest iterations that are out of the ordinary, and what was longer in them."""
+        return self.table("outliers")
+
+    @property
+    def kernels(self) -> Table:
+        """One row per name and kind of GPU work: count, total, mean, quantiles, share of all work, streams, devices."""
+        return self.table("kernels")
+
+    @property
+    def copies(self) -> Table:
+        """One row per name of a copy or memory set on a GPU: direction, bytes, times, bytes in a second."""
+        return self.table("copies")
+
+    @property
+    def gpu_ranges(self) -> Table:
+        """One row per range that launched GPU work: how many pieces, their time, that of its own launches."""
+        return self.table("gpu_ranges")
+
+    def epochs(self, by: str = "epoch", *, first: bool = False) -> Table:
+        """Give the times of epochs.
+
+        By "epoch": one row each, with the time of the slowest rank. By "rank": one row for each epoch and rank, with
+        its phases; these and `other_ns` add up to its duration. "average": over epochs, first the slowest rank of
+        each, then rank by rank. "phase": over epochs and ranks. "note": what there is to know about the figures.
+
+        The first epoch of each process is no part of averages; with `first` it is. MareyError when the program told of
+        no epochs.
+        """
+        if by not in _EPOCHS:
+            raise ValueError(f"epochs are by {', '.join(_EPOCHS)}, and not by {by!r}")
+        return self._epoch_tables(first)[0][by + "s"]
+
+    def epoch_report(self, *, first: bool = False) -> str:
+        """Give the same for people: how long an epoch takes, who is slowest, and the tables without single ranks."""
+        return self._epoch_tables(first)[1]
+
+    def _epoch_tables(self, first: bool) -> tuple[dict[str, Table], str]:
+        if first not in self._epochs:
+            tables, text = self._native.epochs(first)
+            self._epochs[first] = ({name: Table(table) for name, table in tables.items()}, text)
+        return self._epochs[first]
+
+    def energy(self, by: str = "run", *, group: int = 0, co2: float = 0.0, pue: float = 1.0) -> Table:
+        """Give joules, watts and utilization.
+
+        By "run", "epoch", "iteration", "range", "phase", "device", "rank" or "node". "repeat" is mean and interval over
+        runs, "note" what there is to know about the figures. `plus_minus_j` is how sure a figure is; a window too short
+        to say has None. Iterations come in groups of `group`; 0: as many as are long enough. `co2`, grams for a kWh,
+        and `pue`, what the building takes for each watt, fill `co2_g`.
+
+        MareyError when no energy was recorded.
+        """
+        if by not in _ENERGY:
+            raise ValueError(f"energy is by {', '.join(_ENERGY)}, and not by {by!r}")
+        key = (group, co2, pue)
+        if key not in self._energy:
+            tables = self._native.energy(*key)
+            self._energy[key] = {name: Table(table) for name, table in tables.items()}
+        return self._energy[key][by + "s"]
+
+    def memory(self, table: MemoryTable = "pools", *, stacks: int = 0) -> Table:
+        """Give a table of what was allocated, as `marey report --memory` shows it.
+
+        "pools": the peak of each process or device, and which source tells it. "phases": the highest in each.
+        "categories", "modules", "stacks": what was alive at the peak. "growth": what becomes more with each iteration,
+        and whether that looks like a leak. "fragmentation", "resident" (every reading), "live" (what was alive
+        over time), "notes". `stacks` is how many of them at most; 0: 20. Of CUDA snapshots and of torch's traces
+        marey.memory_report() gives the same.
+
+        MareyError when nothing about memory was recorded.
+        """
+        if stacks not in self._memory:
+            self._memory[stacks] = {name: Table(native) for name, native in self._native.memory(stacks).items()}
+        return self._memory[stacks][table]
+
+    def calls(
+        self,
+        by: CallsBy = "function",
+        *,
+        callers: Optional[str] = None,
+        callees: Optional[str] = None,
+        filter: Optional[str] = None,
+        sort: CallsSort = "self",
+        subtract: bool = False,
+        startup: bool = False,
+    ) -> Table:
+        """Give a table of what a call profiler counted, as `marey report --calls` shows it.
+
+        "function": a row for each, as cProfile counts. "signature": a row for each function and the arguments it was
+        called with. "shape": functions with several of those, and the time for each element. "path": the exact paths,
+        depth first. "thread", "total" (one row), "note". `callers` or `callees`, a name or a pattern, give who called
+        that or whom it called instead, with `by="signature"` told apart by arguments. `filter` keeps functions by
+        name. `subtract` takes what measuring the calls cost out of the times. Imports at module level are left out
+        unless `startup` is given.
+
+        Of a recording that has no calls these are its samples, which have times and no counts (None), or its ranges, as
+        of an imported profile. MareyError without any.
+        """
+        if callers is not None and callees is not None:
+            raise ValueError("callers and callees exclude one another")
+        only = next((name for name in (callers, callees, filter) if name is not None), None)
+        tables = self._native.calls(only, sort, by == "signature", subtract, startup)
+        name = "callers" if callers is not None else "callees" if callees is not None else by + "s"
+        if name not in tables:
+            raise ValueError(f"calls are given by function, signature, shape, path, thread, total or note, not {by!r}")
+        return Table(tables[name])
+
+    def samples(
+        self,
+        by: SamplesBy = "function",
+        *,
+        library: Optional[str] = None,
+        native: bool = False,
+        sort: Optional[str] = None,
+        filter: Optional[str] = None,
+        **chosen: Union[str, int, bool, None],
+    ) -> Table:
+        """Give a table of what a sampler saw, as `marey report --samples` shows it.
+
+        A row for each "function", "line", "file", "module", "thread", "process", "rank", "stack" or "wait"; "contact"
+        has where `library` is entered, and from where; "gil" who held the interpreter lock; "audit" how sure it all
+        is. `native` makes functions of native frames, whose time is otherwise that of the Python frame around them.
+        Rows are by `sort` ("self", "total", "samples", "name"), and only those whose name matches `filter`.
+
+        Which samples count is said by `mode` ("wall", "cpu", "gil", "exception"), `idle` (all threads, all the time),
+        `range`, `iterations` ("slow", "10..20"), `epochs`, `phase`, `thread`, `rank` and `process` (a PID, "main",
+        "worker", "worker0", a part of a command). Imports at start-up count with `startup=True`.
+        """
+        chosen.setdefault("process", self._process)
+        tables = self._native.samples(_chosen(chosen), sort, library, native, filter)
+        names = {"process": "processes", "gil": "gil", "audit": "audit"}
+        name = names.get(by, by + "s")
+        if name not in tables:
+            raise ValueError(
+                f"samples are not given by {by!r}, but by function, line, file, module, thread, process, "
+                "rank, stack, contact, wait, gil, audit, total or note"
+            )
+        return Table(tables[name])
+
+    def gpu(self, table: GpuTable = "kernels") -> Table:
+        """Give a table of what GPUs did, as `marey report --gpu` shows it.
+
+        "devices": how long each was busy, and waited for the host. "kernels": work by name; "shapes": kernels by name,
+        grid and block; "copies": bytes and bandwidth; "streams". "ranges": what was launched in each range, its GPU
+        time, how long launching took and how long work waited. "launch_bound": where GPUs wait for the host, and what
+        to do about it. "iterations": the same by iteration. "gaps": the longest times without work. "warnings".
+        """
+        if table not in self._gpu_tables:
+            self._gpu_tables[table] = Table(self._native.gpu_table(table))
+        return self._gpu_tables[table]
+
+    @property
+    def workers(self) -> Table:
+        """One row per worker of a data loader: its rank and number, batches, how long it was busy, the share."""
+        return self.table("workers")
+
+    @property
+    def open(self) -> Table:
+        """Ranges that had begun and not ended."""
+        return self.table("open")
+
+    @property
+    def sites(self) -> Table:
+        """One row per call site: name, category, colour, where it stands."""
+        return self.table("sites")
+
+    @property
+    def cost(self) -> dict[str, int]:
+        """What measuring took from the program: events, time in the program, time of the flush thread, bytes, loss."""
+        return self._native.cost()
+
+    @property
+    def lost_events(self) -> int:
+        """How many events were not recorded because memory or disk budgets were spent."""
+        return self.cost["lost_events"]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about what is missing or doubtful in the files."""
+        return self._native.warnings()
+
+    def report(
+        self,
+        tables: Optional[Iterable[str]] = None,
+        *,
+        sort: Optional[str] = None,
+        limit: int = 0,
+        width: int = 0,
+        gpu: bool = False,
+    ) -> str:
+        """Give the text of `marey report`: what ran, the tables asked for ("ranges"), loss and cost.
+
+        `gpu` adds what `marey report --gpu` shows.
+        """
+        return self._native.report(_names(tables), sort, limit, width, False, gpu)
+
+    def report_json(
+        self,
+        tables: Optional[Iterable[str]] = None,
+        *,
+        sort: Optional[str] = None,
+        limit: int = 0,
+        gpu: bool = False,
+    ) -> str:
+        """Give the text of `marey report --json`."""
+        return self._native.report(_names(tables), sort, limit, 0, True, gpu)
+
+    def export(
+        self,
+        format: str,
+        path: Path,
+        *,
+        by: Optional[str] = None,
+        baseline: Optional[Recording] = None,
+        calls: bool = False,
+        samples: Union[bool, Mapping[str, Union[str, int, bool, None]]] = False,
+    ) -> None:
+        """Write a file for another tool, or a picture.
+
+        Of events: "perfetto", "perfetto-tar", "perfetto-gpu", "chrome", "csv", "speedscope", or "sqlite", a database.
+        Of times added up by path: "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes
+        that the outermost frame, and `baseline`, another recording, shows what changed since.
+        Of functions and their callers: "pstats", as cProfile dumps it, and "callgrind". `calls` writes what a call
+        profiler counted in the other formats, too, instead of ranges. `samples` does so with what a sampler saw: True,
+        or what chooses among them as in samples(), {"iterations": "slow"}. "pyspy" has their stacks as py-spy does.
+        """
+        from marey import _tools
+        from marey._replace import replacing
+
+        known = _tools.export_formats.split(",")
+        if format not in known:
+            raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
+        wanted = None if samples is False else _chosen({} if samples is True else samples)
+        before = None if baseline is None else baseline._native
+        for leftover in (f"{os.path.realpath(path)}{ending}" for ending in ("-journal", "-wal") if format == "sqlite"):
+            if os.path.exists(leftover) and os.path.getsize(leftover) > 0:
+                raise FileExistsError(f"{leftover} is left from an earlier database and would damage the new one")
+        with replacing(path, "wb") as file:
+            self._native.export(format, file.fileno(), by, before, calls, wanted)
+
+    def to_html(self, path: Path, *, title: Optional[str] = None, max_ranges: int = 0) -> None:
+        """Write the page of `marey report --html`: overview, timeline, iterations, flame graph, tables in one file.
+
+        Of more than `max_ranges` (0: ten million) short ones are drawn as one with their neighbours.
+        """
+        from marey._page import write_page
+
+        write_page(path, lambda fd: self._native.page(fd, title, max_ranges))
+
+    def page(self, *, title: Optional[str] = None, max_ranges: int = 0) -> Page:
+        """Give the same page for a notebook, which shows it below the cell."""
+        from marey._page import make_page
+
+        return make_page(lambda fd: self._native.page(fd, title, max_ranges))
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what took the time. The names come from the measured program, so everything is escaped."""
+        import html
+
+        return f"<p>{html.escape(repr(self))}</p>{self.ranges._native.html(20)}"
+
+    def __repr__(self) -> str:
+        return f"<marey.Recording {', '.join(self._paths)}>"
+
+    def __str__(self) -> str:
+        return self.report()
+
+
+def _chosen(by: Mapping[str, Union[str, int, bool, None]]) -> Chosen:
+    """Make what C takes of keyword arguments that choose samples."""
+    known = ("mode", "idle", "range", "iterations", "epochs", "phase", "thread", "rank", "process", "startup")
+    for name in by:
+        if name not in known:
+            raise TypeError(f"samples are not chosen by {name!r}, but by {', '.join(known)}")
+    text = {
+        name: None if value is None else str(value) for name, value in by.items() if name not in ("idle", "startup")
+    }
+    return (
+        text.get("mode"),
+        bool(by.get("idle", False)),
+        text.get("range"),
+        text.get("iterations"),
+        text.get("epochs"),
+        text.get("phase"),
+        text.get("thread"),
+        text.get("rank"),
+        text.get("process"),
+        bool(by.get("startup", False)),
+    )
+
+
+def _names(tables: Optional[Iterable[str]]) -> Optional[str]:
+    if tables is None or isinstance(tables, str):
+        return tables
+    return ",".join(tables)

@@ -1,0 +1,60 @@
+"""What functions are called with: the texts of signatures, and functions of the user that make them."""
+
+from __future__ import annotations
+
+from marey import _native
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package, as would inspect
+    from typing import Any, Callable, Optional, Union
+
+LEVELS: dict[str, int] = {"none": 0, "types": 1, "dtype": 2, "shape": 3, "layout": 4}
+
+
+def level_of(signatures: Union[bool, str]) -> int:
+    """The number of a level: True is "shape", False is "none"."""
+    if signatures is True or signatures is False:
+        return LEVELS["shape" if signatures else "none"]
+    if signatures in LEVELS:
+        return LEVELS[signatures]
+    raise ValueError(f"signatures={signatures!r} is none of True, False, {', '.join(map(repr, LEVELS))}")
+
+
+def register(type: type, formatter: Optional[Callable[[Any], str]]) -> None:
+    """Tell values of a type, and of types that derive from it, by a function of the value that returns a str.
+
+    It is called for each such argument of each call that is profiled, so it should be quick. What it calls is not
+    profiled. When it raises, that is told once, and the value is told by the name of its type. None removes it.
+    """
+    _native.register(type, formatter)
+
+
+def signature(
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    signature_level: Union[bool, str] = True,
+    **kwargs: Any,
+) -> str:
+    """How a call of a function would be named in a profile, without calling it.
+
+    >>> marey.profiler.signature(dot, a, b)
+    'dot(a:ndarray(dtype=float32, shape=(16,)), b:ndarray(dtype=float32, shape=(16,)))'
+    """
+    import inspect
+
+    plain = inspect.unwrap(function)
+    if inspect.ismethod(plain):
+        args = (plain.__self__, *args)
+        plain = plain.__func__
+    plain = getattr(plain, "py_func", plain)  # what numba has compiled
+    if not inspect.isfunction(plain):
+        raise TypeError(f"{function!r} is not written in Python: what it is called with cannot be seen")
+    bound = inspect.signature(plain).bind(*args, **kwargs)
+    bound.apply_defaults()
+    level = level_of(signature_level)
+    if level == LEVELS["none"]:
+        return plain.__name__
+    signer = _native.Signer(level, 0, 0, False)
+    number = signer.sign(1, plain.__code__, dict(bound.arguments))
+    return _native.signature_display(plain.__name__, signer.texts()[number - 1][0])

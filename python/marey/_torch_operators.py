@@ -1,0 +1,24 @@
+"""Operators of a trace of torch.profiler, as `marey artifacts` has them."""
+
+from __future__ import annotations
+
+from marey._table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    import os
+    from typing import Optional, Union
+
+
+def operators(
+    path: Union[str, os.PathLike[str]], *, sort: Optional[str] = None, by_name: bool = False, stack_depth: int = 5
+) -> Table:
+    """Add calls of a trace of torch.profiler up by operator, input shapes and stack, as torch's key_averages() does.
+
+    `by_name` takes all calls of a name as one. `stack_depth` is how many entries of the stack tell calls apart. `sort`
+    is a key of torch: "self_cpu_time_total", "cuda_time_total", "count" and so on; by default self time on the device,
+    or on the CPU where there was none. No torch is needed. Times are whole nanoseconds.
+    """
+    from marey import _tools
+
+    return Table(_tools.operators(path, sort, by_name, stack_depth))

@@ -1,0 +1,324 @@
+"""Windows of a training that are recorded: what an engine does, what a window is, and who drives both.
+
+    driver = Driver(Schedule(4, 4, 1, 1), engine, output_dir="profiler_output", selection={"averages"})
+    driver.start()
+    for batch in loader:
+        train(batch)
+        driver.step()
+    driver.stop()
+
+The driver counts steps, asks the schedule, and has the engine do what torch.profiler would do at the same place. It
+runs on the thread that trains. What goes wrong there is a sentence, and the training goes on.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import re
+import sys
+import time
+from dataclasses import dataclass, field
+
+from marey import _native
+from marey._printable import printable
+from marey._schedule import Action, Do, transition
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any, Optional, Protocol, Union
+
+    class Engine(Protocol):
+        """What records. Each call comes from the thread that trains, in the order of `_schedule.transition`."""
+
+        def prepare(self) -> None:
+            """Get ready: what takes long at a beginning is to be done here."""
+
+        def start(self) -> None:
+            """Record from here on."""
+
+        def stop(self, window: Window) -> None:
+            """Record no more; `window` is all known by now. The engine adds to `engine_ns` what others took of it."""
+
+        def save(self, window: Window) -> None:
+            """Hand what was recorded to a process beside, and come back at once. OSError: this window is lost."""
+
+        def discard(self) -> None:
+            """Forget what was recorded."""
+
+        def step_begin(self, step: int) -> None:
+            """A step begins that is recorded, counted from 0."""
+
+        def step_end(self) -> None:
+            """End the step that was begun last, if there is one."""
+
+
+_WINDOW_NAME = re.compile(r"iteration_\d+(?:\.(\d+))?")
+
+
+@dataclass
+class Window:
+    """Steps that are recorded together, and where they are saved."""
+
+    output_dir: str
+    rank: int
+    world_size: int
+    selection: frozenset[str]  # the artifacts that are wanted besides the trace, by the names of `marey artifacts`
+    first_step: int
+    start_ns: int  # Unix time
+    stop_ns: int = 0
+    step_num: int = 0  # as torch.profiler counts: steps that are over
+    run: int = 1  # which one of those that saved windows in this directory
+    n_steps: int = 0  # whole steps that it has
+    is_partial: bool = False
+    why: Optional[str] = None  # it is partial, or there at all: what opened it, if no schedule did
+    roles: list[list[Any]] = field(default_factory=list)  # what storages were, as `marey artifacts` reads it
+    notes: list[str] = field(default_factory=list)  # what else happened in it: an evaluation, a checkpoint
+    engine_ns: int = 0  # of its end, what the profiler itself took
+    wait_ns: int = 0  # of its end, what the training waited in all
+    prepare_ns: int = 0  # what the training waited when it was prepared, at the beginning of the warm-up
+    begin_ns: int = 0  # and at its own beginning
+
+    @property
+    def folder(self) -> str:
+        """Where its artifacts are."""
+        name = f"iteration_{self.step_num}"
+        return os.path.join(self.output_dir, name if self.run == 1 else f"{name}.{self.run}")
+
+    def make_folder(self) -> None:
+        """Make it, and mark there that the window is partial, if it is."""
+        try:
+            os.mkdir(self.folder)  # training waits for this: makedirs() would look around first
+        except OSError:
+            os.makedirs(self.folder, exist_ok=True)
+        if self.is_partial:
+            path = os.path.join(self.folder, f"rank{self.rank}_partial.txt")
+            with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(f"This window has {self.n_steps} whole steps, from step {self.first_step} on: {self.why}.\n")
+
+    def trace_name(self) -> str:
+        """Name a trace as torch's handler for TensorBoard does, and as TensorBoard finds it."""
+        now = time.localtime()
+        minute = f"{now.tm_year}-{now.tm_mon}-{now.tm_mday}-{now.tm_hour}-{now.tm_min}"
+        return f"rank{self.rank}-{minute}.{time.time_ns()}.pt.trace.json"
+
+    def about(self) -> str:
+        """Say what `marey artifacts` cannot know from the trace: the member "marey" of it."""
+        return json.dumps(
+            {
+                "version": 1,
+                "rank": self.rank,
+                "world_size": self.world_size,
+                "step": self.step_num,
+                "steps": self.n_steps,
+                "partial": self.is_partial,
+                "why": self.why,
+                "notes": self.notes,
+                "roles": self.roles,
+            }
+        )
+
+
+def say(sentence: str) -> None:
+    """Tell the user."""
+    print(f"marey: {printable(sentence)}", file=sys.stderr, flush=True)
+
+
+def next_run(output_dir: str) -> int:
+    """Say which run into this directory begins: the first, or one after all that left windows there.
+
+    Nothing of an earlier run is overwritten so. Ranks need not ask each other: a window ends after a step of all ranks,
+    and each rank looks before its own first one.
+    """
+    try:
+        names = os.listdir(output_dir)
+    except OSError:  # it is not there yet, or whoever writes there says what is wrong with it
+        return 1
+    found = (_WINDOW_NAME.fullmatch(name) for name in names)
+    return 1 + max((int(match[1] or 1) for match in found if match is not None), default=0)
+
+
+def who_am_i() -> tuple[int, int]:
+    """The rank and the number of ranks: by torch.distributed, else as launchers tell it, else 0 of 1."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    rank, world_size = _native.rank()
+    return max(rank, 0), max(world_size, 1)
+
+
+class Driver:
+    """Counts steps and has an engine record some of them."""
+
+    def __init__(
+        self,
+        schedule: Callable[[int], Action],
+        engine: Engine,
+        output_dir: Union[str, os.PathLike[str]],
+        selection: Collection[str] = (),
+        on_saved: Optional[Callable[[Window], None]] = None,
+    ) -> None:
+        """Make one that has not started. `on_saved` is told of each window that was."""
+        self.schedule = schedule
+        self.engine = engine
+        self.output_dir = os.path.abspath(output_dir)  # for the process beside, which does not follow a chdir()
+        self.selection = frozenset(selection)
+        self.on_saved = on_saved
+        self.step_num = 0
+        self.action = Action.NONE
+        self.window: Optional[Window] = None  # the one that is being recorded
+        self.windows: collections.deque[Window] = collections.deque(maxlen=16)  # the last ones that were saved
+        self.is_running = False
+        self._run = 1
+        self._opened: collections.deque[Action] = collections.deque()  # steps of a window that a trigger opened
+        self._opened_by: Optional[str] = None
+        self._prepare_ns = 0
+
+    # ---- steps ----
+
+    def start(self) -> None:
+        """Begin with step 0."""
+        self.is_running = True
+        self._run = next_run(self.output_dir)
+        self.step_num = 0
+        self.action = Action.NONE
+        self._go_on(self.schedule(0))
+
+    def step(self) -> None:
+        """One step is over and the next one begins."""
+        if not self.is_running:
+            return
+        if self.window is not None:
+            self._try(self.engine.step_end)
+        self.step_num += 1
+        self._go_on(self._opened.popleft() if self._opened else self.schedule(self.step_num))
+
+    def stop(self, why: Optional[str] = None) -> None:
+        """There are no more steps. A window that is open is saved and marked; `why` says how it came to that."""
+        if not self.is_running:
+            return
+        if self.window is not None:
+            self._try(self.engine.step_end)
+            self.window.is_partial = True
+            self.window.why = why or "the training ended before the window did"
+        self._transit(None)
+        self.is_running = False
+
+    def abandon(self) -> None:
+        """Stop, and save nothing."""
+        self.is_running = False
+        self.window = None
+        self.engine.discard()
+
+    def open(self, why: str, warmup: int, active: int) -> bool:
+        """Open a window with the next step: `warmup` steps, then `active` ones.
+
+        False where the schedule opens one itself before that one were over, or one is open.
+        """
+        following = range(self.step_num + 1, self.step_num + 1 + warmup + active)
+        if not self.is_running or self.action is not Action.NONE or self._opened:
+            return False
+        if any(self.schedule(step) is not Action.NONE for step in following):
+            return False
+        actions = [Action.WARMUP] * warmup + [Action.RECORD] * (active - 1) + [Action.RECORD_AND_SAVE]
+        self._opened.extend(actions)
+        self._opened_by = why
+        return True
+
+    # ---- between steps ----
+
+    def _go_on(self, after: Action) -> None:
+        self._transit(after)
+        if self.window is not None and self.is_running:
+            number = self.step_num
+            self._try(lambda: self.engine.step_begin(number))
+
+    def _transit(self, after: Optional[Action]) -> None:
+        before, self.action = self.action, after or Action.NONE
+        for do in transition(before, after):
+            if self.is_running:
+                self._do(do)
+
+    def _do(self, do: Do) -> None:
+        if do is Do.PREPARE:
+            began_ns = time.perf_counter_ns()
+            self._try(self.engine.prepare)
+            self._prepare_ns = time.perf_counter_ns() - began_ns
+        elif do is Do.START:
+            self._begin_window()
+        elif do is Do.STOP:
+            self._end_window()
+        elif do is Do.SAVE:
+            self._save_window()
+        else:
+            self.window = None
+            self._try(self.engine.discard)
+
+    def _begin_window(self) -> None:
+        rank, world_size = who_am_i()
+        self.window = Window(
+            self.output_dir, rank, world_size, self.selection, first_step=self.step_num, start_ns=time.time_ns()
+        )
+        window = self.window
+        window.why, self._opened_by = self._opened_by, None
+        window.prepare_ns = self._prepare_ns
+        began_ns = time.perf_counter_ns()
+        self._try(self.engine.start)
+        window.begin_ns = time.perf_counter_ns() - began_ns
+
+    def _end_window(self) -> None:
+        window = self.window
+        if window is None:
+            return
+        if self.windows and self.windows[-1].step_num == self.step_num and self.windows[-1].run == self._run:
+            self._run += 1  # what comes behind the last step is no part of the window that ended with it
+        window.step_num = self.step_num
+        window.run = self._run
+        window.n_steps = self.step_num - window.first_step
+        window.stop_ns = time.time_ns()
+        began_ns = time.perf_counter_ns()
+        self._try(lambda: self.engine.stop(window))
+        window.wait_ns += time.perf_counter_ns() - began_ns
+
+    def _save_window(self) -> None:
+        window, self.window = self.window, None
+        if window is None:
+            return
+        began_ns = time.perf_counter_ns()
+        try:
+            self.engine.save(window)
+        except OSError as error:
+            say(f"the window of rank {window.rank} that ended with step {window.step_num} is lost: {error}")
+            return
+        except Exception as error:
+            self._give_up(error)
+            return
+        finally:
+            window.wait_ns += time.perf_counter_ns() - began_ns
+            window.roles.clear()
+        self.windows.append(window)
+        if self.on_saved is not None:
+            self.on_saved(window)
+
+    # ---- what goes wrong ----
+
+    def _try(self, function: Callable[[], None]) -> None:
+        try:
+            function()
+        except Exception as error:
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Nothing the profiler does may end a training."""
+        if not self.is_running:
+            return
+        self.is_running = False
+        self.window = None
+        reason = str(error) if isinstance(error, _native.MareyError) else f"{type(error).__name__}: {error}"
+        say(f"profiling is off from step {self.step_num} on, training goes on: {reason}")
+        try:
+            self.engine.discard()
+        except Exception as second:
+            say(f"the profiler could not be stopped either: {second}")

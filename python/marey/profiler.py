@@ -1,0 +1,179 @@
+"""Call profiles: which function was called from where, how often and for how long, on all threads.
+
+    import marey
+
+    with marey.Profile() as p:
+        main()
+    p.print_stats("cumulative")
+
+A Profile has the methods of cProfile.Profile and its table, split by what functions were called with; it sees every
+thread, and keeps exact paths of calls, which plot(p) draws and `marey report --calls` reads. Stats is pstats.Stats.
+"""
+
+from __future__ import annotations
+
+import os
+
+from marey import _native
+from marey._plot import plot
+from marey._signatures import level_of, register, signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # importing typing would take longer than all the rest of the module
+    from collections.abc import Sequence
+    from pstats import Stats
+    from typing import Any, Callable, Optional, TypeVar, Union
+
+    R = TypeVar("R")
+    Sort = Union[str, int]
+
+__all__ = ["Profile", "Stats", "plot", "register", "run", "runctx", "signature"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Stats":
+        raise AttributeError(f"module 'marey.profiler' has no attribute {name!r}")
+    import pstats  # takes longer to import than all of marey
+
+    return pstats.Stats
+
+
+class Profile(_native.Profiler):
+    """Count calls between enable() and disable(), on all threads.
+
+    `timer` is a function that returns the time: a float of seconds, or with `timeunit` an int of so many seconds each.
+    `cpu` takes the processor time of each thread. Without `subcalls` there are no callers in the table, without
+    `builtins` no functions written in C. `modules` are names of modules or packages: functions of others are not
+    counted, and cost nothing from Python 3.12 on. `memory` is a budget in bytes (default 64 MiB).
+
+    `signatures` says how much of a call's arguments makes a row of its own: False or "none", "types", "dtype", "shape"
+    (True), "layout"; `depth` how far lists and dicts are looked into (2), `most` how many signatures a function may
+    have before shapes are told as ranges (64), `requires_grad` whether tensors tell that. Without signatures the table
+    is cProfile's.
+    """
+
+    stats: dict[tuple[str, int, str], tuple[int, int, float, float, dict[tuple[str, int, str], Any]]]
+
+    _is_running = False  # a function that it decorates
+
+    def __init__(
+        self,
+        timer: Optional[Callable[[], float]] = None,
+        timeunit: float = 0.0,
+        subcalls: bool = True,
+        builtins: bool = True,
+        signatures: Union[bool, str] = True,
+        *,
+        modules: Union[str, Sequence[str], None] = None,
+        cpu: bool = False,
+        memory: int = 0,
+        depth: int = 0,
+        most: int = 0,
+        requires_grad: bool = False,
+    ) -> None:
+        level = level_of(signatures)
+        super().__init__(timer, timeunit, subcalls, builtins, level, modules, cpu, memory, depth, most, requires_grad)
+
+    # The standard library's pstats takes what has create_stats() and stats.
+
+    def print_stats(self, sort: Union[Sort, tuple[Sort, ...]] = -1) -> None:
+        """Print the table, sorted by one or more keys of pstats."""
+        import pstats
+
+        keys = sort if isinstance(sort, tuple) else (sort,)
+        pstats.Stats(self).strip_dirs().sort_stats(*keys).print_stats()  # type: ignore[arg-type]
+
+    def dump_stats(self, file: Union[str, os.PathLike[str]]) -> None:
+        """Write a file for pstats, snakeviz and their like."""
+        import marshal
+
+        from marey._replace import replacing
+
+        self.create_stats()
+        with replacing(file, "wb") as out:
+            marshal.dump(self.stats, out)
+
+    def create_stats(self) -> None:
+        """Disable, and make the dictionary `stats` that pstats works with."""
+        self.disable()
+        self.snapshot_stats()
+
+    def snapshot_stats(self) -> None:
+        """Make the dictionary `stats` of what has ended so far."""
+        self.stats = self._stats()
+
+    def save(self, file: Union[str, os.PathLike[str]]) -> None:
+        """Write everything into a file that marey.load() and `marey report --calls` read: exact paths, all threads."""
+        from marey._replace import replacing
+
+        with replacing(file, "wb") as out:
+            self._write(out)
+
+    def run(self, cmd: str) -> Profile:
+        """Profile a text of Python as a program would run it."""
+        import __main__
+
+        return self.runctx(cmd, __main__.__dict__, __main__.__dict__)
+
+    def runctx(self, cmd: str, globals: dict[str, Any], locals: dict[str, Any]) -> Profile:
+        """Profile a text of Python with these names."""
+        self.enable()
+        try:
+            exec(cmd, globals, locals)
+        finally:
+            self.disable()
+        return self
+
+    def runcall(self, func: Callable[..., R], /, *args: Any, **kw: Any) -> R:
+        """Profile one call, and return what it returns."""
+        self.enable()
+        try:
+            return func(*args, **kw)
+        finally:
+            self.disable()
+
+    def __call__(self, func: Callable[..., R]) -> Callable[..., R]:
+        """Decorate a function: its calls are profiled, and added up."""
+        from functools import wraps
+
+        @wraps(func)
+        def profiled(*args: Any, **kw: Any) -> R:
+            if self._is_running:  # it calls itself
+                return func(*args, **kw)
+            self._is_running = True
+            try:
+                return self.runcall(func, *args, **kw)
+            finally:
+                self._is_running = False
+
+        return profiled
+
+    def __enter__(self) -> Profile:
+        self.enable()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.disable()
+
+
+def run(statement: str, filename: Optional[str] = None, sort: Sort = -1) -> None:
+    """Run a text of Python and print its table, or write it into `filename` for pstats."""
+    import __main__
+
+    runctx(statement, __main__.__dict__, __main__.__dict__, filename, sort)
+
+
+def runctx(
+    statement: str, globals: dict[str, Any], locals: dict[str, Any], filename: Optional[str] = None, sort: Sort = -1
+) -> None:
+    """The same with these names."""
+    profile = Profile()
+    try:
+        profile.runctx(statement, globals, locals)
+    except SystemExit:
+        pass
+    finally:
+        if filename is not None:
+            profile.dump_stats(filename)
+        else:
+            profile.print_stats(sort)
