@@ -8,7 +8,7 @@ signatures: all of them in each round, in rotating order, on one processor, by p
 the loop's time less that of the bare loop in the same round, for each call. The figure is the median of the rounds'
 ratios to cProfile.
 
-The running Python is measured with the marey that it has. Others, from 3.9 on, are those of pyenv (or MAREY_PYTHONS,
+The running Python is measured with the marey that it has. Others, from 3.10 on, are those of pyenv (or MAREY_PYTHONS,
 paths with colons between them), where there is a cmake: what a profile needs of marey is built for each into
 build/bench-3.X. One without numpy gets it in an environment there. Both are kept for the next time. The last line says
 which versions were measured.
@@ -33,7 +33,7 @@ from typing import Any, Callable, Optional
 from bench_results import Results, median_with_interval, options_of
 
 ROOT = Path(__file__).resolve().parent.parent
-NUMPY = {"3.9": "2.0.2", "3.10": "2.2.6", "3.11": "2.2.6", "3.12": "2.2.6", "3.13": "2.2.6"}
+NUMPY = {"3.10": "2.2.6", "3.11": "2.2.6", "3.12": "2.2.6", "3.13": "2.2.6"}
 DATA_PROFILER_NS = 3900.0  # of a call with signatures, measured once with its build for Python 3.8
 
 LOOP = """
@@ -145,7 +145,7 @@ def version_of(python: str) -> Optional[str]:
 
 
 def pythons() -> dict[str, str]:
-    """Return a Python for each version from 3.9 on; the running one for its own."""
+    """Return a Python for each version from 3.10 on; the running one for its own."""
     if "MAREY_PYTHONS" in os.environ:
         paths = [path for path in os.environ["MAREY_PYTHONS"].split(":") if path]
     else:

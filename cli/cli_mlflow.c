@@ -87,7 +87,7 @@ static int start(struct words *words, pid_t *pid)
     }
     if (error != 0)
         cli_fail("an MLflow store is read by Python, and %s cannot be started (%s): install Python "
-                 "3.9 or later with marey and mlflow, or name one by MAREY_PYTHON",
+                 "3.10 or later with marey and mlflow, or name one by MAREY_PYTHON",
                  pythons[0], strerror(error));
     return error;
 }

@@ -201,11 +201,10 @@ const struct cli_command cli_command_attach = {
     .usage = "PID... [OPTIONS]",
     .brief = "sample what running Python processes do, into a recording",
     .about =
-        "Reads the stacks of all threads of Python processes that run already, CPython 3.8 to "
-        "3.14,\n"
-        "and of the processes they start, at random moments. Nothing runs in them and nothing is\n"
-        "written into them. A launcher (a shell, torchrun, mpirun) is looked through. What it\n"
-        "needs to be allowed, 'marey doctor' tells.",
+        "Reads the stacks of all threads of running Python processes, CPython 3.10 to 3.14, and\n"
+        "of the processes they start, at random times. It runs no code in them and writes nothing\n"
+        "into them. For a launcher (a shell, torchrun, mpirun) it samples the programs that the\n"
+        "launcher starts. 'marey doctor' reports missing permissions.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =

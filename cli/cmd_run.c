@@ -138,7 +138,7 @@ static void say_why_no_events(char *const *program)
                 "there, or remove the option",
                 deaf);
     else if (given.sample != NULL)
-        cli_say("no samples: no Python ran in the program, or it ended at once");
+        cli_say("no samples: no Python 3.10 or later ran in the program, or it ended at once");
     else if (given.memory)
         cli_say("no events: the program allocated too little to be sampled (--memory-sample 1 "
                 "takes every allocation), or is linked statically");

@@ -93,6 +93,8 @@ void marey__doctor_launcher(struct marey__doctor *doctor);
 /* Fill doctor->trial; and doctor->pythons, which cuda and versions look at too. */
 void marey__trial_run(struct marey__doctor *doctor);
 void marey__pythons_ask(struct marey__doctor *doctor);
+/* Whether it is older than 3.10. False where the version is unknown. */
+bool marey__python_is_too_old(const struct marey__python *python);
 
 /* ---- doctor_probe.c: children that may crash or hang ---- */
 

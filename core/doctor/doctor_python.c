@@ -79,9 +79,19 @@ void marey__pythons_ask(struct marey__doctor *doctor)
 
 /* ---- telling ---- */
 
+bool marey__python_is_too_old(const struct marey__python *python)
+{
+    unsigned major, minor;
+    return sscanf(python->version, "%u.%u", &major, &minor) == 2 &&
+           (major < 3 || (major == 3 && minor < 10));
+}
+
 static void tell_python(struct marey__doctor *doctor, const struct marey__python *python)
 {
-    const char *install = "install marey into that environment: pip install . in marey's sources";
+    const char *install = marey__python_is_too_old(python)
+                              ? "use Python 3.10 to 3.13"
+                              : "install marey into that environment: pip install . in marey's "
+                                "sources";
     if (python->version[0] == '\0')
         marey__doctor_tell(doctor, python->command, MAREY__STATE_LIMITED,
                            "run it by hand; if it only was slow, try again with --wait 10",
@@ -108,7 +118,7 @@ void marey__doctor_python(struct marey__doctor *doctor)
         tell_python(doctor, &doctor->pythons[i]);
     if (doctor->n_pythons == 0)
         marey__doctor_tell(doctor, "python3", MAREY__STATE_MISSING,
-                           "install Python 3.9 or later if you measure Python programs",
+                           "install Python 3.10 or later if you measure Python programs",
                            "neither python3 nor python is on PATH");
     marey_python_boot(boot, parent);
     if (boot[0] != '\0')

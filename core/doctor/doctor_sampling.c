@@ -118,8 +118,10 @@ static void tell_python(struct marey__doctor *doctor, const struct marey__python
                                "%s (%s) can be read from outside", python->path, python->version);
         else
             marey__doctor_tell(doctor, python->command, MAREY__STATE_MISSING,
-                               "'marey doctor --wait 5' gives it more time to start", "%s: %s",
-                               python->path, marey_last_error());
+                               marey__python_is_too_old(python)
+                                   ? "use Python 3.10 to 3.14"
+                                   : "'marey doctor --wait 5' gives it more time to start",
+                               "%s: %s", python->path, marey_last_error());
         if (remote != NULL && is_first)
             tell_costs(doctor, remote, probe->pid);
         marey__remote_close(remote);

@@ -40,16 +40,21 @@ static marey_status prove(struct marey__remote *remote)
                                 layout->version >> 24, layout->version >> 16 & 255, pid);
 }
 
+marey_status marey__remote_fail_too_old(const struct marey__remote *remote, uint32_t version)
+{
+    return marey__fail(MAREY_EUNAVAILABLE,
+                       "cannot sample process %d: Python %u.%u is not supported; 3.10 to 3.14 are",
+                       (int)remote->process.pid, version >> 24, version >> 16 & 255);
+}
+
 marey_status marey__remote_layout_choose(struct marey__remote *remote, uint32_t version)
 {
     const struct marey__remote_layout *const fixed = marey__remote_layout_fixed(version);
     if (fixed != NULL) {
         remote->layout = *fixed;
         remote->layout.version = version;
-    } else if (version != 0 && version < 0x03080000) {
-        return marey__fail(MAREY_EUNAVAILABLE,
-                           "process %d runs Python %u.%u; marey reads Python 3.8 and later",
-                           (int)remote->process.pid, version >> 24, version >> 16 & 255);
+    } else if (version != 0 && version < MAREY__REMOTE_OLDEST) {
+        return marey__remote_fail_too_old(remote, version);
     } else {
         MAREY_TRY(marey__remote_layout_described(remote, &remote->layout));
     }

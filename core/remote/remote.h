@@ -63,12 +63,10 @@ struct marey__remote_reads marey__remote_reads(const struct marey__remote *remot
 
 /* How a frame says which instruction it is at. */
 enum marey__remote_instruction {
-    MAREY__REMOTE_LASTI_BYTES,         /* int32, in bytes: 3.8, 3.9 */
     MAREY__REMOTE_LASTI_UNITS,         /* int32, in units of two bytes: 3.10 */
     MAREY__REMOTE_INSTRUCTION_POINTER, /* an address in the bytecode: 3.11 and later */
 };
 enum marey__remote_line_format {
-    MAREY__REMOTE_LINES_LNOTAB,    /* to 3.9 */
     MAREY__REMOTE_LINES_LINETABLE, /* 3.10 */
     MAREY__REMOTE_LINES_LOCATIONS, /* 3.11 and later */
 };
@@ -88,14 +86,13 @@ struct marey__remote_layout {
     enum marey__remote_line_format line_format;
     struct {
         uint32_t interpreters_head; /* the newest first */
-        uint32_t tstate_current;    /* 3.8 to 3.11: the thread state that has the GIL, or 0 */
-        uint32_t gil;               /* 3.8 to 3.11: the GIL's struct itself */
-        uint32_t gc_collecting;     /* 3.8 */
+        uint32_t tstate_current;    /* 3.10, 3.11: the thread state that has the GIL, or 0 */
+        uint32_t gil;               /* 3.10, 3.11: the GIL's struct itself */
     } runtime;
     struct {
         uint32_t next, id, threads_head, modules;
         uint32_t gil;                              /* 3.12 and later: a pointer to its struct */
-        uint32_t gc_collecting;                    /* int32; 3.9 and later */
+        uint32_t gc_collecting;                    /* int32 */
         uint32_t code_generation, tlbc_generation; /* 3.14 and later */
     } interpreter;
     struct {

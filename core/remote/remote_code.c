@@ -379,9 +379,7 @@ static int64_t offset_of(struct marey__remote *remote, const struct marey__remot
     const struct marey__remote_layout *const layout = &remote->layout;
     if (layout->instruction_kind != MAREY__REMOTE_INSTRUCTION_POINTER) {
         const int64_t lasti = (int32_t)(uint32_t)instruction;
-        return lasti < 0                                               ? -1
-               : layout->instruction_kind == MAREY__REMOTE_LASTI_UNITS ? 2 * lasti
-                                                                       : lasti;
+        return lasti < 0 ? -1 : 2 * lasti;
     }
     uint64_t base = entry->code.address + layout->code.bytecode, copies;
     /* A thread of a free-threaded build may run its own copy: pointers behind a count, by the thread's index. */

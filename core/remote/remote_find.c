@@ -118,7 +118,7 @@ const char *marey__remote_base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* "python3.9", "libpython3.9.so.1.0": 0x03090000; 0 when the name does not say. */
+/* "python3.11", "libpython3.11.so.1.0": 0x030b0000; 0 when the name does not say. */
 static uint32_t version_of_name(const char *path)
 {
     const char *const at = strstr(marey__remote_base_name(path), "python3.");
@@ -178,6 +178,7 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
     MAREY_TRY(marey__remote_maps_read(remote->process.pid, &maps));
     read_program_path(remote->process.pid, maps.program, sizeof maps.program);
     bool is_found = search_files(remote, &maps, out);
+    uint32_t too_old = 0;
     /* Files that are gone, or say nothing: the names of the files of a Python still say what they are. */
     for (size_t i = 0; !is_found && i < maps.n; i++) {
         const char *const path = maps.maps[i].path;
@@ -186,8 +187,12 @@ marey_status marey__remote_find(struct marey__remote *remote, struct marey__remo
             (strstr(marey__remote_base_name(path), "python") != NULL ||
              strcmp(path, maps.program) == 0))
             is_found = marey__remote_scan(remote, &maps, path, version_of_name(path), out);
+        if (!is_found && out->version != 0 && out->version < MAREY__REMOTE_OLDEST)
+            too_old = out->version;
     }
     marey__remote_maps_fini(&maps);
+    if (!is_found && too_old != 0)
+        return marey__remote_fail_too_old(remote, too_old);
     return is_found
                ? MAREY_OK
                : marey__fail(

@@ -47,7 +47,11 @@ uint32_t marey__remote_scan_version(struct marey__remote *remote,
 
 /* ---- layouts: remote_layout.c, remote_offsets.c ---- */
 
-/* The layout of a version that says nothing of itself (3.8 to 3.12); NULL for others. */
+/* Older versions are not supported. */
+#define MAREY__REMOTE_OLDEST 0x030a0000u
+/* Fails with the one sentence for a Python before MAREY__REMOTE_OLDEST. */
+marey_status marey__remote_fail_too_old(const struct marey__remote *remote, uint32_t version);
+/* The layout of a version that does not publish it (3.10 to 3.12); NULL for others. */
 const struct marey__remote_layout *marey__remote_layout_fixed(uint32_t version);
 /* The layout of a Python that describes itself (3.13 and later). */
 MAREY_WARN_UNUSED marey_status marey__remote_layout_described(struct marey__remote *remote,

@@ -1,15 +1,14 @@
 /*
- * Where the fields of CPython's structs stand. 3.8 to 3.12 say nothing of themselves: these numbers are what offsetof()
- * gave with each version's own headers, and tests/unit/test_remote.c holds them against running Pythons. From 3.13 on Python
- * describes itself (remote_offsets.c).
+ * The offsets of fields in CPython's structs, 3.10 to 3.12: what offsetof() gave with the headers of each version.
+ * tests/unit/test_remote.c checks them with running Pythons. From 3.13 on Python publishes them (remote_offsets.c).
  */
 #include "remote/remote_internal.h"
 
 #define NO MAREY__REMOTE_ABSENT
 
 /*
- * A GIL of 3.8 to 3.11 lies in the runtime and has two mutexes in it, of 40 bytes on x86-64 and of 48 on aarch64; of what
- * is read, one field stands behind it.
+ * The GIL of 3.10 and 3.11 is part of the runtime and contains two mutexes, of 40 bytes on x86-64 and 48 on aarch64. Of
+ * the fields read here, one follows it.
  */
 #ifdef __aarch64__
 enum { MORE = 16 };
@@ -17,9 +16,8 @@ enum { MORE = 16 };
 enum { MORE = 0 };
 #endif
 
-/* What the versions of a span share. */
+/* Fields at the same offsets in several versions. */
 #define CHUNK .chunk = {.previous = 0, .size = 8, .top = 16, .data = 24}
-#define NO_CHUNK .chunk = {.previous = NO, .size = NO, .top = NO, .data = NO}
 #define GIL .gil = {.size = 32, .last_holder = 8, .locked = 16, .switch_number = 24, .enabled = NO}
 #define UNICODE(ascii, compact)                                                                    \
     .unicode = {.ascii_size = (ascii),                                                             \
@@ -37,82 +35,11 @@ enum { MORE = 0 };
                .type_flags = 168,                                                                  \
                .type_dictoffset = 288,                                                             \
                .type_cached_keys = (cached_keys)}
-#define HEAP_THREAD(bytes)                                                                         \
-    .thread = {.size = (bytes),                                                                    \
-               .prev = 0,                                                                          \
-               .next = 8,                                                                          \
-               .interpreter = 16,                                                                  \
-               .thread_id = 176,                                                                   \
-               .native_thread_id = NO,                                                             \
-               .frame = 24,                                                                        \
-               .datastack_chunk = NO,                                                              \
-               .datastack_top = NO,                                                                \
-               .status = NO,                                                                       \
-               .exc_info = 144,                                                                    \
-               .exc_state = 112,                                                                   \
-               .current_exception = 88,                                                            \
-               .holds_gil = NO,                                                                    \
-               .gil_requested = NO}
-#define HEAP_FRAME(lasti)                                                                          \
-    .frame = {.size = (lasti) + 8,                                                                 \
-              .previous = 24,                                                                      \
-              .code = 32,                                                                          \
-              .instruction = (lasti),                                                              \
-              .owner = NO,                                                                         \
-              .is_entry = NO,                                                                      \
-              .stack_top = NO,                                                                     \
-              .tlbc_index = NO,                                                                    \
-              .code_mask = UINT64_MAX}
-#define HEAP_CODE                                                                                  \
-    .code = {.size = 128,                                                                          \
-             .type = 8,                                                                            \
-             .filename = 104,                                                                      \
-             .name = 112,                                                                          \
-             .qualname = NO,                                                                       \
-             .linetable = 120,                                                                     \
-             .first_line = 40,                                                                     \
-             .bytecode = 48,                                                                       \
-             .tlbc = NO}
-#define HEAP_REST                                                                                  \
-    .cframe = {.size = NO, .current_frame = NO, .previous = NO},                                   \
-    .exception = {.value = 8, .previous = 24}, NO_CHUNK, GIL, UNICODE(48, 72), BYTES, OBJECT(NO),  \
-    HEAP_CODE
-
 static const struct marey__remote_layout layouts[] = {
-    {.version = 0x03080000,
-     .instruction_kind = MAREY__REMOTE_LASTI_BYTES,
-     .line_format = MAREY__REMOTE_LINES_LNOTAB,
-     .runtime = {.interpreters_head = 32, .tstate_current = 1368 + MORE, .gil = 1152, .gc_collecting = 544},
-     .interpreter = {.next = 0,
-                     .id = 16,
-                     .threads_head = 8,
-                     .modules = 56,
-                     .gil = NO,
-                     .gc_collecting = NO,
-                     .code_generation = NO,
-                     .tlbc_generation = NO},
-     HEAP_THREAD(264),
-     HEAP_FRAME(104),
-     HEAP_REST},
-    {.version = 0x03090000,
-     .instruction_kind = MAREY__REMOTE_LASTI_BYTES,
-     .line_format = MAREY__REMOTE_LINES_LNOTAB,
-     .runtime = {.interpreters_head = 32, .tstate_current = 568 + MORE, .gil = 352, .gc_collecting = NO},
-     .interpreter = {.next = 0,
-                     .id = 24,
-                     .threads_head = 8,
-                     .modules = 856,
-                     .gil = NO,
-                     .gc_collecting = 816,
-                     .code_generation = NO,
-                     .tlbc_generation = NO},
-     HEAP_THREAD(264),
-     HEAP_FRAME(104),
-     HEAP_REST},
     {.version = 0x030a0000,
      .instruction_kind = MAREY__REMOTE_LASTI_UNITS,
      .line_format = MAREY__REMOTE_LINES_LINETABLE,
-     .runtime = {.interpreters_head = 32, .tstate_current = 568 + MORE, .gil = 352, .gc_collecting = NO},
+     .runtime = {.interpreters_head = 32, .tstate_current = 568 + MORE, .gil = 352},
      .interpreter = {.next = 0,
                      .id = 24,
                      .threads_head = 8,
@@ -121,13 +48,50 @@ static const struct marey__remote_layout layouts[] = {
                      .gc_collecting = 816,
                      .code_generation = NO,
                      .tlbc_generation = NO},
-     HEAP_THREAD(280),
-     HEAP_FRAME(96),
-     HEAP_REST},
+     .thread = {.size = 280,
+                .prev = 0,
+                .next = 8,
+                .interpreter = 16,
+                .thread_id = 176,
+                .native_thread_id = NO,
+                .frame = 24,
+                .datastack_chunk = NO,
+                .datastack_top = NO,
+                .status = NO,
+                .exc_info = 144,
+                .exc_state = 112,
+                .current_exception = 88,
+                .holds_gil = NO,
+                .gil_requested = NO},
+     .cframe = {.size = NO, .current_frame = NO, .previous = NO},
+     .frame = {.size = 104,
+               .previous = 24,
+               .code = 32,
+               .instruction = 96,
+               .owner = NO,
+               .is_entry = NO,
+               .stack_top = NO,
+               .tlbc_index = NO,
+               .code_mask = UINT64_MAX},
+     .exception = {.value = 8, .previous = 24},
+     .code = {.size = 128,
+              .type = 8,
+              .filename = 104,
+              .name = 112,
+              .qualname = NO,
+              .linetable = 120,
+              .first_line = 40,
+              .bytecode = 48,
+              .tlbc = NO},
+     .chunk = {.previous = NO, .size = NO, .top = NO, .data = NO},
+     GIL,
+     UNICODE(48, 72),
+     BYTES,
+     OBJECT(NO)},
     {.version = 0x030b0000,
      .instruction_kind = MAREY__REMOTE_INSTRUCTION_POINTER,
      .line_format = MAREY__REMOTE_LINES_LOCATIONS,
-     .runtime = {.interpreters_head = 40, .tstate_current = 576 + MORE, .gil = 360, .gc_collecting = NO},
+     .runtime = {.interpreters_head = 40, .tstate_current = 576 + MORE, .gil = 360},
      .interpreter = {.next = 0,
                      .id = 48,
                      .threads_head = 16,
@@ -179,7 +143,7 @@ static const struct marey__remote_layout layouts[] = {
     {.version = 0x030c0000,
      .instruction_kind = MAREY__REMOTE_INSTRUCTION_POINTER,
      .line_format = MAREY__REMOTE_LINES_LOCATIONS,
-     .runtime = {.interpreters_head = 40, .tstate_current = NO, .gil = NO, .gc_collecting = NO},
+     .runtime = {.interpreters_head = 40, .tstate_current = NO, .gil = NO},
      .interpreter = {.next = 0,
                      .id = 8,
                      .threads_head = 72,

@@ -1,6 +1,6 @@
 /*
- * Tables of lines, in the three formats there have been. Each is decoded once into runs of equal lines, so that a lookup is
- * a search. They are input: a cut or senseless table gives what it says up to there.
+ * Line tables, in the formats of 3.10 and of 3.11 and later. Each is decoded once into runs of equal lines, so that a
+ * lookup is a binary search. A truncated or invalid table gives the lines up to the fault.
  */
 #include "remote/remote_internal.h"
 
@@ -29,18 +29,6 @@ static void put(struct runs *runs, uint64_t begin, int64_t line)
         return;
     }
     runs->runs[runs->n++] = (struct marey__remote_line_run){(uint32_t)begin, known};
-}
-
-/* To 3.9: pairs of unsigned steps of the address and signed ones of the line; the line holds from the new address on. */
-static void decode_lnotab(struct cursor in, int64_t line, struct runs *out)
-{
-    uint64_t address = 0;
-    put(out, 0, line);
-    for (; in.end - in.at >= 2; in.at += 2) {
-        address += in.at[0];
-        line += (int8_t)in.at[1];
-        put(out, address, line);
-    }
 }
 
 /* 3.10: pairs of how far the entry reaches and the signed step to its line; -128 is a reach without any line. */
@@ -109,9 +97,7 @@ bool marey__remote_lines_decode(enum marey__remote_line_format format, const uin
 {
     const struct cursor in = {table, table + len};
     struct runs runs = {0};
-    if (format == MAREY__REMOTE_LINES_LNOTAB)
-        decode_lnotab(in, first_line, &runs);
-    else if (format == MAREY__REMOTE_LINES_LINETABLE)
+    if (format == MAREY__REMOTE_LINES_LINETABLE)
         decode_linetable(in, first_line, &runs);
     else
         decode_locations(in, first_line, &runs);

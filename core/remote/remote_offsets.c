@@ -345,7 +345,7 @@ static void take_rest(struct table *table, struct marey__remote_layout *out)
     out->gil.locked = 16 + gil;
     out->gil.switch_number = 24 + gil;
     out->gil.size = 32 + gil;
-    out->runtime.tstate_current = out->runtime.gil = out->runtime.gc_collecting = NO;
+    out->runtime.tstate_current = out->runtime.gil = NO;
     out->object.type_basicsize = 32 + more;
     out->object.type_dictoffset = 288 + more;
     out->object.type_cached_keys = map->cached_keys + more;

@@ -15,7 +15,7 @@ enum {
     VERSION_TEXT = 32
 };
 
-static const uint32_t versions[] = {0x03080000, 0x03090000, 0x030a0000, 0x030b0000, 0x030c0000};
+static const uint32_t versions[] = {0x030a0000, 0x030b0000, 0x030c0000};
 
 /* What is looked for in a block: its address and its bytes, those of the next block's start counted to it. */
 typedef bool looker(void *ctx, uint64_t at, const uint8_t *bytes, size_t n);
@@ -62,7 +62,7 @@ static size_t digits(const char *text, size_t len)
     return n;
 }
 
-/* "3.9.18 (main, ...", "3.15.0rc1 (", "3.14.7 free-threading build (": the text of a build. The version, or 0. */
+/* "3.11.7 (main, ...", "3.15.0rc1 (", "3.14.7 free-threading build (": the text of a build. The version, or 0. */
 static uint32_t version_of_text(const char *text, size_t len)
 {
     static const char *const next[] = {" (", " free-threading", " experimental"};
@@ -197,6 +197,7 @@ bool marey__remote_scan(struct marey__remote *remote, const struct marey__remote
         return true;
     if (search.version == 0)
         search.version = marey__remote_scan_version(remote, maps, path);
+    *out = (struct marey__remote_found){.version = search.version};
     if (marey__remote_layout_fixed(search.version) == NULL)
         return false;
     search.is_strict = true;

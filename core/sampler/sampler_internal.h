@@ -263,7 +263,7 @@ struct marey__target {
         struct marey__task_name *list;
         size_t n, cap, last;
     } tasks;
-    size_t head_copy, gil_copy, gc_copy; /* of the runtime */
+    size_t head_copy; /* of the runtime */
     uint64_t interpreters_head;
     uint64_t listed_ns, checked_ns, opened_ns, met_ns;
     bool is_stale;    /* interpreters or threads are to be listed again */

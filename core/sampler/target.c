@@ -61,9 +61,6 @@ static void plan_shared(struct marey__looker *looker, struct marey__target *targ
     struct marey__batch *batch = &looker->batch;
     marey__batch_clear(batch);
     target->head_copy = marey__batch_add(batch, runtime + layout->runtime.interpreters_head, 8);
-    target->gc_copy = MAREY__BATCH_NONE;
-    if (layout->runtime.gc_collecting != MAREY__REMOTE_ABSENT)
-        target->gc_copy = marey__batch_add(batch, runtime + layout->runtime.gc_collecting, 4);
     for (size_t i = 0; i < target->n_interpreters; i++) {
         struct marey__target_interpreter *interpreter = &target->interpreters[i];
         interpreter->head_copy =
@@ -107,7 +104,6 @@ static bool take_shared(struct marey__looker *looker, struct marey__target *targ
         return false;
     if (marey__remote_u64(head, 0) != target->interpreters_head)
         target->is_stale = target->is_doubtful = true;
-    const uint8_t *shared_gc = marey__batch_at(batch, target->gc_copy);
     for (size_t i = 0; i < target->n_interpreters; i++) {
         struct marey__target_interpreter *interpreter = &target->interpreters[i];
         const uint8_t *threads = marey__batch_at(batch, interpreter->head_copy);
@@ -116,8 +112,7 @@ static bool take_shared(struct marey__looker *looker, struct marey__target *targ
         if (threads == NULL)
             target->is_doubtful = true;
         const uint8_t *gc = marey__batch_at(batch, interpreter->gc_copy);
-        interpreter->is_collecting = (gc != NULL && marey__remote_u32(gc, 0) != 0) ||
-                                     (shared_gc != NULL && marey__remote_u32(shared_gc, 0) != 0);
+        interpreter->is_collecting = gc != NULL && marey__remote_u32(gc, 0) != 0;
         take_lock(target, interpreter, marey__batch_at(batch, interpreter->gil_copy));
     }
     return true;

@@ -68,7 +68,7 @@ def _complain(reason):
         return
     os.environ["MAREY_BOOT_SAID"] = "1"
     sys.stderr.write(
-        "marey: %s (Python %d.%d) does not record: %s; install marey into that environment\n"
+        "marey: %s (Python %d.%d) does not record: %s\n"
         % (sys.executable or "python", sys.version_info[0], sys.version_info[1], reason)
     )
 
@@ -84,7 +84,10 @@ def _start():
         if spec is not None:
             sys.meta_path.append(_PackageFinder(folder))
     if spec is None:
-        _complain("it has no package marey built for it")
+        if sys.version_info < (3, 10):
+            _complain("Python %d.%d is not supported; 3.10 to 3.13 are" % sys.version_info[:2])
+        else:
+            _complain("it has no package marey built for it; install marey into that environment")
         return
     _load(spec)
     here = [os.path.dirname(spec.origin)]
@@ -111,7 +114,7 @@ def _boot():
         try:
             _start()
         except Exception as error:
-            _complain(str(error))
+            _complain("%s; install marey into that environment" % error)
         # The import system expects to find what it has just imported.
         sys.modules.setdefault("sitecustomize", this)
 

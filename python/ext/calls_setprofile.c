@@ -1,5 +1,5 @@
 /*
- * calls_setprofile.c: calls by the profile hook, which each thread has for itself; Python 3.9 to 3.11.
+ * calls_setprofile.c: calls by the profile hook, which each thread has for itself; Python 3.10 and 3.11.
  *
  * Threads that are there get it when a profile is enabled; those that threading starts later, by threading.setprofile().
  * Whoever held the hook gets it back.

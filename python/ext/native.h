@@ -43,21 +43,6 @@
 #include <marey/switchboard.h>
 #include <marey/tensor.h>
 
-#if PY_VERSION_HEX < 0x030a0000
-static inline PyObject *Py_NewRef(PyObject *object)
-{
-    Py_INCREF(object);
-    return object;
-}
-#endif
-
-/* Calls of a type that cannot change are specialised by CPython. */
-#ifdef Py_TPFLAGS_IMMUTABLETYPE
-#define NATIVE_IMMUTABLE Py_TPFLAGS_IMMUTABLETYPE
-#else
-#define NATIVE_IMMUTABLE 0
-#endif
-
 /* How many names the dictionaries keep, and how long a name they may keep: past it, time is paid and not memory. */
 enum { NATIVE_MAX_NAMES = 1 << 16, NATIVE_MAX_LENGTH = 4096 };
 

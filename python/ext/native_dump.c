@@ -377,7 +377,7 @@ static PyType_Slot dumper_slots[] = {
 static PyType_Spec dumper_spec = {
     .name = "marey.TensorDumper",
     .basicsize = sizeof(struct dumper),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | NATIVE_IMMUTABLE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = dumper_slots,
 };
 
@@ -391,7 +391,7 @@ static PyType_Slot accvlab_slots[] = {
 static PyType_Spec accvlab_spec = {
     .name = "marey.accvlab.TensorDumper",
     .basicsize = sizeof(struct dumper),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = accvlab_slots,
 };
 

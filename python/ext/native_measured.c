@@ -206,7 +206,7 @@ static PyType_Slot measured_slots[] = {
 static PyType_Spec measured_spec = {
     .name = "marey.Measurement",
     .basicsize = sizeof(struct native_range),
-    .flags = Py_TPFLAGS_DEFAULT | NATIVE_IMMUTABLE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = measured_slots,
 };
 

@@ -91,16 +91,11 @@ static size_t places(struct marey_memory_place *out, size_t n)
     for (PyFrameObject *frame = thread != NULL ? thread->frame : NULL; frame != NULL && found < n;
          frame = frame->f_back) {
         const PyCodeObject *const code = frame->f_code;
-#if PY_VERSION_HEX >= 0x030a0000
-        const int at = frame->f_lasti * 2;
-#else
-        const int at = frame->f_lasti;
-#endif
         out[found++] = (struct marey_memory_place){.code = code,
                                                    .name = code->co_name,
                                                    .file = code->co_filename,
                                                    .first_line = code->co_firstlineno,
-                                                   .at = at};
+                                                   .at = 2 * frame->f_lasti};
     }
     return found;
 }

@@ -245,7 +245,7 @@ static PyType_Slot nvtx_slots[] = {
 static PyType_Spec nvtx_spec = {
     .name = "marey.NVTXRangeWrapper",
     .basicsize = sizeof(struct nvtx),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | NATIVE_IMMUTABLE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = nvtx_slots,
 };
 

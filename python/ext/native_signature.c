@@ -157,7 +157,7 @@ int native_signature_make(PyObject *module)
     static PyType_Spec spec = {
         .name = "marey._native.Signer",
         .basicsize = sizeof(struct signer),
-        .flags = Py_TPFLAGS_DEFAULT | NATIVE_IMMUTABLE,
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
         .slots = slots,
     };
     struct native_state *const state = native_state_of(module);

@@ -537,7 +537,8 @@ static PyType_Slot stopwatch_slots[] = {
 static PyType_Spec stopwatch_spec = {
     .name = "marey.Stopwatch",
     .basicsize = sizeof(struct stopwatch),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | NATIVE_IMMUTABLE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+             Py_TPFLAGS_IMMUTABLETYPE,
     .slots = stopwatch_slots,
 };
 

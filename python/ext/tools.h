@@ -30,14 +30,6 @@
 
 #include <marey/report.h>
 
-#if PY_VERSION_HEX < 0x030a0000
-static inline PyObject *Py_NewRef(PyObject *object)
-{
-    Py_INCREF(object);
-    return object;
-}
-#endif
-
 struct tools_state {
     PyObject *error; /* marey.MareyError, the one of _native */
     PyTypeObject *recording_type;

@@ -138,9 +138,9 @@ def test_damage_is_told_and_the_rest_is_given(marey, tmp_path):
 
 
 def every_python():
-    """Give the Pythons of 3.9 to 3.13 that are here: this one, those of pyenv, those on the PATH."""
+    """Give the Pythons of 3.10 to 3.13 that are here: this one, those of pyenv, those on the PATH."""
     found = {sys.version_info[:2]: sys.executable}
-    for minor in range(9, 14):
+    for minor in range(10, 14):
         for path in sorted((Path.home() / ".pyenv" / "versions").glob(f"3.{minor}.*/bin/python")):
             found.setdefault((3, minor), str(path))
         on_path = shutil.which(f"python3.{minor}")

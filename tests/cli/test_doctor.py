@@ -492,3 +492,12 @@ def test_a_python_is_read_from_outside(doctor):
         found["sampling", "running Pythons"]["value"] == "none"
         or " can be attached to" in found["sampling", "running Pythons"]["value"]
     )
+
+
+def test_python_3_9_is_rejected(doctor):
+    old = sorted((Path.home() / ".pyenv" / "versions").glob("3.9.*/bin/python3"))
+    if not old:
+        pytest.skip("needs a Python 3.9 from pyenv")
+    found = doctor(env={"PATH": f"{old[0].parent}:{os.environ['PATH']}"})
+    assert found["python", "python3"]["advice"] == "use Python 3.10 to 3.13"
+    assert "Python 3.9 is not supported; 3.10 to 3.14 are" in found["sampling", "python3"]["value"]

@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         marey__remote_close(remote);
     }
     /* Tables of lines, besides, of bytes that no code object had. */
-    for (int format = MAREY__REMOTE_LINES_LNOTAB; format <= MAREY__REMOTE_LINES_LOCATIONS; format++) {
+    for (int format = MAREY__REMOTE_LINES_LINETABLE; format <= MAREY__REMOTE_LINES_LOCATIONS;
+         format++) {
         struct marey__remote_line_run *runs = NULL;
         size_t n = 0;
         if (marey__remote_lines_decode((enum marey__remote_line_format)format, data, size,

@@ -70,7 +70,7 @@ def wrong_metadata(text: str, tags: str, version: str) -> Iterator[str]:
     metadata = Parser().parsestr(text)
     if (metadata["Name"], metadata["Version"]) != ("marey", version):
         yield f"the metadata are those of {metadata['Name']} {metadata['Version']}"
-    if metadata["Requires-Python"] != ">=3.9":
+    if metadata["Requires-Python"] != ">=3.10":
         yield f"it requires Python {metadata['Requires-Python']}"
     if [line for line in metadata.get_all("Requires-Dist", []) if "extra" not in line]:
         yield "it requires other packages"

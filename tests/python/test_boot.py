@@ -161,6 +161,18 @@ def test_an_interpreter_that_no_package_fits_is_told_once(bare_environment, tmp_
     assert str(bare_environment) in done.stderr
 
 
+def test_python_3_9_is_rejected_in_one_sentence(tmp_path):
+    old = sorted((Path.home() / ".pyenv" / "versions").glob("3.9.*/bin/python"))
+    if not old:
+        pytest.skip("needs a Python 3.9 from pyenv")
+    env = {"PYTHONPATH": str(BOOT), "MAREY": str(tmp_path / "run.marey")}
+    done = run_bare(old[0], "print('fine')", tmp_path, env=env)
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert done.stderr == (
+        f"marey: {old[0]} (Python 3.9) does not record: Python 3.9 is not supported; 3.10 to 3.13 are\n"
+    )
+
+
 def test_a_damaged_package_does_not_stop_the_program(bare_environment, tmp_path):
     damaged = tmp_path / "damaged" / "marey"
     damaged.mkdir(parents=True)

@@ -2,38 +2,28 @@
 
     python line_oracle.py EVERY | sampling_lines
 
-takes every EVERY-th module. Runs in any CPython from 3.8 on.
+takes every EVERY-th module. Runs in any CPython from 3.10 on.
 """
 
-import dis
 import os
 import struct
 import sys
 import sysconfig
 import types
 
-LNOTAB, LINETABLE, LOCATIONS = range(3)
+LINETABLE, LOCATIONS = range(2)
 
 
 def lines_of(code):
     """Pairs of offset and line, for each instruction or each unit of two bytes."""
     if sys.version_info >= (3, 11):
         return [(2 * i, position[0] or 0) for i, position in enumerate(code.co_positions())]
-    if sys.version_info >= (3, 10):
-        spans = list(code.co_lines())
-    else:
-        starts = list(dis.findlinestarts(code))
-        ends = [start for start, _ in starts[1:]] + [len(code.co_code)]
-        spans = [(start, end, line) for (start, line), end in zip(starts, ends)]
-        if starts and starts[0][0] > 0:
-            spans.insert(0, (0, starts[0][0], code.co_firstlineno))
-    return [(at, line or 0) for start, end, line in spans for at in range(start, end, 2)]
+    return [(at, line or 0) for start, end, line in code.co_lines() for at in range(start, end, 2)]
 
 
 def record(code):
-    is_new = sys.version_info >= (3, 10)
-    kind = LOCATIONS if sys.version_info >= (3, 11) else LINETABLE if is_new else LNOTAB
-    table = code.co_linetable if is_new else code.co_lnotab
+    kind = LOCATIONS if sys.version_info >= (3, 11) else LINETABLE
+    table = code.co_linetable
     pairs = lines_of(code)
     flat = [number for pair in pairs for number in pair]
     head = struct.pack("=3I", kind, code.co_firstlineno, len(table)) + table + bytes(-len(table) % 4)

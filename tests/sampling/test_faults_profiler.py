@@ -121,6 +121,34 @@ def test_what_is_no_python_is_refused(marey: Marey) -> None:
     assert str(sleeper.pid) in gone.stderr
 
 
+@pytest.mark.parametrize("is_stripped", [False, True])
+def test_python_3_9_is_refused_with_one_sentence(marey: Marey, tmp_path: Path, is_stripped: bool) -> None:
+    found = sorted((Path.home() / ".pyenv" / "versions").glob("3.9.*/bin/python3.9"))
+    if not found:
+        pytest.skip("needs a Python 3.9 from pyenv")
+    python = found[0]
+    if is_stripped:
+        python = tmp_path / "program"
+        done = subprocess.run(["objcopy", "--strip-all", found[0], python], capture_output=True, check=False)
+        if done.returncode != 0:
+            pytest.skip("needs objcopy")
+        # Without its dynamic symbols as well, as in a program that links Python statically and hides it.
+        data = python.read_bytes()
+        python.write_bytes(data.replace(b"_PyRuntime\0", b"_PyRun_ime\0"))
+    environment = {**os.environ, "PYTHONHOME": str(found[0].parent.parent)}
+    program = [str(python), "-c", "print('ready', flush=True); import time; time.sleep(60)"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, env=environment) as old:
+        try:
+            assert old.stdout is not None
+            assert old.stdout.readline() == b"ready\n"
+            done = marey.run("attach", old.pid, "-o", marey.new_recording(), "--duration", 1, status=2)
+        finally:
+            old.kill()
+    assert done.stderr == (
+        f"marey: cannot sample process {old.pid}: Python 3.9 is not supported; 3.10 to 3.14 are\n"
+    )
+
+
 @pytest.fixture
 def slow_to_start(tmp_path: Path) -> tuple[str, Path]:
     """A Python that reads a pipe where its settings should be, before anything of it is there, and the pipe."""

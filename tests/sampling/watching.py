@@ -29,7 +29,7 @@ PATIENCE_S = 60
 
 
 def find_pythons() -> dict[str, str]:
-    """Every CPython from 3.8 on that is found here, by version: pyenv's, the system's, and those in MAREY_PYTHONS."""
+    """Every CPython from 3.10 on that is found here, by version: pyenv's, the system's, and those in MAREY_PYTHONS."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     named = [Path(path) for path in os.environ.get("MAREY_PYTHONS", "").split(":") if path]
     found: dict[str, str] = {}
@@ -37,7 +37,7 @@ def find_pythons() -> dict[str, str]:
         with contextlib.suppress(OSError):
             said = subprocess.run([str(path), "--version"], capture_output=True, text=True, check=False).stdout
             version = re.match(r"Python 3\.(\d+)\.\S+", said)
-            if version and int(version[1]) >= 8:
+            if version and int(version[1]) >= 10:
                 found.setdefault(said.split()[1], str(path))
     return dict(sorted(found.items(), key=lambda item: [int(n) for n in re.findall(r"\d+", item[0])]))
 

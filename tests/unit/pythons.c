@@ -33,7 +33,7 @@ static size_t take(struct python *out, size_t n, size_t cap, const char *path)
     snprintf(out[n].path, sizeof out[n].path, "%.255s", path);
     out[n].version = version_of(path);
     out[n].minor = out[n].version >> 8 & 255;
-    return out[n].version >= 0x030800 ? n + 1 : n;
+    return out[n].version >= 0x030a00 ? n + 1 : n;
 }
 
 size_t pythons_find(struct python *out, size_t cap)

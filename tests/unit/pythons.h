@@ -13,7 +13,7 @@ struct python {
     unsigned version; /* 0x030d00 is 3.13.0 */
 };
 /*
- * Every CPython 3.8 or later here: those that pyenv keeps, the system's, and those that MAREY_TEST_PYTHONS names with colons
+ * Every CPython 3.10 or later here: those that pyenv keeps, the system's, and those that MAREY_TEST_PYTHONS names with colons
  * between. How many.
  */
 size_t pythons_find(struct python *out, size_t cap);

@@ -278,9 +278,7 @@ static void lock_and_collector_are_seen(void **state)
         const struct marey__remote_layout *const layout = marey__remote_layout(remote);
         assert_int_equal(marey__remote_interpreters(remote, &interpreter, 1), 1);
         assert_int_equal(marey__remote_thread_states(remote, interpreter, &thread, 1), 1);
-        const uint64_t at = layout->runtime.gc_collecting != MAREY__REMOTE_ABSENT
-                                ? marey__remote_runtime(remote) + layout->runtime.gc_collecting
-                                : interpreter + layout->interpreter.gc_collecting;
+        const uint64_t at = interpreter + layout->interpreter.gc_collecting;
         assert_true(marey__remote_read(remote, at, &collected, sizeof collected));
         assert_int_equal(collected, 1);
         /* Printing lets go of the lock, and the line is here before it is taken again. */

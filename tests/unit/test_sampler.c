@@ -27,7 +27,7 @@ static size_t n_pythons;
 /* Of every kind of frames one: where it is about processes, the others would only take their time. */
 static bool is_of_a_kind(size_t i)
 {
-    return i + 1 == n_pythons || pythons[i].minor == 8 || pythons[i].minor == 11;
+    return i + 1 == n_pythons || pythons[i].minor == 10 || pythons[i].minor == 11;
 }
 
 /* ---- what rounds said ---- */
