@@ -185,8 +185,8 @@ int cli_write_file(const char *path, marey_status (*write)(void *ctx, int fd), v
                    const char *next);
 /* The same for a stream; also a NULL path is standard output. `print` returns an exit status, and has said what failed. */
 int cli_print_file(const char *path, int (*print)(void *ctx, FILE *out), void *ctx, const char *next);
-/* What to do with a report page of this build. */
-const char *cli_page_next(void);
+/* The `next` of report pages. */
+#define CLI_PAGE_NEXT "open it in a browser; it needs nothing else"
 
 /* ---- recordings as arguments ---- */
 

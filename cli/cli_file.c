@@ -226,11 +226,3 @@ int cli_print_file(const char *path, int (*print)(void *ctx, FILE *out), void *c
         status = cli_fail("cannot write %s: %s", path, strerror(errno));
     return close_output(&out, status, next);
 }
-
-const char *cli_page_next(void)
-{
-    return marey_page_is_plain()
-               ? "open it in a browser; it has tables alone, because this marey was "
-                 "built without Node"
-               : "open it in a browser; it needs nothing else";
-}

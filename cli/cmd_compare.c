@@ -100,7 +100,7 @@ static marey_status write_page(void *ctx, int fd)
 static int print_to(marey_comparison *comparison, const char *path)
 {
     if (given.html != NULL)
-        return cli_write_file(given.html, write_page, comparison, cli_page_next());
+        return cli_write_file(given.html, write_page, comparison, CLI_PAGE_NEXT);
     return cli_print_file(path, print_comparison, comparison, NULL);
 }
 

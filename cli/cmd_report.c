@@ -435,7 +435,7 @@ static int make_page(int n_args, char **args)
                         "--per-iteration and --output");
     if (!cli_open(&recordings, args, n_args) || !cli_select_process(&recordings, given.process))
         return CLI_BAD;
-    const int status = cli_write_file(given.html, write_page, &recordings, cli_page_next());
+    const int status = cli_write_file(given.html, write_page, &recordings, CLI_PAGE_NEXT);
     const int told = cli_tell_damage(&recordings, status);
     cli_close(&recordings);
     return told;

@@ -1,6 +1,6 @@
 # The viewer, viewer/, bundled into two templates that libmarey-tools carries, of the report page and of memory timelines:
-# MAREY_PAGE_TEMPLATE is a C file with both. Its packages go into the build folder. Without Node and npm, or where the packages cannot be had, the
-# templates are empty and pages are plain tables.
+# MAREY_PAGE_TEMPLATE is a C file with both. Its packages go into the build folder. Without Node.js and npm, or if npm cannot
+# install the packages, the templates are empty and this build cannot write pages.
 set(MAREY_PAGE_TEMPLATE ${CMAKE_BINARY_DIR}/viewer/page_template.c)
 set(viewer ${PROJECT_SOURCE_DIR}/viewer)
 set(why_not "")
@@ -10,7 +10,7 @@ else()
   find_program(MAREY_NODE NAMES node nodejs)
   find_program(MAREY_NPM npm)
   if(NOT MAREY_NODE OR NOT MAREY_NPM)
-    set(why_not "node or npm is missing (install nodejs and npm)")
+    set(why_not "node or npm is missing")
   endif()
 endif()
 
@@ -29,7 +29,7 @@ if(NOT why_not)
       WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/viewer RESULT_VARIABLE failed OUTPUT_VARIABLE said ERROR_VARIABLE said
       TIMEOUT 300)
     if(failed)
-      set(why_not "npm could not install what viewer/package.json names")
+      set(why_not "npm could not install the packages of viewer/package.json")
       message(VERBOSE "${said}")
     else()
       file(WRITE ${stamp} ${wanted})
@@ -38,7 +38,7 @@ if(NOT why_not)
 endif()
 
 if(why_not)
-  message(STATUS "Without the viewer, pages of marey report --html will be plain tables: ${why_not}")
+  message(STATUS "This build cannot write HTML pages: ${why_not}. Wheels of marey contain them; to build them, install nodejs and npm (Debian: apt install nodejs npm) and configure again")
   file(WRITE ${MAREY_PAGE_TEMPLATE}
     "extern const char marey__page_template[], marey__memory_template[];\nconst char marey__page_template[] = \"\", marey__memory_template[] = \"\";\n")
 else()

@@ -130,17 +130,6 @@ MAREY_WARN_UNUSED marey_status marey__memory_alive_init(struct marey__memory_ali
                                                         size_t change);
 void marey__memory_alive_fini(struct marey__memory_alive *alive);
 
-/* ---- memory_timeline_tables.c: the peaks of all devices ---- */
-
-struct marey__memory_peaks {
-    marey_table *by_category; /* device, category, bytes, share, blocks */
-    marey_table *by_stack; /* device, category, bytes, blocks, name, stack; the largest of each device */
-};
-/* MAREY_ENOMEM; fini in any case. */
-MAREY_WARN_UNUSED marey_status marey__memory_peaks_init(struct marey__memory_peaks *peaks,
-                                                        const struct marey__memory_timeline *timeline);
-void marey__memory_peaks_fini(struct marey__memory_peaks *peaks);
-
 /* ---- inside ---- */
 
 /* Blocks and devices of the trace's events and roles, in no order that is promised. False without memory. */

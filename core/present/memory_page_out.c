@@ -243,23 +243,9 @@ static marey_status put_data(const struct marey__memory_timeline *timeline, cons
     return status;
 }
 
-static marey_status write_plain(const struct marey__memory_timeline *timeline, const char *title,
-                                int fd)
-{
-    struct marey__memory_peaks peaks;
-    marey_status status = marey__memory_peaks_init(&peaks, timeline);
-    if (status == MAREY_OK)
-        status =
-            marey__page_plain((marey_table *[]){peaks.by_category, peaks.by_stack}, 2, title, fd);
-    marey__memory_peaks_fini(&peaks);
-    return status;
-}
-
 marey_status marey__memory_page_write(const struct marey__memory_timeline *timeline,
                                       const char *title, int fd)
 {
-    if (marey_page_is_plain())
-        return write_plain(timeline, title, fd);
     MAREY_TRY(marey__page_head(fd, marey__memory_template, title));
     MAREY_TRY(put_data(timeline, title, fd));
     return marey__page_tail(fd, marey__memory_template);

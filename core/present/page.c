@@ -11,11 +11,6 @@
 #include <marey/gpu_report.h>
 #include <marey/memory_report.h>
 
-int marey_page_is_plain(void)
-{
-    return marey__page_template[0] == '\0';
-}
-
 /* ---- the time axis ---- */
 
 static int64_t shift_of(const struct marey__page *page, const struct marey_process *process)
@@ -85,6 +80,12 @@ static marey_status put(int fd, const char *bytes, size_t n)
 /* From the begin of the template, with the title in its place, to where the data goes. */
 marey_status marey__page_head(int fd, const char *template, const char *title)
 {
+    if (template[0] == '\0')
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "this build of marey cannot write HTML pages: Node.js was missing when it "
+            "was built. Install a wheel of marey, or install nodejs and npm and "
+            "build again");
     const char *at = strstr(template, MAREY__PAGE_TITLE);
     MAREY_ASSERT(at != NULL);
     const char *behind = at + strlen(MAREY__PAGE_TITLE), *data = strstr(behind, MAREY__PAGE_DATA);
@@ -196,21 +197,13 @@ static marey_status write_page(struct marey__page *page, const char *title)
     return marey__page_tail(page->fd, marey__page_template);
 }
 
-static marey_status write_plain(struct marey__page *page, const char *title)
-{
-    MAREY_TRY(marey_summary_create(page->recordings, page->n_recordings, &page->options->summary,
-                                   &page->summary));
-    return marey__page_plain(page->summary->tables, MAREY__N_TABLES, title, page->fd);
-}
-
 static marey_status write_titled(struct marey__page *page)
 {
     char *const own = marey__recordings_title(page->recordings, page->n_recordings);
     if (own == NULL)
         return marey__fail(MAREY_ENOMEM, "no memory for the page");
     const char *title = page->options->title != NULL ? page->options->title : own;
-    const marey_status status =
-        marey_page_is_plain() ? write_plain(page, title) : write_page(page, title);
+    const marey_status status = write_page(page, title);
     marey__free(own);
     return status;
 }

@@ -316,18 +316,8 @@ static marey_status put_data(const struct call_page *page, const char *title)
     return status;
 }
 
-static marey_status write_plain(const struct call_page *page, const char *title)
-{
-    marey_table *list[MAREY__COUNT_OF(tables)];
-    for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
-        list[i] = marey_calls_report_table(page->report, tables[i]);
-    return marey__page_plain(list, MAREY__COUNT_OF(tables), title, page->fd);
-}
-
 static marey_status write_titled(const struct call_page *page, const char *title)
 {
-    if (marey_page_is_plain())
-        return write_plain(page, title);
     MAREY_TRY(marey__page_head(page->fd, marey__page_template, title));
     MAREY_TRY(put_data(page, title));
     return marey__page_tail(page->fd, marey__page_template);

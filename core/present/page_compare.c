@@ -53,8 +53,6 @@ static void put_title(const marey_comparison *c, struct marey__buf *title)
 
 static marey_status write_page(marey_comparison *c, const char *title, int fd)
 {
-    if (marey_page_is_plain())
-        return marey__page_plain(c->tables, MAREY__N_COMPARED, title, fd);
     MAREY_TRY(marey__page_head(fd, marey__page_template, title));
     MAREY_TRY(put_index(c, title, fd));
     return marey__page_tail(fd, marey__page_template);

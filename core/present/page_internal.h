@@ -407,17 +407,16 @@ bool marey__page_reduce_tree(const marey_table *tree, size_t n_most, marey_table
 
 /* ---- the templates that viewer/ is built into ---- */
 
-/* Empty where the build had no Node: pages then have plain tables. The second is of memory timelines. */
+/* Empty in a build without Node.js, which cannot write pages. The second one is for memory timelines. */
 extern const char marey__page_template[], marey__memory_template[];
 #define MAREY__PAGE_TITLE "<!--marey:title-->"
 #define MAREY__PAGE_DATA "<!--marey:data-->"
 
-/* page.c: the template up to where the data goes, and from there on. */
+/*
+ * page.c: the template up to where the data goes, and from there on. MAREY_EUNAVAILABLE for an empty template, with a
+ * sentence on how to get pages.
+ */
 MAREY_WARN_UNUSED marey_status marey__page_head(int fd, const char *template, const char *title);
 MAREY_WARN_UNUSED marey_status marey__page_tail(int fd, const char *template);
-
-/* page_plain.c: a whole page of tables, without a template; those without rows are left out. */
-MAREY_WARN_UNUSED marey_status marey__page_plain(marey_table *const *tables, size_t n,
-                                                 const char *title, int fd);
 
 #endif

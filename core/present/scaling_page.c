@@ -5,9 +5,9 @@
 #include "codec/deflate.h"
 #include "present/scaling_out.h"
 
-/* page_plain.css and chart.css with their sums, which the build turns into C. */
-extern const char marey__page_plain_css[], marey__chart_css[];
-extern const unsigned char marey__page_plain_css_sha256[32], marey__chart_css_sha256[32];
+/* scaling_page.css and chart.css with their sums, which the build turns into C. */
+extern const char marey__scaling_page_css[], marey__chart_css[];
+extern const unsigned char marey__scaling_page_css_sha256[32], marey__chart_css_sha256[32];
 
 static const char *const pictures[] = {"speedup",    "efficiency", "epoch-time", "step-breakdown",
                                        "throughput", "energy",     "utilization"};
@@ -20,13 +20,13 @@ static void put_head(struct marey__buf *html)
                     "<meta name=\"viewport\" content=\"width=device-width\">\n"
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                     "style-src 'sha256-");
-    marey__base64_put(html, marey__page_plain_css_sha256, sizeof marey__page_plain_css_sha256);
+    marey__base64_put(html, marey__scaling_page_css_sha256, sizeof marey__scaling_page_css_sha256);
     marey__buf_puts(html, "' 'sha256-");
     marey__base64_put(html, marey__chart_css_sha256, sizeof marey__chart_css_sha256);
     marey__buf_printf(html,
                       "'; base-uri 'none'; form-action 'none'\">\n<title>Scaling</title>"
                       "<style>%s</style><style>%s</style></head><body>\n<h1>Scaling</h1>\n",
-                      marey__page_plain_css, marey__chart_css);
+                      marey__scaling_page_css, marey__chart_css);
 }
 
 static marey_status put_sentences(struct marey__buf *html, marey_scaling *scaling)

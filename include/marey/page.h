@@ -5,7 +5,9 @@
  *
  * The file needs nothing besides itself: it opens from disk, asks no network, and has the summary's tables, the timeline
  * of every event, iterations and a flame graph in it, where there is GPU work or communication its breakdown, and where
- * calls were profiled these. Numbers are those of marey_report_json. docs/formats/page.md has its bytes. Where the library was built without Node the page has the tables alone, and marey_page_is_plain() tells.
+ * calls were profiled these. Numbers are those of marey_report_json. docs/formats/page.md
+ * describes the format. A library that was built without Node.js cannot write pages: each call returns
+ * MAREY_EUNAVAILABLE, and the message says how to get them.
  */
 #ifndef MAREY_PAGE_H
 #define MAREY_PAGE_H
@@ -59,9 +61,6 @@ struct marey_page_calls_options {
 MAREY_API MAREY_WARN_UNUSED marey_status
 marey_page_calls(marey_recording *const *recordings, size_t n,
                  const struct marey_page_calls_options *options, int fd);
-
-/* 1 where pages of this build are plain tables, because Node was missing when it was built; else 0. */
-MAREY_API int marey_page_is_plain(void);
 
 #ifdef __cplusplus
 }

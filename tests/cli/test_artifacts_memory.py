@@ -18,6 +18,10 @@ from typing import Any, Callable
 
 import pytest
 from built import Finished, cached
+from page_decoder import needs_viewer
+
+# Each test makes the page of the timeline, too.
+pytestmark = needs_viewer
 
 PARAMETER, STATE, INPUT, TEMPORARY, ACTIVATION, GRADIENT, DETAIL, UNKNOWN = range(8)
 CREATE, DESTROY = 2, 4

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
+from page_decoder import needs_viewer
 
 N = 8
 PHASES = ("data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging", "other")
@@ -54,6 +55,7 @@ def test_the_first_epoch_counts_when_asked(marey, ranks):
     assert tables["averages"][0]["epochs"] == 2
 
 
+@needs_viewer
 def test_the_page_has_the_tables(marey, ranks, tmp_path):
     page = tmp_path / "e.html"
     assert marey("report", ranks, "--html", page).returncode == 0

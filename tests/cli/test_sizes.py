@@ -17,6 +17,7 @@ from typing import Any, Callable, NamedTuple
 import pytest
 import rank_logs
 from built import Finished, cached
+from page_decoder import needs_viewer
 
 SITES = 2**20  # ids of ranges have 20 bits
 MAX_OPEN = 2**20
@@ -235,6 +236,7 @@ def test_events_of_lanes_past_the_limit_are_lost(marey: Callable[..., Finished],
         (tmp_path / "out").unlink(missing_ok=True)
 
 
+@needs_viewer
 def test_page_of_many_ranks_with_a_large_one(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """Of more than 64 ranks the page reads some again for its timeline; the slowest is among these, and has 2^20 words.
 
@@ -262,6 +264,7 @@ def test_stacks_of_others_with_more_than_a_million_words(marey: Callable[..., Fi
     assert marey("export", "x.speedscope.json", "--to", "pyspy", "-o", "out").returncode == 0
 
 
+@needs_viewer
 def test_a_page_of_many_processes_with_more_than_a_million_words(
     large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:

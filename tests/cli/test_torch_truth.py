@@ -12,7 +12,7 @@ from typing import Any, Callable
 import pytest
 import rank_logs
 from built import Finished, cached
-from page_decoder import Page
+from page_decoder import Page, needs_viewer
 
 WITH_STACK = Path(__file__).parent.parent / "data" / "torch" / "with_stack.json.gz"
 
@@ -70,6 +70,7 @@ def covered_ns(path: Path) -> int:
     return total
 
 
+@needs_viewer
 def test_self_times_of_a_thread_add_up_to_its_time(marey: Callable[..., Finished], tmp_path: Path) -> None:
     """A trace of torch.profiler with stacks: annotations overlap the frames that enter and leave them."""
     report = json.loads(marey("report", WITH_STACK, "--tree", "--threads", "--json").stdout)
@@ -104,6 +105,7 @@ def steps(first: int, n: int) -> list[dict[str, Any]]:
     return [span(f"ProfilerStep#{first + i}", 1000 * i, 900, "user_annotation") for i in range(n)]
 
 
+@needs_viewer
 def test_the_map_of_ranks_begins_with_the_first_step(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     for rank in range(2):
         write(tmp_path / f"rank{rank}.json", steps(551, 2), distributedInfo={"rank": rank, "world_size": 2})
@@ -113,6 +115,7 @@ def test_the_map_of_ranks_begins_with_the_first_step(tmp_path: Path, marey: Call
     assert heat["first"] == 551
 
 
+@needs_viewer
 def test_steps_far_from_0_have_columns_of_their_own(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     for rank in range(2):
         write(tmp_path / f"rank{rank}.json", steps(100_001 - rank, 3), distributedInfo={"rank": rank, "world_size": 2})
@@ -121,6 +124,7 @@ def test_steps_far_from_0_have_columns_of_their_own(tmp_path: Path, marey: Calla
     assert (heat["columns"], heat["first"], heat["iterations"]) == (4, 100_000, 1)
 
 
+@needs_viewer
 def test_windows_of_one_process_are_not_ranks(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
@@ -137,6 +141,7 @@ def test_windows_of_one_process_are_not_ranks(tmp_path: Path, marey: Callable[..
     assert [row["rank"] for row in report["processes"]] == [0, 0, 1, 1]
 
 
+@needs_viewer
 def test_waiting_is_never_the_cause(tmp_path: Path, marey: Callable[..., Finished]) -> None:
     """Rank 0 waits in step 7, since rank 1 is slow there: nothing explains rank 0, `forward` explains rank 1."""
     names = rank_logs.RANGES

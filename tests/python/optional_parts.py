@@ -1,6 +1,6 @@
 """Which tests need parts that a build may lack.
 
-ISA-L or zlib reads packed traces and PNGs; xxHash makes digests of tensors.
+ISA-L or zlib reads packed traces and PNGs; xxHash makes digests of tensors; Node.js builds the template of pages.
 """
 
 from __future__ import annotations
@@ -38,5 +38,17 @@ def has_digests() -> bool:
     return done.returncode == 0
 
 
+def has_viewer() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "meta.json").write_text('{\n  "format": "marey recording"\n}\n')
+        try:
+            marey.load(folder).page()
+        except marey.MareyError as error:
+            assert "Node.js was missing" in str(error)
+            return False
+    return True
+
+
+needs_viewer = pytest.mark.skipif(not has_viewer(), reason="this build was made without Node.js")
 needs_digests = pytest.mark.skipif(not has_digests(), reason="this build has no xxHash")
 needs_unpacking = pytest.mark.skipif(not can_unpack(), reason="this build has neither ISA-L nor zlib")

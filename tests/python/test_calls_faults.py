@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from optional_parts import needs_viewer
 
 import marey
 from marey.profiler import register
@@ -530,6 +531,7 @@ DEEP = """
 """
 
 
+@needs_viewer
 def test_fifty_thousand_calls_deep(run_python: Any, tmp_path: Path) -> None:
     done = run_python(DEEP)
     assert done.stdout.splitlines()[:2] == ["[(1, 50001)]", "[50001]"], done.stdout

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from optional_parts import needs_viewer
 
 from marey import profiler  # was: from accelerate import profiler
 
@@ -57,6 +58,7 @@ def arrays():
     return np.arange(16, dtype=np.float32), np.arange(16, dtype=np.float32)
 
 
+@needs_viewer
 def test_the_program_of_the_document(tmp_path):
     (tmp_path / "dot.py").write_text(PROGRAM)
     done = subprocess.run(

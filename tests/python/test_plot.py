@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from optional_parts import needs_viewer
 
 import marey
 
@@ -56,15 +57,18 @@ def profile_of(n: int) -> cProfile.Profile:
     return profile
 
 
+@needs_viewer
 def test_without_a_display_the_path_is_printed(script, tmp_path):
     assert script() == ([str(tmp_path / "marey-calls.html"), "Page"], [])
     assert (tmp_path / "marey-calls.html").read_text().startswith("<!doctype html>")
 
 
+@needs_viewer
 def test_with_a_display_the_browser_is_asked(script, tmp_path):
     assert script(DISPLAY=":7") == (["Page"], [(tmp_path / "marey-calls.html").as_uri()])
 
 
+@needs_viewer
 def test_who_decides_is_the_caller(script, tmp_path):
     assert script("dict(path='a b.html', open_browser=False)", DISPLAY=":7") == (
         [str(tmp_path / "a b.html"), "Page"],
@@ -73,6 +77,7 @@ def test_who_decides_is_the_caller(script, tmp_path):
     assert script("dict(path='c.html', open_browser=True)") == (["Page"], [(tmp_path / "c.html").as_uri()])
 
 
+@needs_viewer
 @pytest.mark.parametrize("kind", ["marey", "profile", "stats", "file", "recording", "path"])
 def test_everything_that_is_a_profile_is_taken(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -95,6 +100,7 @@ def test_everything_that_is_a_profile_is_taken(kind, tmp_path, monkeypatch, caps
     assert not re.search(r"https?://(?!www\.w3\.org)[^\s\"']+\.(js|css)", page.html)
 
 
+@needs_viewer
 def test_a_difference_names_both(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page = marey.plot(profile_of(3), profile_of(9), path="page.html", open_browser=False)
@@ -109,6 +115,7 @@ def test_what_is_no_profile_is_told():
         marey.plot("no such file.prof")
 
 
+@needs_viewer
 def test_a_file_that_cannot_be_written_is_told(tmp_path):
     with pytest.raises(OSError, match="no such folder"):
         marey.plot(profile_of(1), path=tmp_path / "no such folder" / "page.html")

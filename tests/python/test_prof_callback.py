@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("transformers", reason="transformers is not installed; tools/setup test installs it from 3.11 on")
 pytest.importorskip("accelerate", reason="the Trainer needs accelerate; tools/setup test installs it from 3.11 on")
 
+from optional_parts import has_viewer
 from tiny_trainer import make_trainer
 from transformers import TrainerCallback
 
@@ -40,6 +41,8 @@ MEMORY = {
     "rank0_memory-timeline.raw.json.gz",
     "rank0_memory_snapshot.pickle",
 }
+if not has_viewer():
+    MEMORY.remove("rank0_memory-timeline.html")
 EVERYTHING = {TRACE, "rank0_stacks.txt"} | AVERAGES | MEMORY
 
 

@@ -84,8 +84,7 @@ static void a_page_of_calls_has_their_nodes(void **state)
     assert_memory_equal(text, "<!doctype html>", 15);
     assert_int_equal(count(text, "</html>"), 1);
     assert_non_null(strstr(text, "<title>calls of "));
-    if (!marey_page_is_plain())
-        assert_int_equal(count(text, "id=\"calls-"), 1);
+    assert_int_equal(count(text, "id=\"calls-"), 1);
     free(text);
     log_close(recording);
 }
@@ -98,8 +97,7 @@ static void a_difference_has_two_profiles_and_both_names(void **state)
         .name = "<now>", .before = &before, .n_before = 1, .name_before = "before"};
     char *const text = page_of(now, &options);
     assert_non_null(strstr(text, "<title>calls of &lt;now&gt; against before</title>"));
-    if (!marey_page_is_plain())
-        assert_int_equal(count(text, "id=\"calls-"), 2);
+    assert_int_equal(count(text, "id=\"calls-"), 2);
     free(text);
     log_close(now);
     log_close(before);
@@ -113,8 +111,7 @@ static void a_report_has_calls_where_some_were_profiled(void **state)
         const int fd = memfd_create("page", MFD_CLOEXEC);
         assert_int_equal(marey_page_write(&recordings[i], 1, NULL, fd), MAREY_OK);
         char *const text = text_of(fd);
-        if (!marey_page_is_plain())
-            assert_int_equal(count(text, "id=\"calls-0\""), i == 0);
+        assert_int_equal(count(text, "id=\"calls-0\""), i == 0);
         free(text);
         log_close(recordings[i]);
     }
@@ -194,5 +191,7 @@ int main(void)
         cmocka_unit_test(memory_that_runs_out_leaves_nothing_behind),
         cmocka_unit_test(a_report_page_survives_it_too),
     };
+    if (marey__page_template[0] == '\0')
+        return 0; /* a build without Node.js cannot write pages */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
