@@ -254,8 +254,6 @@ static marey_status prepare(marey__byte_source *source)
     const uint8_t *first = source->io.in;
     if (source->io.n_in < 2 || first[0] != GZIP_FIRST_BYTE || first[1] != GZIP_SECOND_BYTE)
         return MAREY_OK;
-    if (marey__gzip_missing != NULL)
-        return marey__fail(MAREY_EUNAVAILABLE, "%s is gzip: %s", source->path, marey__gzip_missing);
     source->inflate = marey__inflate_create();
     bool has_memory = source->inflate != NULL;
     for (size_t i = 0; has_memory && i < N_PIECES; i++)

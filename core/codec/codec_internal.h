@@ -2,7 +2,7 @@
  * codec: bytes of files, packed or not, and the texts in them.
  *
  *   byte_source.c ── a file from its begin to its end, unpacked where it is gzip, in large pieces
- *     gzip_isal.c, gzip_zlib.c, gzip_missing.c ── one of them, as the build found it
+ *     gzip_isal.c, or gzip_zlib.c in builds without ISA-L
  *   deflate.c ── the other way, for the report page: deflate.h
  *   json_scan.c ── JSON in one pass over such bytes, with memory that does not grow with the file
  *     json_text.c ── escapes;  json_skip.c ── past a value;  json_chars.h ── many characters at once
@@ -57,8 +57,6 @@ enum marey__inflate_result {
     MAREY__INFLATE_BROKEN,
 };
 
-/* NULL for a build that cannot, with what to install. */
-extern const char *const marey__gzip_missing;
 /* At the begin of a member; NULL without memory. */
 marey__inflate *marey__inflate_create(void);
 void marey__inflate_destroy(marey__inflate *inflate);

@@ -27,7 +27,7 @@ void marey__deflate_bytes(struct marey__deflate *stream, const void *bytes, size
 /* Nothing comes any more. */
 void marey__deflate_finish(struct marey__deflate *stream);
 
-/* ---- deflate_isal.c, deflate_zlib.c, deflate_plain.c: one of them, as the build found it ---- */
+/* ---- deflate_isal.c, or deflate_zlib.c in builds without ISA-L ---- */
 
 enum marey__deflate_effort { MAREY__DEFLATE_QUICK, MAREY__DEFLATE_SMALL };
 

@@ -1,4 +1,4 @@
-/* Deflate streams by zlib, where ISA-L is not at hand. */
+/* Deflate streams by zlib, in builds without ISA-L. */
 #include <limits.h>
 #include <zlib.h>
 

@@ -3,8 +3,6 @@
 
 #include "codec/codec_internal.h"
 
-const char *const marey__gzip_missing = NULL;
-
 struct marey__inflate {
     struct inflate_state isal;
 };

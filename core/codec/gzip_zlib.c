@@ -1,11 +1,9 @@
-/* gzip by zlib, where ISA-L is not at hand. */
+/* gzip by zlib, in builds without ISA-L. */
 #include <limits.h>
 #include <zlib.h>
 
 #include "codec/codec_internal.h"
 #include "codec/zlib_memory.h"
-
-const char *const marey__gzip_missing = NULL;
 
 struct marey__inflate {
     z_stream stream;

@@ -4,8 +4,6 @@
 
 #include "codec/zlib_stream.h"
 
-const char *const marey__zlib_missing = NULL;
-
 bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n)
 {
     struct inflate_state *state = marey__calloc(1, sizeof *state);

@@ -1,7 +1,7 @@
 /*
  * zlib_stream.h: whole streams of zlib's format (RFC 1950) and of gzip's (RFC 1952) in memory, and the checksums of PNG.
  *
- *   zlib_stream.c ── packed;  zlib_isal.c, zlib_zlib.c, zlib_own.c ── the rest, as the build found a library
+ *   zlib_stream.c ── packed;  zlib_isal.c or zlib_zlib.c ── the rest
  */
 #ifndef MAREY_ZLIB_STREAM_H
 #define MAREY_ZLIB_STREAM_H
@@ -14,8 +14,6 @@ void marey__zlib_pack(struct marey__buf *out, const uint8_t *bytes, size_t n);
 /* Append `n` bytes as a gzip file, small rather than quickly; the same of failure. */
 void marey__gzip_pack(struct marey__buf *out, const void *bytes, size_t n);
 
-/* NULL, or for a build that can pack but not unpack, what to install. */
-extern const char *const marey__zlib_missing;
 /* Unpack to `out`; false unless the stream is sound and has exactly `n` bytes. */
 MAREY_WARN_UNUSED bool marey__zlib_unpack(const uint8_t *bytes, size_t len, uint8_t *out, size_t n);
 /* CRC-32 of PNG and gzip, the running value starting from 0. */

@@ -214,8 +214,6 @@ static marey_status make_image(const struct png *png, marey_images **out)
 marey_status marey_png_unpack(const void *bytes, size_t len, marey_images **out)
 {
     struct png png = {0};
-    if (marey__zlib_missing != NULL)
-        return marey__fail(MAREY_EUNAVAILABLE, "%s", marey__zlib_missing);
     marey_status status = take_chunks(&png, bytes, len);
     if (status == MAREY_OK)
         status = make_image(&png, out);

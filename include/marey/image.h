@@ -127,7 +127,7 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_png_pack(const struct marey_image
 MAREY_API void marey_png_free(void *bytes);
 /*
  * Read one: palettes become RGB, fewer than 8 bits 8. MAREY_EFORMAT with a sentence for what is damaged, interlaced or over
- * 2^30 samples; MAREY_EUNAVAILABLE in a build without ISA-L and zlib.
+ * 2^30 samples.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_png_open(const char *path, marey_images **out);
 MAREY_API MAREY_WARN_UNUSED marey_status marey_png_unpack(const void *bytes, size_t len,
