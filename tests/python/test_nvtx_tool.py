@@ -335,7 +335,7 @@ def test_a_tool_that_comes_late_hears_whole_ranges_only(listen, nvtx_tool, attac
         attach = "marey.stop(); " + attach.replace("run", "other")
     source = LATE.format(attach=attach)
     if is_recording:
-        source = source.replace("    import marey\n", '   import marey\n    marey.start("run.marey")\n', 1)
+        source = source.replace("    import marey\n", '    import marey\n    marey.start("run.marey")\n', 1)
     calls = listen(source, env={"MAREY_TEST_NVTX_TOOL": str(nvtx_tool)})
     assert calls.lines == ["push after", "pop", "push again", "pop"]
 
