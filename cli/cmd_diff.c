@@ -248,12 +248,9 @@ const struct cli_command cli_command_diff = {
         "Compares dump A, the new one, with dump B, the reference, and names the first difference\n"
         "in the order of execution: step, phase, tensor, element, both values and their bits; and\n"
         "the first operation whose inputs agree and whose outputs do not. A dump is a directory\n"
-        "that marey.TensorDumper, <marey/dump.h> or ACCV-Lab wrote, or one file: .safetensors, "
-        ".npy,\n"
-        ".json, .png, .bin. Layouts and formats of the two need not be the same. Values are "
-        "paired\n"
-        "by path; where paths differ, by order and digests. Equal digests are not read any "
-        "further.",
+        "that marey.TensorDumper, <marey/dump.h> or ACCV-Lab wrote, or one file: .safetensors,\n"
+        ".npy, .json, .png, .bin. The two may differ in layout and format. Values are paired by\n"
+        "path; where paths differ, by order and digests. Equal digests are not read any further.",
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples =

@@ -54,8 +54,8 @@ def test_each_row_of_key_averages_has_the_numbers_of_torch(marey, tmp_path, refe
         seen.add(key)
         for exact in ("calls", "flops", "cpu_bytes", "self_cpu_bytes"):
             assert mine[exact] == row[exact], (key, exact)
-        for time in ("cpu", "self_cpu"):
-            assert mine[f"{time}_ns"] == round(row[f"{time}_us"] * 1000), (key, time)
+        for clock in ("cpu", "self_cpu"):
+            assert mine[f"{clock}_ns"] == round(row[f"{clock}_us"] * 1000), (key, clock)
     names = {name for name, _, _ in seen}
     assert {"marey:forward", "aten::mm", "DoubledBackward", "[memory]"} & names
     assert sum(row["flops"] > 0 for row in theirs) > 5

@@ -1,5 +1,6 @@
-"""The first row of samples is work, wherever they are added up: no launcher, idle worker or importlib; top-level code has
-its line. Reports, comparisons, flame graphs and the page make the same choice; other exports have everything.
+"""The first row of samples is work: no launcher, idle worker or importlib. Top-level code has its line.
+
+Reports, comparisons, flame graphs and the page make the same choice; other exports have everything.
 """
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def test_functions_are_compared_without_the_launcher(marey, sampled):
 def test_functions_are_compared_without_importlib(marey, sampled):
     sampled(LAZY)
     sampled(LAZY, "other.marey")
-    names, notes = compared(marey)
+    names, _ = compared(marey)
     assert "load (main.py)" in names and not any("_bootstrap" in name for name in names)
     names, _ = compared(marey, "--startup")
     assert any("<frozen importlib._bootstrap" in name for name in names)

@@ -193,7 +193,7 @@ def test_paths_past_the_call_tree_share_a_node(
 def test_an_end_is_searched_a_thousand_levels_down(
     n: int, is_found: bool, large: Path, program: Path, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
-    """Found, the end of the outer range ends the inner ones too; else it is left out, and the inner ones end themselves."""
+    """If it is found, the end of the outer range ends the inner ones too; else it is left out."""
     record(program, tmp_path / "x.marey", large, f"search={n}")
     report = json.loads(marey("report", "x.marey", "--json").stdout)
     counts = {row["name"]: row["count"] for row in report["ranges"]}
