@@ -9,8 +9,9 @@ and goes on: measuring is never a reason for a training to fail.
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import marey
 

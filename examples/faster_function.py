@@ -7,8 +7,8 @@ Two callables in turns, with an interval and a verdict; then two recordings by t
 
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 import marey
 

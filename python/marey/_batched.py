@@ -13,8 +13,8 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from typing import Callable, Generic, Optional, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Optional, TypeVar
 
 from marey._logging import Logger, Path, Point, log_each, tell
 

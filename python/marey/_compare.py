@@ -8,8 +8,8 @@ from marey._table import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Sequence
-    from typing import Callable, Optional, Union
+    from collections.abc import Callable, Sequence
+    from typing import Optional, Union
 
     from marey import _tools
     from marey._page import Page
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # see _start.py
 
     Path = Union[str, os.PathLike[str]]
     Paths = Union[Path, Sequence[Path]]
-    Wanted = tuple[tuple[str, ...], tuple[str, ...], Optional[str], float, int]
+    Wanted = tuple[tuple[str, ...], tuple[str, ...], Optional[str], float, int, bool, bool]
 
 SAMPLE_NS = 200_000
 """Calls are timed together until they last this long: the clock and the loop then take a thousandth of it."""

@@ -8,8 +8,8 @@ from marey._table import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Callable, Literal, Optional, Union
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Literal, Optional, Union
 
     from marey import _tools
     from marey._table import Row

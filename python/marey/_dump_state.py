@@ -8,8 +8,8 @@ from marey import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Callable, Optional, Union
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Optional, Union
 
     Parts = tuple[Union[str, int], ...]
     Axes = Optional[Sequence[int]]

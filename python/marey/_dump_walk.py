@@ -11,7 +11,8 @@ from marey._dump_state import How, Type, name_of, state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from typing import Any, Callable, Optional
+    from collections.abc import Callable
+    from typing import Any, Optional
 
     from marey._dump_state import Parts
 

@@ -17,8 +17,8 @@ from marey._dump_walk import parts_of, put, put_tensor, walk_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Iterable, Mapping
-    from typing import Any, Callable, Optional, Union
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Optional, Union
 
     from marey._dump_state import Axes
 

@@ -10,9 +10,9 @@ from marey import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
-    from typing import Any, Callable, Optional, TypedDict, TypeVar, Union
+    from typing import Any, Optional, TypedDict, TypeVar, Union
 
     Name = Union[str, bytes]
     Batch = TypeVar("Batch")

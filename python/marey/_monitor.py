@@ -21,10 +21,10 @@ from marey._phases import phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
     from types import TracebackType
-    from typing import Any, Callable, Optional, TypeVar, Union
+    from typing import Any, Optional, TypeVar, Union
 
     from marey._breakdown import Breakdown
     from marey._monitor_config import Config

@@ -19,7 +19,8 @@ from marey._monitor import TrainingMonitor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional, TypeVar
+    from collections.abc import Callable
+    from typing import Any, Optional, TypeVar
 
     Method = TypeVar("Method", bound=Callable[..., Any])
 

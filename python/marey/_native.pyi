@@ -1,7 +1,7 @@
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from types import CodeType, TracebackType
-from typing import Any, Callable, Literal, Optional, TypeVar, Union, final, overload
+from typing import Any, Literal, Optional, TypeVar, Union, final, overload
 
 import pandas
 

@@ -6,7 +6,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
-    from typing import Callable, Union
+    from collections.abc import Callable
+    from typing import Union
 
     Path = Union[str, os.PathLike[str]]
     Writer = Callable[[int], None]

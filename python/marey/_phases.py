@@ -18,9 +18,10 @@ from marey import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from types import TracebackType
-    from typing import Any, Callable, Optional
+    from typing import Any, Optional
 
     Annotation = Callable[[str], AbstractContextManager[Any]]
 

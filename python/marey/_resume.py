@@ -15,8 +15,8 @@ from marey import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Coroutine, Generator
-    from typing import Any, Callable, TypeVar
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+    from typing import Any, TypeVar
 
     Yielded = TypeVar("Yielded")
     Sent = TypeVar("Sent")

@@ -6,7 +6,8 @@ from marey import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest of the package, as would inspect
-    from typing import Any, Callable, Optional, Union
+    from collections.abc import Callable
+    from typing import Any, Optional, Union
 
 LEVELS: dict[str, int] = {"none": 0, "types": 1, "dtype": 2, "shape": 3, "layout": 4}
 

@@ -10,8 +10,8 @@ from marey._table import Table
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     import os
-    from collections.abc import Iterator
-    from typing import Any, Callable, Optional, Protocol, Union
+    from collections.abc import Callable, Iterator
+    from typing import Any, Optional, Protocol, Union
 
     import pandas
 

@@ -11,7 +11,8 @@ from marey import _native, _start
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     import os
-    from typing import Any, Callable, Optional, Union
+    from collections.abc import Callable
+    from typing import Any, Optional, Union
 
     Path = Union[str, os.PathLike[str]]
     Function = Callable[..., Any]

@@ -32,9 +32,9 @@ except ImportError as error:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import TracebackType
-    from typing import Any, Callable, Optional
+    from typing import Any, Optional
 
     from marey._training import Path
 

@@ -23,8 +23,9 @@ from marey._training import ModuleRanges, OwnRecording, Patches, batch_size, tel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
-    from typing import Any, Callable, Optional
+    from typing import Any, Optional
 
     from marey._training import Path
 

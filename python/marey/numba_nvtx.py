@@ -26,7 +26,8 @@ from marey._native import nvtx_register as register_string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Optional
+    from collections.abc import Callable
+    from typing import Any, Optional
 
 __all__ = ["range_pop", "range_push", "register_string"]
 

@@ -20,9 +20,9 @@ from marey._signatures import level_of, register, signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than all the rest of the module
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pstats import Stats
-    from typing import Any, Callable, Optional, TypeVar, Union
+    from typing import Any, Optional, TypeVar, Union
 
     R = TypeVar("R")
     Sort = Union[str, int]

@@ -12,9 +12,10 @@ import pickle
 import pickletools
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from built import Finished, cached

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shlex
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from built import needs_sqlite

@@ -9,9 +9,10 @@ import gzip
 import json
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from built import ROOT, Finished, cached

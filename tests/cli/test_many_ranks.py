@@ -10,8 +10,9 @@ import io
 import json
 import resource
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from built import BUILD, Finished, cached

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import resource
 from collections import Counter
 from pathlib import Path

@@ -6,8 +6,9 @@ import gzip
 import json
 import sqlite3
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 import rank_logs

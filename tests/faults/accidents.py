@@ -7,8 +7,9 @@ import random
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 IS_LONG = os.environ.get("MAREY_LONG", "") not in ("", "0")
 # Sanitizers slow the programs down; nothing here measures speed.

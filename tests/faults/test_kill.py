@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from accidents import IS_LONG, assert_whole, kill_after, pools_in, random_moments

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import pytest
 from accidents import pools_in

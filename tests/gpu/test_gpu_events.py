@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 

@@ -10,8 +10,9 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import pytest
 from mpi_jobs import BESIDE_PYTHON, CANDIDATES, HERE, ROOT, Mpi, Process

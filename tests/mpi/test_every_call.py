@@ -6,8 +6,9 @@ import json
 import re
 import subprocess
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from mpi_jobs import ROOT, Mpi, Process, communications

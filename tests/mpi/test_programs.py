@@ -8,8 +8,8 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 import pytest
 from mpi_jobs import Mpi, Process, communications

@@ -7,8 +7,9 @@ import json
 import sys
 import textwrap
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from mpi_jobs import HERE, Process, torchrun

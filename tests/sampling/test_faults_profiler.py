@@ -144,9 +144,7 @@ def test_python_3_9_is_refused_with_one_sentence(marey: Marey, tmp_path: Path, i
             done = marey.run("attach", old.pid, "-o", marey.new_recording(), "--duration", 1, status=2)
         finally:
             old.kill()
-    assert done.stderr == (
-        f"marey: cannot sample process {old.pid}: Python 3.9 is not supported; 3.10 to 3.14 are\n"
-    )
+    assert done.stderr == (f"marey: cannot sample process {old.pid}: Python 3.9 is not supported; 3.10 to 3.14 are\n")
 
 
 @pytest.fixture
