@@ -17,6 +17,7 @@ from typing import Any
 
 from gpu_program import FAILURES, check, import_torch
 
+import marey
 from marey import _background
 from marey._schedule import Schedule
 from marey._window import Driver
@@ -67,8 +68,21 @@ def look(folder: Path) -> None:
     entries = [entry for device in snapshot["device_traces"] for entry in device]
     has_stacks = any(entry["action"] == "alloc" and entry["frames"] for entry in entries)
     check(f"{folder.name}: history with stacks", has_stacks)
-    for name in ("rank0_key_averages.txt", "rank0_stacks.txt", "rank0_memory-timeline.html"):
+    for name in ("rank0_key_averages.txt", "rank0_stacks.txt"):
         check(f"{folder.name}/{name} is there", (folder / name).exists())
+    page = folder / "rank0_memory-timeline.html"
+    check(f"{folder.name}/{page.name} is there, where the build can write pages", page.exists() == can_write_pages())
+
+
+def can_write_pages() -> bool:
+    """A build without Node.js cannot."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "meta.json").write_text('{\n  "format": "marey recording"\n}\n')
+        try:
+            marey.load(folder).page()
+        except marey.MareyError as error:
+            return "Node.js was missing" not in str(error)
+    return True
 
 
 def main() -> int:
