@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -91,8 +92,9 @@ def test_marey_run_without_standard_streams(
     program: Any, run: Any, check: Any, tool: str, tmp_path: Path, redirection: str
 ) -> None:
     path = tmp_path / "run.marey"
-    inner = " ".join(program("descriptors", "output", path, "-"))
-    run(["sh", "-c", f"{tool} run -o {path} -- {inner} {redirection}"])
+    inner = map(str, program("descriptors", "output", path, "-"))
+    command = shlex.join([tool, "run", "-o", str(path), "--", *inner])
+    run(["sh", "-c", f"{command} {redirection}"])
     found = check(path)
     assert_whole(found)
     assert [lane["ends"] for lane in lanes_of(found)] == [2 * RANGES]
