@@ -189,4 +189,9 @@ MAREY_WARN_UNUSED marey_status marey__temporary_open_in(const char *folder, int 
 /* Make `bytes` the content of the file `path`. On failure an old file is as it was. Pipes and devices are written to. */
 MAREY_WARN_UNUSED marey_status marey__replace_file(const char *path, const void *bytes, size_t len);
 
+/* ---- student_t.c: Student's t ---- */
+
+/* The value that |t| with `df` (at least 1) degrees of freedom stays below with probability `p`. */
+double marey__t_quantile(double p, double df);
+
 #endif

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
+#include "record/clock_internal.h"
 
 #define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
-#include "present/present_internal.h"
+#include "present/draw/present_internal.h"
+#include "record/clock_internal.h"
 
 enum { MAX_ZONES = 64, ENOUGH = 9 };
 

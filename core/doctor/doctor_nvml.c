@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
+#include "record/clock_internal.h"
 
 enum {
     NOT_SUPPORTED = 3,

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
+#include "record/clock_internal.h"
 
 /* ---- in the child ---- */
 

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
-#include "remote/remote.h"
+#include "record/clock_internal.h"
+#include "sampler/remote/remote.h"
 
 enum {
     READ_BYTES = 2048,

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "doctor/doctor_internal.h"
-#include "present/present_internal.h"
-#include "present/style.h"
+#include "present/draw/present_internal.h"
+#include "present/draw/style.h"
 
 enum {
     SUBJECT,

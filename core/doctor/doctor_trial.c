@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock/clock_internal.h"
 #include "doctor/doctor_internal.h"
+#include "record/clock_internal.h"
 #include <marey/range.h>
 #include <marey/recording.h>
 #include <marey/switchboard.h>

@@ -3,7 +3,7 @@
 #define MAREY_IMPORT_FILES_H
 
 #include "codec/codec_internal.h"
-#include "import/import_internal.h"
+#include "import/internal.h"
 
 struct marey__import_file {
     char *path;

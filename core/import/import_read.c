@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "import/import_files.h"
-#include "import/sink_internal.h"
+#include "import/sink/sink_internal.h"
 #include "record/record_internal.h"
 
 /* A file while it is read, and while its sink is written. */

@@ -1,6 +1,6 @@
 /*
  * Blocks CALLS of a log: entries of a tag and numbers, taken apart. What they mean together, and whether their numbers
- * lead anywhere, is looked at by core/analyze/calls_read.c.
+ * lead anywhere, is looked at by core/analyze/calls/calls_read.c.
  */
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "energy/energy_internal.h"
+#include "instrument/energy/energy_internal.h"
 #include "read/read_internal.h"
 
 /* The logs that say which GPUs their machine has, by host; of one host the first. */

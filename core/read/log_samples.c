@@ -1,6 +1,6 @@
 /*
  * Blocks SAMPLES of a log: entries of a tag and numbers, taken apart. What they mean together, and whether their numbers
- * lead anywhere, is looked at by core/analyze/samples_read.c.
+ * lead anywhere, is looked at by core/analyze/samples/samples_read.c.
  */
 #include "read/read_internal.h"
 

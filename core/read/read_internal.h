@@ -22,8 +22,8 @@
 #include <pthread.h>
 
 #include "base/base_internal.h"
+#include "base/table_internal.h"
 #include "record/log_format.h"
-#include "table/table_internal.h"
 #include <marey/recording.h>
 
 /* What a log may claim; beyond is damage. */

@@ -19,10 +19,10 @@
 #include <pthread.h>
 
 #include "base/base_internal.h"
-#include "clock/clock_internal.h"
-#include "intern/intern_internal.h"
+#include "record/clock_internal.h"
+#include "record/intern_internal.h"
 #include "record/log_format.h"
-#include "stack/stack_internal.h"
+#include "record/stack_internal.h"
 #include <marey/recording.h>
 #include <marey/switchboard.h>
 

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cuda/cuda_internal.h"
-#include "nvtx/nvtx_internal.h"
+#include "instrument/cuda/cuda_internal.h"
+#include "instrument/nvtx/nvtx_internal.h"
+#include "record/usage_internal.h"
 #include "switchboard/switchboard_internal.h"
-#include "usage/usage_internal.h"
 
 /* A page of its own, so that the kernel can hand a child zeros in its place: whatever makes the child, it starts off. */
 __attribute__((aligned(4096))) uint32_t marey_switch[1024];

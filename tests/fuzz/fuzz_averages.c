@@ -1,5 +1,5 @@
 /* Any bytes as a file of averages, in pieces of any size: no crash, and no row belongs to nothing. */
-#include "analyze/legacy_internal.h"
+#include "analyze/device/legacy_internal.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
 
 #include "codec/codec_internal.h"
 #include "fuzz.h"
-#include "import/import_internal.h"
+#include "import/internal.h"
 
 static marey_status read_bytes(marey__byte_source *bytes, struct marey__log_store *store,
                                bool keeps_arguments)

@@ -1,6 +1,6 @@
 /* Any text as collapsed stacks. */
 #include "fuzz.h"
-#include "import/import_internal.h"
+#include "import/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "energy/energy_internal.h"
 #include "fuzz.h"
+#include "instrument/energy/energy_internal.h"
 
 enum { N_TEXTS = 5 };
 

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/calls.h"
+#include "analyze/calls/calls.h"
 #include "codec/codec_internal.h"
 #include "fuzz.h"
-#include "import/import_internal.h"
+#include "import/internal.h"
 #include <marey/report.h>
 
 static marey_status read_bytes(const struct marey__import_format *format, marey__byte_source *bytes,

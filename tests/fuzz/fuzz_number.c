@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "padded.h"
-#include "tensor/number_text.h"
+#include "tensor/kernels/number_text.h"
 
 static void check_text(const char *text)
 {

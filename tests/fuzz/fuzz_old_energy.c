@@ -1,7 +1,7 @@
 /* Any bytes as a file of GPU power or epoch times, in pieces of any size: no crash, and every figure is a number. */
 #include <math.h>
 
-#include "analyze/legacy_energy.h"
+#include "analyze/device/legacy_energy.h"
 #include "fuzz.h"
 
 static void check_numbers(const marey_table *table)

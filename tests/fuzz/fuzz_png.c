@@ -4,7 +4,7 @@
 
 #include "codec/zlib_stream.h"
 #include "fuzz.h"
-#include "image/image_internal.h"
+#include "tensor/image/image_internal.h"
 
 static void mend_checksums(uint8_t *bytes, size_t len)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "import/import_internal.h"
+#include "import/internal.h"
 #include "read/read_internal.h"
 #include <marey/report.h>
 

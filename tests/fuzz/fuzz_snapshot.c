@@ -1,7 +1,7 @@
 /* Any bytes as a snapshot of torch's allocator: a pickle. Every figure of the report is a number, whatever it holds. */
 #include <stdio.h>
 
-#include "analyze/memory_whole.h"
+#include "analyze/memory/memory_whole.h"
 #include "fuzz_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/operators_internal.h"
+#include "analyze/operators/operators_internal.h"
 #include "codec/codec_internal.h"
 #include "fuzz.h"
 

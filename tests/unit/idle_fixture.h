@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/idle.h"
+#include "analyze/device/idle.h"
 #include "log_maker.h"
 
 enum {

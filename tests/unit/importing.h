@@ -2,7 +2,7 @@
 #ifndef MAREY_TEST_IMPORTING_H
 #define MAREY_TEST_IMPORTING_H
 
-#include "import/import_internal.h"
+#include "import/internal.h"
 #include <marey/report.h>
 
 /* How files are read; zeroed at first. */

@@ -1,10 +1,10 @@
-/* Logs of a sampler, written by core/samples from what a test says was seen: for tests of all that reads them. */
+/* Logs of a sampler, written by core/sampler/store from what a test says was seen: for tests of all that reads them. */
 #ifndef MAREY_TEST_SAMPLES_MAKER_H
 #define MAREY_TEST_SAMPLES_MAKER_H
 
 #include <marey/recording.h>
 
-#include "samples/samples_log.h"
+#include "sampler/store/samples_log.h"
 
 /* A recording in a new directory, with process 1 (pid 100, started at 5, of no rank) in the store. */
 struct samples_maker {

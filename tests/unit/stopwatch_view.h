@@ -2,8 +2,8 @@
 #ifndef MAREY_TEST_STOPWATCH_VIEW_H
 #define MAREY_TEST_STOPWATCH_VIEW_H
 
+#include "instrument/stopwatch/stopwatch_internal.h"
 #include "scratch.h"
-#include "stopwatch/stopwatch_internal.h"
 
 static inline void enable(uint64_t warmup)
 {

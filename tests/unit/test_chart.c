@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "present/chart.h"
+#include "present/draw/chart.h"
 
 static int set_up(void **state)
 {

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "diff/diff_merge.h"
 #include "diff_values.h"
+#include "tensor/diff/diff_merge.h"
 
 struct fixture {
     struct made_side made[2], whole;

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "dumpfile/dumpfile_internal.h"
 #include "scratch.h"
-#include "tensor/number_text.h"
+#include "tensor/dumpfile/dumpfile_internal.h"
+#include "tensor/kernels/number_text.h"
 
 /* ---- files ---- */
 

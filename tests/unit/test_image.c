@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "codec/zlib_stream.h"
-#include "image/image_internal.h"
+#include "tensor/image/image_internal.h"
 
 static const uint8_t *samples(const marey_images *images, size_t i)
 {

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "iteration/iteration_internal.h"
 #include "scratch.h"
+#include "switchboard/iteration_internal.h"
 
 static struct marey_progress_counts counts(void)
 {

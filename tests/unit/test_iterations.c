@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/series.h"
+#include "analyze/walk/series.h"
 #include "log_maker.h"
 #include "summary_view.h"
 #include <marey/report.h>

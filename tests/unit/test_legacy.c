@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/legacy_internal.h"
+#include "analyze/device/legacy_internal.h"
 #include "log_maker.h"
 #include "table_view.h"
 

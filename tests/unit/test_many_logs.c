@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/analyze_internal.h"
+#include "analyze/summary/internal.h"
 #include "log_maker.h"
 #include "read/read_internal.h"
 #include <marey/report.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "memory/memory_internal.h"
+#include "instrument/memory/memory_internal.h"
 
 /* Addresses as an allocator would give them; nothing is there. */
 static const void *block_at(size_t i)

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/memory_whole.h"
+#include "analyze/memory/memory_whole.h"
 #include "log_maker.h"
 #include "table_view.h"
 

@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "analyze/memory_whole.h"
+#include "analyze/memory/memory_whole.h"
 #include "codec/elf_symbols.h"
-#include "dumpfile/dumpfile_internal.h"
-#include "import/pickle_in.h"
+#include "import/stacks/pickle_in.h"
+#include "tensor/dumpfile/dumpfile_internal.h"
 
 /* ---- lines ---- */
 

@@ -7,11 +7,11 @@
 
 #include <cmocka.h>
 
-#include "analyze/memory_timeline.h"
+#include "analyze/memory/memory_timeline.h"
 #include "codec/codec_internal.h"
-#include "present/memory_arenas.h"
-#include "present/memory_out.h"
-#include "present/page_internal.h"
+#include "present/memory/memory_arenas.h"
+#include "present/memory/memory_out.h"
+#include "present/page/page_internal.h"
 
 /* ---- a trace in the making; times are microseconds ---- */
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "analyze/calls.h"
+#include "analyze/calls/calls.h"
 #include "calls_maker.h"
-#include "present/page_internal.h"
+#include "present/page/page_internal.h"
 #include <marey/page.h>
 
 /* main calls dot with two shapes; `n` calls of the second. */

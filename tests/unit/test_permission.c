@@ -1,4 +1,4 @@
-/* core/remote/permission.c: the sentence names what is in the way and what to type. */
+/* core/sampler/remote/permission.c: the sentence names what is in the way and what to type. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "remote/permission.h"
-#include "remote/remote.h"
+#include "sampler/remote/permission.h"
+#include "sampler/remote/remote.h"
 
 static const uint64_t ptrace_capability = UINT64_C(1) << 19;
 

@@ -1,4 +1,4 @@
-/* core/remote against the Pythons of this machine: what is read from outside is what the program itself says. */
+/* core/sampler/remote against the Pythons of this machine: what is read from outside is what the program itself says. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

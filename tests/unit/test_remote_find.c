@@ -1,4 +1,4 @@
-/* core/remote: Pythons that are hard to find. Each is started here, spoiled, and found all the same. */
+/* core/sampler/remote: Pythons that are hard to find. Each is started here, spoiled, and found all the same. */
 #include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "pythons.h"
-#include "remote/remote_internal.h"
+#include "sampler/remote/remote_internal.h"
 #include "scratch.h"
 
 static struct python pythons[PYTHONS_MAX];

@@ -1,5 +1,5 @@
 /*
- * core/remote over memory that was kept of real processes, one of each version (tests/fuzz/corpus/remote): Pythons that are
+ * core/sampler/remote over memory that was kept of real processes, one of each version (tests/fuzz/corpus/remote): Pythons that are
  * not here are read all the same, and running out of memory anywhere on the way loses a part and nothing else.
  */
 #include <setjmp.h>

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "pythons.h"
-#include "sampler/sampler_internal.h"
+#include "sampler/loop/sampler_internal.h"
 #include "scratch.h"
 #include <marey/samples_report.h>
 

@@ -18,7 +18,7 @@
 
 enum { ON = MAREY_SAMPLE_ON_CPU, OFF = MAREY_SAMPLE_OFF_CPU, GIL = MAREY_SAMPLE_GIL };
 
-/* A wait in words, as core/unwind has them: some code that it knows. */
+/* A wait in words, as core/sampler/unwind has them: some code that it knows. */
 enum { WAIT = 1 };
 
 static int set_up(void **state)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "import/import_internal.h"
+#include "import/internal.h"
 #include "read/read_internal.h"
 
 /* ---- a sink over a temporary store ---- */

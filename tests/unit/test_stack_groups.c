@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "present/stack_groups.h"
-#include "samples/samples.h"
+#include "present/text/stack_groups.h"
+#include "sampler/store/samples.h"
 
 enum { MOST = 16, FIRST_PID = 100 };
 

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "cuda/cuda_internal.h"
+#include "instrument/cuda/cuda_internal.h"
+#include "instrument/stopwatch/stopwatch_internal.h"
 #include "scratch.h"
-#include "stopwatch/stopwatch_internal.h"
 
 static int n_syncs;
 

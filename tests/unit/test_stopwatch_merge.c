@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "stopwatch/stopwatch_merge.h"
+#include "instrument/stopwatch/stopwatch_merge.h"
 
 /* ---- spreads with a known answer ---- */
 

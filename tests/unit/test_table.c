@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "table/table_internal.h"
+#include "base/table_internal.h"
 
 static const struct marey_column columns[] = {
     {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "log_maker.h"
-#include "present/tar_internal.h"
+#include "present/export/perfetto/tar_internal.h"
 
 #define BLOCK MAREY__TAR_BLOCK
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "tensor/tensor_internal.h"
-#include "tensor/tensor_kernels.h"
+#include "tensor/kernels/tensor_internal.h"
+#include "tensor/kernels/tensor_kernels.h"
 
 static struct marey_tensor vector(enum marey_dtype dtype, const void *data, const int64_t *n)
 {

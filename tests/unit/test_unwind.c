@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "unwind/unwind_internal.h"
+#include "sampler/unwind/unwind_internal.h"
 
 /* ---- functions to be found in ---- */
 

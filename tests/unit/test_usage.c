@@ -9,9 +9,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "clock/clock_internal.h"
+#include "record/clock_internal.h"
+#include "record/usage_internal.h"
 #include "scratch.h"
-#include "usage/usage_internal.h"
 
 #define MS 1000000u
 

@@ -2,9 +2,9 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "intern/intern_internal.h"
+#include "record/intern_internal.h"
+#include "record/stack_internal.h"
 #include "scratch.h"
-#include "stack/stack_internal.h"
 #include <marey/nvtx.h>
 
 static void enable(const struct marey_nvtx_options *options)

@@ -1,4 +1,4 @@
-// The index of the page as core/present/page_index.c writes it. docs/formats/page.md explains each field.
+// The index of the page as core/present/page/page_index.c writes it. docs/formats/page.md explains each field.
 
 import type { HeatData } from "./heat";
 

@@ -16,7 +16,7 @@ export interface Flame {
   areOthers: Uint8Array; // 1 where a box stands for some that the page has not
 }
 
-const OTHERS = /^\(\d+ others?\)$/; // as core/present/page_tree.c calls them
+const OTHERS = /^\(\d+ others?\)$/; // as core/present/page/page_tree.c calls them
 
 /** Boxes of nodes that come depth first, by depth and width; siblings lie side by side from the left edge of their parent. */
 export function placeBoxes(name: string[], depth: Uint32Array, total: Float64Array, self: Float64Array, count: Float64Array): Flame {

@@ -1,4 +1,4 @@
-// Memory over time, from the blocks of a page as core/present/memory_page_out.c writes them.
+// Memory over time, from the blocks of a page as core/present/memory/memory_page_out.c writes them.
 
 export const CATEGORIES = [
   { name: "parameter", title: "parameters", color: "#228833" },

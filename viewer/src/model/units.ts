@@ -1,4 +1,4 @@
-// Numbers as people read them; the same rules as the command's (core/table/text_units.c).
+// Numbers as people read them; the same rules as the command's (core/base/text_units.c).
 
 function threeDigits(value: number): string {
   const size = Math.abs(value);

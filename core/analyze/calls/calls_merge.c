@@ -1,0 +1,353 @@
+/* The tree of calls: numbers for texts and for paths, equal ones for equal ones. */
+#include <string.h>
+
+#include "analyze/calls/calls.h"
+#include "analyze/samples/samples.h"
+
+enum { FIRST_SLOTS_LOG2 = 6 };
+
+/* ---- begin and end ---- */
+
+static bool make_slots(struct marey__calls *calls, uint32_t log2)
+{
+    uint32_t *slots = marey__calloc((size_t)1 << log2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(calls->slots);
+    calls->slots = slots;
+    calls->n_slots_log2 = log2;
+    return true;
+}
+
+bool marey__calls_init(struct marey__calls *calls)
+{
+    *calls = (struct marey__calls){0};
+    const struct marey__call_function other = {.name = "(other paths)",
+                                               .qualified = "(other paths)",
+                                               .file = "~",
+                                               .module = "",
+                                               .kind = MAREY__CALL_COMPILED};
+    if (marey__grow(&calls->nodes, &calls->nodes_cap, 1, sizeof *calls->nodes) &&
+        make_slots(calls, FIRST_SLOTS_LOG2) && marey__calls_function(calls, &other) == 0 &&
+        marey__calls_signature(calls, &(struct marey__call_signature){.text = ""}) == 0) {
+        calls->nodes[0] = (struct marey__call_node){0};
+        calls->n_nodes = 1;
+        return true;
+    }
+    marey__calls_fini(calls);
+    return false;
+}
+
+void marey__calls_fini(struct marey__calls *calls)
+{
+    marey__free(calls->functions);
+    marey__free(calls->signatures);
+    marey__free(calls->threads);
+    marey__free(calls->nodes);
+    marey__free(calls->slots);
+    marey__names_fini(&calls->function_keys);
+    marey__names_fini(&calls->signature_keys);
+    marey__names_fini(&calls->thread_keys);
+    marey__arena_fini(&calls->texts);
+    *calls = (struct marey__calls){0};
+}
+
+/* ---- texts ---- */
+
+/*
+ * The number of a key. A new one is kept, and `*is_new` is set; the caller then has room for one more element. The key
+ * is freed. MAREY__NO_CALL without memory.
+ */
+static uint32_t number_key(struct marey__calls *calls, struct marey__names *keys,
+                           struct marey__buf *key, const char **kept, bool *is_new)
+{
+    const size_t n = keys->n;
+    uint32_t number = key->failed ? MAREY__NO_NAME : marey__names_number(keys, key->data, key->len);
+    *is_new = number != MAREY__NO_NAME && keys->n > n;
+    if (*is_new) {
+        *kept = marey__arena_text(&calls->texts, key->data, key->len);
+        /* What points nowhere must not be found again. */
+        keys->names[number].text = *kept != NULL ? *kept : "";
+        keys->names[number].len = *kept != NULL ? key->len : 0;
+        number = *kept != NULL ? number : MAREY__NO_NAME;
+    }
+    marey__buf_fini(key);
+    return number;
+}
+
+/* A text and the zero behind it; texts of a key are found again one behind the other. */
+static void put_text(struct marey__buf *key, const char *text)
+{
+    marey__buf_put(key, text, strlen(text) + 1);
+}
+
+static const char *next_text(const char **at)
+{
+    const char *const text = *at;
+    *at += strlen(text) + 1;
+    return text;
+}
+
+uint32_t marey__calls_function(struct marey__calls *calls, const struct marey__call_function *function)
+{
+    struct marey__buf key = {0};
+    const char *kept = NULL;
+    bool is_new;
+    put_text(&key, function->name);
+    put_text(&key, function->qualified);
+    put_text(&key, function->file);
+    put_text(&key, function->module);
+    marey__buf_put(&key, &function->line, sizeof function->line);
+    marey__buf_put(&key, &function->kind, sizeof function->kind);
+    if (!marey__grow(&calls->functions, &calls->functions_cap, calls->n_functions + 1,
+                     sizeof *calls->functions)) {
+        marey__buf_fini(&key);
+        return MAREY__NO_CALL;
+    }
+    const uint32_t number = number_key(calls, &calls->function_keys, &key, &kept, &is_new);
+    if (number == MAREY__NO_NAME || !is_new)
+        return number;
+    struct marey__call_function *const made = &calls->functions[calls->n_functions++];
+    *made = (struct marey__call_function){.line = function->line, .kind = function->kind};
+    made->name = next_text(&kept);
+    made->qualified = next_text(&kept);
+    made->file = next_text(&kept);
+    made->module = next_text(&kept);
+    return number;
+}
+
+uint32_t marey__calls_signature(struct marey__calls *calls,
+                                const struct marey__call_signature *signature)
+{
+    struct marey__buf key = {0};
+    const char *kept = NULL;
+    bool is_new;
+    put_text(&key, signature->text);
+    marey__buf_put(&key, &signature->function, sizeof signature->function);
+    if (!marey__grow(&calls->signatures, &calls->signatures_cap, calls->n_signatures + 1,
+                     sizeof *calls->signatures)) {
+        marey__buf_fini(&key);
+        return MAREY__NO_CALL;
+    }
+    const uint32_t number = number_key(calls, &calls->signature_keys, &key, &kept, &is_new);
+    if (number != MAREY__NO_NAME && is_new)
+        calls->signatures[calls->n_signatures++] = (struct marey__call_signature){
+            .function = signature->function, .text = kept, .elements = signature->elements};
+    return number;
+}
+
+uint32_t marey__calls_thread(struct marey__calls *calls, const struct marey__call_thread *thread,
+                             uint64_t process)
+{
+    struct marey__buf key = {0};
+    const char *kept = NULL;
+    bool is_new;
+    marey__buf_put(&key, &process, sizeof process);
+    marey__buf_put(&key, &thread->tid, sizeof thread->tid);
+    if (!marey__grow(&calls->threads, &calls->threads_cap, calls->n_threads + 1,
+                     sizeof *calls->threads)) {
+        marey__buf_fini(&key);
+        return MAREY__NO_CALL;
+    }
+    const uint32_t number = number_key(calls, &calls->thread_keys, &key, &kept, &is_new);
+    if (number == MAREY__NO_NAME)
+        return number;
+    struct marey__call_thread *const made = &calls->threads[number];
+    if (is_new) {
+        calls->n_threads++;
+        *made = *thread;
+        made->name = "";
+    }
+    /* Whoever knows its name: of several profiles not all may. */
+    if (made->name[0] == '\0' && thread->name[0] != '\0')
+        made->name = marey__arena_text(&calls->texts, thread->name, strlen(thread->name));
+    if (made->name == NULL) {
+        made->name = "";
+        return MAREY__NO_CALL;
+    }
+    return number;
+}
+
+/* ---- paths ---- */
+
+static size_t slot_of(const struct marey__calls *calls, const struct marey__call_node *node)
+{
+    uint64_t h = ((uint64_t)node->parent << 32 | node->function) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 29;
+    h = (h ^ ((uint64_t)node->signature << 32 | node->thread)) * UINT64_C(0xbf58476d1ce4e5b9);
+    return (size_t)((h ^ h >> 31) * UINT64_C(0x94d049bb133111eb) >> (64 - calls->n_slots_log2));
+}
+
+static bool is_same(const struct marey__call_node *a, const struct marey__call_node *b)
+{
+    return a->parent == b->parent && a->function == b->function && a->signature == b->signature &&
+           a->thread == b->thread;
+}
+
+/* The slot that has it, or an empty one. */
+static uint32_t *find_slot(const struct marey__calls *calls, const struct marey__call_node *node)
+{
+    const size_t mask = ((size_t)1 << calls->n_slots_log2) - 1;
+    size_t slot = slot_of(calls, node);
+    while (calls->slots[slot] != 0 && !is_same(&calls->nodes[calls->slots[slot]], node))
+        slot = (slot + 1) & mask;
+    return &calls->slots[slot];
+}
+
+static bool make_room(struct marey__calls *calls)
+{
+    if (calls->n_nodes >= UINT32_MAX - 1 ||
+        !marey__grow(&calls->nodes, &calls->nodes_cap, calls->n_nodes + 1, sizeof *calls->nodes))
+        return false;
+    if ((calls->n_nodes + 1) * 2 <= (size_t)1 << calls->n_slots_log2)
+        return true;
+    if (!make_slots(calls, calls->n_slots_log2 + 1))
+        return false;
+    for (size_t i = 1; i < calls->n_nodes; i++)
+        *find_slot(calls, &calls->nodes[i]) = (uint32_t)i;
+    return true;
+}
+
+uint32_t marey__calls_node(struct marey__calls *calls, uint32_t parent, uint32_t function,
+                           uint32_t signature, uint32_t thread)
+{
+    const struct marey__call_node node = {
+        .parent = parent, .function = function, .signature = signature, .thread = thread};
+    if (!make_room(calls))
+        return 0;
+    uint32_t *const slot = find_slot(calls, &node);
+    if (*slot == 0) {
+        *slot = (uint32_t)calls->n_nodes;
+        calls->nodes[calls->n_nodes++] = node;
+    }
+    return *slot;
+}
+
+void marey__call_node_add(struct marey__call_node *into, const struct marey__call_node *from)
+{
+    into->calls += from->calls;
+    into->resumes += from->resumes;
+    into->self_ns += from->self_ns;
+    into->total_ns += from->total_ns;
+    into->gpu_ns += from->gpu_ns;
+    into->max_ns = MAREY__MAX(into->max_ns, from->max_ns);
+}
+
+/* ---- ways of looking at it ---- */
+
+static void *copy_of(const void *array, size_t n, size_t size)
+{
+    void *const copy = marey__alloc((n + 1) * size);
+    if (copy != NULL && n != 0)
+        memcpy(copy, array, n * size);
+    return copy;
+}
+
+static bool fold_nodes(struct marey__calls *into, const struct marey__calls *from, unsigned what,
+                       uint32_t *map)
+{
+    for (size_t i = 1; i < from->n_nodes; i++) {
+        const struct marey__call_node *const node = &from->nodes[i];
+        map[i] = marey__calls_node(into, map[node->parent], node->function,
+                                   (what & MAREY__FOLD_SIGNATURES) != 0 ? 0 : node->signature,
+                                   (what & MAREY__FOLD_THREADS) != 0 ? 0 : node->thread);
+        if (map[i] == 0)
+            return false;
+        marey__call_node_add(&into->nodes[map[i]], node);
+    }
+    return true;
+}
+
+bool marey__calls_fold(struct marey__calls *into, const struct marey__calls *from, unsigned what)
+{
+    *into = (struct marey__calls){.other_paths = from->other_paths,
+                                  .widened = from->widened,
+                                  .cost_ps = from->cost_ps,
+                                  .flags = from->flags,
+                                  .n_profiles = from->n_profiles,
+                                  .n_killed = from->n_killed,
+                                  .n_running = from->n_running,
+                                  .n_refused = from->n_refused,
+                                  .has_gpu = from->has_gpu,
+                                  .from_ranges = from->from_ranges,
+                                  .n_functions = from->n_functions,
+                                  .n_signatures = from->n_signatures,
+                                  .n_threads = from->n_threads,
+                                  .n_nodes = 1};
+    uint32_t *const map = marey__calloc(from->n_nodes, sizeof *map);
+    into->functions = copy_of(from->functions, from->n_functions, sizeof *from->functions);
+    into->signatures = copy_of(from->signatures, from->n_signatures, sizeof *from->signatures);
+    into->threads = copy_of(from->threads, from->n_threads, sizeof *from->threads);
+    bool done = map != NULL && into->functions != NULL && into->signatures != NULL &&
+                into->threads != NULL && make_slots(into, FIRST_SLOTS_LOG2) &&
+                marey__grow(&into->nodes, &into->nodes_cap, 1, sizeof *into->nodes);
+    if (done) {
+        into->nodes[0] = (struct marey__call_node){0};
+        done = fold_nodes(into, from, what, map);
+    }
+    marey__free(map);
+    if (!done)
+        marey__calls_fini(into);
+    return done;
+}
+
+static uint64_t take_away(uint64_t *from, double ns)
+{
+    const uint64_t part = ns < (double)*from ? (uint64_t)ns : *from;
+    *from -= part;
+    return part;
+}
+
+uint64_t marey__calls_subtract(struct marey__calls *calls)
+{
+    const double cost_ns = (double)calls->cost_ps / 1000;
+    uint64_t taken_ns = 0;
+    for (size_t i = calls->n_nodes; i-- > 1;) {
+        struct marey__call_node *const node = &calls->nodes[i], *const parent =
+                                                                    &calls->nodes[node->parent];
+        taken_ns += take_away(&node->self_ns, (double)node->calls * cost_ns / 2);
+        if (node->parent != 0)
+            taken_ns += take_away(&parent->self_ns, (double)node->calls * cost_ns / 2);
+        node->max_ns -= MAREY__MIN(node->max_ns, (uint64_t)(cost_ns / 2));
+    }
+    for (size_t i = 1; i < calls->n_nodes; i++)
+        calls->nodes[i].total_ns = calls->nodes[i].self_ns;
+    for (size_t i = calls->n_nodes; i-- > 1;)
+        if (calls->nodes[i].parent != 0)
+            calls->nodes[calls->nodes[i].parent].total_ns += calls->nodes[i].total_ns;
+    return taken_ns;
+}
+
+/* Parents come first, so one pass finds what is below an import, and one from the end takes its time out above. */
+bool marey__calls_drop_startup(struct marey__calls *calls)
+{
+    if (calls->from_ranges) /* files of other profilers stay as they are */
+        return true;
+    uint8_t *const flags = marey__calloc(calls->n_nodes, sizeof *flags);
+    uint32_t *const map = marey__calloc(calls->n_nodes, sizeof *map);
+    const bool done = flags != NULL && map != NULL;
+    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+        const struct marey__call_node *const node = &calls->nodes[i];
+        const struct marey__call_function *const f = &calls->functions[node->function];
+        flags[i] = marey__import_flags(flags[node->parent], f->kind == MAREY__CALL_PYTHON, f->name,
+                                       f->file);
+        if ((flags[i] & MAREY__IN_STARTUP) == 0 || (flags[node->parent] & MAREY__IN_STARTUP) != 0)
+            continue;
+        calls->startup_ns += node->total_ns;
+        for (uint32_t at = node->parent; at != 0; at = calls->nodes[at].parent)
+            calls->nodes[at].total_ns -= MAREY__MIN(calls->nodes[at].total_ns, node->total_ns);
+    }
+    size_t n = 1;
+    for (size_t i = 1; done && i < calls->n_nodes; i++) {
+        if ((flags[i] & MAREY__IN_STARTUP) != 0)
+            continue;
+        map[i] = (uint32_t)n;
+        calls->nodes[n] = calls->nodes[i];
+        calls->nodes[n].parent = map[calls->nodes[i].parent];
+        n++;
+    }
+    calls->n_nodes = done ? n : calls->n_nodes;
+    marey__free(flags);
+    marey__free(map);
+    return done;
+}

@@ -1,0 +1,374 @@
+/*
+ * Blocks CALLS to the tree of calls. Numbers of a log hold for one profile of one process; here they become those of the
+ * tree. Ticks are added up as they are and become nanoseconds once, at the end of a process.
+ *
+ * Every number comes from outside. One that leads nowhere ends the reading of its block; what the block said before is
+ * kept, because definitions in it may be all there are.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/calls/calls.h"
+#include "analyze/samples/samples.h"
+#include "read/read_internal.h"
+#include <marey/samples_report.h>
+
+enum { MAX_PROFILES = 1 << 12, MAX_NUMBER = 1 << 26 };
+
+/* What a number of the log stands for, plus one; 0: not defined. */
+struct number {
+    uint32_t is;
+};
+
+struct local_node {
+    uint32_t is;       /* the node of the tree; 0: not defined */
+    uint32_t function; /* for what is said of it later */
+    uint64_t calls, resumes, self, total, max;
+};
+
+struct profile {
+    uint64_t number;
+    double ns_per_tick;
+    uint64_t cost_ps, other_paths, widened;
+    struct marey__sparse functions, signatures, threads; /* struct number */
+    struct marey__sparse nodes;                          /* struct local_node */
+    uint64_t last_node;
+};
+
+struct reading {
+    struct marey__calls *calls;
+    const struct marey_process *process;
+    uint64_t process_key;
+    uint64_t max_number; /* of anything in this log: definitions take bytes */
+    double ns_per_tick;
+    struct profile *profiles;
+    size_t n_profiles, profiles_cap;
+    struct profile *now; /* whose entries come; NULL: not said */
+    bool failed;         /* no memory */
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the calls");
+}
+
+/* ---- numbers ---- */
+
+/* A place for number `number`, which must be new; NULL without memory, or for a number that cannot be. */
+static void *define(struct reading *r, struct marey__sparse *in, uint64_t number, size_t size)
+{
+    if (number == 0 || number > r->max_number)
+        return NULL;
+    void *const at = marey__sparse_make(in, (size_t)number, size);
+    r->failed |= at == NULL;
+    return at;
+}
+
+/* What a number stands for, `none` for 0; MAREY__NO_CALL when it was not defined. */
+static uint32_t look_up(const struct reading *r, const struct marey__sparse *in, uint64_t number,
+                        uint32_t none)
+{
+    if (number == 0)
+        return none;
+    const struct number *const found =
+        number <= r->max_number ? marey__sparse_get(in, (size_t)number, sizeof *found) : NULL;
+    return found != NULL && found->is != 0 ? found->is - 1 : MAREY__NO_CALL;
+}
+
+static struct local_node *node_of(const struct reading *r, uint64_t number)
+{
+    struct local_node *const node =
+        number != 0 && number <= r->max_number
+            ? marey__sparse_get(&r->now->nodes, (size_t)number, sizeof *node)
+            : NULL;
+    return node != NULL && node->is != 0 ? node : NULL;
+}
+
+/* ---- entries; false when they lead nowhere, or without memory ---- */
+
+static bool take_profile(struct reading *r, const struct marey__calls_entry *e)
+{
+    const double ns_per_tick = e->real == 0 ? r->ns_per_tick : e->real;
+    r->now = NULL;
+    if (!isfinite(ns_per_tick) || ns_per_tick <= 0 || ns_per_tick > 1e15)
+        return false;
+    for (size_t i = 0; r->now == NULL && i < r->n_profiles; i++)
+        if (r->profiles[i].number == e->numbers[0])
+            r->now = &r->profiles[i];
+    if (r->now == NULL) {
+        if (r->n_profiles >= MAX_PROFILES)
+            return false;
+        if (!marey__grow(&r->profiles, &r->profiles_cap, r->n_profiles + 1, sizeof *r->profiles)) {
+            r->failed = true;
+            return false;
+        }
+        r->now = &r->profiles[r->n_profiles++];
+        *r->now = (struct profile){.number = e->numbers[0]};
+    }
+    r->now->ns_per_tick = ns_per_tick;
+    r->now->cost_ps = MAREY__MIN(e->numbers[2], UINT64_C(1) << 50);
+    r->calls->flags |= (unsigned)(e->numbers[1] & 0xff);
+    return true;
+}
+
+/* A copy that ends in a zero; "" for a text that is empty, NULL without memory. */
+static const char *text_of(struct reading *r, struct marey__arena *scratch,
+                           const struct marey__calls_entry *e, size_t i)
+{
+    const char *const text =
+        e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
+    r->failed |= text == NULL;
+    return text != NULL ? text : "";
+}
+
+static bool take_function(struct reading *r, const struct marey__calls_entry *e,
+                          struct marey__arena *scratch)
+{
+    struct number *const at = define(r, &r->now->functions, e->numbers[0], sizeof *at);
+    const struct marey__call_function function = {
+        .kind = (uint8_t)MAREY__MIN(e->numbers[1], UINT64_C(255)),
+        .line = (uint32_t)MAREY__MIN(e->numbers[2], (uint64_t)UINT32_MAX),
+        .name = text_of(r, scratch, e, 0),
+        .qualified = text_of(r, scratch, e, 1),
+        .file = text_of(r, scratch, e, 2),
+        .module = text_of(r, scratch, e, 3),
+    };
+    if (at == NULL || r->failed)
+        return false;
+    const uint32_t number = marey__calls_function(r->calls, &function);
+    r->failed |= number == MAREY__NO_CALL;
+    at->is = number + 1; /* of no memory it is 0, which is nothing */
+    return !r->failed;
+}
+
+static bool take_signature(struct reading *r, const struct marey__calls_entry *e,
+                           struct marey__arena *scratch)
+{
+    const uint32_t function = look_up(r, &r->now->functions, e->numbers[1], MAREY__NO_CALL);
+    if (function == MAREY__NO_CALL)
+        return false;
+    struct number *const at = define(r, &r->now->signatures, e->numbers[0], sizeof *at);
+    const struct marey__call_signature signature = {
+        .function = function, .elements = (double)e->numbers[2], .text = text_of(r, scratch, e, 0)};
+    if (at == NULL || r->failed)
+        return false;
+    const uint32_t number = marey__calls_signature(r->calls, &signature);
+    r->failed |= number == MAREY__NO_CALL;
+    at->is = number + 1;
+    return !r->failed;
+}
+
+static bool take_thread(struct reading *r, const struct marey__calls_entry *e,
+                        struct marey__arena *scratch)
+{
+    struct number *const at = define(r, &r->now->threads, e->numbers[0], sizeof *at);
+    const struct marey__call_thread thread = {.pid = r->process->pid,
+                                              .rank = r->process->rank,
+                                              .tid = (int64_t)e->numbers[1],
+                                              .name = text_of(r, scratch, e, 0)};
+    if (at == NULL || r->failed)
+        return false;
+    const uint32_t number = marey__calls_thread(r->calls, &thread, r->process_key);
+    r->failed |= number == MAREY__NO_CALL;
+    at->is = number + 1;
+    return !r->failed;
+}
+
+static bool take_node(struct reading *r, const struct marey__calls_entry *e)
+{
+    const uint32_t thread = look_up(r, &r->now->threads, e->numbers[1], MAREY__NO_CALL),
+                   function = look_up(r, &r->now->functions, e->numbers[3], 0),
+                   signature = look_up(r, &r->now->signatures, e->numbers[4], 0);
+    const struct local_node *const parent = node_of(r, e->numbers[2]);
+    if (thread == MAREY__NO_CALL || function == MAREY__NO_CALL || signature == MAREY__NO_CALL ||
+        (signature != 0 && r->calls->signatures[signature].function != function) ||
+        (parent == NULL && e->numbers[2] != 0))
+        return false;
+    const uint32_t around = parent != NULL ? parent->is : 0;
+    struct local_node *const at = define(r, &r->now->nodes, e->numbers[0], sizeof *at);
+    if (at == NULL)
+        return false;
+    at->is = marey__calls_node(r->calls, around, function, signature, thread);
+    r->failed |= at->is == 0;
+    r->now->last_node = MAREY__MAX(r->now->last_node, e->numbers[0]);
+    return !r->failed;
+}
+
+static bool take_counts(struct reading *r, const struct marey__calls_entry *e)
+{
+    struct local_node *const node = node_of(r, e->numbers[0]);
+    if (node == NULL)
+        return false;
+    node->calls += e->numbers[1];
+    node->resumes += e->numbers[2];
+    node->self += e->numbers[3];
+    node->total += e->numbers[4];
+    node->max = MAREY__MAX(node->max, e->numbers[5]);
+    return true;
+}
+
+static bool take_entry(struct reading *r, const struct marey__calls_entry *e,
+                       struct marey__arena *scratch)
+{
+    if (e->tag == 'P')
+        return take_profile(r, e);
+    if (r->now == NULL)
+        return false;
+    switch (e->tag) {
+    case 'F':
+        return take_function(r, e, scratch);
+    case 'S':
+        return take_signature(r, e, scratch);
+    case 'T':
+        return take_thread(r, e, scratch);
+    case 'N':
+        return take_node(r, e);
+    case 'C':
+        return take_counts(r, e);
+    default:
+        r->now->other_paths = e->numbers[0];
+        r->now->widened = e->numbers[1];
+        return true;
+    }
+}
+
+static marey_status take_block(void *ctx, const void *payload, size_t len)
+{
+    struct reading *const r = ctx;
+    struct marey__calls_entry entry;
+    struct marey__arena scratch = {0};
+    const void *at = payload, *const end = (const char *)payload + len;
+    enum marey__calls_step step;
+    r->now = NULL; /* each block says whose it is */
+    while ((step = marey__calls_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
+        if (!take_entry(r, &entry, &scratch)) {
+            step = MAREY__CALLS_DAMAGED;
+            break;
+        }
+    marey__arena_fini(&scratch);
+    if (r->failed)
+        return no_memory();
+    return step == MAREY__CALLS_END ? MAREY_OK : marey__fail(MAREY_EFORMAT, "a block is damaged");
+}
+
+/* ---- processes ---- */
+
+static uint64_t to_ns(uint64_t ticks, double ns_per_tick)
+{
+    const double ns = (double)ticks * ns_per_tick + 0.5;
+    /* Sums of what a damaged file claims must not run over; 2^60 ns are 36 years. */
+    return ns < 0x1p60 ? (uint64_t)ns : UINT64_C(1) << 60;
+}
+
+static void add_profile(struct marey__calls *calls, const struct profile *profile, double *cost_calls)
+{
+    uint64_t n_calls = 0;
+    for (uint64_t i = 1; i <= profile->last_node; i++) {
+        const struct local_node *const node =
+            marey__sparse_get(&profile->nodes, (size_t)i, sizeof *node);
+        if (node == NULL || node->is == 0)
+            continue;
+        const struct marey__call_node sums = {
+            .calls = node->calls,
+            .resumes = node->resumes,
+            .self_ns = to_ns(node->self, profile->ns_per_tick),
+            .total_ns = to_ns(node->total, profile->ns_per_tick),
+            .max_ns = to_ns(node->max, profile->ns_per_tick),
+        };
+        marey__call_node_add(&calls->nodes[node->is], &sums);
+        n_calls += node->calls;
+    }
+    /* A mean by calls, as far as it has come. */
+    const double all = *cost_calls + (double)n_calls;
+    if (all > 0)
+        calls->cost_ps = (uint64_t)(((double)calls->cost_ps * *cost_calls +
+                                     (double)profile->cost_ps * (double)n_calls) /
+                                    all);
+    *cost_calls = all;
+    calls->other_paths += profile->other_paths;
+    calls->widened += profile->widened;
+    calls->n_profiles++;
+}
+
+static void profile_fini(struct profile *profile)
+{
+    marey__sparse_fini(&profile->functions);
+    marey__sparse_fini(&profile->signatures);
+    marey__sparse_fini(&profile->threads);
+    marey__sparse_fini(&profile->nodes);
+}
+
+static uint32_t find_node(void *ctx, uint64_t profile, uint64_t node)
+{
+    struct reading *const r = ctx;
+    for (size_t i = 0; i < r->n_profiles; i++)
+        if (r->profiles[i].number == profile) {
+            r->now = &r->profiles[i];
+            const struct local_node *const found = node_of(r, node);
+            return found != NULL ? found->is : 0;
+        }
+    return 0;
+}
+
+static void count_end(struct marey__calls *calls, const char *end)
+{
+    calls->n_killed += strcmp(end, "unclosed") == 0;
+    calls->n_running += strcmp(end, "running") == 0;
+    calls->n_refused += strcmp(end, "write failed") == 0;
+}
+
+static marey_status read_process(struct marey__calls *calls, marey_recording *recording,
+                                 size_t process, uint64_t key, double *cost_calls)
+{
+    const uint64_t size = marey__recording_log_size(recording, process);
+    struct reading r = {.calls = calls,
+                        .process = marey_recording_process(recording, process),
+                        .process_key = key,
+                        .ns_per_tick = marey__recording_ns_per_tick(recording, process),
+                        /* Packed at most 512 to one, five bytes for a definition at least. */
+                        .max_number = MAREY__MIN(size * 103, (uint64_t)MAX_NUMBER)};
+    marey_status status = marey__recording_visit_calls(recording, process, take_block, &r);
+    if (status == MAREY_OK && r.n_profiles != 0)
+        status = marey__calls_read_gpu(calls, recording, r.process, find_node, &r);
+    if (r.n_profiles != 0)
+        count_end(calls, r.process->end);
+    for (size_t i = 0; i < r.n_profiles; i++) {
+        if (status == MAREY_OK)
+            add_profile(calls, &r.profiles[i], cost_calls);
+        profile_fini(&r.profiles[i]);
+    }
+    marey__free(r.profiles);
+    return status;
+}
+
+bool marey__calls_are_there(marey_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
+            if (marey__recording_has_calls(recordings[r], i))
+                return true;
+    return false;
+}
+
+marey_status marey__calls_read(struct marey__calls *calls, marey_recording *const *recordings,
+                               size_t n)
+{
+    const bool from_ranges = !marey__calls_are_there(recordings, n);
+    double cost_calls = 0;
+    uint64_t key = 0;
+    if (from_ranges && marey_samples_are_there(recordings, n))
+        return marey__calls_read_samples(calls, recordings, n, NULL, false);
+    if (!marey__calls_init(calls))
+        return no_memory();
+    /* Ranges that were made of another tool's samples count samples. */
+    calls->from_samples = from_ranges && marey__samples_are_imported(recordings, n);
+    calls->from_ranges = from_ranges && !calls->from_samples;
+    marey_status status = MAREY_OK;
+    for (size_t r = 0; r < n && status == MAREY_OK; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]) && status == MAREY_OK; i++)
+            status = from_ranges ? marey__calls_add_ranges(calls, recordings[r], i, key++)
+                                 : read_process(calls, recordings[r], i, key++, &cost_calls);
+    if (status != MAREY_OK)
+        marey__calls_fini(calls);
+    return status;
+}

@@ -1,0 +1,260 @@
+/*
+ * What follows from the tree of calls: sums by function, or by function and signature, and by caller and callee.
+ *
+ * The tree is walked once, depth first. On the way down each function, and each pair of caller and callee, is counted up; a
+ * call that finds its function at 0 is a primitive one, and its total time counts. So cProfile counts, too, and recursion
+ * through others is seen as well as direct one.
+ */
+#include <string.h>
+
+#include "analyze/calls/calls.h"
+
+enum { FIRST_SLOTS_LOG2 = 6, NO_EDGE = 0 };
+
+/* ---- edges ---- */
+
+static size_t slot_of(const struct marey__call_sums *sums, uint32_t caller, uint32_t callee)
+{
+    const uint64_t key = ((uint64_t)caller << 32 | callee) * UINT64_C(0x9e3779b97f4a7c15);
+    return (size_t)((key ^ key >> 29) * UINT64_C(0xbf58476d1ce4e5b9) >> (64 - sums->n_slots_log2));
+}
+
+static uint32_t *find_slot(const struct marey__call_sums *sums, uint32_t caller, uint32_t callee)
+{
+    const size_t mask = ((size_t)1 << sums->n_slots_log2) - 1;
+    size_t slot = slot_of(sums, caller, callee);
+    while (sums->slots[slot] != 0) {
+        const struct marey__call_edge *const edge = &sums->edges[sums->slots[slot] - 1];
+        if (edge->caller == caller && edge->callee == callee)
+            break;
+        slot = (slot + 1) & mask;
+    }
+    return &sums->slots[slot];
+}
+
+static bool make_room(struct marey__call_sums *sums)
+{
+    if (!marey__grow(&sums->edges, &sums->edges_cap, sums->n_edges + 1, sizeof *sums->edges))
+        return false;
+    if ((sums->n_edges + 1) * 2 <= (size_t)1 << sums->n_slots_log2 && sums->slots != NULL)
+        return true;
+    const uint32_t log2 = sums->slots == NULL ? FIRST_SLOTS_LOG2 : sums->n_slots_log2 + 1;
+    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(sums->slots);
+    sums->slots = slots;
+    sums->n_slots_log2 = log2;
+    for (size_t i = 0; i < sums->n_edges; i++)
+        *find_slot(sums, sums->edges[i].caller, sums->edges[i].callee) = (uint32_t)i + 1;
+    return true;
+}
+
+/* The number of an edge, from 1, made when new; NO_EDGE without memory. */
+static uint32_t number_edge(struct marey__call_sums *sums, uint32_t caller, uint32_t callee)
+{
+    if (!make_room(sums))
+        return NO_EDGE;
+    uint32_t *const slot = find_slot(sums, caller, callee);
+    if (*slot == 0) {
+        sums->edges[sums->n_edges++] = (struct marey__call_edge){.caller = caller, .callee = callee};
+        *slot = (uint32_t)sums->n_edges;
+    }
+    return *slot;
+}
+
+/* Of each node the edge that leads to it: from a function, not from nothing and not from "(other paths)". */
+static bool find_edges(struct marey__call_sums *sums, const struct marey__calls *calls,
+                       uint32_t *edges)
+{
+    for (size_t i = 1; i < calls->n_nodes; i++) {
+        const struct marey__call_node *const node = &calls->nodes[i], *const parent =
+                                                                          &calls->nodes[node->parent];
+        if (node->function == 0 || parent->function == 0)
+            continue;
+        edges[i] = number_edge(sums, marey__call_entity(sums, parent->function, parent->signature),
+                               marey__call_entity(sums, node->function, node->signature));
+        if (edges[i] == NO_EDGE)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the walk ---- */
+
+/* Children of a node as a list, in the order of the nodes. */
+struct lists {
+    uint32_t *first, *next;
+};
+
+static void make_lists(const struct marey__calls *calls, const struct lists *lists)
+{
+    for (size_t i = calls->n_nodes; i-- > 1;) {
+        const uint32_t parent = calls->nodes[i].parent;
+        lists->next[i] = lists->first[parent];
+        lists->first[parent] = (uint32_t)i;
+    }
+}
+
+struct walk {
+    struct marey__call_sums *sums;
+    const struct marey__calls *calls;
+    const uint32_t *edges;  /* by node */
+    const uint64_t *gpu_ns; /* by node, with what is below */
+    uint32_t *active;       /* by entity: how often it is on the path */
+    uint32_t *active_edges; /* by edge */
+};
+
+static void add(struct marey__call_sum *sum, const struct marey__call_node *node, uint64_t gpu_ns,
+                bool is_outermost)
+{
+    sum->calls += node->calls;
+    sum->resumes += node->resumes;
+    sum->self_ns += node->self_ns;
+    sum->max_ns = MAREY__MAX(sum->max_ns, node->max_ns);
+    if (!is_outermost)
+        return;
+    sum->primitive += node->calls;
+    sum->total_ns += node->total_ns;
+    sum->gpu_ns += gpu_ns;
+}
+
+static void enter(struct walk *w, uint32_t i)
+{
+    const struct marey__call_node *const node = &w->calls->nodes[i];
+    if (node->function == 0)
+        return;
+    const uint32_t entity = marey__call_entity(w->sums, node->function, node->signature);
+    add(&w->sums->entities[entity], node, w->gpu_ns[i], w->active[entity]++ == 0);
+    if (w->edges[i] != NO_EDGE)
+        add(&w->sums->edges[w->edges[i] - 1].sum, node, w->gpu_ns[i],
+            w->active_edges[w->edges[i]]++ == 0);
+}
+
+static void leave(struct walk *w, uint32_t i)
+{
+    const struct marey__call_node *const node = &w->calls->nodes[i];
+    if (node->function == 0)
+        return;
+    w->active[marey__call_entity(w->sums, node->function, node->signature)]--;
+    if (w->edges[i] != NO_EDGE)
+        w->active_edges[w->edges[i]]--;
+}
+
+static void walk_tree(struct walk *w, const struct lists *lists)
+{
+    uint32_t at = lists->first[0];
+    while (at != 0) {
+        enter(w, at);
+        if (lists->first[at] != 0) {
+            at = lists->first[at];
+            continue;
+        }
+        /* Up to a node that has another beside it. */
+        leave(w, at);
+        while (at != 0 && lists->next[at] == 0) {
+            at = w->calls->nodes[at].parent;
+            if (at != 0)
+                leave(w, at);
+        }
+        at = at != 0 ? lists->next[at] : 0;
+    }
+}
+
+void marey__calls_gpu_totals(const struct marey__calls *calls, uint64_t *gpu_ns)
+{
+    for (size_t i = 0; i < calls->n_nodes; i++)
+        gpu_ns[i] = calls->nodes[i].gpu_ns;
+    for (size_t i = calls->n_nodes; i-- > 1;)
+        gpu_ns[calls->nodes[i].parent] += gpu_ns[i];
+}
+
+bool marey__call_sums_make(struct marey__call_sums *sums, const struct marey__calls *calls,
+                           bool by_signature)
+{
+    *sums = (struct marey__call_sums){.by_signature = by_signature,
+                                      .n_functions = calls->n_functions,
+                                      .n_entities = calls->n_functions + calls->n_signatures};
+    const size_t n = calls->n_nodes;
+    uint32_t *const edges = marey__calloc(n, sizeof *edges);
+    uint64_t *const gpu_ns = marey__calloc(n, sizeof *gpu_ns);
+    const struct lists lists = {marey__calloc(n, sizeof(uint32_t)),
+                                marey__calloc(n, sizeof(uint32_t))};
+    struct walk w = {.sums = sums, .calls = calls, .edges = edges, .gpu_ns = gpu_ns};
+    sums->entities = marey__calloc(sums->n_entities, sizeof *sums->entities);
+    w.active = marey__calloc(sums->n_entities, sizeof *w.active);
+    bool done = edges != NULL && gpu_ns != NULL && lists.first != NULL && lists.next != NULL &&
+                sums->entities != NULL && w.active != NULL && find_edges(sums, calls, edges);
+    if (done)
+        w.active_edges = marey__calloc(sums->n_edges + 1, sizeof *w.active_edges);
+    done = done && w.active_edges != NULL;
+    if (done) {
+        marey__calls_gpu_totals(calls, gpu_ns);
+        make_lists(calls, &lists);
+        walk_tree(&w, &lists);
+    } else {
+        marey__call_sums_fini(sums);
+    }
+    marey__free(edges);
+    marey__free(gpu_ns);
+    marey__free(lists.first);
+    marey__free(lists.next);
+    marey__free(w.active);
+    marey__free(w.active_edges);
+    return done;
+}
+
+void marey__call_sums_fini(struct marey__call_sums *sums)
+{
+    marey__free(sums->entities);
+    marey__free(sums->edges);
+    marey__free(sums->slots);
+    *sums = (struct marey__call_sums){0};
+}
+
+/* ---- order ---- */
+
+static int by_parent_and_weight(const void *a, const void *b, void *ctx)
+{
+    const struct marey__calls *const calls = ctx;
+    const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    const struct marey__call_node *const x = &calls->nodes[i], *const y = &calls->nodes[j];
+    if (x->parent != y->parent)
+        return x->parent > y->parent ? 1 : -1;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns < y->total_ns ? 1 : -1;
+    return i > j ? 1 : -1;
+}
+
+bool marey__calls_order(const struct marey__calls *calls, uint32_t *order)
+{
+    const size_t n = calls->n_nodes;
+    uint32_t *const sorted = marey__calloc(n, sizeof *sorted);
+    const struct lists lists = {marey__calloc(n, sizeof(uint32_t)),
+                                marey__calloc(n, sizeof(uint32_t))};
+    const bool done = sorted != NULL && lists.first != NULL && lists.next != NULL;
+    size_t n_ordered = 0;
+    for (size_t i = 1; done && i < n; i++)
+        sorted[i - 1] = (uint32_t)i;
+    if (done && n > 1)
+        qsort_r(sorted, n - 1, sizeof *sorted, by_parent_and_weight, (void *)(uintptr_t)calls);
+    for (size_t i = n - 1; done && i-- > 0;) {
+        const uint32_t node = sorted[i], parent = calls->nodes[node].parent;
+        lists.next[node] = lists.first[parent];
+        lists.first[parent] = node;
+    }
+    for (uint32_t at = done ? lists.first[0] : 0; at != 0;) {
+        order[n_ordered++] = at;
+        if (lists.first[at] != 0) {
+            at = lists.first[at];
+            continue;
+        }
+        while (at != 0 && lists.next[at] == 0)
+            at = calls->nodes[at].parent;
+        at = lists.next[at];
+    }
+    marey__free(sorted);
+    marey__free(lists.first);
+    marey__free(lists.next);
+    return done;
+}

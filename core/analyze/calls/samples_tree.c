@@ -1,0 +1,277 @@
+/*
+ * Samples as a tree of calls: what profilers' files, flame graphs, comparisons and pages are made of. A path has as many calls as there are
+ * samples with it, and the time that these stand for; its own is that of samples which end there.
+ *
+ * Rounds repeat the same few stacks. They are added up by thread and stack first; each path is then made once, and counts go
+ * from the innermost node outwards.
+ */
+#include <stdlib.h>
+
+#include "analyze/calls/calls.h"
+#include "analyze/samples/samples.h"
+
+/* Samples of a thread with one stack. */
+struct sum {
+    uint32_t thread, stack;
+    uint64_t n, weight_ns;
+};
+
+struct adding {
+    struct marey__calls *calls;
+    struct marey__samples_set *set;
+    struct sum *sums;
+    size_t n_sums, sums_cap;
+    uint32_t *slots; /* of sums, plus one; 0: empty */
+    uint32_t n_slots_log2;
+    bool shows_imports, is_complete; /* as marey__samples_choose() has them */
+    uint32_t *threads;   /* by thread of the samples: the tree's, plus one; 0: not made */
+    uint32_t *functions; /* by function of the samples, then by location, as well */
+    uint32_t n_functions;
+    struct path {
+        uint32_t thread, node; /* of the tree, the thread plus one */
+    } * nodes;                 /* by stack: where its latest thread has it */
+    uint32_t *frames;          /* of the stack at hand that have no node yet, the innermost first */
+    size_t frames_cap;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the stacks of samples");
+}
+
+/* ---- sums by thread and stack ---- */
+
+static size_t slot_of(const struct adding *a, uint32_t thread, uint32_t stack)
+{
+    const uint64_t key = (uint64_t)thread << 32 | stack;
+    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - a->n_slots_log2));
+}
+
+static uint32_t *find_slot(const struct adding *a, uint32_t thread, uint32_t stack)
+{
+    const size_t mask = ((size_t)1 << a->n_slots_log2) - 1;
+    for (size_t at = slot_of(a, thread, stack);; at = (at + 1) & mask) {
+        const uint32_t number = a->slots[at];
+        if (number == 0 ||
+            (a->sums[number - 1].thread == thread && a->sums[number - 1].stack == stack))
+            return &a->slots[at];
+    }
+}
+
+static bool make_slots(struct adding *a, uint32_t log2)
+{
+    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(a->slots);
+    a->slots = slots;
+    a->n_slots_log2 = log2;
+    for (size_t i = 0; i < a->n_sums; i++)
+        *find_slot(a, a->sums[i].thread, a->sums[i].stack) = (uint32_t)i + 1;
+    return true;
+}
+
+static struct sum *find_sum(struct adding *a, uint32_t thread, uint32_t stack)
+{
+    uint32_t *const slot = find_slot(a, thread, stack);
+    if (*slot != 0)
+        return &a->sums[*slot - 1];
+    if (!marey__grow(&a->sums, &a->sums_cap, a->n_sums + 1, sizeof *a->sums))
+        return NULL;
+    a->sums[a->n_sums] = (struct sum){.thread = thread, .stack = stack};
+    *slot = (uint32_t)++a->n_sums;
+    if (a->n_sums * 2 > (size_t)1 << a->n_slots_log2 && !make_slots(a, a->n_slots_log2 + 1))
+        return NULL;
+    return &a->sums[a->n_sums - 1];
+}
+
+static marey_status add_round(void *ctx, const struct marey_samples_round *round)
+{
+    struct adding *const a = ctx;
+    for (size_t i = 0; i < round->n_seen; i++) {
+        struct sum *const sum = find_sum(a, round->seen[i].thread, round->seen[i].stack);
+        if (sum == NULL)
+            return no_memory();
+        sum->n += MAREY__MAX(round->n_same, 1);
+        sum->weight_ns += round->weight_ns;
+    }
+    return MAREY_OK;
+}
+
+/* ---- the tree ---- */
+
+static uint32_t thread_of(struct adding *a, uint32_t thread)
+{
+    const marey_samples *const samples = a->set->samples;
+    if (a->threads[thread] != 0)
+        return a->threads[thread] - 1;
+    const struct marey_samples_thread *const from = marey_samples_get_thread(samples, thread);
+    const struct marey_samples_process *const process =
+        marey_samples_get_process(samples, from->process);
+    const struct marey__call_thread made = {
+        .pid = process->pid, .tid = from->tid, .rank = process->rank, .name = from->name};
+    const uint32_t number = marey__calls_thread(a->calls, &made, from->process);
+    a->threads[thread] = number != MAREY__NO_CALL ? number + 1 : 0;
+    return number;
+}
+
+/* Of location 0, a thread that ran no Python. Top-level code has a function for each line that ran. */
+static uint32_t function_of(struct adding *a, uint32_t location)
+{
+    const struct marey_samples_location at = marey_samples_get_location(a->set->samples, location);
+    const uint32_t function = at.function;
+    const struct marey_samples_function *const from =
+        marey_samples_get_function(a->set->samples, function);
+    const bool has_line = !a->is_complete && function != 0 && marey__is_top_level(from);
+    uint32_t *const known = &a->functions[has_line ? a->n_functions + location : function];
+    if (*known != 0)
+        return *known - 1;
+    const bool is_python = function != 0 && from->kind == MAREY_FRAME_PYTHON;
+    const char *const name = function != 0 ? from->name : MAREY__NO_FRAMES;
+    const char *const place = is_python || from->file[0] != '\0' ? from->file : from->module;
+    const struct marey__call_function made = {
+        .name = name,
+        .qualified = name,
+        .file = place[0] != '\0' ? place : "~",
+        .module = from->module,
+        .line = has_line ? at.line : from->first_line,
+        .kind = is_python ? MAREY__CALL_PYTHON : MAREY__CALL_COMPILED,
+    };
+    const uint32_t number = marey__calls_function(a->calls, &made);
+    *known = number != MAREY__NO_CALL ? number + 1 : 0;
+    return number;
+}
+
+static bool is_hidden(const struct adding *a, uint32_t location)
+{
+    const marey_samples *const samples = a->set->samples;
+    const uint32_t function = marey_samples_get_location(samples, location).function;
+    return !a->shows_imports &&
+           marey__is_importlib(marey_samples_get_function(samples, function)->file);
+}
+
+/*
+ * The node of the thread's stack; 0 without memory. Sums come by thread: a frame that an earlier stack of the thread has
+ * gets its node from there. A hidden frame has the node of the frame around it.
+ */
+static uint32_t node_of(struct adding *a, uint32_t thread, uint32_t stack)
+{
+    const marey_samples *const samples = a->set->samples;
+    size_t n = 0;
+    uint32_t at = stack, node = 0;
+    for (; at != 0 && a->nodes[at].thread != thread + 1; n++) {
+        if (!marey__grow(&a->frames, &a->frames_cap, n + 1, sizeof *a->frames))
+            return 0;
+        a->frames[n] = at;
+        at = marey_samples_get_stack(samples, at).parent;
+    }
+    node = at != 0 ? a->nodes[at].node : 0;
+    while (n > 0) {
+        at = a->frames[--n];
+        const uint32_t location = marey_samples_get_stack(samples, at).location;
+        if (node != 0 && is_hidden(a, location)) {
+            a->nodes[at] = (struct path){thread + 1, node};
+            continue;
+        }
+        const uint32_t function = function_of(a, location);
+        node =
+            function != MAREY__NO_CALL ? marey__calls_node(a->calls, node, function, 0, thread) : 0;
+        if (node == 0)
+            return 0;
+        a->nodes[at] = (struct path){thread + 1, node};
+    }
+    return node;
+}
+
+static bool add_sum(struct adding *a, const struct sum *sum)
+{
+    const uint32_t thread = thread_of(a, sum->thread);
+    if (thread == MAREY__NO_CALL)
+        return false;
+    const uint32_t nothing = sum->stack == 0 ? function_of(a, 0) : 0;
+    const uint32_t node = sum->stack != 0 ? node_of(a, thread, sum->stack)
+                          : nothing != MAREY__NO_CALL
+                              ? marey__calls_node(a->calls, 0, nothing, 0, thread)
+                              : 0;
+    if (node == 0)
+        return false;
+    a->calls->nodes[node].calls += sum->n;
+    a->calls->nodes[node].total_ns += sum->weight_ns;
+    a->calls->nodes[node].self_ns += sum->weight_ns;
+    return true;
+}
+
+static int by_thread_and_stack(const void *a, const void *b)
+{
+    const struct sum *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+static marey_status make_tree(struct adding *a)
+{
+    const marey_samples *const samples = a->set->samples;
+    struct marey__calls *const calls = a->calls;
+    a->threads = marey__calloc((size_t)marey_samples_n_threads(samples) + 1, sizeof *a->threads);
+    a->n_functions = marey_samples_n_functions(samples);
+    a->functions = marey__calloc((size_t)a->n_functions + marey_samples_n_locations(samples) + 1,
+                                 sizeof *a->functions);
+    a->nodes = marey__calloc((size_t)marey_samples_n_stacks(samples) + 1, sizeof *a->nodes);
+    bool done = a->threads != NULL && a->functions != NULL && a->nodes != NULL;
+    if (a->n_sums != 0)
+        qsort(a->sums, a->n_sums, sizeof *a->sums, by_thread_and_stack);
+    for (size_t i = 0; done && i < a->n_sums; i++) {
+        const uint32_t of = marey_samples_get_thread(samples, a->sums[i].thread)->process;
+        done = a->set->targets[of].is_idle || add_sum(a, &a->sums[i]);
+    }
+    if (!done)
+        return no_memory();
+    for (size_t i = calls->n_nodes; i-- > 1;) { /* parents come first; the root has no sums */
+        const struct marey__call_node *const node = &calls->nodes[i];
+        if (node->parent != 0) {
+            calls->nodes[node->parent].calls += node->calls;
+            calls->nodes[node->parent].total_ns += node->total_ns;
+        }
+    }
+    return MAREY_OK;
+}
+
+static marey_status read_set(struct adding *a, const struct marey_samples_filter *filter)
+{
+    enum { FIRST_SLOTS_LOG2 = 8 };
+    struct marey__samples_chosen *chosen = NULL;
+    if (!make_slots(a, FIRST_SLOTS_LOG2))
+        return no_memory();
+    MAREY_TRY(marey__samples_choose(a->set, filter, a->is_complete, &chosen));
+    a->shows_imports = marey__samples_shows_imports(chosen);
+    marey_status status = marey__samples_visit(a->set, chosen, add_round, a);
+    marey__samples_chosen_destroy(chosen);
+    return status == MAREY_OK ? make_tree(a) : status;
+}
+
+marey_status marey__calls_read_samples(struct marey__calls *calls,
+                                       marey_recording *const *recordings, size_t n,
+                                       const struct marey_samples_filter *filter, bool is_complete)
+{
+    struct marey__samples_set set;
+    struct adding a = {.calls = calls, .set = &set, .is_complete = is_complete};
+    *calls = (struct marey__calls){0};
+    MAREY_TRY(marey__samples_open(&set, recordings, n));
+    marey_status status = marey__calls_init(calls) ? MAREY_OK : no_memory();
+    if (status == MAREY_OK)
+        status = read_set(&a, filter);
+    calls->from_samples = true;
+    calls->startup_ns = set.startup_ns;
+    calls->idle_ns = set.idle_ns + set.task_wait_ns;
+    marey__free(a.sums);
+    marey__free(a.slots);
+    marey__free(a.threads);
+    marey__free(a.functions);
+    marey__free(a.nodes);
+    marey__free(a.frames);
+    marey__samples_fini(&set);
+    if (status != MAREY_OK)
+        marey__calls_fini(calls);
+    return status;
+}

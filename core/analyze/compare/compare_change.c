@@ -1,0 +1,338 @@
+/*
+ * From digests of runs to a change and a verdict.
+ *
+ * Several runs on a side: a run is one observation, its median. Iterations of one run share its memory layout, its
+ * neighbours and its temperature; however many there are, they tell nothing about what the next run will have. So run
+ * stands against run, and what differs between runs is in the interval. The interval is the exact one by ranks, and
+ * Student's where there are too few runs for 95 %.
+ *
+ * One run on each side: blocks of successive times take the place of runs. Times of neighbours depend on one another,
+ * those of long blocks hardly do; but how long is long nobody knows. So the interval is made at three lengths, and the
+ * widest counts: with independent times they agree, with dependent ones the longest blocks have the last word. Blocks
+ * that look related or ordered make the interval wider by what the run moved within itself; where neighbours are plainly
+ * alike even at a sixteenth of the run, the run is too short to know its own level and the answer is unsure.
+ *
+ * A drift from run to run can only be told from a change when A and B ran in turns, or when it shows in each side's own
+ * runs; then the interval without it is taken in as well.
+ *
+ * The constants are chosen by simulation: tests/unit/test_compare_truth.c, docs/internals/compare.md.
+ */
+#include <math.h>
+
+#include "analyze/compare/compare_internal.h"
+
+static const double related =
+    0.05; /* lag-1 correlation of blocks from which the interval gets wider */
+static const double dependent = 0.35; /* and from which nothing can be said */
+static const double ordered = 1.35;   /* Kendall's score of a trend, in standard deviations */
+/* Two runs of one program hardly ever agree better than this; one run on each side cannot show by how much they do. */
+static const double least_between = 0.0025;
+static const double evident =
+    0.7; /* how surely a drift from run to run must be seen to be taken out */
+static const double plain = 0.99; /* and to be taken for certain */
+
+static const char reason_zero[] = "the median time is zero";
+static const char reason_few[] = "too few times; record more iterations, or repeat the run";
+static const char reason_dependent[] =
+    "one run on each side, and its times drift or depend on one another; repeat the runs";
+static const char reason_noisy[] = "too noisy to tell; repeat the runs, or record more iterations";
+static const char reason_drift[] = "times drift from run to run; run A and B in turns";
+
+/* ---- the verdict ---- */
+
+static double to_percent(double log_ratio)
+{
+    return 100 * expm1(log_ratio);
+}
+
+void marey__change_set(struct marey_change *out, const struct marey__change_interval *interval,
+                       double smallest)
+{
+    out->percent = to_percent(interval->estimate);
+    out->low_percent = to_percent(fmin(interval->low, interval->estimate));
+    out->high_percent = to_percent(fmax(interval->high, interval->estimate));
+    const double widest = fmax(-out->low_percent, out->high_percent);
+    out->verdict = out->low_percent > 0    ? MAREY_SLOWER
+                   : out->high_percent < 0 ? MAREY_FASTER
+                   : widest <= smallest    ? MAREY_SAME
+                                           : MAREY_UNSURE;
+    if (out->verdict == MAREY_UNSURE && out->reason[0] == '\0')
+        out->reason = reason_noisy;
+}
+
+static void widen(struct marey__change_interval *interval, const struct marey__change_interval *other)
+{
+    interval->low = fmin(interval->low, other->low);
+    interval->high = fmax(interval->high, other->high);
+}
+
+void marey__change_set_unknown(struct marey_change *out, const char *reason)
+{
+    out->percent = out->low_percent = out->high_percent = NAN;
+    out->reason = reason;
+}
+
+/* ---- blocks of one run ---- */
+
+/* Of neighbours, made up for its bias towards the negative. */
+static double lag_correlation(const double *values, size_t n)
+{
+    double mean = 0, variance = 0, covariance = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += values[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        variance += (values[i] - mean) * (values[i] - mean);
+    for (size_t i = 1; i < n; i++)
+        covariance += (values[i] - mean) * (values[i - 1] - mean);
+    /* Times have 24 bits: what is below that is the rounding of the mean. */
+    return variance > 1e-16 ? covariance / variance + 1 / (double)n : 0;
+}
+
+/* Kendall's score of a trend, over its standard deviation where there is none. */
+static double trend_score(const double *values, size_t n)
+{
+    double score = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            score += (values[j] > values[i]) - (values[j] < values[i]);
+    const double m = (double)n;
+    return fabs(score) / sqrt(m * (m - 1) * (2 * m + 5) / 18);
+}
+
+static double range_of(const double *values, size_t n)
+{
+    double low = values[0], high = values[0];
+    for (size_t i = 1; i < n; i++) {
+        low = fmin(low, values[i]);
+        high = fmax(high, values[i]);
+    }
+    return high - low;
+}
+
+static bool is_finite(const struct marey__digest *digest)
+{
+    bool all = isfinite(digest->log_median);
+    for (size_t i = 0; i < digest->n_blocks; i++)
+        all &= isfinite(digest->log_blocks[i]);
+    return all;
+}
+
+struct structure {
+    double correlation, trend;
+};
+
+static struct structure structure_of(const struct marey__digest *a, const struct marey__digest *b)
+{
+    return (struct structure){
+        .correlation = (lag_correlation(a->log_blocks, a->n_blocks) +
+                        lag_correlation(b->log_blocks, b->n_blocks)) /
+                       2,
+        .trend =
+            fmax(trend_score(a->log_blocks, a->n_blocks), trend_score(b->log_blocks, b->n_blocks)),
+    };
+}
+
+/* At every length of blocks the interval; the widest. Leaves the longest blocks in `a` and `b`. */
+static marey_status widest_interval(struct marey__digest *a, struct marey__digest *b,
+                                    struct marey__change_interval *out)
+{
+    bool has_interval;
+    MAREY_TRY(marey__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks, out,
+                                  &has_interval));
+    while (MAREY__MIN(a->n_blocks, b->n_blocks) >= 2 * MAREY__FEWEST_BLOCKS) {
+        struct marey__change_interval coarser;
+        marey__digest_halve(a);
+        marey__digest_halve(b);
+        MAREY_TRY(marey__shift_of_two(a->log_blocks, a->n_blocks, b->log_blocks, b->n_blocks,
+                                      &coarser, &has_interval));
+        widen(out, &coarser);
+    }
+    return MAREY_OK;
+}
+
+static marey_status change_of_two(const struct marey__digest *first,
+                                  const struct marey__digest *second, double smallest,
+                                  struct marey_change *out)
+{
+    struct marey__digest a = *first, b = *second;
+    struct marey__change_interval interval;
+    if (a.n_blocks == 0 || b.n_blocks == 0) {
+        marey__change_set_unknown(out, reason_few);
+        out->percent = to_percent(b.log_median - a.log_median);
+        return MAREY_OK;
+    }
+    const struct structure structure = structure_of(&a, &b);
+    MAREY_TRY(widest_interval(&a, &b, &interval));
+    double moved = least_between;
+    if (structure.correlation > related || structure.trend > ordered)
+        moved += fmax(range_of(a.log_blocks, a.n_blocks), range_of(b.log_blocks, b.n_blocks));
+    interval.low -= moved;
+    interval.high += moved;
+    if (structure.correlation > dependent)
+        out->reason = reason_dependent;
+    marey__change_set(out, &interval, smallest);
+    if (structure.correlation > dependent)
+        out->verdict = MAREY_UNSURE;
+    return MAREY_OK;
+}
+
+/* ---- several runs ---- */
+
+struct runs {
+    double *log_medians, *starts;
+    size_t n;
+};
+
+/* Sums of squares around each side's own mean. */
+struct within {
+    double mean[2], mean_start[2];
+    double squares, start_squares, products;
+    size_t n[2];
+};
+
+static struct within within_sides(const struct runs sides[2])
+{
+    struct within w = {.n = {sides[0].n, sides[1].n}};
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t i = 0; i < sides[s].n; i++) {
+            w.mean[s] += sides[s].log_medians[i] / (double)sides[s].n;
+            w.mean_start[s] += sides[s].starts[i] / (double)sides[s].n;
+        }
+        for (size_t i = 0; i < sides[s].n; i++) {
+            const double y = sides[s].log_medians[i] - w.mean[s],
+                         x = sides[s].starts[i] - w.mean_start[s];
+            w.squares += y * y;
+            w.start_squares += x * x;
+            w.products += x * y;
+        }
+    }
+    return w;
+}
+
+/* The ends for an estimate with this standard error. */
+static struct marey__change_interval t_interval(double estimate, double error, double df)
+{
+    const double reach = error * marey__t_quantile(MAREY__CONFIDENCE, df);
+    return (struct marey__change_interval){estimate, estimate - reach, estimate + reach};
+}
+
+/* One variance for both sides: with two or three runs each there is too little for two. */
+static struct marey__change_interval pooled_interval(const struct within *w)
+{
+    const double df = (double)(w->n[0] + w->n[1] - 2);
+    const double error = sqrt(w->squares / df * (1 / (double)w->n[0] + 1 / (double)w->n[1]));
+    return t_interval(w->mean[1] - w->mean[0], error, df);
+}
+
+/*
+ * A machine that warms up makes each run slower than the one before, and whichever side ran later looks slower. Where a
+ * line through each side's runs, with one slope, has a slope that can be seen, its part is taken out, and the interval
+ * pays for not knowing it better: both intervals count. Sides that ran in turns lose next to nothing by taking it out;
+ * there a plain slope leaves this interval alone, because the other one has the drift in it as noise.
+ */
+static void take_out_drift(const struct within *w, struct marey__change_interval *interval,
+                           struct marey_change *out)
+{
+    const double df = (double)(w->n[0] + w->n[1]) - 3;
+    if (df < 1 || w->start_squares <= 0)
+        return;
+    const double slope = w->products / w->start_squares;
+    const double left = fmax(w->squares - slope * w->products, 0) / df;
+    const double seen = fabs(slope), slope_error = sqrt(left / w->start_squares);
+    if (seen <= marey__t_quantile(evident, df) * slope_error)
+        return;
+    const double apart = w->mean_start[1] - w->mean_start[0];
+    const double by_runs = 1 / (double)w->n[0] + 1 / (double)w->n[1],
+                 by_slope = apart * apart / w->start_squares;
+    const struct marey__change_interval drifting =
+        t_interval(w->mean[1] - w->mean[0] - slope * apart, sqrt(left * (by_runs + by_slope)), df);
+    if (by_slope < by_runs / 4 && seen > marey__t_quantile(plain, df) * slope_error)
+        *interval = drifting;
+    else
+        widen(interval, &drifting);
+    out->reason = reason_drift;
+}
+
+static marey_status change_of_many(const struct runs sides[2], bool has_starts, double smallest,
+                                   struct marey_change *out)
+{
+    struct marey__change_interval interval;
+    bool has_interval;
+    const struct within w = within_sides(sides);
+    MAREY_TRY(marey__shift_of_two(sides[0].log_medians, sides[0].n, sides[1].log_medians,
+                                  sides[1].n, &interval, &has_interval));
+    if (!has_interval)
+        interval = pooled_interval(&w);
+    if (has_starts)
+        take_out_drift(&w, &interval, out);
+    marey__change_set(out, &interval, smallest);
+    if (out->verdict != MAREY_UNSURE)
+        out->reason = "";
+    return MAREY_OK;
+}
+
+/* ---- both ---- */
+
+static marey_status gather(struct runs *side, const struct marey__run_digest *runs, size_t n,
+                           double *median, size_t *n_times, bool *has_starts)
+{
+    side->log_medians = marey__calloc(n, sizeof(double));
+    side->starts = marey__calloc(n, sizeof(double));
+    double *sorted = marey__calloc(n, sizeof(double));
+    if (side->log_medians == NULL || side->starts == NULL || sorted == NULL) {
+        marey__free(sorted);
+        return marey__fail(MAREY_ENOMEM, "no memory to compare");
+    }
+    side->n = n;
+    for (size_t i = 0; i < n; i++) {
+        side->log_medians[i] = runs[i].digest->log_median;
+        side->starts[i] = runs[i].start;
+        sorted[i] = exp(runs[i].digest->log_median);
+        *has_starts &= runs[i].start != 0;
+        *n_times += runs[i].digest->n;
+    }
+    *median = marey__median(sorted, n);
+    marey__free(sorted);
+    return MAREY_OK;
+}
+
+static bool all_finite(const struct marey__run_digest *runs, size_t n)
+{
+    bool all = true;
+    for (size_t i = 0; i < n; i++)
+        all &= n == 1 ? is_finite(runs[i].digest) : isfinite(runs[i].digest->log_median);
+    return all;
+}
+
+static marey_status change_of(struct runs sides[2], const struct marey__run_digest *a, size_t n_a,
+                              const struct marey__run_digest *b, size_t n_b, double smallest,
+                              struct marey_change *out)
+{
+    bool has_starts = true;
+    MAREY_TRY(gather(&sides[0], a, n_a, &out->a, &out->n_a, &has_starts));
+    MAREY_TRY(gather(&sides[1], b, n_b, &out->b, &out->n_b, &has_starts));
+    if (!all_finite(a, n_a) || !all_finite(b, n_b)) {
+        marey__change_set_unknown(out, reason_zero);
+        return MAREY_OK;
+    }
+    if (n_a == 1 && n_b == 1)
+        return change_of_two(a->digest, b->digest, smallest, out);
+    return change_of_many(sides, has_starts, smallest, out);
+}
+
+marey_status marey__change_of_runs(const struct marey__run_digest *a, size_t n_a,
+                                   const struct marey__run_digest *b, size_t n_b,
+                                   double smallest_percent, struct marey_change *out)
+{
+    struct runs sides[2] = {{0}};
+    struct marey_change change = {.reason = ""};
+    const marey_status status =
+        change_of(sides, a, n_a, b, n_b, smallest_percent > 0 ? smallest_percent : 1, &change);
+    for (size_t s = 0; s < 2; s++) {
+        marey__free(sides[s].log_medians);
+        marey__free(sides[s].starts);
+    }
+    if (status == MAREY_OK)
+        *out = change;
+    return status;
+}

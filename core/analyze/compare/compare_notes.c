@@ -1,0 +1,264 @@
+/* What makes a comparison doubtful: machines that differ, runs that are alone. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "analyze/compare/compare_internal.h"
+
+static void put_note(marey_table *warnings, struct marey__buf *line)
+{
+    if (!line->failed)
+        marey_table_text(warnings, line->data, line->len);
+    line->len = 0;
+}
+
+/* ---- the machines ---- */
+
+static const struct {
+    const char *what;
+    size_t offset;
+} texts[] = {
+    {"the host", offsetof(struct marey_process, host)},
+    {"the processor", offsetof(struct marey_process, cpu)},
+    {"the processors the program may use", offsetof(struct marey_process, cpus)},
+    {"the frequency governor", offsetof(struct marey_process, governor)},
+    {"the GPU", offsetof(struct marey_process, gpu)},
+    {"the kernel", offsetof(struct marey_process, kernel)},
+    {"what it stands on", offsetof(struct marey_process, versions)},
+    {"marey's version", offsetof(struct marey_process, version)},
+    {"marey's clock", offsetof(struct marey_process, clock)},
+};
+
+static const char *text_at(const struct marey_process *process, size_t offset)
+{
+    const char *text;
+    memcpy(&text, (const char *)process + offset, sizeof text);
+    return text;
+}
+
+/* The first known text of the side, and whether another one of it differs. */
+static const char *known_text(const struct marey__compared_runs *side, size_t offset,
+                              const char *unlike)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        const char *text = side->runs[i].first != NULL ? text_at(side->runs[i].first, offset) : "";
+        if (text[0] != '\0' && (unlike == NULL || strcmp(text, unlike) != 0))
+            return text;
+    }
+    return NULL;
+}
+
+static void note_machines(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    for (size_t t = 0; t < MAREY__COUNT_OF(texts); t++) {
+        const char *a = known_text(&c->sides[MAREY_A], texts[t].offset, NULL);
+        const char *b = a != NULL ? known_text(&c->sides[MAREY_B], texts[t].offset, a) : NULL;
+        if (b == NULL && a != NULL)
+            b = known_text(&c->sides[MAREY_A], texts[t].offset, a);
+        if (b == NULL)
+            continue;
+        marey__buf_printf(line, "%s is not the same in all runs: %s and %s", texts[t].what, a, b);
+        put_note(warnings, line);
+    }
+}
+
+/* ---- how busy the machine was ---- */
+
+static double highest_load(const struct marey__compared_runs *side)
+{
+    double highest = -1;
+    for (size_t i = 0; i < side->n; i++)
+        if (side->runs[i].first != NULL)
+            highest = fmax(highest, side->runs[i].first->load);
+    return highest;
+}
+
+static void note_load(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    const double a = highest_load(&c->sides[MAREY_A]), b = highest_load(&c->sides[MAREY_B]);
+    if (a < 0 || b < 0 || fabs(a - b) < 1)
+        return;
+    marey__buf_printf(line,
+                      "the machine's load was %.1f at the start of A and %.1f of B: "
+                      "something else ran beside one of them",
+                      a, b);
+    put_note(warnings, line);
+}
+
+/* ---- the runs ---- */
+
+static void note_runs(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    const size_t a = c->sides[MAREY_A].n, b = c->sides[MAREY_B].n;
+    if (a == 1 && b == 1)
+        marey__buf_puts(line, "one run on each side: what differs from run to run is not in the "
+                              "intervals; 'marey run --repeat 5' records several");
+    else if (a < 4 || b < 4)
+        marey__buf_printf(line,
+                          "%zu and %zu runs are few: the intervals are wide; from 5 on each side "
+                          "they are dependable",
+                          a, b);
+    if (line->len != 0)
+        put_note(warnings, line);
+}
+
+static double edge(const struct marey__compared_runs *side, bool wants_last)
+{
+    double at = side->runs[0].start;
+    for (size_t i = 0; i < side->n; i++) {
+        if (side->runs[i].start == 0)
+            return 0;
+        at = wants_last ? fmax(at, side->runs[i].start) : fmin(at, side->runs[i].start);
+    }
+    return at;
+}
+
+static void note_order(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    const struct marey__compared_runs *a = &c->sides[MAREY_A], *b = &c->sides[MAREY_B];
+    const double last_a = edge(a, true), first_b = edge(b, false), last_b = edge(b, true),
+                 first_a = edge(a, false);
+    if (a->n < 2 || b->n < 2 || last_a == 0 || first_b == 0 ||
+        !(last_a < first_b || last_b < first_a))
+        return;
+    marey__buf_printf(line,
+                      "all runs of %s came before those of %s: a machine that got slower meanwhile "
+                      "looks like a change; run them in turns to be sure",
+                      last_a < first_b ? "A" : "B", last_a < first_b ? "B" : "A");
+    put_note(warnings, line);
+}
+
+static void note_iterations(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    if (c->names.n == 0)
+        return;
+    const bool a = c->sides[MAREY_A].runs[0].n_iterations != 0,
+               b = c->sides[MAREY_B].runs[0].n_iterations != 0;
+    if (a == b)
+        return;
+    marey__buf_printf(line,
+                      "side %s counts iterations and side %s does not: times by iteration stand "
+                      "against times of single calls",
+                      a ? "A" : "B", a ? "B" : "A");
+    put_note(warnings, line);
+}
+
+static void note_sums(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    const bool a = c->sides[MAREY_A].runs[0].has_sums, b = c->sides[MAREY_B].runs[0].has_sums;
+    if (!a && !b)
+        return;
+    if (a && b)
+        marey__buf_puts(line, "both sides are profiles, which have sums instead of single calls: "
+                              "what a region took in the whole run is compared");
+    else
+        marey__buf_printf(line,
+                          "side %s is a profile, which has sums instead of single calls, and side "
+                          "%s is none: what a region took in a run stands against single times",
+                          a ? "A" : "B", a ? "B" : "A");
+    put_note(warnings, line);
+}
+
+static void note_loss(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    for (size_t i = 0; i < c->n_sources; i++) {
+        marey_recording *recording = c->sources[i].recording;
+        uint64_t n_lost = 0;
+        for (size_t p = 0; recording != NULL && p < marey_recording_n_processes(recording); p++)
+            n_lost += marey_recording_process(recording, p)->lost_events;
+        if (n_lost != 0) {
+            marey__buf_printf(line, "%s lost %llu events; iterations around there are left out",
+                              c->sources[i].path, (unsigned long long)n_lost);
+            put_note(warnings, line);
+        }
+        if (recording != NULL && marey_recording_is_damaged(recording)) {
+            marey__buf_printf(line, "%s is damaged; this is what could be read of it",
+                              c->sources[i].path);
+            put_note(warnings, line);
+        }
+    }
+}
+
+/* A run that failed may have stopped early, and looks fast then. */
+static void note_failed(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    for (size_t s = 0; s < 2; s++) {
+        const struct marey__compared_run *failed = NULL;
+        size_t n = 0;
+        for (size_t i = 0; i < c->sides[s].n; i++)
+            if (c->sides[s].runs[i].exit_status[0] != '\0') {
+                failed = &c->sides[s].runs[i];
+                n++;
+            }
+        if (failed == NULL)
+            continue;
+        marey__buf_printf(line,
+                          "%zu of %zu runs of %s failed (%s: %s%s): they may have done less work",
+                          n, c->sides[s].n, s == MAREY_A ? "A" : "B", failed->path,
+                          failed->exit_status[0] == 's' ? "" : "exit status ", failed->exit_status);
+        put_note(warnings, line);
+    }
+}
+
+static void note_functions(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    const struct marey__compared_run *const a = &c->sides[MAREY_A].runs[0], *const b =
+                                                                                &c->sides[MAREY_B]
+                                                                                     .runs[0];
+    if (!(a->has_samples && b->has_calls) && !(a->has_calls && b->has_samples))
+        return;
+    marey__buf_printf(line,
+                      "functions of %s are sampled and those of %s are from a call profile, which "
+                      "slows calls down: record both sides the same way",
+                      a->has_samples ? "A" : "B", a->has_samples ? "B" : "A");
+    put_note(warnings, line);
+}
+
+/* Mean per run: sides may have different numbers of runs. */
+static double left_out_s(const struct marey__compared_runs *side, size_t offset)
+{
+    double ns = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        uint64_t one;
+        memcpy(&one, (const char *)&side->runs[i] + offset, sizeof one);
+        ns += (double)one;
+    }
+    return side->n != 0 ? ns / (double)side->n / 1e9 : 0;
+}
+
+static void note_left_out(marey_table *warnings, const marey_comparison *c, struct marey__buf *line)
+{
+    static const struct {
+        const char *what, *option;
+        size_t offset;
+    } kinds[] = {
+        {"imports at start-up", "--startup", offsetof(struct marey__compared_run, startup_ns)},
+        {"idle processes and workers", "--idle", offsetof(struct marey__compared_run, idle_ns)},
+    };
+    for (size_t k = 0; k < MAREY__COUNT_OF(kinds); k++) {
+        const double a = left_out_s(&c->sides[MAREY_A], kinds[k].offset),
+                     b = left_out_s(&c->sides[MAREY_B], kinds[k].offset);
+        if (a <= 0 && b <= 0)
+            continue;
+        marey__buf_printf(
+            line, "functions are without %s, %.3g s per run of A and %.3g s of B; %s shows them",
+            kinds[k].what, a, b, kinds[k].option);
+        put_note(warnings, line);
+    }
+}
+
+void marey__comparison_notes(marey_table *warnings, const marey_comparison *c)
+{
+    struct marey__buf line = {0};
+    note_runs(warnings, c, &line);
+    note_order(warnings, c, &line);
+    note_iterations(warnings, c, &line);
+    note_sums(warnings, c, &line);
+    note_failed(warnings, c, &line);
+    note_functions(warnings, c, &line);
+    note_left_out(warnings, c, &line);
+    note_machines(warnings, c, &line);
+    note_load(warnings, c, &line);
+    note_loss(warnings, c, &line);
+    marey__buf_fini(&line);
+}

@@ -1,0 +1,154 @@
+/*
+ * What any run has, also that of a program which was not changed: wall and CPU time as `marey run` measured them, and the self
+ * time of its functions, by samples or by a call profile. A run has one time for each.
+ */
+#include <string.h>
+
+#include "analyze/calls/calls.h"
+#include "analyze/compare/compare_internal.h"
+#include "read/read_internal.h"
+#include <marey/samples_report.h>
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to compare");
+}
+
+static void set_time(struct marey__run_region *region, double ns)
+{
+    const float time = (float)ns;
+    uint32_t scratch;
+    marey__digest_make(&region->digest, &time, 1, &scratch);
+    region->n_processes = 1;
+    region->weight_ns = ns;
+}
+
+/* ---- wall and CPU time ---- */
+
+/* Ranks that were waited for one by one run at the same time: the slowest is the run's wall time, CPU times add up. */
+marey_status marey__runs_add_programs(struct marey__compared_runs *side,
+                                      const struct marey__source *source)
+{
+    for (size_t i = 0; i < marey_recording_n_runs(source->recording); i++) {
+        const struct marey_process *const ended = marey_recording_run(source->recording, i);
+        struct marey__compared_run *const run = marey__runs_find(side, source->path, ended);
+        if (run == NULL)
+            return no_memory();
+        set_time(&run->wall, MAREY__MAX(run->wall.weight_ns, (double)ended->wall_ns));
+        set_time(&run->cpu, run->cpu.weight_ns + (double)ended->cpu_ns);
+        if (strcmp(ended->exit_status, "0") != 0)
+            run->exit_status = ended->exit_status;
+    }
+    return MAREY_OK;
+}
+
+/* ---- functions ---- */
+
+/* "name (file.py)": lines move from version to version, and folders from machine to machine. */
+static void put_name(struct marey__buf *text, const struct marey__call_function *function)
+{
+    const char *const slash = strrchr(function->file, '/');
+    const char *const file = slash != NULL ? slash + 1 : function->file;
+    text->len = 0;
+    marey__buf_puts(text, function->qualified[0] != '\0' ? function->qualified : function->name);
+    if (file[0] != '\0' && strcmp(file, "~") != 0)
+        marey__buf_printf(text, " (%s)", file);
+}
+
+static bool add_function(marey_comparison *c, struct marey__compared_run *run,
+                         const struct marey__buf *text, double ns)
+{
+    const char *const kept = marey__arena_text(&c->texts, text->data, text->len);
+    const uint32_t name =
+        kept != NULL ? marey__names_number(&c->function_names, kept, text->len) : MAREY__NO_NAME;
+    if (name == MAREY__NO_NAME ||
+        !marey__grow(&run->functions, &run->functions_cap, (size_t)name + 1, sizeof *run->functions))
+        return false;
+    while (run->n_functions <= name)
+        run->functions[run->n_functions++] = (struct marey__run_region){0};
+    set_time(&run->functions[name], run->functions[name].weight_ns + ns);
+    return true;
+}
+
+static bool add_tree(marey_comparison *c, struct marey__compared_run *run,
+                     const struct marey__calls *calls, const char *filter)
+{
+    struct marey__buf text = {0};
+    double *const self_ns = marey__calloc(calls->n_functions + 1, sizeof *self_ns);
+    bool done = self_ns != NULL;
+    for (size_t i = 1; done && i < calls->n_nodes; i++)
+        self_ns[calls->nodes[i].function] += (double)calls->nodes[i].self_ns;
+    for (size_t i = 1; done && i < calls->n_functions; i++) {
+        if (self_ns[i] <= 0)
+            continue;
+        put_name(&text, &calls->functions[i]);
+        done = !text.failed;
+        if (done && marey__name_matches(filter, text.data, text.len))
+            done = add_function(c, run, &text, self_ns[i]);
+    }
+    run->has_samples |= calls->from_samples;
+    run->has_calls |= !calls->from_samples;
+    marey__buf_fini(&text);
+    marey__free(self_ns);
+    return done;
+}
+
+/* A part of the recording that has one run in it. */
+static marey_status read_part(marey_comparison *c, struct marey__compared_run *run,
+                              marey_recording *part, const struct marey_compare_options *options)
+{
+    const struct marey_samples_filter chosen = {.idle = options->idle, .startup = options->startup};
+    struct marey__calls calls;
+    if (marey_samples_are_there(&part, 1))
+        MAREY_TRY(marey__calls_read_samples(&calls, &part, 1, &chosen, false));
+    else if (marey__calls_are_there(&part, 1))
+        MAREY_TRY(marey__calls_read(&calls, &part, 1));
+    else
+        return MAREY_OK;
+    const bool done = (options->startup || marey__calls_drop_startup(&calls)) &&
+                      add_tree(c, run, &calls, options->filter);
+    run->startup_ns += calls.startup_ns;
+    run->idle_ns += calls.idle_ns;
+    marey__calls_fini(&calls);
+    return done ? MAREY_OK : no_memory();
+}
+
+static marey_status read_run(marey_comparison *c, const struct marey__source *source, size_t first,
+                             bool *is_done, const struct marey_compare_options *options)
+{
+    const struct marey_process *const log = marey_recording_process(source->recording, first);
+    const size_t n = marey_recording_n_logs(source->recording);
+    marey_recording *part = NULL;
+    bool *const keep = marey__calloc(n + 1, sizeof *keep);
+    if (keep == NULL)
+        return no_memory();
+    for (size_t i = first; i < n; i++)
+        if (strcmp(marey_recording_process(source->recording, i)->run_id, log->run_id) == 0)
+            keep[i] = is_done[i] = true;
+    marey_status status = marey__recording_part(source->recording, keep, log->run_id, &part);
+    if (status == MAREY_OK &&
+        (marey_samples_are_there(&part, 1) || marey__calls_are_there(&part, 1))) {
+        struct marey__compared_run *const run =
+            marey__runs_find(&c->sides[source->side], source->path, log);
+        status = run != NULL ? read_part(c, run, part, options) : no_memory();
+    }
+    marey_recording_close(part);
+    marey__free(keep);
+    return status;
+}
+
+marey_status marey__runs_add_functions(marey_comparison *c, const struct marey__source *source,
+                                       const struct marey_compare_options *options)
+{
+    marey_recording *const recording = source->recording;
+    const size_t n = marey_recording_n_logs(recording);
+    if (!marey_samples_are_there(&recording, 1) && !marey__calls_are_there(&recording, 1))
+        return MAREY_OK;
+    bool *const is_done = marey__calloc(n + 1, sizeof *is_done);
+    marey_status status = is_done != NULL ? MAREY_OK : no_memory();
+    for (size_t i = 0; status == MAREY_OK && i < n; i++)
+        if (!is_done[i])
+            status = read_run(c, source, i, is_done, options);
+    marey__free(is_done);
+    return status;
+}

@@ -1,0 +1,131 @@
+/*
+ * Intervals by ranks. Of the differences between every b and every a, sorted, the middle one estimates the shift
+ * (Hodges and Lehmann), and the c-th from each end bound an interval that holds the shift with a probability that does
+ * not depend on the distribution of the values: it is that of the Mann-Whitney statistic, known exactly. With five runs
+ * on each side that is 96.8 %, whatever the noise, and a run that went astray moves neither end far. For one sample the
+ * same with the means of every two values and the signed-rank statistic (Walsh, Wilcoxon).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/compare/compare_internal.h"
+
+enum {
+    /* C(50, 25) and 2^50 are still exact in a double. */
+    EXACT_TWO = 25,
+    EXACT_ONE = 50,
+    FEW_DIFFERENCES = 256,
+};
+
+/* ---- how many of the sorted differences lie outside ---- */
+
+/* From how many ways there are for each value of the statistic: how many values the lower tail may have. */
+static size_t tail_size(const double *ways, size_t n, double all)
+{
+    const double share = (1 - MAREY__CONFIDENCE) / 2;
+    double sum = 0;
+    size_t size = 0;
+    while (size < n && (sum += ways[size]) <= share * all)
+        size++;
+    return size;
+}
+
+/* The ways are the coefficients of the product of (1 - q^(b+i)) / (1 - q^i), i from 1 to a. */
+static size_t mann_whitney_exact(size_t n_a, size_t n_b)
+{
+    double ways[EXACT_TWO * EXACT_TWO + 1] = {1}, all = 1;
+    const size_t top = n_a * n_b;
+    for (size_t i = 1; i <= n_a; i++) {
+        for (size_t u = top; u >= n_b + i; u--)
+            ways[u] -= ways[u - n_b - i];
+        for (size_t u = i; u <= top; u++)
+            ways[u] += ways[u - i];
+        all = all * (double)(n_b + i) / (double)i;
+    }
+    return tail_size(ways, top + 1, all);
+}
+
+static size_t normal_tail(double mean, double variance)
+{
+    const double bound = mean - 2.053749 * sqrt(variance);
+    return bound > 0 ? (size_t)bound : 0;
+}
+
+size_t marey__mann_whitney_bound(size_t n_a, size_t n_b)
+{
+    if (n_a <= EXACT_TWO && n_b <= EXACT_TWO)
+        return mann_whitney_exact(n_a, n_b);
+    const double a = (double)n_a, b = (double)n_b;
+    return normal_tail(a * b / 2, a * b * (a + b + 1) / 12);
+}
+
+/* The ways are the coefficients of the product of (1 + q^i), i from 1 to n. */
+size_t marey__signed_rank_bound(size_t n)
+{
+    double ways[EXACT_ONE * (EXACT_ONE + 1) / 2 + 1] = {1};
+    if (n > EXACT_ONE) {
+        const double m = (double)n;
+        return normal_tail(m * (m + 1) / 4, m * (m + 1) * (2 * m + 1) / 24);
+    }
+    const size_t top = n * (n + 1) / 2;
+    for (size_t i = 1; i <= n; i++)
+        for (size_t w = top; w >= i; w--)
+            ways[w] += ways[w - i];
+    return tail_size(ways, top + 1, ldexp(1, (int)n));
+}
+
+/* ---- the intervals ---- */
+
+/* Sorts `differences`. */
+static bool interval_of(double *differences, size_t n, size_t bound,
+                        struct marey__change_interval *out)
+{
+    out->estimate = marey__median(differences, n);
+    if (bound == 0)
+        return false;
+    out->low = differences[bound - 1];
+    out->high = differences[n - bound];
+    return true;
+}
+
+static double *room_for(size_t n, double few[FEW_DIFFERENCES])
+{
+    return n <= FEW_DIFFERENCES ? few : marey__alloc(n * sizeof(double));
+}
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to compare");
+}
+
+marey_status marey__shift_of_two(const double *a, size_t n_a, const double *b, size_t n_b,
+                                 struct marey__change_interval *out, bool *has_interval)
+{
+    double few[FEW_DIFFERENCES], *differences = room_for(n_a * n_b, few);
+    size_t n = 0;
+    if (differences == NULL)
+        return no_memory();
+    for (size_t i = 0; i < n_a; i++)
+        for (size_t j = 0; j < n_b; j++)
+            differences[n++] = b[j] - a[i];
+    *has_interval = interval_of(differences, n, marey__mann_whitney_bound(n_a, n_b), out);
+    if (differences != few)
+        marey__free(differences);
+    return MAREY_OK;
+}
+
+marey_status marey__shift_of_one(const double *values, size_t n, struct marey__change_interval *out,
+                                 bool *has_interval)
+{
+    double few[FEW_DIFFERENCES], *means = room_for(n * (n + 1) / 2, few);
+    size_t n_means = 0;
+    if (means == NULL)
+        return no_memory();
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n; j++)
+            means[n_means++] = (values[i] + values[j]) / 2;
+    *has_interval = interval_of(means, n_means, marey__signed_rank_bound(n), out);
+    if (means != few)
+        marey__free(means);
+    return MAREY_OK;
+}

@@ -1,0 +1,347 @@
+/*
+ * Files of stats, docs/formats/stats.md: an object, of which these keys are read and all others are stepped over:
+ *
+ *   "series"     {"forward": [ns, ns, ...], ...}, or as a Stopwatch writes it,
+ *                [{"iteration": 0, "name": "forward", "total_ns": ns}, ...]; the name "(iteration)" is the whole
+ *   "start"      seconds since 1970
+ *   "runs"       a list of such objects, each a run
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyze/compare/compare_internal.h"
+#include "codec/json_reader.h"
+
+struct values {
+    float *ns;
+    size_t n, cap;
+};
+
+/* One run in the making. */
+struct stats {
+    struct marey__json_reader *json;
+    struct marey__compared_runs *side;
+    struct marey__names *names;
+    struct marey__arena *texts;
+    const char *path;
+    const struct marey_compare_options *options;
+    struct values *regions; /* by name */
+    size_t n_regions, cap;
+    struct values whole;
+    double start;
+    bool has_times;
+};
+
+static marey_status no_memory(const struct stats *stats)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the stats in %s", stats->path);
+}
+
+static marey_status wrong(const struct stats *stats, const char *words)
+{
+    size_t line = 1;
+    for (const char *at = stats->json->start; at < stats->json->at; at++)
+        line += *at == '\n';
+    if (stats->json->mistake != NULL)
+        return marey__fail(MAREY_EFORMAT, "%s is no file of stats: it has %s", stats->path,
+                           stats->json->mistake);
+    return marey__fail(MAREY_EFORMAT, "%s is no file of stats: %s, line %zu", stats->path, words,
+                       line);
+}
+
+/* ---- values ---- */
+
+static struct values *values_of(struct stats *stats, const char *name, size_t len)
+{
+    if (len == strlen(MAREY__WHOLE) && memcmp(name, MAREY__WHOLE, len) == 0)
+        return &stats->whole;
+    const char *kept = marey__arena_text(stats->texts, name, len);
+    const uint32_t number =
+        kept != NULL ? marey__names_number(stats->names, kept, len) : MAREY__NO_NAME;
+    if (number == MAREY__NO_NAME ||
+        !marey__grow(&stats->regions, &stats->cap, (size_t)number + 1, sizeof *stats->regions))
+        return NULL;
+    while (stats->n_regions <= number)
+        stats->regions[stats->n_regions++] = (struct values){0};
+    return &stats->regions[number];
+}
+
+/* `name` for the sentence. */
+static marey_status add_value(struct stats *stats, struct values *values, const char *name,
+                              enum marey__json_token token)
+{
+    if (token != MAREY__JSON_NUMBER || !(stats->json->number >= 0) || isinf(stats->json->number))
+        return marey__fail(
+            MAREY_EINVAL,
+            "%s: time %zu of region '%s' is %s; times are nanoseconds, finite and not "
+            "negative",
+            stats->path, values->n, name,
+            token != MAREY__JSON_NUMBER  ? "no number"
+            : isnan(stats->json->number) ? "NaN"
+            : isinf(stats->json->number) ? "infinite"
+                                         : "negative");
+    if (!marey__grow(&values->ns, &values->cap, values->n + 1, sizeof *values->ns))
+        return no_memory(stats);
+    values->ns[values->n++] = (float)stats->json->number;
+    stats->has_times = true;
+    return MAREY_OK;
+}
+
+static marey_status take_list(struct stats *stats, struct values *values, const char *name)
+{
+    bool is_first = true;
+    enum marey__json_token token;
+    while (marey__json_next_item(stats->json, &is_first, &token))
+        MAREY_TRY(add_value(stats, values, name, token));
+    return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
+}
+
+/* ---- series ---- */
+
+/* {"forward": [..]} */
+static marey_status take_by_name(struct stats *stats)
+{
+    bool is_first = true;
+    while (marey__json_next_key(stats->json, &is_first)) {
+        struct values *values = values_of(stats, stats->json->text.data, stats->json->text.len);
+        if (values == NULL)
+            return no_memory(stats);
+        char *name = marey__strndup(stats->json->text.data, stats->json->text.len);
+        if (name == NULL)
+            return no_memory(stats);
+        const marey_status status =
+            marey__json_next(stats->json) == MAREY__JSON_LIST
+                ? take_list(stats, values, name)
+                : wrong(stats, "a region of \"series\" is not a list of times");
+        marey__free(name);
+        MAREY_TRY(status);
+    }
+    return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
+}
+
+/* {"name": .., "total_ns": ..}, in any order, further keys skipped; behind its brace. */
+static marey_status take_row(struct stats *stats, struct marey__buf *name)
+{
+    bool is_first = true;
+    double number = NAN;
+    enum marey__json_token time = MAREY__JSON_NULL;
+    name->len = 0;
+    while (marey__json_next_key(stats->json, &is_first)) {
+        const bool is_name =
+                       stats->json->text.len == 4 && memcmp(stats->json->text.data, "name", 4) == 0,
+                   is_time = stats->json->text.len == 8 &&
+                             memcmp(stats->json->text.data, "total_ns", 8) == 0;
+        const enum marey__json_token token = marey__json_next(stats->json);
+        if (is_name && token == MAREY__JSON_TEXT)
+            marey__buf_put(name, stats->json->text.data, stats->json->text.len);
+        else if (is_time)
+            time = token, number = stats->json->number;
+        if (!marey__json_skip(stats->json, token))
+            return wrong(stats, "");
+    }
+    marey__buf_put(name, "", 1);
+    if (stats->json->mistake != NULL)
+        return wrong(stats, "");
+    struct values *values = name->failed ? NULL : values_of(stats, name->data, name->len - 1);
+    if (values == NULL)
+        return no_memory(stats);
+    stats->json->number = number;
+    return add_value(stats, values, name->data, time);
+}
+
+/* [{"name": .., "total_ns": ..}, ..] */
+static marey_status take_rows(struct stats *stats)
+{
+    bool is_first = true;
+    enum marey__json_token token;
+    struct marey__buf name = {0};
+    marey_status status = MAREY_OK;
+    while (status == MAREY_OK && marey__json_next_item(stats->json, &is_first, &token))
+        status = token == MAREY__JSON_OBJECT
+                     ? take_row(stats, &name)
+                     : wrong(stats, "a row of \"series\" is no object with name and total_ns");
+    marey__buf_fini(&name);
+    MAREY_TRY(status);
+    return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
+}
+
+/* ---- a run ---- */
+
+static bool digest_values(struct stats *stats, struct marey__process_times *times,
+                          const struct marey__name *name, struct values *values, size_t n_iterations)
+{
+    const size_t skip = MAREY__MIN(stats->options->skip, values->n);
+    uint32_t *scratch = marey__calloc(values->n + 1, sizeof *scratch);
+    size_t n = 0;
+    double sum = 0;
+    if (scratch == NULL)
+        return false;
+    for (size_t i = skip; i < values->n; i++) {
+        sum += (double)values->ns[i];
+        values->ns[n] = values->ns[i];
+        n += values->ns[i] > 0 || name == NULL;
+    }
+    const double mean = n_iterations != 0 ? sum / (double)n_iterations : sum;
+    bool ok = true;
+    if (n != 0 && name == NULL) {
+        marey__digest_make(&times->whole, values->ns, n, scratch);
+        if (times->wants_quantiles)
+            marey__digest_spread(&times->whole, values->ns, n, scratch);
+        times->whole_ns = mean;
+    } else if (n != 0) {
+        ok = marey__process_times_add(times, name, values->ns, n, mean, scratch);
+    }
+    marey__free(scratch);
+    return ok;
+}
+
+static marey_status finish_run(struct stats *stats)
+{
+    struct marey__process_times times = {.wants_quantiles = stats->options->wants_quantiles != 0};
+    const size_t skip = MAREY__MIN(stats->options->skip, stats->whole.n);
+    times.n_iterations = stats->whole.n - skip;
+    times.n_left_out = skip;
+    bool ok = digest_values(stats, &times, NULL, &stats->whole, times.n_iterations);
+    for (size_t i = 0; ok && i < stats->n_regions; i++) {
+        const struct marey__name name = stats->names->names[i];
+        if (marey__name_matches(stats->options->filter, name.text, name.len))
+            ok = digest_values(stats, &times, &name, &stats->regions[i], times.n_iterations);
+    }
+    struct marey__compared_run *run = ok ? marey__runs_add(stats->side) : NULL;
+    if (run != NULL) {
+        run->path = stats->path;
+        run->start = stats->start;
+        run->n_processes = 1;
+        ok = marey__run_take(run, stats->names, &times);
+    }
+    marey__process_times_fini(&times);
+    return ok && run != NULL ? MAREY_OK : no_memory(stats);
+}
+
+static void free_run(struct stats *stats)
+{
+    for (size_t i = 0; i < stats->n_regions; i++)
+        marey__free(stats->regions[i].ns);
+    marey__free(stats->regions);
+    marey__free(stats->whole.ns);
+}
+
+static marey_status take_runs(const struct stats *around);
+
+static bool key_is(const struct stats *stats, const char *key)
+{
+    const struct marey__buf *text = &stats->json->text;
+    return text->len == strlen(key) && memcmp(text->data, key, text->len) == 0;
+}
+
+static marey_status take_entry(struct stats *stats, bool may_have_runs)
+{
+    const bool is_series = key_is(stats, "series"), is_start = key_is(stats, "start"),
+               is_runs = key_is(stats, "runs");
+    const enum marey__json_token token = marey__json_next(stats->json);
+    if (is_series && token == MAREY__JSON_OBJECT)
+        return take_by_name(stats);
+    if (is_series && token == MAREY__JSON_LIST)
+        return take_rows(stats);
+    if (is_runs && token == MAREY__JSON_LIST && may_have_runs)
+        return take_runs(stats);
+    if (is_start && token == MAREY__JSON_NUMBER && isfinite(stats->json->number))
+        stats->start = stats->json->number;
+    return marey__json_skip(stats->json, token) ? MAREY_OK : wrong(stats, "");
+}
+
+/* Behind its brace. */
+static marey_status take_object(struct stats *stats, bool may_have_runs)
+{
+    bool is_first = true;
+    while (marey__json_next_key(stats->json, &is_first))
+        MAREY_TRY(take_entry(stats, may_have_runs));
+    if (stats->json->mistake != NULL)
+        return wrong(stats, "");
+    return stats->has_times ? finish_run(stats) : MAREY_OK;
+}
+
+static marey_status take_runs(const struct stats *around)
+{
+    bool is_first = true;
+    enum marey__json_token token;
+    while (marey__json_next_item(around->json, &is_first, &token)) {
+        struct stats stats = {.json = around->json,
+                              .side = around->side,
+                              .names = around->names,
+                              .texts = around->texts,
+                              .path = around->path,
+                              .options = around->options};
+        const marey_status status = token == MAREY__JSON_OBJECT
+                                        ? take_object(&stats, false)
+                                        : wrong(&stats, "an entry of \"runs\" is no object");
+        free_run(&stats);
+        MAREY_TRY(status);
+    }
+    return around->json->mistake != NULL ? wrong(around, "") : MAREY_OK;
+}
+
+marey_status marey__stats_parse(struct marey__compared_runs *side, struct marey__names *names,
+                                struct marey__arena *texts, const char *path, const char *text,
+                                size_t len, const struct marey_compare_options *options)
+{
+    struct marey__json_reader json = {.start = text, .at = text, .end = text + len};
+    struct stats stats = {
+        .json = &json, .side = side, .names = names, .texts = texts, .path = path, .options = options};
+    const size_t n_before = side->n;
+    marey_status status = marey__json_next(&json) == MAREY__JSON_OBJECT
+                              ? take_object(&stats, true)
+                              : wrong(&stats, "it does not begin with an object");
+    if (status == MAREY_OK && marey__json_next(&json) != MAREY__JSON_END)
+        status = wrong(&stats, "something follows behind the object");
+    if (status == MAREY_OK && side->n == n_before)
+        status = marey__fail(MAREY_EMISMATCH,
+                             "%s has no times in it: \"series\" is missing or empty", path);
+    free_run(&stats);
+    marey__json_fini(&json);
+    return status;
+}
+
+/* ---- the file ---- */
+
+bool marey__is_stats(const char *path)
+{
+    char first[64];
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    const ssize_t n = is_file ? read(fd, first, sizeof first - 1) : 0;
+    close(fd);
+    first[n > 0 ? n : 0] = '\0';
+    return first[strspn(first, " \t\r\n")] == '{';
+}
+
+marey_status marey__stats_read(struct marey__compared_runs *side, struct marey__names *names,
+                               struct marey__arena *texts, const char *path,
+                               const struct marey_compare_options *options)
+{
+    enum { STEP = 1 << 20 };
+    struct marey__buf text = {0};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : 1;
+    while (n > 0 && !text.failed) {
+        char *room = marey__buf_extend(&text, STEP);
+        n = room != NULL ? read(fd, room, STEP) : 0;
+        text.len -= room != NULL ? (size_t)(STEP - (n > 0 ? n : 0)) : 0;
+    }
+    marey_status status = n < 0         ? marey__fail_errno("read %s", path)
+                          : text.failed ? marey__fail(MAREY_ENOMEM, "no memory to read %s", path)
+                                        : MAREY_OK;
+    if (fd >= 0)
+        close(fd);
+    if (status == MAREY_OK)
+        status = marey__stats_parse(side, names, texts, path, text.data, text.len, options);
+    marey__buf_fini(&text);
+    return status;
+}

@@ -1,0 +1,368 @@
+/* The tables of a comparison. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/compare/compare_internal.h"
+
+#define PERCENT(name, title)                                                                       \
+    {                                                                                              \
+        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
+    }
+
+static const struct marey_column change_columns[] = {
+    MAREY__NAME_COLUMN,
+    {"a_ns", "A", MAREY_TYPE_F64, MAREY_UNIT_NS},
+    {"b_ns", "B", MAREY_TYPE_F64, MAREY_UNIT_NS},
+    PERCENT("change_percent", "change %"),
+    PERCENT("low_percent", "from %"),
+    PERCENT("high_percent", "to %"),
+    {"verdict", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    PERCENT("effect_percent", "of the iteration %"),
+    {"reason", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"n_a", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"n_b", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+};
+static const struct marey_column only_columns[] = {
+    MAREY__NAME_COLUMN,
+    {"side", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"time_ns", "time", MAREY_TYPE_F64, MAREY_UNIT_NS},
+};
+static const struct marey_column run_columns[] = {
+    {"side", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"path", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"run_id", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"n_processes", "processes", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"n_iterations", "iterations", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"n_left_out", "left out", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+};
+
+static const struct {
+    const char *name;
+    const struct marey_column *columns;
+    size_t n;
+} kinds[MAREY__N_COMPARED] = {
+    [MAREY__COMPARED_REGIONS] = {"regions", change_columns, MAREY__COUNT_OF(change_columns)},
+    [MAREY__COMPARED_ITERATION] = {"iteration", change_columns, MAREY__COUNT_OF(change_columns)},
+    [MAREY__COMPARED_PROGRAM] = {"program", change_columns, MAREY__COUNT_OF(change_columns)},
+    [MAREY__COMPARED_FUNCTIONS] = {"functions", change_columns, MAREY__COUNT_OF(change_columns)},
+    [MAREY__COMPARED_ONLY] = {"only", only_columns, MAREY__COUNT_OF(only_columns)},
+    [MAREY__COMPARED_RUNS] = {"runs", run_columns, MAREY__COUNT_OF(run_columns)},
+    [MAREY__COMPARED_WARNINGS] = {"warnings", marey__warning_columns, 1},
+    [MAREY__COMPARED_QUANTILES] = {"quantiles", marey__quantile_columns, MAREY__N_QUANTILE_COLUMNS},
+};
+
+const char *marey_verdict_name(enum marey_verdict verdict)
+{
+    static const char *const names[] = {"unsure", "same", "faster", "slower"};
+    return (unsigned)verdict < MAREY__COUNT_OF(names) ? names[verdict] : "?";
+}
+
+/* ---- regions ---- */
+
+/* What a side's runs have of one region: those that have it. */
+struct picked {
+    struct marey__run_digest *runs;
+    size_t n;
+    double weight_ns; /* mean over all runs of the side */
+};
+
+enum kind { OF_REGIONS, OF_ITERATION, OF_WALL, OF_CPU, OF_FUNCTIONS };
+
+static const struct marey__run_region *region_of(const struct marey__compared_run *run,
+                                                 enum kind kind, uint32_t name)
+{
+    switch (kind) {
+    case OF_ITERATION:
+        return &run->whole;
+    case OF_WALL:
+        return &run->wall;
+    case OF_CPU:
+        return &run->cpu;
+    case OF_FUNCTIONS:
+        return name < run->n_functions ? &run->functions[name] : NULL;
+    default:
+        return name < run->n_regions ? &run->regions[name] : NULL;
+    }
+}
+
+/* `into->runs` has room for all runs of the side. */
+static void pick(struct picked *into, const struct marey__compared_runs *side, enum kind kind,
+                 uint32_t name)
+{
+    into->n = 0;
+    into->weight_ns = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        const struct marey__run_region *region = region_of(&side->runs[i], kind, name);
+        if (region == NULL || region->n_processes == 0)
+            continue;
+        into->runs[into->n++] = (struct marey__run_digest){&region->digest, side->runs[i].start};
+        into->weight_ns += region->weight_ns / (double)side->n;
+    }
+}
+
+static void put_number(marey_table *table, double value)
+{
+    if (isfinite(value))
+        marey_table_f64(table, value);
+    else
+        marey_table_null(table);
+}
+
+static void put_change(marey_table *table, const char *name, size_t len,
+                       const struct marey_change *change, double effect)
+{
+    marey_table_text(table, name, len);
+    put_number(table, change->a);
+    put_number(table, change->b);
+    put_number(table, change->percent);
+    put_number(table, change->low_percent);
+    put_number(table, change->high_percent);
+    marey__put_string(table, marey_verdict_name(change->verdict));
+    put_number(table, effect);
+    marey__put_string(table, change->reason);
+    marey_table_u64(table, change->n_a);
+    marey_table_u64(table, change->n_b);
+}
+
+/* One region in the making: what it does to the whole decides its place. */
+struct row {
+    uint32_t name;
+    double effect, order;
+    struct marey_change change;
+};
+
+struct making {
+    marey_comparison *c;
+    const struct marey_compare_options *options;
+    struct picked a, b;
+    double whole_ns; /* of A: the iteration, or for functions the wall time; 0 not known */
+    struct row *rows;
+    size_t n_rows;
+};
+
+static void pick_both(struct making *m, enum kind kind, uint32_t name)
+{
+    pick(&m->a, &m->c->sides[MAREY_A], kind, name);
+    pick(&m->b, &m->c->sides[MAREY_B], kind, name);
+}
+
+static marey_status change_of(struct making *m, struct marey_change *out)
+{
+    MAREY_TRY(marey__change_of_runs(m->a.runs, m->a.n, m->b.runs, m->b.n,
+                                    m->options->smallest_percent, out));
+    if (out->n_a == 1 && out->n_b == 1 && isnan(out->low_percent))
+        out->reason = "one run on each side gives no interval; repeat the runs";
+    return MAREY_OK;
+}
+
+static void put_only(struct making *m, const struct marey__name *name)
+{
+    marey_table *only = m->c->tables[MAREY__COMPARED_ONLY];
+    marey_table_text(only, name->text, name->len);
+    marey__put_string(only, m->a.n != 0 ? "A" : "B");
+    marey_table_f64(only, m->a.n != 0 ? m->a.weight_ns : m->b.weight_ns);
+}
+
+/* A function that one side alone has is news when it takes a hundredth of the program. */
+static bool is_news(const struct making *m, enum kind kind)
+{
+    return kind == OF_REGIONS || MAREY__MAX(m->a.weight_ns, m->b.weight_ns) > m->whole_ns / 100;
+}
+
+static marey_status take_region(struct making *m, enum kind kind, const struct marey__names *names,
+                                uint32_t name)
+{
+    pick_both(m, kind, name);
+    if (m->a.n == 0 && m->b.n == 0)
+        return MAREY_OK;
+    if (m->a.n == 0 || m->b.n == 0) {
+        if (is_news(m, kind))
+            put_only(m, &names->names[name]);
+        return MAREY_OK;
+    }
+    struct row *row = &m->rows[m->n_rows];
+    MAREY_TRY(change_of(m, &row->change));
+    /* Runs that lack the function have a time of 0, which has no ratio. */
+    if (kind == OF_FUNCTIONS && (m->a.n < m->c->sides[MAREY_A].n || m->b.n < m->c->sides[MAREY_B].n)) {
+        const double percent = row->change.percent;
+        marey__change_set_unknown(&row->change,
+                                  "not seen in every run; longer runs have it in all");
+        row->change.percent = percent;
+    }
+    row->name = name;
+    row->order = fabs(row->change.percent) * m->a.weight_ns;
+    row->effect = m->whole_ns > 0 ? row->change.percent * m->a.weight_ns / m->whole_ns : NAN;
+    m->n_rows++;
+    return MAREY_OK;
+}
+
+/* The heaviest effect first; what has none last. */
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    const double left = isfinite(x->order) ? x->order : -1,
+                 right = isfinite(y->order) ? y->order : -1;
+    if (left != right)
+        return left < right ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+static marey_status make_rows(struct making *m, enum kind kind, const struct marey__names *names,
+                              enum marey__comparison_table table)
+{
+    m->n_rows = 0;
+    for (uint32_t name = 0; name < names->n; name++)
+        MAREY_TRY(take_region(m, kind, names, name));
+    if (m->n_rows != 0)
+        qsort(m->rows, m->n_rows, sizeof *m->rows, compare_rows);
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const struct marey__name *name = &names->names[m->rows[i].name];
+        put_change(m->c->tables[table], name->text, name->len, &m->rows[i].change, m->rows[i].effect);
+    }
+    return MAREY_OK;
+}
+
+/* One row, where both sides have it. `name` is the row's; the weight in A is the new whole where `is_whole`. */
+static marey_status make_one(struct making *m, enum kind kind, const char *name,
+                             enum marey__comparison_table table, bool is_whole)
+{
+    struct marey_change change;
+    pick_both(m, kind, 0);
+    if (m->a.n == 0 || m->b.n == 0)
+        return MAREY_OK;
+    MAREY_TRY(change_of(m, &change));
+    if (is_whole)
+        m->whole_ns = m->a.weight_ns;
+    put_change(m->c->tables[table], name, strlen(name), &change, is_whole ? change.percent : NAN);
+    return MAREY_OK;
+}
+
+static size_t n_rows_of(const struct making *m, enum marey__comparison_table table)
+{
+    return marey_table_n_rows(m->c->tables[table]);
+}
+
+static marey_status expect_rows(const struct making *m)
+{
+    if (n_rows_of(m, MAREY__COMPARED_ITERATION) + n_rows_of(m, MAREY__COMPARED_REGIONS) +
+            n_rows_of(m, MAREY__COMPARED_PROGRAM) + n_rows_of(m, MAREY__COMPARED_FUNCTIONS) !=
+        0)
+        return MAREY_OK;
+    return marey__fail(MAREY_EMISMATCH, "no region is in both %s and %s%s%s",
+                       m->c->sides[MAREY_A].runs[0].path, m->c->sides[MAREY_B].runs[0].path,
+                       m->options->filter != NULL ? " and matches " : "",
+                       m->options->filter != NULL ? m->options->filter : "");
+}
+
+static marey_status make_changes(struct making *m)
+{
+    MAREY_TRY(make_one(m, OF_ITERATION, MAREY__WHOLE, MAREY__COMPARED_ITERATION, true));
+    MAREY_TRY(make_rows(m, OF_REGIONS, &m->c->names, MAREY__COMPARED_REGIONS));
+    m->whole_ns = 0;
+    MAREY_TRY(make_one(m, OF_WALL, MAREY__WALL, MAREY__COMPARED_PROGRAM, true));
+    MAREY_TRY(make_one(m, OF_CPU, MAREY__CPU, MAREY__COMPARED_PROGRAM, false));
+    MAREY_TRY(make_rows(m, OF_FUNCTIONS, &m->c->function_names, MAREY__COMPARED_FUNCTIONS));
+    return expect_rows(m);
+}
+
+/* ---- all tables ---- */
+
+static void put_runs(marey_table *table, const marey_comparison *c)
+{
+    for (size_t s = 0; s < 2; s++)
+        for (size_t i = 0; i < c->sides[s].n; i++) {
+            const struct marey__compared_run *run = &c->sides[s].runs[i];
+            marey__put_string(table, s == MAREY_A ? "A" : "B");
+            marey__put_string(table, run->path);
+            marey__put_string(table, run->id);
+            marey_table_u64(table, run->n_processes);
+            marey_table_u64(table, run->n_iterations);
+            marey_table_u64(table, run->n_left_out);
+        }
+}
+
+static marey_status make_all(struct making *m)
+{
+    MAREY_TRY(make_changes(m));
+    put_runs(m->c->tables[MAREY__COMPARED_RUNS], m->c);
+    marey__comparison_notes(m->c->tables[MAREY__COMPARED_WARNINGS], m->c);
+    marey__comparison_quantiles(m->c->tables[MAREY__COMPARED_QUANTILES], m->c);
+    for (size_t t = 0; t < MAREY__N_COMPARED; t++)
+        MAREY_TRY(marey_table_status(m->c->tables[t]));
+    return MAREY_OK;
+}
+
+marey_status marey__comparison_make_tables(marey_comparison *c,
+                                           const struct marey_compare_options *options)
+{
+    for (size_t t = 0; t < MAREY__N_COMPARED; t++)
+        MAREY_TRY(marey_table_create(kinds[t].name, kinds[t].columns, kinds[t].n, &c->tables[t]));
+    struct making m = {
+        .c = c,
+        .options = options,
+        .a.runs = marey__calloc(c->sides[MAREY_A].n, sizeof *m.a.runs),
+        .b.runs = marey__calloc(c->sides[MAREY_B].n, sizeof *m.b.runs),
+        .rows = marey__calloc(MAREY__MAX(c->names.n, c->function_names.n) + 1, sizeof *m.rows),
+    };
+    const marey_status status = m.a.runs == NULL || m.b.runs == NULL || m.rows == NULL
+                                    ? marey__fail(MAREY_ENOMEM, "no memory to compare")
+                                    : make_all(&m);
+    marey__free(m.a.runs);
+    marey__free(m.b.runs);
+    marey__free(m.rows);
+    return status;
+}
+
+/* ---- the gate ---- */
+
+static bool row_is_slower(const marey_table *table, size_t row, double percent)
+{
+    const struct marey_cell verdict =
+        marey_table_cell(table, row, (size_t)marey_table_find(table, "verdict"));
+    const struct marey_cell low =
+        marey_table_cell(table, row, (size_t)marey_table_find(table, "low_percent"));
+    return !low.is_null && low.as.f64 > percent && strcmp(verdict.as.text, "slower") == 0;
+}
+
+/* A gate that has no interval could never fail, which nobody would notice. */
+static int wall_is_slower(const marey_table *program, double percent)
+{
+    if (marey_table_cell(program, 0, (size_t)marey_table_find(program, "low_percent")).is_null)
+        return marey__fail(MAREY_EMISMATCH,
+                           "one run on each side gives no interval of the wall time to judge by; "
+                           "record several with 'marey run --repeat 5'");
+    return row_is_slower(program, 0, percent);
+}
+
+/* 1 slower, 0 not, -1 no such row. */
+static int find_slower(const marey_table *table, const char *region, double percent)
+{
+    int found = -1;
+    for (size_t row = 0; row < marey_table_n_rows(table); row++)
+        if (region == NULL || strcmp(marey_table_cell(table, row, 0).as.text, region) == 0)
+            found = MAREY__MAX(found, (int)row_is_slower(table, row, percent));
+    return found;
+}
+
+int marey_comparison_is_slower(const marey_comparison *c, const char *region, double percent)
+{
+    const marey_table *const iteration = c->tables[MAREY__COMPARED_ITERATION],
+                             *const regions = c->tables[MAREY__COMPARED_REGIONS],
+                             *const program = c->tables[MAREY__COMPARED_PROGRAM];
+    if (regions == NULL)
+        return marey__fail(MAREY_ESTATE, "nothing was compared yet");
+    if (marey_table_n_rows(iteration) != 0 && (region == NULL || strcmp(region, MAREY__WHOLE) == 0))
+        return row_is_slower(iteration, 0, percent);
+    const bool is_wall =
+        region != NULL ? strcmp(region, MAREY__WALL) == 0 : marey_table_n_rows(regions) == 0;
+    if (is_wall && marey_table_n_rows(program) != 0)
+        return wall_is_slower(program, percent);
+    const marey_table *const tables[] = {regions, program, c->tables[MAREY__COMPARED_FUNCTIONS]};
+    int found = -1;
+    for (size_t t = 0; t < (region != NULL ? MAREY__COUNT_OF(tables) : 1); t++)
+        found = MAREY__MAX(found, find_slower(tables[t], region, percent));
+    if (found < 0 && region != NULL)
+        return marey__fail(MAREY_EINVAL, "no region '%s' is on both sides", region);
+    return found > 0;
+}

@@ -1,0 +1,218 @@
+/* What to know when reading a breakdown: what is missing, what was guessed, what cannot be right. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/device/breakdown_whole.h"
+
+static void put(marey_table *table, const char *fmt, ...) MAREY_PRINTF(2, 3);
+
+static void put(marey_table *table, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    marey__put_string(table, text);
+}
+
+/* ---- the same of several processes ---- */
+
+/* Processes that something is to be said of; with a thousand ranks it is said once. */
+struct tally {
+    size_t n_processes;
+    char first[48];     /* "rank 3" */
+    uint64_t n, of, ns; /* sums */
+};
+
+static void count(struct tally *tally, const struct marey__process_breakdown *p, uint64_t n,
+                  uint64_t of, uint64_t ns)
+{
+    const struct marey_process *process = p->set.process;
+    if (tally->n_processes++ == 0 && process->rank >= 0)
+        snprintf(tally->first, sizeof tally->first, "rank %d", process->rank);
+    else if (tally->n_processes == 1)
+        snprintf(tally->first, sizeof tally->first, "process %" PRId64, process->pid);
+    tally->n += n;
+    tally->of += of;
+    tally->ns += ns;
+}
+
+/* "rank 3", "rank 3 and 1 other", "rank 3 and 12 others". */
+static const char *whose(const struct tally *tally, char *into, size_t size)
+{
+    const size_t n = tally->n_processes;
+    if (n > 1)
+        snprintf(into, size, "%s and %zu other%s", tally->first, n - 1, n == 2 ? "" : "s");
+    else
+        snprintf(into, size, "%s", tally->first);
+    return into;
+}
+
+struct tallies {
+    struct tally too_deep, unmatched, negative, stepless, unlinked, outside, unknown, rest, full,
+        lost;
+};
+
+static void count_process(struct tallies *tallies, const struct marey__process_breakdown *p)
+{
+    uint64_t n_unlinked = 0;
+    for (size_t d = 0; d < p->set.n_devices; d++)
+        n_unlinked += p->set.devices[d].device >= 0 ? p->set.devices[d].n_unlinked : 0;
+    if (p->set.process->lost_events != 0)
+        count(&tallies->lost, p, p->set.process->lost_events, 0, 0);
+    if (p->set.n_too_deep != 0)
+        count(&tallies->too_deep, p, p->set.n_too_deep, 0, 0);
+    if (p->set.n_unmatched != 0)
+        count(&tallies->unmatched, p, p->set.n_unmatched, 0, 0);
+    if (p->set.n_negative != 0)
+        count(&tallies->negative, p, p->set.n_negative, 0, 0);
+    if (n_unlinked != 0)
+        count(&tallies->unlinked, p, n_unlinked, p->n_work, 0);
+    if (p->set.n_steps == 0)
+        count(&tallies->stepless, p, 0, 0, 0);
+    else if (p->n_outside != 0)
+        count(&tallies->outside, p, p->n_outside, 0, p->outside_ns);
+    if (p->set.is_unknown)
+        count(&tallies->unknown, p, 0, 0, 0);
+    else if (p->devices.rows[0].device < 0 && p->set.process->source[0] == '\0')
+        count(&tallies->rest, p, 0, 0, 0);
+    uint64_t full_ns = 0;
+    for (size_t d = 0; d < p->idle.n_devices; d++)
+        full_ns += p->idle.devices[d].queue_full_ns;
+    if (full_ns != 0)
+        count(&tallies->full, p, 0, 0, full_ns);
+}
+
+static void put_dropped(marey_table *table, const struct tally *tally, const char *events)
+{
+    char who[96];
+    if (tally->n != 0)
+        put(table, "%s: %" PRIu64 " of %s, left out.", events, tally->n,
+            whose(tally, who, sizeof who));
+}
+
+static void put_tallies(marey_table *table, const marey_breakdown *breakdown,
+                        const struct tallies *tallies)
+{
+    char who[96];
+    const bool needs_steps =
+        breakdown->by == MAREY__BY_STEP || breakdown->window == MAREY__WINDOW_STEPS;
+    const struct tally *t = &tallies->lost;
+    if (t->n != 0)
+        put(table,
+            "Events that were not recorded: %" PRIu64 " of %s; the times are too small by these.",
+            t->n, whose(t, who, sizeof who));
+    put_dropped(table, &tallies->too_deep, "Ranges nested too deep");
+    put_dropped(table, &tallies->unmatched,
+                "Async events while too many async ranges were in flight");
+    put_dropped(table, &tallies->negative, "GPU events that end before they begin");
+    t = &tallies->stepless;
+    if (needs_steps && t->n_processes != 0)
+        put(table, "No steps of %s: not in what is told by steps.", whose(t, who, sizeof who));
+    t = &tallies->unlinked;
+    if (t->n != 0 && (needs_steps || breakdown->by == MAREY__BY_RANGE))
+        put(table,
+            "GPU events whose launch is not in the trace: %" PRIu64 " of %" PRIu64 " of %s; %s.",
+            t->n, t->of, whose(t, who, sizeof who),
+            needs_steps ? "they count to the step in which they began" : "they are in no range");
+    t = &tallies->outside;
+    if (t->n != 0 && needs_steps)
+        put(table, "GPU events launched outside of all steps: %" PRIu64 " of %s (%.6f s).", t->n,
+            whose(t, who, sizeof who), (double)t->ns / 1e9);
+    t = &tallies->full;
+    if (t->n_processes != 0)
+        put(table,
+            "A stream of %s had %d launches waiting for %.6f s: the call that launches blocks "
+            "then, "
+            "and the GPU is what is behind.",
+            whose(t, who, sizeof who), MAREY__LAUNCH_QUEUE, (double)t->ns / 1e9);
+    t = &tallies->unknown;
+    if (t->n_processes != 0)
+        put(table,
+            "Computation and communication are unknown for %s: no GPU activity, operator or range "
+            "that communicates was recorded. 'marey run --gpu', 'marey run --mpi' and marey.torch "
+            "(trace_distributed, trace_ddp) record them.",
+            whose(t, who, sizeof who));
+    t = &tallies->rest;
+    if (t->n_processes != 0)
+        put(table,
+            "Computation of %s is the time of the main thread outside the ranges that communicate, "
+            "copy or wait; communication that no range covers is part of it.",
+            whose(t, who, sizeof who));
+}
+
+/* ---- all of them ---- */
+
+static bool communicates(const marey_breakdown *breakdown)
+{
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
+        for (size_t r = 0; p->set.caught != NULL && r < breakdown->rules.n; r++)
+            if (p->set.caught[r].count != 0 && breakdown->rules.rules[r].class == MAREY__COMMUNICATES)
+                return true;
+    }
+    return false;
+}
+
+static void put_ranks(marey_table *table, const marey_breakdown *breakdown)
+{
+    int32_t world_size = 1, first_rank = -1;
+    size_t n_ranks = 0;
+    bool has_several = false, is_unknown = false;
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
+        if (p->is_left_out || p->devices.n == 0)
+            continue;
+        const struct marey_process *process = p->set.process;
+        is_unknown |= p->set.is_unknown;
+        world_size = MAREY__MAX(world_size, process->world_size);
+        n_ranks += process->rank >= 0;
+        has_several |= first_rank >= 0 && process->rank >= 0 && process->rank != first_rank;
+        first_rank = process->rank >= 0 ? process->rank : first_rank;
+    }
+    if ((world_size > 1 || has_several) && !is_unknown && !communicates(breakdown))
+        put(table,
+            "There are several ranks, and nothing that communicates was found: the kernels that "
+            "do may have names that no rule knows. Look for them in marey report, and add a rule "
+            "(--rules FILE; --print-rules shows what there is).");
+    if (n_ranks != 0 && (size_t)world_size > n_ranks)
+        put(table, "Of %d ranks %zu %s here.", world_size, n_ranks, n_ranks == 1 ? "is" : "are");
+}
+
+static void put_left_out(marey_table *table, const marey_breakdown *breakdown)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < breakdown->n_processes; i++)
+        n += breakdown->processes[i].is_left_out;
+    if (n == 1)
+        put(table, "One process that neither uses a GPU nor takes steps nor communicates, while "
+                   "others do, is left out.");
+    else if (n > 1)
+        put(table,
+            "%zu processes that neither use a GPU nor take steps nor communicate, while others "
+            "do, are left out.",
+            n);
+}
+
+void marey__breakdown_put_warnings(marey_table *table, const marey_breakdown *breakdown,
+                                   marey_recording *const *recordings, size_t n)
+{
+    struct tallies tallies = {0};
+    for (size_t r = 0; r < n; r++) {
+        const char *sentence;
+        for (size_t i = 0; (sentence = marey_recording_warning(recordings[r], i)) != NULL; i++)
+            marey__put_string(table, sentence);
+    }
+    for (size_t i = 0; i < breakdown->n_processes; i++) {
+        const struct marey__process_breakdown *p = &breakdown->processes[i];
+        if (p->is_left_out || p->devices.n == 0)
+            continue;
+        marey__put_notes(table, p->set.process, breakdown->n_processes == 1);
+        count_process(&tallies, p);
+    }
+    put_ranks(table, breakdown);
+    put_tallies(table, breakdown, &tallies);
+    put_left_out(table, breakdown);
+}

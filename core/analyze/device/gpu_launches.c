@@ -1,0 +1,207 @@
+/*
+ * Launches by the ranges around them: how many, what they came to on the device, how long the calls took, how long what
+ * they launched waited for its turn.
+ *
+ *   thread   [ train ............................... ]       calls of `train`: 1, launches 2, work 3
+ *              [ forward ....... ]
+ *                [launch] [launch]
+ *   device          [ a ]  [ b ][ c ]                        span of `forward`: from its begin to the end of c
+ */
+#include <string.h>
+
+#include "analyze/device/gpu_report_internal.h"
+
+const char marey__no_range[] = "(no range)";
+
+struct marey__launching *marey__launching_of(struct marey__launching **ranges, size_t *n,
+                                             size_t *cap, uint32_t name)
+{
+    if (name >= *n) {
+        if (!marey__grow(ranges, cap, (size_t)name + 1, sizeof **ranges))
+            return NULL;
+        memset(*ranges + *n, 0, (name + 1 - *n) * sizeof **ranges);
+        *n = (size_t)name + 1;
+    }
+    (*ranges)[name].name = name;
+    return &(*ranges)[name];
+}
+
+static struct marey__launching *range_of(struct marey__gpu_process *p, const char *text, size_t len,
+                                         uint32_t *name)
+{
+    *name = marey__names_number(&p->names, text, len);
+    return *name == MAREY__NO_NAME
+               ? NULL
+               : marey__launching_of(&p->ranges, &p->n_ranges, &p->ranges_cap, *name);
+}
+
+/* ---- names ---- */
+
+static bool name_ranges(struct marey__gpu_process *p)
+{
+    const struct marey__work_set *set = &p->set;
+    p->range_names = marey__calloc(set->n_ranges + 1, sizeof *p->range_names);
+    if (p->range_names == NULL)
+        return false;
+    for (size_t i = 0; i < set->n_ranges; i++) {
+        const struct marey_site_info *site =
+            marey_recording_site(set->recording, set->process->index, set->ranges[i].site);
+        p->range_names[i] = MAREY__NO_NAME;
+        if (marey__is_runtime_call(site))
+            continue;
+        struct marey__launching *range = range_of(p, site->name, site->name_len, &p->range_names[i]);
+        if (range == NULL)
+            return false;
+        if (range->category == NULL)
+            range->category = site->category;
+    }
+    return true;
+}
+
+/* ---- one launch ---- */
+
+static bool add_launch(struct marey__launching *range, const struct marey__launched *launched,
+                       uint64_t call_ns, uint64_t delay_ns)
+{
+    range->n_launches++;
+    range->n_work += launched->n_work;
+    range->gpu_ns += launched->gpu_ns;
+    range->launch_ns += call_ns;
+    range->devices |= launched->devices;
+    return marey__sketch_add(&range->delays, delay_ns);
+}
+
+static void add_self(struct marey__launching *range, const struct marey__launched *launched,
+                     uint64_t call_ns)
+{
+    range->self_gpu_ns += launched->gpu_ns;
+    range->self_launch_ns += call_ns;
+}
+
+/* In all ranges around it, each name once; `ends` by range: up to when its window goes. */
+static bool count_around(struct marey__gpu_process *p, size_t i, uint64_t call_ns,
+                         uint64_t delay_ns, uint64_t *ends)
+{
+    const struct marey__work_set *set = &p->set;
+    const struct marey__launched *launched = &p->launched[i];
+    bool is_innermost = true;
+    for (uint32_t at = set->launches[i].range; at != MAREY__NO_INDEX; at = set->ranges[at].parent) {
+        if (p->range_names[at] == MAREY__NO_NAME)
+            continue;
+        struct marey__launching *range = &p->ranges[p->range_names[at]];
+        range->calls += ends[at] == 0;
+        ends[at] = MAREY__MAX(MAREY__MAX(ends[at], set->ranges[at].end_ns), launched->last_ns);
+        if (is_innermost)
+            add_self(range, launched, call_ns);
+        is_innermost = false;
+        if (range->stamp == i + 1)
+            continue;
+        range->stamp = i + 1;
+        if (!add_launch(range, launched, call_ns, delay_ns))
+            return false;
+    }
+    if (!is_innermost)
+        return true;
+    uint32_t name;
+    struct marey__launching *none = range_of(p, marey__no_range, strlen(marey__no_range), &name);
+    if (none == NULL)
+        return false;
+    add_self(none, launched, call_ns);
+    return add_launch(none, launched, call_ns, delay_ns);
+}
+
+/* A call that launched several times took its time once. */
+static uint64_t call_ns_of(const struct marey__launch_call *launch)
+{
+    return launch->chained == MAREY__NO_INDEX ? launch->end_ns - launch->begin_ns : 0;
+}
+
+static uint64_t delay_of(const struct marey__gpu_process *p, size_t i)
+{
+    const uint64_t first_ns = p->launched[i].first_ns, begin_ns = p->set.launches[i].begin_ns;
+    return first_ns > begin_ns ? first_ns - begin_ns : 0;
+}
+
+/* Each launch on the device, and in its step there. */
+static bool count_on_device(struct marey__gpu_process *p, size_t d)
+{
+    const struct marey__work_set *set = &p->set;
+    for (size_t i = 0; i < set->devices[d].n_work; i++) {
+        const uint32_t number = set->devices[d].work[i].launch;
+        if (number == MAREY__NO_INDEX || p->launched[number].last_device == d + 1)
+            continue;
+        p->launched[number].last_device = d + 1;
+        const uint64_t call_ns = call_ns_of(&set->launches[number]);
+        const uint32_t step = marey__step_at(set, set->launches[number].begin_ns);
+        p->devices[d].n_launches++;
+        p->devices[d].launch_ns += call_ns;
+        if (!marey__sketch_add(&p->devices[d].delays, delay_of(p, number)))
+            return false;
+        if (step == MAREY__NO_INDEX)
+            continue;
+        p->iterations[d * set->n_steps + step].n_launches++;
+        p->iterations[d * set->n_steps + step].launch_ns += call_ns;
+    }
+    return true;
+}
+
+/* ---- spans ---- */
+
+struct window {
+    uint64_t begin_ns, end_ns;
+    uint32_t name;
+};
+
+static bool window_is_before(const void *a, const void *b)
+{
+    const struct window *x = a, *y = b;
+    return x->name != y->name ? x->name < y->name : x->begin_ns < y->begin_ns;
+}
+
+/* Windows of one name are united. */
+static void sum_spans(struct marey__gpu_process *p, const struct window *windows, size_t n)
+{
+    uint64_t until_ns = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct window *w = &windows[i];
+        if (i == 0 || w->name != w[-1].name)
+            until_ns = 0;
+        const uint64_t from_ns = MAREY__MAX(w->begin_ns, until_ns);
+        p->ranges[w->name].span_ns += w->end_ns > from_ns ? w->end_ns - from_ns : 0;
+        until_ns = MAREY__MAX(until_ns, w->end_ns);
+    }
+    for (size_t i = 0; i < p->n_ranges; i++)
+        p->ranges[i].span_ns *= (uint64_t)__builtin_popcountll(p->ranges[i].devices);
+}
+
+static bool find_spans(struct marey__gpu_process *p, const uint64_t *ends)
+{
+    const struct marey__work_set *set = &p->set;
+    struct window *windows = marey__alloc((set->n_ranges + 1) * sizeof *windows);
+    size_t n = 0;
+    if (windows == NULL)
+        return false;
+    for (size_t i = 0; i < set->n_ranges; i++)
+        if (ends[i] != 0)
+            windows[n++] = (struct window){set->ranges[i].begin_ns, ends[i], p->range_names[i]};
+    const bool done = marey__sort_runs(windows, n, sizeof *windows, window_is_before);
+    if (done)
+        sum_spans(p, windows, n);
+    marey__free(windows);
+    return done;
+}
+
+bool marey__gpu_sum_launches(struct marey__gpu_process *p)
+{
+    const struct marey__work_set *set = &p->set;
+    uint64_t *ends = marey__calloc(set->n_ranges + 1, sizeof *ends);
+    bool done = ends != NULL && name_ranges(p);
+    for (size_t i = 0; done && i < set->n_launches; i++)
+        if (p->launched[i].n_work != 0)
+            done = count_around(p, i, call_ns_of(&set->launches[i]), delay_of(p, i), ends);
+    for (size_t d = 0; done && d < set->n_devices; d++)
+        done = count_on_device(p, d);
+    done = done && find_spans(p, ends);
+    marey__free(ends);
+    return done;
+}

@@ -1,0 +1,207 @@
+/*
+ * gpu_report: kernels, launches and waits of devices (marey/gpu_report.h).
+ *
+ *   for each process, several at a time                                      then
+ *   work.c, work_facts.c ── gpu_sums.c: by name, kind and shape ──────────┐
+ *                        ── gpu_launches.c: by the ranges around launches ┼──> gpu_report.c (merge)
+ *                        ── gpu_waits.c: gaps, and who was waited for ────┘    gpu_report_tables.c
+ *                        ── idle.c: why, of the longest gaps
+ */
+#ifndef MAREY_GPU_REPORT_INTERNAL_H
+#define MAREY_GPU_REPORT_INTERNAL_H
+
+#include "analyze/device/breakdown_internal.h"
+#include "analyze/device/idle.h"
+#include <marey/gpu_report.h>
+
+enum {
+    /* A wait for the host up to this long is what launching takes; beyond, the host does something else. */
+    MAREY__LAUNCH_WAIT_NS = 100000,
+    MAREY__N_GAPS = 20,
+    /* Beyond so many devices of one process, a name's span counts for this many. */
+    MAREY__MAX_DEVICE_BITS = 64,
+};
+
+/* ---- gpu_sums.c: work by name, kind and shape ---- */
+
+struct marey__gpu_sum {
+    struct marey__sketch calls;
+    uint64_t bytes, bytes_ns; /* of those that tell their bytes */
+    uint32_t name, kind;
+    uint32_t shape; /* or MAREY__NO_INDEX */
+};
+
+struct marey__gpu_sums {
+    struct marey__names keys; /* the sum of each has its number */
+    struct marey__arena texts;
+    struct marey__gpu_sum *sums;
+    size_t n, cap;
+};
+/* The sum of these three, made when new; NULL without memory. */
+struct marey__gpu_sum *marey__gpu_sum_of(struct marey__gpu_sums *sums, uint32_t name, uint32_t kind,
+                                         uint32_t shape);
+/* Add `from` to that sum; its sketch may be gone afterwards. False without memory. */
+MAREY_WARN_UNUSED bool marey__gpu_sums_add(struct marey__gpu_sums *sums, uint32_t name,
+                                           uint32_t shape, struct marey__gpu_sum *from);
+void marey__gpu_sums_fini(struct marey__gpu_sums *sums);
+
+/* What a stream did, by kind. */
+struct marey__gpu_stream {
+    uint64_t n[MAREY_WORK_SET + 1];
+    uint64_t bytes;
+    const struct marey__device_row *row; /* how long it was busy; NULL: it had no work */
+};
+
+/* ---- gpu_launches.c: by the ranges around launches ---- */
+
+/* What one launch came to. */
+struct marey__launched {
+    uint64_t n_work, gpu_ns;
+    uint64_t first_ns, last_ns; /* begin of its first work, end of its last */
+    uint64_t devices;           /* bits */
+    size_t last_device;         /* 1 + the device that it was counted on last */
+};
+
+/* Ranges of one name. */
+struct marey__launching {
+    uint32_t name;
+    const char *category;
+    uint64_t calls, n_launches, n_work, gpu_ns, self_gpu_ns, launch_ns, self_launch_ns;
+    struct marey__sketch delays;
+    uint64_t span_ns;
+    uint64_t launch_wait_ns, host_wait_ns;
+    uint64_t devices;      /* bits */
+    uint64_t stamp;        /* the launch or gap that was counted last */
+    uint64_t last_wait_ns; /* what that gap counts for so far */
+};
+
+struct marey__gpu_device {
+    int32_t device;
+    uint64_t span_ns, busy_ns;
+    uint64_t n[MAREY_WORK_SET + 1]; /* by kind */
+    uint64_t n_launches, launch_ns;
+    struct marey__sketch delays;
+    uint64_t launch_wait_ns, host_wait_ns;
+};
+
+struct marey__gpu_iteration {
+    uint64_t span_ns, busy_ns;
+    uint64_t n_launches, launch_ns, n_work, gpu_ns, launch_wait_ns, host_wait_ns;
+};
+
+struct marey__gpu_gap {
+    uint64_t begin_ns, end_ns;
+    size_t device;         /* in the work set */
+    uint32_t before, next; /* sites */
+    uint32_t launch;       /* of what comes next; or MAREY__NO_INDEX */
+    uint32_t step;         /* or MAREY__NO_INDEX */
+    enum marey__idle_reason reason;
+    uint64_t reason_ns;
+    char *path; /* of ranges; NULL: none */
+};
+
+struct marey__gpu_process {
+    marey_recording *recording;
+    size_t process;
+    struct marey__work_set set; /* once it is done: without work, launches and ranges */
+    struct marey__names names;  /* of work and ranges, lent by the recording */
+    struct marey__gpu_sums sums;
+    struct marey__gpu_stream *streams;       /* by lane */
+    struct marey__gpu_device *devices;       /* as in the set */
+    struct marey__device_rows stream_rows;   /* what `row` of streams is of */
+    struct marey__launched *launched;        /* by launch */
+    struct marey__gpu_iteration *iterations; /* [d * n_steps + i] */
+    struct marey__launching *ranges;         /* by name; those without a launch are none */
+    size_t n_ranges, ranges_cap;
+    uint32_t *range_names; /* by range of the set; MAREY__NO_NAME: a call of a runtime */
+    struct marey__gpu_gap *gaps;
+    size_t n_gaps;
+    uint64_t n_unlinked, n_work;
+};
+
+/* What work was launched in no range is called. */
+extern const char marey__no_range[];
+
+/* These take the set's work; false without memory. */
+MAREY_WARN_UNUSED bool marey__gpu_sum_work(struct marey__gpu_process *p);
+MAREY_WARN_UNUSED bool marey__gpu_sum_launches(struct marey__gpu_process *p);
+MAREY_WARN_UNUSED bool marey__gpu_sum_waits(struct marey__gpu_process *p, size_t max_gaps);
+/* Why the longest gaps are. */
+MAREY_WARN_UNUSED marey_status marey__gpu_explain_gaps(struct marey__gpu_process *p,
+                                                       const struct marey__rules *rules);
+/* The entry of a name in an array by name, made when new; NULL without memory. */
+struct marey__launching *marey__launching_of(struct marey__launching **ranges, size_t *n,
+                                             size_t *cap, uint32_t name);
+
+/* ---- gpu_report.c, gpu_report_rows.c, gpu_report_tables.c ---- */
+
+#define MAREY__GPU_TEXT_COLUMN(name)                                                               \
+    {                                                                                              \
+        name, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                               \
+    }
+#define MAREY__GPU_SHARE_COLUMN(name, title)                                                       \
+    {                                                                                              \
+        name, title, MAREY_TYPE_F64, MAREY_UNIT_SHARE                                              \
+    }
+#define MAREY__GPU_BYTES_COLUMN(name, title)                                                       \
+    {                                                                                              \
+        name, title, MAREY_TYPE_U64, MAREY_UNIT_BYTES                                              \
+    }
+#define MAREY__GPU_RATE_COLUMN                                                                     \
+    {                                                                                              \
+        "bytes_per_s", "bytes/s", MAREY_TYPE_F64, MAREY_UNIT_BYTES                                 \
+    }
+#define MAREY__GPU_DEVICE_COLUMNS                                                                  \
+    MAREY__RANK_COLUMN, MAREY__PID_COLUMN,                                                         \
+    {                                                                                              \
+        "device", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE                                            \
+    }
+
+enum marey__gpu_table {
+    MAREY__GPU_DEVICES,
+    MAREY__GPU_KERNELS,
+    MAREY__GPU_SHAPES,
+    MAREY__GPU_COPIES,
+    MAREY__GPU_STREAMS,
+    MAREY__GPU_RANGES,
+    MAREY__GPU_LAUNCH_BOUND,
+    MAREY__GPU_ITERATIONS,
+    MAREY__GPU_GAPS,
+    MAREY__GPU_WARNINGS,
+    MAREY__N_GPU_TABLES,
+};
+
+struct marey_gpu_report {
+    marey_table *tables[MAREY__N_GPU_TABLES];
+    /* While it is made. */
+    const char *filter;
+    size_t max_gaps;
+    struct marey__rules rules;
+    struct marey__gpu_process *processes;
+    size_t n_processes;
+    struct marey__names names, shapes; /* of all processes */
+    struct marey__gpu_sums sums;
+    struct marey__launching *ranges; /* by name */
+    size_t n_ranges, ranges_cap;
+};
+
+/* A table that has rows for each process. In gpu_report_rows.c. */
+struct marey__gpu_rows {
+    enum marey__gpu_table table;
+    const char *name;
+    const struct marey_column *columns;
+    size_t n_columns;
+    void (*fill)(marey_table *table, const struct marey__gpu_process *p);
+};
+enum { MAREY__N_GPU_ROWS = 4 };
+extern const struct marey__gpu_rows marey__gpu_rows[MAREY__N_GPU_ROWS];
+
+/* Cells; null for no values, for a time of 0, for no text. */
+void marey__gpu_put_quantile(marey_table *table, const struct marey__sketch *sketch, double q);
+/* So many in `ns`, for each `unit_ns`. */
+void marey__gpu_put_rate(marey_table *table, uint64_t n, uint64_t ns, double unit_ns);
+void marey__gpu_put_text(marey_table *table, const char *text);
+
+MAREY_WARN_UNUSED marey_status marey__gpu_report_make_tables(marey_gpu_report *report);
+
+#endif

@@ -1,0 +1,347 @@
+/*
+ * Gaps: the times in which no stream of a device was busy, each split at the call that launched what came next.
+ *
+ * Before the call the host is to explain: idle_host.c. From the call on, the device was on its own: launching takes some
+ * time, and what is launched may have to wait for something else.
+ */
+#include <stdlib.h>
+
+#include "analyze/device/idle.h"
+
+/* One gap, and what stands on its sides. */
+struct gap {
+    uint64_t begin_ns, end_ns;
+    const struct marey__work *last; /* ended where it begins; NULL: none before it */
+    const struct marey__work *next; /* begins where it ends; NULL: none behind it */
+};
+
+/* A device while its gaps are found. */
+struct device {
+    struct marey__idle_finder *finder;
+    const struct marey__device_work *work;
+    uint32_t number;
+    uint32_t main_lane;
+    struct marey__interval *full; /* times in which a launch queue was full, in order */
+    size_t n_full;
+};
+
+static marey_status no_memory(const struct marey__work_set *set)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the idle times of %s", set->process->log_path);
+}
+
+bool marey__idle_name(struct marey__idle_finder *finder, uint32_t site, uint32_t *out)
+{
+    const struct marey_site_info *info =
+        marey_recording_site(finder->set->recording, finder->set->process->index, site);
+    *out = MAREY__NO_NAME;
+    if (site == 0 || !marey__is_operator(info))
+        return true;
+    *out = marey__names_number(&finder->idle->names, info->name, info->name_len);
+    return *out != MAREY__NO_NAME;
+}
+
+static const struct marey__launch_call *launch_of(const struct marey__work_set *set,
+                                                  const struct marey__work *work)
+{
+    return work == NULL || work->launch == MAREY__NO_INDEX ? NULL : &set->launches[work->launch];
+}
+
+/* ---- from the launch on ---- */
+
+/* The time from `begin_ns` to the end of the gap is queued; where a queue was full, that is the reason. */
+static bool add_queued(const struct device *device, struct marey__idle_time *time, uint64_t end_ns)
+{
+    size_t low = 0, high = device->n_full; /* the first full time that ends behind the begin */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (device->full[middle].end_ns <= time->begin_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (time->begin_ns < end_ns) {
+        const struct marey__interval *full = low < device->n_full ? &device->full[low] : NULL;
+        const bool is_full = full != NULL && full->begin_ns <= time->begin_ns;
+        time->reason = is_full ? MAREY__IDLE_QUEUE_FULL : MAREY__IDLE_QUEUED;
+        time->end_ns =
+            full == NULL ? end_ns : MAREY__MIN(end_ns, is_full ? full->end_ns : full->begin_ns);
+        if (!marey__idle_add(device->finder, time))
+            return false;
+        time->begin_ns = time->end_ns;
+        low += is_full;
+    }
+    return true;
+}
+
+/* The time goes on for `reason` to `end_ns`, if that is later. */
+static bool add_until(const struct device *device, struct marey__idle_time *time,
+                      enum marey__idle_reason reason, uint64_t end_ns)
+{
+    time->reason = reason;
+    time->end_ns = MAREY__MAX(time->begin_ns, end_ns);
+    const bool is_done = marey__idle_add(device->finder, time);
+    time->begin_ns = time->end_ns;
+    return is_done;
+}
+
+/* What comes next was launched by `launch`; the gap from then on. */
+static bool add_launched(const struct device *device, const struct gap *gap,
+                         const struct marey__launch_call *launch, struct marey__idle_time time)
+{
+    const uint64_t end_ns = gap->end_ns, soon_ns = launch->begin_ns + MAREY__LAUNCH_LATENCY_NS;
+    time.lane = launch->lane;
+    time.begin_ns = MAREY__MAX(gap->begin_ns, launch->begin_ns);
+    if (!marey__idle_name(device->finder, launch->around, &time.name) ||
+        !add_until(device, &time, MAREY__IDLE_LATENCY, MAREY__MIN(end_ns, soon_ns)) ||
+        !add_until(device, &time, MAREY__IDLE_LAUNCH_CALL, MAREY__MIN(end_ns, launch->end_ns)))
+        return false;
+    if (end_ns - time.begin_ns > MAREY__KERNEL_GAP_NS)
+        return add_queued(device, &time, end_ns);
+    const bool is_ahead = launch->begin_ns <= gap->begin_ns;
+    return add_until(device, &time, is_ahead ? MAREY__IDLE_KERNEL_GAP : MAREY__IDLE_LATENCY, end_ns);
+}
+
+/* ---- gaps ---- */
+
+/* The first lane of the same thread: what overlaps in an imported file has further ones. */
+static uint32_t find_sibling(struct marey__idle_finder *finder, uint32_t lane)
+{
+    const struct marey__work_set *set = finder->set;
+    const size_t process = set->process->index;
+    const struct marey_lane_info *own = marey_recording_lane(set->recording, process, lane);
+    for (uint32_t i = 0; finder->siblings[lane] == 0 && i <= lane; i++) {
+        const struct marey_lane_info *info = marey_recording_lane(set->recording, process, i);
+        if (i == lane || (info->kind == MAREY_LANE_THREAD && info->tid == own->tid))
+            finder->siblings[lane] = i + 1;
+    }
+    return finder->siblings[lane] - 1;
+}
+
+/* Whom the launching thread is relieved by where it has no range: another lane of its own, or who launched before. */
+static uint32_t find_other_lane(struct marey__idle_finder *finder, uint32_t lane,
+                                const struct marey__launch_call *before)
+{
+    const uint32_t sibling = find_sibling(finder, lane);
+    if (sibling != lane)
+        return sibling;
+    return before != NULL && before->lane != lane ? before->lane : MAREY__NO_INDEX;
+}
+
+/* The host is to explain the gap up to `end_ns`. */
+static bool add_part(const struct device *device, const struct gap *gap, uint64_t end_ns,
+                     uint32_t lane)
+{
+    struct marey__idle_finder *finder = device->finder;
+    if (end_ns <= gap->begin_ns)
+        return true;
+    if (!marey__grow(&finder->parts, &finder->parts_cap, finder->n_parts + 1, sizeof *finder->parts))
+        return false;
+    finder->gaps[finder->n_gaps - 1].other_lane =
+        find_other_lane(finder, lane, launch_of(finder->set, gap->last));
+    finder->parts[finder->n_parts++] = (struct marey__idle_part){
+        .begin_ns = gap->begin_ns,
+        .end_ns = end_ns,
+        .lane = lane,
+        .gap = (uint32_t)finder->n_gaps - 1,
+    };
+    return true;
+}
+
+static bool add_unknown(const struct device *device, const struct gap *gap,
+                        struct marey__idle_time time)
+{
+    time.reason = MAREY__IDLE_UNKNOWN;
+    time.name = MAREY__NO_NAME;
+    time.begin_ns = gap->begin_ns;
+    time.end_ns = gap->end_ns;
+    return marey__idle_add(device->finder, &time);
+}
+
+static bool add_gap(const struct device *device, const struct gap *gap)
+{
+    struct marey__idle_finder *finder = device->finder;
+    if (!marey__grow(&finder->gaps, &finder->gaps_cap, finder->n_gaps + 1, sizeof *finder->gaps))
+        return false;
+    struct marey__idle_gap *stored = &finder->gaps[finder->n_gaps++];
+    *stored = (struct marey__idle_gap){.device = device->number, .other_lane = MAREY__NO_INDEX};
+    const struct marey__idle_time time = {.gap = stored, .gap_number = (uint32_t)finder->n_gaps - 1};
+    if (device->work->device < 0)
+        return device->main_lane == MAREY__NO_INDEX
+                   ? add_unknown(device, gap, time)
+                   : add_part(device, gap, gap->end_ns, device->main_lane);
+    /* Behind the last work, whoever launched that one is asked. */
+    const struct marey__launch_call *launch =
+        launch_of(finder->set, gap->next != NULL ? gap->next : gap->last);
+    if (launch == NULL)
+        return add_unknown(device, gap, time);
+    if (gap->next == NULL || launch->begin_ns >= gap->end_ns)
+        return add_part(device, gap, gap->end_ns, launch->lane);
+    return add_part(device, gap, launch->begin_ns, launch->lane) &&
+           add_launched(device, gap, launch, time);
+}
+
+/* Whether `work` was launched before `other`; one of which nothing is known counts as the last. */
+static bool is_launched_before(const struct marey__work_set *set, const struct marey__work *work,
+                               const struct marey__work *other)
+{
+    const struct marey__launch_call *a = launch_of(set, work), *b = launch_of(set, other);
+    if (a == NULL || b == NULL)
+        return a != NULL;
+    return a->begin_ns != b->begin_ns ? a->begin_ns < b->begin_ns : a->lane < b->lane;
+}
+
+/* Of the work that begins with work[i], what was launched first. */
+static const struct marey__work *find_next(const struct marey__work_set *set,
+                                           const struct marey__device_work *device, size_t i)
+{
+    const struct marey__work *next = &device->work[i];
+    for (size_t j = i + 1; j < device->n_work && device->work[j].begin_ns == next->begin_ns; j++)
+        if (device->work[j].class != MAREY__IGNORED && is_launched_before(set, &device->work[j], next))
+            next = &device->work[j];
+    return next;
+}
+
+/* From where to where gaps are wanted: all that is to be explained, and the steps. */
+static struct marey__interval find_bounds(const struct device *device)
+{
+    const struct marey__idle_finder *finder = device->finder;
+    const struct marey__idle_windows *windows = finder->windows;
+    const struct marey__interval *whole = windows->whole + windows->stride * device->number;
+    const size_t n = windows->n_whole != NULL ? windows->n_whole[device->number] : 1;
+    struct marey__interval bounds = {UINT64_MAX, 0};
+    if (n != 0)
+        bounds = (struct marey__interval){whole[0].begin_ns, whole[n - 1].end_ns};
+    for (size_t i = 0; i < finder->idle->n_steps; i++) {
+        const struct marey__interval *step =
+            &windows->steps[finder->idle->n_steps * device->number + i];
+        bounds.begin_ns = MAREY__MIN(bounds.begin_ns, step->begin_ns);
+        bounds.end_ns = MAREY__MAX(bounds.end_ns, step->end_ns);
+    }
+    return bounds;
+}
+
+static bool find_gaps(const struct device *device)
+{
+    const struct marey__work_set *set = device->finder->set;
+    const struct marey__device_work *work = device->work;
+    const struct marey__interval bounds = find_bounds(device);
+    struct gap gap = {.begin_ns = bounds.begin_ns};
+    for (size_t i = 0; i < work->n_work; i++) {
+        const struct marey__work *w = &work->work[i];
+        if (w->class == MAREY__IGNORED)
+            continue;
+        if (w->begin_ns > gap.begin_ns) {
+            gap.next = find_next(set, work, i);
+            gap.end_ns = w->begin_ns;
+            if (!add_gap(device, &gap))
+                return false;
+        }
+        if (w->end_ns > gap.begin_ns ||
+            (w->end_ns == gap.begin_ns && is_launched_before(set, w, gap.last)))
+            gap.last = w;
+        gap.begin_ns = MAREY__MAX(gap.begin_ns, w->end_ns);
+    }
+    gap.next = NULL;
+    gap.end_ns = bounds.end_ns;
+    return gap.end_ns <= gap.begin_ns || add_gap(device, &gap);
+}
+
+/* ---- all of it ---- */
+
+/* The thread of a process without devices. */
+static uint32_t find_main_lane(const struct marey__work_set *set)
+{
+    for (uint32_t i = 0; i < set->process->n_lanes; i++) {
+        const struct marey_lane_info *lane =
+            marey_recording_lane(set->recording, set->process->index, i);
+        if (lane->kind == MAREY_LANE_THREAD && lane->tid == set->main_tid)
+            return i;
+    }
+    return MAREY__NO_INDEX;
+}
+
+static bool find_device(struct marey__idle_finder *finder, uint32_t number)
+{
+    struct marey__idle_device *result = &finder->idle->devices[number];
+    struct device device = {.finder = finder,
+                            .work = &finder->set->devices[number],
+                            .number = number,
+                            .main_lane = find_main_lane(finder->set)};
+    result->device = device.work->device;
+    if (!marey__idle_find_full(finder->set, device.work, &device.full, &device.n_full))
+        return false;
+    for (size_t i = 0; i < device.n_full; i++)
+        result->queue_full_ns += device.full[i].end_ns - device.full[i].begin_ns;
+    const bool is_done = find_gaps(&device);
+    marey__free(device.full);
+    return is_done;
+}
+
+static bool prepare_steps(struct marey__idle_finder *finder)
+{
+    struct marey__idle *idle = finder->idle;
+    const struct marey__interval *steps = finder->windows->steps;
+    const size_t n = idle->n_steps;
+    finder->latest_ns = marey__calloc(n * idle->n_devices + 1, sizeof *finder->latest_ns);
+    if (finder->latest_ns == NULL)
+        return false;
+    for (size_t d = 0; d < idle->n_devices; d++) {
+        uint64_t latest_ns = 0;
+        for (size_t i = 0; steps != NULL && i < n; i++) {
+            latest_ns = MAREY__MAX(latest_ns, steps[d * n + i].end_ns);
+            finder->latest_ns[d * n + i] = latest_ns;
+        }
+        idle->devices[d].step_ns =
+            marey__calloc(n * MAREY__N_IDLE_REASONS + 1, sizeof *idle->devices[d].step_ns);
+        if (idle->devices[d].step_ns == NULL)
+            return false;
+    }
+    return true;
+}
+
+static marey_status find(struct marey__idle_finder *finder)
+{
+    struct marey__idle *idle = finder->idle;
+    idle->devices = marey__calloc(finder->set->n_devices + 1, sizeof *idle->devices);
+    if (idle->devices == NULL)
+        return no_memory(finder->set);
+    idle->n_devices = finder->set->n_devices;
+    finder->siblings =
+        marey__calloc((size_t)finder->set->process->n_lanes + 1, sizeof *finder->siblings);
+    if (finder->siblings == NULL || !prepare_steps(finder))
+        return no_memory(finder->set);
+    for (uint32_t d = 0; d < idle->n_devices; d++)
+        if (!find_device(finder, d))
+            return no_memory(finder->set);
+    MAREY_TRY(marey__idle_ask_host(finder));
+    return marey__idle_make_rows(finder) ? MAREY_OK : no_memory(finder->set);
+}
+
+marey_status marey__idle_find(struct marey__idle *idle, const struct marey__work_set *set,
+                              const struct marey__rules *rules,
+                              const struct marey__idle_windows *windows)
+{
+    *idle = (struct marey__idle){.n_steps = windows->steps != NULL ? set->n_steps : 0};
+    struct marey__idle_finder finder = {.idle = idle, .set = set, .rules = rules, .windows = windows};
+    const marey_status status = find(&finder);
+    marey__free(finder.siblings);
+    marey__free(finder.latest_ns);
+    marey__free(finder.gaps);
+    marey__free(finder.parts);
+    marey__free(finder.sums);
+    if (status != MAREY_OK)
+        marey__idle_fini(idle);
+    return status;
+}
+
+void marey__idle_fini(struct marey__idle *idle)
+{
+    for (size_t d = 0; d < idle->n_devices; d++) {
+        marey__free(idle->devices[d].rows);
+        marey__free(idle->devices[d].step_ns);
+    }
+    marey__free(idle->devices);
+    marey__names_fini(&idle->names);
+    *idle = (struct marey__idle){0};
+}

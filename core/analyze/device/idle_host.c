@@ -1,0 +1,317 @@
+/*
+ * What threads did while a device had nothing to do: one more visit of the log, in which each stretch between two events
+ * of a thread is added to the parts of gaps that it lies in.
+ *
+ * A thread that launches may have been asleep before: the thread of torch that runs backwards is woken by the one that
+ * ran forwards. Where it has no range open, whoever launched before it is asked, by a second visit.
+ */
+#include <stdlib.h>
+
+#include "analyze/device/idle.h"
+
+/* What the open ranges of a thread say, up to one of them. */
+struct frame {
+    uint32_t site;
+    uint32_t name; /* of the innermost operator, or MAREY__NO_NAME */
+    uint16_t rule; /* the first that counts */
+};
+
+/* The parts of one thread and device: parts[next] to parts[end - 1] are still to come. */
+struct slice {
+    size_t next, end;
+};
+
+struct lane {
+    struct slice *slices; /* NULL: nothing is asked of this thread */
+    size_t n_slices;
+    struct frame *frames; /* the first stands for the thread itself */
+    size_t n_frames, frames_cap;
+    uint64_t since_ns; /* up to here all is added */
+};
+
+/* What is known of a site. */
+struct site {
+    uint32_t name; /* of an operator, or MAREY__NO_NAME */
+    uint16_t rule;
+    bool is_known;
+};
+
+struct host {
+    struct marey__idle_finder *finder;
+    struct site *sites; /* by site; 0 is that of nobody */
+    uint32_t n_sites;
+    struct lane *lanes; /* by lane */
+    struct slice *slices;
+    size_t n_slices;
+    struct marey__idle_part *left; /* of the first visit, for the second */
+    size_t n_left, left_cap;
+    bool is_second;
+};
+
+/* Parts that a second visit may have at most, for each gap and besides. */
+enum { LEFT_PER_GAP = 4, LEFT_AT_LEAST = 4096 };
+
+/* ---- sites ---- */
+
+/* NULL without memory. */
+static const struct site *look_at(struct host *host, uint32_t number)
+{
+    struct site *site = &host->sites[number < host->n_sites ? number : 0];
+    if (site->is_known)
+        return site;
+    const struct marey__work_set *set = host->finder->set;
+    const struct marey_site_info *info =
+        marey_recording_site(set->recording, set->process->index, number);
+    site->rule = marey__idle_rule_of(host->finder->rules, info);
+    site->is_known = marey__idle_name(host->finder, number, &site->name);
+    return site->is_known ? site : NULL;
+}
+
+static bool push(struct host *host, struct lane *lane, uint32_t number)
+{
+    const struct site *site = look_at(host, number);
+    if (site == NULL ||
+        !marey__grow(&lane->frames, &lane->frames_cap, lane->n_frames + 1, sizeof *lane->frames))
+        return false;
+    const struct frame below = lane->frames[lane->n_frames - 1];
+    lane->frames[lane->n_frames++] = (struct frame){
+        .site = number,
+        .name = site->name != MAREY__NO_NAME ? site->name : below.name,
+        .rule = MAREY__MIN(site->rule, below.rule),
+    };
+    return true;
+}
+
+/* ---- stretches ---- */
+
+/* A thread without a range tells nothing: somebody else may. False without memory, `*is_kept` when it is kept. */
+static bool keep_for_other(struct host *host, const struct marey__idle_part *part, bool *is_kept)
+{
+    const uint32_t other = host->finder->gaps[part->gap].other_lane;
+    const size_t limit = host->finder->n_gaps * LEFT_PER_GAP + LEFT_AT_LEAST;
+    *is_kept = !host->is_second && other != MAREY__NO_INDEX && host->n_left < limit;
+    if (!*is_kept)
+        return true;
+    if (!marey__grow(&host->left, &host->left_cap, host->n_left + 1, sizeof *host->left))
+        return false;
+    host->left[host->n_left] = *part;
+    host->left[host->n_left++].lane = other;
+    return true;
+}
+
+static enum marey__idle_reason reason_of(const struct marey__idle_finder *finder,
+                                         const struct marey__idle_gap *gap, const struct lane *lane)
+{
+    const uint16_t rule = lane->frames[lane->n_frames - 1].rule;
+    if (rule != MAREY__NO_IDLE_RULE)
+        return (enum marey__idle_reason)finder->rules->idle[rule].class;
+    if (finder->set->devices[gap->device].device >= 0)
+        return MAREY__IDLE_HOST;
+    /* The process itself: it waits in a range that a rule of the user's leaves out, or tells nothing. */
+    return lane->n_frames > 1 ? MAREY__IDLE_WAIT : MAREY__IDLE_UNKNOWN;
+}
+
+/* The thread was as it is for all of `part`. */
+static bool explain(struct host *host, const struct lane *lane, const struct marey__idle_part *part)
+{
+    struct marey__idle_finder *finder = host->finder;
+    bool is_kept = false;
+    if (lane->n_frames == 1 && !keep_for_other(host, part, &is_kept))
+        return false;
+    if (is_kept)
+        return true;
+    struct marey__idle_gap *gap = &finder->gaps[part->gap];
+    const struct marey__idle_time time = {
+        .gap = gap,
+        .gap_number = part->gap,
+        .lane = part->lane,
+        .reason = reason_of(finder, gap, lane),
+        .name = lane->frames[lane->n_frames - 1].name,
+        .begin_ns = part->begin_ns,
+        .end_ns = part->end_ns,
+    };
+    return marey__idle_add(finder, &time);
+}
+
+/* The thread was as it is until `ns`. */
+static bool go_on_to(struct host *host, struct lane *lane, uint64_t ns)
+{
+    for (size_t i = 0; i < lane->n_slices; i++) {
+        struct slice *slice = &lane->slices[i];
+        while (slice->next < slice->end) {
+            const struct marey__idle_part *part = &host->finder->parts[slice->next];
+            if (part->begin_ns >= ns)
+                break;
+            struct marey__idle_part stretch = *part;
+            stretch.begin_ns = MAREY__MAX(part->begin_ns, lane->since_ns);
+            stretch.end_ns = MAREY__MIN(part->end_ns, ns);
+            if (stretch.end_ns > stretch.begin_ns && !explain(host, lane, &stretch))
+                return false;
+            if (part->end_ns > ns)
+                break;
+            slice->next++;
+        }
+    }
+    lane->since_ns = MAREY__MAX(lane->since_ns, ns);
+    return true;
+}
+
+static bool take_opened(void *ctx, struct marey__call_lane *call_lane)
+{
+    struct host *host = ctx;
+    struct lane *lane = &host->lanes[call_lane->info->lane];
+    if (lane->slices == NULL)
+        return true;
+    const struct marey__open_call *call = &call_lane->open[call_lane->n_open - 1];
+    return go_on_to(host, lane, call->begin_ns) && push(host, lane, call->site);
+}
+
+/* The range on top of the stack ends; it may have been further down before. */
+static bool take_closed(void *ctx, struct marey__call_lane *call_lane, uint64_t end_ns)
+{
+    struct host *host = ctx;
+    struct lane *lane = &host->lanes[call_lane->info->lane];
+    if (lane->slices == NULL)
+        return true;
+    if (!go_on_to(host, lane, end_ns))
+        return false;
+    size_t n = call_lane->n_open - 1; /* that stay */
+    if (lane->n_frames == n + 2 && lane->frames[n + 1].site == call_lane->open[n].site) {
+        lane->n_frames--;
+        return true;
+    }
+    lane->n_frames = 1;
+    for (size_t i = 0; i < n; i++)
+        if (!push(host, lane, call_lane->open[i].site))
+            return false;
+    return true;
+}
+
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+                        const uint64_t *words, uint64_t ns)
+{
+    (void)ctx, (void)lane, (void)batch, (void)words, (void)ns;
+    return true;
+}
+
+/* ---- a visit ---- */
+
+static int by_lane(const void *a, const void *b, void *gaps)
+{
+    const struct marey__idle_part *x = a, *y = b;
+    const struct marey__idle_gap *all = gaps;
+    if (x->lane != y->lane)
+        return x->lane > y->lane ? 1 : -1;
+    if (all[x->gap].device != all[y->gap].device)
+        return all[x->gap].device > all[y->gap].device ? 1 : -1;
+    return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* Gaps come in order, so that parts of one thread are sorted already. */
+static void sort_parts(const struct marey__idle_finder *finder)
+{
+    const struct marey__idle_part *parts = finder->parts;
+    size_t i = 1;
+    while (i < finder->n_parts && by_lane(&parts[i - 1], &parts[i], finder->gaps) <= 0)
+        i++;
+    if (i < finder->n_parts)
+        qsort_r(finder->parts, finder->n_parts, sizeof *parts, by_lane, finder->gaps);
+}
+
+/* A slice for each thread and device that has parts. False without memory. */
+static bool cut_slices(struct host *host)
+{
+    const struct marey__idle_finder *finder = host->finder;
+    const struct marey__idle_part *parts = finder->parts;
+    sort_parts(finder);
+    host->slices = marey__calloc(finder->n_parts + 1, sizeof *host->slices);
+    if (host->slices == NULL)
+        return false;
+    struct slice *slice = host->slices;
+    for (size_t i = 0; i < finder->n_parts; i = slice++->end) {
+        *slice = (struct slice){i, i + 1};
+        while (slice->end < finder->n_parts && parts[slice->end].lane == parts[i].lane &&
+               finder->gaps[parts[slice->end].gap].device == finder->gaps[parts[i].gap].device)
+            slice->end++;
+        struct lane *lane = &host->lanes[parts[i].lane];
+        if (lane->slices == NULL)
+            lane->slices = slice;
+        lane->n_slices++;
+        if (lane->n_frames == 0 &&
+            !marey__grow(&lane->frames, &lane->frames_cap, 1, sizeof *lane->frames))
+            return false;
+        lane->frames[0] = (struct frame){.name = MAREY__NO_NAME, .rule = MAREY__NO_IDLE_RULE};
+        lane->n_frames = 1;
+    }
+    return true;
+}
+
+static bool finish_lanes(struct host *host)
+{
+    for (uint32_t i = 0; i < host->finder->set->process->n_lanes; i++)
+        if (!go_on_to(host, &host->lanes[i], UINT64_MAX))
+            return false;
+    return true;
+}
+
+static marey_status no_memory(const struct host *host)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the idle times of %s",
+                       host->finder->set->process->log_path);
+}
+
+static marey_status visit(struct host *host)
+{
+    const struct marey__work_set *set = host->finder->set;
+    struct marey__range_walk walk = {
+        .recording = set->recording,
+        .process = set->process,
+        .opened = take_opened,
+        .closed = take_closed,
+        .record = take_record,
+        .ctx = host,
+    };
+    host->lanes = marey__calloc((size_t)set->process->n_lanes + 1, sizeof *host->lanes);
+    if (host->lanes == NULL || !cut_slices(host))
+        return no_memory(host);
+    MAREY_TRY(marey__range_walk(&walk));
+    return finish_lanes(host) ? MAREY_OK : no_memory(host);
+}
+
+static marey_status visit_once(struct host *host)
+{
+    const marey_status status = visit(host);
+    for (uint32_t i = 0; host->lanes != NULL && i < host->finder->set->process->n_lanes; i++)
+        marey__free(host->lanes[i].frames);
+    marey__free(host->lanes);
+    marey__free(host->slices);
+    host->lanes = NULL;
+    host->slices = NULL;
+    return status;
+}
+
+/* What the first visit left becomes the parts of the second. */
+static marey_status visit_again(struct host *host)
+{
+    struct marey__idle_finder *finder = host->finder;
+    marey__free(finder->parts);
+    finder->parts = host->left;
+    finder->n_parts = finder->parts_cap = host->n_left;
+    host->left = NULL;
+    host->is_second = true;
+    return visit_once(host);
+}
+
+marey_status marey__idle_ask_host(struct marey__idle_finder *finder)
+{
+    struct host host = {.finder = finder, .n_sites = finder->set->process->n_sites + 1};
+    if (finder->n_parts == 0)
+        return MAREY_OK;
+    host.sites = marey__calloc(host.n_sites, sizeof *host.sites);
+    marey_status status = host.sites != NULL ? visit_once(&host) : no_memory(&host);
+    if (status == MAREY_OK && host.n_left != 0)
+        status = visit_again(&host);
+    marey__free(host.left);
+    marey__free(host.sites);
+    return status;
+}

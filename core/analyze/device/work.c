@@ -1,0 +1,438 @@
+/*
+ * From a process's log to what its devices did, who launched it and in which step.
+ *
+ *   records GPU, on lanes of streams         work, with the record COMMUNICATION behind it
+ *   records LAUNCH, on lanes of threads      a launch by the range that is open; it ends with that range
+ *   records COMMUNICATION, on threads        a collective of the range that is open
+ *   records ITERATION                        steps
+ *
+ * Everything else of a thread is only on its stack for a while. What belongs together (a launch and its work, which come
+ * in any order) is put together at the end, by work_link.c.
+ */
+#include <string.h>
+
+#include "analyze/device/breakdown_internal.h"
+
+/* How far up a launch looks for its operator, and for what it communicates; how deep ranges are kept. */
+enum { MAX_AROUND = 256, MAX_KEPT = 256 };
+
+/* Work of one stream, in the order of the log. */
+struct stream {
+    struct marey__work *work;
+    size_t n, cap;
+    bool is_last_kept; /* what comes behind the latest record is about work that is here */
+};
+
+struct reader {
+    struct marey__work_set *set;
+    struct marey__progress progress;
+    struct stream *streams; /* by lane */
+    uint8_t *is_runtime;    /* by site: 0 not looked at, 1 no, 2 yes */
+    uint32_t *site_shapes;  /* by site, where facts are wanted: see marey__work_facts_take */
+    bool wants_ranges, wants_facts;
+};
+
+static marey_status no_memory(const struct marey__work_set *set)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to break down %s", set->process->log_path);
+}
+
+/* ---- parts of the set ---- */
+
+struct marey__device_work *marey__work_set_device(struct marey__work_set *set, int32_t device)
+{
+    const size_t n = set->n_devices;
+    if (n > 0 && set->devices[n - 1].device == device)
+        return &set->devices[n - 1];
+    if (!marey__grow(&set->devices, &set->devices_cap, n + 1, sizeof *set->devices))
+        return NULL;
+    set->devices[set->n_devices++] = (struct marey__device_work){.device = device};
+    return &set->devices[n];
+}
+
+uint32_t marey__work_set_communicate(struct marey__work_set *set, uint32_t said,
+                                     const uint64_t *words, uint64_t begin_ns, uint32_t site,
+                                     bool is_on_host)
+{
+    if (said == MAREY__NO_INDEX) {
+        if (set->n_collectives == MAREY__NO_INDEX ||
+            !marey__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
+                         sizeof *set->collectives))
+            return MAREY__NO_INDEX;
+        said = (uint32_t)set->n_collectives++;
+    }
+    struct marey__collective_call *call = &set->collectives[said];
+    *call = (struct marey__collective_call){
+        .begin_ns = begin_ns, .end_ns = begin_ns, .site = site, .is_on_host = is_on_host};
+    marey_record_communication(words, &call->what);
+    return said;
+}
+
+uint32_t marey__step_at(const struct marey__work_set *set, uint64_t ns)
+{
+    size_t from = 0, to = set->n_steps; /* the last one that has begun lies before `from` in the end */
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (set->steps[middle].begin_ns <= ns)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from > 0 && ns < set->steps[from - 1].end_ns ? (uint32_t)(from - 1) : MAREY__NO_INDEX;
+}
+
+bool marey__is_runtime_call(const struct marey_site_info *site)
+{
+    const size_t len = strlen(site->category);
+    return marey__pattern_fits("runtime", site->category, len) ||
+           marey__pattern_fits("driver", site->category, len);
+}
+
+void marey__work_set_fini(struct marey__work_set *set)
+{
+    for (size_t i = 0; i < set->n_devices; i++)
+        marey__free(set->devices[i].work);
+    marey__free(set->devices);
+    marey__free(set->launches);
+    marey__free(set->collectives);
+    marey__free(set->steps);
+    marey__free(set->ranges);
+    marey__free(set->facts);
+    marey__names_fini(&set->shapes);
+    marey__arena_fini(&set->shape_texts);
+    marey__free(set->caught);
+    *set = (struct marey__work_set){0};
+}
+
+/* ---- work of a stream ---- */
+
+/* The end by the same rounding as a begin there, so that what touches in ticks does so in nanoseconds. */
+static uint64_t end_of_work(const struct marey_batch *batch, uint64_t word, uint64_t duration)
+{
+    __extension__ typedef unsigned __int128 u128;
+    const u128 ticks = (u128)marey_word_ticks(word) + duration;
+    return batch->base_ns + (uint64_t)((ticks * batch->ns_mult) >> 40);
+}
+
+static bool take_work(struct reader *r, const struct marey_batch *batch, const uint64_t *words,
+                      uint64_t ns)
+{
+    struct stream *stream = &r->streams[batch->lane->lane];
+    const uint32_t kind = marey_record_work_kind(words[1]);
+    stream->is_last_kept = false;
+    if (!marey__is_work(kind)) {
+        r->set->n_ignored_kinds++;
+        return true;
+    }
+    const int64_t duration = (int64_t)words[2];
+    const uint64_t end_ns = duration > 0 ? end_of_work(batch, words[0], words[2]) : ns;
+    if (end_ns <= ns && !(r->wants_facts && duration >= 0)) {
+        r->set->n_negative += duration < 0;
+        return true;
+    }
+    if (MAREY_UNLIKELY(stream->n == stream->cap) &&
+        !marey__grow(&stream->work, &stream->cap, stream->n + 1, sizeof *stream->work))
+        return false;
+    stream->work[stream->n++] = (struct marey__work){.begin_ns = ns,
+                                                     .end_ns = end_ns,
+                                                     .correlation = words[3],
+                                                     .site = marey_record_site(words[1]),
+                                                     .lane = batch->lane->lane,
+                                                     .launch = MAREY__NO_INDEX,
+                                                     .collective = MAREY__NO_INDEX,
+                                                     .facts = MAREY__NO_INDEX,
+                                                     .kind = (uint8_t)kind};
+    stream->is_last_kept = true;
+    return !r->wants_facts ||
+           marey__work_facts_take(r->set, &stream->work[stream->n - 1], words, r->site_shapes);
+}
+
+static bool take_stream_record(struct reader *r, const struct marey_batch *batch,
+                               const uint64_t *words, uint64_t ns)
+{
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_GPU)
+        return take_work(r, batch, words, ns);
+    const struct stream *stream = &r->streams[batch->lane->lane];
+    if (!stream->is_last_kept)
+        return true;
+    struct marey__work *work = &stream->work[stream->n - 1];
+    if (type == MAREY_RECORD_ARGUMENTS && r->wants_facts)
+        return marey__work_facts_arguments(r->set, work, words);
+    if (type != MAREY_RECORD_COMMUNICATION)
+        return true;
+    work->collective = marey__work_set_communicate(r->set, work->collective, words, work->begin_ns,
+                                                   work->site, false);
+    if (work->collective == MAREY__NO_INDEX)
+        return false;
+    r->set->collectives[work->collective].end_ns = work->end_ns;
+    return true;
+}
+
+/* ---- calls of a thread ---- */
+
+static bool is_runtime(struct reader *r, uint32_t site)
+{
+    site = site <= r->set->process->n_sites ? site : 0;
+    if (r->is_runtime[site] == 0) {
+        const struct marey_site_info *info =
+            marey_recording_site(r->set->recording, r->set->process->index, site);
+        r->is_runtime[site] = marey__is_runtime_call(info) ? 2 : 1;
+    }
+    return r->is_runtime[site] == 2;
+}
+
+/* Keep the ranges that are open, as far as they are not kept yet. The innermost's index in `*range`. */
+static bool keep_ranges(struct reader *r, struct marey__call_lane *lane, uint32_t *range)
+{
+    struct marey__work_set *set = r->set;
+    const size_t n_open = MAREY__MIN(lane->n_open, (size_t)MAX_KEPT);
+    size_t first = n_open;
+    while (first > 0 && lane->open[first - 1].range == MAREY__NO_INDEX)
+        first--;
+    uint32_t parent = first > 0 ? lane->open[first - 1].range : MAREY__NO_INDEX;
+    for (size_t i = first; i < n_open; i++) {
+        if (set->n_ranges == MAREY__NO_INDEX ||
+            !marey__grow(&set->ranges, &set->ranges_cap, set->n_ranges + 1, sizeof *set->ranges))
+            return false;
+        const struct marey__open_call *call = &lane->open[i];
+        set->ranges[set->n_ranges] = (struct marey__host_range){.begin_ns = call->begin_ns,
+                                                                .end_ns = call->begin_ns,
+                                                                .site = call->site,
+                                                                .parent = parent};
+        parent = lane->open[i].range = (uint32_t)set->n_ranges++;
+    }
+    *range = parent;
+    return true;
+}
+
+/* What is around a launch: its operator, and what it communicates. */
+static void look_around(struct reader *r, const struct marey__call_lane *lane,
+                        struct marey__launch_call *launch)
+{
+    bool has_operator = false;
+    const size_t stop = lane->n_open > MAX_AROUND ? lane->n_open - MAX_AROUND : 0;
+    for (size_t i = lane->n_open; i > stop; i--) {
+        const struct marey__open_call *call = &lane->open[i - 1];
+        if (!has_operator && !is_runtime(r, call->site)) {
+            launch->around = call->site;
+            has_operator = true;
+        }
+        if (launch->collective == MAREY__NO_INDEX)
+            launch->collective = call->collective;
+        if (has_operator && launch->collective != MAREY__NO_INDEX)
+            return;
+    }
+}
+
+static bool take_launch(struct reader *r, struct marey__call_lane *lane, uint64_t correlation,
+                        uint64_t ns)
+{
+    struct marey__work_set *set = r->set;
+    struct marey__launch_call launch = {.begin_ns = ns,
+                                        .end_ns = ns,
+                                        .correlation = correlation,
+                                        .lane = lane->info->lane,
+                                        .range = MAREY__NO_INDEX,
+                                        .collective = MAREY__NO_INDEX,
+                                        .chained = MAREY__NO_INDEX};
+    if (set->n_launches == MAREY__NO_INDEX ||
+        !marey__grow(&set->launches, &set->launches_cap, set->n_launches + 1, sizeof *set->launches) ||
+        (r->wants_ranges && !keep_ranges(r, lane, &launch.range)))
+        return false;
+    if (lane->n_open > 0) {
+        struct marey__open_call *call = &lane->open[lane->n_open - 1];
+        launch.begin_ns = call->begin_ns;
+        launch.site = call->site;
+        launch.chained = call->launch;
+        call->launch = (uint32_t)set->n_launches;
+        look_around(r, lane, &launch);
+    }
+    set->launches[set->n_launches++] = launch;
+    return true;
+}
+
+/* Outside of all ranges it says nothing of anything. */
+static bool take_host_communication(struct reader *r, const struct marey__call_lane *lane,
+                                    const uint64_t *words)
+{
+    if (lane->n_open == 0)
+        return true;
+    struct marey__open_call *call = &lane->open[lane->n_open - 1];
+    call->collective = marey__work_set_communicate(r->set, call->collective, words, call->begin_ns,
+                                                   call->site, true);
+    return call->collective != MAREY__NO_INDEX;
+}
+
+/* The range on top ends: so do the launches, the collective and the kept range that it is. */
+static bool end_call(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+{
+    struct reader *r = ctx;
+    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
+    for (uint32_t i = call->launch; i != MAREY__NO_INDEX; i = r->set->launches[i].chained)
+        r->set->launches[i].end_ns = end_ns;
+    if (call->collective != MAREY__NO_INDEX)
+        r->set->collectives[call->collective].end_ns = end_ns;
+    if (call->range != MAREY__NO_INDEX)
+        r->set->ranges[call->range].end_ns = end_ns;
+    return true;
+}
+
+/* ---- steps ---- */
+
+static bool take_progress(struct reader *r, uint32_t lane, const uint64_t *words, uint64_t ns)
+{
+    struct marey__work_set *set = r->set;
+    struct marey__span span;
+    if (!marey__progress_take(&r->progress, words, ns, &span) || span.kind != MAREY__SPAN_ITERATION)
+        return true;
+    if (set->n_steps == MAREY__NO_INDEX ||
+        !marey__grow(&set->steps, &set->steps_cap, set->n_steps + 1, sizeof *set->steps))
+        return false;
+    set->steps[set->n_steps++] =
+        (struct marey__step){.begin_ns = span.begin_ns, .end_ns = span.end_ns, .number = span.number};
+    set->step_lane = lane;
+    return true;
+}
+
+static bool step_is_before(const void *a, const void *b)
+{
+    return ((const struct marey__step *)a)->begin_ns < ((const struct marey__step *)b)->begin_ns;
+}
+
+/* In order they are already, unless the log was too wide to be read in order. */
+static bool order_steps(struct marey__work_set *set)
+{
+    if (!marey__sort_runs(set->steps, set->n_steps, sizeof *set->steps, step_is_before))
+        return false;
+    for (size_t i = 1; i < set->n_steps; i++) {
+        struct marey__step *step = &set->steps[i];
+        step->begin_ns = MAREY__MAX(step->begin_ns, set->steps[i - 1].end_ns);
+        step->end_ns = MAREY__MAX(step->end_ns, step->begin_ns);
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+                        const uint64_t *words, uint64_t ns)
+{
+    struct reader *r = ctx;
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (marey__is_progress(type))
+        return take_progress(r, batch->lane->lane, words, ns);
+    if (batch->lane->kind == MAREY_LANE_GPU)
+        return take_stream_record(r, batch, words, ns);
+    if (type == MAREY_RECORD_LAUNCH)
+        return marey_record_launches_memory(words) || take_launch(r, lane, words[1], ns);
+    if (type == MAREY_RECORD_COMMUNICATION)
+        return take_host_communication(r, lane, words);
+    return true;
+}
+
+struct place {
+    int32_t device;
+    uint32_t lane;
+};
+
+static bool place_is_before(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->device != y->device ? x->device < y->device : x->lane < y->lane;
+}
+
+/* The streams that have work, by device; NULL without memory. */
+static struct place *order_streams(const struct reader *r, size_t *n)
+{
+    const struct marey__work_set *set = r->set;
+    struct place *places = marey__calloc((size_t)set->process->n_lanes + 1, sizeof *places);
+    *n = 0;
+    for (uint32_t lane = 0; places != NULL && lane < set->process->n_lanes; lane++)
+        if (r->streams[lane].n != 0)
+            places[(*n)++] = (struct place){
+                marey_recording_lane(set->recording, set->process->index, lane)->device, lane};
+    if (places != NULL && !marey__sort_runs(places, *n, sizeof *places, place_is_before)) {
+        marey__free(places);
+        places = NULL;
+    }
+    return places;
+}
+
+/* The streams of each device behind one another. */
+static bool gather_streams(struct reader *r)
+{
+    size_t n;
+    struct place *const places = order_streams(r, &n);
+    bool done = places != NULL;
+    for (size_t i = 0; done && i < n; i++) {
+        struct stream *stream = &r->streams[places[i].lane];
+        struct marey__device_work *device = marey__work_set_device(r->set, places[i].device);
+        done = device != NULL && marey__grow(&device->work, &device->work_cap,
+                                             device->n_work + stream->n, sizeof *device->work);
+        if (!done)
+            break;
+        memcpy(device->work + device->n_work, stream->work, stream->n * sizeof *stream->work);
+        device->n_work += stream->n;
+        marey__free(stream->work);
+        *stream = (struct stream){0};
+    }
+    marey__free(places);
+    return done;
+}
+
+static marey_status read_log(struct reader *r)
+{
+    struct marey__work_set *set = r->set;
+    const size_t n_lanes = set->process->n_lanes;
+    r->streams = marey__calloc(n_lanes + 1, sizeof *r->streams);
+    r->is_runtime = marey__calloc((size_t)set->process->n_sites + 1, 1);
+    if (r->wants_facts)
+        r->site_shapes = marey__calloc((size_t)set->process->n_sites + 1, sizeof *r->site_shapes);
+    marey__progress_init(&r->progress, set->process->first_ns);
+    struct marey__range_walk walk = {.recording = set->recording,
+                                     .process = set->process,
+                                     .closed = end_call,
+                                     .record = take_record,
+                                     .ctx = r};
+    marey_status status = MAREY_OK;
+    if (r->streams == NULL || r->is_runtime == NULL || (r->wants_facts && r->site_shapes == NULL))
+        status = no_memory(set);
+    if (status == MAREY_OK)
+        status = marey__range_walk(&walk);
+    /* A step that began before the first event begins with the log; rounding may put a word behind its end. */
+    set->first_ns = MAREY__MIN(walk.first_ns, set->process->first_ns);
+    set->last_ns = MAREY__MAX(walk.last_ns, set->process->last_ns);
+    set->n_too_deep = walk.n_too_deep;
+    if (status == MAREY_OK && (!gather_streams(r) || !order_steps(set)))
+        status = no_memory(set);
+    for (size_t i = 0; r->streams != NULL && i < n_lanes; i++)
+        marey__free(r->streams[i].work);
+    marey__free(r->streams);
+    marey__free(r->is_runtime);
+    marey__free(r->site_shapes);
+    return status;
+}
+
+marey_status marey__work_set_read(struct marey__work_set *set, marey_recording *recording,
+                                  size_t process, const struct marey__work_options *options)
+{
+    *set = (struct marey__work_set){.recording = recording,
+                                    .process = marey_recording_process(recording, process)};
+    struct reader r = {
+        .set = set, .wants_ranges = options->wants_ranges, .wants_facts = options->wants_facts};
+    MAREY_TRY(read_log(&r));
+    set->caught = marey__calloc(options->rules->n, sizeof *set->caught);
+    struct marey__classifier classifier;
+    if (set->caught == NULL ||
+        !marey__classifier_init(&classifier, options->rules, recording, set->process))
+        return no_memory(set);
+    marey_status status = MAREY_OK;
+    if (set->n_devices == 0)
+        status = marey__work_host_read(set, options, &classifier);
+    if (status == MAREY_OK &&
+        (!marey__work_set_link(set) || !marey__work_set_classify(set, &classifier)))
+        status = no_memory(set);
+    marey__classifier_fini(&classifier);
+    return status;
+}

@@ -1,0 +1,160 @@
+/*
+ * What is known of GPU work besides its times: bytes, and how a kernel was launched. A recording tells the latter by the
+ * site of its details, once for all work that has the same; an imported trace by arguments, which are read for each.
+ */
+#include <string.h>
+
+#include "analyze/device/breakdown_internal.h"
+#include "codec/json_reader.h"
+
+/* ---- shapes ---- */
+
+/* A number that counts something; what cannot is 0. */
+static uint64_t whole_of(double number)
+{
+    return number >= 0 && number < 9007199254740992.0 ? (uint64_t)number : 0;
+}
+
+/* The list that comes next, into three numbers. */
+static bool read_three(struct marey__json_reader *reader, uint64_t out[3])
+{
+    enum marey__json_token token = marey__json_next(reader);
+    bool is_first = true;
+    if (token != MAREY__JSON_LIST)
+        return marey__json_skip(reader, token);
+    for (size_t i = 0; marey__json_next_item(reader, &is_first, &token); i++) {
+        if (token == MAREY__JSON_NUMBER && i < 3)
+            out[i] = whole_of(reader->number);
+        else if (!marey__json_skip(reader, token))
+            return false;
+    }
+    return reader->mistake == NULL;
+}
+
+static bool read_one(struct marey__json_reader *reader, uint64_t *out)
+{
+    const enum marey__json_token token = marey__json_next(reader);
+    if (token != MAREY__JSON_NUMBER)
+        return marey__json_skip(reader, token);
+    *out = whole_of(reader->number);
+    return true;
+}
+
+static bool is_key(const struct marey__json_reader *reader, const char *key)
+{
+    return reader->text.len == strlen(key) && memcmp(reader->text.data, key, reader->text.len) == 0;
+}
+
+static bool read_value(struct marey__json_reader *reader, struct marey__launch_shape *shape)
+{
+    if (is_key(reader, "grid"))
+        return read_three(reader, shape->grid);
+    if (is_key(reader, "block"))
+        return read_three(reader, shape->block);
+    if (is_key(reader, "registers per thread"))
+        return read_one(reader, &shape->registers);
+    if (is_key(reader, "shared memory"))
+        return read_one(reader, &shape->shared_bytes);
+    return marey__json_skip(reader, marey__json_next(reader));
+}
+
+bool marey__launch_shape_read(const char *text, size_t len, struct marey__launch_shape *shape)
+{
+    struct marey__json_reader reader = {.start = text, .at = text, .end = text + len};
+    bool is_first = true, is_sound = marey__json_next(&reader) == MAREY__JSON_OBJECT;
+    memset(shape, 0, sizeof *shape);
+    while (is_sound && marey__json_next_key(&reader, &is_first))
+        is_sound = read_value(&reader, shape);
+    is_sound = is_sound && reader.mistake == NULL;
+    marey__json_fini(&reader);
+    return is_sound && (shape->grid[0] != 0 || shape->block[0] != 0);
+}
+
+struct marey__launch_shape marey__launch_shape_at(const struct marey__names *shapes, uint32_t i)
+{
+    struct marey__launch_shape shape;
+    memcpy(&shape, shapes->names[i].text, sizeof shape);
+    return shape;
+}
+
+/* Its number; MAREY__NO_INDEX without memory. */
+static uint32_t number_of(struct marey__work_set *set, const struct marey__launch_shape *shape)
+{
+    const size_t n = set->shapes.n;
+    const uint32_t number = marey__names_number(&set->shapes, (const char *)shape, sizeof *shape);
+    if (number == MAREY__NO_NAME || number != n)
+        return number;
+    const char *kept = marey__arena_text(&set->shape_texts, (const char *)shape, sizeof *shape);
+    if (kept == NULL) {
+        marey__names_fini(&set->shapes); /* no text that is not ours is left behind */
+        return MAREY__NO_INDEX;
+    }
+    set->shapes.names[number].text = kept;
+    return number;
+}
+
+/* ---- facts ---- */
+
+/* Those of a piece of work, made when it has none; NULL without memory. */
+static struct marey__work_facts *facts_of(struct marey__work_set *set, struct marey__work *work)
+{
+    if (work->facts != MAREY__NO_INDEX)
+        return &set->facts[work->facts];
+    if (set->n_facts == MAREY__NO_INDEX ||
+        !marey__grow(&set->facts, &set->facts_cap, set->n_facts + 1, sizeof *set->facts))
+        return NULL;
+    work->facts = (uint32_t)set->n_facts++;
+    set->facts[work->facts] = (struct marey__work_facts){.shape = MAREY__NO_INDEX};
+    return &set->facts[work->facts];
+}
+
+static bool set_shape(struct marey__work_set *set, struct marey__work *work, uint32_t shape)
+{
+    struct marey__work_facts *facts = facts_of(set, work);
+    if (facts == NULL)
+        return false;
+    facts->shape = shape;
+    return true;
+}
+
+/* In `site_shapes`: what has no shape. */
+#define NO_SHAPE UINT32_MAX
+
+bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *work,
+                            const uint64_t *words, uint32_t *site_shapes)
+{
+    if (words[4] != 0) {
+        struct marey__work_facts *facts = facts_of(set, work);
+        if (facts == NULL)
+            return false;
+        facts->bytes = words[4];
+    }
+    const uint32_t site = marey_record_work_details(words[1]);
+    if (site == 0 || site > set->process->n_sites)
+        return true;
+    if (site_shapes[site] == 0) {
+        const struct marey_site_info *info =
+            marey_recording_site(set->recording, set->process->index, site);
+        struct marey__launch_shape shape;
+        site_shapes[site] = NO_SHAPE;
+        if (marey__launch_shape_read(info->name, info->name_len, &shape)) {
+            const uint32_t number = number_of(set, &shape);
+            if (number == MAREY__NO_INDEX)
+                return false;
+            site_shapes[site] = number + 1;
+        }
+    }
+    return site_shapes[site] == NO_SHAPE || set_shape(set, work, site_shapes[site] - 1);
+}
+
+bool marey__work_facts_arguments(struct marey__work_set *set, struct marey__work *work,
+                                 const uint64_t *words)
+{
+    const uint64_t room = (marey_record_length(words[0]) - 2) * sizeof words[0];
+    struct marey__launch_shape shape;
+    if (work->kind != MAREY_WORK_KERNEL || words[1] > room ||
+        !marey__launch_shape_read((const char *)&words[2], (size_t)words[1], &shape))
+        return true;
+    const uint32_t number = number_of(set, &shape);
+    return number != MAREY__NO_INDEX && set_shape(set, work, number);
+}

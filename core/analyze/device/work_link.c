@@ -1,0 +1,138 @@
+/*
+ * What was read apart is put together: the work of each device in order, each work's launch by their correlation, and
+ * the rule and class of each. One launch may have much work (a CUDA graph); of several launches of one correlation the
+ * last before the work is meant.
+ */
+#include "analyze/device/breakdown_internal.h"
+
+bool marey__work_is_before(const void *a, const void *b)
+{
+    return ((const struct marey__work *)a)->begin_ns < ((const struct marey__work *)b)->begin_ns;
+}
+
+/* ---- launches ---- */
+
+/* A launch as it is looked for. */
+struct key {
+    uint64_t correlation, begin_ns;
+    uint32_t launch;
+};
+
+static bool key_is_before(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+    return x->correlation != y->correlation ? x->correlation < y->correlation
+                                            : x->begin_ns < y->begin_ns;
+}
+
+static struct key *make_keys(const struct marey__work_set *set)
+{
+    struct key *keys = marey__alloc((set->n_launches + 1) * sizeof *keys);
+    for (size_t i = 0; keys != NULL && i < set->n_launches; i++)
+        keys[i] = (struct key){set->launches[i].correlation, set->launches[i].begin_ns, (uint32_t)i};
+    if (keys != NULL && !marey__sort_runs(keys, set->n_launches, sizeof *keys, key_is_before)) {
+        marey__free(keys);
+        return NULL;
+    }
+    return keys;
+}
+
+/* How many of the keys are not behind this one. */
+static size_t count_up_to(const struct key *keys, size_t n, const struct key *last)
+{
+    size_t from = 0, to = n;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (key_is_before(last, &keys[middle]))
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return from;
+}
+
+static uint32_t find_launch(const struct key *keys, size_t n, const struct marey__work *work)
+{
+    const struct key last = {.correlation = work->correlation, .begin_ns = work->begin_ns};
+    const size_t i = count_up_to(keys, n, &last);
+    if (work->correlation == 0)
+        return MAREY__NO_INDEX;
+    if (i > 0 && keys[i - 1].correlation == work->correlation)
+        return keys[i - 1].launch;
+    /* The clocks of host and device may differ a little: a launch that seems to be later is one, too. */
+    return i < n && keys[i].correlation == work->correlation ? keys[i].launch : MAREY__NO_INDEX;
+}
+
+/* ---- the order of work, and whose it is ---- */
+
+static bool link_device(struct marey__work_set *set, struct marey__device_work *device,
+                        const struct key *keys)
+{
+    if (!marey__sort_runs(device->work, device->n_work, sizeof *device->work, marey__work_is_before))
+        return false;
+    for (size_t i = 0; i < device->n_work; i++) {
+        struct marey__work *work = &device->work[i];
+        work->launch = find_launch(keys, set->n_launches, work);
+        device->n_unlinked += work->launch == MAREY__NO_INDEX;
+    }
+    return true;
+}
+
+bool marey__work_set_link(struct marey__work_set *set)
+{
+    struct key *keys = make_keys(set);
+    bool done = keys != NULL;
+    for (size_t i = 0; done && i < set->n_devices; i++)
+        done = link_device(set, &set->devices[i], keys);
+    marey__free(keys);
+    return done;
+}
+
+/* ---- classes ---- */
+
+/* What the host says of a kernel that communicates and does not say itself what. */
+static bool take_from_host(struct marey__work_set *set, struct marey__work *work)
+{
+    const uint32_t of_host =
+        work->launch != MAREY__NO_INDEX ? set->launches[work->launch].collective : MAREY__NO_INDEX;
+    if (of_host == MAREY__NO_INDEX)
+        return true;
+    if (set->n_collectives == MAREY__NO_INDEX ||
+        !marey__grow(&set->collectives, &set->collectives_cap, set->n_collectives + 1,
+                     sizeof *set->collectives))
+        return false;
+    struct marey__collective_call *call = &set->collectives[set->n_collectives];
+    *call = set->collectives[of_host];
+    call->begin_ns = work->begin_ns;
+    call->end_ns = work->end_ns;
+    call->site = work->site;
+    call->is_on_host = false;
+    work->collective = (uint32_t)set->n_collectives++;
+    return true;
+}
+
+static bool classify_device(struct marey__work_set *set, struct marey__device_work *device,
+                            struct marey__classifier *classifier)
+{
+    for (size_t i = 0; i < device->n_work; i++) {
+        struct marey__work *work = &device->work[i];
+        work->rule = marey__classify(
+            classifier, work->site, work->kind,
+            work->collective != MAREY__NO_INDEX ? &set->collectives[work->collective].what : NULL);
+        work->class = classifier->rules->rules[work->rule].class;
+        set->caught[work->rule].count++;
+        set->caught[work->rule].ns += work->end_ns - work->begin_ns;
+        if (work->class == MAREY__COMMUNICATES && work->collective == MAREY__NO_INDEX &&
+            !take_from_host(set, work))
+            return false;
+    }
+    return true;
+}
+
+bool marey__work_set_classify(struct marey__work_set *set, struct marey__classifier *classifier)
+{
+    for (size_t i = 0; i < set->n_devices; i++)
+        if (!classify_device(set, &set->devices[i], classifier))
+            return false;
+    return true;
+}

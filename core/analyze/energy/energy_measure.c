@@ -1,0 +1,341 @@
+/*
+ * What a device took in a window, and how sure that is. What is stated with ± has these parts:
+ *
+ *   the counter's steps     at each edge of the window it may be late by its period, so by that times the power there
+ *   the shape               of a stretch that the window cuts, or that has no counter: between two readings power may have
+ *                           jumped anywhere; so may it at the edge of the window
+ *   disagreement            of the counter and the integral of power: over whole stretches their difference; of one that
+ *                           the window cuts, what would be wrong if all of it lay within the window, or all outside
+ *
+ * The first two are added as squares, since they are independent, and the third on top.
+ */
+#include <math.h>
+
+#include "analyze/energy/energy_whole.h"
+
+/* A window in the making: parts come in order, so that only one stretch at a time is cut by several of them. */
+struct measuring {
+    const struct marey__meter *meter;
+    struct marey__energy_sum *sum;
+    double squares, linear, disagreed;
+    size_t stretch;      /* that the last part ended in; SIZE_MAX: none */
+    double share;        /* of it, covered so far */
+    double edge_squares; /* of power at edges of parts in it */
+};
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+static size_t find_stretch(const struct marey__meter *meter, uint64_t ns)
+{
+    size_t low = 0, high = meter->n_stretches;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (meter->stretches[middle].begin_ns <= ns)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Energy of the stretch up to a moment in it. */
+static double energy_within(const struct marey__meter *meter, const struct marey__stretch *s,
+                            uint64_t ns)
+{
+    if (s->kind == MAREY__UNKNOWN || ns <= s->begin_ns)
+        return 0;
+    if (ns >= s->end_ns)
+        return s->joules;
+    const double integral =
+        marey__meter_integral(meter, ns) - marey__meter_integral(meter, s->begin_ns);
+    if (s->kind == MAREY__INTEGRATED)
+        return integral;
+    return s->integral > 0
+               ? s->joules * (integral / s->integral)
+               : s->joules * seconds(ns - s->begin_ns) / seconds(s->end_ns - s->begin_ns);
+}
+
+/* ---- power at a moment ---- */
+
+/* The straight line between two readings, and how far they are apart. */
+static double power_at(const struct marey__meter *meter, uint64_t ns, double *step)
+{
+    const struct marey__readings *power = &meter->of[MAREY__POWER];
+    const size_t i = marey__readings_find(power, ns);
+    *step = 0;
+    if (power->n == 0)
+        return 0;
+    if (i == SIZE_MAX || i + 1 == power->n)
+        return power->at[i == SIZE_MAX ? 0 : i].value;
+    const struct marey__reading *from = &power->at[i], *to = &power->at[i + 1];
+    *step = fabs(to->value - from->value);
+    return from->value +
+           (to->value - from->value) * (double)(ns - from->ns) / (double)(to->ns - from->ns);
+}
+
+/* Squares of what the readings up to a moment may hide. */
+static double hidden_until(const struct marey__meter *meter, uint64_t ns)
+{
+    const struct marey__readings *power = &meter->of[MAREY__POWER];
+    const size_t i = marey__readings_find(power, ns);
+    if (power->n == 0 || i == SIZE_MAX)
+        return 0;
+    if (i + 1 == power->n)
+        return power->cover[i];
+    const struct marey__reading *from = &power->at[i], *to = &power->at[i + 1];
+    return power->cover[i] + (power->cover[i + 1] - power->cover[i]) * (double)(ns - from->ns) /
+                                 (double)(to->ns - from->ns);
+}
+
+/* ---- stretches ---- */
+
+/* The square of power at an end of a stretch, where the one beyond has no counter that would make up for its steps. */
+static double lone_end(const struct marey__meter *meter, size_t stretch, bool is_begin)
+{
+    const size_t beyond = is_begin ? stretch - 1 : stretch + 1; /* SIZE_MAX before the first */
+    double step;
+    if (beyond < meter->n_stretches && meter->stretches[beyond].kind == MAREY__COUNTED)
+        return 0;
+    const struct marey__stretch *s = &meter->stretches[stretch];
+    const double power = power_at(meter, is_begin ? s->begin_ns : s->end_ns, &step);
+    return power * power;
+}
+
+static void leave_stretch(struct measuring *m)
+{
+    const size_t stretch = m->stretch;
+    if (stretch == SIZE_MAX)
+        return;
+    const struct marey__stretch *s = &m->meter->stretches[stretch];
+    const double difference = s->joules - s->integral, share = fmin(m->share, 1),
+                 period = seconds(m->meter->counter_period_ns),
+                 mean = s->joules / seconds(s->end_ns - s->begin_ns);
+    const bool is_whole = share > 1 - 1e-9;
+    m->stretch = SIZE_MAX;
+    if (s->kind != MAREY__COUNTED)
+        return;
+    /* Of a whole stretch an end counts where the window or the counting ends there: between stretches errors cancel. */
+    const double ends = is_whole ? fmax(m->edge_squares, lone_end(m->meter, stretch, true) +
+                                                             lone_end(m->meter, stretch, false))
+                                 : 2 * mean * mean;
+    m->squares += share * share * period * period * ends;
+    if (is_whole)
+        m->disagreed += difference;
+    else if (m->meter->has_power) /* else power comes from the counter and cannot disagree with it */
+        m->linear += fmin(fmax(share, 1 - share) * fabs(difference), share * s->joules);
+}
+
+static void enter_stretch(struct measuring *m, size_t stretch)
+{
+    if (m->stretch == stretch)
+        return;
+    leave_stretch(m);
+    m->stretch = stretch;
+    m->share = m->edge_squares = 0;
+}
+
+/* From `from_ns` to `to_ns` within a stretch; an edge is where the part begins or ends. */
+static void cover(struct measuring *m, size_t stretch, const struct marey__interval *part)
+{
+    const struct marey__meter *meter = m->meter;
+    const struct marey__stretch *s = &meter->stretches[stretch];
+    const uint64_t from_ns = MAREY__MAX(part->begin_ns, s->begin_ns),
+                   to_ns = MAREY__MIN(part->end_ns, s->end_ns);
+    const bool is_whole = from_ns == s->begin_ns && to_ns == s->end_ns;
+    const double joules = energy_within(meter, s, to_ns) - energy_within(meter, s, from_ns);
+    enter_stretch(m, stretch);
+    m->sum->joules += joules;
+    m->share += is_whole ? 1 : seconds(to_ns - from_ns) / seconds(s->end_ns - s->begin_ns);
+    if (s->kind != MAREY__UNKNOWN)
+        m->sum->measured_ns += to_ns - from_ns;
+    if (s->kind == MAREY__INTEGRATED)
+        m->sum->integrated_ns += to_ns - from_ns;
+    if (s->kind == MAREY__INTEGRATED || !is_whole)
+        m->squares += hidden_until(meter, to_ns) - hidden_until(meter, from_ns);
+    const uint64_t edges[2] = {part->begin_ns, part->end_ns};
+    for (size_t i = 0; i < 2; i++) {
+        double step;
+        if (edges[i] < from_ns || edges[i] > to_ns)
+            continue;
+        const double power = power_at(meter, edges[i], &step),
+                     jump = step * seconds(meter->power_period_ns) / 2;
+        m->edge_squares += power * power;
+        m->squares += s->kind == MAREY__INTEGRATED || !is_whole ? jump * jump : 0;
+    }
+}
+
+/* Stretches that lie within a part, those before `last`: their sums are known. */
+static void cover_whole(struct measuring *m, size_t first, size_t last)
+{
+    const struct marey__meter *meter = m->meter;
+    const struct marey__stretch *from = &meter->stretches[first], *to = &meter->stretches[last];
+    bool is_simple = true;
+    for (size_t i = first; i < last && is_simple; i++)
+        is_simple = meter->stretches[i].kind == MAREY__COUNTED;
+    if (!is_simple) {
+        const struct marey__interval part = {from->begin_ns, to->begin_ns};
+        for (size_t i = first; i < last; i++)
+            cover(m, i, &part);
+        return;
+    }
+    const double period = seconds(meter->counter_period_ns);
+    m->squares += period * period * (lone_end(meter, first, true) + lone_end(meter, last - 1, false));
+    m->sum->joules += to->before - from->before;
+    m->disagreed += to->disagreed - from->disagreed;
+    m->sum->measured_ns += to->begin_ns - from->begin_ns;
+}
+
+/* ---- everything else that was read ---- */
+
+/* Sum and cover of readings up to a moment, each of which speaks for the time before it. */
+static void sum_until(const struct marey__readings *readings, uint64_t ns, double *sum,
+                      double *covered)
+{
+    const size_t i = marey__readings_find(readings, ns), next = i + 1; /* 0 where there is none */
+    *sum = i != SIZE_MAX ? readings->at[i].sum : 0;
+    *covered = i != SIZE_MAX ? readings->cover[i] : 0;
+    if (next >= readings->n)
+        return;
+    const double speaks = readings->cover[next] - *covered,
+                 ahead = seconds(readings->at[next].ns - ns);
+    const double within = fmax(0, speaks - ahead);
+    *sum += within * readings->at[next].value;
+    *covered += within;
+}
+
+static void take_means(struct marey__energy_sum *sum, const struct marey__meter *meter,
+                       const struct marey__interval *part)
+{
+    for (unsigned q = MAREY__FIRST_MEAN; q < MAREY__N_QUANTITIES; q++) {
+        const struct marey__readings *readings = &meter->of[q];
+        double from, from_cover, to, to_cover;
+        if (readings->n == 0)
+            continue;
+        sum_until(readings, part->begin_ns, &from, &from_cover);
+        sum_until(readings, part->end_ns, &to, &to_cover);
+        sum->weighted[q] += to - from;
+        sum->weight[q] += to_cover - from_cover;
+    }
+}
+
+static void take_highest(struct marey__energy_sum *sum, const struct marey__readings *readings,
+                         unsigned q, const struct marey__interval *part)
+{
+    for (size_t i = marey__readings_find(readings, part->begin_ns) + 1;
+         i < readings->n && readings->at[i].ns <= part->end_ns; i++)
+        sum->highest[q] = fmax(sum->highest[q], readings->at[i].value);
+}
+
+/* ---- a window ---- */
+
+static void measure_part(struct measuring *m, const struct marey__interval *whole)
+{
+    const struct marey__meter *meter = m->meter;
+    const struct marey__interval part = {MAREY__MAX(whole->begin_ns, meter->first_ns),
+                                         MAREY__MIN(whole->end_ns, meter->last_ns)};
+    m->sum->ns += whole->end_ns - whole->begin_ns;
+    if (part.end_ns <= part.begin_ns || meter->n_stretches == 0)
+        return;
+    const size_t first = find_stretch(meter, part.begin_ns),
+                 last = find_stretch(meter, part.end_ns - 1);
+    cover(m, first, &part);
+    if (last > first + 1)
+        cover_whole(m, first + 1, last);
+    if (last > first)
+        cover(m, last, &part);
+    take_means(m->sum, meter, &part);
+    take_highest(m->sum, &meter->of[MAREY__POWER], MAREY__POWER, &part);
+    take_highest(m->sum, &meter->of[MAREY__TEMPERATURE], MAREY__TEMPERATURE, &part);
+    take_highest(m->sum, &meter->of[MAREY__MEMORY_USED], MAREY__MEMORY_USED, &part);
+}
+
+/* What lies between two parts that are measured as one: it is taken off again, and may be anything. */
+static void take_off(struct measuring *m, const struct marey__interval *gap)
+{
+    const struct marey__meter *meter = m->meter;
+    const uint64_t begin_ns = MAREY__MAX(gap->begin_ns, meter->first_ns),
+                   end_ns = MAREY__MIN(gap->end_ns, meter->last_ns);
+    m->sum->ns -= gap->end_ns - gap->begin_ns;
+    if (end_ns <= begin_ns || meter->n_stretches == 0)
+        return;
+    const struct marey__stretch *from = &meter->stretches[find_stretch(meter, begin_ns)],
+                                *to = &meter->stretches[find_stretch(meter, end_ns)];
+    const double joules = to->before + energy_within(meter, to, end_ns) - from->before -
+                          energy_within(meter, from, begin_ns);
+    m->sum->joules -= joules;
+    m->linear += joules;
+    m->sum->measured_ns -= MAREY__MIN(end_ns - begin_ns, m->sum->measured_ns);
+}
+
+/*
+ * Parts that follow one another sooner than readings change: iterations of a loop, steps. Where they leave little between
+ * them they are as good as one. Else those too short for themselves stay so, however many they are.
+ */
+static void measure_parts(struct measuring *m, const struct marey__interval *parts, size_t n)
+{
+    const uint64_t shortest_ns = 2 * m->meter->power_period_ns,
+                   hull_ns = parts[n - 1].end_ns - parts[0].begin_ns;
+    uint64_t covered_ns = 0;
+    for (size_t i = 0; i < n; i++)
+        covered_ns += parts[i].end_ns - parts[i].begin_ns;
+    if (hull_ns >= shortest_ns && covered_ns >= hull_ns - hull_ns / 5) {
+        const struct marey__interval hull = {parts[0].begin_ns, parts[n - 1].end_ns};
+        measure_part(m, &hull);
+        for (size_t i = 0; i + 1 < n; i++)
+            take_off(m, &(struct marey__interval){parts[i].end_ns, parts[i + 1].begin_ns});
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t ns = parts[i].end_ns - parts[i].begin_ns;
+        measure_part(m, &parts[i]);
+        m->sum->short_ns += ns < shortest_ns ? ns : 0;
+    }
+}
+
+void marey__meter_measure(const struct marey__meter *meter, const struct marey__time_set *set,
+                          struct marey__energy_sum *out)
+{
+    struct measuring m = {.meter = meter, .sum = out, .stretch = SIZE_MAX};
+    *out = (struct marey__energy_sum){.n_devices = 1};
+    for (size_t i = 0, n; i < set->n; i += n) {
+        n = 1;
+        while (i + n < set->n && set->parts[i + n].begin_ns - set->parts[i + n - 1].end_ns <
+                                     2 * meter->power_period_ns)
+            n++;
+        measure_parts(&m, &set->parts[i], n);
+    }
+    leave_stretch(&m);
+    if (!meter->has_power)
+        m.disagreed = 0;
+    out->plus_minus = sqrt(fmax(m.squares, 0)) + m.linear + fabs(m.disagreed);
+    out->mean_w = out->measured_ns != 0 ? out->joules / seconds(out->measured_ns) : 0;
+    out->peak_w = out->highest[MAREY__POWER];
+    out->is_counted = meter->has_counter && out->integrated_ns < out->measured_ns;
+    out->is_integrated = out->integrated_ns > out->measured_ns / 50;
+    out->is_short = out->short_ns > out->ns / 2;
+    out->is_partial = out->ns >= out->measured_ns + MAREY__MAX(meter->power_period_ns, 1) &&
+                      out->ns - out->measured_ns > out->ns / 50;
+}
+
+void marey__energy_sum_add(struct marey__energy_sum *into, const struct marey__energy_sum *from)
+{
+    into->n_devices += from->n_devices;
+    into->joules += from->joules;
+    into->plus_minus += from->plus_minus;
+    into->mean_w += from->mean_w;
+    into->peak_w += from->peak_w;
+    into->ns = MAREY__MAX(into->ns, from->ns);
+    into->measured_ns = MAREY__MAX(into->measured_ns, from->measured_ns);
+    for (unsigned q = 0; q < MAREY__N_QUANTITIES; q++) {
+        into->weighted[q] += from->weighted[q];
+        into->weight[q] += from->weight[q];
+        into->highest[q] = fmax(into->highest[q], from->highest[q]);
+    }
+    into->is_counted |= from->is_counted;
+    into->is_integrated |= from->is_integrated;
+    into->is_short |= from->is_short;
+    into->is_partial |= from->is_partial;
+}

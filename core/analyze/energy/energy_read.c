@@ -1,0 +1,377 @@
+/* One pass over each process: readings of its meters; when it was in which epoch, iteration, phase and range. */
+#include <string.h>
+
+#include "analyze/energy/energy_whole.h"
+
+/* Windows hold each time of a range: those of a program that begins millions a second are not all kept. */
+enum { MAX_PARTS = 1 << 24 };
+
+/* A process in the reading. */
+struct reading {
+    struct marey_energy_report *report;
+    marey_recording *recording;
+    const struct marey_process *process;
+    uint32_t member; /* MAREY__NO_MEMBER: it only measures */
+    struct marey__progress progress;
+    struct site_use {
+        uint32_t meter;  /* plus one; 0: a counter of something else, or not looked at */
+        uint32_t window; /* of the range, plus one; 0: not known so far */
+        uint8_t quantity;
+        bool is_left_out; /* a range that nobody asks for */
+    } * sites;            /* by site */
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for energy");
+}
+
+static const struct marey_site_info *site_of(const struct reading *r, uint32_t site)
+{
+    return marey_recording_site(r->recording, r->process->index, site);
+}
+
+/* ---- meters ---- */
+
+static uint32_t meter_of(const struct reading *r, const char *device, size_t len)
+{
+    const struct marey_energy_report *report = r->report;
+    for (size_t i = report->n_meters; i > 0; i--) {
+        const struct marey__meter *meter = &report->meters[i - 1];
+        if (meter->process == r->process && meter->device_len == len &&
+            memcmp(meter->device, device, len) == 0)
+            return (uint32_t)i;
+    }
+    return 0;
+}
+
+/* "GPU 0 power (W)": what stands before the quantity is the device's name. */
+static size_t name_length(const struct marey_site_info *site, const char *quantity)
+{
+    const char *at = strstr(site->name, quantity);
+    size_t len = at != NULL ? (size_t)(at - site->name) : 0;
+    while (len > 0 && site->name[len - 1] == ' ')
+        len--;
+    return len;
+}
+
+/* A site that is a reading of some device. False without memory. */
+static bool take_site(struct reading *r, uint32_t number)
+{
+    struct marey_energy_report *report = r->report;
+    const struct marey_site_info *site = site_of(r, number);
+    const char *bar = strcmp(site->category, "energy") == 0 ? strchr(site->domain, '|') : NULL;
+    const unsigned quantity = bar != NULL ? marey__quantity_find(bar + 1) : MAREY__N_QUANTITIES;
+    if (quantity == MAREY__N_QUANTITIES || bar == site->domain)
+        return true;
+    const size_t len = (size_t)(bar - site->domain);
+    uint32_t meter = meter_of(r, site->domain, len);
+    if (meter == 0) {
+        if (!marey__grow(&report->meters, &report->meters_cap, report->n_meters + 1,
+                         sizeof *report->meters))
+            return false;
+        report->meters[report->n_meters++] = (struct marey__meter){.recording = r->recording,
+                                                                   .process = r->process,
+                                                                   .device = site->domain,
+                                                                   .device_len = len,
+                                                                   .name = ""};
+        meter = (uint32_t)report->n_meters;
+    }
+    if (quantity == MAREY__POWER || quantity == MAREY__ENERGY) {
+        report->meters[meter - 1].name = site->name;
+        report->meters[meter - 1].name_len =
+            name_length(site, quantity == MAREY__POWER ? "power" : "energy");
+    }
+    r->sites[number].meter = meter;
+    r->sites[number].quantity = (uint8_t)quantity;
+    return true;
+}
+
+static bool is_left_out(const struct reading *r, const struct marey_site_info *site)
+{
+    return marey__is_runtime_call(site) ||
+           !marey__name_matches(r->report->options.filter, site->name, site->name_len);
+}
+
+static bool look_at_sites(struct reading *r)
+{
+    r->sites = marey__calloc((size_t)r->process->n_sites + 1, sizeof *r->sites);
+    if (r->sites == NULL)
+        return false;
+    for (uint32_t site = 1; site <= r->process->n_sites; site++) {
+        r->sites[site].is_left_out = is_left_out(r, site_of(r, site));
+        if (!take_site(r, site))
+            return false;
+    }
+    return true;
+}
+
+static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
+{
+    const uint32_t site = marey_record_site(words[1]);
+    struct marey__reading reading = {.ns = ns};
+    if (site > r->process->n_sites || r->sites[site].meter == 0)
+        return true;
+    struct marey__readings *readings =
+        &r->report->meters[r->sites[site].meter - 1].of[r->sites[site].quantity];
+    memcpy(&reading.value, &words[2], sizeof reading.value);
+    if (!marey__grow(&readings->at, &readings->cap, readings->n + 1, sizeof *readings->at))
+        return false;
+    readings->at[readings->n++] = reading;
+    return true;
+}
+
+/* ---- windows ---- */
+
+struct marey__energy_window *marey__energy_window(struct marey_energy_report *report, uint32_t member,
+                                                  enum marey__energy_by by, uint64_t key)
+{
+    struct {
+        uint64_t member_and_by, key;
+    } bytes = {(uint64_t)member << 8 | by, key};
+    const size_t n = report->window_keys.n;
+    const char *text = (const char *)&bytes;
+    const uint32_t number = marey__names_number(&report->window_keys, text, sizeof bytes);
+    if (number == MAREY__NO_NAME)
+        return NULL;
+    if (number < n)
+        return &report->windows[number];
+    text = marey__arena_text(&report->texts, text, sizeof bytes);
+    if (text == NULL ||
+        !marey__grow(&report->windows, &report->windows_cap, n + 1, sizeof *report->windows)) {
+        report->window_keys.n--; /* it is never looked up again: the caller gives up */
+        return NULL;
+    }
+    report->window_keys.names[number].text = text;
+    report->windows[number] = (struct marey__energy_window){.member = member, .by = by, .key = key};
+    report->n_windows = report->window_keys.n;
+    return &report->windows[number];
+}
+
+static uint64_t name_key(struct reading *r, uint32_t site)
+{
+    const struct marey_site_info *info = site_of(r, site);
+    return marey__names_number(&r->report->names, info->name, info->name_len);
+}
+
+static bool take_named(struct reading *r, enum marey__energy_by by, uint32_t site,
+                       const struct marey__interval *part)
+{
+    struct site_use *use = by == MAREY__ENERGY_RANGE ? &r->sites[site] : NULL;
+    struct marey__energy_window *window;
+    if (use != NULL && use->window != 0) {
+        window = &r->report->windows[use->window - 1];
+    } else {
+        const uint64_t key = name_key(r, site);
+        window = key != MAREY__NO_NAME ? marey__energy_window(r->report, r->member, by, key) : NULL;
+        if (window == NULL)
+            return false;
+        if (use != NULL)
+            use->window = (uint32_t)(window - r->report->windows) + 1;
+    }
+    window->count++;
+    if (r->report->n_parts >= MAX_PARTS) {
+        window->is_too_many = true;
+        return true;
+    }
+    const size_t before = window->set.n;
+    if (!marey__time_set_add(&window->set, part->begin_ns, part->end_ns))
+        return false;
+    r->report->n_parts += window->set.n - before; /* may also have become fewer */
+    return true;
+}
+
+static bool take_iteration(struct reading *r, const struct marey__span *span)
+{
+    struct marey_energy_report *report = r->report;
+    if (!marey__grow(&report->iterations, &report->iterations_cap, report->n_iterations + 1,
+                     sizeof *report->iterations))
+        return false;
+    report->iterations[report->n_iterations++] =
+        (struct marey__energy_iteration){.begin_ns = span->begin_ns,
+                                         .end_ns = span->end_ns,
+                                         .number = span->number,
+                                         .samples = span->samples,
+                                         .member = r->member};
+    return true;
+}
+
+static bool take_epoch(struct reading *r, const struct marey__span *span)
+{
+    struct marey__energy_window *window =
+        marey__energy_window(r->report, r->member, MAREY__ENERGY_EPOCH, span->number);
+    if (window == NULL)
+        return false;
+    window->count++;
+    window->samples += span->samples;
+    return marey__time_set_add(&window->set, span->begin_ns, span->end_ns);
+}
+
+static bool take_span(struct reading *r, const struct marey__span *span)
+{
+    const struct marey__interval part = {span->begin_ns, span->end_ns};
+    switch (span->kind) {
+    case MAREY__SPAN_ITERATION:
+        return take_iteration(r, span);
+    case MAREY__SPAN_EPOCH:
+        return take_epoch(r, span);
+    case MAREY__SPAN_PHASE:
+        return span->site > r->process->n_sites ||
+               take_named(r, MAREY__ENERGY_PHASE, span->site, &part);
+    }
+    return true;
+}
+
+/* ---- the walk ---- */
+
+static bool close_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+{
+    struct reading *r = ctx;
+    const struct marey__open_call *call = &lane->open[lane->n_open - 1];
+    const struct marey__interval part = {call->begin_ns, end_ns};
+    if (r->member == MAREY__NO_MEMBER || call->site > r->process->n_sites ||
+        r->sites[call->site].is_left_out || lane->info->kind != MAREY_LANE_THREAD)
+        return true;
+    return take_named(r, MAREY__ENERGY_RANGE, call->site, &part);
+}
+
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+                        const uint64_t *words, uint64_t ns)
+{
+    struct reading *r = ctx;
+    struct marey__span span;
+    (void)lane, (void)batch;
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_COUNTER)
+        return take_counter(r, words, ns);
+    if (r->member != MAREY__NO_MEMBER && marey__is_progress(type) &&
+        marey__progress_take(&r->progress, words, ns, &span))
+        return take_span(r, &span);
+    return true;
+}
+
+static marey_status walk(struct reading *r)
+{
+    struct marey__range_walk walk = {.recording = r->recording,
+                                     .process = r->process,
+                                     .closed = close_range,
+                                     .record = take_record,
+                                     .ctx = r};
+    struct marey__span span;
+    if (!look_at_sites(r))
+        return no_memory();
+    marey__progress_init(&r->progress, r->process->first_ns);
+    MAREY_TRY(marey__range_walk(&walk));
+    while (r->member != MAREY__NO_MEMBER &&
+           marey__progress_finish(&r->progress, r->process->last_ns, &span))
+        if (!take_span(r, &span))
+            return no_memory();
+    return MAREY_OK;
+}
+
+/* ---- whose it is ---- */
+
+/* Which devices of its list had work: streams say of which device they are. */
+static void take_streams(struct marey__energy_member *member, marey_recording *recording,
+                         const struct marey_process *process)
+{
+    for (uint32_t i = 0; i < process->n_lanes; i++) {
+        const struct marey_lane_info *lane = marey_recording_lane(recording, process->index, i);
+        if (lane->kind != MAREY_LANE_GPU || lane->device < 0 || lane->device >= 64)
+            continue;
+        member->has_ordinals = true;
+        member->ordinals |= UINT64_C(1) << lane->device;
+    }
+}
+
+/* A new one, or that of an earlier process of the same rank. False without memory. */
+static bool find_member(struct reading *r)
+{
+    struct marey_energy_report *report = r->report;
+    const struct marey_process *process = r->process;
+    uint32_t run;
+    if (!marey__process_runs_find(&report->runs, process, &run))
+        return false;
+    size_t i = 0;
+    while (i < report->n_members &&
+           (report->members[i].run != run || report->members[i].rank != process->rank ||
+            strcmp(report->members[i].host, process->host) != 0))
+        i++;
+    if (i == report->n_members) {
+        if (!marey__grow(&report->members, &report->members_cap, i + 1, sizeof *report->members))
+            return false;
+        report->members[report->n_members++] = (struct marey__energy_member){
+            .recording = r->recording,
+            .run = run,
+            .rank = process->rank,
+            .local_rank = process->local_rank,
+            .host = process->host,
+            .first_ns = process->first_ns,
+            .last_ns = process->last_ns,
+            .devices = "",
+        };
+    }
+    struct marey__energy_member *member = &report->members[i];
+    member->first_ns = MAREY__MIN(member->first_ns, process->first_ns);
+    member->last_ns = MAREY__MAX(member->last_ns, process->last_ns);
+    if (member->devices[0] == '\0')
+        member->devices = process->devices;
+    take_streams(member, r->recording, process);
+    r->member = (uint32_t)i;
+    return true;
+}
+
+static bool add_to_run(struct reading *r, uint32_t member)
+{
+    struct marey__energy_window *window =
+        marey__energy_window(r->report, member, MAREY__ENERGY_RUN, 0);
+    return window != NULL &&
+           marey__time_set_add(&window->set, r->process->first_ns, r->process->last_ns);
+}
+
+/*
+ * A process that only measures saw the run from its start to its end, with what the program's processes did before their
+ * first event and after their last. Where these have no log at all, it stands for them.
+ */
+static bool begin_measuring(struct reading *r)
+{
+    struct marey_energy_report *report = r->report;
+    bool is_alone = true;
+    for (uint32_t i = 0; i < report->n_members; i++) {
+        struct marey__energy_member *member = &report->members[i];
+        if (strcmp(report->runs.list[member->run].id, r->process->run_id) != 0 ||
+            strcmp(member->host, r->process->host) != 0)
+            continue;
+        is_alone = false;
+        member->first_ns = MAREY__MIN(member->first_ns, r->process->first_ns);
+        member->last_ns = MAREY__MAX(member->last_ns, r->process->last_ns);
+        if (!add_to_run(r, i))
+            return false;
+    }
+    const bool is_done = !is_alone || (find_member(r) && add_to_run(r, r->member));
+    r->member = MAREY__NO_MEMBER; /* its own ranges are nobody's */
+    return is_done;
+}
+
+static bool begin_member(struct reading *r)
+{
+    if (r->process->last_ns == 0)
+        return true;
+    if (r->process->role[0] != '\0')
+        return begin_measuring(r);
+    return find_member(r) && add_to_run(r, r->member);
+}
+
+marey_status marey__energy_read(struct marey_energy_report *report, marey_recording *recording)
+{
+    for (size_t i = 0; i < marey_recording_n_logs(recording); i++) {
+        struct reading r = {.report = report,
+                            .recording = recording,
+                            .process = marey_recording_process(recording, i),
+                            .member = MAREY__NO_MEMBER};
+        const marey_status status = begin_member(&r) ? walk(&r) : no_memory();
+        marey__free(r.sites);
+        MAREY_TRY(status);
+    }
+    return MAREY_OK;
+}

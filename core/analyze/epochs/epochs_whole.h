@@ -1,0 +1,117 @@
+/*
+ * epochs: when each process was in which epoch, and in which phases of it.
+ *
+ *   logs ── epochs_read.c ── times: one for each epoch of a process, with its phases
+ *        ── epochs.c ── in order; which count ── epochs_stats.c ── epochs_tables.c
+ *
+ * Memory: some 200 bytes for each epoch of a process.
+ */
+#ifndef MAREY_EPOCHS_WHOLE_H
+#define MAREY_EPOCHS_WHOLE_H
+
+#include "analyze/walk/internal.h"
+#include "analyze/walk/process_runs.h"
+#include <marey/epochs.h>
+
+/* The phases that have a column, in the order of a training step; then what is in none of them. */
+enum marey__epoch_phase {
+    MAREY__PHASE_DATA,
+    MAREY__PHASE_FORWARD,
+    MAREY__PHASE_BACKWARD,
+    MAREY__PHASE_OPTIMIZER,
+    MAREY__PHASE_EVALUATE,
+    MAREY__PHASE_CHECKPOINT,
+    MAREY__PHASE_LOGGING,
+    MAREY__PHASE_OTHER,
+    MAREY__N_PHASES,
+};
+extern const char *const marey__epoch_phase_names[MAREY__N_PHASES];
+
+/* A phase within an epoch. */
+struct marey__epoch_part {
+    uint32_t name; /* in marey_epoch_report.names, where the seven come first */
+    uint64_t ns, count;
+};
+
+enum marey__epoch_flag {
+    MAREY__EPOCH_FIRST = 1, /* of its process */
+    MAREY__EPOCH_OPEN = 2,  /* never ended */
+    MAREY__EPOCH_CUT = 4,   /* events were lost in it */
+    MAREY__EPOCH_COUNTS = 8,
+};
+
+/* An epoch of a process. */
+struct marey__epoch_time {
+    const struct marey_process *process;
+    uint64_t number, ns, n_iterations;
+    double samples; /* 0: not known */
+    uint64_t phase_ns[MAREY__N_PHASES];
+    size_t first_part, n_parts; /* in marey_epoch_report.parts */
+    uint32_t run, flags;
+};
+
+/* The same epoch on all ranks of a run: successive times. */
+struct marey__epoch_group {
+    size_t first, n;
+    bool counts;
+    size_t longest;     /* which of the times */
+    size_t slowest;     /* the one that stands out; SIZE_MAX: none does */
+    uint64_t behind_ns; /* by how much */
+    enum marey__epoch_phase slowest_in;
+};
+
+enum marey__epoch_table {
+    MAREY__EPOCHS_EPOCHS,
+    MAREY__EPOCHS_RANKS,
+    MAREY__EPOCHS_AVERAGES,
+    MAREY__EPOCHS_PHASES,
+    MAREY__EPOCHS_NOTES,
+    MAREY__N_EPOCH_TABLES,
+};
+
+struct marey_epoch_report {
+    marey_table *tables[MAREY__N_EPOCH_TABLES];
+    char *title;
+    struct marey_epoch_report_options options;
+    /* What follows is gone once the tables are made. */
+    struct marey__epoch_time *times;
+    size_t n_times, times_cap;
+    struct marey__epoch_part *parts;
+    size_t n_parts, parts_cap;
+    struct marey__process_runs runs;
+    struct marey__epoch_group *groups;
+    size_t n_groups, groups_cap;
+    struct marey__names names;
+};
+
+/* epochs_read.c: all processes of a recording. */
+MAREY_WARN_UNUSED marey_status marey__epochs_read(struct marey_epoch_report *report,
+                                                  marey_recording *recording);
+
+/* Whole nanoseconds; a damaged log may have times that no sum of them holds. */
+static inline uint64_t marey__epoch_ns(double ns)
+{
+    return ns < 0x1p63 ? (uint64_t)(ns + 0.5) : UINT64_MAX;
+}
+
+/* ---- epochs_stats.c ---- */
+
+/* Of the times of one epoch: the longest, and which rank stands out. */
+void marey__epoch_group_judge(const struct marey_epoch_report *report,
+                              struct marey__epoch_group *group);
+
+struct marey__epoch_values {
+    double *values;
+    size_t n, cap;
+};
+struct marey__epoch_spread {
+    double mean, median, std, min, max;
+};
+MAREY_WARN_UNUSED bool marey__epoch_values_add(struct marey__epoch_values *values, double value);
+/* Sorts them. All zero for none. */
+struct marey__epoch_spread marey__epoch_values_spread(struct marey__epoch_values *values);
+
+/* epochs_tables.c */
+MAREY_WARN_UNUSED marey_status marey__epochs_make_tables(struct marey_epoch_report *report);
+
+#endif

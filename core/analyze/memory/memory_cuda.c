@@ -1,0 +1,327 @@
+/*
+ * Memory of CUDA devices as CUPTI tells it, from a recording of `marey run --gpu`: each cudaMalloc and cudaFree, and what asks the
+ * driver for memory by other names. Who asked is known by the correlation of the call: its range and those around it.
+ * A library that keeps memory of its own, as torch does, is seen when it asks for more.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/memory/memory_whole.h"
+
+enum { MAX_FRAMES = 32 };
+
+/* Memory that is taken, or given back. */
+struct operation {
+    uint64_t ns, address, bytes, correlation;
+    size_t number; /* as they were read: of one moment the earlier comes first */
+    uint32_t site;
+    int32_t device;
+};
+
+struct asked {
+    uint64_t correlation;
+    uint32_t stack;
+};
+
+struct reading {
+    struct marey_memory_report *report;
+    marey_recording *recording;
+    const struct marey_process *process;
+    struct marey__progress progress;
+    struct operation *operations;
+    size_t n_operations, operations_cap;
+    struct asked *asked;
+    size_t n_asked, asked_cap;
+    struct marey__names chains; /* frames of stacks, as bytes: the same is kept once */
+    struct marey__arena chain_texts;
+    uint32_t *stacks; /* by chain */
+    size_t stacks_cap;
+    struct marey__held_spans phases, iterations;
+    uint64_t n_placeless; /* operations without an address */
+};
+
+static const struct marey_site_info *site_of(const struct reading *r, uint32_t site)
+{
+    return marey_recording_site(r->recording, r->process->index,
+                                site <= r->process->n_sites ? site : 0);
+}
+
+/* ---- what is read ---- */
+
+static bool take_operation(struct reading *r, const struct marey_batch *batch,
+                           const uint64_t *words, uint64_t ns)
+{
+    if (marey_record_work_kind(words[1]) != MAREY_WORK_MEMORY)
+        return true;
+    const uint64_t address = marey_record_length(words[0]) > 5 ? words[5] : 0;
+    if (address == 0) {
+        r->n_placeless++;
+        return true;
+    }
+    if (!marey__grow(&r->operations, &r->operations_cap, r->n_operations + 1, sizeof *r->operations))
+        return false;
+    r->operations[r->n_operations] = (struct operation){.ns = ns,
+                                                        .address = address,
+                                                        .bytes = words[4],
+                                                        .correlation = words[3],
+                                                        .number = r->n_operations,
+                                                        .site = marey_record_site(words[1]),
+                                                        .device = batch->lane->device};
+    r->n_operations++;
+    return true;
+}
+
+/* The ranges that are open on a thread, the innermost first, as a stack of the report. */
+static bool stack_of(struct reading *r, const struct marey__call_lane *lane, uint32_t *stack)
+{
+    uint32_t names[MAX_FRAMES];
+    const size_t n = MAREY__MIN(lane->n_open, (size_t)MAX_FRAMES), known = r->chains.n;
+    for (size_t i = 0; i < n; i++) {
+        const struct marey_site_info *const site = site_of(r, lane->open[lane->n_open - 1 - i].site);
+        names[i] = marey__memory_frame(r->report, site->name, site->name_len, "", 0);
+        if (names[i] == MAREY__NO_NAME)
+            return false;
+    }
+    const uint32_t chain = marey__names_number(&r->chains, (const char *)names, n * sizeof *names);
+    if (chain == MAREY__NO_NAME)
+        return false;
+    if (chain >= known) {
+        const char *const text =
+            marey__arena_text(&r->chain_texts, (const char *)names, n * sizeof *names);
+        r->chains.names[chain].text = text != NULL ? text : "";
+        r->chains.names[chain].len = text != NULL ? n * sizeof *names : 0;
+        if (text == NULL ||
+            !marey__grow(&r->stacks, &r->stacks_cap, (size_t)chain + 1, sizeof *r->stacks))
+            return false;
+        r->stacks[chain] = marey__memory_stack_add(r->report, names, n);
+    }
+    *stack = r->stacks[chain];
+    return *stack != MAREY__NO_STACK;
+}
+
+static bool take_call(struct reading *r, const struct marey__call_lane *lane, uint64_t correlation)
+{
+    struct asked asked = {.correlation = correlation};
+    if (lane->n_open == 0)
+        return true;
+    if (!stack_of(r, lane, &asked.stack) ||
+        !marey__grow(&r->asked, &r->asked_cap, r->n_asked + 1, sizeof *r->asked))
+        return false;
+    r->asked[r->n_asked++] = asked;
+    return true;
+}
+
+static bool take_span(struct reading *r, const struct marey__span *span)
+{
+    if (span->kind == MAREY__SPAN_ITERATION)
+        return (span->flags & MAREY__ITERATION_WARMUP) != 0 ||
+               marey__memory_span_add(&r->iterations, span->begin_ns, span->end_ns, MAREY__NO_NAME);
+    if (span->kind != MAREY__SPAN_PHASE)
+        return true;
+    const struct marey_site_info *const site = site_of(r, span->site);
+    const uint32_t name = marey__memory_name(r->report, site->name, site->name_len);
+    return name != MAREY__NO_NAME &&
+           marey__memory_span_add(&r->phases, span->begin_ns, span->end_ns, name);
+}
+
+static bool take_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+                        const uint64_t *words, uint64_t ns)
+{
+    struct reading *const r = ctx;
+    struct marey__span span;
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_GPU)
+        return take_operation(r, batch, words, ns);
+    if (type == MAREY_RECORD_LAUNCH)
+        return !marey_record_launches_memory(words) || take_call(r, lane, words[1]);
+    return !marey__is_progress(type) || !marey__progress_take(&r->progress, words, ns, &span) ||
+           take_span(r, &span);
+}
+
+static bool end_range(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+{
+    (void)ctx;
+    (void)lane;
+    (void)end_ns;
+    return true;
+}
+
+/* ---- blocks ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct operation *const x = a, *const y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int by_correlation(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct asked *)a)->correlation,
+                   y = ((const struct asked *)b)->correlation;
+    return x < y ? -1 : x > y;
+}
+
+static uint32_t who_asked(const struct reading *r, uint64_t correlation)
+{
+    const struct asked key = {.correlation = correlation};
+    const struct asked *const found =
+        r->n_asked != 0 ? bsearch(&key, r->asked, r->n_asked, sizeof *r->asked, by_correlation)
+                        : NULL;
+    return found != NULL ? found->stack : MAREY__NO_STACK;
+}
+
+/* "Device" of "take Device memory"; true when it is taken. */
+static bool read_site(const struct marey_site_info *site, const char **kind, size_t *len)
+{
+    static const char take[] = "take ", give[] = "give back ", memory[] = " memory";
+    const bool is_taken = strncmp(site->name, take, sizeof take - 1) == 0;
+    const size_t prefix = is_taken                                          ? sizeof take - 1
+                          : strncmp(site->name, give, sizeof give - 1) == 0 ? sizeof give - 1
+                                                                            : 0;
+    const size_t rest = site->name_len - prefix;
+    *kind = site->name + prefix;
+    *len = rest > sizeof memory - 1 ? rest - (sizeof memory - 1) : rest;
+    return is_taken;
+}
+
+/* Memory of the host that CUDA made is no device's. */
+static bool is_host(const char *kind, size_t len)
+{
+    return (len == 6 && memcmp(kind, "Pinned", 6) == 0) ||
+           (len == 8 && memcmp(kind, "Pageable", 8) == 0);
+}
+
+static struct marey__memory_pool *pool_of(struct reading *r, size_t first, int32_t device,
+                                          bool is_host)
+{
+    char name[24];
+    if (is_host)
+        snprintf(name, sizeof name, "host, pinned");
+    else
+        snprintf(name, sizeof name, "cuda:%d", (int)device);
+    for (size_t i = first; i < r->report->n_pools; i++)
+        if (strcmp(r->report->pools[i].device, name) == 0)
+            return &r->report->pools[i];
+    struct marey__memory_pool *const pool = marey__memory_pool_add(r->report);
+    if (pool == NULL)
+        return NULL;
+    memcpy(pool->device, name, sizeof name);
+    pool->source = "CUDA's memory as CUPTI tells it";
+    pool->pid = r->process->pid;
+    pool->rank = r->process->rank;
+    pool->first_ns = r->process->first_ns;
+    pool->last_ns = r->process->last_ns;
+    return pool;
+}
+
+/* One place after the other: what is taken there is given back by the next operation. */
+static bool add_blocks(struct reading *r, size_t first_pool)
+{
+    for (size_t i = 0; i < r->n_operations; i++) {
+        const struct operation *const at = &r->operations[i], *const next = i + 1 < r->n_operations
+                                                                                ? at + 1
+                                                                                : NULL;
+        const char *kind;
+        size_t len;
+        const bool is_taken = read_site(site_of(r, at->site), &kind, &len);
+        struct marey__memory_pool *const pool =
+            pool_of(r, first_pool, at->device, is_host(kind, len));
+        const bool has_next =
+            next != NULL && next->address == at->address && next->device == at->device;
+        struct marey__held_block block = {.begin_ns = is_taken ? at->ns : r->process->first_ns,
+                                          .end_ns = !is_taken  ? at->ns
+                                                    : has_next ? next->ns
+                                                               : MAREY__ALIVE,
+                                          .bytes = (double)at->bytes,
+                                          .count = 1,
+                                          .stack = is_taken ? who_asked(r, at->correlation)
+                                                            : MAREY__NO_STACK,
+                                          .is_before = !is_taken,
+                                          .category = marey__memory_name(r->report, kind, len),
+                                          .module = MAREY__NO_NAME};
+        if (pool == NULL || block.category == MAREY__NO_NAME ||
+            !marey__memory_block_add(pool, &block))
+            return false;
+        i += is_taken && has_next && !read_site(site_of(r, next->site), &kind, &len);
+    }
+    return true;
+}
+
+static bool copy_spans(struct marey__held_spans *into, const struct marey__held_spans *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        if (!marey__memory_span_add(into, from->at[i].begin_ns, from->at[i].end_ns, from->at[i].name))
+            return false;
+    return true;
+}
+
+/* ---- the process ---- */
+
+static bool make_pools(struct reading *r)
+{
+    const size_t first_pool = r->report->n_pools;
+    qsort(r->operations, r->n_operations, sizeof *r->operations, by_place);
+    if (r->n_asked != 0)
+        qsort(r->asked, r->n_asked, sizeof *r->asked, by_correlation);
+    if (!add_blocks(r, first_pool))
+        return false;
+    for (size_t i = first_pool; i < r->report->n_pools; i++)
+        if (!copy_spans(&r->report->pools[i].phases, &r->phases) ||
+            !copy_spans(&r->report->pools[i].iterations, &r->iterations))
+            return false;
+    return true;
+}
+
+static marey_status read_process(struct reading *r)
+{
+    struct marey__span span;
+    struct marey__range_walk walk = {.recording = r->recording,
+                                     .process = r->process,
+                                     .closed = end_range,
+                                     .record = take_record,
+                                     .ctx = r};
+    marey__progress_init(&r->progress, r->process->first_ns);
+    MAREY_TRY(marey__range_walk(&walk));
+    while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
+        if (!take_span(r, &span))
+            return marey__memory_no_memory();
+    if (r->n_placeless != 0)
+        marey__memory_note(
+            r->report,
+            "process %lld: %llu times that CUDA's memory was taken or given back are "
+            "left out: the recording has no addresses of them",
+            (long long)r->process->pid, (unsigned long long)r->n_placeless);
+    return r->n_operations == 0 || make_pools(r) ? MAREY_OK : marey__memory_no_memory();
+}
+
+static bool has_gpu(marey_recording *recording, const struct marey_process *process)
+{
+    for (uint32_t i = 0; i < process->n_lanes; i++)
+        if (marey_recording_lane(recording, process->index, i)->kind == MAREY_LANE_GPU)
+            return true;
+    return false;
+}
+
+marey_status marey__memory_read_cuda(struct marey_memory_report *report, marey_recording *recording,
+                                     const struct marey_process *process)
+{
+    struct reading r = {.report = report, .recording = recording, .process = process};
+    if (!has_gpu(recording, process))
+        return MAREY_OK;
+    const marey_status status = read_process(&r);
+    marey__free(r.operations);
+    marey__free(r.asked);
+    marey__free(r.stacks);
+    marey__free(r.phases.at);
+    marey__free(r.iterations.at);
+    marey__names_fini(&r.chains);
+    marey__arena_fini(&r.chain_texts);
+    return status;
+}

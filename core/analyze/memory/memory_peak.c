@@ -1,0 +1,275 @@
+/* When most was alive, and what that was. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/memory/memory_whole.h"
+
+static int by_time(const void *a, const void *b)
+{
+    const struct marey__memory_edge *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? -1 : 1;
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes; /* at one moment what goes, goes first */
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct marey__held_block *x = a, *y = b;
+    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+static int spans_by_begin(const void *a, const void *b)
+{
+    const struct marey__held_span *x = a, *y = b;
+    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+struct marey__memory_edge *marey__memory_edges(const struct marey__memory_pool *pool, size_t *n)
+{
+    struct marey__memory_edge *const edges =
+        pool->n_blocks != 0 ? marey__alloc(2 * pool->n_blocks * sizeof *edges) : NULL;
+    *n = 0;
+    if (edges == NULL)
+        return NULL;
+    for (size_t i = 0; i < pool->n_blocks; i++) {
+        const struct marey__held_block *const block = &pool->blocks[i];
+        edges[(*n)++] = (struct marey__memory_edge){block->begin_ns, block->bytes, 0};
+        if (block->end_ns != MAREY__ALIVE)
+            edges[(*n)++] = (struct marey__memory_edge){block->end_ns, -block->bytes, 0};
+    }
+    qsort(edges, *n, sizeof *edges, by_time);
+    double alive = 0;
+    for (size_t i = 0; i < *n; i++)
+        edges[i].alive = alive += edges[i].bytes;
+    return edges;
+}
+
+static bool is_alive(const struct marey__held_block *block, uint64_t ns)
+{
+    return block->begin_ns <= ns && ns < block->end_ns;
+}
+
+bool marey__memory_find_peak(struct marey__memory_pool *pool)
+{
+    size_t n;
+    double variance = 0;
+    if (pool->n_blocks == 0)
+        return true;
+    qsort(pool->blocks, pool->n_blocks, sizeof *pool->blocks, by_begin);
+    if (pool->phases.n != 0)
+        qsort(pool->phases.at, pool->phases.n, sizeof *pool->phases.at, spans_by_begin);
+    struct marey__memory_edge *const edges = marey__memory_edges(pool, &n);
+    if (edges == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (edges[i].alive > pool->peak_bytes) {
+            pool->peak_bytes = edges[i].alive;
+            pool->peak_ns = edges[i].ns;
+        }
+    pool->end_bytes = fmax(edges[n - 1].alive, 0);
+    for (size_t i = 0; i < pool->n_blocks; i++)
+        variance += is_alive(&pool->blocks[i], pool->peak_ns) ? pool->blocks[i].variance : 0;
+    pool->peak_plus_minus = 2 * sqrt(variance);
+    marey__free(edges);
+    return true;
+}
+
+/* ---- phases ---- */
+
+struct phase {
+    uint64_t count;
+    double peak, resident;
+};
+
+/* The first change after a moment. */
+static size_t first_after(const struct marey__memory_edge *edges, size_t n, uint64_t ns)
+{
+    size_t low = 0;
+    while (low < n) {
+        const size_t middle = low + (n - low) / 2;
+        if (edges[middle].ns <= ns)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+/* The most that was alive between two moments. Phases may lie in one another. */
+static double highest(const struct marey__memory_edge *edges, size_t n, uint64_t begin_ns,
+                      uint64_t end_ns)
+{
+    size_t at = first_after(edges, n, begin_ns);
+    double most = at > 0 ? edges[at - 1].alive : 0;
+    for (; at < n && edges[at].ns <= end_ns; at++)
+        most = fmax(most, edges[at].alive);
+    return most;
+}
+
+static double highest_reading(const struct marey__memory_readings *readings, size_t *at,
+                              uint64_t begin_ns, uint64_t end_ns)
+{
+    double most = 0;
+    while (*at < readings->n && readings->at[*at].ns < begin_ns)
+        (*at)++;
+    for (size_t i = *at; i < readings->n && readings->at[i].ns <= end_ns; i++)
+        most = fmax(most, readings->at[i].bytes);
+    return most;
+}
+
+static void put_phase_rows(struct marey_memory_report *report,
+                           const struct marey__memory_pool *pool, const struct phase *phases)
+{
+    marey_table *const table = report->tables[MAREY__MEMORY_PHASES];
+    for (uint32_t name = 0; name < report->names.n; name++) {
+        if (phases[name].count == 0)
+            continue;
+        marey__memory_put_whose(table, pool);
+        marey__memory_put_text(table, report, name);
+        marey_table_u64(table, phases[name].count);
+        marey__memory_put_bytes(table, phases[name].peak, pool->n_blocks != 0);
+        marey__memory_put_bytes(table, phases[name].resident, phases[name].resident > 0);
+    }
+}
+
+bool marey__memory_put_phases(struct marey_memory_report *report,
+                              const struct marey__memory_pool *pool)
+{
+    size_t n, reading = 0;
+    if (pool->phases.n == 0)
+        return true;
+    struct phase *const phases = marey__calloc(report->names.n, sizeof *phases);
+    struct marey__memory_edge *const edges = marey__memory_edges(pool, &n);
+    if (phases == NULL || (edges == NULL && pool->n_blocks != 0)) {
+        marey__free(phases);
+        marey__free(edges);
+        return false;
+    }
+    for (size_t i = 0; i < pool->phases.n; i++) {
+        const struct marey__held_span *const span = &pool->phases.at[i];
+        struct phase *const phase = &phases[span->name];
+        phase->count++;
+        phase->peak = fmax(phase->peak, highest(edges, n, span->begin_ns, span->end_ns));
+        phase->resident = fmax(phase->resident, highest_reading(&pool->resident, &reading,
+                                                                span->begin_ns, span->end_ns));
+    }
+    put_phase_rows(report, pool, phases);
+    marey__free(phases);
+    marey__free(edges);
+    return true;
+}
+
+/* ---- what was alive ---- */
+
+struct group {
+    uint32_t key;   /* a name; the last place: unknown */
+    uint32_t stack; /* that of its largest block */
+    double largest;
+    double bytes, count, variance;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static bool matches(const struct marey_memory_report *report, uint32_t stack)
+{
+    if (report->options.filter == NULL)
+        return true;
+    if (stack >= report->n_stacks)
+        return false;
+    const struct marey__memory_stack *const s = &report->stacks[stack];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct marey__name *const name = &report->names.names[report->frames[s->first + i]];
+        if (marey__name_matches(report->options.filter, name->text, name->len))
+            return true;
+    }
+    return false;
+}
+
+/* Blocks alive at the peak, grouped by one of their names, and "none". Free it; NULL without memory. */
+static struct group *group_by(const struct marey_memory_report *report,
+                              const struct marey__memory_pool *pool, size_t field, bool is_filtered)
+{
+    const size_t n = report->names.n;
+    struct group *const groups = marey__calloc(n + 1, sizeof *groups);
+    if (groups == NULL)
+        return NULL;
+    for (size_t i = 0; i <= n; i++)
+        groups[i].key = i < n ? (uint32_t)i : UINT32_MAX;
+    for (size_t i = 0; i < pool->n_blocks; i++) {
+        const struct marey__held_block *const block = &pool->blocks[i];
+        uint32_t key;
+        memcpy(&key, (const char *)block + field, sizeof key);
+        if (!is_alive(block, pool->peak_ns) || (is_filtered && !matches(report, block->stack)))
+            continue;
+        struct group *const group = &groups[key < n ? key : n];
+        if (group->count == 0 || block->bytes > group->largest) {
+            group->largest = block->bytes;
+            group->stack = block->stack;
+        }
+        group->bytes += block->bytes;
+        group->count += block->count;
+        group->variance += block->variance;
+    }
+    qsort(groups, n + 1, sizeof *groups, by_bytes);
+    return groups;
+}
+
+static bool put_names(struct marey_memory_report *report, const struct marey__memory_pool *pool,
+                      enum marey__memory_table which, size_t field)
+{
+    marey_table *const table = report->tables[which];
+    struct group *const groups = group_by(report, pool, field, false);
+    if (groups == NULL)
+        return false;
+    /* A table of "unknown" alone says nothing. */
+    const bool is_known =
+        report->names.n != 0 && (groups[0].key != UINT32_MAX || groups[1].bytes > 0);
+    for (size_t i = 0; is_known && i <= report->names.n && groups[i].bytes > 0; i++) {
+        marey__memory_put_whose(table, pool);
+        if (groups[i].key != UINT32_MAX)
+            marey__memory_put_text(table, report, groups[i].key);
+        else
+            marey__put_string(table, "(unknown)");
+        marey__memory_put_bytes(table, groups[i].bytes, true);
+        marey_table_f64(table, groups[i].bytes / pool->peak_bytes);
+        marey_table_u64(table, (uint64_t)(groups[i].count + 0.5));
+    }
+    marey__free(groups);
+    return true;
+}
+
+static bool put_stacks(struct marey_memory_report *report, const struct marey__memory_pool *pool)
+{
+    marey_table *const table = report->tables[MAREY__MEMORY_STACKS];
+    struct group *const groups =
+        group_by(report, pool, offsetof(struct marey__held_block, where), true);
+    if (groups == NULL)
+        return false;
+    for (size_t i = 0; i < report->names.n && groups[i].bytes > 0 && i < report->options.n_stacks;
+         i++) {
+        marey__memory_put_whose(table, pool);
+        marey__memory_put_bytes(table, groups[i].bytes, true);
+        marey__memory_put_bytes(table, 2 * sqrt(groups[i].variance), groups[i].variance > 0);
+        marey_table_f64(table, groups[i].bytes / pool->peak_bytes);
+        marey_table_u64(table, (uint64_t)(groups[i].count + 0.5));
+        marey__memory_put_text(table, report, groups[i].key);
+        marey__memory_put_stack(table, report, groups[i].stack);
+    }
+    marey__free(groups);
+    return true;
+}
+
+bool marey__memory_put_alive(struct marey_memory_report *report, const struct marey__memory_pool *pool)
+{
+    return pool->peak_bytes <= 0 || (put_names(report, pool, MAREY__MEMORY_CATEGORIES,
+                                               offsetof(struct marey__held_block, category)) &&
+                                     put_names(report, pool, MAREY__MEMORY_MODULES,
+                                               offsetof(struct marey__held_block, module)) &&
+                                     put_stacks(report, pool));
+}

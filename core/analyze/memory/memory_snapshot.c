@@ -1,0 +1,381 @@
+/*
+ * Memory of CUDA devices, from a snapshot of torch's allocator: its history of allocations, as far as it goes back, and the
+ * segments as they were at the end. What lives at the end and has no allocation in the history was there before it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/memory/memory_snapshot.h"
+#include "tensor/dumpfile/dumpfile_internal.h"
+
+/* Blocks that are allocated, by address. */
+struct open_blocks {
+    struct {
+        uint64_t address; /* plus one; 0: empty */
+        size_t block;     /* plus one; 0: none is there any more */
+    } * slots;
+    size_t n, n_slots;
+};
+
+struct reading {
+    struct marey_memory_report *report;
+    const struct marey__unpickled *pickle;
+    uint32_t *stacks; /* by number of the list of frames: the report's, plus one */
+    struct open_blocks open;
+    struct marey__memory_pool *pool;
+    bool has_times;
+};
+
+typedef const struct marey__unpickled_value *value;
+
+/* ---- addresses ---- */
+
+static size_t slot_of(const struct open_blocks *open, uint64_t key)
+{
+    size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (open->n_slots - 1);
+    while (open->slots[i].address != 0 && open->slots[i].address != key)
+        i = (i + 1) & (open->n_slots - 1);
+    return i;
+}
+
+/* Where the open block at an address is, plus one; NULL without memory. */
+static size_t *open_at(struct open_blocks *open, uint64_t address)
+{
+    if (open->n * 2 >= open->n_slots) {
+        struct open_blocks larger = {.n = open->n,
+                                     .n_slots = open->n_slots != 0 ? open->n_slots * 2 : 256};
+        larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
+        if (larger.slots == NULL)
+            return NULL;
+        for (size_t i = 0; i < open->n_slots; i++)
+            if (open->slots[i].address != 0)
+                larger.slots[slot_of(&larger, open->slots[i].address)] = open->slots[i];
+        marey__free(open->slots);
+        *open = larger;
+    }
+    const uint64_t key = address + 1;
+    const size_t i = slot_of(open, key);
+    open->n += open->slots[i].address == 0;
+    open->slots[i].address = key;
+    return &open->slots[i].block;
+}
+
+/* ---- stacks ---- */
+
+static void put_text(struct marey__buf *buf, value text)
+{
+    size_t len;
+    const char *const bytes = marey__unpickled_text(text, &len);
+    if (bytes != NULL)
+        marey__utf8_put(buf, bytes, len);
+}
+
+static uint32_t name_frame(struct reading *r, value frame)
+{
+    struct marey__buf text = {0}, file = {0};
+    int64_t line = 0;
+    marey__unpickled_whole(marey__unpickled_get(r->pickle, frame, "line"), &line);
+    put_text(&text, marey__unpickled_get(r->pickle, frame, "name"));
+    put_text(&file, marey__unpickled_get(r->pickle, frame, "filename"));
+    marey__buf_put(&file, "", 1);
+    const uint32_t name =
+        text.failed || file.failed
+            ? MAREY__NO_NAME
+            : marey__memory_frame(r->report, text.data != NULL ? text.data : "", text.len,
+                                  file.data[0] != '?' ? file.data : "", line);
+    marey__buf_fini(&text);
+    marey__buf_fini(&file);
+    return name;
+}
+
+/* The report's number of a list of frames; MAREY__NO_STACK for none. False without memory. */
+static bool stack_of(struct reading *r, value frames, uint32_t *stack)
+{
+    enum { MAX_FRAMES = 128 };
+    uint32_t names[MAX_FRAMES];
+    const size_t n = MAREY__MIN(marey__unpickled_length(frames), (size_t)MAX_FRAMES);
+    *stack = MAREY__NO_STACK;
+    if (n == 0)
+        return true;
+    uint32_t *const known = &r->stacks[frames - r->pickle->values];
+    for (size_t i = 0; *known == 0 && i < n; i++) {
+        names[i] = name_frame(r, marey__unpickled_item(r->pickle, frames, i));
+        if (names[i] == MAREY__NO_NAME)
+            return false;
+    }
+    if (*known == 0)
+        *known = marey__memory_stack_add(r->report, names, n) + 1; /* NO_STACK plus one is 0 */
+    *stack = *known - 1;
+    return *known != 0;
+}
+
+/* ---- the history ---- */
+
+static bool add_block(struct reading *r, value entry, uint64_t ns, double bytes, uint64_t end_ns,
+                      bool is_before)
+{
+    struct marey__held_block block = {.begin_ns = ns,
+                                      .end_ns = end_ns,
+                                      .bytes = bytes,
+                                      .count = 1,
+                                      .is_before = is_before,
+                                      .category = MAREY__NO_NAME,
+                                      .module = MAREY__NO_NAME};
+    size_t len;
+    const char *const category =
+        marey__unpickled_text(marey__unpickled_get(r->pickle, entry, "category"), &len);
+    if (category != NULL &&
+        (block.category = marey__memory_name(r->report, category, len)) == MAREY__NO_NAME)
+        return false;
+    return stack_of(r, marey__unpickled_get(r->pickle, entry, "frames"), &block.stack) &&
+           marey__memory_block_add(r->pool, &block);
+}
+
+static bool take_event(struct reading *r, value entry, uint64_t ns)
+{
+    int64_t address = 0;
+    double bytes = 0;
+    const value action = marey__unpickled_get(r->pickle, entry, "action");
+    const bool is_alloc = marey__unpickled_is(action, "alloc");
+    const bool is_free = marey__unpickled_is(action, "free_requested") ||
+                         marey__unpickled_is(action, "free_completed") ||
+                         marey__unpickled_is(action, "free");
+    if ((!is_alloc && !is_free) ||
+        !marey__unpickled_whole(marey__unpickled_get(r->pickle, entry, "addr"), &address) ||
+        !marey__unpickled_number(marey__unpickled_get(r->pickle, entry, "size"), &bytes) || bytes < 0)
+        return true;
+    size_t *const open = open_at(&r->open, (uint64_t)address);
+    if (open == NULL)
+        return false;
+    if (is_alloc) {
+        if (*open != 0) /* its free is not in the history */
+            r->pool->blocks[*open - 1].end_ns = ns;
+        *open = r->pool->n_blocks + 1;
+        return add_block(r, entry, ns, bytes, MAREY__ALIVE, false);
+    }
+    if (*open != 0) {
+        r->pool->blocks[*open - 1].end_ns = ns;
+        *open = 0;
+        return true;
+    }
+    /* Requested and completed are two events of one block: the second finds nothing. */
+    if (marey__unpickled_is(action, "free_completed"))
+        return true;
+    return add_block(r, NULL, r->pool->first_ns, bytes, ns, true);
+}
+
+static uint64_t moment_of(const struct reading *r, value entry, size_t i)
+{
+    int64_t us = 0;
+    if (r->has_times &&
+        marey__unpickled_whole(marey__unpickled_get(r->pickle, entry, "time_us"), &us) && us > 0 &&
+        us < INT64_MAX / 1000)
+        return (uint64_t)us * 1000;
+    return r->has_times ? r->pool->last_ns : i + 1;
+}
+
+/* Running sums of segments that come and go; the last one is what the snapshot has. */
+static bool take_reserved(struct reading *r, value trace, double at_end)
+{
+    double change = 0, bytes;
+    for (int pass = 0; pass < 2; pass++) {
+        double reserved = at_end - change;
+        for (size_t i = 0; i < marey__unpickled_length(trace); i++) {
+            const value entry = marey__unpickled_item(r->pickle, trace, i),
+                        action = marey__unpickled_get(r->pickle, entry, "action");
+            const bool comes = marey__unpickled_is(action, "segment_alloc") ||
+                               marey__unpickled_is(action, "segment_map"),
+                       goes = marey__unpickled_is(action, "segment_free") ||
+                              marey__unpickled_is(action, "segment_unmap");
+            if ((!comes && !goes) ||
+                !marey__unpickled_number(marey__unpickled_get(r->pickle, entry, "size"), &bytes))
+                continue;
+            reserved += comes ? bytes : -bytes;
+            change += pass == 0 ? comes ? bytes : -bytes : 0;
+            if (pass == 1 &&
+                !marey__memory_reading_add(&r->pool->reserved, moment_of(r, entry, i), reserved))
+                return false;
+        }
+    }
+    return marey__memory_reading_add(&r->pool->reserved, r->pool->last_ns, at_end);
+}
+
+static bool take_history(struct reading *r, value trace)
+{
+    const size_t n = marey__unpickled_length(trace);
+    int64_t us;
+    r->has_times = n != 0;
+    for (size_t i = 0; i < n; i++)
+        if (!marey__unpickled_whole(
+                marey__unpickled_get(r->pickle, marey__unpickled_item(r->pickle, trace, i), "time_us"),
+                &us))
+            r->has_times = false;
+    r->pool->is_ordered = !r->has_times;
+    if (n == 0)
+        return true;
+    r->pool->first_ns = moment_of(r, marey__unpickled_item(r->pickle, trace, 0), 0);
+    r->pool->last_ns = moment_of(r, marey__unpickled_item(r->pickle, trace, n - 1), n - 1);
+    for (size_t i = 0; i < n; i++) {
+        const value entry = marey__unpickled_item(r->pickle, trace, i);
+        if (!take_event(r, entry, moment_of(r, entry, i)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- segments ---- */
+
+/* Blocks lie one behind the other; older snapshots do not say where. */
+static bool take_segment_block(struct reading *r, value block, uint64_t address)
+{
+    double bytes = 0;
+    struct marey__memory_pool *const pool = r->pool;
+    if (!marey__unpickled_number(marey__unpickled_get(r->pickle, block, "size"), &bytes) || bytes < 0)
+        return true;
+    if (marey__unpickled_is(marey__unpickled_get(r->pickle, block, "state"), "inactive")) {
+        pool->inactive_bytes += bytes;
+        pool->n_free++;
+        pool->largest_free = bytes > pool->largest_free ? bytes : pool->largest_free;
+        return true;
+    }
+    size_t *const open = open_at(&r->open, address);
+    if (open == NULL)
+        return false;
+    pool->allocated_bytes += bytes;
+    if (*open != 0) /* the history knows it */
+        return true;
+    *open = pool->n_blocks + 1;
+    return add_block(r, block, pool->first_ns, bytes, MAREY__ALIVE, true);
+}
+
+static bool take_segment(struct reading *r, value segment)
+{
+    const value blocks = marey__unpickled_get(r->pickle, segment, "blocks");
+    int64_t address = 0;
+    double bytes = 0;
+    marey__unpickled_whole(marey__unpickled_get(r->pickle, segment, "address"), &address);
+    if (marey__unpickled_number(marey__unpickled_get(r->pickle, segment, "total_size"), &bytes) &&
+        bytes > 0)
+        r->pool->segment_bytes += bytes;
+    r->pool->n_segments++;
+    r->pool->has_segments = true;
+    uint64_t at = (uint64_t)address;
+    const double allocated = r->pool->allocated_bytes, inactive = r->pool->inactive_bytes;
+    for (size_t i = 0; i < marey__unpickled_length(blocks); i++) {
+        const value block = marey__unpickled_item(r->pickle, blocks, i);
+        int64_t own = 0, size = 0;
+        if (marey__unpickled_whole(marey__unpickled_get(r->pickle, block, "address"), &own))
+            at = (uint64_t)own;
+        if (!take_segment_block(r, block, at))
+            return false;
+        marey__unpickled_whole(marey__unpickled_get(r->pickle, block, "size"), &size);
+        at += (uint64_t)size;
+    }
+    if (r->pool->allocated_bytes == allocated)
+        r->pool->whole_bytes += r->pool->inactive_bytes - inactive;
+    return true;
+}
+
+static bool take_segments(struct reading *r, value segments, size_t device)
+{
+    for (size_t i = 0; i < marey__unpickled_length(segments); i++) {
+        const value segment = marey__unpickled_item(r->pickle, segments, i);
+        int64_t of = 0;
+        marey__unpickled_whole(marey__unpickled_get(r->pickle, segment, "device"), &of);
+        if (of == (int64_t)device && !take_segment(r, segment))
+            return false;
+    }
+    return true;
+}
+
+/* ---- devices ---- */
+
+static bool take_device(struct reading *r, value segments, value trace, value annotations,
+                        size_t device)
+{
+    r->pool = marey__memory_pool_add(r->report);
+    if (r->pool == NULL)
+        return false;
+    snprintf(r->pool->device, sizeof r->pool->device, "cuda:%zu", device);
+    r->pool->source = "a snapshot of torch's CUDA allocator";
+    const bool done = take_history(r, trace) && take_segments(r, segments, device) &&
+                      (!r->has_times || marey__memory_take_marks(r->report, r->pickle, r->pool,
+                                                                 annotations, device)) &&
+                      take_reserved(r, trace, r->pool->segment_bytes);
+    if (r->pool->n_blocks == 0 && !r->pool->has_segments && done) {
+        marey__free(r->pool->reserved.at);
+        marey__free(r->pool->phases.at);
+        marey__free(r->pool->iterations.at);
+        r->report->n_pools--; /* a device that nobody used */
+    }
+    marey__free(r->open.slots);
+    r->open = (struct open_blocks){0};
+    return done;
+}
+
+static size_t count_devices(const struct reading *r, value segments, value traces)
+{
+    enum { MAX_DEVICES = 1024 };
+    size_t n = marey__unpickled_length(traces);
+    for (size_t i = 0; i < marey__unpickled_length(segments); i++) {
+        int64_t device = 0;
+        marey__unpickled_whole(
+            marey__unpickled_get(r->pickle, marey__unpickled_item(r->pickle, segments, i), "device"),
+            &device);
+        if (device >= 0 && device < MAX_DEVICES && (size_t)device + 1 > n)
+            n = (size_t)device + 1;
+    }
+    return MAREY__MIN(n, (size_t)MAX_DEVICES);
+}
+
+static marey_status take_snapshot(struct reading *r, const char *name)
+{
+    const value top = &r->pickle->values[r->pickle->top],
+                segments = marey__unpickled_get(r->pickle, top, "segments"),
+                traces = marey__unpickled_get(r->pickle, top, "device_traces"),
+                annotations = marey__unpickled_get(r->pickle, top, "external_annotations");
+    const size_t before = r->report->n_pools;
+    if (segments == NULL || segments->type != MAREY__UNPICKLED_LIST)
+        return marey__fail(
+            MAREY_EFORMAT,
+            "%s is no snapshot of torch's CUDA allocator: it has no list of segments", name);
+    r->stacks = marey__calloc(r->pickle->n, sizeof *r->stacks);
+    if (r->stacks == NULL)
+        return marey__memory_no_memory();
+    for (size_t i = 0, n = count_devices(r, segments, traces); i < n; i++)
+        if (!take_device(r, segments, marey__unpickled_item(r->pickle, traces, i), annotations, i))
+            return marey__memory_no_memory();
+    return r->report->n_pools != before
+               ? MAREY_OK
+               : marey__fail(MAREY_EFORMAT, "%s is a snapshot of an allocator that nobody used",
+                             name);
+}
+
+marey_status marey__memory_take_snapshot(struct marey_memory_report *report, const char *name,
+                                         const void *bytes, size_t len)
+{
+    struct marey__unpickled pickle;
+    struct reading r = {.report = report, .pickle = &pickle};
+    marey_status status;
+    if (marey__unpickle(&pickle, bytes, len))
+        status = take_snapshot(&r, name);
+    else if (pickle.mistake != NULL)
+        status = marey__fail(MAREY_EFORMAT,
+                             "%s is no snapshot of torch's CUDA allocator: at byte %zu %s", name,
+                             pickle.offset, pickle.mistake);
+    else
+        status = marey__memory_no_memory();
+    marey__free(r.stacks);
+    marey__free(r.open.slots);
+    marey__unpickled_fini(&pickle);
+    return status;
+}
+
+marey_status marey__memory_read_snapshot(struct marey_memory_report *report, const char *path)
+{
+    struct marey__map map;
+    MAREY_TRY(marey__map_open(path, &map));
+    const marey_status status = marey__memory_take_snapshot(report, path, map.data, map.len);
+    marey__map_close(&map);
+    return status;
+}

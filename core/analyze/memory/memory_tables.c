@@ -1,0 +1,218 @@
+/* The tables of memory. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/memory/memory_whole.h"
+#include "analyze/walk/columns.h"
+
+#define BYTES(name, title)                                                                         \
+    {                                                                                              \
+        name, title, MAREY_TYPE_F64, MAREY_UNIT_BYTES                                              \
+    }
+#define WHOSE                                                                                      \
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},                                               \
+        {"pid", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE}, TEXT("device")
+
+static const struct marey_column pool_columns[] = {
+    WHOSE,
+    TEXT("source"),
+    NS("span_ns", "over"),
+    BYTES("interval_bytes", "sampled every"),
+    COUNT("samples", NULL),
+    COUNT("dropped", NULL),
+    NS("cost_ns", "cost"),
+    BYTES("peak_bytes", "peak"),
+    BYTES("plus_minus_bytes", "+/-"),
+    NS("peak_at_ns", "peak at"),
+    BYTES("end_bytes", "at the end"),
+    BYTES("peak_resident_bytes", "peak resident"),
+    BYTES("end_resident_bytes", "resident at the end"),
+    BYTES("limit_bytes", "limit"),
+    BYTES("peak_reserved_bytes", "peak reserved")};
+static const struct marey_column phase_columns[] = {WHOSE, TEXT("phase"), COUNT("count", NULL),
+                                                    BYTES("peak_bytes", "peak"),
+                                                    BYTES("peak_resident_bytes", "peak resident")};
+static const struct marey_column category_columns[] = {WHOSE, TEXT("category"), BYTES("bytes", NULL),
+                                                       SHARE("share", NULL), COUNT("blocks", NULL)};
+static const struct marey_column module_columns[] = {WHOSE, TEXT("module"), BYTES("bytes", NULL),
+                                                     SHARE("share", NULL), COUNT("blocks", NULL)};
+static const struct marey_column stack_columns[] = {WHOSE,
+                                                    BYTES("bytes", NULL),
+                                                    BYTES("plus_minus_bytes", "+/-"),
+                                                    SHARE("share", NULL),
+                                                    COUNT("blocks", NULL),
+                                                    TEXT("where"),
+                                                    TEXT("stack")};
+static const struct marey_column growth_columns[] = {
+    WHOSE,
+    TEXT("what"),
+    TEXT("per"),
+    BYTES("slope_bytes", "growth"),
+    BYTES("low_bytes", "from"),
+    BYTES("high_bytes", "to"),
+    BYTES("total_bytes", "in all"),
+    COUNT("points", NULL),
+    {"is_suspected", "leak?", MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+    TEXT("where"),
+    TEXT("stack")};
+static const struct marey_column fragmentation_columns[] = {
+    WHOSE,
+    BYTES("reserved_bytes", "reserved"),
+    BYTES("allocated_bytes", "allocated"),
+    BYTES("inactive_bytes", "free"),
+    BYTES("whole_bytes", "in whole segments"),
+    BYTES("split_bytes", "between blocks"),
+    {"split_share", "of reserved", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    BYTES("largest_free_bytes", "largest free"),
+    {"free_blocks", "free pieces", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    COUNT("segments", NULL)};
+static const struct marey_column resident_columns[] = {WHOSE, NS("at_ns", "at"),
+                                                       BYTES("bytes", NULL)};
+static const struct marey_column live_columns[] = {WHOSE, NS("at_ns", "at"), BYTES("bytes", NULL)};
+static const struct marey_column note_columns[] = {TEXT("text")};
+
+static const struct marey__table_definition definitions[] = {
+    [MAREY__MEMORY_POOLS] = DEFINED("pools", pool_columns),
+    [MAREY__MEMORY_PHASES] = DEFINED("phases", phase_columns),
+    [MAREY__MEMORY_CATEGORIES] = DEFINED("categories", category_columns),
+    [MAREY__MEMORY_MODULES] = DEFINED("modules", module_columns),
+    [MAREY__MEMORY_STACKS] = DEFINED("stacks", stack_columns),
+    [MAREY__MEMORY_GROWTH] = DEFINED("growth", growth_columns),
+    [MAREY__MEMORY_FRAGMENTATION] = DEFINED("fragmentation", fragmentation_columns),
+    [MAREY__MEMORY_RESIDENT] = DEFINED("resident", resident_columns),
+    [MAREY__MEMORY_LIVE] = DEFINED("live", live_columns),
+    [MAREY__MEMORY_NOTES] = DEFINED("notes", note_columns),
+};
+
+marey_status marey__memory_tables_create(struct marey_memory_report *report)
+{
+    for (size_t i = 0; i < MAREY__N_MEMORY_TABLES; i++)
+        MAREY_TRY(marey_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
+                                     &report->tables[i]));
+    return MAREY_OK;
+}
+
+/* ---- cells ---- */
+
+void marey__memory_put_whose(marey_table *table, const struct marey__memory_pool *pool)
+{
+    if (pool->rank >= 0)
+        marey_table_i64(table, pool->rank);
+    else
+        marey_table_null(table);
+    if (pool->pid > 0)
+        marey_table_i64(table, pool->pid);
+    else
+        marey_table_null(table);
+    marey__put_string(table, pool->device);
+}
+
+void marey__memory_put_bytes(marey_table *table, double bytes, bool is_known)
+{
+    if (is_known && isfinite(bytes))
+        marey_table_f64(table, bytes);
+    else
+        marey_table_null(table);
+}
+
+void marey__memory_put_text(marey_table *table, const struct marey_memory_report *report,
+                            uint32_t name)
+{
+    marey_table_text(table, report->names.names[name].text, report->names.names[name].len);
+}
+
+void marey__memory_put_stack(marey_table *table, const struct marey_memory_report *report,
+                             uint32_t stack)
+{
+    struct marey__buf text = {0};
+    if (stack >= report->n_stacks) {
+        marey_table_null(table);
+        return;
+    }
+    const struct marey__memory_stack *const s = &report->stacks[stack];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct marey__name *const name = &report->names.names[report->frames[s->first + i]];
+        marey__buf_puts(&text, i > 0 ? " < " : "");
+        marey__buf_put(&text, name->text, name->len);
+    }
+    if (text.failed || text.len == 0)
+        marey_table_null(table);
+    else
+        marey_table_text(table, text.data, text.len);
+    marey__buf_fini(&text);
+}
+
+static double highest(const struct marey__memory_readings *readings)
+{
+    double most = 0;
+    for (size_t i = 0; i < readings->n; i++)
+        most = fmax(most, readings->at[i].bytes);
+    return most;
+}
+
+void marey__memory_put_moment(marey_table *table, const struct marey__memory_pool *pool,
+                              uint64_t ns, bool is_known)
+{
+    if (is_known && !pool->is_ordered)
+        marey_table_u64(table, ns > pool->first_ns ? ns - pool->first_ns : 0);
+    else
+        marey_table_null(table);
+}
+
+static void put_fragmentation(struct marey_memory_report *report,
+                              const struct marey__memory_pool *pool)
+{
+    marey_table *const table = report->tables[MAREY__MEMORY_FRAGMENTATION];
+    if (!pool->has_segments)
+        return;
+    const double split = pool->inactive_bytes - pool->whole_bytes;
+    marey__memory_put_whose(table, pool);
+    marey__memory_put_bytes(table, pool->segment_bytes, true);
+    marey__memory_put_bytes(table, pool->allocated_bytes, true);
+    marey__memory_put_bytes(table, pool->inactive_bytes, true);
+    marey__memory_put_bytes(table, pool->whole_bytes, true);
+    marey__memory_put_bytes(table, split, true);
+    marey__memory_put_bytes(table, split / pool->segment_bytes, pool->segment_bytes > 0);
+    marey__memory_put_bytes(table, pool->largest_free, true);
+    marey_table_u64(table, pool->n_free);
+    marey_table_u64(table, pool->n_segments);
+}
+
+void marey__memory_put_pool(struct marey_memory_report *report, const struct marey__memory_pool *pool)
+{
+    marey_table *const table = report->tables[MAREY__MEMORY_POOLS];
+    const bool is_sampled = pool->last_interval > 1, has_blocks = pool->n_blocks != 0;
+    const struct marey__memory_readings *const resident = &pool->resident;
+    const double peak_resident = fmax(pool->peak_resident, highest(resident));
+    marey__memory_put_whose(table, pool);
+    marey__put_string(table, pool->source);
+    marey__memory_put_moment(table, pool, pool->last_ns, pool->last_ns > pool->first_ns);
+    marey__memory_put_bytes(table, (double)pool->last_interval, is_sampled);
+    marey_table_u64(table, pool->n_blocks);
+    marey_table_u64(table, pool->n_dropped + pool->n_unfollowed);
+    if (pool->cost_ns != 0)
+        marey_table_u64(table, pool->cost_ns);
+    else
+        marey_table_null(table);
+    marey__memory_put_bytes(table, pool->peak_bytes, has_blocks);
+    marey__memory_put_bytes(table, pool->peak_plus_minus, has_blocks && is_sampled);
+    marey__memory_put_moment(table, pool, pool->peak_ns, has_blocks);
+    marey__memory_put_bytes(table, pool->end_bytes, has_blocks);
+    marey__memory_put_bytes(table, peak_resident, peak_resident > 0);
+    marey__memory_put_bytes(table, resident->n != 0 ? resident->at[resident->n - 1].bytes : 0,
+                            resident->n != 0);
+    marey__memory_put_bytes(table, pool->limit, pool->limit > 0);
+    marey__memory_put_bytes(table, highest(&pool->reserved), pool->reserved.n != 0);
+    put_fragmentation(report, pool);
+}
+
+void marey__memory_put_resident(struct marey_memory_report *report,
+                                const struct marey__memory_pool *pool)
+{
+    marey_table *const table = report->tables[MAREY__MEMORY_RESIDENT];
+    for (size_t i = 0; i < pool->resident.n; i++) {
+        marey__memory_put_whose(table, pool);
+        marey__memory_put_moment(table, pool, pool->resident.at[i].ns, true);
+        marey__memory_put_bytes(table, pool->resident.at[i].bytes, true);
+    }
+}

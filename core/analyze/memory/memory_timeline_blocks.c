@@ -1,0 +1,337 @@
+/*
+ * From events to blocks. An address is used again and again, so that a block is known by its device, its address and its
+ * times; the blocks of one place hang together, the youngest first, and a table of places finds that one.
+ */
+#include <string.h>
+
+#include "analyze/memory/memory_timeline.h"
+
+/* Places, open addressing: 1 + the youngest block there; 0: free. */
+struct places {
+    uint32_t *slots;
+    size_t n, cap; /* a power of two */
+};
+
+struct maker {
+    struct marey__memory_timeline *timeline;
+    struct places places;
+};
+
+static bool is_same_place(const struct marey__memory_block *block, uint32_t device, uint64_t address)
+{
+    return block->device == device && block->address == address;
+}
+
+static size_t find_slot(const struct maker *maker, uint32_t device, uint64_t address)
+{
+    const struct places *places = &maker->places;
+    uint64_t hash = (address ^ (uint64_t)device << 56) * 0x9e3779b97f4a7c15u;
+    size_t at = (size_t)(hash >> 20) & (places->cap - 1);
+    while (places->slots[at] != 0 &&
+           !is_same_place(&maker->timeline->blocks[places->slots[at] - 1], device, address))
+        at = (at + 1) & (places->cap - 1);
+    return at;
+}
+
+static bool make_room(struct maker *maker)
+{
+    struct places *places = &maker->places;
+    if (2 * (places->n + 1) <= places->cap)
+        return true;
+    const struct places old = *places;
+    places->cap = old.cap != 0 ? 2 * old.cap : 1024;
+    places->slots = marey__calloc(places->cap, sizeof *places->slots);
+    if (places->slots == NULL) {
+        *places = old;
+        return false;
+    }
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.slots[i] != 0) {
+            const struct marey__memory_block *block = &maker->timeline->blocks[old.slots[i] - 1];
+            places->slots[find_slot(maker, block->device, block->address)] = old.slots[i];
+        }
+    marey__free(old.slots);
+    return true;
+}
+
+/* The youngest block at a place, or NONE. */
+static uint32_t youngest(const struct maker *maker, uint32_t device, uint64_t address)
+{
+    return maker->places.cap == 0 ? MAREY__MEMORY_NONE
+                                  : maker->places.slots[find_slot(maker, device, address)] - 1;
+}
+
+/* Append a block, and put it before `younger` at its place (NONE: it is the youngest). NULL without memory. */
+static struct marey__memory_block *put_block(struct maker *maker, struct marey__memory_block block,
+                                             uint32_t younger)
+{
+    struct marey__memory_timeline *timeline = maker->timeline;
+    if (!make_room(maker) || timeline->n_blocks >= MAREY__MEMORY_NONE - 1 ||
+        !marey__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1, sizeof block))
+        return NULL;
+    const uint32_t number = (uint32_t)timeline->n_blocks++;
+    if (younger != MAREY__MEMORY_NONE) {
+        block.older = timeline->blocks[younger].older;
+        timeline->blocks[younger].older = number;
+    } else {
+        uint32_t *slot = &maker->places.slots[find_slot(maker, block.device, block.address)];
+        maker->places.n += *slot == 0;
+        block.older = *slot - 1; /* of a free one NONE */
+        *slot = number + 1;
+    }
+    timeline->blocks[number] = block;
+    timeline->n_bytes += block.bytes;
+    return &timeline->blocks[number];
+}
+
+static struct marey__memory_block block_of(uint32_t device, uint64_t address, int64_t bytes)
+{
+    return (struct marey__memory_block){
+        .made_ns = MAREY__MEMORY_BEFORE,
+        .freed_ns = MAREY__MEMORY_NEVER,
+        .address = address,
+        .bytes = bytes,
+        .device = device,
+        .thread = MAREY__MEMORY_NONE,
+        .made_event = MAREY__MEMORY_NONE,
+        .freed_event = MAREY__MEMORY_NONE,
+        .made_change = MAREY__MEMORY_NONE,
+        .freed_change = MAREY__MEMORY_NONE,
+        .older = MAREY__MEMORY_NONE,
+        .category = MAREY_MEMORY_UNKNOWN,
+    };
+}
+
+/* ---- devices ---- */
+
+static bool find_device(struct marey__memory_timeline *timeline, int32_t type, int32_t id,
+                        uint32_t *device)
+{
+    for (size_t i = 0; i < timeline->n_devices; i++)
+        if (timeline->devices[i].type == type && timeline->devices[i].id == id) {
+            *device = (uint32_t)i;
+            return true;
+        }
+    if (!marey__grow(&timeline->devices, &timeline->devices_cap, timeline->n_devices + 1,
+                     sizeof *timeline->devices))
+        return false;
+    *device = (uint32_t)timeline->n_devices;
+    timeline->devices[timeline->n_devices++] = (struct marey__memory_device){.type = type, .id = id};
+    return true;
+}
+
+static int by_type_and_id(const void *a, const void *b)
+{
+    const struct marey__memory_device *x = a, *y = b;
+    return x->type != y->type ? (x->type > y->type) - (x->type < y->type)
+                              : (x->id > y->id) - (x->id < y->id);
+}
+
+/* All of them before any block, so that numbers stay. */
+static bool find_devices(struct marey__memory_timeline *timeline)
+{
+    const struct marey__torch_trace *trace = timeline->trace;
+    uint32_t device;
+    for (size_t i = 0; i < trace->n_memory; i++) {
+        const struct marey__torch_memory *event = &trace->memory[i];
+        if (!find_device(timeline, event->device_type, event->device_id, &device))
+            return false;
+        struct marey__memory_device *d = &timeline->devices[device];
+        d->reserved_bytes = MAREY__MAX(d->reserved_bytes, event->total_reserved);
+    }
+    for (size_t i = 0; i < trace->n_roles; i++)
+        if (!find_device(timeline, trace->roles[i].device_type, trace->roles[i].device_id, &device))
+            return false;
+    if (timeline->n_devices > 1)
+        qsort(timeline->devices, timeline->n_devices, sizeof *timeline->devices, by_type_and_id);
+    return true;
+}
+
+/* ---- events ---- */
+
+/* No sum may leave its type, whatever the file says. What no machine has is left out. */
+static bool is_possible(const struct marey__memory_timeline *timeline, int64_t bytes)
+{
+    return bytes > 0 && bytes <= INT64_MAX - timeline->n_bytes;
+}
+
+static bool begin_block(struct maker *maker, uint32_t number, uint32_t device)
+{
+    const struct marey__torch_memory *event = &maker->timeline->trace->memory[number];
+    const uint32_t before = youngest(maker, device, event->address);
+    struct marey__memory_block *old =
+        before != MAREY__MEMORY_NONE ? &maker->timeline->blocks[before] : NULL;
+    /* What was there is gone, though nobody said so: another thread released it, which the profiler does not watch. */
+    if (old != NULL && old->freed_ns == MAREY__MEMORY_NEVER) {
+        old->freed_ns = event->ns;
+        old->freed_event = number;
+        maker->timeline->n_lost++;
+    }
+    struct marey__memory_block block = block_of(device, event->address, event->bytes);
+    block.made_ns = event->ns;
+    block.made_event = number;
+    block.stack = event->stack;
+    block.thread = event->thread;
+    return put_block(maker, block, MAREY__MEMORY_NONE) != NULL;
+}
+
+static bool end_block(struct maker *maker, uint32_t number, uint32_t device)
+{
+    const struct marey__torch_memory *event = &maker->timeline->trace->memory[number];
+    const uint32_t at = youngest(maker, device, event->address);
+    struct marey__memory_block *block = NULL;
+    if (at == MAREY__MEMORY_NONE) /* it was there before the first event */
+        block = put_block(maker, block_of(device, event->address, -event->bytes), MAREY__MEMORY_NONE);
+    else if (maker->timeline->blocks[at].freed_ns == MAREY__MEMORY_NEVER)
+        block = &maker->timeline->blocks[at];
+    if (block == NULL) {
+        maker->timeline->n_lost += at != MAREY__MEMORY_NONE;
+        return at != MAREY__MEMORY_NONE;
+    }
+    block->freed_ns = event->ns;
+    block->freed_event = number;
+    block->freed_stack = event->stack;
+    return true;
+}
+
+static bool make_of_events(struct maker *maker)
+{
+    const struct marey__torch_trace *trace = maker->timeline->trace;
+    for (uint32_t i = 0; i < trace->n_memory; i++) {
+        const struct marey__torch_memory *event = &trace->memory[i];
+        uint32_t device;
+        /* Nothing is at the address 0, and INT64_MIN has no other sign: neither is of an allocator. */
+        if (event->address == 0 || event->bytes == 0 || event->bytes == INT64_MIN ||
+            !is_possible(maker->timeline, event->bytes > 0 ? event->bytes : -event->bytes))
+            continue;
+        if (!find_device(maker->timeline, event->device_type, event->device_id, &device) ||
+            !(event->bytes > 0 ? begin_block(maker, i, device) : end_block(maker, i, device)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- roles ---- */
+
+static const int64_t MAX_NS = INT64_C(1) << 62; /* events have no later times, nor earlier ones */
+
+static uint8_t category_of(const struct marey__torch_role *role)
+{
+    switch (role->kind) {
+    case MAREY__TORCH_PARAMETER:
+        return MAREY_MEMORY_PARAMETER;
+    case MAREY__TORCH_GRADIENT:
+        return MAREY_MEMORY_GRADIENT;
+    case MAREY__TORCH_OPTIMIZER_STATE:
+        return MAREY_MEMORY_OPTIMIZER_STATE;
+    default:
+        return MAREY_MEMORY_INPUT;
+    }
+}
+
+/* Of several roles of one block the one that lasts longest counts: the order of the categories, inputs last. */
+static int weight_of(uint8_t category)
+{
+    return category == MAREY_MEMORY_INPUT ? MAREY_MEMORY_N_CATEGORIES : category;
+}
+
+static void name_block(struct marey__memory_block *block, const struct marey__torch_role *role)
+{
+    const uint8_t category = category_of(role);
+    if (block->has_role && weight_of(block->category) <= weight_of(category))
+        return;
+    block->has_role = 1;
+    block->category = category;
+    block->name = role->name;
+}
+
+/*
+ * Memory of which no event tells: of before the first event where its place was not used earlier, else of another
+ * thread. It ends at the latest where its place is used again.
+ */
+static bool make_of_role(struct maker *maker, const struct marey__torch_role *role, uint32_t device,
+                         uint32_t younger)
+{
+    struct marey__memory_timeline *timeline = maker->timeline;
+    struct marey__memory_block block = block_of(device, role->address, role->bytes);
+    const uint32_t older = younger != MAREY__MEMORY_NONE ? timeline->blocks[younger].older
+                                                         : youngest(maker, device, role->address);
+    if (older != MAREY__MEMORY_NONE)
+        block.made_ns = role->ns;
+    if (younger != MAREY__MEMORY_NONE) {
+        block.freed_ns = timeline->blocks[younger].made_ns;
+        block.freed_event = timeline->blocks[younger].made_event;
+    }
+    struct marey__memory_block *made = put_block(maker, block, younger);
+    if (made != NULL)
+        name_block(made, role);
+    return made != NULL;
+}
+
+static bool take_role(struct maker *maker, const struct marey__torch_role *role)
+{
+    struct marey__memory_timeline *timeline = maker->timeline;
+    uint32_t device, younger = MAREY__MEMORY_NONE;
+    if (role->address == 0 || !is_possible(timeline, role->bytes) || role->ns <= -MAX_NS ||
+        role->ns >= MAX_NS)
+        return true;
+    if (!find_device(timeline, role->device_type, role->device_id, &device))
+        return false;
+    for (uint32_t at = youngest(maker, device, role->address); at != MAREY__MEMORY_NONE;) {
+        struct marey__memory_block *block = &timeline->blocks[at];
+        if (block->freed_ns < role->ns)
+            break;
+        if (block->made_ns <= role->ns) {
+            name_block(block, role);
+            return true;
+        }
+        younger = at;
+        at = block->older;
+    }
+    return make_of_role(maker, role, device, younger);
+}
+
+/* ---- the rest of a device ---- */
+
+/*
+ * A GPU's sum counts also what was there before and stays: with the first event it tells how much that is. The CPU's sum
+ * says nothing of the kind: it counts what was made while a profiler ran, and misses what was released in between.
+ */
+static bool make_of_sums(struct marey__memory_timeline *timeline)
+{
+    const struct marey__torch_trace *trace = timeline->trace;
+    for (uint32_t d = 0; d < timeline->n_devices; d++) {
+        const struct marey__memory_device *device = &timeline->devices[d];
+        size_t first = device->type == 0 ? trace->n_memory : 0;
+        while (first < trace->n_memory && (trace->memory[first].device_type != device->type ||
+                                           trace->memory[first].device_id != device->id))
+            first++;
+        if (first == trace->n_memory || trace->memory[first].total_allocated <= 0)
+            continue;
+        int64_t rest;
+        if (__builtin_sub_overflow(trace->memory[first].total_allocated, trace->memory[first].bytes,
+                                   &rest))
+            continue;
+        for (size_t i = 0; i < timeline->n_blocks && rest > 0; i++)
+            if (timeline->blocks[i].device == d && timeline->blocks[i].made_ns == MAREY__MEMORY_BEFORE)
+                rest -= timeline->blocks[i].bytes;
+        if (!is_possible(timeline, rest))
+            continue;
+        if (!marey__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1,
+                         sizeof *timeline->blocks))
+            return false;
+        timeline->blocks[timeline->n_blocks++] = block_of(d, 0, rest);
+        timeline->n_bytes += rest;
+    }
+    return true;
+}
+
+bool marey__memory_make_blocks(struct marey__memory_timeline *timeline)
+{
+    struct maker maker = {.timeline = timeline};
+    bool ok = find_devices(timeline) && make_of_events(&maker);
+    for (size_t i = 0; ok && i < timeline->trace->n_roles; i++)
+        ok = take_role(&maker, &timeline->trace->roles[i]);
+    marey__free(maker.places.slots);
+    return ok && make_of_sums(timeline);
+}

@@ -1,0 +1,328 @@
+/*
+ * Phases of a training step. Annotations tell them: those that marey puts around phases, the optimizer's own and the
+ * DataLoader's. A trace without the first kind has operators still: the autograd engine's are the backward pass, and those
+ * with a sequence number, which autograd gives to what it will have to go back through, are the forward pass.
+ *
+ * Phases are of the process, not of a thread: the backward pass of a GPU runs on a thread of the engine's.
+ */
+#include <string.h>
+
+#include "analyze/memory/memory_timeline.h"
+#include "base/old_name.h"
+
+/* ---- spans ---- */
+
+static bool put_span(struct marey__memory_phases *phases, const struct marey__torch_event *event,
+                     enum marey__memory_phase phase)
+{
+    if (!marey__grow(&phases->spans, &phases->spans_cap, phases->n_spans + 1, sizeof *phases->spans))
+        return false;
+    phases->spans[phases->n_spans++] = (struct marey__memory_span){
+        .begin_ns = event->begin_ns, .end_ns = event->end_ns, .phase = (uint8_t)phase};
+    return true;
+}
+
+static bool begins_with(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static enum marey__memory_phase phase_of_annotation(const char *name)
+{
+    static const struct {
+        const char *begin;
+        enum marey__memory_phase phase;
+    } known[] = {
+        {"marey:data", MAREY__MEMORY_IN_DATA},
+        {"enumerate(DataLoader)#", MAREY__MEMORY_IN_DATA},
+        {"marey:forward", MAREY__MEMORY_IN_FORWARD},
+        {"marey:backward", MAREY__MEMORY_IN_BACKWARD},
+        {"Optimizer.step#", MAREY__MEMORY_IN_STEP},
+        {"marey:optimizer", MAREY__MEMORY_IN_UPDATE},
+        {"Optimizer.zero_grad#", MAREY__MEMORY_IN_UPDATE},
+        {"marey:evaluate", MAREY__MEMORY_IN_OTHER},
+        {"marey:checkpoint", MAREY__MEMORY_IN_OTHER},
+        {"marey:logging", MAREY__MEMORY_IN_OTHER},
+    };
+    const size_t own = marey__phase_prefix(name, strlen(name));
+    for (size_t i = 0; i < MAREY__COUNT_OF(known); i++) {
+        const size_t prefix = marey__phase_prefix(known[i].begin, strlen(known[i].begin));
+        if ((own > 0) == (prefix > 0) && begins_with(name + own, known[i].begin + prefix))
+            return known[i].phase;
+    }
+    return MAREY__MEMORY_IN_NONE;
+}
+
+static bool put_annotations(struct marey__memory_phases *phases,
+                            const struct marey__torch_trace *trace)
+{
+    for (size_t i = 0; i < trace->n_events; i++) {
+        const struct marey__torch_event *event = &trace->events[i];
+        if (event->kind != MAREY__TORCH_ANNOTATION)
+            continue;
+        const enum marey__memory_phase phase =
+            phase_of_annotation(marey__torch_text(trace, event->name, NULL));
+        if (phase != MAREY__MEMORY_IN_NONE && !put_span(phases, event, phase))
+            return false;
+    }
+    return true;
+}
+
+static bool has_phase(const struct marey__memory_phases *phases, enum marey__memory_phase phase)
+{
+    for (size_t i = 0; i < phases->n_spans; i++)
+        if (phases->spans[i].phase == phase)
+            return true;
+    return false;
+}
+
+/* The longer one of two that begin at once comes first: it holds the other. */
+static int by_begin(const void *a, const void *b)
+{
+    const struct marey__memory_span *x = a, *y = b;
+    if (x->begin_ns != y->begin_ns)
+        return x->begin_ns < y->begin_ns ? -1 : 1;
+    return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+}
+
+static void sort_spans(struct marey__memory_phases *phases)
+{
+    if (phases->n_spans > 1)
+        qsort(phases->spans, phases->n_spans, sizeof *phases->spans, by_begin);
+}
+
+/* ---- without annotations ---- */
+
+static enum marey__memory_phase phase_of_operator(const struct marey__torch_trace *trace,
+                                                  const struct marey__torch_event *event)
+{
+    if (begins_with(marey__torch_text(trace, event->name, NULL), "autograd::engine::"))
+        return MAREY__MEMORY_IN_BACKWARD;
+    return event->sequence >= 0 && event->forward_thread == 0 ? MAREY__MEMORY_IN_FORWARD
+                                                              : MAREY__MEMORY_IN_NONE;
+}
+
+static bool is_pass(const struct marey__memory_span *span)
+{
+    return span->phase == MAREY__MEMORY_IN_FORWARD || span->phase == MAREY__MEMORY_IN_BACKWARD;
+}
+
+/*
+ * Operators of one pass that nothing else lies between become one span. Those within an annotated phase belong to it, and
+ * what autograd runs within its backward pass belongs there, whatever it looks like. Sorted before and after.
+ */
+static void join_operators(struct marey__memory_phases *phases)
+{
+    size_t n = 0;
+    int64_t annotated_ns = INT64_MIN;
+    for (size_t i = 0; i < phases->n_spans; i++) {
+        const struct marey__memory_span span = phases->spans[i];
+        struct marey__memory_span *last = n != 0 ? &phases->spans[n - 1] : NULL;
+        if (!is_pass(&span)) {
+            annotated_ns = MAREY__MAX(annotated_ns, span.end_ns);
+            phases->spans[n++] = span;
+        } else if (last != NULL && is_pass(last) &&
+                   (last->phase == span.phase || span.end_ns <= last->end_ns)) {
+            last->end_ns = MAREY__MAX(last->end_ns, span.end_ns);
+        } else if (span.end_ns > annotated_ns) {
+            phases->spans[n++] = span;
+        }
+    }
+    phases->n_spans = n;
+}
+
+/* Forward and backward passes by their operators, where no annotation names any. */
+static bool put_operators(struct marey__memory_phases *phases, const struct marey__torch_trace *trace)
+{
+    if (has_phase(phases, MAREY__MEMORY_IN_FORWARD) || has_phase(phases, MAREY__MEMORY_IN_BACKWARD))
+        return true;
+    for (size_t i = 0; i < trace->n_events; i++) {
+        const struct marey__torch_event *event = &trace->events[i];
+        if (event->kind != MAREY__TORCH_OP)
+            continue;
+        const enum marey__memory_phase phase = phase_of_operator(trace, event);
+        if (phase != MAREY__MEMORY_IN_NONE && !put_span(phases, event, phase))
+            return false;
+    }
+    sort_spans(phases);
+    join_operators(phases);
+    return true;
+}
+
+/* ---- pieces ---- */
+
+static bool put_piece(struct marey__memory_phases *phases, int64_t begin_ns, uint32_t span)
+{
+    if (phases->n_pieces != 0 && phases->pieces[phases->n_pieces - 1].begin_ns == begin_ns)
+        phases->n_pieces--; /* nothing lies in it */
+    if (!marey__grow(&phases->pieces, &phases->pieces_cap, phases->n_pieces + 1,
+                     sizeof *phases->pieces))
+        return false;
+    phases->pieces[phases->n_pieces++] =
+        (struct marey__memory_piece){.begin_ns = begin_ns, .span = span};
+    return true;
+}
+
+/* Those that are open, the innermost last. */
+struct open_spans {
+    uint32_t *numbers;
+    size_t n;
+};
+
+static bool close_until(struct marey__memory_phases *phases, struct open_spans *open, int64_t ns)
+{
+    while (open->n != 0) {
+        const int64_t end_ns = phases->spans[open->numbers[open->n - 1]].end_ns;
+        if (end_ns > ns)
+            return true;
+        open->n--;
+        if (!put_piece(phases, end_ns, open->n != 0 ? open->numbers[open->n - 1] : MAREY__MEMORY_NONE))
+            return false;
+    }
+    return true;
+}
+
+static bool cut(struct marey__memory_phases *phases, struct open_spans *open)
+{
+    for (uint32_t i = 0; i < phases->n_spans; i++) {
+        struct marey__memory_span *span = &phases->spans[i];
+        if (!close_until(phases, open, span->begin_ns))
+            return false;
+        /* Spans of several threads need not lie within one another. */
+        if (open->n != 0)
+            span->end_ns = MAREY__MIN(span->end_ns, phases->spans[open->numbers[open->n - 1]].end_ns);
+        open->numbers[open->n++] = i;
+        if (!put_piece(phases, span->begin_ns, i))
+            return false;
+    }
+    return close_until(phases, open, INT64_MAX);
+}
+
+static enum marey__memory_phase phase_of_piece(const struct marey__memory_phases *phases, size_t i)
+{
+    const uint32_t span = phases->pieces[i].span;
+    return span != MAREY__MEMORY_NONE ? (enum marey__memory_phase)phases->spans[span].phase
+                                      : MAREY__MEMORY_IN_NONE;
+}
+
+/*
+ * What stands between two phases: a loss is computed behind the model's forward pass and before the backward pass, a batch
+ * is moved to its device behind the DataLoader and before the forward pass. Each belongs to the phase before it.
+ */
+static void fill_gaps(struct marey__memory_phases *phases)
+{
+    for (size_t i = 1; i + 1 < phases->n_pieces; i++) {
+        if (phases->pieces[i].span != MAREY__MEMORY_NONE)
+            continue;
+        const enum marey__memory_phase before = phase_of_piece(phases, i - 1),
+                                       behind = phase_of_piece(phases, i + 1);
+        if ((before == MAREY__MEMORY_IN_FORWARD && behind == MAREY__MEMORY_IN_BACKWARD) ||
+            (before == MAREY__MEMORY_IN_DATA && behind == MAREY__MEMORY_IN_FORWARD)) {
+            const uint32_t span = phases->pieces[i - 1].span;
+            phases->pieces[i].span = span;
+            phases->spans[span].end_ns = phases->pieces[i + 1].begin_ns;
+        }
+    }
+}
+
+static bool cut_into_pieces(struct marey__memory_phases *phases)
+{
+    struct open_spans open = {.numbers = marey__calloc(phases->n_spans + 1, sizeof *open.numbers)};
+    const bool ok = open.numbers != NULL && cut(phases, &open);
+    marey__free(open.numbers);
+    if (ok)
+        fill_gaps(phases);
+    return ok;
+}
+
+/* ---- operators ---- */
+
+static bool put_outermost(struct marey__memory_phases *phases, const struct marey__torch_trace *trace,
+                          const struct marey__torch_thread *thread)
+{
+    int64_t end_ns = INT64_MIN;
+    for (size_t i = thread->begin; i < thread->end; i++) {
+        const struct marey__torch_event *event = &trace->events[i];
+        if (event->kind != MAREY__TORCH_OP || event->begin_ns < end_ns)
+            continue;
+        if (!marey__grow(&phases->operators, &phases->operators_cap, phases->n_operators + 1,
+                         sizeof *phases->operators))
+            return false;
+        end_ns = event->end_ns;
+        phases->operators[phases->n_operators++] =
+            (struct marey__memory_span){.begin_ns = event->begin_ns, .end_ns = end_ns};
+    }
+    return true;
+}
+
+static bool find_operators(struct marey__memory_phases *phases, const struct marey__torch_trace *trace)
+{
+    phases->first_operator = marey__calloc(trace->n_threads + 1, sizeof *phases->first_operator);
+    if (phases->first_operator == NULL)
+        return false;
+    for (size_t t = 0; t < trace->n_threads; t++) {
+        phases->first_operator[t] = phases->n_operators;
+        if (!put_outermost(phases, trace, &trace->threads[t]))
+            return false;
+    }
+    phases->first_operator[trace->n_threads] = phases->n_operators;
+    return true;
+}
+
+/* ---- questions ---- */
+
+const struct marey__memory_span *marey__memory_span_at(const struct marey__memory_phases *phases,
+                                                       int64_t ns)
+{
+    size_t low = 0, high = phases->n_pieces; /* the last piece that begins at or before it */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (phases->pieces[middle].begin_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || phases->pieces[low - 1].span == MAREY__MEMORY_NONE)
+        return NULL;
+    return &phases->spans[phases->pieces[low - 1].span];
+}
+
+const struct marey__memory_span *marey__memory_operator_at(const struct marey__memory_phases *phases,
+                                                           uint32_t thread, int64_t ns)
+{
+    size_t low = phases->first_operator[thread], high = phases->first_operator[thread + 1];
+    const size_t first = low;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (phases->operators[middle].begin_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > first && phases->operators[low - 1].end_ns >= ns ? &phases->operators[low - 1]
+                                                                  : NULL;
+}
+
+bool marey__memory_phases_init(struct marey__memory_phases *phases,
+                               const struct marey__torch_trace *trace)
+{
+    *phases = (struct marey__memory_phases){0};
+    if (!put_annotations(phases, trace) || !put_operators(phases, trace))
+        return false;
+    sort_spans(phases);
+    /* A training loop of its own may have no optimizer that torch knows of. */
+    if (!has_phase(phases, MAREY__MEMORY_IN_STEP))
+        for (size_t i = 0; i < phases->n_spans; i++)
+            if (phases->spans[i].phase == MAREY__MEMORY_IN_UPDATE)
+                phases->spans[i].phase = MAREY__MEMORY_IN_STEP;
+    return cut_into_pieces(phases) && find_operators(phases, trace);
+}
+
+void marey__memory_phases_fini(struct marey__memory_phases *phases)
+{
+    marey__free(phases->spans);
+    marey__free(phases->pieces);
+    marey__free(phases->operators);
+    marey__free(phases->first_operator);
+    *phases = (struct marey__memory_phases){0};
+}

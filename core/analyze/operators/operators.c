@@ -1,0 +1,246 @@
+/* Calls of one name, one shape of inputs and one stack as one row, as torch's key_averages() groups them. */
+#include <string.h>
+
+#include "analyze/operators/operators_internal.h"
+
+/* ---- rows ---- */
+
+/* What torch tells apart besides: the device, and annotations. */
+enum place { ON_HOST, HOST_ANNOTATION, ON_DEVICE, DEVICE_ANNOTATION };
+
+static uint32_t place_of(unsigned kind)
+{
+    if (kind == MAREY__TORCH_ANNOTATION)
+        return HOST_ANNOTATION;
+    if (kind == MAREY__TORCH_GPU_ANNOTATION)
+        return DEVICE_ANNOTATION;
+    return marey__torch_on_device(kind) && kind < MAREY__TORCH_N_KINDS ? ON_DEVICE : ON_HOST;
+}
+
+/* The row of a key, made when new; NULL without memory. */
+static struct marey__operator *row_of(struct marey_operators *operators,
+                                      const struct marey__operator_key *key)
+{
+    struct marey__names *keys = &operators->keys;
+    const uint32_t number = marey__names_number(keys, (const char *)key, sizeof *key);
+    if (number == MAREY__NO_NAME || number < operators->n_rows)
+        return number == MAREY__NO_NAME ? NULL : &operators->rows[number];
+    /* It is lent what it is to remember, and the caller's will not stay. */
+    keys->names[number].text = marey__arena_text(&operators->arena, (const char *)key, sizeof *key);
+    if (keys->names[number].text == NULL ||
+        !marey__grow(&operators->rows, &operators->rows_cap, operators->n_rows + 1,
+                     sizeof *operators->rows))
+        return NULL;
+    struct marey__operator *row = &operators->rows[operators->n_rows++];
+    *row = (struct marey__operator){.key = *key, .first_ns = INT64_MAX};
+    return row;
+}
+
+/* Note the first call: rows that are equal by the sort key stay in this order. */
+static void note_first(struct marey__operator *row, int64_t begin, int64_t end, uint32_t order)
+{
+    if (begin > row->first_ns ||
+        (begin == row->first_ns &&
+         (end < row->first_end_ns || (end == row->first_end_ns && order > row->first_order))))
+        return;
+    row->first_ns = begin;
+    row->first_end_ns = end;
+    row->first_order = order;
+}
+
+/* The number of shapes; false without memory. */
+static bool shapes_of(struct marey_operators *operators, marey__torch_id id, uint32_t *number)
+{
+    if (operators->by_name_alone)
+        id = 0;
+    if (operators->shapes_of[id] == 0) {
+        size_t len;
+        const char *text = marey__torch_text(operators->trace, id, &len);
+        struct marey__buf shapes = {0};
+        marey__shapes_put(&shapes, text, len);
+        const char *copy =
+            shapes.failed ? NULL : marey__arena_text(&operators->arena, shapes.data, shapes.len);
+        const uint32_t made =
+            copy != NULL ? marey__names_number(&operators->texts, copy, shapes.len) : MAREY__NO_NAME;
+        marey__buf_fini(&shapes);
+        if (made == MAREY__NO_NAME)
+            return false;
+        operators->shapes_of[id] = made + 1;
+    }
+    *number = operators->shapes_of[id] - 1;
+    return true;
+}
+
+/* ---- calls, work, allocations ---- */
+
+static struct marey__operator *row_of_event(struct marey_operators *operators,
+                                            const struct marey__torch_event *event, uint32_t stack,
+                                            marey__torch_id *step)
+{
+    struct marey__operator_key key = {
+        .name = event->name, .top = operators->stacks[stack].top, .place = place_of(event->kind)};
+    const bool is_step = marey__torch_is_step(operators->trace, event);
+    if (is_step)
+        key.name = *step = *step != 0 ? *step : event->name;
+    if (!shapes_of(operators, event->shapes, &key.shapes))
+        return NULL;
+    struct marey__operator *row = row_of(operators, &key);
+    if (row == NULL)
+        return NULL;
+    if (row->n_calls++ == 0) {
+        row->kind = event->kind;
+        row->is_step = is_step;
+        row->stack = stack;
+    }
+    note_first(row, event->begin_ns, event->end_ns, event->order);
+    return row;
+}
+
+static void add_call(struct marey__operator *row, const struct marey__torch_call *call,
+                     const struct marey__torch_event *event)
+{
+    marey__sum(&row->cpu_ns, event->end_ns - event->begin_ns);
+    marey__sum(&row->self_cpu_ns, call->self_cpu_ns);
+    marey__sum(&row->device_ns, call->device_ns);
+    marey__sum(&row->self_device_ns, call->self_device_ns);
+    marey__sum(&row->cpu_bytes, call->cpu_bytes);
+    marey__sum(&row->self_cpu_bytes, call->self_cpu_bytes);
+    marey__sum(&row->device_bytes, call->device_bytes);
+    marey__sum(&row->self_device_bytes, call->self_device_bytes);
+}
+
+static bool group_calls(struct marey_operators *operators, marey__torch_id *step)
+{
+    struct marey__flops_names names;
+    marey__flops_init(&names, operators->trace);
+    for (size_t i = 0; i < operators->n_calls; i++) {
+        const struct marey__torch_call *call = &operators->calls[i];
+        const struct marey__torch_event *event = marey__call_event(operators, call);
+        if (call->is_double)
+            continue;
+        struct marey__operator *row = row_of_event(operators, event, call->stack, step);
+        if (row == NULL)
+            return false;
+        add_call(row, call, event);
+        row->flops += marey__flops_of(&names, operators->trace, event);
+    }
+    return true;
+}
+
+/* Waits for a device are no work of it. */
+static bool group_work(struct marey_operators *operators, marey__torch_id *step)
+{
+    for (size_t i = 0; i < operators->trace->n_events; i++) {
+        const struct marey__torch_event *event = &operators->trace->events[i];
+        if (!marey__torch_on_device(event->kind) || event->kind == MAREY__TORCH_SYNC)
+            continue;
+        struct marey__operator *row = row_of_event(operators, event, 0, step);
+        if (row == NULL)
+            return false;
+        marey__sum(&row->device_ns, event->end_ns - event->begin_ns);
+        marey__sum(&row->self_device_ns, event->end_ns - event->begin_ns);
+    }
+    return true;
+}
+
+/* What was allocated while nothing ran that the profiler saw is a row of its own. */
+static bool group_memory(struct marey_operators *operators)
+{
+    const struct marey__torch_trace *trace = operators->trace;
+    struct marey__operator_key key = {.top = operators->stacks[0].top};
+    if (!shapes_of(operators, 0, &key.shapes))
+        return false;
+    for (size_t i = 0; i < trace->n_memory; i++) {
+        const struct marey__torch_memory *memory = &trace->memory[i];
+        if (operators->is_within[i])
+            continue;
+        struct marey__operator *row = row_of(operators, &key);
+        if (row == NULL)
+            return false;
+        row->kind = MAREY__TORCH_N_KINDS;
+        row->n_calls++;
+        note_first(row, memory->ns, memory->ns, memory->order);
+        const bool is_host =
+            memory->device_type == 0 || memory->device_type == 2 || memory->device_type == 5;
+        marey__sum(is_host ? &row->cpu_bytes : &row->device_bytes, memory->bytes);
+        marey__sum(is_host ? &row->self_cpu_bytes : &row->self_device_bytes, memory->bytes);
+    }
+    return true;
+}
+
+static void sum_up(struct marey_operators *operators)
+{
+    for (size_t i = 0; i < operators->n_rows; i++) {
+        const struct marey__operator *row = &operators->rows[i];
+        marey__sum(&operators->sum_cpu_ns, row->self_cpu_ns);
+        marey__sum(&operators->sum_device_ns, row->key.place == ON_DEVICE ? row->self_device_ns : 0);
+        operators->has_device_time |= row->self_device_ns > 0;
+        operators->has_device_memory |= row->self_device_bytes > 0;
+        operators->has_stacks |= operators->texts.names[row->key.top].len > 0;
+    }
+    for (size_t i = 0; !operators->by_name_alone && i < operators->n_calls; i++)
+        operators->has_shapes |= marey__call_event(operators, &operators->calls[i])->shapes != 0;
+}
+
+bool marey__operators_group(struct marey_operators *operators)
+{
+    marey__torch_id step = 0;
+    operators->shapes_of = marey__calloc(operators->trace->strings.n, sizeof *operators->shapes_of);
+    if (operators->shapes_of == NULL || !group_calls(operators, &step) ||
+        !group_work(operators, &step) || !group_memory(operators))
+        return false;
+    sum_up(operators);
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static marey_status make(struct marey_operators *operators, const char *sort)
+{
+    if (!marey__operators_find_calls(operators) || !marey__operators_link(operators))
+        return marey__fail(MAREY_ENOMEM, "no memory for the operators of a trace");
+    marey__operators_split(operators);
+    if (!marey__operators_find_stacks(operators) || !marey__operators_group(operators))
+        return marey__fail(MAREY_ENOMEM, "no memory for the operators of a trace");
+    MAREY_TRY(marey__operators_sort(operators, sort));
+    return marey__operators_fill(operators);
+}
+
+marey_status marey_operators_create(const marey_torch_trace *trace,
+                                    const struct marey_operators_options *options,
+                                    marey_operators **out)
+{
+    static const struct marey_operators_options defaults;
+    const struct marey_operators_options *wants = options != NULL ? options : &defaults;
+    struct marey_operators *operators = marey__calloc(1, sizeof *operators);
+    if (operators == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for the operators of a trace");
+    operators->trace = trace;
+    operators->by_name_alone = wants->by_name_alone != 0;
+    operators->stack_depth =
+        wants->stack_depth == 0 ? 5 : (uint32_t)MAREY__MAX(wants->stack_depth, 0);
+    const marey_status status = make(operators, wants->sort);
+    if (status == MAREY_OK)
+        *out = operators;
+    else
+        marey_operators_destroy(operators);
+    return status;
+}
+
+void marey_operators_destroy(marey_operators *operators)
+{
+    if (operators == NULL)
+        return;
+    marey__free(operators->calls);
+    marey__free(operators->is_within);
+    marey__free(operators->stacks);
+    marey__free(operators->entries);
+    marey__free(operators->stack_of);
+    marey__free(operators->shapes_of);
+    marey__names_fini(&operators->texts);
+    marey__arena_fini(&operators->arena);
+    marey__free(operators->rows);
+    marey__names_fini(&operators->keys);
+    marey_table_destroy(operators->table);
+    marey__free(operators);
+}

@@ -1,0 +1,176 @@
+/*
+ * What belongs to a call though it does not lie within it: the work it launched, by the ids in the trace, and
+ * allocations, by their time. Torch adds an allocation to every call that was running, on any thread; so do we.
+ */
+#include <stdlib.h>
+
+#include "analyze/operators/operators_internal.h"
+
+/* A number of the trace and whose it is. */
+struct link {
+    int64_t id;
+    uint32_t call;
+};
+
+struct links {
+    struct link *list; /* by id */
+    size_t n, cap;
+};
+
+static bool link_before(const void *a, const void *b)
+{
+    return ((const struct link *)a)->id < ((const struct link *)b)->id;
+}
+
+/* The first one with this id; MAREY__NO_CALL: none. */
+static uint32_t find_link(const struct links *links, int64_t id)
+{
+    size_t low = 0, high = links->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (links->list[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < links->n && links->list[low].id == id ? links->list[low].call : MAREY__NO_CALL;
+}
+
+static bool add_link(struct links *links, int64_t id, size_t call)
+{
+    if (id < 0)
+        return true;
+    if (!marey__grow(&links->list, &links->cap, links->n + 1, sizeof *links->list))
+        return false;
+    links->list[links->n++] = (struct link){id, (uint32_t)call};
+    return true;
+}
+
+/* Operators by their own id, and calls of the runtime by what they launched. */
+static bool collect(const struct marey_operators *operators, struct links *by_id,
+                    struct links *by_correlation)
+{
+    for (size_t i = 0; i < operators->n_calls; i++) {
+        const struct marey__torch_event *event = marey__call_event(operators, &operators->calls[i]);
+        if (event->kind == MAREY__TORCH_OP && !add_link(by_id, event->external_id, i))
+            return false;
+        if (event->kind == MAREY__TORCH_RUNTIME && !add_link(by_correlation, event->correlation, i))
+            return false;
+    }
+    return marey__sort_runs(by_id->list, by_id->n, sizeof *by_id->list, link_before) &&
+           marey__sort_runs(by_correlation->list, by_correlation->n, sizeof *by_correlation->list,
+                            link_before);
+}
+
+/* The operator around a call of the runtime. */
+static uint32_t operator_around(const struct marey_operators *operators, uint32_t call)
+{
+    while (call != MAREY__NO_CALL &&
+           marey__call_event(operators, &operators->calls[call])->kind != MAREY__TORCH_OP)
+        call = operators->calls[call].parent;
+    return call;
+}
+
+/*
+ * Who launched it. The work has the operator's id in newer traces; in older ones it repeats its correlation there, and
+ * the operator is the one around the call that launched it.
+ */
+static uint32_t launcher_of(const struct marey_operators *operators, const struct links *by_id,
+                            const struct links *by_correlation, const struct marey__torch_event *work)
+{
+    const uint32_t call =
+        work->correlation >= 0 ? find_link(by_correlation, work->correlation) : MAREY__NO_CALL;
+    const bool has_own_id = work->external_id >= 0 && work->external_id != work->correlation;
+    const uint32_t named = find_link(by_id, work->external_id);
+    if (named != MAREY__NO_CALL && (has_own_id || call == MAREY__NO_CALL))
+        return named;
+    return operator_around(operators, call);
+}
+
+static bool link_work(struct marey_operators *operators)
+{
+    const struct marey__torch_trace *trace = operators->trace;
+    struct links by_id = {0}, by_correlation = {0};
+    const bool is_done = collect(operators, &by_id, &by_correlation);
+    for (size_t i = 0; is_done && i < trace->n_events; i++) {
+        const struct marey__torch_event *work = &trace->events[i];
+        if (work->kind < MAREY__TORCH_KERNEL || work->kind > MAREY__TORCH_MEMSET)
+            continue;
+        const uint32_t call = launcher_of(operators, &by_id, &by_correlation, work);
+        if (call != MAREY__NO_CALL)
+            marey__sum(&operators->calls[call].self_device_ns, work->end_ns - work->begin_ns);
+    }
+    marey__free(by_id.list);
+    marey__free(by_correlation.list);
+    return is_done;
+}
+
+/* ---- allocations ---- */
+
+/* Sums of all before each. */
+struct sums {
+    int64_t cpu, device;
+};
+
+/* The first allocation at `ns` or later; with `behind`, later than it. */
+static size_t find_time(const struct marey__torch_trace *trace, int64_t ns, bool behind)
+{
+    size_t low = 0, high = trace->n_memory;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (trace->memory[middle].ns < ns || (behind && trace->memory[middle].ns == ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_up(const struct marey__torch_trace *trace, struct sums *sums)
+{
+    /* As torch numbers devices: CPU, MKLDNN and IDEEP; CUDA, HIP, XPU and those of others. */
+    const uint64_t host = 1 << 0 | 1 << 2 | 1 << 5, devices = 1 << 1 | 1 << 6 | 1 << 12 | 1 << 20;
+    for (size_t i = 0; i < trace->n_memory; i++) {
+        const struct marey__torch_memory *memory = &trace->memory[i];
+        const uint64_t bit = memory->device_type >= 0 && memory->device_type < 64
+                                 ? UINT64_C(1) << memory->device_type
+                                 : 0;
+        sums[i + 1] = sums[i];
+        marey__sum(&sums[i + 1].cpu, (bit & host) != 0 ? memory->bytes : 0);
+        marey__sum(&sums[i + 1].device, (bit & devices) != 0 ? memory->bytes : 0);
+    }
+}
+
+static bool link_memory(struct marey_operators *operators)
+{
+    const struct marey__torch_trace *trace = operators->trace;
+    if (trace->n_memory == 0)
+        return true;
+    struct sums *sums = marey__calloc(trace->n_memory + 1, sizeof *sums);
+    int32_t *n_around = marey__calloc(trace->n_memory + 1, sizeof *n_around);
+    operators->is_within = marey__calloc(trace->n_memory, 1);
+    const bool is_done = sums != NULL && n_around != NULL && operators->is_within != NULL;
+    if (is_done)
+        add_up(trace, sums);
+    for (size_t i = 0; is_done && i < operators->n_calls; i++) {
+        struct marey__torch_call *call = &operators->calls[i];
+        const struct marey__torch_event *event = marey__call_event(operators, call);
+        const size_t from = find_time(trace, event->begin_ns, false),
+                     to = find_time(trace, event->end_ns, true);
+        call->cpu_bytes = (int64_t)((uint64_t)sums[to].cpu - (uint64_t)sums[from].cpu);
+        call->device_bytes = (int64_t)((uint64_t)sums[to].device - (uint64_t)sums[from].device);
+        n_around[from]++;
+        n_around[to]--;
+    }
+    int32_t n = 0;
+    for (size_t i = 0; is_done && i < trace->n_memory; i++)
+        operators->is_within[i] = (n += n_around[i]) > 0;
+    marey__free(sums);
+    marey__free(n_around);
+    return is_done;
+}
+
+bool marey__operators_link(struct marey_operators *operators)
+{
+    return link_work(operators) && link_memory(operators);
+}

@@ -1,0 +1,244 @@
+/*
+ * Stacks of calls as entries. A call within an autograd function has no source line of its own; it gets the stack of the
+ * forward call whose sequence number the function has, on the thread that ran it, or none.
+ */
+#include <string.h>
+
+#include "analyze/operators/operators_internal.h"
+
+/* ---- entries ---- */
+
+static bool has(const struct marey__torch_entry *entry, const char *part)
+{
+    return memmem(entry->text, entry->len, part, strlen(part)) != NULL;
+}
+
+/* Frames that torch does not show: they are around every backward call. */
+static bool is_shown(const struct marey__torch_entry *entry)
+{
+    static const char *const hidden[][2] = {
+        {"autograd/__init__", "_make_grads"},
+        {"autograd/__init__", "backward"},
+        {"torch/tensor", "backward"},
+        {"_internal/common_utils", "prof_callable"},
+        {"_internal/common_utils", "prof_func_call"},
+        {"_internal/common_utils", "prof_meth_call"},
+    };
+    for (size_t i = 0; i < MAREY__COUNT_OF(hidden); i++)
+        if (has(entry, hidden[i][0]) && has(entry, hidden[i][1]))
+            return false;
+    return true;
+}
+
+static bool add_entries(struct marey_operators *operators, const char *text, size_t len,
+                        struct marey__torch_stack *stack)
+{
+    for (size_t at = 0; at < len;) {
+        const char *end = memchr(text + at, ';', len - at);
+        const size_t n = end != NULL ? (size_t)(end - text) - at : len - at;
+        const struct marey__torch_entry entry = {text + at, (uint32_t)n};
+        at += n + 1;
+        if (n == 0 || !is_shown(&entry))
+            continue;
+        if (!marey__grow(&operators->entries, &operators->entries_cap, operators->n_entries + 1,
+                         sizeof entry))
+            return false;
+        operators->entries[operators->n_entries++] = entry;
+        stack->n++;
+    }
+    return true;
+}
+
+/* The number of the first entries, as many as rows are told apart by. */
+static bool find_top(struct marey_operators *operators, struct marey__torch_stack *stack)
+{
+    const uint32_t n = operators->by_name_alone ? 0 : MAREY__MIN(stack->n, operators->stack_depth);
+    struct marey__buf text = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        const struct marey__torch_entry *entry = &operators->entries[stack->first + i];
+        marey__buf_put(&text, ";", i > 0);
+        marey__buf_put(&text, entry->text, entry->len);
+    }
+    const char *copy = text.failed ? NULL : marey__arena_text(&operators->arena, text.data, text.len);
+    if (copy != NULL)
+        stack->top = marey__names_number(&operators->texts, copy, text.len);
+    marey__buf_fini(&text);
+    return copy != NULL && stack->top != MAREY__NO_NAME;
+}
+
+/* The stack of a text of the trace, made when new. */
+static bool stack_of(struct marey_operators *operators, marey__torch_id id, uint32_t *number)
+{
+    if (operators->stack_of[id] == 0) {
+        size_t len;
+        const char *text = marey__torch_text(operators->trace, id, &len);
+        struct marey__torch_stack stack = {.first = (uint32_t)operators->n_entries};
+        if (operators->n_entries + len >= UINT32_MAX ||
+            !add_entries(operators, text, len, &stack) || !find_top(operators, &stack) ||
+            !marey__grow(&operators->stacks, &operators->stacks_cap, operators->n_stacks + 1,
+                         sizeof stack))
+            return false;
+        operators->stacks[operators->n_stacks++] = stack;
+        operators->stack_of[id] = (uint32_t)operators->n_stacks;
+    }
+    *number = operators->stack_of[id] - 1;
+    return true;
+}
+
+/* ---- forward calls of backward ones ---- */
+
+/* The first call with a sequence number on a thread. */
+struct forward {
+    int64_t sequence;
+    uint32_t thread, stack;
+};
+
+struct forwards {
+    struct forward *list; /* by sequence number, then thread */
+    size_t n, cap;
+    /* Which thread each of torch's own numbers for threads is, found out by whose sequence numbers it has. */
+    struct vote {
+        int64_t number;
+        uint32_t thread;
+        uint64_t n;
+    } * votes;
+    size_t n_votes, votes_cap;
+};
+
+static bool forward_before(const void *a, const void *b)
+{
+    const struct forward *x = a, *y = b;
+    return x->sequence != y->sequence ? x->sequence < y->sequence : x->thread < y->thread;
+}
+
+/* The autograd function around a call, or itself; MAREY__NO_CALL: it is of no backward pass. */
+static uint32_t autograd_around(const struct marey_operators *operators, const uint32_t *around,
+                                size_t i)
+{
+    const struct marey__torch_call *call = &operators->calls[i];
+    if (call->is_backward)
+        return (uint32_t)i;
+    return call->parent == MAREY__NO_CALL ? MAREY__NO_CALL : around[call->parent];
+}
+
+static bool add_forward(const struct marey_operators *operators, struct forwards *forwards, size_t i)
+{
+    const struct marey__torch_event *event = marey__call_event(operators, &operators->calls[i]);
+    if (event->sequence < 0)
+        return true;
+    if (!marey__grow(&forwards->list, &forwards->cap, forwards->n + 1, sizeof *forwards->list))
+        return false;
+    forwards->list[forwards->n++] =
+        (struct forward){event->sequence, event->thread, operators->calls[i].stack};
+    return true;
+}
+
+/* The first one of this sequence number; the list's end when there is none. */
+static size_t find_sequence(const struct forwards *forwards, int64_t sequence)
+{
+    size_t low = 0, high = forwards->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (forwards->list[middle].sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool add_vote(struct forwards *forwards, int64_t number, uint32_t thread)
+{
+    size_t i = 0;
+    while (i < forwards->n_votes &&
+           (forwards->votes[i].number != number || forwards->votes[i].thread != thread))
+        i++;
+    if (i == forwards->n_votes) {
+        if (!marey__grow(&forwards->votes, &forwards->votes_cap, i + 1, sizeof *forwards->votes))
+            return false;
+        forwards->votes[forwards->n_votes++] = (struct vote){number, thread, 0};
+    }
+    forwards->votes[i].n++;
+    return true;
+}
+
+static bool vote(struct forwards *forwards, const struct marey__torch_event *event)
+{
+    enum { MAX_VOTES = 4096 }; /* threads are few; a file may claim otherwise */
+    if (event->sequence < 0 || event->forward_thread <= 0)
+        return true;
+    for (size_t i = find_sequence(forwards, event->sequence);
+         i < forwards->n && forwards->list[i].sequence == event->sequence; i++)
+        if ((i == 0 || forward_before(&forwards->list[i - 1], &forwards->list[i])) &&
+            forwards->n_votes < MAX_VOTES &&
+            !add_vote(forwards, event->forward_thread, forwards->list[i].thread))
+            return false;
+    return true;
+}
+
+static uint32_t thread_of(const struct forwards *forwards, int64_t number)
+{
+    uint64_t most = 0;
+    uint32_t thread = UINT32_MAX;
+    for (size_t i = 0; i < forwards->n_votes; i++)
+        if (forwards->votes[i].number == number && forwards->votes[i].n > most) {
+            most = forwards->votes[i].n;
+            thread = forwards->votes[i].thread;
+        }
+    return thread;
+}
+
+/* The stack of the forward call of an autograd function; 0, the empty one, when it is not there. */
+static uint32_t forward_stack(const struct forwards *forwards, const struct marey__torch_event *event)
+{
+    const uint32_t thread = thread_of(forwards, event->forward_thread);
+    if (event->sequence < 0 || event->forward_thread <= 0)
+        return 0;
+    for (size_t i = find_sequence(forwards, event->sequence);
+         i < forwards->n && forwards->list[i].sequence == event->sequence; i++)
+        if (forwards->list[i].thread == thread)
+            return forwards->list[i].stack;
+    return 0;
+}
+
+static bool give_forward_stacks(struct marey_operators *operators, uint32_t *around)
+{
+    struct forwards forwards = {0};
+    bool is_done = true;
+    for (size_t i = 0; is_done && i < operators->n_calls; i++) {
+        around[i] = autograd_around(operators, around, i);
+        if (around[i] == MAREY__NO_CALL && !operators->calls[i].is_double)
+            is_done = add_forward(operators, &forwards, i);
+    }
+    is_done = is_done &&
+              marey__sort_runs(forwards.list, forwards.n, sizeof *forwards.list, forward_before);
+    for (size_t i = 0; is_done && i < operators->n_calls; i++)
+        if (operators->calls[i].is_backward)
+            is_done = vote(&forwards, marey__call_event(operators, &operators->calls[i]));
+    for (size_t i = 0; is_done && i < operators->n_calls; i++)
+        if (around[i] == i)
+            operators->calls[i].stack =
+                forward_stack(&forwards, marey__call_event(operators, &operators->calls[i]));
+        else if (around[i] != MAREY__NO_CALL)
+            operators->calls[i].stack = operators->calls[around[i]].stack;
+    marey__free(forwards.list);
+    marey__free(forwards.votes);
+    return is_done;
+}
+
+bool marey__operators_find_stacks(struct marey_operators *operators)
+{
+    uint32_t none;
+    operators->stack_of = marey__calloc(operators->trace->strings.n, sizeof *operators->stack_of);
+    if (operators->stack_of == NULL || !stack_of(operators, 0, &none))
+        return false;
+    for (size_t i = 0; i < operators->n_calls; i++) {
+        struct marey__torch_call *call = &operators->calls[i];
+        if (!stack_of(operators, marey__call_event(operators, call)->stack, &call->stack))
+            return false;
+    }
+    uint32_t *around = marey__alloc((operators->n_calls + 1) * sizeof *around);
+    const bool is_done = around != NULL && give_forward_stacks(operators, around);
+    marey__free(around);
+    return is_done;
+}

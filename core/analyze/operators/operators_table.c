@@ -1,0 +1,248 @@
+/* The rows in the order that is asked for, and as a table. */
+#include <string.h>
+
+#include "analyze/operators/operators_internal.h"
+
+/* ---- keys to sort by ---- */
+
+enum sort_key {
+    CPU_TIME,
+    CPU_TIME_TOTAL,
+    SELF_CPU_TIME_TOTAL,
+    DEVICE_TIME,
+    DEVICE_TIME_TOTAL,
+    SELF_DEVICE_TIME_TOTAL,
+    CPU_MEMORY_USAGE,
+    SELF_CPU_MEMORY_USAGE,
+    DEVICE_MEMORY_USAGE,
+    SELF_DEVICE_MEMORY_USAGE,
+    COUNT,
+    FLOPS,
+    N_SORT_KEYS,
+};
+
+static const char *const sort_keys[N_SORT_KEYS] = {
+    [CPU_TIME] = "cpu_time",
+    [CPU_TIME_TOTAL] = "cpu_time_total",
+    [SELF_CPU_TIME_TOTAL] = "self_cpu_time_total",
+    [DEVICE_TIME] = "device_time",
+    [DEVICE_TIME_TOTAL] = "device_time_total",
+    [SELF_DEVICE_TIME_TOTAL] = "self_device_time_total",
+    [CPU_MEMORY_USAGE] = "cpu_memory_usage",
+    [SELF_CPU_MEMORY_USAGE] = "self_cpu_memory_usage",
+    [DEVICE_MEMORY_USAGE] = "device_memory_usage",
+    [SELF_DEVICE_MEMORY_USAGE] = "self_device_memory_usage",
+    [COUNT] = "count",
+    [FLOPS] = "flops",
+};
+
+/* Whether `key` is `known`, with one of the words for a device in place of "device". */
+static bool is_key(const char *key, const char *known)
+{
+    static const char *const words[] = {"device", "cuda", "xpu", "privateuse1"};
+    const char *device = strstr(known, words[0]);
+    if (device == NULL)
+        return strcmp(key, known) == 0;
+    const size_t before = (size_t)(device - known);
+    for (size_t i = 0; i < MAREY__COUNT_OF(words); i++)
+        if (strncmp(key, known, before) == 0 &&
+            strncmp(key + before, words[i], strlen(words[i])) == 0 &&
+            strcmp(key + before + strlen(words[i]), device + strlen(words[0])) == 0)
+            return true;
+    return false;
+}
+
+static enum sort_key find_key(const char *key)
+{
+    unsigned i = 0;
+    while (i < N_SORT_KEYS && !is_key(key, sort_keys[i]))
+        i++;
+    return (enum sort_key)i;
+}
+
+marey_status marey_operators_check_sort(const char *key)
+{
+    if (find_key(key) != N_SORT_KEYS)
+        return MAREY_OK;
+    return marey__fail(
+        MAREY_EINVAL,
+        "operators cannot be sorted by '%s': there are self_cpu_time_total, "
+        "cpu_time_total, cpu_time, self_cpu_memory_usage, cpu_memory_usage, the same "
+        "with cuda or device in place of cpu, count and flops",
+        key);
+}
+
+static double key_of(const struct marey__operator *row, enum sort_key key)
+{
+    const double n = row->n_calls > 0 ? (double)row->n_calls : 1;
+    const double values[N_SORT_KEYS] = {
+        [CPU_TIME] = (double)row->cpu_ns / n,
+        [CPU_TIME_TOTAL] = (double)row->cpu_ns,
+        [SELF_CPU_TIME_TOTAL] = (double)row->self_cpu_ns,
+        [DEVICE_TIME] = (double)row->device_ns / n,
+        [DEVICE_TIME_TOTAL] = (double)row->device_ns,
+        [SELF_DEVICE_TIME_TOTAL] = (double)row->self_device_ns,
+        [CPU_MEMORY_USAGE] = (double)row->cpu_bytes,
+        [SELF_CPU_MEMORY_USAGE] = (double)row->self_cpu_bytes,
+        [DEVICE_MEMORY_USAGE] = (double)row->device_bytes,
+        [SELF_DEVICE_MEMORY_USAGE] = (double)row->self_device_bytes,
+        [COUNT] = (double)row->n_calls,
+        [FLOPS] = (double)row->flops,
+    };
+    return values[key];
+}
+
+/* ---- sorting ---- */
+
+struct sorted {
+    double value;
+    int64_t first_ns, first_end_ns;
+    uint32_t first_order, row;
+};
+
+/* The larger value first; of equal ones the one that was called first, as the longer of two at once. */
+static bool comes_before(const void *a, const void *b)
+{
+    const struct sorted *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value;
+    if (x->first_ns != y->first_ns)
+        return x->first_ns < y->first_ns;
+    return x->first_end_ns != y->first_end_ns ? x->first_end_ns > y->first_end_ns
+                                              : x->first_order < y->first_order;
+}
+
+marey_status marey__operators_sort(struct marey_operators *operators, const char *word)
+{
+    const enum sort_key key =
+        word != NULL ? find_key(word)
+                     : (operators->has_device_time ? SELF_DEVICE_TIME_TOTAL : SELF_CPU_TIME_TOTAL);
+    const size_t n = operators->n_rows;
+    if (key == N_SORT_KEYS)
+        return marey_operators_check_sort(word);
+    struct sorted *order = marey__alloc((n + 1) * sizeof *order);
+    struct marey__operator *rows = marey__alloc((n + 1) * sizeof *rows);
+    bool is_done = order != NULL && rows != NULL;
+    for (size_t i = 0; is_done && i < n; i++) {
+        const struct marey__operator *row = &operators->rows[i];
+        order[i] = (struct sorted){key_of(row, key), row->first_ns, row->first_end_ns,
+                                   row->first_order, (uint32_t)i};
+    }
+    is_done = is_done && marey__sort_runs(order, n, sizeof *order, comes_before);
+    for (size_t i = 0; is_done && i < n; i++)
+        rows[i] = operators->rows[order[i].row];
+    marey__free(order);
+    if (!is_done) {
+        marey__free(rows);
+        return marey__fail(MAREY_ENOMEM, "no memory to sort operators");
+    }
+    marey__free(operators->rows);
+    operators->rows = rows;
+    return MAREY_OK;
+}
+
+/* ---- the table ---- */
+
+struct marey__operator_text marey__operator_name(const struct marey_operators *operators,
+                                                 const struct marey__operator *row)
+{
+    static const char memory[] = "[memory]", steps[] = "ProfilerStep*";
+    struct marey__operator_text name;
+    if (row->kind == MAREY__TORCH_N_KINDS)
+        return (struct marey__operator_text){memory, strlen(memory)};
+    if (row->is_step)
+        return (struct marey__operator_text){steps, strlen(steps)};
+    name.text = marey__torch_text(operators->trace, row->key.name, &name.len);
+    return name;
+}
+
+struct marey__operator_text marey__operator_shapes(const struct marey_operators *operators,
+                                                   const struct marey__operator *row)
+{
+    const struct marey__name *shapes = &operators->texts.names[row->key.shapes];
+    return (struct marey__operator_text){shapes->text, shapes->len};
+}
+
+#define OPERATOR_NS(name, title)                                                                   \
+    {                                                                                              \
+        name, title, MAREY_TYPE_I64, MAREY_UNIT_NS                                                 \
+    }
+#define OPERATOR_BYTES(name, title)                                                                \
+    {                                                                                              \
+        name, title, MAREY_TYPE_I64, MAREY_UNIT_BYTES                                              \
+    }
+
+static const struct marey_column columns[] = {
+    {"name", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"kind", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"calls", NULL, MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    OPERATOR_NS("cpu_ns", "CPU total"),
+    OPERATOR_NS("self_cpu_ns", "self CPU"),
+    OPERATOR_NS("device_ns", "device total"),
+    OPERATOR_NS("self_device_ns", "self device"),
+    OPERATOR_BYTES("cpu_bytes", "CPU memory"),
+    OPERATOR_BYTES("self_cpu_bytes", "self CPU memory"),
+    OPERATOR_BYTES("device_bytes", "device memory"),
+    OPERATOR_BYTES("self_device_bytes", "self device memory"),
+    {"flops", "FLOPs", MAREY_TYPE_U64, MAREY_UNIT_COUNT},
+    {"shapes", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"stack", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"cpu_share", "self CPU %", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    {"device_share", "self device %", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+};
+
+static void put_share(marey_table *table, int64_t part, int64_t whole)
+{
+    if (whole <= 0)
+        marey_table_null(table);
+    else
+        marey_table_f64(table, (double)part / (double)whole);
+}
+
+static void put_row(const struct marey_operators *operators, const struct marey__operator *row)
+{
+    static const char *const kinds[] = {
+        [MAREY__TORCH_OP] = "operator",       [MAREY__TORCH_ANNOTATION] = "annotation",
+        [MAREY__TORCH_PYTHON] = "python",     [MAREY__TORCH_RUNTIME] = "runtime",
+        [MAREY__TORCH_OVERHEAD] = "overhead", [MAREY__TORCH_KERNEL] = "kernel",
+        [MAREY__TORCH_MEMCPY] = "copy",       [MAREY__TORCH_MEMSET] = "set",
+        [MAREY__TORCH_SYNC] = "wait",         [MAREY__TORCH_GPU_ANNOTATION] = "device_annotation",
+        [MAREY__TORCH_N_KINDS] = "memory",
+    };
+    marey_table *table = operators->table;
+    const struct marey__operator_text name = marey__operator_name(operators, row),
+                                      shapes = marey__operator_shapes(operators, row);
+    const struct marey__name *top = &operators->texts.names[row->key.top];
+    marey_table_text(table, name.text, name.len);
+    marey_table_text(table, kinds[row->kind], strlen(kinds[row->kind]));
+    marey_table_u64(table, row->n_calls);
+    const int64_t numbers[] = {row->cpu_ns,         row->self_cpu_ns,      row->device_ns,
+                               row->self_device_ns, row->cpu_bytes,        row->self_cpu_bytes,
+                               row->device_bytes,   row->self_device_bytes};
+    for (size_t i = 0; i < MAREY__COUNT_OF(numbers); i++)
+        marey_table_i64(table, numbers[i]);
+    marey_table_u64(table, row->flops);
+    if (operators->has_shapes)
+        marey_table_text(table, shapes.text, shapes.len);
+    else
+        marey_table_null(table);
+    if (top->len > 0)
+        marey_table_text(table, top->text, top->len);
+    else
+        marey_table_null(table);
+    put_share(table, row->self_cpu_ns, operators->sum_cpu_ns);
+    put_share(table, row->self_device_ns, operators->sum_device_ns);
+}
+
+marey_status marey__operators_fill(struct marey_operators *operators)
+{
+    MAREY_TRY(marey_table_create("operators", columns, MAREY__COUNT_OF(columns), &operators->table));
+    for (size_t i = 0; i < operators->n_rows; i++)
+        put_row(operators, &operators->rows[i]);
+    return marey_table_status(operators->table);
+}
+
+marey_table *marey_operators_table(marey_operators *operators)
+{
+    return operators->table;
+}

@@ -1,0 +1,394 @@
+/* Which samples count: by what the thread did, who it is, and what its process was at. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/samples/samples_spans.h"
+
+enum mode { MODE_WALL, MODE_CPU, MODE_GIL, MODE_EXCEPTION };
+enum during { DURING_ITERATIONS, DURING_EPOCHS, DURING_PHASE, N_DURING };
+enum { IS_CHOSEN = 1, IS_MAIN = 2 };
+
+struct marey__samples_chosen {
+    enum mode mode;
+    bool is_idle, drops_idle, shows_imports;
+    uint8_t *threads;                      /* by thread */
+    struct marey__spans *ranges;           /* by thread; NULL: no range is asked for */
+    struct marey__spans *during[N_DURING]; /* by process; NULL: the same */
+    uint32_t *spans_of[N_DURING];          /* by process: whose spans hold for it; 0: nobody's */
+    uint32_t n_threads, n_processes;
+    uint8_t *flags;     /* by stack; NULL: the choice is complete */
+    uint64_t *first_ns; /* by process: its first step begins; 0: it has none */
+    bool *has_steps;    /* by process */
+    struct marey__buf what;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to choose samples");
+}
+
+/* ---- what was asked for ---- */
+
+static marey_status parse_mode(const char *text, enum mode *mode)
+{
+    static const char *const names[] = {"wall", "cpu", "gil", "exception"};
+    *mode = MODE_WALL;
+    for (size_t i = 0; text != NULL && i < MAREY__COUNT_OF(names); i++)
+        if (strcmp(names[i], text) == 0) {
+            *mode = (enum mode)i;
+            return MAREY_OK;
+        }
+    if (text == NULL)
+        return MAREY_OK;
+    return marey__fail(MAREY_EINVAL, "no mode '%s' of samples: wall, cpu, gil or exception", text);
+}
+
+static bool parse_number(const char *text, size_t len, uint64_t *number)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+    return len != 0 && marey__parse_number(text, len, number);
+}
+
+static marey_status parse_numbers(const char *text, const char *of, bool may_be_slow,
+                                  struct marey__numbers *out)
+{
+    const char *const dots = strstr(text, "..");
+    const size_t len = strlen(text), before = dots != NULL ? (size_t)(dots - text) : len;
+    *out = (struct marey__numbers){.last = UINT64_MAX};
+    if (may_be_slow && strcmp(text, "slow") == 0) {
+        out->is_slow = true;
+        return MAREY_OK;
+    }
+    bool ok = before == 0 ? dots != NULL : parse_number(text, before, &out->first);
+    if (ok && dots == NULL)
+        out->last = out->first;
+    else if (ok && before + 2 < len)
+        ok = parse_number(dots + 2, len - before - 2, &out->last);
+    ok = ok && len > 2 * (size_t)(dots != NULL) && out->first <= out->last;
+    return ok ? MAREY_OK
+              : marey__fail(MAREY_EINVAL, "'%s' are no %s: a number, or two as in 10..20%s", text,
+                            of, may_be_slow ? ", or slow" : "");
+}
+
+/* ---- threads ---- */
+
+static marey_status choose_threads(struct marey__samples_chosen *c,
+                                   const struct marey__samples_set *set,
+                                   const struct marey_samples_filter *filter)
+{
+    uint64_t rank = 0;
+    bool any = c->n_threads == 0;
+    if (filter->rank != NULL && !parse_number(filter->rank, strlen(filter->rank), &rank))
+        return marey__fail(MAREY_EINVAL, "'%s' is no rank: a number from 0 on", filter->rank);
+    for (uint32_t i = 1; i <= c->n_threads; i++) {
+        const struct marey_samples_thread *const t = marey_samples_get_thread(set->samples, i);
+        const struct marey_samples_process *const p =
+            marey_samples_get_process(set->samples, t->process);
+        const bool is_of_rank = filter->rank == NULL || (p->rank >= 0 && (uint64_t)p->rank == rank);
+        if (is_of_rank && marey__process_matches(filter->process, p->pid, p->worker, p->command) &&
+            marey__name_matches(filter->thread, t->name, strlen(t->name)))
+            c->threads[i] = IS_CHOSEN | (t->is_main ? IS_MAIN : 0);
+        any = any || c->threads[i] != 0;
+    }
+    if (any)
+        return MAREY_OK;
+    if (filter->process != NULL && filter->thread == NULL && filter->rank == NULL)
+        return marey__fail(
+            MAREY_EINVAL,
+            "no process '%s' was sampled: a PID, main, worker, worker0, or a part of a "
+            "command; 'marey report --samples --by process' lists them",
+            filter->process);
+    return filter->thread != NULL
+               ? marey__fail(MAREY_EINVAL, "no thread called '%s'%s%s was sampled", filter->thread,
+                             filter->rank != NULL ? " of rank " : "",
+                             filter->rank != NULL ? filter->rank : "")
+               : marey__fail(MAREY_EINVAL, "no process of rank %s was sampled", filter->rank);
+}
+
+/* ---- spans ---- */
+
+static bool has_log(const struct marey__samples_set *set)
+{
+    for (uint32_t i = 1; i <= marey_samples_n_processes(set->samples); i++)
+        if (set->targets[i].log != MAREY__NO_LOG)
+            return true;
+    return false;
+}
+
+/* A worker of a loader has no iterations of its own: those of the process that made it are. */
+static void find_spans_of(const struct marey__samples_set *set, const struct marey__spans *spans,
+                          uint32_t *spans_of)
+{
+    enum { GENERATIONS = 16 };
+    for (uint32_t i = 1; i <= marey_samples_n_processes(set->samples); i++) {
+        uint32_t at = i;
+        for (int steps = 0; at != 0 && spans[at].n == 0; steps++)
+            at = steps < GENERATIONS ? set->targets[at].parent : 0;
+        spans_of[i] = at;
+    }
+}
+
+static bool has_spans(const struct marey__spans *spans, uint32_t n)
+{
+    for (uint32_t i = 0; i <= n; i++)
+        if (spans[i].n != 0)
+            return true;
+    return false;
+}
+
+static marey_status join_range(struct marey__samples_chosen *c, struct marey__samples_set *set,
+                               const char *name)
+{
+    bool is_there;
+    c->ranges = marey__calloc((size_t)c->n_threads + 1, sizeof *c->ranges);
+    if (c->ranges == NULL)
+        return no_memory();
+    MAREY_TRY(marey__samples_join_ranges(set, name, c->ranges, &is_there));
+    if (!is_there)
+        return marey__fail(MAREY_EINVAL, "no process that was sampled has a range '%s'", name);
+    marey__buf_printf(&c->what, ", in the range %s", name);
+    return MAREY_OK;
+}
+
+static void say_slow(struct marey__samples_chosen *c, const struct marey__slow_found *slow)
+{
+    marey__buf_printf(&c->what, ", in %" PRIu64 " of %" PRIu64 " iterations, the slow ones (%s)",
+                      slow->n_slow, slow->n_iterations,
+                      slow->is_by_rank ? "none was 1.5 times the median: the slowest 5 %"
+                                       : "more than 1.5 times the median");
+}
+
+static marey_status join_during(struct marey__samples_chosen *c, struct marey__samples_set *set,
+                                const struct marey_samples_filter *filter, enum during what)
+{
+    static const char *const names[] = {"iterations", "epochs", "phase"};
+    const char *const asked = what == DURING_ITERATIONS ? filter->iterations
+                              : what == DURING_EPOCHS   ? filter->epochs
+                                                        : filter->phase;
+    struct marey__numbers numbers = {0};
+    struct marey__slow_found slow = {0};
+    if (asked == NULL)
+        return MAREY_OK;
+    if (what != DURING_PHASE)
+        MAREY_TRY(parse_numbers(asked, names[what], what == DURING_ITERATIONS, &numbers));
+    struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
+    c->during[what] = spans;
+    c->spans_of[what] = marey__calloc((size_t)c->n_processes + 1, sizeof *c->spans_of[what]);
+    if (spans == NULL || c->spans_of[what] == NULL)
+        return no_memory();
+    MAREY_TRY(what == DURING_ITERATIONS ? marey__samples_join_iterations(set, &numbers, spans, &slow)
+              : what == DURING_EPOCHS   ? marey__samples_join_epochs(set, &numbers, spans)
+                                        : marey__samples_join_phases(set, asked, spans));
+    if (!has_spans(spans, c->n_processes))
+        return marey__fail(MAREY_EINVAL, "no process that was sampled has %s '%s'",
+                           what == DURING_PHASE ? "a phase" : names[what], asked);
+    find_spans_of(set, spans, c->spans_of[what]);
+    if (numbers.is_slow)
+        say_slow(c, &slow);
+    else
+        marey__buf_printf(&c->what, ", in %s%s %s", what == DURING_PHASE ? "the " : "", names[what],
+                          asked);
+    return MAREY_OK;
+}
+
+static marey_status join(struct marey__samples_chosen *c, struct marey__samples_set *set,
+                         const struct marey_samples_filter *filter)
+{
+    const char *const asked = filter->range != NULL        ? "range"
+                              : filter->iterations != NULL ? "iterations"
+                              : filter->epochs != NULL     ? "epochs"
+                              : filter->phase != NULL      ? "phase"
+                                                           : NULL;
+    if (asked == NULL)
+        return MAREY_OK;
+    if (!has_log(set))
+        return marey__fail(
+            MAREY_EINVAL,
+            "no process that was sampled has a log of its own, by which samples could "
+            "be chosen for --%s: let the program record into the same directory, as "
+            "marey run --sample does",
+            asked);
+    if (filter->range != NULL)
+        MAREY_TRY(join_range(c, set, filter->range));
+    for (int i = 0; i < N_DURING; i++)
+        MAREY_TRY(join_during(c, set, filter, (enum during)i));
+    return MAREY_OK;
+}
+
+/* ---- all of it ---- */
+
+static void say_mode(struct marey__samples_chosen *c, const struct marey_samples_filter *filter)
+{
+    static const char *const says[] = {"main thread: wall clock; other threads: on-CPU only",
+                                       "threads on CPU", "threads that hold the GIL",
+                                       "threads that handle an exception"};
+    marey__buf_puts(&c->what, c->mode == MODE_WALL && c->is_idle ? "all threads all the time"
+                                                                 : says[c->mode]);
+    if (filter->thread != NULL)
+        marey__buf_printf(&c->what, ", called %s", filter->thread);
+    if (filter->rank != NULL)
+        marey__buf_printf(&c->what, ", of rank %s", filter->rank);
+    if (filter->process != NULL)
+        marey__buf_printf(&c->what, ", of process %s", filter->process);
+}
+
+/* ---- start-up ---- */
+
+static void free_spans(struct marey__spans *spans, uint32_t n)
+{
+    for (uint32_t i = 0; spans != NULL && i <= n; i++)
+        marey__spans_fini(&spans[i]);
+    marey__free(spans);
+}
+
+static marey_status find_steps(struct marey__samples_chosen *c, struct marey__samples_set *set)
+{
+    const struct marey__numbers all = {.last = UINT64_MAX};
+    struct marey__slow_found slow;
+    struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
+    uint32_t *const spans_of = marey__calloc((size_t)c->n_processes + 1, sizeof *spans_of);
+    c->first_ns = marey__calloc((size_t)c->n_processes + 1, sizeof *c->first_ns);
+    c->has_steps = marey__calloc((size_t)c->n_processes + 1, sizeof *c->has_steps);
+    marey_status status =
+        spans != NULL && spans_of != NULL && c->first_ns != NULL && c->has_steps != NULL
+            ? MAREY_OK
+            : no_memory();
+    if (status == MAREY_OK)
+        status = marey__samples_join_iterations(set, &all, spans, &slow);
+    if (status == MAREY_OK)
+        find_spans_of(set, spans, spans_of);
+    for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++)
+        c->has_steps[i] = spans[i].n != 0;
+    for (uint32_t i = 1; status == MAREY_OK && i <= c->n_processes; i++)
+        c->first_ns[i] = spans_of[i] != 0 ? spans[spans_of[i]].items[0].begin_ns : 0;
+    free_spans(spans, c->n_processes);
+    marey__free(spans_of);
+    return status;
+}
+
+bool marey__samples_is_startup(const struct marey__samples_chosen *c, uint32_t process,
+                               uint64_t at_ns, uint32_t stack)
+{
+    if (c->flags == NULL || (c->flags[stack] & MAREY__IN_IMPORT) == 0)
+        return false;
+    if (c->first_ns[process] != 0)
+        return at_ns < c->first_ns[process];
+    return (c->flags[stack] & MAREY__IN_STARTUP) != 0;
+}
+
+bool marey__samples_shows_imports(const struct marey__samples_chosen *c)
+{
+    return c->flags == NULL || c->shows_imports;
+}
+
+bool marey__samples_is_task_wait(const struct marey__samples_chosen *c, uint32_t stack)
+{
+    return c->drops_idle && (c->flags[stack] & MAREY__IN_TASK_WAIT) != 0;
+}
+
+bool marey__samples_drops_idle(const struct marey__samples_chosen *c)
+{
+    return c->drops_idle;
+}
+
+bool marey__samples_has_steps(const struct marey__samples_chosen *c, uint32_t process)
+{
+    return c->has_steps != NULL && c->has_steps[process];
+}
+
+static marey_status fill(struct marey__samples_chosen *c, struct marey__samples_set *set,
+                         const struct marey_samples_filter *filter, bool is_complete)
+{
+    c->n_threads = marey_samples_n_threads(set->samples);
+    c->n_processes = marey_samples_n_processes(set->samples);
+    c->is_idle = filter->idle != 0;
+    c->threads = marey__calloc((size_t)c->n_threads + 1, sizeof *c->threads);
+    if (c->threads == NULL)
+        return no_memory();
+    MAREY_TRY(parse_mode(filter->mode, &c->mode));
+    say_mode(c, filter);
+    MAREY_TRY(choose_threads(c, set, filter));
+    MAREY_TRY(join(c, set, filter));
+    /* Files of other samplers stay as they are. */
+    const bool may_drop = !is_complete && set->n_sources != 0;
+    c->drops_idle = may_drop && c->mode == MODE_WALL && !c->is_idle && filter->thread == NULL &&
+                    filter->process == NULL && filter->rank == NULL;
+    c->shows_imports = filter->startup != 0;
+    if (may_drop) {
+        c->flags = marey__samples_stack_flags(set->samples);
+        if (c->flags == NULL)
+            return no_memory();
+        MAREY_TRY(find_steps(c, set));
+    }
+    marey__buf_put(&c->what, "", 1);
+    return c->what.failed ? no_memory() : MAREY_OK;
+}
+
+marey_status marey__samples_choose(struct marey__samples_set *set,
+                                   const struct marey_samples_filter *filter, bool is_complete,
+                                   struct marey__samples_chosen **out)
+{
+    static const struct marey_samples_filter none;
+    struct marey__samples_chosen *const c = marey__calloc(1, sizeof *c);
+    if (c == NULL)
+        return no_memory();
+    const marey_status status = fill(c, set, filter != NULL ? filter : &none, is_complete);
+    if (status == MAREY_OK)
+        *out = c;
+    else
+        marey__samples_chosen_destroy(c);
+    return status;
+}
+
+void marey__samples_chosen_destroy(struct marey__samples_chosen *c)
+{
+    if (c == NULL)
+        return;
+    free_spans(c->ranges, c->n_threads);
+    for (int i = 0; i < N_DURING; i++) {
+        free_spans(c->during[i], c->n_processes);
+        marey__free(c->spans_of[i]);
+    }
+    marey__buf_fini(&c->what);
+    marey__free(c->flags);
+    marey__free(c->first_ns);
+    marey__free(c->has_steps);
+    marey__free(c->threads);
+    marey__free(c);
+}
+
+const char *marey__samples_chosen_what(const struct marey__samples_chosen *c)
+{
+    return c->what.data;
+}
+
+bool marey__samples_is_of_mode(const struct marey__samples_chosen *c,
+                               const struct marey_samples_seen *seen)
+{
+    switch (c->mode) {
+    case MODE_CPU:
+        return (seen->flags & MAREY_SAMPLE_ON_CPU) != 0;
+    case MODE_GIL:
+        return (seen->flags & MAREY_SAMPLE_GIL) != 0;
+    case MODE_EXCEPTION:
+        return (seen->flags & MAREY_SAMPLE_EXCEPTION) != 0;
+    default:
+        return c->is_idle || (c->threads[seen->thread] & IS_MAIN) != 0 ||
+               (seen->flags & (MAREY_SAMPLE_OFF_CPU | MAREY_SAMPLE_NO_FRAMES)) == 0;
+    }
+}
+
+bool marey__samples_is_there(const struct marey__samples_chosen *c, uint32_t process,
+                             uint64_t at_ns, uint32_t thread)
+{
+    if ((c->threads[thread] & IS_CHOSEN) == 0 ||
+        (c->ranges != NULL && !marey__spans_have(&c->ranges[thread], at_ns)))
+        return false;
+    for (int i = 0; i < N_DURING; i++)
+        if (c->during[i] != NULL && !marey__spans_have(&c->during[i][c->spans_of[i][process]], at_ns))
+            return false;
+    return true;
+}

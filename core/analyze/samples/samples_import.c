@@ -1,0 +1,245 @@
+/*
+ * Files of other samplers, read as samples. Their importers made ranges of them, whose sites have the lines and whose counts
+ * are samples; here the ranges become stacks again: each has as many samples of its own as it has more than what is within it,
+ * and its own time is what these stand for.
+ *
+ * What such files do not say is who was on a processor. Their threads count as main ones, so that none is left out.
+ */
+#include <string.h>
+
+#include "analyze/samples/samples.h"
+
+enum {
+    MOST_SAMPLES = 1000000000
+}; /* beyond, a file counts nanoseconds, and a stack is one sample */
+
+struct turning {
+    struct marey__samples_set *set;
+    const struct marey__process_walk *walk;
+    uint32_t process;
+    uint32_t *locations; /* by site; 0: not made */
+    struct lane {
+        uint32_t thread; /* 0: not made */
+        struct depth {
+            uint64_t inner; /* samples of what has ended within what is open there */
+            uint32_t stack; /* of what is open there, for depths below `n_known` */
+        } * depths;
+        size_t depths_cap, n_known;
+    } * lanes;
+    struct marey__buf name;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the samples");
+}
+
+/* ---- names ---- */
+
+static bool is_library(const char *file)
+{
+    const char *const so = strstr(file, ".so");
+    return so != NULL && (so[3] == '\0' || so[3] == '.');
+}
+
+static uint32_t location_of(struct turning *t, uint32_t site)
+{
+    marey_samples *const samples = t->set->samples;
+    if (site > t->walk->info->n_sites)
+        site = 0;
+    if (t->locations[site] != 0)
+        return t->locations[site];
+    const struct marey_site_info *const info =
+        marey_recording_site(t->walk->recording, t->walk->info->index, site);
+    t->name.len = 0;
+    marey__buf_put(&t->name, info->name, marey__function_name_len(info));
+    marey__buf_put(&t->name, "", 1);
+    if (t->name.failed)
+        return 0;
+    const bool is_native = is_library(info->file);
+    const enum marey_frame_kind kind = is_native ? MAREY_FRAME_NATIVE
+                                       : strcmp(t->name.data, "(no frames)") == 0
+                                           ? MAREY_FRAME_MARK
+                                           : MAREY_FRAME_PYTHON;
+    const uint32_t function = marey__samples_function(
+        samples, kind, t->name.data, is_native ? "" : info->file, is_native ? info->file : "", 0);
+    t->locations[site] = function != 0 ? marey__samples_location(samples, function, info->line) : 0;
+    return t->locations[site];
+}
+
+static uint32_t thread_of(struct turning *t, const struct marey_lane_info *lane)
+{
+    uint32_t *const thread = &t->lanes[lane->lane].thread;
+    if (*thread == 0)
+        *thread = marey__samples_thread(t->set->samples, t->process, lane->tid, lane->name, 0, true);
+    return *thread;
+}
+
+/* ---- stacks ---- */
+
+/* What is open on the lane, and `frame` on top of it; 0 without memory. Each open range is put on its stack once. */
+static uint32_t stack_of(struct turning *t, struct lane *into, const struct marey__lane_walk *lane,
+                         const struct marey__frame *frame)
+{
+    struct depth *const depths = into->depths;
+    for (size_t i = MAREY__MAX(into->n_known, 1); i <= lane->n_frames; i++) {
+        const uint32_t site = i < lane->n_frames ? lane->frames[i].site : frame->site;
+        const uint32_t location = location_of(t, site);
+        depths[i].stack =
+            location != 0 ? marey__samples_stack(t->set->samples, depths[i - 1].stack, location) : 0;
+        if (depths[i].stack == 0)
+            return 0;
+        into->n_known = i + 1;
+    }
+    return depths[lane->n_frames].stack;
+}
+
+/* The samples of a range that has ended, less those of what was within it, which are kept for the one around it. */
+static bool take_own(struct lane *lane, size_t depth, const struct marey__frame *frame, uint64_t *own)
+{
+    const size_t had = lane->depths_cap;
+    if (!marey__grow(&lane->depths, &lane->depths_cap, depth + 2, sizeof *lane->depths))
+        return false;
+    if (lane->depths_cap > had)
+        memset(lane->depths + had, 0, (lane->depths_cap - had) * sizeof *lane->depths);
+    const uint64_t all = frame->repeat != 0 ? frame->repeat - 1 : 1,
+                   within = lane->depths[depth + 1].inner;
+    *own = all > within ? all - within : 0;
+    lane->depths[depth + 1].inner = 0;
+    lane->depths[depth].inner += MAREY__MAX(all, within);
+    return true;
+}
+
+static bool on_call(void *ctx, const struct marey__lane_walk *lane,
+                    const struct marey__frame *frame, uint64_t end_ns)
+{
+    struct turning *const t = ctx;
+    struct marey__samples_set *const set = t->set;
+    struct lane *const into = &t->lanes[lane->info->lane];
+    const uint64_t all_ns = end_ns - frame->start_ns,
+                   own_ns = all_ns > frame->children_ns ? all_ns - frame->children_ns : 0;
+    uint64_t own;
+    if (!take_own(into, lane->n_frames, frame, &own))
+        return false;
+    const uint32_t stack = own_ns != 0 ? stack_of(t, into, lane, frame) : 0;
+    into->n_known = MAREY__MIN(into->n_known, lane->n_frames);
+    if (own_ns == 0)
+        return true;
+    const struct marey__samples_told told = {
+        .process = t->process,
+        .thread = thread_of(t, lane->info),
+        .stack = stack,
+        .n = own != 0 ? own : 1,
+        .at_ns = end_ns - own_ns / 2,
+        .weight_ns = own_ns,
+    };
+    if (told.thread == 0 || told.stack == 0 ||
+        !marey__grow(&set->told, &set->told_cap, set->n_told + 1, sizeof *set->told))
+        return false;
+    set->told[set->n_told++] = told;
+    set->n_told_samples += told.n;
+    return true;
+}
+
+static bool on_gap(void *ctx, const struct marey__lane_walk *lane, const struct marey_batch *batch)
+{
+    struct turning *const t = ctx;
+    (void)batch;
+    t->lanes[lane->info->lane].n_known = 0;
+    return true;
+}
+
+/* ---- processes ---- */
+
+static marey_status turn_process(struct marey__samples_set *set, marey_recording *recording,
+                                 size_t log)
+{
+    static const struct marey__walk_tap tap = {.call = on_call, .gap = on_gap};
+    const struct marey_process *const info = marey_recording_process(recording, log);
+    const struct marey_samples_process process = {.pid = info->pid,
+                                                  .ppid = info->ppid,
+                                                  .start_time = info->start_time,
+                                                  .rank = info->rank,
+                                                  .worker = info->worker,
+                                                  .command = info->command,
+                                                  .host = info->host};
+    struct marey__process_walk walk;
+    struct turning t = {.set = set, .walk = &walk};
+    t.process = marey__samples_process(set->samples, &process);
+    t.locations = marey__calloc((size_t)info->n_sites + 1, sizeof *t.locations);
+    t.lanes = marey__calloc((size_t)info->n_lanes + 1, sizeof *t.lanes);
+    marey_status status =
+        t.process != 0 && t.locations != NULL && t.lanes != NULL ? MAREY_OK : no_memory();
+    if (status == MAREY_OK) {
+        status = marey__process_walk_init(&walk, recording, log);
+        walk.tap = &tap;
+        walk.tap_ctx = &t;
+        if (status == MAREY_OK)
+            status = marey__process_walk_run(&walk);
+        marey__process_walk_fini(&walk);
+    }
+    marey__free(t.locations);
+    for (size_t i = 0; t.lanes != NULL && i < info->n_lanes; i++)
+        marey__free(t.lanes[i].depths);
+    marey__free(t.lanes);
+    marey__buf_fini(&t.name);
+    return status;
+}
+
+static bool is_of_sampler(const struct marey_process *process)
+{
+    static const char *const sources[] = {"collapsed", "austin", "speedscope"};
+    for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
+        if (strcmp(process->source, sources[i]) == 0)
+            return true;
+    return false;
+}
+
+bool marey__samples_are_imported(marey_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
+            if (is_of_sampler(marey_recording_process(recordings[r], i)))
+                return true;
+    return false;
+}
+
+marey_status marey__samples_take_imports(struct marey__samples_set *set,
+                                         marey_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]); i++)
+            if (is_of_sampler(marey_recording_process(recordings[r], i)))
+                MAREY_TRY(turn_process(set, recordings[r], i));
+    for (size_t i = 0; set->n_told_samples > MOST_SAMPLES && i < set->n_told; i++)
+        set->told[i].n = 1;
+    return MAREY_OK;
+}
+
+uint64_t marey__samples_told_ns(const struct marey__samples_set *set)
+{
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    for (size_t i = 0; i < set->n_told; i++) {
+        const uint64_t half_ns = set->told[i].weight_ns / 2;
+        first_ns = MAREY__MIN(first_ns, set->told[i].at_ns - MAREY__MIN(half_ns, set->told[i].at_ns));
+        last_ns = MAREY__MAX(last_ns, set->told[i].at_ns + half_ns);
+    }
+    return set->n_told != 0 ? last_ns - first_ns : 0;
+}
+
+marey_status marey__samples_tell(struct marey__samples_set *set, marey__samples_handing *hand,
+                                 void *ctx)
+{
+    for (size_t i = 0; i < set->n_told; i++) {
+        const struct marey__samples_told *const told = &set->told[i];
+        const struct marey_samples_seen seen = {.thread = told->thread, .stack = told->stack};
+        struct marey_samples_round round = {.process = told->process,
+                                            .at_ns = told->at_ns,
+                                            .weight_ns = told->weight_ns,
+                                            .n_same = told->n,
+                                            .seen = &seen,
+                                            .n_seen = 1};
+        MAREY_TRY(hand(ctx, &round));
+    }
+    return MAREY_OK;
+}

@@ -1,0 +1,365 @@
+/*
+ * Samples and the log of the process that was sampled meet on CLOCK_MONOTONIC of the machine. What a log says about ranges,
+ * iterations, epochs and phases becomes spans of time, of a thread or of the process; as many as there are ranges of one
+ * name, not as there are events.
+ */
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/samples/samples_spans.h"
+#include "read/read_internal.h"
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to join samples with ranges");
+}
+
+/* ---- spans ---- */
+
+static bool add_span(struct marey__spans *spans, uint64_t begin_ns, uint64_t end_ns)
+{
+    if (end_ns <= begin_ns)
+        return true;
+    if (!marey__grow(&spans->items, &spans->cap, spans->n + 1, sizeof *spans->items))
+        return false;
+    spans->items[spans->n++] = (struct marey__time_span){begin_ns, end_ns};
+    return true;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct marey__time_span *x = a, *y = b;
+    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+static void finish_spans(struct marey__spans *spans)
+{
+    size_t n = 0;
+    if (spans->n == 0)
+        return;
+    qsort(spans->items, spans->n, sizeof *spans->items, by_begin);
+    for (size_t i = 1; i < spans->n; i++) {
+        struct marey__time_span *const last = &spans->items[n];
+        if (spans->items[i].begin_ns <= last->end_ns)
+            last->end_ns = MAREY__MAX(last->end_ns, spans->items[i].end_ns);
+        else
+            spans->items[++n] = spans->items[i];
+    }
+    spans->n = n + 1;
+}
+
+bool marey__spans_have(const struct marey__spans *spans, uint64_t ns)
+{
+    size_t low = 0, high = spans->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (spans->items[middle].end_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < spans->n && spans->items[low].begin_ns <= ns;
+}
+
+void marey__spans_fini(struct marey__spans *spans)
+{
+    marey__free(spans->items);
+    *spans = (struct marey__spans){0};
+}
+
+static bool is_called(const struct marey_site_info *site, const char *name)
+{
+    if (strpbrk(name, "*?[") != NULL)
+        return fnmatch(name, site->name, 0) == 0;
+    return strcmp(name, site->name) == 0;
+}
+
+/* Which sites have the name, by site; NULL without memory. */
+static uint8_t *sites_called(const struct marey__samples_target *target, const char *name, bool *any)
+{
+    const uint32_t n = marey_recording_process(target->recording, target->log)->n_sites;
+    uint8_t *const sites = marey__calloc((size_t)n + 1, sizeof *sites);
+    for (uint32_t i = 1; sites != NULL && i <= n; i++) {
+        sites[i] = is_called(marey_recording_site(target->recording, target->log, i), name);
+        *any = *any || sites[i];
+    }
+    return sites;
+}
+
+/* ---- ranges ---- */
+
+struct ranges {
+    const uint8_t *sites;
+    uint32_t n_sites;
+    struct marey__spans *by_lane;
+};
+
+static bool is_wanted(const struct ranges *r, uint32_t site)
+{
+    return site <= r->n_sites && r->sites[site] != 0;
+}
+
+static bool range_closed(void *ctx, struct marey__call_lane *lane, uint64_t end_ns)
+{
+    struct ranges *const r = ctx;
+    const struct marey__open_call *const call = &lane->open[lane->n_open - 1];
+    if (!is_wanted(r, call->site))
+        return true;
+    for (size_t i = 0; i + 1 < lane->n_open; i++)
+        if (is_wanted(r, lane->open[i].site))
+            return true; /* within another: that one's span has it */
+    return add_span(&r->by_lane[lane->info->lane], call->begin_ns, end_ns);
+}
+
+static bool other_record(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+                         const uint64_t *words, uint64_t ns)
+{
+    (void)ctx, (void)lane, (void)batch, (void)words, (void)ns;
+    return true;
+}
+
+/* A lane's spans to all threads of the process that have its tid. */
+static bool give_spans(const struct marey__samples_set *set, uint32_t process, int64_t tid,
+                       const struct marey__spans *from, struct marey__spans *by_thread)
+{
+    for (uint32_t i = 1; from->n != 0 && i <= marey_samples_n_threads(set->samples); i++) {
+        const struct marey_samples_thread *const t = marey_samples_get_thread(set->samples, i);
+        if (t->process != process || t->tid != tid)
+            continue;
+        for (size_t k = 0; k < from->n; k++)
+            if (!add_span(&by_thread[i], from->items[k].begin_ns, from->items[k].end_ns))
+                return false;
+    }
+    return true;
+}
+
+static marey_status walk_ranges(struct marey__samples_set *set, uint32_t process, struct ranges *r,
+                                struct marey__spans *by_thread)
+{
+    const struct marey__samples_target *const target = &set->targets[process];
+    const struct marey_process *const log = marey_recording_process(target->recording, target->log);
+    struct marey__range_walk walk = {.recording = target->recording,
+                                     .process = log,
+                                     .closed = range_closed,
+                                     .record = other_record,
+                                     .ctx = r};
+    r->n_sites = log->n_sites;
+    r->by_lane = marey__calloc((size_t)log->n_lanes + 1, sizeof *r->by_lane);
+    marey_status status = r->by_lane != NULL ? marey__range_walk(&walk) : no_memory();
+    for (uint32_t i = 0; r->by_lane != NULL && i < log->n_lanes; i++) {
+        const struct marey_lane_info *const lane =
+            marey_recording_lane(target->recording, target->log, i);
+        if (status == MAREY_OK && !give_spans(set, process, lane->tid, &r->by_lane[i], by_thread))
+            status = no_memory();
+        marey__spans_fini(&r->by_lane[i]);
+    }
+    marey__free(r->by_lane);
+    return status;
+}
+
+marey_status marey__samples_join_ranges(struct marey__samples_set *set, const char *name,
+                                        struct marey__spans *by_thread, bool *is_there)
+{
+    *is_there = false;
+    for (uint32_t i = 1; i <= marey_samples_n_processes(set->samples); i++) {
+        if (set->targets[i].log == MAREY__NO_LOG)
+            continue;
+        bool any = false;
+        uint8_t *const sites = sites_called(&set->targets[i], name, &any);
+        struct ranges r = {.sites = sites};
+        const marey_status status = sites == NULL ? no_memory()
+                                    : any         ? walk_ranges(set, i, &r, by_thread)
+                                                  : MAREY_OK;
+        marey__free(sites);
+        if (status != MAREY_OK)
+            return status;
+        *is_there = *is_there || any;
+    }
+    for (uint32_t i = 0; i <= marey_samples_n_threads(set->samples); i++)
+        finish_spans(&by_thread[i]);
+    return MAREY_OK;
+}
+
+/* ---- iterations, epochs and phases ---- */
+
+struct spans_wanted {
+    enum marey__span_kind kind;
+    struct marey__progress progress;
+    struct marey__span *spans;
+    size_t n, cap;
+};
+
+static bool keep_span(struct spans_wanted *w, const struct marey__span *span)
+{
+    if (span->kind != w->kind)
+        return true;
+    if (!marey__grow(&w->spans, &w->cap, w->n + 1, sizeof *w->spans))
+        return false;
+    w->spans[w->n++] = *span;
+    return true;
+}
+
+static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
+{
+    struct spans_wanted *const w = ctx;
+    const uint64_t *word = batch->words, *const end = word + batch->n;
+    struct marey__span span;
+    while (word < end) {
+        const bool is_record = marey_word_kind(*word) == MAREY_KIND_RECORD;
+        if (is_record && marey__is_progress(marey_record_type_of(*word)) &&
+            marey__progress_take(&w->progress, word, marey_batch_ns(batch, *word), &span) &&
+            !keep_span(w, &span))
+            return no_memory();
+        word += is_record ? marey_record_length(*word) : 1;
+    }
+    return MAREY_OK;
+}
+
+static marey_status read_spans(const struct marey__samples_target *target, struct spans_wanted *w)
+{
+    const struct marey_process *const log = marey_recording_process(target->recording, target->log);
+    struct marey__span span;
+    w->n = 0;
+    marey__progress_init(&w->progress, log->first_ns);
+    MAREY_TRY(marey__recording_visit_in_order(target->recording, log->index, visit_batch, w));
+    while (marey__progress_finish(&w->progress, log->last_ns, &span))
+        if (!keep_span(w, &span))
+            return no_memory();
+    return MAREY_OK;
+}
+
+/* Hand the spans of each process that has a log to `take`, which fills those of the store. */
+typedef bool span_taker(void *ctx, const struct marey__samples_target *target,
+                        const struct spans_wanted *found, struct marey__spans *into);
+
+static marey_status join_spans(struct marey__samples_set *set, enum marey__span_kind kind,
+                               span_taker *take, void *ctx, struct marey__spans *by_process)
+{
+    struct spans_wanted w = {.kind = kind};
+    marey_status status = MAREY_OK;
+    for (uint32_t i = 1; status == MAREY_OK && i <= marey_samples_n_processes(set->samples); i++) {
+        if (set->targets[i].log == MAREY__NO_LOG)
+            continue;
+        status = read_spans(&set->targets[i], &w);
+        if (status == MAREY_OK && !take(ctx, &set->targets[i], &w, &by_process[i]))
+            status = no_memory();
+        finish_spans(&by_process[i]);
+    }
+    marey__free(w.spans);
+    return status;
+}
+
+static bool has_number(const struct marey__numbers *which, uint64_t number)
+{
+    return number >= which->first && number <= which->last;
+}
+
+static bool take_numbers(void *ctx, const struct marey__samples_target *target,
+                         const struct spans_wanted *found, struct marey__spans *into)
+{
+    (void)target;
+    for (size_t i = 0; i < found->n; i++)
+        if (has_number(ctx, found->spans[i].number) &&
+            !add_span(into, found->spans[i].begin_ns, found->spans[i].end_ns))
+            return false;
+    return true;
+}
+
+/* ---- slow iterations ---- */
+
+static uint64_t length_of(const struct marey__span *span)
+{
+    return span->end_ns - span->begin_ns;
+}
+
+static bool is_whole(const struct marey__span *span)
+{
+    return (span->flags & (MAREY__ITERATION_WARMUP | MAREY__ITERATION_CUT)) == 0;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/*
+ * From which length on an iteration is slow: more than half as long again as the one in the middle; where none is, the
+ * slowest twentieth. UINT64_MAX: none is.
+ */
+static uint64_t slow_limit(uint64_t *lengths, size_t n, struct marey__slow_found *slow)
+{
+    if (n == 0)
+        return UINT64_MAX;
+    qsort(lengths, n, sizeof *lengths, by_length);
+    const uint64_t median = lengths[n / 2], limit = median + median / 2 + 1;
+    if (lengths[n - 1] >= limit)
+        return limit;
+    slow->is_by_rank = true;
+    return lengths[n - 1 - (n - 1) / 20];
+}
+
+static bool take_slow(void *ctx, const struct marey__samples_target *target,
+                      const struct spans_wanted *found, struct marey__spans *into)
+{
+    struct marey__slow_found *const slow = ctx;
+    uint64_t *const lengths = marey__calloc(found->n + 1, sizeof *lengths);
+    size_t n = 0;
+    (void)target;
+    if (lengths == NULL)
+        return false;
+    for (size_t i = 0; i < found->n; i++)
+        if (is_whole(&found->spans[i]))
+            lengths[n++] = length_of(&found->spans[i]);
+    const uint64_t limit = slow_limit(lengths, n, slow);
+    marey__free(lengths);
+    slow->n_iterations += n;
+    for (size_t i = 0; i < found->n; i++) {
+        if (!is_whole(&found->spans[i]) || length_of(&found->spans[i]) < limit)
+            continue;
+        slow->n_slow++;
+        if (!add_span(into, found->spans[i].begin_ns, found->spans[i].end_ns))
+            return false;
+    }
+    return true;
+}
+
+marey_status marey__samples_join_iterations(struct marey__samples_set *set,
+                                            const struct marey__numbers *which,
+                                            struct marey__spans *by_process,
+                                            struct marey__slow_found *slow)
+{
+    struct marey__numbers numbers = *which;
+    *slow = (struct marey__slow_found){0};
+    if (which->is_slow)
+        return join_spans(set, MAREY__SPAN_ITERATION, take_slow, slow, by_process);
+    return join_spans(set, MAREY__SPAN_ITERATION, take_numbers, &numbers, by_process);
+}
+
+marey_status marey__samples_join_epochs(struct marey__samples_set *set,
+                                        const struct marey__numbers *which,
+                                        struct marey__spans *by_process)
+{
+    struct marey__numbers numbers = *which;
+    return join_spans(set, MAREY__SPAN_EPOCH, take_numbers, &numbers, by_process);
+}
+
+static bool take_phases(void *ctx, const struct marey__samples_target *target,
+                        const struct spans_wanted *found, struct marey__spans *into)
+{
+    const char *const name = ctx;
+    for (size_t i = 0; i < found->n; i++)
+        if (is_called(marey_recording_site(target->recording, target->log, found->spans[i].site),
+                      name) &&
+            !add_span(into, found->spans[i].begin_ns, found->spans[i].end_ns))
+            return false;
+    return true;
+}
+
+marey_status marey__samples_join_phases(struct marey__samples_set *set, const char *name,
+                                        struct marey__spans *by_process)
+{
+    void *const ctx = (void *)(uintptr_t)name;
+    return join_spans(set, MAREY__SPAN_PHASE, take_phases, ctx, by_process);
+}

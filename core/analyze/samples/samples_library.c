@@ -1,0 +1,169 @@
+/*
+ * Tables of samples by the way into a library: where samples are, and the innermost frame of the library around that.
+ *
+ * A frame is of a library called "torch" when a folder on the way to its file is called so, or the file itself without its
+ * endings, "torch.py", "libtorch.so.2". So "torch" finds neither /home/torchard/train.py nor torchvision.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/samples/samples_whole.h"
+
+/* ---- whose frame it is ---- */
+
+static bool is_separator(char c)
+{
+    return c == '/' || c == '\\';
+}
+
+/* One part of a name against one part of a path; `len` bytes of it. */
+static bool is_part(const char *name, size_t name_len, const char *part, size_t len)
+{
+    char pattern[256], text[256];
+    if (len == name_len && memcmp(part, name, len) == 0)
+        return true;
+    if (name_len >= sizeof pattern || len >= sizeof text || strcspn(name, "*?[") >= name_len)
+        return false;
+    snprintf(pattern, sizeof pattern, "%.*s", (int)name_len, name);
+    snprintf(text, sizeof text, "%.*s", (int)len, part);
+    return fnmatch(pattern, text, 0) == 0;
+}
+
+/* The last part of a name may also be a file without its endings, and without the "lib" of a library. */
+static bool is_last_part(const char *name, size_t name_len, const char *part, size_t len)
+{
+    const char *const point = memchr(part, '.', len);
+    const size_t stem = point != NULL ? (size_t)(point - part) : len;
+    return is_part(name, name_len, part, len) || is_part(name, name_len, part, stem) ||
+           (stem > 3 && memcmp(part, "lib", 3) == 0 && is_part(name, name_len, part + 3, stem - 3));
+}
+
+/* Whether the parts of `name`, "torch/nn" or "torch.nn", follow one another from `path` on. */
+static bool goes_on_with(const char *path, const char *name, const char *between)
+{
+    for (;;) {
+        size_t len = 0;
+        const size_t name_len = strcspn(name, between);
+        const bool is_last = name[name_len + strspn(name + name_len, "/")] == '\0';
+        while (path[len] != '\0' && !is_separator(path[len]))
+            len++;
+        if (!(is_last ? is_last_part : is_part)(name, name_len, path, len))
+            return false;
+        if (is_last || path[len] == '\0')
+            return is_last;
+        path += len + 1;
+        name += name_len + 1;
+    }
+}
+
+static bool has_parts(const char *path, const char *name)
+{
+    for (const char *at = path; *at != '\0'; at++)
+        if ((at == path || is_separator(at[-1])) &&
+            (goes_on_with(at, name, "/") || goes_on_with(at, name, ".")))
+            return true;
+    return false;
+}
+
+bool marey__samples_is_of_library(const struct marey_samples_function *f, const char *library)
+{
+    const char *const name = library + strspn(library, "/");
+    return *name != '\0' && (has_parts(f->file, name) || has_parts(f->module, name));
+}
+
+static uint32_t leaf_of(const struct marey_samples_report *report, uint32_t stack)
+{
+    return marey_samples_get_stack(report->set.samples, stack).location;
+}
+
+/* By location: whether it is of the library. Free it; NULL without memory. */
+static uint8_t *find_members(const struct marey_samples_report *report)
+{
+    const marey_samples *const s = report->set.samples;
+    const uint32_t n = marey_samples_n_functions(s), n_locations = marey_samples_n_locations(s);
+    uint8_t *const functions = marey__calloc((size_t)n + 1, 1);
+    uint8_t *const members = marey__calloc((size_t)n_locations + 1, 1);
+    const bool done = functions != NULL && members != NULL;
+    for (uint32_t i = 1; done && i <= n; i++)
+        functions[i] =
+            marey__samples_is_of_library(marey_samples_get_function(s, i), report->options.library);
+    for (uint32_t i = 1; done && i <= n_locations; i++)
+        members[i] = functions[marey_samples_get_location(s, i).function];
+    marey__free(functions);
+    if (done)
+        return members;
+    marey__free(members);
+    return NULL;
+}
+
+/* The innermost frame of the library, and the innermost one outside that called into it. */
+static void find_contact(const struct marey_samples_report *report, const uint8_t *members,
+                         uint32_t stack, uint32_t *contact, uint32_t *caller)
+{
+    const marey_samples *const s = report->set.samples;
+    *contact = *caller = 0;
+    while (stack != 0 && !members[leaf_of(report, stack)])
+        stack = marey_samples_get_stack(s, stack).parent;
+    *contact = stack != 0 ? leaf_of(report, stack) : 0;
+    while (stack != 0 && members[leaf_of(report, stack)])
+        stack = marey_samples_get_stack(s, stack).parent;
+    *caller = stack != 0 ? leaf_of(report, stack) : 0;
+}
+
+/* ---- rows ---- */
+
+/* What a row is of: the leaf, the library's frame, and the caller or the whole stack. */
+enum { BY_STACK, BY_LEAF, BY_CALLER, N_WAYS };
+static const enum marey__samples_table table_of[N_WAYS] = {
+    [BY_STACK] = MAREY__SAMPLES_LEAVES,
+    [BY_LEAF] = MAREY__SAMPLES_LEAF_PATHS,
+    [BY_CALLER] = MAREY__SAMPLES_CONTACTS,
+};
+
+static void put_group(marey_table *table, const struct marey_samples_report *report,
+                      const struct marey__samples_group *group, int way)
+{
+    const struct marey__samples_sums *const sums = &report->sums;
+    for (size_t k = 0; k < (way == BY_CALLER ? 3 : 2); k++)
+        marey__samples_put_place(table, report->set.samples, group->key[k]);
+    marey_table_u64(table, group->sum.n);
+    marey_table_u64(table, group->sum.ns);
+    marey__put_share(table, group->sum.ns, sums->whole.ns);
+    marey_table_f64(table, marey__samples_error(sums, group->sum.ns));
+}
+
+static bool put_way(struct marey_samples_report *report, const uint8_t *members, int way)
+{
+    const struct marey__samples_sums *const sums = &report->sums;
+    struct marey__samples_group *const groups = marey__calloc(sums->n_cells + 1, sizeof *groups);
+    size_t n = 0;
+    for (size_t i = 0; groups != NULL && i < sums->n_cells; i++) {
+        const struct marey__samples_cell *const cell = &sums->cells[i];
+        if (!cell->is_chosen)
+            continue;
+        struct marey__samples_group *const group = &groups[n++];
+        *group =
+            (struct marey__samples_group){.key = {leaf_of(report, cell->stack)}, .sum = cell->sum};
+        find_contact(report, members, cell->stack, &group->key[1], &group->key[2]);
+        if (way != BY_CALLER)
+            group->key[2] = way == BY_STACK ? cell->stack : 0;
+    }
+    n = groups != NULL ? marey__samples_groups_add(groups, n) : 0;
+    for (size_t i = 0; i < n; i++)
+        put_group(report->tables[table_of[way]], report, &groups[i], way);
+    marey__free(groups);
+    return groups != NULL;
+}
+
+bool marey__samples_put_contacts(struct marey_samples_report *report)
+{
+    if (report->options.library == NULL)
+        return true;
+    uint8_t *const members = find_members(report);
+    bool done = members != NULL;
+    for (int way = 0; done && way < N_WAYS; way++)
+        done = put_way(report, members, way);
+    marey__free(members);
+    return done;
+}

@@ -1,0 +1,381 @@
+/*
+ * Rounds in order of time. A block has the rounds of each process by themselves, as changes; they are put in order within the
+ * block, and each is then made of the one before. Of several logs the one whose next round is the earliest goes on.
+ */
+#include <string.h>
+
+#include "analyze/samples/samples_play.h"
+
+enum { MAX_SAMPLES = 1 << 23 }; /* of a block; the writer ends one at half of it */
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the samples");
+}
+
+/* ---- a block ---- */
+
+/*
+ * How many samples the rounds at hand are; more than a block may have when they are none of ours. `is_there` has room for
+ * each of `n_threads` threads.
+ */
+static uint64_t count_samples(const struct marey__samples_rounds *rounds, bool *is_there,
+                              size_t n_threads)
+{
+    uint64_t n_present = 0, n_samples = 0;
+    size_t event = 0;
+    memset(is_there, 0, n_threads * sizeof *is_there);
+    for (size_t i = 0; i < rounds->n; i++) {
+        for (; event < rounds->n_events && rounds->events[event].round == i; event++) {
+            const uint32_t thread = rounds->events[event].thread;
+            if (thread == 0 || thread > n_threads)
+                continue;
+            const bool is_now = (rounds->events[event].what & 8) == 0;
+            n_present += (uint64_t)is_now - (uint64_t)is_there[thread - 1];
+            is_there[thread - 1] = is_now;
+        }
+        n_samples += n_present;
+        if (n_samples > (uint64_t)MAX_SAMPLES * 64)
+            break;
+    }
+    return n_samples;
+}
+
+static bool add_turns(struct marey__samples_player *p, uint32_t process)
+{
+    const struct marey__samples_rounds *const rounds = &p->rounds;
+    if (!marey__grow(&p->turns, &p->turns_cap, p->n_turns + rounds->n, sizeof *p->turns) ||
+        !marey__grow(&p->events, &p->events_cap, p->n_events + rounds->n_events, sizeof *p->events))
+        return false;
+    size_t event = 0;
+    for (size_t i = 0; i < rounds->n; i++) {
+        const size_t first = event;
+        while (event < rounds->n_events && rounds->events[event].round == i)
+            event++;
+        p->turns[p->n_turns++] =
+            (struct marey__samples_turn){.at_ns = rounds->at_ns[i],
+                                         .weight_ns = rounds->weights_ns[i],
+                                         .process = process,
+                                         .first_event = (uint32_t)(p->n_events + first),
+                                         .n_events = (uint32_t)(event - first),
+                                         .is_first = i == 0};
+    }
+    if (rounds->n_events != 0)
+        memcpy(p->events + p->n_events, rounds->events, rounds->n_events * sizeof *p->events);
+    p->n_events += rounds->n_events;
+    return true;
+}
+
+static bool is_before(const void *a, const void *b)
+{
+    return ((const struct marey__samples_turn *)a)->at_ns <
+           ((const struct marey__samples_turn *)b)->at_ns;
+}
+
+/* The A entries of a block. False when one is damaged, or without memory. */
+static bool take_rounds(struct marey__samples_player *p, struct marey__samples_entry *entry,
+                        bool *failed)
+{
+    const struct marey__samples_source *const s = p->source;
+    const uint64_t number = entry->numbers[0];
+    const uint32_t process = number != 0 && number <= s->n_processes ? s->processes[number - 1] : 0;
+    if (process == 0 || marey__samples_rounds(entry, &p->rounds, failed) != MAREY__CALLS_ENTRY ||
+        count_samples(&p->rounds, p->is_there, s->n_threads) > (uint64_t)MAX_SAMPLES * 2)
+        return false;
+    *failed = !add_turns(p, process);
+    return !*failed;
+}
+
+static marey_status take_block(struct marey__samples_player *p, const void *payload, size_t len)
+{
+    struct marey__samples_entry entry;
+    const void *at = payload, *const end = (const char *)payload + len;
+    bool failed = false, is_damaged = false;
+    enum marey__calls_step step;
+    p->n_turns = p->n_events = p->next = 0;
+    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
+        if (entry.tag == 'A' && !take_rounds(p, &entry, &failed)) {
+            is_damaged = true;
+            break;
+        }
+    if (failed || !marey__sort_runs(p->turns, p->n_turns, sizeof *p->turns, is_before))
+        return no_memory();
+    p->blocks.n_damaged += is_damaged || step == MAREY__CALLS_DAMAGED;
+    return MAREY_OK;
+}
+
+/* Behind a block that is lost, the time since the round before says nothing. */
+static void forget_times(struct marey__samples_player *p)
+{
+    for (uint32_t i = 0; i <= marey_samples_n_processes(p->set->samples); i++)
+        p->states[i].last_ns = 0;
+}
+
+marey_status marey__samples_player_ready(struct marey__samples_player *p, bool *done)
+{
+    const void *payload;
+    size_t len;
+    *done = false;
+    while (p->next == p->n_turns) {
+        const size_t n_damaged = p->blocks.n_damaged;
+        MAREY_TRY(marey__samples_reader_next(&p->blocks, &payload, &len, done));
+        if (*done)
+            return MAREY_OK;
+        if (p->blocks.has_gap || p->was_damaged)
+            forget_times(p);
+        p->n_turns = p->next = 0;
+        if (len != 0)
+            MAREY_TRY(take_block(p, payload, len));
+        p->was_damaged = p->blocks.n_damaged != n_damaged;
+    }
+    return MAREY_OK;
+}
+
+uint64_t marey__samples_player_time(const struct marey__samples_player *p)
+{
+    return p->turns[p->next].at_ns + (uint64_t)p->to_unix_ns;
+}
+
+/* ---- a round ---- */
+
+static void clear(struct marey__samples_player *p, struct marey__samples_state *state)
+{
+    for (size_t i = 0; i < state->n; i++)
+        p->places[state->seen[i].thread] = 0;
+    state->n = 0;
+}
+
+static void leave(struct marey__samples_player *p, struct marey__samples_state *state, uint32_t thread)
+{
+    const uint32_t place = p->places[thread];
+    if (place == 0)
+        return;
+    p->places[thread] = 0;
+    state->seen[place - 1] = state->seen[--state->n];
+    if (place - 1 < state->n)
+        p->places[state->seen[place - 1].thread] = place;
+}
+
+/* Threads that were not defined, or are another process's, are stepped over. */
+static bool take_event(struct marey__samples_player *p, struct marey__samples_state *state,
+                       uint32_t process, const struct marey__samples_event *event)
+{
+    const struct marey__samples_source *const s = p->source;
+    const uint32_t thread =
+        event->thread != 0 && event->thread <= s->n_threads ? s->threads[event->thread - 1] : 0;
+    if (thread == 0 || marey_samples_get_thread(p->set->samples, thread)->process != process)
+        return true;
+    if ((event->what & 8) != 0) {
+        leave(p, state, thread);
+        return true;
+    }
+    if (p->places[thread] == 0) {
+        if (!marey__grow(&state->seen, &state->cap, state->n + 1, sizeof *state->seen))
+            return false;
+        state->seen[state->n++] = (struct marey_samples_seen){.thread = thread};
+        p->places[thread] = (uint32_t)state->n;
+    }
+    struct marey_samples_seen *const seen = &state->seen[p->places[thread] - 1];
+    if ((event->what & 1) != 0)
+        seen->stack =
+            event->stack != 0 && event->stack <= s->n_stacks ? s->stacks[event->stack - 1] : 0;
+    if ((event->what & 2) != 0)
+        seen->flags = event->flags;
+    if ((event->what & 4) != 0)
+        seen->wait = event->wait;
+    return true;
+}
+
+static uint64_t weight_of(const struct marey__samples_player *p,
+                          const struct marey__samples_turn *turn, uint64_t last_ns)
+{
+    if (turn->weight_ns != 0)
+        return turn->weight_ns;
+    if (last_ns != 0)
+        return turn->at_ns - MAREY__MIN(last_ns, turn->at_ns);
+    return p->source->rate_hz > 0 ? (uint64_t)(1e9 / p->source->rate_hz) : 0;
+}
+
+marey_status marey__samples_player_turn(struct marey__samples_player *p,
+                                        struct marey_samples_round *round)
+{
+    const struct marey__samples_turn *const turn = &p->turns[p->next++];
+    struct marey__samples_state *const state = &p->states[turn->process];
+    if (turn->is_first)
+        clear(p, state);
+    for (uint32_t i = 0; i < turn->n_events; i++)
+        if (!take_event(p, state, turn->process, &p->events[turn->first_event + i]))
+            return no_memory();
+    *round = (struct marey_samples_round){.process = turn->process,
+                                          .at_ns = turn->at_ns,
+                                          .weight_ns = weight_of(p, turn, state->last_ns),
+                                          .seen = state->seen,
+                                          .n_seen = state->n};
+    state->last_ns = turn->at_ns;
+    return MAREY_OK;
+}
+
+/* ---- a log ---- */
+
+marey_status marey__samples_player_open(struct marey__samples_player *p,
+                                        struct marey__samples_set *set,
+                                        struct marey__samples_source *source)
+{
+    *p = (struct marey__samples_player){.set = set, .source = source};
+    p->states = marey__calloc((size_t)marey_samples_n_processes(set->samples) + 1, sizeof *p->states);
+    p->places = marey__calloc((size_t)marey_samples_n_threads(set->samples) + 1, sizeof *p->places);
+    p->to_unix_ns = marey_recording_process(source->recording, source->log)->mono_to_unix_ns;
+    p->is_there = marey__calloc(source->n_threads + 1, sizeof *p->is_there);
+    if (p->states == NULL || p->places == NULL || p->is_there == NULL)
+        return no_memory();
+    return marey__recording_read_samples(source->recording, source->log, &p->blocks);
+}
+
+void marey__samples_player_close(struct marey__samples_player *p)
+{
+    if (p->set == NULL)
+        return;
+    for (uint32_t i = 0; p->states != NULL && i <= marey_samples_n_processes(p->set->samples); i++)
+        marey__free(p->states[i].seen);
+    marey__free(p->states);
+    marey__free(p->places);
+    marey__free(p->is_there);
+    marey__free(p->turns);
+    marey__free(p->events);
+    marey__samples_rounds_fini(&p->rounds);
+    marey__samples_reader_close(&p->blocks);
+}
+
+/* ---- all of them ---- */
+
+struct visit {
+    struct marey__samples_set *set;
+    const struct marey__samples_chosen *chosen;
+    bool with_modes; /* samples that only the mode leaves out are handed on */
+    marey__samples_visitor *visitor;
+    void *ctx;
+    struct marey__samples_player *players;
+    bool *is_done;
+    struct marey_samples_seen *seen; /* that count */
+    size_t seen_cap;
+};
+
+static marey_status hand_on(void *ctx, struct marey_samples_round *round)
+{
+    struct visit *const v = ctx;
+    size_t n = 0;
+    if (v->chosen != NULL) {
+        if (!marey__grow(&v->seen, &v->seen_cap, round->n_seen, sizeof *v->seen))
+            return no_memory();
+        for (size_t i = 0; i < round->n_seen; i++) {
+            const struct marey_samples_seen *const seen = &round->seen[i];
+            if (!marey__samples_is_there(v->chosen, round->process, round->at_ns, seen->thread))
+                continue;
+            const uint64_t ns = marey__samples_is_of_mode(v->chosen, seen) ? round->weight_ns : 0;
+            const bool is_startup =
+                marey__samples_is_startup(v->chosen, round->process, round->at_ns, seen->stack);
+            if (!is_startup)
+                marey__samples_note_work(v->set, round, seen);
+            if (is_startup && !marey__samples_shows_imports(v->chosen)) {
+                v->set->startup_ns += ns;
+            } else if (marey__samples_is_task_wait(v->chosen, seen->stack)) {
+                v->set->task_wait_ns += ns;
+            } else {
+                v->set->targets[round->process].counted_ns += ns;
+                if (v->with_modes || marey__samples_is_of_mode(v->chosen, seen))
+                    v->seen[n++] = *seen;
+            }
+        }
+        round->seen = v->seen;
+        round->n_seen = n;
+    }
+    return v->visitor(v->ctx, round);
+}
+
+/* The player whose next round is the earliest; NULL when none has any. */
+static struct marey__samples_player *earliest(const struct visit *v)
+{
+    struct marey__samples_player *first = NULL;
+    for (size_t i = 0; i < v->set->n_sources; i++)
+        if (!v->is_done[i] && (first == NULL || marey__samples_player_time(&v->players[i]) <
+                                                    marey__samples_player_time(first)))
+            first = &v->players[i];
+    return first;
+}
+
+static void note_times(const struct marey__samples_player *p, const struct marey_samples_round *round)
+{
+    struct marey__samples_source *const s = p->source;
+    struct marey__samples_target *const t = &p->set->targets[round->process];
+    if (s->n_rounds++ == 0)
+        s->first_ns = round->at_ns;
+    s->last_ns = MAREY__MAX(s->last_ns, round->at_ns);
+    if (t->n_rounds++ == 0)
+        t->first_ns = round->at_ns;
+    t->last_ns = MAREY__MAX(t->last_ns, round->at_ns);
+}
+
+static marey_status play(struct visit *v)
+{
+    for (size_t i = 0; i < v->set->n_sources; i++)
+        MAREY_TRY(marey__samples_player_ready(&v->players[i], &v->is_done[i]));
+    for (struct marey__samples_player *p; (p = earliest(v)) != NULL;) {
+        struct marey_samples_round round;
+        MAREY_TRY(marey__samples_player_turn(p, &round));
+        note_times(p, &round);
+        MAREY_TRY(hand_on(v, &round));
+        MAREY_TRY(marey__samples_player_ready(p, &v->is_done[p - v->players]));
+    }
+    return MAREY_OK;
+}
+
+static void start_counts(struct marey__samples_set *set, bool is_chosen)
+{
+    for (size_t i = 0; i < set->n_sources; i++)
+        set->sources[i].n_rounds = set->sources[i].last_ns = 0;
+    for (uint32_t i = 0; i <= marey_samples_n_processes(set->samples); i++)
+        set->targets[i].n_rounds = set->targets[i].last_ns = 0;
+    for (uint32_t i = 0; is_chosen && i <= marey_samples_n_processes(set->samples); i++) {
+        struct marey__samples_target *const t = &set->targets[i];
+        t->known_ns = t->cpu_ns = t->counted_ns = 0;
+        t->is_idle = t->is_launcher = false;
+    }
+}
+
+static marey_status visit_all(struct visit *v)
+{
+    struct marey__samples_set *const set = v->set;
+    v->players = marey__calloc(set->n_sources + 1, sizeof *v->players);
+    v->is_done = marey__calloc(set->n_sources + 1, sizeof *v->is_done);
+    marey_status status = v->players != NULL && v->is_done != NULL ? MAREY_OK : no_memory();
+    start_counts(set, v->chosen != NULL);
+    for (size_t i = 0; i < set->n_sources && status == MAREY_OK; i++)
+        status = marey__samples_player_open(&v->players[i], set, &set->sources[i]);
+    if (status == MAREY_OK)
+        status = play(v);
+    if (status == MAREY_OK)
+        status = marey__samples_tell(set, hand_on, v);
+    if (status == MAREY_OK && v->chosen != NULL)
+        marey__samples_find_idle(set, v->chosen);
+    for (size_t i = 0; v->players != NULL && i < set->n_sources; i++)
+        marey__samples_player_close(&v->players[i]);
+    marey__free(v->players);
+    marey__free(v->is_done);
+    marey__free(v->seen);
+    return status;
+}
+
+marey_status marey__samples_visit(struct marey__samples_set *set,
+                                  const struct marey__samples_chosen *chosen,
+                                  marey__samples_visitor *visitor, void *ctx)
+{
+    return visit_all(&(struct visit){.set = set, .chosen = chosen, .visitor = visitor, .ctx = ctx});
+}
+
+marey_status marey__samples_visit_modes(struct marey__samples_set *set,
+                                        const struct marey__samples_chosen *chosen,
+                                        marey__samples_visitor *visitor, void *ctx)
+{
+    return visit_all(&(struct visit){
+        .set = set, .chosen = chosen, .with_modes = true, .visitor = visitor, .ctx = ctx});
+}

@@ -1,0 +1,418 @@
+/*
+ * Blocks SAMPLES of samplers' logs to one store. Numbers of a log hold for that log; here they become those of the store,
+ * where equal things are one.
+ *
+ * Every number comes from outside. One that was not defined, because its block is lost, leads to "(unknown)": what is
+ * around it is still worth having.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/samples/samples_play.h"
+
+enum { MAX_NUMBER = 1 << 26 };
+
+struct reading {
+    struct marey__samples_set *set;
+    struct marey__samples_source *source;
+    const struct marey_process *log;
+    uint64_t max_number;                 /* of anything in this log: definitions take bytes */
+    struct marey_samples_counts *counts; /* by process of the log */
+    size_t n_counts, counts_cap;
+    bool failed; /* no memory */
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the samples");
+}
+
+/* ---- numbers ---- */
+
+/* `is` is what number `number` of the log stands for. False for a number that cannot be, or without memory. */
+static bool define(struct reading *r, uint32_t **map, size_t *n, size_t *cap, uint64_t number,
+                   uint32_t is)
+{
+    if (number == 0 || number > r->max_number)
+        return false;
+    if (is == 0 || !marey__grow(map, cap, (size_t)number, sizeof **map)) {
+        r->failed = true;
+        return false;
+    }
+    if (*n < number) {
+        memset(*map + *n, 0, ((size_t)number - *n) * sizeof **map);
+        *n = (size_t)number;
+    }
+    (*map)[number - 1] = is;
+    return true;
+}
+
+static uint32_t look_up(const uint32_t *map, size_t n, uint64_t number)
+{
+    return number != 0 && number <= n ? map[number - 1] : 0;
+}
+
+static uint32_t unknown_function(marey_samples *samples)
+{
+    return marey__samples_function(samples, MAREY_FRAME_MARK, "(unknown)", "", "", 0);
+}
+
+static uint32_t unknown_stack(marey_samples *samples)
+{
+    const uint32_t location = marey__samples_location(samples, unknown_function(samples), 0);
+    return location != 0 ? marey__samples_stack(samples, 0, location) : 0;
+}
+
+/* ---- entries; false when they cannot be, or without memory ---- */
+
+static const char *text_of(struct reading *r, struct marey__arena *scratch,
+                           const struct marey__samples_entry *e, size_t i)
+{
+    const char *const text =
+        e->lens[i] == 0 ? "" : marey__arena_text(scratch, e->texts[i], e->lens[i]);
+    r->failed |= text == NULL;
+    return text != NULL ? text : "";
+}
+
+/* Of a number plus one; -1 for one that is too large. */
+static int32_t small_number(uint64_t plus_one)
+{
+    return plus_one <= INT32_MAX ? (int32_t)plus_one - 1 : -1;
+}
+
+static uint32_t to_u32(uint64_t number)
+{
+    return (uint32_t)MAREY__MIN(number, (uint64_t)UINT32_MAX);
+}
+
+static bool take_process(struct reading *r, const struct marey__samples_entry *e,
+                         struct marey__arena *scratch)
+{
+    struct marey__samples_source *const s = r->source;
+    const struct marey_samples_process process = {.pid = (int64_t)e->numbers[1],
+                                                  .ppid = (int64_t)e->numbers[2],
+                                                  .start_time = e->numbers[3],
+                                                  .rank = small_number(e->numbers[4]),
+                                                  .worker = small_number(e->numbers[5]),
+                                                  .python = to_u32(e->numbers[6]),
+                                                  .command = text_of(r, scratch, e, 0),
+                                                  .host = r->log->host};
+    return !r->failed && define(r, &s->processes, &s->n_processes, &s->processes_cap, e->numbers[0],
+                                marey__samples_process(r->set->samples, &process));
+}
+
+static bool take_thread(struct reading *r, const struct marey__samples_entry *e,
+                        struct marey__arena *scratch)
+{
+    struct marey__samples_source *const s = r->source;
+    const uint32_t process = look_up(s->processes, s->n_processes, e->numbers[1]);
+    const char *const name = text_of(r, scratch, e, 0);
+    if (process == 0 || r->failed)
+        return false;
+    return define(r, &s->threads, &s->n_threads, &s->threads_cap, e->numbers[0],
+                  marey__samples_thread(r->set->samples, process, (int64_t)e->numbers[2], name,
+                                        e->numbers[3], e->numbers[4] != 0));
+}
+
+static bool take_function(struct reading *r, const struct marey__samples_entry *e,
+                          struct marey__arena *scratch)
+{
+    struct marey__samples_source *const s = r->source;
+    const enum marey_frame_kind kind =
+        (enum marey_frame_kind)MAREY__MIN(e->numbers[1], (uint64_t)MAREY_FRAME_MARK);
+    const char *const name = text_of(r, scratch, e, 0), *const file = text_of(r, scratch, e, 1),
+                      *const module = text_of(r, scratch, e, 2);
+    if (r->failed)
+        return false;
+    return define(
+        r, &s->functions, &s->n_functions, &s->functions_cap, e->numbers[0],
+        marey__samples_function(r->set->samples, kind, name, file, module, to_u32(e->numbers[2])));
+}
+
+static bool take_locations(struct reading *r, struct marey__samples_entry *e)
+{
+    struct marey__samples_source *const s = r->source;
+    uint64_t function, line;
+    for (uint64_t i = 0; i < e->numbers[1]; i++) {
+        if (!marey__samples_take(e, &function) || !marey__samples_take(e, &line))
+            return false;
+        uint32_t known = look_up(s->functions, s->n_functions, function);
+        if (known == 0)
+            known = unknown_function(r->set->samples);
+        if (!define(r, &s->locations, &s->n_locations, &s->locations_cap, e->numbers[0] + i,
+                    marey__samples_location(r->set->samples, known, to_u32(line))))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t stack_of(struct reading *r, uint64_t number, uint64_t back, uint64_t location)
+{
+    const struct marey__samples_source *const s = r->source;
+    uint32_t parent = 0, where = look_up(s->locations, s->n_locations, location);
+    if (back != 0) {
+        parent = back < number ? look_up(s->stacks, s->n_stacks, number - back) : 0;
+        if (parent == 0)
+            parent = unknown_stack(r->set->samples);
+        if (parent == 0)
+            return 0;
+    }
+    if (where == 0)
+        where = marey__samples_location(r->set->samples, unknown_function(r->set->samples), 0);
+    const uint32_t function = marey_samples_get_location(r->set->samples, where).function;
+    if (marey__is_worker_entry(marey_samples_get_function(r->set->samples, function)))
+        parent = 0;
+    return where != 0 ? marey__samples_stack(r->set->samples, parent, where) : 0;
+}
+
+static bool take_stacks(struct reading *r, struct marey__samples_entry *e)
+{
+    struct marey__samples_source *const s = r->source;
+    uint64_t back, location;
+    for (uint64_t i = 0; i < e->numbers[1]; i++) {
+        const uint64_t number = e->numbers[0] + i;
+        if (!marey__samples_take(e, &back) || !marey__samples_take(e, &location) || number == 0 ||
+            number > r->max_number ||
+            !define(r, &s->stacks, &s->n_stacks, &s->stacks_cap, number,
+                    stack_of(r, number, back, location)))
+            return false;
+    }
+    return true;
+}
+
+static bool take_counts(struct reading *r, struct marey__samples_entry *e)
+{
+    uint64_t values[sizeof(struct marey_samples_counts) / sizeof(uint64_t)] = {0};
+    for (size_t i = 0; i < MAREY__COUNT_OF(values) && i < e->numbers[1]; i++)
+        if (!marey__samples_take(e, &values[i]))
+            return false;
+    if (e->numbers[0] == 0) {
+        memcpy(&r->source->counts, values, sizeof values);
+        return true;
+    }
+    if (e->numbers[0] > r->source->n_processes)
+        return false;
+    const size_t n = (size_t)e->numbers[0];
+    if (!marey__grow(&r->counts, &r->counts_cap, n, sizeof *r->counts)) {
+        r->failed = true;
+        return false;
+    }
+    if (r->n_counts < n) {
+        memset(r->counts + r->n_counts, 0, (n - r->n_counts) * sizeof *r->counts);
+        r->n_counts = n;
+    }
+    memcpy(&r->counts[n - 1], values, sizeof values);
+    return true;
+}
+
+static bool take_entry(struct reading *r, struct marey__samples_entry *e, struct marey__arena *scratch)
+{
+    switch (e->tag) {
+    case 'M':
+        return take_process(r, e, scratch);
+    case 'T':
+        return take_thread(r, e, scratch);
+    case 'F':
+        return take_function(r, e, scratch);
+    case 'L':
+        return take_locations(r, e);
+    case 'K':
+        return take_stacks(r, e);
+    case 'O':
+        return take_counts(r, e);
+    default:
+        return true; /* rounds, which are for later */
+    }
+}
+
+/* False when something in it is damaged; what came before that counts. */
+static bool take_block(struct reading *r, const void *payload, size_t len)
+{
+    struct marey__samples_entry entry;
+    struct marey__arena scratch = {0};
+    const void *at = payload, *const end = (const char *)payload + len;
+    enum marey__calls_step step;
+    while ((step = marey__samples_next(&at, end, &entry)) == MAREY__CALLS_ENTRY)
+        if (!take_entry(r, &entry, &scratch)) {
+            step = MAREY__CALLS_DAMAGED;
+            break;
+        }
+    marey__arena_fini(&scratch);
+    return step == MAREY__CALLS_END;
+}
+
+static marey_status take_blocks(struct reading *r, struct marey__samples_reader *blocks)
+{
+    const void *payload;
+    size_t len;
+    bool done;
+    for (;;) {
+        MAREY_TRY(marey__samples_reader_next(blocks, &payload, &len, &done));
+        if (done)
+            return MAREY_OK;
+        if (len != 0 && !take_block(r, payload, len))
+            blocks->n_damaged++;
+        if (r->failed)
+            return no_memory();
+    }
+}
+
+/* ---- samplers ---- */
+
+/* The value of KEY in lines KEY=VALUE, "" for none. */
+static void value_of(const char *lines, const char *key, char *to, size_t size)
+{
+    const size_t key_len = strlen(key);
+    to[0] = '\0';
+    for (size_t len; lines[0] != '\0'; lines += len + (lines[len] == '\n')) {
+        len = strcspn(lines, "\n");
+        if (len > key_len && memcmp(lines, key, key_len) == 0 && lines[key_len] == '=')
+            snprintf(to, size, "%.*s", (int)(len - key_len - 1), lines + key_len + 1);
+    }
+}
+
+static void add_counts(marey_samples *samples, uint32_t process,
+                       const struct marey_samples_counts *more)
+{
+    struct marey_samples_counts sum = marey_samples_get_counts(samples, process);
+    uint64_t values[sizeof sum / sizeof(uint64_t)], added[MAREY__COUNT_OF(values)];
+    const uint64_t longest = MAREY__MAX(sum.stop_max_ns, more->stop_max_ns);
+    memcpy(values, &sum, sizeof sum);
+    memcpy(added, more, sizeof *more);
+    for (size_t i = 0; i < MAREY__COUNT_OF(values); i++)
+        values[i] += added[i];
+    memcpy(&sum, values, sizeof sum);
+    sum.stop_max_ns = longest;
+    marey__samples_set_counts(samples, process, &sum);
+}
+
+static marey_status read_source(struct marey__samples_set *set, marey_recording *recording, size_t log)
+{
+    if (!marey__grow(&set->sources, &set->sources_cap, set->n_sources + 1, sizeof *set->sources))
+        return no_memory();
+    struct marey__samples_source *const source = &set->sources[set->n_sources++];
+    *source = (struct marey__samples_source){.recording = recording, .log = log};
+    /* Packed at most 512 to one, two bytes for a definition at least. */
+    const uint64_t most = 4096 + marey__recording_log_size(recording, log) * 256;
+    struct reading r = {.set = set,
+                        .source = source,
+                        .log = marey_recording_process(recording, log),
+                        .max_number = MAREY__MIN(most, (uint64_t)MAX_NUMBER)};
+    char rate[32];
+    value_of(r.log->sampling, "rate", rate, sizeof rate);
+    value_of(r.log->sampling, "strategy", source->strategy, sizeof source->strategy);
+    source->rate_hz = strtod(rate, NULL);
+    if (!(source->rate_hz > 0 && source->rate_hz < 1e9))
+        source->rate_hz = 0;
+    struct marey__samples_reader blocks;
+    MAREY_TRY(marey__recording_read_samples(recording, log, &blocks));
+    const marey_status status = take_blocks(&r, &blocks);
+    marey__samples_reader_close(&blocks);
+    for (size_t i = 0; status == MAREY_OK && i < r.n_counts; i++)
+        add_counts(set->samples, source->processes[i], &r.counts[i]);
+    if (status == MAREY_OK)
+        add_counts(set->samples, 0, &source->counts);
+    marey__free(r.counts);
+    return status;
+}
+
+/* ---- who the processes are ---- */
+
+static bool is_same_process(const struct marey_process *log, const struct marey_samples_process *p)
+{
+    return log->pid == p->pid && strcmp(log->host, p->host) == 0 &&
+           (log->start_time == p->start_time || log->start_time == 0 || p->start_time == 0);
+}
+
+/* A process may have stopped recording and begun anew: of several logs the first one counts, as they do not overlap much. */
+static void find_log(struct marey__samples_target *target, const struct marey_samples_process *p)
+{
+    target->log = MAREY__NO_LOG;
+    for (size_t i = 0; i < marey_recording_n_processes(target->recording); i++)
+        if (is_same_process(marey_recording_process(target->recording, i), p)) {
+            target->log = (uint32_t)i;
+            return;
+        }
+}
+
+static uint32_t find_parent(const marey_samples *samples, uint32_t child)
+{
+    const struct marey_samples_process *const p = marey_samples_get_process(samples, child);
+    for (uint32_t i = 1; i <= marey_samples_n_processes(samples); i++) {
+        const struct marey_samples_process *const q = marey_samples_get_process(samples, i);
+        if (i != child && q->pid == p->ppid && q->start_time <= p->start_time &&
+            strcmp(q->host, p->host) == 0)
+            return i;
+    }
+    return 0;
+}
+
+static marey_status find_targets(struct marey__samples_set *set, marey_recording *first)
+{
+    const uint32_t n = marey_samples_n_processes(set->samples);
+    set->targets = marey__calloc((size_t)n + 1, sizeof *set->targets);
+    if (set->targets == NULL)
+        return no_memory();
+    for (uint32_t i = 0; i <= n; i++)
+        set->targets[i].log = MAREY__NO_LOG; /* a damaged log may have given its number to another */
+    /* Files of other samplers are whole jobs: nothing else tells of their processes. */
+    for (uint32_t i = 1; set->n_sources == 0 && i <= n; i++) {
+        set->targets[i] = (struct marey__samples_target){.recording = first,
+                                                         .parent = find_parent(set->samples, i)};
+        find_log(&set->targets[i], marey_samples_get_process(set->samples, i));
+    }
+    for (size_t i = 0; i < set->n_sources; i++)
+        for (size_t k = 0; k < set->sources[i].n_processes; k++) {
+            const uint32_t process = set->sources[i].processes[k];
+            struct marey__samples_target *const target = &set->targets[process];
+            *target = (struct marey__samples_target){.recording = set->sources[i].recording,
+                                                     .source = (uint32_t)i,
+                                                     .parent = find_parent(set->samples, process)};
+            if (process != 0)
+                find_log(target, marey_samples_get_process(set->samples, process));
+        }
+    return MAREY_OK;
+}
+
+void marey__samples_fini(struct marey__samples_set *set)
+{
+    for (size_t i = 0; i < set->n_sources; i++) {
+        marey__free(set->sources[i].processes);
+        marey__free(set->sources[i].threads);
+        marey__free(set->sources[i].functions);
+        marey__free(set->sources[i].locations);
+        marey__free(set->sources[i].stacks);
+    }
+    marey__free(set->sources);
+    marey__free(set->targets);
+    marey__free(set->told);
+    marey_samples_destroy(set->samples);
+    *set = (struct marey__samples_set){0};
+}
+
+marey_status marey__samples_open(struct marey__samples_set *set, marey_recording *const *recordings,
+                                 size_t n)
+{
+    *set = (struct marey__samples_set){.samples = marey__samples_create()};
+    marey_status status = set->samples != NULL ? MAREY_OK : no_memory();
+    for (size_t r = 0; r < n && status == MAREY_OK; r++)
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]) && status == MAREY_OK; i++)
+            if (marey__recording_has_samples(recordings[r], i))
+                status = read_source(set, recordings[r], i);
+    if (status == MAREY_OK && set->n_sources == 0)
+        status = marey__samples_take_imports(set, recordings, n);
+    if (status == MAREY_OK)
+        status = find_targets(set, recordings[0]);
+    if (status != MAREY_OK)
+        marey__samples_fini(set);
+    return status;
+}
+
+int marey_samples_are_there(marey_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
+            if (marey__recording_has_samples(recordings[r], i))
+                return 1;
+    return 0;
+}

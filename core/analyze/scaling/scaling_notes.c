@@ -1,0 +1,308 @@
+/* What a reader of the figures has to know: what was left out, what was assumed, what does not fit together. */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/scaling/scaling_whole.h"
+
+/* So many runs are named one by one. */
+enum { MOST_NAMED = 5 };
+
+struct notes {
+    const struct marey_scaling *scaling;
+    const struct marey__scaling_series *series;
+    const struct marey__scaling_point *points; /* of the series; those without a time behind */
+    struct marey__buf *text;
+};
+
+/* ---- lists of workers ---- */
+
+typedef bool is_meant(const struct notes *notes, const struct marey__scaling_point *point);
+
+/* "2, 4 and 8 workers", of the points from `from` up to `to` that are meant; false and nothing when there are none. */
+static bool put_workers(const struct notes *notes, const char *before, size_t from, size_t to,
+                        is_meant *meant)
+{
+    size_t n = 0, n_put = 0;
+    uint32_t last = 0;
+    for (size_t i = from; i < to; i++)
+        n += meant(notes, &notes->points[i]);
+    if (n == 0)
+        return false;
+    marey__scaling_name(notes->text, notes->series);
+    marey__buf_puts(notes->text, before);
+    for (size_t i = from; i < to; i++) {
+        if (!meant(notes, &notes->points[i]))
+            continue;
+        marey__buf_printf(notes->text, "%s%u",
+                          n_put == 0       ? ""
+                          : n_put + 1 == n ? " and "
+                                           : ", ",
+                          notes->points[i].workers);
+        last = notes->points[i].workers;
+        n_put++;
+    }
+    marey__buf_puts(notes->text, last == 1 ? " worker" : " workers");
+    return true;
+}
+
+static bool is_any(const struct notes *notes, const struct marey__scaling_point *point)
+{
+    (void)notes;
+    (void)point;
+    return true;
+}
+
+static bool has_one_run(const struct notes *notes, const struct marey__scaling_point *point)
+{
+    return marey__scaling_time(notes->series, point)->n_runs == 1;
+}
+
+/* Its only epochs are first ones. */
+static bool is_warm_up(const struct notes *notes, const struct marey__scaling_point *point)
+{
+    if (notes->series->measure == MAREY__SCALING_STEP)
+        return false;
+    for (size_t i = point->first; i < point->first + point->n; i++) {
+        const struct marey__scaling_member *member = &notes->scaling->members[i];
+        if (member->values[MAREY__SCALING_EPOCH].n != 0 && !member->has_only_first)
+            return false;
+    }
+    return true;
+}
+
+static bool has_no_joules(const struct notes *notes, const struct marey__scaling_point *point)
+{
+    (void)notes;
+    return isnan(point->levels[MAREY__SCALING_JOULES].value);
+}
+
+static bool has_joules_of_whole(const struct notes *notes, const struct marey__scaling_point *point)
+{
+    for (size_t i = point->first; i < point->first + point->n; i++)
+        if (notes->scaling->members[i].has_joules_of_whole)
+            return true;
+    return false;
+}
+
+static bool has_different_nodes(const struct notes *notes, const struct marey__scaling_point *point)
+{
+    const struct marey__scaling_member *members = &notes->scaling->members[point->first];
+    for (size_t i = 1; i < point->n; i++)
+        if (members[i].run->nodes != members[0].run->nodes)
+            return true;
+    return false;
+}
+
+static bool is_far(double a, double b)
+{
+    return fabs(log(a / b)) > 0.001;
+}
+
+/* Repeats that are none. */
+static bool has_different_work(const struct notes *notes, const struct marey__scaling_point *point)
+{
+    const struct marey__scaling_member *members = &notes->scaling->members[point->first];
+    for (size_t i = 1; i < point->n; i++)
+        if (is_far(members[i].run->samples_per_epoch, members[0].run->samples_per_epoch) ||
+            is_far(members[i].run->batch, members[0].run->batch))
+            return true;
+    return false;
+}
+
+/* ---- runs ---- */
+
+static void put_run(const struct notes *notes, const struct marey_scaling_run *run)
+{
+    marey__buf_printf(notes->text, "%s, ", run->name);
+    marey__text_count_of(notes->text, run->workers, "worker");
+}
+
+static void note_partial(const struct notes *notes, size_t first, size_t end)
+{
+    size_t n = 0;
+    for (size_t i = first; i < end; i++) {
+        const struct marey__scaling_member *member = &notes->scaling->members[i];
+        if (member->run->is_partial == 0 || ++n > MOST_NAMED)
+            continue;
+        put_run(notes, member->run);
+        marey__buf_puts(notes->text, ", stopped half-way: ");
+        if (member->values[notes->series->measure].n == 0) {
+            marey__buf_puts(notes->text, "it does not count\n");
+            continue;
+        }
+        marey__text_count_of(notes->text, member->values[notes->series->measure].n,
+                             notes->series->measure == MAREY__SCALING_STEP ? "whole step"
+                                                                           : "whole epoch");
+        marey__buf_puts(notes->text, member->values[notes->series->measure].n == 1
+                                         ? " of it counts\n"
+                                         : " of it count\n");
+    }
+    if (n > MOST_NAMED)
+        marey__buf_printf(notes->text, "%zu more runs stopped half-way\n", n - MOST_NAMED);
+}
+
+/* Runs beside which others have more than a first epoch. */
+static void note_left_out(const struct notes *notes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < notes->series->n; i++) {
+        const struct marey__scaling_point *point = &notes->points[i];
+        if (notes->series->measure == MAREY__SCALING_STEP || is_warm_up(notes, point))
+            continue;
+        for (size_t m = point->first; m < point->first + point->n; m++) {
+            const struct marey__scaling_member *member = &notes->scaling->members[m];
+            if (!member->has_only_first || ++n > MOST_NAMED)
+                continue;
+            put_run(notes, member->run);
+            marey__buf_puts(notes->text,
+                            " has no epoch but the first, which warms up: it does not count\n");
+        }
+    }
+    if (n > MOST_NAMED)
+        marey__buf_printf(notes->text, "%zu more runs have no epoch but the first\n", n - MOST_NAMED);
+}
+
+static void note_disagreement(const struct notes *notes)
+{
+    for (size_t i = 0; i < notes->series->n; i++) {
+        const struct marey__scaling_level *time =
+            marey__scaling_time(notes->series, &notes->points[i]);
+        if (!marey__scaling_disagrees(notes->scaling, time))
+            continue;
+        marey__scaling_name(notes->text, notes->series);
+        marey__buf_puts(notes->text, "with ");
+        marey__text_count_of(notes->text, notes->points[i].workers, "worker");
+        marey__buf_printf(notes->text, " the medians of %zu runs differ by ", time->n_runs);
+        marey__text_share(notes->text, time->spread);
+        marey__buf_puts(notes->text, "; the table of runs has each\n");
+    }
+}
+
+/* ---- a series ---- */
+
+static void note_sureness(const struct notes *notes)
+{
+    const size_t n = notes->series->n;
+    double df = 0;
+    for (size_t i = 0; i < n; i++)
+        df += (double)marey__scaling_time(notes->series, &notes->points[i])->n_runs - 1;
+    if (put_workers(notes, "one run with ", 0, n, has_one_run))
+        marey__buf_puts(notes->text,
+                        df > 0
+                            ? ": how much runs differ is taken from the repeats of the others\n"
+                            : ": no confidence intervals, because a single run does not show how "
+                              "much runs differ; repeat the runs\n");
+    if (put_workers(notes, "there is no epoch but the first with ", 0, n, is_warm_up))
+        marey__buf_puts(notes->text, "; it warms up, and is what is told\n");
+}
+
+static void note_work(const struct notes *notes)
+{
+    const struct marey__scaling_series *series = notes->series;
+    const char *samples =
+        series->measure == MAREY__SCALING_STEP ? "samples of a step" : "samples of an epoch";
+    if (series->n > 1 && series->kind == MAREY__SCALING_UNKNOWN) {
+        marey__scaling_name(notes->text, series);
+        marey__buf_printf(
+            notes->text,
+            "the %s are not known; every run is assumed to do the same work (strong scaling). If "
+            "each worker does the same work, use --kind weak\n",
+            samples);
+    }
+    if (series->kind == MAREY__SCALING_MIXED) {
+        marey__scaling_name(notes->text, series);
+        marey__buf_printf(
+            notes->text,
+            "the %s are neither the same for all workers nor grow as workers do; speedup "
+            "is of the samples in a second\n",
+            samples);
+    }
+    if (put_workers(notes, "repeats with ", 0, series->n, has_different_work))
+        marey__buf_puts(notes->text, " have different numbers of samples: are they repeats?\n");
+    if (put_workers(notes, "repeats with ", 0, series->n, has_different_nodes))
+        marey__buf_puts(notes->text, " ran on different numbers of nodes\n");
+    if (series->n > 1 && notes->points[0].workers > 1) {
+        marey__scaling_name(notes->text, series);
+        marey__buf_printf(notes->text, "there is no run with one worker; speedup is against %u\n",
+                          notes->points[0].workers);
+    }
+}
+
+static void note_energy(const struct notes *notes)
+{
+    size_t n_known = 0;
+    for (size_t i = 0; i < notes->series->n; i++)
+        n_known += !has_no_joules(notes, &notes->points[i]);
+    if (n_known == 0)
+        return;
+    if (put_workers(notes, "the energy is not known with ", 0, notes->series->n, has_no_joules))
+        marey__buf_puts(notes->text, "\n");
+    if (put_workers(notes, "the energy of an epoch is that of the run over its epochs with ", 0,
+                    notes->series->n, has_joules_of_whole))
+        marey__buf_puts(notes->text, ": start and warm-up are in it\n");
+}
+
+static void note_forecast(const struct notes *notes)
+{
+    const struct marey__scaling_series *series = notes->series;
+    const uint32_t most = notes->points[series->n - 1].workers;
+    double furthest = 0;
+    for (size_t i = 0; i < marey__scaling_n_asked(notes->scaling); i++)
+        furthest = fmax(furthest, marey__scaling_asked(notes->scaling, series, i));
+    bool is_fitted = false;
+    for (unsigned model = 0; model < MAREY__N_SCALING_MODELS; model++)
+        is_fitted |= series->fits[model].is_fitted;
+    if (!is_fitted || !(furthest > (double)most * MAREY__SCALING_FURTHEST))
+        return;
+    marey__scaling_name(notes->text, series);
+    marey__buf_printf(
+        notes->text,
+        "%.0f workers are %.0f times as many as were measured; their forecast is a guess\n",
+        furthest, furthest / most);
+}
+
+static void note_series(const struct notes *notes)
+{
+    const struct marey__scaling_series *series = notes->series;
+    size_t first = SIZE_MAX, end = 0;
+    for (size_t i = 0; i < series->n + series->n_without; i++) {
+        first = MAREY__MIN(first, notes->points[i].first);
+        end = MAREY__MAX(end, notes->points[i].first + notes->points[i].n);
+    }
+    marey__scaling_find(notes->text, notes->scaling, series);
+    if (series->n != 0) {
+        note_work(notes);
+        note_sureness(notes);
+        note_disagreement(notes);
+        note_energy(notes);
+        note_forecast(notes);
+    }
+    note_partial(notes, first, end);
+    note_left_out(notes);
+    if (put_workers(notes,
+                    series->measure == MAREY__SCALING_STEP ? "there are no times of steps with "
+                                                           : "there are no times of epochs with ",
+                    series->n, series->n + series->n_without, is_any))
+        marey__buf_puts(notes->text, "; these do not count\n");
+}
+
+bool marey__scaling_put_notes(struct marey_scaling *scaling)
+{
+    marey_table *table = scaling->tables[MAREY__SCALING_NOTES];
+    struct marey__buf text = {0};
+    for (size_t i = 0; i < scaling->n_series; i++) {
+        const struct notes notes = {scaling, &scaling->series[i],
+                                    &scaling->points[scaling->series[i].first], &text};
+        note_series(&notes);
+    }
+    for (size_t at = 0; !text.failed && at < text.len;) {
+        const char *end = memchr(text.data + at, '\n', text.len - at);
+        marey_table_text(table, text.data + at, (size_t)(end - (text.data + at)));
+        at = (size_t)(end - text.data) + 1;
+    }
+    const bool done = !text.failed;
+    marey__buf_fini(&text);
+    for (size_t i = 0; i < scaling->runs->n_notes; i++)
+        marey__put_string(table, scaling->runs->notes[i]);
+    return done;
+}

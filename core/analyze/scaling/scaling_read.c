@@ -1,0 +1,381 @@
+/*
+ * What is at a path: sources, read several at a time, each into a list of its own, and then put together in the order of
+ * their names. A folder is looked through at any depth; what is nothing of ours there is passed over.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyze/scaling/scaling_read.h"
+#include "analyze/scaling/scaling_whole.h"
+#include "analyze/walk/tasks.h"
+#include "base/old_name.h"
+#include "import/import_files.h"
+
+/* Folders within folders; those of MLflow are six deep. Sources that fail and are named one by one. */
+enum { MAX_DEPTH = 16, MAX_FAILURES = 10 };
+
+enum kind { RECORDING, TRACES, CSV, OLD };
+
+struct source {
+    char *path;
+    enum kind kind;
+    marey_scaling_runs *runs; /* what came of it */
+    marey_status status;
+    char failure[512];
+};
+
+struct sources {
+    const struct marey_scaling_read_options *options;
+    struct source *list;
+    size_t n, cap;
+    bool has_old;   /* itwinai's older files are in the folder: one source, the folder as a whole */
+    size_t n_other; /* files that are nothing of ours */
+    uint32_t n_jobs;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for measured runs");
+}
+
+/* ---- for all readers ---- */
+
+struct marey_scaling_run marey__scaling_run_unknown(const char *name)
+{
+    return (struct marey_scaling_run){.experiment = "",
+                                      .strategy = "",
+                                      .name = name,
+                                      .samples_per_epoch = NAN,
+                                      .batch = NAN,
+                                      .compute_s = NAN,
+                                      .communication_s = NAN,
+                                      .memory_s = NAN,
+                                      .idle_s = NAN,
+                                      .joules = NAN,
+                                      .utilization = NAN,
+                                      .computation_fraction = NAN,
+                                      .computation_vs_communication = NAN};
+}
+
+/* A sum of large numbers from outside may be none. */
+static void clean(struct marey_scaling_run *run)
+{
+    double *const numbers[] = {&run->samples_per_epoch,
+                               &run->batch,
+                               &run->compute_s,
+                               &run->communication_s,
+                               &run->memory_s,
+                               &run->idle_s,
+                               &run->joules,
+                               &run->utilization,
+                               &run->computation_fraction,
+                               &run->computation_vs_communication};
+    for (size_t i = 0; i < MAREY__COUNT_OF(numbers); i++)
+        if (!isfinite(*numbers[i]) || *numbers[i] < 0)
+            *numbers[i] = NAN;
+}
+
+marey_status marey__scaling_read_add(const struct marey__scaling_reading *reading,
+                                     struct marey_scaling_run *run)
+{
+    const struct marey_scaling_read_options *options = reading->options;
+    clean(run);
+    if (options->experiment != NULL)
+        run->experiment = options->experiment;
+    if (options->strategy != NULL)
+        run->strategy = options->strategy;
+    if (options->workers != 0)
+        run->workers = options->workers;
+    const marey_status status = marey_scaling_runs_add(reading->runs, run);
+    return status == MAREY_EINVAL ? marey__scaling_read_note(reading, "%s.", marey_last_error())
+                                  : status;
+}
+
+marey_status marey__scaling_read_note(const struct marey__scaling_reading *reading, const char *fmt,
+                                      ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    char *sentence = marey__alloc((size_t)MAREY__MAX(len, 0) + 1);
+    if (sentence == NULL)
+        return no_memory();
+    va_start(args, fmt);
+    (void)vsnprintf(sentence, (size_t)MAREY__MAX(len, 0) + 1, fmt, args);
+    va_end(args);
+    const marey_status status = marey_scaling_runs_note(reading->runs, sentence);
+    marey__free(sentence);
+    return status;
+}
+
+/* ---- sources ---- */
+
+static bool add_source(struct sources *sources, const char *path, enum kind kind)
+{
+    char *copy = marey__strndup(path, strlen(path));
+    if (copy == NULL ||
+        !marey__grow(&sources->list, &sources->cap, sources->n + 1, sizeof *sources->list)) {
+        marey__free(copy);
+        return false;
+    }
+    sources->list[sources->n++] = (struct source){.path = copy, .kind = kind};
+    return true;
+}
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t len = strlen(path), end_len = strlen(end);
+    return len >= end_len && strcmp(path + len - end_len, end) == 0;
+}
+
+/* What a file is, by how it begins. One that cannot be read is none; MAREY_ENOMEM alone is a failure. */
+enum what { IS_OTHER, IS_MEASUREMENTS, IS_OLD, IS_TRACE };
+static marey_status look_at_bytes(const char *path, enum what *out)
+{
+    marey__byte_source *bytes = NULL;
+    const char *text = "";
+    size_t len = 0;
+    *out = IS_OTHER;
+    marey_status status = marey__bytes_open(path, &bytes);
+    if (status == MAREY_OK)
+        status = marey__bytes_peek(bytes, &text, &len);
+    if (status == MAREY_OK && len != 0) {
+        const enum marey__scaling_csv csv = marey__scaling_csv_kind(text, len);
+        *out = csv == MAREY__CSV_MEASUREMENTS                     ? IS_MEASUREMENTS
+               : csv == MAREY__CSV_OLD                            ? IS_OLD
+               : marey__import_chrome.looks_like(path, text, len) ? IS_TRACE
+                                                                  : IS_OTHER;
+    }
+    marey__bytes_close(bytes);
+    return status == MAREY_ENOMEM ? status : MAREY_OK;
+}
+
+/* ---- a folder ---- */
+
+/* Anything whose name is a log's makes the folder a recording; so does a meta.json of ours, before any log is there. */
+static bool is_recording(struct dirent **entries, int n, const char *folder)
+{
+    for (int i = 0; i < n; i++)
+        if (ends_in(entries[i]->d_name, ".klog"))
+            return true;
+    return (ends_in(folder, ".marey") || ends_in(folder, MAREY__OLD_SUFFIX)) && n > 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strverscmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* A file of a folder; `*has_traces` is set by one of a trace. Others are known by their names, and not opened. */
+static bool look_at_file(struct sources *sources, const char *path, bool *has_traces)
+{
+    static const char *const endings[] = {".csv", ".csv.gz", ".json", ".json.gz"};
+    enum what what = IS_OTHER;
+    for (size_t i = 0; i < MAREY__COUNT_OF(endings); i++)
+        if (ends_in(path, endings[i]) && look_at_bytes(path, &what) != MAREY_OK)
+            return false;
+    sources->has_old |= what == IS_OLD;
+    *has_traces |= what == IS_TRACE;
+    sources->n_other += what == IS_OTHER;
+    return what != IS_MEASUREMENTS || add_source(sources, path, CSV);
+}
+
+static bool look_into(struct sources *sources, const char *folder, int depth);
+
+/* A link is not followed: it may lead back. */
+static bool look_at(struct sources *sources, const char *path, int depth, bool *has_traces)
+{
+    struct stat info;
+    if (lstat(path, &info) != 0)
+        return true;
+    if (S_ISDIR(info.st_mode))
+        return depth >= MAX_DEPTH || look_into(sources, path, depth + 1);
+    return !S_ISREG(info.st_mode) || look_at_file(sources, path, has_traces);
+}
+
+static bool look_into(struct sources *sources, const char *folder, int depth)
+{
+    struct dirent **entries = NULL;
+    const int n = scandir(folder, &entries, is_visible, by_name);
+    bool is_done = true, has_traces = false;
+    const bool is_whole = n > 0 && is_recording(entries, n, folder);
+    if (is_whole)
+        is_done = add_source(sources, folder, RECORDING);
+    for (int i = 0; i < n; i++) {
+        struct marey__buf path = {0};
+        if (is_done && !is_whole) {
+            marey__buf_printf(&path, "%s%s%s", folder, ends_in(folder, "/") ? "" : "/",
+                              entries[i]->d_name);
+            marey__buf_put(&path, "", 1);
+            is_done = !path.failed && look_at(sources, path.data, depth, &has_traces);
+        }
+        marey__buf_fini(&path);
+        free(entries[i]);
+    }
+    free(entries);
+    return is_done && (!has_traces || add_source(sources, folder, TRACES));
+}
+
+/* ---- a path ---- */
+
+/* itwinai's older versions put traces beside epoch times: the same run once more, which would be a series of its own. */
+static void leave_out_old_traces(struct sources *sources)
+{
+    for (size_t i = 0; i < sources->n; i++) {
+        struct source *source = &sources->list[i];
+        if (source->kind != TRACES || !ends_in(source->path, "/torch-traces"))
+            continue;
+        source->status = MAREY_EFORMAT;
+        snprintf(source->failure, sizeof source->failure,
+                 "%s, which lies beside itwinai's epoch times; name it to have it read",
+                 source->path);
+    }
+}
+
+static marey_status find_in_folder(struct sources *sources, const char *path)
+{
+    if (!look_into(sources, path, 0) || (sources->has_old && !add_source(sources, path, OLD)))
+        return no_memory();
+    if (sources->has_old)
+        leave_out_old_traces(sources);
+    if (sources->n != 0)
+        return MAREY_OK;
+    return marey__fail(
+        MAREY_EFORMAT,
+        "%s has nothing measured in it: no recording, no trace of torch.profiler, no CSV "
+        "of measurements and none of itwinai's; %zu files are something else",
+        path, sources->n_other);
+}
+
+static marey_status find_file(struct sources *sources, const char *path)
+{
+    static const enum kind kinds[] = {RECORDING, CSV, OLD, TRACES}; /* by what it is */
+    enum what what;
+    MAREY_TRY(look_at_bytes(path, &what));
+    if (what == IS_OTHER && !ends_in(path, ".klog"))
+        return marey__fail(
+            MAREY_EFORMAT,
+            "%s is no recording, no trace of torch.profiler, and no CSV with a column "
+            "workers and measures or as itwinai writes",
+            path);
+    return add_source(sources, path, kinds[what]) ? MAREY_OK : no_memory();
+}
+
+static marey_status find_sources(struct sources *sources, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return marey__fail_errno("open %s", path);
+    return S_ISDIR(info.st_mode) ? find_in_folder(sources, path) : find_file(sources, path);
+}
+
+/* ---- reading ---- */
+
+static marey_status read_source(const struct marey__scaling_reading *reading,
+                                const struct source *source)
+{
+    switch (source->kind) {
+    case CSV:
+        return marey__scaling_read_csv(reading, source->path);
+    case OLD:
+        return marey__scaling_read_old(reading, source->path);
+    default:
+        return marey__scaling_read_recording(reading, source->path, source->kind == TRACES);
+    }
+}
+
+/* What is wrong with one source is told later; without memory there is no later. */
+static marey_status read_nth(void *ctx, size_t i)
+{
+    struct sources *sources = ctx;
+    struct source *source = &sources->list[i];
+    if (source->status != MAREY_OK)
+        return MAREY_OK; /* it is left out */
+    MAREY_TRY(marey_scaling_runs_create(&source->runs));
+    const struct marey__scaling_reading reading = {
+        .runs = source->runs, .options = sources->options, .n_jobs = sources->n_jobs};
+    source->status = read_source(&reading, source);
+    if (source->status != MAREY_OK)
+        snprintf(source->failure, sizeof source->failure, "%s", marey_last_error());
+    return source->status == MAREY_ENOMEM ? marey__fail(MAREY_ENOMEM, "%s", source->failure)
+                                          : MAREY_OK;
+}
+
+static marey_status read_all(struct sources *sources)
+{
+    const struct marey_scaling_read_options *options = sources->options;
+    const struct marey__tasks tasks = {.run = read_nth,
+                                       .ctx = sources,
+                                       .n = sources->n,
+                                       .n_jobs = options->n_jobs,
+                                       .progress = options->progress,
+                                       .progress_ctx = options->progress_ctx};
+    /* One source has all threads; several have one each. */
+    sources->n_jobs = sources->n == 1 ? options->n_jobs : 1;
+    return marey__tasks_run(&tasks);
+}
+
+/* ---- putting together ---- */
+
+static marey_status take(marey_scaling_runs *runs, const marey_scaling_runs *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        MAREY_TRY(marey_scaling_runs_add(runs, &from->list[i]));
+    for (size_t i = 0; i < from->n_notes; i++)
+        MAREY_TRY(marey_scaling_runs_note(runs, from->notes[i]));
+    return MAREY_OK;
+}
+
+static marey_status take_all(marey_scaling_runs *runs, const struct sources *sources, const char *path)
+{
+    const struct marey__scaling_reading reading = {.runs = runs, .options = sources->options};
+    const struct source *failed = NULL;
+    const size_t n_before = runs->n;
+    size_t n_failed = 0;
+    for (size_t i = 0; i < sources->n; i++) {
+        const struct source *source = &sources->list[i];
+        if (source->status != MAREY_OK) {
+            failed = n_failed++ == 0 ? source : failed;
+            if (n_failed <= MAX_FAILURES && sources->n > 1)
+                MAREY_TRY(marey__scaling_read_note(&reading, "Left out: %s.", source->failure));
+            continue;
+        }
+        MAREY_TRY(take(runs, source->runs));
+    }
+    if (runs->n == n_before && failed != NULL)
+        return marey__fail(failed->status, "%s", failed->failure);
+    if (runs->n == n_before)
+        return marey__fail(MAREY_EFORMAT, "%s has no measured run in it", path);
+    if (n_failed > 1)
+        MAREY_TRY(marey__scaling_read_note(&reading, "%s: %zu of %zu parts could not be read.",
+                                           path, n_failed, sources->n));
+    return MAREY_OK;
+}
+
+marey_status marey_scaling_runs_read(marey_scaling_runs *runs, const char *path,
+                                     const struct marey_scaling_read_options *options)
+{
+    static const struct marey_scaling_read_options defaults;
+    struct sources sources = {.options = options != NULL ? options : &defaults};
+    marey_status status = find_sources(&sources, path);
+    if (status == MAREY_OK)
+        status = read_all(&sources);
+    if (status == MAREY_OK)
+        status = take_all(runs, &sources, path);
+    for (size_t i = 0; i < sources.n; i++) {
+        marey__free(sources.list[i].path);
+        marey_scaling_runs_destroy(sources.list[i].runs);
+    }
+    marey__free(sources.list);
+    return status;
+}

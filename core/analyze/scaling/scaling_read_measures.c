@@ -1,0 +1,459 @@
+/*
+ * Rows of a CSV of measurements as runs.
+ *
+ *   epochs, steps   of each the slowest rank
+ *   samples         as they are said; else by the samples in a second of all ranks, times their seconds
+ *   energy          as it is said; else by readings of power, straight lines between them, of all ranks together. Without
+ *                   those of all ranks, what a run took is not known
+ *   the rest        the mean of what is said
+ *
+ * An epoch is told when it ends: with its time of day, and that of the readings, its joules are those in between.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analyze/scaling/scaling_read.h"
+
+/* A part of an epoch that no reading covers is not known: this share may be missing. */
+static const double most_missing = 0.1;
+
+/* The rows of one run, by measure, then as they are needed. */
+struct run_rows {
+    const struct marey__measured *of[MAREY__N_MEASURES];
+    size_t n[MAREY__N_MEASURES];
+};
+
+/* What goes to a run besides plain numbers. */
+struct values {
+    double *epoch_s, *epoch_j, *step_s;
+    double *epoch_end_ms; /* NaN: not said */
+    double *epoch_step;   /* its number */
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for measurements");
+}
+
+/* ---- order ---- */
+
+static bool is_reading(const struct marey__measured *row)
+{
+    return row->measure == MAREY__MEASURE_POWER || row->measure == MAREY__MEASURE_UTILIZATION;
+}
+
+/* Readings by rank and time; what all ranks take together by step, then by rank. */
+static bool is_before(const void *a, const void *b)
+{
+    const struct marey__measured *x = a, *y = b;
+    if (x->run != y->run)
+        return x->run < y->run;
+    if (x->measure != y->measure)
+        return x->measure < y->measure;
+    if (is_reading(x) && x->rank != y->rank)
+        return x->rank < y->rank;
+    if (is_reading(x) && !isnan(x->unix_ms) && !isnan(y->unix_ms))
+        return x->unix_ms < y->unix_ms;
+    if (isnan(x->step) || isnan(y->step))
+        return isnan(y->step) && !isnan(x->step);
+    return x->step != y->step ? x->step < y->step : x->rank < y->rank;
+}
+
+/* ---- readings of power ---- */
+
+/* Readings of one rank, in order. */
+struct readings {
+    const struct marey__measured *rows;
+    size_t n;
+    double interval_s; /* nominal, or as they come; they hold for half of it around them */
+};
+
+/* Seconds; by the time of day, by the step, which counts seconds, or by its place. */
+static double time_of(const struct readings *r, size_t i)
+{
+    if (!isnan(r->rows[0].unix_ms))
+        return r->rows[i].unix_ms / 1000;
+    return !isnan(r->rows[0].step) ? r->rows[i].step : (double)i * r->interval_s;
+}
+
+/* The first reading, from the second on, that is later. */
+static size_t first_behind(const struct readings *r, double s)
+{
+    size_t from = 1, to = r->n;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (time_of(r, middle) <= s)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* Joules between two moments, and how many of these seconds are covered. */
+static double joules_between(const struct readings *r, double from_s, double until_s,
+                             double *covered_s)
+{
+    double joules = 0;
+    const double half = r->interval_s / 2, begin = time_of(r, 0) - half,
+                 end = time_of(r, r->n - 1) + half;
+    *covered_s = fmax(0, fmin(end, until_s) - fmax(begin, from_s));
+    const double before = fmin(time_of(r, 0), until_s) - fmax(begin, from_s),
+                 behind = fmin(end, until_s) - fmax(time_of(r, r->n - 1), from_s);
+    joules += before > 0 ? before * r->rows[0].value : 0;
+    joules += behind > 0 ? behind * r->rows[r->n - 1].value : 0;
+    for (size_t i = first_behind(r, from_s); i < r->n && time_of(r, i - 1) < until_s; i++) {
+        const double t0 = time_of(r, i - 1), t1 = time_of(r, i), a = fmax(t0, from_s),
+                     b = fmin(t1, until_s);
+        if (!(b > a))
+            continue;
+        const double slope = (r->rows[i].value - r->rows[i - 1].value) / (t1 - t0);
+        joules += (b - a) * (r->rows[i - 1].value + slope * ((a + b) / 2 - t0));
+    }
+    return joules;
+}
+
+/* The next rank's readings from row `*at` on; false behind the last. */
+static bool next_readings(const struct run_rows *rows, double nominal_s, size_t *at,
+                          struct readings *out)
+{
+    const size_t n = rows->n[MAREY__MEASURE_POWER];
+    if (*at == n)
+        return false;
+    const struct marey__measured *first = rows->of[MAREY__MEASURE_POWER] + *at;
+    *out = (struct readings){.rows = first, .interval_s = nominal_s};
+    while (*at < n && rows->of[MAREY__MEASURE_POWER][*at].rank == first->rank)
+        (*at)++, out->n++;
+    if (isnan(nominal_s)) {
+        out->interval_s = 1;
+        if (out->n > 1)
+            out->interval_s = (time_of(out, out->n - 1) - time_of(out, 0)) / (double)(out->n - 1);
+    }
+    return true;
+}
+
+static double mean_of(const struct run_rows *rows, enum marey__measure measure)
+{
+    double sum = 0;
+    for (size_t i = 0; i < rows->n[measure]; i++)
+        sum += rows->of[measure][i].value;
+    return rows->n[measure] != 0 ? sum / (double)rows->n[measure] : NAN;
+}
+
+static void add_power(const struct run_rows *rows, struct marey_scaling_run *run,
+                      struct values *values)
+{
+    struct readings r;
+    size_t at = 0;
+    const double nominal_s = mean_of(rows, MAREY__MEASURE_INTERVAL);
+    run->joules = 0;
+    for (size_t e = 0; e < run->n_epochs; e++)
+        values->epoch_j[e] = 0;
+    while (next_readings(rows, nominal_s, &at, &r)) {
+        double covered;
+        run->joules += joules_between(&r, -INFINITY, INFINITY, &covered);
+        for (size_t e = 0; e < run->n_epochs; e++) {
+            const double s = values->epoch_s[e], end = values->epoch_end_ms[e] / 1000;
+            const double joules = joules_between(&r, end - s, end, &covered);
+            const bool is_known =
+                !isnan(r.rows[0].unix_ms) && !isnan(end) && covered >= (1 - most_missing) * s;
+            values->epoch_j[e] += is_known ? joules * s / covered : NAN;
+        }
+    }
+}
+
+static size_t count_ranks(const struct run_rows *rows)
+{
+    struct readings r;
+    size_t n = 0, at = 0;
+    while (next_readings(rows, 1, &at, &r))
+        n += r.rows[0].rank >= 0;
+    return n;
+}
+
+/* ---- energy ---- */
+
+/* Energy that is said: of epochs by their number, both in order, and of the run. */
+static void add_said(const struct run_rows *rows, struct marey_scaling_run *run, struct values *values)
+{
+    size_t e = 0;
+    for (size_t i = 0; i < rows->n[MAREY__MEASURE_ENERGY]; i++) {
+        const struct marey__measured *row = &rows->of[MAREY__MEASURE_ENERGY][i];
+        double *to = &run->joules;
+        if (!isnan(row->step)) {
+            while (e < run->n_epochs && values->epoch_step[e] < row->step)
+                e++;
+            if (e == run->n_epochs || values->epoch_step[e] != row->step)
+                continue;
+            to = &values->epoch_j[e];
+        }
+        *to = isnan(*to) ? row->value : *to + row->value;
+    }
+}
+
+static marey_status add_energy(const struct marey__scaling_reading *reading,
+                               const struct run_rows *rows, struct marey_scaling_run *run,
+                               struct values *values)
+{
+    const size_t n_ranks = count_ranks(rows);
+    for (size_t i = 0; i < run->n_epochs; i++)
+        values->epoch_j[i] = NAN;
+    if (rows->n[MAREY__MEASURE_ENERGY] != 0)
+        add_said(rows, run, values);
+    else if (n_ranks != 0 && n_ranks < run->workers)
+        return marey__scaling_read_note(
+            reading, "%s: power is known of %zu of %u ranks, so that its energy is not.", run->name,
+            n_ranks, (unsigned)run->workers);
+    else if (rows->n[MAREY__MEASURE_POWER] != 0)
+        add_power(rows, run, values);
+    return MAREY_OK;
+}
+
+/* ---- epochs and steps ---- */
+
+/* The slowest of each step into `out`, and when it ended and its number, where that is wanted. How many there are. */
+static size_t slowest_of(const struct run_rows *rows, enum marey__measure measure, double *out,
+                         double *end_ms, double *step)
+{
+    const struct marey__measured *row = rows->of[measure];
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n[measure]; i++, row++) {
+        const bool is_new = i == 0 || row->step != row[-1].step;
+        n += is_new;
+        if (!is_new && out[n - 1] >= row->value)
+            continue;
+        out[n - 1] = row->value;
+        if (end_ms != NULL) {
+            end_ms[n - 1] = row->unix_ms;
+            step[n - 1] = row->step;
+        }
+    }
+    return n;
+}
+
+/* ---- training samples ---- */
+
+/* The rates of one step and the times of its ranks; both in order of ranks. */
+struct rated_step {
+    const struct marey__measured *rates, *times;
+    size_t n_rates, n_times;
+};
+
+/* Samples of all ranks that have a rate. A rank without a time takes as long as the slowest. */
+static double samples_of_step(const struct rated_step *step)
+{
+    double samples = 0, slowest = 0;
+    for (size_t i = 0; i < step->n_times; i++)
+        slowest = fmax(slowest, step->times[i].value);
+    for (size_t i = 0, own = 0; i < step->n_rates; i++) {
+        const int32_t rank = step->rates[i].rank;
+        while (own < step->n_times && step->times[own].rank < rank)
+            own++;
+        const bool has_own = own < step->n_times && step->times[own].rank == rank;
+        samples += step->rates[i].value * (has_own ? step->times[own].value : slowest);
+    }
+    return samples;
+}
+
+/* Samples of an epoch, or of a step, by the rates of all ranks: a mean. NaN where some rank has no rate. */
+static double samples_by_rate(const struct run_rows *rows, enum marey__measure times,
+                              uint32_t workers, size_t *n_ranks)
+{
+    const struct marey__measured *rate = rows->of[MAREY__MEASURE_RATE], *time = rows->of[times];
+    const struct marey__measured *const rate_end = rate + rows->n[MAREY__MEASURE_RATE],
+                                        *const time_end = time + rows->n[times];
+    double sum = 0;
+    size_t n = 0;
+    while (rate < rate_end) {
+        const double number = rate->step;
+        while (time < time_end && time->step < number)
+            time++;
+        struct rated_step step = {.rates = rate, .times = time};
+        for (; rate < rate_end && rate->step == number; rate++)
+            step.n_rates++;
+        for (; time < time_end && time->step == number; time++)
+            step.n_times++;
+        *n_ranks = MAREY__MAX(*n_ranks, step.n_rates);
+        if (step.n_times == 0 || (step.n_rates != workers && step.rates[0].rank >= 0))
+            continue;
+        sum += samples_of_step(&step);
+        n++;
+    }
+    return n != 0 ? sum / (double)n : NAN;
+}
+
+static marey_status add_samples(const struct marey__scaling_reading *reading,
+                                const struct run_rows *rows, struct marey_scaling_run *run)
+{
+    const bool has_epochs = rows->n[MAREY__MEASURE_EPOCH] != 0;
+    double *const samples = has_epochs ? &run->samples_per_epoch : &run->batch;
+    size_t n_ranks = 0;
+    if (!isnan(*samples) || rows->n[MAREY__MEASURE_RATE] == 0)
+        return MAREY_OK;
+    *samples = samples_by_rate(rows, has_epochs ? MAREY__MEASURE_EPOCH : MAREY__MEASURE_STEP,
+                               run->workers, &n_ranks);
+    if (isnan(*samples) && n_ranks < run->workers)
+        return marey__scaling_read_note(
+            reading, "%s: samples_per_s is known for %zu of %u ranks, so its samples are not known.",
+            run->name, n_ranks, (unsigned)run->workers);
+    return MAREY_OK;
+}
+
+/* Of many an even sample; the first is left out, which warms up, unless there is no other. */
+static size_t sample_steps(double *steps, size_t n)
+{
+    const size_t first = n > 1, kept = MAREY__MIN(n - first, (size_t)MAREY__SCALING_STEPS);
+    for (size_t i = 0; i < kept; i++)
+        steps[i] = steps[first + i * (n - first) / kept];
+    return kept;
+}
+
+/* ---- a run ---- */
+
+static void add_means(const struct run_rows *rows, struct marey_scaling_run *run)
+{
+    run->utilization = mean_of(rows, MAREY__MEASURE_UTILIZATION) / 100;
+    run->samples_per_epoch = mean_of(rows, MAREY__MEASURE_SAMPLES);
+    run->batch = mean_of(rows, MAREY__MEASURE_BATCH);
+    run->compute_s = mean_of(rows, MAREY__MEASURE_COMPUTE);
+    run->communication_s = mean_of(rows, MAREY__MEASURE_COMMUNICATION);
+    run->memory_s = mean_of(rows, MAREY__MEASURE_MEMORY);
+    run->idle_s = mean_of(rows, MAREY__MEASURE_IDLE);
+    run->computation_fraction = mean_of(rows, MAREY__MEASURE_FRACTION);
+    run->computation_vs_communication = mean_of(rows, MAREY__MEASURE_VERSUS);
+}
+
+static void free_values(struct values *values)
+{
+    marey__free(values->epoch_s);
+    marey__free(values->epoch_j);
+    marey__free(values->epoch_end_ms);
+    marey__free(values->epoch_step);
+    marey__free(values->step_s);
+}
+
+static bool make_values(struct values *values, const struct run_rows *rows)
+{
+    double **const of_epochs[] = {&values->epoch_s, &values->epoch_j, &values->epoch_end_ms,
+                                  &values->epoch_step};
+    bool is_done = true;
+    for (size_t i = 0; i < MAREY__COUNT_OF(of_epochs); i++) {
+        *of_epochs[i] = marey__calloc(rows->n[MAREY__MEASURE_EPOCH] + 1, sizeof(double));
+        is_done &= *of_epochs[i] != NULL;
+    }
+    values->step_s = marey__calloc(rows->n[MAREY__MEASURE_STEP] + 1, sizeof(double));
+    return is_done && values->step_s != NULL;
+}
+
+/* A sum of large numbers from outside may be none. */
+static bool has_energy(const struct marey_scaling_run *run, const struct values *values)
+{
+    bool any = false;
+    for (size_t i = 0; i < run->n_epochs; i++) {
+        if (!isfinite(values->epoch_j[i]) || values->epoch_j[i] < 0)
+            values->epoch_j[i] = NAN;
+        any |= !isnan(values->epoch_j[i]);
+    }
+    return any;
+}
+
+static marey_status add_run(const struct marey__scaling_reading *reading,
+                            const struct marey__measured_run *from, const struct run_rows *rows,
+                            const char *name)
+{
+    struct values values = {0};
+    struct marey_scaling_run run = marey__scaling_run_unknown(name);
+    if (!make_values(&values, rows)) {
+        free_values(&values);
+        return no_memory();
+    }
+    run.experiment = from->experiment;
+    run.strategy = from->strategy;
+    run.workers = from->workers;
+    run.nodes = from->nodes;
+    run.n_epochs = slowest_of(rows, MAREY__MEASURE_EPOCH, values.epoch_s, values.epoch_end_ms,
+                              values.epoch_step);
+    run.n_steps = slowest_of(rows, MAREY__MEASURE_STEP, values.step_s, NULL, NULL);
+    run.n_steps = run.n_steps != 0 ? sample_steps(values.step_s, run.n_steps) : 0;
+    run.epoch_s = values.epoch_s;
+    run.step_s = values.step_s;
+    add_means(rows, &run);
+    marey_status status = add_samples(reading, rows, &run);
+    if (status == MAREY_OK)
+        status = add_energy(reading, rows, &run, &values);
+    run.epoch_j = has_energy(&run, &values) ? values.epoch_j : NULL;
+    if (status == MAREY_OK)
+        status = marey__scaling_read_add(reading, &run);
+    free_values(&values);
+    return status;
+}
+
+/* "runs.csv: NAME", "runs.csv: NAME, the second time". */
+static marey_status name_and_add(const struct marey__scaling_reading *reading,
+                                 const struct marey__measured_run *run, const struct run_rows *rows,
+                                 const char *path)
+{
+    struct marey__buf name = {0};
+    marey__buf_puts(&name, path);
+    if (run->name[0] != '\0')
+        marey__buf_printf(&name, ": %s", run->name);
+    if (run->repeat != 0)
+        marey__buf_printf(&name, " (repeat %u)", (unsigned)run->repeat + 1);
+    marey__buf_put(&name, "", 1);
+    const marey_status status = name.failed ? no_memory() : add_run(reading, run, rows, name.data);
+    marey__buf_fini(&name);
+    return status;
+}
+
+/* ---- all ---- */
+
+static marey_status note_left_out(const struct marey__scaling_reading *reading,
+                                  const struct marey__measurements *m, const char *path)
+{
+    if (m->n_dropped != 0)
+        MAREY_TRY(marey__scaling_read_note(reading,
+                                           "%s: %" PRIu64 " rows are left out, without a number of "
+                                           "workers or with a value that cannot be.",
+                                           path, m->n_dropped));
+    if (m->n_unknown != 0)
+        MAREY_TRY(marey__scaling_read_note(
+            reading, "%s: %" PRIu64 " rows of other measures are left out, the first of '%s'.",
+            path, m->n_unknown, m->unknown));
+    return MAREY_OK;
+}
+
+marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
+                                     struct marey__measurements *m, const char *path)
+{
+    if (!marey__sort_runs(m->rows, m->n_rows, sizeof *m->rows, is_before))
+        return no_memory();
+    for (size_t at = 0; at < m->n_rows;) {
+        struct run_rows rows = {0};
+        const uint32_t run = m->rows[at].run;
+        for (; at < m->n_rows && m->rows[at].run == run; at++) {
+            const uint32_t measure = m->rows[at].measure;
+            if (rows.n[measure]++ == 0)
+                rows.of[measure] = &m->rows[at];
+        }
+        MAREY_TRY(name_and_add(reading, &m->runs[run], &rows, path));
+    }
+    return note_left_out(reading, m, path);
+}
+
+marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading, const char *path)
+{
+    struct marey__measurements m = {0};
+    marey__byte_source *bytes = NULL;
+    MAREY_TRY(marey__bytes_open(path, &bytes));
+    marey_status status = marey__measurements_read(&m, bytes, path);
+    marey__bytes_close(bytes);
+    const char *const source = reading->options->source;
+    if (status == MAREY_OK)
+        status = marey__measurements_add(reading, &m, source != NULL ? source : path);
+    if (status == MAREY_OK && m.n_rows == 0)
+        status =
+            marey__fail(MAREY_EFORMAT, "%s has no row with a number of workers and a measure", path);
+    marey__measurements_fini(&m);
+    return status;
+}

@@ -1,0 +1,385 @@
+/*
+ * The iterations of all processes together: times by name, a row for each process, what was out of the ordinary, and
+ * the race between the ranks of a recording: which one was slowest in each iteration.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/summary/internal.h"
+
+void marey__iteration_merge_fini(struct marey__iteration_merge *it)
+{
+    for (size_t i = 0; i < it->n_names; i++)
+        marey__sketch_fini(&it->names[i].values.ns);
+    marey__sketch_fini(&it->whole.ns);
+    marey__sketch_fini(&it->no_range.ns);
+    marey__free(it->names);
+    marey__free(it->rows);
+    marey__free(it->outliers);
+    marey__free(it->epochs);
+    marey__free(it->phases);
+    for (size_t i = 0; i < it->n_courses; i++)
+        marey__free(it->courses[i].races);
+    marey__free(it->courses);
+    *it = (struct marey__iteration_merge){0};
+}
+
+double marey__iteration_std(const struct marey__iteration_values *values, uint64_t n)
+{
+    if (n < 2)
+        return 0;
+    const double sum = (double)values->ns.sum;
+    const double squares = (double)values->sum_of_squares - sum * (sum / (double)n);
+    return squares > 0 ? sqrt(squares / (double)(n - 1)) : 0;
+}
+
+/* ---- by name ---- */
+
+static bool add_name(struct marey__iteration_name *into, const struct marey__iteration_values *values,
+                     const struct marey__iteration_stats *stats, uint32_t process)
+{
+    const uint64_t n = stats->whole.ns.count;
+    if (values->ns.count == 0)
+        return true;
+    const double mean = (double)values->ns.sum / (double)n;
+    if (into->n_processes == 0 || mean < into->lowest_mean_ns)
+        into->lowest_mean_ns = mean;
+    if (into->n_processes == 0 || mean > into->highest_mean_ns) {
+        into->highest_mean_ns = mean;
+        into->highest_process = process;
+    }
+    into->n_processes++;
+    into->n_iterations += n;
+    into->whole_ns += stats->whole.ns.sum;
+    into->n_first += stats->n_first;
+    into->first_whole_ns += stats->whole.first_ns;
+    return marey__iteration_values_merge(&into->values, values);
+}
+
+static bool add_names(struct marey__merge *merge, const struct marey__process_walk *walk,
+                      uint32_t process, const uint32_t *names)
+{
+    struct marey__iteration_merge *it = &merge->iterations;
+    const struct marey__iteration_stats *stats = &walk->iteration_stats;
+    if (!marey__cover_names(&merge->names, &it->names, &it->n_names, &it->names_cap,
+                            sizeof *it->names))
+        return false;
+    for (size_t i = 0; i < walk->names.n; i++)
+        if (!add_name(&it->names[names[i]], &stats->by_name[i], stats, process))
+            return false;
+    it->n_first += stats->n_first;
+    return marey__iteration_values_merge(&it->whole, &stats->whole) &&
+           marey__iteration_values_merge(&it->no_range, &stats->no_range);
+}
+
+static bool add_phases(struct marey__merge *merge, const struct marey__process_walk *walk,
+                       const uint32_t *names)
+{
+    struct marey__iteration_merge *it = &merge->iterations;
+    const struct marey__phase_stats *phases = walk->iteration_stats.phases;
+    if (phases == NULL)
+        return true;
+    if (!marey__cover_names(&merge->names, &it->phases, &it->n_phases, &it->phases_cap,
+                            sizeof *it->phases))
+        return false;
+    for (size_t i = 0; i < walk->names.n; i++) {
+        struct marey__phase_stats *into = &it->phases[names[i]];
+        into->count += phases[i].count;
+        into->total_ns += phases[i].total_ns;
+        into->n_iterations += phases[i].n_iterations;
+    }
+    it->phased_ns += walk->info->last_ns - MAREY__MIN(walk->info->first_ns, walk->info->last_ns);
+    return true;
+}
+
+static bool add_epochs(struct marey__iteration_merge *it,
+                       const struct marey__iteration_stats *stats, uint32_t process)
+{
+    if (!marey__grow(&it->epochs, &it->epochs_cap, it->n_epochs + stats->n_epochs, sizeof *it->epochs))
+        return false;
+    for (size_t i = 0; i < stats->n_epochs; i++)
+        it->epochs[it->n_epochs++] = (struct marey__epoch_row){process, stats->epochs[i]};
+    return true;
+}
+
+/* ---- outliers ---- */
+
+/* What is usual, of one process. */
+struct usual {
+    const struct marey__iteration_stats *stats;
+    const struct marey__names *names;
+    uint64_t p50_ns, threshold_ns;
+};
+
+static struct usual find_usual(const struct marey__iteration_stats *stats,
+                               const struct marey__names *names)
+{
+    const struct marey__sketch *whole = &stats->whole.ns;
+    const uint64_t p25 = marey__sketch_quantile(whole, 0.25),
+                   p75 = marey__sketch_quantile(whole, 0.75),
+                   p50 = marey__sketch_quantile(whole, 0.5);
+    const uint64_t far_out = p75 + 3 * (p75 - MAREY__MIN(p25, p75));
+    return (struct usual){stats, names, p50, MAREY__MAX(far_out, p50 + p50 / 5)};
+}
+
+/* How much longer than on average a part was. */
+static uint64_t extra_of(const struct usual *usual, const struct marey__long_part *part)
+{
+    const uint64_t n = usual->stats->whole.ns.count;
+    const uint64_t mean = usual->stats->by_name[part->name].ns.sum / n;
+    return part->ns > mean ? part->ns - mean : 0;
+}
+
+static bool is_wait(const struct usual *usual, const struct marey__long_part *part)
+{
+    const struct marey__name *name = &usual->names->names[part->name];
+    return marey__name_is_wait(name->text, name->len);
+}
+
+/*
+ * The part that accounts for what an iteration took longer: a range is longer because one within it is, so among those
+ * that are nearly as much longer as the most, it is the one that usually takes least. NULL when none is half of it, and
+ * when half of it was spent waiting for others: they are the cause.
+ */
+static const struct marey__long_part *find_longer(const struct usual *usual,
+                                                  const struct marey__long_iteration *iteration)
+{
+    const struct marey__long_part *found = NULL;
+    const uint64_t least = (iteration->ns - usual->p50_ns) / 2;
+    uint64_t most = 0;
+    for (size_t i = 0; i < iteration->n_parts; i++) {
+        const uint64_t extra = extra_of(usual, &iteration->parts[i]);
+        if (!is_wait(usual, &iteration->parts[i]))
+            most = MAREY__MAX(most, extra);
+        else if (extra > least)
+            return NULL;
+    }
+    if (most < least)
+        return NULL;
+    for (size_t i = 0; i < iteration->n_parts; i++) {
+        const struct marey__long_part *part = &iteration->parts[i];
+        const struct marey__iteration_values *values = usual->stats->by_name;
+        if (extra_of(usual, part) < most - most / 10 || is_wait(usual, part))
+            continue;
+        if (found == NULL || values[part->name].ns.sum < values[found->name].ns.sum)
+            found = part;
+    }
+    return found;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct marey__outlier_row *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool add_outliers(struct marey__iteration_merge *it, const struct marey__process_walk *walk,
+                         uint32_t process, const uint32_t *names)
+{
+    const struct marey__iteration_stats *stats = &walk->iteration_stats;
+    const struct usual usual = find_usual(stats, &walk->names);
+    const size_t first = it->n_outliers;
+    if (!marey__grow(&it->outliers, &it->outliers_cap, first + stats->n_longest, sizeof *it->outliers))
+        return false;
+    for (size_t i = 0; i < stats->n_longest; i++) {
+        const struct marey__long_iteration *iteration = &stats->longest[i];
+        if (iteration->ns <= usual.threshold_ns)
+            continue;
+        const struct marey__long_part *longer = find_longer(&usual, iteration);
+        it->outliers[it->n_outliers++] = (struct marey__outlier_row){
+            .process = process,
+            .name = longer != NULL ? names[longer->name] : MAREY__NO_NAME,
+            .number = iteration->span.number,
+            .ns = iteration->ns,
+            .usual_ns = usual.p50_ns,
+            .extra_ns = longer != NULL ? extra_of(&usual, longer) : iteration->ns - usual.p50_ns,
+        };
+    }
+    if (it->n_outliers - first > 1)
+        qsort(it->outliers + first, it->n_outliers - first, sizeof *it->outliers, longest_first);
+    return true;
+}
+
+/* ---- processes, and the race between them ---- */
+
+static void add_data(struct marey__iteration_row *row, const char *data,
+                     const struct marey__process_walk *walk)
+{
+    for (size_t i = 0; data != NULL && i < walk->names.n; i++) {
+        const struct marey__name *name = &walk->names.names[i];
+        const struct marey__sketch *ns = &walk->iteration_stats.by_name[i].ns;
+        if (ns->count == 0 || name->len != strlen(data) || memcmp(name->text, data, name->len) != 0)
+            continue;
+        const struct marey__iteration_stats *stats = &walk->iteration_stats;
+        const bool is_all = stats->whole.ns.count <= stats->n_first;
+        row->has_data = true;
+        row->data_ns = ns->sum - (is_all ? 0 : stats->by_name[i].first_ns);
+        row->data_whole_ns = stats->whole.ns.sum - (is_all ? 0 : stats->whole.first_ns);
+    }
+}
+
+static bool add_row(struct marey__iteration_merge *it, const struct marey__process_walk *walk,
+                    uint32_t process)
+{
+    const struct marey__iteration_stats *stats = &walk->iteration_stats;
+    const struct marey__sketch *whole = &stats->whole.ns;
+    if (!marey__grow(&it->rows, &it->rows_cap, it->n_rows + 1, sizeof *it->rows))
+        return false;
+    struct marey__iteration_row *row = &it->rows[it->n_rows++];
+    *row = (struct marey__iteration_row){
+        .process = process,
+        .recording = walk->recording_number,
+        .n_iterations = stats->n_iterations,
+        .n_warmup = stats->n_warmup,
+        .n_cut = stats->n_cut,
+        .n_counted = whole->count,
+        .sum_ns = whole->sum,
+        .p50_ns = marey__sketch_quantile(whole, 0.5),
+        .p99_ns = marey__sketch_quantile(whole, 0.99),
+        .std_ns = marey__iteration_std(&stats->whole, whole->count),
+        .samples = stats->samples,
+        .samples_ns = stats->samples_ns,
+    };
+    for (int i = 0; i < MAREY__N_RANK_QUANTILES; i++)
+        row->quantiles[i] =
+            (float)marey__sketch_quantile(whole, (double)i / (MAREY__N_RANK_QUANTILES - 1));
+    add_data(row, it->data, walk);
+    return true;
+}
+
+void marey__race_add(struct marey__race *race, const struct marey__race *from)
+{
+    const bool is_first = race->n == 0;
+    race->sum_ns += from->sum_ns;
+    race->n += from->n;
+    if (!is_first && from->slowest_ns == race->slowest_ns)
+        race->slowest = MAREY__NO_NAME;
+    if (!is_first && from->slowest_ns <= race->slowest_ns)
+        return;
+    race->slowest_ns = from->slowest_ns;
+    race->slowest = from->slowest;
+}
+
+/* Whole numbers add up to the same in any order. A float may be 2^64, which a damaged file makes possible. */
+static uint64_t whole_ns(float ns)
+{
+    return ns < 0x1p63f ? (uint64_t)ns : UINT64_C(1) << 63;
+}
+
+struct marey__racecourse *marey__iteration_course(struct marey__iteration_merge *it,
+                                                  uint32_t recording, size_t n)
+{
+    size_t i = it->n_courses;
+    while (i > 0 && it->courses[i - 1].recording != recording)
+        i--;
+    if (i == 0) {
+        if (!marey__grow(&it->courses, &it->courses_cap, it->n_courses + 1, sizeof *it->courses))
+            return NULL;
+        i = ++it->n_courses;
+        it->courses[i - 1] = (struct marey__racecourse){.recording = recording};
+    }
+    struct marey__racecourse *course = &it->courses[i - 1];
+    if (!marey__grow(&course->races, &course->cap, n, sizeof *course->races))
+        return NULL;
+    if (n > course->n)
+        memset(course->races + course->n, 0, (n - course->n) * sizeof *course->races);
+    course->n = MAREY__MAX(course->n, n);
+    return course;
+}
+
+/* The durations of the process whose row is the last. */
+static bool join_races(struct marey__iteration_merge *it,
+                       const struct marey__iteration_stats *stats, uint32_t recording)
+{
+    const struct marey__racecourse *course =
+        marey__iteration_course(it, recording, stats->n_durations);
+    if (course == NULL)
+        return false;
+    for (size_t i = 0; i < stats->n_durations; i++) {
+        const float ns = stats->durations[i];
+        if (ns > 0)
+            marey__race_add(&course->races[i],
+                            &(struct marey__race){.slowest_ns = ns,
+                                                  .slowest = (uint32_t)it->n_rows - 1,
+                                                  .sum_ns = whole_ns(ns),
+                                                  .n = 1});
+    }
+    return true;
+}
+
+static void finish_course(struct marey__iteration_merge *it, const struct marey__racecourse *course)
+{
+    uint64_t n_compared = 0;
+    for (size_t i = 0; i < course->n; i++) {
+        const struct marey__race *race = &course->races[i];
+        if (race->n < 2)
+            continue;
+        n_compared++;
+        if (race->slowest == MAREY__NO_NAME)
+            continue;
+        const double others =
+            (double)(race->sum_ns - whole_ns(race->slowest_ns)) / (double)(race->n - 1);
+        it->rows[race->slowest].n_slowest++;
+        it->rows[race->slowest].behind_ns += (double)race->slowest_ns - others;
+    }
+    for (size_t i = 0; i < it->n_rows; i++)
+        if (it->rows[i].recording == course->recording)
+            it->rows[i].n_compared = n_compared;
+}
+
+void marey__iteration_merge_finish(struct marey__iteration_merge *it)
+{
+    for (size_t i = 0; i < it->n_courses; i++) {
+        finish_course(it, &it->courses[i]);
+        marey__free(it->courses[i].races);
+    }
+    it->n_courses = 0;
+}
+
+/* Ranks that were compared, among the rows of one recording from `first` on. */
+static size_t count_compared(const struct marey__iteration_merge *it, size_t first)
+{
+    size_t n = 0;
+    for (size_t i = first; i < it->n_rows && it->rows[i].recording == it->rows[first].recording; i++)
+        n += it->rows[i].n_compared != 0;
+    return n;
+}
+
+const struct marey__iteration_row *marey__find_straggler(const struct marey__iteration_merge *it)
+{
+    const struct marey__iteration_row *found = NULL;
+    size_t n_ranks = 0;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct marey__iteration_row *row = &it->rows[i];
+        if (i == 0 || row->recording != row[-1].recording)
+            n_ranks = count_compared(it, i);
+        if (n_ranks < 2)
+            continue;
+        const double n = (double)row->n_compared, due = 1 / (double)n_ranks;
+        const double share = (double)row->n_slowest / n;
+        if (share >= 1.5 * due && share > due + 3 * sqrt(due * (1 - due) / n) &&
+            (found == NULL || row->n_slowest > found->n_slowest))
+            found = row;
+    }
+    return found;
+}
+
+/* ---- the whole ---- */
+
+bool marey__iteration_merge_add(struct marey__merge *merge, const struct marey__process_walk *walk,
+                                uint32_t process, const uint32_t *names)
+{
+    struct marey__iteration_merge *it = &merge->iterations;
+    const struct marey__iteration_stats *stats = &walk->iteration_stats;
+    if (!it->keeps_courses && it->n_courses != 0 && it->courses[0].recording != walk->recording_number)
+        marey__iteration_merge_finish(it);
+    if (!add_phases(merge, walk, names) || !add_epochs(it, stats, process))
+        return false;
+    if (stats->n_iterations == 0)
+        return true;
+    return add_names(merge, walk, process, names) && add_row(it, walk, process) &&
+           add_outliers(it, walk, process, names) &&
+           (walk->info->rank < 0 || join_races(it, stats, walk->recording_number));
+}

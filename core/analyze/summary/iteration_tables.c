@@ -1,0 +1,384 @@
+/* The summary's tables of iterations, epochs and phases. Each has its columns beside the function that fills it. */
+#include <math.h>
+
+#include "analyze/summary/internal.h"
+
+static void put_ns(marey_table *table, double ns)
+{
+    /* An imported trace may have times anywhere in 64 bits, which a double rounds up to 2^64. */
+    marey_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
+}
+
+/* `part` of `whole`, null when there is no whole. */
+static void put_ratio(marey_table *table, double part, double whole)
+{
+    if (whole > 0)
+        marey_table_f64(table, part / whole);
+    else
+        marey_table_null(table);
+}
+
+static void put_positive(marey_table *table, double value)
+{
+    if (value > 0)
+        marey_table_f64(table, value);
+    else
+        marey_table_null(table);
+}
+
+static const struct marey_process *process_of(const struct marey__making *m, uint32_t process)
+{
+    return m->merge->processes[process];
+}
+
+/* ---- iterations ---- */
+
+static const struct marey_column iteration_columns[] = {
+    MAREY__NAME_COLUMN,
+    MAREY__COUNT_COLUMN,
+    MAREY__TALLY_COLUMN("ran", NULL),
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("std_ns", "std"),
+    MAREY__NS_COLUMN("min_ns", "min"),
+    MAREY__NS_COLUMN("p50_ns", "median"),
+    MAREY__NS_COLUMN("p90_ns", "p90"),
+    MAREY__NS_COLUMN("p99_ns", "p99"),
+    MAREY__NS_COLUMN("max_ns", "max"),
+    MAREY__NS_COLUMN("steady_ns", "steady"),
+    MAREY__SHARE_COLUMN("of steady"),
+    MAREY__NS_COLUMN("rank_min_ns", "rank min"),
+    MAREY__NS_COLUMN("rank_max_ns", "rank max"),
+    {"max_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
+};
+
+/* Of how many iterations and how much time a row is. */
+struct of {
+    uint64_t n, whole_ns;
+    uint64_t n_first,
+        first_ns; /* of that, first iterations, which are left out of steady means and shares */
+};
+
+static void put_steady(marey_table *table, const struct marey__iteration_values *values,
+                       const struct of *of)
+{
+    const bool is_all = of->n_first == 0 || of->n_first >= of->n;
+    const uint64_t ns = values->ns.sum - (is_all ? 0 : MAREY__MIN(values->first_ns, values->ns.sum)),
+                   whole_ns = of->whole_ns - (is_all ? 0 : MAREY__MIN(of->first_ns, of->whole_ns));
+    put_ns(table, (double)ns / (double)(of->n - (is_all ? 0 : of->n_first)));
+    marey__put_share(table, ns, whole_ns);
+}
+
+/* Distributions over iterations; in those without a value it did not run. */
+static void put_values(marey_table *table, const struct marey__iteration_values *values,
+                       const struct of *of)
+{
+    const uint64_t n = of->n;
+    const struct marey__sketch *ns = &values->ns;
+    const uint64_t n_zeros = n - MAREY__MIN(ns->count, n);
+    marey_table_u64(table, n);
+    marey_table_u64(table, ns->count);
+    put_ns(table, (double)ns->sum / (double)n);
+    put_ns(table, marey__iteration_std(values, n));
+    marey_table_u64(table, n_zeros != 0 ? 0 : ns->min);
+    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.5));
+    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.9));
+    marey_table_u64(table, marey__sketch_quantile_with_zeros(ns, n_zeros, 0.99));
+    marey_table_u64(table, ns->max);
+    put_steady(table, values, of);
+}
+
+static void put_rank_range(marey_table *table, const struct marey__making *m, double lowest,
+                           double highest, uint32_t process)
+{
+    put_ns(table, lowest);
+    put_ns(table, highest);
+    if (process_of(m, process)->rank >= 0)
+        marey_table_i64(table, process_of(m, process)->rank);
+    else
+        marey_table_null(table);
+}
+
+static struct of of_whole(const struct marey__iteration_merge *it)
+{
+    return (struct of){it->whole.ns.count, it->whole.ns.sum, it->n_first, it->whole.first_ns};
+}
+
+static void put_whole(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    const struct marey__iteration_row *lowest = NULL, *highest = NULL;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct marey__iteration_row *row = &it->rows[i];
+        if (row->n_counted == 0)
+            continue;
+        const double mean = (double)row->sum_ns / (double)row->n_counted;
+        if (lowest == NULL || mean < (double)lowest->sum_ns / (double)lowest->n_counted)
+            lowest = row;
+        if (highest == NULL || mean > (double)highest->sum_ns / (double)highest->n_counted)
+            highest = row;
+    }
+    if (lowest == NULL)
+        return;
+    const struct of of = of_whole(it);
+    marey__put_string(table, MAREY__WHOLE_ITERATION);
+    put_values(table, &it->whole, &of);
+    put_rank_range(table, m, (double)lowest->sum_ns / (double)lowest->n_counted,
+                   (double)highest->sum_ns / (double)highest->n_counted, highest->process);
+}
+
+static int heaviest_first(const void *a, const void *b, void *ctx)
+{
+    const struct marey__merge *merge = ctx;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const uint64_t x_ns = merge->iterations.names[x].values.ns.sum,
+                   y_ns = merge->iterations.names[y].values.ns.sum;
+    if (x_ns != y_ns)
+        return x_ns < y_ns ? 1 : -1;
+    return marey__names_compare(&merge->names, x, y);
+}
+
+/* What the thread that counts did in no range: with it, ranges that are in no other add up to the whole. */
+static void put_no_range(marey_table *table, const struct marey__iteration_merge *it)
+{
+    const struct of of = of_whole(it);
+    marey__put_string(table, MAREY__NO_RANGE);
+    put_values(table, &it->no_range, &of);
+    for (int i = 0; i < 3; i++) /* of ranks */
+        marey_table_null(table);
+}
+
+static marey_status fill_iterations(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    uint32_t *order = marey__calloc(it->n_names + 1, sizeof *order);
+    size_t n = 0;
+    if (order == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for the table of iterations");
+    for (uint32_t name = 0; name < it->n_names; name++)
+        if (it->names[name].n_processes != 0 && marey__is_range_wanted(m, name))
+            order[n++] = name;
+    qsort_r(order, n, sizeof *order, heaviest_first, (void *)m->merge);
+    put_whole(table, m);
+    for (size_t i = 0; i < n; i++) {
+        const struct marey__iteration_name *name = &it->names[order[i]];
+        marey__put_name(table, m, order[i]);
+        put_values(
+            table, &name->values,
+            &(struct of){name->n_iterations, name->whole_ns, name->n_first, name->first_whole_ns});
+        put_rank_range(table, m, name->lowest_mean_ns, name->highest_mean_ns, name->highest_process);
+    }
+    if (n != 0 && m->filter == NULL && it->no_range.ns.sum != 0)
+        put_no_range(table, it);
+    marey__free(order);
+    return MAREY_OK;
+}
+
+/* ---- ranks ---- */
+
+static const struct marey_column iteration_rank_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__TALLY_COLUMN("warmup", NULL),
+    MAREY__TALLY_COLUMN("cut", NULL),
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("std_ns", "std"),
+    MAREY__NS_COLUMN("p50_ns", "median"),
+    MAREY__NS_COLUMN("p99_ns", "p99"),
+    MAREY__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
+    MAREY__NUMBER_COLUMN("samples", NULL),
+    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
+    {"data_share", "data", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    MAREY__TALLY_COLUMN("slowest", NULL),
+    {"slowest_share", "slowest in", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    MAREY__NS_COLUMN("behind_ns", "behind by"),
+};
+
+/* Null cells where no other rank is there to be compared with. */
+static void put_race(marey_table *table, const struct marey__iteration_row *row)
+{
+    if (row->n_compared == 0)
+        marey_table_null(table);
+    else
+        marey_table_u64(table, row->n_slowest);
+    marey__put_share(table, row->n_slowest, row->n_compared);
+    if (row->n_slowest == 0)
+        marey_table_null(table);
+    else
+        put_ns(table, row->behind_ns / (double)row->n_slowest);
+}
+
+static marey_status fill_iteration_ranks(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct marey__iteration_row *row = &it->rows[i];
+        marey__put_process(table, process_of(m, row->process));
+        marey_table_u64(table, row->n_iterations);
+        marey_table_u64(table, row->n_warmup);
+        marey_table_u64(table, row->n_cut);
+        if (row->n_counted == 0)
+            marey_table_null(table);
+        else
+            put_ns(table, (double)row->sum_ns / (double)row->n_counted);
+        put_ns(table, row->std_ns);
+        marey_table_u64(table, row->p50_ns);
+        marey_table_u64(table, row->p99_ns);
+        put_ratio(table, (double)row->n_counted * 1e9, (double)row->sum_ns);
+        put_positive(table, row->samples);
+        put_positive(table, row->samples_ns != 0 ? row->samples * 1e9 / (double)row->samples_ns : 0);
+        if (row->has_data)
+            marey__put_share(table, row->data_ns, row->data_whole_ns);
+        else
+            marey_table_null(table);
+        put_race(table, row);
+    }
+    return MAREY_OK;
+}
+
+/* ---- throughput ---- */
+
+static const struct marey_column throughput_columns[] = {
+    MAREY__TALLY_COLUMN("ranks", NULL),
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__TALLY_COLUMN("warmup", NULL),
+    MAREY__TALLY_COLUMN("cut", NULL),
+    MAREY__NUMBER_COLUMN("iterations_per_s", "iterations/s"),
+    MAREY__NUMBER_COLUMN("samples", NULL),
+    MAREY__NUMBER_COLUMN("samples_per_s", "samples/s"),
+    {"data_share", "data", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+};
+
+/* Ranks work side by side, so their samples per second add up; recordings do not. */
+static marey_status fill_throughput(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    struct marey__iteration_row all = {0};
+    double samples_per_s = 0;
+    uint64_t data_whole_ns = 0;
+    for (size_t i = 0; i < it->n_rows; i++) {
+        const struct marey__iteration_row *row = &it->rows[i];
+        all.n_iterations += row->n_iterations;
+        all.n_warmup += row->n_warmup;
+        all.n_cut += row->n_cut;
+        all.n_counted += row->n_counted;
+        all.sum_ns += row->sum_ns;
+        all.samples += row->samples;
+        all.data_ns += row->data_ns;
+        data_whole_ns += row->data_whole_ns;
+        if (row->samples_ns != 0)
+            samples_per_s += row->samples * 1e9 / (double)row->samples_ns;
+        all.recording += i == 0 || row->recording != it->rows[i - 1].recording;
+    }
+    if (it->n_rows == 0)
+        return MAREY_OK;
+    marey_table_u64(table, it->n_rows);
+    marey_table_u64(table, all.n_iterations);
+    marey_table_u64(table, all.n_warmup);
+    marey_table_u64(table, all.n_cut);
+    put_ratio(table, (double)all.n_counted * 1e9, (double)all.sum_ns);
+    put_positive(table, all.samples);
+    put_positive(table, samples_per_s / (double)all.recording);
+    marey__put_share(table, all.data_ns, data_whole_ns);
+    return MAREY_OK;
+}
+
+/* ---- epochs, phases, outliers ---- */
+
+static const struct marey_column epoch_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    {"number", "epoch", MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__NS_COLUMN("duration_ns", "duration"),
+    MAREY__NUMBER_COLUMN("samples", NULL),
+    {"ended", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+};
+
+static marey_status fill_epochs(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    for (size_t i = 0; i < it->n_epochs; i++) {
+        const struct marey__span *span = &it->epochs[i].span;
+        marey__put_process(table, process_of(m, it->epochs[i].process));
+        marey_table_u64(table, span->number);
+        marey_table_u64(table, span->n_iterations);
+        marey_table_u64(table, span->end_ns - span->begin_ns);
+        put_positive(table, span->samples);
+        marey_table_bool(table, !span->is_open);
+    }
+    return MAREY_OK;
+}
+
+static const struct marey_column phase_columns[] = {
+    MAREY__NAME_COLUMN,
+    MAREY__COUNT_COLUMN,
+    MAREY__TALLY_COLUMN("iterations", NULL),
+    MAREY__NS_COLUMN("total_ns", "total"),
+    MAREY__SHARE_COLUMN("of run"),
+};
+
+/* Shares are of the time of processes that have phases; what is in none of them is a row, too. */
+static marey_status fill_phases(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    uint64_t in_phases_ns = 0;
+    for (uint32_t name = 0; name < it->n_phases; name++) {
+        const struct marey__phase_stats *phase = &it->phases[name];
+        if (phase->count == 0)
+            continue;
+        marey__put_name(table, m, name);
+        marey_table_u64(table, phase->count);
+        marey_table_u64(table, phase->n_iterations);
+        marey_table_u64(table, phase->total_ns);
+        marey__put_share(table, phase->total_ns, it->phased_ns);
+        in_phases_ns += phase->total_ns;
+    }
+    if (in_phases_ns < it->phased_ns) {
+        marey__put_string(table, "(no phase)");
+        marey_table_null(table);
+        marey_table_null(table);
+        marey_table_u64(table, it->phased_ns - in_phases_ns);
+        marey__put_share(table, it->phased_ns - in_phases_ns, it->phased_ns);
+    }
+    marey__sort_by(table, "name", 0);
+    marey__sort_by(table, "total_ns", 1);
+    return MAREY_OK;
+}
+
+static const struct marey_column outlier_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    {"iteration", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("duration_ns", "duration"),
+    MAREY__NS_COLUMN("usual_ns", "usual"),
+    {"longer", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("extra_ns", "by"),
+};
+
+static marey_status fill_outliers(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__iteration_merge *it = &m->merge->iterations;
+    for (size_t i = 0; i < it->n_outliers; i++) {
+        const struct marey__outlier_row *row = &it->outliers[i];
+        marey__put_process(table, process_of(m, row->process));
+        marey_table_u64(table, row->number);
+        marey_table_u64(table, row->ns);
+        marey_table_u64(table, row->usual_ns);
+        if (row->name != MAREY__NO_NAME)
+            marey__put_name(table, m, row->name);
+        else
+            marey_table_null(table);
+        marey_table_u64(table, row->extra_ns);
+    }
+    return MAREY_OK;
+}
+
+const struct marey__table_kind marey__iteration_kinds[MAREY__N_ITERATION_TABLES] = {
+    MAREY__TABLE_KIND("iterations", iteration_columns, fill_iterations),
+    MAREY__TABLE_KIND("iteration_ranks", iteration_rank_columns, fill_iteration_ranks),
+    MAREY__TABLE_KIND("throughput", throughput_columns, fill_throughput),
+    MAREY__TABLE_KIND("epochs", epoch_columns, fill_epochs),
+    MAREY__TABLE_KIND("phases", phase_columns, fill_phases),
+    MAREY__TABLE_KIND("outliers", outlier_columns, fill_outliers),
+};

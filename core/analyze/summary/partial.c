@@ -1,0 +1,137 @@
+/* A part of a summary, that is a merge which was not finished, and what its texts are lent from. */
+#include <marey/partial.h>
+
+#include "analyze/summary/summary_bytes.h"
+#include "read/log_check.h"
+
+struct marey_partial {
+    marey_recording *const *recordings; /* lent */
+    size_t n_recordings;
+    struct marey__merge merge;
+    struct marey__lender lender;
+    struct marey__buf packed;
+    struct marey__warnings warnings; /* about all logs together */
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the summary");
+}
+
+void marey_partial_destroy(marey_partial *partial)
+{
+    if (partial == NULL)
+        return;
+    marey__merge_fini(&partial->merge);
+    marey__lender_fini(&partial->lender);
+    marey__buf_fini(&partial->packed);
+    marey__warnings_fini(&partial->warnings);
+    marey__free(partial);
+}
+
+static const struct marey_summary_options defaults;
+
+marey_status marey_partial_create(marey_recording *const *recordings, size_t n,
+                                  const struct marey_summary_options *options, marey_partial **out)
+{
+    marey_partial *partial = marey__calloc(1, sizeof *partial);
+    if (partial == NULL)
+        return no_memory();
+    partial->recordings = recordings;
+    partial->n_recordings = n;
+    marey_status status = marey__merge_init(&partial->merge);
+    partial->merge.iterations.keeps_courses = true;
+    if (status == MAREY_OK)
+        status = marey__summary_merge(recordings, n, options != NULL ? options : &defaults, NULL,
+                                      &partial->merge);
+    if (status != MAREY_OK)
+        marey_partial_destroy(partial);
+    else
+        *out = partial;
+    return status;
+}
+
+marey_status marey_partial_pack(marey_partial *partial, const void **bytes, size_t *len)
+{
+    marey__buf_fini(&partial->packed);
+    partial->packed = (struct marey__buf){0};
+    marey__merge_pack(&partial->merge, &partial->packed);
+    if (partial->packed.failed)
+        return no_memory();
+    *bytes = partial->packed.data;
+    *len = partial->packed.len;
+    return MAREY_OK;
+}
+
+marey_status marey_partial_join(marey_partial *partial, const void *bytes, size_t len)
+{
+    struct marey__merge other;
+    MAREY_TRY(marey__merge_init(&other));
+    marey_status status = marey__merge_unpack(&other, &partial->lender, bytes, len);
+    if (status == MAREY_OK && !marey__merge_join(&partial->merge, &other))
+        status = no_memory();
+    marey__merge_fini(&other);
+    return status;
+}
+
+/* ---- all logs together, which nobody has seen so far ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+    return marey__process_compare(*(const struct marey_process *const *)a,
+                                  *(const struct marey_process *const *)b);
+}
+
+/* The processes of a recording, in order, and behind them those that measured. */
+static size_t list_processes(const struct marey__merge *merge, const struct marey__left_out *left_out,
+                             const struct marey_process **list)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < merge->n_processes; i++)
+        if (merge->process_recordings[i] == left_out->recording)
+            list[n++] = merge->processes[i];
+    for (size_t i = 0; i < left_out->n_measuring; i++)
+        list[n + i] = left_out->measuring[i];
+    if (left_out->n_measuring > 1)
+        qsort(list + n, left_out->n_measuring, sizeof *list, by_rank);
+    return n + left_out->n_measuring;
+}
+
+static bool tell(struct marey__merge *merge, const struct marey__warnings *warnings, size_t first,
+                 uint32_t recording)
+{
+    if (!marey__grow(&merge->told, &merge->told_cap, merge->n_told + warnings->n - first,
+                     sizeof *merge->told))
+        return false;
+    for (size_t i = first; i < warnings->n; i++)
+        merge->told[merge->n_told++] =
+            (struct marey__told_row){recording, true, warnings->sentences[i]};
+    return !warnings->failed;
+}
+
+static bool check_recording(marey_partial *partial, const struct marey__left_out *left_out)
+{
+    struct marey__merge *merge = &partial->merge;
+    const size_t first = partial->warnings.n;
+    const struct marey_process **list = marey__calloc(merge->n_processes + left_out->n_measuring + 1,
+                                                      sizeof(struct marey_process *));
+    if (list == NULL)
+        return false;
+    const size_t n = list_processes(merge, left_out, list);
+    marey__logs_check(&(struct marey__checked_logs){list, n, (size_t)left_out->n_broken,
+                                                    (size_t)left_out->n_empty},
+                      &partial->warnings);
+    marey__free(list);
+    return tell(merge, &partial->warnings, first, left_out->recording);
+}
+
+marey_status marey_partial_summary(marey_partial *partial,
+                                   const struct marey_summary_options *options, marey_summary **out)
+{
+    MAREY_TRY(marey__merge_finish(&partial->merge));
+    for (size_t i = 0; i < partial->merge.n_left_out; i++)
+        if (!check_recording(partial, &partial->merge.left_out[i]))
+            return no_memory();
+    return marey__summary_make(&partial->merge, partial->recordings, partial->n_recordings,
+                               options != NULL ? options : &defaults, out);
+}

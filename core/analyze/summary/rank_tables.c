@@ -1,0 +1,235 @@
+/* The summary's tables of ranks held against one another. Each has its columns beside the function that fills it. */
+#include <math.h>
+
+#include "analyze/summary/ranks.h"
+
+#define HOST_COLUMN                                                                                \
+    {                                                                                              \
+        "host", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                             \
+    }
+#define PER_COLUMN                                                                                 \
+    {                                                                                              \
+        "per", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
+    }
+#define DIFFERENCE_COLUMNS                                                                         \
+    {"by_ns", "by", MAREY_TYPE_I64, MAREY_UNIT_NS},                                                \
+        {"by_share", "that is", MAREY_TYPE_F64, MAREY_UNIT_SHARE},                                 \
+        MAREY__NUMBER_COLUMN("score", NULL)
+
+static void put_ns(marey_table *table, double ns)
+{
+    marey_table_u64(table, ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)(ns + 0.5) : 0);
+}
+
+/* Against what is usual: how much, what part of it, in typical distances. */
+static void put_difference(marey_table *table, double ns, double usual_ns, double score)
+{
+    const double by = ns - usual_ns;
+    marey_table_i64(table, by >= 0x1p63 ? INT64_MAX : (int64_t)(by + (by < 0 ? -0.5 : 0.5)));
+    if (usual_ns > 0)
+        marey_table_f64(table, by / usual_ns);
+    else
+        marey_table_null(table);
+    marey_table_f64(table, round(10 * score) / 10);
+}
+
+static void put_rank_of(marey_table *table, const struct marey__making *m, uint32_t process)
+{
+    const int32_t rank = m->merge->processes[process]->rank;
+    if (rank < 0)
+        marey_table_null(table);
+    else
+        marey_table_i64(table, rank);
+}
+
+static void put_per(marey_table *table, const struct marey__rank_name *name)
+{
+    marey__put_string(table, name->is_per_iteration ? "iteration" : "run");
+}
+
+static void put_name_of(marey_table *table, const struct marey__making *m,
+                        const struct marey__rank_name *name)
+{
+    if (name->name != MAREY__NO_NAME)
+        marey__put_name(table, m, name->name);
+    else
+        marey__put_string(table, name->is_per_iteration ? MAREY__WHOLE_ITERATION : "(whole run)");
+}
+
+/* The whole, then each name that is wanted; NULL past the last. */
+static const struct marey__rank_name *nth_name(const struct marey__making *m, size_t i)
+{
+    if (i > m->ranks->n_names)
+        return NULL;
+    return i == 0 ? &m->ranks->whole : &m->ranks->names[i - 1];
+}
+
+static bool is_shown(const struct marey__making *m, const struct marey__rank_name *name)
+{
+    return name->n != 0 && (name->name == MAREY__NO_NAME || marey__is_range_wanted(m, name->name));
+}
+
+/* ---- a name over ranks ---- */
+
+static const struct marey_column spread_columns[] = {
+    MAREY__NAME_COLUMN,
+    PER_COLUMN,
+    MAREY__TALLY_COLUMN("ranks", NULL),
+    MAREY__NS_COLUMN("median_ns", "median"),
+    MAREY__NS_COLUMN("mad_ns", "mad"),
+    MAREY__NS_COLUMN("p25_ns", "p25"),
+    MAREY__NS_COLUMN("p75_ns", "p75"),
+    MAREY__NS_COLUMN("min_ns", "min"),
+    {"min_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("max_ns", "max"),
+    {"max_rank", "of rank", MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    {"spread", NULL, MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    MAREY__TALLY_COLUMN("outliers", NULL),
+};
+
+static marey_status fill_spread(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__rank_name *name;
+    for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++) {
+        if (name->n < 2 || !is_shown(m, name))
+            continue;
+        const struct marey__rank_value *low = &name->values[0], *high = &name->values[name->n - 1];
+        uint64_t n_outliers = 0;
+        for (size_t k = 0; k < name->n; k++)
+            n_outliers += marey__rank_is_outlier(m->ranks, name, name->values[k].ns);
+        put_name_of(table, m, name);
+        put_per(table, name);
+        marey_table_u64(table, name->n);
+        put_ns(table, name->median_ns);
+        put_ns(table, name->mad_ns);
+        put_ns(table, name->p25_ns);
+        put_ns(table, name->p75_ns);
+        put_ns(table, low->ns);
+        put_rank_of(table, m, low->process);
+        put_ns(table, high->ns);
+        put_rank_of(table, m, high->process);
+        if (name->median_ns > 0)
+            marey_table_f64(table, (high->ns - low->ns) / name->median_ns);
+        else
+            marey_table_null(table);
+        marey_table_u64(table, n_outliers);
+    }
+    return MAREY_OK;
+}
+
+/* ---- each rank ---- */
+
+static const struct marey_column time_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    HOST_COLUMN,
+    PER_COLUMN,
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("median_ns", "median"),
+    DIFFERENCE_COLUMNS,
+    {"outlier", NULL, MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+    {"slow_share", "slow in", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    {"longer", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    MAREY__NS_COLUMN("longer_by_ns", "longer by"),
+};
+
+static marey_status fill_times(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__rank_name *whole = &m->ranks->whole;
+    for (size_t i = 0; i < m->ranks->n_rows; i++) {
+        const struct marey__rank_row *row = &m->ranks->rows[i];
+        marey__put_process(table, m->merge->processes[row->process]);
+        marey__put_string(table, m->merge->processes[row->process]->host);
+        put_per(table, whole);
+        put_ns(table, row->ns);
+        put_ns(table, whole->median_ns);
+        put_difference(table, row->ns, whole->median_ns, marey__rank_score(whole, row->ns));
+        marey_table_bool(table, marey__rank_is_outlier(m->ranks, whole, row->ns));
+        if (row->slow_share < 0)
+            marey_table_null(table);
+        else
+            marey_table_f64(table, row->slow_share);
+        if (row->longer != MAREY__NO_NAME) {
+            marey__put_name(table, m, row->longer);
+            put_ns(table, row->longer_ns);
+        } else {
+            marey_table_null(table);
+            marey_table_null(table);
+        }
+    }
+    return MAREY_OK;
+}
+
+/* ---- who is not like the others, and in what ---- */
+
+static const struct marey_column outlier_columns[] = {
+    MAREY__RANK_COLUMN,
+    MAREY__PID_COLUMN,
+    HOST_COLUMN,
+    MAREY__NAME_COLUMN,
+    PER_COLUMN,
+    MAREY__NS_COLUMN("mean_ns", "mean"),
+    MAREY__NS_COLUMN("median_ns", "median"),
+    DIFFERENCE_COLUMNS,
+};
+
+static void put_outlier(marey_table *table, const struct marey__making *m,
+                        const struct marey__rank_name *name, const struct marey__rank_value *value)
+{
+    marey__put_process(table, m->merge->processes[value->process]);
+    marey__put_string(table, m->merge->processes[value->process]->host);
+    put_name_of(table, m, name);
+    put_per(table, name);
+    put_ns(table, value->ns);
+    put_ns(table, name->median_ns);
+    put_difference(table, value->ns, name->median_ns, marey__rank_score(name, value->ns));
+}
+
+static marey_status fill_outliers(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__rank_name *name;
+    for (size_t i = 0; (name = nth_name(m, i)) != NULL; i++)
+        for (size_t k = name->n; k > 0 && is_shown(m, name); k--)
+            if (marey__rank_is_outlier(m->ranks, name, name->values[k - 1].ns))
+                put_outlier(table, m, name, &name->values[k - 1]);
+    marey__sort_by(table, "by_ns", 1);
+    return MAREY_OK;
+}
+
+/* ---- machines ---- */
+
+static const struct marey_column host_columns[] = {
+    HOST_COLUMN,
+    PER_COLUMN,
+    MAREY__TALLY_COLUMN("ranks", NULL),
+    MAREY__NS_COLUMN("median_ns", "median"),
+    MAREY__NS_COLUMN("others_ns", "elsewhere"),
+    DIFFERENCE_COLUMNS,
+    MAREY__TALLY_COLUMN("outliers", NULL),
+    {"outlier", "stands out", MAREY_TYPE_BOOL, MAREY_UNIT_NONE},
+};
+
+static marey_status fill_hosts(marey_table *table, const struct marey__making *m)
+{
+    for (size_t i = 0; m->ranks->n_hosts > 1 && i < m->ranks->n_hosts; i++) {
+        const struct marey__rank_host *host = &m->ranks->hosts[i];
+        const double by = host->median_ns - host->others_ns;
+        marey__put_string(table, host->host);
+        put_per(table, &m->ranks->whole);
+        marey_table_u64(table, host->n_ranks);
+        put_ns(table, host->median_ns);
+        put_ns(table, host->others_ns);
+        put_difference(table, host->median_ns, host->others_ns,
+                       host->sigma_ns > 0 ? by / host->sigma_ns : 0);
+        marey_table_u64(table, host->n_outliers);
+        marey_table_bool(table, marey__rank_host_is_outlier(host));
+    }
+    return MAREY_OK;
+}
+
+const struct marey__table_kind marey__rank_kinds[MAREY__N_RANK_TABLES] = {
+    MAREY__TABLE_KIND("rank_spread", spread_columns, fill_spread),
+    MAREY__TABLE_KIND("rank_times", time_columns, fill_times),
+    MAREY__TABLE_KIND("rank_outliers", outlier_columns, fill_outliers),
+    MAREY__TABLE_KIND("rank_hosts", host_columns, fill_hosts),
+};

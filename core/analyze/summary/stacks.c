@@ -1,0 +1,251 @@
+/*
+ * Stacks: how much time each path of ranges within ranges took, added up over threads, processes and recordings, for
+ * what is measured and, on the other side, for what it is compared with.
+ *
+ *   process_walk.c (a tree per lane)  ──>  one tree of all paths, in it for each side  count, self
+ *                                                                 at the end           total = self + children
+ *
+ * Totals come from below rather than from the lanes' trees: a range that never ended has no time of its own but is as
+ * wide as what ended in it, and what lies in a folded part of the tree is not counted twice. For all others the two
+ * agree to the nanosecond. Processes are walked one after the other; memory holds one of them and the sum.
+ */
+#include <string.h>
+
+#include "analyze/walk/path_times.h"
+
+/* While the processes of one side are added. */
+struct adding {
+    struct marey__stacks *stacks;
+    enum marey__side side;
+    struct marey__process_walk walk; /* of the process at hand */
+    uint32_t *names; /* to the numbers of the stacks, by the process's; MAREY__NO_NAME: left out */
+    struct marey__names labels; /* used so far on this side, by themselves */
+    uint32_t *n_labels;         /* how often */
+    size_t labels_cap;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the stacks");
+}
+
+marey_status marey__stacks_init(struct marey__stacks *stacks,
+                                const struct marey__stacks_options *options)
+{
+    *stacks = (struct marey__stacks){.options = options};
+    return marey__tree_init(&stacks->tree) ? MAREY_OK : no_memory();
+}
+
+void marey__stacks_fini(struct marey__stacks *stacks)
+{
+    for (size_t s = 0; s < MAREY__N_SIDES; s++)
+        marey__free(stacks->times[s]);
+    marey__tree_fini(&stacks->tree);
+    marey__names_fini(&stacks->names);
+    marey__arena_fini(&stacks->texts);
+}
+
+/* ---- names ---- */
+
+/* The number of a text that need not stay where it is. */
+static uint32_t number_text(struct marey__stacks *stacks, const struct marey__buf *text)
+{
+    const char *kept = text->failed ? NULL : marey__arena_text(&stacks->texts, text->data, text->len);
+    return kept != NULL ? marey__names_number(&stacks->names, kept, text->len) : MAREY__NO_NAME;
+}
+
+static uint32_t number_name(struct marey__stacks *stacks, const struct marey__name *name)
+{
+    if (stacks->options->clean == NULL)
+        return marey__names_number(&stacks->names, name->text, name->len);
+    struct marey__buf clean = {0};
+    stacks->options->clean(&clean, name->text, name->len);
+    const uint32_t number = number_text(stacks, &clean);
+    marey__buf_fini(&clean);
+    return number;
+}
+
+static bool map_names(struct adding *adding)
+{
+    const struct marey__names *names = &adding->walk.names;
+    const char *filter = adding->stacks->options->filter;
+    for (size_t i = 0; i < names->n; i++) {
+        const struct marey__name *name = &names->names[i];
+        adding->names[i] = MAREY__NO_NAME;
+        if (!marey__name_matches(filter, name->text, name->len))
+            continue;
+        adding->names[i] = number_name(adding->stacks, name);
+        if (adding->names[i] == MAREY__NO_NAME)
+            return false;
+    }
+    return true;
+}
+
+/* How often this label has come on this side, this time counted; 0 without memory. */
+static uint32_t count_label(struct adding *adding, const struct marey__buf *label)
+{
+    const char *kept = marey__arena_text(&adding->stacks->texts, label->data, label->len);
+    if (kept == NULL || !marey__grow(&adding->n_labels, &adding->labels_cap, adding->labels.n + 1,
+                                     sizeof *adding->n_labels))
+        return 0;
+    const size_t n_before = adding->labels.n;
+    const uint32_t number = marey__names_number(&adding->labels, kept, label->len);
+    if (number == MAREY__NO_NAME)
+        return 0;
+    if (adding->labels.n > n_before)
+        adding->n_labels[number] = 0;
+    return ++adding->n_labels[number];
+}
+
+/* The node below which the lane's paths go; false without memory. */
+static bool find_base(struct adding *adding, const struct marey_lane_info *lane, uint32_t *base)
+{
+    struct marey__stacks *stacks = adding->stacks;
+    struct marey__buf label = {0};
+    *base = 0;
+    if (stacks->options->label == NULL)
+        return true;
+    stacks->options->label(&label, adding->walk.info, lane);
+    const uint32_t n =
+        stacks->options->numbers_labels && !label.failed ? count_label(adding, &label) : 1;
+    if (n > 1)
+        marey__buf_printf(&label, " #%u", n);
+    const uint32_t name = n != 0 ? number_text(stacks, &label) : MAREY__NO_NAME;
+    marey__buf_fini(&label);
+    if (name == MAREY__NO_NAME)
+        return false;
+    *base = marey__tree_child(&stacks->tree, 0, name, name);
+    return *base != 0;
+}
+
+/* ---- times ---- */
+
+/* Elements for all nodes, new ones zeroed. */
+static bool cover_nodes(struct marey__stacks *stacks, enum marey__side side)
+{
+    const size_t before = stacks->n_times[side], n = stacks->tree.n;
+    if (!marey__grow(&stacks->times[side], &stacks->cap[side], n, sizeof *stacks->times[side]))
+        return false;
+    memset(stacks->times[side] + before, 0, (n - before) * sizeof *stacks->times[side]);
+    stacks->n_times[side] = n;
+    return true;
+}
+
+/*
+ * Add the lane's tree below `base`. `map` leads from its nodes to ours; one that is left out leads to the node around
+ * it, whose own time grows by what it took.
+ */
+static bool add_nodes(struct adding *adding, const struct marey__tree *tree, uint32_t base,
+                      uint32_t *map)
+{
+    struct marey__stacks *stacks = adding->stacks;
+    const uint32_t other = adding->names[adding->walk.other];
+    map[0] = base;
+    for (size_t i = 1; i < tree->n; i++) {
+        const struct marey__node *node = &tree->nodes[i];
+        const uint32_t name = adding->names[node->name], around = map[node->parent];
+        map[i] = name == MAREY__NO_NAME ? around
+                                        : marey__tree_child(&stacks->tree, around, name,
+                                                            other == MAREY__NO_NAME ? name : other);
+        if (name != MAREY__NO_NAME && map[i] == 0)
+            return false;
+        if (!cover_nodes(stacks, adding->side))
+            return false;
+        if (map[i] == base)
+            continue; /* left out, and nothing around it */
+        struct marey__stack_times *times = &stacks->times[adding->side][map[i]];
+        times->count += name != MAREY__NO_NAME ? node->count : 0;
+        times->self_ns += node->self_ns;
+    }
+    return cover_nodes(stacks, adding->side);
+}
+
+static bool add_lane(struct adding *adding, const struct marey__lane_walk *lane)
+{
+    uint32_t base;
+    uint32_t *map = marey__calloc(lane->tree.n, sizeof *map);
+    const bool done = map != NULL && find_base(adding, lane->info, &base) &&
+                      add_nodes(adding, &lane->tree, base, map);
+    marey__free(map);
+    return done;
+}
+
+/* ---- processes ---- */
+
+static void tell_progress(void *ctx)
+{
+    const struct marey__stacks *stacks = ctx;
+    const double done = (double)stacks->n_words_done, total = (double)stacks->options->n_words;
+    stacks->options->progress(stacks->options->progress_ctx, done < total ? done / total : 1);
+}
+
+static marey_status add_walked(struct adding *adding)
+{
+    const struct marey__process_walk *walk = &adding->walk;
+    struct marey__stacks *stacks = adding->stacks;
+    uint64_t n_threads = 0;
+    adding->names = marey__calloc(walk->names.n, sizeof *adding->names);
+    bool done = adding->names != NULL && map_names(adding);
+    for (size_t i = 0; done && i < walk->info->n_lanes; i++) {
+        if (walk->lanes[i] == NULL)
+            continue;
+        if (walk->lanes[i]->is_beside) {
+            stacks->has_overlaps = true;
+            continue;
+        }
+        n_threads++;
+        done = add_lane(adding, walk->lanes[i]);
+    }
+    marey__free(adding->names);
+    adding->names = NULL;
+    stacks->n_processes[adding->side] += n_threads != 0;
+    stacks->n_threads[adding->side] += n_threads;
+    stacks->has_async |= walk->async != NULL || walk->pending.n != 0;
+    stacks->n_too_deep += walk->n_too_deep;
+    stacks->lost_events[adding->side] += walk->info->lost_events;
+    return done ? MAREY_OK : no_memory();
+}
+
+static marey_status add_process(struct adding *adding, marey_recording *recording, size_t process)
+{
+    struct marey__process_walk *walk = &adding->walk;
+    marey_status status = marey__process_walk_init(walk, recording, process);
+    walk->progress = &adding->stacks->n_words_done;
+    if (adding->stacks->options->progress != NULL) {
+        walk->tell = tell_progress;
+        walk->tell_ctx = adding->stacks;
+    }
+    if (status == MAREY_OK)
+        status = marey__process_walk_run(walk);
+    if (status == MAREY_OK)
+        status = add_walked(adding);
+    marey__process_walk_fini(walk);
+    return status;
+}
+
+marey_status marey__stacks_add(struct marey__stacks *stacks, enum marey__side side,
+                               marey_recording *const *recordings, size_t n)
+{
+    struct adding adding = {.stacks = stacks, .side = side};
+    marey_status status = MAREY_OK;
+    for (size_t r = 0; r < n && status == MAREY_OK; r++)
+        for (size_t i = 0; i < marey_recording_n_processes(recordings[r]) && status == MAREY_OK; i++)
+            status = add_process(&adding, recordings[r], i);
+    marey__names_fini(&adding.labels);
+    marey__free(adding.n_labels);
+    return status;
+}
+
+marey_status marey__stacks_finish(struct marey__stacks *stacks)
+{
+    for (size_t s = 0; s < MAREY__N_SIDES; s++) {
+        if (!cover_nodes(stacks, (enum marey__side)s))
+            return no_memory();
+        struct marey__stack_times *times = stacks->times[s];
+        for (size_t i = stacks->tree.n; i-- > 1;) {
+            times[i].total_ns += times[i].self_ns;
+            times[stacks->tree.nodes[i].parent].total_ns += times[i].total_ns;
+        }
+    }
+    return MAREY_OK;
+}

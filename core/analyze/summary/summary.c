@@ -1,0 +1,340 @@
+/*
+ * The summary: every process of every recording, several at a time.
+ *
+ * Threads take processes in order, walk them alone, and add them to the whole one after the other,
+ * so that memory holds as many processes as there are threads, and a few that wait for an earlier
+ * one; the result is the same for any number of threads.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/summary/internal.h"
+
+struct task {
+    marey_recording *recording;
+    uint32_t recording_number;
+    size_t process;
+};
+
+/* A process that was walked, or could not be, and waits for its turn. */
+struct finished {
+    struct marey__process_walk walk;
+    marey_status status;
+    bool is_walked;
+};
+
+/*
+ * Processes that may wait for an earlier one besides those that are walked, so that a worker whose processor was taken away
+ * does not hold up the others. Those with many names are too large to wait.
+ */
+enum { MAX_WAITING = 8, MANY_SITES = 4096 };
+
+struct jobs {
+    const struct marey_summary_options *options;
+    const struct marey__summary_tap *tap; /* NULL: nobody listens */
+    struct task *tasks;                   /* written before the threads start */
+    size_t n_tasks;
+    size_t next_task; /* taken with fetch-and-add */
+    uint64_t n_words_total;
+    uint64_t n_words_done; /* added to by all, relaxed: it is only shown */
+    pthread_mutex_t lock;  /* guards what follows */
+    pthread_cond_t turned;
+    size_t next_merged;
+    struct finished *ring; /* by task, modulo; each its worker's until it is walked */
+    size_t n_ring, n_crew;
+    struct marey__merge *merge;
+    marey_status status; /* the first failure, and its sentence */
+    char error[1024];
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the summary");
+}
+
+/* ---- the work ---- */
+
+static void tell_progress(void *ctx)
+{
+    struct jobs *jobs = ctx;
+    const double done = (double)__atomic_load_n(&jobs->n_words_done, __ATOMIC_RELAXED);
+    const double total = (double)jobs->n_words_total;
+    jobs->options->progress(jobs->options->progress_ctx, done < total ? done / total : 1);
+}
+
+static marey_status walk_process(struct jobs *jobs, struct marey__process_walk *walk, size_t number,
+                                 bool may_tell)
+{
+    const struct task *task = &jobs->tasks[number];
+    MAREY_TRY(marey__process_walk_init(walk, task->recording, task->process));
+    walk->recording_number = task->recording_number;
+    walk->iterations.visitor = marey__iteration_stats_take;
+    walk->iterations.visitor_ctx = walk;
+    walk->progress = &jobs->n_words_done;
+    if (may_tell && jobs->options->progress != NULL) {
+        walk->tell = tell_progress;
+        walk->tell_ctx = jobs;
+    }
+    if (jobs->tap == NULL)
+        return marey__process_walk_run(walk);
+    MAREY_TRY(jobs->tap->begin(jobs->tap->ctx, walk, number));
+    MAREY_TRY(marey__process_walk_run(walk));
+    return jobs->tap->end(jobs->tap->ctx, walk, number);
+}
+
+/* Wait until so few earlier processes are missing that this one may be walked. */
+static void wait_for_room(struct jobs *jobs, size_t number)
+{
+    const struct task *task = &jobs->tasks[number];
+    const struct marey_process *info = marey_recording_process(task->recording, task->process);
+    const size_t n_ahead = info->n_sites > MANY_SITES ? jobs->n_crew : jobs->n_ring;
+    pthread_mutex_lock(&jobs->lock);
+    while (number >= jobs->next_merged + n_ahead)
+        pthread_cond_wait(&jobs->turned, &jobs->lock);
+    pthread_mutex_unlock(&jobs->lock);
+}
+
+/* Add a process that was walked, and those behind it that wait for their turn; failures count as a turn too. */
+static void hand_in(struct jobs *jobs, struct finished *finished)
+{
+    pthread_mutex_lock(&jobs->lock);
+    if (finished->status != MAREY_OK && jobs->status == MAREY_OK) {
+        jobs->status = finished->status;
+        strncpy(jobs->error, marey_last_error(), sizeof jobs->error - 1);
+    }
+    finished->is_walked = true;
+    for (struct finished *next; (next = &jobs->ring[jobs->next_merged % jobs->n_ring])->is_walked;) {
+        if (jobs->status == MAREY_OK)
+            jobs->status = marey__merge_add(jobs->merge, &next->walk);
+        if (jobs->status != MAREY_OK && jobs->error[0] == '\0')
+            strncpy(jobs->error, marey_last_error(), sizeof jobs->error - 1);
+        marey__process_walk_fini(&next->walk);
+        next->is_walked = false;
+        jobs->next_merged++;
+    }
+    pthread_cond_broadcast(&jobs->turned);
+    pthread_mutex_unlock(&jobs->lock);
+}
+
+static void work(void *ctx, bool may_tell)
+{
+    struct jobs *const jobs = ctx;
+    for (;;) {
+        const size_t i = __atomic_fetch_add(&jobs->next_task, 1, __ATOMIC_RELAXED);
+        if (i >= jobs->n_tasks)
+            return;
+        wait_for_room(jobs, i);
+        struct finished *const finished = &jobs->ring[i % jobs->n_ring];
+        finished->status = walk_process(jobs, &finished->walk, i, may_tell);
+        hand_in(jobs, finished);
+    }
+}
+
+static marey_status list_tasks(struct jobs *jobs, marey_recording *const *recordings, size_t n)
+{
+    size_t n_tasks = 0;
+    for (size_t r = 0; r < n; r++)
+        n_tasks += marey_recording_n_processes(recordings[r]);
+    jobs->tasks = marey__calloc(n_tasks + 1, sizeof *jobs->tasks);
+    if (jobs->tasks == NULL)
+        return no_memory();
+    for (size_t r = 0; r < n; r++)
+        for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++) {
+            jobs->tasks[jobs->n_tasks++] = (struct task){recordings[r], (uint32_t)r, p};
+            jobs->n_words_total += marey_recording_process(recordings[r], p)->n_words;
+        }
+    return MAREY_OK;
+}
+
+/* ---- the result ---- */
+
+/* A text COUNT LOW_PS HIGH_PS, as record_cost() writes it; a damaged log may say anything. */
+static void add_cost_part(struct marey_cost_part *part, const char *text)
+{
+    unsigned long long n, low_ps, high_ps;
+    if (text[0] == '\0')
+        return;
+    part->n_processes++;
+    const bool is_known = sscanf(text, "%20llu %20llu %20llu", &n, &low_ps, &high_ps) == 3;
+    const double low_ns = is_known ? (double)n * (double)low_ps / 1000 : 0,
+                 high_ns = is_known ? (double)n * (double)high_ps / 1000 : 0;
+    if (!is_known || low_ns > high_ns || high_ns >= 0x1p60) {
+        part->n_unknown++;
+        return;
+    }
+    part->count += n;
+    part->low_ns += (uint64_t)low_ns;
+    part->high_ns += (uint64_t)high_ns;
+}
+
+static void add_cost(struct marey_cost *cost, const struct marey_process *process)
+{
+    const bool is_stopped = strcmp(process->end, "write failed") == 0;
+    cost->n_stopped += is_stopped;
+    cost->n_cut += !is_stopped && process->is_cut != 0;
+    add_cost_part(&cost->parts[MAREY_COST_GPU], process->gpu_cost);
+    add_cost_part(&cost->parts[MAREY_COST_CALLS], process->calls_cost);
+    add_cost_part(&cost->parts[MAREY_COST_MEMORY], process->memory_cost);
+    const uint64_t first = process->first_ns;
+    cost->events += process->n_events;
+    const double in_program_ns = (double)process->n_events * process->event_cost_ns;
+    if (in_program_ns > 0 && in_program_ns < 0x1p63) /* a damaged log may say anything */
+        cost->in_program_ns += (uint64_t)in_program_ns;
+    cost->flush_cpu_ns += process->flush_cpu_ns;
+    cost->log_bytes += process->log_bytes;
+    cost->program_ns += process->last_ns > first ? process->last_ns - first : process->open_ns;
+    if (process->lost_events == 0)
+        return;
+    /* A flight recorder loses what came before the first event that it kept. */
+    const uint64_t start =
+        process->n_events != 0 ? MAREY__MIN(first, process->lost_first_ns) : process->lost_first_ns;
+    const uint64_t lost_first = process->lost_first_ns - start;
+    const uint64_t lost_last = process->lost_last_ns > start ? process->lost_last_ns - start : 0;
+    cost->lost_first_ns =
+        cost->lost_events == 0 ? lost_first : MAREY__MIN(cost->lost_first_ns, lost_first);
+    cost->lost_last_ns = MAREY__MAX(cost->lost_last_ns, lost_last);
+    cost->lost_events += process->lost_events;
+}
+
+static void sum_cost(struct marey_cost *cost, marey_recording *const *recordings, size_t n)
+{
+    cost->low_ns = cost->high_ns = cost->in_program_ns;
+    for (size_t i = 0; i < MAREY_N_COSTS; i++) {
+        cost->low_ns += cost->parts[i].low_ns;
+        cost->high_ns += cost->parts[i].high_ns;
+    }
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = marey_recording_n_processes(recordings[r]);
+             i < marey_recording_n_logs(recordings[r]); i++)
+            if (strcmp(marey_recording_process(recordings[r], i)->role, "sampler") == 0)
+                cost->is_sampled = 1;
+}
+
+static void note_source(marey_summary *summary, const struct marey__merge *merge)
+{
+    for (size_t i = 0; i < merge->n_processes; i++)
+        if (merge->processes[i]->source[0] == '\0')
+            return;
+    if (merge->n_processes != 0)
+        snprintf(summary->source, sizeof summary->source, "%s", merge->processes[0]->source);
+}
+
+static marey_status make_result(marey_summary *summary, struct marey__merge *merge,
+                                marey_recording *const *recordings, size_t n,
+                                const struct marey_summary_options *options)
+{
+    const struct marey__iteration_merge *iterations = &merge->iterations;
+    MAREY_TRY(marey__merge_finish(merge));
+    const struct marey__iteration_row *straggler = marey__find_straggler(iterations);
+    summary->straggler = straggler != NULL ? (int32_t)(straggler - iterations->rows) : -1;
+    for (size_t i = 0; i < merge->n_processes; i++)
+        add_cost(&summary->cost, merge->processes[i]);
+    sum_cost(&summary->cost, recordings, n);
+    note_source(summary, merge);
+    summary->n_threads = merge->n_threads;
+    summary->title = marey__recordings_title(recordings, n);
+    if (summary->title == NULL)
+        return no_memory();
+    return marey__summary_make_tables(summary, merge, options);
+}
+
+marey_status marey__summary_make(struct marey__merge *merge, marey_recording *const *recordings,
+                                 size_t n, const struct marey_summary_options *options,
+                                 marey_summary **out)
+{
+    marey_summary *summary = marey__calloc(1, sizeof *summary);
+    if (summary == NULL)
+        return no_memory();
+    const marey_status status = make_result(summary, merge, recordings, n, options);
+    if (status != MAREY_OK)
+        marey_summary_destroy(summary);
+    else
+        *out = summary;
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static marey_status run_jobs(struct jobs *jobs, marey_recording *const *recordings, size_t n)
+{
+    jobs->merge->iterations.data = jobs->options->data;
+    jobs->merge->without_threads = !marey__is_table_wanted(jobs->options, "threads");
+    MAREY_TRY(list_tasks(jobs, recordings, n));
+    jobs->n_crew = marey__work_crew(jobs->options->n_jobs, jobs->n_tasks);
+    jobs->n_ring = jobs->n_crew + MAX_WAITING;
+    jobs->ring = marey__calloc(jobs->n_ring, sizeof *jobs->ring);
+    if (jobs->ring == NULL)
+        return no_memory();
+    marey__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
+    if (jobs->status != MAREY_OK)
+        return marey__fail(jobs->status, "%s", jobs->error);
+    return marey__merge_add_recordings(jobs->merge, recordings, n) ? MAREY_OK : no_memory();
+}
+
+marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
+                                  const struct marey_summary_options *options,
+                                  const struct marey__summary_tap *tap, struct marey__merge *merge)
+{
+    struct jobs *jobs = marey__calloc(1, sizeof *jobs);
+    if (jobs == NULL)
+        return no_memory();
+    jobs->options = options;
+    jobs->tap = tap;
+    jobs->merge = merge;
+    pthread_mutex_init(&jobs->lock, NULL);
+    pthread_cond_init(&jobs->turned, NULL);
+    const marey_status status = run_jobs(jobs, recordings, n);
+    pthread_cond_destroy(&jobs->turned);
+    pthread_mutex_destroy(&jobs->lock);
+    marey__free(jobs->ring);
+    marey__free(jobs->tasks);
+    marey__free(jobs);
+    return status;
+}
+
+marey_status marey__summary_create(marey_recording *const *recordings, size_t n,
+                                   const struct marey_summary_options *options,
+                                   const struct marey__summary_tap *tap, marey_summary **out)
+{
+    static const struct marey_summary_options defaults;
+    struct marey__merge merge;
+    const struct marey_summary_options *wants = options != NULL ? options : &defaults;
+    MAREY_TRY(marey__merge_init(&merge));
+    marey_status status = marey__summary_merge(recordings, n, wants, tap, &merge);
+    if (status == MAREY_OK)
+        status = marey__summary_make(&merge, recordings, n, wants, out);
+    marey__merge_fini(&merge);
+    if (status == MAREY_OK && wants->progress != NULL)
+        wants->progress(wants->progress_ctx, 1);
+    return status;
+}
+
+marey_status marey_summary_create(marey_recording *const *recordings, size_t n,
+                                  const struct marey_summary_options *options, marey_summary **out)
+{
+    return marey__summary_create(recordings, n, options, NULL, out);
+}
+
+void marey_summary_destroy(marey_summary *summary)
+{
+    if (summary == NULL)
+        return;
+    for (size_t t = 0; t < MAREY__N_TABLES; t++)
+        marey_table_destroy(summary->tables[t]);
+    marey__free(summary->title);
+    marey__free(summary);
+}
+
+marey_table *marey_summary_table(marey_summary *summary, const char *name)
+{
+    for (size_t t = 0; t < MAREY__N_TABLES; t++)
+        if (strcmp(marey_table_name(summary->tables[t]), name) == 0)
+            return summary->tables[t];
+    return NULL;
+}
+
+void marey_summary_cost(const marey_summary *summary, struct marey_cost *out)
+{
+    *out = summary->cost;
+}

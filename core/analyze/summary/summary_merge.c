@@ -1,0 +1,384 @@
+/*
+ * What was seen in one process, added to what was seen in those before: by name, as a tree, and as
+ * rows for each thread and each process. The result does not depend on how many threads read the
+ * logs, because processes are added in their order.
+ */
+#include <string.h>
+
+#include "analyze/summary/internal.h"
+
+/* While one process is added. Both lists by the process's own name numbers. */
+struct adding {
+    struct marey__merge *merge;
+    struct marey__process_walk *walk;
+    uint32_t process;
+    uint32_t *names;               /* to the summary's numbers */
+    struct marey__name_row *lane;  /* sums over the lane at hand */
+    struct marey__name_row *total; /* sums over the process */
+    uint32_t *touched;             /* names that the lane has */
+    size_t n_touched;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the summary");
+}
+
+marey_status marey__merge_init(struct marey__merge *merge)
+{
+    *merge = (struct marey__merge){0};
+    return marey__tree_init(&merge->tree) ? MAREY_OK : no_memory();
+}
+
+static void free_stats(struct marey__name_stats *stats, size_t n)
+{
+    for (size_t i = 0; stats != NULL && i < n; i++)
+        marey__sketch_fini(&stats[i].calls);
+    marey__free(stats);
+}
+
+void marey__merge_fini(struct marey__merge *merge)
+{
+    free_stats(merge->ranges, merge->n_ranges);
+    free_stats(merge->async, merge->n_async);
+    marey__free(merge->counters);
+    marey__free(merge->marks);
+    marey__tree_fini(&merge->tree);
+    marey__free(merge->threads.rows);
+    marey__free(merge->ranks.rows);
+    marey__free(merge->open);
+    marey__free(merge->processes);
+    marey__free(merge->process_recordings);
+    marey__free(merge->counter_rows);
+    marey__free(merge->told);
+    for (size_t i = 0; i < merge->n_left_out; i++)
+        marey__free(merge->left_out[i].measuring);
+    marey__free(merge->left_out);
+    marey__free(merge->sites.rows);
+    marey__names_fini(&merge->sites.keys);
+    marey__arena_fini(&merge->sites.texts);
+    marey__iteration_merge_fini(&merge->iterations);
+    marey__gpu_merge_fini(&merge->gpu);
+    marey__names_fini(&merge->names);
+}
+
+/* ---- names ---- */
+
+bool marey__cover_names(const struct marey__names *names, void *array, size_t *n, size_t *cap,
+                        size_t size)
+{
+    char *elements;
+    if (!marey__grow(array, cap, names->n, size))
+        return false;
+    memcpy(&elements, array, sizeof elements);
+    if (names->n > *n)
+        memset(elements + *n * size, 0, (names->n - *n) * size);
+    *n = MAREY__MAX(*n, names->n);
+    return true;
+}
+
+/* Most programs have no async ranges; a million names need no room for them. */
+static bool grow_stats(struct marey__merge *m, const struct marey__process_walk *walk)
+{
+    return marey__cover_names(&m->names, &m->ranges, &m->n_ranges, &m->ranges_cap, sizeof *m->ranges) &&
+           marey__cover_names(&m->names, &m->marks, &m->n_marks, &m->marks_cap, sizeof *m->marks) &&
+           (walk->async == NULL ||
+            marey__cover_names(&m->names, &m->async, &m->n_async, &m->async_cap, sizeof *m->async));
+}
+
+static bool map_names(struct adding *adding)
+{
+    const struct marey__names *names = &adding->walk->names;
+    for (size_t i = 0; i < names->n; i++) {
+        adding->names[i] =
+            marey__names_number(&adding->merge->names, names->names[i].text, names->names[i].len);
+        if (adding->names[i] == MAREY__NO_NAME)
+            return false;
+    }
+    return grow_stats(adding->merge, adding->walk);
+}
+
+static bool keep_counter(const struct adding *adding, const struct marey__counter *counter,
+                         uint32_t name)
+{
+    struct marey__merge *merge = adding->merge;
+    if (counter->count == 0)
+        return true;
+    if (!marey__grow(&merge->counter_rows, &merge->counter_rows_cap, merge->n_counter_rows + 1,
+                     sizeof *merge->counter_rows))
+        return false;
+    merge->counter_rows[merge->n_counter_rows++] =
+        (struct marey__counter_row){adding->process, name, *counter};
+    return true;
+}
+
+/* The first to have a name hands its sketch over, so that names are not in memory twice. */
+static bool add_calls(struct marey__name_stats *stats, struct marey__sketch *calls)
+{
+    stats->n_processes += calls->count != 0;
+    if (stats->calls.count != 0)
+        return marey__sketch_merge(&stats->calls, calls);
+    stats->calls = *calls;
+    *calls = (struct marey__sketch){0};
+    return true;
+}
+
+static bool add_by_name(const struct adding *adding)
+{
+    struct marey__merge *merge = adding->merge;
+    const struct marey__process_walk *walk = adding->walk;
+    for (size_t i = 0; i < walk->names.n; i++) {
+        const uint32_t name = adding->names[i];
+        if (!add_calls(&merge->ranges[name], &walk->ranges[i]))
+            return false;
+        merge->marks[name] += walk->marks[i];
+        if (walk->counters != NULL && !keep_counter(adding, &walk->counters[i], name))
+            return false;
+        if (walk->async == NULL)
+            continue;
+        merge->async[name].total_ns += walk->async[i].sum;
+        merge->async[name].self_ns += walk->async[i].sum;
+        if (!add_calls(&merge->async[name], &walk->async[i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- rows ---- */
+
+static int heaviest_first(const void *a, const void *b, void *names)
+{
+    const struct marey__name_row *x = a, *y = b;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns < y->total_ns ? 1 : -1;
+    return marey__names_compare(names, x->name, y->name);
+}
+
+/* A new row at the end of the list; NULL without memory. */
+static struct marey__name_row *new_row(struct marey__row_list *list)
+{
+    if (!marey__grow(&list->rows, &list->cap, list->n + 1, sizeof *list->rows))
+        return NULL;
+    return &list->rows[list->n++];
+}
+
+static void sort_from(struct marey__merge *merge, struct marey__row_list *list, size_t first)
+{
+    if (list->n - first > 1)
+        qsort_r(list->rows + first, list->n - first, sizeof *list->rows, heaviest_first,
+                &merge->names);
+}
+
+/* Add up the lane's nodes by name. Of a recursive range only the outermost counts for the total. */
+static void sum_lane(struct adding *adding, const struct marey__lane_walk *lane)
+{
+    const struct marey__tree *tree = &lane->tree;
+    for (size_t i = 1; i < tree->n; i++) {
+        const struct marey__node *node = &tree->nodes[i];
+        struct marey__name_row *row = &adding->lane[node->name];
+        if (node->count == 0 && node->total_ns == 0)
+            continue;
+        if (row->lane == NULL)
+            adding->touched[adding->n_touched++] = node->name;
+        row->lane = lane->info;
+        row->count += node->count;
+        row->self_ns += lane->is_beside ? 0 : node->self_ns;
+        row->total_ns += node->is_outermost ? node->total_ns : 0;
+    }
+}
+
+/* The rows of a thread whose lanes were added up. */
+static bool add_thread_rows(struct adding *adding)
+{
+    struct marey__row_list *threads = &adding->merge->threads;
+    const size_t first = threads->n;
+    adding->merge->n_threads++;
+    for (size_t t = 0; t < adding->n_touched; t++) {
+        const uint32_t name = adding->touched[t];
+        struct marey__name_row *sum = &adding->lane[name], *total = &adding->total[name];
+        struct marey__name_row *row = adding->merge->without_threads ? sum : new_row(threads);
+        if (row == NULL)
+            return false;
+        *row = *sum;
+        row->process = adding->process;
+        row->name = adding->names[name];
+        adding->merge->ranges[row->name].n_threads++;
+        total->count += sum->count;
+        total->total_ns += sum->total_ns;
+        total->self_ns += sum->self_ns;
+        *sum = (struct marey__name_row){0};
+    }
+    adding->n_touched = 0;
+    sort_from(adding->merge, threads, first);
+    return true;
+}
+
+static bool add_process_rows(const struct adding *adding)
+{
+    struct marey__merge *merge = adding->merge;
+    const struct marey__iteration_values *in_iterations = adding->walk->iteration_stats.by_name;
+    const size_t first = merge->ranks.n;
+    for (size_t i = 0; i < adding->walk->names.n; i++) {
+        const struct marey__name_row *total = &adding->total[i];
+        if (total->count == 0 && total->self_ns == 0 && total->total_ns == 0)
+            continue;
+        struct marey__name_row *row = new_row(&merge->ranks);
+        if (row == NULL)
+            return false;
+        *row = *total;
+        row->process = adding->process;
+        row->name = adding->names[i];
+        row->iteration_ns = in_iterations != NULL ? in_iterations[i].ns.sum : 0;
+        merge->ranges[row->name].total_ns += total->total_ns;
+        merge->ranges[row->name].self_ns += total->self_ns;
+    }
+    sort_from(merge, &merge->ranks, first);
+    return true;
+}
+
+/* ---- what was left open ---- */
+
+static bool add_open(const struct adding *adding, uint32_t name, const struct marey_lane_info *lane,
+                     uint64_t ns)
+{
+    struct marey__merge *merge = adding->merge;
+    if (!marey__grow(&merge->open, &merge->open_cap, merge->n_open + 1, sizeof *merge->open))
+        return false;
+    const uint64_t first_ns = adding->walk->info->first_ns;
+    merge->open[merge->n_open++] = (struct marey__open_row){
+        .process = adding->process,
+        .name = adding->names[name],
+        .lane = lane,
+        .since_ns = ns > first_ns ? ns - first_ns : 0,
+    };
+    return true;
+}
+
+static bool add_open_ranges(const struct adding *adding, const struct marey__lane_walk *lane)
+{
+    for (size_t i = 1; i < lane->n_frames; i++)
+        if (!add_open(adding, lane->frames[i].name, lane->info, lane->frames[i].start_ns))
+            return false;
+    return true;
+}
+
+static bool add_open_async(const struct adding *adding)
+{
+    const struct marey__async_match *pending = &adding->walk->pending;
+    for (size_t i = 0; i < pending->n_slots; i++) {
+        const struct marey__async_half *half = &pending->slots[i];
+        if (half->handle == 0)
+            continue;
+        if (!half->is_begin)
+            adding->merge->n_orphans++;
+        else if (!add_open(adding, half->name, adding->walk->lanes[half->lane]->info, half->ns))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->info;
+    const struct marey_lane_info *y = (*(struct marey__lane_walk *const *)b)->info;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+/* What overlaps others has its place in the tree for --depth; its time there is theirs. */
+static void take_time_out(struct adding *adding, struct marey__lane_walk *lane)
+{
+    for (size_t i = 1; i < lane->tree.n; i++) {
+        struct marey__node *node = &lane->tree.nodes[i];
+        adding->merge->n_overlapping += node->count;
+        node->count = node->total_ns = node->self_ns = 0;
+    }
+}
+
+/*
+ * A recorder has a lane for each thread, though two threads may have had one number, the one after the other. An
+ * imported trace has further lanes for ranges of a thread that overlap.
+ */
+static bool add_lanes_of(struct adding *adding, struct marey__lane_walk **lanes, size_t n)
+{
+    const bool is_imported = adding->walk->info->source[0] != '\0';
+    if (is_imported && n > 1)
+        qsort(lanes, n, sizeof *lanes, by_thread);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_last =
+            i + 1 == n || !is_imported || lanes[i + 1]->info->tid != lanes[i]->info->tid;
+        sum_lane(adding, lanes[i]);
+        if (lanes[i]->is_beside)
+            take_time_out(adding, lanes[i]);
+        if (!marey__tree_join(&adding->merge->tree, &lanes[i]->tree, adding->names,
+                              adding->names[adding->walk->other]) ||
+            !add_open_ranges(adding, lanes[i]) || (is_last && !add_thread_rows(adding)))
+            return false;
+    }
+    return true;
+}
+
+static bool add_lanes(struct adding *adding)
+{
+    const struct marey__process_walk *walk = adding->walk;
+    struct marey__lane_walk **lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
+    size_t n = 0;
+    if (lanes == NULL)
+        return false;
+    for (size_t i = 0; i < walk->info->n_lanes; i++)
+        if (walk->lanes[i] != NULL)
+            lanes[n++] = walk->lanes[i];
+    const bool done = add_lanes_of(adding, lanes, n);
+    marey__free(lanes);
+    return done;
+}
+
+bool marey__merge_grow_processes(struct marey__merge *merge, size_t n)
+{
+    return marey__grow(&merge->processes, &merge->processes_cap, n, sizeof *merge->processes) &&
+           marey__grow(&merge->process_recordings, &merge->process_recordings_cap, n,
+                       sizeof *merge->process_recordings);
+}
+
+static bool add_process(struct adding *adding)
+{
+    struct marey__merge *merge = adding->merge;
+    const struct marey__process_walk *walk = adding->walk;
+    if (!marey__merge_grow_processes(merge, merge->n_processes + 1))
+        return false;
+    adding->process = (uint32_t)merge->n_processes;
+    merge->process_recordings[merge->n_processes] = walk->recording_number;
+    merge->processes[merge->n_processes++] = walk->info;
+    merge->n_orphans += walk->n_orphans;
+    merge->n_cut_off += walk->n_cut_off;
+    merge->n_unwound += walk->n_unwound;
+    merge->n_too_deep += walk->n_too_deep;
+    merge->n_async_dropped += walk->pending.n_dropped;
+    return map_names(adding) && add_by_name(adding) && add_lanes(adding) &&
+           add_process_rows(adding) && add_open_async(adding) &&
+           marey__gpu_merge_add(merge, adding->walk, adding->names) &&
+           marey__iteration_merge_add(merge, walk, adding->process, adding->names);
+}
+
+marey_status marey__merge_add(struct marey__merge *merge, struct marey__process_walk *walk)
+{
+    const size_t n = walk->names.n;
+    struct adding adding = {
+        .merge = merge,
+        .walk = walk,
+        .names = marey__calloc(n, sizeof *adding.names),
+        .lane = marey__calloc(n, sizeof *adding.lane),
+        .total = marey__calloc(n, sizeof *adding.total),
+        .touched = marey__calloc(n, sizeof *adding.touched),
+    };
+    const bool done = adding.names != NULL && adding.lane != NULL && adding.total != NULL &&
+                      adding.touched != NULL && add_process(&adding);
+    marey__free(adding.names);
+    marey__free(adding.lane);
+    marey__free(adding.total);
+    marey__free(adding.touched);
+    return done ? MAREY_OK : no_memory();
+}

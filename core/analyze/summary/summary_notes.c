@@ -1,0 +1,92 @@
+/* The tables of sites and of warnings. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyze/summary/internal.h"
+
+/* ---- sites ---- */
+
+const struct marey_column marey__site_columns[MAREY__N_SITE_COLUMNS] = {
+    MAREY__NAME_COLUMN,
+    {"category", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"domain", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"color", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"file", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"line", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+};
+
+static void put_site(marey_table *table, const struct marey_site_info *site)
+{
+    marey_table_text(table, site->name, site->name_len);
+    marey__put_string(table, site->category);
+    marey__put_string(table, site->domain);
+    marey_table_u64(table, site->color);
+    marey__put_string(table, site->file);
+    marey_table_u64(table, site->line);
+}
+
+marey_status marey__fill_sites(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__site_rows *sites = &m->merge->sites;
+    for (size_t i = 0; i < sites->n; i++)
+        if (marey__name_matches(m->filter, sites->rows[i].info.name, sites->rows[i].info.name_len))
+            put_site(table, &sites->rows[i].info);
+    return MAREY_OK;
+}
+
+/* ---- warnings ---- */
+
+/* "N THING[s] REST", the plural where it is one. */
+static void put_count(marey_table *table, uint64_t n, const char *thing, const char *rest)
+{
+    struct marey__buf text = {0};
+    if (n == 0)
+        return;
+    marey__buf_printf(&text, "%" PRIu64 " %s%s %s", n, thing, n == 1 ? "" : "s", rest);
+    if (text.failed)
+        marey__put_string(table, rest);
+    else
+        marey_table_text(table, text.data, text.len);
+    marey__buf_fini(&text);
+}
+
+static void put_iteration_notes(marey_table *table, const struct marey__iteration_merge *iterations)
+{
+    uint64_t n_cut = 0;
+    bool has_data = false;
+    for (size_t i = 0; i < iterations->n_rows; i++) {
+        n_cut += iterations->rows[i].n_cut;
+        has_data |= iterations->rows[i].has_data;
+    }
+    put_count(table, n_cut, "iteration",
+              "in which events were lost, or whose begin was: left out of the times by iteration.");
+    if (iterations->data == NULL || has_data)
+        return;
+    struct marey__buf text = {0};
+    marey__buf_printf(&text,
+                      "No range called '%s' ran in an iteration; the share of waiting for data is "
+                      "not known.",
+                      iterations->data);
+    if (!text.failed)
+        marey_table_text(table, text.data, text.len);
+    marey__buf_fini(&text);
+}
+
+marey_status marey__fill_warnings(marey_table *table, const struct marey__making *m)
+{
+    for (size_t i = 0; i < m->merge->n_told; i++)
+        marey__put_string(table, m->merge->told[i].text);
+    for (size_t p = 0; p < m->merge->n_processes; p++)
+        marey__put_notes(table, m->merge->processes[p], m->merge->n_processes == 1);
+    put_count(table, m->merge->n_cut_off, "range",
+              "had begun when events were lost; how long is not known.");
+    put_count(table, m->merge->n_unwound, "range", "left open inside another, ended with that one.");
+    put_count(table, m->merge->n_orphans, "end", "without a begin: left out.");
+    put_count(table, m->merge->n_overlapping, "range",
+              "without self time and not in the call tree: they overlap others of their thread.");
+    put_count(table, m->merge->n_too_deep, "range", "nested too deep: left out.");
+    put_count(table, m->merge->n_async_dropped, "async event",
+              "left out: too many async ranges were in flight.");
+    put_iteration_notes(table, &m->merge->iterations);
+    return MAREY_OK;
+}

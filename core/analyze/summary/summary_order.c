@@ -1,0 +1,175 @@
+/*
+ * The last step of a merge: what was added by several, in whatever order they came, is put into the order in which one
+ * would have added it. Then the answer is the same to the last digit, however many have worked on it.
+ */
+#include <string.h>
+
+#include "analyze/summary/internal.h"
+#include "read/read_internal.h"
+
+static int compare(const struct marey__merge *merge, uint32_t a, uint32_t b)
+{
+    const uint32_t x = merge->process_recordings[a], y = merge->process_recordings[b];
+    return x != y ? (x > y) - (x < y)
+                  : marey__process_compare(merge->processes[a], merge->processes[b]);
+}
+
+bool marey__merge_is_before(const struct marey__merge *merge, uint32_t a, uint32_t b)
+{
+    return compare(merge, a, b) < 0;
+}
+
+/* ---- processes ---- */
+
+static int by_place(const void *a, const void *b, void *merge)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const int order = compare(merge, x, y);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* Every row begins with its process. */
+static uint32_t process_of(const void *row)
+{
+    uint32_t process;
+    memcpy(&process, row, sizeof process);
+    return process;
+}
+
+static bool is_row_before(const void *a, const void *b)
+{
+    return process_of(a) < process_of(b);
+}
+
+/* The rows of a process keep their order. */
+static bool sort_rows(void *rows, size_t n, size_t size, const uint32_t *places)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *row = (char *)rows + i * size;
+        memcpy(row, &places[process_of(row)], sizeof *places);
+    }
+    return n < 2 || marey__sort_runs(rows, n, size, is_row_before);
+}
+
+#define SORT_ROWS(rows, n) sort_rows((rows), (n), sizeof *(rows), places)
+
+static bool place_rows(struct marey__merge *merge, const uint32_t *places)
+{
+    struct marey__iteration_merge *it = &merge->iterations;
+    for (size_t i = 0; i < it->n_names; i++)
+        if (it->names[i].n_processes != 0)
+            it->names[i].highest_process = places[it->names[i].highest_process];
+    return SORT_ROWS(merge->threads.rows, merge->threads.n) &&
+           SORT_ROWS(merge->ranks.rows, merge->ranks.n) && SORT_ROWS(merge->open, merge->n_open) &&
+           SORT_ROWS(merge->counter_rows, merge->n_counter_rows) &&
+           SORT_ROWS(merge->sites.rows, merge->sites.n) && SORT_ROWS(it->rows, it->n_rows) &&
+           SORT_ROWS(it->outliers, it->n_outliers) && SORT_ROWS(it->epochs, it->n_epochs);
+}
+
+/* `order`: who comes first, second ... `places`: the place of each. */
+static bool place_processes(struct marey__merge *merge, const uint32_t *order, uint32_t *places)
+{
+    const size_t n = merge->n_processes;
+    const struct marey_process **processes = marey__calloc(n, sizeof *processes);
+    uint32_t *recordings = marey__calloc(n, sizeof *recordings);
+    const bool has_memory = processes != NULL && recordings != NULL;
+    for (size_t i = 0; has_memory && i < n; i++) {
+        processes[i] = merge->processes[order[i]];
+        recordings[i] = merge->process_recordings[order[i]];
+        places[order[i]] = (uint32_t)i;
+    }
+    if (has_memory) {
+        memcpy(merge->processes, processes, n * sizeof(const struct marey_process *));
+        memcpy(merge->process_recordings, recordings, n * sizeof *recordings);
+    }
+    marey__free(processes);
+    marey__free(recordings);
+    return has_memory && place_rows(merge, places);
+}
+
+static bool put_in_order(struct marey__merge *merge)
+{
+    const size_t n = merge->n_processes;
+    bool is_in_order = true;
+    for (uint32_t i = 1; i < n; i++)
+        is_in_order &= !marey__merge_is_before(merge, i, i - 1);
+    if (is_in_order)
+        return true;
+    uint32_t *order = marey__calloc(n, sizeof *order), *places = marey__calloc(n, sizeof *places);
+    bool done = order != NULL && places != NULL;
+    for (uint32_t i = 0; done && i < n; i++)
+        order[i] = i;
+    if (done) {
+        qsort_r(order, n, sizeof *order, by_place, merge);
+        done = place_processes(merge, order, places);
+    }
+    marey__free(order);
+    marey__free(places);
+    return done;
+}
+
+/* ---- counters ---- */
+
+static void add_counter(struct marey__counter *into, const struct marey__counter *from, uint64_t shift)
+{
+    const bool is_first = into->count == 0;
+    const uint64_t last_ns =
+        from->last_ns + shift; /* since 1970: processes may be on different machines */
+    into->min = is_first || from->min < into->min ? from->min : into->min;
+    into->max = is_first || from->max > into->max ? from->max : into->max;
+    if (is_first || last_ns >= into->last_ns) {
+        into->last = from->last;
+        into->last_ns = last_ns;
+    }
+    into->count += from->count;
+    into->sum += from->sum;
+}
+
+static bool add_counters(struct marey__merge *m)
+{
+    if (m->n_counter_rows != 0 && !marey__cover_names(&m->names, &m->counters, &m->n_counters,
+                                                      &m->counters_cap, sizeof *m->counters))
+        return false;
+    for (size_t i = 0; i < m->n_counter_rows; i++) {
+        const struct marey__counter_row *row = &m->counter_rows[i];
+        add_counter(&m->counters[row->name], &row->counter,
+                    (uint64_t)m->processes[row->process]->mono_to_unix_ns);
+    }
+    m->n_counter_rows = 0;
+    return true;
+}
+
+/* ---- sites, and what recordings say of themselves ---- */
+
+static bool is_site_before(const void *a, const void *b)
+{
+    const struct marey__site_row *x = a, *y = b;
+    return x->process != y->process ? x->process < y->process : x->id < y->id;
+}
+
+/* First what is about logs, then notes, of one recording after the other. */
+static bool is_told_before(const void *a, const void *b)
+{
+    const struct marey__told_row *x = a, *y = b;
+    return x->recording != y->recording ? x->recording < y->recording : x->is_note < y->is_note;
+}
+
+static bool sort_told(struct marey__merge *merge)
+{
+    struct marey__site_rows *sites = &merge->sites;
+    return (sites->n < 2 ||
+            marey__sort_runs(sites->rows, sites->n, sizeof *sites->rows, is_site_before)) &&
+           (merge->n_told < 2 ||
+            marey__sort_runs(merge->told, merge->n_told, sizeof *merge->told, is_told_before));
+}
+
+/* ---- the whole ---- */
+
+marey_status marey__merge_finish(struct marey__merge *merge)
+{
+    /* Races name rows by their place, so they are decided before rows move. */
+    marey__iteration_merge_finish(&merge->iterations);
+    return put_in_order(merge) && add_counters(merge) && sort_told(merge)
+               ? MAREY_OK
+               : marey__fail(MAREY_ENOMEM, "no memory for the summary");
+}

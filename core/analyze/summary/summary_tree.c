@@ -1,0 +1,56 @@
+/* The table of the call tree: depth first, the heaviest child first. */
+#include "analyze/summary/internal.h"
+
+const struct marey_column marey__tree_columns[MAREY__N_TREE_COLUMNS] = {
+    {"depth", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    MAREY__NAME_COLUMN,
+    MAREY__COUNT_COLUMN,
+    MAREY__NS_COLUMN("total_ns", "total"),
+    MAREY__NS_COLUMN("self_ns", "self"),
+    MAREY__SHARE_COLUMN("of run"),
+};
+
+static int heaviest_first(const struct marey__node *a, const struct marey__node *b, const void *ctx)
+{
+    const struct marey__merge *merge = ctx;
+    if (a->total_ns != b->total_ns)
+        return a->total_ns < b->total_ns ? 1 : -1;
+    return marey__names_compare(&merge->names, a->name, b->name);
+}
+
+static void put_node(marey_table *table, const struct marey__making *m, const struct marey__node *node)
+{
+    marey_table_u64(table, node->depth - 1);
+    marey__put_name(table, m, node->name);
+    marey_table_u64(table, node->count);
+    marey_table_u64(table, node->total_ns);
+    marey_table_u64(table, node->self_ns);
+    marey__put_share(table, node->total_ns, m->cost->program_ns);
+}
+
+/* Nodes that were counted, pass the filter and are not too deep; those that lead to one come along. */
+static void choose_nodes(const struct marey__making *m, uint8_t *keep)
+{
+    const struct marey__tree *tree = &m->merge->tree;
+    for (size_t i = 1; i < tree->n; i++)
+        keep[i] = (tree->nodes[i].count != 0 || tree->nodes[i].total_ns != 0) &&
+                  (m->max_depth == 0 || tree->nodes[i].depth <= m->max_depth) &&
+                  marey__is_wanted(m, tree->nodes[i].name);
+}
+
+marey_status marey__fill_tree(marey_table *table, const struct marey__making *m)
+{
+    const struct marey__tree *tree = &m->merge->tree;
+    uint8_t *keep = marey__calloc(tree->n, sizeof *keep);
+    uint32_t *order = marey__calloc(tree->n, sizeof *order);
+    size_t n = MAREY__NO_ORDER;
+    if (keep != NULL && order != NULL) {
+        choose_nodes(m, keep);
+        n = marey__tree_order(tree, keep, heaviest_first, m->merge, order);
+    }
+    for (size_t i = 0; n != MAREY__NO_ORDER && i < n; i++)
+        put_node(table, m, &tree->nodes[order[i]]);
+    marey__free(keep);
+    marey__free(order);
+    return n != MAREY__NO_ORDER ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the call tree");
+}

@@ -1,0 +1,158 @@
+/* The call tree: an array of nodes, parents first, and a hash table from (parent, name) to node. */
+#include <string.h>
+
+#include "analyze/walk/internal.h"
+
+enum { FIRST_SLOTS_LOG2 = 5 };
+
+static bool make_slots(struct marey__tree *tree, uint32_t log2)
+{
+    uint32_t *slots = marey__calloc((size_t)1 << log2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(tree->slots);
+    tree->slots = slots;
+    tree->n_slots_log2 = log2;
+    return true;
+}
+
+bool marey__tree_init(struct marey__tree *tree)
+{
+    *tree = (struct marey__tree){0};
+    if (!marey__grow(&tree->nodes, &tree->cap, 1, sizeof *tree->nodes) ||
+        !make_slots(tree, FIRST_SLOTS_LOG2)) {
+        marey__tree_fini(tree);
+        return false;
+    }
+    tree->nodes[0] = (struct marey__node){.name = MAREY__NO_NAME};
+    tree->n = 1;
+    return true;
+}
+
+void marey__tree_fini(struct marey__tree *tree)
+{
+    marey__free(tree->nodes);
+    marey__free(tree->slots);
+    *tree = (struct marey__tree){0};
+}
+
+static void enter(struct marey__tree *tree, uint32_t node)
+{
+    const size_t mask = ((size_t)1 << tree->n_slots_log2) - 1;
+    size_t slot = marey__tree_slot(tree, tree->nodes[node].parent, tree->nodes[node].name);
+    while (tree->slots[slot] != 0)
+        slot = (slot + 1) & mask;
+    tree->slots[slot] = node;
+}
+
+static bool is_outermost(const struct marey__tree *tree, uint32_t parent, uint32_t name)
+{
+    for (uint32_t node = parent; node != 0; node = tree->nodes[node].parent)
+        if (tree->nodes[node].name == name)
+            return false;
+    return true;
+}
+
+uint32_t marey__tree_add(struct marey__tree *tree, uint32_t parent, uint32_t name, uint32_t other)
+{
+    if (tree->n >= MAREY__TREE_NODES && (parent != 0 || name != other))
+        return marey__tree_child(tree, 0, other, other);
+    if (!marey__grow(&tree->nodes, &tree->cap, tree->n + 1, sizeof *tree->nodes))
+        return 0;
+    if ((tree->n + 1) * 2 > (size_t)1 << tree->n_slots_log2) {
+        if (!make_slots(tree, tree->n_slots_log2 + 1))
+            return 0;
+        for (size_t i = 1; i < tree->n; i++)
+            enter(tree, (uint32_t)i);
+    }
+    const uint32_t node = (uint32_t)tree->n++;
+    tree->nodes[node] = (struct marey__node){
+        .name = name,
+        .parent = parent,
+        .depth = tree->nodes[parent].depth + 1,
+        .is_outermost = is_outermost(tree, parent, name),
+    };
+    enter(tree, node);
+    return node;
+}
+
+bool marey__tree_join(struct marey__tree *into, const struct marey__tree *tree,
+                      const uint32_t *names, uint32_t other)
+{
+    uint32_t *map = marey__calloc(tree->n, sizeof *map);
+    size_t i = 1;
+    for (; map != NULL && i < tree->n; i++) {
+        const struct marey__node *node = &tree->nodes[i];
+        map[i] = marey__tree_child(into, map[node->parent], names[node->name], other);
+        if (map[i] == 0)
+            break;
+        into->nodes[map[i]].count += node->count;
+        into->nodes[map[i]].total_ns += node->total_ns;
+        into->nodes[map[i]].self_ns += node->self_ns;
+    }
+    marey__free(map);
+    return map != NULL && i == tree->n;
+}
+
+/* ---- order ---- */
+
+struct ordering {
+    const struct marey__tree *tree;
+    marey__sibling_order *compare;
+    const void *ctx;
+};
+
+static int by_parent_and_place(const void *a, const void *b, void *ctx)
+{
+    const struct ordering *by = ctx;
+    const struct marey__node *x = &by->tree->nodes[*(const uint32_t *)a];
+    const struct marey__node *y = &by->tree->nodes[*(const uint32_t *)b];
+    if (x->parent != y->parent)
+        return x->parent > y->parent ? 1 : -1;
+    return by->compare(x, y, by->ctx);
+}
+
+/*
+ * Depth first without recursion: `next[node]` is the place in `sorted` of the child to be visited next, and a node is
+ * left when that place holds somebody else's child.
+ */
+static void visit_in_order(const struct marey__tree *tree, const uint32_t *sorted, size_t n,
+                           uint32_t *next, uint32_t *order)
+{
+    size_t n_visited = 0;
+    memset(next, 0xff, tree->n * sizeof *next);
+    for (size_t i = n; i-- > 0;)
+        next[tree->nodes[sorted[i]].parent] = (uint32_t)i;
+    for (uint32_t at = 0; n_visited < n;) {
+        const uint32_t place = next[at];
+        if (place < n && tree->nodes[sorted[place]].parent == at) {
+            next[at]++;
+            at = sorted[place];
+            order[n_visited++] = at;
+        } else {
+            at = tree->nodes[at].parent;
+        }
+    }
+}
+
+size_t marey__tree_order(const struct marey__tree *tree, uint8_t *keep,
+                         marey__sibling_order *compare, const void *ctx, uint32_t *order)
+{
+    struct ordering by = {tree, compare, ctx};
+    uint32_t *sorted = marey__calloc(tree->n, sizeof *sorted);
+    uint32_t *next = marey__calloc(tree->n, sizeof *next);
+    size_t n = 0;
+    for (size_t i = tree->n; i-- > 1;)
+        keep[tree->nodes[i].parent] |= keep[i];
+    const bool has_memory = sorted != NULL && next != NULL;
+    for (size_t i = 1; has_memory && i < tree->n; i++)
+        if (keep[i])
+            sorted[n++] = (uint32_t)i;
+    if (has_memory) {
+        qsort_r(sorted, n, sizeof *sorted, by_parent_and_place, &by);
+        visit_in_order(tree, sorted, n, next, order);
+    }
+    marey__free(sorted);
+    marey__free(next);
+    return has_memory ? n : MAREY__NO_ORDER;
+}

@@ -1,0 +1,192 @@
+/*
+ * The work of a process's streams: counts and times by name, and by the path of ranges that launched it.
+ *
+ *   a record LAUNCH, on a thread       correlation ──> the range on top of the stack, as a node of the lane's tree
+ *   a record GPU, on a stream          correlation ──> that node gets the time
+ *
+ * Streams and threads come in any order, so whichever comes first waits in one table for the other. Work that waits is
+ * a sum, and a launch stays, since a graph that is launched once is many pieces of work. The table grows with launches.
+ */
+#include <string.h>
+
+#include "analyze/walk/internal.h"
+
+static marey_status no_memory(const struct marey__process_walk *walk)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the GPU work in %s", walk->info->log_path);
+}
+
+void marey__gpu_walk_init(struct marey__process_walk *walk)
+{
+    for (uint32_t i = 0; i < walk->info->n_lanes && !walk->gpu.has_streams; i++)
+        walk->gpu.has_streams =
+            marey_recording_lane(walk->recording, walk->info->index, i)->kind == MAREY_LANE_GPU;
+}
+
+void marey__gpu_walk_fini(struct marey__gpu_walk *gpu)
+{
+    for (size_t i = 0; i < gpu->n_works; i++)
+        marey__sketch_fini(&gpu->works[i].calls);
+    marey__free(gpu->works);
+    marey__free(gpu->by_name);
+    marey__pairs_fini(&gpu->where);
+    marey__free(gpu->launches);
+    *gpu = (struct marey__gpu_walk){0};
+}
+
+/* ---- launches and what waits for them ---- */
+
+static struct marey__gpu_launch *find_slot(struct marey__gpu_launch *slots, size_t n_slots,
+                                           uint64_t correlation)
+{
+    const size_t mask = n_slots - 1;
+    size_t i = (size_t)((correlation * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & mask;
+    while (slots[i].correlation != 0 && slots[i].correlation != correlation)
+        i = (i + 1) & mask;
+    return &slots[i];
+}
+
+static bool grow_launches(struct marey__gpu_walk *gpu)
+{
+    const size_t n_slots = gpu->n_slots != 0 ? 2 * gpu->n_slots : 256;
+    struct marey__gpu_launch *slots = marey__calloc(n_slots, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < gpu->n_slots; i++)
+        if (gpu->launches[i].correlation != 0)
+            *find_slot(slots, n_slots, gpu->launches[i].correlation) = gpu->launches[i];
+    marey__free(gpu->launches);
+    gpu->launches = slots;
+    gpu->n_slots = n_slots;
+    return true;
+}
+
+/* The entry of a correlation, made when new; NULL without memory. */
+static struct marey__gpu_launch *launch_of(struct marey__gpu_walk *gpu, uint64_t correlation)
+{
+    if (2 * (gpu->n_launches + 1) > gpu->n_slots && !grow_launches(gpu))
+        return NULL;
+    struct marey__gpu_launch *launch = find_slot(gpu->launches, gpu->n_slots, correlation);
+    if (launch->correlation == 0) {
+        *launch = (struct marey__gpu_launch){.correlation = correlation, .lane = MAREY__NO_LANE};
+        gpu->n_launches++;
+    }
+    return launch;
+}
+
+static bool add_to_node(struct marey__lane_walk *lane, uint32_t node,
+                        const struct marey__gpu_time *time)
+{
+    if (node >= lane->n_gpu) {
+        if (!marey__grow(&lane->gpu, &lane->gpu_cap, (size_t)node + 1, sizeof *lane->gpu))
+            return false;
+        memset(lane->gpu + lane->n_gpu, 0, (node + 1 - lane->n_gpu) * sizeof *lane->gpu);
+        lane->n_gpu = (size_t)node + 1;
+    }
+    lane->gpu[node].count += time->count;
+    lane->gpu[node].ns += time->ns;
+    return true;
+}
+
+marey_status marey__gpu_walk_launch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
+                                    uint64_t correlation)
+{
+    if (!walk->gpu.has_streams || correlation == 0)
+        return MAREY_OK;
+    struct marey__gpu_launch *launch = launch_of(&walk->gpu, correlation);
+    if (launch == NULL)
+        return no_memory(walk);
+    launch->lane = lane->info->lane;
+    launch->node = lane->frames[lane->n_frames - 1].node; /* 0: no range is open */
+    const struct marey__gpu_time waiting = launch->waiting;
+    launch->waiting = (struct marey__gpu_time){0};
+    return waiting.count == 0 || add_to_node(lane, launch->node, &waiting) ? MAREY_OK
+                                                                           : no_memory(walk);
+}
+
+static bool find_launch(struct marey__process_walk *walk, uint64_t correlation, uint64_t ns)
+{
+    const struct marey__gpu_time time = {1, ns};
+    struct marey__gpu_launch *launch = launch_of(&walk->gpu, correlation);
+    if (launch == NULL)
+        return false;
+    if (launch->lane != MAREY__NO_LANE)
+        return add_to_node(walk->lanes[launch->lane], launch->node, &time);
+    launch->waiting.count++;
+    launch->waiting.ns += ns;
+    return true;
+}
+
+/* ---- work ---- */
+
+static struct marey__work_stats *new_work(struct marey__process_walk *walk, uint32_t name,
+                                          uint32_t kind)
+{
+    struct marey__gpu_walk *gpu = &walk->gpu;
+    if (!marey__grow(&gpu->works, &gpu->works_cap, gpu->n_works + 1, sizeof *gpu->works))
+        return NULL;
+    struct marey__work_stats *work = &gpu->works[gpu->n_works++];
+    *work = (struct marey__work_stats){
+        .name = name, .kind = kind, .next = gpu->by_name[name], .last_lane = MAREY__NO_LANE};
+    gpu->by_name[name] = (uint32_t)gpu->n_works;
+    return work;
+}
+
+/* The figures of a name and kind, made when new; NULL without memory. */
+static struct marey__work_stats *work_of(struct marey__process_walk *walk, uint32_t name,
+                                         uint32_t kind)
+{
+    struct marey__gpu_walk *gpu = &walk->gpu;
+    if (gpu->by_name == NULL) {
+        gpu->by_name = marey__calloc(walk->names.n, sizeof *gpu->by_name);
+        if (gpu->by_name == NULL)
+            return NULL;
+    }
+    for (uint32_t i = gpu->by_name[name]; i != 0; i = gpu->works[i - 1].next)
+        if (gpu->works[i - 1].kind == kind)
+            return &gpu->works[i - 1];
+    return new_work(walk, name, kind);
+}
+
+/* Streams and devices are counted once for each work. */
+static bool count_stream(struct marey__gpu_walk *gpu, struct marey__work_stats *work,
+                         const struct marey_lane_info *lane)
+{
+    const uint32_t number = (uint32_t)(work - gpu->works);
+    bool failed;
+    if (work->last_lane == lane->lane)
+        return true;
+    work->last_lane = lane->lane;
+    if (!marey__pairs_add(&gpu->where, 2 * number, lane->lane, &failed))
+        return !failed;
+    work->n_streams++;
+    work->n_devices += marey__pairs_add(&gpu->where, 2 * number + 1, (uint32_t)lane->device, &failed);
+    return !failed;
+}
+
+static bool take_work(struct marey__process_walk *walk, const struct marey_batch *batch,
+                      const uint64_t *words)
+{
+    const uint32_t kind = marey_record_work_kind(words[1]);
+    const uint64_t ns = marey_batch_duration_ns(batch, words[2]), correlation = words[3];
+    struct marey__work_stats *work =
+        work_of(walk, marey__name_of_site(walk, marey_record_site(words[1])), kind);
+    if (work != NULL && words[4] != 0) {
+        work->bytes += words[4];
+        work->bytes_ns += ns;
+    }
+    return work != NULL && marey__sketch_add(&work->calls, ns) &&
+           count_stream(&walk->gpu, work, batch->lane) &&
+           (correlation == 0 || !marey__is_work(kind) || find_launch(walk, correlation, ns));
+}
+
+marey_status marey__gpu_walk_batch(struct marey__process_walk *walk, const struct marey_batch *batch)
+{
+    const uint64_t *word = batch->words, *const end = word + batch->n;
+    for (; word < end;
+         word += marey_word_kind(*word) == MAREY_KIND_RECORD ? marey_record_length(*word) : 1)
+        if (marey_word_kind(*word) == MAREY_KIND_RECORD &&
+            marey_record_type_of(*word) == MAREY_RECORD_GPU && !take_work(walk, batch, word))
+            return no_memory(walk);
+    return MAREY_OK;
+}

@@ -1,0 +1,533 @@
+/*
+ * analyze: from batches of words to tables.
+ *
+ *   for each process, several at a time            then, one process after the other        at the end
+ *   process_walk.c ── lane_walk.c (stacks)     ──> summary_merge.c (by name, tree, rows) ──> summary_tables.c
+ *                     call_tree.c, async_match.c
+ *                     gpu_walk.c (streams)         gpu_merge.c
+ *
+ * A process numbers its names for itself (several sites may share one) and the merge maps them to the summary's own
+ * numbers. Texts are lent by the recordings until the tables are made.
+ */
+#ifndef MAREY_WALK_INTERNAL_H
+#define MAREY_WALK_INTERNAL_H
+
+#include "base/base_internal.h"
+#include "base/table_internal.h"
+#include "report/internal.h"
+#include <marey/recording.h>
+#include <marey/report.h>
+
+/* ---- names.c: texts to numbers from 0 ---- */
+
+struct marey__name {
+    const char *text; /* lent */
+    size_t len;
+    uint64_t hash;
+};
+
+struct marey__names {
+    struct marey__name *names;
+    size_t n, cap;
+    uint32_t *slots; /* number + 1; 0: empty */
+    size_t n_slots;  /* a power of two */
+};
+
+#define MAREY__NO_NAME UINT32_MAX
+
+/* The number of a text, a new one when it is new; MAREY__NO_NAME without memory. */
+uint32_t marey__names_number(struct marey__names *names, const char *text, size_t len);
+/* The number of a text; MAREY__NO_NAME when it has none. */
+uint32_t marey__names_find(const struct marey__names *names, const char *text, size_t len);
+void marey__names_fini(struct marey__names *names);
+/* Which of two names comes first by its bytes, negative for `a`: numbers depend on who was added first. */
+int marey__names_compare(const struct marey__names *names, uint32_t a, uint32_t b);
+
+/* Whether `name` passes the filter (NULL: all do): a pattern when it has one of * ? [, else a word found anywhere. */
+bool marey__name_matches(const char *filter, const char *name, size_t len);
+
+/*
+ * Whether a range of this name waits for others: communication, barriers, synchronization. That a rank waits long is an
+ * effect of what another one does, never the cause.
+ */
+bool marey__name_is_wait(const char *name, size_t len);
+
+/* Everything that makes a site one, as one text: processes of one program share theirs. */
+void marey__site_key(struct marey__buf *key, const struct marey_site_info *site);
+/* The length of a function's name, without the " (file:line)" that importers of profiles append. */
+size_t marey__function_name_len(const struct marey_site_info *site);
+
+/* ---- call_tree.c: nodes are (parent, name) ---- */
+
+/*
+ * Below this depth ranges no longer get a node for every path: all of one name share one below the last proper node
+ * ("folded"), so that a runaway recursion does not become a tree as large as the recording.
+ */
+enum { MAREY__TREE_DEPTH = 400, MAREY__TREE_NODES = 1 << 22 };
+
+struct marey__node {
+    uint64_t count, total_ns, self_ns;
+    uint32_t name, parent;
+    uint32_t depth;    /* of the root: 0 */
+    uint32_t n_active; /* folded nodes: how many times it is on the stack */
+    uint32_t next_inside,
+        next_behind;   /* begun next when it had begun, when it had ended; 0: not known */
+    bool is_outermost; /* no ancestor has this name */
+};
+
+struct marey__tree {
+    struct marey__node *nodes; /* the root is 0; parents come before their children */
+    size_t n, cap;
+    uint32_t *slots; /* node number; 0: empty */
+    uint32_t n_slots_log2;
+};
+
+MAREY_WARN_UNUSED bool marey__tree_init(struct marey__tree *tree);
+void marey__tree_fini(struct marey__tree *tree);
+/* A new node; 0 without memory. When the tree is full, ranges of all names share one node, named `other`. */
+uint32_t marey__tree_add(struct marey__tree *tree, uint32_t parent, uint32_t name, uint32_t other);
+/* Add counts and times of another tree, whose name i is `names[i]` here. False without memory. */
+MAREY_WARN_UNUSED bool marey__tree_join(struct marey__tree *into, const struct marey__tree *tree,
+                                        const uint32_t *names, uint32_t other);
+/* How ranges are called that have found no node. */
+#define MAREY__OTHER_RANGES "(other)"
+
+static inline size_t marey__tree_slot(const struct marey__tree *tree, uint32_t parent, uint32_t name)
+{
+    const uint64_t key = (uint64_t)parent << 32 | name;
+    return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - tree->n_slots_log2));
+}
+
+/* The child of `parent` called `name`, made when new; 0 without memory. */
+static inline uint32_t marey__tree_child(struct marey__tree *tree, uint32_t parent, uint32_t name,
+                                         uint32_t other)
+{
+    const size_t mask = ((size_t)1 << tree->n_slots_log2) - 1;
+    for (size_t slot = marey__tree_slot(tree, parent, name);; slot = (slot + 1) & mask) {
+        const uint32_t node = tree->slots[slot];
+        if (node == 0)
+            return marey__tree_add(tree, parent, name, other);
+        if (tree->nodes[node].parent == parent && tree->nodes[node].name == name)
+            return node;
+    }
+}
+
+/* Which of two siblings comes first: negative for `a`. */
+typedef int marey__sibling_order(const struct marey__node *a, const struct marey__node *b,
+                                 const void *ctx);
+
+/*
+ * The nodes for which `keep` (by node) is set, and with them their parents, depth first and siblings in order, into
+ * `order`, which has room for all. MAREY__NO_ORDER without memory, else how many.
+ */
+#define MAREY__NO_ORDER SIZE_MAX
+MAREY_WARN_UNUSED size_t marey__tree_order(const struct marey__tree *tree, uint8_t *keep,
+                                           marey__sibling_order *compare, const void *ctx,
+                                           uint32_t *order);
+
+/* ---- async_match.c: the two ends of async ranges, which may come in any order ---- */
+
+struct marey__async_half {
+    uint64_t handle; /* 0: an empty slot */
+    uint64_t ns;
+    uint32_t name;
+    uint32_t lane;
+    bool is_begin;
+};
+
+struct marey__async_match {
+    struct marey__async_half *slots;
+    size_t n, n_slots;
+    uint64_t n_dropped; /* beyond what is kept waiting */
+};
+
+/*
+ * Offer one half. True when its other half was waiting: `*other` is that one, which no longer waits. Otherwise it waits
+ * itself; `*failed` is set without memory.
+ */
+bool marey__async_match(struct marey__async_match *match, const struct marey__async_half *half,
+                        struct marey__async_half *other, bool *failed);
+void marey__async_match_fini(struct marey__async_match *match);
+
+/* ---- pairs.c: a set of pairs of numbers ---- */
+
+struct marey__pairs {
+    uint64_t *slots; /* both in one, plus one; 0: empty */
+    size_t n, n_slots;
+};
+
+/* Put (a, b) in; `a` below 2^32 - 1. True when it is new; `*failed` is set without memory. */
+bool marey__pairs_add(struct marey__pairs *pairs, uint32_t a, uint32_t b, bool *failed);
+void marey__pairs_fini(struct marey__pairs *pairs);
+
+/* ---- progress.c: iterations, epochs and phases of a process, from its records in order of time ---- */
+
+enum marey__span_kind { MAREY__SPAN_ITERATION, MAREY__SPAN_EPOCH, MAREY__SPAN_PHASE };
+
+enum marey__iteration_flag {
+    MAREY__ITERATION_WARMUP = 1,
+    /* Events were lost in it, or its begin was: its times are not complete. */
+    MAREY__ITERATION_CUT = 2,
+};
+
+/* One that has ended. */
+struct marey__span {
+    enum marey__span_kind kind;
+    uint64_t begin_ns, end_ns;
+    uint64_t number;       /* as the program counts it; not of phases */
+    uint32_t site;         /* of a phase */
+    uint32_t flags;        /* of an iteration */
+    double samples;        /* of an iteration, or of all in an epoch; 0: not known */
+    uint64_t n_iterations; /* that ended in an epoch or phase */
+    bool is_open;          /* an epoch or phase that the process never ended */
+};
+
+struct marey__progress {
+    uint64_t begin_ns; /* of the iteration under way, as far as is known */
+    uint64_t next_number, begun_number;
+    bool is_begun;                   /* by a record of its own, for `begun_number` */
+    struct marey__span epoch, phase; /* under way, where `is_open` */
+};
+
+/* `first_ns` is the process's first event. */
+void marey__progress_init(struct marey__progress *progress, uint64_t first_ns);
+/* Whether a record is about the whole process. */
+static inline bool marey__is_progress(uint32_t record_type)
+{
+    return record_type >= MAREY_RECORD_ITERATION && record_type <= MAREY_RECORD_PHASE;
+}
+/* Take such a record, whole. True when something ends by it, which is then in `*span`. */
+bool marey__progress_take(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
+                          struct marey__span *span);
+/* At the end of the process: what is still open, one after the other, until false. */
+bool marey__progress_finish(struct marey__progress *progress, uint64_t last_ns,
+                            struct marey__span *span);
+
+/* ---- gpu_walk.c: the work of streams, by name and by the range that launched it ---- */
+
+/* Work of one name and kind in a process. */
+struct marey__work_stats {
+    struct marey__sketch calls;
+    uint64_t bytes, bytes_ns; /* of those that tell their bytes */
+    uint32_t name, kind;      /* enum marey_work_kind */
+    uint32_t next;            /* of the same name and another kind, plus one; 0: none */
+    uint32_t last_lane;       /* on which it was met last; MAREY__NO_LANE at first */
+    uint32_t n_streams, n_devices;
+};
+#define MAREY__NO_LANE UINT32_MAX
+
+/* What was launched in a range itself, not in those within it. */
+struct marey__gpu_time {
+    uint64_t count, ns;
+};
+
+/* By correlation: who launched, or what waits for its launch to come. */
+struct marey__gpu_launch {
+    uint64_t correlation; /* 0: an empty slot */
+    uint32_t lane, node;  /* lane MAREY__NO_LANE: not known so far */
+    struct marey__gpu_time waiting;
+};
+
+struct marey__gpu_walk {
+    bool has_streams; /* else launches lead nowhere, and none is remembered */
+    struct marey__work_stats *works;
+    size_t n_works, works_cap;
+    uint32_t *by_name; /* the first of `works` for a name, plus one; NULL until there is one */
+    struct marey__pairs where; /* a work and its stream; a work and its device */
+    struct marey__gpu_launch *launches;
+    size_t n_launches, n_slots;
+};
+
+/* Whether it is work at all, rather than something said about it. */
+static inline bool marey__is_work(uint32_t kind)
+{
+    return kind >= MAREY_WORK_KERNEL && kind <= MAREY_WORK_SET;
+}
+
+/* "kernel", "copy": for tables and exports. In gpu_tables.c. */
+const char *marey__work_kind_name(uint32_t kind);
+struct marey__process_walk;
+struct marey__lane_walk;
+void marey__gpu_walk_init(struct marey__process_walk *walk);
+void marey__gpu_walk_fini(struct marey__gpu_walk *gpu);
+/* A batch of a stream. */
+MAREY_WARN_UNUSED marey_status marey__gpu_walk_batch(struct marey__process_walk *walk,
+                                                     const struct marey_batch *batch);
+/* The range on top of the lane's stack has launched the work of a correlation. */
+MAREY_WARN_UNUSED marey_status marey__gpu_walk_launch(struct marey__process_walk *walk,
+                                                      struct marey__lane_walk *lane,
+                                                      uint64_t correlation);
+
+/* ---- one process ---- */
+
+struct marey__counter {
+    uint64_t count, last_ns;
+    double min, max, sum, last;
+};
+
+/* Calls that one range may stand for; sums of what a damaged file says must not run over. */
+#define MAREY__MAX_REPEAT (UINT64_C(1) << 40)
+
+/* A range that has begun. */
+struct marey__frame {
+    uint64_t start_ns;
+    uint64_t children_ns;
+    uint64_t repeat; /* calls that it stands for, plus one; 0: nothing is said, so it is one */
+    uint32_t node;
+    uint32_t name;
+    uint32_t site; /* where it began */
+};
+
+/* How long a range of some name ran in the iteration under way; of an earlier one when `round` is not the walk's. */
+struct marey__name_time {
+    uint64_t ns;
+    uint32_t round;
+};
+
+/* An iteration that has ended, and the names that ran in it, on all threads together. */
+struct marey__iteration {
+    struct marey__span span;
+    const uint32_t *ran; /* names, `n_ran` of them */
+    size_t n_ran;
+    const struct marey__name_time *times; /* by name; holds for those in `ran` */
+    uint64_t no_range_ns; /* of the thread that counts, while it has no range open */
+};
+
+/* Told each span of a process as it ends; `iteration` is NULL for epochs and phases. False without memory. */
+typedef bool marey__span_visitor(void *ctx, const struct marey__span *span,
+                                 const struct marey__iteration *iteration);
+
+/* iteration_walk.c: what the ranges of all lanes take in each iteration. */
+struct marey__iteration_walk {
+    struct marey__progress progress;
+    struct marey__name_time *times; /* by name */
+    uint32_t *ran;                  /* names that have a time in this round */
+    size_t n_ran;
+    uint32_t round;
+    bool is_cut;                     /* events were lost since the iteration began */
+    uint32_t n_blind;                /* lanes whose next words are missing */
+    struct marey__lane_walk **lanes; /* that had words in this round, or have a range open */
+    size_t n_lanes, lanes_cap;
+    const struct marey__lane_walk *counting; /* whose records begin and end iterations; NULL: none yet */
+    uint64_t covered_ns;                     /* of its time, in ranges, when the iteration began */
+    marey__span_visitor *visitor;
+    void *visitor_ctx;
+};
+
+__extension__ typedef unsigned __int128 marey__u128;
+
+/* Values of one name, or of whole iterations: one for each iteration in which it ran. */
+struct marey__iteration_values {
+    struct marey__sketch ns;
+    marey__u128 sum_of_squares; /* whole numbers: in any order the same */
+    uint64_t first_ns; /* of the sum: in first iterations of processes that mark no warm-up. Shares are without. */
+};
+
+/* One of the longest iterations, and what ran in it for a hundredth of its time or more. */
+enum { MAREY__N_LONGEST = 16, MAREY__N_LONGEST_NAMES = 256 };
+struct marey__long_iteration {
+    struct marey__span span;
+    uint64_t ns;
+    struct marey__long_part {
+        uint32_t name;
+        uint64_t ns;
+    } * parts; /* room for MAREY__N_LONGEST_NAMES */
+    size_t n_parts;
+};
+
+/*
+ * iteration_stats.c: the iterations of one process, summed up. `by_name` and `whole` are without warm-up and without
+ * those that are not complete. Four bytes for each iteration, the rest grows with names and epochs.
+ */
+struct marey__iteration_stats {
+    uint64_t n_iterations; /* all */
+    uint64_t n_warmup, n_cut;
+    struct marey__iteration_values whole, no_range;
+    struct marey__iteration_values *by_name; /* NULL until there is one */
+    uint64_t n_first;    /* 1: the first one that counts is in `first_ns` of values */
+    double samples;      /* of those in `whole` that say it */
+    uint64_t samples_ns; /* how long those took */
+    /* The duration of each in nanoseconds, by its place; 0: not counted, as warm-up. Not more than some. */
+    float *durations;
+    size_t n_durations, durations_cap;
+    uint64_t first_place; /* of the iteration with number 0 since the last reset */
+    uint64_t place;       /* of the latest one; UINT64_MAX: it was left out */
+    uint64_t last_number;
+    struct marey__long_iteration longest[MAREY__N_LONGEST]; /* in no order */
+    size_t n_longest;
+    struct marey__span *epochs;
+    size_t n_epochs, epochs_cap;
+    struct marey__phase_stats {
+        uint64_t count, total_ns;
+        uint64_t n_iterations; /* that were in the phase, or that it was in */
+    } * phases;                /* by name; NULL until there is one */
+    uint64_t *phase_ends;      /* by name: of the latest since the last iteration; 0: none */
+    uint32_t *ended;           /* names that have one */
+    size_t n_ended;
+};
+
+struct marey__lane_walk {
+    struct marey__tree tree;
+    struct marey__frame *frames; /* frames[0] stands for the thread itself */
+    size_t n_frames, frames_cap;
+    uint64_t n_too_deep; /* begun while no frame was to be had */
+    uint64_t repeat;     /* of the next range, as marey__frame has it */
+    const struct marey_lane_info *info;
+    struct marey__gpu_time *gpu; /* by node of `tree`; may know fewer nodes, or none */
+    size_t n_gpu, gpu_cap;
+    bool is_beside; /* a further lane of its thread, of ranges that overlap others; known once the walk has run */
+    bool is_listed; /* in marey__iteration_walk.lanes */
+    bool is_blind;  /* its next words are missing */
+};
+
+struct marey__process_walk;
+
+/*
+ * Somebody who wants to know of single events while the walk adds them up, so that they are read once for both. Each
+ * returns false without memory, which ends the walk; each but `call` may be NULL.
+ */
+struct marey__walk_tap {
+    /* A range has ended; the lane's stack is as high as it was before it began. */
+    bool (*call)(void *ctx, const struct marey__lane_walk *lane, const struct marey__frame *frame,
+                 uint64_t end_ns);
+    bool (*mark)(void *ctx, const struct marey__lane_walk *lane, uint32_t site, uint64_t ns);
+    /* Any record, whole, before the walk takes it. */
+    bool (*record)(void *ctx, const struct marey__lane_walk *lane, const uint64_t *words,
+                   uint64_t ns);
+    /* Words of the lane are missing before this batch; what is on its stack is about to be given up. */
+    bool (*gap)(void *ctx, const struct marey__lane_walk *lane, const struct marey_batch *batch);
+    /* Some records of a GPU's stream. */
+    bool (*gpu)(void *ctx, const struct marey_batch *batch);
+};
+
+struct marey__process_walk {
+    marey_recording *recording;
+    uint32_t recording_number; /* among those of the summary, from 0 */
+    const struct marey_process *info;
+    struct marey__names names;
+    uint32_t *site_names; /* name number by site, 0 to n_sites; 0 also stands for unknown sites */
+    uint32_t other;       /* the name of ranges that have found no node */
+    struct marey__sketch *ranges; /* these four by name */
+    struct marey__sketch *async;  /* NULL until there is one */
+    struct marey__counter *counters;
+    uint64_t *marks;
+    struct marey__lane_walk **lanes; /* by number; NULL: had no events */
+    struct marey__async_match pending;
+    struct marey__gpu_walk gpu;
+    struct marey__iteration_walk iterations;
+    struct marey__iteration_stats iteration_stats; /* where marey__iteration_stats_take is the visitor */
+    size_t n_frames;                               /* room taken by stacks, over all lanes */
+    uint64_t n_orphans;                            /* ends without a begin */
+    uint64_t n_cut_off;                /* begun before a gap: their ends are not known */
+    uint64_t n_unwound;                /* ended by the end of an outer one */
+    uint64_t n_too_deep;               /* begun while no frame was to be had */
+    const struct marey__walk_tap *tap; /* NULL: nobody else listens */
+    void *tap_ctx;
+    uint64_t n_words_done;
+    uint64_t *progress; /* words done, shared by all walks; NULL: nobody wants to know */
+    void (*tell)(void *ctx);
+    void *tell_ctx;
+};
+
+/* Fini takes a half-made one, too. */
+MAREY_WARN_UNUSED marey_status marey__process_walk_init(struct marey__process_walk *walk,
+                                                        marey_recording *recording, size_t process);
+MAREY_WARN_UNUSED marey_status marey__process_walk_run(struct marey__process_walk *walk);
+void marey__process_walk_fini(struct marey__process_walk *walk);
+
+/* The stack machine: take one batch of the lane. */
+MAREY_WARN_UNUSED marey_status marey__lane_walk_batch(struct marey__process_walk *walk,
+                                                      struct marey__lane_walk *lane,
+                                                      const struct marey_batch *batch);
+/*
+ * The usual case alone, from `word` of the batch on; the first word that is not of it. For walks without a tap, while the
+ * lane has neither frames that found no room nor a repeat. In lane_plain.c.
+ */
+const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
+                                       struct marey__lane_walk *lane,
+                                       const struct marey_batch *batch, const uint64_t *word);
+/* A record other than the begin of a range. `words` is whole and of the length its type needs. */
+MAREY_WARN_UNUSED marey_status marey__process_walk_record(struct marey__process_walk *walk,
+                                                          uint32_t lane, const uint64_t *words,
+                                                          uint64_t ns);
+
+/* Begin with no iteration. False without memory. */
+bool marey__iteration_walk_init(struct marey__process_walk *walk);
+void marey__iteration_walk_fini(struct marey__iteration_walk *iterations);
+/* A batch of the lane is about to be walked. False without memory. */
+bool marey__iteration_walk_batch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
+                                 const struct marey_batch *batch);
+/* A record about the whole process. */
+MAREY_WARN_UNUSED marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
+                                                            const struct marey__lane_walk *lane,
+                                                            const uint64_t *words, uint64_t ns);
+/* Nothing comes any more. */
+MAREY_WARN_UNUSED marey_status marey__iteration_walk_finish(struct marey__process_walk *walk);
+
+/* A visitor of spans, `ctx` the process walk, that fills its `iteration_stats`. */
+bool marey__iteration_stats_take(void *ctx, const struct marey__span *span,
+                                 const struct marey__iteration *iteration);
+void marey__iteration_stats_fini(struct marey__iteration_stats *stats, size_t n_names);
+MAREY_WARN_UNUSED bool marey__iteration_values_merge(struct marey__iteration_values *into,
+                                                     const struct marey__iteration_values *from);
+
+/* A range, outermost of its name, ran from `start_ns` to `end_ns`: the iteration under way has the part in it. */
+static inline void marey__iteration_add(struct marey__iteration_walk *it, uint32_t name,
+                                        uint64_t start_ns, uint64_t end_ns)
+{
+    struct marey__name_time *time = &it->times[name];
+    const uint64_t from = MAREY__MAX(start_ns, it->progress.begin_ns);
+    if (MAREY_UNLIKELY(time->round != it->round)) {
+        *time = (struct marey__name_time){.round = it->round};
+        it->ran[it->n_ran++] = name;
+    }
+    time->ns += end_ns > from ? end_ns - from : 0;
+}
+
+static inline uint32_t marey__name_of_site(const struct marey__process_walk *walk, uint32_t site)
+{
+    return walk->site_names[MAREY_LIKELY(site <= walk->info->n_sites) ? site : 0];
+}
+
+#define MAREY__NO_INDEX UINT32_MAX
+
+/* ---- range_walk.c: a stack of open ranges for each thread ---- */
+
+/* A range that has begun. */
+struct marey__open_call {
+    uint64_t begin_ns;
+    uint32_t site;
+    uint32_t launch; /* the last one it made, in marey__work_set.launches; the others follow by `chained` */
+    uint32_t collective; /* in marey__work_set.collectives */
+    uint32_t range;      /* in marey__work_set.ranges */
+};
+
+struct marey__call_lane {
+    const struct marey_lane_info *info;
+    struct marey__open_call *open;
+    size_t n_open, open_cap;
+    uint64_t n_too_deep; /* begun beyond the limit */
+    uint64_t last_ns;    /* of its latest word */
+};
+
+/*
+ * Ranges of all threads of a process, in any order of threads. Both are called with the range on top of `lane`'s
+ * stack, `closed` where a gap or the end of the log leaves it open with the last moment known. `record` gets every
+ * record that is no begin or end of a range. False: no memory.
+ */
+struct marey__range_walk {
+    marey_recording *recording;
+    const struct marey_process *process;
+    struct marey__call_lane *lanes; /* by number */
+    bool (*opened)(void *ctx, struct marey__call_lane *lane);
+    bool (*closed)(void *ctx, struct marey__call_lane *lane, uint64_t end_ns);
+    bool (*record)(void *ctx, struct marey__call_lane *lane, const struct marey_batch *batch,
+                   const uint64_t *words, uint64_t ns);
+    void *ctx;
+    uint64_t first_ns, last_ns; /* of all words so far; without any UINT64_MAX and 0 */
+    uint64_t n_too_deep;        /* ranges left out, nested too deep */
+};
+/* Init and run in one, and leave nothing behind; what stands above `lanes` is the caller's. */
+MAREY_WARN_UNUSED marey_status marey__range_walk(struct marey__range_walk *walk);
+
+#endif

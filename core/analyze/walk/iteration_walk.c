@@ -1,0 +1,154 @@
+/*
+ * What each range takes in each iteration, on all threads together. Batches come in order of time as far as iterations
+ * go (log_order.c), so that there is one iteration under way at a time and nothing grows with their number:
+ *
+ *   a range ends              its time since the iteration began, or since its own begin, goes to its name
+ *   an iteration ends         so does the time of all ranges that are open; names that ran are handed on and start anew
+ *   an iteration begins late  what ran before belongs to none
+ */
+#include "analyze/walk/internal.h"
+
+bool marey__iteration_walk_init(struct marey__process_walk *walk)
+{
+    struct marey__iteration_walk *it = &walk->iterations;
+    marey__progress_init(&it->progress, walk->info->first_ns);
+    it->round = 1;
+    it->times = marey__calloc(walk->names.n, sizeof *it->times);
+    it->ran = marey__calloc(walk->names.n, sizeof *it->ran);
+    return it->times != NULL && it->ran != NULL;
+}
+
+void marey__iteration_walk_fini(struct marey__iteration_walk *it)
+{
+    marey__free(it->times);
+    marey__free(it->ran);
+    marey__free(it->lanes);
+    *it = (struct marey__iteration_walk){0};
+}
+
+bool marey__iteration_walk_batch(struct marey__process_walk *walk, struct marey__lane_walk *lane,
+                                 const struct marey_batch *batch)
+{
+    struct marey__iteration_walk *it = &walk->iterations;
+    if (lane->is_blind != (batch->n == 0)) {
+        lane->is_blind = batch->n == 0;
+        it->n_blind = lane->is_blind ? it->n_blind + 1 : it->n_blind - 1;
+    }
+    if (lane->is_listed)
+        return true;
+    if (!marey__grow(&it->lanes, &it->lanes_cap, it->n_lanes + 1, sizeof(void *)))
+        return false;
+    it->lanes[it->n_lanes++] = lane;
+    lane->is_listed = true;
+    return true;
+}
+
+/* Forget what has run so far, all names at once. */
+static void start_round(struct marey__process_walk *walk)
+{
+    struct marey__iteration_walk *it = &walk->iterations;
+    it->n_ran = 0;
+    it->is_cut = false;
+    if (++it->round != 0)
+        return;
+    for (size_t i = 0; i < walk->names.n; i++) /* once in four billion iterations */
+        it->times[i].round = 0;
+    it->round = 1;
+}
+
+static void add_open_ranges(struct marey__process_walk *walk, const struct marey__lane_walk *lane,
+                            uint64_t ns)
+{
+    for (size_t i = 1; i < lane->n_frames; i++) {
+        const struct marey__frame *frame = &lane->frames[i];
+        const struct marey__node *node = &lane->tree.nodes[frame->node];
+        if (node->is_outermost && node->depth <= MAREY__TREE_DEPTH)
+            marey__iteration_add(&walk->iterations, frame->name, frame->start_ns, ns);
+    }
+}
+
+/* Lanes with nothing open leave the list; their next batch brings them back. */
+static void add_all_open(struct marey__process_walk *walk, uint64_t ns)
+{
+    struct marey__iteration_walk *it = &walk->iterations;
+    for (size_t i = it->n_lanes; i-- > 0;) {
+        struct marey__lane_walk *lane = it->lanes[i];
+        add_open_ranges(walk, lane, ns);
+        if (lane->n_frames > 1)
+            continue;
+        lane->is_listed = false;
+        it->lanes[i] = it->lanes[--it->n_lanes];
+    }
+}
+
+/* A lane that has lost its end is blind to the last; that matters where events were lost. */
+static bool is_cut(const struct marey__process_walk *walk, const struct marey__span *span)
+{
+    const struct marey_process *info = walk->info;
+    const bool is_where_lost = info->lost_events == 0 || (info->lost_first_ns <= span->end_ns &&
+                                                          info->lost_last_ns >= span->begin_ns);
+    return walk->iterations.is_cut || (walk->iterations.n_blind != 0 && is_where_lost);
+}
+
+static bool hand_on(struct marey__process_walk *walk, struct marey__span *span, uint64_t no_range_ns)
+{
+    struct marey__iteration_walk *it = &walk->iterations;
+    if (it->visitor == NULL)
+        return true;
+    if (span->kind != MAREY__SPAN_ITERATION)
+        return it->visitor(it->visitor_ctx, span, NULL);
+    if (is_cut(walk, span))
+        span->flags |= MAREY__ITERATION_CUT;
+    const struct marey__iteration iteration = {.span = *span,
+                                               .ran = it->ran,
+                                               .n_ran = it->n_ran,
+                                               .times = it->times,
+                                               .no_range_ns = no_range_ns};
+    return it->visitor(it->visitor_ctx, span, &iteration);
+}
+
+static marey_status no_memory(const struct marey__process_walk *walk)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the iterations of %s", walk->info->log_path);
+}
+
+/* How long a lane had a range open until now, since its first event. */
+static uint64_t covered_until(const struct marey__lane_walk *lane, uint64_t ns)
+{
+    const bool is_open = lane->n_frames > 1 && ns > lane->frames[1].start_ns;
+    return lane->frames[0].children_ns + (is_open ? ns - lane->frames[1].start_ns : 0);
+}
+
+marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
+                                          const struct marey__lane_walk *lane,
+                                          const uint64_t *words, uint64_t ns)
+{
+    struct marey__iteration_walk *it = &walk->iterations;
+    struct marey__span span;
+    if (marey_record_type_of(words[0]) == MAREY_RECORD_ITERATION)
+        add_all_open(walk, ns);
+    const uint64_t begin_ns = it->progress.begin_ns, covered_ns = covered_until(lane, ns),
+                   in_ranges_ns = it->counting == lane || it->counting == NULL
+                                      ? covered_ns - MAREY__MIN(it->covered_ns, covered_ns)
+                                      : UINT64_MAX; /* another thread counts now */
+    if (marey__progress_take(&it->progress, words, ns, &span)) {
+        const uint64_t duration_ns = span.end_ns - span.begin_ns;
+        if (!hand_on(walk, &span, duration_ns - MAREY__MIN(in_ranges_ns, duration_ns)))
+            return no_memory(walk);
+    }
+    if (it->progress.begin_ns == begin_ns && marey_record_type_of(words[0]) != MAREY_RECORD_ITERATION)
+        return MAREY_OK;
+    it->counting = lane;
+    it->covered_ns = covered_ns;
+    start_round(walk);
+    return MAREY_OK;
+}
+
+marey_status marey__iteration_walk_finish(struct marey__process_walk *walk)
+{
+    struct marey__span span;
+    while (marey__progress_finish(&walk->iterations.progress, walk->info->last_ns, &span))
+        if (!hand_on(walk, &span, 0))
+            return no_memory(walk);
+    return MAREY_OK;
+}

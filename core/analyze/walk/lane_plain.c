@@ -1,0 +1,121 @@
+/*
+ * The stack machine's usual case: begins and ends that nest, of paths that were met before. This is what nearly every
+ * event of a recording is, so a report over thousands of ranks is as fast as this loop.
+ *
+ * Whatever else comes (a new path, the first few calls of a name, an end of another name, a record) is left to lane_walk.c,
+ * which knows all cases; nothing was changed for that word then. So there is no rule here that is not there.
+ *
+ * What the loop needs is in variables of its own: through pointers, each store could change what the next load finds. Loops
+ * of programs repeat themselves, so that each node remembers which one came next when its range last began and when it
+ * last ended. Mostly that is the one that comes now, and then the tree need not be searched.
+ */
+#include <string.h>
+
+#include "analyze/walk/internal.h"
+
+struct machine {
+    const uint32_t *site_names;
+    uint32_t n_sites;
+    struct marey__node *nodes;
+    const struct marey__tree *tree;
+    struct marey__frame *top, *const first, *const last; /* the outermost; the last that there is room for */
+    uint32_t *next; /* where the node that comes next is remembered */
+    struct marey__sketch *ranges;
+    struct marey__iteration_walk *iterations;
+};
+
+#define HOT static inline __attribute__((always_inline))
+
+/* The node of `name` below `parent`; 0 when there is none so far. */
+HOT uint32_t find_node(const struct machine *m, uint32_t parent, uint32_t name)
+{
+    uint32_t node = *m->next;
+    if (MAREY_LIKELY(m->nodes[node].parent == parent && m->nodes[node].name == name))
+        return node;
+    const size_t mask = ((size_t)1 << m->tree->n_slots_log2) - 1;
+    size_t slot = marey__tree_slot(m->tree, parent, name);
+    while ((node = m->tree->slots[slot]) != 0 &&
+           (m->nodes[node].parent != parent || m->nodes[node].name != name))
+        slot = (slot + 1) & mask;
+    *m->next = node;
+    return node;
+}
+
+/* False for what is not usual. */
+HOT bool begin(struct machine *m, uint32_t site, uint64_t ns)
+{
+    if (MAREY_UNLIKELY(m->top == m->last || site > m->n_sites))
+        return false;
+    const uint32_t name = m->site_names[site];
+    const uint32_t node = find_node(m, m->top->node, name);
+    if (MAREY_UNLIKELY(node == 0 || m->nodes[node].depth > MAREY__TREE_DEPTH))
+        return false;
+    m->next = &m->nodes[node].next_inside;
+    struct marey__frame *const frame = ++m->top;
+    frame->start_ns = ns;
+    frame->children_ns = 0;
+    frame->repeat = 0;
+    frame->node = node;
+    frame->name = name;
+    frame->site = site;
+    return true;
+}
+
+HOT bool end(struct machine *m, uint32_t site, uint64_t ns)
+{
+    struct marey__frame *const frame = m->top;
+    if (MAREY_UNLIKELY(frame == m->first || frame->repeat != 0))
+        return false;
+    if (site != frame->site && site != 0 && (site > m->n_sites || m->site_names[site] != frame->name))
+        return false;
+    struct marey__node *const node = &m->nodes[frame->node];
+    const uint64_t duration = ns > frame->start_ns ? ns - frame->start_ns : 0;
+    if (MAREY_UNLIKELY(node->depth > MAREY__TREE_DEPTH) ||
+        MAREY_UNLIKELY(!marey__sketch_add_known(&m->ranges[frame->name], duration)))
+        return false;
+    frame[-1].children_ns += duration;
+    node->count++;
+    node->total_ns += duration;
+    node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
+    if (node->is_outermost)
+        marey__iteration_add(m->iterations, frame->name, frame->start_ns, ns);
+    m->next = &node->next_behind;
+    m->top = frame - 1;
+    return true;
+}
+
+const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
+                                       struct marey__lane_walk *lane,
+                                       const struct marey_batch *batch, const uint64_t *word)
+{
+    const uint64_t *const stop = batch->words + batch->n;
+    const struct marey_batch times = {.base_ns = batch->base_ns, .ns_mult = batch->ns_mult};
+    struct machine m = {
+        .site_names = walk->site_names,
+        .n_sites = walk->info->n_sites,
+        .nodes = lane->tree.nodes,
+        .tree = &lane->tree,
+        .top = &lane->frames[lane->n_frames - 1],
+        .first = lane->frames,
+        .last = lane->frames + lane->frames_cap - 1,
+        .ranges = walk->ranges,
+        .iterations = &walk->iterations,
+    };
+    m.next = &m.nodes[m.top->node].next_inside;
+    bool is_usual = true;
+    while (word < stop) {
+        const uint64_t w = *word, ns = marey_batch_ns(&times, w);
+        const uint32_t kind = marey_word_kind(w);
+        if (kind == MAREY_KIND_BEGIN)
+            is_usual = begin(&m, marey_word_id(w), ns);
+        else if (kind == MAREY_KIND_END)
+            is_usual = end(&m, marey_word_id(w), ns);
+        else
+            break;
+        if (MAREY_UNLIKELY(!is_usual))
+            break;
+        word++;
+    }
+    lane->n_frames = (size_t)(m.top - m.first) + 1;
+    return word;
+}

@@ -1,0 +1,225 @@
+/* One process: its names, its lanes, and the records that are no ranges of a stack. */
+#include <string.h>
+
+#include "analyze/walk/internal.h"
+#include "read/read_internal.h"
+
+static marey_status no_memory(const struct marey__process_walk *walk)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to summarise %s", walk->info->log_path);
+}
+
+static bool number_sites(struct marey__process_walk *walk)
+{
+    static const char nameless[] = "(unnamed)", other[] = MAREY__OTHER_RANGES;
+    const size_t process = walk->info->index;
+    walk->site_names[0] = marey__names_number(&walk->names, nameless, strlen(nameless));
+    walk->other = marey__names_number(&walk->names, other, strlen(other));
+    if (walk->site_names[0] == MAREY__NO_NAME || walk->other == MAREY__NO_NAME)
+        return false;
+    for (uint32_t site = 1; site <= walk->info->n_sites; site++) {
+        const struct marey_site_info *info = marey_recording_site(walk->recording, process, site);
+        walk->site_names[site] = info->name_len == 0
+                                     ? walk->site_names[0]
+                                     : marey__names_number(&walk->names, info->name, info->name_len);
+        if (walk->site_names[site] == MAREY__NO_NAME)
+            return false;
+    }
+    return true;
+}
+
+marey_status marey__process_walk_init(struct marey__process_walk *walk, marey_recording *recording,
+                                      size_t process)
+{
+    *walk = (struct marey__process_walk){
+        .recording = recording,
+        .info = marey_recording_process(recording, process),
+    };
+    walk->site_names = marey__calloc((size_t)walk->info->n_sites + 1, sizeof *walk->site_names);
+    walk->lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *walk->lanes);
+    if (walk->site_names == NULL || walk->lanes == NULL || !number_sites(walk))
+        return no_memory(walk);
+    walk->ranges = marey__calloc(walk->names.n, sizeof *walk->ranges);
+    walk->marks = marey__calloc(walk->names.n, sizeof *walk->marks);
+    if (walk->ranges == NULL || walk->marks == NULL || !marey__iteration_walk_init(walk))
+        return no_memory(walk);
+    marey__gpu_walk_init(walk);
+    return MAREY_OK;
+}
+
+static void free_sketches(struct marey__sketch *sketches, size_t n)
+{
+    for (size_t i = 0; sketches != NULL && i < n; i++)
+        marey__sketch_fini(&sketches[i]);
+    marey__free(sketches);
+}
+
+static void free_lane(struct marey__lane_walk *lane)
+{
+    if (lane == NULL)
+        return;
+    marey__tree_fini(&lane->tree);
+    marey__free(lane->frames);
+    marey__free(lane->gpu);
+    marey__free(lane);
+}
+
+void marey__process_walk_fini(struct marey__process_walk *walk)
+{
+    for (size_t i = 0; walk->lanes != NULL && i < walk->info->n_lanes; i++)
+        free_lane(walk->lanes[i]);
+    marey__free(walk->lanes);
+    free_sketches(walk->ranges, walk->names.n);
+    free_sketches(walk->async, walk->names.n);
+    marey__free(walk->counters);
+    marey__free(walk->marks);
+    marey__free(walk->site_names);
+    marey__async_match_fini(&walk->pending);
+    marey__gpu_walk_fini(&walk->gpu);
+    marey__iteration_walk_fini(&walk->iterations);
+    marey__iteration_stats_fini(&walk->iteration_stats, walk->names.n);
+    marey__names_fini(&walk->names);
+}
+
+/* ---- records ---- */
+
+static marey_status take_counter(struct marey__process_walk *walk, uint32_t name, double value,
+                                 uint64_t ns)
+{
+    if (walk->counters == NULL) {
+        walk->counters = marey__calloc(walk->names.n, sizeof *walk->counters);
+        if (walk->counters == NULL)
+            return no_memory(walk);
+    }
+    struct marey__counter *counter = &walk->counters[name];
+    const bool is_first = counter->count++ == 0;
+    counter->min = is_first || value < counter->min ? value : counter->min;
+    counter->max = is_first || value > counter->max ? value : counter->max;
+    counter->sum += value;
+    if (is_first || ns >= counter->last_ns) {
+        counter->last = value;
+        counter->last_ns = ns;
+    }
+    return MAREY_OK;
+}
+
+static marey_status take_async(struct marey__process_walk *walk, const struct marey__async_half *half)
+{
+    struct marey__async_half other;
+    bool failed;
+    if (!marey__async_match(&walk->pending, half, &other, &failed))
+        return failed ? no_memory(walk) : MAREY_OK;
+    if (walk->async == NULL) {
+        walk->async = marey__calloc(walk->names.n, sizeof *walk->async);
+        if (walk->async == NULL)
+            return no_memory(walk);
+    }
+    const struct marey__async_half *begin = half->is_begin ? half : &other,
+                                   *end = half->is_begin ? &other : half;
+    const uint64_t duration = end->ns > begin->ns ? end->ns - begin->ns : 0;
+    return marey__sketch_add(&walk->async[begin->name], duration) ? MAREY_OK : no_memory(walk);
+}
+
+marey_status marey__process_walk_record(struct marey__process_walk *walk, uint32_t lane,
+                                        const uint64_t *words, uint64_t ns)
+{
+    const uint32_t type = marey_record_type_of(words[0]);
+    if (type == MAREY_RECORD_MARK) {
+        walk->marks[marey__name_of_site(walk, marey_record_site(words[1]))]++;
+    } else if (type == MAREY_RECORD_COUNTER) {
+        double value;
+        memcpy(&value, &words[2], sizeof value);
+        return take_counter(walk, marey__name_of_site(walk, marey_record_site(words[1])), value, ns);
+    } else if (type == MAREY_RECORD_ASYNC_BEGIN || type == MAREY_RECORD_ASYNC_END) {
+        const struct marey__async_half half = {
+            .handle = words[2],
+            .ns = ns,
+            .name = marey__name_of_site(walk, marey_record_site(words[1])),
+            .lane = lane,
+            .is_begin = type == MAREY_RECORD_ASYNC_BEGIN,
+        };
+        return take_async(walk, &half);
+    }
+    return MAREY_OK; /* types of later versions */
+}
+
+/* ---- the visit ---- */
+
+static struct marey__lane_walk *make_lane(const struct marey_lane_info *info)
+{
+    struct marey__lane_walk *lane = marey__calloc(1, sizeof *lane);
+    if (lane == NULL)
+        return NULL;
+    lane->info = info;
+    if (!marey__tree_init(&lane->tree) ||
+        !marey__grow(&lane->frames, &lane->frames_cap, 1, sizeof *lane->frames)) {
+        free_lane(lane);
+        return NULL;
+    }
+    lane->frames[0] = (struct marey__frame){.name = MAREY__NO_NAME};
+    lane->n_frames = 1;
+    return lane;
+}
+
+static void count_words(struct marey__process_walk *walk, size_t n)
+{
+    walk->n_words_done += n;
+    if (walk->n_words_done <= 1 << 20)
+        return;
+    if (walk->progress != NULL)
+        __atomic_fetch_add(walk->progress, walk->n_words_done, __ATOMIC_RELAXED);
+    walk->n_words_done = 0;
+    if (walk->tell != NULL)
+        walk->tell(walk->tell_ctx);
+}
+
+static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
+{
+    struct marey__process_walk *walk = ctx;
+    struct marey__lane_walk **lane = &walk->lanes[batch->lane->lane];
+    count_words(walk, batch->n);
+    if (batch->lane->kind == MAREY_LANE_GPU) {
+        const struct marey__walk_tap *tap = walk->tap;
+        if (tap != NULL && tap->gpu != NULL && !tap->gpu(walk->tap_ctx, batch))
+            return no_memory(walk);
+        return marey__gpu_walk_batch(walk, batch);
+    }
+    if (batch->lane->kind != MAREY_LANE_THREAD)
+        return MAREY_OK; /* of a later version */
+    if (*lane == NULL && (*lane = make_lane(batch->lane)) == NULL)
+        return no_memory(walk);
+    if (!marey__iteration_walk_batch(walk, *lane, batch))
+        return no_memory(walk);
+    return marey__lane_walk_batch(walk, *lane, batch);
+}
+
+static bool lane_is_before(const void *a, const void *b)
+{
+    const struct marey_lane_info *x = (*(struct marey__lane_walk *const *)a)->info,
+                                 *y = (*(struct marey__lane_walk *const *)b)->info;
+    return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
+}
+
+/* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
+static marey_status mark_lanes_beside(struct marey__process_walk *walk)
+{
+    if (walk->info->source[0] == '\0')
+        return MAREY_OK;
+    struct marey__lane_walk **lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *lanes);
+    size_t n = 0;
+    for (size_t i = 0; lanes != NULL && i < walk->info->n_lanes; i++)
+        if (walk->lanes[i] != NULL)
+            lanes[n++] = walk->lanes[i];
+    const bool done = lanes != NULL && marey__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
+    for (size_t i = 1; done && i < n; i++)
+        lanes[i]->is_beside = lanes[i]->info->tid == lanes[i - 1]->info->tid;
+    marey__free(lanes);
+    return done ? MAREY_OK : no_memory(walk);
+}
+
+marey_status marey__process_walk_run(struct marey__process_walk *walk)
+{
+    MAREY_TRY(marey__recording_visit_in_order(walk->recording, walk->info->index, visit_batch, walk));
+    MAREY_TRY(mark_lanes_beside(walk));
+    return marey__iteration_walk_finish(walk);
+}

@@ -1,0 +1,128 @@
+/*
+ * From when to when an iteration, an epoch, a phase lasted. An iteration is told by its end; it began
+ *
+ *   where its own begin was told, else
+ *   where the one before ended, or its epoch or phase began, whichever was last;
+ *   for the first of the process: at its first event
+ *
+ * When the record of the one before is missing, the begin is not known and the iteration is marked.
+ */
+#include <string.h>
+
+#include "analyze/walk/internal.h"
+
+void marey__progress_init(struct marey__progress *progress, uint64_t first_ns)
+{
+    *progress = (struct marey__progress){.begin_ns = first_ns};
+}
+
+/* A number of samples from outside; 0 for what is none. */
+static double to_samples(uint64_t word)
+{
+    double samples;
+    memcpy(&samples, &word, sizeof samples);
+    return samples > 0 && samples < 1e18 ? samples : 0;
+}
+
+/*
+ * Numbers count up; a lower one than before is a count that was reset, and begins where the one before ended, too.
+ * Anything else says that one is missing.
+ */
+static bool begin_is_known(const struct marey__progress *progress, uint64_t number)
+{
+    if (progress->is_begun)
+        return progress->begun_number == number;
+    return number == progress->next_number || number == 0;
+}
+
+static void end_iteration(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
+                          struct marey__span *span)
+{
+    const uint64_t number = words[1];
+    *span = (struct marey__span){
+        .kind = MAREY__SPAN_ITERATION,
+        .begin_ns = MAREY__MIN(progress->begin_ns, ns),
+        .end_ns = ns,
+        .number = number,
+        .flags = (words[2] & 1 ? MAREY__ITERATION_WARMUP : 0u) |
+                 (begin_is_known(progress, number) ? 0u : MAREY__ITERATION_CUT),
+        .samples = to_samples(words[3]),
+    };
+    progress->begin_ns = ns;
+    progress->next_number = number + 1;
+    progress->is_begun = false;
+    progress->epoch.n_iterations++;
+    progress->epoch.samples += span->samples;
+    progress->phase.n_iterations++;
+}
+
+/* End what is open, if anything is. */
+static bool close_span(struct marey__span *open, uint64_t ns, struct marey__span *span)
+{
+    if (!open->is_open)
+        return false;
+    *span = *open;
+    span->end_ns = MAREY__MAX(ns, open->begin_ns);
+    span->is_open = false;
+    open->is_open = false;
+    return true;
+}
+
+static void open_span(struct marey__progress *progress, struct marey__span *open,
+                      const struct marey__span *new)
+{
+    *open = *new;
+    open->is_open = true;
+    if (!progress->is_begun)
+        progress->begin_ns = MAREY__MAX(progress->begin_ns, new->begin_ns);
+}
+
+/* A recording that opens within an epoch says so first; the program's own begin may then be the second. */
+static bool is_said_again(const struct marey__span *epoch, const uint64_t *words)
+{
+    return epoch->is_open && words[2] == 1 && epoch->number == words[1] && epoch->n_iterations == 0;
+}
+
+bool marey__progress_take(struct marey__progress *progress, const uint64_t *words, uint64_t ns,
+                          struct marey__span *span)
+{
+    bool ends = false;
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_ITERATION:
+        end_iteration(progress, words, ns, span);
+        return true;
+    case MAREY_RECORD_ITERATION_BEGIN:
+        progress->begin_ns = ns;
+        progress->begun_number = words[1];
+        progress->is_begun = true;
+        return false;
+    case MAREY_RECORD_EPOCH:
+        if (is_said_again(&progress->epoch, words))
+            return false;
+        ends = close_span(&progress->epoch, ns, span);
+        if (words[2] == 1)
+            open_span(progress, &progress->epoch,
+                      &(struct marey__span){
+                          .kind = MAREY__SPAN_EPOCH, .begin_ns = ns, .number = words[1]});
+        return ends;
+    case MAREY_RECORD_PHASE:
+        ends = close_span(&progress->phase, ns, span);
+        if (marey_record_site(words[1]) != 0)
+            open_span(progress, &progress->phase,
+                      &(struct marey__span){.kind = MAREY__SPAN_PHASE,
+                                            .begin_ns = ns,
+                                            .site = marey_record_site(words[1])});
+        return ends;
+    default:
+        return false;
+    }
+}
+
+bool marey__progress_finish(struct marey__progress *progress, uint64_t last_ns,
+                            struct marey__span *span)
+{
+    const bool ends =
+        close_span(&progress->phase, last_ns, span) || close_span(&progress->epoch, last_ns, span);
+    span->is_open = ends;
+    return ends;
+}

@@ -1,0 +1,322 @@
+/*
+ * A table keeps each column in an array of its own: eight bytes a cell, a byte that says whether it
+ * is null, and for text its length. The texts themselves never move, so that a lent one stays valid
+ * while rows are added.
+ */
+#include <string.h>
+
+#include "base/table_internal.h"
+
+union value {
+    const char *text;
+    int64_t i64;
+    uint64_t u64;
+    double f64;
+};
+
+struct column_cells {
+    union value *values;
+    size_t *lengths; /* of texts; NULL in other columns */
+    uint8_t *nulls;
+    size_t values_cap, lengths_cap, nulls_cap;
+};
+
+struct marey_table {
+    char *name;
+    struct marey_column *columns; /* names and titles are copies */
+    struct column_cells *cells;
+    size_t n_columns, n_rows;
+    size_t next_column; /* the cell to be written */
+    struct marey__arena texts;
+    marey_status status;
+};
+
+static bool copy_columns(marey_table *table, const struct marey_column *columns)
+{
+    for (size_t c = 0; c < table->n_columns; c++) {
+        const char *title = columns[c].title != NULL ? columns[c].title : columns[c].name;
+        struct marey_column *copy = &table->columns[c];
+        *copy = columns[c];
+        copy->name = marey__arena_text(&table->texts, columns[c].name, strlen(columns[c].name));
+        copy->title = marey__arena_text(&table->texts, title, strlen(title));
+        if (copy->name == NULL || copy->title == NULL)
+            return false;
+    }
+    return true;
+}
+
+marey_status marey_table_create(const char *name, const struct marey_column *columns, size_t n,
+                                marey_table **out)
+{
+    marey_table *table = marey__calloc(1, sizeof *table);
+    if (table == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for table %s", name);
+    table->n_columns = n;
+    table->columns = marey__calloc(n + 1, sizeof *table->columns);
+    table->cells = marey__calloc(n + 1, sizeof *table->cells);
+    table->name = marey__strndup(name, strlen(name));
+    if (table->columns == NULL || table->cells == NULL || table->name == NULL ||
+        !copy_columns(table, columns)) {
+        marey_table_destroy(table);
+        return marey__fail(MAREY_ENOMEM, "no memory for table %s", name);
+    }
+    *out = table;
+    return MAREY_OK;
+}
+
+void marey_table_destroy(marey_table *table)
+{
+    if (table == NULL)
+        return;
+    for (size_t c = 0; table->cells != NULL && c < table->n_columns; c++) {
+        marey__free(table->cells[c].values);
+        marey__free(table->cells[c].lengths);
+        marey__free(table->cells[c].nulls);
+    }
+    marey__arena_fini(&table->texts);
+    marey__free(table->cells);
+    marey__free(table->columns);
+    marey__free(table->name);
+    marey__free(table);
+}
+
+static bool make_room(marey_table *table, struct column_cells *cells)
+{
+    const size_t want = table->n_rows + 1;
+    const bool is_text = table->columns[table->next_column].type == MAREY_TYPE_TEXT;
+    return marey__grow(&cells->values, &cells->values_cap, want, sizeof *cells->values) &&
+           marey__grow(&cells->nulls, &cells->nulls_cap, want, sizeof *cells->nulls) &&
+           (!is_text ||
+            marey__grow(&cells->lengths, &cells->lengths_cap, want, sizeof *cells->lengths));
+}
+
+/* Write the next cell. A row counts once its last cell is there. */
+static void put(marey_table *table, union value value, size_t len, bool is_null)
+{
+    struct column_cells *cells = &table->cells[table->next_column];
+    if (!make_room(table, cells)) {
+        table->status = MAREY_ENOMEM;
+        return;
+    }
+    cells->values[table->n_rows] = value;
+    cells->nulls[table->n_rows] = is_null;
+    if (cells->lengths != NULL)
+        cells->lengths[table->n_rows] = len;
+    if (++table->next_column == table->n_columns) {
+        table->next_column = 0;
+        table->n_rows++;
+    }
+}
+
+/* After a failure nothing more is taken: what is there stays a table of whole rows. */
+static bool accepts(marey_table *table, enum marey_type type)
+{
+    if (table->status == MAREY_OK &&
+        (table->n_columns == 0 || table->columns[table->next_column].type != type))
+        table->status = MAREY_EINVAL;
+    return table->status == MAREY_OK;
+}
+
+void marey_table_text(marey_table *table, const char *text, size_t len)
+{
+    if (!accepts(table, MAREY_TYPE_TEXT))
+        return;
+    const char *kept = marey__arena_text(&table->texts, text, len);
+    if (kept == NULL)
+        table->status = MAREY_ENOMEM;
+    else
+        put(table, (union value){.text = kept}, len, false);
+}
+
+void marey_table_i64(marey_table *table, int64_t value)
+{
+    if (accepts(table, MAREY_TYPE_I64))
+        put(table, (union value){.i64 = value}, 0, false);
+}
+
+void marey_table_u64(marey_table *table, uint64_t value)
+{
+    if (accepts(table, MAREY_TYPE_U64))
+        put(table, (union value){.u64 = value}, 0, false);
+}
+
+void marey_table_f64(marey_table *table, double value)
+{
+    if (accepts(table, MAREY_TYPE_F64))
+        put(table, (union value){.f64 = value}, 0, false);
+}
+
+void marey_table_bool(marey_table *table, int value)
+{
+    if (accepts(table, MAREY_TYPE_BOOL))
+        put(table, (union value){.u64 = value != 0}, 0, false);
+}
+
+void marey_table_null(marey_table *table)
+{
+    if (table->status == MAREY_OK && table->n_columns != 0)
+        put(table, (union value){0}, 0, true);
+}
+
+marey_status marey_table_status(const marey_table *table)
+{
+    if (table->status == MAREY_ENOMEM)
+        return marey__fail(MAREY_ENOMEM, "no memory for all of table %s", table->name);
+    if (table->status != MAREY_OK)
+        return marey__fail(table->status, "a cell of table %s was given a value of another type",
+                           table->name);
+    return MAREY_OK;
+}
+
+const char *marey_table_name(const marey_table *table)
+{
+    return table->name;
+}
+
+size_t marey_table_n_rows(const marey_table *table)
+{
+    return table->n_rows;
+}
+
+size_t marey_table_n_columns(const marey_table *table)
+{
+    return table->n_columns;
+}
+
+const struct marey_column *marey_table_column(const marey_table *table, size_t column)
+{
+    return column < table->n_columns ? &table->columns[column] : NULL;
+}
+
+int marey_table_find(const marey_table *table, const char *name)
+{
+    for (size_t c = 0; c < table->n_columns; c++)
+        if (strcmp(table->columns[c].name, name) == 0)
+            return (int)c;
+    return -1;
+}
+
+struct marey_cell marey_table_cell(const marey_table *table, size_t row, size_t column)
+{
+    if (row >= table->n_rows || column >= table->n_columns)
+        return (struct marey_cell){.is_null = 1};
+    const struct column_cells *cells = &table->cells[column];
+    if (cells->nulls[row])
+        return (struct marey_cell){.is_null = 1};
+    struct marey_cell cell = {.len = cells->lengths != NULL ? cells->lengths[row] : 0};
+    memcpy(&cell.as, &cells->values[row], sizeof cell.as);
+    return cell;
+}
+
+void marey_table_truncate(marey_table *table, size_t n)
+{
+    table->n_rows = MAREY__MIN(table->n_rows, n);
+    table->next_column = 0;
+}
+
+/*
+ * ---- sorting: a stable merge sort of row numbers, which then move the cells of every column ----
+ */
+
+struct order {
+    const struct column_cells *cells;
+    enum marey_type type;
+    int descending;
+};
+
+static int compare_values(const struct order *order, size_t a, size_t b)
+{
+    const union value *x = &order->cells->values[a], *y = &order->cells->values[b];
+    switch (order->type) {
+    case MAREY_TYPE_TEXT: {
+        const size_t x_len = order->cells->lengths[a], y_len = order->cells->lengths[b];
+        const int c = memcmp(x->text, y->text, MAREY__MIN(x_len, y_len));
+        return c != 0 ? c : (x_len > y_len) - (x_len < y_len);
+    }
+    case MAREY_TYPE_I64:
+        return (x->i64 > y->i64) - (x->i64 < y->i64);
+    case MAREY_TYPE_F64:
+        return (x->f64 > y->f64) - (x->f64 < y->f64);
+    case MAREY_TYPE_U64:
+    case MAREY_TYPE_BOOL:
+        break;
+    }
+    return (x->u64 > y->u64) - (x->u64 < y->u64);
+}
+
+/* Whether row `b`, which stands behind `a`, has to go before it. */
+static bool goes_before(const struct order *order, size_t b, size_t a)
+{
+    const bool a_null = order->cells->nulls[a], b_null = order->cells->nulls[b];
+    if (a_null || b_null)
+        return a_null && !b_null;
+    const int c = compare_values(order, b, a);
+    return order->descending ? c > 0 : c < 0;
+}
+
+static void merge_runs(const struct order *order, const size_t *from, size_t *to, size_t left,
+                       size_t middle, size_t right)
+{
+    size_t i = left, j = middle;
+    for (size_t k = left; k < right; k++) {
+        const bool take_right = i == middle || (j < right && goes_before(order, from[j], from[i]));
+        to[k] = take_right ? from[j++] : from[i++];
+    }
+}
+
+/*
+ * Sort the `n` row numbers in `rows`, with as many in `spare`; return the one of the two that holds
+ * the result.
+ */
+static size_t *sort_rows(const struct order *order, size_t *rows, size_t *spare, size_t n)
+{
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t left = 0; left < n; left += 2 * width)
+            merge_runs(order, rows, spare, left, MAREY__MIN(left + width, n),
+                       MAREY__MIN(left + 2 * width, n));
+        size_t *const sorted = spare;
+        spare = rows;
+        rows = sorted;
+    }
+    return rows;
+}
+
+/* `spare` has room for a column. */
+static void move_cells(struct column_cells *cells, const size_t *rows, size_t n, union value *spare)
+{
+    for (size_t i = 0; i < n; i++)
+        spare[i] = cells->values[rows[i]];
+    memcpy(cells->values, spare, n * sizeof *spare);
+    for (size_t i = 0; i < n; i++)
+        spare[i].u64 = cells->nulls[rows[i]];
+    for (size_t i = 0; i < n; i++)
+        cells->nulls[i] = (uint8_t)spare[i].u64;
+    if (cells->lengths == NULL)
+        return;
+    for (size_t i = 0; i < n; i++)
+        spare[i].u64 = cells->lengths[rows[i]];
+    for (size_t i = 0; i < n; i++)
+        cells->lengths[i] = (size_t)spare[i].u64;
+}
+
+void marey_table_sort(marey_table *table, size_t column, int descending)
+{
+    const size_t n = table->n_rows;
+    if (column >= table->n_columns || n < 2)
+        return;
+    size_t *rows = marey__calloc(2 * n, sizeof *rows);
+    union value *spare = marey__calloc(n, sizeof *spare);
+    if (rows == NULL || spare == NULL) {
+        table->status = MAREY_ENOMEM;
+    } else {
+        const struct order order = {&table->cells[column], table->columns[column].type, descending};
+        for (size_t i = 0; i < n; i++)
+            rows[i] = i;
+        const size_t *sorted = sort_rows(&order, rows, rows + n, n);
+        for (size_t c = 0; c < table->n_columns; c++)
+            move_cells(&table->cells[c], sorted, n, spare);
+        table->next_column = 0;
+    }
+    marey__free(spare);
+    marey__free(rows);
+}

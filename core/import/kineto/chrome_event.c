@@ -1,0 +1,197 @@
+/*
+ * One event of a Chrome trace. Its keys come in any order; a value is noted where it lies and looked at later, when it is
+ * known what the event is. Whatever is nested is stepped over, the arguments of most events for good.
+ *
+ * A key that comes twice counts by its last value.
+ */
+#include <string.h>
+
+#include "codec/json_chars.h"
+#include "import/kineto/chrome_internal.h"
+
+/* ---- values ---- */
+
+/* The value at `p`; behind it, or NULL when it is cut. */
+static inline const char *take_value(const char *p, const char *end, struct marey__chrome_value *value)
+{
+    const char *begin = p;
+    bool has_escapes = false;
+    if (*p == '"') {
+        begin++;
+        p = json_end_of_string(begin, end, &has_escapes);
+        value->kind = MAREY__CHROME_STRING;
+    } else if (*p == '{' || *p == '[') {
+        p = json_skip_nested(p, end);
+        value->kind = MAREY__CHROME_NESTED;
+        if (p == NULL)
+            return NULL;
+    } else {
+        p = json_find_delimiter(p);
+        value->kind = (*begin >= '0' && *begin <= '9') || *begin == '-' ? MAREY__CHROME_NUMBER
+                                                                        : MAREY__CHROME_OTHER;
+    }
+    if (p >= end)
+        return NULL;
+    value->at = begin;
+    value->len = (uint32_t)(p - begin);
+    value->has_escapes = has_escapes;
+    return p + (value->kind == MAREY__CHROME_STRING);
+}
+
+/* Behind a key: the colon and the blanks around it. NULL: there is none. */
+static inline const char *skip_colon(const char *p)
+{
+    if (MAREY_LIKELY(p[0] == ':' && p[1] == ' '))
+        return json_skip_spaces(p + 2);
+    p = json_skip_spaces(p);
+    return *p == ':' ? json_skip_spaces(p + 1) : NULL;
+}
+
+/* ---- keys of an event ---- */
+
+/* The first letters of a key with the quote behind them, as one number. */
+#define LETTERS_2(a, b) ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)'"' << 16)
+#define LETTERS_3(a, b, c)                                                                         \
+    ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)'"' << 24)
+#define LETTERS_4(a, b, c, d)                                                                      \
+    ((uint64_t)(a) | (uint64_t)(b) << 8 | (uint64_t)(c) << 16 | (uint64_t)(d) << 24 |              \
+     (uint64_t)'"' << 32)
+#define FIRST_BYTES(word, n) ((word) & ((UINT64_C(1) << 8 * (n)) - 1))
+
+static bool is_key(const char *key, size_t len, const char *name)
+{
+    return strlen(name) == len && memcmp(key, name, len) == 0;
+}
+
+static struct marey__chrome_value *find_long_key(struct marey__chrome_event *event, const char *key,
+                                                 size_t len)
+{
+    if (is_key(key, len, "bind_id"))
+        return &event->bind_id;
+    if (is_key(key, len, "flow_in"))
+        return &event->flow_in;
+    return is_key(key, len, "flow_out") ? &event->flow_out : NULL;
+}
+
+static inline uint64_t load_letters(const char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+/* Where the value of the key between two quotes at `p` goes; NULL: nowhere. `*len` is the key's. */
+static inline struct marey__chrome_value *find_key(struct marey__chrome_event *event, const char *p,
+                                                   const char *end, size_t *len)
+{
+    const uint64_t word = load_letters(p);
+    *len = 2;
+    switch (FIRST_BYTES(word, 3)) {
+    case LETTERS_2('p', 'h'):
+        return &event->phase;
+    case LETTERS_2('t', 's'):
+        return &event->ts;
+    case LETTERS_2('i', 'd'):
+        return &event->id;
+    }
+    *len = 3;
+    switch (FIRST_BYTES(word, 4)) {
+    case LETTERS_3('c', 'a', 't'):
+        return &event->category;
+    case LETTERS_3('p', 'i', 'd'):
+        return &event->pid;
+    case LETTERS_3('t', 'i', 'd'):
+        return &event->tid;
+    case LETTERS_3('d', 'u', 'r'):
+        return &event->dur;
+    case LETTERS_3('i', 'd', '2'):
+        return &event->id2;
+    }
+    *len = 4;
+    if (FIRST_BYTES(word, 5) == LETTERS_4('n', 'a', 'm', 'e'))
+        return &event->name;
+    if (FIRST_BYTES(word, 5) == LETTERS_4('a', 'r', 'g', 's'))
+        return &event->args;
+    bool has_escapes = false;
+    *len = (size_t)(json_end_of_string(p, end, &has_escapes) - p);
+    return find_long_key(event, p, *len);
+}
+
+static enum marey__chrome_result stop(const char *p, const char *end, const char *words,
+                                      const char **next, const char **mistake)
+{
+    *next = p;
+    *mistake = words;
+    return p >= end ? MAREY__CHROME_CUT : MAREY__CHROME_MISTAKE;
+}
+
+enum marey__chrome_result marey__chrome_parse(struct marey__chrome_event *event, const char *p,
+                                              const char *end, const char **next,
+                                              const char **mistake)
+{
+    memset(event, 0, sizeof *event);
+    struct marey__chrome_value ignored;
+    for (p++;;) {
+        p = json_skip_blanks(p);
+        if (MAREY_UNLIKELY(*p != '"' || p >= end))
+            break;
+        size_t len;
+        struct marey__chrome_value *value = find_key(event, p + 1, end, &len);
+        const char *colon = p + 1 + len + 1;
+        p = colon <= end ? skip_colon(colon) : end;
+        if (MAREY_UNLIKELY(p == NULL))
+            return stop(json_skip_spaces(colon), end, "a key without a colon", next, mistake);
+        if (MAREY_UNLIKELY(p >= end || *p == '}' || *p == ']' || *p == ','))
+            return stop(p, end, "a key without a value", next, mistake);
+        p = take_value(p, end, value != NULL ? value : &ignored);
+        if (MAREY_UNLIKELY(p == NULL))
+            return stop(end, end, NULL, next, mistake);
+    }
+    if (*p != '}' || p >= end)
+        return stop(p, end, "a key that is not in quotes", next, mistake);
+    *next = p + 1;
+    return MAREY__CHROME_WHOLE;
+}
+
+/* ---- looking into values ---- */
+
+const char *marey__chrome_next_key(const char *p, const char *end, struct marey__chrome_value *key,
+                                   struct marey__chrome_value *value)
+{
+    p = json_skip_blanks(p);
+    if (*p != '"' || p >= end)
+        return NULL;
+    p = take_value(p, end, key);
+    if (p == NULL || (p = skip_colon(p)) == NULL || p >= end)
+        return NULL;
+    return take_value(p, end, value);
+}
+
+bool marey__chrome_is(const struct marey__chrome_value *value, const char *text)
+{
+    return is_key(value->at, value->len, text);
+}
+
+bool marey__chrome_begins(const struct marey__chrome_value *value, const char *text)
+{
+    const size_t len = strlen(text);
+    return value->len >= len && memcmp(value->at, text, len) == 0;
+}
+
+static bool is_number(const struct marey__chrome_value *value)
+{
+    return value->kind == MAREY__CHROME_NUMBER || value->kind == MAREY__CHROME_STRING;
+}
+
+bool marey__chrome_ns(const struct marey__chrome_value *value, int64_t *ns)
+{
+    return is_number(value) && marey__decimal(value->at, value->len, 3, ns);
+}
+
+bool marey__chrome_integer(const struct marey__chrome_value *value, int64_t *out)
+{
+    return is_number(value) && marey__decimal(value->at, value->len, 0, out);
+}

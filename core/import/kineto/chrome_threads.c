@@ -1,0 +1,313 @@
+/*
+ * Who an event is of. A file has pids and tids, numbers or words, with names that may come before or after their first
+ * event, or without any; only what has events becomes a process or a lane.
+ *
+ * Kineto writes one process. The work of its GPUs stands under pids that are numbers of devices, and what it says of
+ * itself under words; all of that belongs to that process.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "import/kineto/chrome_internal.h"
+
+/* Words stand for numbers from here on, beyond the pids that Linux gives. */
+enum { FIRST_WORD_NUMBER = 1 << 30 };
+
+static void fail_memory(struct marey__chrome *chrome)
+{
+    chrome->has_failed = true;
+    marey__fail(MAREY_ENOMEM, "no memory for the threads of %s", chrome->import->path);
+}
+
+/* ---- numbers ---- */
+
+static int64_t number_of_word(struct marey__chrome *chrome, const struct marey__chrome_value *word)
+{
+    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, word->at, word->len);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__sink_index_next(&chrome->words_index, hash, &at)) != 0;) {
+        const struct marey__chrome_word *known = &chrome->words[number - 1];
+        if (known->len == word->len && memcmp(known->text, word->at, word->len) == 0)
+            return FIRST_WORD_NUMBER + (int64_t)number - 1;
+    }
+    char *copy = NULL;
+    if (!marey__grow(&chrome->words, &chrome->words_cap, chrome->n_words + 1, sizeof *chrome->words) ||
+        (copy = marey__strndup(word->at, word->len)) == NULL ||
+        !marey__sink_index_put(&chrome->words_index, hash, (uint32_t)chrome->n_words + 1)) {
+        marey__free(copy);
+        fail_memory(chrome);
+        return 0;
+    }
+    chrome->words[chrome->n_words] = (struct marey__chrome_word){copy, word->len};
+    return FIRST_WORD_NUMBER + (int64_t)chrome->n_words++;
+}
+
+/* The number of a pid or tid; `*is_there` false when it has none. */
+static int64_t number_of(struct marey__chrome *chrome, const struct marey__chrome_value *value,
+                         bool *is_there)
+{
+    int64_t number;
+    *is_there = true;
+    if (marey__chrome_integer(value, &number))
+        return number;
+    if (value->kind == MAREY__CHROME_STRING)
+        return number_of_word(chrome, value);
+    *is_there = false;
+    return 0;
+}
+
+static const struct marey__chrome_word *word_of_number(const struct marey__chrome *chrome,
+                                                       int64_t number)
+{
+    const int64_t i = number - FIRST_WORD_NUMBER;
+    return i >= 0 && (uint64_t)i < chrome->n_words ? &chrome->words[i] : NULL;
+}
+
+/* ---- processes ---- */
+
+static struct marey__chrome_process *find_process(struct marey__chrome *chrome, int64_t pid)
+{
+    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, &pid, sizeof pid);
+    uint32_t number;
+    for (size_t at = hash;
+         (number = marey__sink_index_next(&chrome->processes_index, hash, &at)) != 0;)
+        if (chrome->processes[number - 1].pid == pid)
+            return &chrome->processes[number - 1];
+    if (!marey__grow(&chrome->processes, &chrome->processes_cap, chrome->n_processes + 1,
+                     sizeof *chrome->processes) ||
+        !marey__sink_index_put(&chrome->processes_index, hash, (uint32_t)chrome->n_processes + 1)) {
+        fail_memory(chrome);
+        return NULL;
+    }
+    struct marey__chrome_process *process = &chrome->processes[chrome->n_processes++];
+    *process = (struct marey__chrome_process){.pid = pid};
+    return process;
+}
+
+/* The process of the file that everything belongs to which has none of its own. */
+static marey__sink_process *main_process(struct marey__chrome *chrome)
+{
+    if (chrome->main == NULL) {
+        chrome->main =
+            marey__sink_process_get(chrome->import->sink, (uint64_t)chrome->import->number << 32);
+        chrome->has_failed |= chrome->main == NULL;
+    }
+    return chrome->main;
+}
+
+static marey__sink_process *process_of(struct marey__chrome *chrome, int64_t pid)
+{
+    struct marey__chrome_process *process = find_process(chrome, pid);
+    if (process == NULL)
+        return NULL;
+    const bool is_word = word_of_number(chrome, pid) != NULL;
+    if (process->process == NULL && (chrome->is_kineto || !chrome->has_main_pid)) {
+        process->process = main_process(chrome);
+        if (!chrome->has_main_pid && !(chrome->is_kineto && is_word)) {
+            chrome->has_main_pid = true;
+            chrome->main_pid = pid;
+        }
+    } else if (process->process == NULL) {
+        const uint64_t key =
+            (uint64_t)chrome->import->number << 32 | (uint64_t)(process - chrome->processes + 1);
+        process->process = marey__sink_process_get(chrome->import->sink, key);
+    }
+    chrome->has_failed |= process->process == NULL;
+    return process->process;
+}
+
+/* ---- threads ---- */
+
+struct marey__chrome_thread *marey__chrome_thread_of(struct marey__chrome *chrome, int64_t pid,
+                                                     int64_t tid)
+{
+    if (MAREY_LIKELY(chrome->last_thread < chrome->n_threads)) {
+        struct marey__chrome_thread *last = &chrome->threads[chrome->last_thread];
+        if (last->pid == pid && last->tid == tid)
+            return last;
+    }
+    const int64_t both[2] = {pid, tid};
+    const uint32_t hash = (uint32_t)marey__sink_hash(chrome->seed, both, sizeof both);
+    uint32_t number;
+    for (size_t at = hash;
+         (number = marey__sink_index_next(&chrome->threads_index, hash, &at)) != 0;) {
+        struct marey__chrome_thread *thread = &chrome->threads[number - 1];
+        if (thread->pid == pid && thread->tid == tid) {
+            chrome->last_thread = number - 1;
+            return thread;
+        }
+    }
+    if (!marey__grow(&chrome->threads, &chrome->threads_cap, chrome->n_threads + 1,
+                     sizeof *chrome->threads) ||
+        !marey__sink_index_put(&chrome->threads_index, hash, (uint32_t)chrome->n_threads + 1)) {
+        fail_memory(chrome);
+        return NULL;
+    }
+    chrome->last_thread = chrome->n_threads++;
+    struct marey__chrome_thread *thread = &chrome->threads[chrome->last_thread];
+    *thread = (struct marey__chrome_thread){
+        .pid = pid, .tid = tid, .lane = UINT32_MAX, .stream_lane = UINT32_MAX};
+    return thread;
+}
+
+struct marey__chrome_thread *marey__chrome_thread(struct marey__chrome *chrome,
+                                                  const struct marey__chrome_value *pid,
+                                                  const struct marey__chrome_value *tid)
+{
+    bool has_pid, has_tid;
+    const int64_t pid_number = number_of(chrome, pid, &has_pid);
+    const int64_t tid_number = number_of(chrome, tid, &has_tid);
+    return marey__chrome_thread_of(chrome, pid_number, has_tid ? tid_number : pid_number);
+}
+
+bool marey__chrome_as_thread(struct marey__chrome *chrome, struct marey__chrome_thread *thread)
+{
+    if (MAREY_LIKELY(thread->lane != UINT32_MAX))
+        return true;
+    thread->process = process_of(chrome, thread->pid);
+    if (thread->process == NULL)
+        return false;
+    thread->lane = marey__sink_thread(thread->process, thread->tid);
+    const struct marey__chrome_word *word = word_of_number(chrome, thread->tid);
+    if (word != NULL)
+        marey__sink_name_lane(thread->process, thread->lane, word->text, word->len);
+    return true;
+}
+
+bool marey__chrome_as_stream(struct marey__chrome *chrome, struct marey__chrome_thread *thread)
+{
+    if (MAREY_LIKELY(thread->stream_lane != UINT32_MAX))
+        return true;
+    marey__sink_process *process = main_process(chrome);
+    if (process == NULL)
+        return false;
+    chrome->is_kineto = true;
+    thread->stream_lane = marey__sink_stream(process, (int32_t)thread->pid, (uint32_t)thread->tid);
+    if (thread->tid < 0)
+        marey__sink_name_lane(process, thread->stream_lane, "the whole device", 16);
+    return true;
+}
+
+/* ---- names ---- */
+
+void marey__chrome_name_thread(struct marey__chrome *chrome, const char *name, size_t len)
+{
+    struct marey__chrome_thread *thread =
+        marey__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
+    if (thread == NULL)
+        return;
+    marey__free(thread->name);
+    thread->name = marey__strndup(name, len);
+    thread->name_len = len;
+    if (thread->name == NULL)
+        fail_memory(chrome);
+}
+
+void marey__chrome_name_process(struct marey__chrome *chrome, const char *name, size_t len,
+                                bool is_label)
+{
+    bool is_there;
+    const int64_t pid = number_of(chrome, &chrome->event.pid, &is_there);
+    struct marey__chrome_process *process = is_there ? find_process(chrome, pid) : NULL;
+    if (process == NULL)
+        return;
+    char **field = is_label ? &process->labels : &process->name;
+    marey__free(*field);
+    *field = marey__strndup(name, len);
+    if (*field == NULL)
+        fail_memory(chrome);
+}
+
+static void name_lanes(struct marey__chrome *chrome)
+{
+    for (size_t i = 0; i < chrome->n_threads; i++) {
+        const struct marey__chrome_thread *thread = &chrome->threads[i];
+        if (thread->name == NULL)
+            continue;
+        if (thread->lane != UINT32_MAX)
+            marey__sink_name_lane(thread->process, thread->lane, thread->name, thread->name_len);
+        else if (thread->stream_lane != UINT32_MAX)
+            marey__sink_name_lane(chrome->main, thread->stream_lane, thread->name, thread->name_len);
+    }
+}
+
+/* The names of the devices that worked, each once; NULL: none is known. */
+static const char *name_devices(struct marey__chrome *chrome)
+{
+    chrome->text.len = 0;
+    for (size_t i = 0; i < chrome->n_devices; i++) {
+        const struct marey__chrome_device *device = &chrome->devices[i];
+        bool is_new = device->has_work && device->name != NULL;
+        for (size_t j = 0; is_new && j < i; j++)
+            is_new = !chrome->devices[j].has_work || chrome->devices[j].name == NULL ||
+                     strcmp(chrome->devices[j].name, device->name) != 0;
+        if (is_new) {
+            marey__buf_puts(&chrome->text, chrome->text.len > 0 ? ", " : "");
+            marey__buf_puts(&chrome->text, device->name);
+        }
+    }
+    marey__buf_put(&chrome->text, "", 1);
+    return chrome->text.failed || chrome->text.len == 1 ? NULL : chrome->text.data;
+}
+
+static const char *name_of(const struct marey__chrome *chrome,
+                           const struct marey__chrome_process *process)
+{
+    const struct marey__chrome_word *word = word_of_number(chrome, process->pid);
+    if (process->name != NULL || process->labels != NULL)
+        return process->name != NULL ? process->name : process->labels;
+    return word != NULL ? word->text : NULL;
+}
+
+static void identify_process(struct marey__chrome *chrome, const struct marey__chrome_process *process)
+{
+    const bool is_main = process->process == chrome->main;
+    if (process->process == NULL || (is_main && process->pid != chrome->main_pid))
+        return;
+    const struct marey__sink_identity identity = {.pid = process->pid,
+                                                  .rank = -1,
+                                                  .world_size = -1,
+                                                  .host = chrome->host,
+                                                  .command = name_of(chrome, process)};
+    marey__sink_identify(process->process, &identity);
+    marey__sink_shift(process->process, chrome->base_ns);
+}
+
+void marey__chrome_identify(struct marey__chrome *chrome)
+{
+    if (chrome->main == NULL)
+        return;
+    for (size_t i = 0; i < chrome->n_devices; i++)
+        for (size_t j = 0; j < chrome->n_threads; j++)
+            chrome->devices[i].has_work |= chrome->threads[j].stream_lane != UINT32_MAX &&
+                                           chrome->threads[j].pid == chrome->devices[i].id;
+    const struct marey__sink_identity identity = {.pid = chrome->import->number,
+                                                  .rank = chrome->rank,
+                                                  .world_size = chrome->world_size,
+                                                  .backend = chrome->backend,
+                                                  .host = chrome->host,
+                                                  .gpu = name_devices(chrome)};
+    marey__sink_identify(chrome->main, &identity);
+    marey__sink_shift(chrome->main, chrome->base_ns);
+    for (size_t i = 0; i < chrome->n_processes; i++)
+        identify_process(chrome, &chrome->processes[i]);
+    name_lanes(chrome);
+}
+
+void marey__chrome_free_threads(struct marey__chrome *chrome)
+{
+    for (size_t i = 0; i < chrome->n_threads; i++)
+        marey__free(chrome->threads[i].name);
+    for (size_t i = 0; i < chrome->n_processes; i++) {
+        marey__free(chrome->processes[i].name);
+        marey__free(chrome->processes[i].labels);
+    }
+    for (size_t i = 0; i < chrome->n_words; i++)
+        marey__free(chrome->words[i].text);
+    marey__free(chrome->threads);
+    marey__free(chrome->processes);
+    marey__free(chrome->words);
+    marey__free(chrome->threads_index.slots);
+    marey__free(chrome->processes_index.slots);
+    marey__free(chrome->words_index.slots);
+}

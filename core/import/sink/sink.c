@@ -1,0 +1,228 @@
+/*
+ * What an importer talks to: processes, sites, lanes and events, in any order. Nothing is written before the end, but
+ * what does not fit into the budget (sink_spill.c): an event that comes last may be the first.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "import/sink/sink_internal.h"
+
+/* ---- the sink ---- */
+
+marey_status marey__sink_create(const struct marey__sink_options *options, marey__sink **out)
+{
+    marey__sink *sink = marey__calloc(1, sizeof *sink);
+    if (sink == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to import");
+    sink->store = options->store;
+    sink->command = options->command;
+    sink->source = options->source;
+    sink->run_id = options->run_id;
+    sink->tick = options->tick;
+    sink->tick_ctx = options->tick_ctx;
+    sink->seed = marey__identity_random();
+    /* Sorting a lane takes as much again, and one lane may be all there is. */
+    sink->budget = (options->memory_bytes != 0 ? options->memory_bytes : UINT64_C(256) << 20) / 2;
+    sink->spill_fd = -1;
+    *out = sink;
+    return MAREY_OK;
+}
+
+void marey__sink_fail(marey__sink *sink, marey_status status)
+{
+    if (sink->status != MAREY_OK)
+        return;
+    sink->status = status;
+    snprintf(sink->failure, sizeof sink->failure, "%s", marey_last_error());
+}
+
+static void fail_memory(marey__sink *sink)
+{
+    marey__sink_fail(sink, marey__fail(MAREY_ENOMEM, "no memory to import %s",
+                                       sink->command != NULL ? sink->command : "a trace"));
+}
+
+marey_status marey__sink_status(const marey__sink *sink)
+{
+    return sink->status == MAREY_OK ? MAREY_OK : marey__fail(sink->status, "%s", sink->failure);
+}
+
+bool marey__sink_has_failed(const marey__sink *sink)
+{
+    return sink->status != MAREY_OK;
+}
+
+uint64_t marey__sink_n_events(const marey__sink *sink)
+{
+    return sink->n_events;
+}
+
+marey_status marey__sink_finish(marey__sink *sink)
+{
+    for (size_t i = 0; i < sink->n_processes && sink->status == MAREY_OK; i++) {
+        if (sink->processes[i]->n_events == 0)
+            continue;
+        const marey_status status = marey__sink_write(sink, sink->processes[i]);
+        if (status != MAREY_OK)
+            marey__sink_fail(sink, status);
+    }
+    return marey__sink_status(sink);
+}
+
+/* ---- processes ---- */
+
+static marey__sink_process *make_process(marey__sink *sink, uint64_t key, uint32_t hash)
+{
+    marey__sink_process *process = marey__calloc(1, sizeof *process);
+    if (process == NULL ||
+        !marey__grow(&sink->processes, &sink->processes_cap, sink->n_processes + 1,
+                     sizeof(marey__sink_process *)) ||
+        !marey__sink_index_put(&sink->processes_index, hash, (uint32_t)sink->n_processes + 1)) {
+        marey__free(process);
+        fail_memory(sink);
+        return NULL;
+    }
+    *process = (marey__sink_process){
+        .sink = sink, .key = key, .pid = (int64_t)key, .rank = -1, .world_size = -1};
+    sink->processes[sink->n_processes++] = process;
+    return process;
+}
+
+marey__sink_process *marey__sink_process_get(marey__sink *sink, uint64_t key)
+{
+    if (MAREY_LIKELY(sink->last != NULL && sink->last->key == key))
+        return sink->last;
+    const uint32_t hash = (uint32_t)marey__sink_hash(sink->seed, &key, sizeof key);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__sink_index_next(&sink->processes_index, hash, &at)) != 0;)
+        if (sink->processes[number - 1]->key == key)
+            return sink->last = sink->processes[number - 1];
+    marey__sink_process *process = make_process(sink, key, hash);
+    if (process != NULL)
+        sink->last = process;
+    return process;
+}
+
+marey__sink_process *marey__sink_process_at(const marey__sink *sink, size_t i)
+{
+    return i < sink->n_processes ? sink->processes[i] : NULL;
+}
+
+marey__sink_process *marey__sink_process_with_events(const marey__sink *sink)
+{
+    for (size_t i = 0; i < sink->n_processes; i++)
+        if (sink->processes[i]->n_events != 0)
+            return sink->processes[i];
+    return NULL;
+}
+
+int32_t marey__sink_rank(const marey__sink_process *process)
+{
+    return process->rank;
+}
+
+static void set_text(marey__sink_process *process, char **field, const char *text)
+{
+    if (text == NULL)
+        return;
+    char *copy = marey__strndup(text, strlen(text));
+    if (copy == NULL) {
+        fail_memory(process->sink);
+        return;
+    }
+    marey__free(*field);
+    *field = copy;
+}
+
+void marey__sink_identify(marey__sink_process *process, const struct marey__sink_identity *identity)
+{
+    if (identity->pid >= 0)
+        process->pid = identity->pid;
+    if (identity->ppid > 0)
+        process->ppid = identity->ppid;
+    if (identity->rank >= 0)
+        process->rank = identity->rank;
+    if (identity->world_size >= 0)
+        process->world_size = identity->world_size;
+    set_text(process, &process->command, identity->command);
+    set_text(process, &process->host, identity->host);
+    set_text(process, &process->source, identity->source);
+    set_text(process, &process->backend, identity->backend);
+    set_text(process, &process->gpu, identity->gpu);
+    set_text(process, &process->run_id, identity->run_id);
+}
+
+void marey__sink_shift(marey__sink_process *process, uint64_t ns)
+{
+    process->shift_ns = ns;
+}
+
+void marey__sink_set_wall(marey__sink_process *process, int64_t to_unix_ns)
+{
+    process->to_unix_ns = to_unix_ns;
+}
+
+void marey__sink_note(marey__sink_process *process, const char *fmt, ...)
+{
+    enum { MOST = 50 }; /* a damaged file may have something wrong in each of its lines */
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    for (size_t i = 0; i < process->n_notes; i++)
+        if (strcmp(process->notes[i], text) == 0)
+            return;
+    if (process->n_notes == MOST)
+        return;
+    char *copy = marey__strndup(text, strlen(text));
+    if (copy == NULL ||
+        !marey__grow(&process->notes, &process->notes_cap, process->n_notes + 1, sizeof(char *))) {
+        marey__free(copy);
+        fail_memory(process->sink);
+        return;
+    }
+    process->notes[process->n_notes++] = copy;
+}
+
+/* ---- destroy ---- */
+
+static void free_lane(struct marey__sink_lane *lane)
+{
+    marey__free(lane->name);
+    marey__free(lane->entries);
+    marey__free(lane->parts);
+}
+
+static void free_process(marey__sink_process *process)
+{
+    for (size_t i = 0; i < process->n_lanes; i++)
+        free_lane(&process->lanes[i]);
+    for (size_t i = 0; i < process->n_notes; i++)
+        marey__free(process->notes[i]);
+    char *const texts[] = {process->command, process->host, process->source,
+                           process->backend, process->gpu,  process->run_id};
+    for (size_t i = 0; i < MAREY__COUNT_OF(texts); i++)
+        marey__free(texts[i]);
+    marey__free(process->notes);
+    marey__free(process->lanes);
+    marey__free(process->lanes_index.slots);
+    marey__buf_fini(&process->sites);
+    marey__free(process->site_offsets);
+    marey__free(process->sites_index.slots);
+    marey__free(process->extras);
+    marey__free(process);
+}
+
+void marey__sink_destroy(marey__sink *sink)
+{
+    if (sink == NULL)
+        return;
+    for (size_t i = 0; i < sink->n_processes; i++)
+        free_process(sink->processes[i]);
+    marey__free(sink->processes);
+    marey__free(sink->processes_index.slots);
+    marey__sink_close_spill(sink);
+    marey__free(sink);
+}

@@ -1,0 +1,274 @@
+/* Sites and lanes of a process: numbers for names, found by hash. */
+#include <string.h>
+
+#include "import/sink/sink_internal.h"
+
+/* ---- numbers by hash ---- */
+
+__extension__ typedef unsigned __int128 u128;
+
+static inline uint64_t mix(uint64_t a, uint64_t b)
+{
+    const u128 product = (u128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t load_8(const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Up to seven bytes, all of them in the result, without a loop. */
+static inline uint64_t load_few(const unsigned char *at, size_t len)
+{
+    uint32_t first, last;
+    if (len < 4)
+        return len == 0 ? 0 : (uint64_t)at[0] << 16 | (uint64_t)at[len / 2] << 8 | at[len - 1];
+    memcpy(&first, at, sizeof first);
+    memcpy(&last, at + len - 4, sizeof last);
+    return (uint64_t)first << 32 | last;
+}
+
+/* Seeded at random: a file must not be able to make all its names collide. */
+uint64_t marey__sink_hash(uint64_t seed, const void *bytes, size_t len)
+{
+    const uint64_t odd = 0x9e3779b97f4a7c15u, other = 0xe7037ed1a0b428dbu;
+    const unsigned char *at = bytes;
+    uint64_t hash = seed ^ mix(len + odd, other);
+    if (len < 8)
+        return mix(hash ^ load_few(at, len) ^ odd, other ^ seed);
+    const unsigned char *last = at + len - 8;
+    for (; at < last; at += 8)
+        hash = mix(hash ^ load_8(at), odd);
+    return mix(hash ^ load_8(last) ^ odd, other ^ seed);
+}
+
+uint32_t marey__sink_index_next(const struct marey__sink_index *index, uint32_t hash, size_t *at)
+{
+    if (index->cap == 0)
+        return 0;
+    for (;; ++*at) {
+        const struct marey__sink_slot *slot = &index->slots[*at & (index->cap - 1)];
+        if (slot->number == 0)
+            return 0;
+        if (slot->hash == hash) {
+            ++*at;
+            return slot->number;
+        }
+    }
+}
+
+static void put_slot(struct marey__sink_slot *slots, size_t cap, struct marey__sink_slot slot)
+{
+    size_t at = slot.hash & (cap - 1);
+    while (slots[at].number != 0)
+        at = (at + 1) & (cap - 1);
+    slots[at] = slot;
+}
+
+static bool grow_index(struct marey__sink_index *index)
+{
+    const size_t cap = index->cap != 0 ? 2 * index->cap : 16;
+    struct marey__sink_slot *slots = marey__calloc(cap, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < index->cap; i++)
+        if (index->slots[i].number != 0)
+            put_slot(slots, cap, index->slots[i]);
+    marey__free(index->slots);
+    index->slots = slots;
+    index->cap = cap;
+    return true;
+}
+
+bool marey__sink_index_put(struct marey__sink_index *index, uint32_t hash, uint32_t number)
+{
+    if (2 * index->n >= index->cap && !grow_index(index))
+        return false;
+    put_slot(index->slots, index->cap, (struct marey__sink_slot){hash, number});
+    index->n++;
+    return true;
+}
+
+static void fail_memory(marey__sink_process *process)
+{
+    marey__sink_fail(process->sink,
+                     marey__fail(MAREY_ENOMEM, "no memory for the names of a trace"));
+}
+
+/* ---- sites ---- */
+
+/* The four texts of a site, in the order of its entry. */
+struct texts {
+    struct text {
+        const char *at;
+        uint32_t len;
+    } of[4];
+};
+
+static inline struct text text_of(const char *at, size_t len)
+{
+    return at != NULL ? (struct text){at, (uint32_t)MAREY__MIN(len, (size_t)MAREY__NAME_MAX)}
+                      : (struct text){"", 0};
+}
+
+static inline struct texts texts_of(const struct marey__sink_site *site)
+{
+    return (struct texts){
+        .of = {text_of(site->name, site->name_len), text_of(site->category, site->category_len),
+               text_of(site->domain, site->domain_len), text_of(site->file, site->file_len)}};
+}
+
+static bool is_site(const marey__sink_process *process, uint32_t id, const struct texts *texts,
+                    const struct marey__sink_site *site)
+{
+    struct marey__site_entry entry;
+    const char *at = process->sites.data + process->site_offsets[id];
+    memcpy(&entry, at, sizeof entry);
+    if (entry.name_len != texts->of[0].len || entry.category_len != texts->of[1].len ||
+        entry.domain_len != texts->of[2].len || entry.file_len != texts->of[3].len ||
+        entry.line != site->line || entry.color != site->color)
+        return false;
+    at += sizeof entry;
+    for (size_t i = 0; i < 4; at += texts->of[i++].len)
+        if (memcmp(at, texts->of[i].at, texts->of[i].len) != 0)
+            return false;
+    return true;
+}
+
+static void put_site(marey__sink_process *process, uint32_t id, const struct texts *texts,
+                     const struct marey__sink_site *site)
+{
+    static const char zeros[4];
+    const struct marey__site_entry entry = {.id = id,
+                                            .line = site->line,
+                                            .color = site->color,
+                                            .name_len = texts->of[0].len,
+                                            .category_len = texts->of[1].len,
+                                            .domain_len = texts->of[2].len,
+                                            .file_len = texts->of[3].len};
+    process->site_offsets[id] = process->sites.len;
+    marey__buf_put(&process->sites, &entry, sizeof entry);
+    for (size_t i = 0; i < 4; i++)
+        marey__buf_put(&process->sites, texts->of[i].at, texts->of[i].len);
+    marey__buf_put(&process->sites, zeros, -process->sites.len & 3);
+    process->n_sites = id;
+}
+
+/* Make room for the next id; the first one is what all names get that come too late. */
+static bool prepare_site(marey__sink_process *process)
+{
+    static const struct marey__sink_site other = {.name = "(other names)", .name_len = 13};
+    if (!marey__grow(&process->site_offsets, &process->sites_cap, process->n_sites + 3,
+                     sizeof *process->site_offsets))
+        return false;
+    if (process->n_sites != 0)
+        return true;
+    const struct texts texts = texts_of(&other);
+    put_site(process, MAREY__SITE_OTHER, &texts, &other);
+    return !process->sites.failed;
+}
+
+static uint32_t add_site(marey__sink_process *process, const struct texts *texts,
+                         const struct marey__sink_site *site, uint32_t hash)
+{
+    if (process->n_sites + 1 >= MAREY__SITE_LIMIT) {
+        process->n_other_names++;
+        return MAREY__SITE_OTHER;
+    }
+    if (!prepare_site(process)) {
+        fail_memory(process);
+        return MAREY__SITE_OTHER;
+    }
+    const uint32_t id = (uint32_t)process->n_sites + 1;
+    put_site(process, id, texts, site);
+    if (process->sites.failed || !marey__sink_index_put(&process->sites_index, hash, id))
+        fail_memory(process);
+    return id;
+}
+
+uint32_t marey__sink_site(marey__sink_process *process, const struct marey__sink_site *site)
+{
+    const struct texts texts = texts_of(site);
+    uint64_t long_hash = process->sink->seed + ((uint64_t)site->color << 32 | site->line);
+    for (size_t i = 0; i < 4; i++)
+        if (texts.of[i].len != 0)
+            long_hash = marey__sink_hash(long_hash + i, texts.of[i].at, texts.of[i].len);
+    const uint32_t hash = (uint32_t)long_hash;
+    uint32_t id;
+    if (process->sink->status != MAREY_OK)
+        return MAREY__SITE_OTHER;
+    for (size_t at = hash; (id = marey__sink_index_next(&process->sites_index, hash, &at)) != 0;)
+        if (is_site(process, id, &texts, site))
+            return id;
+    return add_site(process, &texts, site, hash);
+}
+
+/* ---- lanes ---- */
+
+/* Half of what a reader takes: lanes that overlap need some, too. */
+enum { MOST_LANES = MAREY__MAX_LANES / 2 };
+
+static uint32_t add_lane(marey__sink_process *process, enum marey_lane_kind kind, int64_t tid,
+                         uint32_t hash)
+{
+    if (process->n_lanes >= MOST_LANES) {
+        process->n_other_lanes++;
+        return MOST_LANES - 1;
+    }
+    if (!marey__grow(&process->lanes, &process->lanes_cap, process->n_lanes + 1,
+                     sizeof *process->lanes) ||
+        !marey__sink_index_put(&process->lanes_index, hash, (uint32_t)process->n_lanes + 1)) {
+        fail_memory(process);
+        return 0;
+    }
+    process->lanes[process->n_lanes] = (struct marey__sink_lane){.tid = tid, .kind = kind};
+    return (uint32_t)process->n_lanes++;
+}
+
+static uint32_t lane_of(marey__sink_process *process, enum marey_lane_kind kind, int64_t tid)
+{
+    if (MAREY_LIKELY(process->n_lanes != 0)) {
+        const struct marey__sink_lane *last = &process->lanes[process->last_lane];
+        if (MAREY_LIKELY(last->tid == tid && last->kind == kind))
+            return process->last_lane;
+    }
+    const uint64_t words[2] = {(uint64_t)tid, kind};
+    const uint32_t hash = (uint32_t)marey__sink_hash(process->sink->seed, words, sizeof words);
+    uint32_t number;
+    for (size_t at = hash; (number = marey__sink_index_next(&process->lanes_index, hash, &at)) != 0;) {
+        const struct marey__sink_lane *lane = &process->lanes[number - 1];
+        if (lane->tid == tid && lane->kind == kind)
+            return process->last_lane = number - 1;
+    }
+    return process->last_lane = add_lane(process, kind, tid, hash);
+}
+
+uint32_t marey__sink_thread(marey__sink_process *process, int64_t tid)
+{
+    return lane_of(process, MAREY_LANE_THREAD, tid);
+}
+
+uint32_t marey__sink_stream(marey__sink_process *process, int32_t device, uint32_t stream)
+{
+    return lane_of(process, MAREY_LANE_GPU, (int64_t)((uint64_t)(uint32_t)device << 32 | stream));
+}
+
+void marey__sink_name_lane(marey__sink_process *process, uint32_t lane, const char *name, size_t len)
+{
+    enum { NAME_MAX_BYTES = 4096 };
+    if (lane >= process->n_lanes)
+        return;
+    struct marey__sink_lane *named = &process->lanes[lane];
+    len = MAREY__MIN(len, (size_t)NAME_MAX_BYTES);
+    char *copy = marey__strndup(name, len);
+    if (copy == NULL) {
+        fail_memory(process);
+        return;
+    }
+    marey__free(named->name);
+    named->name = copy;
+    named->name_len = len;
+}

@@ -1,0 +1,332 @@
+/*
+ * Samples of austin as ranges. Austin says how long each sample stands for, and writes the threads of one round one
+ * behind the other: where a thread comes a second time, the next round begins, as much later as the last one was long. So
+ * its files have an order in time, though no times, and a thread's stack is a range for as long as it stays the same.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "import/stacks/austin_in.h"
+
+enum mode { WALL, CPU, MEMORY, FULL };
+
+struct process {
+    marey__sink_process *process;
+    int64_t pid;
+};
+
+struct thread {
+    uint32_t process; /* which of the list */
+    int64_t tid;
+    uint32_t interpreter, lane;
+    uint64_t round;  /* in which it was last seen */
+    uint64_t end_ns; /* up to which it was seen with what is open */
+    struct open {
+        uint32_t frame;
+        uint64_t begin_ns, n_samples;
+    } * open; /* outermost first */
+    size_t depth, open_cap;
+};
+
+struct reading {
+    struct marey__import *import;
+    struct marey__frames frames;
+    struct marey__austin_mistakes mistakes;
+    bool is_second; /* frames are known, ranges are made */
+    enum mode mode;
+    char version[16];
+    uint64_t interval_us;
+    struct process *processes;
+    size_t n_processes, processes_cap;
+    struct thread *threads;
+    size_t n_threads, threads_cap;
+    struct marey__sink_index by_thread;
+    uint64_t round, round_ns; /* which, and how long it is so far */
+    uint64_t now_ns;
+    uint64_t n_samples, n_idle, n_empty, n_freed;
+    uint32_t nothing; /* the frame of a thread without frames */
+};
+
+/* Beyond this a clock is no clock. */
+static const uint64_t latest_ns = UINT64_C(1) << 61;
+
+static marey_status no_memory(const struct reading *r)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
+}
+
+/* ---- what the file says about itself ---- */
+
+static bool is_text(struct marey__text text, const char *word)
+{
+    return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
+}
+
+static bool take_meta(void *ctx, struct marey__text key, struct marey__text value)
+{
+    struct reading *r = ctx;
+    if (is_text(key, "mode"))
+        r->mode = is_text(value, "memory") ? MEMORY
+                  : is_text(value, "full") ? FULL
+                  : is_text(value, "cpu")  ? CPU
+                                           : WALL;
+    else if (is_text(key, "interval"))
+        (void)marey__parse_number(value.at, value.len, &r->interval_us);
+    else if (is_text(key, "austin"))
+        snprintf(r->version, sizeof r->version, "%.*s", (int)MAREY__MIN(value.len, 15), value.at);
+    return true;
+}
+
+/* ---- threads ---- */
+
+static bool find_process(struct reading *r, int64_t pid, uint32_t *number)
+{
+    for (*number = 0; *number < r->n_processes; (*number)++)
+        if (r->processes[*number].pid == pid)
+            return true;
+    marey__sink_process *process = marey__sink_process_get(r->import->sink, (uint64_t)pid);
+    const struct marey__sink_identity identity = {.pid = pid, .rank = -1, .world_size = -1};
+    if (process == NULL ||
+        !marey__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes))
+        return false;
+    marey__sink_identify(process, &identity);
+    r->processes[r->n_processes++] = (struct process){process, pid};
+    return true;
+}
+
+static bool make_thread(struct reading *r, const struct marey__austin_sample *sample, uint32_t hash)
+{
+    uint32_t process;
+    if (!find_process(r, sample->pid, &process) ||
+        !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
+        !marey__sink_index_put(&r->by_thread, hash, (uint32_t)r->n_threads + 1))
+        return false;
+    marey__sink_process *in = r->processes[process].process;
+    /* A thread has a stack in each interpreter that it was ever in. */
+    const uint32_t lane = marey__sink_thread(in, sample->tid + ((int64_t)sample->interpreter << 32));
+    if (sample->interpreter != 0) {
+        char name[48];
+        const int len = snprintf(name, sizeof name, "%lld in interpreter %u",
+                                 (long long)sample->tid, sample->interpreter);
+        marey__sink_name_lane(in, lane, name, (size_t)len);
+    }
+    r->threads[r->n_threads++] = (struct thread){.process = process,
+                                                 .tid = sample->tid,
+                                                 .interpreter = sample->interpreter,
+                                                 .lane = lane,
+                                                 .round = UINT64_MAX};
+    return true;
+}
+
+static struct thread *find_thread(struct reading *r, const struct marey__austin_sample *sample)
+{
+    const int64_t key[] = {sample->pid, sample->tid, sample->interpreter};
+    const uint32_t hash = (uint32_t)marey__sink_hash(r->frames.seed, key, sizeof key);
+    size_t at = hash;
+    for (uint32_t n; (n = marey__sink_index_next(&r->by_thread, hash, &at)) != 0;) {
+        struct thread *thread = &r->threads[n - 1];
+        if (thread->tid == sample->tid && thread->interpreter == sample->interpreter &&
+            r->processes[thread->process].pid == sample->pid)
+            return thread;
+    }
+    return make_thread(r, sample, hash) ? &r->threads[r->n_threads - 1] : NULL;
+}
+
+/* ---- ranges ---- */
+
+/* End what is open from `depth` on, at `end_ns`. Of slices with equal times the outer one is put first. */
+static void close_from(struct reading *r, struct thread *thread, size_t depth, uint64_t end_ns)
+{
+    marey__sink_process *process = r->processes[thread->process].process;
+    for (size_t i = depth; i < thread->depth; i++) {
+        const struct open *open = &thread->open[i];
+        const struct marey__sink_event event = {
+            .kind = MAREY__SINK_SLICE,
+            .lane = thread->lane,
+            .site = marey__frames_site(&r->frames, process, open->frame),
+            .ns = open->begin_ns,
+            .duration_ns = end_ns - open->begin_ns,
+            .repeat = open->n_samples,
+        };
+        marey__sink_put(process, &event);
+    }
+    thread->depth = MAREY__MIN(thread->depth, depth);
+}
+
+/* The thread has this stack from now on. */
+static bool change_to(struct reading *r, struct thread *thread, const uint32_t *frames, size_t n,
+                      uint64_t duration_ns)
+{
+    size_t same = 0;
+    if (thread->end_ns < r->now_ns)
+        close_from(r, thread, 0, thread->end_ns);
+    while (same < n && same < thread->depth && thread->open[same].frame == frames[same])
+        same++;
+    close_from(r, thread, same, r->now_ns);
+    if (!marey__grow(&thread->open, &thread->open_cap, n, sizeof *thread->open))
+        return false;
+    for (size_t i = same; i < n; i++)
+        thread->open[i] = (struct open){frames[i], r->now_ns, 0};
+    for (size_t i = 0; i < n; i++)
+        thread->open[i].n_samples++;
+    thread->depth = n;
+    thread->end_ns = r->now_ns + duration_ns;
+    return true;
+}
+
+/* What a sample stands for; bytes are shown as nanoseconds. */
+static uint64_t weigh(struct reading *r, const struct marey__austin_sample *sample)
+{
+    const uint64_t most = latest_ns / 1000;
+    if (r->mode != MEMORY)
+        return MAREY__MIN(sample->time_us, most) * 1000;
+    r->n_freed += sample->bytes < 0;
+    return sample->bytes > 0 ? MAREY__MIN((uint64_t)sample->bytes, latest_ns) : 0;
+}
+
+static bool take_sample(void *ctx, const struct marey__austin_sample *sample)
+{
+    struct reading *r = ctx;
+    if (!r->is_second) {
+        r->n_samples++;
+        r->n_idle += sample->is_idle;
+        r->n_empty += sample->n_frames == 0;
+        return true;
+    }
+    struct thread *thread = find_thread(r, sample);
+    if (thread == NULL)
+        return false;
+    if (thread->round == r->round) {
+        r->now_ns = MAREY__MIN(r->now_ns + r->round_ns, latest_ns);
+        r->round++;
+        r->round_ns = 0;
+    }
+    thread->round = r->round;
+    const uint64_t duration_ns = weigh(r, sample);
+    r->round_ns = MAREY__MAX(r->round_ns, duration_ns);
+    return sample->n_frames != 0
+               ? change_to(r, thread, sample->frames, sample->n_frames, duration_ns)
+               : change_to(r, thread, &r->nothing, 1, duration_ns);
+}
+
+/* ---- the file ---- */
+
+static bool is_mojo(const char *bytes, size_t len)
+{
+    return len >= 4 && memcmp(bytes, "MOJ", 3) == 0 && bytes[3] >= 1 && bytes[3] < 32;
+}
+
+static marey_status read_once(struct reading *r, marey__byte_source *source)
+{
+    const struct marey__austin_visitor visitor = {take_meta, take_sample, r};
+    const char *bytes;
+    size_t len;
+    r->mistakes = (struct marey__austin_mistakes){0};
+    MAREY_TRY(marey__bytes_peek(source, &bytes, &len));
+    return is_mojo(bytes, len) ? marey__austin_mojo(source, &r->frames, &visitor, &r->mistakes)
+                               : marey__austin_text(source, &r->frames, &visitor, &r->mistakes);
+}
+
+static void tell(const struct reading *r, bool is_bytes)
+{
+    static const char *const modes[] = {"wall time", "time on a processor",
+                                        "memory: bytes are shown as nanoseconds", "wall time"};
+    const char *path = r->import->path;
+    const struct marey__austin_mistakes *mistakes = &r->mistakes;
+    if (r->n_processes == 0)
+        return;
+    marey__sink_process *first = r->processes[0].process;
+    marey__sink_note(first, "%llu samples of austin %s, of %s, one each %g ms; %llu idle",
+                     (unsigned long long)r->n_samples, r->version, modes[r->mode],
+                     (double)r->interval_us / 1000, (unsigned long long)r->n_idle);
+    if (r->n_empty != 0)
+        marey__sink_note(first, "%s: %llu samples have no frames", path,
+                         (unsigned long long)r->n_empty);
+    if (r->n_freed != 0)
+        marey__sink_note(first, "%s: %llu samples gave memory back: they have no length", path,
+                         (unsigned long long)r->n_freed);
+    if (mistakes->n_bad != 0)
+        marey__sink_note(first, "%s: left out %llu %s; the first is at %s %llu", path,
+                         (unsigned long long)mistakes->n_bad,
+                         is_bytes ? "frames that were never defined" : "lines, which are no samples",
+                         is_bytes ? "byte" : "line", (unsigned long long)mistakes->first_bad);
+    if (mistakes->ends != NULL)
+        marey__sink_note(first, "%s cannot be read from byte %llu on: %s", path,
+                         (unsigned long long)mistakes->ends_at, mistakes->ends);
+    if (marey__bytes_damage(r->import->bytes) != NULL)
+        marey__sink_note(first, "%s", marey__bytes_damage(r->import->bytes));
+}
+
+static marey_status read_first(struct reading *r)
+{
+    static const char nothing[] = "(no frames)";
+    const struct marey__text_frame none = {.name = nothing, .name_len = strlen(nothing), .file = ""};
+    marey__byte_source *source = NULL;
+    r->nothing = marey__frames_of_function(&r->frames, &none);
+    if (r->nothing == MAREY__NO_FRAME)
+        return no_memory(r);
+    MAREY_TRY(marey__bytes_open_again(r->import->bytes, &source));
+    const marey_status status = read_once(r, source);
+    marey__bytes_close(source);
+    return status;
+}
+
+static marey_status read_all(struct reading *r)
+{
+    const char *bytes;
+    size_t len;
+    MAREY_TRY(read_first(r));
+    if (r->n_samples == 0)
+        return marey__fail(MAREY_EFORMAT, "%s has no samples in it", r->import->path);
+    if (!marey__frames_name(&r->frames))
+        return no_memory(r);
+    MAREY_TRY(marey__bytes_peek(r->import->bytes, &bytes, &len));
+    const bool is_bytes = is_mojo(bytes, len);
+    r->is_second = true;
+    MAREY_TRY(read_once(r, r->import->bytes));
+    for (size_t i = 0; i < r->n_threads; i++)
+        close_from(r, &r->threads[i], 0, r->threads[i].end_ns);
+    tell(r, is_bytes);
+    return marey__sink_status(r->import->sink);
+}
+
+static marey_status read_austin(struct marey__import *import)
+{
+    struct reading r = {.import = import};
+    marey__frames_init(&r.frames);
+    const marey_status status = read_all(&r);
+    for (size_t i = 0; i < r.n_threads; i++)
+        marey__free(r.threads[i].open);
+    marey__frames_fini(&r.frames);
+    marey__free(r.threads);
+    marey__free(r.processes);
+    marey__free(r.by_thread.slots);
+    return status;
+}
+
+/* By its first line, or by the first one that is no remark. */
+static bool looks_like_austin(const char *path, const char *bytes, size_t len)
+{
+    static const char head[] = "# austin: ";
+    (void)path;
+    if (is_mojo(bytes, len))
+        return true;
+    if (len >= strlen(head) && memcmp(bytes, head, strlen(head)) == 0)
+        return true;
+    while (len > 0 && (bytes[0] == '#' || bytes[0] == '\n')) {
+        const char *newline = memchr(bytes, '\n', len);
+        const size_t n = newline != NULL ? (size_t)(newline + 1 - bytes) : len;
+        bytes += n;
+        len -= n;
+    }
+    struct marey__austin_sample sample;
+    struct marey__text rest;
+    return marey__austin_head((struct marey__text){bytes, len}, &sample, &rest);
+}
+
+const struct marey__import_format marey__import_austin = {
+    .name = "austin",
+    .words = "a profile of austin",
+    .looks_like = looks_like_austin,
+    .read = read_austin,
+};

@@ -1,0 +1,414 @@
+/*
+ * py-spy's raw format and collapsed stacks: one line for each stack, frames from the outermost on, then how many samples
+ * had it.
+ *
+ *   process 12:"python train.py";thread (0x7F): MainThread;main (train.py:3);step (train.py:9) 5
+ *
+ * A process frame makes a process, the innermost of several; a thread frame makes a thread. Samples have no times: each
+ * counts as 10 ms, py-spy's default, and ranges stand for as many calls as they have samples.
+ */
+#include <string.h>
+
+#include "codec/codec_internal.h"
+#include "import/stacks/stack_in.h"
+
+enum {
+    MAX_LINE = 16 << 20,
+    SAMPLE_NS = 10000000,
+    SECOND_NS = 1000000000,
+    MAX_TOLD = 60, /* bytes of a line that is told */
+};
+
+/* More samples than anybody takes: numbers beyond are nanoseconds, and sums beyond the last are none at all. */
+static const uint64_t most_samples = 1000000000, most_ns = UINT64_C(1) << 62;
+
+/* A process of the file, and a thread of one. */
+struct process {
+    marey__sink_process *process;
+    int64_t pid;
+    uint64_t n_samples;
+};
+struct thread {
+    uint32_t process; /* which of the list */
+    uint32_t lane, root;
+    int64_t tid;
+    bool is_named;
+};
+
+struct reading {
+    struct marey__import *import;
+    struct marey__frames frames;
+    struct marey__paths paths;
+    struct process *processes;
+    size_t n_processes, processes_cap;
+    struct thread *threads;
+    size_t n_threads, threads_cap;
+    struct marey__sink_index process_index, thread_index;
+    size_t last;            /* thread, which the next line most likely has, too */
+    struct marey__buf line; /* of which the end has not come yet */
+    uint64_t n_lines, n_stacks, n_samples;
+    uint64_t n_bad, first_bad, n_cut;
+    char bad[MAX_TOLD + 1];
+    bool is_difference, skips_line;
+};
+
+static marey_status no_memory(const struct reading *r)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
+}
+
+/* ---- processes and threads ---- */
+
+/* Who ran a stack; what is not said is negative. */
+struct owner {
+    int64_t pid, ppid, tid;
+    struct marey__text command, thread;
+};
+
+/* Take the frames off that name processes and a thread. */
+static void take_owner(struct marey__text *stack, struct owner *owner)
+{
+    struct marey__text rest = *stack, frame, command, name;
+    int64_t pid, tid;
+    *owner = (struct owner){.pid = -1, .ppid = -1, .tid = -1};
+    while (marey__collapsed_frame(&rest, &frame)) {
+        if (owner->tid < 0 && marey__collapsed_process(&frame, &pid, &command)) {
+            owner->ppid = owner->pid;
+            owner->pid = pid;
+            owner->command = command;
+        } else if (owner->tid < 0 && marey__collapsed_thread(&frame, &tid, &name)) {
+            owner->tid = tid < 0 ? INT64_MAX : tid;
+            owner->thread = name;
+        } else if (owner->tid >= 0 && frame.at[0] == ' ') {
+            /* A thread called "a; b": no frame begins with a blank. */
+            owner->thread.len = (size_t)(frame.at + frame.len - owner->thread.at);
+        } else {
+            return;
+        }
+        *stack = rest;
+    }
+    *stack = rest;
+}
+
+static uint32_t hash_of(const struct reading *r, int64_t pid, int64_t tid)
+{
+    const int64_t key[] = {pid, tid};
+    return (uint32_t)marey__sink_hash(r->frames.seed, key, sizeof key);
+}
+
+static bool identify(marey__sink_process *process, const struct owner *owner)
+{
+    if (owner->pid < 0)
+        return true;
+    char *command = marey__strndup(owner->command.at, owner->command.len);
+    const struct marey__sink_identity identity = {
+        .pid = owner->pid, .ppid = owner->ppid, .rank = -1, .world_size = -1, .command = command};
+    marey__sink_identify(process, &identity);
+    marey__free(command);
+    return command != NULL;
+}
+
+/* The number of a stack's process, made when new. */
+static bool find_process(struct reading *r, const struct owner *owner, uint32_t *number)
+{
+    const uint32_t hash = hash_of(r, owner->pid, -1);
+    size_t at = hash;
+    for (uint32_t n; (n = marey__sink_index_next(&r->process_index, hash, &at)) != 0;)
+        if (r->processes[n - 1].pid == owner->pid) {
+            *number = n - 1;
+            return true;
+        }
+    const uint64_t key = owner->pid >= 0 ? (uint64_t)owner->pid : r->import->number;
+    marey__sink_process *process = marey__sink_process_get(r->import->sink, key);
+    *number = (uint32_t)r->n_processes;
+    if (process == NULL ||
+        !marey__grow(&r->processes, &r->processes_cap, r->n_processes + 1, sizeof *r->processes) ||
+        !marey__sink_index_put(&r->process_index, hash, *number + 1) || !identify(process, owner))
+        return false;
+    r->processes[r->n_processes++] = (struct process){process, owner->pid, 0};
+    return true;
+}
+
+/* Frames count from 0 and stay below; what a thread's paths begin with must be none of them. */
+static uint32_t root_frame(size_t thread)
+{
+    return UINT32_MAX - 1 - (uint32_t)thread;
+}
+
+/* py-spy does not know a thread's name in each sample. */
+static void name_thread(struct reading *r, const struct owner *owner)
+{
+    static const char all[] = "samples"; /* without --threads: of all threads */
+    struct thread *thread = &r->threads[r->last];
+    const bool is_all = owner->tid < 0;
+    const size_t len = is_all ? strlen(all) : owner->thread.len;
+    if (thread->is_named || len == 0)
+        return;
+    marey__sink_name_lane(r->processes[thread->process].process, thread->lane,
+                          is_all ? all : owner->thread.at, len);
+    thread->is_named = true;
+}
+
+static bool make_thread(struct reading *r, const struct owner *owner, uint32_t hash)
+{
+    uint32_t number;
+    const uint32_t root = marey__paths_child(&r->paths, 0, root_frame(r->n_threads));
+    if (root == 0 || !find_process(r, owner, &number) ||
+        !marey__grow(&r->threads, &r->threads_cap, r->n_threads + 1, sizeof *r->threads) ||
+        !marey__sink_index_put(&r->thread_index, hash, (uint32_t)r->n_threads + 1))
+        return false;
+    const int64_t tid = owner->tid >= 0 ? owner->tid : MAREY__MAX(owner->pid, 0);
+    const uint32_t lane = marey__sink_thread(r->processes[number].process, tid);
+    r->last = r->n_threads;
+    r->threads[r->n_threads++] = (struct thread){number, lane, root, owner->tid, false};
+    return true;
+}
+
+static bool is_thread(const struct reading *r, size_t i, const struct owner *owner)
+{
+    return i < r->n_threads && r->threads[i].tid == owner->tid &&
+           r->processes[r->threads[i].process].pid == owner->pid;
+}
+
+/* Make `last` the thread of a stack. */
+static bool find_thread(struct reading *r, const struct owner *owner)
+{
+    if (is_thread(r, r->last, owner))
+        return true;
+    const uint32_t hash = hash_of(r, owner->pid, owner->tid);
+    size_t at = hash;
+    for (uint32_t n; (n = marey__sink_index_next(&r->thread_index, hash, &at)) != 0;)
+        if (is_thread(r, n - 1, owner)) {
+            r->last = n - 1;
+            return true;
+        }
+    return make_thread(r, owner, hash);
+}
+
+/* ---- lines ---- */
+
+static void note_bad(struct reading *r, const char *line, size_t len)
+{
+    if (r->n_bad++ != 0)
+        return;
+    r->first_bad = r->n_lines;
+    len = MAREY__MIN(len, (size_t)MAX_TOLD);
+    memcpy(r->bad, line, len);
+    r->bad[len] = '\0';
+}
+
+static bool add_stack(struct reading *r, struct marey__text stack, uint64_t count)
+{
+    static const char nothing[] = "(no frames)";
+    struct marey__text frame;
+    struct owner owner;
+    take_owner(&stack, &owner);
+    if (!find_thread(r, &owner))
+        return false;
+    name_thread(r, &owner);
+    uint32_t path = r->threads[r->last].root;
+    if (stack.len == 0)
+        stack = (struct marey__text){nothing, strlen(nothing)};
+    while (marey__collapsed_frame(&stack, &frame)) {
+        const uint32_t number = marey__frames_of_text(&r->frames, frame.at, frame.len);
+        const uint32_t child =
+            number != MAREY__NO_FRAME ? marey__paths_child(&r->paths, path, number) : 0;
+        if (child == 0 && r->paths.n >= MAREY__MAX_PATHS) {
+            r->n_cut++; /* the frames so far have its samples */
+            break;
+        }
+        if (child == 0)
+            return false;
+        path = child;
+    }
+    r->paths.paths[path].self += count;
+    r->processes[r->threads[r->last].process].n_samples += count;
+    r->n_samples += count;
+    r->n_stacks++;
+    return true;
+}
+
+static bool is_empty(const char *line, size_t len)
+{
+    size_t i = 0;
+    while (i < len && (line[i] == ' ' || line[i] == '\t' || line[i] == '\r'))
+        i++;
+    return i == len || line[i] == '#';
+}
+
+static marey_status take_line(struct reading *r, const char *line, size_t len)
+{
+    struct marey__text stack;
+    uint64_t count;
+    r->n_lines++;
+    if (is_empty(line, len))
+        return MAREY_OK;
+    if (!marey__collapsed_line(line, len, r->is_difference, &stack, &count) ||
+        count > most_ns - r->n_samples) {
+        note_bad(r, line, len);
+        return MAREY_OK;
+    }
+    return count == 0 || add_stack(r, stack, count) ? MAREY_OK : no_memory(r);
+}
+
+/* The end of a line has come, or that of the file. */
+static marey_status end_line(struct reading *r, const char *rest, size_t len)
+{
+    marey_status status = MAREY_OK;
+    if (r->skips_line) {
+        r->n_lines++;
+        note_bad(r, "(a very long one)", strlen("(a very long one)"));
+    } else if (r->line.len == 0) {
+        status = take_line(r, rest, len);
+    } else {
+        marey__buf_put(&r->line, rest, len);
+        status = r->line.failed ? no_memory(r) : take_line(r, r->line.data, r->line.len);
+    }
+    r->line.len = 0;
+    r->skips_line = false;
+    return status;
+}
+
+static marey_status take_bytes(struct reading *r, const char *bytes, size_t len)
+{
+    const char *const end = bytes + len;
+    while (bytes < end) {
+        const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
+        if (newline == NULL)
+            break;
+        MAREY_TRY(end_line(r, bytes, (size_t)(newline - bytes)));
+        bytes = newline + 1;
+    }
+    r->skips_line |= r->line.len + (size_t)(end - bytes) > MAX_LINE;
+    if (!r->skips_line)
+        marey__buf_put(&r->line, bytes, (size_t)(end - bytes));
+    return r->line.failed ? no_memory(r) : MAREY_OK;
+}
+
+static marey_status read_lines(struct reading *r)
+{
+    const char *bytes;
+    size_t len;
+    MAREY_TRY(marey__bytes_peek(r->import->bytes, &bytes, &len));
+    r->is_difference = marey__collapsed_is_difference(bytes, len);
+    for (;;) {
+        MAREY_TRY(marey__bytes_next(r->import->bytes, &bytes, &len));
+        if (len == 0)
+            break;
+        MAREY_TRY(take_bytes(r, bytes, len));
+    }
+    return r->line.len != 0 || r->skips_line ? end_line(r, "", 0) : MAREY_OK;
+}
+
+/* ---- the end ---- */
+
+static void tell(const struct reading *r, uint64_t unit_ns)
+{
+    const char *path = r->import->path;
+    marey__sink_process *const first = r->processes[0].process;
+    for (size_t i = 0; i < r->n_processes; i++) {
+        struct marey__buf unit = {0};
+        marey__text_duration(&unit, (double)unit_ns, NULL);
+        marey__buf_put(&unit, "", 1);
+        if (!unit.failed)
+            marey__sink_note(
+                r->processes[i].process,
+                "%llu samples, taken as %s each, so that counts are samples; %s has no times",
+                (unsigned long long)r->processes[i].n_samples, unit.data, path);
+        marey__buf_fini(&unit);
+    }
+    if (r->is_difference)
+        marey__sink_note(
+            first, "%s has two numbers for each stack, before and after: those after are taken",
+            path);
+    if (r->n_cut != 0)
+        marey__sink_note(first, "%s has more than %d paths: %llu stacks are cut off", path,
+                         MAREY__MAX_PATHS, (unsigned long long)r->n_cut);
+    if (r->n_bad != 0)
+        marey__sink_note(first,
+                         "%s: left out %llu of %llu lines, which are no stacks; the first is line "
+                         "%llu: %s",
+                         path, (unsigned long long)r->n_bad, (unsigned long long)r->n_lines,
+                         (unsigned long long)r->first_bad, r->bad);
+    if (marey__bytes_damage(r->import->bytes) != NULL)
+        marey__sink_note(first, "%s", marey__bytes_damage(r->import->bytes));
+}
+
+/* What one sample is. Sums that are times come from tools that count nanoseconds, marey among them. */
+static uint64_t choose_unit(const struct reading *r)
+{
+    const uint64_t per_second = r->import->options->samples_per_second;
+    const uint64_t unit = per_second != 0               ? (SECOND_NS + per_second / 2) / per_second
+                          : r->n_samples > most_samples ? 1
+                                                        : SAMPLE_NS;
+    /* As many as there are must not run over the clock. */
+    return MAREY__MAX(MAREY__MIN(unit, most_ns / MAREY__MAX(r->n_samples, 1)), 1);
+}
+
+static marey_status lay_out(struct reading *r)
+{
+    if (r->n_stacks == 0)
+        return marey__fail(MAREY_EFORMAT,
+                           "%s has no stacks: a line is frames with ; between, then a number",
+                           r->import->path);
+    const uint64_t unit_ns = choose_unit(r);
+    if (!marey__frames_name(&r->frames) || !marey__paths_finish(&r->paths))
+        return no_memory(r);
+    for (size_t i = 1; i < r->paths.n; i++)
+        r->paths.paths[i].calls = unit_ns > 1 ? r->paths.paths[i].total : 1;
+    for (size_t i = 0; i < r->n_threads; i++) {
+        const struct thread *thread = &r->threads[i];
+        marey__paths_lay(&r->paths, thread->root, &r->frames, r->processes[thread->process].process,
+                         thread->lane, unit_ns);
+    }
+    tell(r, unit_ns);
+    return marey__sink_status(r->import->sink);
+}
+
+static marey_status read_collapsed(struct marey__import *import)
+{
+    struct reading r = {.import = import};
+    marey__frames_init(&r.frames);
+    marey_status status = marey__paths_init(&r.paths) ? read_lines(&r) : no_memory(&r);
+    if (status == MAREY_OK)
+        status = lay_out(&r);
+    marey__frames_fini(&r.frames);
+    marey__paths_fini(&r.paths);
+    marey__free(r.processes);
+    marey__free(r.threads);
+    marey__free(r.process_index.slots);
+    marey__free(r.thread_index.slots);
+    marey__buf_fini(&r.line);
+    return status;
+}
+
+/* Most lines are frames and a number; a text that is none of ours hardly ever is like that. */
+static bool looks_like_collapsed(const char *path, const char *bytes, size_t len)
+{
+    size_t n_good = 0, n_bad = 0;
+    (void)path;
+    if (memchr(bytes, '\0', len) != NULL)
+        return false;
+    while (len > 0) {
+        const char *end = memchr(bytes, '\n', len);
+        const size_t line_len = end != NULL ? (size_t)(end - bytes) : len;
+        struct marey__text stack;
+        uint64_t count;
+        if (end == NULL && n_good + n_bad != 0)
+            break;
+        if (marey__collapsed_line(bytes, line_len, false, &stack, &count) && stack.len != 0)
+            n_good++;
+        else if (!is_empty(bytes, line_len))
+            n_bad++;
+        bytes += line_len + (end != NULL);
+        len -= line_len + (end != NULL);
+    }
+    return n_good > 3 * n_bad;
+}
+
+const struct marey__import_format marey__import_collapsed = {
+    .name = "collapsed",
+    .words = "py-spy's raw format or collapsed stacks",
+    .looks_like = looks_like_collapsed,
+    .read = read_collapsed,
+};

@@ -1,0 +1,434 @@
+/* A stack machine for the opcodes of plain values. See pickle_in.h. */
+#include <math.h>
+#include <string.h>
+
+#include "import/stacks/pickle_in.h"
+
+enum { MAX_VALUES = 1 << 27, MAX_MARKS = 1024 };
+
+struct machine {
+    struct marey__unpickled *pickle;
+    const uint8_t *start, *at, *end;
+    uint32_t *stack;
+    size_t n, cap;
+    size_t marks[MAX_MARKS];
+    size_t n_marks;
+    uint32_t *memo; /* values, plus one; 0: not set */
+    size_t memo_cap;
+    size_t n_memoized;
+};
+
+/* ---- mistakes and bytes ---- */
+
+static bool fail(struct machine *m, const char *mistake)
+{
+    if (m->pickle->mistake == NULL) {
+        m->pickle->mistake = mistake;
+        m->pickle->offset = (size_t)(m->at - m->start);
+    }
+    return false;
+}
+
+static const uint8_t *take(struct machine *m, uint64_t n)
+{
+    const uint8_t *const bytes = m->at;
+    if (n > (uint64_t)(m->end - m->at)) {
+        fail(m, "it ends in the middle of a value");
+        return NULL;
+    }
+    m->at += n;
+    return bytes;
+}
+
+/* A little-endian number of `n` bytes, 8 at most. */
+static bool take_number(struct machine *m, unsigned n, uint64_t *out)
+{
+    const uint8_t *const bytes = take(m, n);
+    *out = 0;
+    for (unsigned i = 0; bytes != NULL && i < n; i++)
+        *out |= (uint64_t)bytes[i] << (8 * i);
+    return bytes != NULL;
+}
+
+/* ---- values and the stack ---- */
+
+static bool push_number(struct machine *m, uint32_t number)
+{
+    if (!marey__grow(&m->stack, &m->cap, m->n + 1, sizeof *m->stack))
+        return false;
+    m->stack[m->n++] = number;
+    return true;
+}
+
+static bool push(struct machine *m, struct marey__unpickled_value value)
+{
+    struct marey__unpickled *const p = m->pickle;
+    if (p->n >= MAX_VALUES)
+        return fail(m, "it has too many values");
+    if (!marey__grow(&p->values, &p->cap, p->n + 1, sizeof *p->values))
+        return false;
+    p->values[p->n++] = value;
+    return push_number(m, (uint32_t)(p->n - 1));
+}
+
+static bool push_whole(struct machine *m, int64_t number)
+{
+    return push(m,
+                (struct marey__unpickled_value){.type = MAREY__UNPICKLED_INT, .as.number = number});
+}
+
+static bool push_text(struct machine *m, unsigned length_bytes, bool is_text)
+{
+    uint64_t len;
+    if (!take_number(m, length_bytes, &len))
+        return false;
+    if (len > UINT32_MAX)
+        return fail(m, "it has a text of more than 4 GiB");
+    const uint8_t *const bytes = take(m, len);
+    struct marey__unpickled_value value = {.type = MAREY__UNPICKLED_NONE};
+    if (is_text) {
+        value.type = MAREY__UNPICKLED_TEXT;
+        value.n = (uint32_t)len;
+        value.as.text = (const char *)bytes;
+    }
+    return bytes != NULL && push(m, value);
+}
+
+/* Two's complement, little-endian, any length. */
+static bool push_long(struct machine *m, unsigned length_bytes)
+{
+    uint64_t len, number = 0;
+    const uint8_t *const bytes = take_number(m, length_bytes, &len) ? take(m, len) : NULL;
+    if (bytes == NULL)
+        return false;
+    const bool is_negative = len > 0 && (bytes[len - 1] & 0x80) != 0;
+    const uint8_t fill = is_negative ? 0xff : 0;
+    bool fits = true;
+    for (uint64_t i = 8; i < len; i++)
+        fits = fits && bytes[i] == fill;
+    if (len >= 8)
+        fits = fits && (bytes[7] & 0x80) == (fill & 0x80);
+    for (unsigned i = 0; i < 8; i++)
+        number |= (uint64_t)(i < len ? bytes[i] : fill) << (8 * i);
+    return push_whole(m, fits ? (int64_t)number : is_negative ? INT64_MIN : INT64_MAX);
+}
+
+static bool push_real(struct machine *m)
+{
+    const uint8_t *const bytes = take(m, 8);
+    uint64_t bits = 0;
+    struct marey__unpickled_value value = {.type = MAREY__UNPICKLED_FLOAT};
+    for (unsigned i = 0; bytes != NULL && i < 8; i++)
+        bits = bits << 8 | bytes[i];
+    memcpy(&value.as.real, &bits, sizeof bits);
+    return bytes != NULL && push(m, value);
+}
+
+/* ---- lists and dicts ---- */
+
+static bool add_items(struct machine *m, uint32_t into, const uint32_t *items, size_t n)
+{
+    struct marey__unpickled_value *const value = &m->pickle->values[into];
+    size_t cap = value->cap;
+    if (value->n + n >= UINT32_MAX / 2)
+        return fail(m, "it has a list that is too long");
+    if (!marey__grow(&value->as.items, &cap, value->n + n, sizeof *value->as.items))
+        return false;
+    value->cap = (uint32_t)MAREY__MIN(cap, (size_t)UINT32_MAX);
+    if (n != 0)
+        memcpy(value->as.items + value->n, items, n * sizeof *items);
+    value->n += (uint32_t)n;
+    return true;
+}
+
+/* The last `n` values of the stack become one. */
+static bool gather(struct machine *m, enum marey__unpickled_type type, size_t n)
+{
+    if (m->n < n || (m->n_marks > 0 && m->n - n < m->marks[m->n_marks - 1]))
+        return fail(m, "it takes more values than there are");
+    if (type == MAREY__UNPICKLED_DICT && n % 2 != 0)
+        return fail(m, "it has a key without a value");
+    const size_t first = m->n - n;
+    /* The new value goes behind the items, which are then taken out from below it. */
+    if (!push(m, (struct marey__unpickled_value){.type = (uint8_t)type}))
+        return false;
+    const uint32_t made = m->stack[m->n - 1];
+    if (!add_items(m, made, m->stack + first, n))
+        return false;
+    m->stack[first] = made;
+    m->n = first + 1;
+    return true;
+}
+
+static bool take_mark(struct machine *m, size_t *first)
+{
+    if (m->n_marks == 0)
+        return fail(m, "it goes back to a mark that it did not set");
+    *first = m->marks[--m->n_marks];
+    return true;
+}
+
+static bool gather_marked(struct machine *m, enum marey__unpickled_type type)
+{
+    size_t first;
+    return take_mark(m, &first) && gather(m, type, m->n - first);
+}
+
+/* Values from `first` on go into the list or dict below them. */
+static bool append(struct machine *m, enum marey__unpickled_type type, size_t first)
+{
+    const size_t floor = m->n_marks > 0 ? m->marks[m->n_marks - 1] : 0;
+    if (first == 0 || first > m->n || first - 1 < floor ||
+        m->pickle->values[m->stack[first - 1]].type != type)
+        return fail(m, "it adds to something that is not a list or dict of its own");
+    if (type == MAREY__UNPICKLED_DICT && (m->n - first) % 2 != 0)
+        return fail(m, "it has a key without a value");
+    if (!add_items(m, m->stack[first - 1], m->stack + first, m->n - first))
+        return false;
+    m->n = first;
+    return true;
+}
+
+static bool append_marked(struct machine *m, enum marey__unpickled_type type)
+{
+    size_t first;
+    return take_mark(m, &first) && append(m, type, first);
+}
+
+/* ---- the memo ---- */
+
+static bool memo_put(struct machine *m, uint64_t number)
+{
+    const size_t before = m->memo_cap;
+    if (m->n == 0)
+        return fail(m, "it remembers a value that is not there");
+    if (number > m->n_memoized + MAX_MARKS) /* Python counts them up; a leap would only cost memory */
+        return fail(m, "it numbers what it remembers with gaps");
+    if (!marey__grow(&m->memo, &m->memo_cap, number + 1, sizeof *m->memo))
+        return false;
+    memset(m->memo + before, 0, (m->memo_cap - before) * sizeof *m->memo);
+    m->memo[number] = m->stack[m->n - 1] + 1;
+    m->n_memoized++;
+    return true;
+}
+
+static bool memo_get(struct machine *m, unsigned n_bytes)
+{
+    uint64_t number;
+    if (!take_number(m, n_bytes, &number))
+        return false;
+    if (number >= m->memo_cap || m->memo[number] == 0)
+        return fail(m, "it asks for a value that it did not remember");
+    return push_number(m, m->memo[number] - 1);
+}
+
+static bool memo_put_numbered(struct machine *m, unsigned n_bytes)
+{
+    uint64_t number;
+    return take_number(m, n_bytes, &number) && memo_put(m, number);
+}
+
+/* ---- opcodes ---- */
+
+static bool push_bool(struct machine *m, bool value)
+{
+    return push(m,
+                (struct marey__unpickled_value){.type = MAREY__UNPICKLED_BOOL, .as.number = value});
+}
+
+static bool push_plain(struct machine *m, uint8_t opcode, bool *is_known)
+{
+    uint64_t number;
+    *is_known = true;
+    switch (opcode) {
+    case 'N':
+        return push(m, (struct marey__unpickled_value){.type = MAREY__UNPICKLED_NONE});
+    case 0x88:
+    case 0x89:
+        return push_bool(m, opcode == 0x88);
+    case 'J':
+        return take_number(m, 4, &number) && push_whole(m, (int32_t)(uint32_t)number);
+    case 'K':
+        return take_number(m, 1, &number) && push_whole(m, (int64_t)number);
+    case 'M':
+        return take_number(m, 2, &number) && push_whole(m, (int64_t)number);
+    case 0x8a:
+    case 0x8b:
+        return push_long(m, opcode == 0x8a ? 1 : 4);
+    case 'G':
+        return push_real(m);
+    case 0x8c:
+        return push_text(m, 1, true);
+    case 'X':
+        return push_text(m, 4, true);
+    case 0x8d:
+        return push_text(m, 8, true);
+    case 'C': /* bytes: nobody asks for them */
+    case 'B':
+        return push_text(m, opcode == 'C' ? 1 : 4, false);
+    default:
+        *is_known = false;
+        return true;
+    }
+}
+
+static bool push_mark(struct machine *m)
+{
+    if (m->n_marks == MAX_MARKS)
+        return fail(m, "it is nested too deep");
+    m->marks[m->n_marks++] = m->n;
+    return true;
+}
+
+static bool do_structure(struct machine *m, uint8_t opcode)
+{
+    uint64_t number;
+    switch (opcode) {
+    case 0x95: /* FRAME: how far one might read ahead */
+        return take_number(m, 8, &number);
+    case '(':
+        return push_mark(m);
+    case ']':
+    case ')':
+        return gather(m, MAREY__UNPICKLED_LIST, 0);
+    case '}':
+        return gather(m, MAREY__UNPICKLED_DICT, 0);
+    case 0x85:
+    case 0x86:
+    case 0x87:
+        return gather(m, MAREY__UNPICKLED_LIST, (size_t)opcode - 0x84);
+    case 't':
+    case 'l':
+        return gather_marked(m, MAREY__UNPICKLED_LIST);
+    case 'd':
+        return gather_marked(m, MAREY__UNPICKLED_DICT);
+    case 'a':
+        return append(m, MAREY__UNPICKLED_LIST, m->n - (m->n > 0));
+    case 'e':
+        return append_marked(m, MAREY__UNPICKLED_LIST);
+    case 's':
+        return append(m, MAREY__UNPICKLED_DICT, m->n > 2 ? m->n - 2 : 0);
+    case 'u':
+        return append_marked(m, MAREY__UNPICKLED_DICT);
+    case 'q':
+        return memo_put_numbered(m, 1);
+    case 'r':
+        return memo_put_numbered(m, 4);
+    case 0x94:
+        return memo_put(m, m->n_memoized);
+    case 'h':
+        return memo_get(m, 1);
+    case 'j':
+        return memo_get(m, 4);
+    default:
+        return fail(
+            m, "it makes objects, and a plain pickle has only numbers, texts, lists and dicts");
+    }
+}
+
+static bool run(struct machine *m)
+{
+    const uint8_t *const head = take(m, 2);
+    if (head == NULL || head[0] != 0x80 || head[1] < 2 || head[1] > 5)
+        return fail(m, "it is no pickle of protocol 2 to 5");
+    for (;;) {
+        const uint8_t *const opcode = take(m, 1);
+        bool is_known;
+        if (opcode == NULL)
+            return false;
+        if (*opcode == '.') {
+            if (m->n != 1 || m->n_marks != 0)
+                return fail(m, "it ends with more than one value, or none");
+            m->pickle->top = m->stack[0];
+            return true;
+        }
+        if (!push_plain(m, *opcode, &is_known) || (!is_known && !do_structure(m, *opcode)))
+            return false;
+    }
+}
+
+bool marey__unpickle(struct marey__unpickled *pickle, const void *bytes, size_t len)
+{
+    *pickle = (struct marey__unpickled){0};
+    struct machine *const m = marey__calloc(1, sizeof *m);
+    if (m == NULL)
+        return false;
+    m->pickle = pickle;
+    m->start = m->at = bytes;
+    m->end = m->start + len;
+    const bool done = run(m);
+    marey__free(m->stack);
+    marey__free(m->memo);
+    marey__free(m);
+    return done;
+}
+
+void marey__unpickled_fini(struct marey__unpickled *pickle)
+{
+    for (size_t i = 0; i < pickle->n; i++)
+        if (pickle->values[i].type >= MAREY__UNPICKLED_LIST)
+            marey__free(pickle->values[i].as.items);
+    marey__free(pickle->values);
+    *pickle = (struct marey__unpickled){0};
+}
+
+/* ---- asking ---- */
+
+const char *marey__unpickled_text(const struct marey__unpickled_value *value, size_t *len)
+{
+    if (value == NULL || value->type != MAREY__UNPICKLED_TEXT)
+        return NULL;
+    *len = value->n;
+    return value->as.text;
+}
+
+bool marey__unpickled_is(const struct marey__unpickled_value *value, const char *text)
+{
+    size_t len;
+    const char *const found = marey__unpickled_text(value, &len);
+    return found != NULL && len == strlen(text) && memcmp(found, text, len) == 0;
+}
+
+const struct marey__unpickled_value *marey__unpickled_get(const struct marey__unpickled *pickle,
+                                                          const struct marey__unpickled_value *value,
+                                                          const char *key)
+{
+    if (value == NULL || value->type != MAREY__UNPICKLED_DICT)
+        return NULL;
+    for (uint32_t i = 0; i + 1 < value->n; i += 2)
+        if (marey__unpickled_is(&pickle->values[value->as.items[i]], key))
+            return &pickle->values[value->as.items[i + 1]];
+    return NULL;
+}
+
+size_t marey__unpickled_length(const struct marey__unpickled_value *value)
+{
+    return value != NULL && value->type == MAREY__UNPICKLED_LIST ? value->n : 0;
+}
+
+const struct marey__unpickled_value *marey__unpickled_item(const struct marey__unpickled *pickle,
+                                                           const struct marey__unpickled_value *list,
+                                                           size_t i)
+{
+    return i < marey__unpickled_length(list) ? &pickle->values[list->as.items[i]] : NULL;
+}
+
+bool marey__unpickled_number(const struct marey__unpickled_value *value, double *out)
+{
+    if (value != NULL && value->type == MAREY__UNPICKLED_FLOAT && isfinite(value->as.real))
+        *out = value->as.real;
+    else if (value != NULL &&
+             (value->type == MAREY__UNPICKLED_INT || value->type == MAREY__UNPICKLED_BOOL))
+        *out = (double)value->as.number;
+    else
+        return false;
+    return true;
+}
+
+bool marey__unpickled_whole(const struct marey__unpickled_value *value, int64_t *out)
+{
+    if (value == NULL || value->type != MAREY__UNPICKLED_INT)
+        return false;
+    *out = value->as.number;
+    return true;
+}

@@ -1,0 +1,349 @@
+/*
+ * pstats: what cProfile and profile leave, a dict that Python's marshal wrote.
+ *
+ *   (file, line, function): (primitive calls, calls, own seconds, seconds in all,
+ *                            {caller: (calls, primitive calls, own seconds, seconds in all)})
+ *
+ * Built-in functions are in the file "~" at line 0. profile has the number of calls alone for each caller. Python 3.15
+ * says with the key ('__sampled__',) that calls are samples. There are no times and no paths: pstats_tree.c makes paths,
+ * which are laid one behind the other.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "codec/codec_internal.h"
+#include "import/stacks/stack_in.h"
+
+enum { MAX_BYTES = 256 << 20, MAX_FOLLOWED = 1 << 18 };
+
+struct reading {
+    struct marey__import *import;
+    struct marey__buf bytes;
+    struct marey__marshal marshal;
+    struct marey__frames frames;
+    struct marey__paths paths;
+    struct marey__profile profile;
+    size_t functions_cap, edges_cap;
+    uint64_t n_calls, n_bad;
+    bool is_sampled;
+};
+
+static marey_status no_memory(const struct reading *r)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
+}
+
+/* ---- values ---- */
+
+typedef const struct marey__marshal_value *value;
+
+static bool is_list_of(value v, size_t n)
+{
+    return v->kind == MAREY__MARSHAL_LIST && v->n >= n;
+}
+
+static bool is_number(value v)
+{
+    return v->kind == MAREY__MARSHAL_INTEGER || v->kind == MAREY__MARSHAL_REAL;
+}
+
+/* Not below 0, and not more than sums can take; NaN is 0. */
+static double to_number(value v)
+{
+    const double number = v->kind == MAREY__MARSHAL_INTEGER ? (double)v->as.integer : v->as.real;
+    return number > 0 ? fmin(number, 1e15) : 0;
+}
+
+static double to_ns(value v)
+{
+    return fmin(to_number(v) * 1e9, 1e17);
+}
+
+/* The function of a key (file, line, name). False when it is none, or without memory, which `*failed` tells. */
+static bool find_function(struct reading *r, value key, uint32_t *function, bool *failed)
+{
+    if (!is_list_of(key, 3))
+        return false;
+    const value file = marey__marshal_item(&r->marshal, key, 0),
+                line = marey__marshal_item(&r->marshal, key, 1),
+                name = marey__marshal_item(&r->marshal, key, 2);
+    if (file->kind != MAREY__MARSHAL_TEXT || name->kind != MAREY__MARSHAL_TEXT || !is_number(line))
+        return false;
+    const bool is_built_in = file->n == 1 && file->as.text[0] == '~';
+    const double number = to_number(line);
+    const struct marey__text_frame frame = {
+        .name = name->as.text,
+        .name_len = name->n,
+        .file = is_built_in ? "" : file->as.text,
+        .file_len = is_built_in ? 0 : file->n,
+        .line = number <= UINT32_MAX ? (uint32_t)number : 0,
+    };
+    *function = marey__frames_of_function(&r->frames, &frame);
+    *failed |= *function == MAREY__NO_FRAME;
+    return *function != MAREY__NO_FRAME;
+}
+
+/* ---- entries ---- */
+
+static bool add_edge(struct reading *r, uint32_t caller, uint32_t callee, value numbers)
+{
+    const struct marey__profiled *of = &r->profile.functions[callee];
+    struct marey__profile *p = &r->profile;
+    struct marey__profiled_edge edge = {.caller = caller, .callee = callee};
+    if (!marey__grow(&p->edges, &r->edges_cap, p->n_edges + 1, sizeof *p->edges))
+        return false;
+    if (is_list_of(numbers, 4)) {
+        edge.n_calls = to_number(marey__marshal_item(&r->marshal, numbers, 0));
+        edge.self_ns = to_ns(marey__marshal_item(&r->marshal, numbers, 2));
+        edge.total_ns = to_ns(marey__marshal_item(&r->marshal, numbers, 3));
+    } else {
+        const double share = to_number(numbers) / fmax((double)of->n_calls, 1);
+        edge.n_calls = to_number(numbers);
+        edge.self_ns = share * (double)of->self_ns;
+        edge.total_ns = share * of->total_ns;
+    }
+    p->edges[p->n_edges++] = edge;
+    return true;
+}
+
+static bool are_numbers(const struct reading *r, value list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_number(marey__marshal_item(&r->marshal, list, i)))
+            return false;
+    return true;
+}
+
+/* A caller that has no entry of its own is as good as none. */
+static bool add_callers(struct reading *r, uint32_t callee, value callers)
+{
+    bool failed = false;
+    for (size_t i = 0; i < callers->n; i++) {
+        const value numbers = marey__marshal_item(&r->marshal, callers, 2 * i + 1);
+        const bool is_sound =
+            is_number(numbers) || (is_list_of(numbers, 4) && are_numbers(r, numbers, 4));
+        uint32_t caller;
+        if (is_sound &&
+            find_function(r, marey__marshal_item(&r->marshal, callers, 2 * i), &caller, &failed)) {
+            if (caller < r->profile.n_functions && !add_edge(r, caller, callee, numbers))
+                return false;
+        } else {
+            r->n_bad++;
+        }
+        if (failed)
+            return false;
+    }
+    return true;
+}
+
+static bool is_entry(const struct reading *r, value entry)
+{
+    return is_list_of(entry, 5) && are_numbers(r, entry, 4) &&
+           marey__marshal_item(&r->marshal, entry, 4)->kind == MAREY__MARSHAL_DICT;
+}
+
+/* Functions get numbers in the order of the dict, before any that are callers alone. */
+static bool add_function(struct reading *r, value key, value entry)
+{
+    struct marey__profile *p = &r->profile;
+    uint32_t function;
+    bool failed = false;
+    if (!is_entry(r, entry) || !find_function(r, key, &function, &failed) ||
+        function < p->n_functions) {
+        r->n_bad++;
+        return !failed;
+    }
+    if (!marey__grow(&p->functions, &r->functions_cap, p->n_functions + 1, sizeof *p->functions))
+        return false;
+    const double n_calls = to_number(marey__marshal_item(&r->marshal, entry, 1));
+    p->functions[p->n_functions++] = (struct marey__profiled){
+        .n_calls = (uint64_t)n_calls,
+        .self_ns = (uint64_t)(to_ns(marey__marshal_item(&r->marshal, entry, 2)) + 0.5),
+        .total_ns = to_ns(marey__marshal_item(&r->marshal, entry, 3)),
+    };
+    r->n_calls += (uint64_t)n_calls;
+    return true;
+}
+
+static bool is_sampled_mark(const struct reading *r, value key)
+{
+    static const char word[] = "__sampled__";
+    if (!is_list_of(key, 1) || key->n != 1)
+        return false;
+    const value text = marey__marshal_item(&r->marshal, key, 0);
+    return text->kind == MAREY__MARSHAL_TEXT && text->n == strlen(word) &&
+           memcmp(text->as.text, word, text->n) == 0;
+}
+
+static bool add_all(struct reading *r, value top)
+{
+    MAREY_ASSERT(top != NULL); /* what is no dictionary was refused */
+    for (size_t i = 0; i < top->n; i++) {
+        const value key = marey__marshal_item(&r->marshal, top, 2 * i);
+        if (is_sampled_mark(r, key))
+            r->is_sampled = true;
+        else if (!add_function(r, key, marey__marshal_item(&r->marshal, top, 2 * i + 1)))
+            return false;
+    }
+    /* Once all functions have their numbers. */
+    for (size_t i = 0; i < top->n; i++) {
+        const value entry = marey__marshal_item(&r->marshal, top, 2 * i + 1);
+        bool failed = false;
+        uint32_t function;
+        if (!is_entry(r, entry))
+            continue;
+        if (find_function(r, marey__marshal_item(&r->marshal, top, 2 * i), &function, &failed) &&
+            !add_callers(r, function, marey__marshal_item(&r->marshal, entry, 4)))
+            return false;
+        if (failed)
+            return false;
+    }
+    return true;
+}
+
+static int by_both(const void *a, const void *b)
+{
+    const struct marey__profiled_edge *x = a, *y = b;
+    if (x->callee != y->callee)
+        return x->callee > y->callee ? 1 : -1;
+    return (x->caller > y->caller) - (x->caller < y->caller);
+}
+
+/* A key may be there twice in a file that Python did not write. */
+static void merge_edges(struct marey__profile *p)
+{
+    size_t n = 0;
+    if (p->n_edges == 0)
+        return;
+    qsort(p->edges, p->n_edges, sizeof *p->edges, by_both);
+    for (size_t i = 1; i < p->n_edges; i++) {
+        if (by_both(&p->edges[n], &p->edges[i]) != 0)
+            p->edges[++n] = p->edges[i];
+    }
+    p->n_edges = n + 1;
+}
+
+/* ---- the file ---- */
+
+static marey_status read_bytes(struct reading *r)
+{
+    const char *bytes;
+    size_t len;
+    for (;;) {
+        MAREY_TRY(marey__bytes_next(r->import->bytes, &bytes, &len));
+        if (len == 0)
+            return r->bytes.failed ? no_memory(r) : MAREY_OK;
+        if (r->bytes.len + len > MAX_BYTES)
+            return marey__fail(MAREY_EFORMAT, "%s is larger than a profile of Python can be (%d MiB)",
+                               r->import->path, MAX_BYTES >> 20);
+        marey__buf_put(&r->bytes, bytes, len);
+    }
+}
+
+static marey_status read_values(struct reading *r, value *top)
+{
+    uint32_t number;
+    const marey_status status =
+        marey__marshal_read(&r->marshal, r->bytes.data, r->bytes.len, &number);
+    if (status == MAREY_ENOMEM)
+        return no_memory(r);
+    if (status != MAREY_OK)
+        return marey__fail(MAREY_EFORMAT,
+                           "%s is no profile of cProfile, or a damaged one: at byte %zu, %s",
+                           r->import->path, r->marshal.offset, r->marshal.mistake);
+    *top = &r->marshal.values[number];
+    if ((*top)->kind != MAREY__MARSHAL_DICT)
+        return marey__fail(MAREY_EFORMAT,
+                           "%s is no profile of cProfile: it holds no dict of functions",
+                           r->import->path);
+    return MAREY_OK;
+}
+
+static void tell(const struct reading *r, marey__sink_process *process)
+{
+    const char *path = r->import->path;
+    const struct marey__profile *p = &r->profile;
+    marey__sink_note(process,
+                     "%s has sums over %llu %s and no times: they are laid one behind the other; "
+                     "which path had how much is estimated from the callers of each function",
+                     path, (unsigned long long)r->n_calls, r->is_sampled ? "samples" : "calls");
+    if (p->n_off != 0)
+        marey__sink_note(process,
+                         "%s: %zu functions call one another in circles, or are called from there: "
+                         "their totals are not those of the file, calls and self times are. The "
+                         "largest difference is %.3g s, of %.*s",
+                         path, p->n_off, p->most_off_ns / 1e9,
+                         (int)MAREY__MIN(r->frames.frames[p->most_off].name_len, (size_t)80),
+                         r->frames.frames[p->most_off].name);
+    if (p->n_folded != 0 && p->folded_ns > 0)
+        marey__sink_note(process,
+                         "%s: %llu paths were not followed further; %.3g s below them are shown "
+                         "below the same functions elsewhere",
+                         path, (unsigned long long)p->n_folded, p->folded_ns / 1e9);
+    if (r->n_bad != 0)
+        marey__sink_note(process, "%s: left out %llu entries that are not as cProfile writes them",
+                         path, (unsigned long long)r->n_bad);
+}
+
+static marey_status lay_out(struct reading *r)
+{
+    static const char name[] = "profile";
+    r->profile.max_paths = MAX_FOLLOWED;
+    if (r->profile.n_functions == 0)
+        return marey__fail(MAREY_EFORMAT, "%s has no functions in it", r->import->path);
+    if (!marey__paths_init(&r->paths) || !marey__profile_expand(&r->profile, &r->paths) ||
+        !marey__frames_name(&r->frames) || !marey__paths_finish(&r->paths) ||
+        !marey__profile_check(&r->profile, &r->paths))
+        return no_memory(r);
+    marey__sink_process *process = marey__sink_process_get(r->import->sink, r->import->number);
+    if (process == NULL)
+        return marey__sink_status(r->import->sink);
+    const uint32_t lane = marey__sink_thread(process, 0);
+    marey__sink_name_lane(process, lane, name, strlen(name));
+    marey__paths_lay(&r->paths, 0, &r->frames, process, lane, 1);
+    tell(r, process);
+    return marey__sink_status(r->import->sink);
+}
+
+static marey_status read_all(struct reading *r)
+{
+    value top = NULL;
+    MAREY_TRY(read_bytes(r));
+    MAREY_TRY(read_values(r, &top));
+    if (!add_all(r, top))
+        return no_memory(r);
+    merge_edges(&r->profile);
+    return lay_out(r);
+}
+
+static marey_status read_pstats(struct marey__import *import)
+{
+    struct reading r = {.import = import};
+    marey__frames_init(&r.frames);
+    r.frames.names_lines = true;
+    const marey_status status = read_all(&r);
+    marey__buf_fini(&r.bytes);
+    marey__marshal_fini(&r.marshal);
+    marey__frames_fini(&r.frames);
+    marey__paths_fini(&r.paths);
+    marey__free(r.profile.functions);
+    marey__free(r.profile.edges);
+    return status;
+}
+
+/* A dict whose first key is a tuple, or an empty one; the highest bit of a type says that others refer to it. */
+static bool looks_like_pstats(const char *path, const char *bytes, size_t len)
+{
+    (void)path;
+    if (len < 2 || (bytes[0] & 0x7f) != '{')
+        return false;
+    const char first = (char)(bytes[1] & 0x7f);
+    return first == '(' || first == ')' || (first == '0' && len == 2);
+}
+
+const struct marey__import_format marey__import_pstats = {
+    .name = "pstats",
+    .words = "a profile of cProfile",
+    .looks_like = looks_like_pstats,
+    .read = read_pstats,
+};

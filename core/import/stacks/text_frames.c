@@ -1,0 +1,251 @@
+/* Frames of foreign files: taken apart, told apart, made sites. See stack_in.h. */
+#include <string.h>
+
+#include "import/stacks/stack_in.h"
+
+void marey__frames_init(struct marey__frames *frames)
+{
+    *frames = (struct marey__frames){.seed = marey__identity_random()};
+}
+
+void marey__frames_fini(struct marey__frames *frames)
+{
+    marey__arena_fini(&frames->texts);
+    marey__free(frames->frames);
+    marey__free(frames->by_text.slots);
+    marey__free(frames->is_ambiguous);
+    marey__free(frames->sites);
+    *frames = (struct marey__frames){0};
+}
+
+/* ---- texts to frames ---- */
+
+/* Where the blank before the last parenthesis that closes at the end is; `len` when there is none. */
+static size_t find_place(const char *text, size_t len)
+{
+    size_t depth = 0, i = len;
+    if (len < 3 || text[len - 1] != ')')
+        return len;
+    while (i > 1) {
+        i--;
+        depth += text[i] == ')';
+        if (text[i] == '(' && --depth == 0)
+            return text[i - 1] == ' ' && i > 1 ? i - 1 : len;
+    }
+    /* A path with one parenthesis more than it opens. */
+    const char *first = memmem(text, len, " (", 2);
+    return first != NULL && first != text ? (size_t)(first - text) : len;
+}
+
+/* "file:line" or "file". */
+static void take_place(struct marey__text_frame *frame, const char *text, size_t len)
+{
+    size_t digits = len;
+    uint64_t line = 0;
+    while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9')
+        digits--;
+    if (digits > 1 && digits < len && text[digits - 1] == ':' &&
+        marey__parse_number(text + digits, len - digits, &line) && line <= UINT32_MAX)
+        len = digits - 1;
+    else
+        line = 0;
+    frame->file = text;
+    frame->file_len = len;
+    frame->line = (uint32_t)line;
+}
+
+static uint32_t add(struct marey__frames *frames, const struct marey__text_frame *frame)
+{
+    if (frames->n >= MAREY__NO_FRAME - 1 ||
+        !marey__grow(&frames->frames, &frames->cap, frames->n + 1, sizeof *frames->frames))
+        return MAREY__NO_FRAME;
+    frames->frames[frames->n] = *frame;
+    return (uint32_t)frames->n++;
+}
+
+uint32_t marey__frames_add(struct marey__frames *frames, const struct marey__text_frame *frame)
+{
+    struct marey__text_frame kept = *frame;
+    kept.name = marey__arena_text(&frames->texts, frame->name, frame->name_len);
+    kept.file = marey__arena_text(&frames->texts, frame->file, frame->file_len);
+    return kept.name != NULL && kept.file != NULL ? add(frames, &kept) : MAREY__NO_FRAME;
+}
+
+static uint32_t hash_of(const struct marey__frames *frames, const char *text, size_t len)
+{
+    return (uint32_t)marey__sink_hash(frames->seed, text, len);
+}
+
+/* The frame with this text, or MAREY__NO_FRAME. */
+static uint32_t find(const struct marey__frames *frames, const char *text, size_t len)
+{
+    const uint32_t hash = hash_of(frames, text, len);
+    size_t at = hash;
+    for (uint32_t n; (n = marey__sink_index_next(&frames->by_text, hash, &at)) != 0;) {
+        const struct marey__text_frame *frame = &frames->frames[n - 1];
+        if (frame->text_len == len && memcmp(frame->text, text, len) == 0)
+            return n - 1;
+    }
+    return MAREY__NO_FRAME;
+}
+
+static uint32_t add_known(struct marey__frames *frames, const struct marey__text_frame *frame)
+{
+    const uint32_t hash = hash_of(frames, frame->text, frame->text_len), number = add(frames, frame);
+    if (number != MAREY__NO_FRAME && !marey__sink_index_put(&frames->by_text, hash, number + 1))
+        return MAREY__NO_FRAME;
+    return number;
+}
+
+uint32_t marey__frames_of_text(struct marey__frames *frames, const char *text, size_t len)
+{
+    const uint32_t known = find(frames, text, len);
+    if (known != MAREY__NO_FRAME)
+        return known;
+    const char *kept = marey__arena_text(&frames->texts, text, len);
+    if (kept == NULL)
+        return MAREY__NO_FRAME;
+    const size_t place = find_place(kept, len);
+    struct marey__text_frame frame = {
+        .text = kept, .text_len = len, .name = kept, .name_len = place, .file = ""};
+    if (place < len)
+        take_place(&frame, kept + place + 2, len - place - 3);
+    return add_known(frames, &frame);
+}
+
+/* The same texts and line give the same key, whose second half they then are. */
+static void put_key(struct marey__buf *key, const struct marey__text_frame *frame)
+{
+    const uint64_t numbers[] = {frame->line, frame->name_len};
+    marey__buf_put(key, numbers, sizeof numbers);
+    marey__buf_put(key, frame->name, frame->name_len);
+    marey__buf_put(key, frame->file, frame->file_len);
+}
+
+uint32_t marey__frames_of_function(struct marey__frames *frames, const struct marey__text_frame *frame)
+{
+    struct marey__buf key = {0};
+    put_key(&key, frame);
+    uint32_t number = key.failed ? MAREY__NO_FRAME : find(frames, key.data, key.len);
+    if (number == MAREY__NO_FRAME && !key.failed) {
+        struct marey__text_frame kept = *frame;
+        kept.text = marey__arena_text(&frames->texts, key.data, key.len);
+        kept.text_len = key.len;
+        kept.file = kept.text + key.len - frame->file_len;
+        kept.name = kept.file - frame->name_len;
+        number = kept.text != NULL ? add_known(frames, &kept) : MAREY__NO_FRAME;
+    }
+    marey__buf_fini(&key);
+    return number;
+}
+
+/* ---- names ---- */
+
+static bool is_same_text(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+static bool is_same_function(const struct marey__frames *frames, const struct marey__text_frame *a,
+                             const struct marey__text_frame *b)
+{
+    return is_same_text(a->file, a->file_len, b->file, b->file_len) &&
+           (!frames->names_lines || a->line == b->line);
+}
+
+/*
+ * All frames of one name meet at the first of them, which is in the index. One that is another function makes that name
+ * ambiguous, for all of them: the marks of the first are copied to the others at the end.
+ */
+static bool mark_ambiguous(struct marey__frames *frames, struct marey__sink_index *by_name,
+                           uint32_t *firsts)
+{
+    for (size_t i = 0; i < frames->n; i++) {
+        const struct marey__text_frame *frame = &frames->frames[i];
+        const uint32_t hash = (uint32_t)marey__sink_hash(frames->seed, frame->name, frame->name_len);
+        size_t at = hash;
+        uint32_t n;
+        firsts[i] = (uint32_t)i;
+        while ((n = marey__sink_index_next(by_name, hash, &at)) != 0) {
+            const struct marey__text_frame *first = &frames->frames[n - 1];
+            if (!is_same_text(first->name, first->name_len, frame->name, frame->name_len))
+                continue;
+            firsts[i] = n - 1;
+            frames->is_ambiguous[n - 1] |= !is_same_function(frames, first, frame);
+            break;
+        }
+        if (n == 0 && !marey__sink_index_put(by_name, hash, (uint32_t)i + 1))
+            return false;
+    }
+    for (size_t i = 0; i < frames->n; i++)
+        frames->is_ambiguous[i] = frames->is_ambiguous[firsts[i]];
+    return true;
+}
+
+bool marey__frames_name(struct marey__frames *frames)
+{
+    struct marey__sink_index by_name = {0};
+    uint32_t *firsts = marey__calloc(frames->n + 1, sizeof *firsts);
+    frames->is_ambiguous = marey__calloc(frames->n + 1, sizeof *frames->is_ambiguous);
+    frames->sites = marey__calloc(frames->n + 1, sizeof *frames->sites);
+    const bool done = firsts != NULL && frames->is_ambiguous != NULL && frames->sites != NULL &&
+                      (frames->names_decide || mark_ambiguous(frames, &by_name, firsts));
+    marey__free(firsts);
+    marey__free(by_name.slots);
+    return done;
+}
+
+/* What of a path tells where a module is: all behind the folder that packages, or Python's own modules, are in. */
+static size_t skip_folders(const char *file, size_t len)
+{
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3."};
+    for (size_t i = 0; i < MAREY__COUNT_OF(folders); i++) {
+        const size_t n = strlen(folders[i]);
+        const char *found = memmem(file, len, folders[i], n);
+        if (found == NULL)
+            continue;
+        const char *slash = memchr(found + n - 1, '/', len - (size_t)(found - file) - n + 1);
+        return slash != NULL ? (size_t)(slash + 1 - file) : 0;
+    }
+    return 0;
+}
+
+/* "forward (model.py)", "forward (model.py:12)" */
+static void put_long_name(const struct marey__frames *frames, struct marey__buf *buf,
+                          const struct marey__text_frame *frame)
+{
+    const size_t skip = skip_folders(frame->file, frame->file_len);
+    marey__buf_put(buf, frame->name, frame->name_len);
+    marey__buf_puts(buf, " (");
+    marey__buf_put(buf, frame->file + skip, frame->file_len - skip);
+    if (frames->names_lines && frame->line != 0)
+        marey__buf_printf(buf, ":%u", frame->line);
+    marey__buf_puts(buf, ")");
+}
+
+uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *process,
+                            uint32_t number)
+{
+    const struct marey__text_frame *frame = &frames->frames[number];
+    if (frames->sites_of != process) {
+        memset(frames->sites, 0, frames->n * sizeof *frames->sites);
+        frames->sites_of = process;
+    }
+    if (frames->sites[number] != 0)
+        return frames->sites[number];
+    struct marey__buf name = {0};
+    const bool is_long = frames->is_ambiguous[number] && frame->file_len != 0;
+    if (is_long)
+        put_long_name(frames, &name, frame);
+    const struct marey__sink_site site = {.name = is_long ? name.data : frame->name,
+                                          .name_len = is_long ? name.len : frame->name_len,
+                                          .file = frame->file,
+                                          .file_len = frame->file_len,
+                                          .line = frame->line};
+    frames->sites[number] = name.failed ? 0 : marey__sink_site(process, &site);
+    if (name.failed)
+        marey__sink_fail(process->sink,
+                         marey__fail(MAREY_ENOMEM, "no memory for the names of a profile"));
+    marey__buf_fini(&name);
+    return frames->sites[number];
+}

@@ -1,0 +1,252 @@
+/* Profiles and their threads; what a fork does to them. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "instrument/calls/calls_internal.h"
+
+static struct {
+    pthread_mutex_t lock; /* guards all */
+    struct marey_calls *first;
+    int64_t forking; /* the thread that forks */
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool marey__calls_spend(struct marey_calls *calls, size_t bytes, bool must)
+{
+    const uint64_t after = __atomic_add_fetch(&calls->n_bytes, bytes, __ATOMIC_RELAXED);
+    if (must || after <= calls->budget)
+        return true;
+    __atomic_fetch_sub(&calls->n_bytes, bytes, __ATOMIC_RELAXED);
+    return false;
+}
+
+static enum marey__calls_timer timer_of(uint32_t flags)
+{
+    if (flags & MAREY_CALLS_USER)
+        return MAREY__TIMER_USER;
+    if (flags & MAREY_CALLS_CPU)
+        return MAREY__TIMER_CPU;
+    /* Ticks of the recording, where one is open: it has chosen its clock. One that is yet to open has not. */
+    const bool is_open =
+        __atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN;
+    const bool is_tsc = is_open ? marey__clock_is_tsc : marey__clock_is_trusted();
+    return is_tsc ? MAREY__TIMER_TSC : MAREY__TIMER_MONOTONIC;
+}
+
+struct marey_calls *marey_calls_create(const struct marey_calls_options *options)
+{
+    static const struct marey_calls_options defaults;
+    const struct marey_calls_options *const o = options != NULL ? options : &defaults;
+    struct marey_calls *const calls = marey__calloc(1, sizeof *calls);
+    if (calls == NULL)
+        return NULL;
+    pthread_mutex_init(&calls->write_lock, NULL);
+    pthread_mutex_init(&calls->lock, NULL);
+    calls->flags = o->flags;
+    calls->timer = timer_of(o->flags);
+    calls->budget = o->memory_bytes != 0 ? o->memory_bytes : MAREY__CALLS_MEMORY;
+    calls->ns_per_tick = calls->timer == MAREY__TIMER_USER && o->ns_per_tick > 0 ? o->ns_per_tick
+                         : calls->timer >= MAREY__TIMER_CPU                      ? 1.0
+                                                                                 : 0.0;
+    calls->threads_end = &calls->threads;
+    marey__clock_moment(calls->timer == MAREY__TIMER_TSC, &calls->begin);
+    pthread_mutex_lock(&registry.lock);
+    calls->next = registry.first;
+    registry.first = calls;
+    pthread_mutex_unlock(&registry.lock);
+    return calls;
+}
+
+static void unregister(const struct marey_calls *calls)
+{
+    pthread_mutex_lock(&registry.lock);
+    struct marey_calls **link = &registry.first;
+    while (*link != calls)
+        link = &(*link)->next;
+    *link = calls->next;
+    pthread_mutex_unlock(&registry.lock);
+}
+
+static void free_thread(struct marey_calls_thread *thread)
+{
+    marey__calls_tree_fini(thread);
+    marey__free(thread);
+}
+
+void marey_calls_destroy(struct marey_calls *calls)
+{
+    if (calls == NULL)
+        return;
+    marey__calls_record_forget(calls);
+    unregister(calls);
+    for (struct marey_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
+        next = thread->next;
+        free_thread(thread);
+    }
+    marey__calls_names_fini(calls);
+    pthread_mutex_destroy(&calls->lock);
+    pthread_mutex_destroy(&calls->write_lock);
+    marey__free(calls);
+}
+
+void marey_calls_clear(struct marey_calls *calls)
+{
+    pthread_mutex_lock(&calls->write_lock);
+    pthread_mutex_lock(&calls->lock);
+    for (struct marey_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        marey__calls_tree_clear(thread);
+    __atomic_store_n(&calls->n_widened, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&calls->lock);
+    pthread_mutex_unlock(&calls->write_lock);
+}
+
+struct marey_calls_thread *marey_calls_thread_create(struct marey_calls *calls)
+{
+    struct marey_calls_thread *const thread = marey__calloc(1, sizeof *thread);
+    if (thread == NULL)
+        return NULL;
+    thread->calls = calls;
+    thread->timer = (uint8_t)calls->timer;
+    thread->tid = (int64_t)syscall(SYS_gettid);
+    prctl(PR_GET_NAME, thread->name);
+    if (!marey__calls_tree_init(thread)) {
+        free_thread(thread);
+        return NULL;
+    }
+    marey__calls_spend(calls, sizeof *thread, true);
+    pthread_mutex_lock(&calls->lock);
+    thread->number = ++calls->n_threads;
+    *calls->threads_end = thread;
+    calls->threads_end = &thread->next;
+    pthread_mutex_unlock(&calls->lock);
+    marey__calls_record_thread(thread);
+    return thread;
+}
+
+void marey_calls_name_thread(struct marey_calls_thread *thread, const char *name)
+{
+    pthread_mutex_lock(&thread->calls->lock);
+    snprintf(thread->name, sizeof thread->name, "%s", name);
+    pthread_mutex_unlock(&thread->calls->lock);
+}
+
+void marey_calls_settle(struct marey_calls *calls)
+{
+    pthread_mutex_lock(&calls->lock);
+    for (struct marey_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        marey__calls_tree_settle(thread, marey__calls_now(thread));
+    pthread_mutex_unlock(&calls->lock);
+}
+
+void marey_calls_settle_at(struct marey_calls *calls, uint64_t now)
+{
+    pthread_mutex_lock(&calls->lock);
+    for (struct marey_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        marey__calls_tree_settle(thread, now);
+    pthread_mutex_unlock(&calls->lock);
+}
+
+void marey_calls_count_widened(struct marey_calls *calls)
+{
+    __atomic_fetch_add(&calls->n_widened, 1, __ATOMIC_RELAXED);
+}
+
+void marey_calls_set_cost(struct marey_calls *calls, uint64_t cost_ps)
+{
+    __atomic_store_n(&calls->cost_ps, cost_ps, __ATOMIC_RELAXED);
+}
+
+void marey_calls_counts_get(struct marey_calls *calls, struct marey_calls_counts *out)
+{
+    pthread_mutex_lock(&calls->lock);
+    *out =
+        (struct marey_calls_counts){.nodes = __atomic_load_n(&calls->n_nodes, __ATOMIC_RELAXED),
+                                    .widened = __atomic_load_n(&calls->n_widened, __ATOMIC_RELAXED),
+                                    .bytes = __atomic_load_n(&calls->n_bytes, __ATOMIC_RELAXED),
+                                    .functions = (uint32_t)calls->n_names,
+                                    .signatures = (uint32_t)calls->n_texts,
+                                    .threads = calls->n_threads};
+    for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
+        out->other_paths += __atomic_load_n(&t->n_other, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&calls->lock);
+}
+
+double marey_calls_ns_per_tick(const struct marey_calls *calls)
+{
+    enum { ENOUGH_NS = 1000000 }; /* between two moments, for a rate that is good to 1e-4 */
+    if (calls->timer != MAREY__TIMER_TSC)
+        return calls->timer == MAREY__TIMER_MONOTONIC ? 1.0 : calls->ns_per_tick;
+    struct marey__moment now;
+    do
+        marey__clock_moment(true, &now);
+    while (now.monotonic_ns - calls->begin.monotonic_ns < ENOUGH_NS);
+    return (double)(now.monotonic_ns - calls->begin.monotonic_ns) /
+           (double)(now.tick - calls->begin.tick);
+}
+
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&registry.lock);
+    registry.forking = (int64_t)syscall(SYS_gettid);
+}
+
+/* The thread that forked, of those with its id the latest: the system gives ids again. NULL: not known here. */
+static struct marey_calls_thread *forking_thread(const struct marey_calls *calls)
+{
+    struct marey_calls_thread *found = NULL;
+    for (struct marey_calls_thread *thread = calls->threads; thread != NULL; thread = thread->next)
+        if (thread->tid == registry.forking)
+            found = thread;
+    return found;
+}
+
+/* The child has one thread, and nothing to tell of so far. Who held a profile's lock is not there any more. */
+static void start_anew(struct marey_calls *calls)
+{
+    struct marey_calls_thread *const left = forking_thread(calls);
+    pthread_mutex_init(&calls->write_lock, NULL);
+    pthread_mutex_init(&calls->lock, NULL);
+    marey_calls_clear(calls);
+    calls->recorded = (struct marey__calls_recorded){0};
+    for (struct marey_calls_thread *thread = calls->threads, *next; thread != NULL; thread = next) {
+        next = thread->next;
+        if (thread != left)
+            free_thread(thread);
+    }
+    calls->threads = left;
+    calls->threads_end = left != NULL ? &left->next : &calls->threads;
+    calls->n_threads = left != NULL;
+    if (left != NULL) {
+        left->next = NULL;
+        left->number = 1;
+        left->last = 0;
+        left->tid = (int64_t)syscall(SYS_gettid);
+    }
+}
+
+static void after_fork(bool in_child)
+{
+    for (struct marey_calls *calls = in_child ? registry.first : NULL; calls != NULL;
+         calls = calls->next)
+        start_anew(calls);
+    pthread_mutex_unlock(&registry.lock);
+    marey__calls_record_after_fork(in_child);
+}
+
+static void nothing(void)
+{
+}
+
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 6))) static void load(void)
+{
+    static const struct marey__instrument instrument = {.configure = marey__calls_record_configure,
+                                                        .stopping = marey__calls_record_stop,
+                                                        .reset = nothing,
+                                                        .before_fork = before_fork,
+                                                        .after_fork = after_fork};
+    marey__instrument_register(&instrument);
+}

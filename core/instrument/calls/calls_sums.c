@@ -1,0 +1,250 @@
+/*
+ * Sums over paths: by function, and by function and its caller. What counts as recursion shows on the path: a walk down
+ * the tree keeps, for each row, how often it is on the way.
+ */
+#include <string.h>
+
+#include "instrument/calls/calls_internal.h"
+
+/* A row while it is made. */
+struct row {
+    struct marey_calls_row sums;
+    uint32_t n_open; /* on the way down to where the walk is */
+};
+
+struct row_set {
+    struct row *rows;
+    size_t n, cap;
+    uint32_t *slots; /* numbers of rows, from 1 */
+    size_t n_slots;
+};
+
+/* A node of any thread; parents stand before their children. */
+struct visit {
+    const struct marey__calls_node *node;
+    uint32_t parent, first_child, next_sibling; /* from 1; 0: none */
+    uint32_t row, pair;                         /* from 1; 0: none */
+};
+
+struct walk {
+    struct visit *visits;
+    size_t n;
+    struct row_set functions, pairs;
+    bool by_signature;
+};
+
+static uint64_t hash_row(const struct marey_calls_row *key)
+{
+    uint64_t hash = ((uint64_t)key->function << 32 | key->signature) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= ((uint64_t)key->caller_function << 32 | key->caller_signature) *
+            UINT64_C(0xc2b2ae3d27d4eb4f);
+    return hash ^ hash >> 29;
+}
+
+static uint32_t *find_row(const struct row_set *set, const struct marey_calls_row *key)
+{
+    const size_t mask = set->n_slots - 1;
+    for (size_t i = (size_t)hash_row(key) & mask;; i = (i + 1) & mask) {
+        const uint32_t number = set->slots[i];
+        if (number == 0 ||
+            memcmp(&set->rows[number - 1].sums, key, offsetof(struct marey_calls_row, calls)) == 0)
+            return &set->slots[i];
+    }
+}
+
+static bool grow_rows(struct row_set *set)
+{
+    enum { FIRST = 256 };
+    if (!marey__grow(&set->rows, &set->cap, set->n + 1, sizeof *set->rows))
+        return false;
+    if (set->n * 2 < set->n_slots)
+        return true;
+    const size_t n_slots = set->n_slots != 0 ? set->n_slots * 2 : FIRST;
+    uint32_t *const slots = marey__calloc(n_slots, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(set->slots);
+    set->slots = slots;
+    set->n_slots = n_slots;
+    for (size_t i = 0; i < set->n; i++)
+        *find_row(set, &set->rows[i].sums) = (uint32_t)i + 1;
+    return true;
+}
+
+/* The number of the row with the names of `key`; 0 without memory. */
+static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
+{
+    if (!grow_rows(set))
+        return 0;
+    uint32_t *const slot = find_row(set, key);
+    if (*slot == 0) {
+        set->rows[set->n++] = (struct row){.sums = *key};
+        *slot = (uint32_t)set->n;
+    }
+    return *slot;
+}
+
+/* ---- the tree as an array ---- */
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to add up a call profile");
+}
+
+/* Where nodes stand in the array, by number. */
+static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, uint32_t **places)
+{
+    size_t n = 0;
+    for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
+        n += (size_t)t->n_nodes;
+    walk->visits = marey__calloc(n + 1, sizeof *walk->visits);
+    *places = marey__calloc((size_t)calls->last_node + 1, sizeof **places);
+    if (walk->visits == NULL || *places == NULL)
+        return no_memory();
+    for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next) {
+        uint64_t left = t->n_nodes;
+        for (const struct marey__calls_chunk *chunk = t->chunks; left > 0; chunk = chunk->next)
+            for (size_t i = 0; i < MAREY__CALLS_CHUNK && left > 0; i++, left--) {
+                const struct marey__calls_node *const node = &chunk->nodes[i];
+                walk->visits[walk->n++].node = node;
+                (*places)[node->number] = (uint32_t)walk->n;
+            }
+    }
+    return MAREY_OK;
+}
+
+static struct marey_calls_row key_of(const struct walk *walk, const struct visit *visit)
+{
+    const struct visit *const caller = visit->parent != 0 ? &walk->visits[visit->parent - 1] : NULL;
+    struct marey_calls_row key = {.function = visit->node->function};
+    if (walk->by_signature)
+        key.signature = visit->node->signature;
+    if (caller != NULL) {
+        key.caller_function = caller->node->function;
+        if (walk->by_signature)
+            key.caller_signature = caller->node->signature;
+    }
+    return key;
+}
+
+/* Join children to parents, and each node to its rows. */
+static marey_status link_nodes(struct walk *walk, const uint32_t *places, uint32_t *first_root)
+{
+    for (size_t i = walk->n; i > 0; i--) {
+        struct visit *const visit = &walk->visits[i - 1];
+        visit->parent = places[visit->node->parent];
+        uint32_t *const head =
+            visit->parent != 0 ? &walk->visits[visit->parent - 1].first_child : first_root;
+        visit->next_sibling = *head;
+        *head = (uint32_t)i;
+    }
+    for (size_t i = 0; i < walk->n; i++) {
+        struct visit *const visit = &walk->visits[i];
+        struct marey_calls_row key = key_of(walk, visit);
+        const bool has_caller = key.caller_function != 0;
+        if (has_caller && (visit->pair = row_of(&walk->pairs, &key)) == 0)
+            return no_memory();
+        key.caller_function = key.caller_signature = 0;
+        if ((visit->row = row_of(&walk->functions, &key)) == 0)
+            return no_memory();
+    }
+    return MAREY_OK;
+}
+
+/* ---- the walk ---- */
+
+static void add(struct row *row, const struct marey__calls_sums *sums)
+{
+    row->sums.calls += sums->calls;
+    row->sums.resumes += sums->resumes;
+    row->sums.self += sums->self;
+    if (row->n_open++ == 0)
+        row->sums.total += sums->total;
+    else
+        row->sums.recursive += sums->calls;
+}
+
+static void enter(struct walk *walk, const struct visit *visit)
+{
+    add(&walk->functions.rows[visit->row - 1], &visit->node->sums);
+    if (visit->pair != 0)
+        add(&walk->pairs.rows[visit->pair - 1], &visit->node->sums);
+}
+
+static void leave(struct walk *walk, const struct visit *visit)
+{
+    walk->functions.rows[visit->row - 1].n_open--;
+    if (visit->pair != 0)
+        walk->pairs.rows[visit->pair - 1].n_open--;
+}
+
+static void walk_from(struct walk *walk, uint32_t at)
+{
+    while (at != 0) {
+        const struct visit *visit = &walk->visits[at - 1];
+        enter(walk, visit);
+        if (visit->first_child != 0) {
+            at = visit->first_child;
+            continue;
+        }
+        for (;;) {
+            leave(walk, visit);
+            at = visit->next_sibling;
+            if (at != 0 || visit->parent == 0)
+                break;
+            visit = &walk->visits[visit->parent - 1];
+        }
+    }
+}
+
+/* The sums of rows that have any, in place. */
+static struct marey_calls_row *take_rows(struct row_set *set, size_t *n)
+{
+    struct marey_calls_row *const out = marey__calloc(set->n + 1, sizeof *out);
+    for (size_t i = 0; out != NULL && i < set->n; i++)
+        if (set->rows[i].sums.calls != 0)
+            out[(*n)++] = set->rows[i].sums;
+    return out;
+}
+
+/* The lock is held. */
+static marey_status add_up(struct marey_calls *calls, struct walk *walk, struct marey_calls_rows *out)
+{
+    uint32_t *places = NULL, first_root = 0;
+    marey_status status = gather_nodes(calls, walk, &places);
+    if (status == MAREY_OK)
+        status = link_nodes(walk, places, &first_root);
+    marey__free(places);
+    MAREY_TRY(status);
+    walk_from(walk, first_root);
+    out->functions = take_rows(&walk->functions, &out->n_functions);
+    out->pairs = take_rows(&walk->pairs, &out->n_pairs);
+    return out->functions != NULL && out->pairs != NULL ? MAREY_OK : no_memory();
+}
+
+marey_status marey_calls_rows_init(struct marey_calls *calls, int by_signature,
+                                   struct marey_calls_rows *out)
+{
+    struct walk walk = {.by_signature = by_signature != 0};
+    struct marey_calls_rows rows = {0};
+    pthread_mutex_lock(&calls->lock);
+    const marey_status status = add_up(calls, &walk, &rows);
+    pthread_mutex_unlock(&calls->lock);
+    marey__free(walk.visits);
+    marey__free(walk.functions.rows);
+    marey__free(walk.functions.slots);
+    marey__free(walk.pairs.rows);
+    marey__free(walk.pairs.slots);
+    if (status == MAREY_OK)
+        *out = rows;
+    else
+        marey_calls_rows_fini(&rows);
+    return status;
+}
+
+void marey_calls_rows_fini(struct marey_calls_rows *rows)
+{
+    marey__free(rows->functions);
+    marey__free(rows->pairs);
+    *rows = (struct marey_calls_rows){0};
+}

@@ -1,0 +1,318 @@
+/*
+ * Blocks CALLS of a log: what there is, or what came since the last time. docs/formats/recording.md has the bytes.
+ *
+ * Nodes that are there by now are counted first, then functions, signatures and threads are written, then the nodes: what
+ * a node needs was there before it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "instrument/calls/calls_internal.h"
+
+enum { BLOCK = 1 << 20 }; /* bytes after which a block ends */
+
+struct writer {
+    struct marey_calls *calls;
+    struct marey__log *log;
+    struct marey__buf bytes;
+    bool is_delta;
+    uint32_t profile;
+    size_t head; /* bytes that each block begins with */
+    marey_status status;
+    uint64_t n_calls;   /* written so far */
+    double ns_per_tick; /* as the block says it */
+};
+
+static void put_tag(struct marey__buf *bytes, char tag)
+{
+    marey__buf_put(bytes, &tag, 1);
+}
+
+static void put_text(struct marey__buf *bytes, const char *text, size_t len)
+{
+    marey__buf_put_leb128(bytes, len);
+    marey__buf_put(bytes, text, len);
+}
+
+/* 0: ticks of the log. A recording that opened after the profile was made may have taken another clock. */
+static double unit_of(const struct marey_calls *calls, bool is_recording)
+{
+    if (calls->timer == MAREY__TIMER_MONOTONIC)
+        return 1.0;
+    if (calls->timer == MAREY__TIMER_TSC && is_recording && !marey__clock_is_tsc)
+        return marey_calls_ns_per_tick(calls);
+    return calls->ns_per_tick;
+}
+
+static void begin_block(struct writer *w)
+{
+    w->bytes.len = 0;
+    put_tag(&w->bytes, 'P');
+    marey__buf_put_leb128(&w->bytes, w->profile);
+    marey__buf_put(&w->bytes, &w->ns_per_tick, sizeof w->ns_per_tick);
+    marey__buf_put_leb128(&w->bytes, w->calls->flags);
+    marey__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->cost_ps, __ATOMIC_RELAXED));
+    w->head = w->bytes.len;
+}
+
+static void end_block(struct writer *w)
+{
+    if (w->status == MAREY_OK && w->bytes.failed)
+        w->status = marey__fail(MAREY_ENOMEM, "no memory for a block of calls");
+    if (w->status != MAREY_OK || w->bytes.len == w->head)
+        return;
+    struct marey__block block = {.type = MAREY__BLOCK_CALLS};
+    w->status = marey__log_append(w->log, &block, w->bytes.data, w->bytes.len);
+}
+
+/* A thing is in the block as a whole. */
+static void maybe_next(struct writer *w)
+{
+    if (w->bytes.len < BLOCK)
+        return;
+    end_block(w);
+    begin_block(w);
+}
+
+/* ---- what nodes need; the profile's lock is held ---- */
+
+static void put_functions(struct writer *w, size_t from)
+{
+    for (size_t i = from; i < w->calls->n_names; i++) {
+        const struct marey_calls_function *const f = &w->calls->names[i].function;
+        put_tag(&w->bytes, 'F');
+        marey__buf_put_leb128(&w->bytes, i + 1);
+        marey__buf_put_leb128(&w->bytes, (uint64_t)f->kind);
+        marey__buf_put_leb128(&w->bytes, f->line);
+        put_text(&w->bytes, f->name, strlen(f->name));
+        put_text(&w->bytes, f->qualified, strlen(f->qualified));
+        put_text(&w->bytes, f->file, strlen(f->file));
+        put_text(&w->bytes, f->module, strlen(f->module));
+        maybe_next(w);
+    }
+}
+
+static void put_signatures(struct writer *w, size_t from)
+{
+    for (size_t i = from; i < w->calls->n_texts; i++) {
+        const struct marey__calls_text *const s = &w->calls->texts[i];
+        put_tag(&w->bytes, 'S');
+        marey__buf_put_leb128(&w->bytes, i + 1);
+        marey__buf_put_leb128(&w->bytes, s->function);
+        marey__buf_put_leb128(&w->bytes,
+                              s->elements > 0 && s->elements < 0x1p63 ? (uint64_t)s->elements : 0);
+        put_text(&w->bytes, s->text, s->len);
+        maybe_next(w);
+    }
+}
+
+static void put_threads(struct writer *w, size_t from)
+{
+    for (const struct marey_calls_thread *t = w->calls->threads; t != NULL; t = t->next)
+        if (t->number > from) {
+            put_tag(&w->bytes, 'T');
+            marey__buf_put_leb128(&w->bytes, t->number);
+            marey__buf_put_leb128(&w->bytes, (uint64_t)t->tid);
+            put_text(&w->bytes, t->name, strlen(t->name));
+            maybe_next(w);
+        }
+}
+
+/* ---- nodes ---- */
+
+static void put_node(struct writer *w, const struct marey_calls_thread *thread,
+                     const struct marey__calls_node *node)
+{
+    put_tag(&w->bytes, 'N');
+    marey__buf_put_leb128(&w->bytes, node->number);
+    marey__buf_put_leb128(&w->bytes, thread->number);
+    marey__buf_put_leb128(&w->bytes, node->parent);
+    marey__buf_put_leb128(&w->bytes, node->function);
+    marey__buf_put_leb128(&w->bytes, node->signature);
+}
+
+static void put_sums(struct writer *w, uint32_t node, const struct marey__calls_sums *now,
+                     const struct marey__calls_sums *before)
+{
+    put_tag(&w->bytes, 'C');
+    marey__buf_put_leb128(&w->bytes, node);
+    marey__buf_put_leb128(&w->bytes, now->calls - before->calls);
+    marey__buf_put_leb128(&w->bytes, now->resumes - before->resumes);
+    marey__buf_put_leb128(&w->bytes, now->self - before->self);
+    marey__buf_put_leb128(&w->bytes, now->total - before->total);
+    marey__buf_put_leb128(&w->bytes, now->max);
+}
+
+/* Nodes of a chunk, the first `n`. What is known of them is of this profile's recording. */
+static void put_chunk(struct writer *w, const struct marey_calls_thread *thread,
+                      struct marey__calls_chunk *chunk, size_t n)
+{
+    static const struct marey__calls_sums none;
+    struct marey__calls_written *const written = w->is_delta ? chunk->written : NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct marey__calls_node *const node = &chunk->nodes[i];
+        const struct marey__calls_sums *const before = written != NULL ? &written->sums[i] : &none;
+        if (written == NULL || i >= written->n_nodes)
+            put_node(w, thread, node);
+        struct marey__calls_sums now;
+        if (marey__calls_sums_get(thread, node, &now) && now.calls != before->calls) {
+            put_sums(w, node->number, &now, before);
+            w->n_calls += now.calls - before->calls + now.resumes - before->resumes;
+            if (written != NULL)
+                written->sums[i] = now;
+        }
+        if (written != NULL && i >= written->n_nodes)
+            written->n_nodes = i + 1;
+        maybe_next(w);
+    }
+}
+
+/* Without memory for what was written, the nodes wait for the next time. */
+static bool can_put(const struct writer *w, struct marey__calls_chunk *chunk)
+{
+    if (w->is_delta && chunk->written == NULL)
+        chunk->written = marey__calloc(1, sizeof *chunk->written);
+    return !w->is_delta || chunk->written != NULL;
+}
+
+static void put_nodes(struct writer *w, const struct marey_calls_thread *thread)
+{
+    uint64_t left = thread->n_to_write;
+    for (struct marey__calls_chunk *chunk = __atomic_load_n(&thread->chunks, __ATOMIC_ACQUIRE);
+         left > 0 && can_put(w, chunk); chunk = __atomic_load_n(&chunk->next, __ATOMIC_ACQUIRE)) {
+        const size_t n = (size_t)MAREY__MIN(left, (uint64_t)MAREY__CALLS_CHUNK);
+        put_chunk(w, thread, chunk, n);
+        left -= n;
+    }
+}
+
+static void put_losses(struct writer *w, uint64_t n_other)
+{
+    put_tag(&w->bytes, 'O');
+    marey__buf_put_leb128(&w->bytes, n_other);
+    marey__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->n_widened, __ATOMIC_RELAXED));
+    marey__buf_put_leb128(&w->bytes, __atomic_load_n(&w->calls->n_bytes, __ATOMIC_RELAXED));
+}
+
+void marey__calls_append_reset(struct marey_calls *calls)
+{
+    pthread_mutex_lock(&calls->write_lock);
+    pthread_mutex_lock(&calls->lock);
+    calls->recorded = (struct marey__calls_recorded){0};
+    for (struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
+        for (struct marey__calls_chunk *chunk = t->chunks; chunk != NULL; chunk = chunk->next) {
+            marey__free(chunk->written);
+            chunk->written = NULL;
+        }
+    pthread_mutex_unlock(&calls->lock);
+    pthread_mutex_unlock(&calls->write_lock);
+}
+
+/* Functions, signatures and threads; how many nodes follow, and of which threads. */
+static struct marey__calls_recorded put_definitions(struct writer *w,
+                                                    const struct marey__calls_recorded *recorded)
+{
+    struct marey_calls *const calls = w->calls;
+    pthread_mutex_lock(&calls->lock);
+    for (struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next)
+        t->n_to_write = __atomic_load_n(&t->n_nodes, __ATOMIC_ACQUIRE);
+    put_functions(w, recorded->names);
+    put_signatures(w, recorded->texts);
+    put_threads(w, recorded->threads);
+    const struct marey__calls_recorded now = {calls->n_names, calls->n_texts, calls->n_threads, 0};
+    pthread_mutex_unlock(&calls->lock);
+    return now;
+}
+
+marey_status marey__calls_append(struct marey_calls *calls, struct marey__log *log, bool is_delta,
+                                 uint32_t profile)
+{
+    static const struct marey__calls_recorded none;
+    struct writer w = {.calls = calls, .log = log, .is_delta = is_delta, .profile = profile};
+    pthread_mutex_lock(&calls->write_lock);
+    w.ns_per_tick = unit_of(calls, is_delta);
+    begin_block(&w);
+    struct marey__calls_recorded recorded = put_definitions(&w, is_delta ? &calls->recorded : &none);
+    uint64_t n_other = 0;
+    /* The last one's link may change meanwhile: it is not followed. */
+    const struct marey_calls_thread *t = recorded.threads > 0 ? calls->threads : NULL;
+    for (size_t i = 0; i < recorded.threads; i++) {
+        put_nodes(&w, t);
+        n_other += __atomic_load_n(&t->n_other, __ATOMIC_RELAXED);
+        if (i + 1 < recorded.threads)
+            t = t->next;
+    }
+    put_losses(&w, n_other);
+    end_block(&w);
+    recorded.calls = calls->recorded.calls + w.n_calls;
+    if (is_delta && w.status == MAREY_OK)
+        calls->recorded = recorded;
+    pthread_mutex_unlock(&calls->write_lock);
+    marey__buf_fini(&w.bytes);
+    return w.status;
+}
+
+/* ---- a log of its own ---- */
+
+static marey_status append_process(struct marey_calls *calls, struct marey__log *log)
+{
+    const double ns_per_tick = marey_calls_ns_per_tick(calls);
+    const bool is_tsc = calls->timer == MAREY__TIMER_TSC;
+    struct marey__buf texts = {0}, command = {0};
+    char host[256];
+    marey__identity_host(host, sizeof host);
+    marey__identity_command(&command);
+    marey__buf_put(&command, "", 1);
+    marey__texts_put(&texts, MAREY__KEY_VERSION, MAREY_VERSION);
+    marey__texts_printf(&texts, MAREY__KEY_PID, "%d", (int)getpid());
+    marey__texts_put(&texts, MAREY__KEY_HOST, host);
+    marey__texts_put(&texts, MAREY__KEY_COMMAND, command.failed ? "" : command.data);
+    marey__texts_put(&texts, MAREY__KEY_CLOCK, is_tsc ? "tsc" : "monotonic");
+    marey__texts_printf(&texts, MAREY__KEY_TICK_HZ, "%.0f", is_tsc ? 1e9 / ns_per_tick : 1e9);
+    marey__texts_put(&texts, MAREY__KEY_POOL, "");
+    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_LOG, &texts);
+    marey__buf_fini(&command);
+    marey__buf_fini(&texts);
+    return status;
+}
+
+static marey_status append_begin(struct marey_calls *calls, struct marey__log *log)
+{
+    const struct marey__clock_entry entry = {calls->begin.tick, calls->begin.monotonic_ns,
+                                             calls->begin.realtime_ns, calls->begin.width_ns};
+    struct marey__block block = {
+        .type = MAREY__BLOCK_CLOCK, .first_tick = entry.tick, .last_tick = entry.tick};
+    return marey__log_append(log, &block, &entry, sizeof entry);
+}
+
+static marey_status append_end(struct marey__log *log)
+{
+    struct marey__buf texts = {0};
+    marey__texts_put(&texts, MAREY__KEY_END, "stop");
+    const marey_status status = marey__log_append_texts(log, MAREY__BLOCK_END, &texts);
+    marey__buf_fini(&texts);
+    return status;
+}
+
+static marey_status append_all(struct marey_calls *calls, struct marey__log *log)
+{
+    MAREY_TRY(append_process(calls, log));
+    MAREY_TRY(append_begin(calls, log));
+    MAREY_TRY(marey__calls_append(calls, log, false, 0));
+    MAREY_TRY(marey__log_append_moment(log, calls->timer == MAREY__TIMER_TSC));
+    return append_end(log);
+}
+
+marey_status marey_calls_write(struct marey_calls *calls, int fd)
+{
+    const int own = marey__raise_fd(dup(fd));
+    if (own < 0)
+        return marey__fail_errno("write a profile");
+    const off_t at = lseek(own, 0, SEEK_CUR); /* what stands before it stays when a write fails */
+    struct marey__log log;
+    marey__log_adopt(&log, own, at > 0 ? (uint64_t)at : 0);
+    const marey_status status = append_all(calls, &log);
+    marey__log_close(&log);
+    return status;
+}

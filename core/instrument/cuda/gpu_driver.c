@@ -1,0 +1,171 @@
+/*
+ * The driver library of CUDA, as far as spans need it. Whoever uses a GPU has it loaded, whatever lies above it (torch, a
+ * runtime that was linked statically, numba), and its calls leave the runtime's last error alone, which the program may
+ * want to ask for. It is never loaded by us, so that a program that uses no GPU stays one.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "instrument/cuda/cuda_internal.h"
+
+static const char library_name[] = "libcuda.so.1";
+
+static struct {
+    pthread_mutex_t lock;              /* guards the search */
+    const struct marey__driver *found; /* release; loaded with acquire. Set once */
+    unsigned long long n_loads_before; /* the loader's count at the last search. Relaxed */
+    bool is_old;                       /* it is loaded and lacks a function. Under the lock */
+    void *library;                     /* stands still once `found` is seen */
+    struct marey__driver driver;
+} search = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Each function under the name that its present form has in the library. */
+#define FUNCTIONS(X)                                                                               \
+    X(ctx_get_current, "cuCtxGetCurrent")                                                          \
+    X(ctx_push, "cuCtxPushCurrent_v2")                                                             \
+    X(ctx_pop, "cuCtxPopCurrent_v2")                                                               \
+    X(stream_get_ctx, "cuStreamGetCtx")                                                            \
+    X(stream_is_capturing, "cuStreamIsCapturing")                                                  \
+    X(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode")                                  \
+    X(event_create, "cuEventCreate")                                                               \
+    X(event_record, "cuEventRecord")                                                               \
+    X(event_query, "cuEventQuery")                                                                 \
+    X(event_elapsed, "cuEventElapsedTime")
+
+static bool find_functions(void *library, struct marey__driver *driver)
+{
+    bool is_whole = true;
+#define FIND(field, name)                                                                          \
+    *(void **)&driver->field = dlsym(library, name);                                               \
+    is_whole = is_whole && driver->field != NULL;
+    FUNCTIONS(FIND)
+#undef FIND
+    return is_whole;
+}
+
+/* The lock is held. The library stays open for good. */
+static const struct marey__driver *find_driver(void)
+{
+    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library == NULL)
+        return NULL;
+    search.library = library;
+    search.is_old = !find_functions(library, &search.driver);
+    return search.is_old ? NULL : &search.driver;
+}
+
+const struct marey__driver *marey__driver_get(void)
+{
+    const struct marey__driver *driver = __atomic_load_n(&search.found, __ATOMIC_ACQUIRE);
+    if (MAREY_LIKELY(driver != NULL))
+        return driver;
+    const unsigned long long n_loads = marey__cuda_load_count();
+    if (n_loads == __atomic_load_n(&search.n_loads_before, __ATOMIC_RELAXED))
+        return NULL;
+    pthread_mutex_lock(&search.lock);
+    driver = search.found != NULL ? search.found : find_driver();
+    __atomic_store_n(&search.found, driver, __ATOMIC_RELEASE);
+    __atomic_store_n(&search.n_loads_before, n_loads, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&search.lock);
+    return driver;
+}
+
+void *marey__driver_symbol(const char *name)
+{
+    return marey__driver_get() != NULL ? dlsym(search.library, name) : NULL;
+}
+
+/* ---- contexts and captures ---- */
+
+/* NULL, 1 and 2 are the default streams, of whatever context is current. */
+static bool is_default(const void *stream)
+{
+    return (uintptr_t)stream <= 2;
+}
+
+int marey__driver_context(const struct marey__driver *driver, void *stream, void **ctx)
+{
+    int is_capturing = 0;
+    int error = is_default(stream) ? driver->ctx_get_current(ctx) : 0;
+    if (error == 0 && is_default(stream) && *ctx == NULL)
+        error = MAREY__CUDA_INVALID_CONTEXT;
+    if (error == 0)
+        error = driver->stream_is_capturing(stream, &is_capturing);
+    if (error == 0 && is_capturing != 0)
+        error = MAREY__CUDA_CAPTURE_IMPLICIT;
+    if (error == 0 && !is_default(stream))
+        error = driver->stream_get_ctx(stream, ctx);
+    return error;
+}
+
+bool marey__driver_enter(const struct marey__driver *driver, void *ctx, bool *is_entered)
+{
+    void *current = NULL;
+    *is_entered = driver->ctx_get_current(&current) != 0 || current != ctx;
+    return !*is_entered || driver->ctx_push(ctx) == 0;
+}
+
+void marey__driver_leave(const struct marey__driver *driver, bool is_entered)
+{
+    void *ctx;
+    if (is_entered)
+        driver->ctx_pop(&ctx);
+}
+
+int marey__driver_relax(const struct marey__driver *driver, int mode)
+{
+    return driver->exchange_capture_mode(&mode) == 0 ? mode : MAREY__CUDA_CAPTURE_MODE_RELAXED;
+}
+
+int marey__driver_sync(void *ctx)
+{
+    const struct marey__driver *const driver = marey__driver_get();
+    int (*sync)(void) = NULL;
+    bool is_entered;
+    *(void **)&sync = marey__driver_symbol("cuCtxSynchronize");
+    if (sync == NULL || !marey__driver_enter(driver, ctx, &is_entered))
+        return MAREY__CUDA_INVALID_CONTEXT;
+    const int mode = marey__driver_relax(driver, MAREY__CUDA_CAPTURE_MODE_RELAXED);
+    const int error = sync();
+    marey__driver_relax(driver, mode);
+    marey__driver_leave(driver, is_entered);
+    return error;
+}
+
+/* ---- whether there is one ---- */
+
+/* Whether the machine has one that the program may come to load. It is not started, so no child of a fork suffers. */
+static bool can_be_loaded(void)
+{
+    void *library = dlopen(library_name, RTLD_LAZY | RTLD_LOCAL);
+    if (library != NULL)
+        dlclose(library);
+    return library != NULL;
+}
+
+marey_status marey__gpu_check(void)
+{
+    if (marey__driver_get() != NULL)
+        return MAREY_OK;
+    if (!can_be_loaded())
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "times on the GPU cannot be measured: there is no CUDA driver here (%s); "
+            "install NVIDIA's driver, or measure without the GPU",
+            library_name);
+    pthread_mutex_lock(&search.lock);
+    const bool is_old = search.is_old;
+    pthread_mutex_unlock(&search.lock);
+    if (is_old)
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "times on the GPU cannot be measured: the CUDA driver (%s) is older than "
+            "CUDA 10.1; install a newer one, or measure by waiting (sync)",
+            library_name);
+    return MAREY_OK;
+}
+
+void marey__driver_after_fork(void)
+{
+    pthread_mutex_init(&search.lock, NULL);
+}

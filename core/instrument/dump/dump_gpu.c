@@ -1,0 +1,255 @@
+/*
+ * Tensors of a GPU: cloned there when they are added (core/instrument/cuda/gpu_copy.c), brought to the host by a thread of ours in the
+ * order in which they came. Until that is done the item is on its way, and whoever wants its data waits.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "instrument/cuda/cuda_internal.h"
+#include "instrument/dump/dump_internal.h"
+
+static struct marey__dump *const dump = &marey__dump;
+
+struct marey__dump_transit {
+    struct marey__gpu_copy *copy;
+    struct marey__dump_item *next;
+    size_t n_bytes;    /* of the clone */
+    int64_t first;     /* where the first element is in it, in elements */
+    bool is_dense;     /* it is row-major as it is */
+    uint32_t measures; /* not 0: these are kept in place of the data */
+};
+
+static struct {
+    struct marey__dump_item *first, *last; /* on their way; all of this is guarded by dump.lock */
+    uint64_t n_bytes;                      /* of clones */
+    bool has_thread, is_idle;
+} transit;
+
+/* ---- which bytes ---- */
+
+/* Rows of elements that lie together, at equal distances. */
+static bool plan_rows(const struct marey_tensor *t, const int64_t *strides, size_t size,
+                      struct marey__gpu_region *region)
+{
+    int64_t row = 1;
+    uint32_t i = t->rank;
+    for (; i > 0 && (t->sizes[i - 1] == 1 || strides[i - 1] == row); i--)
+        row *= t->sizes[i - 1];
+    if (i == 0)
+        return false;
+    int64_t n_rows = t->sizes[i - 1];
+    const int64_t pitch = strides[i - 1];
+    for (i--; i > 0; i--) {
+        if (t->sizes[i - 1] != 1 && strides[i - 1] != pitch * n_rows)
+            return false;
+        n_rows *= t->sizes[i - 1];
+    }
+    *region = (struct marey__gpu_region){.device = t->device,
+                                         .data = t->data,
+                                         .row_bytes = (size_t)row * size,
+                                         .n_rows = (size_t)n_rows,
+                                         .pitch = (size_t)pitch * size};
+    return pitch >= row;
+}
+
+/*
+ * All bytes between the first and the last element where these are not many more than the elements themselves (a
+ * transposed or an expanded tensor), rows of a larger tensor else.
+ */
+static marey_status plan(const struct marey__dump_item *item, struct marey__gpu_region *region,
+                         struct marey__dump_transit *way)
+{
+    const struct marey_tensor *const t = &item->value.tensor;
+    const size_t size = marey_dtype_size(t->dtype);
+    way->is_dense = item->strides == NULL;
+    *region = (struct marey__gpu_region){
+        .device = t->device, .data = t->data, .row_bytes = item->n_bytes, .n_rows = 1};
+    if (way->is_dense)
+        return MAREY_OK;
+    int64_t low = 0, high = 0;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        const int64_t reach = (t->sizes[i] - 1) * item->strides[i];
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    const uint64_t span = (uint64_t)(high - low + 1) * size;
+    way->first = -low;
+    region->data = (const char *)t->data + low * (int64_t)size;
+    region->row_bytes = span;
+    if (span <= 4 * item->n_bytes + ((uint64_t)1 << 20))
+        return MAREY_OK;
+    way->is_dense = plan_rows(t, item->strides, size, region);
+    return way->is_dense
+               ? MAREY_OK
+               : marey__fail(MAREY_EUNAVAILABLE,
+                             "its elements lie far apart on the GPU; add a contiguous copy");
+}
+
+/* ---- to the host ---- */
+
+/* Row-major from the bytes of the clone. */
+static marey_status arrange(struct marey__dump_item *item, const struct marey__dump_transit *way,
+                            const char *bytes, void *out)
+{
+    struct marey_tensor t = item->value.tensor;
+    t.data = bytes + way->first * (int64_t)marey_dtype_size(t.dtype);
+    t.strides = item->strides;
+    t.memory = MAREY_MEMORY_HOST;
+    return marey_tensor_gather(&t, out);
+}
+
+/* Into memory of the item's own. */
+static marey_status fetch(struct marey__dump_item *item, struct marey__dump_transit *way)
+{
+    void *copy = NULL;
+    marey_status st = marey__dump_item_take_room(item, &copy);
+    void *const bytes =
+        st != MAREY_OK || way->is_dense ? copy : marey__dump_memory_take(way->n_bytes);
+    const marey_status fetched = marey__gpu_copy_fetch(way->copy, bytes);
+    if (st == MAREY_OK && bytes == NULL)
+        st = marey__fail(MAREY_ENOMEM, "no memory for a copy of %zu bytes", way->n_bytes);
+    if (st == MAREY_OK)
+        st = fetched;
+    if (st == MAREY_OK && !way->is_dense)
+        st = arrange(item, way, bytes, copy);
+    if (bytes != copy)
+        marey__dump_memory_give(bytes, way->n_bytes);
+    if (st == MAREY_OK)
+        marey__dump_item_own(item, copy);
+    else
+        marey__dump_item_give_room(item, copy);
+    return st;
+}
+
+static marey_status bring(struct marey__dump_item *item, struct marey__dump_transit *way)
+{
+    MAREY_TRY(fetch(item, way));
+    if (way->measures == 0)
+        return MAREY_OK;
+    MAREY_TRY(marey__dump_item_measure(item, way->measures));
+    marey__dump_item_give_room(item, item->copy);
+    item->copy = NULL;
+    item->value.tensor.data = NULL;
+    return MAREY_OK;
+}
+
+static void arrive(struct marey__dump_item *item)
+{
+    struct marey__dump_transit *const way = item->transit;
+    const marey_status st = bring(item, way);
+    if (st != MAREY_OK)
+        marey__say("dump: tensors of the GPU are missing: %s", marey_last_error());
+    pthread_mutex_lock(&dump->lock);
+    if (st != MAREY_OK) {
+        item->missing = "gpu";
+        dump->counts.n_failed++;
+    }
+    item->transit = NULL;
+    transit.n_bytes -= way->n_bytes;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+    marey__free(way);
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "marey-dump-gpu");
+    pthread_mutex_lock(&dump->lock);
+    for (;;) {
+        transit.is_idle = true;
+        const bool has_work = marey__dump_wait_for(&dump->gpu_work, (void *const *)&transit.first);
+        transit.is_idle = false;
+        if (!has_work)
+            break;
+        struct marey__dump_item *const item = transit.first;
+        transit.first = item->transit->next;
+        pthread_mutex_unlock(&dump->lock);
+        arrive(item);
+        pthread_mutex_lock(&dump->lock);
+    }
+    transit.has_thread = false;
+    dump->n_threads--;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+    return NULL;
+}
+
+/* The lock is held. Without a thread the caller does it itself. */
+static bool send(struct marey__dump_item *item)
+{
+    if (!transit.has_thread)
+        transit.has_thread = marey__dump_start_thread(run);
+    if (!transit.has_thread)
+        return false;
+    *(transit.first != NULL ? &transit.last->transit->next : &transit.first) = item;
+    transit.last = item;
+    if (transit.is_idle)
+        pthread_cond_signal(&dump->gpu_work);
+    return true;
+}
+
+/* ---- from the program ---- */
+
+/* Clones may take as much of the GPU's memory as copies of the host's. */
+static void wait_for_clones(uint64_t n_bytes)
+{
+    pthread_mutex_lock(&dump->lock);
+    while (transit.n_bytes > 0 && transit.n_bytes + n_bytes > dump->options.memory_bytes)
+        pthread_cond_wait(&dump->done, &dump->lock);
+    pthread_mutex_unlock(&dump->lock);
+}
+
+/* Again without any other clones, when the GPU has no memory for this one. */
+static marey_status begin(const struct marey__gpu_region *region, void *stream,
+                          struct marey__gpu_copy **out)
+{
+    const marey_status st = marey__gpu_copy_begin(region, stream, out);
+    if (st != MAREY_ENOMEM)
+        return st;
+    wait_for_clones(UINT64_MAX / 2);
+    return marey__gpu_copy_begin(region, stream, out);
+}
+
+marey_status marey__dump_gpu_take(struct marey__dump_item *item, uint32_t measures)
+{
+    struct marey__gpu_region region;
+    struct marey__dump_transit *const way = marey__calloc(1, sizeof *way);
+    if (way == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for a tensor of the GPU");
+    marey_status st = plan(item, &region, way);
+    way->n_bytes = region.row_bytes * region.n_rows;
+    way->measures = measures;
+    if (st == MAREY_OK) {
+        wait_for_clones(way->n_bytes);
+        st = begin(&region, (void *)item->value.tensor.stream, &way->copy);
+    }
+    if (st != MAREY_OK) {
+        marey__free(way);
+        return st;
+    }
+    item->transit = way;
+    item->is_measured_only = measures != 0;
+    item->value.tensor.data = NULL;
+    item->value.tensor.strides = NULL;
+    pthread_mutex_lock(&dump->lock);
+    transit.n_bytes += way->n_bytes;
+    const bool is_sent = send(item);
+    pthread_mutex_unlock(&dump->lock);
+    if (!is_sent)
+        arrive(item);
+    return MAREY_OK;
+}
+
+void marey__dump_await(struct marey__dump_item *item)
+{
+    pthread_mutex_lock(&dump->lock);
+    while (item->transit != NULL)
+        pthread_cond_wait(&dump->done, &dump->lock);
+    pthread_mutex_unlock(&dump->lock);
+}
+
+void marey__dump_gpu_after_fork(void)
+{
+    memset(&transit, 0, sizeof transit);
+}

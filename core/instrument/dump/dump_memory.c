@@ -1,0 +1,252 @@
+/*
+ * The memory of copies. Pages that are new cost more than the copy itself, so large pieces are kept for the next ones, as
+ * far as the budget goes. Small copies lie one behind the other in slabs, which are such pieces, and a slab is free when all
+ * that lay in it are.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "instrument/dump/dump_internal.h"
+
+enum { PAGE = 4096, LARGE = 64 << 10, SLAB = 1 << 20, ALIGN = 16, HUGE = 4 << 20 };
+
+/* Stands right in front of a large piece. */
+struct piece {
+    void *begin; /* of the allocation */
+    size_t size; /* that can be used */
+    struct piece *next;
+    /* Of a slab. */
+    uint32_t used, n_live;
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards all of it */
+    struct piece *kept;
+    size_t n_kept_bytes, limit;
+    struct piece *slab; /* that small copies are put into; NULL: none */
+} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct piece *piece_of(void *bytes)
+{
+    return (struct piece *)bytes - 1;
+}
+
+/* The smallest kept piece that will do, unless it would waste as much again. */
+static struct piece *take_kept(size_t size)
+{
+    struct piece **best = NULL;
+    pthread_mutex_lock(&memory.lock);
+    for (struct piece **at = &memory.kept; *at != NULL; at = &(*at)->next)
+        if ((*at)->size >= size && (*at)->size / 2 <= size &&
+            (best == NULL || (*at)->size < (*best)->size))
+            best = at;
+    struct piece *const piece = best != NULL ? *best : NULL;
+    if (piece != NULL) {
+        *best = piece->next;
+        memory.n_kept_bytes -= piece->size;
+    }
+    pthread_mutex_unlock(&memory.lock);
+    return piece;
+}
+
+static struct piece *take_large(size_t size)
+{
+    struct piece *piece = take_kept(size);
+    if (piece != NULL)
+        return piece;
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    const size_t rounded = (size + PAGE - 1) / PAGE * PAGE;
+    char *const begin = marey__alloc(rounded + PAGE + sizeof *piece);
+    if (begin == NULL)
+        return NULL;
+    const uintptr_t first = (uintptr_t)begin + sizeof *piece;
+    char *const bytes = begin + sizeof *piece + (PAGE - first % PAGE) % PAGE;
+    *piece_of(bytes) = (struct piece){.begin = begin, .size = rounded};
+    if (rounded >= HUGE) /* a fault for each 2 MiB, where the system has such pages to give */
+        madvise(bytes, rounded, MADV_HUGEPAGE);
+    return piece_of(bytes);
+}
+
+/* The lock is held. True: the caller frees it. */
+static bool is_too_much(struct piece *piece)
+{
+    if (memory.n_kept_bytes + piece->size > memory.limit)
+        return true;
+    piece->next = memory.kept;
+    memory.kept = piece;
+    memory.n_kept_bytes += piece->size;
+    return false;
+}
+
+static void give_large(struct piece *piece)
+{
+    pthread_mutex_lock(&memory.lock);
+    const bool is_freed = is_too_much(piece);
+    pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        marey__free(piece->begin);
+}
+
+/* ---- small ones; in front of each is its slab ---- */
+
+static size_t small_size(size_t size)
+{
+    return ALIGN + (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* NULL when the slab is full. The lock is held. */
+static void *put_into_slab(size_t size)
+{
+    struct piece *const slab = memory.slab;
+    if (slab == NULL || slab->size - slab->used < small_size(size))
+        return NULL;
+    char *const at = (char *)(slab + 1) + slab->used;
+    memcpy(at, &slab, sizeof slab);
+    slab->used += (uint32_t)small_size(size);
+    slab->n_live++;
+    return at + ALIGN;
+}
+
+/* One less lies in it. The lock is held. True: the caller frees it. */
+static bool leave(struct piece *slab)
+{
+    return slab != NULL && --slab->n_live == 0 && is_too_much(slab);
+}
+
+static void *take_small(size_t size)
+{
+    pthread_mutex_lock(&memory.lock);
+    void *at = put_into_slab(size);
+    pthread_mutex_unlock(&memory.lock);
+    if (at != NULL)
+        return at;
+    struct piece *const slab = take_large(SLAB);
+    if (slab == NULL)
+        return NULL;
+    slab->used = 0;
+    slab->n_live = 1; /* itself, as long as it is the one that is filled */
+    pthread_mutex_lock(&memory.lock);
+    struct piece *const full = memory.slab;
+    memory.slab = slab;
+    at = put_into_slab(size);
+    const bool is_freed = leave(full);
+    pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        marey__free(full->begin);
+    return at;
+}
+
+static void give_small(void *bytes)
+{
+    struct piece *slab;
+    memcpy(&slab, (char *)bytes - ALIGN, sizeof slab);
+    pthread_mutex_lock(&memory.lock);
+    const bool is_freed = leave(slab);
+    pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        marey__free(slab->begin);
+}
+
+/* ---- both ---- */
+
+void *marey__dump_memory_take(size_t size)
+{
+    if (size < LARGE)
+        return take_small(size);
+    struct piece *const piece = take_large(size);
+    return piece != NULL ? piece + 1 : NULL;
+}
+
+void marey__dump_memory_give(void *bytes, size_t size)
+{
+    if (bytes == NULL)
+        return;
+    if (size < LARGE)
+        give_small(bytes);
+    else
+        give_large(piece_of(bytes));
+}
+
+/* ---- in a file ---- */
+
+/* A file without a name; some file systems want it to have had one. */
+static int open_nameless(const char *dir)
+{
+    char path[PATH_MAX + 32];
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    snprintf(path, sizeof path, "%s/.spill-XXXXXX", dir);
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+marey_status marey__dump_spill_take(const char *dir, size_t size, void **out)
+{
+    MAREY_TRY(marey__dump_make_folders(dir));
+    const int fd = open_nameless(dir);
+    if (fd < 0)
+        return marey__fail_errno("make a file in %s for a step that is larger than dump.memory", dir);
+    /* The room is taken now: a disk that is full later would be a signal. */
+    sigset_t before;
+    marey__size_limit_begin(&before);
+    errno = posix_fallocate(fd, 0, (off_t)size);
+    marey__size_limit_end(&before);
+    const int error = errno;
+    void *const bytes =
+        error == 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    errno = error != 0 ? error : errno;
+    const marey_status st =
+        bytes != MAP_FAILED
+            ? MAREY_OK
+            : marey__fail_errno("put %zu bytes of a step that is larger than dump.memory into %s",
+                                size, dir);
+    close(fd);
+    if (st == MAREY_OK)
+        *out = bytes;
+    return st;
+}
+
+void marey__dump_spill_give(void *bytes, size_t size)
+{
+    if (bytes != NULL)
+        munmap(bytes, size);
+}
+
+/* ---- what is kept ---- */
+
+void marey__dump_memory_keep(size_t limit)
+{
+    pthread_mutex_lock(&memory.lock);
+    struct piece *const slab = limit == 0 ? memory.slab : NULL;
+    memory.limit = limit;
+    if (slab != NULL)
+        memory.slab = NULL;
+    const bool is_freed = leave(slab);
+    while (memory.n_kept_bytes > limit) {
+        struct piece *const piece = memory.kept;
+        memory.kept = piece->next;
+        memory.n_kept_bytes -= piece->size;
+        marey__free(piece->begin);
+    }
+    pthread_mutex_unlock(&memory.lock);
+    if (is_freed)
+        marey__free(slab->begin);
+}
+
+void marey__dump_memory_before_fork(void)
+{
+    pthread_mutex_lock(&memory.lock);
+}
+
+void marey__dump_memory_after_fork(void)
+{
+    pthread_mutex_unlock(&memory.lock);
+}

@@ -1,0 +1,353 @@
+/*
+ * Steps on their way to the disk. Threads take them from the queue, one each; they come with the first step and go when
+ * there has been nothing to do for a while, so that a fork meets none. What a step holds of the budget of memory goes back
+ * value by value, as it is written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "instrument/dump/dump_internal.h"
+#include "record/clock_internal.h"
+#include "record/record_internal.h"
+
+static struct marey__dump *const dump = &marey__dump;
+
+static const uint64_t idle_ns = 200000000; /* a thread without work stays so long */
+
+void marey__dump_progress(uint64_t n)
+{
+    __atomic_fetch_add(&dump->n_progress, n, __ATOMIC_RELAXED);
+}
+
+/* ---- memory ---- */
+
+void marey__dump_item_done(struct marey__dump_item *item)
+{
+    if (item->is_of_gpu)
+        marey__dump_await(item);
+    marey__dump_measure_finish(item);
+    marey__dump_item_forget_data(item);
+    if (item->n_counted == 0)
+        return;
+    pthread_mutex_lock(&dump->lock);
+    dump->n_used_bytes -= item->n_counted;
+    item->n_counted = 0;
+    if (dump->n_blocked > 0)
+        pthread_cond_broadcast(&dump->room);
+    pthread_mutex_unlock(&dump->lock);
+}
+
+/* The lock is held. Where nothing is being written, nothing will make room. */
+static bool may_wait(void)
+{
+    return dump->options.policy == MAREY_DUMP_BLOCK && (dump->first != NULL || dump->n_writing > 0);
+}
+
+bool marey__dump_reserve(uint64_t n_bytes)
+{
+    const uint64_t limit = dump->options.memory_bytes;
+    pthread_mutex_lock(&dump->lock);
+    if (dump->n_used_bytes + n_bytes > limit && may_wait()) {
+        const uint64_t began = marey__clock_ns(CLOCK_MONOTONIC);
+        dump->n_blocked++;
+        while (dump->n_used_bytes + n_bytes > limit && may_wait())
+            pthread_cond_wait(&dump->room, &dump->lock);
+        dump->n_blocked--;
+        dump->counts.waited_ns += marey__clock_ns(CLOCK_MONOTONIC) - began;
+    }
+    const bool fits = dump->n_used_bytes + n_bytes <= limit;
+    if (fits)
+        dump->n_used_bytes += n_bytes;
+    pthread_mutex_unlock(&dump->lock);
+    return fits;
+}
+
+/* ---- disk ---- */
+
+void marey__dump_told(struct marey__dump_result *result, const char *fmt, ...)
+{
+    if (result->why[0] != '\0')
+        return;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(result->why, sizeof result->why, fmt, args);
+    va_end(args);
+}
+
+bool marey__dump_take_room(struct marey__dump_place *place, struct marey__dump_item *item,
+                           struct marey__dump_result *result)
+{
+    const uint64_t n = item->n_bytes + item->value.text_len;
+    if (n <= place->disk_left) {
+        place->disk_left -= n;
+        return true;
+    }
+    item->missing = "disk";
+    result->n_failed++;
+    marey__dump_told(result,
+                     "dumps in %s have reached their limit of disk space: tensors are missing from "
+                     "some step on; dump.disk=SIZE sets it",
+                     place->dir);
+    return false;
+}
+
+/* What may still be written: what the budget leaves, or all but a tenth of the file system. */
+static uint64_t disk_left(const char *dir, uint64_t budget, uint64_t n_written)
+{
+    struct statvfs fs;
+    if (budget != 0)
+        return budget > n_written ? budget - n_written : 0;
+    if (statvfs(dir, &fs) != 0 || fs.f_blocks == 0)
+        return UINT64_MAX;
+    const uint64_t reserve = fs.f_blocks / 10, free_blocks = fs.f_bavail;
+    return free_blocks > reserve ? (free_blocks - reserve) * fs.f_frsize : 0;
+}
+
+/* ---- a step ---- */
+
+/* Whether our names need a number behind, because another process has the plain ones. */
+static uint64_t claim(const char *dir, int64_t rank)
+{
+    pthread_mutex_lock(&dump->place_lock);
+    if (!dump->claim.is_made || dump->claim.rank != rank) {
+        struct marey__held_file folder;
+        if (marey__held_set(&folder, marey__open_at(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0)))
+            marey__dump_claim(&dump->claim, &folder, rank);
+        marey__held_close(&folder);
+    }
+    const uint64_t pid = dump->claim.is_taken ? (uint64_t)getpid() : 0;
+    pthread_mutex_unlock(&dump->place_lock);
+    return pid;
+}
+
+static marey_status write_step(struct marey__dump_step *step, struct marey__dump_result *result)
+{
+    /* Options and directory stand still while anything is queued. */
+    const struct marey_dump_options *const o = &dump->options;
+    struct marey__dump_place place = {.dir = dump->dir,
+                                      .below = "",
+                                      .rank = step->rank,
+                                      .world = step->world,
+                                      .run = dump->run,
+                                      .host = dump->host,
+                                      .mode = o->mode,
+                                      .measures = (o->no_stats ? 0 : MAREY__MEASURE_STATS) |
+                                                  MAREY__MEASURE_DIGEST,
+                                      .durable = o->durable != 0,
+                                      .began = dump->began};
+    const bool is_kept = o->flight_steps > 0 && step->reason == NULL;
+    char flight[40];
+    if (is_kept) {
+        marey__dump_flight_name(flight, sizeof flight);
+        place.below = flight;
+        place.world = o->layout == MAREY_DUMP_LAYOUT_ACCVLAB ? -1 : place.world;
+    }
+    MAREY_TRY(marey__dump_make_folders(place.dir));
+    if (!is_kept)
+        place.pid = claim(place.dir, place.rank);
+    pthread_mutex_lock(&dump->lock);
+    const uint64_t n_written = dump->n_disk_bytes;
+    pthread_mutex_unlock(&dump->lock);
+    place.disk_left = disk_left(place.dir, o->disk_bytes, n_written);
+    const marey_status st = o->layout == MAREY_DUMP_LAYOUT_MAREY
+                                ? marey__dump_write_marey(step, &place, result)
+                                : marey__dump_write_accvlab(step, &place, result);
+    if (is_kept)
+        marey__dump_flight_kept(step->number);
+    return st;
+}
+
+/* The lock is held. */
+static void count(const struct marey__dump_result *result, marey_status st)
+{
+    dump->counts.n_steps += st == MAREY_OK;
+    dump->counts.n_tensors += result->n_tensors;
+    dump->counts.n_bytes += result->n_bytes;
+    dump->counts.n_failed += result->n_failed;
+    if (dump->options.flight_steps == 0) /* else they are removed again */
+        dump->n_disk_bytes += result->n_bytes;
+    if (dump->failure[0] == '\0')
+        memcpy(dump->failure, result->why, sizeof dump->failure);
+}
+
+static void write_and_tell(struct marey__dump_step *step)
+{
+    struct marey__dump_result result = {0};
+    for (struct marey__dump_item *item = step->first; item != NULL; item = item->next)
+        if (item->is_of_gpu)
+            marey__dump_await(item);
+    const marey_status st = write_step(step, &result);
+    if (st != MAREY_OK)
+        marey__dump_told(&result, "a step of the dump is not whole: %s", marey_last_error());
+    if (result.why[0] != '\0')
+        marey__say("%s; the program goes on", result.why);
+    for (struct marey__dump_item *item = step->first; item != NULL; item = item->next)
+        marey__dump_item_done(item);
+    pthread_mutex_lock(&dump->lock);
+    count(&result, st);
+    pthread_mutex_unlock(&dump->lock);
+    marey__dump_step_destroy(step);
+    marey__dump_progress(1);
+}
+
+/* ---- threads ---- */
+
+static struct timespec after(uint64_t patience_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    const uint64_t ns = (uint64_t)until.tv_nsec + patience_ns;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    return until;
+}
+
+bool marey__dump_wait_for(pthread_cond_t *cond, void *const *what)
+{
+    const struct timespec until = after(idle_ns);
+    int error = 0;
+    while (*what == NULL && !dump->should_end && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(cond, &dump->lock, &until);
+    return *what != NULL;
+}
+
+static bool wait_for_step(void)
+{
+    dump->n_idle++;
+    const bool is_there = marey__dump_wait_for(&dump->work, (void *const *)&dump->first);
+    dump->n_idle--;
+    return is_there;
+}
+
+/* Steps that are being written; the lock is held. */
+static uint64_t active[MAREY__DUMP_MAX_WRITERS + 1];
+
+static bool is_active(uint64_t number)
+{
+    for (uint32_t i = 0; i < dump->n_writing; i++)
+        if (active[i] == number)
+            return true;
+    return false;
+}
+
+static void finish(uint64_t number)
+{
+    uint32_t i = 0;
+    while (active[i] != number)
+        i++;
+    active[i] = active[--dump->n_writing];
+    pthread_cond_broadcast(&dump->done);
+    pthread_cond_broadcast(&dump->room);
+}
+
+/*
+ * Take the first step and write it. One that has the number of a step under way waits for that: it replaces it. The lock is
+ * held, and given up meanwhile.
+ */
+static void write_first(void)
+{
+    while (dump->first != NULL &&
+           (is_active(dump->first->number) || dump->n_writing == MAREY__COUNT_OF(active)))
+        pthread_cond_wait(&dump->done, &dump->lock);
+    struct marey__dump_step *const step = dump->first;
+    if (step == NULL)
+        return;
+    const uint64_t number = step->number;
+    dump->first = step->next;
+    if (dump->first == NULL)
+        dump->last = NULL;
+    active[dump->n_writing++] = number;
+    pthread_mutex_unlock(&dump->lock);
+    write_and_tell(step);
+    pthread_mutex_lock(&dump->lock);
+    finish(number);
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    pthread_setname_np(pthread_self(), "marey-dump");
+    pthread_mutex_lock(&dump->lock);
+    while (wait_for_step())
+        write_first();
+    dump->n_threads--;
+    dump->n_writers--;
+    pthread_cond_broadcast(&dump->done);
+    pthread_mutex_unlock(&dump->lock);
+    return NULL;
+}
+
+bool marey__dump_start_thread(void *(*run_it)(void *))
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    const bool ok = pthread_create(&thread, &attributes, run_it, NULL) == 0;
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    dump->n_threads += ok;
+    return ok;
+}
+
+bool marey__dump_queue(struct marey__dump_step *step)
+{
+    step->next = NULL;
+    *(dump->last != NULL ? &dump->last->next : &dump->first) = step;
+    dump->last = step;
+    if (dump->n_idle == 0 && dump->n_writers < dump->options.n_writers)
+        dump->n_writers += marey__dump_start_thread(run);
+    if (dump->n_writers == 0)
+        return false;
+    pthread_cond_signal(&dump->work);
+    return true;
+}
+
+void marey__dump_write_here(void)
+{
+    pthread_mutex_lock(&dump->lock);
+    while (dump->first != NULL)
+        write_first();
+    pthread_mutex_unlock(&dump->lock);
+}
+
+bool marey__dump_drain(uint64_t patience_ns)
+{
+    uint64_t seen = 0, since = marey__clock_ns(CLOCK_MONOTONIC);
+    pthread_mutex_lock(&dump->lock);
+    while (dump->first != NULL || dump->n_writing > 0) {
+        const struct timespec until = after(1000000000);
+        pthread_cond_timedwait(&dump->done, &dump->lock, &until);
+        const uint64_t progress = __atomic_load_n(&dump->n_progress, __ATOMIC_RELAXED);
+        const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
+        if (progress != seen)
+            since = now;
+        seen = progress;
+        if (patience_ns != 0 && now - since > patience_ns)
+            break;
+    }
+    const bool is_empty = dump->first == NULL && dump->n_writing == 0;
+    pthread_mutex_unlock(&dump->lock);
+    return is_empty;
+}
+
+void marey__dump_end_threads(uint64_t patience_ns)
+{
+    const struct timespec until = after(patience_ns);
+    int error = 0;
+    dump->should_end = true;
+    pthread_cond_broadcast(&dump->work);
+    pthread_cond_broadcast(&dump->gpu_work);
+    pthread_cond_broadcast(&dump->measure_work);
+    while (dump->n_threads > 0 && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&dump->done, &dump->lock, &until);
+    dump->should_end = false;
+}

@@ -1,0 +1,230 @@
+/*
+ * Files of one value each: .bin, .png, .npy, .safetensors, .json, .pkl. Both layouts have them; they differ in folder, in
+ * what stands in front of the name, and in the small text beside .bin and .png that ACCV-Lab's readers want.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "instrument/dump/dump_internal.h"
+
+struct side {
+    struct marey__dump_item *item;
+    const struct marey__dump_place *place;
+    const struct marey__dump_side *where;
+    struct marey__buf name; /* the value's, as a file may have it, without a suffix; and a NUL */
+};
+
+/* A name for the next file of the value; NULL without memory. Lent by the item. */
+static const char *next_name(struct side *s, const char *suffix)
+{
+    struct marey__dump_files *const files = &s->item->files;
+    char *const name = marey__alloc(s->name.len + strlen(suffix));
+    if (name == NULL || !marey__grow(&files->names, &files->cap, files->n + 1, sizeof *files->names)) {
+        marey__free(name);
+        return NULL;
+    }
+    memcpy(name, s->name.data, s->name.len - 1);
+    memcpy(name + s->name.len - 1, suffix, strlen(suffix) + 1);
+    return files->names[files->n++] = name;
+}
+
+static marey_status begin(struct side *s, struct marey__dump_file *file, const char *suffix)
+{
+    const char *const name = next_name(s, suffix);
+    struct marey__buf full = {0};
+    marey__buf_puts(&full, s->where->prefix);
+    marey__buf_puts(&full, name != NULL ? name : "");
+    marey__buf_put(&full, "", 1);
+    if (name == NULL || full.failed) {
+        marey__buf_fini(&full);
+        return marey__fail(MAREY_ENOMEM, "no memory for the name of a file of the dump");
+    }
+    marey__dump_file_begin(file, s->where->folder, full.data, s->place->durable);
+    marey__buf_fini(&full);
+    return MAREY_OK;
+}
+
+static marey_status save(struct side *s, const char *suffix, const struct marey__buf *head,
+                         const void *bytes, size_t len)
+{
+    struct marey__dump_file file;
+    if (head != NULL && head->failed)
+        return marey__fail(MAREY_ENOMEM, "no memory for a file of the dump");
+    MAREY_TRY(begin(s, &file, suffix));
+    if (head != NULL)
+        marey__dump_file_put(&file, head->data, head->len);
+    marey__dump_file_put(&file, bytes, len);
+    return marey__dump_file_end(&file, true);
+}
+
+/* The text beside a file, under the same name with more behind; it is not among the value's files. */
+static marey_status save_meta(struct side *s, const struct marey__buf *text)
+{
+    struct marey__dump_files *const files = &s->item->files;
+    char suffix[MAREY__FILE_NAME_MAX + 64];
+    if (!s->where->has_meta)
+        return MAREY_OK;
+    const char *const of = files->names[files->n - 1];
+    snprintf(suffix, sizeof suffix, "%s.meta.json", of + s->name.len - 1);
+    const marey_status st = save(s, suffix, text, NULL, 0);
+    marey__free(files->names[--files->n]);
+    return st;
+}
+
+/* ---- the forms ---- */
+
+static marey_status save_json(struct side *s)
+{
+    struct marey__dump_file file;
+    MAREY_TRY(begin(s, &file, ".json"));
+    marey_status st = marey__json_tensor_write(&s->item->value.tensor,
+                                               &(struct marey__json_style){.nan = MAREY__NAN_TEXT},
+                                               marey__dump_file_sink, &file);
+    marey__dump_file_put(&file, "\n", 1);
+    const marey_status ended = marey__dump_file_end(&file, st == MAREY_OK);
+    return ended != MAREY_OK ? ended : st;
+}
+
+static marey_status save_binary(struct side *s)
+{
+    const struct marey_tensor *const t = &s->item->value.tensor;
+    struct marey__buf meta = {0};
+    marey_status st = save(s, ".bin", NULL, t->data, s->item->n_bytes);
+    marey__bin_meta_put(&meta, t);
+    if (st == MAREY_OK)
+        st = save_meta(s, &meta);
+    marey__buf_fini(&meta);
+    return st;
+}
+
+static marey_status save_npy(struct side *s)
+{
+    const struct marey_tensor *const t = &s->item->value.tensor;
+    struct marey__buf head = {0};
+    marey__npy_header_put(&head, t);
+    const marey_status st = save(s, marey__npy_suffix(t->dtype), &head, t->data, s->item->n_bytes);
+    marey__buf_fini(&head);
+    return st;
+}
+
+/* One tensor, under the name of its path. */
+static marey_status save_safetensors(struct side *s)
+{
+    const struct marey_tensor *const t = &s->item->value.tensor;
+    struct marey__safetensors table = {0};
+    struct marey__buf head = {0};
+    marey__safetensors_add(&table, s->where->path->data, s->where->path->len, t);
+    marey_status st = marey__safetensors_head_put(&head, &table, s->where->step, s->place->rank, 0);
+    if (st == MAREY_OK && table.entries.failed)
+        st = marey__fail(MAREY_ENOMEM, "no memory for a file of the dump");
+    if (st == MAREY_OK)
+        st = save(s, ".safetensors", &head, t->data, s->item->n_bytes);
+    marey__safetensors_fini(&table);
+    marey__buf_fini(&head);
+    return st;
+}
+
+/* ---- pictures ---- */
+
+static enum marey_image_type image_type(enum marey_dump_type type)
+{
+    return type == MAREY_DUMP_IMAGE_RGB   ? MAREY_IMAGE_RGB
+           : type == MAREY_DUMP_IMAGE_BGR ? MAREY_IMAGE_BGR
+                                          : MAREY_IMAGE_GREY;
+}
+
+static marey_status save_picture(struct side *s, const struct marey__dump_images *lib,
+                                 const struct marey_image *image, const char *suffix)
+{
+    static const char *const formats[] = {"RGB", "BGR", "Intensity"};
+    void *bytes;
+    size_t len;
+    MAREY_TRY(lib->pack(image, NULL, &bytes, &len));
+    marey_status st = save(s, suffix, NULL, bytes, len);
+    lib->free_png(bytes);
+    struct marey__buf meta = {0};
+    marey__image_meta_put(&meta, s->item->value.tensor.dtype, image->low, image->high,
+                          formats[image_type(s->item->value.type)]);
+    if (st == MAREY_OK)
+        st = save_meta(s, &meta);
+    marey__buf_fini(&meta);
+    return st;
+}
+
+/* ".0.2.png": the positions on the axes that count pictures. */
+static void picture_suffix(char *out, size_t size, size_t number, uint32_t n_axes,
+                           const int64_t *sizes)
+{
+    size_t positions[MAREY_MAX_RANK] = {0}, len = 0;
+    for (uint32_t i = n_axes; i-- > 0; number /= (size_t)sizes[i])
+        positions[i] = number % (size_t)sizes[i];
+    for (uint32_t i = 0; i < n_axes; i++)
+        marey__append(out, size, &len, ".%zu", positions[i]);
+    marey__append(out, size, &len, ".png");
+}
+
+static marey_status save_pictures(struct side *s)
+{
+    static const struct marey_image_options accvlab = {.truncates = 1};
+    const bool is_accvlab = s->where->has_meta && s->item->image == NULL;
+    const struct marey__dump_images *lib;
+    MAREY_TRY(marey__dump_images_get(&lib));
+    marey_images *images;
+    MAREY_TRY(lib->create(&s->item->value.tensor, image_type(s->item->value.type),
+                          is_accvlab ? &accvlab : s->item->image, &images));
+    const int64_t *sizes;
+    const uint32_t n_axes = lib->axes(images, &sizes);
+    const size_t n = lib->count(images);
+    marey_status st = MAREY_OK;
+    for (size_t i = 0; i < n && st == MAREY_OK; i++) {
+        char suffix[MAREY_MAX_RANK * 21 + 8];
+        picture_suffix(suffix, sizeof suffix, i, n_axes, sizes);
+        st = save_picture(s, lib, lib->get(images, i), suffix);
+    }
+    s->item->files.n_axes = MAREY__MIN(n_axes, s->item->value.tensor.rank);
+    lib->destroy(images);
+    return st;
+}
+
+static marey_status save_value(struct side *s)
+{
+    switch (s->item->value.type) {
+    case MAREY_DUMP_BINARY:
+        return save_binary(s);
+    case MAREY_DUMP_NPY:
+        return save_npy(s);
+    case MAREY_DUMP_SAFETENSORS:
+        return save_safetensors(s);
+    case MAREY_DUMP_IMAGE_RGB:
+    case MAREY_DUMP_IMAGE_BGR:
+    case MAREY_DUMP_IMAGE_I:
+        return save_pictures(s);
+    case MAREY_DUMP_PICKLE:
+        return save(s, ".pkl", NULL, s->item->value.text, s->item->value.text_len);
+    default:
+        return save_json(s);
+    }
+}
+
+void marey__dump_side_write(struct marey__dump_item *item, const struct marey__dump_place *place,
+                            const struct marey__dump_side *where, struct marey__dump_result *result)
+{
+    struct side s = {.item = item, .place = place, .where = where};
+    marey__file_name_put(&s.name, where->name->data, where->name->len, "");
+    marey__buf_put(&s.name, "", 1);
+    const marey_status st =
+        s.name.failed ? marey__fail(MAREY_ENOMEM, "no memory for the name of a file of the dump")
+                      : save_value(&s);
+    marey__buf_fini(&s.name);
+    if (st == MAREY_OK)
+        return;
+    item->missing = st == MAREY_ENOMEM ? "memory" : st == MAREY_EIO ? "disk" : "form";
+    marey__dump_files_fini(&item->files);
+    result->n_failed++;
+    marey__dump_told(result, "step %" PRIu64 " of the dump in %s lacks '%.*s': %s", where->step,
+                     place->dir, (int)MAREY__MIN(where->path->len, (size_t)100), where->path->data,
+                     marey_last_error());
+}

@@ -1,0 +1,325 @@
+/* On and off, by the program and by options; forks and the end of the process. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "instrument/cuda/cuda_internal.h"
+#include "instrument/dump/dump_internal.h"
+#include "switchboard/switchboard_internal.h"
+
+static struct marey__dump *const dump = &marey__dump;
+
+static pthread_mutex_t switch_lock = PTHREAD_MUTEX_INITIALIZER; /* one switches at a time */
+
+static bool is_by_options; /* options switched it on, and not the program. Guarded by `switch_lock` */
+
+static const uint64_t memory_default = UINT64_C(1) << 30;
+static const uint64_t exit_patience_ns = 10000000000, fork_patience_ns = 10000000;
+
+static marey_status check_options(const struct marey_dump_options *o)
+{
+    if ((unsigned)o->layout > MAREY_DUMP_LAYOUT_ACCVLAB || (unsigned)o->mode > MAREY_DUMP_DIGESTS ||
+        (unsigned)o->policy > MAREY_DUMP_FALL_TO_STATS)
+        return marey__fail(MAREY_EINVAL,
+                           "layout %d, mode %d or policy %d is none of those marey/dump.h names",
+                           (int)o->layout, (int)o->mode, (int)o->policy);
+    if (o->layout == MAREY_DUMP_LAYOUT_ACCVLAB && o->mode != MAREY_DUMP_FULL)
+        return marey__fail(MAREY_EINVAL, "layout accvlab has no place for statistics or digests; "
+                                         "choose layout marey for them");
+    if (o->mode == MAREY_DUMP_DIGESTS) { /* a build without them would write nothing to compare */
+        const int64_t none = 0;
+        const struct marey_tensor empty = {.dtype = MAREY_U8, .rank = 1, .sizes = &none};
+        struct marey_digest digest;
+        MAREY_TRY(marey_tensor_digest(&empty, &digest, NULL));
+    }
+    if (o->last != 0 && o->last < o->first)
+        return marey__fail(MAREY_EINVAL,
+                           "steps from %" PRIu64 " to %" PRIu64 " are none: last is before first",
+                           o->first, o->last);
+    return MAREY_OK;
+}
+
+/* A path that stays right when the program changes its directory. */
+static marey_status resolve(const char *dir, char *out, size_t size)
+{
+    char cwd[PATH_MAX];
+    int n;
+    if (dir == NULL && !marey_enabled())
+        return marey__fail(MAREY_EINVAL,
+                           "dumps need a directory while no recording is open: name one "
+                           "(dump.dir=DIR), or start a recording first");
+    if (dir != NULL && dir[0] == '\0')
+        return marey__fail(MAREY_EINVAL, "the directory for dumps has an empty name");
+    if (dir == NULL)
+        n = snprintf(out, size, "%s/dumps", marey_recording_path());
+    else if (dir[0] == '/')
+        n = snprintf(out, size, "%s", dir);
+    else if (getcwd(cwd, sizeof cwd) == NULL)
+        return marey__fail_errno("find the current directory, for dumps in %s", dir);
+    else
+        n = snprintf(out, size, "%s/%s", cwd, dir);
+    return n < (int)size
+               ? MAREY_OK
+               : marey__fail(MAREY_EINVAL, "the path of the dump is too long: %.100s...", dir);
+}
+
+static void fill_defaults(struct marey_dump_options *o)
+{
+    o->dir = dump->dir;
+    o->memory_bytes = o->memory_bytes != 0 ? o->memory_bytes : memory_default;
+    o->n_writers =
+        MAREY__MIN(o->n_writers != 0 ? o->n_writers : 1, (uint32_t)MAREY__DUMP_MAX_WRITERS);
+    o->every = o->every != 0 ? o->every : 1;
+}
+
+static void name_run(void)
+{
+    struct marey__settings s = {.rank = 0, .world_size = 0, .local_rank = 0};
+    marey__identity_fill(&s);
+    memcpy(dump->run, s.run_id, sizeof dump->run);
+    marey__identity_host(dump->host, sizeof dump->host);
+}
+
+/* What options by name have said; they win over what the program asks for. Guarded by `switch_lock`. */
+static struct marey__dump_settings given;
+
+static void overlay(struct marey_dump_options *o)
+{
+    const uint32_t g = given.given;
+    o->dir = g & MAREY__GIVEN_DIR ? given.dir : o->dir;
+    o->layout = g & MAREY__GIVEN_LAYOUT ? (enum marey_dump_layout)given.layout : o->layout;
+    o->mode = g & MAREY__GIVEN_MODE ? (enum marey_dump_mode)given.mode : o->mode;
+    o->policy = g & MAREY__GIVEN_POLICY ? (enum marey_dump_policy)given.policy : o->policy;
+    o->memory_bytes = g & MAREY__GIVEN_MEMORY ? given.memory_bytes : o->memory_bytes;
+    o->disk_bytes = g & MAREY__GIVEN_DISK ? given.disk_bytes : o->disk_bytes;
+    o->first = g & MAREY__GIVEN_FIRST ? given.first : o->first;
+    o->last = g & MAREY__GIVEN_LAST ? given.last : o->last;
+    o->every = g & MAREY__GIVEN_EVERY ? given.every : o->every;
+    o->flight_steps = g & MAREY__GIVEN_FLIGHT ? given.flight_steps : o->flight_steps;
+    o->durable = g & MAREY__GIVEN_DURABLE ? given.durable : o->durable;
+}
+
+/* Everything but the switch. */
+static marey_status prepare(const struct marey_dump_options *options)
+{
+    char dir[PATH_MAX];
+    struct marey_dump_options o = *options;
+    overlay(&o);
+    MAREY_TRY(check_options(&o));
+    MAREY_TRY(resolve(o.dir, dir, sizeof dir));
+    pthread_mutex_lock(&dump->lock);
+    memcpy(dump->dir, dir, sizeof dir);
+    fill_defaults(&o);
+    dump->options = o;
+    dump->counts = (struct marey_dump_counts){0};
+    dump->failure[0] = '\0';
+    dump->n_disk_bytes = 0;
+    clock_gettime(CLOCK_REALTIME_COARSE, &dump->began);
+    marey__dump_set_step(0);
+    if (dump->run[0] == '\0')
+        name_run();
+    pthread_mutex_unlock(&dump->lock);
+    marey__dump_memory_keep(o.memory_bytes);
+    return MAREY_OK;
+}
+
+/* A step in which a trigger came is wanted even if it does not end. */
+static void write_triggered(void)
+{
+    int rank, world;
+    marey_rank_get(&rank, &world);
+    pthread_mutex_lock(&dump->lock);
+    struct marey__dump_step *const step =
+        dump->reason != NULL && dump->now != NULL ? marey__dump_end_step(rank, world) : NULL;
+    const bool has_thread = step == NULL || marey__dump_queue(step);
+    marey__free(dump->reason);
+    dump->reason = NULL;
+    pthread_mutex_unlock(&dump->lock);
+    if (!has_thread)
+        marey__dump_write_here();
+}
+
+/* Off, within `patience_ns` of the last thing that moved; 0: however long it takes. */
+static marey_status disable(uint64_t patience_ns)
+{
+    if (!marey_dump_is_enabled())
+        return MAREY_OK;
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_DUMP, __ATOMIC_RELEASE);
+    write_triggered();
+    marey_dump_clear(MAREY_DUMP_TENSORS);
+    marey_dump_clear(MAREY_DUMP_GRADIENTS);
+    const bool is_empty = marey__dump_drain(patience_ns);
+    pthread_mutex_lock(&dump->lock);
+    const marey_status st = marey__dump_take_failure();
+    struct marey__dump_step *const left = dump->now;
+    dump->now = NULL;
+    dump->seq = 0;
+    if (is_empty)
+        marey__dump_end_threads(exit_patience_ns);
+    pthread_mutex_unlock(&dump->lock);
+    marey__dump_step_destroy(left);
+    is_by_options = false;
+    if (!is_empty)
+        return marey__fail(
+            MAREY_EIO, "steps of the dump in %s are not written: the disk does not move", dump->dir);
+    marey__dump_flight_clear();
+    marey__dump_memory_keep(0);
+    marey__gpu_copy_trim();
+    pthread_mutex_lock(&dump->place_lock);
+    marey__dump_unclaim(&dump->claim);
+    pthread_mutex_unlock(&dump->place_lock);
+    return st;
+}
+
+/*
+ * The first enable of the program joins what options began, as long as no step has ended. It may name another directory
+ * than the recording's; one that the options named has the last word.
+ */
+static bool joins(void)
+{
+    return is_by_options && marey_dump_count() == 0;
+}
+
+static marey_status switch_on(const struct marey_dump_options *o, bool by_options)
+{
+    if (marey_dump_is_enabled() && !joins())
+        return marey__fail(
+            MAREY_ESTATE,
+            "dumping is already enabled, into %s; disable it before enabling it with "
+            "other options",
+            dump->dir);
+    MAREY_TRY(prepare(o));
+    if (o->dir != NULL && (given.given & MAREY__GIVEN_DIR) && strcmp(o->dir, given.dir) != 0)
+        marey__say("dumping into %s, as the options say, and not into %s", dump->dir, o->dir);
+    is_by_options = by_options;
+    __atomic_fetch_or(&marey_switch[0], MAREY_ON_DUMP, __ATOMIC_RELEASE);
+    return MAREY_OK;
+}
+
+marey_status marey_dump_enable_sized(const struct marey_dump_options *options, size_t size)
+{
+    struct marey_dump_options o = {0};
+    if (options != NULL)
+        memcpy(&o, options, MAREY__MIN(size, sizeof o));
+    if (marey__earlier_copy() != NULL)
+        return marey__fail(MAREY_EDUPLICATE,
+                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
+                           marey_library_path(), marey__earlier_copy());
+    pthread_mutex_lock(&switch_lock);
+    const marey_status st = switch_on(&o, false);
+    pthread_mutex_unlock(&switch_lock);
+    return st;
+}
+
+marey_status marey_dump_disable(void)
+{
+    pthread_mutex_lock(&switch_lock);
+    const marey_status st = disable(0);
+    pthread_mutex_unlock(&switch_lock);
+    return st;
+}
+
+/* ---- what the switchboard calls ---- */
+
+/*
+ * Options without a directory wait for one: for a recording, which may be open now, or for the program to name one. Those
+ * that come while it is on count from the next enable.
+ */
+static void configure(const struct marey__settings *settings)
+{
+    pthread_mutex_lock(&switch_lock);
+    if (settings->dump.given != 0)
+        given = settings->dump;
+    if (given.given != 0 && !marey_dump_is_enabled() &&
+        (marey_enabled() || (given.given & MAREY__GIVEN_DIR)) &&
+        switch_on(&(struct marey_dump_options){0}, true) != MAREY_OK)
+        marey__say("%s", marey_last_error());
+    pthread_mutex_unlock(&switch_lock);
+}
+
+static void reset(void)
+{
+    marey_dump_disable();
+    pthread_mutex_lock(&dump->lock);
+    marey__dump_set_step(0);
+    dump->dir[0] = '\0';
+    dump->counts = (struct marey_dump_counts){0};
+    pthread_mutex_unlock(&dump->lock);
+    pthread_mutex_lock(&switch_lock);
+    given.given = 0;
+    pthread_mutex_unlock(&switch_lock);
+}
+
+static bool has_switch_lock; /* the thread that forks; stored under dump.lock */
+
+/*
+ * Threads that have nothing to do end, so that the child has none to miss and Python none to warn of. A disable may hold its
+ * lock for as long as the disk takes: the fork does not wait for that.
+ */
+static void before_fork(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += (long)fork_patience_ns;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    const bool has_lock = pthread_mutex_timedlock(&switch_lock, &until) == 0;
+    pthread_mutex_lock(&dump->place_lock);
+    pthread_mutex_lock(&dump->lock);
+    has_switch_lock = has_lock;
+    marey__dump_end_threads(fork_patience_ns);
+    marey__dump_memory_before_fork();
+}
+
+/*
+ * The child has none of the parent's threads, and what it had added is the parent's to write. It is left where it is: data
+ * that were handed over are not ours to give back here.
+ */
+static void become_child(void)
+{
+    pthread_cond_init(&dump->work, NULL);
+    pthread_cond_init(&dump->done, NULL);
+    pthread_cond_init(&dump->room, NULL);
+    dump->n_blocked = 0;
+    pthread_cond_init(&dump->gpu_work, NULL);
+    pthread_cond_init(&dump->measure_work, NULL);
+    marey__dump_measure_after_fork();
+    marey__dump_gpu_after_fork();
+    marey__dump_flight_after_fork();
+    dump->reason = NULL;
+    dump->now = dump->first = dump->last = NULL;
+    dump->n_writing = dump->n_threads = dump->n_writers = dump->n_idle = dump->n_visitors = 0;
+    dump->n_used_bytes = dump->seq = dump->n_disk_bytes = 0;
+    dump->counts = (struct marey_dump_counts){0};
+    dump->failure[0] = '\0';
+    marey__dump_claim_forget(&dump->claim);
+}
+
+static void after_fork(bool in_child)
+{
+    marey__dump_memory_after_fork();
+    if (in_child)
+        become_child();
+    pthread_mutex_unlock(&dump->lock);
+    pthread_mutex_unlock(&dump->place_lock);
+    if (has_switch_lock)
+        pthread_mutex_unlock(&switch_lock);
+    else if (in_child)
+        pthread_mutex_init(&switch_lock, NULL);
+}
+
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 2))) static void load(void)
+{
+    static const struct marey__instrument instrument = {
+        .configure = configure, .reset = reset, .before_fork = before_fork, .after_fork = after_fork};
+    marey__instrument_register(&instrument);
+}
+
+/* What was flushed is written at the end of the process as well, while something moves. */
+__attribute__((destructor)) static void unload(void)
+{
+    if (marey_dump_is_enabled() && disable(exit_patience_ns) != MAREY_OK)
+        marey__say("%s", marey_last_error());
+}

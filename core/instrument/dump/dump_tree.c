@@ -1,0 +1,229 @@
+/*
+ * Paths and what is where. A dictionary has keys, a list positions that are taken in order. What is new must not be there
+ * yet; an empty dictionary gives way to anything. One table finds a child by its parent and its key.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "instrument/dump/dump_internal.h"
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+static uint64_t hash_part(uint32_t parent, const struct marey_dump_part *part)
+{
+    uint64_t h = mix(parent + UINT64_C(0x51ed270b), part->key == NULL ? part->index : part->key_len);
+    if (part->key == NULL)
+        return h;
+    size_t at = 0;
+    uint64_t word;
+    for (; part->key_len - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, part->key + at, sizeof word);
+        h = mix(h, word);
+    }
+    word = 0;
+    memcpy(&word, part->key + at, part->key_len - at);
+    return mix(mix(h, word), 1);
+}
+
+static bool is_part(const struct marey_dump_part *a, const struct marey_dump_part *b)
+{
+    if (a->key == NULL || b->key == NULL)
+        return a->key == b->key && a->index == b->index;
+    return a->key_len == b->key_len && memcmp(a->key, b->key, a->key_len) == 0;
+}
+
+/* The slot of a child, or the empty one where it would be. */
+static uint32_t *find_slot(const struct marey__dump_tree *tree, uint32_t parent,
+                           const struct marey_dump_part *part)
+{
+    for (uint64_t i = hash_part(parent, part);; i++) {
+        uint32_t *const slot = &tree->slots[i & (tree->n_slots - 1)];
+        const struct marey__dump_node *const node = &tree->nodes[*slot];
+        if (*slot == 0 || (node->parent == parent && is_part(&node->part, part)))
+            return slot; /* the root is nobody's child, so 0 marks an empty slot */
+    }
+}
+
+static bool grow_slots(struct marey__dump_tree *tree)
+{
+    const size_t n = tree->n_slots == 0 ? 64 : tree->n_slots * 2;
+    uint32_t *const slots = marey__calloc(n, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(tree->slots);
+    tree->slots = slots;
+    tree->n_slots = n;
+    for (uint32_t i = 1; i < tree->n; i++)
+        *find_slot(tree, tree->nodes[i].parent, &tree->nodes[i].part) = i;
+    return true;
+}
+
+/* Room for `n` more nodes, and a root. */
+static bool reserve(struct marey__dump_tree *tree, size_t n)
+{
+    if (!marey__grow(&tree->nodes, &tree->cap, tree->n + n + 1, sizeof *tree->nodes))
+        return false;
+    if (tree->n == 0)
+        tree->nodes[tree->n++] = (struct marey__dump_node){.parent = MAREY__NO_NODE,
+                                                           .first = MAREY__NO_NODE,
+                                                           .last = MAREY__NO_NODE,
+                                                           .next = MAREY__NO_NODE};
+    while (tree->n_slots < 2 * (tree->n + n))
+        if (!grow_slots(tree))
+            return false;
+    return true;
+}
+
+/* A child that is not there yet. There is room; the key is the tree's. */
+static uint32_t append(struct marey__dump_tree *tree, uint32_t parent, struct marey_dump_part part)
+{
+    const uint32_t number = (uint32_t)tree->n;
+    struct marey__dump_node *const up = &tree->nodes[parent];
+    *find_slot(tree, parent, &part) = number;
+    tree->nodes[tree->n++] = (struct marey__dump_node){.part = part,
+                                                       .parent = parent,
+                                                       .first = MAREY__NO_NODE,
+                                                       .last = MAREY__NO_NODE,
+                                                       .next = MAREY__NO_NODE,
+                                                       .depth = up->depth + 1};
+    if (up->n_children++ == 0)
+        up->first = number;
+    else
+        tree->nodes[up->last].next = number;
+    up->last = number;
+    if (part.key == NULL)
+        up->kind = MAREY__NODE_LIST;
+    return number;
+}
+
+/* ---- the rules ---- */
+
+static marey_status clash(const struct marey_dump_part *parts, size_t n_parts, const char *why)
+{
+    struct marey__buf name = {0};
+    marey__name_put(&name, MAREY_DUMP_TENSORS, parts, n_parts);
+    const marey_status st =
+        marey__fail(MAREY_ESTATE, "'%.*s' cannot be added: %s",
+                    (int)MAREY__MIN(name.len, (size_t)200), name.failed ? "" : name.data, why);
+    marey__buf_fini(&name);
+    return st;
+}
+
+static bool read_position(const struct marey_dump_part *part, uint64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < part->key_len; i++) {
+        const unsigned digit = (unsigned)part->key[i] - '0';
+        if (digit > 9 || *out > UINT32_MAX)
+            return false;
+        *out = *out * 10 + digit;
+    }
+    return part->key_len > 0;
+}
+
+/*
+ * How a part leads on from `node`: into a child that is there (`*child`), or to a new one. In a list that is there a key of
+ * digits is a position, as in "layers.3.out".
+ */
+static const char *lead_on(const struct marey__dump_tree *tree, uint32_t number,
+                           const struct marey_dump_part *part, uint32_t *child)
+{
+    const struct marey__dump_node *const node = &tree->nodes[number];
+    struct marey_dump_part wanted = *part;
+    *child = 0;
+    if (node->kind == MAREY__NODE_LEAF)
+        return "its path leads through a value that is no dictionary or list";
+    if (node->kind == MAREY__NODE_LIST && part->key != NULL) {
+        wanted = (struct marey_dump_part){0};
+        if (!read_position(part, &wanted.index) || wanted.index >= node->n_children)
+            return "its path leads into a list, by what is no position in it";
+    }
+    if (node->kind == MAREY__NODE_DICT && part->key == NULL && (node->n_children > 0 || number == 0))
+        return "its path leads into a dictionary by a position";
+    if (wanted.key == NULL && wanted.index > node->n_children)
+        return "positions in a list are added in order";
+    *child = *find_slot(tree, number, &wanted);
+    return NULL;
+}
+
+/* Whether a value of that kind can be where `node` is. */
+static const char *give_way(const struct marey__dump_node *node, enum marey_dump_kind kind)
+{
+    if (node->kind == MAREY__NODE_DICT && (node->n_children == 0 || kind == MAREY_DUMP_DICT))
+        return NULL;
+    if (node->kind == MAREY__NODE_DICT)
+        return "there is a dictionary with values in it";
+    return "something was added there already in this step; end the step with a dump or flush "
+           "before adding it again";
+}
+
+/* Follow the path as far as it is there; `*i` parts of it are. */
+static const char *follow(const struct marey__dump_tree *tree, const struct marey_dump_part *parts,
+                          size_t n_parts, uint32_t *at, size_t *i)
+{
+    const char *why = NULL;
+    uint32_t child = 0;
+    for (; *i < n_parts; ++*i, *at = child) {
+        why = lead_on(tree, *at, &parts[*i], &child);
+        if (why != NULL || child == 0)
+            break;
+    }
+    /* Below what is new all is new. */
+    for (size_t below = *i + 1; why == NULL && below < n_parts; below++)
+        if (parts[below].key == NULL && parts[below].index != 0)
+            why = "positions in a list are added in order";
+    return why;
+}
+
+static bool own_key(struct marey__dump_tree *tree, struct marey_dump_part *part)
+{
+    if (part->key != NULL)
+        part->key = marey__arena_text(&tree->keys, part->key, part->key_len);
+    else
+        return true;
+    return part->key != NULL;
+}
+
+marey_status marey__dump_tree_put(struct marey__dump_tree *tree, const struct marey_dump_part *parts,
+                                  size_t n_parts, enum marey_dump_kind kind, uint32_t *node)
+{
+    uint32_t at = 0;
+    size_t i = 0;
+    if (!reserve(tree, n_parts))
+        return marey__fail(MAREY_ENOMEM, "no memory for a path of %zu parts", n_parts);
+    const char *why = n_parts == 0 ? "its path is empty" : follow(tree, parts, n_parts, &at, &i);
+    if (why == NULL && i == n_parts)
+        why = give_way(&tree->nodes[at], kind);
+    if (why != NULL)
+        return clash(parts, n_parts, why);
+    for (; i < n_parts; i++) {
+        struct marey_dump_part part = parts[i];
+        if (!own_key(tree, &part))
+            return marey__fail(MAREY_ENOMEM, "no memory for a path of %zu parts", n_parts);
+        at = append(tree, at, part);
+    }
+    if (kind != MAREY_DUMP_DICT)
+        tree->nodes[at].kind = kind == MAREY_DUMP_LIST ? MAREY__NODE_LIST : MAREY__NODE_LEAF;
+    *node = at;
+    return MAREY_OK;
+}
+
+void marey__dump_tree_path(const struct marey__dump_tree *tree, uint32_t node,
+                           struct marey_dump_part *parts)
+{
+    for (size_t i = tree->nodes[node].depth; i-- > 0; node = tree->nodes[node].parent)
+        parts[i] = tree->nodes[node].part;
+}
+
+void marey__dump_tree_fini(struct marey__dump_tree *tree)
+{
+    marey__free(tree->nodes);
+    marey__free(tree->slots);
+    marey__arena_fini(&tree->keys);
+    *tree = (struct marey__dump_tree){0};
+}

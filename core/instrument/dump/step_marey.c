@@ -1,0 +1,470 @@
+/*
+ * Layout marey: a step is a safetensors file and a manifest.
+ *
+ *      NAME.part      [ head, blank │ tensor │ pad │ tensor │ ...            grows; small tensors in batches
+ *      NAME.jsonl       line, line, ...                                       a line when its data are in the file
+ *
+ * A line is written behind the data that it tells of. So when the process dies, whatever has a line is whole. At the end the
+ * head is put in front and the file gets its name. A write that fails takes back what waited for it: those values are
+ * missing, and the next ones may still find room.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "instrument/dump/dump_internal.h"
+#include "record/clock_internal.h"
+
+enum { PAGE = 4096, BATCH = 1 << 20, PIECE = 16 << 20, MEASURED_BESIDE = 4 << 20 };
+
+struct writer {
+    struct marey__dump_step *step;
+    struct marey__dump_place *place;
+    struct marey__dump_result *result;
+    struct marey__held_file folder;
+    struct marey__held_file data, manifest;
+    struct marey__buf name; /* "step-00000012.rank-3", and a NUL */
+    bool is_direct;         /* the data go past the page cache, in whole pages */
+
+    struct marey__safetensors table; /* with the values that wait */
+    struct marey__dump_mark told;    /* without them */
+    uint64_t data_start, at;         /* where the batch goes */
+    char *batch;                     /* BATCH bytes */
+    size_t n_batch;
+    struct marey__dump_item *waiting; /* the first whose line is not written */
+    size_t n_waiting;
+    struct marey__buf lines;
+    uint64_t n_values;
+};
+
+/* ---- bytes ---- */
+
+static bool write_at(struct writer *w, const char *bytes, size_t len)
+{
+    struct stat st;
+    if (!marey__held_is_ours(&w->data, &st)) { /* the program closed it */
+        errno = EBADF;
+        return false;
+    }
+    while (len > 0) {
+        const ssize_t n = pwrite(w->data.fd, bytes, MAREY__MIN(len, (size_t)PIECE), (off_t)w->at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? ENOSPC : errno;
+            return false;
+        }
+        marey__dump_progress((uint64_t)n);
+        bytes += n;
+        len -= (size_t)n;
+        w->at += (uint64_t)n;
+    }
+    return true;
+}
+
+/* Write the batch; past the cache whole pages of it, the rest waits. */
+static bool write_batch(struct writer *w)
+{
+    const size_t n = w->is_direct ? w->n_batch / PAGE * PAGE : w->n_batch;
+    if (!write_at(w, w->batch, n))
+        return false;
+    memmove(w->batch, w->batch + n, w->n_batch - n);
+    w->n_batch -= n;
+    return true;
+}
+
+/* NULL: zeros. */
+static bool put_bytes(struct writer *w, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        const size_t n = MAREY__MIN(len, BATCH - w->n_batch);
+        if (bytes != NULL)
+            memcpy(w->batch + w->n_batch, bytes, n);
+        else
+            memset(w->batch + w->n_batch, 0, n);
+        w->n_batch += n;
+        bytes += bytes != NULL ? n : 0;
+        len -= n;
+        if (w->n_batch == BATCH && !write_batch(w))
+            return false;
+    }
+    return true;
+}
+
+/* Large ones go to the file from where they are, if the kernel can take them from there. */
+static bool put_data(struct writer *w, const char *bytes, size_t len)
+{
+    if (len >= BATCH && (!w->is_direct || (uintptr_t)bytes % PAGE == 0)) {
+        if (!write_batch(w))
+            return false;
+        const size_t whole = w->n_batch > 0 ? 0 : w->is_direct ? len / PAGE * PAGE : len;
+        if (!write_at(w, bytes, whole))
+            return false;
+        bytes += whole;
+        len -= whole;
+    }
+    return put_bytes(w, bytes, len);
+}
+
+/* From here on byte by byte, for the last ones and the head. */
+static void stop_direct(struct writer *w)
+{
+    const int flags = fcntl(w->data.fd, F_GETFL);
+    if (w->is_direct && flags >= 0)
+        fcntl(w->data.fd, F_SETFL, flags & ~O_DIRECT);
+    w->is_direct = false;
+}
+
+/* ---- lines ---- */
+
+static void put_line(struct writer *w, struct marey__dump_item *item)
+{
+    struct marey_dump_part few[MAREY__FEW_PARTS];
+    size_t n_parts;
+    struct marey_dump_part *const parts = marey__dump_item_path(w->step, item, few, &n_parts);
+    if (parts == NULL) {
+        w->lines.failed = true;
+        return;
+    }
+    const bool is_tensor = item->value.kind == MAREY_DUMP_TENSOR;
+    marey__dump_measure_finish(item);
+    struct marey__dump_measure made = {0}, *const measure = item->measure ? item->measure : &made;
+    if (is_tensor && item->measure == NULL && item->value.tensor.data != NULL)
+        marey__dump_measure(&item->value.tensor, w->place->measures, &made);
+    struct marey__manifest_value line = {
+        .seq = item->seq,
+        .tree = item->tree,
+        .parts = parts,
+        .n_parts = n_parts,
+        .kind = item->value.kind,
+        .text = item->value.text,
+        .text_len = item->value.text_len,
+        .type = item->value.type,
+        .tensor = item->value.tensor,
+        .has_offset = item->is_stored,
+        .offset = item->offset,
+        .n_bytes = is_tensor ? item->n_bytes : item->value.text_len,
+        .phase = item->value.phase,
+        .file = item->value.file,
+        .line = item->value.line,
+        .digest = measure->has_digest ? &measure->digest : NULL,
+        .blocks = measure->blocks,
+        .n_blocks = measure->n_blocks,
+        .stats = measure->has_stats ? &measure->stats : NULL,
+        .files = (const char *const *)item->files.names,
+        .n_files = item->files.n,
+        .missing = item->missing,
+    };
+    line.tensor.strides = item->strides;
+    marey__manifest_value_put(&w->lines, &line);
+    marey__dump_measure_fini(&made);
+    if (parts != few)
+        marey__free(parts);
+}
+
+static marey_status write_lines(struct writer *w)
+{
+    marey_status st = MAREY_OK;
+    if (w->lines.failed)
+        st = marey__fail(MAREY_ENOMEM, "no memory for the manifest of step %" PRIu64,
+                         w->step->number);
+    else if (!marey__held_write(&w->manifest, w->lines.data, w->lines.len))
+        st = marey__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
+    w->lines.len = 0;
+    w->lines.failed = false;
+    return st;
+}
+
+/* An empty dictionary or list that was filled later says nothing. */
+static bool has_line(const struct marey__dump_step *step, const struct marey__dump_item *item)
+{
+    const enum marey_dump_kind kind = item->value.kind;
+    return (kind != MAREY_DUMP_DICT && kind != MAREY_DUMP_LIST) ||
+           step->trees[item->tree].nodes[item->node].n_children == 0;
+}
+
+static void finish(struct writer *w, struct marey__dump_item *item)
+{
+    if (has_line(w->step, item)) {
+        put_line(w, item);
+        w->n_values++;
+    }
+    if (item->value.kind == MAREY_DUMP_TENSOR && item->missing == NULL) {
+        w->result->n_tensors++;
+        w->result->n_bytes += item->is_measured_only ? 0 : item->n_bytes;
+    }
+    w->told = item->mark;
+    marey__dump_item_done(item);
+}
+
+/* Tell of what waited, up to and without `end`, as far as its data are in the file. */
+static marey_status tell(struct writer *w, const struct marey__dump_item *end)
+{
+    for (; w->waiting != end; w->waiting = w->waiting->next) {
+        if (w->waiting->is_stored && w->data_start + w->waiting->mark.n_bytes > w->at)
+            break;
+        finish(w, w->waiting);
+    }
+    w->n_waiting = 0;
+    return write_lines(w);
+}
+
+/* The disk refused: what waited for it is missing, and its place is taken by whatever comes next. */
+static void take_back(struct writer *w, const struct marey__dump_item *end, int error)
+{
+    marey__dump_told(w->result, "cannot write all of the dump in %s: %s; tensors are missing in it",
+                     w->place->dir, strerror(error));
+    w->table.entries.len = w->told.entries_len;
+    w->table.n_bytes = w->told.n_bytes;
+    w->table.n_pads = w->told.n_pads;
+    for (struct marey__dump_item *item = w->waiting; item != end; item = item->next) {
+        item->mark = w->told;
+        if (!item->is_stored)
+            continue;
+        item->is_stored = false;
+        item->missing = "disk";
+        w->result->n_failed++;
+    }
+    w->n_batch = 0;
+    w->at = w->data_start + w->table.n_bytes;
+    if (w->at % PAGE != 0)
+        stop_direct(w);
+    /* What stays behind if this fails is written over, or cut off at the end. */
+    if (ftruncate(w->data.fd, (off_t)w->at) != 0)
+        errno = 0;
+}
+
+/* ---- a value ---- */
+
+static struct marey__dump_mark mark(const struct writer *w)
+{
+    return (struct marey__dump_mark){
+        .entries_len = w->table.entries.len, .n_bytes = w->table.n_bytes, .n_pads = w->table.n_pads};
+}
+
+/* Into the safetensors file. A small one that would go over the end of the batch begins the next. */
+static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
+{
+    struct marey__buf name = {0};
+    marey__dump_item_name(w->step, item, &name);
+    const uint64_t before = w->table.n_bytes;
+    item->offset = marey__safetensors_add(&w->table, name.data, name.len, &item->value.tensor);
+    item->mark = mark(w);
+    const bool has_memory = !name.failed && !w->table.entries.failed;
+    marey__buf_fini(&name);
+    if (!has_memory)
+        return marey__fail(MAREY_ENOMEM, "no memory for step %" PRIu64 " of the dump",
+                           w->step->number);
+    item->is_stored = true;
+    const uint64_t gap = item->offset - before;
+    if (item->n_bytes >= MEASURED_BESIDE)
+        marey__dump_measure_begin(item, w->place->measures);
+    const bool fits = w->n_batch + gap + item->n_bytes <= BATCH;
+    if ((!fits && !write_batch(w)) || !put_bytes(w, NULL, gap) ||
+        !put_data(w, item->value.tensor.data, item->n_bytes)) {
+        const int error = errno;
+        MAREY_TRY(tell(w, item));
+        take_back(w, item->next, error);
+        return tell(w, item->next);
+    }
+    return MAREY_OK;
+}
+
+static void put_files(struct writer *w, struct marey__dump_item *item)
+{
+    struct marey__buf path = {0};
+    marey__dump_item_name(w->step, item, &path);
+    if (mkdirat(marey__held_fd(&w->folder), w->name.data, 0755) != 0 && errno != EEXIST)
+        path.failed = true;
+    struct marey__held_file folder;
+    const bool is_open =
+        marey__held_set(&folder, marey__open_at(marey__held_fd(&w->folder), w->name.data,
+                                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0));
+    const struct marey__dump_side side = {
+        .folder = &folder, .prefix = "", .name = &path, .path = &path, .step = w->step->number};
+    if (path.failed || !is_open) {
+        item->missing = path.failed ? "memory" : "disk";
+        w->result->n_failed++;
+        marey__dump_told(w->result, "cannot make the folder %s/%s: %s", w->place->dir, w->name.data,
+                         strerror(errno));
+    } else {
+        marey__dump_side_write(item, w->place, &side, w->result);
+    }
+    marey__held_close(&folder);
+    marey__buf_fini(&path);
+}
+
+static marey_status put_item(struct writer *w, struct marey__dump_item *item)
+{
+    enum { MANY = 256 };
+    const bool has_data =
+        item->missing == NULL && !item->is_measured_only &&
+        (item->value.kind == MAREY_DUMP_TENSOR || item->value.kind == MAREY_DUMP_BYTES);
+    const uint64_t at = w->at;
+    item->mark = mark(w);
+    if (has_data && marey__dump_take_room(w->place, item, w->result)) {
+        if (item->value.type == MAREY_DUMP_CONTAINER)
+            MAREY_TRY(put_tensor(w, item));
+        else
+            put_files(w, item);
+    }
+    return w->at != at || ++w->n_waiting >= MANY ? tell(w, item->next) : MAREY_OK;
+}
+
+/* ---- a step ---- */
+
+/* The most that an entry of the head can take: a little more than it will. */
+static uint64_t entry_room(const struct writer *w, const struct marey__dump_item *item)
+{
+    enum { PLAIN = 110, AXIS = 21, PAD = 110, ESCAPED = 6 };
+    const struct marey__dump_tree *const tree = &w->step->trees[item->tree];
+    uint64_t room = PLAIN + AXIS * (uint64_t)item->value.tensor.rank + PAD;
+    for (uint32_t at = item->node; at != 0; at = tree->nodes[at].parent) {
+        const struct marey_dump_part *const part = &tree->nodes[at].part;
+        room += part->key == NULL ? AXIS : 4;
+        for (size_t i = 0; part->key != NULL && i < part->key_len; i++)
+            room += (part->key[i] | 0x20) >= 'a' && (part->key[i] | 0x20) <= 'z' ? 1
+                    : part->key[i] >= '0' && part->key[i] <= '9'                 ? 1
+                                                                                 : ESCAPED;
+    }
+    return room;
+}
+
+/* Where the data begin: behind the most that the head can take, so that it need not be made twice. */
+static void plan_head(struct writer *w)
+{
+    uint64_t room = 256;
+    for (const struct marey__dump_item *item = w->step->first; item != NULL; item = item->next)
+        if (item->value.kind == MAREY_DUMP_TENSOR && item->value.type == MAREY_DUMP_CONTAINER &&
+            !item->is_measured_only && item->missing == NULL)
+            room += entry_room(w, item);
+    w->data_start = w->at = (room + PAGE - 1) / PAGE * PAGE;
+}
+
+static int open_file(struct writer *w, const char *suffix, int flags)
+{
+    char name[MAREY__FILE_NAME_MAX + 32];
+    snprintf(name, sizeof name, "%s%s", w->name.data, suffix);
+    return marey__open_at(marey__held_fd(&w->folder), name, flags | O_CREAT | O_NOFOLLOW, 0644);
+}
+
+/* A step that is there already gives way. */
+static void replace(struct writer *w)
+{
+    char name[MAREY__FILE_NAME_MAX + 32];
+    snprintf(name, sizeof name, "%s.jsonl", w->name.data);
+    marey__dump_replacing(w->place, marey__held_fd(&w->folder), name);
+    unlinkat(marey__held_fd(&w->folder), name, 0);
+    snprintf(name, sizeof name, "%s.safetensors", w->name.data);
+    unlinkat(marey__held_fd(&w->folder), name, 0);
+    marey__dump_empty_folder(marey__held_fd(&w->folder), w->name.data, "");
+    unlinkat(marey__held_fd(&w->folder), w->name.data, AT_REMOVEDIR);
+}
+
+static marey_status open_step(struct writer *w)
+{
+    marey__step_name_put(&w->name, w->step->number, w->place->rank, w->place->pid);
+    marey__buf_put(&w->name, "", 1);
+    w->batch = marey__dump_memory_take(BATCH);
+    if (w->name.failed || w->batch == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to write step %" PRIu64, w->step->number);
+    plan_head(w);
+    MAREY_TRY(marey__dump_open_below(w->place->dir, w->place->below, &w->folder));
+    replace(w);
+    if (!marey__held_set(&w->manifest, open_file(w, ".jsonl", O_WRONLY | O_TRUNC | O_APPEND)))
+        return marey__fail_errno("create %s/%s.jsonl", w->place->dir, w->name.data);
+    if (w->place->durable)
+        w->is_direct =
+            marey__held_set(&w->data, open_file(w, ".part", O_WRONLY | O_TRUNC | O_DIRECT));
+    if (!w->is_direct && !marey__held_set(&w->data, open_file(w, ".part", O_WRONLY | O_TRUNC)))
+        return marey__fail_errno("create %s/%s.part", w->place->dir, w->name.data);
+    static const char *const modes[] = {"full", "stats", "digests"};
+    marey__manifest_step_put(
+        &w->lines, &(struct marey__manifest_step){.step = w->step->number,
+                                                  .rank = w->place->rank,
+                                                  .world = w->place->world,
+                                                  .pid = (uint64_t)getpid(),
+                                                  .unix_ns = marey__clock_ns(CLOCK_REALTIME),
+                                                  .host = w->place->host,
+                                                  .run = w->place->run,
+                                                  .mode = modes[w->place->mode],
+                                                  .reason = w->step->reason,
+                                                  .data_start = w->data_start});
+    return write_lines(w);
+}
+
+/* The head in front of the data, and what is behind them cut off. */
+static marey_status write_head(struct writer *w)
+{
+    struct marey__buf head = {0};
+    marey_status st = marey__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank,
+                                                  w->data_start);
+    if (st == MAREY_OK && head.failed)
+        st = marey__fail(MAREY_ENOMEM, "no memory for the head of step %" PRIu64, w->step->number);
+    w->at = 0;
+    if (st == MAREY_OK && (!write_at(w, head.data, head.len) ||
+                           ftruncate(w->data.fd, (off_t)(w->data_start + w->table.n_bytes)) != 0 ||
+                           (w->place->durable && fdatasync(w->data.fd) != 0)))
+        st = marey__fail_errno("write %s/%s.part", w->place->dir, w->name.data);
+    marey__buf_fini(&head);
+    return st;
+}
+
+/* What is left of the data, the head, and the name. */
+static marey_status close_data(struct writer *w)
+{
+    char part[MAREY__FILE_NAME_MAX + 32], whole[MAREY__FILE_NAME_MAX + 32];
+    stop_direct(w);
+    if (!write_batch(w)) {
+        const int error = errno;
+        MAREY_TRY(tell(w, NULL));
+        take_back(w, NULL, error);
+    }
+    MAREY_TRY(tell(w, NULL));
+    MAREY_TRY(write_head(w));
+    snprintf(part, sizeof part, "%s.part", w->name.data);
+    snprintf(whole, sizeof whole, "%s.safetensors", w->name.data);
+    const int folder = marey__held_fd(&w->folder);
+    if (renameat(folder, part, folder, whole) != 0)
+        return marey__fail_errno("give %s/%s its name", w->place->dir, whole);
+    return MAREY_OK;
+}
+
+static marey_status write_step(struct writer *w)
+{
+    MAREY_TRY(open_step(w));
+    w->waiting = w->step->first;
+    for (struct marey__dump_item *item = w->step->first; item != NULL; item = item->next)
+        MAREY_TRY(put_item(w, item));
+    MAREY_TRY(close_data(w));
+    marey__manifest_end_put(&w->lines, w->result->n_tensors, w->n_values, w->table.n_bytes);
+    MAREY_TRY(write_lines(w));
+    if (w->place->durable && (fsync(w->manifest.fd) != 0 || fsync(marey__held_fd(&w->folder)) != 0))
+        return marey__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
+    return MAREY_OK;
+}
+
+marey_status marey__dump_write_marey(struct marey__dump_step *step, struct marey__dump_place *place,
+                                     struct marey__dump_result *result)
+{
+    struct writer w = {.step = step,
+                       .place = place,
+                       .result = result,
+                       .folder.fd = -1,
+                       .data.fd = -1,
+                       .manifest.fd = -1};
+    const marey_status st = write_step(&w);
+    marey__held_close(&w.data);
+    marey__held_close(&w.manifest);
+    marey__held_close(&w.folder);
+    marey__dump_memory_give(w.batch, BATCH);
+    marey__buf_fini(&w.name);
+    marey__buf_fini(&w.lines);
+    marey__safetensors_fini(&w.table);
+    return st;
+}

@@ -1,0 +1,124 @@
+/* Energy as an instrument: it starts with a recording, ends before it closes, and keeps out of forks. */
+#include <unistd.h>
+
+#include "instrument/energy/energy_internal.h"
+#include "switchboard/iteration_internal.h"
+
+static struct {
+    pthread_mutex_t lock; /* guards the rest */
+    struct marey__energy_session *session;
+    struct marey__energy_session *parents; /* what a forked child inherited and cannot end */
+    bool is_paused;                        /* for the fork that is under way */
+    int64_t owner; /* the process that has the thread; a raw clone() has not */
+} energy = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const struct marey__iteration_subscriber subscriber = {.epoch_edge = marey__energy_edge};
+
+static void stop(void)
+{
+    if (__atomic_load_n(&energy.owner, __ATOMIC_RELAXED) != getpid())
+        return;
+    pthread_mutex_lock(&energy.lock);
+    struct marey__energy_session *const session = energy.session;
+    energy.session = NULL;
+    if (session != NULL) {
+        marey__iteration_unsubscribe(&subscriber);
+        marey__energy_session_stop(session);
+    }
+    pthread_mutex_unlock(&energy.lock);
+}
+
+static void start(const struct marey__settings *s)
+{
+    stop();
+    struct marey__launch launch;
+    marey__identity_launch(&launch);
+    pthread_mutex_lock(&energy.lock);
+    energy.session = marey__energy_session_start(s, launch.local_rank);
+    __atomic_store_n(&energy.owner, getpid(), __ATOMIC_RELAXED);
+    if (energy.session != NULL)
+        marey__iteration_subscribe(&subscriber);
+    pthread_mutex_unlock(&energy.lock);
+}
+
+/*
+ * A library that was loaded after us ends before us: NVML must not be asked when it has ended. What is registered once it is
+ * there runs before that.
+ */
+void marey__energy_stop_at_exit(void)
+{
+    static bool is_registered;
+    if (!__atomic_exchange_n(&is_registered, true, __ATOMIC_RELAXED))
+        atexit(stop);
+}
+
+/* ---- what the switchboard calls ---- */
+
+static void configure(const struct marey__settings *s)
+{
+    (void)s;
+}
+
+static void started(const struct marey__settings *s)
+{
+    if (s->energy.is_wanted)
+        start(s);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&energy.lock);
+    energy.is_paused = energy.session != NULL && marey__energy_session_pause(energy.session);
+}
+
+static void after_fork(bool in_child)
+{
+    if (energy.session != NULL && in_child) {
+        marey__energy_session_forget(energy.session);
+        energy.parents = energy.session;
+        energy.session = NULL;
+    } else if (energy.is_paused) {
+        marey__energy_session_resume(energy.session);
+    }
+    pthread_mutex_unlock(&energy.lock);
+}
+
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
+{
+    static const struct marey__instrument instrument = {.configure = configure,
+                                                        .started = started,
+                                                        .stopping = stop,
+                                                        .reset = stop,
+                                                        .before_fork = before_fork,
+                                                        .after_fork = after_fork};
+    marey__instrument_register(&instrument);
+}
+
+/* ---- measuring others ---- */
+
+marey_status marey_energy_start(const char *path, const char *options)
+{
+    struct marey__settings s;
+    marey__settings_init(&s);
+    MAREY_TRY(marey__settings_parse(&s, options));
+    if (path == NULL || realpath(path, s.path) == NULL) /* absolute: the thread opens it later */
+        return marey__fail_errno("find the recording %s", path != NULL ? path : "without a path");
+    marey_reset(); /* also what the environment has pending for this process */
+    s.role = "energy";
+    s.rank = s.world_size = -1;
+    start(&s);
+    return MAREY_OK;
+}
+
+void marey_energy_stop(void)
+{
+    if (marey_stop() != MAREY_OK)
+        marey__say("%s", marey_last_error());
+}
+
+int marey_energy_asked(const char *options)
+{
+    struct marey__settings s;
+    marey__settings_init(&s);
+    return marey__settings_parse(&s, options) == MAREY_OK && s.energy.is_wanted;
+}

@@ -1,0 +1,38 @@
+/*
+ * Counters of energy. They only ever rise, but for three accidents: a counter of few bits wraps, a driver that is loaded
+ * again begins at zero, and some stand still. What comes out never falls and never jumps.
+ */
+#include "instrument/energy/energy_internal.h"
+
+static enum marey__count_news fall(struct marey__count *count, uint64_t value)
+{
+    const bool may_wrap = count->range != 0 && count->last <= count->range;
+    const double risen = may_wrap ? (double)(count->range - count->last + value) * count->unit_j : 0;
+    if (may_wrap && risen <= count->most_j) {
+        count->joules += risen;
+        return MAREY__COUNT_WRAPPED;
+    }
+    count->joules += count->expected_j;
+    return MAREY__COUNT_RESET;
+}
+
+enum marey__count_news marey__count_take(struct marey__count *count, uint64_t value)
+{
+    /* When that much has gone by, a counter that has not moved does not work. Drivers renew it every 0.1 s. */
+    const double still_j = 50, still_s = 0.5;
+    enum marey__count_news news = MAREY__COUNT_FINE;
+    if (!count->has_last)
+        count->joules = (double)value * count->unit_j;
+    else if (value == count->last && count->expected_j > still_j && count->still_s > still_s)
+        news = MAREY__COUNT_STUCK;
+    else if (value >= count->last)
+        count->joules += (double)(value - count->last) * count->unit_j;
+    else
+        news = fall(count, value);
+    if (!count->has_last || value != count->last)
+        count->expected_j = count->still_s = 0;
+    count->is_stuck = news == MAREY__COUNT_STUCK;
+    count->has_last = true;
+    count->last = value;
+    return news;
+}

@@ -1,0 +1,100 @@
+/*
+ * One process of a machine measures for a recording. Whose turn it is, a lock on a file in the recording's folder tells,
+ * which the kernel gives up when its owner dies: whoever asks next has it. The owner takes the file away at the end; so
+ * whoever got a lock looks whether the file still has its name, and else asks anew.
+ *
+ * The file is also where each who stands in line writes down which GPUs it may use, a line of its own: the owner measures
+ * those of all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "instrument/energy/energy_internal.h"
+
+/* "=1,2" is what the variable says, "*" that it is not set. A newline ends no CUDA list, so it may as well end ours. */
+static void sign_in(int fd)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char line[4096];
+    const int len = visible != NULL
+                        ? snprintf(line, sizeof line, "=%.*s\n", (int)strcspn(visible, "\n"), visible)
+                        : snprintf(line, sizeof line, "*\n");
+    if (len < (int)sizeof line && !marey__write_all(fd, line, (size_t)len))
+        errno = 0; /* a full disk: then it is not told, and the devices of the owner are measured */
+}
+
+static void leave(struct marey__energy_lock *lock)
+{
+    marey__held_close(&lock->file);
+}
+
+static bool open_file(struct marey__energy_lock *lock, const char *folder)
+{
+    char host[128];
+    struct stat st;
+    if (marey__held_is_ours(&lock->file, &st)) /* the program may have closed it */
+        return true;
+    marey__identity_host(host, sizeof host);
+    if (snprintf(lock->path, sizeof lock->path, "%s/energy-%s.lock", folder, host) >=
+        (int)sizeof lock->path)
+        return false;
+    if (!marey__held_set(&lock->file,
+                         marey__open_at(AT_FDCWD, lock->path,
+                                        O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644)))
+        return false;
+    sign_in(lock->file.fd);
+    return true;
+}
+
+static bool still_has_its_name(const struct marey__energy_lock *lock)
+{
+    struct stat named, ours;
+    return stat(lock->path, &named) == 0 && marey__held_is_ours(&lock->file, &ours) &&
+           named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
+}
+
+enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, const char *folder)
+{
+    enum { TRIES = 4 };
+    for (int i = 0; i < TRIES; i++) {
+        if (!open_file(lock, folder))
+            return MAREY__TURN_NEVER;
+        if (flock(lock->file.fd, LOCK_EX | LOCK_NB) != 0)
+            return errno == EWOULDBLOCK || errno == EINTR ? MAREY__TURN_LATER : MAREY__TURN_NEVER;
+        if (still_has_its_name(lock))
+            return MAREY__TURN_OURS;
+        leave(lock);
+    }
+    return MAREY__TURN_LATER;
+}
+
+void marey__energy_lock_release(struct marey__energy_lock *lock)
+{
+    struct stat st;
+    if (marey__held_is_ours(&lock->file, &st) && flock(lock->file.fd, LOCK_EX | LOCK_NB) == 0 &&
+        still_has_its_name(lock))
+        unlink(lock->path);
+    leave(lock);
+}
+
+bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,
+                             size_t size, bool *is_set)
+{
+    struct stat st;
+    const ssize_t n =
+        marey__held_is_ours(&lock->file, &st) ? pread(lock->file.fd, out, size - 1, (off_t)*at) : -1;
+    out[n > 0 ? n : 0] = '\0';
+    const size_t len = strcspn(out, "\n");
+    if (n <= 0 || out[len] != '\n') /* a line is appended by one write */
+        return false;
+    *at += len + 1;
+    out[len] = '\0';
+    *is_set = out[0] == '=';
+    memmove(out, out + (len > 0), len + (len == 0));
+    return true;
+}

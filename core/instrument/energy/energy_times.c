@@ -1,0 +1,218 @@
+/*
+ * The timetable: what is read when. The ring of power samples before it runs over, or power itself often; everything else as
+ * seldom as what it takes makes sensible; the counters of energy above all where epochs begin and end.
+ */
+#include "instrument/energy/energy_session.h"
+#include <marey/iteration.h>
+
+/* Between readings of the energy counters: the least; and the most where epochs are told, whose edges come first. */
+#define COUNT_NS (4 * MAREY__SECOND_NS)
+#define COUNT_BETWEEN_EDGES_NS (30 * MAREY__SECOND_NS)
+
+/* `early_ns`: what would be due so soon is taken along, because to wake up takes as long as to read. */
+static bool is_due(struct marey__due *due, uint64_t now, uint64_t early_ns)
+{
+    if (now + early_ns < due->next_ns)
+        return false;
+    due->next_ns += due->period_ns;
+    if (due->next_ns <= now) /* it overslept: what was missed stays missed */
+        due->next_ns = now + due->period_ns - (now - due->next_ns) % due->period_ns;
+    return true;
+}
+
+/* ---- readings, and what they take ---- */
+
+static void read_power(struct marey__energy_gpu *gpu)
+{
+    if (!gpu->ring.is_used)
+        marey__energy_read_power(gpu);
+}
+
+void marey__energy_read_power(struct marey__energy_gpu *gpu)
+{
+    marey__energy_gpu_power(gpu, marey__energy_now_ns());
+}
+
+static void read_count(struct marey__energy_gpu *gpu)
+{
+    marey__energy_gpu_count(gpu, marey__energy_now_ns());
+}
+
+static marey__energy_reader *const readers[MAREY__N_PACED] = {
+    [MAREY__DUE_POWER] = read_power,
+    [MAREY__DUE_COUNT] = read_count,
+    [MAREY__DUE_UTILIZATION] = marey__energy_gpu_utilization,
+    [MAREY__DUE_GPM] = marey__energy_gpu_gpm,
+    [MAREY__DUE_STATE] = marey__energy_gpu_state,
+};
+
+void marey__energy_read_all(struct marey__energy_session *s, marey__energy_reader *read)
+{
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        pthread_mutex_lock(&s->calls);
+        read(&s->gpus[i]);
+        pthread_mutex_unlock(&s->calls);
+    }
+}
+
+void marey__energy_read_paced(struct marey__energy_session *s, enum marey__due_kind kind, uint64_t now)
+{
+    struct marey__due *const due = &s->due[kind];
+    const uint64_t cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    due->read_ns = now;
+    if (s->n_gpus == 0)
+        return;
+    marey__energy_read_all(s, readers[kind]);
+    marey__pace_note(due, (marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) / s->n_gpus);
+    const uint64_t period_ns = marey__pace_plan(s, kind);
+    if (period_ns != due->period_ns)
+        due->next_ns = now + period_ns;
+    due->period_ns = period_ns;
+}
+
+void marey__energy_read_first(struct marey__energy_session *s, struct marey__energy_gpu *gpu)
+{
+    for (enum marey__due_kind kind = 0; kind < MAREY__N_PACED; kind++) {
+        const uint64_t cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        readers[kind](gpu);
+        marey__pace_note(&s->due[kind], marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+    }
+    marey__energy_ring_open(gpu, s->settings.energy.hz);
+}
+
+void marey__energy_read_zones(struct marey__energy_session *s)
+{
+    for (size_t i = 0; i < s->n_zones; i++)
+        marey__zone_read(&s->zones[i], marey__energy_now_ns());
+}
+
+static void read_rings(struct marey__energy_session *s, uint64_t now)
+{
+    marey__energy_read_all(s, marey__energy_ring_read);
+    s->due[MAREY__DUE_RING].next_ns = now + s->due[MAREY__DUE_RING].period_ns;
+}
+
+/* The integral of power, up to here, is what the counter is compared with. */
+static void read_counts(struct marey__energy_session *s, uint64_t now)
+{
+    read_rings(s, now);
+    marey__energy_read_paced(s, MAREY__DUE_COUNT, now);
+}
+
+/* ---- when ---- */
+
+/*
+ * An epoch begins or ends: what is read there divides the energy of two epochs exactly. Where the counter is so dear that
+ * all edges would be too many, those that are left out are found by power, scaled to the counter on both sides.
+ */
+static void read_edge(struct marey__energy_session *s, uint64_t now, uint32_t n)
+{
+    if (n == s->n_edges)
+        return;
+    s->n_edges = n;
+    s->has_edges = true; /* a reading in between would forbid the one at the next edge */
+    if (now < s->edge_ns + MAREY__SECOND_NS / 20)
+        return;
+    s->edge_ns = now;
+    if (now >= s->due[MAREY__DUE_COUNT].read_ns + COUNT_NS &&
+        marey__pace_can_afford(s, MAREY__DUE_COUNT, now))
+        read_counts(s, now);
+    marey__energy_read_zones(s);
+    marey__energy_read_all(s, read_power); /* a ring has samples on both sides */
+}
+
+static uint64_t next_count_ns(const struct marey__energy_session *s)
+{
+    const struct marey__due *const due = &s->due[MAREY__DUE_COUNT];
+    return due->read_ns + (s->has_edges ? COUNT_BETWEEN_EDGES_NS : due->period_ns);
+}
+
+static void look_at_rings(struct marey__energy_session *s)
+{
+    uint64_t period_ns = UINT64_MAX;
+    s->n_rings = 0;
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        if (!s->gpus[i].ring.is_used || s->gpus[i].is_lost)
+            continue;
+        s->n_rings++;
+        period_ns = MAREY__MIN(period_ns, marey__energy_ring_period_ns(&s->gpus[i].ring));
+    }
+    struct marey__due *const due = &s->due[MAREY__DUE_RING];
+    if (s->n_rings > 0 && period_ns != due->period_ns)
+        *due = (struct marey__due){marey__energy_now_ns() + period_ns, period_ns, 0, 0, 0};
+}
+
+/* Those who came into the line, and rings that were empty at first. */
+static void look_around(struct marey__energy_session *s)
+{
+    pthread_mutex_lock(&s->calls);
+    marey__energy_sources_add(s);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        marey__energy_ring_open(&s->gpus[i], s->settings.energy.hz);
+    pthread_mutex_unlock(&s->calls);
+}
+
+/* What is slow is spread over the second, so that no reading waits for all the others. */
+void marey__energy_times_init(struct marey__energy_session *s)
+{
+    const uint64_t now = marey__energy_now_ns(), quarter = MAREY__SECOND_NS / 4;
+    struct marey_progress_counts told;
+    marey_iteration_counts(&told);
+    s->has_edges = told.in_epoch || told.epochs > 0;
+    for (enum marey__due_kind kind = 0; kind < MAREY__N_PACED; kind++) {
+        s->due[kind].period_ns = marey__pace_plan(s, kind);
+        s->due[kind].next_ns = now + s->due[kind].period_ns;
+    }
+    s->due[MAREY__DUE_UTILIZATION].next_ns -= 3 * quarter;
+    s->due[MAREY__DUE_GPM].next_ns -= 3 * quarter;
+    s->due[MAREY__DUE_STATE].next_ns -= 2 * quarter;
+    s->due[MAREY__DUE_COUNT].read_ns = now;
+    s->due[MAREY__DUE_CPUS] =
+        (struct marey__due){.next_ns = now + 4 * quarter, .period_ns = 4 * quarter};
+    s->due[MAREY__DUE_LINE] =
+        (struct marey__due){.next_ns = now + 3 * quarter, .period_ns = 16 * quarter};
+    look_at_rings(s);
+    s->began_ns = now;
+    s->cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static uint64_t next_ns(const struct marey__energy_session *s)
+{
+    uint64_t next = s->due[MAREY__DUE_LINE].next_ns;
+    if (s->n_zones > 0)
+        next = MAREY__MIN(next, s->due[MAREY__DUE_CPUS].next_ns);
+    if (s->n_gpus == 0)
+        return next;
+    next = MAREY__MIN(next, next_count_ns(s));
+    if (s->n_rings > 0)
+        next = MAREY__MIN(next, s->due[MAREY__DUE_RING].next_ns);
+    if (s->n_rings < s->n_gpus)
+        next = MAREY__MIN(next, s->due[MAREY__DUE_POWER].next_ns);
+    for (enum marey__due_kind kind = MAREY__DUE_UTILIZATION; kind < MAREY__N_PACED; kind++)
+        next = MAREY__MIN(next, s->due[kind].next_ns);
+    return next;
+}
+
+uint64_t marey__energy_times_read(struct marey__energy_session *s, uint64_t now, uint32_t n_edges)
+{
+    read_edge(s, now, n_edges);
+    uint64_t early_ns = 0;
+    if (s->n_rings > 0 && now >= s->due[MAREY__DUE_RING].next_ns) {
+        read_rings(s, now);
+        early_ns = s->due[MAREY__DUE_RING].period_ns / 2;
+    }
+    if (s->n_rings < MAREY__MAX(s->n_gpus, (size_t)1) && is_due(&s->due[MAREY__DUE_POWER], now, 0))
+        marey__energy_read_paced(s, MAREY__DUE_POWER, now);
+    if (is_due(&s->due[MAREY__DUE_CPUS], now, 0))
+        marey__energy_read_zones(s);
+    for (enum marey__due_kind kind = MAREY__DUE_UTILIZATION; kind < MAREY__N_PACED; kind++)
+        if (is_due(&s->due[kind], now, MAREY__MIN(early_ns, s->due[kind].period_ns / 4)))
+            marey__energy_read_paced(s, kind, now);
+    if (now >= next_count_ns(s))
+        read_counts(s, now);
+    if (is_due(&s->due[MAREY__DUE_LINE], now, early_ns))
+        look_around(s);
+    look_at_rings(s);
+    marey__energy_write(s, false);
+    return next_ns(s);
+}

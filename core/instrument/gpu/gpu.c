@@ -1,0 +1,335 @@
+/* GPU tracing on and off: when it begins and ends, at once or by a thread, and what the switchboard is told. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "instrument/gpu/gpu_internal.h"
+#include "switchboard/switchboard_internal.h"
+
+#define INJECTION "CUDA_INJECTION64_PATH"
+#define SHIM "libmarey-cuda.so"
+
+struct marey__gpu marey__gpu = {
+    .turn = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .keep_from = UINT64_MAX};
+static struct marey__gpu *const gpu = &marey__gpu;
+
+/* ---- on and off; the lock is held ---- */
+
+/* The shim lies beside this library. False when it does not, or its path is too long. */
+static bool shim_path(char *out, size_t size)
+{
+    const char *own = marey_library_path(), *slash = strrchr(own, '/');
+    return slash != NULL && snprintf(out, size, "%.*s/%s", (int)(slash - own), own, SHIM) < (int)size;
+}
+
+/* The driver is not there yet. It asks for a library in the environment when it comes, and that one is ours. */
+static marey_status arm(void)
+{
+    char path[PATH_MAX];
+    const char *before = getenv(INJECTION);
+    const char *name = before != NULL ? strrchr(before, '/') : NULL;
+    const bool is_ours = name != NULL && strcmp(name + 1, SHIM) == 0;
+    if (before != NULL && before[0] != '\0' && !is_ours)
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "GPU work is not recorded: another tool waits for CUDA (" INJECTION
+                           "=%s); run "
+                           "without it",
+                           before);
+    if (!is_ours && (!shim_path(path, sizeof path) || setenv(INJECTION, path, 1) != 0))
+        return marey__fail(MAREY_EUNAVAILABLE,
+                           "GPU work is not recorded: " SHIM
+                           " was not found beside %s; install marey "
+                           "anew, with all of its files",
+                           marey_library_path());
+    __atomic_store_n(&gpu->is_armed, true, __ATOMIC_RELAXED);
+    return MAREY_OK;
+}
+
+/* Whether CUPTI is wanted now, and its records are kept. */
+static bool is_due(bool *is_kept)
+{
+    *is_kept = true;
+    return gpu->schedule.active == 0 || marey__gpu_schedule_begin(is_kept);
+}
+
+static marey_status check(const struct marey_gpu_options *options)
+{
+    if (gpu->is_on)
+        return marey__fail(MAREY_ESTATE, "GPU tracing is on already");
+    if (gpu->is_child)
+        return marey__fail(MAREY_ESTATE,
+                           "GPU work is not recorded: CUDA cannot be used in a process forked from "
+                           "one that uses it; start processes by spawn");
+    if (!marey_enabled())
+        return marey__fail(MAREY_ESTATE, "GPU work is not recorded: no recording is open");
+    if (options->active == 0 && (options->wait | options->warmup | options->repeat) != 0)
+        return marey__fail(MAREY_EINVAL, "a schedule of GPU tracing needs active iterations");
+    return MAREY_OK;
+}
+
+/* `*begins`: CUPTI is to be taken, else it is not due or CUDA not there. */
+static marey_status switch_on(const struct marey_gpu_options *options, bool *begins, bool *is_kept)
+{
+    MAREY_TRY(check(options));
+    gpu->schedule = *options;
+    const bool has_cuda = marey__cuda_is_loaded();
+    if (!has_cuda)
+        MAREY_TRY(arm());
+    gpu->is_on = true;
+    *begins = has_cuda && is_due(is_kept);
+    return MAREY_OK;
+}
+
+static void set_off(void)
+{
+    marey__gpu_schedule_end();
+    gpu->is_on = false;
+    __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
+}
+
+/* ---- at once ---- */
+
+static bool is_wanted(void)
+{
+    pthread_mutex_lock(&gpu->lock);
+    const bool is_on = gpu->is_on;
+    pthread_mutex_unlock(&gpu->lock);
+    return is_on;
+}
+
+/* Another thread may have stopped it meanwhile, or got ahead. */
+marey_status marey__gpu_take(bool is_kept)
+{
+    marey_status st = MAREY_OK;
+    marey_gpu_settle();
+    pthread_mutex_lock(&gpu->turn);
+    if (!gpu->is_tracing && is_wanted())
+        st = marey__gpu_session_start(is_kept);
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->is_tracing && gpu->is_on && is_kept && marey__gpu_keep_from() == UINT64_MAX)
+        marey__gpu_keep();
+    pthread_mutex_unlock(&gpu->lock);
+    pthread_mutex_unlock(&gpu->turn);
+    return st;
+}
+
+static marey_status begin_or_off(bool is_kept)
+{
+    const marey_status st = marey__gpu_take(is_kept);
+    if (st != MAREY_OK) {
+        pthread_mutex_lock(&gpu->lock);
+        set_off();
+        pthread_mutex_unlock(&gpu->lock);
+    }
+    return st;
+}
+
+void marey__gpu_tell_losses(void)
+{
+    struct marey_gpu_counts counts;
+    marey_gpu_counts_get(&counts);
+    if (counts.dropped == 0 && counts.incomplete == 0)
+        return;
+    char sentence[256];
+    snprintf(
+        sentence, sizeof sentence,
+        "%llu records of GPU work were dropped by CUPTI, and %llu pieces of work had not ended "
+        "when tracing stopped: they are missing",
+        (unsigned long long)counts.dropped, (unsigned long long)counts.incomplete);
+    marey__record_note(sentence);
+}
+
+/* When what was ordered is done; a start that is ordered behind this stays. */
+static void end(bool is_exit)
+{
+    marey_gpu_settle();
+    pthread_mutex_lock(&gpu->turn);
+    if (!is_wanted())
+        marey__gpu_session_stop((struct marey__gpu_ending){.is_exit = is_exit});
+    pthread_mutex_unlock(&gpu->turn);
+}
+
+static void switch_off(bool is_exit)
+{
+    pthread_mutex_lock(&gpu->lock);
+    const bool was_on = gpu->is_on;
+    marey__gpu_order_drop();
+    set_off();
+    pthread_mutex_unlock(&gpu->lock);
+    end(is_exit);
+    if (was_on)
+        marey__gpu_tell_losses();
+}
+
+/* CUDA goes down soon: nothing is waited for but what a stop waits for already, and nobody is left to be slowed down. */
+static void at_exit(void)
+{
+    switch_off(true);
+}
+
+static void register_exit(void)
+{
+    atexit(at_exit);
+}
+
+void marey__gpu_expect_exit(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_exit);
+}
+
+static struct marey_gpu_options whole(const struct marey_gpu_options *options, size_t size)
+{
+    struct marey_gpu_options o = {0};
+    if (options != NULL)
+        memcpy(&o, options, MAREY__MIN(size, sizeof o));
+    return o;
+}
+
+marey_status marey_gpu_start_sized(const struct marey_gpu_options *options, size_t size)
+{
+    const struct marey_gpu_options o = whole(options, size);
+    bool begins = false, is_kept;
+    pthread_mutex_lock(&gpu->lock);
+    const marey_status st = switch_on(&o, &begins, &is_kept);
+    pthread_mutex_unlock(&gpu->lock);
+    return begins ? begin_or_off(is_kept) : st;
+}
+
+void marey_gpu_stop(void)
+{
+    switch_off(false);
+}
+
+/* ---- by a thread ---- */
+
+marey_status marey_gpu_start_later_sized(const struct marey_gpu_options *options, size_t size)
+{
+    const struct marey_gpu_options o = whole(options, size);
+    bool begins = false, is_kept;
+    pthread_mutex_lock(&gpu->lock);
+    const marey_status st = switch_on(&o, &begins, &is_kept);
+    const bool is_served = !begins || marey__gpu_order_start(is_kept);
+    pthread_mutex_unlock(&gpu->lock);
+    if (begins)
+        marey__gpu_expect_exit();
+    if (!is_served)
+        marey_gpu_settle();
+    return st;
+}
+
+uint64_t marey_gpu_stop_later(void)
+{
+    uint64_t bound = 0;
+    pthread_mutex_lock(&gpu->lock);
+    const bool was_on = gpu->is_on;
+    set_off();
+    const bool is_served = !was_on || marey__gpu_order_stop(&bound);
+    pthread_mutex_unlock(&gpu->lock);
+    if (!is_served)
+        marey_gpu_settle();
+    return bound;
+}
+
+/* ---- questions ---- */
+
+int marey_gpu_is_on(void)
+{
+    return is_wanted();
+}
+
+void marey_gpu_counts_get(struct marey_gpu_counts *out)
+{
+    uint64_t *from = (uint64_t *)&gpu->counts, *to = (uint64_t *)out;
+    for (size_t i = 0; i < sizeof *out / sizeof *to; i++)
+        to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}
+
+void marey__gpu_say_failure(void)
+{
+    marey__say("%s", marey_last_error());
+    marey__record_note(marey_last_error());
+}
+
+void marey__gpu_give_up(void)
+{
+    marey__gpu_say_failure();
+    __atomic_store_n(&gpu->tells, MAREY__GPU_NO_CALLS, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&gpu->lock);
+    set_off();
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+/* The driver holds locks of its own here: whoever waits for it must not be waited for, as the thread with orders may. */
+void marey_gpu_injected(void)
+{
+    if (!__atomic_load_n(&gpu->is_armed, __ATOMIC_RELAXED))
+        return;
+    bool is_kept;
+    pthread_mutex_lock(&gpu->lock);
+    const bool begins = gpu->is_on && gpu->is_armed && is_due(&is_kept);
+    __atomic_store_n(&gpu->is_armed, false, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&gpu->lock);
+    __atomic_store_n(&gpu->is_injected, true, __ATOMIC_RELAXED);
+    if (begins && begin_or_off(is_kept) != MAREY_OK)
+        marey__gpu_say_failure();
+    __atomic_store_n(&gpu->is_injected, false, __ATOMIC_RELAXED);
+}
+
+/* ---- what the switchboard says ---- */
+
+static void start_as_wanted(const struct marey__settings *s)
+{
+    marey__gpu_cost_reset();
+    if (s->gpu.is_wanted)
+        __atomic_store_n(&gpu->wants_syncs, s->gpu.syncs, __ATOMIC_RELAXED);
+    const struct marey_gpu_options o = {s->gpu.wait, s->gpu.warmup, s->gpu.active, s->gpu.repeat};
+    if (s->gpu.is_wanted && marey_gpu_start(&o) != MAREY_OK)
+        marey__gpu_say_failure();
+}
+
+/* A recording that the environment asks for opens with its first event, which may be the GPU's. */
+static void configure(const struct marey__settings *s)
+{
+    if (s->by_environment)
+        start_as_wanted(s);
+}
+
+static void stopping(void)
+{
+    switch_off(marey__process_is_ending());
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&gpu->turn);
+    pthread_mutex_lock(&gpu->lock);
+    marey__gpu_decode_before_fork();
+}
+
+static void after_fork(bool in_child)
+{
+    marey__gpu_decode_after_fork(in_child);
+    if (in_child) {
+        const bool had_orders = marey__gpu_orders_forget();
+        gpu->is_child = gpu->is_child || gpu->is_tracing || gpu->session > 0 || had_orders;
+        gpu->is_on = gpu->is_on && gpu->is_armed;
+        gpu->is_tracing = false;
+        marey__gpu_session_forget();
+        gpu->keep_from = UINT64_MAX;
+        memset(&gpu->counts, 0, sizeof gpu->counts);
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    pthread_mutex_unlock(&gpu->turn);
+}
+
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
+{
+    static const struct marey__instrument instrument = {.configure = configure,
+                                                        .started = start_as_wanted,
+                                                        .stopping = stopping,
+                                                        .reset = marey_gpu_stop,
+                                                        .before_fork = before_fork,
+                                                        .after_fork = after_fork};
+    marey__instrument_register(&instrument);
+}

@@ -1,0 +1,199 @@
+/* Names of GPU work as sites: kernels demangled, shapes of launches as JSON, copies as Kineto calls them. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "instrument/gpu/gpu_internal.h"
+
+/* ---- a table from bytes to a site ---- */
+
+struct entry {
+    const void *key; /* ours; NULL: free */
+    uint32_t len, hash;
+    marey_id site;
+};
+struct map {
+    struct entry *entries;
+    size_t n, cap; /* a power of two, at most half full */
+};
+
+static bool is_key(const struct entry *entry, const void *key, uint32_t len, uint32_t hash)
+{
+    return entry->hash == hash && entry->len == len && memcmp(entry->key, key, len) == 0;
+}
+
+/* Where the key is, or would be; there is room. */
+static struct entry *find(const struct map *map, const void *key, uint32_t len, uint32_t hash)
+{
+    for (size_t i = hash;; i++) {
+        struct entry *entry = &map->entries[i & (map->cap - 1)];
+        if (entry->key == NULL || is_key(entry, key, len, hash))
+            return entry;
+    }
+}
+
+static bool grow_map(struct map *map)
+{
+    enum { FIRST = 256 };
+    const struct map old = *map;
+    const size_t cap = old.cap != 0 ? old.cap * 2 : FIRST;
+    struct entry *entries = marey__calloc(cap, sizeof *entries);
+    if (entries == NULL)
+        return false;
+    *map = (struct map){.entries = entries, .n = old.n, .cap = cap};
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.entries[i].key != NULL)
+            *find(map, old.entries[i].key, old.entries[i].len, old.entries[i].hash) = old.entries[i];
+    marey__free(old.entries);
+    return true;
+}
+
+/* The key's entry, with its site 0 when it is new; NULL without memory. */
+static struct entry *entry_of(struct map *map, const void *key, uint32_t len)
+{
+    if (map->n * 2 >= map->cap && !grow_map(map))
+        return NULL;
+    const uint32_t hash = marey__crc32c(0, key, len);
+    struct entry *entry = find(map, key, len, hash);
+    if (entry->key != NULL)
+        return entry;
+    const char *copy = marey__strndup(key, len);
+    if (copy == NULL)
+        return NULL;
+    map->n++;
+    *entry = (struct entry){.key = copy, .len = len, .hash = hash};
+    return entry;
+}
+
+static marey_id site_of(const char *name, const char *category)
+{
+    return marey__intern(&(struct marey__site){
+        .name = name, .name_len = (uint32_t)strlen(name), .category = category});
+}
+
+/* ---- kernels ---- */
+
+typedef char *demangler(const char *mangled, char *out, size_t *len, int *status);
+
+/* The C++ library's, which whoever has kernels has somewhere; NULL: names stay mangled. */
+static demangler *find_demangler(void)
+{
+    static demangler *found;
+    static bool is_looked_for;
+    if (!is_looked_for) {
+        *(void **)&found = dlsym(RTLD_DEFAULT, "__cxa_demangle");
+        void *library = found == NULL ? dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL) : NULL;
+        if (library != NULL)
+            *(void **)&found = dlsym(library, "__cxa_demangle");
+        is_looked_for = true;
+    }
+    return found;
+}
+
+static marey_id demangled_site(const char *mangled)
+{
+    int status = -1;
+    demangler *demangle = strncmp(mangled, "_Z", 2) == 0 ? find_demangler() : NULL;
+    char *plain = demangle != NULL ? demangle(mangled, NULL, NULL, &status) : NULL;
+    const marey_id site = site_of(plain != NULL && status == 0 ? plain : mangled, "kernel");
+    free(plain); /* the C++ library's */
+    return site;
+}
+
+marey_id marey__gpu_kernel_site(const char *mangled)
+{
+    /* CUPTI gives the same pointer for the same kernel, until a module is unloaded. */
+    enum { RECENT = 64 };
+    static struct {
+        const char *pointer, *name;
+        marey_id site;
+    } recent[RECENT];
+    static struct map kernels;
+    if (mangled == NULL)
+        return site_of("(unnamed kernel)", "kernel");
+    const size_t slot = ((uintptr_t)mangled >> 4) % RECENT;
+    if (recent[slot].pointer == mangled && strcmp(recent[slot].name, mangled) == 0)
+        return recent[slot].site;
+    struct entry *entry = entry_of(&kernels, mangled, (uint32_t)strnlen(mangled, MAREY__NAME_MAX));
+    if (entry == NULL)
+        return MAREY__SITE_OTHER;
+    if (entry->site == 0)
+        entry->site = demangled_site(entry->key);
+    recent[slot].pointer = mangled;
+    recent[slot].name = entry->key;
+    recent[slot].site = entry->site;
+    return entry->site;
+}
+
+/* ---- shapes ---- */
+
+marey_id marey__gpu_shape_site(const struct marey__gpu_shape *shape)
+{
+    enum { MOST = 1 << 17 }; /* ids are for names, most of all */
+    static const struct marey__gpu_shape none;
+    static struct map shapes;
+    if (memcmp(shape, &none, sizeof none) == 0 || shapes.n >= MOST)
+        return 0;
+    struct entry *entry = entry_of(&shapes, shape, sizeof *shape);
+    if (entry == NULL || entry->site != 0)
+        return entry == NULL ? 0 : entry->site;
+    char text[320];
+    size_t n = 0;
+    marey__append(text, sizeof text, &n, "{");
+    if (shape->block[0] != 0)
+        marey__append(text, sizeof text, &n,
+                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
+                      "\"shared memory\":%llu",
+                      shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
+                      shape->block[1], shape->block[2], shape->registers,
+                      (unsigned long long)shape->static_memory + shape->dynamic_memory);
+    if (shape->graph != 0)
+        marey__append(text, sizeof text, &n, "%s\"graph id\":%u,\"graph node id\":%llu",
+                      n > 1 ? "," : "", shape->graph, (unsigned long long)shape->graph_node);
+    marey__append(text, sizeof text, &n, "}");
+    return entry->site = site_of(text, "details");
+}
+
+/* ---- copies and the rest ---- */
+
+static const char *memory_name(uint32_t kind)
+{
+    static const char *const names[] = {"Unknown", "Pageable", "Pinned",        "Device",
+                                        "Array",   "Managed",  "Device Static", "Managed Static"};
+    return names[kind < MAREY__COUNT_OF(names) ? kind : 0];
+}
+
+marey_id marey__gpu_copy_site(uint32_t kind, uint32_t from, uint32_t to)
+{
+    static const char *const kinds[] = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                        "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+    char name[96];
+    snprintf(name, sizeof name, "Memcpy %s (%s -> %s)",
+             kinds[kind < MAREY__COUNT_OF(kinds) ? kind : 0], memory_name(from), memory_name(to));
+    return site_of(name, "gpu_memcpy");
+}
+
+marey_id marey__gpu_set_site(uint32_t memory)
+{
+    char name[64];
+    snprintf(name, sizeof name, "Memset (%s)", memory_name(memory));
+    return site_of(name, "gpu_memset");
+}
+
+marey_id marey__gpu_sync_site(uint32_t type)
+{
+    static const char *const names[] = {"Sync", "Event Sync", "Stream Wait Event", "Stream Sync",
+                                        "Context Sync"};
+    return site_of(names[type < MAREY__COUNT_OF(names) ? type : 0], "cuda_sync");
+}
+
+marey_id marey__gpu_memory_site(uint32_t operation, uint32_t memory)
+{
+    enum { DEVICE_STATIC = 6, MANAGED_STATIC = 7 }; /* variables of modules, hundreds of them */
+    char name[64];
+    if (memory == DEVICE_STATIC || memory == MANAGED_STATIC)
+        return 0;
+    snprintf(name, sizeof name, "%s %s memory", operation == 1 ? "take" : "give back",
+             memory_name(memory));
+    return site_of(name, "cuda_memory");
+}

@@ -1,0 +1,177 @@
+/*
+ * Orders: CUPTI is taken and given back by a thread, while whoever wants that goes on.
+ *
+ *   start, stop later  -- order, under gpu.lock -->  thread  -- under gpu.turn -->  CUPTI
+ *
+ * There is a thread while there are orders. A stop is done before a start that stands beside it, because it was ordered
+ * before it: a start that comes while tracing is on is refused, and a stop takes away a start that has not begun.
+ */
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "instrument/cuda/cuda_internal.h"
+#include "instrument/gpu/gpu_internal.h"
+
+static struct marey__gpu *const gpu = &marey__gpu;
+
+/* All under gpu.lock. */
+static struct {
+    pthread_cond_t progress;  /* rung when an order is done, or taken away */
+    uint64_t n_given, n_done; /* those taken away are not counted */
+    void *context;            /* whose work the stop waits for */
+    bool is_served;           /* by the thread, which looks again before it ends */
+    bool stops, starts;       /* not begun */
+    bool is_kept;             /* as the start is to be */
+    bool is_stopping, is_starting;
+} orders = {.progress = PTHREAD_COND_INITIALIZER};
+
+/* ---- the thread ---- */
+
+/* The lock is held by who calls these three, and let go of meanwhile. */
+static void do_stop(void)
+{
+    const struct marey__gpu_ending ending = {.is_ordered = true, .context = orders.context};
+    orders.stops = false;
+    orders.is_stopping = true;
+    pthread_mutex_unlock(&gpu->lock);
+    pthread_mutex_lock(&gpu->turn);
+    marey__gpu_session_stop(ending);
+    pthread_mutex_unlock(&gpu->turn);
+    marey__gpu_tell_losses();
+    pthread_mutex_lock(&gpu->lock);
+    orders.is_stopping = false;
+}
+
+static void do_start(void)
+{
+    const bool is_kept = orders.is_kept;
+    marey_status st = MAREY_OK;
+    orders.starts = false;
+    orders.is_starting = true;
+    pthread_mutex_unlock(&gpu->lock);
+    pthread_mutex_lock(&gpu->turn);
+    if (!gpu->is_tracing)
+        st = marey__gpu_session_start(is_kept);
+    pthread_mutex_unlock(&gpu->turn);
+    if (st != MAREY_OK)
+        marey__gpu_say_failure();
+    pthread_mutex_lock(&gpu->lock);
+    /* A schedule tries again with its next turn; and a stop that was ordered meanwhile has set this already. */
+    if (st != MAREY_OK && !orders.stops && gpu->schedule.active == 0)
+        gpu->is_on = false;
+    orders.is_starting = false;
+}
+
+static void do_orders(void)
+{
+    while (orders.stops || orders.starts) {
+        if (orders.stops)
+            do_stop();
+        else
+            do_start();
+        orders.n_done++;
+        pthread_cond_broadcast(&orders.progress);
+    }
+    orders.is_served = false;
+}
+
+static void *thread_main(void *arg)
+{
+    prctl(PR_SET_NAME, "marey-orders");
+    pthread_mutex_lock(&gpu->lock);
+    do_orders();
+    pthread_mutex_unlock(&gpu->lock);
+    return arg;
+}
+
+/* It waits for the lock, which is held, and finds the order. */
+static bool have_served(void)
+{
+    if (orders.is_served)
+        return true;
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_t thread;
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the host's signals are the host's */
+    orders.is_served = pthread_create(&thread, &attr, thread_main, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return orders.is_served;
+}
+
+/* ---- who orders ---- */
+
+bool marey__gpu_order_start(bool is_kept)
+{
+    orders.n_given += !orders.starts;
+    orders.starts = true;
+    orders.is_kept = is_kept;
+    return have_served();
+}
+
+void marey__gpu_order_drop(void)
+{
+    if (!orders.starts)
+        return;
+    orders.starts = false;
+    orders.n_given--;
+    pthread_cond_broadcast(&orders.progress);
+}
+
+/* Of the thread that stops; a thread that uses no CUDA itself means the one that does. */
+static void *current_context(void)
+{
+    const struct marey__driver *const driver = marey__driver_get();
+    void *context = NULL;
+    if (driver == NULL || driver->ctx_get_current(&context) != 0 || context == NULL)
+        context = __atomic_load_n(&gpu->context, __ATOMIC_RELAXED);
+    return context;
+}
+
+bool marey__gpu_order_stop(uint64_t *bound)
+{
+    marey__gpu_order_drop();
+    const bool is_due = (gpu->is_tracing && !orders.is_stopping) || orders.is_starting;
+    *bound = is_due && !orders.stops
+                 ? marey__gpu_calls_mark()
+                 : (uint64_t)__atomic_load_n(&gpu->session, __ATOMIC_RELAXED) << 32;
+    if (!is_due || orders.stops)
+        return true;
+    orders.context = current_context();
+    orders.stops = true;
+    orders.n_given++;
+    return have_served();
+}
+
+void marey_gpu_settle(void)
+{
+    pthread_mutex_lock(&gpu->lock);
+    if (!orders.is_served) { /* there was no thread to be had */
+        orders.is_served = true;
+        do_orders();
+    }
+    const uint64_t n_given = orders.n_given;
+    while (orders.n_done < n_given && orders.n_done < orders.n_given)
+        pthread_cond_wait(&orders.progress, &gpu->lock);
+    pthread_mutex_unlock(&gpu->lock);
+}
+
+int marey_gpu_is_settled(void)
+{
+    pthread_mutex_lock(&gpu->lock);
+    const bool is_settled = orders.n_done == orders.n_given;
+    pthread_mutex_unlock(&gpu->lock);
+    return is_settled;
+}
+
+bool marey__gpu_orders_forget(void)
+{
+    const bool had_any = orders.n_done != orders.n_given;
+    pthread_cond_init(&orders.progress, NULL);
+    orders.n_done = orders.n_given;
+    orders.is_served = orders.stops = orders.starts = orders.is_stopping = orders.is_starting = false;
+    return had_any;
+}

@@ -1,0 +1,270 @@
+/*
+ * A session: CUPTI is ours, from the subscription until it is given back. Both ends take milliseconds. The turn is held.
+ */
+#include <stdio.h>
+
+#include "instrument/cuda/cuda_internal.h"
+#include "instrument/gpu/gpu_internal.h"
+
+static struct marey__gpu *const gpu = &marey__gpu;
+
+static const int kinds[] = {MAREY__CUPTI_KERNEL, MAREY__CUPTI_MEMCPY, MAREY__CUPTI_MEMCPY_PEER,
+                            MAREY__CUPTI_MEMSET, MAREY__CUPTI_SYNC,   MAREY__CUPTI_MEMORY};
+
+/* ---- CUPTI is taken ---- */
+
+static marey_status fail_taken(const char *who)
+{
+    return marey__fail(
+        MAREY_EUNAVAILABLE,
+        "GPU work is not recorded: another tool in this process has CUPTI (%s), and "
+        "CUPTI serves one at a time. torch.profiler keeps it once it was used, unless "
+        "TEARDOWN_CUPTI=1; its trace can be read by 'marey import'",
+        who[0] != '\0' ? who : "torch.profiler or Nsight, perhaps");
+}
+
+static marey_status subscribe(const struct marey__cupti *cupti)
+{
+    char who[128] = "";
+    struct marey__cupti_subscription params = {
+        .struct_size = sizeof params, .name = "marey", .old_name = who, .old_name_size = sizeof who};
+    const int result = cupti->subscribe_named != NULL
+                           ? cupti->subscribe_named(&gpu->subscriber, marey__gpu_call, NULL, &params)
+                           : cupti->subscribe(&gpu->subscriber, marey__gpu_call, NULL);
+    if (result == MAREY__CUPTI_SUCCESS)
+        return MAREY_OK;
+    if (result == MAREY__CUPTI_TAKEN)
+        return fail_taken(who);
+    const char *text = NULL;
+    if (cupti->result_text(result, &text) != MAREY__CUPTI_SUCCESS || text == NULL)
+        text = "unknown error";
+    return marey__fail(
+        MAREY_EUNAVAILABLE, "GPU work is not recorded: CUPTI refused with %s (%d)%s", text, result,
+        result == MAREY__CUPTI_NO_PRIVILEGE ? "; the driver restricts profiling to root "
+                                              "(NVreg_RestrictProfilingToAdminUsers)"
+                                            : "; 'marey doctor' says more");
+}
+
+/* The recording decides where ticks come from, so it must be open before CUPTI is given the clock. */
+static bool is_recording_open(void)
+{
+    struct marey__lane *const lane = marey__lane_set_aside();
+    const bool is_open =
+        __atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN ||
+        marey__record_open_pending();
+    marey__lane_resume(lane);
+    return is_open;
+}
+
+static void disable_kinds(const struct marey__cupti *cupti)
+{
+    for (size_t i = 0; i < MAREY__COUNT_OF(kinds); i++)
+        cupti->disable(kinds[i]);
+}
+
+static marey_status enable_kinds(const struct marey__cupti *cupti)
+{
+    int result = MAREY__CUPTI_SUCCESS;
+    for (size_t i = 0; i < MAREY__COUNT_OF(kinds); i++) {
+        if (kinds[i] == MAREY__CUPTI_SYNC && !gpu->wants_syncs)
+            continue;
+        const int one = cupti->enable(kinds[i]);
+        result = kinds[i] == MAREY__CUPTI_KERNEL ? one : result;
+    }
+    if (result == MAREY__CUPTI_SUCCESS)
+        return MAREY_OK;
+    disable_kinds(cupti);
+    return marey__fail(MAREY_EUNAVAILABLE,
+                       "GPU activity is not recorded: CUPTI refuses kernel records (error %d); run "
+                       "'marey doctor'",
+                       result);
+}
+
+/* ---- a context to time calls in ---- */
+
+struct found_context {
+    void *context;
+    int (*release)(int device); /* NULL: it is the thread's own */
+    int device;
+};
+
+/* The thread's context, else the first primary context that the program has made. */
+static struct found_context find_context(void)
+{
+    struct found_context found = {0};
+    const struct marey__driver *const driver = marey__driver_get();
+    int (*get_state)(int device, unsigned *flags, int *is_active) = NULL;
+    int (*retain)(void **context, int device) = NULL;
+    unsigned flags;
+    int is_active = 0;
+    if (driver == NULL || (driver->ctx_get_current(&found.context) == 0 && found.context != NULL))
+        return found;
+    *(void **)&get_state = marey__driver_symbol("cuDevicePrimaryCtxGetState");
+    *(void **)&retain = marey__driver_symbol("cuDevicePrimaryCtxRetain");
+    *(void **)&found.release = marey__driver_symbol("cuDevicePrimaryCtxRelease_v2");
+    if (get_state == NULL || retain == NULL || found.release == NULL)
+        return (struct found_context){0};
+    while (!is_active && get_state(found.device, &flags, &is_active) == 0)
+        found.device += is_active ? 0 : 1;
+    return is_active && retain(&found.context, found.device) == 0 ? found : (struct found_context){0};
+}
+
+static void release_context(const struct found_context *found)
+{
+    if (found->release != NULL)
+        found->release(found->device);
+}
+
+/* ---- an injected session: CUDA is being initialised and has no context yet ---- */
+
+static struct {
+    pthread_mutex_t lock; /* held while records are enabled: other threads' first calls wait for that */
+} first = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void marey__gpu_session_meet_context(void *context)
+{
+    pthread_mutex_lock(&first.lock);
+    if (__atomic_load_n(&gpu->awaits_context, __ATOMIC_RELAXED)) {
+        marey__gpu_calls_set_own(true);
+        marey__gpu_cost_untraced(context);
+        const marey_status st = enable_kinds(gpu->cupti);
+        if (st == MAREY_OK)
+            marey__gpu_cost_traced(context);
+        else
+            marey__gpu_give_up();
+        marey__gpu_calls_set_own(false);
+        if (st == MAREY_OK && marey__gpu_keep_from() != UINT64_MAX) /* the timed calls are older */
+            marey__gpu_keep();
+        __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&first.lock);
+}
+
+static void stop_awaiting(void)
+{
+    pthread_mutex_lock(&first.lock);
+    __atomic_store_n(&gpu->awaits_context, false, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&first.lock);
+}
+
+void marey__gpu_session_forget(void)
+{
+    pthread_mutex_init(&first.lock, NULL);
+    gpu->awaits_context = false;
+}
+
+/* ---- start ---- */
+
+marey_status marey__gpu_session_start(bool is_kept)
+{
+    if (gpu->n_pauses > 0) {
+        marey__gpu_pause_tell();
+        return MAREY_OK;
+    }
+    if (!is_recording_open())
+        return marey__fail(MAREY_ESTATE, "GPU work is not recorded: no recording is open");
+    const struct marey__cupti *cupti = marey__cupti_open();
+    if (cupti == NULL)
+        return MAREY_EUNAVAILABLE;
+    MAREY_TRY(subscribe(cupti));
+    __atomic_store_n(&gpu->cupti, cupti, __ATOMIC_RELAXED);
+    /* One list of buffers for all threads keeps the records of a stream in order. Unknown before CUDA 12.3. */
+    uint8_t off = 0;
+    size_t size = sizeof off;
+    cupti->set_attribute(MAREY__CUPTI_PER_THREAD_BUFFER, &size, &off);
+    __atomic_store_n(&gpu->before, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu->context, NULL, __ATOMIC_RELAXED);
+    cupti->register_clock(marey__clock_ticks);
+    cupti->register_buffers(marey__gpu_buffer_request, marey__gpu_buffer_complete);
+    const bool is_injected = __atomic_load_n(&gpu->is_injected, __ATOMIC_RELAXED);
+    const struct found_context found = is_injected ? (struct found_context){0} : find_context();
+    marey__gpu_cost_untraced(found.context);
+    const marey_status st = is_injected ? MAREY_OK : enable_kinds(cupti);
+    if (st != MAREY_OK) {
+        cupti->unsubscribe(gpu->subscriber);
+        release_context(&found);
+        return st;
+    }
+    __atomic_store_n(&gpu->awaits_context, is_injected, __ATOMIC_RELEASE);
+    marey__gpu_calls_enable(cupti, gpu->subscriber);
+    marey__gpu_calls_set_own(true);
+    marey__gpu_cost_traced(found.context);
+    marey__gpu_calls_set_own(false);
+    release_context(&found);
+    marey__record_text(MAREY__KEY_GPU_COST, MAREY__COST_UNKNOWN);
+    marey__gpu_poll_start(cupti);
+    marey__gpu_expect_exit();
+    pthread_mutex_lock(&gpu->lock);
+    gpu->is_tracing = true;
+    /* Not before all is set, else there is work without the call that launched it; and not if it is over already. */
+    if (is_kept && gpu->is_on)
+        marey__gpu_keep();
+    pthread_mutex_unlock(&gpu->lock);
+    return MAREY_OK;
+}
+
+void marey__gpu_keep(void)
+{
+    __atomic_store_n(&gpu->keep_from, marey__clock_ticks(), __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu->tells, MAREY__GPU_ALL_CALLS, __ATOMIC_RELAXED);
+}
+
+/* ---- CUPTI is given back ---- */
+
+/*
+ * Give CUPTI back. Without this the program stays slower than it was: CUPTI leaves its hooks in the driver. While other
+ * threads are in CUDA it is safe at the end of a call alone, so a call is made for it.
+ */
+static void finalize(const struct marey__cupti *cupti)
+{
+    if (!marey__gpu_finalize_in_call(cupti, gpu->subscriber)) {
+        cupti->unsubscribe(gpu->subscriber);
+        cupti->finalize();
+    }
+}
+
+static void tell_unflushed(int result)
+{
+    char sentence[128];
+    snprintf(sentence, sizeof sentence,
+             "CUPTI did not hand out its last records (error %d): GPU work may be missing", result);
+    marey__record_note(sentence);
+}
+
+/* Work that other threads launch meanwhile need not end; whose tracing it is knows the context. */
+static void wait_for_work(const struct marey__gpu_ending *ending)
+{
+    if (!ending->is_ordered)
+        marey_cuda_sync();
+    const int error = ending->context != NULL ? marey__driver_sync(ending->context) : 0;
+    if (error != 0)
+        marey__say("could not wait for the GPU (CUDA error %d): GPU work may be missing", error);
+}
+
+void marey__gpu_session_stop(struct marey__gpu_ending ending)
+{
+    if (!gpu->is_tracing)
+        return;
+    const struct marey__cupti *cupti = gpu->cupti;
+    stop_awaiting();
+    marey__gpu_calls_end();
+    marey__gpu_cost_record();
+    if (!ending.is_exit)
+        wait_for_work(&ending);
+    marey__gpu_poll_stop();
+    const int result = cupti->flush(MAREY__CUPTI_FLUSH_FORCED);
+    if (result != MAREY__CUPTI_SUCCESS)
+        tell_unflushed(result);
+    if (!ending.is_exit) { /* else CUDA may be gone, and CUPTI would ask it */
+        cupti->enable_domain(0, gpu->subscriber, MAREY__CUPTI_RUNTIME);
+        cupti->enable_domain(0, gpu->subscriber, MAREY__CUPTI_DRIVER);
+        disable_kinds(cupti);
+        finalize(cupti);
+        marey__gpu_buffers_settle();
+    }
+    __atomic_store_n(&gpu->keep_from, UINT64_MAX, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&gpu->lock);
+    gpu->is_tracing = false;
+    __atomic_fetch_add(&gpu->session, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&gpu->lock);
+}

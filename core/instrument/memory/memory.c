@@ -1,0 +1,200 @@
+/* Memory as an instrument: on and off with a recording, a visit by the flush thread, forks. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "instrument/memory/memory_internal.h"
+
+enum { PERIOD_NS = 100000000 }; /* between two readings of resident memory */
+
+static struct {
+    pthread_mutex_t lock; /* of who makes records: the flush thread, or whoever stops. Guards the next two */
+    uint64_t read_ns, adapted_ns; /* when resident memory was read last; 0: not in this recording */
+    bool is_wanted;
+    int64_t owner;       /* the process that is measured; a raw clone() is not */
+    bool is_hooked;      /* malloc is; relaxed */
+    const char *why_not; /* it is not */
+    bool is_python_told; /* in this recording; guarded by the lock */
+} memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void *marey__memory_map(size_t bytes)
+{
+    void *const p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, bytes, MADV_WIPEONFORK);
+    madvise(p, bytes, MADV_NOHUGEPAGE); /* sparsely used: whole megabytes would count as ours */
+    return p;
+}
+
+static void *open_main(void *arg)
+{
+    (void)arg;
+    marey__memory_not_mine();
+    marey__record_open_pending();
+    return NULL;
+}
+
+void marey__memory_open_beside(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, open_main, NULL) == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void marey_memory_hooked(const char *why_not)
+{
+    memory.why_not = why_not;
+    __atomic_store_n(&memory.is_hooked, why_not == NULL, __ATOMIC_RELAXED);
+}
+
+int marey_memory_is_hooked(void)
+{
+    return __atomic_load_n(&memory.is_hooked, __ATOMIC_RELAXED);
+}
+
+/* ---- into the recording; the lock is held ---- */
+
+static void tell_sources(void)
+{
+    char text[256];
+    snprintf(text, sizeof text, "malloc=%s\npython=%s\ninterval=%" PRIu64,
+             memory.is_hooked         ? "yes"
+             : memory.why_not != NULL ? memory.why_not
+                                      : "no: start the program with marey run --memory",
+             marey__memory_interpreter() != NULL ? "yes" : "no", marey__memory_interval());
+    marey__record_text(MAREY__KEY_MEMORY, text);
+    memory.is_python_told = marey__memory_interpreter() != NULL;
+}
+
+static void tell_counts(void)
+{
+    struct marey__memory_counts counts;
+    char text[256];
+    marey__memory_counts_get(&counts);
+    snprintf(text, sizeof text,
+             "told=%" PRIu64 "\ndropped=%" PRIu64 "\nunfollowed=%" PRIu64 "\nticks=%" PRIu64
+             "\nlast_interval=%" PRIu64,
+             counts.n_told, counts.n_dropped, counts.n_unfollowed, counts.ticks,
+             marey__memory_interval());
+    marey__record_text(MAREY__KEY_MEMORY_COUNTS, text);
+    marey__memory_cost_record(&counts);
+}
+
+static void work(bool is_last)
+{
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
+    const bool is_first = memory.read_ns == 0;
+    if (is_first || memory.is_python_told != (marey__memory_interpreter() != NULL))
+        tell_sources();
+    if (is_first) {
+        marey__record_text(MAREY__KEY_MEMORY_COST, MAREY__COST_UNKNOWN);
+        memory.adapted_ns = now;
+    }
+    marey__memory_write();
+    if (is_first || is_last || now - memory.read_ns >= PERIOD_NS) {
+        marey__memory_resident_read(is_first, is_last);
+        memory.read_ns = now;
+    }
+    if (now - memory.adapted_ns >= UINT64_C(10) * PERIOD_NS) {
+        marey__memory_adapt(now - memory.adapted_ns);
+        memory.adapted_ns = now;
+    }
+    if (is_last)
+        tell_counts();
+}
+
+/* By the flush thread. */
+static void visit(void)
+{
+    if (!__atomic_load_n(&memory.is_wanted, __ATOMIC_RELAXED) ||
+        pthread_mutex_trylock(&memory.lock) != 0)
+        return;
+    marey__memory_not_mine();
+    work(false);
+    pthread_mutex_unlock(&memory.lock);
+}
+
+/* ---- what the switchboard calls ---- */
+
+static void switch_on(const struct marey__settings *s)
+{
+    pthread_mutex_lock(&memory.lock);
+    const bool can = marey__blocks_open() && marey__memory_queue_open() && marey__places_open();
+    marey__blocks_clear();
+    while (marey__memory_queue_next() != NULL)
+        marey__memory_queue_release(); /* of the recording before */
+    marey__memory_write_reset();
+    marey__memory_sample_start(s->memory.interval);
+    memory.read_ns = 0;
+    memory.owner = getpid();
+    __atomic_store_n(&memory.is_wanted, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&memory.lock);
+    marey__flush_add_visitor(visit, PERIOD_NS);
+    if (can)
+        __atomic_fetch_or(&marey_switch[0], MAREY_ON_MEMORY, __ATOMIC_RELEASE);
+}
+
+static void configure(const struct marey__settings *s)
+{
+    if (s->memory.is_wanted && marey_enabled())
+        switch_on(s);
+}
+
+/* Whether something was told that nobody has opened a recording for. */
+static bool is_waiting(void)
+{
+    return __atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_PENDING &&
+           marey__memory_queue_next() != NULL;
+}
+
+static void stop(void)
+{
+    if (!__atomic_load_n(&memory.is_wanted, __ATOMIC_RELAXED) || memory.owner != getpid())
+        return;
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELEASE);
+    if (is_waiting())
+        marey__record_open_pending();
+    pthread_mutex_lock(&memory.lock);
+    if (__atomic_load_n(&marey__record.state, __ATOMIC_ACQUIRE) == MAREY__RECORD_OPEN)
+        work(true);
+    __atomic_store_n(&memory.is_wanted, false, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&memory.lock);
+}
+
+static void before_fork(void)
+{
+}
+
+/* The tables are wiped in the child: it tells of what it allocates itself, into a recording of its own. */
+static void after_fork(bool in_child)
+{
+    if (!in_child)
+        return;
+    pthread_mutex_init(&memory.lock, NULL);
+    memory.owner = getpid();
+    memory.read_ns = 0;
+    marey__memory_write_forget();
+    marey__memory_sample_after_fork();
+    if (!marey_enabled()) {
+        __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_MEMORY, __ATOMIC_RELEASE);
+        __atomic_store_n(&memory.is_wanted, false, __ATOMIC_RELAXED);
+    }
+}
+
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 5))) static void load(void)
+{
+    static const struct marey__instrument instrument = {.configure = configure,
+                                                        .stopping = stop,
+                                                        .reset = stop,
+                                                        .before_fork = before_fork,
+                                                        .after_fork = after_fork};
+    marey__instrument_register(&instrument);
+}

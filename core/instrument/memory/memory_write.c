@@ -1,0 +1,235 @@
+/*
+ * From the queue to records, on the flush thread. A stack is a list of sites, written once; a frame of compiled code is
+ * named by its file and the offset in it, which the report turns into a function.
+ */
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "instrument/memory/memory_internal.h"
+
+/* Numbers by a key; both not 0. Only grows. */
+struct map {
+    struct {
+        uint64_t key, value;
+    } * slots;
+    size_t n, n_slots;
+};
+
+static struct {
+    struct map stacks; /* of the recording: hash of the frames to its number */
+    struct map frames; /* return address to site */
+    marey_id *places;  /* by number of memory_places.c */
+    size_t places_cap;
+} writer;
+
+enum { MAX_STACK = MAREY__MEMORY_FRAMES + MAREY__MEMORY_PLACES };
+
+/* ---- maps ---- */
+
+static size_t slot_of(const struct map *map, uint64_t key)
+{
+    size_t i = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (map->n_slots - 1);
+    while (map->slots[i].key != 0 && map->slots[i].key != key)
+        i = (i + 1) & (map->n_slots - 1);
+    return i;
+}
+
+static bool map_grow(struct map *map)
+{
+    struct map larger = {.n = map->n, .n_slots = map->n_slots != 0 ? map->n_slots * 2 : 256};
+    larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
+    if (larger.slots == NULL)
+        return false;
+    for (size_t i = 0; i < map->n_slots; i++)
+        if (map->slots[i].key != 0)
+            larger.slots[slot_of(&larger, map->slots[i].key)] = map->slots[i];
+    marey__free(map->slots);
+    *map = larger;
+    return true;
+}
+
+/* Where the value of `key` is, 0 when it is new; NULL without memory. */
+static uint64_t *map_at(struct map *map, uint64_t key)
+{
+    key |= key == 0;
+    if (map->n * 2 >= map->n_slots && !map_grow(map))
+        return NULL;
+    const size_t i = slot_of(map, key);
+    map->n += map->slots[i].key == 0;
+    map->slots[i].key = key;
+    return &map->slots[i].value;
+}
+
+void marey__memory_write_reset(void)
+{
+    marey__free(writer.stacks.slots);
+    writer.stacks = (struct map){0};
+}
+
+/* Whatever the flush thread was at in the parent, it is not whole here; what it had is little. */
+void marey__memory_write_forget(void)
+{
+    memset(&writer, 0, sizeof writer);
+}
+
+/* ---- frames ---- */
+
+struct module {
+    uintptr_t address; /* looked for */
+    uintptr_t base;
+    const char *path; /* "": the program itself; NULL: not found */
+};
+
+static int look_into(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    struct module *const module = ctx;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *const part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD ||
+            module->address - info->dlpi_addr - part->p_vaddr >= part->p_memsz)
+            continue;
+        module->base = info->dlpi_addr;
+        module->path = info->dlpi_name;
+        return 1;
+    }
+    return 0;
+}
+
+static bool find_module(uint64_t address, struct module *out)
+{
+    *out = (struct module){.address = (uintptr_t)address};
+    return dl_iterate_phdr(look_into, out) != 0;
+}
+
+/* A site for a return address: the call is the byte before it. */
+static marey_id native_site(uint64_t address)
+{
+    char own[PATH_MAX] = "", name[256];
+    struct module module;
+    if (!find_module(address - 1, &module))
+        return marey_site_intern_whole(
+            &(struct marey_site){.name = "(unknown)", .category = "frame", .domain = "native"}, 9);
+    if (module.path[0] == '\0') {
+        const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+        own[n > 0 ? n : 0] = '\0';
+        module.path = own;
+    }
+    const char *slash = strrchr(module.path, '/');
+    snprintf(name, sizeof name, "%.200s+0x%llx", slash != NULL ? slash + 1 : module.path,
+             (unsigned long long)(address - 1 - module.base));
+    return marey_site_intern_whole(
+        &(struct marey_site){
+            .name = name, .category = "frame", .domain = "native", .file = module.path},
+        strlen(name));
+}
+
+static marey_id site_of_frame(uint64_t address)
+{
+    uint64_t *const known = map_at(&writer.frames, address);
+    if (known == NULL)
+        return 0;
+    if (*known == 0)
+        *known = native_site(address);
+    return (marey_id)*known;
+}
+
+static marey_id site_of_place(uint32_t number)
+{
+    const size_t before = writer.places_cap;
+    if (!marey__grow(&writer.places, &writer.places_cap, (size_t)number + 1, sizeof *writer.places))
+        return 0;
+    memset(writer.places + before, 0, (writer.places_cap - before) * sizeof *writer.places);
+    if (writer.places[number] == 0) {
+        const struct marey__memory_text *const text = marey__place_text(number);
+        const struct marey_site site = {.name = text->name,
+                                        .category = "frame",
+                                        .domain = "python",
+                                        .line = text->line,
+                                        .file = text->file};
+        writer.places[number] = marey_site_intern_whole(&site, strlen(text->name));
+    }
+    return writer.places[number];
+}
+
+/* Compiled frames up to where the interpreter's own begin, if there is one on this stack. */
+static size_t n_outside(const struct marey__memory_entry *entry)
+{
+    const struct marey_memory_interpreter *const it = marey__memory_interpreter();
+    struct module python, ours, module;
+    if (entry->n_places == 0 || it == NULL || !find_module((uint64_t)(uintptr_t)it->within, &python) ||
+        !find_module((uint64_t)(uintptr_t)it->places, &ours))
+        return entry->n_frames;
+    for (size_t i = 0; i < entry->n_frames; i++)
+        if (find_module(entry->frames[i] - 1, &module) &&
+            (module.base == python.base || module.base == ours.base))
+            return i;
+    return entry->n_frames;
+}
+
+/* ---- records ---- */
+
+static uint64_t hash_sites(const marey_id *sites, size_t n)
+{
+    uint64_t hash = n + 1;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ sites[i]) * UINT64_C(0x9e3779b97f4a7c15), hash ^= hash >> 29;
+    return hash;
+}
+
+/* Two sites to a word, the innermost first. */
+static void put_stack(uint64_t number, const marey_id *sites, size_t n)
+{
+    uint64_t words[1 + (MAX_STACK + 1) / 2] = {number};
+    for (size_t i = 0; i < n; i++)
+        words[1 + i / 2] |= (uint64_t)sites[i] << (i % 2 * 32);
+    marey__lane_put_record(MAREY_RECORD_MEMORY_STACK, words, 1 + (n + 1) / 2);
+}
+
+/* The number of the entry's stack, written when it is new; 0: it has none. */
+static uint64_t stack_of(const struct marey__memory_entry *entry)
+{
+    marey_id sites[MAX_STACK];
+    size_t n = 0;
+    for (size_t i = 0, end = n_outside(entry); i < end; i++)
+        sites[n++] = site_of_frame(entry->frames[i]);
+    for (size_t i = 0; i < entry->n_places; i++)
+        sites[n++] = site_of_place(entry->places[i]);
+    uint64_t *const known = n > 0 ? map_at(&writer.stacks, hash_sites(sites, n)) : NULL;
+    if (known == NULL)
+        return 0;
+    if (*known == 0) {
+        *known = writer.stacks.n;
+        put_stack(*known, sites, n);
+    }
+    return *known;
+}
+
+static void put_take(const struct marey__memory_entry *entry)
+{
+    const uint64_t stack = stack_of(entry);
+    const uint64_t age = marey__clock_ticks() - entry->tick;
+    const uint64_t words[] = {age,
+                              entry->number,
+                              entry->bytes,
+                              entry->interval,
+                              (stack & UINT32_MAX) | (uint64_t)entry->source << 32,
+                              (uint64_t)entry->tid};
+    marey__lane_put_record(MAREY_RECORD_MEMORY_TAKE, words, MAREY__COUNT_OF(words));
+}
+
+void marey__memory_write(void)
+{
+    const struct marey__memory_entry *entry;
+    while ((entry = marey__memory_queue_next()) != NULL) {
+        if (entry->kind == MAREY__MEMORY_TAKE) {
+            put_take(entry);
+        } else {
+            const uint64_t words[] = {marey__clock_ticks() - entry->tick, entry->number};
+            marey__lane_put_record(MAREY_RECORD_MEMORY_GIVE, words, MAREY__COUNT_OF(words));
+        }
+        marey__memory_queue_release();
+    }
+}

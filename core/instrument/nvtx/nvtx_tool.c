@@ -1,0 +1,176 @@
+/*
+ * Is there an NVTX tool? A sign of one (an environment variable, a preloaded library) is enough to expect it; the first
+ * range starts it. NVTX itself would look once, at its first call, and never again: so it is not called before.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NVTX_AS_SYSTEM_HEADER
+#include <nvtx3/nvToolsExt.h>
+
+#include "instrument/nvtx/nvtx_internal.h"
+#include "record/stack_internal.h"
+
+enum state {
+    IDLE,      /* no sign of a tool */
+    EXPECTED,  /* a sign: it is started by the first range */
+    LISTENING, /* it is there */
+    REFUSED,   /* it could not be started, which NVTX does not try twice */
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards what is written below */
+    enum state state;     /* release; loaded with acquire */
+    bool is_forbidden;    /* by the option nvtx=0 */
+} tool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static const char *variable(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+/*
+ * libmarey-nvtx, which records what the program tells NVTX, is no tool for our own ranges: they are in the recording. But
+ * it may have been put before another one, and lets our calls through to that.
+ */
+static const char *injection_path(void)
+{
+    const char *path = variable("NVTX_INJECTION64_PATH");
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    if (path != NULL && strcmp(slash != NULL ? slash + 1 : path, "libmarey-nvtx.so") == 0)
+        return variable("MAREY_NVTX_NEXT");
+    return path;
+}
+
+/* A preloaded tool has this function, by which NVTX finds it where the variable names none. */
+static bool has_preloaded_tool(void)
+{
+    return variable("NVTX_INJECTION64_PATH") == NULL &&
+           dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2Preinject") != NULL;
+}
+
+static bool has_tool_functions(void)
+{
+    return NVTX_VERSIONED_IDENTIFIER(nvtxGlobals).nvtxRangePushEx_impl_fnptr != NULL;
+}
+
+static void set_state(enum state state)
+{
+    __atomic_store_n(&tool.state, state, __ATOMIC_RELEASE);
+}
+
+static enum state get_state(void)
+{
+    return __atomic_load_n(&tool.state, __ATOMIC_ACQUIRE);
+}
+
+static void switch_on(void)
+{
+    marey__stack_needed(__atomic_fetch_or(&marey_switch[0], MAREY_ON_NVTX, __ATOMIC_RELEASE));
+}
+
+static void switch_off(void)
+{
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_NVTX, __ATOMIC_RELEASE);
+}
+
+/* The lock is held. */
+static void expect(void)
+{
+    if (tool.is_forbidden || tool.state == REFUSED)
+        return;
+    if (tool.state == IDLE && (injection_path() != NULL || has_preloaded_tool()))
+        set_state(EXPECTED);
+    if (tool.state != IDLE)
+        switch_on();
+}
+
+void marey__nvtx_expect(bool allowed)
+{
+    pthread_mutex_lock(&tool.lock);
+    tool.is_forbidden = !allowed;
+    if (!allowed)
+        switch_off();
+    expect();
+    pthread_mutex_unlock(&tool.lock);
+}
+
+static const char *tool_name(void)
+{
+    return injection_path() != NULL ? injection_path() : "a preloaded library";
+}
+
+/* Start the tool that is expected, unless another thread has. This loads its library. */
+static void start_tool(void)
+{
+    bool is_refused = false;
+    pthread_mutex_lock(&tool.lock);
+    if (tool.state == EXPECTED) {
+        nvtxInitialize(NULL);
+        is_refused = !has_tool_functions();
+        set_state(is_refused ? REFUSED : LISTENING);
+    }
+    pthread_mutex_unlock(&tool.lock);
+    if (is_refused) {
+        switch_off();
+        marey__say("ranges go to no NVTX tool: %s could not be loaded or refused to start; see "
+                   "NVTX_INJECTION64_PATH",
+                   tool_name());
+    }
+}
+
+bool marey__nvtx_is_listening(void)
+{
+    static __thread bool is_starting; /* while the tool starts, it may have ranges of its own */
+    if (MAREY_LIKELY(get_state() == LISTENING))
+        return true;
+    if (get_state() != EXPECTED || is_starting)
+        return false;
+    is_starting = true;
+    start_tool();
+    is_starting = false;
+    return get_state() == LISTENING;
+}
+
+int marey_nvtx_attach(void)
+{
+    pthread_mutex_lock(&tool.lock);
+    expect();
+    const bool is_allowed = !tool.is_forbidden;
+    pthread_mutex_unlock(&tool.lock);
+    return is_allowed && marey__nvtx_is_listening();
+}
+
+const char *marey_nvtx_version(void)
+{
+    return MAREY_NVTX_VERSION;
+}
+
+const char *marey_nvtx_state(void)
+{
+    /* A thread's memory in the library is scarce: it is taken from what the loader has left over. */
+    static __thread char text[320];
+    pthread_mutex_lock(&tool.lock);
+    const enum state state = tool.state;
+    const bool is_forbidden = tool.is_forbidden;
+    pthread_mutex_unlock(&tool.lock);
+    if (is_forbidden)
+        return "ranges go to no NVTX tool, because of the option nvtx=0";
+    if (state == IDLE)
+        return "no NVTX tool: run under Nsight Systems, or let NVTX_INJECTION64_PATH name a tool's "
+               "library";
+    snprintf(text, sizeof text, "the NVTX tool %.256s %s", tool_name(),
+             state == EXPECTED    ? "starts with the first range"
+             : state == LISTENING ? "gets all ranges"
+                                  : "could not be loaded or refused to start");
+    return text;
+}
+
+void marey__nvtx_after_fork(void)
+{
+    pthread_mutex_init(&tool.lock, NULL);
+    marey__nvtx_out_after_fork();
+}

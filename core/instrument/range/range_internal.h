@@ -1,0 +1,22 @@
+/* range: the instrument that every other one and every user starts from. */
+#ifndef MAREY_RANGE_INTERNAL_H
+#define MAREY_RANGE_INTERNAL_H
+
+#include "record/record_internal.h"
+#include "record/stack_internal.h"
+#include <marey/range.h>
+
+/* Begin a range that goes on this thread's stack, whoever asks for it. `payload` may be NULL. */
+void marey__range_begin_entry(marey__entry entry, const struct marey_payload *payload);
+/* End what was taken from the stack; 0 does nothing. */
+void marey__range_end_entry(marey__entry entry);
+
+/*
+ * Whether `name` (`len` bytes; NULL: any) is what this thread began last. MAREY_EMISMATCH and a sentence when it is
+ * not, or nothing is begun. Only for threads whose stack is kept.
+ */
+marey_status marey__nesting_check(const char *name, size_t len);
+/* The same for the name of `id`; 0: any. */
+marey_status marey__nesting_check_id(marey_id id);
+
+#endif

@@ -1,0 +1,60 @@
+/* Used wrongly: nothing happens but that it is counted, said once for each name, and returned as a status. */
+#include "instrument/stopwatch/stopwatch_internal.h"
+
+static const struct {
+    const char *text;     /* in the table */
+    const char *sentence; /* with the name in it */
+} misuses[MAREY__WATCH_N_MISUSES] = {
+    [MAREY__WATCH_STARTED_TWICE] =
+        {"started while it ran",
+         "stopwatch: '%s' is already running; the second start is ignored: stop it first"},
+    [MAREY__WATCH_NOT_STARTED] =
+        {"stopped without a start",
+         "stopwatch: '%s' is not running; the stop is ignored: start it first"},
+    [MAREY__WATCH_RUNS_ON] =
+        {"still ran at the end of an iteration",
+         "stopwatch: '%s' still runs at the end of an iteration; its time will count for the "
+         "iteration in which it stops"},
+    [MAREY__WATCH_THREAD_ENDED] = {"still ran when its thread ended",
+                                   "stopwatch: '%s' still ran when its thread ended"},
+    [MAREY__WATCH_ONCE_TWICE] = {"started twice as a one-time measurement",
+                                 "stopwatch: the one-time measurement '%s' was started before; the "
+                                 "second start is ignored: give it a name of its own"},
+    [MAREY__WATCH_ONCE_NOT_STARTED] = {"stopped without a start as a one-time measurement",
+                                       "stopwatch: the one-time measurement '%s' is not running; "
+                                       "the stop is ignored: start it first"},
+};
+
+const char *marey__watch_misuse_text(enum marey__watch_misuse what)
+{
+    return misuses[what].text;
+}
+
+marey_status marey__watch_misused(marey_id id, enum marey__watch_misuse what)
+{
+    struct marey__watch_slot *const slot = marey__watch_slot_get(id);
+    if (slot != NULL) {
+        marey__watch_lock();
+        slot->misuses[what]++;
+        marey__watch_unlock();
+    }
+    /* A table of literals, each with one %s. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    const marey_status st =
+        marey__fail(MAREY_ESTATE, misuses[what].sentence, marey_site_name(id, NULL));
+#pragma GCC diagnostic pop
+    marey__say("%s", marey_last_error());
+    return st;
+}
+
+marey_status marey__watch_no_memory(marey_id id)
+{
+    marey__watch_lock();
+    marey__watch.n_lost++;
+    marey__watch_unlock();
+    const marey_status st =
+        marey__fail(MAREY_ENOMEM, "stopwatch: no memory to measure '%s'", marey_site_name(id, NULL));
+    marey__say("%s", marey_last_error());
+    return st;
+}

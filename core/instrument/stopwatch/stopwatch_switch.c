@@ -1,0 +1,176 @@
+/* On and off, options, forgetting, forks. */
+#include <string.h>
+
+#include "instrument/cuda/cuda_internal.h"
+#include "instrument/stopwatch/stopwatch_internal.h"
+#include "switchboard/switchboard_internal.h"
+
+static marey_status check_options(const struct marey_stopwatch_options *o)
+{
+    if ((unsigned)o->gpu > MAREY_GPU_EVENTS)
+        return marey__fail(MAREY_EINVAL, "gpu %d is none of those marey/stopwatch.h names",
+                           (int)o->gpu);
+    return MAREY_OK;
+}
+
+/* A machine without CUDA is no mistake of the program's: it is told, and time is measured. */
+static void leave_out_gpu(struct marey_stopwatch_options *o)
+{
+    if (o->gpu != MAREY_GPU_EVENTS || marey__gpu_check() == MAREY_OK)
+        return;
+    marey__say("stopwatch: GPU times are not measured: %s", marey_last_error());
+    o->gpu = MAREY_GPU_NONE;
+}
+
+static uint32_t mode_of_options(const struct marey_stopwatch_options *o)
+{
+    return o->gpu == MAREY_GPU_SYNC     ? MAREY__WATCH_SYNC
+           : o->gpu == MAREY_GPU_EVENTS ? MAREY__WATCH_EVENTS
+                                        : 0;
+}
+
+/* The recording's clock while one is open, else the better one. It stays while the stopwatch is on. The lock is held. */
+static void choose_clock(void)
+{
+    struct marey__watch *const watch = &marey__watch;
+    const bool is_tsc = marey_enabled() ? __atomic_load_n(&marey__clock_is_tsc, __ATOMIC_RELAXED)
+                                        : marey__clock_is_trusted();
+    __atomic_store_n(&watch->is_tsc, is_tsc, __ATOMIC_RELAXED);
+    marey__clock_moment(is_tsc, &watch->begun);
+    watch->tick_baseline_ns = 0;
+}
+
+/* Everything but the switch. The lock is held. */
+static void begin_anew(const struct marey_stopwatch_options *o)
+{
+    struct marey__watch *const watch = &marey__watch;
+    choose_clock();
+    watch->options = *o;
+    watch->mode = mode_of_options(o) | (watch->is_tsc ? 0 : MAREY__WATCH_CLOCK);
+    marey__watch_forget();
+    for (size_t i = 0; i < watch->slots.n; i++)
+        watch->slots.all[i]->usage = watch->slots.all[i]->usage_ever = 0;
+}
+
+/* Whether a start or stop waits for the GPU, as others see it. */
+static void set_sync_bit(const struct marey_stopwatch_options *o)
+{
+    if (o->gpu == MAREY_GPU_SYNC || o->sync_one_time)
+        __atomic_fetch_or(&marey_switch[0], MAREY_ON_STOPWATCH_SYNC, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_and(&marey_switch[0], ~(uint32_t)MAREY_ON_STOPWATCH_SYNC, __ATOMIC_RELEASE);
+}
+
+static void switch_on(void)
+{
+    marey__iteration_subscribe(&marey__watch_subscriber);
+    marey__iteration_more_warmup(marey__watch.options.warmup);
+    const struct marey__iteration_place place = marey__iteration_place();
+    marey__watch.warmup_first = place.n_finished;
+    marey__watch_set_warmup(place.n_finished < place.warmup_end);
+    set_sync_bit(&marey__watch.options);
+    __atomic_fetch_or(&marey_switch[0], MAREY_ON_STOPWATCH, __ATOMIC_RELEASE);
+}
+
+marey_status marey_stopwatch_enable_sized(const struct marey_stopwatch_options *options, size_t size)
+{
+    struct marey_stopwatch_options o = {0};
+    if (options != NULL)
+        memcpy(&o, options, MAREY__MIN(size, sizeof o));
+    MAREY_TRY(check_options(&o));
+    if (marey__earlier_copy() != NULL)
+        return marey__fail(MAREY_EDUPLICATE,
+                           "this copy of libmarey (%s) stays off, because %s was loaded before it",
+                           marey_library_path(), marey__earlier_copy());
+    if (marey_stopwatch_is_enabled())
+        return marey__fail(MAREY_ESTATE, "the stopwatch is already enabled; disable it before "
+                                         "enabling it with other options");
+    leave_out_gpu(&o);
+    marey__watch_lock();
+    begin_anew(&o);
+    marey__watch_unlock();
+    marey__gpu_reset();
+    switch_on();
+    return MAREY_OK;
+}
+
+void marey_stopwatch_disable(void)
+{
+    __atomic_fetch_and(&marey_switch[0], ~(uint32_t)(MAREY_ON_STOPWATCH | MAREY_ON_STOPWATCH_SYNC),
+                       __ATOMIC_RELEASE);
+    marey__iteration_unsubscribe(&marey__watch_subscriber);
+}
+
+void marey_stopwatch_reset(void)
+{
+    marey__watch_lock();
+    marey__watch_forget();
+    marey__watch_unlock();
+    marey__gpu_reset();
+}
+
+/* ---- by options, and what the switchboard calls ---- */
+
+/* Options that come while it is on change what they name, and nothing is forgotten. */
+static void change_options(const struct marey__stopwatch_settings *s)
+{
+    struct marey__watch *const watch = &marey__watch;
+    struct marey_stopwatch_options wanted = {.gpu = (enum marey_stopwatch_gpu)s->gpu};
+    leave_out_gpu(&wanted);
+    marey__watch_lock();
+    if (s->has_print_every)
+        watch->options.print_every = s->print_every;
+    if (s->has_gpu) {
+        const uint32_t before = mode_of_options(&watch->options);
+        const uint32_t now = mode_of_options(&wanted);
+        __atomic_store_n(&watch->options.gpu, wanted.gpu, __ATOMIC_RELAXED);
+        watch->mode = (watch->mode & ~before) | now;
+        marey__watch_mode_all(before, now);
+        set_sync_bit(&watch->options);
+    }
+    marey__watch_unlock();
+    if (s->has_warmup)
+        marey__iteration_more_warmup(s->warmup);
+}
+
+static void configure(const struct marey__settings *settings)
+{
+    const struct marey__stopwatch_settings *const s = &settings->stopwatch;
+    if (!s->is_wanted)
+        return;
+    if (marey_stopwatch_is_enabled()) {
+        change_options(s);
+        return;
+    }
+    const struct marey_stopwatch_options o = {
+        .warmup = s->warmup, .print_every = s->print_every, .gpu = (enum marey_stopwatch_gpu)s->gpu};
+    if (marey_stopwatch_enable(&o) != MAREY_OK)
+        marey__say("%s", marey_last_error());
+}
+
+static void reset(void)
+{
+    marey_stopwatch_disable();
+    marey_stopwatch_reset();
+}
+
+/* The count of iterations begins anew in the child, and so do the results. */
+static void after_fork(bool in_child)
+{
+    if (in_child) {
+        marey__watch_cells_after_fork();
+        marey__watch.warmup_first = 0;
+    }
+    marey__watch_unlock();
+    if (in_child && marey_stopwatch_is_enabled())
+        marey__watch_set_warmup(false);
+}
+
+__attribute__((constructor(MAREY__INSTRUMENT_LOAD + 1))) static void load(void)
+{
+    static const struct marey__instrument stopwatch = {.configure = configure,
+                                                       .reset = reset,
+                                                       .before_fork = marey__watch_lock,
+                                                       .after_fork = after_fork};
+    marey__instrument_register(&stopwatch);
+}

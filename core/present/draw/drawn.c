@@ -1,0 +1,60 @@
+/* Tables as a terminal shows them: numbers first, without columns that say nothing, then places made of several columns. */
+#include "present/draw/drawn.h"
+
+static void copy_cell(marey_table *into, const marey_table *table, size_t row, size_t column)
+{
+    const struct marey_cell cell = marey_table_cell(table, row, column);
+    const enum marey_type type = marey_table_column(table, column)->type;
+    if (cell.is_null)
+        marey_table_null(into);
+    else if (type == MAREY_TYPE_TEXT)
+        marey_table_text(into, cell.as.text, cell.len);
+    else if (type == MAREY_TYPE_I64)
+        marey_table_i64(into, cell.as.i64);
+    else if (type == MAREY_TYPE_U64)
+        marey_table_u64(into, cell.as.u64);
+    else
+        marey_table_f64(into, cell.as.f64);
+}
+
+static marey_status make(const struct marey__drawn *how, const marey_table *table, size_t n_rows,
+                         marey_table **out)
+{
+    struct marey_column columns[MAREY__DRAWN_COLUMNS + MAREY__DRAWN_PLACES];
+    size_t n = 0, sources[MAREY__DRAWN_COLUMNS];
+    for (size_t i = 0; i < MAREY__DRAWN_COLUMNS && how->columns[i] != NULL; i++)
+        if (!how->is_dull(table, how->columns[i], n_rows)) {
+            sources[n] = (size_t)marey_table_find(table, how->columns[i]);
+            columns[n] = *marey_table_column(table, sources[n]);
+            n++;
+        }
+    const size_t n_numbers = n;
+    for (size_t i = 0; i < MAREY__DRAWN_PLACES && how->places[i] != NULL; i++)
+        columns[n++] = (struct marey_column){.name = how->places[i], .type = MAREY_TYPE_TEXT};
+    MAREY_TRY(marey_table_create(marey_table_name(table), columns, n, out));
+    for (size_t row = 0; row < n_rows; row++) {
+        for (size_t i = 0; i < n_numbers; i++)
+            copy_cell(*out, table, row, sources[i]);
+        for (size_t i = 0; i < MAREY__DRAWN_PLACES && how->places[i] != NULL; i++)
+            how->put_place(*out, table, row, how->places[i]);
+    }
+    return marey_table_status(*out);
+}
+
+marey_status marey__drawn_put(const struct marey__drawn *how, const marey_table *table,
+                              size_t n_rows, const struct marey_text_options *options,
+                              bool tells_rest, struct marey__lines *lines)
+{
+    marey_table *drawn = NULL;
+    marey_status status = make(how, table, n_rows, &drawn);
+    const struct marey__text_view view = {.table = drawn, .options = *options, .n_rows = n_rows};
+    if (status == MAREY_OK)
+        status = marey__text_draw(&view, lines->out);
+    marey_table_destroy(drawn);
+    const size_t n = marey_table_n_rows(table);
+    if (status != MAREY_OK || n_rows == n || !tells_rest)
+        return status;
+    marey__buf_printf(&lines->line, "%s... of %zu; --all shows them%s", marey__style(lines, DIM), n,
+                      marey__style(lines, PLAIN));
+    return marey__lines_end(lines);
+}

@@ -1,0 +1,24 @@
+/* How a table of functions is shown on a terminal: drawn.c. */
+#ifndef MAREY_PRESENT_DRAWN_H
+#define MAREY_PRESENT_DRAWN_H
+
+#include "present/draw/present_internal.h"
+#include "present/draw/style.h"
+
+enum { MAREY__DRAWN_COLUMNS = 16, MAREY__DRAWN_PLACES = 3 };
+
+struct marey__drawn {
+    /* NULL behind the last unless there are as many as fit: columns of the table, and prefixes of functions ("caller"). */
+    const char *const *columns, *const *places;
+    /* Whether a column has nothing to tell in these rows, as that of ranks where there are none. */
+    bool (*is_dull)(const marey_table *table, const char *name, size_t n_rows);
+    void (*put_place)(marey_table *into, const marey_table *table, size_t row, const char *which);
+};
+
+/* The first `n_rows`; with `tells_rest`, of how many these are. */
+MAREY_WARN_UNUSED marey_status marey__drawn_put(const struct marey__drawn *how,
+                                                const marey_table *table, size_t n_rows,
+                                                const struct marey_text_options *options,
+                                                bool tells_rest, struct marey__lines *lines);
+
+#endif

@@ -1,0 +1,141 @@
+/* A table as a JSON list of objects, one in a line. */
+#include <string.h>
+
+#include "present/draw/out.h"
+#include "present/draw/present_internal.h"
+
+static char *put_number(char *p, const struct marey_cell *cell, enum marey_type type)
+{
+    if (type == MAREY_TYPE_I64)
+        return marey__put_i64(p, cell->as.i64);
+    if (type == MAREY_TYPE_F64)
+        return marey__put_f64(p, cell->as.f64); /* null when it is not finite */
+    return marey__put_u64(p, cell->as.u64);
+}
+
+static void put_value(struct marey__buf *line, const struct marey_cell *cell, enum marey_type type)
+{
+    char number[40];
+    if (cell->is_null)
+        marey__buf_puts(line, "null");
+    else if (type == MAREY_TYPE_TEXT)
+        marey__json_put(line, cell->as.text, cell->len);
+    else if (type == MAREY_TYPE_BOOL)
+        marey__buf_puts(line, cell->as.u64 != 0 ? "true" : "false");
+    else
+        marey__buf_put(line, number, (size_t)(put_number(number, cell, type) - number));
+}
+
+void marey__json_cell(struct marey__buf *line, const marey_table *table, size_t row, size_t column)
+{
+    const struct marey_cell cell = marey_table_cell(table, row, column);
+    put_value(line, &cell, marey_table_column(table, column)->type);
+}
+
+void marey__json_row(struct marey__buf *line, const marey_table *table, size_t row)
+{
+    for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+        const char *name = marey_table_column(table, c)->name;
+        marey__buf_puts(line, c == 0 ? "{" : ", ");
+        marey__json_put(line, name, strlen(name));
+        marey__buf_puts(line, ": ");
+        marey__json_cell(line, table, row, c);
+    }
+    marey__buf_puts(line, "}");
+}
+
+static marey_status put_rows(struct marey__buf *line, const marey_table *table, size_t n_rows,
+                             const char *indent, FILE *out)
+{
+    marey__buf_puts(line, "[");
+    for (size_t row = 0; row < n_rows; row++) {
+        marey__buf_printf(line, "%s\n%s  ", row == 0 ? "" : ",", indent);
+        marey__json_row(line, table, row);
+        MAREY_TRY(marey__buf_to_stream(line, out));
+    }
+    if (n_rows != 0)
+        marey__buf_printf(line, "\n%s", indent);
+    marey__buf_puts(line, "]");
+    return marey__buf_to_stream(line, out);
+}
+
+marey_status marey__json_rows(const marey_table *table, size_t n_rows, const char *indent, FILE *out)
+{
+    struct marey__buf line = {0};
+    const marey_status status = put_rows(&line, table, n_rows, indent, out);
+    marey__buf_fini(&line);
+    return status;
+}
+
+marey_status marey__json_named_rows(struct marey__buf *line, const marey_table *table, FILE *out)
+{
+    marey__buf_printf(line, "  \"%s\": ", marey_table_name(table));
+    MAREY_TRY(marey__buf_to_stream(line, out));
+    MAREY_TRY(marey__json_rows(table, marey_table_n_rows(table), "  ", out));
+    marey__buf_puts(line, ",\n");
+    return marey__buf_to_stream(line, out);
+}
+
+void marey__json_last_texts(struct marey__buf *line, const marey_table *table)
+{
+    const size_t n_rows = marey_table_n_rows(table);
+    marey__buf_printf(line, "  \"%s\": [", marey_table_name(table));
+    for (size_t row = 0; row < n_rows; row++) {
+        const struct marey_cell text = marey_table_cell(table, row, 0);
+        marey__buf_puts(line, row == 0 ? "\n    " : ",\n    ");
+        marey__json_put(line, text.as.text, text.len);
+    }
+    marey__buf_puts(line, n_rows == 0 ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+marey_status marey__json_report(marey_table *const *tables, size_t n, const marey_table *notes,
+                                FILE *out)
+{
+    struct marey__buf line = {0};
+    marey_status status = MAREY_OK;
+    marey__buf_puts(&line, "{\n");
+    for (size_t i = 0; status == MAREY_OK && i < n; i++)
+        status = marey__json_named_rows(&line, tables[i], out);
+    if (status == MAREY_OK) {
+        marey__json_last_texts(&line, notes);
+        status = marey__buf_to_stream(&line, out);
+    }
+    marey__buf_fini(&line);
+    if (status == MAREY_OK && fflush(out) != 0)
+        status = marey__fail_errno("write the report");
+    return status;
+}
+
+marey_status marey_present_json(const marey_table *table, FILE *out)
+{
+    struct marey__buf end = {0};
+    MAREY_TRY(marey__json_rows(table, marey_table_n_rows(table), "", out));
+    marey__buf_puts(&end, "\n");
+    const marey_status status = marey__buf_to_stream(&end, out);
+    marey__buf_fini(&end);
+    return status;
+}
+
+static marey_status put_tables(struct marey__buf *buf, const marey_table *const *tables, size_t n,
+                               FILE *out)
+{
+    marey__buf_puts(buf, "{");
+    for (size_t i = 0; i < n; i++) {
+        const char *name = marey_table_name(tables[i]);
+        marey__buf_puts(buf, i == 0 ? "\n  " : ",\n  ");
+        marey__json_put(buf, name, strlen(name));
+        marey__buf_puts(buf, ": ");
+        MAREY_TRY(marey__buf_to_stream(buf, out));
+        MAREY_TRY(marey__json_rows(tables[i], marey_table_n_rows(tables[i]), "  ", out));
+    }
+    marey__buf_puts(buf, n == 0 ? "}\n" : "\n}\n");
+    return marey__buf_to_stream(buf, out);
+}
+
+marey_status marey_present_json_tables(const marey_table *const *tables, size_t n, FILE *out)
+{
+    struct marey__buf buf = {0};
+    const marey_status status = put_tables(&buf, tables, n, out);
+    marey__buf_fini(&buf);
+    return status;
+}

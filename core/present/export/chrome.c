@@ -1,0 +1,378 @@
+/*
+ * Events as Chrome JSON, for viewers that know nothing better: one object per range, some 90 bytes.
+ *
+ *   ,\n{"ph":"X","pid":7,"tid":8,"ts":    the same for all events of a lane but for the letter
+ *   12.345,"dur":0.678                    microseconds since the first event of the export, so that a
+ *                                         reader's double keeps every nanosecond
+ *   ,"name":"forward","cat":"model"}      the same for all events of a site
+ *
+ * Each object brings the comma before it; the first one, a process's name, goes without.
+ */
+#include "present/export/chrome_export.h"
+
+#include <stdio.h>
+
+/*
+ * Tails up to here are copied by a fixed number of moves; x->texts has as many bytes more than it
+ * needs.
+ */
+#define TAIL_FAST 64
+
+static_assert(HEAD_ROOM + TAIL_FAST + 64 <= MAREY__OUT_EVENT, "a plain range fits a reservation");
+
+/* ---- objects that name things ---- */
+
+void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf)
+{
+    if (buf->failed)
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for a text of the export");
+    else
+        marey__out_put(&x->out, buf->data, buf->len);
+    marey__buf_fini(buf);
+}
+
+static void on_start(struct marey__export *x)
+{
+    struct marey__buf buf = {0};
+    struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
+    if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for the export");
+        return;
+    }
+    marey__buf_printf(&buf,
+                      "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"tool\":\"marey "
+                      "%s\",\"origin_unix_ns\":\"%lld\","
+                      "\"origin_%s_ns\":\"%llu\"},\n",
+                      marey_version(), (long long)x->origin_unix_ns,
+                      x->is_wall_clock ? "realtime" : "monotonic", (unsigned long long)x->origin_ns);
+    if (chrome->is_kineto)
+        marey__chrome_kineto_head(x, &buf);
+    marey__buf_puts(&buf, "\"traceEvents\":[");
+    marey__chrome_put_buf(x, &buf);
+}
+
+static void on_finish(struct marey__export *x)
+{
+    marey__out_puts(&x->out, "\n]}\n");
+}
+
+void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                             const char *key)
+{
+    marey__buf_printf(buf,
+                      "\n{\"ph\":\"M\",\"pid\":%lld,\"tid\":%lld,\"name\":\"%s\",\"args\":{\"%s\":",
+                      (long long)pid, (long long)tid, what, key);
+}
+
+/* That of an imported trace is as it was, where no other needs to be told from it. */
+static void put_process_name(const struct marey__export *x, struct marey__buf *name)
+{
+    if (x->process->source[0] != '\0' && marey__export_nth(x, 1) == NULL)
+        marey__buf_puts(name, x->process->command);
+    else
+        marey__export_process_name(x, name);
+}
+
+static void put_process_meta(struct marey__export *x)
+{
+    struct marey__buf buf = {0}, name = {0};
+    if (x->process_number != 0)
+        marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
+    put_process_name(x, &name);
+    marey__json_put(&buf, name.data, name.len);
+    marey__buf_puts(&buf, "}},");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
+    marey__json_put(&buf, x->process->host, strlen(x->process->host));
+    marey__buf_puts(&buf, "}},");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_sort_index", "sort_index");
+    marey__buf_printf(&buf, "%u}}", x->process_number);
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
+}
+
+static void put_lane_meta(struct marey__export *x, const struct marey__export_lane *lane)
+{
+    struct marey__buf buf = {0};
+    marey__buf_puts(&buf, ",");
+    if (lane->info->name[0] != '\0') { /* Perfetto takes an empty one for a mistake */
+        marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_name", "name");
+        marey__json_put(&buf, lane->info->name, strlen(lane->info->name));
+        marey__buf_puts(&buf, "}},");
+    }
+    marey__chrome_open_meta(&buf, x->pid, marey__export_tid(x, lane), "thread_sort_index",
+                            "sort_index");
+    marey__buf_printf(&buf, "%u}}", lane->info->lane);
+    marey__chrome_put_buf(x, &buf);
+}
+
+/* ,"name":"forward","cat":"model"} */
+static void put_site_tail(struct marey__buf *buf, const struct marey_site_info *site)
+{
+    marey__buf_puts(buf, ",\"name\":");
+    marey__json_put(buf, site->name, site->name_len);
+    if (site->category[0] != '\0') {
+        marey__buf_puts(buf, ",\"cat\":");
+        marey__json_put(buf, site->category, strlen(site->category));
+    }
+    if (site->color != 0)
+        marey__buf_printf(buf, ",\"cname\":\"%s\"", marey__chrome_color(site->color));
+    marey__buf_puts(buf, "}");
+}
+
+static marey_status on_process(struct marey__export *x)
+{
+    MAREY_TRY(marey__export_texts(x, put_site_tail, TAIL_FAST));
+    put_process_meta(x);
+    return x->status;
+}
+
+bool marey__chrome_lane(struct marey__export *x, struct marey__export_lane *lane, int64_t pid,
+                        int64_t tid)
+{
+    struct lane_head *head = marey__alloc(sizeof *head);
+    if (head == NULL) {
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's events");
+        return false;
+    }
+    head->len =
+        (uint32_t)snprintf(head->text, HEAD_ROOM,
+                           HEAD_START "%lld,\"tid\":%lld,\"ts\":", (long long)pid, (long long)tid);
+    lane->own = head;
+    return true;
+}
+
+static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
+{
+    if (!marey__chrome_lane(x, lane, x->pid, marey__export_tid(x, lane)))
+        return false;
+    put_lane_meta(x, lane);
+    return true;
+}
+
+/* ---- events ---- */
+
+void marey__chrome_open_tail(struct marey__export *x, uint32_t site)
+{
+    const struct marey__site_text tail = marey__site_text(x, site);
+    marey__out_put(&x->out, x->texts.data + tail.at, tail.len - 1);
+}
+
+static inline void put_tail(struct marey__export *x, char *p, uint32_t site)
+{
+    const struct marey__site_text tail = marey__site_text(x, site);
+    x->out.p = p;
+    if (MAREY_LIKELY(tail.len <= TAIL_FAST)) {
+        memcpy(p, x->texts.data + tail.at, TAIL_FAST);
+        x->out.p += tail.len;
+    } else {
+        marey__out_put(&x->out, x->texts.data + tail.at, tail.len);
+    }
+}
+
+/* The rest of an object, which ends at `p` so far: the site's part, and what else is known. */
+static void put_with_args(struct marey__export *x, char *p, uint32_t site,
+                          const struct marey__payload *payload, bool is_cut)
+{
+    x->out.p = p;
+    marey__chrome_open_tail(x, site);
+    marey__chrome_args(x, payload, is_cut);
+    marey__out_puts(&x->out, "}");
+}
+
+static void put_event(struct marey__export *x, char *p, uint32_t site,
+                      const struct marey__payload *payload)
+{
+    if (payload == NULL || (payload->type == 0 && payload->repeat == 0 && payload->n_words == 0))
+        put_tail(x, p, site);
+    else
+        put_with_args(x, p, site, payload, false);
+}
+
+void marey__chrome_range(struct marey__export *x, const struct marey__export_lane *lane,
+                         uint64_t start_ns, uint64_t end_ns, uint32_t site,
+                         const struct marey__payload *payload, bool is_cut)
+{
+    char *p = marey__chrome_head(x, lane, start_ns, 'X');
+    p = marey__chrome_duration(p, end_ns - start_ns);
+    if (is_cut)
+        put_with_args(x, p, site, payload, true);
+    else
+        put_event(x, p, site, payload);
+    marey__chrome_launches(x, lane, start_ns, payload);
+}
+
+static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                          const struct marey__open_range *range, bool is_cut)
+{
+    /* The range around it began at the same moment and may end with it. */
+    const bool is_tied = lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns == range->start_ns;
+    if (MAREY_UNLIKELY(is_tied || lane->held.len != 0)) {
+        marey__chrome_hold(x, lane, ns, range, is_tied && !is_cut, is_cut);
+        return;
+    }
+    if (MAREY_LIKELY(range->payload == 0 && !is_cut)) {
+        char *p = marey__chrome_head(x, lane, range->start_ns, 'X');
+        put_tail(x, marey__chrome_duration(p, ns - range->start_ns), range->site);
+        return;
+    }
+    const struct marey__payload payload = marey__open_payload(lane, range);
+    marey__chrome_range(x, lane, range->start_ns, ns, range->site, &payload, is_cut);
+}
+
+static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                    uint32_t site, const struct marey__payload *payload)
+{
+    char *p = marey__chrome_head(x, lane, ns, 'i');
+    memcpy(p, ",\"s\":\"t\"", 8);
+    put_event(x, p + 8, site, payload);
+}
+
+static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                       uint32_t site, double value)
+{
+    char number[40];
+    x->out.p = marey__chrome_head(x, lane, ns, 'C');
+    marey__chrome_open_tail(x, site);
+    marey__out_puts(&x->out, ",\"args\":{\"value\":");
+    marey__out_put(&x->out, number, (size_t)(marey__chrome_double(number, value) - number));
+    marey__out_puts(&x->out, "}}");
+}
+
+static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                     uint32_t site, uint64_t handle, bool begins)
+{
+    char id[64];
+    const int len =
+        snprintf(id, sizeof id, ",\"id2\":{\"local\":\"0x%llx\"}", (unsigned long long)handle);
+    x->out.p = marey__chrome_head(x, lane, ns, begins ? 'b' : 'e');
+    marey__out_put(&x->out, id, (size_t)len);
+    marey__chrome_open_tail(x, site);
+    /* Begin and end find one another by category as well; a site that has none shares one. */
+    marey__out_puts(&x->out,
+                    marey__export_site(x, site)->category[0] != '\0' ? "}" : ",\"cat\":\"async\"}");
+}
+
+static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                    uint64_t n_events)
+{
+    char count[40];
+    x->out.p = marey__chrome_head(x, lane, MAREY__MAX(ns, lane->last_ns), 'i');
+    marey__out_puts(&x->out, ",\"s\":\"t\",\"name\":\"marey: events lost\",\"args\":{");
+    if (n_events != 0) {
+        marey__out_puts(&x->out, "\"count\":");
+        marey__out_put(&x->out, count, (size_t)(marey__put_u64(count, n_events) - count));
+    }
+    marey__out_puts(&x->out, "}}");
+}
+
+MAREY__EXPORT_BATCH(open_lane, marey__walk_no_begin, NULL);
+
+/* ---- iterations, epochs, phases: a thread of its own for each kind ---- */
+
+/* Above what Linux gives to threads. Sorted before the others. */
+static int64_t span_tid(enum marey__span_kind kind)
+{
+    return (INT64_C(1) << 22) + 1 + (int64_t)kind;
+}
+
+static void put_span_thread(struct marey__export *x, enum marey__span_kind kind)
+{
+    struct marey__buf buf = {0};
+    marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_name", "name");
+    marey__buf_printf(&buf, "\"%s\"}},", marey__span_track(kind));
+    marey__chrome_open_meta(&buf, x->pid, span_tid(kind), "thread_sort_index", "sort_index");
+    marey__buf_printf(&buf, "%d}}", (int)kind - 3);
+    marey__chrome_put_buf(x, &buf);
+}
+
+static void put_span_args(struct marey__buf *buf, const struct marey__span *span)
+{
+    char number[40];
+    const char *comma = "";
+    if (span->kind == MAREY__SPAN_PHASE)
+        return;
+    marey__buf_puts(buf, ",\"args\":{");
+    if ((span->flags & MAREY__ITERATION_WARMUP) != 0) {
+        marey__buf_puts(buf, "\"warmup\":true");
+        comma = ",";
+    }
+    if (span->samples > 0) {
+        marey__buf_printf(buf, "%s\"samples\":", comma);
+        marey__buf_put(buf, number, (size_t)(marey__put_f64(number, span->samples) - number));
+    }
+    marey__buf_puts(buf, "}");
+}
+
+/*
+ * One that the process never ended is a begin without an end, as a range is. The iterations of an imported trace are
+ * ranges of it already.
+ */
+static void on_span(struct marey__export *x, const struct marey__span *span)
+{
+    if (x->process->source[0] != '\0')
+        return;
+    struct marey__buf buf = {0}, name = {0};
+    char number[40];
+    if (marey__span_is_first(x, span->kind))
+        put_span_thread(x, span->kind);
+    marey__buf_printf(&buf, ",\n{\"ph\":\"%c\",\"pid\":%lld,\"tid\":%lld,\"ts\":",
+                      span->is_open ? 'B' : 'X', (long long)x->pid, (long long)span_tid(span->kind));
+    marey__buf_put(&buf, number,
+                   (size_t)(marey__put_us(number, span->begin_ns - x->origin_ns) - number));
+    if (!span->is_open) {
+        marey__buf_puts(&buf, ",\"dur\":");
+        marey__buf_put(&buf, number,
+                       (size_t)(marey__put_us(number, span->end_ns - span->begin_ns) - number));
+    }
+    marey__buf_puts(&buf, ",\"name\":");
+    marey__span_name(x, &name, span);
+    marey__json_put(&buf, name.data, name.len);
+    buf.failed |= name.failed;
+    put_span_args(&buf, span);
+    marey__buf_puts(&buf, "}");
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
+}
+
+/* A range left open is a begin without an end, which viewers draw to the end of the trace. */
+static void put_left_open(struct marey__export *x, const struct marey__export_lane *lane,
+                          const struct marey__open_range *range, uint32_t depth)
+{
+    const struct marey__payload payload = marey__open_payload(lane, range);
+    (void)depth;
+    put_event(x, marey__chrome_head(x, lane, range->start_ns, 'B'), range->site, &payload);
+}
+
+static void on_process_done(struct marey__export *x)
+{
+    for (uint32_t i = 0; i < x->process->n_lanes; i++)
+        marey__chrome_release(x, &x->lanes[i]);
+    marey__walk_left_open(x, put_left_open);
+}
+
+void marey__chrome_close(struct marey__export *x)
+{
+    struct marey__chrome *chrome = x->own;
+    if (chrome == NULL)
+        return;
+    marey__buf_fini(&chrome->text);
+    marey__pairs_fini(&chrome->gpus);
+    marey__free(chrome);
+}
+
+const struct marey__export_format marey__export_chrome = {
+    .name = "chrome",
+    .draws_time = true,
+    .is_timeline = true,
+    .start = on_start,
+    .process = on_process,
+    .batch = on_batch,
+    .process_done = on_process_done,
+    .finish = on_finish,
+    .close = marey__chrome_close,
+    .span = on_span,
+    .work = marey__chrome_work,
+    .flow = marey__chrome_flow,
+};

@@ -1,0 +1,108 @@
+/*
+ * The Chrome export in four files: chrome.c writes events of threads, chrome_export_ties.c those that begin and end as one, chrome_export_args.c what is known of one besides its
+ * name, chrome_export_gpu.c the streams of GPUs and flows, in the words that Kineto uses. Nothing else includes this.
+ */
+#ifndef MAREY_CHROME_EXPORT_H
+#define MAREY_CHROME_EXPORT_H
+
+#include "present/export/export_walk.h"
+
+/* What the export has of its own. */
+struct marey__chrome {
+    bool is_kineto; /* GPU work or an imported trace: the head has what tools for Kineto look for */
+    bool pids_are_devices; /* each device is one process's, and no process has its number as its pid */
+    struct marey__buf text;   /* of the event at hand */
+    struct marey__pairs gpus; /* devices that have their names, by process */
+    uint64_t n_ranges;        /* of kineto.c: how many have a number */
+    uint64_t around; /* of kineto.c: the number of the operator around the range at hand; 0: none */
+};
+
+static inline struct marey__chrome *marey__chrome_of(const struct marey__export *x)
+{
+    return x->own;
+}
+
+/* The start of an object up to its time. */
+#define HEAD_ROOM 96
+struct lane_head {
+    uint32_t len;
+    char text[HEAD_ROOM];
+};
+#define HEAD_START ",\n{\"ph\":\"X\",\"pid\":"
+#define HEAD_PHASE_AT 9
+
+/* An object up to and with its time; HEAD_ROOM and 25 bytes at most. */
+static inline char *marey__chrome_head(struct marey__export *x,
+                                       const struct marey__export_lane *lane, uint64_t ns, char phase)
+{
+    const struct lane_head *head = lane->own;
+    char *p = marey__out_room(&x->out);
+    memcpy(p, head->text, HEAD_ROOM);
+    p[HEAD_PHASE_AT] = phase;
+    return marey__put_us(p + head->len, ns - x->origin_ns);
+}
+
+/* ,"dur":1.234 */
+static inline char *marey__chrome_duration(char *p, uint64_t ns)
+{
+    memcpy(p, ",\"dur\":", 7);
+    return marey__put_us(p + 7, ns);
+}
+
+/* Where the head of a lane's objects is; false without memory. */
+bool marey__chrome_lane(struct marey__export *x, struct marey__export_lane *lane, int64_t pid,
+                        int64_t tid);
+/* The site's part without its closing brace, however long. */
+void marey__chrome_open_tail(struct marey__export *x, uint32_t site);
+/* `{"ph":"M",...,"name":WHAT,"args":{KEY:` and, when the caller has put a value, its end. */
+void marey__chrome_open_meta(struct marey__buf *buf, int64_t pid, int64_t tid, const char *what,
+                             const char *key);
+/* Put all of it out and free it. */
+void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf);
+
+/* A range, whole. */
+void marey__chrome_range(struct marey__export *x, const struct marey__export_lane *lane,
+                         uint64_t start_ns, uint64_t end_ns, uint32_t site,
+                         const struct marey__payload *payload, bool is_cut);
+
+/* ---- chrome_export_ties.c ---- */
+
+/*
+ * A range has ended, which waits where `may_wait`: the one around it may end at the same moment, and is then written
+ * first. Those that waited for this one, or in vain, are written now.
+ */
+void marey__chrome_hold(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                        const struct marey__open_range *range, bool may_wait, bool is_cut);
+/* Write what waits. */
+void marey__chrome_release(struct marey__export *x, struct marey__export_lane *lane);
+
+/* ---- chrome_export_args.c ---- */
+
+/* ,"args":{...} of a range; nothing where nothing is known. */
+void marey__chrome_args(struct marey__export *x, const struct marey__payload *payload, bool is_cut);
+/* The same of a stream's work. */
+void marey__chrome_work_args(struct marey__export *x, const struct marey_lane_info *lane,
+                             const struct marey__stream_work *work);
+/* The value of a counter or payload: what is not finite is a text. */
+char *marey__chrome_double(char *p, double value);
+
+/* ---- chrome_export_gpu.c ---- */
+
+/* Look at all processes, once. False without memory. */
+MAREY_WARN_UNUSED bool marey__chrome_survey(struct marey__export *x, struct marey__chrome *chrome);
+/* What Kineto has at the head of a file, with a comma behind each. */
+void marey__chrome_kineto_head(const struct marey__export *x, struct marey__buf *buf);
+void marey__chrome_work(struct marey__export *x, struct marey__export_lane *lane,
+                        const struct marey__stream_work *work);
+void marey__chrome_flow(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                        const uint64_t *words);
+/* Arrows from a range that began at `ns` to what it launched. */
+void marey__chrome_launches(struct marey__export *x, const struct marey__export_lane *lane,
+                            uint64_t ns, const struct marey__payload *payload);
+
+/* ---- chrome.c ---- */
+
+/* Free what the format keeps in x->own, if it got that far. */
+void marey__chrome_close(struct marey__export *x);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * What is known of a range besides its name: its payload, and records that say what it launched, communicated or was
+ * given. All of it is kept while the range is open, one entry for a range, stacked as the ranges are:
+ *
+ *   lane->payloads   | struct marey__payload | text | records |  ...                open_range.payload: where, plus one
+ *
+ * Everything is whole words, so that records can be read where they lie.
+ */
+#include "present/export/export_walk.h"
+
+enum {
+    MAX_RECORDS = 1 << 14, /* words kept for one range; a damaged file may say a million things of it */
+};
+
+static void put_words(struct marey__export_lane *lane, const struct marey__payload *payload)
+{
+    static const char zeros[8];
+    struct marey__buf *kept = &lane->payloads;
+    marey__buf_put(kept, payload, sizeof *payload);
+    marey__buf_put(kept, payload->text, payload->len);
+    marey__buf_put(kept, zeros, marey__whole_words(payload->len) - payload->len);
+    marey__buf_put(kept, payload->records, payload->n_words * sizeof payload->records[0]);
+}
+
+/* The place of what was put at `at`, as a range has it. */
+static uint32_t place_of(struct marey__export *x, const struct marey__export_lane *lane, size_t at)
+{
+    if (lane->payloads.failed) {
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for what is known of open ranges");
+        return 0;
+    }
+    return lane->payloads.len > at ? (uint32_t)at + 1 : 0;
+}
+
+uint32_t marey__export_lane_keep(struct marey__export *x, struct marey__export_lane *lane,
+                                 const struct marey__payload *payload)
+{
+    const size_t at = lane->payloads.len;
+    const bool has_any = payload->type != 0 || payload->repeat != 0 || payload->n_words != 0;
+    if (has_any && at < UINT32_MAX - 1)
+        put_words(lane, payload);
+    lane->next.repeat = 0;
+    return place_of(x, lane, at);
+}
+
+static size_t size_of_entry(const struct marey__payload *payload)
+{
+    return sizeof *payload + marey__whole_words(payload->len) +
+           payload->n_words * sizeof payload->records[0];
+}
+
+/* Make an entry of `size` bytes the last one: that of the range, or an empty one where it has none. */
+static void move_to_end(struct marey__export *x, struct marey__export_lane *lane,
+                        struct marey__open_range *range, size_t size)
+{
+    const size_t at = lane->payloads.len;
+    char *entry = marey__buf_extend(&lane->payloads, size);
+    if (entry != NULL && range->payload != 0)
+        memcpy(entry, lane->payloads.data + range->payload - 1, size);
+    else if (entry != NULL)
+        memset(entry, 0, size);
+    range->payload = place_of(x, lane, at);
+}
+
+void marey__export_lane_note(struct marey__export *x, struct marey__export_lane *lane,
+                             const uint64_t *words, size_t len)
+{
+    if (lane->n_open == 0 || lane->n_too_deep != 0)
+        return;
+    struct marey__open_range *range = &lane->open[lane->n_open - 1];
+    struct marey__payload payload = marey__open_payload(lane, range);
+    if (payload.n_words + len > MAX_RECORDS || lane->payloads.len >= UINT32_MAX / 2)
+        return;
+    const size_t size = size_of_entry(&payload);
+    /* One that is not the last has that of a range behind it that was taken out of the middle. */
+    if (range->payload == 0 || range->payload - 1 + size != lane->payloads.len)
+        move_to_end(x, lane, range, size);
+    marey__buf_put(&lane->payloads, words, len * sizeof words[0]);
+    if (range->payload == 0 || place_of(x, lane, 0) == 0)
+        return;
+    payload.n_words += (uint32_t)len;
+    memcpy(lane->payloads.data + range->payload - 1, &payload, sizeof payload);
+}
+
+size_t marey__export_look_ahead(uint64_t begin, const uint64_t *words, size_t n)
+{
+    size_t i = 0;
+    while (i < n && i < MAX_RECORDS && marey_word_kind(words[i]) == MAREY_KIND_RECORD) {
+        const uint32_t type = marey_record_type_of(words[i]);
+        const bool is_about_it = type >= MAREY_RECORD_LAUNCH && type <= MAREY_RECORD_ARGUMENTS;
+        const bool is_flow =
+            type == MAREY_RECORD_FLOW && marey_word_ticks(words[i]) == marey_word_ticks(begin);
+        const size_t len = marey_record_length(words[i]);
+        if ((!is_about_it && !is_flow) || len < 2 || len > n - i)
+            break;
+        i += len;
+    }
+    return i;
+}
+
+void marey__details_of(const struct marey__payload *payload, struct marey__details *details)
+{
+    const uint64_t *record;
+    *details = (struct marey__details){0};
+    for (uint32_t at = 0; (record = marey__next_record(payload, &at)) != NULL;) {
+        const uint32_t type = marey_record_type_of(record[0]);
+        if (type == MAREY_RECORD_LAUNCH && details->correlation == 0) {
+            details->correlation = record[1];
+        } else if (type == MAREY_RECORD_COMMUNICATION) {
+            details->communicates = true;
+            marey_record_communication(record, &details->communication);
+        } else if (type == MAREY_RECORD_ARGUMENTS) {
+            details->arguments = (const char *)(record + 2);
+            details->arguments_len = (size_t)record[1];
+        }
+    }
+}
+void marey__work_details_of(const struct marey__export *x, const struct marey__stream_work *work,
+                            struct marey__details *details)
+{
+    marey__details_of(&work->payload, details);
+    if (details->arguments != NULL || work->details == 0)
+        return;
+    const struct marey_site_info *site = marey__export_site(x, work->details);
+    if (site->name_len == 0)
+        return;
+    details->arguments = site->name;
+    details->arguments_len = site->name_len;
+    details->is_shared = true;
+}

@@ -1,0 +1,374 @@
+/*
+ * Events of recordings to one file, process by process in the order of the recordings. A format sees one process at a
+ * time with its sites and lanes prepared; this file decides on clocks, ids and filters for all formats.
+ */
+#include "analyze/samples/samples.h"
+#include "present/export/export_walk.h"
+#include "read/read_internal.h"
+
+bool marey__export_lane_grow(struct marey__export *x, struct marey__export_lane *lane)
+{
+    if (lane->n_open >= MAREY__MAX_OPEN) {
+        lane->n_too_deep++;
+        if (x->options->n_too_deep != NULL)
+            ++*x->options->n_too_deep;
+        return false;
+    }
+    if (marey__grow(&lane->open, &lane->cap_open, lane->n_open + 1, sizeof lane->open[0]))
+        return true;
+    x->status =
+        marey__fail(MAREY_ENOMEM, "no memory for %zu ranges within one another", lane->n_open + 1);
+    return false;
+}
+
+size_t marey__export_lane_find(const struct marey__export *x, const struct marey__export_lane *lane,
+                               uint32_t site)
+{
+    const uint32_t name = x->names[marey__site_slot(x, site)];
+    const size_t stop = lane->n_open > MAREY__MAX_SEARCH ? lane->n_open - MAREY__MAX_SEARCH : 0;
+    for (size_t i = lane->n_open; i-- > stop;) {
+        if (x->names[marey__site_slot(x, lane->open[i].site)] == name)
+            return i;
+    }
+    return lane->n_open;
+}
+
+bool marey__export_async(struct marey__export *x, const struct marey__async_half *half,
+                         struct marey__async_half *begin, struct marey__async_half *end)
+{
+    struct marey__async_half other;
+    bool failed;
+    if (!marey__async_match(&x->asyncs, half, &other, &failed)) {
+        if (failed)
+            x->status = marey__fail(MAREY_ENOMEM, "no memory for async ranges that have not ended");
+        return false;
+    }
+    *begin = half->is_begin ? *half : other;
+    *end = half->is_begin ? other : *half;
+    return true;
+}
+
+marey_status marey__export_texts(struct marey__export *x,
+                                 void (*put)(struct marey__buf *buf,
+                                             const struct marey_site_info *site),
+                                 size_t spare)
+{
+    const uint32_t n = x->process->n_sites;
+    struct marey__site_text *texts = marey__calloc((size_t)n + 1, sizeof *texts);
+    x->sites = texts;
+    for (uint32_t slot = 0; texts != NULL && slot <= n; slot++) {
+        texts[slot].at = (uint32_t)x->texts.len;
+        put(&x->texts, marey__export_site(x, slot));
+        texts[slot].len = (uint32_t)(x->texts.len - texts[slot].at);
+    }
+    if (texts == NULL || marey__buf_extend(&x->texts, spare) == NULL || x->texts.len > UINT32_MAX)
+        return marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
+    return MAREY_OK;
+}
+
+/* Take the next word of a command line, which may be quoted as a shell does it; what follows comes back. */
+static const char *take_word(const char *at, struct marey__buf *word)
+{
+    bool is_quoted = false;
+    word->len = 0;
+    for (; *at != '\0' && (is_quoted || *at != ' '); at++) {
+        if (*at == '\'')
+            is_quoted = !is_quoted;
+        else if (*at == '\\' && !is_quoted && at[1] != '\0')
+            marey__buf_put(word, ++at, 1);
+        else
+            marey__buf_put(word, at, 1);
+    }
+    return *at == ' ' ? at + 1 : at;
+}
+
+void marey__export_program(struct marey__buf *buf, const char *command)
+{
+    struct marey__buf word = {0};
+    const char *rest = take_word(command, &word);
+    const bool is_python = word.len > 0 && memmem(word.data, word.len, "python", 6) != NULL;
+    if (is_python && *rest != '\0' && *rest != '-')
+        take_word(rest, &word);
+    if (word.len > 0) {
+        const char *slash = memrchr(word.data, '/', word.len);
+        const char *name = slash != NULL ? slash + 1 : word.data;
+        marey__utf8_put(buf, name, word.len - (size_t)(name - word.data));
+    }
+    marey__buf_fini(&word);
+}
+
+void marey__export_process_name(const struct marey__export *x, struct marey__buf *buf)
+{
+    const struct marey_process *process = x->process;
+    if (process->rank >= 0)
+        marey__buf_printf(buf, "rank %d ", process->rank);
+    if (process->worker >= 0)
+        marey__buf_printf(buf, "worker %d ", process->worker);
+    marey__export_program(buf, process->command);
+    if (x->has_own_ids)
+        marey__buf_printf(buf, " (%s, pid %lld)", process->host, (long long)process->pid);
+}
+
+/* ---- what holds for all recordings together ---- */
+
+/* Whoever sampled others has no events of its own. */
+static bool passes(marey_recording *recording, size_t log)
+{
+    return marey_recording_process(recording, log)->n_words == 0 &&
+           marey__recording_has_samples(recording, log);
+}
+
+const struct marey_process *marey__export_nth(const struct marey__export *x, uint32_t number)
+{
+    uint32_t n = 0;
+    for (size_t r = 0; r < x->n_recordings; r++)
+        for (size_t i = 0; i < marey_recording_n_logs(x->recordings[r]); i++)
+            if (!passes(x->recordings[r], i) && n++ == number)
+                return marey_recording_process(x->recordings[r], i);
+    return NULL;
+}
+
+static int compare_i64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool has_repeats(int64_t *values, size_t n)
+{
+    qsort(values, n, sizeof values[0], compare_i64);
+    for (size_t i = 1; i < n; i++) {
+        if (values[i] == values[i - 1])
+            return true;
+    }
+    return false;
+}
+
+static int64_t process_shift(const struct marey__export *x, const struct marey_process *process)
+{
+    return x->is_wall_clock ? process->mono_to_unix_ns : 0;
+}
+
+static void survey_process(struct marey__export *x, const struct marey_process *process)
+{
+    x->n_total += process->n_words;
+    if (process->n_words == 0)
+        return;
+    const uint64_t first_ns = process->first_ns + (uint64_t)process_shift(x, process);
+    if (!x->has_origin || first_ns < x->origin_ns) {
+        x->has_origin = true;
+        x->origin_ns = first_ns;
+        x->origin_unix_ns = (int64_t)(process->first_ns + (uint64_t)process->mono_to_unix_ns);
+    }
+}
+
+/*
+ * Look at every process once: do they share a machine, are their pids distinct, when does it begin,
+ * how much is it?
+ */
+static marey_status survey(struct marey__export *x, marey_recording *const *recordings, size_t n)
+{
+    size_t n_processes = 0, k = 0;
+    for (size_t r = 0; r < n; r++)
+        n_processes += marey_recording_n_logs(recordings[r]);
+    int64_t *pids = marey__calloc(n_processes + 1, sizeof *pids);
+    if (pids == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for %zu processes", n_processes);
+
+    const char *host = NULL;
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++) {
+            const struct marey_process *process = marey_recording_process(recordings[r], i);
+            if (passes(recordings[r], i))
+                continue;
+            x->is_wall_clock |= host != NULL && strcmp(host, process->host) != 0;
+            host = process->host;
+            /* Samples of a process lie on tracks of their own, beside its events. */
+            if (n == 1 || strcmp(process->source, MAREY__SAMPLES_SOURCE) != 0)
+                pids[k++] = process->pid;
+        }
+    }
+    x->has_own_ids = has_repeats(pids, k);
+    marey__free(pids);
+
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
+            survey_process(x, marey_recording_process(recordings[r], i));
+    }
+    return MAREY_OK;
+}
+
+/* ---- one process ---- */
+
+static marey_status prepare_sites(struct marey__export *x)
+{
+    const uint32_t n = x->process->n_sites;
+    const char *filter = x->options->filter;
+    struct marey__names names = {0};
+
+    x->names = marey__calloc((size_t)n + 1, sizeof x->names[0]);
+    x->skip = filter != NULL ? marey__calloc((size_t)n + 1, 1) : NULL;
+    bool is_complete = x->names != NULL && (filter == NULL || x->skip != NULL);
+    for (uint32_t slot = 0; is_complete && slot <= n; slot++) {
+        const struct marey_site_info *site = marey__export_site(x, slot);
+        x->names[slot] = marey__names_number(&names, site->name, site->name_len);
+        is_complete = x->names[slot] != MAREY__NO_NAME;
+        if (filter != NULL && slot != 0)
+            x->skip[slot] = !marey__name_matches(filter, site->name, site->name_len);
+    }
+    marey__names_fini(&names);
+    return is_complete ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
+}
+
+static bool lane_is_before(const void *a, const void *b)
+{
+    const struct marey_lane_info *x = (*(struct marey__export_lane *const *)a)->info,
+                                 *y = (*(struct marey__export_lane *const *)b)->info;
+    return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
+}
+
+/* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
+static bool find_first_lanes(struct marey__export *x)
+{
+    if (x->process->source[0] == '\0')
+        return true;
+    struct marey__export_lane **lanes = marey__calloc((size_t)x->process->n_lanes + 1, sizeof *lanes);
+    size_t n = 0;
+    for (uint32_t i = 0; lanes != NULL && i < x->process->n_lanes; i++)
+        if (x->lanes[i].info->kind == MAREY_LANE_THREAD)
+            lanes[n++] = &x->lanes[i];
+    const bool done = lanes != NULL && marey__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
+    for (size_t i = 1; done && i < n; i++)
+        if (lanes[i]->info->tid == lanes[i - 1]->info->tid)
+            lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
+    marey__free(lanes);
+    return done;
+}
+
+static marey_status prepare_lanes(struct marey__export *x)
+{
+    const uint32_t n = x->process->n_lanes;
+    x->lanes = marey__calloc((size_t)n + 1, sizeof x->lanes[0]);
+    if (x->lanes == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for %u threads", n);
+    for (uint32_t i = 0; i < n; i++) {
+        x->lanes[i].info = marey_recording_lane(x->recording, x->process->index, i);
+        x->lanes[i].last_ns =
+            x->origin_ns; /* so that no event, whatever its stamp, lies before the origin */
+    }
+    return find_first_lanes(x) ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for %u threads", n);
+}
+
+static void forget_process(struct marey__export *x)
+{
+    for (uint32_t i = 0; x->lanes != NULL && i < x->process->n_lanes; i++) {
+        marey__free(x->lanes[i].open);
+        marey__free(x->lanes[i].own);
+        marey__buf_fini(&x->lanes[i].payloads);
+        marey__buf_fini(&x->lanes[i].held);
+    }
+    marey__free(x->lanes);
+    marey__free(x->skip);
+    marey__free(x->names);
+    marey__free(x->sites);
+    marey__buf_fini(&x->texts);
+    if (x->options->n_unmatched != NULL)
+        *x->options->n_unmatched += x->asyncs.n_dropped;
+    marey__async_match_fini(&x->asyncs);
+    x->lanes = NULL;
+    x->skip = NULL;
+    x->names = NULL;
+    x->sites = NULL;
+    x->n_lanes_before += x->process->n_lanes;
+    x->process_number++;
+}
+
+static void tell_progress(struct marey__export *x, size_t n_words)
+{
+    x->n_done += n_words;
+    if (x->options->progress == NULL || (x->n_done - x->n_told) * 200 < x->n_total)
+        return;
+    x->n_told = x->n_done;
+    x->options->progress(x->options->progress_ctx,
+                         MAREY__MIN((double)x->n_done / (double)x->n_total, 1.0));
+}
+
+static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
+{
+    struct marey__export *x = ctx;
+    /* A recording that still grows may show a lane that opened after we looked. */
+    if (batch->lane->lane >= x->process->n_lanes)
+        return MAREY_OK;
+    struct marey__export_lane *lane = &x->lanes[batch->lane->lane];
+    if (MAREY_LIKELY(batch->lane->kind == MAREY_LANE_THREAD))
+        MAREY_TRY(x->format->batch(x, lane, batch));
+    else if (batch->lane->kind == MAREY_LANE_GPU)
+        MAREY_TRY(marey__export_work(x, lane, batch));
+    tell_progress(x, batch->n);
+    return MAREY_OK;
+}
+
+static marey_status visit_lane_by_lane(struct marey__export *x)
+{
+    const size_t process = x->process->index;
+    for (uint32_t i = 0; i < x->process->n_lanes; i++) {
+        MAREY_TRY(marey__recording_visit_lane(x->recording, process, i, visit_batch, x));
+        marey__export_work_end(x, &x->lanes[i]);
+        x->format->lane_done(x, &x->lanes[i]);
+    }
+    return MAREY_OK;
+}
+
+/* Where a thread of its own writes, another may read; it pays from some events on. */
+static marey_status visit_events(struct marey__export *x)
+{
+    enum { WORTH_A_THREAD = 100000 };
+    if (x->format->lane_done != NULL)
+        return visit_lane_by_lane(x);
+    if (x->out.other != NULL && x->process->n_words >= WORTH_A_THREAD)
+        return marey__visit_ahead(x->recording, x->process->index, visit_batch, x);
+    return marey__recording_visit_in_order(x->recording, x->process->index, visit_batch, x);
+}
+
+static marey_status export_events(struct marey__export *x)
+{
+    MAREY_TRY(prepare_sites(x));
+    MAREY_TRY(prepare_lanes(x));
+    marey__export_progress_start(x);
+    MAREY_TRY(x->format->process(x));
+    MAREY_TRY(visit_events(x));
+    for (uint32_t i = 0; i < x->process->n_lanes; i++)
+        marey__export_work_end(x, &x->lanes[i]);
+    if (x->format->lane_done == NULL)
+        marey__export_progress_end(x);
+    if (x->format->process_done != NULL)
+        x->format->process_done(x);
+    return x->status != MAREY_OK ? x->status : x->out.status;
+}
+
+static marey_status export_process(struct marey__export *x, marey_recording *recording, size_t i)
+{
+    x->recording = recording;
+    x->process = marey_recording_process(recording, i);
+    x->pid = x->has_own_ids ? (int64_t)x->process_number + 1 : x->process->pid;
+    x->shift_ns = process_shift(x, x->process);
+    const marey_status status = export_events(x);
+    forget_process(x);
+    return status;
+}
+
+marey_status marey__export_events(struct marey__export *x, marey_recording *const *recordings,
+                                  size_t n)
+{
+    MAREY_TRY(survey(x, recordings, n));
+    x->format->start(x);
+    MAREY_TRY(x->status);
+    for (size_t r = 0; r < n; r++) {
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
+            if (!passes(recordings[r], i))
+                MAREY_TRY(export_process(x, recordings[r], i));
+    }
+    if (x->format->finish != NULL)
+        x->format->finish(x);
+    return x->status;
+}

@@ -1,0 +1,399 @@
+/*
+ * A window of a training as torch.profiler writes it, in Kineto's words: for tools that know those, `marey artifacts` among
+ * them. It is Chrome's format with rules about names, and shares that export's objects and its streams of GPUs.
+ *
+ *   category of a site      category here
+ *   operator                cpu_op, "Input Dims" and "Sequence number" from its payload "seq = 7, sizes = [[4, 8], []]"
+ *   phase                   user_annotation, marey:NAME
+ *   step                    user_annotation, NAME#PAYLOAD: ProfilerStep#8
+ *   one of Kineto's own     as it is: calls of CUDA, what was imported
+ *   anything else           user_annotation
+ *
+ * Ranges have the numbers that Kineto calls "External id", given at their begin; a call of CUDA has that of the operator
+ * around it. With `from_ns` and `until_ns` only what lies in between is written: ranges whole, work by its begin, or with
+ * `launched_before` also what ran later and was launched in time.
+ * Marks, counters and what has not ended are left out, and so are spans of iterations, which steps stand for.
+ */
+#include "present/export/chrome_export.h"
+
+#include <stdio.h>
+
+static struct marey__buf *text_of(const struct marey__export *x)
+{
+    return &marey__chrome_of(x)->text;
+}
+
+/* ---- head and names ---- */
+
+static void on_start(struct marey__export *x)
+{
+    struct marey__buf buf = {0};
+    struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
+    if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for the export");
+        return;
+    }
+    marey__buf_puts(&buf, "{");
+    marey__chrome_kineto_head(x, &buf);
+    marey__buf_puts(
+        &buf, "\"deviceProperties\":[],\n\"record_shapes\":1,\n\"displayTimeUnit\":\"ms\",\n");
+    if (x->options->about != NULL)
+        marey__buf_printf(&buf, "\"marey\":%s,\n", x->options->about);
+    marey__buf_printf(&buf, "\"traceName\":\"marey %s\",\n\"traceEvents\":[", marey_version());
+    marey__chrome_put_buf(x, &buf);
+}
+
+static void on_finish(struct marey__export *x)
+{
+    marey__out_puts(&x->out, "\n]}\n");
+}
+
+static bool is_category(const struct marey_site_info *site, const char *category)
+{
+    return strcmp(site->category, category) == 0;
+}
+
+static const char *category_of(const struct marey_site_info *site)
+{
+    static const char *const known[] = {
+        "cpu_op",      "user_annotation",     "python_function", "cuda_runtime",
+        "cuda_driver", "cuda_sync",           "kernel",          "gpu_memcpy",
+        "gpu_memset",  "gpu_user_annotation", "overhead",
+    };
+    if (is_category(site, "operator"))
+        return "cpu_op";
+    for (size_t i = 0; i < MAREY__COUNT_OF(known); i++)
+        if (is_category(site, known[i]))
+            return known[i];
+    return "user_annotation";
+}
+
+/* `,"name":"aten::mm","cat":"cpu_op"}`. Without a category of its own it has that of what it is: a range, or work. */
+static void put_site(struct marey__buf *buf, const struct marey_site_info *site)
+{
+    struct marey__buf name = {0};
+    if (is_category(site, "phase"))
+        marey__buf_puts(&name, "marey:");
+    marey__buf_put(&name, site->name, site->name_len);
+    marey__buf_puts(buf, ",\"name\":");
+    marey__json_put(buf, name.data, name.len);
+    if (site->category[0] != '\0')
+        marey__buf_printf(buf, ",\"cat\":\"%s\"", category_of(site));
+    marey__buf_puts(buf, "}");
+    buf->failed |= name.failed;
+    marey__buf_fini(&name);
+}
+
+static marey_status on_process(struct marey__export *x)
+{
+    struct marey__buf buf = {0}, name = {0};
+    MAREY_TRY(marey__export_texts(x, put_site, 0));
+    if (x->process_number != 0)
+        marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_name", "name");
+    marey__export_program(&name, x->process->command);
+    marey__json_put(&buf, name.data, name.len);
+    marey__buf_puts(&buf, "}},");
+    marey__chrome_open_meta(&buf, x->pid, 0, "process_labels", "labels");
+    marey__buf_puts(&buf, "\"CPU\"}}");
+    buf.failed |= name.failed;
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
+    return x->status;
+}
+
+static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
+{
+    const int64_t tid = marey__export_tid(x, lane);
+    struct marey__buf buf = {0}, name = {0};
+    if (!marey__chrome_lane(x, lane, x->pid, tid))
+        return false;
+    marey__buf_puts(&buf, ",");
+    marey__chrome_open_meta(&buf, x->pid, tid, "thread_name", "name");
+    marey__buf_printf(&name, "thread %lld (%s)", (long long)tid, lane->info->name);
+    marey__json_put(&buf, name.data, name.len);
+    marey__buf_puts(&buf, "}}");
+    buf.failed |= name.failed;
+    marey__buf_fini(&name);
+    marey__chrome_put_buf(x, &buf);
+    return x->status == MAREY_OK;
+}
+
+/* ---- the window ---- */
+
+static bool is_begun(const struct marey__export *x, uint64_t begin_ns)
+{
+    const uint64_t from_ns = x->options->from_ns;
+    return from_ns == 0 || begin_ns >= from_ns + (uint64_t)x->shift_ns;
+}
+
+static bool is_inside(const struct marey__export *x, uint64_t begin_ns, uint64_t end_ns)
+{
+    const uint64_t until_ns = x->options->until_ns;
+    return is_begun(x, begin_ns) && (until_ns == 0 || end_ns <= until_ns + (uint64_t)x->shift_ns);
+}
+
+/* ---- numbers of ranges: a stack of the open ones that are written, in what the lane has for the format ---- */
+
+struct numbered {
+    size_t depth;
+    uint64_t number,
+        around;      /* its own, and that of the innermost operator around it; 0: there is none */
+    uint64_t inside; /* what `around` is for ranges inside it */
+};
+
+/* The innermost of those less than `height` deep; NULL: there is none. Deeper ones have ended. */
+static const struct numbered *find_numbered(struct marey__export_lane *lane, size_t height)
+{
+    struct marey__buf *const stack = &lane->held;
+    for (; stack->len != 0; stack->len -= sizeof(struct numbered)) {
+        const struct numbered *const top = (const void *)(stack->data + stack->len - sizeof *top);
+        if (top->depth < height)
+            return top;
+    }
+    return NULL;
+}
+
+static void add_number(struct marey__export *x, struct marey__export_lane *lane, uint32_t site)
+{
+    const struct numbered *const outer = find_numbered(lane, lane->n_open);
+    struct numbered range = {.depth = lane->n_open,
+                             .number = ++marey__chrome_of(x)->n_ranges,
+                             .around = outer != NULL ? outer->inside : 0};
+    range.inside = is_category(marey__export_site(x, site), "operator") ? range.number : range.around;
+    marey__buf_put(&lane->held, &range, sizeof range);
+    if (lane->held.failed)
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for ranges within one another");
+}
+
+/* ---- arguments ---- */
+
+/* What follows `key` in the payload of an operator, as far as it has characters of a list of numbers; "" for nothing. */
+static const char *find_value(const struct marey__payload *payload, const char *key, size_t *len)
+{
+    const char *const found = memmem(payload->text, payload->len, key, strlen(key));
+    *len = 0;
+    if (found == NULL)
+        return "";
+    const char *const value = found + strlen(key), *const end = payload->text + payload->len;
+    const char *at = value;
+    while (at < end && memchr("0123456789[], ", *at, 14) != NULL)
+        at++;
+    *len = (size_t)(at - value);
+    return value;
+}
+
+/* Whether `c` may stand behind `before`, blanks left out, in a list of lists of numbers. */
+static bool may_follow(char c, char before)
+{
+    const bool behind_digit = before >= '0' && before <= '9';
+    switch (c) {
+    case '[':
+        return before == '[' || before == ',';
+    case ']':
+        return behind_digit || before == '[' || before == ']';
+    case ',':
+        return behind_digit || before == ']';
+    default:
+        return behind_digit || before == '[' || before == ',';
+    }
+}
+
+/* A list of lists of numbers, whole: what was cut off, or never was one, is left out. */
+static bool is_list(const char *text, size_t len)
+{
+    int depth = 0;
+    char before = ',';
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == ' ' && before == ',' && i > 0)
+            continue;
+        depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
+        if (text[i] == ' ' || !may_follow(text[i], before) || (depth <= 0 && i + 1 < len))
+            return false;
+        before = text[i];
+    }
+    return len > 1 && depth == 0;
+}
+
+static void put_operator_args(struct marey__buf *buf, const struct marey__payload *payload)
+{
+    size_t len, digits = 0;
+    const char *value = find_value(payload, "seq = ", &len);
+    while (digits < len && digits < 18 && value[digits] >= '0' && value[digits] <= '9')
+        digits++;
+    if (digits > 0)
+        marey__buf_printf(buf, ",\"Sequence number\":%.*s", (int)digits, value);
+    value = find_value(payload, "sizes = ", &len);
+    if (is_list(value, len)) {
+        marey__buf_puts(buf, ",\"Input Dims\":");
+        marey__buf_put(buf, value, len);
+    }
+}
+
+static void put_numbers(struct marey__buf *buf, uint64_t number)
+{
+    marey__buf_printf(buf, ",\"args\":{\"External id\":%llu,\"Record function id\":0,\"Ev Idx\":%llu",
+                      (unsigned long long)number, (unsigned long long)number - 1);
+}
+
+/* ---- ranges ---- */
+
+/* A range as it is written. */
+struct event {
+    uint64_t start_ns, end_ns;
+    uint32_t site;
+    const struct marey__payload *payload;
+    uint64_t number, around; /* its own, and that of the operator around it */
+};
+
+static void put_text(struct marey__export *x, struct marey__buf *buf)
+{
+    if (buf->failed)
+        x->status = marey__fail(MAREY_ENOMEM, "no memory for the arguments of an event");
+    else
+        marey__out_put(&x->out, buf->data, buf->len);
+    buf->len = 0;
+}
+
+static bool is_step(const struct marey_site_info *site, const struct marey__payload *payload)
+{
+    return is_category(site, "step") &&
+           (payload->type == MAREY_PAYLOAD_I64 || payload->type == MAREY_PAYLOAD_U64);
+}
+
+static void put_name(struct marey__export *x, const struct event *event)
+{
+    const struct marey_site_info *const site = marey__export_site(x, event->site);
+    if (!is_step(site, event->payload)) {
+        marey__chrome_open_tail(x, event->site);
+        marey__out_puts(&x->out, site->category[0] == '\0' ? ",\"cat\":\"user_annotation\"" : "");
+        return;
+    }
+    struct marey__buf *const buf = text_of(x), name = {0};
+    marey__buf_put(&name, site->name, site->name_len);
+    marey__buf_printf(&name, "#%lld", (long long)event->payload->bits);
+    buf->len = 0;
+    marey__buf_puts(buf, ",\"cat\":\"user_annotation\",\"name\":");
+    marey__json_put(buf, name.data, name.len);
+    buf->failed |= name.failed;
+    marey__buf_fini(&name);
+    put_text(x, buf);
+}
+
+static void put_args(struct marey__export *x, const struct event *event)
+{
+    struct marey__buf *const buf = text_of(x);
+    const char *const category = category_of(marey__export_site(x, event->site));
+    const bool is_operator = strcmp(category, "cpu_op") == 0;
+    if (!is_operator && strcmp(category, "user_annotation") != 0) {
+        marey__chrome_of(x)->around = event->around; /* a call of CUDA, or what was imported */
+        marey__chrome_args(x, event->payload, false);
+        return;
+    }
+    buf->len = 0;
+    put_numbers(buf, event->number);
+    if (is_operator && event->payload->type == MAREY_PAYLOAD_TEXT)
+        put_operator_args(buf, event->payload);
+    marey__buf_puts(buf, "}");
+    put_text(x, buf);
+}
+
+static void put_event(struct marey__export *x, const struct marey__export_lane *lane,
+                      const struct event *event)
+{
+    x->out.p = marey__chrome_duration(marey__chrome_head(x, lane, event->start_ns, 'X'),
+                                      event->end_ns - event->start_ns);
+    put_name(x, event);
+    put_args(x, event);
+    marey__out_puts(&x->out, "}");
+    marey__chrome_launches(x, lane, event->start_ns, event->payload);
+}
+
+static void on_begin(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                     uint32_t site, const struct marey__payload *payload)
+{
+    (void)ns, (void)payload;
+    add_number(x, lane, site);
+}
+
+static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                          const struct marey__open_range *range, bool is_cut)
+{
+    const struct numbered *const numbered = find_numbered(lane, lane->n_open + 1);
+    if (is_cut || numbered == NULL || x->status != MAREY_OK || !is_inside(x, range->start_ns, ns))
+        return;
+    const struct marey__payload payload = marey__open_payload(lane, range);
+    const struct event event = {range->start_ns, ns, range->site, &payload, numbered->number,
+                                numbered->around};
+    put_event(x, lane, &event);
+}
+
+static void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                    uint32_t site, const struct marey__payload *payload)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)payload;
+}
+
+static void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                       uint32_t site, double value)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)value;
+}
+
+static void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                     uint32_t site, uint64_t handle, bool begins)
+{
+    static const struct marey__payload nothing;
+    const struct marey__async_half half = {
+        .handle = handle, .ns = ns, .name = site, .lane = lane->info->lane, .is_begin = begins};
+    struct marey__async_half begin, end;
+    if (!marey__export_async(x, &half, &begin, &end) || !is_inside(x, begin.ns, end.ns))
+        return;
+    const struct event event = {
+        .start_ns = begin.ns,
+        .end_ns = MAREY__MAX(begin.ns, end.ns),
+        .site = begin.name,
+        .payload = &nothing,
+        .number = ++marey__chrome_of(x)->n_ranges,
+    };
+    put_event(x, &x->lanes[begin.lane], &event);
+}
+
+static void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                    uint64_t n_events)
+{
+    (void)x, (void)lane, (void)ns, (void)n_events;
+}
+
+MAREY__EXPORT_BATCH(open_lane, on_begin, NULL);
+
+/* ---- work ---- */
+
+/* The upper half numbers sessions of CUPTI, the lower one the calls of a session, and may wrap. */
+static bool is_launched_before(uint64_t correlation, uint64_t bound)
+{
+    return correlation >> 32 == bound >> 32 ? (int32_t)((uint32_t)correlation - (uint32_t)bound) < 0
+                                            : correlation < bound;
+}
+
+static void on_work(struct marey__export *x, struct marey__export_lane *lane,
+                    const struct marey__stream_work *work)
+{
+    const uint64_t bound = x->options->launched_before;
+    const bool is_wanted =
+        bound != 0 ? is_begun(x, work->ns) && is_launched_before(work->correlation, bound)
+                   : is_inside(x, work->ns, work->ns);
+    if (is_wanted)
+        marey__chrome_work(x, lane, work);
+}
+
+const struct marey__export_format marey__export_kineto = {
+    .name = "kineto",
+    .start = on_start,
+    .process = on_process,
+    .batch = on_batch,
+    .finish = on_finish,
+    .close = marey__chrome_close,
+    .work = on_work,
+    .takes_window = true,
+};

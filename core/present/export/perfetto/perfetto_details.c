@@ -1,0 +1,251 @@
+/*
+ * Events with more to tell than their name: built field by field in x->texts. A payload, what a range launched or
+ * communicated, the arguments that another tool gave it, and arrows:
+ *
+ *   debug_annotations   payload, calls, correlation, collective ..., each argument by its own name
+ *   flow_ids            the same number at a launch and at its work, at both ends of a flow
+ */
+#include "codec/json_reader.h"
+#include "present/export/perfetto/perfetto_internal.h"
+
+#include <math.h>
+
+enum { MAX_DEPTH = 32 };
+
+struct marey__perfetto_event marey__perfetto_open(struct marey__export *x,
+                                                  struct marey__export_lane *lane, uint64_t ns,
+                                                  uint32_t type)
+{
+    struct sequence *sequence = lane->own;
+    struct marey__perfetto_event open;
+    open.packet = marey__perfetto_packet(x, sequence->id);
+    pb_uint(&x->texts, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+    pb_uint(&x->texts, PACKET_TIMESTAMP, ns - sequence->clock_ns);
+    sequence->clock_ns = ns;
+    open.event = pb_open(&x->texts, PACKET_TRACK_EVENT);
+    pb_uint(&x->texts, EVENT_TYPE, type);
+    return open;
+}
+
+void marey__perfetto_close(struct marey__export *x, struct marey__perfetto_event open)
+{
+    pb_close(&x->texts, open.event);
+    marey__perfetto_packet_done(x, open.packet);
+}
+
+void marey__perfetto_site(struct marey__export *x, uint32_t slot)
+{
+    const struct site_bytes *bytes = &((const struct site_bytes *)x->sites)[slot];
+    marey__buf_put(&x->texts, bytes->begin + BEGIN_TYPE_AT + 1,
+                   bytes->begin_len - BEGIN_TYPE_AT - 1u);
+}
+
+/* ---- annotations ---- */
+
+/*
+ * Viewers keep integers with a sign and would show 2^64 - 1 as -1; what does not fit goes as its
+ * digits.
+ */
+static void put_unsigned(struct marey__buf *buf, uint64_t value)
+{
+    char digits[40];
+    if (value <= INT64_MAX)
+        pb_uint(buf, ANNOTATION_UINT, value);
+    else
+        pb_text(buf, ANNOTATION_STRING, digits, (size_t)(marey__put_u64(digits, value) - digits));
+}
+
+/* A NaN goes as text too: viewers have it as null and show nothing. */
+static void put_double(struct marey__buf *buf, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (isnan(value))
+        pb_text(buf, ANNOTATION_STRING, "NaN", 3);
+    else
+        pb_fixed64(buf, ANNOTATION_DOUBLE, bits);
+}
+
+static size_t open_annotation(struct marey__buf *buf, const char *name, size_t len)
+{
+    const size_t annotation = pb_open(buf, EVENT_ANNOTATIONS);
+    pb_text(buf, ANNOTATION_NAME, name, len);
+    return annotation;
+}
+
+void marey__perfetto_annotate(struct marey__buf *buf, const char *name,
+                              const struct marey__payload *payload)
+{
+    const size_t annotation = open_annotation(buf, name, strlen(name));
+    double value;
+    switch (payload->type) {
+    case MAREY_PAYLOAD_I64:
+        pb_uint(buf, ANNOTATION_INT, payload->bits);
+        break;
+    case MAREY_PAYLOAD_U64:
+        put_unsigned(buf, payload->bits);
+        break;
+    case MAREY_PAYLOAD_F64:
+        memcpy(&value, &payload->bits, sizeof value);
+        put_double(buf, value);
+        break;
+    case MAREY_PAYLOAD_TEXT:
+        pb_text(buf, ANNOTATION_STRING, payload->text, payload->len);
+        break;
+    default: /* of a later version: the name alone */
+        break;
+    }
+    pb_close(buf, annotation);
+}
+
+void marey__perfetto_annotate_count(struct marey__buf *buf, const char *name, uint64_t count)
+{
+    const struct marey__payload value = {.type = MAREY_PAYLOAD_U64, .bits = count};
+    marey__perfetto_annotate(buf, name, &value);
+}
+
+static void annotate_text(struct marey__buf *buf, const char *name, const char *text, size_t len)
+{
+    const struct marey__payload value = {
+        .type = MAREY_PAYLOAD_TEXT, .text = text, .len = (uint32_t)len};
+    marey__perfetto_annotate(buf, name, &value);
+}
+
+/* ---- arguments: JSON to annotations within annotations ---- */
+
+/* The digits behind which the reader stands, as an integer where they are one that fits. */
+static void put_number(struct marey__buf *buf, const struct marey__json_reader *reader)
+{
+    char digits[32];
+    size_t n = 0;
+    const char *from = reader->at;
+    while (from > reader->start && n < sizeof digits && strchr("-0123456789", from[-1]) != NULL) {
+        from--;
+        n++;
+    }
+    const bool is_whole = from > reader->start && strchr(".eE+", from[-1]) == NULL && n > 0;
+    if (!is_whole || fabs(reader->number) >= 1e18) {
+        put_double(buf, reader->number);
+        return;
+    }
+    memcpy(digits, from, n);
+    digits[MAREY__MIN(n, sizeof digits - 1)] = '\0';
+    pb_uint(buf, ANNOTATION_INT, (uint64_t)strtoll(digits, NULL, 10));
+}
+
+/* The value that begins with `token` into the annotation that is open. The text is known to be sound. */
+static void put_json(struct marey__buf *buf, struct marey__json_reader *reader,
+                     enum marey__json_token token, int depth)
+{
+    bool is_first = true;
+    if (depth > MAX_DEPTH) {
+        (void)!marey__json_skip(reader, token);
+    } else if (token == MAREY__JSON_TEXT) {
+        pb_text(buf, ANNOTATION_STRING, reader->text.data, reader->text.len);
+    } else if (token == MAREY__JSON_NUMBER) {
+        put_number(buf, reader);
+    } else if (token == MAREY__JSON_TRUE || token == MAREY__JSON_FALSE) {
+        pb_uint(buf, ANNOTATION_BOOL, token == MAREY__JSON_TRUE);
+    } else if (token == MAREY__JSON_NULL) {
+        pb_text(buf, ANNOTATION_STRING, "null", 4);
+    } else if (token == MAREY__JSON_LIST) {
+        while (marey__json_next_item(reader, &is_first, &token)) {
+            const size_t item = pb_open(buf, ANNOTATION_LIST);
+            put_json(buf, reader, token, depth + 1);
+            pb_close(buf, item);
+        }
+    } else if (token == MAREY__JSON_OBJECT) {
+        while (marey__json_next_key(reader, &is_first)) {
+            const size_t entry = pb_open(buf, ANNOTATION_DICT);
+            pb_text(buf, ANNOTATION_NAME, reader->text.data, reader->text.len);
+            put_json(buf, reader, marey__json_next(reader), depth + 1);
+            pb_close(buf, entry);
+        }
+    }
+}
+
+void marey__perfetto_arguments(struct marey__buf *buf, const char *text, size_t len)
+{
+    struct marey__json_reader reader = {.start = text, .at = text, .end = text + len};
+    uint32_t found;
+    bool is_first = true;
+    if (!marey__arguments_look(text, len, NULL, 0, &found)) {
+        annotate_text(buf, "arguments", text, len);
+        return;
+    }
+    marey__json_next(&reader);
+    while (marey__json_next_key(&reader, &is_first)) {
+        const size_t annotation = open_annotation(buf, reader.text.data, reader.text.len);
+        put_json(buf, &reader, marey__json_next(&reader), 0);
+        pb_close(buf, annotation);
+    }
+    marey__json_fini(&reader);
+}
+
+/* ---- records ---- */
+
+static void put_communication(const struct marey__export *x, struct marey__buf *buf,
+                              const uint64_t *record)
+{
+    struct marey_communication what;
+    marey_record_communication(record, &what);
+    const char *name = marey__collective_name(what.what);
+    annotate_text(buf, "collective", name, strlen(name));
+    if (what.group != 0) {
+        const struct marey_site_info *group = marey__export_site(x, what.group);
+        annotate_text(buf, "group", group->name, group->name_len);
+        annotate_text(buf, "group_ranks", group->domain, strlen(group->domain));
+    }
+    if (what.group_size != 0)
+        marey__perfetto_annotate_count(buf, "group_size", what.group_size);
+    if (what.bytes_in != 0 || what.bytes_out != 0) {
+        marey__perfetto_annotate_count(buf, "bytes_in", what.bytes_in);
+        marey__perfetto_annotate_count(buf, "bytes_out", what.bytes_out);
+    }
+    if (what.sequence != UINT64_MAX)
+        marey__perfetto_annotate_count(buf, "sequence", what.sequence);
+    if (what.peer >= 0)
+        marey__perfetto_annotate_count(buf, "peer", (uint32_t)what.peer);
+}
+
+void marey__perfetto_arrow(const struct marey__export *x, struct marey__buf *buf, uint64_t correlation)
+{
+    if (marey__perfetto_is_native(x))
+        marey__perfetto_submits(x, buf, correlation);
+    else
+        pb_fixed64(buf, EVENT_FLOW_IDS, marey__perfetto_flow_id(x, NULL, correlation));
+}
+
+void marey__perfetto_flow_end(struct marey__export *x, const uint64_t *record)
+{
+    const struct marey_site_info *site = marey__export_site(x, marey_record_site(record[1]));
+    pb_fixed64(&x->texts, record[3] == MAREY_FLOW_END ? EVENT_LAST_FLOW_IDS : EVENT_FLOW_IDS,
+               marey__perfetto_flow_id(x, site, record[2]));
+}
+
+void marey__perfetto_records(struct marey__export *x, const struct marey__payload *payload,
+                             uint32_t from)
+{
+    struct marey__buf *buf = &x->texts;
+    struct marey__details details;
+    const uint64_t *record;
+    uint32_t found = 0;
+    marey__details_of(payload, &details);
+    if (details.arguments != NULL)
+        marey__arguments_look(details.arguments, details.arguments_len,
+                              (const char *const[]){"correlation"}, 1, &found);
+    while ((record = marey__next_record(payload, &from)) != NULL) {
+        const uint32_t type = marey_record_type_of(record[0]);
+        if (type == MAREY_RECORD_LAUNCH) {
+            if (found == 0)
+                marey__perfetto_annotate_count(buf, "correlation", record[1]);
+            marey__perfetto_arrow(x, buf, record[1]);
+        } else if (type == MAREY_RECORD_COMMUNICATION) {
+            put_communication(x, buf, record);
+        } else if (type == MAREY_RECORD_ARGUMENTS) {
+            marey__perfetto_arguments(buf, (const char *)(record + 2), (size_t)record[1]);
+        } else if (type == MAREY_RECORD_FLOW) {
+            marey__perfetto_flow_end(x, record);
+        }
+    }
+}

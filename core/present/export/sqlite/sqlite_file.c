@@ -1,0 +1,297 @@
+/*
+ * The file that SQLite writes. marey_export is given a descriptor and SQLite wants a path, so it gets a file system
+ * (a "VFS") of its own with a single nameless file: whatever path it asks for, it reads and writes our descriptor.
+ *
+ *   an empty regular file    is opened once more, for reading too, through /proc; rows go straight into it
+ *   anything else            (a pipe, a device, a file in the middle) gets a copy of a temporary file at the end
+ *
+ * With nobody else able to see a half-made database there is nothing to lock, and since a failed export is thrown away,
+ * nothing to roll back: journals are off, and a request for one finds no such file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "present/export/sqlite/sqlite_internal.h"
+
+/* ---- the open file ---- */
+
+struct handle {
+    sqlite3_file base;
+    struct marey__db_file *file;
+};
+
+static struct marey__db_file *file_of(sqlite3_file *base)
+{
+    return ((struct handle *)base)->file;
+}
+
+static int on_close(sqlite3_file *base)
+{
+    (void)base; /* the descriptor is closed by who opened it */
+    return SQLITE_OK;
+}
+
+static int on_read(sqlite3_file *base, void *bytes, int len, sqlite3_int64 at)
+{
+    size_t done = 0;
+    while (done < (size_t)len) {
+        const ssize_t n =
+            pread(file_of(base)->fd, (char *)bytes + done, (size_t)len - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return SQLITE_IOERR_READ;
+        if (n == 0) { /* the library asks for zeros where there is nothing */
+            memset((char *)bytes + done, 0, (size_t)len - done);
+            return SQLITE_IOERR_SHORT_READ;
+        }
+        done += (size_t)n;
+    }
+    return SQLITE_OK;
+}
+
+static int on_write(sqlite3_file *base, const void *bytes, int len, sqlite3_int64 at)
+{
+    struct marey__db_file *file = file_of(base);
+    for (size_t done = 0; done < (size_t)len;) {
+        const ssize_t n =
+            pwrite(file->fd, (const char *)bytes + done, (size_t)len - done, at + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            file->error = file->error != 0 ? file->error : errno;
+            return SQLITE_IOERR_WRITE;
+        }
+        done += (size_t)n;
+    }
+    return SQLITE_OK;
+}
+
+static int on_truncate(sqlite3_file *base, sqlite3_int64 size)
+{
+    return ftruncate(file_of(base)->fd, size) == 0 ? SQLITE_OK : SQLITE_IOERR_TRUNCATE;
+}
+
+static int on_size(sqlite3_file *base, sqlite3_int64 *size)
+{
+    struct stat st;
+    if (fstat(file_of(base)->fd, &st) != 0)
+        return SQLITE_IOERR_FSTAT;
+    *size = st.st_size;
+    return SQLITE_OK;
+}
+
+static int on_sync(sqlite3_file *base, int flags)
+{
+    (void)base, (void)flags;
+    return SQLITE_OK;
+}
+
+static int on_lock(sqlite3_file *base, int level)
+{
+    (void)base, (void)level;
+    return SQLITE_OK;
+}
+
+static int on_check_lock(sqlite3_file *base, int *is_locked)
+{
+    (void)base;
+    *is_locked = 0;
+    return SQLITE_OK;
+}
+
+static int on_control(sqlite3_file *base, int what, void *arg)
+{
+    (void)base, (void)what, (void)arg;
+    return SQLITE_NOTFOUND;
+}
+
+static int on_sector_size(sqlite3_file *base)
+{
+    (void)base;
+    return 4096;
+}
+
+static int on_characteristics(sqlite3_file *base)
+{
+    (void)base;
+    return 0;
+}
+
+static const sqlite3_io_methods methods = {
+    .iVersion = 1,
+    .xClose = on_close,
+    .xRead = on_read,
+    .xWrite = on_write,
+    .xTruncate = on_truncate,
+    .xSync = on_sync,
+    .xFileSize = on_size,
+    .xLock = on_lock,
+    .xUnlock = on_lock,
+    .xCheckReservedLock = on_check_lock,
+    .xFileControl = on_control,
+    .xSectorSize = on_sector_size,
+    .xDeviceCharacteristics = on_characteristics,
+};
+
+/* ---- the file system around it ---- */
+
+static int on_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *base, int flags, int *out_flags)
+{
+    (void)path;
+    base->pMethods = NULL;
+    if ((flags & SQLITE_OPEN_MAIN_DB) == 0)
+        return SQLITE_CANTOPEN;
+    ((struct handle *)base)->file = vfs->pAppData;
+    base->pMethods = &methods;
+    if (out_flags != NULL)
+        *out_flags = flags;
+    return SQLITE_OK;
+}
+
+static int on_delete(sqlite3_vfs *vfs, const char *path, int sync_dir)
+{
+    (void)vfs, (void)path, (void)sync_dir;
+    return SQLITE_OK;
+}
+
+static int on_access(sqlite3_vfs *vfs, const char *path, int flags, int *is_there)
+{
+    (void)vfs, (void)path, (void)flags;
+    *is_there = 0;
+    return SQLITE_OK;
+}
+
+static int on_full_path(sqlite3_vfs *vfs, const char *path, int cap, char *full)
+{
+    (void)vfs;
+    snprintf(full, (size_t)cap, "%s", path);
+    return SQLITE_OK;
+}
+
+/* The library asks its default file system for random numbers; these two are here for completeness. */
+static int on_randomness(sqlite3_vfs *vfs, int len, char *bytes)
+{
+    (void)vfs;
+    memset(bytes, 0, (size_t)len);
+    return len;
+}
+
+static int on_sleep(sqlite3_vfs *vfs, int us)
+{
+    (void)vfs;
+    return us;
+}
+
+static int on_time(sqlite3_vfs *vfs, double *julian_day)
+{
+    (void)vfs;
+    *julian_day = 2440587.5; /* 1970: nothing in the file depends on when it was written */
+    return SQLITE_OK;
+}
+
+static int on_last_error(sqlite3_vfs *vfs, int len, char *text)
+{
+    if (len > 0)
+        text[0] = '\0';
+    return ((const struct marey__db_file *)vfs->pAppData)->error;
+}
+
+/* Names are per process and exports may run side by side, so each has one of its own. */
+static marey_status register_vfs(struct marey__db_file *file)
+{
+    snprintf(file->vfs_name, sizeof file->vfs_name, "marey-%p", (void *)file);
+    file->vfs = (sqlite3_vfs){
+        .iVersion = 1,
+        .szOsFile = sizeof(struct handle),
+        .mxPathname = 64,
+        .zName = file->vfs_name,
+        .pAppData = file,
+        .xOpen = on_open,
+        .xDelete = on_delete,
+        .xAccess = on_access,
+        .xFullPathname = on_full_path,
+        .xRandomness = on_randomness,
+        .xSleep = on_sleep,
+        .xCurrentTime = on_time,
+        .xGetLastError = on_last_error,
+    };
+    if (sqlite3_vfs_register(&file->vfs, 0) != SQLITE_OK)
+        return marey__fail(MAREY_ENOMEM, "no memory for SQLite");
+    return MAREY_OK;
+}
+
+/* ---- which descriptor ---- */
+
+/*
+ * SQLite takes a -journal or -wal beside a database for a part of it. One that a program left there belongs to the
+ * file that ours replaces, and would be played back into it.
+ */
+static marey_status refuse_leftovers(const char *proc_path)
+{
+    static const char *const endings[] = {"-journal", "-wal"};
+    char path[4096 + 16];
+    const ssize_t len = readlink(proc_path, path, 4096);
+    for (size_t i = 0; len > 0 && i < MAREY__COUNT_OF(endings); i++) {
+        struct stat st;
+        snprintf(path + len, sizeof path - (size_t)len, "%s", endings[i]);
+        if (stat(path, &st) == 0 && st.st_size > 0)
+            return marey__fail(
+                MAREY_ESTATE,
+                "%s is left from an earlier database of that name and would spoil the new one; "
+                "remove it, or choose another name",
+                path);
+    }
+    return MAREY_OK;
+}
+
+/* Whether the database can grow in `target` itself: an empty regular file that nobody appends to. */
+static bool is_empty_file(int target)
+{
+    struct stat st;
+    return fstat(target, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0 &&
+           lseek(target, 0, SEEK_CUR) == 0 && (fcntl(target, F_GETFL) & O_APPEND) == 0;
+}
+
+marey_status marey__db_file_init(struct marey__db_file *file, int target)
+{
+    *file = (struct marey__db_file){.fd = -1, .target = target};
+    marey_status status = MAREY_OK;
+    if (is_empty_file(target)) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", target);
+        status = refuse_leftovers(path);
+        if (status == MAREY_OK)
+            file->fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    if (status == MAREY_OK && file->fd < 0) {
+        status = marey__temporary_open(&file->fd);
+        file->is_temporary = true;
+    }
+    if (status == MAREY_OK)
+        status = register_vfs(file);
+    if (status != MAREY_OK && file->fd >= 0) {
+        close(file->fd);
+        file->fd = -1;
+    }
+    return status;
+}
+
+void marey__db_file_fini(struct marey__db_file *file)
+{
+    sqlite3_vfs_unregister(&file->vfs);
+    close(file->fd);
+    file->fd = -1;
+}
+
+marey_status marey__db_file_deliver(const struct marey__db_file *file, struct marey__out *out)
+{
+    if (!file->is_temporary) {
+        lseek(file->target, 0, SEEK_END);
+        return MAREY_OK;
+    }
+    return marey__temporary_copy(file->fd, out);
+}

@@ -1,0 +1,272 @@
+/*
+ * Rows of ranges, nearly all there is to write.
+ *
+ * Ids are given when ranges begin, so that a parent's is known to its children, and ascend with time. Rows are complete
+ * when ranges end, children first. A window over the latest ids puts that right again:
+ *
+ *     rows   | late: began before the window | the window: one place for each id |
+ *             0                               WINDOW              2 x WINDOW
+ *
+ * A row goes to its place. When ids run past the window, what has ended is handed over, late rows first, then the
+ * window in the order of ids, so that the table grows at its end; what has not ended will be late. A few in a thousand
+ * are, and those alone go into the middle of the table.
+ *
+ * Handing over is one statement for all: INSERT INTO range SELECT * FROM marey_rows, where marey_rows is a virtual
+ * table over the array. It saves starting a statement and looking up the end of the table for each row, half of the
+ * time that INSERT ... VALUES takes.
+ */
+#include "present/export/sqlite/sqlite_internal.h"
+
+enum {
+    WINDOW = 8192,
+    MAX_PAYLOADS = 4 << 20, /* bytes that may wait */
+};
+
+/* ---- the virtual table ---- */
+
+struct vtab {
+    sqlite3_vtab base;
+    struct marey__db *db;
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    size_t at;
+};
+
+static int on_connect(sqlite3 *sqlite, void *arg, int argc, const char *const *argv,
+                      sqlite3_vtab **out, char **error)
+{
+    (void)argc, (void)argv, (void)error;
+    struct vtab *vtab = sqlite3_malloc(sizeof *vtab);
+    if (vtab == NULL)
+        return SQLITE_NOMEM;
+    *vtab = (struct vtab){.db = arg};
+    *out = &vtab->base;
+    return sqlite3_declare_vtab(sqlite,
+                                "CREATE TABLE marey_rows(id, thread, parent, depth, recursion, "
+                                "site, start_ns, duration_ns, self_ns, payload)");
+}
+
+static int on_disconnect(sqlite3_vtab *vtab)
+{
+    sqlite3_free(vtab);
+    return SQLITE_OK;
+}
+
+static int on_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
+{
+    (void)vtab, (void)info;
+    return SQLITE_OK;
+}
+
+static int on_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **out)
+{
+    (void)vtab;
+    struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
+    if (cursor == NULL)
+        return SQLITE_NOMEM;
+    *cursor = (struct cursor){.at = 0};
+    *out = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int on_close(sqlite3_vtab_cursor *cursor)
+{
+    sqlite3_free(cursor);
+    return SQLITE_OK;
+}
+
+static int on_filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc,
+                     sqlite3_value **argv)
+{
+    (void)number, (void)text, (void)argc, (void)argv;
+    ((struct cursor *)cursor)->at = 0;
+    return SQLITE_OK;
+}
+
+static int on_next(sqlite3_vtab_cursor *cursor)
+{
+    ((struct cursor *)cursor)->at++;
+    return SQLITE_OK;
+}
+
+static const struct marey__db_rows *rows_of(const sqlite3_vtab_cursor *cursor)
+{
+    return &((const struct vtab *)cursor->pVtab)->db->ranges;
+}
+
+static int on_eof(sqlite3_vtab_cursor *cursor)
+{
+    return ((struct cursor *)cursor)->at >= rows_of(cursor)->n;
+}
+
+static int on_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *out)
+{
+    *out = rows_of(cursor)->rows[((struct cursor *)cursor)->at].id;
+    return SQLITE_OK;
+}
+
+static void put_payload(sqlite3_context *ctx, struct marey__db *db, uint32_t place)
+{
+    struct marey__payload payload;
+    const char *stored = db->ranges.payloads.data + place - 1;
+    memcpy(&payload, stored, sizeof payload);
+    payload.text = stored + sizeof payload;
+    struct marey__db_value value;
+    marey__db_value_of(db, &payload, &value);
+    if (value.type == SQLITE_INTEGER)
+        sqlite3_result_int64(ctx, value.number);
+    else if (value.type == SQLITE_FLOAT)
+        sqlite3_result_double(ctx, value.real);
+    else if (value.type == SQLITE_TEXT)
+        sqlite3_result_text(ctx, value.text, value.len, SQLITE_TRANSIENT);
+    else if (value.type == SQLITE_BLOB)
+        sqlite3_result_blob(ctx, value.text, value.len, SQLITE_TRANSIENT);
+}
+
+static void put_if(sqlite3_context *ctx, bool is_known, int64_t number)
+{
+    if (is_known) /* a column without a result is NULL */
+        sqlite3_result_int64(ctx, number);
+}
+
+static int on_column(sqlite3_vtab_cursor *cursor, sqlite3_context *ctx, int column)
+{
+    const struct marey__db_range *row = &rows_of(cursor)->rows[((struct cursor *)cursor)->at];
+    const bool has_ended = row->duration_ns != MAREY__DB_UNKNOWN;
+    switch (column) {
+    case 0:
+        put_if(ctx, true, row->id);
+        break;
+    case 1:
+        put_if(ctx, true, row->thread);
+        break;
+    case 2:
+        put_if(ctx, row->parent != 0, row->parent);
+        break;
+    case 3:
+        put_if(ctx, true, row->depth);
+        break;
+    case 4:
+        put_if(ctx, true, row->recursion);
+        break;
+    case 5:
+        put_if(ctx, true, row->site);
+        break;
+    case 6:
+        put_if(ctx, true, (int64_t)row->start_ns);
+        break;
+    case 7:
+        put_if(ctx, has_ended, (int64_t)row->duration_ns);
+        break;
+    case 8:
+        put_if(ctx, has_ended, (int64_t)row->self_ns);
+        break;
+    default:
+        if (row->payload != 0)
+            put_payload(ctx, ((struct vtab *)cursor->pVtab)->db, row->payload);
+        break;
+    }
+    return SQLITE_OK;
+}
+
+/* Without xCreate it is there by its name alone. */
+static const sqlite3_module module = {
+    .xConnect = on_connect,
+    .xBestIndex = on_best_index,
+    .xDisconnect = on_disconnect,
+    .xOpen = on_open,
+    .xClose = on_close,
+    .xFilter = on_filter,
+    .xNext = on_next,
+    .xEof = on_eof,
+    .xColumn = on_column,
+    .xRowid = on_rowid,
+};
+
+/* ---- the window ---- */
+
+marey_status marey__db_rows_init(struct marey__db *db)
+{
+    struct marey__db_rows *ranges = &db->ranges;
+    ranges->rows = marey__calloc((size_t)2 * WINDOW, sizeof *ranges->rows);
+    if (ranges->rows == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for rows");
+    ranges->first_id = db->next_id;
+    if (sqlite3_create_module(db->sqlite, "marey_rows", &module, db) != SQLITE_OK ||
+        sqlite3_prepare_v3(db->sqlite, "INSERT INTO range SELECT * FROM marey_rows", -1,
+                           SQLITE_PREPARE_PERSISTENT, &ranges->insert, NULL) != SQLITE_OK)
+        marey__db_fail(db);
+    return db->status;
+}
+
+void marey__db_rows_fini(struct marey__db *db)
+{
+    sqlite3_finalize(db->ranges.insert);
+    marey__free(db->ranges.rows);
+    marey__buf_fini(&db->ranges.payloads);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const int64_t x = ((const struct marey__db_range *)a)->id,
+                  y = ((const struct marey__db_range *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/* All rows from the front on, without holes; a row never moves towards the end. */
+static void close_ranks(struct marey__db_rows *ranges)
+{
+    ranges->n = ranges->n_late;
+    for (size_t i = WINDOW; i < (size_t)2 * WINDOW; i++) {
+        if (ranges->rows[i].id != 0)
+            ranges->rows[ranges->n++] = ranges->rows[i];
+    }
+}
+
+void marey__db_rows_flush(struct marey__db *db)
+{
+    struct marey__db_rows *ranges = &db->ranges;
+    qsort(ranges->rows, ranges->n_late, sizeof *ranges->rows, compare_ids);
+    close_ranks(ranges);
+    if (db->status == MAREY_OK && ranges->n > 0 && sqlite3_step(ranges->insert) != SQLITE_DONE)
+        marey__db_fail(db);
+    sqlite3_reset(ranges->insert);
+    memset(ranges->rows + WINDOW, 0, WINDOW * sizeof *ranges->rows);
+    ranges->n_late = 0;
+    ranges->payloads.len = 0;
+    ranges->first_id = db->next_id;
+}
+
+int64_t marey__db_rows_begin(struct marey__db *db)
+{
+    if (MAREY_UNLIKELY(db->next_id - db->ranges.first_id >= WINDOW))
+        marey__db_rows_flush(db);
+    return db->next_id++;
+}
+
+static uint32_t keep_payload(struct marey__db *db, const struct marey__payload *payload)
+{
+    struct marey__buf *payloads = &db->ranges.payloads;
+    const size_t at = payloads->len;
+    marey__buf_put(payloads, payload, sizeof *payload);
+    marey__buf_put(payloads, payload->text, payload->len);
+    if (payloads->failed && db->status == MAREY_OK)
+        db->status = marey__fail(MAREY_ENOMEM, "no memory for the payloads of ranges");
+    return payloads->failed ? 0 : (uint32_t)at + 1;
+}
+
+void marey__db_rows_put(struct marey__db *db, const struct marey__db_range *row,
+                        const struct marey__payload *payload)
+{
+    struct marey__db_rows *ranges = &db->ranges;
+    if (MAREY_UNLIKELY(ranges->n_late == WINDOW || ranges->payloads.len > MAX_PAYLOADS))
+        marey__db_rows_flush(db);
+    struct marey__db_range *place = row->id >= ranges->first_id
+                                        ? &ranges->rows[WINDOW + (row->id - ranges->first_id)]
+                                        : &ranges->rows[ranges->n_late++];
+    *place = *row;
+    if (payload != NULL && payload->type != 0)
+        place->payload = keep_payload(db, payload);
+}

@@ -1,0 +1,142 @@
+/*
+ * What files of calls have in common: a row for each function as a file calls it, and who called whom. Two functions of one
+ * file, line and name are one row, because nobody who reads such a file could tell them apart.
+ */
+#include <string.h>
+
+#include "present/export/stacks/calls_out.h"
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the calls");
+}
+
+static void add_sum(struct marey__call_sum *into, const struct marey__call_sum *from)
+{
+    into->calls += from->calls;
+    into->primitive += from->primitive;
+    into->resumes += from->resumes;
+    into->self_ns += from->self_ns;
+    into->total_ns += from->total_ns;
+    into->gpu_ns += from->gpu_ns;
+    into->max_ns = MAREY__MAX(into->max_ns, from->max_ns);
+}
+
+/* The row of an entity, made when new; false without memory. */
+static bool find_row(struct marey__call_files *files, struct marey__names *keys,
+                     const struct marey__call_sums *sums, uint32_t entity, uint32_t *row)
+{
+    const struct marey__call_function *const function =
+        &files->calls.functions[marey__entity_function(sums, &files->calls, entity)];
+    struct marey__buf key = {0};
+    marey__call_label(&key, &files->calls, marey__entity_function(sums, &files->calls, entity),
+                      marey__entity_signature(sums, entity));
+    marey__buf_put(&key, "", 1);
+    marey__buf_put(&key, function->file, strlen(function->file) + 1);
+    marey__buf_put(&key, &function->line, sizeof function->line);
+    const char *const kept = key.failed ? NULL : marey__arena_text(&files->texts, key.data, key.len);
+    const uint32_t number = kept != NULL ? marey__names_number(keys, kept, key.len) : MAREY__NO_NAME;
+    marey__buf_fini(&key);
+    if (number == MAREY__NO_NAME)
+        return false;
+    if (number == files->n_rows)
+        files->rows[files->n_rows++] = (struct marey__call_row){
+            .label = kept, .file = kept + strlen(kept) + 1, .line = function->line};
+    *row = number;
+    return true;
+}
+
+static bool make_rows(struct marey__call_files *files, const struct marey__call_sums *sums,
+                      uint32_t *rows)
+{
+    struct marey__names keys = {0};
+    bool done = true;
+    for (uint32_t i = 0; done && i < sums->n_entities; i++)
+        if (sums->entities[i].calls != 0 || sums->entities[i].self_ns != 0) {
+            done = find_row(files, &keys, sums, i, &rows[i]);
+            if (done)
+                add_sum(&files->rows[rows[i]].sum, &sums->entities[i]);
+        }
+    marey__names_fini(&keys);
+    return done;
+}
+
+static int by_callee(const void *a, const void *b)
+{
+    const struct marey__call_edge *const x = a, *const y = b;
+    if (x->callee != y->callee)
+        return x->callee < y->callee ? -1 : 1;
+    return x->caller < y->caller ? -1 : x->caller > y->caller;
+}
+
+static int by_caller(const void *a, const void *b)
+{
+    const struct marey__call_edge *const x = a, *const y = b;
+    if (x->caller != y->caller)
+        return x->caller < y->caller ? -1 : 1;
+    return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+/* In order, and those that are one between rows made one. */
+static void make_edges(struct marey__call_files *files, struct marey__call_sums *sums,
+                       const uint32_t *rows, enum marey__call_rows_order order)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sums->n_edges; i++)
+        if (sums->edges[i].sum.calls != 0) {
+            sums->edges[n] = sums->edges[i];
+            sums->edges[n].caller = rows[sums->edges[i].caller];
+            sums->edges[n].callee = rows[sums->edges[i].callee];
+            n++;
+        }
+    if (n != 0)
+        qsort(sums->edges, n, sizeof *sums->edges,
+              order == MAREY__ROWS_BY_CALLEE ? by_callee : by_caller);
+    files->edges = sums->edges;
+    for (size_t i = 0; i < n; i++) {
+        struct marey__call_edge *const last =
+            files->n_edges != 0 ? &files->edges[files->n_edges - 1] : NULL;
+        if (last != NULL && by_callee(last, &files->edges[i]) == 0)
+            add_sum(&last->sum, &files->edges[i].sum);
+        else
+            files->edges[files->n_edges++] = files->edges[i];
+    }
+    sums->edges = NULL; /* they are the files' now */
+}
+
+marey_status marey__call_files_init(struct marey__call_files *files,
+                                    marey_recording *const *recordings, size_t n,
+                                    const struct marey_export_options *options,
+                                    enum marey__call_rows_order order)
+{
+    struct marey__call_sums sums = {0};
+    *files = (struct marey__call_files){0};
+    if (options->filter != NULL)
+        return marey__fail(MAREY_EINVAL,
+                           "a filter would leave callers without callees; these files "
+                           "have all functions");
+    MAREY_TRY(marey__calls_wanted(&files->calls, recordings, n, options, true));
+    uint32_t *rows = NULL;
+    bool done = marey__call_sums_make(&sums, &files->calls, true);
+    if (done) {
+        rows = marey__calloc(sums.n_entities, sizeof *rows);
+        files->rows = marey__calloc(sums.n_entities, sizeof *files->rows);
+        done = rows != NULL && files->rows != NULL && make_rows(files, &sums, rows);
+    }
+    if (done)
+        make_edges(files, &sums, rows, order);
+    marey__free(rows);
+    marey__call_sums_fini(&sums);
+    if (!done)
+        marey__call_files_fini(files);
+    return done ? MAREY_OK : no_memory();
+}
+
+void marey__call_files_fini(struct marey__call_files *files)
+{
+    marey__free(files->rows);
+    marey__free(files->edges);
+    marey__arena_fini(&files->texts);
+    marey__calls_fini(&files->calls);
+    *files = (struct marey__call_files){0};
+}

@@ -1,0 +1,124 @@
+/*
+ * Stacks as lines, for flamegraph.pl, inferno, speedscope and whatever else reads them:
+ *
+ *   epoch;step;forward 2598000123        nanoseconds of forward itself, without what was called from it
+ *   epoch;step;forward 2100000000 2598000123        with a baseline: before, and now
+ *
+ * One line for each path that took time, in the order of the paths.
+ */
+#include "present/export/stacks/stack_export.h"
+
+/* The last space of "layer 12", behind which there are digits and at most one point alone; len when there is none. */
+static size_t find_number(const char *text, size_t len)
+{
+    size_t i = len, n_points = 0;
+    while (i > 0 &&
+           ((text[i - 1] >= '0' && text[i - 1] <= '9') || (text[i - 1] == '.' && n_points++ == 0)))
+        i--;
+    return i > 0 && i < len && text[i - 1] == ' ' && text[i] != '.' ? i - 1 : len;
+}
+
+/* A frame ends at a semicolon and a line at its end, so neither may be in a name. */
+void marey__collapsed_text(struct marey__buf *buf, const char *text, size_t len)
+{
+    const size_t start = buf->len;
+    marey__utf8_put(buf, text, len);
+    for (size_t i = start; i < buf->len; i++) {
+        const unsigned char c = (unsigned char)buf->data[i];
+        if (c == ';')
+            buf->data[i] = ':';
+        else if (c < 0x20 || c == 0x7f)
+            buf->data[i] = ' ';
+    }
+}
+
+/*
+ * Digits behind a space at the end of a name would be taken for the first of two numbers: "layer 12 500" is a
+ * differential line to flamegraph.pl and inferno, which also step over spaces before the number. Threads and ranks have
+ * no time of their own and never end a line.
+ */
+void marey__collapsed_name(struct marey__buf *buf, const char *text, size_t len)
+{
+    const size_t start = buf->len;
+    marey__collapsed_text(buf, text, len);
+    while (buf->len > start && buf->data[buf->len - 1] == ' ')
+        buf->len--;
+    if (buf->len == start)
+        marey__buf_puts(buf, "(unnamed)");
+    const size_t number = find_number(buf->data + start, buf->len - start);
+    if (number < buf->len - start)
+        buf->data[start + number] = '_';
+}
+
+static void put_number(struct marey__buf *line, uint64_t value)
+{
+    char number[40];
+    marey__buf_puts(line, " ");
+    marey__buf_put(line, number, (size_t)(marey__put_u64(number, value) - number));
+}
+
+/* `path` holds the frames down to the node and is left as it is. */
+static void put_line(struct marey__export *x, const struct marey__stack_export *e, uint32_t node,
+                     struct marey__buf *path)
+{
+    const uint64_t now = marey__stack_times_of(e, MAREY__NEW, node)->self_ns;
+    const uint64_t before = marey__stack_times_of(e, MAREY__OLD, node)->self_ns;
+    const size_t len = path->len;
+    if (now == 0 && before == 0)
+        return;
+    if (e->has_baseline)
+        put_number(path, before);
+    put_number(path, now);
+    marey__buf_puts(path, "\n");
+    if (!path->failed)
+        marey__out_put(&x->out, path->data, path->len);
+    path->len = len;
+}
+
+/* `ends[d]` is where the frame of depth d ends in the path at hand. */
+static void put_lines(struct marey__export *x, const struct marey__stack_export *e,
+                      struct marey__buf *path, size_t *ends)
+{
+    for (size_t i = 0; i < e->n && !path->failed; i++) {
+        const uint32_t node = e->order[i], depth = e->stacks.tree.nodes[node].depth;
+        const struct marey__name *name = marey__stack_name(e, node);
+        path->len = ends[depth - 1];
+        if (depth > 1)
+            marey__buf_puts(path, ";");
+        marey__buf_put(path, name->text, name->len);
+        ends[depth] = path->len;
+        put_line(x, e, node, path);
+    }
+}
+
+static marey_status write_lines(struct marey__export *x, const struct marey__stack_export *e)
+{
+    size_t deepest = 0;
+    for (size_t i = 0; i < e->n; i++)
+        deepest = MAREY__MAX(deepest, (size_t)e->stacks.tree.nodes[e->order[i]].depth);
+    size_t *ends = marey__calloc(deepest + 1, sizeof *ends);
+    struct marey__buf path = {0};
+    if (ends != NULL)
+        put_lines(x, e, &path, ends);
+    const bool has_memory = ends != NULL && !path.failed;
+    marey__buf_fini(&path);
+    marey__free(ends);
+    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the lines of the export");
+}
+
+static marey_status on_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
+{
+    struct marey__stack_export e;
+    marey_status status =
+        marey__stack_export_init(&e, x, recordings, n, marey__collapsed_name, marey__stack_by_name);
+    if (status == MAREY_OK)
+        status = write_lines(x, &e);
+    marey__stack_export_fini(&e);
+    return status;
+}
+
+const struct marey__export_format marey__export_collapsed = {
+    .name = "collapsed",
+    .whole = on_whole,
+    .adds_up = true,
+};

@@ -1,0 +1,235 @@
+/*
+ * Samples as `py-spy record --format raw` writes them, for whatever reads that:
+ *
+ *   main (/home/user/train.py:3);Model.forward (/home/user/model.py:9) 53
+ *
+ * A line is a stack with its lines; the number says how many samples had it. Where there are several processes each stack
+ * begins with them, as with --subprocesses, and with the option `by` set to "thread" the thread follows, as with --threads.
+ */
+#include <string.h>
+
+#include "analyze/samples/samples.h"
+#include "present/export/export_internal.h"
+#include "present/export/stacks/samples_out.h"
+#include "present/export/stacks/stack_export.h"
+
+/* Samples of a stack; of a process or thread where these are told. */
+struct line {
+    uint32_t owner, stack;
+    uint64_t n;
+};
+
+struct writing {
+    struct marey__export *x;
+    struct marey__samples_set set;
+    bool by_thread, has_processes;
+    struct line *lines;
+    size_t n_lines, lines_cap;
+    uint32_t *slots; /* of lines, plus one; 0: empty */
+    uint32_t n_slots_log2;
+    uint32_t *path; /* stacks, the innermost first */
+    size_t path_cap;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the export");
+}
+
+/* ---- lines ---- */
+
+static uint32_t *find_slot(const struct writing *w, uint32_t owner, uint32_t stack)
+{
+    const uint64_t key = (uint64_t)owner << 32 | stack;
+    const size_t mask = ((size_t)1 << w->n_slots_log2) - 1;
+    size_t at = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - w->n_slots_log2));
+    while (w->slots[at] != 0 &&
+           (w->lines[w->slots[at] - 1].owner != owner || w->lines[w->slots[at] - 1].stack != stack))
+        at = (at + 1) & mask;
+    return &w->slots[at];
+}
+
+static bool make_slots(struct writing *w, uint32_t log2)
+{
+    uint32_t *const slots = marey__calloc((size_t)1 << log2, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    marey__free(w->slots);
+    w->slots = slots;
+    w->n_slots_log2 = log2;
+    for (size_t i = 0; i < w->n_lines; i++)
+        *find_slot(w, w->lines[i].owner, w->lines[i].stack) = (uint32_t)i + 1;
+    return true;
+}
+
+static bool count(struct writing *w, uint32_t owner, uint32_t stack, uint64_t n)
+{
+    uint32_t *const slot = find_slot(w, owner, stack);
+    if (*slot != 0) {
+        w->lines[*slot - 1].n += n;
+        return true;
+    }
+    if (!marey__grow(&w->lines, &w->lines_cap, w->n_lines + 1, sizeof *w->lines))
+        return false;
+    w->lines[w->n_lines++] = (struct line){owner, stack, n};
+    *slot = (uint32_t)w->n_lines;
+    return w->n_lines * 2 <= (size_t)1 << w->n_slots_log2 || make_slots(w, w->n_slots_log2 + 1);
+}
+
+static marey_status take_round(void *ctx, const struct marey_samples_round *round)
+{
+    struct writing *const w = ctx;
+    for (size_t i = 0; i < round->n_seen; i++) {
+        const uint32_t owner = w->by_thread       ? round->seen[i].thread
+                               : w->has_processes ? round->process
+                                                  : 0;
+        if (!count(w, owner, round->seen[i].stack, MAREY__MAX(round->n_same, 1)))
+            return no_memory();
+    }
+    return MAREY_OK;
+}
+
+/* ---- text ---- */
+
+static void put_text(struct marey__buf *text, const char *bytes)
+{
+    marey__collapsed_text(text, bytes, strlen(bytes));
+}
+
+/* Ancestors that were sampled first. */
+static void put_process(const struct writing *w, struct marey__buf *text, uint32_t process,
+                        unsigned depth)
+{
+    enum { MAX_DEPTH = 32 };
+    const struct marey_samples_process *const p = marey_samples_get_process(w->set.samples, process);
+    if (w->set.targets[process].parent != 0 && depth < MAX_DEPTH)
+        put_process(w, text, w->set.targets[process].parent, depth + 1);
+    marey__buf_printf(text, "process %lld:\"", (long long)p->pid);
+    put_text(text, p->command);
+    marey__buf_puts(text, "\";");
+}
+
+static void put_owner(const struct writing *w, struct marey__buf *text, uint32_t owner)
+{
+    if (owner == 0)
+        return;
+    const struct marey_samples_thread *const t = marey_samples_get_thread(w->set.samples, owner);
+    if (w->has_processes)
+        put_process(w, text, w->by_thread ? t->process : owner, 0);
+    if (!w->by_thread)
+        return;
+    marey__buf_printf(text, "thread (%lld)", (long long)t->tid);
+    if (t->name[0] != '\0') {
+        marey__buf_puts(text, ": ");
+        put_text(text, t->name);
+    }
+    marey__buf_puts(text, ";");
+}
+
+static void put_frame(const struct writing *w, struct marey__buf *text, uint32_t stack)
+{
+    const marey_samples *const samples = w->set.samples;
+    const struct marey_samples_location at =
+        marey_samples_get_location(samples, marey_samples_get_stack(samples, stack).location);
+    const struct marey_samples_function *const f = marey_samples_get_function(samples, at.function);
+    const char *const place = f->file[0] != '\0' ? f->file : f->module;
+    put_text(text, f->name);
+    if (place[0] == '\0')
+        return;
+    marey__buf_puts(text, " (");
+    put_text(text, place);
+    if (at.line != 0)
+        marey__buf_printf(text, ":%u", at.line);
+    marey__buf_puts(text, ")");
+}
+
+static bool put_line(struct writing *w, struct marey__buf *text, const struct line *line)
+{
+    size_t n = 0;
+    text->len = 0;
+    put_owner(w, text, line->owner);
+    for (uint32_t at = line->stack; at != 0; at = marey_samples_get_stack(w->set.samples, at).parent) {
+        if (!marey__grow(&w->path, &w->path_cap, n + 1, sizeof *w->path))
+            return false;
+        w->path[n++] = at;
+    }
+    if (n == 0)
+        marey__buf_puts(text, "(no Python frames)");
+    while (n > 0) {
+        put_frame(w, text, w->path[--n]);
+        marey__buf_puts(text, n > 0 ? ";" : "");
+    }
+    marey__buf_printf(text, " %llu\n", (unsigned long long)line->n);
+    if (!text->failed)
+        marey__out_put(&w->x->out, text->data, text->len);
+    return !text->failed;
+}
+
+/* The heaviest first. */
+static int by_count(const void *a, const void *b)
+{
+    const struct line *const x = a, *const y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? 1 : -1;
+    if (x->owner != y->owner)
+        return x->owner < y->owner ? -1 : 1;
+    return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+static marey_status write_lines(struct writing *w)
+{
+    struct marey__buf text = {0};
+    bool done = true;
+    if (w->n_lines != 0)
+        qsort(w->lines, w->n_lines, sizeof *w->lines, by_count);
+    for (size_t i = 0; done && i < w->n_lines; i++)
+        done = put_line(w, &text, &w->lines[i]);
+    marey__buf_fini(&text);
+    return done ? MAREY_OK : no_memory();
+}
+
+static marey_status write_set(struct writing *w)
+{
+    enum { FIRST_SLOTS_LOG2 = 8 };
+    struct marey__samples_chosen *chosen = NULL;
+    w->has_processes = marey_samples_n_processes(w->set.samples) > 1;
+    if (!make_slots(w, FIRST_SLOTS_LOG2))
+        return no_memory();
+    MAREY_TRY(marey__samples_choose(&w->set, w->x->options->samples, true, &chosen));
+    const marey_status status = marey__samples_visit(&w->set, chosen, take_round, w);
+    marey__samples_chosen_destroy(chosen);
+    return status == MAREY_OK ? write_lines(w) : status;
+}
+
+static marey_status export_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)
+{
+    const char *const by = x->options->by;
+    struct writing w = {.x = x, .by_thread = by != NULL && strcmp(by, "thread") == 0};
+    if (by != NULL && !w.by_thread)
+        return marey__fail(MAREY_EINVAL, "py-spy's format has threads apart, and no %s", by);
+    if (x->options->n_baseline != 0)
+        return marey__fail(MAREY_EINVAL,
+                           "py-spy's format has one number for each stack: a baseline "
+                           "goes with collapsed and flamegraph");
+    if (x->options->filter != NULL)
+        return marey__fail(MAREY_EINVAL, "py-spy's format has whole stacks: a filter of names goes "
+                                         "with collapsed and flamegraph");
+    if (!marey_samples_are_there(recordings, n) && !marey__samples_are_imported(recordings, n))
+        return marey__fail(MAREY_EINVAL,
+                           "nothing was sampled; sample with marey attach or marey run "
+                           "--sample, or export to collapsed");
+    MAREY_TRY(marey__samples_open(&w.set, recordings, n));
+    const marey_status status = write_set(&w);
+    marey__free(w.lines);
+    marey__free(w.slots);
+    marey__free(w.path);
+    marey__samples_fini(&w.set);
+    return status;
+}
+
+const struct marey__export_format marey__export_pyspy = {
+    .name = "pyspy",
+    .whole = export_whole,
+    .adds_up = true,
+    .has_calls = true,
+};

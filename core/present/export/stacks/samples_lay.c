@@ -1,0 +1,274 @@
+/*
+ * Samples as ranges, for exports that draw time: a function is a range on its thread's track for as long as it is found there
+ * without a break. What a round finds is drawn back to the round before, whose gaps are random; after a longer pause, and of
+ * threads that the round before has not seen, it is drawn for the time that it stands for.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/calls/calls.h"
+#include "analyze/samples/samples.h"
+#include "import/stacks/stack_in.h"
+#include "present/export/stacks/samples_out.h"
+
+struct thread {
+    marey__sink_process *process; /* NULL: not met yet */
+    uint32_t lane;
+    uint32_t stack;         /* what was seen last */
+    uint64_t end_ns, round; /* up to when, and in which round of its process */
+    struct open {
+        uint32_t function;
+        uint64_t begin_ns, n_samples;
+    } * open; /* outermost first */
+    size_t depth, open_cap;
+};
+
+struct laying {
+    struct marey__samples_set *set;
+    marey__sink *sink;
+    bool is_beside; /* other tracks of these threads are in the same file */
+    struct marey__frames frames;
+    uint32_t *frame_of;     /* by function */
+    struct thread *threads; /* by number */
+    uint64_t *rounds;       /* by process: how many there were */
+    size_t n_threads;
+    uint32_t *functions; /* of the stack at hand, outermost first */
+    size_t functions_cap;
+};
+
+static marey_status no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory to lay out the samples");
+}
+
+/* ---- names ---- */
+
+static bool make_frame(struct laying *l, uint32_t function)
+{
+    const struct marey_samples_function *const f =
+        marey_samples_get_function(l->set->samples, function);
+    const char *const name = function != 0 ? f->name : "(no Python frames)";
+    const char *const file = f->file[0] != '\0' ? f->file : f->module;
+    const struct marey__text_frame frame = {.name = name,
+                                            .name_len = strlen(name),
+                                            .file = file,
+                                            .file_len = strlen(file),
+                                            .line = f->first_line};
+    l->frame_of[function] = marey__frames_of_function(&l->frames, &frame);
+    return l->frame_of[function] != MAREY__NO_FRAME;
+}
+
+static bool make_frames(struct laying *l)
+{
+    const uint32_t n = marey_samples_n_functions(l->set->samples);
+    bool done = true;
+    for (uint32_t i = 0; done && i <= n; i++)
+        done = make_frame(l, i);
+    return done && marey__frames_name(&l->frames);
+}
+
+/* ---- threads ---- */
+
+/* Numbers of threads end below 2^22. */
+enum { INTERPRETER_TIDS = 1 << 23, BESIDE_TIDS = 1 << 30 };
+
+static int64_t tid_of(const struct laying *l, uint32_t number, const struct marey_samples_thread *t)
+{
+    const int64_t tid = t->tid > 0 ? t->tid : (int64_t)number;
+    const int64_t interpreter = (int64_t)(t->interpreter % 64) * INTERPRETER_TIDS;
+    return tid + interpreter + (l->is_beside ? BESIDE_TIDS : 0);
+}
+
+static void name_lane(const struct laying *l, const struct thread *thread,
+                      const struct marey_samples_thread *t)
+{
+    struct marey__buf name = {0};
+    marey__buf_puts(&name, t->name[0] != '\0' ? t->name : "thread");
+    if (t->interpreter != 0)
+        marey__buf_printf(&name, " in interpreter %llu", (unsigned long long)t->interpreter);
+    if (l->is_beside)
+        marey__buf_puts(&name, ": samples");
+    if (!name.failed)
+        marey__sink_name_lane(thread->process, thread->lane, name.data, name.len);
+    marey__buf_fini(&name);
+}
+
+static bool meet_thread(struct laying *l, uint32_t number, struct thread *thread)
+{
+    const marey_samples *const samples = l->set->samples;
+    const struct marey_samples_thread *const t = marey_samples_get_thread(samples, number);
+    const struct marey_samples_process *const p = marey_samples_get_process(samples, t->process);
+    const struct marey__samples_source *const source =
+        &l->set->sources[l->set->targets[t->process].source];
+    thread->process = marey__sink_process_get(l->sink, t->process);
+    if (thread->process == NULL)
+        return false;
+    const struct marey__sink_identity identity = {.pid = p->pid,
+                                                  .ppid = p->ppid,
+                                                  .rank = p->rank,
+                                                  .world_size = -1,
+                                                  .command = p->command,
+                                                  .host = p->host};
+    marey__sink_identify(thread->process, &identity);
+    marey__sink_set_wall(thread->process,
+                         marey_recording_process(source->recording, source->log)->mono_to_unix_ns);
+    thread->lane = marey__sink_thread(thread->process, tid_of(l, number, t));
+    name_lane(l, thread, t);
+    return true;
+}
+
+/* ---- ranges ---- */
+
+/* Random gaps are that many times the usual one once in twenty thousand. */
+enum { LONGEST_GAP = 10 };
+
+/* End what is open from `depth` on. Of slices with equal times the outer one is put first. */
+static void close_from(struct laying *l, struct thread *thread, size_t depth, uint64_t end_ns)
+{
+    for (size_t i = depth; i < thread->depth; i++) {
+        const struct open *const open = &thread->open[i];
+        const struct marey__sink_event event = {
+            .kind = MAREY__SINK_SLICE,
+            .lane = thread->lane,
+            .site = marey__frames_site(&l->frames, thread->process, l->frame_of[open->function]),
+            .ns = open->begin_ns,
+            .duration_ns = end_ns - open->begin_ns,
+            .repeat = open->n_samples,
+        };
+        marey__sink_put(thread->process, &event);
+    }
+    thread->depth = MAREY__MIN(thread->depth, depth);
+}
+
+/* The functions of a stack, outermost first; 0 alone where there are none. How many; 0 without memory. */
+static size_t unroll(struct laying *l, uint32_t stack)
+{
+    const marey_samples *const samples = l->set->samples;
+    const size_t n = MAREY__MAX(marey_samples_get_stack(samples, stack).depth, 1U);
+    if (!marey__grow(&l->functions, &l->functions_cap, n, sizeof *l->functions))
+        return 0;
+    l->functions[0] = 0;
+    size_t i = n;
+    while (stack != 0 && i > 0) {
+        const struct marey_samples_stack frame = marey_samples_get_stack(samples, stack);
+        l->functions[--i] = marey_samples_get_location(samples, frame.location).function;
+        stack = frame.parent;
+    }
+    return n;
+}
+
+static bool change_to(struct laying *l, struct thread *thread, uint32_t stack, uint64_t begin_ns)
+{
+    const size_t n = unroll(l, stack);
+    size_t same = 0;
+    if (n == 0 || !marey__grow(&thread->open, &thread->open_cap, n, sizeof *thread->open))
+        return false;
+    while (same < n && same < thread->depth && thread->open[same].function == l->functions[same])
+        same++;
+    close_from(l, thread, same, begin_ns);
+    for (size_t i = same; i < n; i++)
+        thread->open[i] = (struct open){l->functions[i], begin_ns, 0};
+    thread->depth = n;
+    thread->stack = stack;
+    return true;
+}
+
+static marey_status lay_sample(struct laying *l, const struct marey_samples_round *round,
+                               const struct marey_samples_seen *seen)
+{
+    struct thread *const thread = &l->threads[seen->thread];
+    if (thread->process == NULL && !meet_thread(l, seen->thread, thread))
+        return no_memory();
+    const uint64_t number = l->rounds[round->process],
+                   from = round->at_ns - MAREY__MIN(round->weight_ns, round->at_ns);
+    const bool goes_on = thread->round + 1 == number &&
+                         round->at_ns < thread->end_ns + LONGEST_GAP * round->weight_ns;
+    if (!goes_on)
+        close_from(l, thread, 0, thread->end_ns);
+    const uint64_t begin_ns = goes_on ? thread->end_ns : MAREY__MAX(from, thread->end_ns);
+    if ((thread->depth == 0 || thread->stack != seen->stack) &&
+        !change_to(l, thread, seen->stack, begin_ns))
+        return no_memory();
+    for (size_t i = 0; i < thread->depth; i++)
+        thread->open[i].n_samples += MAREY__MAX(round->n_same, 1);
+    thread->end_ns = MAREY__MAX(round->at_ns, begin_ns);
+    thread->round = number;
+    return MAREY_OK;
+}
+
+static marey_status lay_round(void *ctx, const struct marey_samples_round *round)
+{
+    struct laying *const l = ctx;
+    l->rounds[round->process]++;
+    for (size_t i = 0; i < round->n_seen; i++)
+        MAREY_TRY(lay_sample(l, round, &round->seen[i]));
+    return marey__sink_status(l->sink);
+}
+
+/* ---- the whole ---- */
+
+static marey_status lay_rounds(struct laying *l, const struct marey_samples_filter *filter)
+{
+    struct marey__samples_chosen *chosen = NULL;
+    l->n_threads = (size_t)marey_samples_n_threads(l->set->samples) + 1;
+    l->threads = marey__calloc(l->n_threads, sizeof *l->threads);
+    l->frame_of =
+        marey__calloc((size_t)marey_samples_n_functions(l->set->samples) + 1, sizeof *l->frame_of);
+    l->rounds =
+        marey__calloc((size_t)marey_samples_n_processes(l->set->samples) + 1, sizeof *l->rounds);
+    if (l->threads == NULL || l->frame_of == NULL || l->rounds == NULL || !make_frames(l))
+        return no_memory();
+    MAREY_TRY(marey__samples_choose(l->set, filter, true, &chosen));
+    const marey_status status = marey__samples_visit(l->set, chosen, lay_round, l);
+    marey__samples_chosen_destroy(chosen);
+    for (size_t i = 0; status == MAREY_OK && i < l->n_threads; i++)
+        close_from(l, &l->threads[i], 0, l->threads[i].end_ns);
+    return status == MAREY_OK ? marey__sink_finish(l->sink) : status;
+}
+
+static marey_status lay_all(struct laying *l, const struct marey_samples_filter *filter,
+                            const char *name, marey_recording **out)
+{
+    struct marey__log_store *store = NULL;
+    MAREY_TRY(marey__log_store_open_temporary(&store));
+    const struct marey__sink_options options = {
+        .store = store, .source = MAREY__SAMPLES_SOURCE, .run_id = "samples"};
+    marey_status status = marey__sink_create(&options, &l->sink);
+    if (status == MAREY_OK)
+        status = lay_rounds(l, filter);
+    if (status == MAREY_OK)
+        status = marey__log_store_read(store, name, out);
+    marey__sink_destroy(l->sink);
+    marey__log_store_close(store);
+    return status;
+}
+
+marey_status marey__samples_lay(marey_recording *const *recordings, size_t n,
+                                const struct marey_samples_filter *filter, bool is_beside,
+                                marey_recording **out)
+{
+    struct marey__samples_set set;
+    struct laying l = {.set = &set, .is_beside = is_beside};
+    MAREY_TRY(marey__samples_open(&set, recordings, n));
+    marey__frames_init(&l.frames);
+    l.frames.names_lines = true;
+    const marey_status status = lay_all(&l, filter, marey_recording_name(recordings[0]), out);
+    for (size_t i = 0; l.threads != NULL && i < l.n_threads; i++)
+        marey__free(l.threads[i].open);
+    marey__free(l.threads);
+    marey__free(l.frame_of);
+    marey__free(l.rounds);
+    marey__free(l.functions);
+    marey__frames_fini(&l.frames);
+    marey__samples_fini(&set);
+    return status;
+}
+
+bool marey__samples_are_all(marey_recording *const *recordings, size_t n)
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < marey_recording_n_logs(recordings[r]); i++)
+            if (marey_recording_process(recordings[r], i)->n_words != 0)
+                return false;
+    return marey_samples_are_there(recordings, n) && !marey__calls_are_there(recordings, n);
+}

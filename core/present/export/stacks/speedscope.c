@@ -1,0 +1,327 @@
+/*
+ * Ranges as a file for speedscope: one evented profile per thread.
+ *
+ *   {"$schema":...,"exporter":"marey 0.1.0","name":"train.marey","profiles":[
+ *   {"type":"evented","name":"rank 0 train.py, pid 7, main 7","unit":"nanoseconds","startValue":0,"events":[
+ *   {"type":"O","frame":0,"at":12},       since the first event of the export, never going back within a thread
+ *   {"type":"C","frame":0,"at":34}
+ *   ],"endValue":34}
+ *   ],"shared":{"frames":[
+ *   {"name":"forward","file":"train.py","line":7}
+ *   ]}}
+ *
+ * A stream of a GPU is a profile, too, whose frames are work. Speedscope wants frames within frames; work that overlaps
+ * other work without lying in it is left out, and the profile's name, which then stands last, says how much that is.
+ *
+ * Ranges that overlap others of an imported thread are a profile of their own, whose name says so.
+ *
+ * A profile is one piece of the file, so the lanes of a process come one after the other. Frames get their numbers when
+ * they are first used and are written last; they are all that is remembered. Every open frame is closed by somebody:
+ * by its end, by a gap, or when its lane is done.
+ */
+#include "present/export/export_walk.h"
+
+struct frames {
+    struct marey__names keys; /* name, file and line as one text, kept in `texts` */
+    struct marey__arena texts;
+    const struct marey_site_info **sites; /* by frame; lent by the recordings */
+    size_t cap;
+    struct marey__buf key;
+    uint32_t n_profiles;
+    bool has_events;     /* the profile at hand */
+    uint64_t n_left_out; /* of the stream at hand */
+};
+
+static marey_status no_memory(struct marey__export *x)
+{
+    return x->status = marey__fail(MAREY_ENOMEM, "no memory for the frames of the export");
+}
+
+static void put_buf(struct marey__export *x, struct marey__buf *buf)
+{
+    if (buf->failed)
+        no_memory(x);
+    else
+        marey__out_put(&x->out, buf->data, buf->len);
+    marey__buf_fini(buf);
+}
+
+/* ---- frames ---- */
+
+/* The number of a site's frame; sites that agree in name, file and line share one. UINT32_MAX without memory. */
+static uint32_t number_frame(struct frames *frames, const struct marey_site_info *site)
+{
+    struct marey__names *keys = &frames->keys;
+    struct marey__buf *key = &frames->key;
+    key->len = 0;
+    marey__buf_put(key, site->name, site->name_len);
+    marey__buf_put(key, "", 1);
+    marey__buf_puts(key, site->file);
+    marey__buf_put(key, &site->line, sizeof site->line);
+    const char *text = key->failed ? NULL : marey__arena_text(&frames->texts, key->data, key->len);
+    if (text == NULL ||
+        !marey__grow(&frames->sites, &frames->cap, keys->n + 1, sizeof *frames->sites))
+        return UINT32_MAX;
+    const size_t n_before = keys->n;
+    const uint32_t number = marey__names_number(keys, text, key->len);
+    if (keys->n > n_before)
+        frames->sites[number] = site;
+    return number;
+}
+
+/* x->sites holds frame numbers plus one; 0: not used so far in this process. */
+static inline uint32_t frame_of(struct marey__export *x, uint32_t site)
+{
+    uint32_t *known = &((uint32_t *)x->sites)[marey__site_slot(x, site)];
+    if (MAREY_UNLIKELY(*known == 0)) {
+        *known = number_frame(x->own, marey__export_site(x, site)) + 1;
+        if (*known == 0) {
+            no_memory(x);
+            return 0;
+        }
+    }
+    return *known - 1;
+}
+
+static void put_frame(struct marey__buf *buf, const struct marey_site_info *site)
+{
+    marey__buf_puts(buf, "{\"name\":");
+    if (site->name_len != 0)
+        marey__json_put(buf, site->name, site->name_len);
+    else
+        marey__buf_puts(buf, "\"(unnamed)\"");
+    if (site->file[0] != '\0') {
+        marey__buf_puts(buf, ",\"file\":");
+        marey__json_put(buf, site->file, strlen(site->file));
+        if (site->line != 0)
+            marey__buf_printf(buf, ",\"line\":%u", site->line);
+    }
+    marey__buf_puts(buf, "}");
+}
+
+/* ---- profiles ---- */
+
+/* A thread is known by what a user sees elsewhere: rank, program, pid, its name, its number. */
+static void put_profile_name(struct marey__export *x, const struct marey__export_lane *lane,
+                             struct marey__buf *buf)
+{
+    const struct marey_lane_info *info = lane->info;
+    const uint64_t n_left_out = ((const struct frames *)x->own)->n_left_out;
+    struct marey__buf name = {0};
+    marey__export_process_name(x, &name);
+    if (!x->has_own_ids)
+        marey__buf_printf(&name, ", pid %lld", (long long)x->process->pid);
+    if (info->kind == MAREY_LANE_GPU)
+        marey__buf_printf(&name, ", GPU %d stream %d", info->device, (int32_t)info->stream);
+    else
+        marey__buf_printf(&name, ", %s %lld", info->name[0] != '\0' ? info->name : "thread",
+                          (long long)info->tid);
+    if (lane->first != NULL)
+        marey__buf_puts(&name, " (overlapping)");
+    if (n_left_out != 0)
+        marey__buf_printf(&name, " (%llu overlapping left out)", (unsigned long long)n_left_out);
+    buf->failed |= name.failed;
+    marey__json_put(buf, name.data, name.len);
+    marey__buf_fini(&name);
+}
+
+static void open_profile(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns)
+{
+    struct frames *frames = x->own;
+    struct marey__buf buf = {0};
+    lane->own = marey__alloc(1); /* says that the profile is open */
+    if (lane->own == NULL) {
+        no_memory(x);
+        return;
+    }
+    frames->has_events = false;
+    frames->n_left_out = 0;
+    marey__buf_printf(&buf, "%s\n{\"type\":\"evented\"", frames->n_profiles++ == 0 ? "" : ",");
+    if (lane->info->kind == MAREY_LANE_THREAD) {
+        marey__buf_puts(&buf, ",\"name\":");
+        put_profile_name(x, lane, &buf);
+    }
+    marey__buf_printf(&buf, ",\"unit\":\"nanoseconds\",\"startValue\":%llu,\"events\":[",
+                      (unsigned long long)(ns - x->origin_ns));
+    put_buf(x, &buf);
+}
+
+static inline void put_event(struct marey__export *x, char type, uint32_t site, uint64_t ns)
+{
+    static const char open[] = "\n{\"type\":\"O\",\"frame\":", at[] = ",\"at\":";
+    struct frames *frames = x->own;
+    const uint32_t frame = frame_of(x, site);
+    char *p = marey__out_room(&x->out);
+    *p = ',';
+    p += frames->has_events;
+    frames->has_events = true;
+    memcpy(p, open, sizeof open - 1);
+    p[10] = type;
+    p = marey__put_u64(p + sizeof open - 1, frame);
+    memcpy(p, at, sizeof at - 1);
+    p = marey__put_u64(p + sizeof at - 1, ns - x->origin_ns);
+    *p++ = '}';
+    x->out.p = p;
+}
+
+/* End what ends at `until_ns` or before; of work that is open, `start_ns` is its end. */
+static void end_work(struct marey__export *x, struct marey__export_lane *lane, uint64_t until_ns)
+{
+    while (lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns <= until_ns) {
+        const struct marey__open_range *work = &lane->open[--lane->n_open];
+        put_event(x, 'C', work->site, work->start_ns);
+    }
+}
+
+static void on_lane_done(struct marey__export *x, struct marey__export_lane *lane)
+{
+    if (lane->own == NULL)
+        return;
+    if (lane->info->kind == MAREY_LANE_GPU)
+        end_work(x, lane, UINT64_MAX);
+    while (lane->n_open > 0) {
+        const uint32_t site = lane->open[--lane->n_open].site;
+        if (!marey__is_skipped(x, site))
+            put_event(x, 'C', site, lane->last_ns);
+    }
+    struct marey__buf buf = {0};
+    marey__buf_printf(&buf, "\n],\"endValue\":%llu",
+                      (unsigned long long)(lane->last_ns - x->origin_ns));
+    if (lane->info->kind == MAREY_LANE_GPU) {
+        marey__buf_puts(&buf, ",\"name\":");
+        put_profile_name(x, lane, &buf);
+    }
+    marey__buf_puts(&buf, "}");
+    put_buf(x, &buf);
+}
+
+/* ---- events ---- */
+
+static inline void on_begin(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                            uint32_t site, const struct marey__payload *payload)
+{
+    (void)payload;
+    if (MAREY_UNLIKELY(lane->own == NULL))
+        open_profile(x, lane, ns);
+    put_event(x, 'O', site, ns);
+}
+
+static inline void on_end(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                          const struct marey__open_range *range, bool is_cut)
+{
+    (void)lane, (void)is_cut;
+    put_event(x, 'C', range->site, ns);
+}
+
+/* What is no range has no place in a stack. */
+static inline void on_mark(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                           uint32_t site, const struct marey__payload *payload)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)payload;
+}
+
+static inline void on_counter(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                              uint32_t site, double value)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)value;
+}
+
+static inline void on_async(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                            uint32_t site, uint64_t handle, bool begins)
+{
+    (void)x, (void)lane, (void)ns, (void)site, (void)handle, (void)begins;
+}
+
+static inline void on_lost(struct marey__export *x, struct marey__export_lane *lane, uint64_t ns,
+                           uint64_t n_events)
+{
+    (void)x, (void)lane, (void)ns, (void)n_events;
+}
+
+MAREY__EXPORT_WALKER(on_begin, NULL);
+
+static marey_status on_batch(struct marey__export *x, struct marey__export_lane *lane,
+                             const struct marey_batch *batch)
+{
+    return marey__walk(x, lane, batch, &walker);
+}
+
+/* Longer work comes first where two begin together, so that what lies within another comes behind it. */
+static void on_work(struct marey__export *x, struct marey__export_lane *lane,
+                    const struct marey__stream_work *work)
+{
+    const uint64_t end_ns = work->ns + work->duration_ns;
+    if (lane->own == NULL)
+        open_profile(x, lane, work->ns);
+    end_work(x, lane, work->ns);
+    if (lane->n_open > 0 && lane->open[lane->n_open - 1].start_ns < end_ns) {
+        ((struct frames *)x->own)->n_left_out++;
+        return;
+    }
+    if (lane->n_open == lane->cap_open && !marey__export_lane_grow(x, lane))
+        return;
+    put_event(x, 'O', work->site, work->ns);
+    lane->open[lane->n_open++] = (struct marey__open_range){.start_ns = end_ns, .site = work->site};
+}
+
+/* ---- the file ---- */
+
+static void on_start(struct marey__export *x)
+{
+    x->own = marey__calloc(1, sizeof(struct frames));
+    if (x->own == NULL) {
+        no_memory(x);
+        return;
+    }
+    struct marey__buf buf = {0};
+    marey__buf_printf(&buf,
+                      "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
+                      "\"exporter\":\"marey %s\",\"profiles\":[",
+                      marey_version());
+    put_buf(x, &buf);
+}
+
+static marey_status on_process(struct marey__export *x)
+{
+    x->sites = marey__calloc((size_t)x->process->n_sites + 1, sizeof(uint32_t));
+    return x->own == NULL || x->sites == NULL ? no_memory(x) : x->status;
+}
+
+static void on_finish(struct marey__export *x)
+{
+    const struct frames *frames = x->own;
+    if (frames != NULL && frames->n_profiles == 0) /* speedscope wants to open one */
+        marey__out_puts(&x->out, "\n{\"type\":\"evented\",\"name\":\"no ranges\",\"unit\":"
+                                 "\"nanoseconds\",\"startValue\":0,\"events\":[],\"endValue\":0}");
+    marey__out_puts(&x->out, "\n],\"shared\":{\"frames\":[");
+    for (size_t i = 0; frames != NULL && i < frames->keys.n; i++) {
+        struct marey__buf buf = {0};
+        marey__buf_puts(&buf, i == 0 ? "\n" : ",\n");
+        put_frame(&buf, frames->sites[i]);
+        put_buf(x, &buf);
+    }
+    marey__out_puts(&x->out, "\n]}}\n");
+}
+
+static void on_close(struct marey__export *x)
+{
+    struct frames *frames = x->own;
+    if (frames == NULL)
+        return;
+    marey__names_fini(&frames->keys);
+    marey__arena_fini(&frames->texts);
+    marey__free(frames->sites);
+    marey__buf_fini(&frames->key);
+    marey__free(frames);
+}
+
+const struct marey__export_format marey__export_speedscope = {
+    .name = "speedscope",
+    .start = on_start,
+    .process = on_process,
+    .batch = on_batch,
+    .finish = on_finish,
+    .close = on_close,
+    .lane_done = on_lane_done,
+    .work = on_work,
+};

@@ -1,0 +1,147 @@
+/*
+ * Segments for a snapshot: stretches of addresses that an allocator may have had at once. A trace tells allocations alone,
+ * so that a stretch is what allocations of any time lie close to one another in; and whatever was ever used has to lie in
+ * one, since the viewer goes back in time with the segments of the end.
+ */
+#include "present/memory/memory_arenas.h"
+
+enum {
+    GAP = 1 << 20,           /* further apart are two stretches */
+    SMALL_SEGMENT = 2 << 20, /* what the caching allocator takes for its small blocks */
+};
+
+struct range {
+    uint64_t begin, end;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static size_t list_ranges(const struct marey__memory_timeline *timeline, uint32_t device,
+                          struct range *ranges)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < timeline->n_blocks; i++) {
+        const struct marey__memory_block *block = &timeline->blocks[i];
+        if (block->device == device && marey__memory_is_shown(block))
+            ranges[n++] = (struct range){block->address, block->address + (uint64_t)block->bytes};
+    }
+    qsort(ranges, n, sizeof *ranges, by_address);
+    return n;
+}
+
+static bool join_ranges(struct marey__memory_arenas *arenas, const struct range *ranges, size_t n)
+{
+    size_t cap = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct marey__memory_arena *last =
+            arenas->n_arenas != 0 ? &arenas->arenas[arenas->n_arenas - 1] : NULL;
+        if (last != NULL && ranges[i].begin <= last->end + GAP) {
+            last->end = MAREY__MAX(last->end, ranges[i].end);
+            continue;
+        }
+        if (!marey__grow(&arenas->arenas, &cap, arenas->n_arenas + 1, sizeof *arenas->arenas))
+            return false;
+        arenas->arenas[arenas->n_arenas++] =
+            (struct marey__memory_arena){.begin = ranges[i].begin, .end = ranges[i].end};
+    }
+    return true;
+}
+
+/* ---- what is there at the end ---- */
+
+struct sorted_block {
+    uint64_t address;
+    uint32_t block;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct sorted_block *x = a, *y = b;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return (x->block > y->block) - (x->block < y->block);
+}
+
+/*
+ * Of two that overlap, the one that was made first is gone: its release was not recorded. Whatever is kept before it ends
+ * before it begins, so that looking at the last one is enough.
+ */
+static void keep_block(struct marey__memory_arenas *arenas,
+                       const struct marey__memory_timeline *timeline, uint32_t number)
+{
+    const struct marey__memory_block *block = &timeline->blocks[number];
+    if (arenas->n_live != 0) {
+        const struct marey__memory_block *last = &timeline->blocks[arenas->live[arenas->n_live - 1]];
+        if (last->address + (uint64_t)last->bytes > block->address) {
+            if (last->made_change > block->made_change)
+                return;
+            arenas->n_live--;
+        }
+    }
+    arenas->live[arenas->n_live++] = number;
+}
+
+static bool find_live(struct marey__memory_arenas *arenas,
+                      const struct marey__memory_timeline *timeline, uint32_t device)
+{
+    struct sorted_block *sorted = marey__calloc(timeline->n_blocks + 1, sizeof *sorted);
+    arenas->live = marey__calloc(timeline->n_blocks + 1, sizeof *arenas->live);
+    size_t n = 0;
+    const bool ok = sorted != NULL && arenas->live != NULL;
+    for (uint32_t i = 0; ok && i < timeline->n_blocks; i++) {
+        const struct marey__memory_block *block = &timeline->blocks[i];
+        if (block->device == device && marey__memory_is_shown(block) &&
+            block->freed_ns == MAREY__MEMORY_NEVER)
+            sorted[n++] = (struct sorted_block){block->address, i};
+    }
+    if (ok)
+        qsort(sorted, n, sizeof *sorted, by_place);
+    for (size_t i = 0; ok && i < n; i++)
+        keep_block(arenas, timeline, sorted[i].block);
+    marey__free(sorted);
+    return ok;
+}
+
+static void share_out(struct marey__memory_arenas *arenas,
+                      const struct marey__memory_timeline *timeline)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < arenas->n_arenas; i++) {
+        struct marey__memory_arena *arena = &arenas->arenas[i];
+        arena->first_live = at;
+        for (; at < arenas->n_live; at++) {
+            const struct marey__memory_block *block = &timeline->blocks[arenas->live[at]];
+            if (block->address >= arena->end)
+                break;
+            arena->live_bytes += block->bytes;
+        }
+        arena->n_live = at - arena->first_live;
+        arena->is_small = arena->end - arena->begin <= SMALL_SEGMENT;
+    }
+}
+
+marey_status marey__memory_arenas_init(struct marey__memory_arenas *arenas,
+                                       const struct marey__memory_timeline *timeline, uint32_t device)
+{
+    *arenas = (struct marey__memory_arenas){0};
+    struct range *ranges = marey__calloc(timeline->n_blocks + 1, sizeof *ranges);
+    const bool ok = ranges != NULL &&
+                    join_ranges(arenas, ranges, list_ranges(timeline, device, ranges)) &&
+                    find_live(arenas, timeline, device);
+    marey__free(ranges);
+    if (!ok)
+        return marey__fail(MAREY_ENOMEM, "no memory for the snapshot");
+    share_out(arenas, timeline);
+    return MAREY_OK;
+}
+
+void marey__memory_arenas_fini(struct marey__memory_arenas *arenas)
+{
+    marey__free(arenas->arenas);
+    marey__free(arenas->live);
+    *arenas = (struct marey__memory_arenas){0};
+}

@@ -1,0 +1,34 @@
+/* Segments for the allocator's snapshot of one device, and what lies in them at the end. */
+#ifndef MAREY_MEMORY_ARENAS_H
+#define MAREY_MEMORY_ARENAS_H
+
+#include "analyze/memory/memory_timeline.h"
+
+struct marey__memory_arena {
+    uint64_t begin, end;
+    size_t first_live, n_live; /* of marey__memory_arenas.live */
+    int64_t live_bytes;
+    bool is_small;
+};
+struct marey__memory_arenas {
+    struct marey__memory_arena *arenas; /* by address; they do not touch */
+    size_t n_arenas;
+    uint32_t *live; /* blocks by address; they do not overlap */
+    size_t n_live;
+};
+
+/* Whether the viewer can draw a block: its numbers are doubles, and what has no address has no place. */
+static inline bool marey__memory_is_shown(const struct marey__memory_block *block)
+{
+    const uint64_t most = UINT64_C(1) << 53;
+    return block->address != 0 && block->address < most &&
+           (uint64_t)block->bytes < most - block->address;
+}
+
+/* MAREY_ENOMEM; fini in any case. */
+MAREY_WARN_UNUSED marey_status marey__memory_arenas_init(struct marey__memory_arenas *arenas,
+                                                         const struct marey__memory_timeline *timeline,
+                                                         uint32_t device);
+void marey__memory_arenas_fini(struct marey__memory_arenas *arenas);
+
+#endif

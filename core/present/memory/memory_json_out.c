@@ -1,0 +1,127 @@
+/*
+ * torch's files of a memory timeline: sums by category over time, and single changes. Both are as
+ * torch.profiler.profile.export_memory_timeline writes them, for one device.
+ */
+#include "codec/zlib_stream.h"
+#include "present/memory/memory_out.h"
+
+/* As torch numbers actions. Changes of a tensor's version are not in a trace. */
+enum action { PREEXISTING = 1, CREATE = 2, DESTROY = 4 };
+
+static marey_status write_packed(const struct marey__buf *json, int fd)
+{
+    struct marey__buf packed = {.failed = json->failed};
+    if (!packed.failed)
+        marey__gzip_pack(&packed, json->data, json->len);
+    marey_status status = MAREY_OK;
+    if (packed.failed)
+        status = marey__fail(MAREY_ENOMEM, "no memory for the memory timeline");
+    else if (!marey__write_all(fd, packed.data, packed.len))
+        status = marey__fail_errno("write the memory timeline");
+    marey__buf_fini(&packed);
+    return status;
+}
+
+/* ---- sums ---- */
+
+/* Microseconds; of what was there before, the time of the first event. */
+static int64_t us_of(const struct marey__memory_timeline *timeline,
+                     const struct marey__memory_device *device, size_t change)
+{
+    const size_t at = MAREY__MAX(change, device->n_before);
+    if (at >= device->n_changes)
+        return -1;
+    return marey__memory_change_ns(timeline, &device->changes[at]) / 1000;
+}
+
+/* A row ends where the next change has another time; what was there before is a row by itself. */
+static bool ends_row(const struct marey__memory_timeline *timeline,
+                     const struct marey__memory_device *device, size_t change)
+{
+    if (change + 1 == device->n_changes || change + 1 == device->n_before)
+        return true;
+    return change + 1 > device->n_before &&
+           us_of(timeline, device, change) != us_of(timeline, device, change + 1);
+}
+
+static void put_times(struct marey__buf *json, const struct marey__memory_timeline *timeline,
+                      const struct marey__memory_device *device)
+{
+    const char *comma = "";
+    for (size_t i = 0; i < device->n_changes; i++) {
+        if (!ends_row(timeline, device, i))
+            continue;
+        marey__buf_puts(json, comma);
+        marey__buf_put_i64(json, us_of(timeline, device, i));
+        comma = ", ";
+    }
+}
+
+static void put_sizes(struct marey__buf *json, const struct marey__memory_timeline *timeline,
+                      const struct marey__memory_device *device)
+{
+    int64_t sums[MAREY_MEMORY_N_CATEGORIES] = {0};
+    const char *comma = "";
+    for (size_t i = 0; i < device->n_changes; i++) {
+        const struct marey__memory_block *block = &timeline->blocks[device->changes[i].block];
+        sums[block->category] += device->changes[i].is_end ? -block->bytes : block->bytes;
+        if (!ends_row(timeline, device, i))
+            continue;
+        marey__buf_puts(json, comma);
+        marey__buf_puts(json, "[0");
+        for (size_t c = 0; c < MAREY_MEMORY_N_CATEGORIES; c++) {
+            marey__buf_puts(json, ", ");
+            marey__buf_put_i64(json, sums[c]);
+        }
+        marey__buf_puts(json, "]");
+        comma = ", ";
+    }
+}
+
+marey_status marey__memory_json_write(const struct marey__memory_timeline *timeline, int fd)
+{
+    const struct marey__memory_device *device = marey__memory_main_device(timeline);
+    struct marey__buf json = {0};
+    marey__buf_puts(&json, "[[");
+    put_times(&json, timeline, device);
+    marey__buf_puts(&json, "], [");
+    put_sizes(&json, timeline, device);
+    marey__buf_puts(&json, "]]");
+    const marey_status status = write_packed(&json, fd);
+    marey__buf_fini(&json);
+    return status;
+}
+
+/* ---- changes ---- */
+
+static void put_change(struct marey__buf *json, const struct marey__memory_timeline *timeline,
+                       const struct marey__memory_change *change)
+{
+    const struct marey__memory_block *block = &timeline->blocks[change->block];
+    const int64_t ns = marey__memory_change_ns(timeline, change);
+    const bool was_before = ns == MAREY__MEMORY_BEFORE;
+    marey__buf_puts(json, "[");
+    marey__buf_put_i64(json, was_before ? -1 : ns);
+    marey__buf_puts(json, ", ");
+    marey__buf_put_i64(json, change->is_end ? DESTROY : was_before ? PREEXISTING : CREATE);
+    marey__buf_puts(json, ", ");
+    marey__buf_put_i64(json, change->is_end ? -block->bytes : block->bytes);
+    marey__buf_puts(json, ", ");
+    marey__buf_put_i64(json, block->category);
+    marey__buf_puts(json, "]");
+}
+
+marey_status marey__memory_raw_write(const struct marey__memory_timeline *timeline, int fd)
+{
+    const struct marey__memory_device *device = marey__memory_main_device(timeline);
+    struct marey__buf json = {0};
+    marey__buf_puts(&json, "[");
+    for (size_t i = 0; i < device->n_changes; i++) {
+        marey__buf_puts(&json, i == 0 ? "" : ", ");
+        put_change(&json, timeline, &device->changes[i]);
+    }
+    marey__buf_puts(&json, "]");
+    const marey_status status = write_packed(&json, fd);
+    marey__buf_fini(&json);
+    return status;
+}

@@ -1,0 +1,263 @@
+/* Memory for a terminal and as JSON. A line or two for each pool are the answer; tables follow. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/memory/memory_whole.h"
+#include "present/draw/present_internal.h"
+#include "present/draw/style.h"
+#include "present/export/export_internal.h"
+
+enum { MAX_COLUMNS = 20, RESIDENT_ROWS = 10, WIDEST_PLACE = 160 };
+
+struct answer {
+    struct marey_memory_report *report;
+    const struct marey_memory_text_options *options;
+    struct marey__lines lines;
+};
+
+/* ---- the first lines ---- */
+
+/* ", WORDS 12.3 MB", unless it is not known. */
+static void put_bytes(struct answer *answer, const char *words, const marey_table *table,
+                      size_t row, const char *column)
+{
+    const struct marey_cell cell = marey__cell_of(table, row, column);
+    if (cell.is_null)
+        return;
+    marey__buf_puts(&answer->lines.line, words);
+    marey__text_bytes(&answer->lines.line, cell.as.f64);
+}
+
+static bool is_same_pool(const marey_table *a, size_t row_a, const marey_table *b, size_t row_b)
+{
+    const struct marey_cell pid_a = marey__cell_of(a, row_a, "pid"),
+                            pid_b = marey__cell_of(b, row_b, "pid");
+    return pid_a.is_null == pid_b.is_null && pid_a.as.i64 == pid_b.as.i64 &&
+           strcmp(marey__cell_of(a, row_a, "device").as.text,
+                  marey__cell_of(b, row_b, "device").as.text) == 0;
+}
+
+/* The sentence about a leak: what grows in all, and the stack that grows most. */
+static marey_status put_leak(struct answer *answer, size_t pool)
+{
+    const marey_table *const pools = answer->report->tables[MAREY__MEMORY_POOLS],
+                             *const growth = answer->report->tables[MAREY__MEMORY_GROWTH];
+    struct marey__buf *const line = &answer->lines.line;
+    for (size_t row = 0; row < marey_table_n_rows(growth); row++) {
+        const char *what = marey__cell_of(growth, row, "what").as.text;
+        const struct marey_cell where = marey__cell_of(growth, row, "where");
+        if (!is_same_pool(pools, pool, growth, row) ||
+            marey__cell_of(growth, row, "is_suspected").as.u64 == 0)
+            continue;
+        marey__buf_printf(line, "  %sleak suspected:%s %s grows by ",
+                          marey__style(&answer->lines, YELLOW), marey__style(&answer->lines, PLAIN),
+                          strcmp(what, "stack") == 0  ? "what this allocates"
+                          : strcmp(what, "live") == 0 ? "what is alive"
+                                                      : "resident memory");
+        marey__text_bytes(line, marey__cell_of(growth, row, "slope_bytes").as.f64);
+        marey__buf_printf(line, " each %s (95 %%: ", marey__cell_of(growth, row, "per").as.text);
+        marey__text_bytes(line, marey__cell_of(growth, row, "low_bytes").as.f64);
+        marey__buf_puts(line, " to ");
+        marey__text_bytes(line, marey__cell_of(growth, row, "high_bytes").as.f64);
+        marey__buf_puts(line, "), ");
+        marey__text_bytes(line, marey__cell_of(growth, row, "total_bytes").as.f64);
+        marey__buf_puts(line, " in all");
+        if (!where.is_null) {
+            marey__buf_puts(line, ": ");
+            marey__text_put(line, where.as.text, where.len, 0);
+        }
+        MAREY_TRY(marey__lines_end(&answer->lines));
+    }
+    return MAREY_OK;
+}
+
+static marey_status put_pool(struct answer *answer, size_t row)
+{
+    const marey_table *const pools = answer->report->tables[MAREY__MEMORY_POOLS];
+    struct marey__buf *const line = &answer->lines.line;
+    const struct marey_cell rank = marey__cell_of(pools, row, "rank"),
+                            pid = marey__cell_of(pools, row, "pid"),
+                            at = marey__cell_of(pools, row, "peak_at_ns"),
+                            cost = marey__cell_of(pools, row, "cost_ns"),
+                            span = marey__cell_of(pools, row, "span_ns");
+    marey__buf_printf(line, "%s%s", marey__style(&answer->lines, BOLD),
+                      marey__cell_of(pools, row, "device").as.text);
+    if (!rank.is_null)
+        marey__buf_printf(line, ", rank %" PRId64, rank.as.i64);
+    if (!pid.is_null)
+        marey__buf_printf(line, ", process %" PRId64, pid.as.i64);
+    marey__buf_printf(line, "%s:", marey__style(&answer->lines, PLAIN));
+    const bool has_blocks = !marey__cell_of(pools, row, "peak_bytes").is_null;
+    put_bytes(answer, " at most ", pools, row, "peak_bytes");
+    put_bytes(answer, " ± ", pools, row, "plus_minus_bytes");
+    if (!at.is_null) {
+        marey__buf_puts(line, " alive, after ");
+        marey__text_duration(line, (double)at.as.u64, NULL);
+        marey__buf_puts(line, ";");
+    }
+    put_bytes(answer, " at the end ", pools, row, "end_bytes");
+    put_bytes(answer, has_blocks ? "; resident at most " : " resident at most ", pools, row,
+              "peak_resident_bytes");
+    put_bytes(answer, ", of ", pools, row, "limit_bytes");
+    put_bytes(answer, "; reserved at most ", pools, row, "peak_reserved_bytes");
+    MAREY_TRY(marey__lines_end(&answer->lines));
+    marey__buf_printf(line, "  %sfrom %s", marey__style(&answer->lines, DIM),
+                      marey__cell_of(pools, row, "source").as.text);
+    if (!span.is_null) {
+        marey__buf_puts(line, " over ");
+        marey__text_duration(line, (double)span.as.u64, NULL);
+    }
+    put_bytes(answer, ", one for each ", pools, row, "interval_bytes");
+    if (has_blocks)
+        marey__buf_printf(line, ": %" PRIu64 "%s", marey__cell_of(pools, row, "samples").as.u64,
+                          marey__cell_of(pools, row, "interval_bytes").is_null ? " blocks" : "");
+    else
+        marey__buf_puts(line, ": none");
+    if (!cost.is_null) {
+        marey__buf_puts(line, ", which took the program ");
+        marey__text_duration(line, (double)cost.as.u64, NULL);
+    }
+    marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
+    MAREY_TRY(marey__lines_end(&answer->lines));
+    return put_leak(answer, row);
+}
+
+/* ---- tables ---- */
+
+static bool has_value(const marey_table *table, size_t column)
+{
+    const struct marey_column *const c = marey_table_column(table, column);
+    for (size_t row = 0; row < marey_table_n_rows(table); row++) {
+        const struct marey_cell cell = marey_table_cell(table, row, column);
+        if (!cell.is_null && (c->type != MAREY_TYPE_BOOL || cell.as.u64 != 0))
+            return true;
+    }
+    return false;
+}
+
+/* Whether all rows are of one pool, so that nothing need say whose they are. */
+static bool is_one_pool(const struct answer *answer)
+{
+    return marey_table_n_rows(answer->report->tables[MAREY__MEMORY_POOLS]) < 2;
+}
+
+static void choose_columns(const struct answer *answer, const marey_table *table,
+                           const char *hide[MAX_COLUMNS + 1])
+{
+    size_t n = 0;
+    for (size_t c = 0; c < marey_table_n_columns(table) && n < MAX_COLUMNS; c++)
+        if ((c < 3 && is_one_pool(answer)) || !has_value(table, c) ||
+            strcmp(marey_table_column(table, c)->name, "stack") == 0)
+            hide[n++] = marey_table_column(table, c)->name;
+    hide[n] = NULL;
+}
+
+static void copy_cell(marey_table *into, const struct marey_cell *cell,
+                      const struct marey_column *column)
+{
+    if (cell->is_null)
+        marey_table_null(into);
+    else if (column->type == MAREY_TYPE_TEXT)
+        marey_table_text(into, cell->as.text, cell->len);
+    else if (column->type == MAREY_TYPE_I64)
+        marey_table_i64(into, cell->as.i64);
+    else if (column->type == MAREY_TYPE_U64)
+        marey_table_u64(into, cell->as.u64);
+    else
+        marey_table_f64(into, cell->as.f64);
+}
+
+/* A copy of every so many rows of readings. */
+static marey_status thin(const marey_table *table, size_t n_rows, size_t step, marey_table **out)
+{
+    struct marey_column columns[MAX_COLUMNS];
+    const size_t n = MAREY__MIN(marey_table_n_columns(table), (size_t)MAX_COLUMNS);
+    for (size_t c = 0; c < n; c++)
+        columns[c] = *marey_table_column(table, c);
+    MAREY_TRY(marey_table_create(marey_table_name(table), columns, n, out));
+    for (size_t row = 0; row < n_rows; row++)
+        for (size_t c = 0; c < n; c++) {
+            const struct marey_cell cell = marey_table_cell(table, row * step, c);
+            copy_cell(*out, &cell, &columns[c]);
+        }
+    return marey_table_status(*out);
+}
+
+static marey_status put_table(struct answer *answer, enum marey__memory_table which, const char *title)
+{
+    const marey_table *const table = answer->report->tables[which];
+    const size_t n = marey_table_n_rows(table), limit = answer->options->limit;
+    const bool is_thinned = (which == MAREY__MEMORY_RESIDENT || which == MAREY__MEMORY_LIVE) &&
+                            n > RESIDENT_ROWS && limit != 0;
+    const size_t step = is_thinned ? (n + RESIDENT_ROWS - 1) / RESIDENT_ROWS : 1;
+    const size_t n_drawn = is_thinned   ? (n + step - 1) / step
+                           : limit != 0 ? MAREY__MIN(n, limit)
+                                        : n;
+    const char *hide[MAX_COLUMNS + 1];
+    marey_table *drawn = NULL;
+    if (n == 0)
+        return MAREY_OK;
+    marey__buf_printf(&answer->lines.line, "\n%s%s%s", marey__style(&answer->lines, DIM), title,
+                      marey__style(&answer->lines, PLAIN));
+    marey_status status = marey__lines_end(&answer->lines);
+    if (status == MAREY_OK && is_thinned)
+        status = thin(table, n_drawn, step, &drawn);
+    choose_columns(answer, table, hide);
+    const struct marey__text_view view = {.table = is_thinned ? drawn : table,
+                                          .options = answer->options->text,
+                                          .n_rows = n_drawn,
+                                          .hide = hide,
+                                          .widest_text = WIDEST_PLACE};
+    if (status == MAREY_OK)
+        status = marey__text_draw(&view, answer->lines.out);
+    marey_table_destroy(drawn);
+    if (status != MAREY_OK || n_drawn == n)
+        return status;
+    marey__buf_printf(&answer->lines.line, "%s... of %zu; --all shows them%s",
+                      marey__style(&answer->lines, DIM), n, marey__style(&answer->lines, PLAIN));
+    return marey__lines_end(&answer->lines);
+}
+
+static marey_status put_all(struct answer *answer)
+{
+    const marey_table *const pools = answer->report->tables[MAREY__MEMORY_POOLS];
+    static const struct {
+        enum marey__memory_table which;
+        const char *title;
+    } parts[] = {
+        {MAREY__MEMORY_PHASES, "the most in each phase"},
+        {MAREY__MEMORY_CATEGORIES, "alive at the peak, by category"},
+        {MAREY__MEMORY_MODULES, "alive at the peak, by module"},
+        {MAREY__MEMORY_STACKS,
+         "alive at the peak, by where it was allocated, the innermost function first"},
+        {MAREY__MEMORY_GROWTH, "growth"},
+        {MAREY__MEMORY_FRAGMENTATION, "what torch holds and does not use at the end; free memory "
+                                      "between blocks in use cannot go back to CUDA"},
+        {MAREY__MEMORY_RESIDENT, "resident memory over time"},
+        {MAREY__MEMORY_LIVE, "alive over time"},
+    };
+    for (size_t row = 0; row < marey_table_n_rows(pools); row++)
+        MAREY_TRY(put_pool(answer, row));
+    for (size_t i = 0; i < MAREY__COUNT_OF(parts); i++)
+        MAREY_TRY(put_table(answer, parts[i].which, parts[i].title));
+    if (marey_table_n_rows(answer->report->tables[MAREY__MEMORY_NOTES]) != 0)
+        MAREY_TRY(marey__lines_end(&answer->lines));
+    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__MEMORY_NOTES]);
+}
+
+marey_status marey_memory_report_text(marey_memory_report *report,
+                                      const struct marey_memory_text_options *options, FILE *out)
+{
+    static const struct marey_memory_text_options defaults;
+    struct answer answer = {
+        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
+    answer.lines.has_color = answer.options->text.color;
+    return marey__lines_close(&answer.lines, put_all(&answer));
+}
+
+marey_status marey_memory_report_json(marey_memory_report *report, FILE *out)
+{
+    return marey__json_report(report->tables, MAREY__MEMORY_NOTES,
+                              report->tables[MAREY__MEMORY_NOTES], out);
+}

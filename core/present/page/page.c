@@ -1,0 +1,245 @@
+/*
+ * The page as a file: the template up to where the data goes, sections of events as they come, names and index, the rest
+ * of the template. See page_internal.h.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "present/draw/present_internal.h"
+#include "present/page/page_heat.h"
+#include <marey/gpu_report.h>
+#include <marey/memory_report.h>
+
+/* ---- the time axis ---- */
+
+static int64_t shift_of(const struct marey__page *page, const struct marey_process *process)
+{
+    return page->is_wall_clock ? process->mono_to_unix_ns : 0;
+}
+
+struct place {
+    marey_recording *recording;
+    size_t process;
+};
+
+/* The page's processes: those of the program in all recordings, then those that measured them. */
+static struct place place_of(const struct marey__page *page, size_t i)
+{
+    for (size_t r = 0; r < page->n_recordings; r++) {
+        const size_t n = marey_recording_n_processes(page->recordings[r]);
+        if (i < n)
+            return (struct place){page->recordings[r], i};
+        i -= n;
+    }
+    size_t r = 0;
+    for (;; r++) {
+        const size_t n = marey_recording_n_processes(page->recordings[r]);
+        const size_t n_measuring = marey_recording_n_logs(page->recordings[r]) - n;
+        if (i < n_measuring)
+            return (struct place){page->recordings[r], n + i};
+        i -= n_measuring;
+    }
+}
+
+static const struct marey_process *nth_process(const struct marey__page *page, size_t i)
+{
+    const struct place at = place_of(page, i);
+    return marey_recording_process(at.recording, at.process);
+}
+
+/* Machines have clocks of their own; of several, the wall clock is what they share. */
+static void survey(struct marey__page *page)
+{
+    uint64_t last_ns = 0;
+    bool has_origin = false; /* a trace may begin at 0 */
+    for (size_t i = 1; i < page->n_processes; i++)
+        page->is_wall_clock |= strcmp(nth_process(page, 0)->host, nth_process(page, i)->host) != 0;
+    for (size_t i = 0; i < page->n_processes; i++) {
+        const struct marey_process *process = nth_process(page, i);
+        const uint64_t shift = (uint64_t)shift_of(page, process);
+        if (process->last_ns == 0)
+            continue;
+        if (!has_origin || process->first_ns + shift < page->origin_ns) {
+            page->origin_ns = process->first_ns + shift;
+            page->origin_unix_ns = (int64_t)process->first_ns + process->mono_to_unix_ns;
+            has_origin = true;
+        }
+        last_ns = MAREY__MAX(last_ns, process->last_ns + shift);
+    }
+    page->duration_ns = last_ns - page->origin_ns;
+}
+
+/* ---- pieces of the template ---- */
+
+static marey_status put(int fd, const char *bytes, size_t n)
+{
+    return marey__write_all(fd, bytes, n) ? MAREY_OK : marey__fail_errno("write the page");
+}
+
+/* From the begin of the template, with the title in its place, to where the data goes. */
+marey_status marey__page_head(int fd, const char *template, const char *title)
+{
+    if (template[0] == '\0')
+        return marey__fail(
+            MAREY_EUNAVAILABLE,
+            "this build of marey cannot write HTML pages: Node.js was missing when it "
+            "was built. Install a wheel of marey, or install nodejs and npm and "
+            "build again");
+    const char *at = strstr(template, MAREY__PAGE_TITLE);
+    MAREY_ASSERT(at != NULL);
+    const char *behind = at + strlen(MAREY__PAGE_TITLE), *data = strstr(behind, MAREY__PAGE_DATA);
+    MAREY_ASSERT(data != NULL);
+    struct marey__buf head = {0};
+    marey__buf_put(&head, template, (size_t)(at - template));
+    marey__xml_put(&head, title, strlen(title));
+    marey__buf_put(&head, behind, (size_t)(data - behind));
+    const marey_status status = head.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page")
+                                            : put(fd, head.data, head.len);
+    marey__buf_fini(&head);
+    return status;
+}
+
+marey_status marey__page_tail(int fd, const char *template)
+{
+    const char *tail = strstr(template, MAREY__PAGE_DATA) + strlen(MAREY__PAGE_DATA);
+    return put(fd, tail, strlen(tail));
+}
+
+/* ---- the data ---- */
+
+static marey_status put_json(struct marey__page *page, const char *name,
+                             marey_status (*make)(const struct marey__page *, struct marey__buf *))
+{
+    struct marey__buf json = {0};
+    marey_status status = make(page, &json);
+    if (status == MAREY_OK)
+        status = marey__page_packer_put(page->packer, name, json.data, json.len);
+    marey__buf_fini(&json);
+    return status;
+}
+
+static marey_status put_texts(struct marey__page *page)
+{
+    for (size_t i = 0; i < page->n_processes; i++) {
+        const struct marey__buf *texts = &page->processes[i].texts;
+        char name[32];
+        snprintf(name, sizeof name, "texts-%zu", i);
+        if (texts->len != 0)
+            MAREY_TRY(marey__page_packer_put(page->packer, name, texts->data, texts->len));
+    }
+    return MAREY_OK;
+}
+
+/* For the timeline alone: what measured the program is in no table, and of many ranks those chosen were in them before. */
+static marey_status walk_again(struct marey__page *page, size_t number)
+{
+    const struct place at = place_of(page, number);
+    struct marey__process_walk walk;
+    marey_status status = marey__process_walk_init(&walk, at.recording, at.process);
+    if (status == MAREY_OK)
+        status = marey__page_begin_process(page, &walk, number);
+    if (status == MAREY_OK)
+        status = marey__process_walk_run(&walk);
+    if (status == MAREY_OK)
+        status = marey__page_end_process(page, &walk, number);
+    marey__process_walk_fini(&walk);
+    return status;
+}
+
+static marey_status walk_others(struct marey__page *page)
+{
+    for (size_t i = page->n_of_program; i < page->n_processes; i++)
+        MAREY_TRY(walk_again(page, i));
+    if (page->has_many)
+        marey__page_choose_ranks(page);
+    for (size_t i = 0; i < page->n_chosen; i++)
+        MAREY_TRY(walk_again(page, page->chosen[i]));
+    return MAREY_OK;
+}
+
+static marey_status put_data(struct marey__page *page)
+{
+    const struct marey__summary_tap tap = {
+        .begin = page->has_many ? marey__page_begin_rank : marey__page_begin_process,
+        .end = page->has_many ? marey__page_end_rank : marey__page_end_process,
+        .ctx = page,
+    };
+    const long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t n_jobs = page->options->summary.n_jobs;
+    /* Beside the threads that walk; none where one thread is to do it all. */
+    const size_t n_threads = n_jobs != 0 ? n_jobs - 1 : (size_t)MAREY__MAX(n_cores, 1L);
+    MAREY_TRY(marey__page_packer_start(page->fd, n_threads, &page->packer));
+    MAREY_TRY(marey__summary_create(page->recordings, page->n_recordings, &page->options->summary,
+                                    &tap, &page->summary));
+    MAREY_TRY(walk_others(page));
+    MAREY_TRY(marey__page_packer_stop(page->packer));
+    MAREY_TRY(marey__page_break_down(page));
+    MAREY_TRY(marey__page_look_at_gpus(page));
+    MAREY_TRY(marey__page_look_at_memory(page));
+    MAREY_TRY(marey__page_measure(page));
+    MAREY_TRY(marey__page_time_epochs(page));
+    MAREY_TRY(marey__page_profile(page));
+    MAREY_TRY(marey__page_sample(page));
+    MAREY_TRY(put_texts(page));
+    MAREY_TRY(marey__page_put_heat_block(page));
+    MAREY_TRY(put_json(page, "names", marey__page_names));
+    return put_json(page, "index", marey__page_index);
+}
+
+static marey_status write_page(struct marey__page *page, const char *title)
+{
+    survey(page);
+    if (!marey__heat_create(page, &page->heat))
+        return marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
+    MAREY_TRY(marey__page_head(page->fd, marey__page_template, title));
+    MAREY_TRY(put_data(page));
+    return marey__page_tail(page->fd, marey__page_template);
+}
+
+static marey_status write_titled(struct marey__page *page)
+{
+    char *const own = marey__recordings_title(page->recordings, page->n_recordings);
+    if (own == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for the page");
+    const char *title = page->options->title != NULL ? page->options->title : own;
+    const marey_status status = write_page(page, title);
+    marey__free(own);
+    return status;
+}
+
+marey_status marey_page_write(marey_recording *const *recordings, size_t n,
+                              const struct marey_page_options *options, int fd)
+{
+    static const struct marey_page_options defaults;
+    struct marey__page page = {
+        .options = options != NULL ? options : &defaults,
+        .recordings = recordings,
+        .n_recordings = n,
+        .fd = fd,
+    };
+    for (size_t r = 0; r < n; r++) {
+        page.n_processes += marey_recording_n_logs(recordings[r]);
+        page.n_of_program += marey_recording_n_processes(recordings[r]);
+    }
+    page.has_many = page.n_of_program > MAREY__PAGE_MANY;
+    page.processes = marey__calloc(page.n_processes + 1, sizeof *page.processes);
+    const marey_status status = page.processes != NULL
+                                    ? write_titled(&page)
+                                    : marey__fail(MAREY_ENOMEM, "no memory for the page");
+    marey__page_packer_free(page.packer); /* its threads end before what they pack goes */
+    for (size_t i = 0; page.processes != NULL && i < page.n_processes; i++)
+        marey__page_process_fini(&page.processes[i]);
+    marey__free(page.processes);
+    marey_summary_destroy(page.summary);
+    marey_breakdown_destroy(page.breakdown);
+    marey_gpu_report_destroy(page.gpu);
+    marey_memory_report_destroy(page.memory);
+    marey_energy_report_destroy(page.energy);
+    marey_epoch_report_destroy(page.epochs);
+    marey__page_free_calls(&page);
+    marey__page_free_samples(&page);
+    marey__heat_destroy(page.heat);
+    marey__buf_fini(&page.heat_index);
+    return status;
+}

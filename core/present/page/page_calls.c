@@ -1,0 +1,367 @@
+/*
+ * Calls on a page: names as JSON in the index, and the nodes of the tree as columns in a block of their own, since there may
+ * be a million of them. The report page has them where calls were profiled; marey_page_calls() makes a page of them alone,
+ * and holds them against others where there are any. docs/formats/page.md has the bytes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/calls/calls.h"
+#include "present/draw/present_internal.h"
+#include "present/page/page_internal.h"
+#include <marey/calls_report.h>
+
+/* Rows of each table that a page of calls has: what is behind them is in `marey report --calls --csv`. */
+enum { MAX_ROWS = 5000 };
+
+/* ---- nodes ---- */
+
+/* In the order in which they are written. */
+enum column {
+    PARENT,
+    FUNCTION,
+    SIGNATURE,
+    THREAD,
+    CALLS,
+    RESUMES,
+    SELF,
+    TOTAL,
+    MAX,
+    GPU,
+    N_COLUMNS
+};
+
+static uint64_t value_of(const struct marey__calls *calls, size_t i, enum column column)
+{
+    const struct marey__call_node *const node = &calls->nodes[i];
+    switch (column) {
+    case PARENT:
+        return i - node->parent; /* parents stand a little before their children */
+    case FUNCTION:
+        return node->function;
+    case SIGNATURE:
+        return node->signature;
+    case THREAD:
+        return node->thread;
+    case CALLS:
+        return node->calls;
+    case RESUMES:
+        return node->resumes;
+    case SELF:
+        return node->self_ns;
+    case TOTAL:
+        return node->total_ns;
+    case MAX:
+        return node->max_ns;
+    default:
+        return node->gpu_ns;
+    }
+}
+
+static uint8_t width_of(const struct marey__calls *calls, enum column column)
+{
+    uint64_t all = 0;
+    uint8_t width = 0;
+    for (size_t i = 0; i < calls->n_nodes; i++)
+        all |= value_of(calls, i, column);
+    for (; all != 0; all >>= 8)
+        width++;
+    return width;
+}
+
+static void put_plane(struct marey__buf *block, const struct marey__calls *calls,
+                      enum column column, unsigned shift)
+{
+    uint8_t *const to = marey__buf_extend(block, calls->n_nodes);
+    for (size_t i = 0; to != NULL && i < calls->n_nodes; i++)
+        to[i] = (uint8_t)(value_of(calls, i, column) >> shift);
+}
+
+/* How many nodes, how many columns, the width of each in bytes; then the columns, the lowest bytes of all nodes first. */
+static void put_nodes(struct marey__buf *block, const struct marey__calls *calls)
+{
+    const uint32_t n = (uint32_t)calls->n_nodes;
+    uint8_t head[5 + N_COLUMNS] = {(uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16),
+                                   (uint8_t)(n >> 24), N_COLUMNS};
+    for (enum column c = 0; c < N_COLUMNS; c++)
+        head[5 + c] = width_of(calls, c);
+    marey__buf_put(block, head, sizeof head);
+    for (enum column c = 0; c < N_COLUMNS; c++)
+        for (unsigned plane = 0; plane < head[5 + c]; plane++)
+            put_plane(block, calls, c, 8 * plane);
+}
+
+marey_status marey__page_put_nodes(struct marey__page_packer *packer,
+                                   const struct marey__calls *calls, const char *name)
+{
+    struct marey__buf block = {0};
+    put_nodes(&block, calls);
+    const marey_status status = block.failed
+                                    ? marey__fail(MAREY_ENOMEM, "no memory for the page's calls")
+                                    : marey__page_packer_put(packer, name, block.data, block.len);
+    marey__buf_fini(&block);
+    return status;
+}
+
+static marey_status put_block(struct marey__page_packer *packer, const struct marey__calls *calls,
+                              size_t number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "calls-%zu", number);
+    return marey__page_put_nodes(packer, calls, name);
+}
+
+/* ---- names ---- */
+
+static void put_functions(struct marey__buf *json, const struct marey__calls *calls)
+{
+    marey__page_put_key(json, "functions");
+    marey__buf_puts(json, "[");
+    for (size_t i = 0; i < calls->n_functions; i++) {
+        const struct marey__call_function *const f = &calls->functions[i];
+        marey__buf_puts(json, "[");
+        marey__page_put_string(json, f->name);
+        marey__buf_puts(json, ",");
+        marey__page_put_string(json, f->qualified);
+        marey__buf_puts(json, ",");
+        marey__page_put_string(json, f->file);
+        marey__buf_printf(json, ",%u,", f->line);
+        marey__page_put_string(json, f->module);
+        marey__buf_printf(json, ",%u],", f->kind);
+    }
+    marey__page_close(json, "],");
+}
+
+static void put_signatures(struct marey__buf *json, const struct marey__calls *calls)
+{
+    marey__page_put_key(json, "signatures");
+    marey__buf_puts(json, "[");
+    for (size_t i = 0; i < calls->n_signatures; i++) {
+        const struct marey__call_signature *const s = &calls->signatures[i];
+        char number[40];
+        marey__buf_printf(json, "[%u,", s->function);
+        marey__page_put_string(json, s->text);
+        marey__buf_puts(json, ",");
+        marey__buf_put(json, number, (size_t)(marey__put_f64(number, s->elements) - number));
+        marey__buf_puts(json, "],");
+    }
+    marey__page_close(json, "],");
+}
+
+/* Processes are told where there are several. */
+static bool has_many_processes(const struct marey__calls *calls)
+{
+    for (size_t i = 1; i < calls->n_threads; i++)
+        if (calls->threads[i].pid != calls->threads[0].pid)
+            return true;
+    return false;
+}
+
+static void put_threads(struct marey__buf *json, const struct marey__calls *calls)
+{
+    const bool has_many = has_many_processes(calls);
+    struct marey__buf text = {0};
+    marey__page_put_key(json, "threads");
+    marey__buf_puts(json, "[");
+    for (size_t i = 0; i < calls->n_threads; i++) {
+        const struct marey__call_thread *const t = &calls->threads[i];
+        text.len = 0;
+        if (t->rank >= 0)
+            marey__buf_printf(&text, "rank %d, ", t->rank);
+        else if (has_many)
+            marey__buf_printf(&text, "process %lld, ", (long long)t->pid);
+        if (t->name[0] != '\0')
+            marey__buf_puts(&text, t->name);
+        else
+            marey__buf_printf(&text, "thread %lld", (long long)t->tid);
+        if (!text.failed)
+            marey__json_put(json, text.data, text.len);
+        marey__buf_puts(json, ",");
+    }
+    json->failed |= text.failed;
+    marey__buf_fini(&text);
+    marey__page_close(json, "],");
+}
+
+void marey__page_put_profile(struct marey__buf *json, const struct marey__calls *calls,
+                             const char *title)
+{
+    marey__buf_puts(json, "{");
+    marey__page_put_text(json, "title", title);
+    put_functions(json, calls);
+    put_signatures(json, calls);
+    put_threads(json, calls);
+    marey__page_put_number(json, "nodes", calls->n_nodes);
+    marey__page_put_number(json, "other_paths", calls->other_paths);
+    marey__page_put_number(json, "widened", calls->widened);
+    marey__page_put_number(json, "cost_ps", calls->cost_ps);
+    marey__buf_printf(json, "\"is_samples\":%s,\"is_cpu_time\":%s},",
+                      calls->from_samples ? "true" : "false",
+                      (calls->flags & MAREY__CALLS_CPU_TIMER) != 0 ? "true" : "false");
+}
+
+/* ---- the report page ---- */
+
+marey_status marey__page_profile(struct marey__page *page)
+{
+    if (!marey__calls_are_there(page->recordings, page->n_recordings))
+        return MAREY_OK;
+    page->calls = marey__calloc(1, sizeof *page->calls);
+    if (page->calls == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for the page's calls");
+    MAREY_TRY(marey__calls_read(page->calls, page->recordings, page->n_recordings));
+    return put_block(page->packer, page->calls, 0);
+}
+
+void marey__page_put_calls(const struct marey__page *page, struct marey__buf *json)
+{
+    if (page->calls == NULL)
+        return;
+    marey__page_put_key(json, "calls");
+    marey__buf_puts(json, "[");
+    marey__page_put_profile(json, page->calls, page->summary->title);
+    marey__page_close(json, "],");
+}
+
+void marey__page_free_calls(struct marey__page *page)
+{
+    if (page->calls != NULL)
+        marey__calls_fini(page->calls);
+    marey__free(page->calls);
+}
+
+/* ---- a page of calls alone ---- */
+
+/* One side of it: the profile, or what it is held against. */
+struct side {
+    marey_recording *const *recordings;
+    size_t n;
+    const char *title; /* the user's; NULL: the recordings' */
+    char *own_title;
+    struct marey__calls calls;
+};
+
+struct call_page {
+    struct side sides[2];
+    size_t n_sides;
+    const char *title; /* of the page; NULL: of its sides */
+    marey_calls_report *report;
+    int fd;
+};
+
+static const char *const tables[] = {"functions", "signatures", "shapes", "callers", "callees",
+                                     "paths",     "threads",    "totals", "notes"};
+
+static const char *title_of(const struct side *side)
+{
+    return side->title != NULL ? side->title : side->own_title;
+}
+
+static marey_status read_side(struct side *side)
+{
+    side->own_title = marey__recordings_title(side->recordings, side->n);
+    if (side->own_title == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for the page");
+    MAREY_TRY(marey__calls_read(&side->calls, side->recordings, side->n));
+    if (side->calls.n_nodes > 1)
+        return MAREY_OK;
+    return marey__fail(
+        MAREY_EFORMAT,
+        "%s has neither calls nor samples nor ranges; record some with marey run --calls, marey "
+        "attach or marey.Profile",
+        title_of(side));
+}
+
+static bool is_damaged(const struct call_page *page)
+{
+    for (size_t s = 0; s < page->n_sides; s++)
+        for (size_t r = 0; r < page->sides[s].n; r++)
+            if (marey_recording_is_damaged(page->sides[s].recordings[r]))
+                return true;
+    return false;
+}
+
+static void put_index(const struct call_page *page, struct marey__buf *json, const char *title)
+{
+    marey__buf_puts(json, "{\"format\":1,\"kind\":\"calls\",");
+    marey__page_put_text(json, "version", marey_version());
+    marey__page_put_text(json, "title", title);
+    marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
+    marey__page_put_key(json, "tables");
+    marey__buf_puts(json, "[");
+    for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
+        marey__page_table(json, marey_calls_report_table(page->report, tables[i]), MAX_ROWS);
+    marey__page_close(json, "],");
+    marey__page_put_key(json, "calls");
+    marey__buf_puts(json, "[");
+    for (size_t s = 0; s < page->n_sides; s++)
+        marey__page_put_profile(json, &page->sides[s].calls, title_of(&page->sides[s]));
+    marey__page_close(json, "]}");
+}
+
+static marey_status put_data(const struct call_page *page, const char *title)
+{
+    struct marey__page_packer *packer = NULL;
+    struct marey__buf json = {0};
+    marey_status status = marey__page_packer_start(page->fd, 0, &packer);
+    for (size_t s = 0; status == MAREY_OK && s < page->n_sides; s++)
+        status = put_block(packer, &page->sides[s].calls, s);
+    if (status == MAREY_OK) {
+        put_index(page, &json, title);
+        status = json.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page's index")
+                             : marey__page_packer_put(packer, "index", json.data, json.len);
+    }
+    marey__page_packer_free(packer);
+    marey__buf_fini(&json);
+    return status;
+}
+
+static marey_status write_titled(const struct call_page *page, const char *title)
+{
+    MAREY_TRY(marey__page_head(page->fd, marey__page_template, title));
+    MAREY_TRY(put_data(page, title));
+    return marey__page_tail(page->fd, marey__page_template);
+}
+
+/* "calls of b.marey against a.marey" */
+static marey_status write_page(struct call_page *page)
+{
+    struct marey__buf own = {0};
+    for (size_t s = 0; s < page->n_sides; s++)
+        MAREY_TRY(read_side(&page->sides[s]));
+    MAREY_TRY(marey_calls_report_create(page->sides[0].recordings, page->sides[0].n, NULL,
+                                        &page->report));
+    for (size_t s = 0; s < page->n_sides; s++)
+        marey__buf_printf(&own, "%s%s",
+                          s != 0                              ? " against "
+                          : page->sides[0].calls.from_samples ? "samples of "
+                                                              : "calls of ",
+                          title_of(&page->sides[s]));
+    marey__buf_put(&own, "", 1);
+    const marey_status status =
+        own.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page")
+                   : write_titled(page, page->title != NULL ? page->title : own.data);
+    marey__buf_fini(&own);
+    return status;
+}
+
+marey_status marey_page_calls(marey_recording *const *recordings, size_t n,
+                              const struct marey_page_calls_options *options, int fd)
+{
+    static const struct marey_page_calls_options defaults;
+    const struct marey_page_calls_options *const wants = options != NULL ? options : &defaults;
+    struct call_page page = {
+        .sides = {{.recordings = recordings, .n = n, .title = wants->name},
+                  {.recordings = wants->before, .n = wants->n_before, .title = wants->name_before}},
+        .n_sides = wants->n_before != 0 ? 2 : 1,
+        .title = wants->title,
+        .fd = fd,
+    };
+    const marey_status status = write_page(&page);
+    for (size_t s = 0; s < MAREY__COUNT_OF(page.sides); s++) {
+        marey__calls_fini(&page.sides[s].calls);
+        marey__free(page.sides[s].own_title);
+    }
+    marey_calls_report_destroy(page.report);
+    return status;
+}

@@ -1,0 +1,315 @@
+/*
+ * The index of the page, JSON: what was recorded, the tables of the summary, and where the events of each track lie. The
+ * names that sites stand for are a text of their own, since there may be a million of them.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "present/page/page_heat.h"
+#include "present/text/report_internal.h"
+
+/* ---- tracks ---- */
+
+/* A row: [id, [section, offset, events, first, last], ...]. */
+static void put_row(struct marey__buf *json, const struct marey__page_row *row)
+{
+    marey__buf_printf(json, "[%u,", row->id);
+    for (const struct marey__page_chunk *chunk = row->first; chunk != NULL; chunk = chunk->next)
+        marey__buf_printf(json, "[%u,%u,%u,%" PRIu64 ",%" PRIu64 "],", chunk->section,
+                          chunk->offset, chunk->n, chunk->first_ns, chunk->last_ns);
+    marey__page_close(json, "],");
+}
+
+static void put_unfinished(struct marey__buf *json, const struct marey__page_track *track)
+{
+    marey__page_put_key(json, "unfinished");
+    marey__buf_puts(json, "[");
+    for (size_t i = 0; i < track->n_unfinished; i++) {
+        const struct marey__page_unfinished *u = &track->unfinished[i];
+        marey__buf_printf(json, "[%u,%" PRIu64 ",%" PRIu64 ",%u,%d],", u->depth, u->start_ns,
+                          u->last_ns, u->site, u->is_lost);
+    }
+    marey__page_close(json, "],");
+}
+
+static bool is_empty(const struct marey__page_track *track)
+{
+    return track->n_rows == 0 && track->marks.first == NULL && track->losses.first == NULL &&
+           track->n_unfinished == 0;
+}
+
+/* Rows of a series that has names for them are there where they have something in them. */
+static bool is_shown(const struct marey__page_track *track, size_t row)
+{
+    return track->labels == NULL || track->rows[row].first != NULL;
+}
+
+static void put_labels(struct marey__buf *json, const struct marey__page_track *track)
+{
+    if (track->labels == NULL)
+        return;
+    marey__page_put_key(json, "labels");
+    marey__buf_puts(json, "[");
+    for (size_t i = 0; i < track->n_rows; i++) {
+        if (!is_shown(track, i))
+            continue;
+        marey__json_put(json, track->labels[i].text, track->labels[i].len);
+        marey__buf_puts(json, ",");
+    }
+    marey__page_close(json, "],");
+}
+
+static void put_track(struct marey__buf *json, const struct marey__page_track *track, size_t process)
+{
+    static const char *const kinds[MAREY__N_TRACK_KINDS] = {"thread",   "gpu",      "async",
+                                                            "counters", "progress", "series"};
+    if (is_empty(track))
+        return;
+    marey__buf_puts(json, "{");
+    marey__page_put_text(json, "kind", kinds[track->kind]);
+    marey__page_put_number(json, "process", process);
+    if (track->lane != NULL) {
+        marey__page_put_text(json, "name", track->lane->name);
+        marey__page_put_number(json, "lane", track->lane->lane);
+        marey__page_put_key(json, "tid");
+        marey__page_put_i64(json, track->lane->tid);
+        marey__buf_printf(json, ",\"device\":%d,\"stream\":%u,", track->lane->device,
+                          track->lane->stream);
+    }
+    if (track->n_too_deep != 0)
+        marey__page_put_number(json, "too_deep", track->n_too_deep);
+    const struct {
+        const char *key;
+        const struct marey__page_row *row;
+    } others[] = {{"marks", &track->marks},
+                  {"losses", &track->losses},
+                  {"texts", &track->texts},
+                  {"links", &track->links},
+                  {"flows", &track->flows}};
+    for (size_t i = 0; i < MAREY__COUNT_OF(others); i++) {
+        if (others[i].row->first == NULL)
+            continue;
+        marey__page_put_key(json, others[i].key);
+        put_row(json, others[i].row);
+    }
+    put_unfinished(json, track);
+    put_labels(json, track);
+    marey__page_put_key(json, "rows");
+    marey__buf_puts(json, "[");
+    for (size_t i = 0; i < track->n_rows; i++)
+        if (is_shown(track, i))
+            put_row(json, &track->rows[i]);
+    marey__page_close(json, "]},");
+}
+
+static void put_tracks(struct marey__buf *json, const struct marey__page *page)
+{
+    marey__page_put_key(json, "tracks");
+    marey__buf_puts(json, "[");
+    for (size_t p = 0; p < page->n_processes; p++) {
+        const struct marey__page_process *process = &page->processes[p];
+        put_track(json, &process->progress, p);
+        put_track(json, &process->series, p);
+        for (size_t i = 0; process->lanes != NULL && i < process->info->n_lanes; i++)
+            put_track(json, &process->lanes[i], p);
+        put_track(json, &process->async, p);
+        put_track(json, &process->counters, p);
+    }
+    marey__page_close(json, "],");
+}
+
+/* ---- processes ---- */
+
+/* The last word: "train.py" of "/usr/bin/python3 train.py"; of one that measured others, what it measured. */
+static void put_process_name(struct marey__buf *json, const struct marey_process *info)
+{
+    struct marey__buf name = {0};
+    if (info->rank >= 0)
+        marey__buf_printf(&name, "rank %d ", info->rank);
+    if (info->worker >= 0)
+        marey__buf_printf(&name, "worker %d ", info->worker);
+    if (info->role[0] != '\0')
+        marey__buf_puts(&name, info->role);
+    else
+        marey__export_program(&name, info->command);
+    marey__page_put_key(json, "name");
+    marey__json_put(json, name.data, name.len);
+    marey__buf_puts(json, ",");
+    json->failed |= name.failed;
+    marey__buf_fini(&name);
+}
+
+static void put_process(struct marey__buf *json, const struct marey__page_process *process,
+                        bool is_on_timeline)
+{
+    const struct marey_process *info = process->info;
+    marey__buf_puts(json, "{");
+    put_process_name(json, info);
+    marey__buf_printf(json, "\"rank\":%d,\"pid\":%" PRId64 ",", info->rank, info->pid);
+    marey__page_put_text(json, "host", info->host);
+    marey__page_put_text(json, "command", info->command);
+    marey__page_put_text(json, "end", info->end);
+    marey__page_put_text(json, "role", info->role);
+    marey__page_put_text(json, "clock", info->clock);
+    marey__page_put_text(json, "version", info->version);
+    marey__page_put_text(json, "cpu", info->cpu);
+    marey__page_put_text(json, "cpus", info->cpus);
+    marey__page_put_text(json, "gpu", info->gpu);
+    marey__page_put_text(json, "kernel", info->kernel);
+    marey__page_put_text(json, "versions", info->versions);
+    marey__page_put_number(json, "first_ns", marey__page_ns(process, info->first_ns));
+    marey__page_put_number(json, "last_ns", marey__page_ns(process, info->last_ns));
+    marey__page_put_number(json, "lost_events", info->lost_events);
+    if (info->lost_events != 0) {
+        marey__page_put_number(json, "lost_first_ns", marey__page_ns(process, info->lost_first_ns));
+        marey__page_put_number(json, "lost_last_ns", marey__page_ns(process, info->lost_last_ns));
+    }
+    marey__page_put_number(json, "events", info->n_events);
+    if (!is_on_timeline)
+        marey__buf_puts(json, "\"left_out\":true,");
+    if (process->thin.n_merged != 0)
+        marey__page_put_number(json, "merged", process->thin.n_merged);
+    if (process->n_texts_left_out != 0)
+        marey__page_put_number(json, "texts_left_out", process->n_texts_left_out);
+    marey__page_close(json, "},");
+}
+
+static void put_processes(struct marey__buf *json, const struct marey__page *page)
+{
+    marey__page_put_key(json, "processes");
+    marey__buf_puts(json, "[");
+    for (size_t p = 0; p < page->n_processes; p++)
+        put_process(json, &page->processes[p], marey__page_is_chosen(page, p));
+    marey__page_close(json, "],");
+}
+
+/* ---- the whole ---- */
+
+static void put_cost(struct marey__buf *json, const struct marey_cost *cost)
+{
+    marey__page_put_key(json, "cost");
+    marey__buf_puts(json, "{");
+    marey__page_put_number(json, "events", cost->events);
+    marey__page_put_number(json, "low_ns", cost->low_ns);
+    marey__page_put_number(json, "high_ns", cost->high_ns);
+    marey__page_put_number(json, "flush_cpu_ns", cost->flush_cpu_ns);
+    marey__page_put_number(json, "log_bytes", cost->log_bytes);
+    marey__page_put_number(json, "program_ns", cost->program_ns);
+    marey__page_put_number(json, "lost_events", cost->lost_events);
+    marey__page_put_number(json, "incomplete", (uint64_t)cost->n_stopped + cost->n_cut);
+    marey__page_put_number(json, "lost_first_ns", cost->lost_first_ns);
+    marey__page_put_number(json, "lost_last_ns", cost->lost_last_ns);
+    marey__page_put_key(json, "missing");
+    struct marey__buf line = {0};
+    marey__cost_put_missing(&line, cost);
+    marey__json_put(json, line.failed ? "" : line.data, line.failed ? 0 : line.len);
+    marey__buf_fini(&line);
+    marey__buf_puts(json, ",");
+    marey__page_close(json, "},");
+}
+
+static bool is_damaged(const struct marey__page *page)
+{
+    for (size_t r = 0; r < page->n_recordings; r++)
+        if (marey_recording_is_damaged(page->recordings[r]))
+            return true;
+    return false;
+}
+
+marey_status marey__page_index(const struct marey__page *page, struct marey__buf *json)
+{
+    marey__buf_puts(json, "{\"format\":1,\"kind\":\"report\",");
+    marey__page_put_text(json, "version", marey_version());
+    marey__page_put_text(json, "title",
+                         page->options->title != NULL ? page->options->title : page->summary->title);
+    marey__page_put_number(json, "origin_ns", page->origin_ns);
+    marey__page_put_key(json, "origin_unix_ns");
+    marey__page_put_i64(json, page->origin_unix_ns);
+    marey__buf_puts(json, ",");
+    marey__page_put_number(json, "duration_ns", page->duration_ns);
+    marey__page_put_number(json, "threads", page->summary->n_threads);
+    marey__buf_printf(json, "\"damaged\":%s,", is_damaged(page) ? "true" : "false");
+    put_cost(json, &page->summary->cost);
+    marey__page_put_key(json, "tables");
+    marey__buf_puts(json, "[");
+    for (size_t t = 0; t < MAREY__N_TABLES; t++)
+        (t == MAREY__TABLE_TREE ? marey__page_tree : marey__page_table)(
+            json, page->summary->tables[t], MAREY__PAGE_TABLE_ROWS);
+    marey__page_put_energy(page, json);
+    marey__page_put_epochs(page, json);
+    marey__page_close(json, "],");
+    marey__page_put_breakdown(page, json);
+    marey__page_put_gpus(page, json);
+    marey__page_put_memory(page, json);
+    marey__page_put_calls(page, json);
+    marey__page_put_samples(page, json);
+    marey__page_put_heat(page, json);
+    put_processes(json, page);
+    put_tracks(json, page);
+    marey__page_close(json, "}");
+    return json->failed ? marey__fail(MAREY_ENOMEM, "no memory for the page's index") : MAREY_OK;
+}
+
+/* ---- names ---- */
+
+static void put_site(struct marey__buf *json, const struct marey_site_info *site)
+{
+    marey__buf_puts(json, "[");
+    marey__json_put(json, site->name_len != 0 ? site->name : "(unnamed)",
+                    site->name_len != 0 ? site->name_len : strlen("(unnamed)"));
+    marey__buf_puts(json, ",");
+    marey__page_put_string(json, site->category);
+    marey__buf_puts(json, ",");
+    marey__page_put_string(json, site->file);
+    marey__buf_printf(json, ",%u,%u],", site->line, site->color);
+}
+
+/* The sites of a process that its events have, as numbers of the names; 0 for the others. */
+static bool put_process_sites(struct marey__buf *json, const struct marey__page_process *process,
+                              struct marey__names *names, struct marey__buf *sites,
+                              struct marey__arena *keys)
+{
+    struct marey__buf key = {0};
+    bool ok = true;
+    marey__buf_puts(sites, "[");
+    for (uint32_t i = 0; ok && process->uses != NULL && i <= process->info->n_sites; i++) {
+        const struct marey_site_info *site =
+            marey_recording_site(process->recording, process->info->index, i);
+        if (process->uses[i] != MAREY__SITE_USED) {
+            marey__buf_puts(sites, "0,");
+            continue;
+        }
+        marey__site_key(&key, site);
+        const size_t before = names->n;
+        const char *kept = key.failed ? NULL : marey__arena_text(keys, key.data, key.len);
+        const uint32_t number =
+            kept == NULL ? MAREY__NO_NAME : marey__names_number(names, kept, key.len);
+        ok = number != MAREY__NO_NAME;
+        if (names->n != before)
+            put_site(json, site);
+        marey__buf_printf(sites, "%u,", number);
+    }
+    marey__page_close(sites, "],");
+    marey__buf_fini(&key);
+    return ok;
+}
+
+marey_status marey__page_names(const struct marey__page *page, struct marey__buf *json)
+{
+    struct marey__names names = {0};
+    struct marey__buf sites = {0};
+    struct marey__arena keys = {0};
+    bool ok = true;
+    marey__buf_puts(json, "{\"names\":[");
+    for (size_t p = 0; ok && p < page->n_processes; p++)
+        ok = put_process_sites(json, &page->processes[p], &names, &sites, &keys);
+    marey__page_close(json, "],\"sites\":[");
+    if (sites.len != 0)
+        marey__buf_put(json, sites.data, sites.len);
+    marey__page_close(json, "]}");
+    ok = ok && !json->failed && !sites.failed;
+    marey__names_fini(&names);
+    marey__buf_fini(&sites);
+    marey__arena_fini(&keys);
+    return ok ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the page's names");
+}

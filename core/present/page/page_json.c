@@ -1,0 +1,159 @@
+/* JSON of the page: values, and tables as columns of cells. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "present/page/page_internal.h"
+
+void marey__page_put_string(struct marey__buf *json, const char *text)
+{
+    marey__json_put(json, text, strlen(text));
+}
+
+void marey__page_put_key(struct marey__buf *json, const char *key)
+{
+    marey__buf_printf(json, "\"%s\":", key);
+}
+
+void marey__page_put_text(struct marey__buf *json, const char *key, const char *text)
+{
+    marey__page_put_key(json, key);
+    marey__page_put_string(json, text);
+    marey__buf_puts(json, ",");
+}
+
+/* Beyond 2^53 a number of JavaScript would be another one: it is a text then. */
+void marey__page_put_i64(struct marey__buf *json, int64_t value)
+{
+    const int64_t most = INT64_C(1) << 53;
+    marey__buf_printf(json, value > most || value < -most ? "\"%" PRId64 "\"" : "%" PRId64, value);
+}
+
+void marey__page_put_u64(struct marey__buf *json, uint64_t value)
+{
+    marey__buf_printf(json, value > UINT64_C(1) << 53 ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
+}
+
+void marey__page_put_number(struct marey__buf *json, const char *key, uint64_t value)
+{
+    marey__page_put_key(json, key);
+    marey__page_put_u64(json, value);
+    marey__buf_puts(json, ",");
+}
+
+/* Take the comma behind the last element back and close what was opened. */
+void marey__page_close(struct marey__buf *json, const char *bracket)
+{
+    if (json->len > 0 && json->data[json->len - 1] == ',')
+        json->len--;
+    marey__buf_puts(json, bracket);
+}
+
+/* ---- tables ---- */
+
+static const char *const type_names[] = {"", "text", "i64", "u64", "f64", "bool"};
+static const char *const unit_names[] = {"", "count", "ns", "bytes", "share", "unix_ns"};
+
+static void put_columns(struct marey__buf *json, const marey_table *table)
+{
+    marey__buf_puts(json, "\"columns\":[");
+    for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+        const struct marey_column *column = marey_table_column(table, c);
+        marey__buf_puts(json, "{");
+        marey__page_put_text(json, "name", column->name);
+        marey__page_put_text(json, "title", column->title != NULL ? column->title : column->name);
+        marey__page_put_text(json, "type", type_names[column->type]);
+        marey__page_put_text(json, "unit", unit_names[column->unit]);
+        marey__page_close(json, "},");
+    }
+    marey__page_close(json, "],");
+}
+
+static void put_cell(struct marey__buf *json, const struct marey_cell *cell, enum marey_type type)
+{
+    char number[40];
+    if (cell->is_null)
+        marey__buf_puts(json, "null");
+    else if (type == MAREY_TYPE_TEXT)
+        marey__json_put(json, cell->as.text, cell->len);
+    else if (type == MAREY_TYPE_I64)
+        marey__page_put_i64(json, cell->as.i64);
+    else if (type == MAREY_TYPE_F64)
+        marey__buf_put(json, number, (size_t)(marey__put_f64(number, cell->as.f64) - number));
+    else if (type == MAREY_TYPE_BOOL)
+        marey__buf_puts(json, cell->as.u64 != 0 ? "true" : "false");
+    else
+        marey__page_put_u64(json, cell->as.u64);
+    marey__buf_puts(json, ",");
+}
+
+/* Of numbers of nanoseconds in all rows, for what is worked out from columns that are not whole. */
+static void put_sums(struct marey__buf *json, const marey_table *table)
+{
+    marey__page_put_key(json, "sums");
+    marey__buf_puts(json, "{");
+    for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+        const struct marey_column *column = marey_table_column(table, c);
+        uint64_t sum = 0;
+        if (column->unit != MAREY_UNIT_NS || column->type != MAREY_TYPE_U64)
+            continue;
+        for (size_t row = 0; row < marey_table_n_rows(table); row++)
+            sum += marey_table_cell(table, row, c).as.u64;
+        marey__page_put_number(json, column->name, sum);
+    }
+    marey__page_close(json, "},");
+}
+
+static void put_cells(struct marey__buf *json, const marey_table *table, size_t n_rows)
+{
+    marey__buf_puts(json, "\"cells\":[");
+    for (size_t c = 0; c < marey_table_n_columns(table); c++) {
+        const enum marey_type type = marey_table_column(table, c)->type;
+        marey__buf_puts(json, "[");
+        for (size_t row = 0; row < n_rows; row++) {
+            const struct marey_cell cell = marey_table_cell(table, row, c);
+            put_cell(json, &cell, type);
+        }
+        marey__page_close(json, "],");
+    }
+    marey__page_close(json, "]},");
+}
+
+void marey__page_table(struct marey__buf *json, const marey_table *table, size_t max_rows)
+{
+    marey__page_named_table(json, marey_table_name(table), table, max_rows);
+}
+
+void marey__page_named_table(struct marey__buf *json, const char *name, const marey_table *table,
+                             size_t max_rows)
+{
+    const size_t n = marey_table_n_rows(table);
+    const size_t n_kept = max_rows != 0 && n > max_rows ? max_rows : n;
+    marey__buf_puts(json, "{");
+    marey__page_put_text(json, "name", name);
+    marey__page_put_number(json, "rows", n);
+    if (n_kept < n)
+        put_sums(json, table);
+    put_columns(json, table);
+    put_cells(json, table, n_kept);
+}
+
+void marey__page_tree(struct marey__buf *json, const marey_table *tree, size_t max_rows)
+{
+    marey_table *reduced = NULL;
+    size_t n_others = 0;
+    if (marey_table_n_rows(tree) <= max_rows) {
+        marey__page_table(json, tree, 0);
+        return;
+    }
+    if (!marey__page_reduce_tree(tree, max_rows, &reduced, &n_others)) {
+        json->failed = true;
+        return;
+    }
+    marey__buf_puts(json, "{");
+    marey__page_put_text(json, "name", marey_table_name(tree));
+    marey__page_put_number(json, "rows", marey_table_n_rows(tree));
+    marey__page_put_number(json, "others", n_others);
+    put_columns(json, reduced);
+    put_cells(json, reduced, marey_table_n_rows(reduced));
+    marey_table_destroy(reduced);
+}

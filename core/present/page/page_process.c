@@ -1,0 +1,187 @@
+/*
+ * A process of the page, from before its first event to behind its last: what is listened to, iterations, and what is
+ * known only at the end.
+ */
+#include <string.h>
+
+#include "present/page/page_heat.h"
+
+/* Iterations times names whose times are kept; beyond, the series show whole iterations alone. */
+enum { MAX_SERIES = 1 << 22 };
+
+/* ---- iterations, epochs, phases ---- */
+
+static bool add_to_series(struct marey__page_process *process, size_t row_number, uint64_t place,
+                          uint64_t ns, uint32_t flags)
+{
+    const struct marey__page_event event = {.start_ns = place, .value = ns, .id = flags};
+    struct marey__page_row *row = marey__page_track_row(&process->series, row_number);
+    return row != NULL && marey__page_row_add(process->page, row, &event);
+}
+
+/* The whole iteration, then what ran in it; names are numbered as the walk does, behind the whole. */
+static bool add_iteration(struct marey__page_process *process,
+                          const struct marey__iteration *iteration)
+{
+    const struct marey__span *span = &iteration->span;
+    const uint64_t place = process->n_iterations++;
+    if (!add_to_series(process, 0, place, span->end_ns - span->begin_ns, span->flags))
+        return false;
+    process->n_series += iteration->n_ran;
+    for (size_t i = 0; process->n_series < MAX_SERIES && i < iteration->n_ran; i++) {
+        const uint32_t name = iteration->ran[i];
+        if (!add_to_series(process, (size_t)name + 1, place, iteration->times[name].ns, span->flags))
+            return false;
+    }
+    return true;
+}
+
+static bool on_span(void *ctx, const struct marey__span *span,
+                    const struct marey__iteration *iteration)
+{
+    struct marey__page_process *process = ctx;
+    struct marey__page_event event = {
+        .start_ns = marey__page_ns(process, span->begin_ns),
+        .value = span->end_ns - span->begin_ns,
+        .id = span->kind == MAREY__SPAN_PHASE ? span->site : (uint32_t)span->number,
+    };
+    if (span->kind == MAREY__SPAN_PHASE && !marey__page_take_site(process, &event.id))
+        return marey__iteration_stats_take(process->walk, span, iteration);
+    struct marey__page_row *row = marey__page_track_row(&process->progress, span->kind);
+    return row != NULL && marey__page_row_add(process->page, row, &event) &&
+           (iteration == NULL || add_iteration(process, iteration)) &&
+           marey__iteration_stats_take(process->walk, span, iteration) &&
+           (iteration == NULL || process->line == NULL ||
+            marey__heat_line_take(process->line, iteration));
+}
+
+/* What the rows of the series are about, while the walk's names are there. */
+static bool label_series(struct marey__page_process *process)
+{
+    static const char whole[] = MAREY__WHOLE_ITERATION;
+    struct marey__page_track *series = &process->series;
+    if (series->n_rows == 0)
+        return true;
+    series->labels = marey__calloc(series->n_rows, sizeof *series->labels);
+    if (series->labels == NULL)
+        return false;
+    series->labels[0] = (struct marey__name){.text = whole, .len = sizeof whole - 1};
+    for (size_t i = 1; i < series->n_rows; i++)
+        series->labels[i] = process->walk->names.names[i - 1];
+    return true;
+}
+
+/* ---- a process ---- */
+
+static marey_status no_memory(const struct marey__page_process *process)
+{
+    return marey__fail(MAREY_ENOMEM, "no memory for the page's events of %s",
+                       process->info->log_path);
+}
+
+static void apply_filter(struct marey__page_process *process, const char *filter)
+{
+    for (uint32_t site = 1; filter != NULL && site <= process->info->n_sites; site++) {
+        const struct marey_site_info *info =
+            marey_recording_site(process->recording, process->info->index, site);
+        if (!marey__name_matches(filter, info->name, info->name_len))
+            process->uses[site] = MAREY__SITE_SKIPPED;
+    }
+}
+
+static bool prepare(struct marey__page_process *process)
+{
+    const size_t n_sites = (size_t)process->info->n_sites + 1, n_lanes = process->info->n_lanes;
+    process->uses = marey__calloc(n_sites, sizeof *process->uses);
+    process->counter_rows = marey__calloc(n_sites, sizeof *process->counter_rows);
+    process->lanes = marey__calloc(n_lanes + 1, sizeof *process->lanes);
+    if (process->uses == NULL || process->counter_rows == NULL || process->lanes == NULL)
+        return false;
+    for (size_t i = 0; i < n_lanes; i++) {
+        struct marey__page_track *track = &process->lanes[i];
+        track->lane = marey_recording_lane(process->recording, process->info->index, (uint32_t)i);
+        track->kind = track->lane->kind == MAREY_LANE_GPU ? MAREY__TRACK_GPU : MAREY__TRACK_THREAD;
+        track->texts.values = track->links.values = track->flows.values = MAREY__PAGE_NUMBERS;
+    }
+    process->async.kind = MAREY__TRACK_ASYNC;
+    process->counters.kind = MAREY__TRACK_COUNTERS;
+    process->progress.kind = MAREY__TRACK_PROGRESS;
+    process->series.kind = MAREY__TRACK_SERIES;
+    return true;
+}
+
+void marey__page_name_process(struct marey__page *page, struct marey__page_process *process,
+                              struct marey__process_walk *walk)
+{
+    *process = (struct marey__page_process){
+        .page = page,
+        .recording = walk->recording,
+        .info = walk->info,
+        .walk = walk,
+        .offset_ns =
+            (page->is_wall_clock ? (uint64_t)walk->info->mono_to_unix_ns : 0) - page->origin_ns,
+    };
+}
+
+marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *walk, size_t number)
+{
+    struct marey__page *page = ctx;
+    struct marey__page_process *process = &page->processes[number];
+    marey__page_name_process(page, process, walk);
+    if (!prepare(process))
+        return no_memory(process);
+    /* Of many, lines were made when all were walked. */
+    if (!page->has_many && !marey__heat_line_begin(page->heat, walk, number, &process->line))
+        return no_memory(process);
+    apply_filter(process, page->options->summary.filter);
+    marey__page_thin_init(process);
+    walk->tap = &marey__page_tap;
+    walk->tap_ctx = process;
+    walk->iterations.visitor = on_span;
+    walk->iterations.visitor_ctx = process;
+    return MAREY_OK;
+}
+
+marey_status marey__page_end_process(void *ctx, struct marey__process_walk *walk, size_t number)
+{
+    struct marey__page *page = ctx;
+    struct marey__page_process *process = &page->processes[number];
+    bool ok = marey__page_place_asyncs(process) && marey__page_add_open_asyncs(process) &&
+              label_series(process);
+    for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
+        if (walk->lanes[i] != NULL)
+            ok = marey__page_add_unfinished(process, walk->lanes[i], false, walk->info->last_ns);
+    for (size_t i = 0; ok && i < walk->info->n_lanes; i++)
+        for (size_t k = 0; ok && k < process->lanes[i].n_rows; k++)
+            ok = marey__page_thin_flush(process, &process->lanes[i].rows[k]);
+    for (size_t i = 0; i < walk->info->n_lanes; i++)
+        marey__page_track_finish(page, &process->lanes[i]);
+    marey__page_track_finish(page, &process->async);
+    marey__page_track_finish(page, &process->counters);
+    marey__page_track_finish(page, &process->progress);
+    marey__page_track_finish(page, &process->series);
+    if (ok && process->line != NULL)
+        ok = marey__heat_line_end(process->line);
+    marey__heat_line_destroy(process->line);
+    process->line = NULL;
+    process->walk = NULL;
+    return ok ? MAREY_OK : no_memory(process);
+}
+
+void marey__page_process_fini(struct marey__page_process *process)
+{
+    for (size_t i = 0; process->lanes != NULL && i < process->info->n_lanes; i++)
+        marey__page_track_fini(&process->lanes[i]);
+    marey__page_track_fini(&process->async);
+    marey__page_track_fini(&process->counters);
+    marey__page_track_fini(&process->progress);
+    marey__page_track_fini(&process->series);
+    marey__async_match_fini(&process->pending);
+    marey__buf_fini(&process->texts);
+    marey__free(process->shared_texts);
+    marey__free(process->lanes);
+    marey__free(process->asyncs);
+    marey__free(process->counter_rows);
+    marey__free(process->uses);
+    marey__heat_line_destroy(process->line);
+}

@@ -1,0 +1,308 @@
+/*
+ * Events of a process on their way from the summary's walk to rows of the page. A range goes to the row of its depth
+ * when it ends. Within a row begins are then in order: what ends later at the same depth was on the stack above the
+ * earlier one, or began after it.
+ */
+#include <string.h>
+
+#include "present/page/page_internal.h"
+
+/* Whether a range with so many frames around it, the thread's own among them, is less deep than what is shown. */
+static bool is_shallow(const struct marey__page_process *process, size_t n_frames)
+{
+    const uint32_t max_depth = process->page->options->summary.max_depth;
+    return max_depth == 0 || n_frames <= max_depth;
+}
+
+static struct marey__page_track *track_of(struct marey__page_process *process,
+                                          const struct marey__lane_walk *lane)
+{
+    return &process->lanes[lane->info->lane];
+}
+
+/* ---- what ends ---- */
+
+static bool on_call(void *ctx, const struct marey__lane_walk *lane,
+                    const struct marey__frame *frame, uint64_t end_ns)
+{
+    struct marey__page_process *process = ctx;
+    struct marey__page_track *track = track_of(process, lane);
+    const size_t depth = lane->n_frames - 1;
+    const uint64_t start_ns = marey__page_ns(process, frame->start_ns);
+    const uint64_t duration_ns = end_ns > frame->start_ns ? end_ns - frame->start_ns : 0;
+    uint32_t site = frame->site;
+    track->last_ns = end_ns;
+    if (!is_shallow(process, lane->n_frames) || !marey__page_take_site(process, &site))
+        return true;
+    if (MAREY_UNLIKELY(depth >= MAREY__PAGE_DEPTH)) {
+        track->n_too_deep++;
+        return true;
+    }
+    if (MAREY_UNLIKELY(frame->repeat != 0) && !marey__page_add_calls(process, track, frame))
+        return false;
+    struct marey__page_row *row = marey__page_track_row(track, depth);
+    if (row == NULL)
+        return false;
+    if (MAREY_LIKELY(process->thin.below_ns == 0))
+        return marey__page_row_put(process->page, row, start_ns, duration_ns, site);
+    const struct marey__page_event event = {.start_ns = start_ns, .value = duration_ns, .id = site};
+    return marey__page_thin_add(process, row, &event, 2);
+}
+
+/* What is on the stack will not be seen to end. */
+bool marey__page_add_unfinished(struct marey__page_process *process,
+                                const struct marey__lane_walk *lane, bool is_lost, uint64_t last_ns)
+{
+    struct marey__page_track *track = track_of(process, lane);
+    for (size_t i = 1; i < lane->n_frames && i <= MAREY__PAGE_DEPTH; i++) {
+        const struct marey__frame *frame = &lane->frames[i];
+        uint32_t site = frame->site;
+        if (!is_shallow(process, i) || !marey__page_take_site(process, &site))
+            continue;
+        if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
+                         sizeof *track->unfinished))
+            return false;
+        track->unfinished[track->n_unfinished++] = (struct marey__page_unfinished){
+            .start_ns = marey__page_ns(process, frame->start_ns),
+            .last_ns = marey__page_ns(process, MAREY__MAX(last_ns, frame->start_ns)),
+            .site = site,
+            .depth = (uint32_t)i - 1,
+            .is_lost = is_lost,
+        };
+    }
+    return true;
+}
+
+/* Events are missing between the last one known and `ns`; `n` of them, 0 unknown. */
+static bool add_loss(struct marey__page_process *process, const struct marey__lane_walk *lane,
+                     uint64_t ns, uint64_t n)
+{
+    struct marey__page_track *track = track_of(process, lane);
+    const uint64_t begun_ns = lane->n_frames > 1 ? lane->frames[lane->n_frames - 1].start_ns : 0;
+    const uint64_t first_ns = process->info->first_ns;
+    const uint64_t last_ns = MAREY__MAX(MAREY__MAX(track->last_ns, begun_ns), first_ns);
+    const struct marey__page_event event = {
+        .start_ns = marey__page_ns(process, MAREY__MIN(last_ns, ns)),
+        .value = ns > last_ns ? ns - last_ns : 0,
+        .id = (uint32_t)MAREY__MIN(n, (uint64_t)UINT32_MAX),
+    };
+    return marey__page_row_add(process->page, &track->losses, &event) &&
+           marey__page_add_unfinished(process, lane, true, last_ns);
+}
+
+static bool on_gap(void *ctx, const struct marey__lane_walk *lane, const struct marey_batch *batch)
+{
+    struct marey__page_process *process = ctx;
+    /* Without a word behind the gap it goes on to the end. */
+    const uint64_t ns =
+        batch->n != 0 ? marey_batch_ns(batch, batch->words[0]) : process->info->last_ns;
+    return add_loss(process, lane, ns, 0);
+}
+
+/* ---- points in time ---- */
+
+static bool on_mark(void *ctx, const struct marey__lane_walk *lane, uint32_t site, uint64_t ns)
+{
+    struct marey__page_process *process = ctx;
+    struct marey__page_track *track = track_of(process, lane);
+    struct marey__page_event event = {.start_ns = marey__page_ns(process, ns), .id = site};
+    track->last_ns = ns;
+    return !marey__page_take_site(process, &event.id) ||
+           marey__page_row_add(process->page, &track->marks, &event);
+}
+
+static bool add_counter(struct marey__page_process *process, const uint64_t *words, uint64_t ns)
+{
+    struct marey__page_event event = {.start_ns = marey__page_ns(process, ns),
+                                      .value = words[2],
+                                      .id = marey_record_site(words[1])};
+    if (!marey__page_take_site(process, &event.id))
+        return true;
+    uint32_t *number = &process->counter_rows[event.id];
+    if (*number == 0)
+        *number = (uint32_t)process->counters.n_rows + 1;
+    struct marey__page_row *row = marey__page_track_row(&process->counters, *number - 1);
+    if (row == NULL)
+        return false;
+    row->values = MAREY__PAGE_DOUBLES;
+    row->id = event.id;
+    return marey__page_row_add(process->page, row, &event);
+}
+
+/* ---- what overlaps ---- */
+
+static bool add_async(struct marey__page_process *process, const struct marey__async_half *begin,
+                      uint64_t duration_ns)
+{
+    uint32_t site = begin->name;
+    if (!marey__page_take_site(process, &site))
+        return true;
+    if (!marey__grow(&process->asyncs, &process->asyncs_cap, process->n_asyncs + 1,
+                     sizeof *process->asyncs))
+        return false;
+    process->asyncs[process->n_asyncs++] = (struct marey__page_event){
+        .start_ns = marey__page_ns(process, begin->ns), .value = duration_ns, .id = site};
+    return true;
+}
+
+static bool take_async(struct marey__page_process *process, const struct marey__lane_walk *lane,
+                       const uint64_t *words, uint64_t ns)
+{
+    const struct marey__async_half half = {
+        .handle = words[2],
+        .ns = ns,
+        .name = marey_record_site(words[1]),
+        .lane = lane->info->lane,
+        .is_begin = marey_record_type_of(words[0]) == MAREY_RECORD_ASYNC_BEGIN,
+    };
+    struct marey__async_half other;
+    bool failed;
+    if (!marey__async_match(&process->pending, &half, &other, &failed))
+        return !failed;
+    const struct marey__async_half *begin = half.is_begin ? &half : &other,
+                                   *end = half.is_begin ? &other : &half;
+    return add_async(process, begin, end->ns > begin->ns ? end->ns - begin->ns : 0);
+}
+
+static bool add_gpu_work(struct marey__page_process *process, const struct marey_batch *batch,
+                         const uint64_t *words)
+{
+    struct marey__page_track *track = &process->lanes[batch->lane->lane];
+    const uint64_t ns = marey_batch_ns(batch, words[0]);
+    struct marey__page_event event = {
+        .start_ns = marey__page_ns(process, ns),
+        .value = marey_batch_duration_ns(batch, words[2]),
+        .id = marey_record_site(words[1]),
+    };
+    track->last_ns = ns;
+    track->last_site = event.id;
+    if (!marey__page_take_site(process, &event.id))
+        return true;
+    struct marey__page_row *row = marey__page_free_row(track, event.start_ns);
+    if (row == NULL)
+        return false;
+    if (process->thin.below_ns == 0)
+        return marey__page_row_add(process->page, row, &event) &&
+               marey__page_add_work_details(process, track, words, ns, event.id);
+    /* Short ones have no details: nearly all of them are drawn as one with others. */
+    return marey__page_thin_add(process, row, &event, marey_record_length(words[0])) &&
+           (event.value < process->thin.below_ns ||
+            marey__page_add_work_details(process, track, words, ns, event.id));
+}
+
+static bool add_gpu_record(struct marey__page_process *process, const struct marey_batch *batch,
+                           const uint64_t *words)
+{
+    struct marey__page_track *track = &process->lanes[batch->lane->lane];
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_GPU:
+        return add_gpu_work(process, batch, words);
+    case MAREY_RECORD_ARGUMENTS:
+    case MAREY_RECORD_COMMUNICATION:
+        return marey__page_add_about(process, track, words, track->last_ns, track->last_site);
+    case MAREY_RECORD_FLOW:
+        return marey__page_add_flow(process, track, words, marey_batch_ns(batch, words[0]));
+    default:
+        return true;
+    }
+}
+
+static bool on_gpu(void *ctx, const struct marey_batch *batch)
+{
+    struct marey__page_process *process = ctx;
+    for (size_t i = 0, step; i < batch->n; i += step) {
+        const uint64_t word = batch->words[i];
+        const bool is_record = marey_word_kind(word) == MAREY_KIND_RECORD;
+        step = is_record ? MAREY__MAX(marey_record_length(word), 1u) : 1;
+        if (is_record && !add_gpu_record(process, batch, batch->words + i))
+            return false;
+    }
+    return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct marey__page_event *x = a, *y = b;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+bool marey__page_place_asyncs(struct marey__page_process *process)
+{
+    if (process->n_asyncs != 0)
+        qsort(process->asyncs, process->n_asyncs, sizeof *process->asyncs, by_start);
+    for (size_t i = 0; i < process->n_asyncs; i++) {
+        const struct marey__page_event *event = &process->asyncs[i];
+        struct marey__page_row *row = marey__page_free_row(&process->async, event->start_ns);
+        if (row == NULL || !marey__page_row_add(process->page, row, event))
+            return false;
+    }
+    return true;
+}
+
+/* Async ranges that never ended: in a row of their own each, as far as is known of them. */
+bool marey__page_add_open_asyncs(struct marey__page_process *process)
+{
+    struct marey__page_track *track = &process->async;
+    for (size_t i = 0; i < process->pending.n_slots; i++) {
+        const struct marey__async_half *half = &process->pending.slots[i];
+        uint32_t site = half->name;
+        if (half->handle == 0 || !half->is_begin || !marey__page_take_site(process, &site))
+            continue;
+        if (!marey__grow(&track->unfinished, &track->unfinished_cap, track->n_unfinished + 1,
+                         sizeof *track->unfinished))
+            return false;
+        track->unfinished[track->n_unfinished] = (struct marey__page_unfinished){
+            .start_ns = marey__page_ns(process, half->ns),
+            .last_ns = marey__page_ns(process, process->info->last_ns),
+            .site = site,
+            .depth = (uint32_t)MAREY__MIN(track->n_rows + track->n_unfinished,
+                                          (size_t)MAREY__PAGE_DEPTH - 1),
+        };
+        track->n_unfinished++;
+    }
+    return true;
+}
+
+/* Arguments and communication are about the range begun last. */
+static bool add_about(struct marey__page_process *process, const struct marey__lane_walk *lane,
+                      const uint64_t *words)
+{
+    if (lane->n_frames <= 1)
+        return true;
+    const struct marey__frame *frame = &lane->frames[lane->n_frames - 1];
+    return marey__page_add_about(process, track_of(process, lane), words, frame->start_ns,
+                                 frame->site);
+}
+
+static bool on_record(void *ctx, const struct marey__lane_walk *lane, const uint64_t *words,
+                      uint64_t ns)
+{
+    struct marey__page_process *process = ctx;
+    struct marey__page_track *track = track_of(process, lane);
+    switch (marey_record_type_of(words[0])) {
+    case MAREY_RECORD_BEGIN:
+        return marey__page_add_payload(process, track, words, ns);
+    case MAREY_RECORD_MARK:
+        return on_mark(ctx, lane, marey_record_site(words[1]), ns) &&
+               marey__page_add_payload(process, track, words, ns);
+    case MAREY_RECORD_COUNTER:
+        return add_counter(process, words, ns);
+    case MAREY_RECORD_ASYNC_BEGIN:
+    case MAREY_RECORD_ASYNC_END:
+        return take_async(process, lane, words, ns);
+    case MAREY_RECORD_ARGUMENTS:
+    case MAREY_RECORD_COMMUNICATION:
+        return add_about(process, lane, words);
+    case MAREY_RECORD_LAUNCH:
+        return marey__page_add_launch(process, track, words, ns);
+    case MAREY_RECORD_FLOW:
+        return marey__page_add_flow(process, track, words, ns);
+    case MAREY_RECORD_GAP:
+        return add_loss(process, lane, ns, words[1]);
+    default:
+        return true;
+    }
+}
+
+const struct marey__walk_tap marey__page_tap = {
+    .call = on_call, .mark = on_mark, .record = on_record, .gap = on_gap, .gpu = on_gpu};

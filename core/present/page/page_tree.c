@@ -1,0 +1,187 @@
+/*
+ * A call tree with more rows than a page takes: the heaviest stay, and below each of them that has lost children one
+ * row stands for these, with their number and their time. So widths in the flame graph still add up.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "present/page/page_internal.h"
+
+#define NO_PARENT SIZE_MAX
+
+/* Columns of the table, as summary_tree.c has them. */
+enum { DEPTH, NAME, COUNT, TOTAL_NS, SELF_NS, SHARE, N_COLUMNS };
+static_assert((int)N_COLUMNS == (int)MAREY__N_TREE_COLUMNS, "the tree has other columns");
+
+struct others {
+    uint64_t n; /* rows, with all below them */
+    uint64_t count, total_ns;
+    double share;
+};
+
+struct reduction {
+    const marey_table *tree;
+    size_t n;
+    size_t *parents;
+    uint64_t *weights; /* what it or anything below it takes: never more than its parent's */
+    uint64_t *sorted;
+    uint8_t *is_kept;
+    struct others *others; /* by the parent's row; the last is of those without a parent */
+};
+
+static uint64_t cell(const struct reduction *r, size_t row, size_t column)
+{
+    return marey_table_cell(r->tree, row, column).as.u64;
+}
+
+/* Rows are depth first. A parent whose own time is not known, having no end, is worth what is below it. */
+static void find_weights(struct reduction *r, size_t *path)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const size_t depth = (size_t)cell(r, i, DEPTH);
+        path[depth] = i;
+        r->parents[i] = depth != 0 ? path[depth - 1] : NO_PARENT;
+        r->weights[i] = cell(r, i, TOTAL_NS);
+    }
+    for (size_t i = r->n; i-- > 0;)
+        if (r->parents[i] != NO_PARENT)
+            r->weights[r->parents[i]] = MAREY__MAX(r->weights[r->parents[i]], r->weights[i]);
+}
+
+static int heaviest_first(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Of equals the first stay, and parents come before their children: whoever stays has a parent that does. */
+static void choose(struct reduction *r, size_t n_most)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->sorted[i] = r->weights[i];
+    qsort(r->sorted, r->n, sizeof *r->sorted, heaviest_first);
+    const uint64_t bound = r->sorted[n_most - 1];
+    size_t n_equal = 0;
+    for (size_t i = 0; i < n_most; i++)
+        n_equal += r->sorted[i] == bound;
+    for (size_t i = 0; i < r->n; i++) {
+        r->is_kept[i] = r->weights[i] > bound || (r->weights[i] == bound && n_equal != 0);
+        n_equal -= r->is_kept[i] && r->weights[i] == bound;
+    }
+}
+
+static void add_up_others(struct reduction *r)
+{
+    size_t top = r->n; /* the parent of the topmost row left out on this path */
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->is_kept[i])
+            continue;
+        const size_t parent = r->parents[i];
+        if (parent == NO_PARENT || r->is_kept[parent]) {
+            top = parent == NO_PARENT ? r->n : parent;
+            r->others[top].count += cell(r, i, COUNT);
+            r->others[top].total_ns += cell(r, i, TOTAL_NS);
+            r->others[top].share += marey_table_cell(r->tree, i, SHARE).as.f64;
+        }
+        r->others[top].n++;
+    }
+}
+
+static void put_row(marey_table *out, const struct reduction *r, size_t i)
+{
+    const struct marey_cell name = marey_table_cell(r->tree, i, NAME),
+                            share = marey_table_cell(r->tree, i, SHARE);
+    marey_table_u64(out, cell(r, i, DEPTH));
+    marey_table_text(out, name.as.text, name.len);
+    marey_table_u64(out, cell(r, i, COUNT));
+    marey_table_u64(out, cell(r, i, TOTAL_NS));
+    marey_table_u64(out, cell(r, i, SELF_NS));
+    if (share.is_null)
+        marey_table_null(out);
+    else
+        marey_table_f64(out, share.as.f64);
+}
+
+static size_t put_others(marey_table *out, const struct others *others, uint64_t depth)
+{
+    char name[40];
+    if (others->n == 0)
+        return 0;
+    const int len =
+        snprintf(name, sizeof name, "(%" PRIu64 " other%s)", others->n, others->n == 1 ? "" : "s");
+    marey_table_u64(out, depth);
+    marey_table_text(out, name, (size_t)len);
+    marey_table_u64(out, others->count);
+    marey_table_u64(out, others->total_ns);
+    marey_table_u64(out, others->total_ns);
+    marey_table_f64(out, others->share);
+    return 1;
+}
+
+/* Those that are left out stand behind their siblings; returns how many rows stand for others. */
+static size_t put_rows(marey_table *out, const struct reduction *r, size_t *path)
+{
+    size_t depth = 0, n_others = 0; /* rows on the path */
+    for (size_t i = 0; i < r->n; i++) {
+        if (!r->is_kept[i])
+            continue;
+        for (; depth > cell(r, i, DEPTH); depth--)
+            n_others += put_others(out, &r->others[path[depth - 1]], depth);
+        path[depth++] = i;
+        put_row(out, r, i);
+    }
+    for (; depth > 0; depth--)
+        n_others += put_others(out, &r->others[path[depth - 1]], depth);
+    return n_others + put_others(out, &r->others[r->n], 0);
+}
+
+static size_t deepest(const struct reduction *r)
+{
+    size_t depth = 0;
+    for (size_t i = 0; i < r->n; i++)
+        depth = MAREY__MAX(depth, (size_t)cell(r, i, DEPTH));
+    return depth;
+}
+
+static bool reduce(struct reduction *r, size_t n_most, marey_table *out, size_t *n_others)
+{
+    size_t *path = marey__calloc(deepest(r) + 1, sizeof *path);
+    r->parents = marey__calloc(r->n, sizeof *r->parents);
+    r->weights = marey__calloc(r->n, sizeof *r->weights);
+    r->sorted = marey__calloc(r->n, sizeof *r->sorted);
+    r->is_kept = marey__calloc(r->n, sizeof *r->is_kept);
+    r->others = marey__calloc(r->n + 1, sizeof *r->others);
+    const bool ok = path != NULL && r->parents != NULL && r->weights != NULL && r->sorted != NULL &&
+                    r->is_kept != NULL && r->others != NULL;
+    if (ok) {
+        find_weights(r, path);
+        choose(r, n_most);
+        add_up_others(r);
+        *n_others = put_rows(out, r, path);
+    }
+    marey__free(path);
+    marey__free(r->parents);
+    marey__free(r->weights);
+    marey__free(r->sorted);
+    marey__free(r->is_kept);
+    marey__free(r->others);
+    return ok && marey_table_status(out) == MAREY_OK;
+}
+
+bool marey__page_reduce_tree(const marey_table *tree, size_t n_most, marey_table **out,
+                             size_t *n_others)
+{
+    struct reduction r = {.tree = tree, .n = marey_table_n_rows(tree)};
+    marey_table *table = NULL;
+    MAREY_ASSERT(n_most != 0 && n_most < r.n);
+    if (marey_table_create(marey_table_name(tree), marey__tree_columns, N_COLUMNS, &table) != MAREY_OK)
+        return false;
+    if (!reduce(&r, n_most, table, n_others)) {
+        marey_table_destroy(table);
+        return false;
+    }
+    *out = table;
+    return true;
+}

@@ -1,0 +1,236 @@
+/*
+ * Whether a series scales, how far, and why it stops.
+ *
+ * Why: the steps of the last point take longer than ideal ones would. Efficiency says how long those would be, and each part
+ * of the baseline's step would shrink or grow as the whole does. What a part takes beyond that is what it costs.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "present/scaling/scaling_out.h"
+
+/* Shares of ideal that count as good, and as fair. Less loss than the last, of a step, is not worth a sentence. */
+static const double good = 0.8, fair = 0.5, small_loss = 0.03;
+/* An interval of efficiency as wide as this tells nothing. */
+static const double too_wide = 0.5;
+
+static const struct {
+    const char *column, *name;
+} parts[] = {
+    {"compute_s", "computation"},
+    {"communication_s", "exposed communication"},
+    {"memory_s", "exposed copies"},
+    {"idle_s", "idle"},
+};
+enum { N_PARTS = MAREY__COUNT_OF(parts) };
+
+struct sentence {
+    struct marey__buf *line;
+    const marey_table *points;
+    const struct marey__scaling_line *series;
+};
+
+static double number(const struct sentence *s, size_t i, const char *column)
+{
+    return marey__scaling_number(s->points, s->series->first + i, column);
+}
+
+static uint64_t workers(const struct sentence *s, size_t i)
+{
+    return marey__cell_of(s->points, s->series->first + i, "workers").as.u64;
+}
+
+static bool is_kind(const struct sentence *s, const char *name)
+{
+    return strcmp(marey__cell_of(s->points, s->series->first, "kind").as.text, name) == 0;
+}
+
+/* ---- how far ---- */
+
+/* "8 workers are 6.1 times as fast as 1, 76.2 % of ideal (74.0 to 78.1 %)" */
+static void put_point(const struct sentence *s, size_t i)
+{
+    const double low = number(s, i, "efficiency_low"), high = number(s, i, "efficiency_high");
+    marey__buf_printf(s->line,
+                      is_kind(s, "weak") ? "%" PRIu64 " workers do %.3g times the work of %" PRIu64
+                                           " in a second, %.1f %% of ideal"
+                                         : "%" PRIu64 " workers are %.3g times as fast as %" PRIu64
+                                           ", %.1f %% of ideal",
+                      workers(s, i), number(s, i, "speedup"), workers(s, 0),
+                      number(s, i, "efficiency") * 100);
+    if (isfinite(low) && isfinite(high))
+        marey__buf_printf(s->line, " (%.1f to %.1f %%)", low * 100, high * 100);
+    else if (number(s, 0, "runs") == 1 && number(s, i, "runs") == 1)
+        marey__buf_puts(s->line, " by one run each");
+}
+
+/* The last point up to which each has this share of ideal. */
+static size_t reach(const struct sentence *s, double share)
+{
+    size_t i = 0;
+    while (i + 1 < s->series->n && number(s, i + 1, "efficiency") >= share)
+        i++;
+    return i;
+}
+
+static size_t fastest(const struct sentence *s)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < s->series->n; i++)
+        if (number(s, i, "speedup") > number(s, best, "speedup"))
+            best = i;
+    return best;
+}
+
+static bool is_unsure(const struct sentence *s)
+{
+    const size_t last = s->series->n - 1;
+    return number(s, last, "efficiency_high") - number(s, last, "efficiency_low") > too_wide;
+}
+
+static void put_verdict(const struct sentence *s)
+{
+    const size_t last = s->series->n - 1, far = reach(s, good), less = reach(s, fair);
+    const size_t best = fastest(s);
+    if (is_unsure(s))
+        marey__buf_puts(s->line, "may scale or not, these runs differ too much to tell: ");
+    else if (far == last)
+        marey__buf_printf(s->line, "scales to %" PRIu64 " workers, the most that were measured: ",
+                          workers(s, last));
+    else if (far > 0)
+        marey__buf_printf(s->line,
+                          "scales well to %" PRIu64 " workers and less beyond: ", workers(s, far));
+    else if (less > 0)
+        marey__buf_printf(s->line, "scales moderately, to %" PRIu64 " workers: ", workers(s, less));
+    else
+        marey__buf_puts(s->line, best == 0 ? "does not scale: " : "scales poorly: ");
+    put_point(s, last);
+    if (best != last && best != 0 && !is_unsure(s))
+        marey__buf_printf(s->line, "; more than %" PRIu64 " make it slower", workers(s, best));
+    marey__buf_puts(s->line, is_unsure(s) ? ". Repeat them, or measure more epochs." : ".");
+}
+
+/* ---- why ---- */
+
+/* Seconds; what is not known takes none. */
+static double part_of(const struct sentence *s, size_t i, size_t part)
+{
+    const double seconds = number(s, i, parts[part].column);
+    return isfinite(seconds) ? seconds : 0;
+}
+
+/* What each part of the last point's step takes beyond ideal; false where it is not known. */
+static bool find_losses(const struct sentence *s, double losses[N_PARTS], double *step)
+{
+    const size_t last = s->series->n - 1;
+    const double efficiency = number(s, last, "efficiency");
+    double first = 0;
+    *step = 0;
+    for (size_t p = 0; p < N_PARTS; p++) {
+        first += part_of(s, 0, p);
+        *step += part_of(s, last, p);
+    }
+    if (!(first > 0) || !(*step > 0) || !isfinite(efficiency))
+        return false;
+    const double times = *step * efficiency / first;
+    for (size_t p = 0; p < N_PARTS; p++)
+        losses[p] = part_of(s, last, p) - times * part_of(s, 0, p);
+    return true;
+}
+
+static size_t largest(const double losses[N_PARTS])
+{
+    size_t most = 0;
+    for (size_t p = 1; p < N_PARTS; p++)
+        if (losses[p] > losses[most])
+            most = p;
+    return most;
+}
+
+static void put_loss(const struct sentence *s, size_t part, double seconds)
+{
+    marey__text_duration(s->line, seconds * 1e9, NULL);
+    marey__buf_printf(s->line, " %s", parts[part].name);
+}
+
+static void put_why(const struct sentence *s)
+{
+    double losses[N_PARTS], step;
+    if (is_unsure(s))
+        return;
+    const uint64_t most_workers = workers(s, s->series->n - 1);
+    const bool is_good = number(s, s->series->n - 1, "efficiency") >= good;
+    if (!find_losses(s, losses, &step)) {
+        if (!is_good)
+            marey__buf_puts(
+                s->line,
+                " What holds it back is not known: these runs do not tell what a step is made of.");
+        return;
+    }
+    const size_t most = largest(losses);
+    const double loss = losses[most];
+    if (loss < small_loss * step)
+        return;
+    marey__buf_printf(s->line,
+                      is_good ? " What grows most is %s: of a step of "
+                              : " What holds it back most is %s: of a step of ",
+                      parts[most].name);
+    marey__text_duration(s->line, step * 1e9, NULL);
+    marey__buf_printf(s->line, " on %" PRIu64 " workers ", most_workers);
+    put_loss(s, most, loss);
+    losses[most] = 0;
+    const size_t next = largest(losses);
+    if (losses[next] >= small_loss * step) {
+        marey__buf_puts(s->line, " and ");
+        put_loss(s, next, losses[next]);
+    }
+    marey__buf_puts(s->line, " are beyond the ideal.");
+}
+
+/* By the model that knows a best count, when it lies beyond what was measured. */
+static void put_outlook(const struct sentence *s, marey_scaling *scaling)
+{
+    const marey_table *fits = marey_scaling_table(scaling, "fits");
+    const size_t row = s->series->first;
+    const struct marey_cell experiment = marey__cell_of(s->points, row, "experiment"),
+                            strategy = marey__cell_of(s->points, row, "strategy");
+    for (size_t f = 0; f < marey_table_n_rows(fits); f++) {
+        const struct marey_cell of_experiment = marey__cell_of(fits, f, "experiment"),
+                                of_strategy = marey__cell_of(fits, f, "strategy");
+        const double best = marey__scaling_number(fits, f, "best_workers");
+        if (strcmp(marey__cell_of(fits, f, "model").as.text, "usl") != 0 ||
+            strcmp(of_experiment.as.text, experiment.as.text) != 0 ||
+            strcmp(of_strategy.as.text, strategy.as.text) != 0)
+            continue;
+        if (best > (double)workers(s, s->series->n - 1))
+            marey__buf_printf(s->line, " By the fit it would be fastest with about %.0f workers.",
+                              best);
+    }
+}
+
+void marey__scaling_sentence(struct marey__buf *line, marey_scaling *scaling,
+                             const struct marey__scaling_list *list, size_t series)
+{
+    const struct sentence s = {line, list->points, &list->series[series]};
+    const char *name = s.series->name;
+    const bool is_assumed = s.series->n > 1 && is_kind(&s, "unknown");
+    if (is_assumed)
+        marey__buf_puts(line, "If every run does the same work, ");
+    if (name[0] != '\0')
+        marey__text_put(line, name, strlen(name), 60);
+    else
+        marey__buf_puts(line, is_assumed ? "it" : "It");
+    marey__buf_puts(line, " ");
+    if (s.series->n == 1) {
+        marey__buf_printf(line,
+                          "was measured with %" PRIu64
+                          " worker%s alone: whether it scales takes runs "
+                          "with other numbers of workers.",
+                          workers(&s, 0), workers(&s, 0) == 1 ? "" : "s");
+        return;
+    }
+    put_verdict(&s);
+    put_why(&s);
+    put_outlook(&s, scaling);
+}

@@ -1,0 +1,430 @@
+/*
+ * The answer of a comparison: one sentence, the table, what to think of when reading it; for a terminal, for a pull
+ * request as Markdown, and as JSON. The first two draw one table of texts.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "analyze/compare/compare_internal.h"
+#include "present/draw/present_internal.h"
+#include "present/draw/style.h"
+
+enum { MAX_ONLY = 10 };
+
+struct answer {
+    marey_comparison *c;
+    const struct marey_compare_text_options *options;
+    struct marey__buf line;
+    FILE *out;
+};
+
+static marey_table *table_of(const struct answer *answer, enum marey__comparison_table table)
+{
+    return answer->c->tables[table];
+}
+
+static marey_status end_line(struct answer *answer)
+{
+    marey__buf_puts(&answer->line, "\n");
+    return marey__buf_to_stream(&answer->line, answer->out);
+}
+
+/* ---- the sentence ---- */
+
+/* Two digits that count, without a sign: "3.1 %", "0.042 %", "140 %". */
+static void put_amount(struct marey__buf *line, double percent)
+{
+    const double amount = fabs(percent);
+    const int digits = amount >= 99.5 || amount == 0 ? 0
+                       : amount >= 0.995             ? 1
+                       : amount >= 0.0995            ? 2
+                                                     : 3;
+    marey__buf_printf(line, "%.*f %%", digits, amount);
+}
+
+static void put_direction(struct marey__buf *line, double percent)
+{
+    put_amount(line, percent);
+    marey__buf_puts(line, percent > 0 ? " slower" : " faster");
+}
+
+static void put_bounds(struct marey__buf *line, double low, double high)
+{
+    const double least = fmin(fabs(low), fabs(high)), most = fmax(fabs(low), fabs(high));
+    marey__buf_puts(line, " (");
+    put_amount(line, least);
+    marey__buf_puts(line, " to ");
+    put_amount(line, most);
+    marey__buf_puts(line, ")");
+}
+
+static void put_unsure(struct marey__buf *line, const marey_table *table, size_t row)
+{
+    const struct marey_cell low = marey__cell_of(table, row, "low_percent"),
+                            high = marey__cell_of(table, row, "high_percent"),
+                            reason = marey__cell_of(table, row, "reason");
+    const struct marey_cell change = marey__cell_of(table, row, "change_percent");
+    if (low.is_null && !change.is_null) {
+        marey__buf_puts(line, "B was ");
+        put_direction(line, change.as.f64);
+        marey__buf_puts(line, ", which may be chance; ");
+        marey__buf_put(line, reason.as.text, reason.len);
+        return;
+    }
+    marey__buf_puts(line, "It cannot be told whether B is faster");
+    if (!low.is_null && !high.is_null) {
+        marey__buf_puts(line, ": it may be ");
+        put_direction(line, low.as.f64);
+        marey__buf_puts(line, " or ");
+        put_direction(line, high.as.f64);
+    }
+    marey__buf_puts(line, "; ");
+    marey__buf_put(line, reason.as.text, reason.len);
+}
+
+/* What the sentence is about: the first row of the first of these that has any. */
+static const marey_table *table_of_sentence(const marey_comparison *c)
+{
+    static const enum marey__comparison_table order[] = {
+        MAREY__COMPARED_ITERATION, MAREY__COMPARED_REGIONS, MAREY__COMPARED_PROGRAM,
+        MAREY__COMPARED_FUNCTIONS};
+    size_t i = 0;
+    while (i + 1 < MAREY__COUNT_OF(order) && marey_table_n_rows(c->tables[order[i]]) == 0)
+        i++;
+    return c->tables[order[i]];
+}
+
+/* About the iteration; without iterations, about the largest region; without regions, about the wall time. */
+void marey__compare_sentence(marey_comparison *c, struct marey__buf *line)
+{
+    const bool has_iteration = marey_table_n_rows(c->tables[MAREY__COMPARED_ITERATION]) != 0;
+    const marey_table *table = table_of_sentence(c);
+    const struct marey_cell name = marey__cell_of(table, 0, "name"),
+                            verdict = marey__cell_of(table, 0, "verdict"),
+                            low = marey__cell_of(table, 0, "low_percent"),
+                            high = marey__cell_of(table, 0, "high_percent");
+    if (!has_iteration) {
+        marey__text_put(line, name.as.text, name.len, 60);
+        marey__buf_puts(line, ": ");
+    }
+    if (strcmp(verdict.as.text, "unsure") == 0) {
+        put_unsure(line, table, 0);
+    } else if (strcmp(verdict.as.text, "same") == 0) {
+        marey__buf_puts(line, "No difference shown: B is within ");
+        put_amount(line, fmax(fabs(low.as.f64), fabs(high.as.f64)));
+        marey__buf_puts(line, " of A");
+    } else {
+        marey__buf_puts(line, "B is ");
+        put_direction(line, marey__cell_of(table, 0, "change_percent").as.f64);
+        put_bounds(line, low.as.f64, high.as.f64);
+    }
+    marey__buf_puts(line, ".");
+}
+
+/* ---- the table, as texts ---- */
+
+#define DRAWN(of, whole)                                                                           \
+    {                                                                                              \
+        {of, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE}, {"A", NULL, MAREY_TYPE_F64, MAREY_UNIT_NS},  \
+            {"B", NULL, MAREY_TYPE_F64, MAREY_UNIT_NS},                                            \
+            {"change", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},                                    \
+            {"95 % interval", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},                             \
+            {"verdict", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},                                   \
+        {                                                                                          \
+            whole, NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                          \
+        }                                                                                          \
+    }
+static const struct marey_column regions_drawn[] = DRAWN("region", "of the iteration"),
+                                 program_drawn[] = DRAWN("program", "of the program"),
+                                 functions_drawn[] =
+                                     DRAWN("function (self time)", "of the program");
+enum { N_DRAWN = MAREY__COUNT_OF(regions_drawn) };
+
+static void put_signed(struct marey__buf *line, double percent)
+{
+    marey__buf_puts(line, percent < 0 ? "-" : percent > 0 ? "+" : "");
+    put_amount(line, percent);
+}
+
+static void add_percent(marey_table *drawn, struct marey__buf *text, const struct marey_cell *cell)
+{
+    text->len = 0;
+    if (cell->is_null)
+        marey__buf_puts(text, "-");
+    else
+        put_signed(text, cell->as.f64);
+    marey_table_text(drawn, text->data, text->failed ? 0 : text->len);
+}
+
+static void add_interval(marey_table *drawn, struct marey__buf *text, const marey_table *from,
+                         size_t row)
+{
+    const struct marey_cell low = marey__cell_of(from, row, "low_percent"),
+                            high = marey__cell_of(from, row, "high_percent");
+    text->len = 0;
+    if (low.is_null || high.is_null) {
+        marey__buf_puts(text, "-");
+    } else {
+        put_signed(text, low.as.f64);
+        marey__buf_puts(text, " to ");
+        put_signed(text, high.as.f64);
+    }
+    marey_table_text(drawn, text->data, text->failed ? 0 : text->len);
+}
+
+static void add_time(marey_table *drawn, const struct marey_cell *cell)
+{
+    if (cell->is_null)
+        marey_table_null(drawn);
+    else
+        marey_table_f64(drawn, cell->as.f64);
+}
+
+static void add_row(marey_table *drawn, struct marey__buf *text, const marey_table *from, size_t row)
+{
+    const struct marey_cell name = marey__cell_of(from, row, "name"),
+                            a = marey__cell_of(from, row, "a_ns"),
+                            b = marey__cell_of(from, row, "b_ns"),
+                            change = marey__cell_of(from, row, "change_percent"),
+                            verdict = marey__cell_of(from, row, "verdict"),
+                            effect = marey__cell_of(from, row, "effect_percent");
+    marey_table_text(drawn, name.as.text, name.len);
+    add_time(drawn, &a);
+    add_time(drawn, &b);
+    add_percent(drawn, text, &change);
+    add_interval(drawn, text, from, row);
+    marey_table_text(drawn, verdict.as.text, verdict.len);
+    add_percent(drawn, text, &effect);
+}
+
+/* Tables that are drawn as one: the rows of `first`, if any, above those of `table`. */
+struct drawing {
+    const struct marey_column *columns;
+    enum marey__comparison_table first, table;
+    size_t n_columns; /* without the last where nothing is known of it */
+    marey_table *drawn;
+};
+
+static size_t n_shown(const struct answer *answer, enum marey__comparison_table table)
+{
+    const size_t n = marey_table_n_rows(table_of(answer, table));
+    return answer->options->limit != 0 && answer->options->limit < n ? answer->options->limit : n;
+}
+
+static marey_status fill_drawing(struct answer *answer, struct drawing *drawing)
+{
+    const marey_table *const first = table_of(answer, drawing->first), *const table = table_of(
+                                                                           answer, drawing->table);
+    struct marey__buf text = {0};
+    MAREY_TRY(marey_table_create("compared", drawing->columns, N_DRAWN, &drawing->drawn));
+    if (drawing->first != drawing->table && marey_table_n_rows(first) != 0)
+        add_row(drawing->drawn, &text, first, 0);
+    for (size_t row = 0; row < n_shown(answer, drawing->table); row++)
+        add_row(drawing->drawn, &text, table, row);
+    const bool failed = text.failed;
+    marey__buf_fini(&text);
+    return failed ? marey__fail(MAREY_ENOMEM, "no memory to show the comparison")
+                  : marey_table_status(drawing->drawn);
+}
+
+typedef marey_status drawer(struct answer *answer, const struct drawing *drawing);
+
+/* Each table that has rows, with an empty line after it. */
+static marey_status draw_tables(struct answer *answer, drawer *draw)
+{
+    const bool has_iteration = marey_table_n_rows(table_of(answer, MAREY__COMPARED_ITERATION)) != 0,
+               has_wall = marey_table_n_rows(table_of(answer, MAREY__COMPARED_PROGRAM)) != 0;
+    struct drawing drawings[] = {
+        {regions_drawn, MAREY__COMPARED_ITERATION, MAREY__COMPARED_REGIONS,
+         N_DRAWN - !has_iteration, NULL},
+        {program_drawn, MAREY__COMPARED_PROGRAM, MAREY__COMPARED_PROGRAM, N_DRAWN - 1, NULL},
+        {functions_drawn, MAREY__COMPARED_FUNCTIONS, MAREY__COMPARED_FUNCTIONS, N_DRAWN - !has_wall,
+         NULL},
+    };
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; i < MAREY__COUNT_OF(drawings) && status == MAREY_OK; i++) {
+        status = fill_drawing(answer, &drawings[i]);
+        if (status == MAREY_OK && marey_table_n_rows(drawings[i].drawn) != 0) {
+            status = draw(answer, &drawings[i]);
+            if (status == MAREY_OK)
+                status = end_line(answer);
+        }
+        marey_table_destroy(drawings[i].drawn);
+    }
+    return status;
+}
+
+/* ---- what stands below ---- */
+
+static marey_status put_below(struct answer *answer, const char *bullet, const char *style,
+                              const char *plain)
+{
+    const marey_table *only = table_of(answer, MAREY__COMPARED_ONLY),
+                      *warnings = table_of(answer, MAREY__COMPARED_WARNINGS);
+    struct marey__buf *line = &answer->line;
+    static const enum marey__comparison_table long_ones[] = {MAREY__COMPARED_REGIONS,
+                                                             MAREY__COMPARED_FUNCTIONS};
+    for (size_t i = 0; i < MAREY__COUNT_OF(long_ones); i++) {
+        const size_t n = marey_table_n_rows(table_of(answer, long_ones[i])),
+                     shown = n_shown(answer, long_ones[i]);
+        if (shown == n)
+            continue;
+        marey__buf_printf(line, "%s... and %zu more%s; --all shows them", bullet, n - shown,
+                          i == 1 ? " functions" : "");
+        MAREY_TRY(end_line(answer));
+    }
+    for (size_t row = 0; row < marey_table_n_rows(only) && row < MAX_ONLY; row++) {
+        const struct marey_cell name = marey__cell_of(only, row, "name");
+        marey__buf_printf(line, "%sonly in %s: ", bullet, marey__cell_of(only, row, "side").as.text);
+        marey__text_put(line, name.as.text, name.len, 60);
+        marey__buf_puts(line, ", ");
+        marey__text_duration(line, marey__cell_of(only, row, "time_ns").as.f64,
+                             answer->options->text.unit);
+        MAREY_TRY(end_line(answer));
+    }
+    if (marey_table_n_rows(only) > MAX_ONLY) {
+        marey__buf_printf(line, "%s... and %zu more on one side only", bullet,
+                          marey_table_n_rows(only) - MAX_ONLY);
+        MAREY_TRY(end_line(answer));
+    }
+    for (size_t row = 0; row < marey_table_n_rows(warnings); row++) {
+        const struct marey_cell text = marey_table_cell(warnings, row, 0);
+        marey__buf_printf(line, "%s%snote:%s ", bullet, style, plain);
+        marey__text_put(line, text.as.text, text.len, 0);
+        MAREY_TRY(end_line(answer));
+    }
+    return MAREY_OK;
+}
+
+/* ---- text ---- */
+
+static marey_status draw_text(struct answer *answer, const struct drawing *drawing)
+{
+    const char *const last[] = {drawing->columns[N_DRAWN - 1].name, NULL};
+    const struct marey__text_view view = {
+        .table = drawing->drawn,
+        .options = answer->options->text,
+        .n_rows = marey_table_n_rows(drawing->drawn),
+        .hide = drawing->n_columns < N_DRAWN ? last : NULL,
+    };
+    return marey__text_draw(&view, answer->out);
+}
+
+static marey_status put_text(struct answer *answer)
+{
+    const bool color = answer->options->text.color != 0;
+    marey__buf_puts(&answer->line, color ? BOLD : "");
+    marey__compare_sentence(answer->c, &answer->line);
+    marey__buf_puts(&answer->line, color ? PLAIN "\n" : "\n");
+    MAREY_TRY(end_line(answer));
+    MAREY_TRY(draw_tables(answer, draw_text));
+    return put_below(answer, "", color ? YELLOW : "", color ? PLAIN : "");
+}
+
+/* ---- Markdown ---- */
+
+static marey_status put_markdown_row(struct answer *answer, const struct drawing *drawing, size_t row)
+{
+    struct marey__buf *line = &answer->line;
+    for (size_t i = 0; i < drawing->n_columns; i++) {
+        const struct marey_cell cell = marey_table_cell(drawing->drawn, row, i);
+        marey__buf_puts(line, i == 0 ? "| " : " | ");
+        if (cell.is_null)
+            marey__buf_puts(line, "-");
+        else if (drawing->columns[i].type == MAREY_TYPE_F64)
+            marey__text_duration(line, cell.as.f64, answer->options->text.unit);
+        else
+            marey__markdown_put(line, cell.as.text, cell.len);
+    }
+    marey__buf_puts(line, " |");
+    return end_line(answer);
+}
+
+static marey_status draw_markdown(struct answer *answer, const struct drawing *drawing)
+{
+    struct marey__buf *line = &answer->line;
+    for (size_t i = 0; i < drawing->n_columns; i++)
+        marey__buf_printf(line, "%s%s", i == 0 ? "| " : " | ", drawing->columns[i].name);
+    marey__buf_puts(line, " |\n");
+    for (size_t i = 0; i < drawing->n_columns; i++)
+        marey__buf_puts(line, drawing->columns[i].type == MAREY_TYPE_TEXT ? "|---" : "|---:");
+    marey__buf_puts(line, "|");
+    MAREY_TRY(end_line(answer));
+    for (size_t row = 0; row < marey_table_n_rows(drawing->drawn); row++)
+        MAREY_TRY(put_markdown_row(answer, drawing, row));
+    return MAREY_OK;
+}
+
+static marey_status put_markdown(struct answer *answer)
+{
+    marey__buf_puts(&answer->line, "**");
+    marey__compare_sentence(answer->c, &answer->line);
+    marey__buf_puts(&answer->line, "**\n");
+    MAREY_TRY(end_line(answer));
+    MAREY_TRY(draw_tables(answer, draw_markdown));
+    return put_below(answer, "- ", "", "");
+}
+
+/* ---- JSON ---- */
+
+static marey_status put_json(struct answer *answer)
+{
+    const marey_table *warnings = table_of(answer, MAREY__COMPARED_WARNINGS),
+                      *iteration = table_of(answer, MAREY__COMPARED_ITERATION);
+    struct marey__buf *line = &answer->line, sentence = {0};
+    marey__compare_sentence(answer->c, &answer->line);
+    sentence = *line;
+    *line = (struct marey__buf){0};
+    marey__buf_puts(line, "{\n  \"summary\": ");
+    marey__json_put(line, sentence.data, sentence.failed ? 0 : sentence.len);
+    marey__buf_fini(&sentence);
+    marey__buf_puts(line, ",\n");
+    marey__buf_puts(line, "  \"iteration\": ");
+    if (marey_table_n_rows(iteration) != 0)
+        marey__json_row(line, iteration, 0);
+    else
+        marey__buf_puts(line, "null");
+    marey__buf_puts(line, ",\n");
+    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_REGIONS), answer->out));
+    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_PROGRAM), answer->out));
+    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_FUNCTIONS), answer->out));
+    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_ONLY), answer->out));
+    MAREY_TRY(marey__json_named_rows(line, table_of(answer, MAREY__COMPARED_RUNS), answer->out));
+    marey__json_last_texts(line, warnings);
+    return marey__buf_to_stream(line, answer->out);
+}
+
+/* ---- all of them ---- */
+
+typedef marey_status putter(struct answer *answer);
+
+static marey_status put_answer(marey_comparison *c, const struct marey_compare_text_options *options,
+                               FILE *out, putter *put)
+{
+    static const struct marey_compare_text_options defaults;
+    struct answer answer = {.c = c, .options = options != NULL ? options : &defaults, .out = out};
+    if (c->tables[MAREY__COMPARED_REGIONS] == NULL)
+        return marey__fail(MAREY_ESTATE, "nothing was compared yet");
+    marey_status status = put(&answer);
+    marey__buf_fini(&answer.line);
+    if (status == MAREY_OK && fflush(out) != 0)
+        status = marey__fail_errno("write the comparison");
+    return status;
+}
+
+marey_status marey_compare_text(marey_comparison *c,
+                                const struct marey_compare_text_options *options, FILE *out)
+{
+    return put_answer(c, options, out, put_text);
+}
+
+marey_status marey_compare_markdown(marey_comparison *c,
+                                    const struct marey_compare_text_options *options, FILE *out)
+{
+    return put_answer(c, options, out, put_markdown);
+}
+
+marey_status marey_compare_json(marey_comparison *c, FILE *out)
+{
+    return put_answer(c, NULL, out, put_json);
+}

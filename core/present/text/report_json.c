@@ -1,0 +1,124 @@
+/* The whole answer of `marey report` as one JSON object. Keys are fixed: scripts lean on them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "present/draw/out.h"
+#include "present/text/report_internal.h"
+#include <marey/gpu_report.h>
+
+static marey_status put_table(const marey_table *table, size_t limit, struct marey__buf *buf,
+                              FILE *out)
+{
+    const size_t n = marey_table_n_rows(table);
+    marey__buf_printf(buf, "  \"%s\": ", marey_table_name(table));
+    MAREY_TRY(marey__buf_to_stream(buf, out));
+    MAREY_TRY(marey__json_rows(table, limit != 0 && n > limit ? limit : n, "  ", out));
+    marey__buf_puts(buf, ",\n");
+    return marey__buf_to_stream(buf, out);
+}
+
+/* The tables asked for, those that are always there first. */
+static marey_status put_tables(marey_summary *summary, const struct marey_report_options *options,
+                               struct marey__buf *buf, FILE *out)
+{
+    static const enum marey__summary_table always[] = {
+        MAREY__TABLE_RANGES,     MAREY__TABLE_ASYNC,
+        MAREY__TABLE_COUNTERS,   MAREY__TABLE_MARKS,
+        MAREY__TABLE_OPEN,       MAREY__TABLE_PROCESSES,
+        MAREY__TABLE_ITERATIONS, MAREY__TABLE_ITERATION_RANKS,
+        MAREY__TABLE_THROUGHPUT, MAREY__TABLE_EPOCHS,
+        MAREY__TABLE_PHASES,     MAREY__TABLE_OUTLIERS,
+        MAREY__TABLE_KERNELS,    MAREY__TABLE_COPIES,
+        MAREY__TABLE_GPU_RANGES, MAREY__TABLE_RANK_SPREAD,
+        MAREY__TABLE_RANK_TIMES, MAREY__TABLE_RANK_OUTLIERS,
+        MAREY__TABLE_RANK_HOSTS,
+    };
+    marey_table *asked[MAREY__N_TABLES];
+    size_t n;
+    MAREY_TRY(marey__report_tables(summary, options->tables, asked, &n));
+    for (size_t i = 0; i < MAREY__COUNT_OF(always); i++)
+        MAREY_TRY(put_table(summary->tables[always[i]],
+                            always[i] == MAREY__TABLE_RANGES ? options->limit : 0, buf, out));
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = asked[i] != summary->tables[MAREY__TABLE_WARNINGS];
+        for (size_t a = 0; a < MAREY__COUNT_OF(always); a++)
+            is_new &= asked[i] != summary->tables[always[a]];
+        if (is_new)
+            MAREY_TRY(put_table(asked[i], options->limit, buf, out));
+    }
+    return MAREY_OK;
+}
+
+static marey_status put_gpu(marey_gpu_report *gpu, struct marey__buf *buf, FILE *out)
+{
+    marey__buf_puts(buf, "  \"gpu\": ");
+    MAREY_TRY(marey__buf_to_stream(buf, out));
+    MAREY_TRY(marey_gpu_report_json(gpu, out));
+    marey__buf_puts(buf, "  ,\n");
+    return marey__buf_to_stream(buf, out);
+}
+
+static void put_warnings(struct marey__buf *buf, const marey_table *warnings)
+{
+    marey__buf_puts(buf, "  \"warnings\": [");
+    for (size_t row = 0; row < marey_table_n_rows(warnings); row++) {
+        const struct marey_cell text = marey_table_cell(warnings, row, 0);
+        marey__buf_puts(buf, row == 0 ? "\n    " : ",\n    ");
+        marey__json_put(buf, text.as.text, text.len);
+    }
+    marey__buf_puts(buf, marey_table_n_rows(warnings) == 0 ? "],\n" : "\n  ],\n");
+}
+
+static void put_number(struct marey__buf *buf, const char *key, uint64_t value)
+{
+    marey__buf_printf(buf, "    \"%s\": %" PRIu64 ",\n", key, value);
+}
+
+static void put_cost(struct marey__buf *buf, const struct marey_cost *cost)
+{
+    char share[40];
+    const double program = cost->program_ns != 0 ? (double)cost->program_ns : 1;
+    char *end = marey__put_f64(share, (double)cost->high_ns / program);
+    marey__buf_puts(buf, "  \"cost\": {\n");
+    put_number(buf, "events", cost->events);
+    put_number(buf, "in_program_ns", cost->in_program_ns);
+    put_number(buf, "flush_cpu_ns", cost->flush_cpu_ns);
+    put_number(buf, "log_bytes", cost->log_bytes);
+    put_number(buf, "program_ns", cost->program_ns);
+    put_number(buf, "lost_events", cost->lost_events);
+    put_number(buf, "incomplete_processes", (uint64_t)cost->n_stopped + cost->n_cut);
+    put_number(buf, "lost_first_ns", cost->lost_first_ns);
+    put_number(buf, "lost_last_ns", cost->lost_last_ns);
+    put_number(buf, "low_ns", cost->low_ns);
+    put_number(buf, "high_ns", cost->high_ns);
+    marey__buf_puts(buf, "    \"parts\": ");
+    marey__cost_put_json(buf, cost);
+    marey__buf_printf(buf, ",\n    \"sampling_included\": %s,\n",
+                      cost->is_sampled ? "false" : "null");
+    marey__buf_printf(buf, "    \"share\": %.*s\n  }\n}\n", (int)(end - share), share);
+}
+
+static marey_status put_report(marey_summary *summary, const struct marey_report_options *options,
+                               struct marey__buf *buf, FILE *out)
+{
+    MAREY_TRY(marey__report_sort(summary, options->sort));
+    marey__buf_puts(buf, "{\n");
+    MAREY_TRY(put_tables(summary, options, buf, out));
+    if (options->gpu != NULL)
+        MAREY_TRY(put_gpu(options->gpu, buf, out));
+    put_warnings(buf, summary->tables[MAREY__TABLE_WARNINGS]);
+    marey__buf_printf(buf, "  \"lost_events\": %" PRIu64 ",\n", summary->cost.lost_events);
+    put_cost(buf, &summary->cost);
+    MAREY_TRY(marey__buf_to_stream(buf, out));
+    return fflush(out) == 0 ? MAREY_OK : marey__fail_errno("write the report");
+}
+
+marey_status marey_report_json(marey_summary *summary, const struct marey_report_options *options,
+                               FILE *out)
+{
+    static const struct marey_report_options defaults;
+    struct marey__buf buf = {0};
+    const marey_status status = put_report(summary, options != NULL ? options : &defaults, &buf, out);
+    marey__buf_fini(&buf);
+    return status;
+}

@@ -1,0 +1,309 @@
+/* Samples for a terminal and as JSON: what counts, how good it is, functions and lines, notes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/samples/samples_whole.h"
+#include "present/draw/drawn.h"
+#include "present/draw/present_internal.h"
+#include "present/draw/style.h"
+#include "present/export/stacks/calls_out.h"
+
+enum { SHORT_ROWS = 5 };
+
+/* How a table is drawn: numbers first, then who they are of. */
+static const struct shown {
+    enum marey__samples_table table;
+    const char *title, *columns[MAREY__DRAWN_COLUMNS], *places[MAREY__DRAWN_PLACES];
+} shown[] = {
+    {MAREY__SAMPLES_FUNCTIONS,
+     "functions",
+     {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits"},
+     {"function"}},
+    {MAREY__SAMPLES_LINES,
+     "lines",
+     {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits"},
+     {"function"}},
+    {MAREY__SAMPLES_FILES,
+     NULL,
+     {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits", "file"},
+     {0}},
+    {MAREY__SAMPLES_MODULES,
+     NULL,
+     {"share", "error", "self_ns", "total_share", "cpu", "gil", "waits", "module"},
+     {0}},
+    {MAREY__SAMPLES_THREADS,
+     NULL,
+     {"share", "error", "self_ns", "cpu", "gil", "waits", "rank", "pid", "tid", "thread"},
+     {0}},
+    {MAREY__SAMPLES_PROCESSES,
+     NULL,
+     {"share", "error", "self_ns", "cpu", "waits", "rank", "worker", "pid", "command"},
+     {0}},
+    {MAREY__SAMPLES_RANKS,
+     NULL,
+     {"rank", "processes", "share", "error", "self_ns", "cpu", "gil", "waits"},
+     {0}},
+    {MAREY__SAMPLES_STACKS, NULL, {"share", "error", "self_ns", "cpu", "waits", "stack"}, {0}},
+    {MAREY__SAMPLES_CONTACTS,
+     "ways into the library",
+     {"share", "error", "self_ns"},
+     {"function", "contact", "caller"}},
+    {MAREY__SAMPLES_WAITS,
+     "what threads wait for",
+     {"share", "self_ns", "waits", "thread"},
+     {"function"}},
+    {MAREY__SAMPLES_GIL,
+     "the interpreter lock",
+     {"held", "held_ns", "wants", "wants_ns", "switches_per_s", "rank", "pid", "thread"},
+     {0}},
+};
+
+/* Its rows are too wide: see put_audit_table. */
+static const struct shown shown_audit = {MAREY__SAMPLES_AUDIT, NULL, {0}, {0}};
+
+struct answer {
+    struct marey_samples_report *report;
+    const struct marey_samples_text_options *options;
+    struct marey__lines lines;
+};
+
+/* ---- tables ---- */
+
+/* A column without anything to tell, as of ranks where there are none. */
+static bool is_dull(const marey_table *table, const char *name, size_t n_rows)
+{
+    const size_t column = (size_t)marey_table_find(table, name);
+    for (size_t row = 0; row < n_rows; row++)
+        if (!marey_table_cell(table, row, column).is_null)
+            return false;
+    return true;
+}
+
+/* "train.py:12(forward)"; of a line its number, of a function the one it begins with. */
+static void put_place(marey_table *into, const marey_table *table, size_t row, const char *which)
+{
+    char file[32], line[32];
+    struct marey__buf text = {0};
+    const bool is_other = strcmp(which, "function") != 0;
+    snprintf(file, sizeof file, "%s%s", is_other ? which : "", is_other ? "_file" : "file");
+    snprintf(line, sizeof line, "%s%s", is_other ? which : "", is_other ? "_line" : "line");
+    const struct marey_cell name = marey__cell_of(table, row, which);
+    if (name.is_null) {
+        marey_table_null(into);
+        return;
+    }
+    marey__call_place(&text, marey__cell_of(table, row, file).as.text,
+                      marey__cell_of(table, row, line).as.u64, name.as.text, name.len);
+    marey_table_text(into, text.data != NULL ? text.data : "", text.len);
+    marey__buf_fini(&text);
+}
+
+/* Functions that are only on the way to others have no time of their own: a few rows are of those that have. */
+static size_t rows_to_draw(const struct answer *answer, const marey_table *table)
+{
+    const size_t n = marey_table_n_rows(table), limit = answer->options->limit;
+    if (!answer->options->is_short)
+        return limit != 0 ? MAREY__MIN(n, limit) : n;
+    size_t n_own = 0;
+    while (n_own < n && n_own < SHORT_ROWS && marey__cell_of(table, n_own, "samples").as.u64 != 0)
+        n_own++;
+    return n_own;
+}
+
+static marey_status put_table(struct answer *answer, const struct shown *how)
+{
+    const marey_table *const table = answer->report->tables[how->table];
+    const size_t n = marey_table_n_rows(table), n_drawn = rows_to_draw(answer, table);
+    MAREY_TRY(marey__lines_end(&answer->lines));
+    if (how->title != NULL)
+        marey__buf_printf(&answer->lines.line, "%s%s%s\n", marey__style(&answer->lines, DIM),
+                          how->title, marey__style(&answer->lines, PLAIN));
+    if (n == 0)
+        marey__buf_puts(&answer->lines.line, "(nothing of the kind)\n");
+    MAREY_TRY(marey__buf_to_stream(&answer->lines.line, answer->lines.out));
+    if (n == 0)
+        return MAREY_OK;
+    const struct marey__drawn drawn = {
+        .columns = how->columns, .places = how->places, .is_dull = is_dull, .put_place = put_place};
+    return marey__drawn_put(&drawn, table, n_drawn, &answer->options->text,
+                            !answer->options->is_short, &answer->lines);
+}
+
+/* What a sampler says about itself, a line for each column that says something. */
+static void put_facts(struct marey_table *into, const marey_table *audit, size_t row)
+{
+    struct marey__buf text = {0};
+    for (size_t i = 0; i < marey_table_n_columns(audit); i++) {
+        const struct marey_column *const column = marey_table_column(audit, i);
+        const struct marey_cell cell = marey_table_cell(audit, row, i);
+        text.len = 0;
+        if (cell.is_null)
+            continue;
+        if (column->type == MAREY_TYPE_TEXT)
+            marey__buf_put(&text, cell.as.text, cell.len);
+        else
+            marey__text_number(&text, &cell, column, NULL);
+        marey_table_text(into, column->name, strlen(column->name));
+        marey_table_text(into, text.len != 0 ? text.data : "", text.len);
+    }
+    marey__buf_fini(&text);
+}
+
+static marey_status put_audit_table(struct answer *answer)
+{
+    static const struct marey_column columns[] = {{.name = "fact", .type = MAREY_TYPE_TEXT},
+                                                  {.name = "value", .type = MAREY_TYPE_TEXT}};
+    const marey_table *const audit = answer->report->tables[MAREY__SAMPLES_AUDIT];
+    for (size_t row = 0; row < marey_table_n_rows(audit); row++) {
+        marey_table *facts = NULL;
+        MAREY_TRY(marey__lines_end(&answer->lines));
+        marey_status status = marey_table_create("audit", columns, MAREY__COUNT_OF(columns), &facts);
+        if (status == MAREY_OK) {
+            put_facts(facts, audit, row);
+            status = marey_table_status(facts);
+        }
+        if (status == MAREY_OK) {
+            const struct marey__text_view view = {.table = facts,
+                                                  .options = answer->options->text,
+                                                  .n_rows = marey_table_n_rows(facts)};
+            status = marey__text_draw(&view, answer->lines.out);
+        }
+        marey_table_destroy(facts);
+        MAREY_TRY(status);
+    }
+    return MAREY_OK;
+}
+
+/* ---- sentences ---- */
+
+static marey_status put_totals(struct answer *answer)
+{
+    const marey_table *const totals = answer->report->tables[MAREY__SAMPLES_TOTALS];
+    struct marey__buf *const line = &answer->lines.line;
+    marey__buf_puts(line, marey__style(&answer->lines, BOLD));
+    marey__text_count_of(line, marey__cell_of(totals, 0, "samples").as.u64, "sample");
+    marey__buf_puts(line, marey__style(&answer->lines, PLAIN));
+    marey__buf_puts(line, " of ");
+    marey__text_count_of(line, marey__cell_of(totals, 0, "threads").as.u64, "thread");
+    marey__buf_puts(line, " in ");
+    marey__text_count_of(line, marey__cell_of(totals, 0, "processes").as.u64, "process");
+    marey__buf_puts(line, " over ");
+    marey__text_duration(line, marey__cell_of(totals, 0, "seconds").as.f64 * 1e9, NULL);
+    marey__buf_printf(line, ": %s", marey__cell_of(totals, 0, "what").as.text);
+    return marey__lines_end(&answer->lines);
+}
+
+static void put_percent(struct marey__buf *line, const marey_table *table, size_t row,
+                        const char *column)
+{
+    const struct marey_cell cell = marey__cell_of(table, row, column);
+    const double percent = cell.is_null ? 0 : 100 * cell.as.f64;
+    marey__buf_printf(line, percent != 0 && percent < 0.095 ? "%.2g %%" : "%.1f %%", percent);
+}
+
+static void put_distance(struct marey__buf *line, const marey_table *audit, size_t row)
+{
+    if (marey__cell_of(audit, row, "distance").is_null)
+        return;
+    marey__buf_puts(line, "; functions differ from those of threads stopped by chance by ");
+    put_percent(line, audit, row, "distance");
+    marey__buf_puts(line, " (");
+    put_percent(line, audit, row, "distance_low");
+    marey__buf_puts(line, " to ");
+    put_percent(line, audit, row, "distance_high");
+    marey__buf_puts(line, "; equal ones would by ");
+    put_percent(line, audit, row, "distance_by_chance");
+    marey__buf_puts(line, ")");
+}
+
+/* One sentence for each sampler. */
+static void put_audit(struct marey__buf *line, const marey_table *audit, size_t row)
+{
+    const struct marey_cell rate = marey__cell_of(audit, row, "rate_hz"),
+                            achieved = marey__cell_of(audit, row, "achieved_hz");
+    if (!achieved.is_null)
+        marey__buf_printf(line, "%.4g", achieved.as.f64);
+    if (!achieved.is_null && !rate.is_null)
+        marey__buf_printf(line, " of %.4g", rate.as.f64);
+    marey__buf_puts(line, achieved.is_null ? "" : " Hz, ");
+    put_percent(line, audit, row, "missed_share");
+    marey__buf_puts(line, " missed, ");
+    put_percent(line, audit, row, "rejected_share");
+    marey__buf_puts(line, " rejected, ");
+    put_percent(line, audit, row, "unstable_share");
+    marey__buf_puts(line, " unstable, ");
+    put_percent(line, audit, row, "exact_share");
+    marey__buf_puts(line, " exact; threads were stopped for ");
+    put_percent(line, audit, row, "cost_share");
+    marey__buf_puts(line, " of the time");
+    const uint64_t longest = marey__cell_of(audit, row, "stop_max_ns").as.u64;
+    if (longest != 0) {
+        marey__buf_puts(line, ", at most ");
+        marey__text_duration(line, (double)longest, NULL);
+    }
+    put_distance(line, audit, row);
+}
+
+static marey_status put_audits(struct answer *answer)
+{
+    const marey_table *const audit = answer->report->tables[MAREY__SAMPLES_AUDIT];
+    struct marey__buf *const line = &answer->lines.line;
+    const size_t n = marey_table_n_rows(audit);
+    for (size_t row = 0; row < n; row++) {
+        marey__buf_puts(line, "audit");
+        if (n > 1)
+            marey__buf_printf(line, " of %s %lld", marey__cell_of(audit, row, "host").as.text,
+                              (long long)marey__cell_of(audit, row, "pid").as.i64);
+        marey__buf_puts(line, ": ");
+        put_audit(line, audit, row);
+        MAREY_TRY(marey__lines_end(&answer->lines));
+    }
+    return MAREY_OK;
+}
+
+/* ---- the whole ---- */
+
+static const struct shown *find_shown(const struct answer *answer, const char *name)
+{
+    for (size_t i = 0; i < MAREY__COUNT_OF(shown); i++)
+        if (strcmp(marey_table_name(answer->report->tables[shown[i].table]), name) == 0)
+            return &shown[i];
+    return strcmp(name, "audit") == 0 ? &shown_audit : NULL;
+}
+
+static marey_status put_all(struct answer *answer, const struct shown *how)
+{
+    if (answer->options->is_short) {
+        marey__buf_printf(&answer->lines.line, "\n%sSamples%s  ",
+                          marey__style(&answer->lines, BOLD), marey__style(&answer->lines, PLAIN));
+    }
+    MAREY_TRY(put_totals(answer));
+    MAREY_TRY(put_audits(answer));
+    if (how != NULL && how->table == MAREY__SAMPLES_AUDIT)
+        MAREY_TRY(put_audit_table(answer));
+    else
+        MAREY_TRY(put_table(answer, how != NULL ? how : &shown[0]));
+    if (how == NULL)
+        MAREY_TRY(put_table(answer, &shown[1]));
+    return marey__lines_put_notes_apart(&answer->lines, answer->report->tables[MAREY__SAMPLES_NOTES]);
+}
+
+marey_status marey_samples_report_text(marey_samples_report *report,
+                                       const struct marey_samples_text_options *options, FILE *out)
+{
+    static const struct marey_samples_text_options defaults;
+    struct answer answer = {
+        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
+    answer.lines.has_color = answer.options->text.color;
+    const char *const wanted = answer.options->table;
+    const struct shown *const how = wanted != NULL ? find_shown(&answer, wanted) : NULL;
+    if (wanted != NULL && how == NULL)
+        return marey__fail(MAREY_EINVAL, "there is no table '%s' of samples to be drawn", wanted);
+    return marey__lines_close(&answer.lines, put_all(&answer, how));
+}
+
+marey_status marey_samples_report_json(marey_samples_report *report, FILE *out)
+{
+    return marey__json_report(report->tables, MAREY__SAMPLES_NOTES,
+                              report->tables[MAREY__SAMPLES_NOTES], out);
+}

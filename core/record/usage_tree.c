@@ -1,0 +1,374 @@
+/*
+ * Processor time of this process and its descendants, as one counter that never goes back.
+ *
+ *     this process          CLOCK_PROCESS_CPUTIME_ID
+ *   + each descendant       its processor clock: one system call, nanoseconds; a zombie's still runs
+ *   + ended children        RUSAGE_CHILDREN: when a child is waited for, its time moves there, with its own ended children's
+ *   + ended grandchildren   fields 16 and 17 of their parent's /proc/PID/stat, in ticks of 10 ms
+ *
+ * A process that ends moves from one row to another. It is counted in exactly one when the row that it moves to is read
+ * first: whoever moved before that is there, whoever moved later is missing among the clocks, and then all is read again.
+ *
+ * Who descends from us changes only when a process begins. The kernel tells the number it gave last (/proc/loadavg), so as
+ * long as that stands still nobody is new, and when it went on, only the numbers in between are looked at. A number is
+ * given a little before its process can be seen, so numbers are looked at again for a while. All of /proc is looked
+ * through only at first, when numbers began anew, and where /proc/loadavg is not the kernel's own.
+ *
+ * A time that was seen once is never lost: who ends without being waited for (SIGCHLD ignored, or by another process)
+ * is kept with what it had used when it was last seen. One that was seen is counted for as long as it lives, though its
+ * parent ended and it has another one now.
+ */
+#include <dirent.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "record/clock_internal.h"
+#include "record/usage_internal.h"
+
+#define SETTLE_NS 200000000u /* until a number that was given belongs to a process or never will */
+#define STATS_NS 10000000u   /* a tick: so long may a grandchild that came and went go unnoticed */
+
+enum {
+    MAX_PROBES = 16384, /* numbers looked at one by one; for more of them all of /proc is cheaper */
+    UNSETTLED = 64, /* how many of the last numbers may not be seen yet when /proc is looked through */
+    MAX_ROUNDS = 8,
+    N_STRANGERS = 512,
+};
+
+struct process {
+    uint64_t pid, parent, start_time;
+    clockid_t clock;
+    uint64_t cpu_ns;    /* when last seen */
+    uint64_t reaped_ns; /* of its ended children, as the kernel tells it */
+    uint64_t gone_ns;   /* of its ended children, as they were last seen */
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards all of it */
+    struct process *list; /* parents before their children */
+    size_t n, n_cap;
+    bool is_started, can_watch;
+    bool is_short;     /* there was no memory for somebody: all of /proc is looked through again */
+    uint64_t last_pid; /* that was given when the list was last brought up to date */
+    uint64_t settled_pid;       /* none up to this one is still to appear */
+    uint64_t mark_pid, mark_ns; /* given before that time: settled when SETTLE_NS have passed since */
+    uint64_t strangers[N_STRANGERS]; /* processes of others, each at its number modulo the size */
+    bool are_stats_due;              /* processes began since stats were read */
+    uint64_t stats_ns;               /* when they were */
+    uint64_t own_cpu_ns;
+    uint64_t reaped_ns; /* RUSAGE_CHILDREN */
+    uint64_t gone_ns;   /* of children that ended since the last read, as they were last seen */
+    uint64_t ended_ns;  /* of ended children, and of those who ended elsewhere */
+    uint64_t highest_ns, n_scans;
+} tree = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool marey__parse_last_pid(const char *text, size_t len, uint64_t *out)
+{
+    /* "0.20 0.18 0.12 1/80 11206": the last of five words. */
+    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        len--;
+    const char *const blank = memrchr(text, ' ', len);
+    if (blank == NULL || memchr(text, '/', (size_t)(blank - text)) == NULL)
+        return false;
+    const size_t at = (size_t)(blank + 1 - text);
+    return marey__parse_numbers(text + at, len - at, out, 1) == 1 && *out > 0 && *out <= INT32_MAX;
+}
+
+/* 0 when it is not known. */
+static uint64_t read_last_pid(void)
+{
+    char text[128];
+    uint64_t pid;
+    const size_t len = marey__read_text("/proc/loadavg", text, sizeof text);
+    return marey__parse_last_pid(text, len, &pid) ? pid : 0;
+}
+
+/* Containers may put a file of their own there, whose last number is somebody's guess. */
+static bool is_kernels_own(const char *path)
+{
+    struct statfs fs;
+    return statfs(path, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static bool read_stat(uint64_t pid, struct marey__process_stat *out)
+{
+    char path[48], text[1024];
+    snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
+    return marey__parse_process_stat(text, marey__read_text(path, text, sizeof text), out);
+}
+
+/* ---- who is in the tree ---- */
+
+static struct process *find(uint64_t pid)
+{
+    for (size_t i = 0; i < tree.n; i++)
+        if (tree.list[i].pid == pid)
+            return &tree.list[i];
+    return NULL;
+}
+
+static bool is_in_tree(uint64_t pid)
+{
+    return pid == (uint64_t)getpid() || find(pid) != NULL;
+}
+
+static bool make_room(void *array, size_t *n_cap, size_t want, size_t size)
+{
+    const bool has_room = marey__grow(array, n_cap, want, size);
+    tree.is_short |= !has_room;
+    return has_room;
+}
+
+/* Take it in when its parent is in. True when it is new. */
+static bool admit(uint64_t pid, const struct marey__process_stat *stat)
+{
+    clockid_t clock;
+    if (is_in_tree(pid) || !is_in_tree(stat->parent) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
+        !make_room(&tree.list, &tree.n_cap, tree.n + 1, sizeof *tree.list))
+        return false;
+    tree.list[tree.n++] = (struct process){
+        .pid = pid, .parent = stat->parent, .start_time = stat->start_time, .clock = clock};
+    return true;
+}
+
+static void probe(uint64_t pid)
+{
+    clockid_t clock;
+    struct marey__process_stat stat;
+    uint64_t *const stranger = &tree.strangers[pid % N_STRANGERS];
+    /* Most numbers are of threads and of processes long gone: the clock tells for a tenth of what the file costs. */
+    if (*stranger == pid || is_in_tree(pid) || clock_getcpuclockid((pid_t)pid, &clock) != 0 ||
+        !read_stat(pid, &stat))
+        return;
+    if (!is_in_tree(stat.parent))
+        *stranger = pid;
+    else
+        admit(pid, &stat);
+}
+
+struct candidate {
+    uint64_t pid;
+    struct marey__process_stat stat;
+};
+
+static size_t list_candidates(struct candidate **out)
+{
+    size_t n = 0, n_cap = 0;
+    uint64_t pid;
+    DIR *dir = opendir("/proc");
+    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+        struct candidate c;
+        if (!marey__parse_number(e->d_name, strlen(e->d_name), &pid) || !read_stat(pid, &c.stat))
+            continue;
+        if (!make_room(out, &n_cap, n + 1, sizeof **out))
+            break;
+        c.pid = pid;
+        (*out)[n++] = c;
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return n;
+}
+
+/* Look through all of /proc. A child may have a lower number than its parent, so until nobody is new. */
+static void scan(void)
+{
+    struct candidate *candidates = NULL;
+    tree.is_short = false;
+    const size_t n = list_candidates(&candidates);
+    for (bool is_new = true; is_new;) {
+        is_new = false;
+        for (size_t i = 0; i < n; i++)
+            is_new |= admit(candidates[i].pid, &candidates[i].stat);
+    }
+    marey__free(candidates);
+    tree.n_scans++;
+}
+
+static void start(void)
+{
+    tree.is_started = true;
+    tree.can_watch = is_kernels_own("/proc/loadavg");
+    tree.mark_ns = marey__clock_ns(CLOCK_MONOTONIC);
+}
+
+static void settle(uint64_t last)
+{
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
+    if (now - tree.mark_ns < SETTLE_NS)
+        return;
+    tree.settled_pid = tree.mark_pid;
+    tree.mark_pid = last;
+    tree.mark_ns = now;
+}
+
+/* Look at the numbers that were given since. True when one of them was a descendant's: that one has ended. */
+static bool probe_until(uint64_t last)
+{
+    bool is_reused = false;
+    for (uint64_t pid = tree.settled_pid + 1; pid <= last; pid++) {
+        is_reused |= pid > tree.last_pid && find(pid) != NULL;
+        probe(pid);
+    }
+    settle(last);
+    return is_reused;
+}
+
+/* Bring the list up to date with who began. True when numbers in it may be other processes' by now. */
+static bool find_new(void)
+{
+    bool is_doubtful = false;
+    if (!tree.is_started)
+        start();
+    const uint64_t last = tree.can_watch ? read_last_pid() : 0;
+    tree.are_stats_due |= last == 0 || last != tree.last_pid;
+    if (last == 0 || tree.n_scans == 0 || tree.is_short || last < tree.last_pid ||
+        last - tree.settled_pid > MAX_PROBES) {
+        scan();
+        memset(tree.strangers, 0, sizeof tree.strangers);
+        tree.settled_pid = last > UNSETTLED ? last - UNSETTLED : 0;
+        tree.mark_pid = last;
+        is_doubtful = true;
+    } else if (last != tree.settled_pid) {
+        is_doubtful = probe_until(last);
+    }
+    tree.last_pid = last;
+    return is_doubtful;
+}
+
+/* ---- what they have used ---- */
+
+static uint64_t ended_children_ns(const struct process *p)
+{
+    return MAREY__MAX(p->reaped_ns, p->gone_ns);
+}
+
+/* It ended: what it had used when it was last seen goes to its parent, who will know better once it has waited. */
+static void drop(size_t i)
+{
+    const struct process p = tree.list[i];
+    memmove(&tree.list[i], &tree.list[i + 1], (tree.n - i - 1) * sizeof *tree.list);
+    tree.n--;
+    struct process *const parent = find(p.parent);
+    uint64_t *const into = p.parent == (uint64_t)getpid() ? &tree.gone_ns
+                           : parent != NULL               ? &parent->gone_ns
+                                                          : &tree.ended_ns;
+    *into += p.cpu_ns + ended_children_ns(&p);
+}
+
+static uint64_t ns_of(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+static uint64_t read_reaped_ns(void)
+{
+    struct rusage r;
+    const uint64_t ns =
+        getrusage(RUSAGE_CHILDREN, &r) == 0 ? ns_of(r.ru_utime) + ns_of(r.ru_stime) : 0;
+    return MAREY__MAX(ns, tree.reaped_ns);
+}
+
+/* Times of ended grandchildren, new parents, numbers that are another process's now. From the last to the first. */
+static void read_stats(void)
+{
+    const uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+    for (size_t i = tree.n; i-- > 0;) {
+        struct process *const p = &tree.list[i];
+        struct marey__process_stat stat;
+        if (!read_stat(p->pid, &stat))
+            continue; /* its clock tells whether it ended */
+        if (stat.start_time == p->start_time) {
+            p->parent = stat.parent;
+            p->reaped_ns = MAREY__MAX(p->reaped_ns, stat.reaped_ticks * tick_ns);
+            continue;
+        }
+        const uint64_t pid = p->pid;
+        drop(i);
+        admit(pid, &stat);
+    }
+}
+
+/* True when all are alive. Children come before their parents, who then take over what they leave. */
+static bool read_clocks(void)
+{
+    bool is_whole = true;
+    for (size_t i = tree.n; i-- > 0;) {
+        struct timespec t;
+        if (clock_gettime(tree.list[i].clock, &t) == 0) {
+            tree.list[i].cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+        } else {
+            drop(i);
+            is_whole = false;
+        }
+    }
+    tree.own_cpu_ns = marey__clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    return is_whole;
+}
+
+static void sample(bool is_doubtful)
+{
+    const uint64_t now = marey__clock_ns(CLOCK_MONOTONIC);
+    bool want_stats = is_doubtful || (tree.are_stats_due && now - tree.stats_ns >= STATS_NS);
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        tree.reaped_ns = read_reaped_ns();
+        if (want_stats) {
+            read_stats();
+            tree.stats_ns = now;
+            tree.are_stats_due = false;
+        }
+        if (read_clocks())
+            return;
+        want_stats = true;
+    }
+}
+
+static uint64_t total_ns(void)
+{
+    uint64_t ns = tree.own_cpu_ns + tree.ended_ns;
+    for (size_t i = 0; i < tree.n; i++)
+        ns += tree.list[i].cpu_ns + ended_children_ns(&tree.list[i]);
+    return ns;
+}
+
+uint64_t marey__tree_cpu_ns(void)
+{
+    pthread_mutex_lock(&tree.lock);
+    const uint64_t reaped_before = tree.reaped_ns;
+    sample(find_new());
+    /* What the kernel added for those we waited for; it adds nothing for one that ended without being waited for. */
+    tree.ended_ns += MAREY__MAX(tree.reaped_ns - reaped_before, tree.gone_ns);
+    tree.gone_ns = 0;
+    tree.highest_ns = MAREY__MAX(tree.highest_ns, total_ns());
+    const uint64_t ns = tree.highest_ns;
+    pthread_mutex_unlock(&tree.lock);
+    return ns;
+}
+
+size_t marey__tree_n_processes(void)
+{
+    pthread_mutex_lock(&tree.lock);
+    const size_t n = tree.n;
+    pthread_mutex_unlock(&tree.lock);
+    return n;
+}
+
+uint64_t marey__tree_n_scans(void)
+{
+    pthread_mutex_lock(&tree.lock);
+    const uint64_t n = tree.n_scans;
+    pthread_mutex_unlock(&tree.lock);
+    return n;
+}
+
+void marey__tree_after_fork(void)
+{
+    /* The list may have been in the middle of a change, so it is left behind rather than freed. */
+    memset(&tree, 0, sizeof tree);
+    pthread_mutex_init(&tree.lock, NULL);
+}

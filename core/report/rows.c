@@ -1,0 +1,65 @@
+/* Cells and rows that the tables of many analyses have. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/internal.h"
+
+void marey__put_string(marey_table *table, const char *text)
+{
+    marey_table_text(table, text, strlen(text));
+}
+
+void marey__put_process(marey_table *table, const struct marey_process *process)
+{
+    if (process->rank < 0)
+        marey_table_null(table);
+    else
+        marey_table_i64(table, process->rank);
+    marey_table_i64(table, process->pid);
+}
+
+void marey__put_share(marey_table *table, uint64_t part_ns, uint64_t whole_ns)
+{
+    if (whole_ns == 0)
+        marey_table_null(table);
+    else
+        marey_table_f64(table, (double)part_ns / (double)whole_ns);
+}
+
+void marey__sort_by(marey_table *table, const char *column, int descending)
+{
+    marey_table_sort(table, (size_t)marey_table_find(table, column), descending);
+}
+
+const struct marey_column marey__warning_columns[1] = {
+    {"text", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE}};
+
+void marey__put_notes(marey_table *table, const struct marey_process *process, bool is_alone)
+{
+    for (const char *line = process->note; *line != '\0';) {
+        const size_t len = strcspn(line, "\n");
+        struct marey__buf text = {0};
+        if (!is_alone)
+            marey__buf_printf(&text, "Process %" PRId64 ": ", process->pid);
+        marey__buf_put(&text, line, len);
+        if (len != 0)
+            marey_table_text(table, text.failed ? line : text.data, text.failed ? len : text.len);
+        marey__buf_fini(&text);
+        line += len + (line[len] == '\n');
+    }
+}
+
+char *marey__recordings_title(marey_recording *const *recordings, size_t n)
+{
+    struct marey__buf title = {0};
+    if (n > 0)
+        marey__buf_puts(&title, marey_recording_name(recordings[0]));
+    if (n == 2)
+        marey__buf_printf(&title, " and %s", marey_recording_name(recordings[1]));
+    else if (n > 2)
+        marey__buf_printf(&title, " and %zu more", n - 1);
+    marey__buf_put(&title, "", 1);
+    if (title.failed)
+        marey__buf_fini(&title);
+    return title.data;
+}

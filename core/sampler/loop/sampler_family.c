@@ -1,0 +1,451 @@
+/*
+ * Who is sampled: the processes that were named and, unless not wanted, their descendants.
+ *
+ * A child shows in /proc/PID/task/TID/children of the thread that made it. To look there costs some microseconds for each
+ * thread, so it is done after the newest pid of the machine (/proc/loadavg ends with it) has changed, and for threads
+ * that have run; for all of them ten times a second besides. While children are being born, that is every 2 ms and before
+ * each round.
+ *
+ * A forked child is a Python from its first moment, and is read with what is known of its parent. One that was made by
+ * vfork is its parent until it begins a program of its own: it has the parent's memory. What is no Python is kept in mind
+ * all the same: it may begin one, as shells and launchers do, and its children may be some.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/clock_internal.h"
+#include "sampler/loop/sampler_family.h"
+
+static const uint64_t ms_ns = 1000000;
+/* Between two looks for children while there are new ones, where we are awake anyway. */
+static const uint64_t awake_ns = 500000;
+enum {
+    START_MS = 500, /* which a program takes at most until it shows that it is a Python */
+    SHOW_MS = 10,   /* in which a new process shows as a child, once it has its number */
+    QUICK_MS = 2, /* the same where we wake up for it, and where we are awake while there are none */
+    QUIET_MS = 20,    /* else */
+    BIRTHS_MS = 3000, /* for how long after a birth more are expected */
+    SEARCH_MS = 100,  /* between two looks in all threads */
+    MEMORY_MS = 5000, /* for how long an ended process is kept in mind: its number may stand in lists */
+};
+
+void marey__family_init(struct marey__family *family, struct marey__looker *looker,
+                        bool has_children, uint32_t patience_ms)
+{
+    *family = (struct marey__family){
+        .looker = looker,
+        .has_children = has_children,
+        .patience_ns = patience_ms == UINT32_MAX ? UINT64_MAX
+                       : patience_ms == 0        ? 1000 * ms_ns
+                                                 : patience_ms * ms_ns,
+        .loadavg_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+    };
+}
+
+void marey__family_fini(struct marey__family *family)
+{
+    for (size_t i = 0; i < family->n; i++)
+        marey__target_destroy(family->looker, family->members[i].target);
+    marey__free(family->members);
+    if (family->loadavg_fd >= 0)
+        close(family->loadavg_fd);
+    *family = (struct marey__family){.loadavg_fd = -1};
+}
+
+/* ---- what /proc says of a process ---- */
+
+struct facts {
+    uint64_t start_time;
+    uint64_t program; /* the address of its stack and of its code: others after exec */
+};
+
+/* Fields 22, 26 and 28 of its stat; false: it is not there, or a zombie. */
+static bool read_facts(pid_t pid, struct facts *out)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (marey__read_text(path, text, sizeof text) == 0)
+        return false;
+    const char *at = strrchr(text, ')');
+    unsigned long long start_time = 0, start_code = 0, start_stack = 0;
+    char state = 'X';
+    if (at == NULL ||
+        sscanf(at + 1,
+               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu "
+               "%*s %*s %*s %llu %*s %llu",
+               &state, &start_time, &start_code, &start_stack) < 2)
+        return false;
+    *out = (struct facts){.start_time = start_time, .program = start_code ^ (start_stack << 1)};
+    return state != 'Z' && state != 'X';
+}
+
+static bool has_memory_of(pid_t child, pid_t parent)
+{
+    return syscall(SYS_kcmp, child, parent, KCMP_VM, 0, 0) == 0;
+}
+
+/* ---- members ---- */
+
+static struct marey__member *find_member(const struct marey__family *family, pid_t pid)
+{
+    for (size_t i = 0; i < family->n; i++)
+        if (family->members[i].pid == pid)
+            return &family->members[i];
+    return NULL;
+}
+
+/* The lowest number that no living child of `parent` has. */
+static int free_worker(const struct marey__family *family, pid_t parent)
+{
+    for (int number = 0;; number++) {
+        size_t i = 0;
+        while (i < family->n && !(family->members[i].parent == parent &&
+                                  family->members[i].kind == MAREY__MEMBER_PYTHON &&
+                                  family->members[i].worker == number))
+            i++;
+        if (i == family->n)
+            return number;
+    }
+}
+
+/* A process that was forked from a Python and runs on in the same program, or that multiprocessing has spawned. */
+static bool is_worker(const struct marey__remote *remote, const struct marey__target *parent)
+{
+    if (parent == NULL)
+        return false;
+    const char *command = marey__remote_process(remote)->command;
+    return strcmp(command, marey__remote_process(parent->remote)->command) == 0 ||
+           strstr(command, "--multiprocessing-fork") != NULL;
+}
+
+static void skip(struct marey__family *family, struct marey__member *member)
+{
+    member->kind = MAREY__MEMBER_OTHER;
+    family->n_skipped += !member->is_counted;
+    member->is_counted = true;
+}
+
+static void end(struct marey__family *family, struct marey__member *member)
+{
+    struct marey__target *target = member->target;
+    if (target != NULL) {
+        const struct marey_samples_counts *counts = &target->counts;
+        marey__counts_add(&family->ended, counts);
+        family->ended_target_ns += target->at_ns - target->opened_ns;
+        marey__samples_set_counts(family->looker->samples, target->number, counts);
+    }
+    if (member->kind == MAREY__MEMBER_YOUNG)
+        skip(family, member); /* it never became one */
+    marey__target_destroy(family->looker, target);
+    member->target = NULL;
+    member->kind = MAREY__MEMBER_ENDED;
+    member->ended_ns = marey__clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Try to read it as a Python. The status is that of the reading. */
+static marey_status open_member(struct marey__family *family, struct marey__member *member)
+{
+    struct marey__member *parent = find_member(family, member->parent);
+    const struct marey__target *from = parent != NULL ? parent->target : NULL;
+    if (from != NULL && has_memory_of(member->pid, from->pid))
+        return MAREY_ESTATE;
+    struct marey__remote *remote;
+    MAREY_TRY(marey__remote_open(member->pid, from != NULL ? from->remote : NULL, 0, &remote));
+    if (!member->is_named && member->worker < 0 && is_worker(remote, from))
+        member->worker = free_worker(family, member->parent);
+    MAREY_TRY(marey__target_create(family->looker, remote, member->worker, &member->target));
+    member->kind = MAREY__MEMBER_PYTHON;
+    member->is_counted = true;
+    family->n_processes++;
+    return MAREY_OK;
+}
+
+/* Try, and settle what it is. */
+static marey_status try_member(struct marey__family *family, struct marey__member *member,
+                               uint64_t now_ns)
+{
+    struct facts facts;
+    if (!read_facts(member->pid, &facts)) {
+        end(family, member);
+        return marey__fail(MAREY_EUNAVAILABLE, "there is no process %d", (int)member->pid);
+    }
+    /* A process that ends has none any more, which is not another one. */
+    if (facts.program != 0 && facts.program != member->program)
+        member->is_counted = false;
+    member->program = facts.program;
+    const marey_status status = open_member(family, member);
+    if (status == MAREY_OK)
+        return MAREY_OK;
+    const uint64_t age_ns = now_ns > member->began_ns ? now_ns - member->began_ns : 0;
+    const bool may_become_one =
+        status == MAREY_ESTATE ? age_ns <= family->patience_ns : age_ns <= START_MS * ms_ns;
+    if (!may_become_one)
+        skip(family, member);
+    /* A look at what is no Python costs some 100 us: seldom, and more seldom the longer it is none. */
+    member->retry_ns = now_ns + (status == MAREY_ESTATE ? QUICK_MS * ms_ns : age_ns);
+    return status;
+}
+
+static struct marey__member *add_member(struct marey__family *family, pid_t pid, pid_t parent)
+{
+    struct facts facts;
+    struct marey__member *member = find_member(family, pid);
+    const bool is_there = read_facts(pid, &facts);
+    if (member != NULL &&
+        (member->kind != MAREY__MEMBER_ENDED || !is_there || facts.start_time == member->start_time))
+        return NULL;
+    if (member == NULL) {
+        if (!marey__grow(&family->members, &family->cap, family->n + 1, sizeof *member))
+            return NULL;
+        member = &family->members[family->n++];
+    }
+    *member = (struct marey__member){
+        .pid = pid,
+        .parent = parent,
+        .worker = -1,
+        .start_time = is_there ? facts.start_time : 0,
+        .kind = is_there ? MAREY__MEMBER_YOUNG : MAREY__MEMBER_ENDED,
+        .began_ns = marey__clock_ns(CLOCK_MONOTONIC),
+    };
+    member->ended_ns = member->began_ns;
+    return member;
+}
+
+/* ---- children ---- */
+
+static void take_children(struct marey__family *family, pid_t pid, pid_t tid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)tid);
+    const size_t len = marey__read_text(path, text, sizeof text);
+    for (const char *at = text, *stop = text + len; at < stop;) {
+        uint64_t child;
+        if (!marey__parse_number(at, (size_t)(stop - at), &child))
+            return;
+        at += strspn(at, "0123456789");
+        if (*at != ' ' || child > INT32_MAX)
+            return; /* the last one may be cut */
+        at++;
+        struct marey__member *member = add_member(family, (pid_t)child, pid);
+        if (member == NULL)
+            continue;
+        family->n_born++;
+        family->born_ns = member->began_ns;
+        if (member->kind == MAREY__MEMBER_YOUNG)
+            (void)try_member(family, member, member->began_ns);
+    }
+}
+
+static void take_children_of_all_threads(struct marey__family *family, pid_t pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    if (tasks == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        uint64_t tid;
+        if (marey__parse_number(entry->d_name, strlen(entry->d_name), &tid))
+            take_children(family, pid, (pid_t)tid);
+    }
+    closedir(tasks);
+}
+
+/* Members may be added meanwhile, and move: hence numbers. */
+static void look_for_children(struct marey__family *family, bool in_all_threads)
+{
+    for (size_t i = 0; i < family->n; i++) {
+        const pid_t pid = family->members[i].pid;
+        if (family->members[i].kind == MAREY__MEMBER_ENDED)
+            continue;
+        if (in_all_threads) {
+            take_children_of_all_threads(family, pid);
+            continue;
+        }
+        take_children(family, pid, pid);
+        const struct marey__target *target = family->members[i].target;
+        for (size_t k = 0; target != NULL && k < target->n_threads; k++)
+            if (target->threads[k].tid != pid && !target->threads[k].state.has_slept)
+                take_children(family, pid, target->threads[k].tid);
+    }
+}
+
+/* Whether processes or threads were made on this machine since, or so shortly before that they may not show yet. */
+static bool may_have_children(struct marey__family *family, uint64_t now_ns)
+{
+    char text[128];
+    const ssize_t n =
+        family->loadavg_fd < 0 ? 0 : pread(family->loadavg_fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return true;
+    text[n] = '\0';
+    const char *last = strrchr(text, ' ');
+    uint64_t pid;
+    if (last == NULL || !marey__parse_number(last + 1, strlen(last + 1), &pid))
+        return true;
+    if (pid != family->last_pid) {
+        family->last_pid = pid;
+        family->changed_ns = now_ns;
+    }
+    return now_ns - family->changed_ns < SHOW_MS * ms_ns;
+}
+
+/* ---- those that are no Pythons yet ---- */
+
+static void try_again(struct marey__family *family, uint64_t now_ns, bool is_search)
+{
+    for (size_t i = 0; i < family->n; i++) {
+        struct marey__member *member = &family->members[i];
+        struct facts facts;
+        if (member->kind == MAREY__MEMBER_YOUNG) {
+            if (now_ns >= member->retry_ns)
+                (void)try_member(family, member, now_ns);
+        } else if (member->kind == MAREY__MEMBER_OTHER && is_search) {
+            if (!read_facts(member->pid, &facts) || facts.start_time != member->start_time) {
+                end(family, member);
+            } else if (facts.program != member->program) {
+                member->kind = MAREY__MEMBER_YOUNG;
+                member->began_ns = now_ns;
+                (void)try_member(family, member, now_ns);
+            }
+        }
+    }
+}
+
+static void forget_ended(struct marey__family *family, uint64_t now_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < family->n; i++)
+        if (family->members[i].kind != MAREY__MEMBER_ENDED ||
+            now_ns - family->members[i].ended_ns < MEMORY_MS * ms_ns)
+            family->members[kept++] = family->members[i];
+    family->n = kept;
+}
+
+/* ---- for the loop ---- */
+
+static bool is_quick(const struct marey__family *family)
+{
+    if (family->born_ns != 0 && family->polled_ns - family->born_ns < BIRTHS_MS * ms_ns)
+        return true;
+    for (size_t i = 0; i < family->n; i++)
+        if (family->members[i].kind == MAREY__MEMBER_YOUNG)
+            return true;
+    return false;
+}
+
+/* Not so often that looking costs more than sampling: a wake-up is dearer than what it is for. */
+uint64_t marey__family_due_ns(const struct marey__family *family, bool is_awake)
+{
+    const bool quick = is_quick(family);
+    if (is_awake && quick)
+        return family->polled_ns + awake_ns;
+    return family->polled_ns + (is_awake || quick ? QUICK_MS : QUIET_MS) * ms_ns;
+}
+
+void marey__family_poll(struct marey__family *family, uint64_t now_ns)
+{
+    const bool is_search = now_ns - family->searched_ns >= SEARCH_MS * ms_ns;
+    family->polled_ns = now_ns;
+    if (is_search) {
+        family->searched_ns = now_ns;
+        forget_ended(family, now_ns);
+    }
+    if (family->has_children && (may_have_children(family, now_ns) || is_search))
+        look_for_children(family, is_search);
+    try_again(family, now_ns, is_search || is_quick(family));
+}
+
+void marey__family_settle(struct marey__family *family, struct marey__member *member)
+{
+    const bool is_replaced = member->target->is_replaced;
+    end(family, member);
+    if (!is_replaced)
+        return;
+    member->kind = MAREY__MEMBER_YOUNG;
+    member->worker = -1;
+    member->began_ns = member->ended_ns;
+    member->retry_ns = 0;
+}
+
+marey_status marey__family_join(struct marey__family *family, pid_t pid)
+{
+    struct marey__member *member = find_member(family, pid);
+    if (member == NULL || member->kind == MAREY__MEMBER_ENDED)
+        member = add_member(family, pid, 0);
+    if (member == NULL || member->kind == MAREY__MEMBER_ENDED)
+        return marey__fail(MAREY_EUNAVAILABLE, "there is no process %d", (int)pid);
+    member->is_named = true;
+    if (member->kind != MAREY__MEMBER_YOUNG)
+        return MAREY_OK;
+    const uint64_t now_ns = member->began_ns;
+    member->began_ns -= MAREY__MIN(now_ns, (START_MS + 1) * ms_ns); /* it did not begin just now */
+    const marey_status status = try_member(family, member, now_ns);
+    member->began_ns = now_ns;
+    return status;
+}
+
+/* Whether `pid` or one of its descendants is a Python. */
+static bool has_python(const struct marey__family *family, pid_t pid)
+{
+    for (size_t i = 0; i < family->n; i++) {
+        if (family->members[i].kind != MAREY__MEMBER_PYTHON)
+            continue;
+        const struct marey__member *member = &family->members[i];
+        for (size_t up = 0; member != NULL && up <= family->n; up++) {
+            if (member->pid == pid)
+                return true;
+            member = find_member(family, member->parent);
+        }
+    }
+    return false;
+}
+
+marey_status marey__family_name(struct marey__family *family, pid_t pid)
+{
+    marey_status status = marey__family_join(family, pid);
+    const uint64_t begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    for (;;) {
+        char why[1024];
+        snprintf(why, sizeof why, "%s", marey_last_error());
+        if (family->has_children)
+            look_for_children(family, true);
+        if (status == MAREY_OK || has_python(family, pid))
+            return MAREY_OK;
+        struct marey__member *member = find_member(family, pid);
+        const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
+        const bool is_young = member != NULL && member->kind == MAREY__MEMBER_YOUNG;
+        if (is_young && family->patience_ns == UINT64_MAX)
+            return MAREY_OK;
+        if (!is_young || now_ns - begin_ns > family->patience_ns)
+            return marey__fail(status == MAREY_ENOMEM ? MAREY_ENOMEM : MAREY_EUNAVAILABLE, "%s", why);
+        nanosleep(&(struct timespec){.tv_nsec = (long)ms_ns}, NULL);
+        status = try_member(family, member, now_ns);
+    }
+}
+
+size_t marey__family_count(const struct marey__family *family, enum marey__member_kind kind)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < family->n; i++)
+        n += family->members[i].kind == kind;
+    return n;
+}
+
+bool marey__family_is_over(const struct marey__family *family)
+{
+    for (size_t i = 0; i < family->n; i++) {
+        const struct marey__member *member = &family->members[i];
+        if (member->kind == MAREY__MEMBER_PYTHON || member->kind == MAREY__MEMBER_YOUNG ||
+            (member->kind == MAREY__MEMBER_OTHER && member->is_named && family->has_children))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,280 @@
+/*
+ * When: rounds come at random moments, as many in a second as asked for on the mean. Equal gaps would see a program that
+ * does the same thing again and again always at the same point. A round that is late is made all the same; when the
+ * sampler is far behind, rounds are left out and counted as missed. Each round stands for the mean gap, times as many rounds
+ * as were due since the one before: with random moments this varies less than the time that went by.
+ *
+ * How much: the share of a process's time for which threads are kept stopped stays below a budget. What stops cost is
+ * known from the last ones; which rounds may stop is drawn by lot, whatever the process does at that moment.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "record/clock_internal.h"
+#include "sampler/loop/sampler_loop.h"
+
+static const uint64_t second_ns = 1000000000;
+static const uint64_t ms_ns = 1000000;
+#define TIME_SHARE 0.3 /* of our time that exact looks may take */
+enum {
+    SLICE_MS = 50,      /* how long a stop is unheard at most */
+    TELL_MS = 100,      /* between two tellings of the counts */
+    AHEAD_NS = 1000000, /* by which stops may be ahead of the budget */
+    BEHIND_MS = 1,      /* and four gaps: what is further behind is missed */
+};
+
+static uint64_t gap_ns(struct marey_sampler *sampler)
+{
+    const double mean = 1e9 / sampler->rate_hz;
+    const double gap =
+        sampler->has_fixed_gaps ? mean : -log(marey__looker_random(&sampler->looker)) * mean;
+    return (uint64_t)fmin(gap, 3600e9);
+}
+
+static void sleep_until(uint64_t due_ns)
+{
+    const struct timespec due = {
+        .tv_sec = (time_t)(due_ns / second_ns),
+        .tv_nsec = (long)(due_ns % second_ns),
+    };
+    /* A signal is as good a reason to look around as any. */
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+}
+
+/* ---- the budget ---- */
+
+/* Of the rounds of this process, the share that may stop threads; 0 while it was stopped for too long already. */
+static double share_of_budget(const struct marey_sampler *sampler,
+                              const struct marey__target *target, uint64_t now_ns)
+{
+    const double age_ns = (double)(now_ns - target->opened_ns);
+    if (sampler->max_slowdown >= 1)
+        return 1;
+    if ((double)target->counts.stop_ns > sampler->max_slowdown * age_ns + AHEAD_NS)
+        return 0;
+    const double wanted = target->mean_stop_ns * 1e-9 * sampler->rate_hz;
+    return wanted <= sampler->max_slowdown ? 1 : sampler->max_slowdown / wanted;
+}
+
+/*
+ * The same, so that exact looks take no more than a part of our own time: threads without a processor keep us waiting
+ * where there are more of them than processors, and rounds would be missed.
+ */
+static double share_of_time(const struct marey_sampler *sampler, const struct marey__target *target)
+{
+    const double wanted = target->mean_look_ns * 1e-9 * sampler->rate_hz * sampler->n_looked;
+    return sampler->is_strict || wanted <= TIME_SHARE ? 1 : TIME_SHARE / wanted;
+}
+
+static enum marey__look choose_look(struct marey_sampler *sampler, struct marey__target *target,
+                                    uint64_t now_ns)
+{
+    if (target->mean_stop_ns < 0) {
+        target->mean_stop_ns = sampler->mean_stop_ns;
+        target->mean_look_ns = sampler->mean_look_ns;
+    }
+    const double share =
+        fmin(share_of_budget(sampler, target, now_ns), share_of_time(sampler, target));
+    const double drawn = marey__looker_random(&sampler->looker);
+    if (sampler->is_exact)
+        return drawn <= share ? MAREY__LOOK_EXACT : MAREY__LOOK_SNAPSHOT;
+    return drawn <= fmin(sampler->audit_share, share) ? MAREY__LOOK_AUDIT : MAREY__LOOK_SNAPSHOT;
+}
+
+/* What a round of this process costs it, and one of any: a new process begins with that. */
+static void count_stops(struct marey_sampler *sampler, struct marey__target *target, uint64_t stop_ns)
+{
+    enum { MEMORY = 32, SHORT_MEMORY = 8 };
+    const double look_ns = (double)(marey__clock_ns(CLOCK_MONOTONIC) - target->at_ns);
+    target->mean_look_ns += (look_ns - target->mean_look_ns) / SHORT_MEMORY;
+    sampler->mean_look_ns += (look_ns - sampler->mean_look_ns) / SHORT_MEMORY;
+    target->mean_stop_ns += ((double)stop_ns - target->mean_stop_ns) / MEMORY;
+    sampler->mean_stop_ns += ((double)stop_ns - sampler->mean_stop_ns) / MEMORY;
+}
+
+/* ---- rounds ---- */
+
+static marey_status put_round(struct marey_sampler *sampler, struct marey__target *target)
+{
+    const struct marey_samples_round round = {
+        .process = target->number,
+        .at_ns = target->at_ns,
+        .weight_ns = target->weight_ns,
+        .seen = target->seen,
+        .n_seen = target->n_seen,
+    };
+    target->weight_ns = 0;
+    if (sampler->on_round != NULL)
+        sampler->on_round(sampler->on_round_ctx, sampler->samples, &round);
+    return sampler->log != NULL ? marey__samples_log_round(sampler->log, &round) : MAREY_OK;
+}
+
+static marey_status look_at_member(struct marey_sampler *sampler, size_t number, uint64_t n_due,
+                                   uint64_t now_ns)
+{
+    struct marey__member *member = &sampler->family.members[number];
+    struct marey__target *target = member->target;
+    target->counts.asked += n_due;
+    target->counts.missed += n_due - 1;
+    target->weight_ns += (uint64_t)((double)n_due * 1e9 / sampler->rate_hz);
+    const enum marey__look how = choose_look(sampler, target, now_ns);
+    if (how == MAREY__LOOK_SNAPSHOT && sampler->is_strict) {
+        target->counts.slowed++;
+        return MAREY_OK;
+    }
+    const uint64_t stopped_ns = target->counts.stop_ns;
+    if (!marey__target_look(&sampler->looker, target, how)) {
+        marey__family_settle(&sampler->family, member);
+        return MAREY_OK;
+    }
+    if (how != MAREY__LOOK_SNAPSHOT)
+        count_stops(sampler, target, target->counts.stop_ns - stopped_ns);
+    return target->n_seen > 0 ? put_round(sampler, target) : MAREY_OK;
+}
+
+static marey_status look_at_all(struct marey_sampler *sampler, uint64_t n_due, uint64_t now_ns)
+{
+    if (sampler->looker.stops.n_late > 0)
+        marey__stops_settle(&sampler->looker.stops, false);
+    sampler->n_looked = (double)marey__family_count(&sampler->family, MAREY__MEMBER_PYTHON);
+    for (size_t i = 0; i < sampler->family.n; i++)
+        if (sampler->family.members[i].kind == MAREY__MEMBER_PYTHON)
+            MAREY_TRY(look_at_member(sampler, i, n_due, now_ns));
+    return MAREY_OK;
+}
+
+/* How many rounds are due by now: one, and those that are missed. */
+static uint64_t take_due(struct marey_sampler *sampler, uint64_t now_ns)
+{
+    const uint64_t behind_ns = (uint64_t)(4e9 / sampler->rate_hz) + BEHIND_MS * ms_ns;
+    uint64_t n = 1;
+    const uint64_t late_ns = now_ns - sampler->next_ns;
+    sampler->next_ns += gap_ns(sampler);
+    while (sampler->next_ns + behind_ns < now_ns) {
+        sampler->next_ns += gap_ns(sampler);
+        n++;
+    }
+    sampler->n_asked += n;
+    sampler->n_missed += n - 1;
+    sampler->late_ns += late_ns;
+    sampler->n_late += (double)late_ns > 0.5e9 / sampler->rate_hz;
+    return n;
+}
+
+/* ---- what others read ---- */
+
+static void sum_counts(struct marey_sampler *sampler, struct marey_sampler_counts *out)
+{
+    struct marey__family *family = &sampler->family;
+    *out = (struct marey_sampler_counts){
+        .rate_hz = sampler->rate_hz,
+        .target_ns = family->ended_target_ns,
+        .late = sampler->n_late,
+        .processes = family->n_processes,
+        .children = family->n_born,
+        .threads = marey_samples_n_threads(sampler->samples),
+        .all = family->ended,
+    };
+    for (size_t i = 0; i < family->n; i++) {
+        const struct marey__target *target = family->members[i].target;
+        if (target == NULL)
+            continue;
+        out->alive++;
+        out->target_ns += target->at_ns > target->opened_ns ? target->at_ns - target->opened_ns : 0;
+        marey__counts_add(&out->all, &target->counts);
+        marey__samples_set_counts(sampler->samples, target->number, &target->counts);
+    }
+    if (out->target_ns > 0)
+        out->achieved_hz = (double)out->all.done * 1e9 / (double)out->target_ns;
+    out->all.late_ns = sampler->late_ns;
+    out->all.skipped = family->n_skipped;
+    out->all.sampler_cpu_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - sampler->cpu_begin_ns;
+    marey__samples_set_counts(sampler->samples, 0, &out->all);
+    if (sampler->log != NULL)
+        out->recording_bytes = marey__samples_log_size(sampler->log);
+}
+
+void marey__sampler_tell(struct marey_sampler *sampler)
+{
+    struct marey_sampler_counts counts;
+    sum_counts(sampler, &counts);
+    pthread_mutex_lock(&sampler->lock);
+    sampler->told = counts;
+    pthread_mutex_unlock(&sampler->lock);
+}
+
+/* Those that marey_sampler_add named. One that cannot be read is skipped. */
+static void take_joining(struct marey_sampler *sampler)
+{
+    for (;;) {
+        pid_t pid = 0;
+        pthread_mutex_lock(&sampler->lock);
+        if (sampler->n_joining > 0)
+            pid = sampler->joining[--sampler->n_joining];
+        pthread_mutex_unlock(&sampler->lock);
+        if (pid == 0)
+            return;
+        marey__family_join(&sampler->family, pid);
+    }
+}
+
+/* ---- the loop ---- */
+
+static marey_status tell(struct marey_sampler *sampler, uint64_t now_ns)
+{
+    if (now_ns - sampler->told_ns < TELL_MS * ms_ns)
+        return MAREY_OK;
+    sampler->told_ns = now_ns;
+    take_joining(sampler);
+    marey__sampler_tell(sampler);
+    return sampler->log != NULL ? marey__samples_log_tick(sampler->log) : MAREY_OK;
+}
+
+static bool is_over(struct marey_sampler *sampler, uint64_t now_ns)
+{
+    if (atomic_load_explicit(&sampler->is_stopped, memory_order_relaxed) != 0)
+        return true;
+    if (sampler->duration_s > 0 && (double)(now_ns - sampler->begin_ns) >= sampler->duration_s * 1e9)
+        return true;
+    return marey__family_is_over(&sampler->family);
+}
+
+static uint64_t wake_ns(const struct marey_sampler *sampler, uint64_t now_ns)
+{
+    uint64_t wake = now_ns + SLICE_MS * ms_ns;
+    wake = MAREY__MIN(wake, sampler->next_ns);
+    wake = MAREY__MIN(wake, marey__family_due_ns(&sampler->family, false));
+    if (sampler->looker.stops.n_late > 0)
+        wake = MAREY__MIN(wake, now_ns + ms_ns);
+    if (sampler->duration_s > 0)
+        wake = MAREY__MIN(wake, sampler->begin_ns + (uint64_t)(sampler->duration_s * 1e9));
+    return wake;
+}
+
+marey_status marey__sampler_loop(struct marey_sampler *sampler)
+{
+    uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    sampler->cpu_begin_ns = marey__clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    sampler->begin_ns = now_ns;
+    sampler->next_ns = now_ns; /* the first one at once */
+    take_joining(sampler);
+    while (!is_over(sampler, now_ns)) {
+        /* First, so that a child which was born since the last round is looked at in this one. */
+        if (now_ns >= marey__family_due_ns(&sampler->family, true)) {
+            marey__stops_settle(&sampler->looker.stops, false);
+            marey__family_poll(&sampler->family, now_ns);
+        }
+        if (now_ns >= sampler->next_ns)
+            MAREY_TRY(look_at_all(sampler, take_due(sampler, now_ns), now_ns));
+        MAREY_TRY(tell(sampler, now_ns));
+        now_ns = marey__clock_ns(CLOCK_MONOTONIC);
+        const uint64_t wake = wake_ns(sampler, now_ns);
+        if (wake > now_ns) {
+            sleep_until(wake);
+            now_ns = marey__clock_ns(CLOCK_MONOTONIC);
+        }
+    }
+    return MAREY_OK;
+}

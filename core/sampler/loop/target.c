@@ -1,0 +1,348 @@
+/*
+ * One process: its interpreters and threads, and one look at all of them.
+ *
+ *   1. /proc says of each thread whether it has had a processor since the last look
+ *   2. one read: the heads of lists, the locks, and the stacks of the threads that have and need not be stopped
+ *   3. one stop and one read for each thread that shall be exact and runs. A thread that sleeps is exact without a stop,
+ *      when it still slept after the read
+ */
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "record/clock_internal.h"
+#include "sampler/loop/sampler_internal.h"
+
+enum {
+    GIL_BYTES = 208, /* of its struct, with the condition variables that threads wait on */
+    MEET_NS =
+        5000000, /* for so long a code object that was read stays what it is, without a closer look */
+};
+
+/* ---- 1: what the kernel says ---- */
+
+static void find_reason(struct marey__target *target, struct marey__target_thread *thread)
+{
+    const struct marey__thread_state *state = &thread->state;
+    if (!state->is_known || state->is_running || state->call < 0) {
+        thread->wait = 0;
+        thread->wait_call = -1;
+    } else if (state->call != thread->wait_call || state->place != thread->wait_place) {
+        const int kept = thread->files.syscall_fd;
+        thread->wait = kept >= 0 ? marey__wait_reason_by(target->pid, thread->tid, kept)
+                                 : marey__wait_reason(target->pid, thread->tid);
+        thread->wait_call = state->call;
+        thread->wait_place = state->place;
+    }
+}
+
+static void look_at_threads(struct marey__looker *looker, struct marey__target *target)
+{
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct marey__target_thread *thread = &target->threads[i];
+        if (thread->tid != 0) {
+            marey__thread_look(&thread->files, target->pid, thread->tid, &looker->n_spare_files,
+                               &thread->state);
+            if (!thread->state.has_slept)
+                find_reason(target, thread);
+            if (thread->state.is_gone)
+                target->is_stale = true;
+        }
+        thread->is_due = !thread->state.is_gone && !(thread->state.has_slept && thread->is_read);
+        thread->is_exact = false;
+    }
+}
+
+/* ---- 2: what all share ---- */
+
+static void plan_shared(struct marey__looker *looker, struct marey__target *target)
+{
+    const struct marey__remote_layout *layout = target->layout;
+    const uint64_t runtime = marey__remote_runtime(target->remote);
+    struct marey__batch *batch = &looker->batch;
+    marey__batch_clear(batch);
+    target->head_copy = marey__batch_add(batch, runtime + layout->runtime.interpreters_head, 8);
+    for (size_t i = 0; i < target->n_interpreters; i++) {
+        struct marey__target_interpreter *interpreter = &target->interpreters[i];
+        interpreter->head_copy =
+            marey__batch_add(batch, interpreter->address + layout->interpreter.threads_head, 8);
+        interpreter->gc_copy = MAREY__BATCH_NONE;
+        if (layout->interpreter.gc_collecting != MAREY__REMOTE_ABSENT)
+            interpreter->gc_copy =
+                marey__batch_add(batch, interpreter->address + layout->interpreter.gc_collecting, 4);
+        interpreter->gil_copy = marey__batch_add(batch, interpreter->gil, layout->gil.size);
+    }
+}
+
+static void take_lock(struct marey__target *target, struct marey__target_interpreter *interpreter,
+                      const uint8_t *gil)
+{
+    const struct marey__remote_layout *layout = target->layout;
+    interpreter->has_gil = gil != NULL && (layout->gil.enabled == MAREY__REMOTE_ABSENT ||
+                                           marey__remote_u32(gil, layout->gil.enabled) != 0);
+    interpreter->holder = 0;
+    if (!interpreter->has_gil)
+        return;
+    if (marey__remote_u32(gil, layout->gil.locked) == 1)
+        interpreter->holder = marey__remote_u64(gil, layout->gil.last_holder);
+    const uint64_t switches = marey__remote_u64(gil, layout->gil.switch_number);
+    /* Interpreters share a lock, or have their own: those that share are counted once. */
+    for (const struct marey__target_interpreter *other = target->interpreters; other != interpreter;
+         other++)
+        if (other->gil == interpreter->gil)
+            return;
+    if (interpreter->switch_number != 0 && switches > interpreter->switch_number)
+        target->counts.gil_switches += switches - interpreter->switch_number;
+    interpreter->switch_number = switches;
+}
+
+/* False: nothing could be read, so the process is not what it was. */
+static bool take_shared(struct marey__looker *looker, struct marey__target *target)
+{
+    const struct marey__batch *batch = &looker->batch;
+    const uint8_t *head = marey__batch_at(batch, target->head_copy);
+    if (head == NULL)
+        return false;
+    if (marey__remote_u64(head, 0) != target->interpreters_head)
+        target->is_stale = target->is_doubtful = true;
+    for (size_t i = 0; i < target->n_interpreters; i++) {
+        struct marey__target_interpreter *interpreter = &target->interpreters[i];
+        const uint8_t *threads = marey__batch_at(batch, interpreter->head_copy);
+        if (threads == NULL || marey__remote_u64(threads, 0) != interpreter->threads_head)
+            target->is_stale = true;
+        if (threads == NULL)
+            target->is_doubtful = true;
+        const uint8_t *gc = marey__batch_at(batch, interpreter->gc_copy);
+        interpreter->is_collecting = gc != NULL && marey__remote_u32(gc, 0) != 0;
+        take_lock(target, interpreter, marey__batch_at(batch, interpreter->gil_copy));
+    }
+    return true;
+}
+
+/* ---- 3: threads ---- */
+
+/* What was walked becomes what is known of the thread; false when nothing can be made of it. */
+static bool take_walk(struct marey__looker *looker, struct marey__target *target,
+                      struct marey__target_thread *thread, enum marey__walked walked, uint32_t flags)
+{
+    uint32_t stack = 0;
+    thread->is_read = false;
+    if (walked == MAREY__WALK_ENDED) {
+        target->is_stale = true;
+        return true;
+    }
+    marey__looker_lock(looker);
+    const bool is_fine =
+        walked == MAREY__WALKED && marey__thread_resolve(looker, target, thread, &stack);
+    marey__looker_unlock(looker);
+    if (!is_fine)
+        return false;
+    thread->stack = stack;
+    thread->flags = flags;
+    thread->is_read = true;
+    return true;
+}
+
+/* False when nothing can be made of what was read. */
+static bool look_without_stop(struct marey__looker *looker, struct marey__target *target,
+                              struct marey__target_thread *thread, bool shall_be_exact)
+{
+    uint32_t flags = 0;
+    const enum marey__walked walked = marey__thread_walk(looker, target, thread, false, &flags);
+    if (walked == MAREY__WALKED && (shall_be_exact || (flags & MAREY_SAMPLE_UNSTABLE) != 0) &&
+        marey__thread_slept_on(&thread->files, target->pid, thread->tid, &thread->state)) {
+        flags &= ~(uint32_t)MAREY_SAMPLE_UNSTABLE; /* it slept through all of it */
+        thread->is_exact = shall_be_exact;
+    }
+    if (walked == MAREY__WALKED && target->at_ns - target->met_ns > MEET_NS)
+        marey__walk_meet(target, &looker->walk, &thread->walk);
+    return take_walk(looker, target, thread, walked, flags);
+}
+
+/* The same. */
+static bool look_with_stop(struct marey__looker *looker, struct marey__target *target,
+                           struct marey__target_thread *thread)
+{
+    struct marey__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
+    struct marey__native_copy native = {0};
+    size_t native_index = MAREY__BATCH_NONE;
+    if (thread->places.n_reads == 0) { /* find its way while it runs, that the stop be short */
+        marey__batch_clear(&looker->batch);
+        marey__thread_plan(looker, target, thread);
+        marey__batch_read(&looker->batch, target->remote, 0);
+        (void)look_without_stop(looker, target, thread, false);
+    }
+    marey__batch_clear(&looker->batch);
+    const enum marey__stopped stopped = marey__thread_stop(&looker->stops, thread->tid);
+    if (stopped == MAREY__STOP_GONE) {
+        thread->is_read = false;
+        target->is_stale = true;
+        return true;
+    }
+    const bool is_still = stopped == MAREY__STOPPED;
+    const size_t gil = marey__batch_add(&looker->batch, interpreter->gil, target->layout->gil.size);
+    marey__thread_plan(looker, target, thread);
+    if (is_still && target->unwind != NULL)
+        marey__native_plan(looker, target, thread->tid, &native, &native_index);
+    marey__batch_read(&looker->batch, target->remote, 0);
+    uint32_t flags = 0;
+    const enum marey__walked walked = marey__thread_walk(looker, target, thread, is_still, &flags);
+    if (walked == MAREY__WALKED)
+        marey__walk_meet(target, &looker->walk, &thread->walk);
+    if (is_still) {
+        const uint64_t stood = marey__thread_go(&looker->stops, thread->tid);
+        target->counts.stops++;
+        target->counts.stop_ns += stood;
+        target->counts.stop_max_ns = MAREY__MAX(target->counts.stop_max_ns, stood);
+    }
+    thread->is_exact = is_still;
+    take_lock(target, interpreter, marey__batch_at(&looker->batch, gil));
+    const bool is_fine = take_walk(looker, target, thread, walked, flags);
+    if (thread->is_read && native.is_there) {
+        marey__looker_lock(looker);
+        thread->stack =
+            marey__native_resolve(looker, target, thread, &native, native_index, &thread->flags);
+        marey__looker_unlock(looker);
+    }
+    return is_fine;
+}
+
+/*
+ * With native frames, a thread that sleeps in a system call: the kernel tells where its stack ends, and it is exact when it
+ * still slept after the read. False: it does not sleep, or its stack takes more registers than are told; it is to be stopped.
+ */
+static bool look_asleep(struct marey__looker *looker, struct marey__target *target,
+                        struct marey__target_thread *thread)
+{
+    const struct marey__thread_state *state = &thread->state;
+    struct marey__native_copy native = {0};
+    size_t native_index = MAREY__BATCH_NONE;
+    if (target->unwind == NULL || !state->is_known || state->is_running || state->call < 0)
+        return false;
+    marey__batch_clear(&looker->batch);
+    marey__thread_plan(looker, target, thread);
+    marey__native_plan_asleep(looker, target, state, &native, &native_index);
+    if (!native.is_there)
+        return false;
+    marey__batch_read(&looker->batch, target->remote, 0);
+    if (!look_without_stop(looker, target, thread, true) || !thread->is_exact || !thread->is_read)
+        return false;
+    uint32_t flags = thread->flags;
+    marey__looker_lock(looker);
+    const uint32_t stack =
+        marey__native_resolve(looker, target, thread, &native, native_index, &flags);
+    marey__looker_unlock(looker);
+    thread->is_exact = native.is_sure;
+    if (!native.is_sure)
+        return false;
+    thread->stack = stack;
+    thread->flags = flags;
+    return true;
+}
+
+static void look_at_stacks(struct marey__looker *looker, struct marey__target *target,
+                           enum marey__look how)
+{
+    const bool shall_be_exact = how != MAREY__LOOK_SNAPSHOT;
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct marey__target_thread *thread = &target->threads[i];
+        if (thread->is_due && thread->places.state_copy != MAREY__BATCH_NONE) {
+            const bool is_last = !shall_be_exact || thread->tid == 0; /* else it is stopped below */
+            if (!look_without_stop(looker, target, thread, shall_be_exact) && is_last)
+                target->counts.rejected++;
+        } else if (!thread->is_due)
+            thread->is_exact = shall_be_exact; /* asleep since it was read */
+    }
+    if (!shall_be_exact)
+        return;
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct marey__target_thread *thread = &target->threads[i];
+        if (thread->is_due && !thread->is_exact && thread->tid != 0 &&
+            !look_asleep(looker, target, thread) && !look_with_stop(looker, target, thread))
+            target->counts.rejected++;
+    }
+}
+
+/* Whether a thread is read by the first, common read. With native frames all that moved are stopped. */
+static bool is_read_with_all(const struct marey__target *target,
+                             const struct marey__target_thread *thread, enum marey__look how)
+{
+    if (!thread->is_due)
+        return false;
+    return how == MAREY__LOOK_SNAPSHOT || thread->tid == 0 ||
+           (target->unwind == NULL && thread->state.is_known && !thread->state.is_running);
+}
+
+/* ---- the result ---- */
+
+static uint32_t flags_of(const struct marey__target *target,
+                         const struct marey__target_thread *thread, enum marey__look how)
+{
+    const struct marey__target_interpreter *interpreter = &target->interpreters[thread->interpreter];
+    const struct marey__thread_state *state = &thread->state;
+    uint32_t flags = thread->flags;
+    if (state->is_known)
+        flags |= state->is_running ? MAREY_SAMPLE_ON_CPU : MAREY_SAMPLE_OFF_CPU;
+    if (interpreter->has_gil && interpreter->holder == thread->address) {
+        flags |= MAREY_SAMPLE_GIL;
+        if (interpreter->is_collecting)
+            flags |= MAREY_SAMPLE_GC;
+    } else if (state->is_known && !state->is_running && state->call == SYS_futex &&
+               interpreter->gil != 0 && state->place - interpreter->gil < GIL_BYTES) {
+        flags |= MAREY_SAMPLE_WANTS_GIL; /* it waits for a word of that very lock */
+    }
+    /* One that did not stop in time is of the audit all the same: those are threads that run, and would be missing there. */
+    return flags | (thread->is_exact ? MAREY_SAMPLE_EXACT : 0) |
+           (how == MAREY__LOOK_AUDIT ? MAREY_SAMPLE_AUDIT : 0);
+}
+
+static void put_seen(struct marey__target *target, enum marey__look how)
+{
+    struct marey_samples_counts *counts = &target->counts;
+    target->n_seen = 0;
+    if (!marey__grow(&target->seen, &target->seen_cap, target->n_threads, sizeof *target->seen))
+        return;
+    for (size_t i = 0; i < target->n_threads; i++) {
+        const struct marey__target_thread *thread = &target->threads[i];
+        if (!thread->is_read || thread->state.is_gone)
+            continue;
+        const uint32_t flags = flags_of(target, thread, how);
+        target->seen[target->n_seen++] = (struct marey_samples_seen){
+            .thread = thread->number,
+            .stack = thread->stack,
+            .flags = flags,
+            .wait = thread->wait,
+        };
+        counts->samples++;
+        counts->unstable += (flags & MAREY_SAMPLE_UNSTABLE) != 0;
+        counts->exact += (flags & MAREY_SAMPLE_EXACT) != 0;
+        counts->audit += (flags & MAREY_SAMPLE_AUDIT) != 0;
+    }
+}
+
+bool marey__target_look(struct marey__looker *looker, struct marey__target *target,
+                        enum marey__look how)
+{
+    target->at_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    if (!marey__target_keep_up(looker, target))
+        return false;
+    look_at_threads(looker, target);
+    plan_shared(looker, target);
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct marey__target_thread *thread = &target->threads[i];
+        thread->places.state_copy = MAREY__BATCH_NONE;
+        if (is_read_with_all(target, thread, how))
+            marey__thread_plan(looker, target, thread);
+    }
+    marey__batch_read(&looker->batch, target->remote, 0);
+    if (!take_shared(looker, target)) {
+        target->is_doubtful = true;
+        return marey__target_keep_up(looker, target);
+    }
+    look_at_stacks(looker, target, how);
+    put_seen(target, how);
+    target->counts.done++;
+    const struct marey__remote_reads reads = marey__remote_reads(target->remote);
+    target->counts.reads = reads.calls;
+    target->counts.bytes_read = reads.bytes;
+    return true;
+}

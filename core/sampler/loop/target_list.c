@@ -1,0 +1,208 @@
+/* The interpreters and threads of a process, and how what is known of it keeps up with what it becomes. */
+#include <string.h>
+
+#include "record/clock_internal.h"
+#include "sampler/loop/sampler_internal.h"
+
+enum { MAX_INTERPRETERS = 64, MAX_THREADS = 8192 };
+static const uint64_t list_again_ns = 1000000000; /* lists are read again at least so often */
+static const uint64_t check_again_ns = 250000000; /* and whether the process is still the same */
+static const uint64_t first_name_ns =
+    100000000; /* a thread gets its name after its start; then ever more seldom */
+
+static void fini_thread(struct marey__looker *looker, struct marey__target_thread *thread)
+{
+    marey__thread_files_fini(&thread->files, &looker->n_spare_files);
+    marey__places_fini(&thread->places);
+    marey__free(thread->walk.frames);
+}
+
+marey_status marey__target_create(struct marey__looker *looker, struct marey__remote *remote,
+                                  int worker, struct marey__target **out)
+{
+    struct marey__target *target = marey__calloc(1, sizeof *target);
+    if (target == NULL) {
+        marey__remote_close(remote);
+        return marey__fail(MAREY_ENOMEM, "no memory for a process to sample");
+    }
+    const struct marey__remote_process *process = marey__remote_process(remote);
+    target->remote = remote;
+    target->layout = marey__remote_layout(remote);
+    target->pid = process->pid;
+    target->is_stale = true;
+    target->mean_stop_ns = -1;
+    target->opened_ns = target->checked_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    if (looker->native_files != NULL &&
+        marey__unwind_create(target->pid, looker->native_files, &target->unwind) != MAREY_OK)
+        target->unwind = NULL; /* Python's frames are there all the same */
+    marey__looker_lock(looker);
+    target->number = marey__samples_process(
+        looker->samples, &(struct marey_samples_process){
+                             .pid = process->pid,
+                             .ppid = process->parent,
+                             .start_time = process->start_time,
+                             .rank = process->rank,
+                             .worker = process->worker >= 0 ? process->worker : worker,
+                             .python = process->python_version,
+                             .command = process->command,
+                             .host = "",
+                         });
+    marey__looker_unlock(looker);
+    *out = target;
+    return MAREY_OK;
+}
+
+void marey__target_destroy(struct marey__looker *looker, struct marey__target *target)
+{
+    if (target == NULL)
+        return;
+    for (size_t i = 0; i < target->n_threads; i++)
+        fini_thread(looker, &target->threads[i]);
+    marey__free(target->threads);
+    marey__free(target->interpreters);
+    marey__free(target->seen);
+    marey__locations_fini(&target->locations);
+    marey__task_names_fini(&target->tasks);
+    marey__unwind_destroy(target->unwind);
+    marey__remote_close(target->remote);
+    marey__free(target);
+}
+
+/* ---- threads ---- */
+
+static void name_thread(struct marey__looker *looker, struct marey__target *target,
+                        struct marey__target_thread *thread, uint64_t now_ns)
+{
+    char name[256] = "";
+    marey__remote_thread_name(target->remote, thread->tid, thread->address, name, sizeof name);
+    marey__looker_lock(looker);
+    if (thread->number == 0)
+        thread->number = marey__samples_thread(looker->samples, target->number, thread->tid, name,
+                                               target->interpreters[thread->interpreter].id,
+                                               thread->tid == target->pid);
+    else if (name[0] != '\0')
+        marey__samples_rename(looker->samples, thread->number, name);
+    marey__looker_unlock(looker);
+    thread->name_ns = now_ns + (first_name_ns << MAREY__MIN(thread->n_named, 7u));
+    thread->n_named++;
+}
+
+static struct marey__target_thread *find_thread(struct marey__target *target, uint64_t address,
+                                                pid_t tid, uint32_t interpreter)
+{
+    for (size_t i = 0; i < target->n_threads; i++) {
+        struct marey__target_thread *thread = &target->threads[i];
+        if (thread->address == address && thread->tid == tid && thread->interpreter == interpreter)
+            return thread;
+    }
+    return NULL;
+}
+
+static void list_thread(struct marey__looker *looker, struct marey__target *target,
+                        uint64_t address, pid_t tid, uint32_t interpreter, uint64_t now_ns)
+{
+    struct marey__target_thread *thread = find_thread(target, address, tid, interpreter);
+    if (thread == NULL) {
+        if (!marey__grow(&target->threads, &target->threads_cap, target->n_threads + 1,
+                         sizeof *thread))
+            return;
+        thread = &target->threads[target->n_threads++];
+        *thread = (struct marey__target_thread){
+            .address = address,
+            .tid = tid,
+            .interpreter = interpreter,
+            .wait_call = -1,
+        };
+        marey__thread_files_init(&thread->files);
+    }
+    thread->is_listed = true;
+    if (now_ns >= thread->name_ns)
+        name_thread(looker, target, thread, now_ns);
+}
+
+/* The states of all threads by one read, for their tids. */
+static void list_threads(struct marey__looker *looker, struct marey__target *target,
+                         uint32_t interpreter, uint64_t now_ns)
+{
+    struct marey__batch *batch = &looker->batch;
+    const uint64_t address = target->interpreters[interpreter].address;
+    uint64_t *states = marey__alloc(MAX_THREADS * sizeof *states);
+    if (states == NULL)
+        return;
+    const size_t n = marey__remote_thread_states(target->remote, address, states, MAX_THREADS);
+    target->interpreters[interpreter].threads_head = n > 0 ? states[0] : 0;
+    marey__batch_clear(batch);
+    for (size_t i = 0; i < n; i++)
+        (void)marey__batch_add(batch, states[i], target->layout->thread.size);
+    marey__batch_read(batch, target->remote, 0);
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *bytes = marey__batch_at(batch, i);
+        if (bytes != NULL)
+            list_thread(looker, target, states[i], marey__remote_tid(target->remote, bytes),
+                        interpreter, now_ns);
+    }
+    marey__free(states);
+}
+
+static void drop_unlisted(struct marey__looker *looker, struct marey__target *target)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < target->n_threads; i++) {
+        if (target->threads[i].is_listed)
+            target->threads[kept++] = target->threads[i];
+        else
+            fini_thread(looker, &target->threads[i]);
+    }
+    target->n_threads = kept;
+}
+
+static void list_interpreters(struct marey__target *target)
+{
+    uint64_t found[MAX_INTERPRETERS];
+    const size_t n = marey__remote_interpreters(target->remote, found, MAX_INTERPRETERS);
+    target->interpreters_head = n > 0 ? found[0] : 0;
+    if (!marey__grow(&target->interpreters, &target->interpreters_cap, n,
+                     sizeof *target->interpreters))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        struct marey__target_interpreter *interpreter = &target->interpreters[i];
+        const bool is_known = i < target->n_interpreters && interpreter->address == found[i];
+        if (!is_known)
+            *interpreter = (struct marey__target_interpreter){.address = found[i]};
+        interpreter->gil = marey__remote_gil(target->remote, found[i]);
+        if (!is_known && target->layout->interpreter.id != MAREY__REMOTE_ABSENT)
+            (void)marey__remote_read(target->remote, found[i] + target->layout->interpreter.id,
+                                     &interpreter->id, sizeof interpreter->id);
+    }
+    target->n_interpreters = n;
+}
+
+static void list_all(struct marey__looker *looker, struct marey__target *target)
+{
+    list_interpreters(target);
+    for (size_t i = 0; i < target->n_threads; i++)
+        target->threads[i].is_listed = false;
+    for (uint32_t i = 0; i < target->n_interpreters; i++)
+        list_threads(looker, target, i, target->at_ns);
+    drop_unlisted(looker, target);
+    marey__remote_forget(target->remote);
+    target->listed_ns = target->at_ns;
+    target->is_stale = false;
+}
+
+bool marey__target_keep_up(struct marey__looker *looker, struct marey__target *target)
+{
+    if (target->is_doubtful || target->at_ns - target->checked_ns > check_again_ns) {
+        target->checked_ns = target->at_ns;
+        target->is_doubtful = false;
+        target->n_seen = 0;
+        const enum marey__remote_fate fate = marey__remote_fate(target->remote);
+        target->is_ended = fate == MAREY__REMOTE_GONE;
+        target->is_replaced = fate == MAREY__REMOTE_REPLACED;
+        if (fate != MAREY__REMOTE_SAME)
+            return false;
+    }
+    if (target->is_stale || target->at_ns - target->listed_ns > list_again_ns)
+        list_all(looker, target);
+    return true;
+}

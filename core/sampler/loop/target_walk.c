@@ -1,0 +1,412 @@
+/*
+ * From copies to frames, from the innermost on. Every pointer may lead anywhere: a frame is taken from a copy or read,
+ * never more than MAREY__WALK_MAX of them, and what makes no sense ends the walk.
+ */
+#include "sampler/loop/sampler_internal.h"
+
+enum {
+    MAX_LATE_STILL =
+        1024, /* frames read one by one while a thread stands still: some milliseconds at worst */
+    MAX_LATE = 8192,
+    MAX_COROUTINES = 16,
+    MAX_STEPS = 32,
+    CALLEE_BYTES = 1024,
+};
+
+/* A walk under way. */
+struct walker {
+    struct marey__looker *looker;
+    struct marey__target *target;
+    struct marey__places *places;
+    size_t chunk, heap; /* where the last frame was found */
+    size_t n_late, max_late;
+    bool is_torn;
+    bool is_cut;     /* it ended at a limit of ours */
+    bool is_partial; /* the chain ended, but not where a thread's stack does */
+    uint64_t around; /* 3.11 and 3.12: the cframe of the evaluation loop around the innermost; 0: none */
+    uint32_t n_run;                                          /* Python frames since the last shim */
+    struct marey__walk_coroutine coroutines[MAX_COROUTINES]; /* the outermost ones, where there are more */
+    size_t n_coroutines;
+};
+
+static const uint8_t *find_in_chunks(struct walker *w, uint64_t at)
+{
+    const struct marey__places *places = w->places;
+    for (size_t k = 0; k < places->n_chunks; k++) {
+        size_t i = w->chunk + k;
+        if (i >= places->n_chunks)
+            i -= places->n_chunks;
+        const struct marey__chunk *chunk = &places->chunks[i];
+        if (at < chunk->at || at - chunk->at + w->target->layout->frame.size > chunk->n_copied)
+            continue;
+        w->chunk = i;
+        return marey__batch_at(&w->looker->batch, chunk->copy) + (at - chunk->at);
+    }
+    return NULL;
+}
+
+/* To 3.10: in the list of last time, usually right behind the one before. */
+static const uint8_t *find_on_heap(struct walker *w, uint64_t at)
+{
+    struct marey__places *places = w->places;
+    struct marey__place place = {.at = at, .copy = MAREY__BATCH_NONE};
+    for (size_t k = 0; k < places->n_heap_before; k++) {
+        const size_t i = (w->heap + k) % places->n_heap_before;
+        if (places->heap_before[i].at != at)
+            continue;
+        place.copy = places->heap_before[i].copy;
+        w->heap = i + 1;
+        break;
+    }
+    if (marey__batch_at(&w->looker->batch, place.copy) == NULL) {
+        w->is_cut = w->n_late == w->max_late;
+        if (w->is_cut)
+            return NULL;
+        w->n_late++;
+        place.copy = marey__batch_add(&w->looker->batch, at, w->target->layout->frame.size);
+        if (place.copy == MAREY__BATCH_NONE)
+            return NULL;
+        w->is_torn = true;
+        marey__batch_read(&w->looker->batch, w->target->remote, place.copy);
+    }
+    if (marey__grow(&places->heap, &places->heap_cap, places->n_heap + 1, sizeof place))
+        places->heap[places->n_heap++] = place;
+    return marey__batch_at(&w->looker->batch, place.copy);
+}
+
+static const uint8_t *find_frame(struct walker *w, uint64_t at)
+{
+    if (w->target->layout->frame.owner == MAREY__REMOTE_ABSENT)
+        return find_on_heap(w, at);
+    const uint8_t *frame = find_in_chunks(w, at);
+    if (frame != NULL)
+        return frame;
+    bool is_torn = false;
+    w->is_cut = w->n_late == w->max_late;
+    if (w->is_cut)
+        return NULL;
+    frame = marey__places_stray(w->looker, w->target, w->places, at, &is_torn);
+    w->n_late += is_torn;
+    w->is_torn = w->is_torn || is_torn;
+    return frame;
+}
+
+static void end_run(struct walker *w, uint64_t anchor)
+{
+    struct marey__looker *looker = w->looker;
+    if (looker->native_files != NULL &&
+        marey__grow(&looker->runs, &looker->runs_cap, looker->n_runs + 1, sizeof *looker->runs))
+        looker->runs[looker->n_runs++] =
+            (struct marey__unwind_run){.n_frames = w->n_run, .anchor = anchor};
+    w->n_run = 0;
+}
+
+/* Whether an evaluation loop of C begins with this frame, where versions say so in the frame itself. */
+static bool is_entry(const struct marey__remote_layout *layout, const uint8_t *frame)
+{
+    if (layout->frame.owner == MAREY__REMOTE_ABSENT)
+        return true;
+    return layout->frame.is_entry != MAREY__REMOTE_ABSENT &&
+           marey__remote_u8(frame, layout->frame.is_entry) != 0;
+}
+
+static bool put_frame(struct walker *w, const uint8_t *frame)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    struct marey__walk *walk = &w->looker->walk;
+    struct marey__walk_frame found = {
+        .code = marey__remote_u64(frame, layout->frame.code) & layout->frame.code_mask,
+        .tlbc_index = marey__remote_u32(frame, layout->frame.tlbc_index),
+    };
+    found.instruction = layout->instruction_kind == MAREY__REMOTE_INSTRUCTION_POINTER
+                            ? marey__remote_u64(frame, layout->frame.instruction)
+                            : marey__remote_u32(frame, layout->frame.instruction);
+    w->is_cut = walk->n == MAREY__WALK_MAX;
+    if (found.code == 0 || w->is_cut ||
+        !marey__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof found))
+        return false;
+    walk->frames[walk->n++] = found;
+    w->n_run++;
+    if (is_entry(layout, frame))
+        end_run(w, 0);
+    return true;
+}
+
+/*
+ * Whether a stack can end with a frame of this owner. Generators that do not run have no caller, and the interpreter takes
+ * theirs away a moment before it leaves them. From 3.12 on each evaluation loop begins with a shim.
+ */
+static bool is_outermost(const struct marey__remote_layout *layout, unsigned owner)
+{
+    if (layout->frame.owner == MAREY__REMOTE_ABSENT)
+        return true;
+    return layout->frame.is_entry != MAREY__REMOTE_ABSENT ? owner != MAREY__REMOTE_OWNER_GENERATOR
+                                                          : owner >= MAREY__REMOTE_OWNER_SHIM;
+}
+
+/*
+ * 3.11 and 3.12: whether the frame that the walk ended with is one. The cframe of a loop that just begins may point
+ * anywhere, and what is there may look like a frame without a caller.
+ */
+static bool ends_with_code(const struct walker *w)
+{
+    const struct marey__walk *walk = &w->looker->walk;
+    return w->target->layout->cframe.current_frame == MAREY__REMOTE_ABSENT || walk->n == 0 ||
+           marey__remote_code(w->target->remote, walk->frames[walk->n - 1].code) != NULL;
+}
+
+/*
+ * From `at` outwards; true when the end of the stack was reached. A chain of two moments may run in circles, as frames are
+ * freed and used again: the frame of each power of two is remembered and must not come again (Brent).
+ */
+static bool walk_from(struct walker *w, uint64_t at)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    /* Without any frame there is no evaluation loop, and no other one around it. */
+    unsigned owner =
+        w->around == 0 || at != 0 ? MAREY__REMOTE_OWNER_SHIM : MAREY__REMOTE_OWNER_GENERATOR;
+    w->looker->walk.n = w->looker->n_runs = 0;
+    w->n_run = 0;
+    w->n_coroutines = 0;
+    w->is_cut = w->is_partial = false;
+    uint64_t remembered = 0;
+    for (size_t n = 0; at != 0; n++) {
+        if (at == remembered)
+            return false;
+        if ((n & (n - 1)) == 0)
+            remembered = at;
+        const uint8_t *frame = n < 2 * MAREY__WALK_MAX ? find_frame(w, at) : NULL;
+        if (frame == NULL)
+            return false;
+        owner = marey__remote_u8(frame, layout->frame.owner);
+        if (owner >= MAREY__REMOTE_OWNER_SHIM)
+            end_run(w, at);
+        else if (!put_frame(w, frame))
+            return false;
+        else if (owner == MAREY__REMOTE_OWNER_GENERATOR)
+            w->coroutines[w->n_coroutines++ % MAX_COROUTINES] =
+                (struct marey__walk_coroutine){.at = at, .index = w->looker->walk.n - 1};
+        at = marey__remote_u64(frame, layout->frame.previous);
+    }
+    w->is_partial = !is_outermost(layout, owner);
+    return !w->is_partial && ends_with_code(w);
+}
+
+/* From the frame that the cframe at `at` has; true when that is a whole stack. */
+static bool walk_from_cframe(struct walker *w, uint64_t at, uint64_t *innermost)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    bool is_torn = false;
+    const uint8_t *cframe = marey__places_cframe(w->looker, w->target, w->places, at, &is_torn);
+    w->is_torn = w->is_torn || is_torn;
+    if (cframe == NULL)
+        return false;
+    *innermost = marey__remote_u64(cframe, layout->cframe.current_frame);
+    return *innermost != 0 && walk_from(w, *innermost);
+}
+
+/*
+ * 3.11 and 3.12: while an evaluation loop begins, its cframe is the thread's already, and what stands in it is left over from
+ * whatever stood there on the C stack before. The stack is that of the loop around it: the one that the cframe names, or
+ * the nearest further out that is known. True when one is whole; else the walk is the one from `innermost`.
+ */
+static bool walk_around(struct walker *w, uint64_t cframe, uint64_t *innermost)
+{
+    const uint64_t first = *innermost;
+    uint64_t known[MAREY__CFRAMES];
+    size_t n = 0;
+    if (w->target->layout->cframe.current_frame == MAREY__REMOTE_ABSENT)
+        return false;
+    for (size_t i = 0; i < w->places->n_cframes; i++)
+        if (w->places->cframes[i].at > cframe)
+            known[n++] = w->places->cframes[i].at;
+    if (w->around > cframe && walk_from_cframe(w, w->around, innermost))
+        return true;
+    while (n > 0) {
+        size_t nearest = 0;
+        for (size_t i = 1; i < n; i++)
+            nearest = known[i] < known[nearest] ? i : nearest;
+        if (walk_from_cframe(w, known[nearest], innermost))
+            return true;
+        known[nearest] = known[--n];
+    }
+    *innermost = first;
+    return walk_from(w, first);
+}
+
+/*
+ * Whether frames at the end of the newest chunk were others in the first copy. The instruction of the innermost one
+ * changes all the time and means nothing.
+ */
+static bool differs_from_twin(const struct walker *w, uint64_t innermost)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    const struct marey__places *places = w->places;
+    const struct marey__batch *batch = &w->looker->batch;
+    const uint8_t *twin = marey__batch_at(batch, places->twin_copy);
+    if (twin == NULL || places->n_chunks == 0)
+        return false;
+    const struct marey__chunk *newest = &places->chunks[0];
+    const uint8_t *copy = marey__batch_at(batch, newest->copy);
+    uint64_t at = innermost;
+    while (at >= places->twin_at && at >= newest->at &&
+           at + layout->frame.size <= places->twin_at + places->twin_bytes &&
+           at + layout->frame.size <= newest->at + newest->n_copied) {
+        const uint8_t *now = copy + (at - newest->at), *then = twin + (at - places->twin_at);
+        const uint64_t previous = marey__remote_u64(now, layout->frame.previous);
+        if (previous != marey__remote_u64(then, layout->frame.previous) ||
+            marey__remote_u64(now, layout->frame.code) != marey__remote_u64(then, layout->frame.code) ||
+            (at != innermost && marey__remote_u64(now, layout->frame.instruction) !=
+                                    marey__remote_u64(then, layout->frame.instruction)))
+            return true;
+        if (previous >= at)
+            return false; /* it leaves the chunk, or makes no sense, which the walk has seen */
+        at = previous;
+    }
+    return false;
+}
+
+/*
+ * ---- a thread that goes on while it is copied ----
+ *
+ * Its state is copied first and its frames a moment later, when another frame may run. So the state only says where to
+ * look, and what is looked for is the frame that ran when the frames were copied: then all of the stack is of one moment.
+ * It is among the callers of the one that the state names, where that has returned, or among what that has called.
+ */
+
+/* Up to 3.13 a frame says whether it runs; later one that has returned has no code any more. */
+static bool is_marked(const struct marey__remote_layout *layout, const uint8_t *frame)
+{
+    return layout->frame.stack_top != MAREY__REMOTE_ABSENT
+               ? marey__remote_u32(frame, layout->frame.stack_top) == UINT32_MAX
+               : (marey__remote_u64(frame, layout->frame.code) & layout->frame.code_mask) != 0;
+}
+
+/* The frame at `at`, else the next caller of it that is marked, within one evaluation loop; 0: none. */
+static uint64_t find_caller(struct walker *w, uint64_t at)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    for (unsigned n = 0; n < MAX_STEPS; n++) {
+        const uint8_t *frame = find_in_chunks(w, at);
+        if (frame == NULL || marey__remote_u8(frame, layout->frame.owner) >= MAREY__REMOTE_OWNER_SHIM)
+            return 0;
+        if (is_marked(layout, frame))
+            return at;
+        if (is_entry(layout, frame))
+            return 0;
+        at = marey__remote_u64(frame, layout->frame.previous);
+    }
+    return 0;
+}
+
+/* What the frame at `at` has called, in what was copied behind it: the one that is marked, else any; 0: none. */
+static uint64_t find_callee(struct walker *w, uint64_t at, bool *is_good)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    uint64_t found = 0;
+    for (uint64_t i = layout->frame.size; i < CALLEE_BYTES; i += 8) {
+        const uint8_t *frame = find_in_chunks(w, at + i);
+        if (frame == NULL)
+            break;
+        if (marey__remote_u64(frame, layout->frame.previous) != at ||
+            marey__remote_u8(frame, layout->frame.owner) != MAREY__REMOTE_OWNER_THREAD)
+            continue;
+        found = found == 0 ? at + i : found;
+        *is_good = is_marked(layout, frame);
+        if (*is_good)
+            return at + i;
+    }
+    return found;
+}
+
+static uint64_t find_running(struct walker *w, uint64_t at)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    const bool has_marks = layout->frame.stack_top != MAREY__REMOTE_ABSENT;
+    const uint64_t caller = find_caller(w, at);
+    if (has_marks ? caller != 0 : caller == 0)
+        return has_marks ? caller : at;
+    /* Not it and none of its callers runs: it has called. Later versions: one that is alive may have called. */
+    uint64_t found = has_marks ? at : caller;
+    uint64_t next = found;
+    for (unsigned n = 0; n < MAX_STEPS && next != 0; n++) {
+        bool is_good = false;
+        next = find_callee(w, next, &is_good);
+        if (is_good)
+            found = next;
+        if (is_good == has_marks)
+            break;
+    }
+    return found;
+}
+
+/* Where the stack begins; false: it cannot be known. */
+static bool find_innermost(struct walker *w, const uint8_t *state, uint64_t *innermost)
+{
+    const struct marey__remote_layout *layout = w->target->layout;
+    *innermost = marey__remote_u64(state, layout->thread.frame);
+    if (layout->cframe.current_frame != MAREY__REMOTE_ABSENT && *innermost != 0) {
+        bool is_torn = false;
+        const uint8_t *cframe =
+            marey__places_cframe(w->looker, w->target, w->places, *innermost, &is_torn);
+        w->is_torn = w->is_torn || is_torn;
+        if (cframe == NULL)
+            return false;
+        *innermost = marey__remote_u64(cframe, layout->cframe.current_frame);
+        w->around = marey__remote_u64(cframe, layout->cframe.previous);
+    }
+    return layout->thread.datastack_chunk == MAREY__REMOTE_ABSENT ||
+           marey__places_refresh(w->looker, w->target, w->places, state, &w->is_torn);
+}
+
+/* Says where frames are missing, to whoever looks at the stack alone. */
+static void put_mark(struct marey__walk *walk)
+{
+    if (marey__grow(&walk->frames, &walk->cap, walk->n + 1, sizeof *walk->frames))
+        walk->frames[walk->n++] = (struct marey__walk_frame){.code = MAREY__WALK_MARK};
+}
+
+enum marey__walked marey__thread_walk(struct marey__looker *looker, struct marey__target *target,
+                                      struct marey__target_thread *thread, bool is_still,
+                                      uint32_t *flags)
+{
+    const struct marey__remote_layout *layout = target->layout;
+    struct walker w = {
+        .looker = looker,
+        .target = target,
+        .places = &thread->places,
+        .max_late = is_still ? MAX_LATE_STILL : MAX_LATE,
+    };
+    const uint8_t *state = marey__batch_at(&looker->batch, thread->places.state_copy);
+    if (state == NULL || marey__remote_u64(state, layout->thread.interpreter) !=
+                             target->interpreters[thread->interpreter].address)
+        return MAREY__WALK_ENDED;
+    uint64_t innermost;
+    if (!find_innermost(&w, state, &innermost))
+        return MAREY__WALK_REJECTED;
+    if (!is_still)
+        innermost = find_running(&w, innermost);
+    if (walk_from(&w, innermost)) {
+        if (w.around != 0) /* where to look when a loop within it begins */
+            marey__places_expect_cframe(&thread->places, w.around);
+    } else if (!walk_around(&w, marey__remote_u64(state, layout->thread.frame), &innermost)) {
+        /* A chain that breaks off in a thread that moved is two stacks in one. */
+        if (looker->walk.n == 0 || (!is_still && !w.is_cut && !w.is_partial))
+            return MAREY__WALK_REJECTED;
+        *flags |= MAREY_SAMPLE_TRUNCATED;
+        w.is_torn = w.is_torn || w.is_partial;
+    }
+    if (w.n_run > 0)
+        end_run(&w, 0);
+    if ((*flags & MAREY_SAMPLE_TRUNCATED) != 0)
+        put_mark(&looker->walk);
+    marey__walk_put_task(looker, target, thread->address, w.coroutines,
+                         MAREY__MIN(w.n_coroutines, (size_t)MAX_COROUTINES));
+    if (looker->walk.n == 0)
+        *flags |= MAREY_SAMPLE_NO_FRAMES;
+    if (!is_still && (w.is_torn || differs_from_twin(&w, innermost)))
+        *flags |= MAREY_SAMPLE_UNSTABLE;
+    if (marey__remote_in_exception(target->remote, thread->address, state))
+        *flags |= MAREY_SAMPLE_EXCEPTION;
+    return MAREY__WALKED;
+}

@@ -1,0 +1,249 @@
+/*
+ * One thread stopped for a moment, and never longer.
+ *
+ * PTRACE_SEIZE and PTRACE_INTERRUPT send no signal, and when we die the kernel lets the thread go. What can come
+ * instead of the stop that was asked for: a signal on its way to the thread, which is given back to it with
+ * PTRACE_DETACH; a stop of its whole process (SIGSTOP, ctrl-Z), which stays one after PTRACE_DETACH; its end. A thread
+ * that does not come to a stop (it waits for a disk, say) cannot be let go either until it does: it is remembered, and
+ * looked after in each round.
+ *
+ * We wait for the stop in the kernel, which wakes us on the processor that the thread has just left; whoever naps instead
+ * leaves it standing there, for milliseconds where processors are scarce. Waiting in the kernel is ended by a signal of
+ * ours when it takes too long.
+ *
+ * The calling thread is the tracer: stop and go come from the same one.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/clock_internal.h"
+#include "sampler/loop/sampler_internal.h"
+
+enum {
+    N_SPINS = 24, /* a thread on another processor stops within some microseconds */
+};
+
+/* ---- the signal that ends a wait ---- */
+
+static pthread_once_t signal_once = PTHREAD_ONCE_INIT;
+static int wake_signal; /* 0: there is none to be had. Stored once, before any use */
+
+static void do_nothing(int sig)
+{
+    (void)sig;
+}
+
+static void choose_signal(void)
+{
+    struct sigaction now, ours = {.sa_handler = do_nothing}; /* no SA_RESTART: it shall interrupt */
+    for (int sig = SIGRTMAX - 2; sig > SIGRTMIN && wake_signal == 0; sig--)
+        if (sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_DFL &&
+            sigaction(sig, &ours, NULL) == 0)
+            wake_signal = sig;
+}
+
+/* A signal to this thread when patience ends, and every so often after, should the first come before the wait. */
+static bool set_timer(struct marey__stops *stops, bool is_on)
+{
+    if (!stops->has_timer) {
+        pthread_once(&signal_once, choose_signal);
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = wake_signal};
+        event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+        if (wake_signal == 0 || timer_create(CLOCK_MONOTONIC, &event, &stops->timer) != 0)
+            return false;
+        sigset_t ours;
+        sigemptyset(&ours);
+        sigaddset(&ours, wake_signal);
+        pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+        stops->has_timer = true;
+    }
+    const struct timespec span = {.tv_nsec = is_on ? stops->patience_ns : 0};
+    return timer_settime(stops->timer, 0,
+                         &(struct itimerspec){.it_value = span, .it_interval = span}, NULL) == 0;
+}
+
+/* ---- stopping ---- */
+
+/*
+ * While a thread stands still for us, nothing of an ordinary priority shall come between: on a busy machine that would be
+ * milliseconds. Where that is not allowed, it is as it is.
+ */
+static void raise_priority(struct marey__stops *stops)
+{
+    const struct sched_param first = {.sched_priority = 1};
+    if (stops->has_no_priority || stops->is_raised)
+        return;
+    stops->policy = sched_getscheduler(0);
+    const int policy = stops->policy & ~SCHED_RESET_ON_FORK;
+    const bool is_ordinary = policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
+    stops->is_raised =
+        is_ordinary && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+    stops->has_no_priority = !stops->is_raised;
+}
+
+/*
+ * The flag stays: to clear SCHED_RESET_ON_FORK takes CAP_SYS_NICE, which those who may have a real-time priority by
+ * RLIMIT_RTPRIO need not have. Where the priority cannot be given back, it is not raised again.
+ */
+static void drop_priority(struct marey__stops *stops)
+{
+    const struct sched_param none = {0};
+    if (!stops->is_raised)
+        return;
+    stops->is_raised = sched_setscheduler(0, stops->policy | SCHED_RESET_ON_FORK, &none) != 0;
+    stops->has_no_priority = stops->is_raised;
+}
+
+/* Whether the thread stands still, whoever in this process was told of it. */
+static bool stands_still(pid_t tid)
+{
+    unsigned long message;
+    return ptrace(PTRACE_GETEVENTMSG, tid, NULL, &message) == 0;
+}
+
+/* What a thread was about to take, when it stands still and nobody told us why. */
+static int signal_of(pid_t tid)
+{
+    siginfo_t info;
+    const bool is_known = ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0;
+    return is_known && info.si_code >> 8 != PTRACE_EVENT_STOP ? info.si_signo : 0;
+}
+
+/* Whether the thread is the first of a process that we have started. */
+static bool is_child_of_ours(pid_t tid)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+    text[marey__read_text(path, text, sizeof text)] = '\0';
+    const char *group = strstr(text, "\nTgid:"), *parent = strstr(text, "\nPPid:");
+    return group != NULL && parent != NULL && strtol(group + 6, NULL, 10) == tid &&
+           strtol(parent + 6, NULL, 10) == getpid();
+}
+
+/* The thread has ended while we traced it, and waits to be told of. How a child of ours ended, its parent wants to know. */
+static void take_leave(pid_t tid)
+{
+    int status;
+    if (!is_child_of_ours(tid))
+        (void)waitpid(tid, &status, __WALL | WNOHANG);
+}
+
+/*
+ * What there is to say of a thread that was interrupted. `*sig` gets the signal that it was about to take, else 0. The
+ * program's parent may wait for it in another of our threads and be told of the stop in our place; hence stands_still.
+ */
+static enum marey__stopped ask(pid_t tid, bool shall_wait, int *sig)
+{
+    siginfo_t info = {.si_pid = 0};
+    const int got = waitid(P_PID, (id_t)tid, &info, WSTOPPED | __WALL | (shall_wait ? 0 : WNOHANG));
+    if (got == 0 && info.si_pid == tid) {
+        *sig = info.si_status >> 8 == 0 ? info.si_status : 0;
+        return MAREY__STOPPED;
+    }
+    if (got == 0 || errno == EINTR) {
+        if (got == 0 || !stands_still(tid))
+            return MAREY__STOP_LATE;
+        *sig = signal_of(tid);
+        return MAREY__STOPPED;
+    }
+    take_leave(tid);
+    return MAREY__STOP_GONE;
+}
+
+static enum marey__stopped await(struct marey__stops *stops, pid_t tid)
+{
+    for (int n = 0; n < N_SPINS; n++) {
+        const enum marey__stopped answer = ask(tid, false, &stops->signal);
+        if (answer != MAREY__STOP_LATE)
+            return answer;
+        stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC); /* so far it went on */
+    }
+    if (!set_timer(stops, true))
+        return MAREY__STOP_LATE;
+    const enum marey__stopped answer = ask(tid, true, &stops->signal);
+    stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    (void)set_timer(stops, false);
+    return answer;
+}
+
+enum marey__stopped marey__thread_stop(struct marey__stops *stops, pid_t tid)
+{
+    /* Room first: a thread that is late must be remembered. */
+    if (!marey__grow(&stops->late, &stops->late_cap, stops->n_late + 1, sizeof *stops->late))
+        return MAREY__STOP_FAILED;
+    for (size_t i = 0; i < stops->n_late; i++)
+        if (stops->late[i].tid == tid)
+            return MAREY__STOP_FAILED;
+    stops->signal = 0;
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+        return errno == ESRCH ? MAREY__STOP_GONE : MAREY__STOP_FAILED;
+    raise_priority(stops);
+    stops->begin_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    enum marey__stopped answer = MAREY__STOP_GONE;
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
+        answer = await(stops, tid);
+    else
+        ptrace(PTRACE_DETACH, tid, NULL, NULL); /* it has ended, and there is nothing to let go */
+    if (answer == MAREY__STOP_LATE)
+        stops->late[stops->n_late++].tid = tid;
+    if (answer != MAREY__STOPPED)
+        drop_priority(stops);
+    return answer;
+}
+
+uint64_t marey__thread_go(struct marey__stops *stops, pid_t tid)
+{
+    ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)stops->signal);
+    const uint64_t stood_ns = marey__clock_ns(CLOCK_MONOTONIC) - stops->begin_ns;
+    drop_priority(stops);
+    return stood_ns;
+}
+
+/* Whether nothing is left to do for it. */
+static bool settle(pid_t tid)
+{
+    int sig = 0;
+    enum marey__stopped answer = ask(tid, false, &sig);
+    if (answer == MAREY__STOP_LATE && stands_still(tid)) {
+        answer = MAREY__STOPPED;
+        sig = signal_of(tid);
+    }
+    if (answer == MAREY__STOPPED)
+        ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)sig);
+    return answer != MAREY__STOP_LATE;
+}
+
+void marey__stops_settle(struct marey__stops *stops, bool is_last)
+{
+    /* When the tracing thread ends, the kernel detaches what is left; a second is for an orderly end. */
+    for (unsigned n = 0; n < 1000 && stops->n_late > 0; n++) {
+        size_t kept = 0;
+        for (size_t i = 0; i < stops->n_late; i++)
+            if (!settle(stops->late[i].tid))
+                stops->late[kept++] = stops->late[i];
+        stops->n_late = kept;
+        if (!is_last)
+            return;
+        if (kept > 0)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+void marey__stops_fini(struct marey__stops *stops)
+{
+    marey__stops_settle(stops, true);
+    if (stops->has_timer)
+        timer_delete(stops->timer);
+    marey__free(stops->late);
+    *stops = (struct marey__stops){0};
+}

@@ -1,0 +1,158 @@
+/*
+ * Why a process may not be read, and what to type. The kernel says EPERM and nothing else; what it looked at can be looked
+ * at again: whose process it is, what Yama allows, which capabilities either has, filters of system calls, namespaces.
+ */
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sampler/remote/permission.h"
+#include "sampler/remote/remote_internal.h"
+
+enum { CAP_PTRACE = 19 };
+
+/* A number of a line such as "CapEff:\t000..." of a status text; 0 when it is not there. */
+static uint64_t status_number(const char *text, const char *name, int base)
+{
+    const char *const at = strstr(text, name);
+    return at != NULL ? strtoull(at + strlen(name), NULL, base) : 0;
+}
+
+static bool is_descendant(pid_t pid)
+{
+    for (int steps = 0; pid > 1 && steps < 64; steps++) {
+        char path[64], text[1024];
+        struct marey__process_stat stat;
+        if (pid == getpid())
+            return true;
+        snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+        const size_t len = marey__read_text(path, text, sizeof text);
+        if (!marey__parse_process_stat(text, len, &stat))
+            return false;
+        pid = (pid_t)stat.parent;
+    }
+    return false;
+}
+
+/* Whether both live in the same user namespace; that of another may not be shown, which counts as the same. */
+static bool shares_user_namespace(pid_t pid)
+{
+    char path[64];
+    struct stat own, other;
+    snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+    return stat("/proc/self/ns/user", &own) != 0 || stat(path, &other) != 0 ||
+           own.st_ino == other.st_ino;
+}
+
+bool marey__permission_look(pid_t pid, struct marey__permission *out)
+{
+    char path[64], text[4096];
+    struct stat status;
+    uint64_t scope;
+    *out = (struct marey__permission){.pid = pid, .own_uid = geteuid(), .yama = -1};
+    marey__read_text("/proc/self/status", text, sizeof text);
+    out->own_capabilities = status_number(text, "\nCapEff:", 16);
+    out->is_filtered = status_number(text, "\nSeccomp:", 10) != 0;
+    const size_t len = marey__read_text("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+    if (marey__parse_number(text, len, &scope) && scope <= 3)
+        out->yama = (int)scope;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    if (marey__read_text(path, text, sizeof text) == 0)
+        return false;
+    out->uid = (uid_t)status_number(text, "\nUid:", 10);
+    out->capabilities = status_number(text, "\nCapPrm:", 16);
+    out->tracer = (pid_t)status_number(text, "\nTracerPid:", 10);
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    /* The kernel gives the folder to root when the program may not be looked into. */
+    out->is_undumpable = stat(path, &status) == 0 && status.st_uid != out->uid && status.st_uid == 0;
+    out->is_descendant = is_descendant(pid);
+    out->is_other_user_namespace = !shares_user_namespace(pid);
+    return true;
+}
+
+/* What was typed, where that is one of the commands that read a process: the advice is to type it again. */
+static const char *own_command(char *out, size_t size)
+{
+    static const char *const commands[] = {"attach", "stacks", "top", "watch"};
+    const size_t len = marey__read_text("/proc/self/cmdline", out, size);
+    const char *const slash = strrchr(out, '/');
+    const char *const program = slash != NULL ? slash + 1 : out;
+    const char *const word = out + strlen(out) + 1;
+    for (size_t i = 0; i < MAREY__COUNT_OF(commands) && strcmp(program, "marey") == 0; i++)
+        if ((size_t)(word - out) < len && strcmp(word, commands[i]) == 0)
+            return commands[i];
+    return commands[0];
+}
+
+void marey__permission_explain(const struct marey__permission *p, char *out, size_t size)
+{
+    char typed[4096];
+    const char *const command = own_command(typed, sizeof typed);
+    const bool may_trace = (p->own_capabilities >> CAP_PTRACE & 1) != 0;
+    const int pid = (int)p->pid;
+    if (p->yama == 3)
+        snprintf(out, size,
+                 "kernel.yama.ptrace_scope is 3 here: no process may be read until the machine is "
+                 "started with another "
+                 "value in /etc/sysctl.d");
+    else if (p->is_other_user_namespace)
+        snprintf(out, size,
+                 "process %d lives in another user namespace, as in a rootless container: type "
+                 "`sudo marey %s %d` outside of it, or run marey inside",
+                 pid, command, pid);
+    else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0 && p->uid == 0)
+        snprintf(out, size,
+                 "process %d belongs to root and marey runs as uid %u: type `sudo marey %s %d`",
+                 pid, (unsigned)p->own_uid, command, pid);
+    else if (!may_trace && p->uid != p->own_uid && p->own_uid != 0)
+        snprintf(out, size,
+                 "process %d belongs to the user with uid %u and marey runs as uid %u: type `sudo "
+                 "marey %s %d`, or `sudo -u '#%u' marey %s %d`",
+                 pid, (unsigned)p->uid, (unsigned)p->own_uid, command, pid, (unsigned)p->uid,
+                 command, pid);
+    else if (!may_trace && p->yama == 2)
+        snprintf(
+            out, size,
+            "kernel.yama.ptrace_scope is 2 here, which leaves it to root: type `sudo marey %s %d`",
+            command, pid);
+    else if (!may_trace && p->yama == 1 && !p->is_descendant)
+        snprintf(out, size,
+                 "kernel.yama.ptrace_scope is 1 here and process %d was not started by marey: type "
+                 "`sudo marey %s %d`, "
+                 "or `sudo sysctl kernel.yama.ptrace_scope=0`, or call marey.allow_attach() in the "
+                 "program, or start it by "
+                 "`marey run --sample`",
+                 pid, command, pid);
+    else if (!may_trace && p->is_undumpable)
+        snprintf(out, size,
+                 "process %d runs a program that may not be looked into (setuid, with "
+                 "capabilities, or by "
+                 "prctl(PR_SET_DUMPABLE, 0)): type `sudo marey %s %d`",
+                 pid, command, pid);
+    else if (!may_trace && (p->own_uid == 0 || (p->capabilities & ~p->own_capabilities) != 0))
+        snprintf(out, size,
+                 "process %d may do what marey may not, and marey lacks the capability "
+                 "CAP_SYS_PTRACE: in Docker start the "
+                 "container with `--cap-add=SYS_PTRACE`, in Kubernetes add SYS_PTRACE to "
+                 "securityContext.capabilities.add, elsewhere type `sudo marey %s %d`",
+                 pid, command, pid);
+    else if (p->is_filtered)
+        snprintf(out, size,
+                 "a filter of system calls (seccomp) forbids to read process %d: in Docker start "
+                 "the container with "
+                 "`--cap-add=SYS_PTRACE`, or with `--security-opt seccomp=unconfined`",
+                 pid);
+    else
+        snprintf(out, size, "the kernel does not let marey read process %d: type `sudo marey %s %d`",
+                 pid, command, pid);
+}
+
+marey_status marey__remote_explain_denial(pid_t pid)
+{
+    struct marey__permission permission;
+    char sentence[512];
+    if (!marey__permission_look(pid, &permission))
+        return marey__fail(MAREY_EIO, "there is no process %d", (int)pid);
+    marey__permission_explain(&permission, sentence, sizeof sentence);
+    return marey__fail(MAREY_EIO, "%s", sentence);
+}

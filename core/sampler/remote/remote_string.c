@@ -1,0 +1,122 @@
+/*
+ * Python's str objects as UTF-8. A string has one, two or four bytes for each character, in the object itself or, of those
+ * made by old interfaces, elsewhere. Half a surrogate pair, which UTF-8 cannot say, becomes U+FFFD.
+ */
+#include "sampler/remote/remote_internal.h"
+
+enum { HEADER_MAX = 320, AT_ONCE = 200 };
+
+static void put_character(struct marey__buf *out, uint32_t c)
+{
+    char bytes[4];
+    size_t n;
+    if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000))
+        c = 0xfffd;
+    if (c < 0x80) {
+        bytes[0] = (char)c;
+        n = 1;
+    } else if (c < 0x800) {
+        bytes[0] = (char)(0xc0 | c >> 6);
+        bytes[1] = (char)(0x80 | (c & 63));
+        n = 2;
+    } else if (c < 0x10000) {
+        bytes[0] = (char)(0xe0 | c >> 12);
+        bytes[1] = (char)(0x80 | (c >> 6 & 63));
+        bytes[2] = (char)(0x80 | (c & 63));
+        n = 3;
+    } else {
+        bytes[0] = (char)(0xf0 | c >> 18);
+        bytes[1] = (char)(0x80 | (c >> 12 & 63));
+        bytes[2] = (char)(0x80 | (c >> 6 & 63));
+        bytes[3] = (char)(0x80 | (c & 63));
+        n = 4;
+    }
+    marey__buf_put(out, bytes, n);
+}
+
+static void put_characters(struct marey__buf *out, const uint8_t *bytes, size_t n, unsigned kind)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = bytes[i * kind];
+        if (kind >= 2)
+            c |= (uint32_t)bytes[i * kind + 1] << 8;
+        if (kind == 4)
+            c |= (uint32_t)bytes[i * kind + 2] << 16 | (uint32_t)bytes[i * kind + 3] << 24;
+        put_character(out, c);
+    }
+}
+
+/* Where the characters are; 0 when the header makes no sense. */
+static uint64_t data_of(const struct marey__remote_layout *layout, uint64_t address,
+                        const uint8_t *header, unsigned *kind)
+{
+    uint32_t state = marey__remote_u32(header, layout->unicode.state);
+    /* Free-threaded builds got a wider field before these, with a patch release, and no word of it in their table. */
+    if (layout->is_free_threaded && (state >> layout->unicode.kind_shift & 7) == 0)
+        state >>= 6;
+    *kind = state >> layout->unicode.kind_shift & 7;
+    if (*kind != 1 && *kind != 2 && *kind != 4)
+        return 0;
+    if ((state >> layout->unicode.compact_shift & 1) == 0)
+        return marey__remote_u64(header, layout->unicode.compact_size);
+    return address + ((state >> layout->unicode.ascii_shift & 1) != 0 ? layout->unicode.ascii_size
+                                                                      : layout->unicode.compact_size);
+}
+
+bool marey__remote_put_string(struct marey__remote *remote, uint64_t address, size_t max_chars,
+                              struct marey__buf *out)
+{
+    const struct marey__remote_layout *const layout = &remote->layout;
+    const size_t header_size = layout->unicode.compact_size + 8;
+    uint8_t header[HEADER_MAX + AT_ONCE];
+    /* Header and most names in one read; less where nothing is mapped behind them. */
+    const size_t sizes[] = {header_size + AT_ONCE, header_size, layout->unicode.ascii_size};
+    size_t n_read = 0;
+    unsigned kind;
+    MAREY_ASSERT(header_size <= HEADER_MAX);
+    memset(header, 0, header_size);
+    for (size_t i = 0; i < MAREY__COUNT_OF(sizes) && n_read == 0; i++)
+        if (marey__remote_read(remote, address, header, sizes[i]))
+            n_read = sizes[i];
+    if (n_read == 0)
+        return false;
+    uint64_t length = marey__remote_u64(header, layout->unicode.length);
+    const uint64_t data = data_of(layout, address, header, &kind);
+    if (data == 0 || length > INT64_MAX)
+        return false;
+    const bool is_cut = length > max_chars;
+    length = MAREY__MIN(length, max_chars);
+    if (data >= address && data - address <= n_read && length * kind <= n_read - (data - address)) {
+        put_characters(out, header + (data - address), length, kind);
+    } else {
+        uint8_t *const bytes = marey__alloc(length * kind + 1);
+        const bool is_read = bytes != NULL && marey__remote_read(remote, data, bytes, length * kind);
+        if (is_read)
+            put_characters(out, bytes, length, kind);
+        marey__free(bytes);
+        if (!is_read)
+            return false;
+    }
+    if (is_cut)
+        marey__buf_puts(out, "...");
+    return !out->failed;
+}
+
+size_t marey__remote_string(struct marey__remote *remote, uint64_t address, char *to, size_t cap)
+{
+    struct marey__buf text = {0};
+    size_t len = 0;
+    if (cap > 0 && marey__remote_put_string(remote, address, cap, &text)) {
+        while (len < text.len) {
+            const size_t step = marey__utf8_length(text.data + len, text.len - len);
+            if (step == 0 || len + step >= cap)
+                break;
+            len += step;
+        }
+        memcpy(to, text.data, len);
+    }
+    if (cap > 0)
+        to[len] = '\0';
+    marey__buf_fini(&text);
+    return len;
+}

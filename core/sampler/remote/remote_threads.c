@@ -1,0 +1,164 @@
+/*
+ * Threads of the process as the kernel knows them: their ids in our pid namespace, and their names.
+ *
+ * From 3.11 on a thread state has the id. Before, it has the pthread alone, which in glibc and musl points to a struct that
+ * holds the id somewhere: where, is looked up once, by searching it for an id that the process has. Either is the id that
+ * the process itself knows, which from outside of a container is another one; /proc/PID/task/TID/status has both.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "sampler/remote/remote_internal.h"
+
+enum { TIDS_MAX = 65536, PTHREAD_BYTES = 2304, GLIBC_TID = 720, AGAIN_NS = 10000000, NO = 0 };
+
+/* The last number of the line "NSpid:", the innermost namespace's; 0 when there is none. */
+static pid_t inner_of(pid_t pid, pid_t tid)
+{
+    char path[96], text[4096];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    marey__read_text(path, text, sizeof text);
+    const char *at = strstr(text, "\nNSpid:");
+    uint64_t number = 0;
+    if (at == NULL)
+        return 0;
+    for (at += 7; *at == '\t' || *at == ' ';) {
+        at += strspn(at, "\t ");
+        marey__parse_number(at, strlen(at), &number);
+        at += strspn(at, "0123456789");
+    }
+    return number <= INT32_MAX ? (pid_t)number : 0;
+}
+
+/* All threads that there are, again; not more often than it pays. */
+static void list_tids(struct marey__remote *remote)
+{
+    struct marey__remote_threads *const threads = &remote->threads;
+    const pid_t pid = remote->process.pid;
+    char path[64];
+    const uint64_t now_ns = marey__remote_now_ns();
+    if (threads->n_tids > 0 && now_ns - threads->listed_ns < AGAIN_NS)
+        return;
+    threads->listed_ns = now_ns;
+    const bool is_other = inner_of(pid, pid) != pid; /* another pid namespace */
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *const folder = opendir(path);
+    threads->n_tids = 0;
+    if (folder == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        uint64_t tid;
+        if (!marey__parse_number(entry->d_name, strlen(entry->d_name), &tid) || tid > INT32_MAX ||
+            threads->n_tids >= TIDS_MAX ||
+            !marey__grow(&threads->tids, &threads->tids_cap, threads->n_tids + 1,
+                         sizeof *threads->tids))
+            continue;
+        const pid_t inner = is_other ? inner_of(pid, (pid_t)tid) : (pid_t)tid;
+        threads->tids[threads->n_tids++] = (struct marey__remote_tid){inner, (pid_t)tid};
+    }
+    closedir(folder);
+}
+
+static pid_t lookup(const struct marey__remote_threads *threads, pid_t inner)
+{
+    for (size_t i = 0; i < threads->n_tids; i++)
+        if (threads->tids[i].inner == inner)
+            return threads->tids[i].outer;
+    return NO;
+}
+
+static pid_t outer_of(struct marey__remote *remote, uint64_t inner)
+{
+    if (inner == 0 || inner > INT32_MAX)
+        return NO;
+    pid_t outer = lookup(&remote->threads, (pid_t)inner);
+    if (outer == NO) {
+        list_tids(remote);
+        outer = lookup(&remote->threads, (pid_t)inner);
+    }
+    /* A forked child whose Python has not noted its new id yet has one thread, and that is it. */
+    if (outer == NO && remote->threads.n_tids == 1)
+        return remote->threads.tids[0].outer;
+    return outer;
+}
+
+/* Where in the struct behind a pthread the id stands. */
+static uint32_t find_tid_offset(struct marey__remote *remote, uint64_t pthread)
+{
+    uint8_t bytes[PTHREAD_BYTES];
+    uint32_t found = MAREY__REMOTE_ABSENT;
+    size_t n = sizeof bytes;
+    while (n >= 256 &&
+           !marey__remote_read(remote, pthread, bytes, n)) /* it may end where a mapping does */
+        n -= 64;
+    if (n < 256)
+        return MAREY__REMOTE_ABSENT;
+    list_tids(remote);
+    for (uint32_t at = 0; at + 4 <= n; at += 4) {
+        const uint32_t value = marey__remote_u32(bytes, at);
+        const bool is_tid =
+            value != 0 && value <= INT32_MAX && lookup(&remote->threads, (pid_t)value) != NO;
+        if (is_tid && at == GLIBC_TID)
+            return at;
+        if (is_tid && found == MAREY__REMOTE_ABSENT)
+            found = at;
+    }
+    return found;
+}
+
+pid_t marey__remote_tid(struct marey__remote *remote, const void *thread_state_bytes)
+{
+    const struct marey__remote_layout *const layout = &remote->layout;
+    struct marey__remote_threads *const threads = &remote->threads;
+    if (layout->thread.native_thread_id != MAREY__REMOTE_ABSENT)
+        return outer_of(remote,
+                        marey__remote_u64(thread_state_bytes, layout->thread.native_thread_id));
+    const uint64_t pthread = marey__remote_u64(thread_state_bytes, layout->thread.thread_id);
+    uint32_t tid;
+    if (pthread == 0)
+        return NO;
+    if (threads->tid_offset == 0)
+        threads->tid_offset = find_tid_offset(remote, pthread);
+    if (threads->tid_offset == MAREY__REMOTE_ABSENT ||
+        !marey__remote_read(remote, pthread + threads->tid_offset, &tid, sizeof tid))
+        return NO;
+    return outer_of(remote, tid);
+}
+
+static size_t put_name(const char *text, size_t len, char *to, size_t cap)
+{
+    struct marey__buf valid = {0};
+    size_t n = 0;
+    marey__utf8_put(&valid, text, len);
+    while (!valid.failed && n < valid.len) {
+        const size_t step = marey__utf8_length(valid.data + n, valid.len - n);
+        if (step == 0 || n + step >= cap)
+            break;
+        n += step;
+    }
+    if (n > 0)
+        memcpy(to, valid.data, n);
+    if (cap > 0)
+        to[n] = '\0';
+    marey__buf_fini(&valid);
+    return n;
+}
+
+size_t marey__remote_thread_name(struct marey__remote *remote, pid_t tid, uint64_t thread_state,
+                                 char *to, size_t cap)
+{
+    char path[96], text[64];
+    uint64_t ident;
+    if (thread_state != 0 &&
+        marey__remote_read_u64(remote, thread_state + remote->layout.thread.thread_id, &ident)) {
+        const char *const name = marey__remote_python_name(remote, ident);
+        if (name != NULL && name[0] != '\0')
+            return put_name(name, strlen(name), to, cap);
+    }
+    snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)remote->process.pid, (int)tid);
+    size_t len = marey__read_text(path, text, sizeof text);
+    while (len > 0 && text[len - 1] == '\n')
+        len--;
+    return put_name(text, len, to, cap);
+}

@@ -1,0 +1,401 @@
+/*
+ * The store: each thing once, by number. An index for each kind finds the number of an equal thing; it holds numbers alone,
+ * and the things are compared. Numbers are never given again.
+ */
+#include <string.h>
+
+#include "base/table_internal.h"
+#include "sampler/store/samples.h"
+
+enum { MOST = 1 << 28 }; /* things of a kind */
+
+struct number_index {
+    uint32_t *slots; /* numbers; 0: free. A power of two of them */
+    size_t n_slots, n_used;
+};
+
+struct process {
+    struct marey_samples_process info;
+    struct marey_samples_counts counts;
+};
+
+struct marey_samples {
+    struct marey__arena texts;
+    struct process *processes;
+    struct marey_samples_thread *threads;
+    struct marey_samples_function *functions;
+    struct marey_samples_location *locations;
+    struct marey_samples_stack *stacks;
+    size_t n_processes, n_threads, n_functions, n_locations, n_stacks;
+    size_t processes_cap, threads_cap, functions_cap, locations_cap, stacks_cap;
+    struct number_index thread_index, function_index, location_index, stack_index;
+    struct marey_samples_counts counts;
+    size_t n_text_bytes;
+};
+
+marey_samples *marey__samples_create(void)
+{
+    return marey__calloc(1, sizeof(struct marey_samples));
+}
+
+void marey_samples_destroy(marey_samples *s)
+{
+    if (s == NULL)
+        return;
+    marey__arena_fini(&s->texts);
+    marey__free(s->processes);
+    marey__free(s->threads);
+    marey__free(s->functions);
+    marey__free(s->locations);
+    marey__free(s->stacks);
+    marey__free(s->thread_index.slots);
+    marey__free(s->function_index.slots);
+    marey__free(s->location_index.slots);
+    marey__free(s->stack_index.slots);
+    marey__free(s);
+}
+
+size_t marey__samples_bytes(const marey_samples *s)
+{
+    return sizeof *s + s->n_text_bytes + s->processes_cap * sizeof *s->processes +
+           s->threads_cap * sizeof *s->threads + s->functions_cap * sizeof *s->functions +
+           s->locations_cap * sizeof *s->locations + s->stacks_cap * sizeof *s->stacks +
+           (s->thread_index.n_slots + s->function_index.n_slots + s->location_index.n_slots +
+            s->stack_index.n_slots) *
+               sizeof(uint32_t);
+}
+
+/* ---- indexes ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    return mix(hash, 0xff); /* where the text ends is a part of it */
+}
+
+typedef uint64_t hash_of(const marey_samples *s, uint32_t number);
+
+static void index_place(struct number_index *index, uint64_t hash, uint32_t number)
+{
+    size_t at = (size_t)hash & (index->n_slots - 1);
+    while (index->slots[at] != 0)
+        at = (at + 1) & (index->n_slots - 1);
+    index->slots[at] = number;
+}
+
+/* Room for one more: at most half of the slots are used. */
+static bool index_reserve(const marey_samples *s, struct number_index *index, hash_of *hash)
+{
+    if (2 * (index->n_used + 1) <= index->n_slots)
+        return true;
+    struct number_index larger = {.n_slots = index->n_slots < 64 ? 64 : 2 * index->n_slots,
+                                  .n_used = index->n_used};
+    larger.slots = marey__calloc(larger.n_slots, sizeof *larger.slots);
+    if (larger.slots == NULL)
+        return false;
+    for (size_t i = 0; i < index->n_slots; i++)
+        if (index->slots[i] != 0)
+            index_place(&larger, hash(s, index->slots[i]), index->slots[i]);
+    marey__free(index->slots);
+    *index = larger;
+    return true;
+}
+
+static void index_add(struct number_index *index, uint64_t hash, uint32_t number)
+{
+    index_place(index, hash, number);
+    index->n_used++;
+}
+
+/* Each slot that may have what is looked for, until a free one. */
+#define INDEX_EACH(index, hash, number)                                                            \
+    for (size_t at_ = (size_t)(hash);                                                              \
+         (index)->n_slots != 0 && ((number) = (index)->slots[at_ & ((index)->n_slots - 1)]) != 0;  \
+         at_++)
+
+static const char *keep(marey_samples *s, const char *text)
+{
+    const size_t len = text != NULL ? strlen(text) : 0;
+    if (len == 0)
+        return "";
+    s->n_text_bytes += len + 1;
+    return marey__arena_text(&s->texts, text, len);
+}
+
+/* ---- processes: few, looked for one by one ---- */
+
+static bool is_same_process(const struct marey_samples_process *a,
+                            const struct marey_samples_process *b)
+{
+    return a->pid == b->pid && a->start_time == b->start_time &&
+           strcmp(a->host, b->host != NULL ? b->host : "") == 0;
+}
+
+/* False without memory. */
+static bool know_better(marey_samples *s, struct marey_samples_process *known,
+                        const struct marey_samples_process *now)
+{
+    if (now->command != NULL && now->command[0] != '\0' && strcmp(now->command, known->command) != 0) {
+        const char *const command = keep(s, now->command);
+        if (command == NULL)
+            return false;
+        known->command = command;
+    }
+    known->ppid = now->ppid != 0 ? now->ppid : known->ppid;
+    known->rank = now->rank >= 0 ? now->rank : known->rank;
+    known->worker = now->worker >= 0 ? now->worker : known->worker;
+    known->python = now->python != 0 ? now->python : known->python;
+    return true;
+}
+
+uint32_t marey__samples_process(marey_samples *s, const struct marey_samples_process *process)
+{
+    for (size_t i = s->n_processes; i > 0; i--)
+        if (is_same_process(&s->processes[i - 1].info, process))
+            return know_better(s, &s->processes[i - 1].info, process) ? (uint32_t)i : 0;
+    if (s->n_processes >= MOST ||
+        !marey__grow(&s->processes, &s->processes_cap, s->n_processes + 1, sizeof *s->processes))
+        return 0;
+    struct process fresh = {.info = *process};
+    fresh.info.command = keep(s, process->command);
+    fresh.info.host = keep(s, process->host);
+    if (fresh.info.command == NULL || fresh.info.host == NULL)
+        return 0;
+    s->processes[s->n_processes++] = fresh;
+    return (uint32_t)s->n_processes;
+}
+
+/* ---- threads ---- */
+
+static uint64_t hash_thread(uint32_t process, int64_t tid, uint64_t interpreter)
+{
+    return mix(mix(mix(1, process), (uint64_t)tid), interpreter);
+}
+
+static uint64_t hash_of_thread(const marey_samples *s, uint32_t number)
+{
+    const struct marey_samples_thread *const t = &s->threads[number - 1];
+    return hash_thread(t->process, t->tid, t->interpreter);
+}
+
+void marey__samples_rename(marey_samples *s, uint32_t thread, const char *name)
+{
+    if (thread == 0 || thread > s->n_threads || strcmp(s->threads[thread - 1].name, name) == 0)
+        return;
+    const char *const kept = keep(s, name);
+    if (kept != NULL)
+        s->threads[thread - 1].name = kept;
+}
+
+uint32_t marey__samples_thread(marey_samples *s, uint32_t process, int64_t tid, const char *name,
+                               uint64_t interpreter, bool is_main)
+{
+    const uint64_t hash = hash_thread(process, tid, interpreter);
+    uint32_t number;
+    INDEX_EACH(&s->thread_index, hash, number)
+    {
+        const struct marey_samples_thread *const t = &s->threads[number - 1];
+        if (t->process == process && t->tid == tid && t->interpreter == interpreter) {
+            if (name != NULL && name[0] != '\0')
+                marey__samples_rename(s, number, name);
+            return number;
+        }
+    }
+    if (process == 0 || process > s->n_processes || s->n_threads >= MOST ||
+        !index_reserve(s, &s->thread_index, hash_of_thread) ||
+        !marey__grow(&s->threads, &s->threads_cap, s->n_threads + 1, sizeof *s->threads))
+        return 0;
+    const char *const kept = keep(s, name);
+    if (kept == NULL)
+        return 0;
+    s->threads[s->n_threads++] =
+        (struct marey_samples_thread){process, tid, kept, interpreter, is_main};
+    index_add(&s->thread_index, hash, (uint32_t)s->n_threads);
+    return (uint32_t)s->n_threads;
+}
+
+/* ---- functions ---- */
+
+static uint64_t hash_function(const struct marey_samples_function *f)
+{
+    uint64_t hash = mix(mix(2, (uint64_t)f->kind), f->first_line);
+    hash = mix_text(hash, f->name);
+    hash = mix_text(hash, f->file);
+    return mix_text(hash, f->module);
+}
+
+static uint64_t hash_of_function(const marey_samples *s, uint32_t number)
+{
+    return hash_function(&s->functions[number - 1]);
+}
+
+static bool is_same_function(const struct marey_samples_function *a,
+                             const struct marey_samples_function *b)
+{
+    return a->kind == b->kind && a->first_line == b->first_line && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->file, b->file) == 0 && strcmp(a->module, b->module) == 0;
+}
+
+uint32_t marey__samples_function(marey_samples *s, enum marey_frame_kind kind, const char *name,
+                                 const char *file, const char *module, uint32_t first_line)
+{
+    struct marey_samples_function f = {kind, name != NULL ? name : "", file != NULL ? file : "",
+                                       module != NULL ? module : "", first_line};
+    const uint64_t hash = hash_function(&f);
+    uint32_t number;
+    INDEX_EACH(&s->function_index, hash, number)
+    {
+        if (is_same_function(&s->functions[number - 1], &f))
+            return number;
+    }
+    if (s->n_functions >= MOST || !index_reserve(s, &s->function_index, hash_of_function) ||
+        !marey__grow(&s->functions, &s->functions_cap, s->n_functions + 1, sizeof *s->functions))
+        return 0;
+    f.name = keep(s, f.name);
+    f.file = keep(s, f.file);
+    f.module = keep(s, f.module);
+    if (f.name == NULL || f.file == NULL || f.module == NULL)
+        return 0;
+    s->functions[s->n_functions++] = f;
+    index_add(&s->function_index, hash, (uint32_t)s->n_functions);
+    return (uint32_t)s->n_functions;
+}
+
+/* ---- locations and stacks ---- */
+
+static uint64_t hash_of_location(const marey_samples *s, uint32_t number)
+{
+    const struct marey_samples_location l = s->locations[number - 1];
+    return mix(mix(3, l.function), l.line);
+}
+
+uint32_t marey__samples_location(marey_samples *s, uint32_t function, uint32_t line)
+{
+    const uint64_t hash = mix(mix(3, function), line);
+    uint32_t number;
+    INDEX_EACH(&s->location_index, hash, number)
+    {
+        const struct marey_samples_location l = s->locations[number - 1];
+        if (l.function == function && l.line == line)
+            return number;
+    }
+    if (function == 0 || function > s->n_functions || s->n_locations >= MOST ||
+        !index_reserve(s, &s->location_index, hash_of_location) ||
+        !marey__grow(&s->locations, &s->locations_cap, s->n_locations + 1, sizeof *s->locations))
+        return 0;
+    s->locations[s->n_locations++] = (struct marey_samples_location){function, line};
+    index_add(&s->location_index, hash, (uint32_t)s->n_locations);
+    return (uint32_t)s->n_locations;
+}
+
+static uint64_t hash_of_stack(const marey_samples *s, uint32_t number)
+{
+    const struct marey_samples_stack k = s->stacks[number - 1];
+    return mix(mix(4, k.parent), k.location);
+}
+
+uint32_t marey__samples_stack(marey_samples *s, uint32_t parent, uint32_t location)
+{
+    const uint64_t hash = mix(mix(4, parent), location);
+    uint32_t number;
+    INDEX_EACH(&s->stack_index, hash, number)
+    {
+        const struct marey_samples_stack k = s->stacks[number - 1];
+        if (k.parent == parent && k.location == location)
+            return number;
+    }
+    if (parent > s->n_stacks || location == 0 || location > s->n_locations || s->n_stacks >= MOST ||
+        !index_reserve(s, &s->stack_index, hash_of_stack) ||
+        !marey__grow(&s->stacks, &s->stacks_cap, s->n_stacks + 1, sizeof *s->stacks))
+        return 0;
+    const uint32_t depth = parent != 0 ? s->stacks[parent - 1].depth + 1 : 1;
+    s->stacks[s->n_stacks++] = (struct marey_samples_stack){parent, location, depth};
+    index_add(&s->stack_index, hash, (uint32_t)s->n_stacks);
+    return (uint32_t)s->n_stacks;
+}
+
+/* ---- counts ---- */
+
+void marey__samples_set_counts(marey_samples *s, uint32_t process,
+                               const struct marey_samples_counts *counts)
+{
+    if (process == 0)
+        s->counts = *counts;
+    else if (process <= s->n_processes)
+        s->processes[process - 1].counts = *counts;
+}
+
+struct marey_samples_counts marey_samples_get_counts(const marey_samples *s, uint32_t process)
+{
+    static const struct marey_samples_counts none;
+    if (process == 0)
+        return s->counts;
+    return process <= s->n_processes ? s->processes[process - 1].counts : none;
+}
+
+/* ---- looking ---- */
+
+uint32_t marey_samples_n_processes(const marey_samples *s)
+{
+    return (uint32_t)s->n_processes;
+}
+
+uint32_t marey_samples_n_threads(const marey_samples *s)
+{
+    return (uint32_t)s->n_threads;
+}
+
+uint32_t marey_samples_n_functions(const marey_samples *s)
+{
+    return (uint32_t)s->n_functions;
+}
+
+uint32_t marey_samples_n_locations(const marey_samples *s)
+{
+    return (uint32_t)s->n_locations;
+}
+
+uint32_t marey_samples_n_stacks(const marey_samples *s)
+{
+    return (uint32_t)s->n_stacks;
+}
+
+const struct marey_samples_process *marey_samples_get_process(const marey_samples *s, uint32_t process)
+{
+    static const struct marey_samples_process none = {
+        .rank = -1, .worker = -1, .command = "", .host = ""};
+    return process != 0 && process <= s->n_processes ? &s->processes[process - 1].info : &none;
+}
+
+const struct marey_samples_thread *marey_samples_get_thread(const marey_samples *s, uint32_t thread)
+{
+    static const struct marey_samples_thread none = {.name = ""};
+    return thread != 0 && thread <= s->n_threads ? &s->threads[thread - 1] : &none;
+}
+
+const struct marey_samples_function *marey_samples_get_function(const marey_samples *s,
+                                                                uint32_t function)
+{
+    static const struct marey_samples_function none = {
+        .kind = MAREY_FRAME_MARK, .name = "", .file = "", .module = ""};
+    return function != 0 && function <= s->n_functions ? &s->functions[function - 1] : &none;
+}
+
+struct marey_samples_location marey_samples_get_location(const marey_samples *s, uint32_t location)
+{
+    static const struct marey_samples_location none;
+    return location != 0 && location <= s->n_locations ? s->locations[location - 1] : none;
+}
+
+struct marey_samples_stack marey_samples_get_stack(const marey_samples *s, uint32_t stack)
+{
+    static const struct marey_samples_stack none;
+    return stack != 0 && stack <= s->n_stacks ? s->stacks[stack - 1] : none;
+}

@@ -1,0 +1,74 @@
+/*
+ * samples: what a sampler saw, and its log.
+ *
+ *   sampler ──> samples.c: the store: things by number, each once ──> samples_log.c, samples_pack.c: blocks SAMPLES
+ *                                  ^
+ *               core/analyze/samples/samples_read.c: the definitions of all samplers' logs of a recording, merged
+ *
+ * A store and a log are used by one thread at a time. <marey/samples.h> has what is in them, and how to look.
+ */
+#ifndef MAREY_SAMPLES_INTERNAL_H
+#define MAREY_SAMPLES_INTERNAL_H
+
+#include "base/base_internal.h"
+#include <marey/samples.h>
+
+/* NULL without memory. */
+marey_samples *marey__samples_create(void);
+
+/*
+ * The number of a thing: the one it got before, when an equal one is there, else a new one. 0 without memory, or when there
+ * are 2^28 of them; the caller may go on with 0. Texts are copied and may hold any bytes up to their NUL.
+ */
+/* Equal: host, pid and start time. What is known better by now (command, Python) takes the place of what was. */
+uint32_t marey__samples_process(marey_samples *samples, const struct marey_samples_process *process);
+/* Equal: process, tid and interpreter. A new name renames it. */
+uint32_t marey__samples_thread(marey_samples *samples, uint32_t process, int64_t tid,
+                               const char *name, uint64_t interpreter, bool is_main);
+void marey__samples_rename(marey_samples *samples, uint32_t thread, const char *name);
+uint32_t marey__samples_function(marey_samples *samples, enum marey_frame_kind kind, const char *name,
+                                 const char *file, const char *module, uint32_t first_line);
+uint32_t marey__samples_location(marey_samples *samples, uint32_t function, uint32_t line);
+/* `parent` 0: `location` is the outermost frame. */
+uint32_t marey__samples_stack(marey_samples *samples, uint32_t parent, uint32_t location);
+/* What is counted so far, from the start; `process` 0: of the whole sampler. They take the place of those before. */
+void marey__samples_set_counts(marey_samples *samples, uint32_t process,
+                               const struct marey_samples_counts *counts);
+/* Bytes of memory that it takes. */
+size_t marey__samples_bytes(const marey_samples *samples);
+
+/* ---- the sampler's log ---- */
+
+struct marey__samples_log;
+struct marey__samples_log_options {
+    double rate_hz;
+    const char *strategy; /* "exact", "snapshot" */
+    bool is_native;
+    uint64_t seed;
+    uint64_t resolution_ns; /* of the times of rounds; 0: 2^16, see docs/formats/recording.md */
+};
+
+/*
+ * Open a log of its own in the directory of a recording, which is there (marey_recording_create). It holds a flock until it is
+ * closed, or the process ends. `samples` is lent until close. MAREY_EIO, MAREY_ENOMEM.
+ */
+MAREY_WARN_UNUSED marey_status
+marey__samples_log_open(const char *directory, const struct marey__samples_log_options *options,
+                        const marey_samples *samples, struct marey__samples_log **out);
+/*
+ * Take a round; rounds of a process come in order of time. It is copied, and written later: what this costs is some
+ * nanoseconds for a thread that is as it was. Once a write has failed, every call fails with that sentence.
+ */
+marey_status marey__samples_log_round(struct marey__samples_log *log,
+                                      const struct marey_samples_round *round);
+/* Write what there is, when it is a second old or a megabyte long. To be called now and then, also without rounds. */
+marey_status marey__samples_log_tick(struct marey__samples_log *log);
+/* A sentence for the reader of the recording. */
+void marey__samples_log_note(struct marey__samples_log *log, const char *sentence);
+/* The path of its file, and its bytes so far. */
+const char *marey__samples_log_path(const struct marey__samples_log *log);
+uint64_t marey__samples_log_size(struct marey__samples_log *log);
+/* Write the rest and how it ended ("stop", "exit"). Frees it, also when that fails. Takes NULL. */
+marey_status marey__samples_log_close(struct marey__samples_log *log, const char *how);
+
+#endif

@@ -1,0 +1,431 @@
+/*
+ * The log of a sampler: rounds are gathered by process, as changes to the round before, and written once a second as one
+ * block SAMPLES, which begins with whatever was defined since the block before. In each block the first round of a process
+ * tells of all its threads, so that a block that is lost takes no other with it.
+ *
+ * Ticks of this log are nanoseconds of CLOCK_MONOTONIC: what a round costs is some microseconds, and a clock of its own would
+ * not pay.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zstd.h>
+
+#include "sampler/store/samples_log.h"
+
+enum {
+    MOST_SHIFT = 16,        /* times are known to 33 us, one way or the other */
+    MANY_ROUNDS = 1 << 16,  /* of these, and of changes, as many are gathered */
+    MANY_SAMPLES = 1 << 22, /* and so many samples; readers refuse twice as many in a block */
+    FEW_SAMPLES = 1000,     /* that are left for another second */
+    ZSTD_LEVEL = 3,
+};
+static const uint64_t second_ns = 1000000000;
+
+/* ---- opening ---- */
+
+static void put_options(struct marey__buf *texts, const struct marey__samples_log_options *options)
+{
+    marey__texts_printf(texts, MAREY__KEY_SAMPLING,
+                        "rate=%.6g\nstrategy=%s\nnative=%s\nseed=%" PRIu64, options->rate_hz,
+                        options->strategy != NULL ? options->strategy : "",
+                        options->is_native ? "yes" : "no", options->seed);
+}
+
+static marey_status append_opening(struct marey__samples_log *log,
+                                   const struct marey__samples_log_options *options)
+{
+    struct marey__buf texts = {0}, command = {0};
+    char host[256], boot[64] = "", run_id[64] = "";
+    marey__identity_host(host, sizeof host);
+    marey__identity_boot_id(boot, sizeof boot);
+    marey__identity_command(&command);
+    marey__buf_put(&command, "", 1);
+    marey__texts_put(&texts, MAREY__KEY_VERSION, MAREY_VERSION);
+    marey__texts_printf(&texts, MAREY__KEY_PID, "%d", (int)getpid());
+    marey__texts_printf(&texts, MAREY__KEY_PPID, "%d", (int)getppid());
+    marey__texts_printf(&texts, MAREY__KEY_START_TIME, "%" PRIu64,
+                        marey__identity_start_time(getpid()));
+    marey__texts_printf(&texts, MAREY__KEY_PID_NS, "%" PRIu64, marey__identity_pid_namespace());
+    marey__texts_put(&texts, MAREY__KEY_BOOT_ID, boot);
+    marey__texts_put(&texts, MAREY__KEY_HOST, host);
+    if (marey__identity_run_id(run_id, sizeof run_id))
+        marey__texts_put(&texts, MAREY__KEY_RUN_ID, run_id);
+    marey__texts_put(&texts, MAREY__KEY_COMMAND, command.failed ? "" : command.data);
+    marey__texts_put(&texts, MAREY__KEY_CLOCK, "monotonic");
+    marey__texts_put(&texts, MAREY__KEY_TICK_HZ, "1000000000");
+    marey__texts_put(&texts, MAREY__KEY_POOL, "");
+    marey__texts_put(&texts, MAREY__KEY_ROLE, MAREY__ROLE_SAMPLER);
+    put_options(&texts, options);
+    const marey_status status = marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts);
+    marey__buf_fini(&command);
+    marey__buf_fini(&texts);
+    return status;
+}
+
+static marey_status append_moment(struct marey__samples_log *log, uint64_t now_ns)
+{
+    log->moment_ns = now_ns;
+    return marey__log_append_moment(&log->file, false);
+}
+
+static void destroy(struct marey__samples_log *log)
+{
+    for (size_t i = 0; i < log->n_runs; i++) {
+        marey__free(log->runs[i].at_ns);
+        marey__free(log->runs[i].weights_ns);
+        marey__free(log->runs[i].changes);
+        marey__free(log->runs[i].present);
+    }
+    marey__free(log->runs);
+    marey__free(log->known);
+    marey__free(log->thread_names);
+    marey__free(log->processes_told);
+    marey__buf_fini(&log->raw);
+    marey__buf_fini(&log->packed);
+    ZSTD_freeCCtx(log->zstd);
+    marey__log_close(&log->file);
+    marey__free(log);
+}
+
+static unsigned shift_of_resolution(uint64_t resolution_ns)
+{
+    return resolution_ns == 0
+               ? (unsigned)MOST_SHIFT
+               : 63u - (unsigned)__builtin_clzll(MAREY__MIN(resolution_ns, second_ns));
+}
+
+marey_status marey__samples_log_open(const char *directory,
+                                     const struct marey__samples_log_options *options,
+                                     const marey_samples *samples, struct marey__samples_log **out)
+{
+    struct marey__samples_log *const log = marey__calloc(1, sizeof *log);
+    if (log == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for the log of a sampler");
+    log->file.file.fd = -1;
+    log->samples = samples;
+    log->most_shift = shift_of_resolution(options->resolution_ns);
+    log->zstd = ZSTD_createCCtx();
+    char host[128], name[256];
+    marey__identity_host(host, sizeof host);
+    snprintf(name, sizeof name, "r0-%s-%d-%08" PRIx32 ".klog", host, (int)getpid(),
+             (uint32_t)marey__identity_random());
+    marey_status status = log->zstd == NULL
+                              ? marey__fail(MAREY_ENOMEM, "no memory for the log of a sampler")
+                              : marey__log_create(&log->file, directory, name);
+    const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    log->written_ns = log->counted_ns = now_ns;
+    if (status == MAREY_OK)
+        status = append_opening(log, options);
+    if (status == MAREY_OK)
+        status = append_moment(log, now_ns);
+    if (status == MAREY_OK)
+        *out = log;
+    else
+        destroy(log);
+    return status;
+}
+
+/* ---- a block ---- */
+
+static bool is_told(const struct marey_samples_process *told, const struct marey_samples_process *now)
+{
+    return told->command == now->command && told->rank == now->rank &&
+           told->worker == now->worker && told->python == now->python;
+}
+
+/* Texts of the store stay where they are until they change: another address is another text. */
+static void put_processes_and_threads(struct marey__samples_log *log)
+{
+    const marey_samples *const s = log->samples;
+    const uint32_t n_processes = marey_samples_n_processes(s), n_threads = marey_samples_n_threads(s);
+    if (!marey__grow(&log->processes_told, &log->processes_told_cap, n_processes,
+                     sizeof *log->processes_told) ||
+        !marey__grow(&log->thread_names, &log->thread_names_cap, n_threads,
+                     sizeof *log->thread_names)) {
+        log->raw.failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < n_processes; i++) {
+        const struct marey_samples_process *const p = marey_samples_get_process(s, i + 1);
+        if (i >= log->n_processes || !is_told(&log->processes_told[i], p))
+            marey__samples_pack_process(&log->raw, s, i + 1);
+        log->processes_told[i] = *p;
+    }
+    for (uint32_t i = 0; i < n_threads; i++) {
+        const char *const name = marey_samples_get_thread(s, i + 1)->name;
+        if (i >= log->n_threads || log->thread_names[i] != name)
+            marey__samples_pack_thread(&log->raw, s, i + 1);
+        log->thread_names[i] = name;
+    }
+    log->n_processes = n_processes;
+    log->n_threads = n_threads;
+}
+
+static void put_definitions(struct marey__samples_log *log)
+{
+    const marey_samples *const s = log->samples;
+    put_processes_and_threads(log);
+    marey__samples_pack_functions(&log->raw, s, log->n_functions);
+    marey__samples_pack_locations(&log->raw, s, log->n_locations);
+    marey__samples_pack_stacks(&log->raw, s, log->n_stacks);
+    log->n_functions = marey_samples_n_functions(s);
+    log->n_locations = marey_samples_n_locations(s);
+    log->n_stacks = marey_samples_n_stacks(s);
+}
+
+static void put_counts(struct marey__samples_log *log, uint64_t now_ns)
+{
+    log->counted_ns = now_ns;
+    for (uint32_t i = 0; i <= marey_samples_n_processes(log->samples); i++)
+        marey__samples_pack_counts(&log->raw, log->samples, i);
+}
+
+static void put_runs(struct marey__samples_log *log, struct marey__block *block)
+{
+    for (size_t i = 0; i < log->n_runs; i++) {
+        struct marey__samples_run *const run = &log->runs[i];
+        if (run->n_rounds == 0)
+            continue;
+        const struct marey__samples_run_pack how = {(uint32_t)i + 1, log->most_shift};
+        marey__samples_pack_run(&log->raw, run, how);
+        if (block->first_tick == 0 || run->at_ns[0] < block->first_tick)
+            block->first_tick = run->at_ns[0];
+        block->last_tick = MAREY__MAX(block->last_tick, run->last_ns);
+        for (size_t k = 0; k < run->n_present; k++)
+            log->known[run->present[k] - 1].turn = 0;
+        run->n_rounds = run->n_changes = run->n_present = 0;
+        run->n_samples = 0;
+    }
+    log->n_rounds = log->n_changes = 0;
+    log->n_samples = 0;
+}
+
+static marey_status append_block(struct marey__samples_log *log, struct marey__block *block)
+{
+    if (log->raw.failed)
+        return marey__fail(MAREY_ENOMEM, "no memory for a block of samples");
+    if (log->raw.len == 0)
+        return MAREY_OK;
+    log->n_blocks++;
+    log->packed.len = 0;
+    const size_t bound = ZSTD_compressBound(log->raw.len);
+    void *const into = marey__buf_extend(&log->packed, bound);
+    if (into == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for a block of samples");
+    const size_t n =
+        ZSTD_compressCCtx(log->zstd, into, bound, log->raw.data, log->raw.len, ZSTD_LEVEL);
+    if (ZSTD_isError(n) || n >= log->raw.len || !marey__packing_is_sound(log->raw.len, n))
+        return marey__log_append(&log->file, block, log->raw.data, log->raw.len);
+    block->flags = MAREY__FLAG_ZSTD;
+    block->raw_len = (uint32_t)log->raw.len;
+    return marey__log_append(&log->file, block, into, n);
+}
+
+static marey_status write_all(struct marey__samples_log *log, uint64_t now_ns, bool with_counts)
+{
+    struct marey__block block = {.type = MAREY__BLOCK_SAMPLES, .sequence = log->n_blocks};
+    log->written_ns = now_ns;
+    log->raw.len = 0;
+    put_definitions(log);
+    put_runs(log, &block);
+    if (with_counts)
+        put_counts(log, now_ns);
+    return append_block(log, &block);
+}
+
+/* ---- rounds ---- */
+
+static bool grow_known(struct marey__samples_log *log, size_t n)
+{
+    if (n <= log->n_known)
+        return true;
+    if (!marey__grow(&log->known, &log->known_cap, n, sizeof *log->known))
+        return false;
+    memset(log->known + log->n_known, 0, (n - log->n_known) * sizeof *log->known);
+    log->n_known = n;
+    return true;
+}
+
+static struct marey__samples_run *run_of(struct marey__samples_log *log, uint32_t process)
+{
+    if (process > log->n_runs) {
+        if (!marey__grow(&log->runs, &log->runs_cap, process, sizeof *log->runs))
+            return NULL;
+        memset(log->runs + log->n_runs, 0, (process - log->n_runs) * sizeof *log->runs);
+        log->n_runs = process;
+    }
+    return &log->runs[process - 1];
+}
+
+static bool put_change(struct marey__samples_log *log, struct marey__samples_run *run,
+                       uint32_t what, const struct marey_samples_seen *now)
+{
+    if (!marey__grow(&run->changes, &run->changes_cap, run->n_changes + 1, sizeof *run->changes))
+        return false;
+    run->changes[run->n_changes++] =
+        (struct marey__samples_change){(uint32_t)run->n_rounds, what, *now};
+    log->n_changes++;
+    return true;
+}
+
+static bool put_new(struct marey__samples_log *log, struct marey__samples_run *run,
+                    const struct marey_samples_seen *now)
+{
+    const uint32_t what = (now->stack != 0 ? MAREY__CHANGE_STACK : 0) |
+                          (now->flags != 0 ? MAREY__CHANGE_FLAGS : 0) |
+                          (now->wait != 0 ? MAREY__CHANGE_WAIT : 0);
+    if (!marey__grow(&run->present, &run->present_cap, run->n_present + 1, sizeof *run->present) ||
+        !put_change(log, run, what, now))
+        return false;
+    run->present[run->n_present++] = now->thread;
+    return true;
+}
+
+static bool take_seen(struct marey__samples_log *log, struct marey__samples_run *run,
+                      const struct marey_samples_seen *now)
+{
+    struct marey__samples_known *const known = &log->known[now->thread - 1];
+    const struct marey_samples_seen before = known->seen;
+    const bool is_new = known->turn == 0;
+    known->seen = *now;
+    known->turn = log->turn;
+    if (is_new)
+        return put_new(log, run, now);
+    const uint32_t what = (now->stack != before.stack ? MAREY__CHANGE_STACK : 0) |
+                          (now->flags != before.flags ? MAREY__CHANGE_FLAGS : 0) |
+                          (now->wait != before.wait ? MAREY__CHANGE_WAIT : 0);
+    return what == 0 || put_change(log, run, what, now);
+}
+
+/* Threads that were in the round before and are not in this one. */
+static bool put_gone(struct marey__samples_log *log, struct marey__samples_run *run)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_present; i++) {
+        struct marey__samples_known *const known = &log->known[run->present[i] - 1];
+        if (known->turn == log->turn) {
+            run->present[n++] = run->present[i];
+            continue;
+        }
+        if (!put_change(log, run, MAREY__CHANGE_GONE, &known->seen))
+            return false;
+        known->turn = 0;
+    }
+    run->n_present = n;
+    return true;
+}
+
+/* What the reader would not find by itself: it is told once, and holds for all rounds until it changes. */
+static uint64_t weight_to_tell(const struct marey__samples_run *run,
+                               const struct marey_samples_round *round)
+{
+    const uint64_t gap = run->last_ns != 0 ? round->at_ns - run->last_ns : 0;
+    const uint64_t weight = round->weight_ns;
+    const uint64_t off = weight > gap ? weight - gap : gap - weight;
+    if (run->n_rounds != 0 && weight == run->weights_ns[run->n_rounds - 1])
+        return weight;
+    return off > (UINT64_C(1) << MOST_SHIFT) && off > gap / 32 ? weight : 0;
+}
+
+static bool take_round(struct marey__samples_log *log, const struct marey_samples_round *round)
+{
+    struct marey__samples_run *const run = run_of(log, round->process);
+    if (run == NULL || !grow_known(log, marey_samples_n_threads(log->samples)) ||
+        !marey__grow(&run->at_ns, &run->at_cap, run->n_rounds + 1, sizeof *run->at_ns) ||
+        !marey__grow(&run->weights_ns, &run->weights_cap, run->n_rounds + 1, sizeof *run->weights_ns))
+        return false;
+    size_t n = 0;
+    log->turn++;
+    for (size_t i = 0; i < round->n_seen; i++) {
+        const struct marey_samples_seen *const seen = &round->seen[i];
+        /* A thread that came twice, or has no number as memory was out. */
+        if (seen->thread == 0 || seen->thread > log->n_known ||
+            log->known[seen->thread - 1].turn == log->turn)
+            continue;
+        if (!take_seen(log, run, seen))
+            return false;
+        n++;
+    }
+    if (n != run->n_present && !put_gone(log, run))
+        return false;
+    run->at_ns[run->n_rounds] = MAREY__MAX(round->at_ns, run->last_ns);
+    run->weights_ns[run->n_rounds] = round->weight_ns != 0 ? weight_to_tell(run, round) : 0;
+    run->last_ns = run->at_ns[run->n_rounds++];
+    run->n_samples += n;
+    log->n_samples += n;
+    log->n_rounds++;
+    return true;
+}
+
+marey_status marey__samples_log_round(struct marey__samples_log *log,
+                                      const struct marey_samples_round *round)
+{
+    if (round->process == 0 || round->process > marey_samples_n_processes(log->samples))
+        return marey__fail(MAREY_EINVAL, "a round of a process that the samples do not have");
+    if (!take_round(log, round))
+        return marey__fail(MAREY_ENOMEM, "no memory for a round of samples");
+    if (log->n_rounds < MANY_ROUNDS && log->n_changes < MANY_ROUNDS && log->n_samples < MANY_SAMPLES)
+        return MAREY_OK;
+    return write_all(log, marey__clock_ns(CLOCK_MONOTONIC), false);
+}
+
+marey_status marey__samples_log_tick(struct marey__samples_log *log)
+{
+    enum { COUNTS_S = 5, MOMENT_S = 10 };
+    const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC), age_ns = now_ns - log->written_ns;
+    if (marey__log_is_broken(&log->file))
+        return marey__fail(MAREY_EIO, "%s", log->file.failure);
+    if (age_ns < second_ns || (age_ns < 2 * second_ns && log->n_samples < FEW_SAMPLES))
+        return MAREY_OK;
+    if (now_ns - log->moment_ns >= MOMENT_S * second_ns)
+        MAREY_TRY(append_moment(log, now_ns));
+    return write_all(log, now_ns, now_ns - log->counted_ns >= COUNTS_S * second_ns);
+}
+
+/* ---- the rest ---- */
+
+void marey__samples_log_note(struct marey__samples_log *log, const char *sentence)
+{
+    struct marey__buf texts = {0};
+    marey__texts_put(&texts, MAREY__KEY_NOTE, sentence);
+    /* A log that cannot be written to says so with the next round. */
+    if (marey__log_append_texts(&log->file, MAREY__BLOCK_LOG, &texts) != MAREY_OK)
+        log->raw.failed = log->raw.failed || texts.failed;
+    marey__buf_fini(&texts);
+}
+
+const char *marey__samples_log_path(const struct marey__samples_log *log)
+{
+    return log->file.path;
+}
+
+uint64_t marey__samples_log_size(struct marey__samples_log *log)
+{
+    return marey__log_size(&log->file);
+}
+
+static marey_status append_end(struct marey__samples_log *log, const char *how)
+{
+    struct marey__buf texts = {0};
+    marey__texts_put(&texts, MAREY__KEY_END, how);
+    const marey_status status = marey__log_append_texts(&log->file, MAREY__BLOCK_END, &texts);
+    marey__buf_fini(&texts);
+    return status;
+}
+
+marey_status marey__samples_log_close(struct marey__samples_log *log, const char *how)
+{
+    if (log == NULL)
+        return MAREY_OK;
+    const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
+    marey_status status = write_all(log, now_ns, true);
+    if (status == MAREY_OK)
+        status = append_moment(log, now_ns);
+    if (status == MAREY_OK)
+        status = append_end(log, how);
+    destroy(log);
+    return status;
+}

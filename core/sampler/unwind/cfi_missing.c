@@ -1,0 +1,25 @@
+/* A build without libdw: stacks are followed by frame pointers, else searched. */
+#include "sampler/unwind/unwind_internal.h"
+
+bool marey__unwind_has_rules(void)
+{
+    return false;
+}
+
+struct marey__cfi *marey__cfi_open(void *bytes, size_t len)
+{
+    (void)bytes, (void)len;
+    return NULL;
+}
+
+void marey__cfi_close(struct marey__cfi *cfi)
+{
+    (void)cfi;
+}
+
+bool marey__cfi_at(struct marey__cfi *cfi, uint64_t address, struct marey__cfi_rules *rules,
+                   struct marey__cfi_range *out)
+{
+    (void)cfi, (void)address, (void)rules, (void)out;
+    return false;
+}

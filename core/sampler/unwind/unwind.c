@@ -1,0 +1,270 @@
+/* One process: what it has mapped, and what was found for the addresses that its stacks went through. */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/unwind/unwind_internal.h"
+
+/* Reading the mappings takes a millisecond or two in a process with torch. An address that stays unknown is no reason. */
+enum { MAX_COPY = 32 << 20 };
+static const uint64_t first_pause_ns = 10000000u, longest_pause_ns = 5000000000u;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* False: they cannot be read, or no memory; then nothing is mapped. */
+static bool read_maps(struct marey__unwind *unwind)
+{
+    struct marey__buf text = {0};
+    unwind->counts.n_maps_reads++;
+    unwind->maps_read_ns = now_ns();
+    unwind->wants_maps = false;
+    const bool is_read = unwind->source.maps(unwind->source.self, &text);
+    const uint32_t sum = marey__crc32c(0, text.data, text.len);
+    if (is_read && unwind->n_maps > 0 && text.len == unwind->text.len && sum == unwind->text_sum) {
+        marey__buf_fini(&text); /* Nothing has come or gone, and so all that was found still holds. */
+        return true;
+    }
+    marey__buf_fini(&unwind->text);
+    unwind->text = text;
+    unwind->text_sum = sum;
+    unwind->n_maps = 0;
+    /* An address that belonged to one library may belong to another now. */
+    memset(unwind->known, 0, MAREY__UNWIND_KNOWN * sizeof *unwind->known);
+    return is_read && marey__unwind_parse_maps(text.data, text.len, &unwind->maps,
+                                               &unwind->maps_cap, &unwind->n_maps);
+}
+
+marey_status marey__unwind_create_from(const struct marey__unwind_source *source,
+                                       struct marey__unwind_files *files, struct marey__unwind **out)
+{
+    struct marey__unwind *const unwind = marey__calloc(1, sizeof *unwind);
+    if (unwind == NULL) {
+        source->close(source->self);
+        return marey__fail(MAREY_ENOMEM, "no memory for native frames");
+    }
+    unwind->source = *source;
+    unwind->files = files;
+    unwind->maps_pause_ns = first_pause_ns;
+    unwind->known = marey__calloc(MAREY__UNWIND_KNOWN, sizeof *unwind->known);
+    marey_status status = MAREY_OK;
+    if (unwind->known == NULL)
+        status = marey__fail(MAREY_ENOMEM, "no memory for native frames");
+    else if (!read_maps(unwind))
+        status = marey__fail(
+            MAREY_EUNAVAILABLE,
+            "what the process has mapped cannot be read: it has ended, or /proc/PID/maps "
+            "may not be read");
+    if (status != MAREY_OK) {
+        marey__unwind_destroy(unwind);
+        return status;
+    }
+    *out = unwind;
+    return MAREY_OK;
+}
+
+marey_status marey__unwind_create(pid_t pid, struct marey__unwind_files *files,
+                                  struct marey__unwind **out)
+{
+    struct marey__unwind_source source;
+    MAREY_TRY(marey__unwind_source_open(pid, &source));
+    return marey__unwind_create_from(&source, files, out);
+}
+
+static void forget_jit(struct marey__unwind *unwind)
+{
+    for (size_t i = 0; i < unwind->n_jit; i++)
+        marey__free(unwind->jit[i].symbol);
+    unwind->n_jit = 0;
+    unwind->jit_read_ns = 0;
+    unwind->jit_at = 0;
+}
+
+void marey__unwind_destroy(struct marey__unwind *unwind)
+{
+    if (unwind == NULL)
+        return;
+    forget_jit(unwind);
+    marey__free(unwind->jit);
+    marey__free(unwind->known);
+    marey__free(unwind->maps);
+    marey__buf_fini(&unwind->text);
+    unwind->source.close(unwind->source.self);
+    marey__free(unwind);
+}
+
+void marey__unwind_forget(struct marey__unwind *unwind)
+{
+    forget_jit(unwind);
+    unwind->n_maps = 0;
+    (void)read_maps(unwind); /* what cannot be read now is read when it is wanted */
+}
+
+void marey__unwind_counts(const struct marey__unwind *unwind, struct marey__unwind_counts *out)
+{
+    *out = unwind->counts;
+}
+
+/* ---- mappings ---- */
+
+struct marey__unwind_map *marey__unwind_map_known(struct marey__unwind *unwind, uint64_t address)
+{
+    size_t low = 0, high = unwind->n_maps;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (unwind->maps[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < unwind->n_maps && unwind->maps[low].start <= address ? &unwind->maps[low] : NULL;
+}
+
+struct marey__unwind_map *marey__unwind_map_at(struct marey__unwind *unwind, uint64_t address)
+{
+    struct marey__unwind_map *map = marey__unwind_map_known(unwind, address);
+    if (map != NULL || now_ns() - unwind->maps_read_ns < unwind->maps_pause_ns)
+        return map;
+    if (read_maps(unwind))
+        map = marey__unwind_map_known(unwind, address);
+    unwind->maps_pause_ns =
+        map != NULL ? first_pause_ns : MAREY__MIN(2 * unwind->maps_pause_ns, longest_pause_ns);
+    return map;
+}
+
+size_t marey__unwind_stack_size(struct marey__unwind *unwind, uint64_t sp, size_t cap)
+{
+    const struct marey__unwind_map *map = marey__unwind_map_known(unwind, sp);
+    if (map ==
+        NULL) { /* The first thread's stack grows down from what it was when the mappings were read. */
+        map = marey__unwind_map_known(unwind, sp + cap);
+        if (map != NULL && strcmp(map->path, "[stack]") != 0)
+            map = NULL;
+    }
+    if (map != NULL)
+        return (size_t)MAREY__MIN(map->end - sp, (uint64_t)cap);
+    unwind->wants_maps = true;
+    return MAREY__MIN(cap, 4096 - (size_t)(sp % 4096));
+}
+
+void marey__unwind_keep_up(struct marey__unwind *unwind)
+{
+    /* Libraries may come and go at addresses that were seen; once in a while is enough for that. */
+    const uint64_t age_ns = now_ns() - unwind->maps_read_ns;
+    if (age_ns > longest_pause_ns || (unwind->wants_maps && age_ns > first_pause_ns))
+        (void)read_maps(unwind);
+}
+
+/* ---- programs ---- */
+
+static bool is_part(const struct marey__unwind_map *map, const struct marey__unwind_map *other)
+{
+    return other->inode == map->inode && strcmp(other->path, map->path) == 0;
+}
+
+/* A file by that path may be a younger one: its first page is compared with what is mapped of it. */
+static bool is_same(struct marey__unwind *unwind, const struct marey__unwind_map *map,
+                    const struct marey__program *program)
+{
+    uint8_t page[4096];
+    for (const struct marey__unwind_map *first = map;; first--) {
+        if (!is_part(map, first))
+            break;
+        if (first->offset == 0) {
+            const size_t n = MAREY__MIN(sizeof page, program->len);
+            return unwind->source.memory(unwind->source.self, first->start, page, n)
+                       ? memcmp(page, program->bytes, n) == 0
+                       : program->inode == map->inode;
+        }
+        if (first == unwind->maps)
+            break;
+    }
+    return program->inode == map->inode;
+}
+
+/*
+ * Put a program together from what is mapped of it: the kernel's own library, and a file that is deleted or may not be
+ * opened. What is written to is left out, and so are tables of symbols, which nobody maps.
+ */
+static struct marey__program *copy_memory(struct marey__unwind *unwind,
+                                          const struct marey__unwind_map *map)
+{
+    const struct marey__unwind_map *first = map, *last = map;
+    while (first > unwind->maps && is_part(map, first - 1) && first->offset > first[-1].offset)
+        first--;
+    while (last + 1 < unwind->maps + unwind->n_maps && is_part(map, last + 1) &&
+           last->offset < last[1].offset)
+        last++;
+    const uint64_t len = last->offset + (last->end - last->start);
+    uint8_t *const bytes =
+        first->offset == 0 && len <= MAX_COPY ? marey__calloc(1, (size_t)len) : NULL;
+    if (bytes == NULL)
+        return NULL;
+    for (const struct marey__unwind_map *part = first; part <= last; part++)
+        if (part->is_readable && !part->is_writable && part->offset + (part->end - part->start) <= len)
+            (void)unwind->source.memory(unwind->source.self, part->start, bytes + part->offset,
+                                        (size_t)(part->end - part->start));
+    return marey__program_copy(unwind->files, bytes, (size_t)len, map->path);
+}
+
+static struct marey__program *look_for(struct marey__unwind *unwind,
+                                       const struct marey__unwind_map *map)
+{
+    if (map->path[0] != '/')
+        return strcmp(map->path, "[vdso]") == 0 ? copy_memory(unwind, map) : NULL;
+    const int fd = unwind->source.open_map(unwind->source.self, map);
+    struct marey__program *const program =
+        fd >= 0 ? marey__program_open(unwind->files, fd, map->path) : NULL;
+    if (fd >= 0)
+        close(fd);
+    return program != NULL && is_same(unwind, map, program) ? program : copy_memory(unwind, map);
+}
+
+struct marey__program *marey__unwind_program_at(struct marey__unwind *unwind, uint64_t pc,
+                                                uint64_t *address)
+{
+    struct marey__unwind_map *const map = marey__unwind_map_known(unwind, pc);
+    if (map == NULL || !map->is_executable)
+        return NULL;
+    if (!map->was_looked_for) {
+        map->was_looked_for = true;
+        map->program = look_for(unwind, map);
+    }
+    if (map->program == NULL ||
+        !marey__program_address(map->program, pc - map->start + map->offset, address))
+        return NULL;
+    return map->program;
+}
+
+/* ---- addresses ---- */
+
+const struct marey__unwind_known *marey__unwind_know(struct marey__unwind *unwind, uint64_t pc)
+{
+    struct marey__unwind_known *const place =
+        &unwind->known[pc * 0x9e3779b97f4a7c15u >> 32 & (MAREY__UNWIND_KNOWN - 1)];
+    if (place->pc == pc && pc != 0)
+        return place;
+    uint64_t address = 0;
+    (void)marey__unwind_map_at(unwind, pc);
+    struct marey__unwind_known found = {.pc = pc, .symbol = &marey__native_unknown};
+    struct marey__program *const program = marey__unwind_program_at(unwind, pc, &address);
+    const struct marey__program_function *function = NULL;
+    if (program != NULL) {
+        bool has_asked = false;
+        found.rule = marey__program_rule(unwind->files, program, address, &has_asked);
+        unwind->counts.n_asked += has_asked;
+        function = marey__program_name(program, &unwind->source, address);
+    } else {
+        function = marey__unwind_jit_at(unwind, pc);
+    }
+    if (function != NULL) {
+        found.symbol = function->symbol;
+        found.is_outermost = function->is_outermost;
+    }
+    *place = found;
+    return place;
+}

@@ -1,0 +1,196 @@
+/* An address becomes a name: by the symbols of its file, by perf-PID.map for generated code, else by where it is. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/unwind/unwind_internal.h"
+
+enum { MAX_NAME = 512, MAX_FUNCTIONS = 1 << 20, MAX_JIT = 1 << 18 };
+static const uint64_t jit_again_ns = 1000000000u;
+
+const struct marey__native_symbol marey__native_unknown = {
+    .name = "[unknown]", .library = "[anon]", .path = "", .build_id = ""};
+
+struct made {
+    struct marey__native_symbol symbol;
+    uint32_t tag;
+    char name[];
+};
+
+struct marey__native_symbol *marey__native_symbol_make(const char *name,
+                                                       const struct marey__program *program,
+                                                       uint64_t address, bool *is_outermost)
+{
+    const size_t len = strlen(name);
+    struct made *const made = marey__alloc(sizeof *made + len + 1);
+    if (made == NULL)
+        return NULL;
+    memcpy(made->name, name, len + 1);
+    made->tag = 0;
+    made->symbol =
+        (struct marey__native_symbol){.name = made->name,
+                                      .library = program != NULL ? program->base : "[jit]",
+                                      .path = program != NULL ? program->path : "",
+                                      .build_id = program != NULL ? program->build_id : "",
+                                      .address = address,
+                                      .role = marey__native_role(name, is_outermost)};
+    return &made->symbol;
+}
+
+uint32_t *marey__native_symbol_tag(const struct marey__native_symbol *symbol)
+{
+    /* All but the one for unknown addresses were made above, in memory that can be written to. */
+    return symbol != &marey__native_unknown ? &((struct made *)(uintptr_t)symbol)->tag : NULL;
+}
+
+/* Where the first one that begins behind `address` is. */
+static size_t behind(const struct marey__program_function *functions, size_t n, uint64_t address)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (functions[middle].begin <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static const struct marey__elf_symbol *symbol_at(const struct marey__program *program,
+                                                 uint64_t address)
+{
+    const struct marey__elf_symbol *found = NULL;
+    for (size_t i = 0; i < MAREY__COUNT_OF(program->symbols) && found == NULL; i++)
+        found = marey__elf_symbol_at(program->symbols[i].symbols, program->symbols[i].n, address);
+    return found;
+}
+
+/* From where to where the function around `address` goes, and what it is called. */
+static void describe(const struct marey__program *program, uint64_t address,
+                     struct marey__program_function *function, char *name, size_t cap)
+{
+    const struct marey__elf_symbol *const symbol = symbol_at(program, address);
+    if (symbol != NULL) {
+        function->begin = symbol->begin;
+        function->end = symbol->end;
+        marey__demangle(symbol->name, name, cap);
+        return;
+    }
+    char base[128];
+    marey__native_clean(program->base, strlen(program->base), base, sizeof base);
+    if (marey__program_start(program, address, &function->begin, &function->end)) {
+        snprintf(name, cap, "[%s+0x%llx]", base, (unsigned long long)function->begin);
+    } else {
+        function->begin = address & ~(uint64_t)4095;
+        function->end = function->begin + 4096;
+        snprintf(name, cap, "[%s]", base);
+    }
+}
+
+const struct marey__program_function *marey__program_name(struct marey__program *program,
+                                                          const struct marey__unwind_source *source,
+                                                          uint64_t address)
+{
+    size_t at = behind(program->functions, program->n_functions, address);
+    if (at > 0 && address < program->functions[at - 1].end)
+        return &program->functions[at - 1];
+    marey__program_read_symbols(program, source);
+    char name[MAX_NAME];
+    struct marey__program_function function = {0};
+    if (program->n_functions >= MAX_FUNCTIONS ||
+        !marey__grow(&program->functions, &program->functions_cap, program->n_functions + 1,
+                     sizeof function))
+        return NULL;
+    describe(program, address, &function, name, sizeof name);
+    function.symbol =
+        marey__native_symbol_make(name, program, function.begin, &function.is_outermost);
+    if (function.symbol == NULL)
+        return NULL;
+    /* Symbols may overlap: each address belongs to whom it was first found for. */
+    if (at > 0)
+        function.begin = MAREY__MAX(function.begin, program->functions[at - 1].end);
+    if (at < program->n_functions)
+        function.end = MAREY__MIN(function.end, program->functions[at].begin);
+    memmove(program->functions + at + 1, program->functions + at,
+            (program->n_functions - at) * sizeof function);
+    program->functions[at] = function;
+    program->n_functions++;
+    return &program->functions[at];
+}
+
+const struct marey__native_symbol *marey__unwind_symbol(struct marey__unwind *unwind, uint64_t pc)
+{
+    return marey__unwind_know(unwind, pc)->symbol;
+}
+
+/* ---- generated code ---- */
+
+/* "start size name", numbers hexadecimal. */
+static void take_line(struct marey__unwind *unwind, const char *line, size_t len)
+{
+    char text[MAX_NAME + 64], name[MAX_NAME];
+    unsigned long long begin, size;
+    int used = 0;
+    len = MAREY__MIN(len, sizeof text - 1);
+    memcpy(text, line, len);
+    text[len] = '\0';
+    if (sscanf(text, "%llx %llx %n", &begin, &size, &used) != 2 || used == 0 ||
+        text[used] == '\0' || size == 0 || begin + size < begin)
+        return;
+    const size_t at = behind(unwind->jit, unwind->n_jit, begin);
+    /* The file only grows. A function that is known stays, and so does its name; others may have its place later. */
+    if ((at > 0 && unwind->jit[at - 1].end > begin) || unwind->n_jit >= MAX_JIT ||
+        !marey__grow(&unwind->jit, &unwind->jit_cap, unwind->n_jit + 1, sizeof *unwind->jit))
+        return;
+    struct marey__program_function function = {.begin = begin, .end = begin + size};
+    marey__demangle(text + used, name, sizeof name);
+    function.symbol = marey__native_symbol_make(name, NULL, begin, &function.is_outermost);
+    if (function.symbol == NULL)
+        return;
+    if (at < unwind->n_jit)
+        function.end = MAREY__MIN(function.end, unwind->jit[at].begin);
+    memmove(unwind->jit + at + 1, unwind->jit + at, (unwind->n_jit - at) * sizeof function);
+    unwind->jit[at] = function;
+    unwind->n_jit++;
+}
+
+/* What the file has more than the last time. It is another's, who may write anything, or never end. */
+static void read_jit(struct marey__unwind *unwind)
+{
+    enum { PIECE = 1 << 16, MAX_FILE = 64 << 20 };
+    const int fd = unwind->source.open_perf_map(unwind->source.self);
+    char *const text = fd >= 0 ? marey__alloc(PIECE) : NULL;
+    while (text != NULL && unwind->jit_at < MAX_FILE) {
+        const ssize_t n = pread(fd, text, PIECE, unwind->jit_at);
+        if (n <= 0)
+            break;
+        const char *line = text;
+        for (const char *end; (end = memchr(line, '\n', (size_t)(text + n - line))) != NULL;) {
+            take_line(unwind, line, (size_t)(end - line));
+            line = end + 1;
+        }
+        if (line == text && n < PIECE) /* The line is still being written. */
+            break;
+        unwind->jit_at += line != text ? line - text : n;
+    }
+    marey__free(text);
+    if (fd >= 0)
+        close(fd);
+}
+
+const struct marey__program_function *marey__unwind_jit_at(struct marey__unwind *unwind, uint64_t pc)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    const uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+    size_t at = behind(unwind->jit, unwind->n_jit, pc);
+    if ((at == 0 || pc >= unwind->jit[at - 1].end) &&
+        (unwind->jit_read_ns == 0 || now - unwind->jit_read_ns > jit_again_ns)) {
+        unwind->jit_read_ns = now;
+        read_jit(unwind);
+        at = behind(unwind->jit, unwind->n_jit, pc);
+    }
+    return at > 0 && pc < unwind->jit[at - 1].end ? &unwind->jit[at - 1] : NULL;
+}

@@ -1,0 +1,180 @@
+/* The bytes of a living process: its mappings, its memory, its files by its own paths, the registers of its threads. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <sys/user.h>
+#elif defined(__aarch64__)
+#include <asm/ptrace.h>
+#endif
+
+#include "sampler/unwind/unwind_internal.h"
+
+struct process {
+    pid_t pid;
+    int root; /* of its file system; -1: ours will do */
+};
+
+static bool maps(void *self, struct marey__buf *to)
+{
+    const struct process *const process = self;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)process->pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    to->len = 0;
+    for (;;) {
+        char *const into = marey__buf_extend(to, 16384);
+        const ssize_t n = into != NULL ? read(fd, into, 16384) : -1;
+        if (into != NULL)
+            to->len -= 16384 - (size_t)MAREY__MAX(n, 0);
+        if (n < 0 && into != NULL && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+    }
+    close(fd);
+    return to->len > 0 && !to->failed;
+}
+
+static bool memory(void *self, uint64_t at, void *to, size_t n_bytes)
+{
+    const struct process *const process = self;
+    const struct iovec ours = {to, n_bytes};
+    const struct iovec theirs = {(void *)(uintptr_t)at, n_bytes};
+    return process_vm_readv(process->pid, &ours, 1, &theirs, 1, 0) == (ssize_t)n_bytes;
+}
+
+/* A fifo does not hold us up, a terminal does not become ours, and links stay within the target's root. */
+static int open_in_root(const struct process *process, const char *path, int more_flags)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more_flags;
+    if (path[0] != '/')
+        return -1;
+    if (process->root < 0)
+        return open(path, flags);
+    const struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT};
+    const long fd = syscall(SYS_openat2, process->root, path, &how, sizeof how);
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+        return (int)fd;
+    return openat(process->root, path + strspn(path, "/"), flags); /* before Linux 5.6 */
+}
+
+static int open_path(void *self, const char *path)
+{
+    return open_in_root(self, path, 0);
+}
+
+/* By the mapping itself, which holds for deleted files too but takes privileges; else by its path. */
+static int open_map(void *self, const struct marey__unwind_map *map)
+{
+    const struct process *const process = self;
+    char path[96];
+    snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)process->pid,
+             (unsigned long long)map->start, (unsigned long long)map->end);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 ? fd : open_path(self, map->path);
+}
+
+/* Whether `fd` is a regular file of root or of the user that the process runs as, by the text of /proc/PID/status. */
+static bool is_trusted(int fd, const char *status)
+{
+    struct stat about;
+    unsigned real, effective;
+    const char *const line = strstr(status, "\nUid:");
+    return fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && line != NULL &&
+           sscanf(line, " Uid: %u %u", &real, &effective) == 2 &&
+           (about.st_uid == 0 || about.st_uid == real || about.st_uid == effective);
+}
+
+/*
+ * Programs that generate code write /tmp/perf-PID.map, with the pid that they know themselves by. Any user can make a file
+ * of that name first: it counts when the target itself, or root, could have written it.
+ */
+static int open_perf_map(void *self)
+{
+    const struct process *const process = self;
+    char path[64], status[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)process->pid);
+    const size_t len = marey__read_text(path, status, sizeof status);
+    uint64_t pid = (uint64_t)process->pid;
+    const char *const line = len > 0 ? strstr(status, "\nNSpid:") : NULL;
+    if (line != NULL) { /* the innermost one stands last */
+        const char *const end = line + 1 + strcspn(line + 1, "\n");
+        const char *last = end;
+        while (last > line && last[-1] >= '0' && last[-1] <= '9')
+            last--;
+        marey__parse_number(last, (size_t)(end - last), &pid);
+    }
+    snprintf(path, sizeof path, "/tmp/perf-%llu.map", (unsigned long long)pid);
+    const int fd = len > 0 ? open_in_root(process, path, O_NOFOLLOW) : -1;
+    if (fd < 0 || is_trusted(fd, status))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void source_close(void *self)
+{
+    struct process *const process = self;
+    if (process->root >= 0)
+        close(process->root);
+    marey__free(process);
+}
+
+marey_status marey__unwind_source_open(pid_t pid, struct marey__unwind_source *out)
+{
+    char path[64];
+    struct process *const process = marey__alloc(sizeof *process);
+    if (process == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory for the native frames of process %d", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+    *process = (struct process){.pid = pid, .root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    *out = (struct marey__unwind_source){.maps = maps,
+                                         .memory = memory,
+                                         .open_map = open_map,
+                                         .open_path = open_path,
+                                         .open_perf_map = open_perf_map,
+                                         .close = source_close,
+                                         .self = process};
+    return MAREY_OK;
+}
+
+/* ---- registers ---- */
+
+bool marey__unwind_registers(pid_t tid, struct marey__unwind_input *input)
+{
+#if defined(__x86_64__)
+    struct user_regs_struct regs;
+    struct iovec all = {&regs, sizeof regs};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 || all.iov_len < sizeof regs)
+        return false;
+    const uint64_t by_number[MAREY__UNWIND_REGISTERS] = {
+        regs.rax, regs.rdx, regs.rcx, regs.rbx, regs.rsi, regs.rdi, regs.rbp, regs.rsp, regs.r8,
+        regs.r9,  regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.rip};
+    memcpy(input->registers, by_number, sizeof by_number);
+    return true;
+#elif defined(__aarch64__)
+    struct user_pt_regs regs;
+    struct iovec all = {&regs, sizeof regs};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 || all.iov_len < sizeof regs)
+        return false;
+    memcpy(input->registers, regs.regs, 31 * sizeof regs.regs[0]);
+    input->registers[MAREY__UNWIND_SP] = regs.sp;
+    input->registers[MAREY__UNWIND_PC] = regs.pc;
+    return true;
+#else
+    (void)tid, (void)input;
+    return false;
+#endif
+}

@@ -1,0 +1,334 @@
+/*
+ * Why the kernel holds a thread, in words. A recording keeps a code: the call in the low byte, what the call's descriptor
+ * is in the next. Codes stand for the same on every kind of processor, so that numbers of system calls stay in here. They
+ * are in recordings: new ones are added, none is changed.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sampler/unwind/unwind.h"
+
+#define CALLS(X)                                                                                   \
+    X(1, "futex")                                                                                  \
+    X(2, "poll")                                                                                   \
+    X(3, "select")                                                                                 \
+    X(4, "epoll")                                                                                  \
+    X(5, "sleep")                                                                                  \
+    X(6, "read")                                                                                   \
+    X(7, "write")                                                                                  \
+    X(8, "receive")                                                                                \
+    X(9, "send")                                                                                   \
+    X(10, "accept")                                                                                \
+    X(11, "connect")                                                                               \
+    X(12, "ioctl")                                                                                 \
+    X(13, "wait for a child")                                                                      \
+    X(14, "sync to disk")                                                                          \
+    X(15, "open a file")                                                                           \
+    X(16, "file system")                                                                           \
+    X(17, "page fault")                                                                            \
+    X(18, "file lock")                                                                             \
+    X(19, "wait for a signal")                                                                     \
+    X(20, "semaphore")                                                                             \
+    X(21, "io_uring")                                                                              \
+    X(22, "memory mapping")                                                                        \
+    X(23, "copy between files")                                                                    \
+    X(24, "disk")                                                                                  \
+    X(25, "network file system")                                                                   \
+    X(26, "stopped")                                                                               \
+    X(27, "interrupted wait")
+enum { OTHER = 255 }; /* the system call's number in the upper half */
+
+enum {
+    FUTEX = 1,
+    POLL,
+    SELECT,
+    EPOLL,
+    SLEEP,
+    READ,
+    WRITE,
+    RECEIVE,
+    SEND,
+    ACCEPT,
+    CONNECT,
+    IOCTL,
+    CHILD,
+    SYNC,
+    OPEN,
+    FILES,
+    FAULT,
+    LOCK,
+    SIGNAL,
+    SEMAPHORE,
+    URING,
+    MAPPING,
+    COPY,
+    DISK,
+    NETWORK_FILES,
+    STOPPED,
+    RESTARTED
+};
+
+static const struct call {
+    int number;
+    uint8_t code;
+    bool has_descriptor; /* its first argument */
+} calls[] = {
+    {SYS_futex, FUTEX, false},
+    {SYS_ppoll, POLL, false},
+    {SYS_pselect6, SELECT, false},
+    {SYS_epoll_pwait, EPOLL, false},
+    {SYS_nanosleep, SLEEP, false},
+    {SYS_clock_nanosleep, SLEEP, false},
+    {SYS_read, READ, true},
+    {SYS_pread64, READ, true},
+    {SYS_readv, READ, true},
+    {SYS_preadv, READ, true},
+    {SYS_write, WRITE, true},
+    {SYS_pwrite64, WRITE, true},
+    {SYS_writev, WRITE, true},
+    {SYS_pwritev, WRITE, true},
+    {SYS_recvfrom, RECEIVE, true},
+    {SYS_recvmsg, RECEIVE, true},
+    {SYS_recvmmsg, RECEIVE, true},
+    {SYS_sendto, SEND, true},
+    {SYS_sendmsg, SEND, true},
+    {SYS_sendmmsg, SEND, true},
+    {SYS_sendfile, SEND, true},
+    {SYS_accept, ACCEPT, true},
+    {SYS_accept4, ACCEPT, true},
+    {SYS_connect, CONNECT, true},
+    {SYS_ioctl, IOCTL, true},
+    {SYS_wait4, CHILD, false},
+    {SYS_waitid, CHILD, false},
+    {SYS_fsync, SYNC, true},
+    {SYS_fdatasync, SYNC, true},
+    {SYS_msync, SYNC, false},
+    {SYS_openat, OPEN, false},
+    {SYS_getdents64, FILES, true},
+    {SYS_fstat, FILES, true},
+    {SYS_close, FILES, true},
+    {SYS_unlinkat, FILES, false},
+    {SYS_flock, LOCK, true},
+    {SYS_rt_sigtimedwait, SIGNAL, false},
+    {SYS_rt_sigsuspend, SIGNAL, false},
+    {SYS_semtimedop, SEMAPHORE, false},
+    {SYS_semop, SEMAPHORE, false},
+    {SYS_io_uring_enter, URING, false},
+    {SYS_io_getevents, URING, false},
+    {SYS_mmap, MAPPING, false},
+    {SYS_munmap, MAPPING, false},
+    {SYS_mprotect, MAPPING, false},
+    {SYS_madvise, MAPPING, false},
+    {SYS_copy_file_range, COPY, true},
+    {SYS_splice, COPY, true},
+    {SYS_restart_syscall, RESTARTED, false}, /* a sleep, poll or futex with a timeout, after a stop */
+#ifdef SYS_poll                              /* older names that newer processors do not have */
+    {SYS_poll, POLL, false},
+    {SYS_select, SELECT, false},
+    {SYS_epoll_wait, EPOLL, false},
+    {SYS_pause, SIGNAL, false},
+    {SYS_open, OPEN, false},
+    {SYS_stat, FILES, false},
+    {SYS_unlink, FILES, false},
+#endif
+#ifdef SYS_epoll_pwait2
+    {SYS_epoll_pwait2, EPOLL, false},
+#endif
+#ifdef SYS_futex_waitv
+    {SYS_futex_waitv, FUTEX, false},
+#endif
+#ifdef SYS_newfstatat
+    {SYS_newfstatat, FILES, false},
+#endif
+};
+
+/* What a descriptor is, by what /proc/PID/fd says it links to; codes as above. The first that fits. */
+static const struct target {
+    const char *link; /* what it begins with */
+    const char *name;
+    uint8_t code;
+} targets[] = {
+    {"socket:", "socket", 1},
+    {"pipe:", "pipe", 2},
+    {"anon_inode:[eventfd", "eventfd", 3},
+    {"anon_inode:[eventpoll", "epoll", 4},
+    {"anon_inode:[timerfd", "timer", 5},
+    {"anon_inode:", "kernel object", 6},
+    {"/dev/nvidia", "nvidia", 7},
+    {"/dev/kfd", "amdgpu", 8},
+    {"/dev/dri", "gpu", 9},
+    {"/dev/infiniband", "infiniband", 10},
+    {"/dev/pts/", "terminal", 11},
+    {"/dev/tty", "terminal", 11},
+    {"/dev/shm/", "shared memory", 12},
+    {"/memfd:", "shared memory", 12},
+    {"/dev/", "device", 13},
+    {"/", "file", 14},
+};
+
+/* Functions of the kernel that threads sleep in, where the call itself may not be read; what they begin with. */
+static const struct {
+    const char *function;
+    uint8_t code, target;
+} sleeps[] = {
+    {"futex_", FUTEX, 0},
+    {"do_nanosleep", SLEEP, 0},
+    {"hrtimer_nanosleep", SLEEP, 0},
+    {"common_nsleep", SLEEP, 0},
+    {"ep_poll", EPOLL, 0},
+    {"do_epoll", EPOLL, 0},
+    {"do_select", SELECT, 0},
+    {"do_sys_poll", POLL, 0},
+    {"do_poll", POLL, 0},
+    {"poll_schedule", POLL, 0},
+    {"pipe_read", READ, 2},
+    {"pipe_wait_readable", READ, 2},
+    {"anon_pipe_read", READ, 2},
+    {"pipe_write", WRITE, 2},
+    {"anon_pipe_write", WRITE, 2},
+    {"skb_wait_for_more_packets", RECEIVE, 1},
+    {"__skb_wait_for_more_packets", RECEIVE, 1},
+    {"unix_stream_read", RECEIVE, 1},
+    {"unix_stream_data_wait", RECEIVE, 1},
+    {"sk_wait_data", RECEIVE, 1},
+    {"wait_woken", RECEIVE, 1},
+    {"inet_csk_accept", ACCEPT, 1},
+    {"n_tty_read", READ, 11},
+    {"do_wait", CHILD, 0},
+    {"eventfd_read", READ, 3},
+    {"rpc_wait", NETWORK_FILES, 0},
+    {"nfs_", NETWORK_FILES, 0},
+    {"folio_wait", DISK, 0},
+    {"io_schedule", DISK, 0},
+    {"wait_on_page", DISK, 0},
+    {"jbd2_", SYNC, 0},
+    {"do_signal_stop", STOPPED, 0},
+    {"ptrace_stop", STOPPED, 0},
+};
+
+static uint32_t with_target(uint32_t code, const char *link)
+{
+    for (size_t i = 0; link != NULL && i < MAREY__COUNT_OF(targets); i++)
+        if (strncmp(link, targets[i].link, strlen(targets[i].link)) == 0)
+            return code | (uint32_t)targets[i].code << 8;
+    return code;
+}
+
+/* The call that "NUMBER 0xARGUMENT ..." names, NULL for one without words. */
+static const struct call *call_of(const char *text, uint64_t *number)
+{
+    if (!marey__parse_number(text, strlen(text), number))
+        return NULL;
+    for (size_t i = 0; i < MAREY__COUNT_OF(calls); i++)
+        if (*number == (uint64_t)calls[i].number)
+            return &calls[i];
+    return NULL;
+}
+
+uint32_t marey__wait_parse(const char *text, const char *link)
+{
+    uint64_t number;
+    if (strncmp(text, "-1 ", 3) == 0) /* held, and in no call: by its own memory */
+        return FAULT;
+    if (text[0] < '0' || text[0] > '9') /* "running", or nothing */
+        return 0;
+    const struct call *const call = call_of(text, &number);
+    if (call == NULL)
+        return OTHER | (uint32_t)MAREY__MIN(number, UINT16_MAX) << 16;
+    return call->has_descriptor ? with_target(call->code, link) : call->code;
+}
+
+static uint32_t by_wchan(pid_t pid, pid_t tid)
+{
+    char path[64], text[128];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/wchan", (int)pid, (int)tid);
+    if (marey__read_text(path, text, sizeof text) == 0)
+        return 0;
+    for (size_t i = 0; i < MAREY__COUNT_OF(sleeps); i++)
+        if (strncmp(text, sleeps[i].function, strlen(sleeps[i].function)) == 0)
+            return sleeps[i].code | (uint32_t)sleeps[i].target << 8;
+    return 0;
+}
+
+static void read_link(pid_t pid, const char *text, char *link, size_t cap)
+{
+    char path[64];
+    uint64_t number;
+    unsigned long long descriptor;
+    const struct call *const call = call_of(text, &number);
+    link[0] = '\0';
+    if (call == NULL || !call->has_descriptor || sscanf(text, "%*u 0x%llx", &descriptor) != 1 ||
+        descriptor > INT32_MAX)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/fd/%llu", (int)pid, descriptor);
+    const ssize_t n = readlink(path, link, cap - 1);
+    link[n > 0 ? n : 0] = '\0';
+}
+
+uint32_t marey__wait_reason_by(pid_t pid, pid_t tid, int syscall_fd)
+{
+    char text[256], link[64];
+    const ssize_t n = syscall_fd >= 0 ? pread(syscall_fd, text, sizeof text - 1, 0) : -1;
+    if (n <= 0)
+        return by_wchan(pid, tid);
+    text[n] = '\0';
+    read_link(pid, text, link, sizeof link);
+    const uint32_t wait = marey__wait_parse(text, link);
+    const uint32_t slept = wait == RESTARTED ? by_wchan(pid, tid) : 0; /* which one it was */
+    return slept != 0 ? slept : wait;
+}
+
+uint32_t marey__wait_stopped(void)
+{
+    return STOPPED;
+}
+
+bool marey__is_stopped(pid_t pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    text[marey__read_text(path, text, sizeof text)] = '\0';
+    const char *const end = strrchr(text, ')');
+    return end != NULL && strncmp(end, ") T", 3) == 0;
+}
+
+uint32_t marey__wait_reason(pid_t pid, pid_t tid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const uint32_t wait = marey__wait_reason_by(pid, tid, fd);
+    if (fd >= 0)
+        close(fd);
+    return wait;
+}
+
+const char *marey__wait_text(uint32_t wait, char *to, size_t cap)
+{
+    const char *call = NULL, *target = NULL;
+    if (wait == 0)
+        return "";
+    switch (wait & 255) {
+#define CASE(code, words)                                                                          \
+    case code:                                                                                     \
+        call = words;                                                                              \
+        break;
+        CALLS(CASE)
+#undef CASE
+    default:
+        break;
+    }
+    for (size_t i = 0; i < MAREY__COUNT_OF(targets); i++)
+        if (targets[i].code == (wait >> 8 & 255))
+            target = targets[i].name;
+    if (call == NULL)
+        snprintf(to, cap, "system call %u", (unsigned)(wait >> 16));
+    else if (target != NULL)
+        snprintf(to, cap, "%s %s", call, target);
+    else
+        return call;
+    return to;
+}

@@ -1,0 +1,231 @@
+/* Paths as names and back, and names of files that stay in their directory. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tensor/container/container_internal.h"
+
+static const char gradients[] = "%grad.";
+/* What safetensors has a meaning for, and what fills gaps there; a name that begins so has its first byte escaped. */
+static const char *const taken[] = {"__metadata__", "__pad__"};
+
+static void escape(struct marey__buf *out, unsigned char byte)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char text[] = {'%', digits[byte >> 4], digits[byte & 15]};
+    marey__buf_put(out, text, sizeof text);
+}
+
+static bool is_special(unsigned char byte)
+{
+    return byte < 0x20 || byte == 0x7f || strchr("%.[]/\\", byte) != NULL;
+}
+
+static void put_key(struct marey__buf *out, const char *key, size_t len, bool is_taken)
+{
+    if (len == 0)
+        marey__buf_puts(out, "%-");
+    for (size_t i = 0; i < len;) {
+        const unsigned char byte = (unsigned char)key[i];
+        const size_t n = marey__utf8_length(key + i, len - i);
+        if (n == 0 || is_special(byte) || (i == 0 && is_taken))
+            escape(out, byte);
+        else
+            marey__buf_put(out, key + i, n);
+        i += n > 1 && i + n <= len ? n : 1;
+    }
+}
+
+static bool begins_taken(const struct marey_dump_part *part)
+{
+    for (size_t i = 0; i < MAREY__COUNT_OF(taken); i++) {
+        const size_t len = strlen(taken[i]);
+        if (part->key_len >= len && memcmp(part->key, taken[i], len) == 0)
+            return true;
+    }
+    return false;
+}
+
+void marey__name_put(struct marey__buf *out, enum marey_dump_tree tree,
+                     const struct marey_dump_part *parts, size_t n_parts)
+{
+    if (tree == MAREY_DUMP_GRADIENTS)
+        marey__buf_put(out, gradients, sizeof gradients - 1);
+    for (size_t i = 0; i < n_parts; i++) {
+        if (parts[i].key == NULL) {
+            marey__buf_printf(out, "[%" PRIu64 "]", parts[i].index);
+            continue;
+        }
+        if (i > 0)
+            marey__buf_put(out, ".", 1);
+        put_key(out, parts[i].key, parts[i].key_len, i == 0 && begins_taken(&parts[i]));
+    }
+}
+
+void marey__name_put_dotted(struct marey__buf *out, const struct marey_dump_part *parts,
+                            size_t n_parts)
+{
+    for (size_t i = 0; i < n_parts; i++) {
+        if (i > 0)
+            marey__buf_put(out, ".", 1);
+        if (parts[i].key == NULL)
+            marey__buf_printf(out, "%" PRIu64, parts[i].index);
+        else
+            put_key(out, parts[i].key, parts[i].key_len, false);
+    }
+}
+
+/* ---- back ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One byte of a key, escaped or not; NULL for what a key does not hold. */
+static const char *take_byte(const char *p, const char *end, char *out)
+{
+    if (*p != '%') {
+        *out = *p;
+        return is_special((unsigned char)*p) ? NULL : p + 1;
+    }
+    if (end - p < 3 || hex_digit(p[1]) < 0 || hex_digit(p[2]) < 0)
+        return NULL;
+    *out = (char)(hex_digit(p[1]) * 16 + hex_digit(p[2]));
+    return p + 3;
+}
+
+static const char *take_key(const char *p, const char *end, struct marey_dump_part *part, char **keys)
+{
+    char *const key = *keys;
+    if (end - p >= 2 && p[0] == '%' && p[1] == '-') {
+        p += 2;
+    } else {
+        if (p == end || *p == '.' || *p == '[')
+            return NULL; /* an empty key would have been %- */
+        while (p < end && *p != '.' && *p != '[') {
+            p = take_byte(p, end, *keys);
+            if (p == NULL)
+                return NULL;
+            ++*keys;
+        }
+    }
+    *part = (struct marey_dump_part){.key = key, .key_len = (size_t)(*keys - key)};
+    *(*keys)++ = '\0';
+    return p == end || *p == '.' || *p == '[' ? p : NULL;
+}
+
+static const char *take_position(const char *p, const char *end, struct marey_dump_part *part)
+{
+    uint64_t index = 0;
+    const char *const first = p;
+    for (; p < end && *p >= '0' && *p <= '9'; p++) {
+        if (index > (UINT64_MAX - 9) / 10)
+            return NULL;
+        index = index * 10 + (uint64_t)(*p - '0');
+    }
+    if (p == first || p == end || *p != ']' || (*first == '0' && p - first > 1))
+        return NULL;
+    *part = (struct marey_dump_part){.index = index};
+    return p + 1;
+}
+
+static bool parse(const char *p, const char *end, struct marey__path *path)
+{
+    char *keys = path->keys;
+    while (p != NULL && p < end) {
+        struct marey_dump_part *const part = &path->parts[path->n_parts];
+        if (*p == '[')
+            p = take_position(p + 1, end, part);
+        else if (path->n_parts == 0)
+            p = take_key(p, end, part, &keys);
+        else
+            p = *p == '.' ? take_key(p + 1, end, part, &keys) : NULL;
+        path->n_parts++;
+    }
+    return p != NULL && path->n_parts > 0;
+}
+
+marey_status marey__name_parse(const char *name, size_t len, struct marey__path *out)
+{
+    struct marey__path path = {0};
+    const char *p = name;
+    if (len >= sizeof gradients - 1 && memcmp(name, gradients, sizeof gradients - 1) == 0) {
+        path.tree = MAREY_DUMP_GRADIENTS;
+        p += sizeof gradients - 1;
+    }
+    size_t n = 1;
+    for (size_t i = 0; i < len; i++)
+        n += name[i] == '.' || name[i] == '[';
+    path.parts = marey__calloc(n, sizeof *path.parts);
+    path.keys = marey__alloc(len + n);
+    marey_status status = MAREY_OK;
+    if (path.parts == NULL || path.keys == NULL)
+        status = marey__fail(MAREY_ENOMEM, "out of memory for a name of %zu bytes", len);
+    else if (!parse(p, name + len, &path))
+        status = marey__fail(MAREY_EFORMAT, "'%.*s' is no name of a dumped value",
+                             (int)MAREY__MIN(len, (size_t)200), name);
+    if (status == MAREY_OK)
+        *out = path;
+    else
+        marey__path_fini(&path);
+    return status;
+}
+
+void marey__path_fini(struct marey__path *path)
+{
+    marey__free(path->parts);
+    marey__free(path->keys);
+    *path = (struct marey__path){0};
+}
+
+/* ---- files ---- */
+
+static bool is_plain(char c, bool is_first)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_-+=,@[]", c) != NULL) || (c == '.' && !is_first);
+}
+
+/* FNV-1a: enough to tell long names of one step apart, and there in every build. */
+static uint64_t digest_of(const char *text, size_t len)
+{
+    uint64_t sum = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < len; i++)
+        sum = (sum ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+    return sum;
+}
+
+void marey__file_name_put(struct marey__buf *out, const char *name, size_t len, const char *suffix)
+{
+    enum { CUT = MAREY__FILE_NAME_MAX - 17 }; /* room for ~ and 16 digits */
+    const size_t start = out->len;
+    size_t cut_at = 0; /* the last whole character that leaves room */
+    if (len == 0)
+        marey__buf_puts(out, "%-");
+    for (size_t i = 0; i < len && out->len - start <= MAREY__FILE_NAME_MAX && !out->failed; i++) {
+        if (out->len - start <= CUT)
+            cut_at = out->len;
+        if (is_plain(name[i], i == 0))
+            marey__buf_put(out, &name[i], 1);
+        else
+            escape(out, (unsigned char)name[i]);
+    }
+    if (out->len - start > MAREY__FILE_NAME_MAX && !out->failed) {
+        out->len = cut_at;
+        marey__buf_printf(out, "~%016" PRIx64, digest_of(name, len));
+    }
+    marey__buf_puts(out, suffix);
+}
+
+void marey__step_name_put(struct marey__buf *out, uint64_t step, int64_t rank, uint64_t pid)
+{
+    marey__buf_printf(out, "step-%08" PRIu64, step);
+    if (rank >= 0)
+        marey__buf_printf(out, ".rank-%" PRId64, rank);
+    if (pid != 0)
+        marey__buf_printf(out, ".pid-%" PRIu64, pid);
+}

@@ -1,0 +1,317 @@
+/* Tensors as nested lists of JSON, some 20 ns for each number; text is handed on in pieces of a few KiB. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/container/container_internal.h"
+#include "tensor/kernels/number_text.h"
+
+enum {
+    PIECE = 16 << 10,
+    ELEMENT_ROOM = 2 * (MAREY__NUMBER_ROOM + 16), /* a complex number with its brackets and commas */
+};
+
+struct json_writer {
+    char *at; /* in `piece` */
+    const struct marey_tensor *tensor;
+    const struct marey__json_style *style;
+    const char *data;                      /* the next element */
+    size_t element;                        /* its size */
+    const struct marey__small_text *texts; /* of types that have them */
+    marey__text_sink *sink;
+    void *ctx;
+    char piece[PIECE];
+};
+
+static bool flush(struct json_writer *w)
+{
+    const size_t n = (size_t)(w->at - w->piece);
+    w->at = w->piece;
+    return n == 0 || w->sink(w->ctx, w->piece, n);
+}
+
+static inline bool has_room(struct json_writer *w, size_t n)
+{
+    return MAREY_LIKELY((size_t)(w->piece + PIECE - w->at) >= n) || flush(w);
+}
+
+static char *put_words(char *out, const char *words)
+{
+    const size_t n = strlen(words);
+    memcpy(out, words, n);
+    return out + n;
+}
+
+static char *put_not_finite(const struct json_writer *w, char *out, double value)
+{
+    const char *const word = isnan(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";
+    if (w->style->nan == MAREY__NAN_NULL)
+        return put_words(out, "null");
+    if (w->style->nan == MAREY__NAN_WORD)
+        return put_words(out, word);
+    out = put_words(put_words(out, "\""), word);
+    return put_words(out, "\"");
+}
+
+static inline char *put_f32(const struct json_writer *w, char *out, const char *data)
+{
+    float value;
+    memcpy(&value, data, sizeof value);
+    if (MAREY_UNLIKELY(!isfinite(value)))
+        return put_not_finite(w, out, value);
+    return w->style->is_python ? marey__f64_text(out, (double)value) : marey__f32_text(out, value);
+}
+
+static inline char *put_f64(const struct json_writer *w, char *out, const char *data)
+{
+    double value;
+    memcpy(&value, data, sizeof value);
+    return MAREY_LIKELY(isfinite(value)) ? marey__f64_text(out, value)
+                                         : put_not_finite(w, out, value);
+}
+
+static inline char *put_small(const struct json_writer *w, char *out, enum marey_dtype dtype,
+                              uint16_t bits)
+{
+    MAREY_ASSERT(w->texts != NULL);
+    if (w->style->is_python && w->texts[bits].len > 0)
+        return marey__f64_text(out, marey__small_value(dtype, bits));
+    const struct marey__small_text *const text = &w->texts[bits];
+    memcpy(out, text, sizeof *text);
+    return MAREY_LIKELY(text->len > 0) ? out + text->len
+                                       : put_not_finite(w, out, marey__small_value(dtype, bits));
+}
+
+static uint16_t load_u16(const char *data)
+{
+    uint16_t bits;
+    memcpy(&bits, data, sizeof bits);
+    return bits;
+}
+
+static char *put_integer(enum marey_dtype dtype, char *out, const char *data)
+{
+    uint64_t bits = 0;
+    const size_t size = marey_dtype_size(dtype);
+    memcpy(&bits, data, size);
+    if (dtype == MAREY_U8 || dtype == MAREY_U16 || dtype == MAREY_U32 || dtype == MAREY_U64)
+        return marey__u64_text(out, bits);
+    const unsigned shift = 64 - 8 * (unsigned)size;
+    return marey__i64_text(out, (int64_t)(bits << shift) >> shift);
+}
+
+static char *put_nibble(const struct json_writer *w, char *out, unsigned nibble)
+{
+    switch (w->tensor->dtype) {
+    case MAREY_F4_E2M1X2:
+        return put_small(w, out, MAREY_F4_E2M1X2, (uint16_t)nibble);
+    case MAREY_I4X2:
+        return marey__i64_text(out, (int64_t)(nibble ^ 8) - 8);
+    default:
+        return marey__u64_text(out, nibble);
+    }
+}
+
+/* Two numbers that are one element. */
+static char *put_pair(const struct json_writer *w, char *out, const char *data)
+{
+    out = put_words(out, "[");
+    for (int part = 0; part < 2; part++) {
+        if (part > 0)
+            out = put_words(out, ", ");
+        if (w->tensor->dtype == MAREY_C32)
+            out = put_small(w, out, MAREY_F16, load_u16(data + 2 * part));
+        else if (w->tensor->dtype == MAREY_C64)
+            out = put_f32(w, out, data + 4 * part);
+        else if (w->tensor->dtype == MAREY_C128)
+            out = put_f64(w, out, data + 8 * part);
+        else
+            out = put_nibble(w, out, (unsigned char)*data >> (4 * part) & 15);
+    }
+    return put_words(out, "]");
+}
+
+static char *put_element(const struct json_writer *w, char *out, const char *data)
+{
+    switch (w->tensor->dtype) {
+    case MAREY_BOOL:
+        return put_words(out, *data != 0 ? "true" : "false");
+    case MAREY_F32:
+        return put_f32(w, out, data);
+    case MAREY_F64:
+        return put_f64(w, out, data);
+    case MAREY_F16:
+    case MAREY_BF16:
+        return put_small(w, out, w->tensor->dtype, load_u16(data));
+    case MAREY_F8_E4M3FN:
+    case MAREY_F8_E5M2:
+    case MAREY_F8_E4M3FNUZ:
+    case MAREY_F8_E5M2FNUZ:
+    case MAREY_F8_E8M0FNU:
+        return put_small(w, out, w->tensor->dtype, (unsigned char)*data);
+    case MAREY_C32:
+    case MAREY_C64:
+    case MAREY_C128:
+    case MAREY_F4_E2M1X2:
+    case MAREY_I4X2:
+    case MAREY_U4X2:
+        return put_pair(w, out, data);
+    default:
+        return put_integer(w->tensor->dtype, out, data);
+    }
+}
+
+static bool put_line(struct json_writer *w, const char *words, uint32_t level)
+{
+    if (!has_room(w, 8))
+        return false;
+    w->at = put_words(w->at, words);
+    for (; level > 0; level--) {
+        if (!has_room(w, 2))
+            return false;
+        w->at = put_words(w->at, "  ");
+    }
+    return true;
+}
+
+static bool put_column(struct json_writer *w, int64_t n, uint32_t level)
+{
+    for (int64_t i = 0; i < n; i++, w->data += w->element) {
+        if (!put_line(w, i > 0 ? ",\n" : "[\n", level + 1) || !has_room(w, ELEMENT_ROOM))
+            return false;
+        w->at = put_element(w, w->at, w->data);
+    }
+    return put_line(w, n > 0 ? "\n" : "[", n > 0 ? level : 0) && put_line(w, "]", 0);
+}
+
+static bool put_row(struct json_writer *w, int64_t n)
+{
+    if (!has_room(w, ELEMENT_ROOM))
+        return false;
+    *w->at++ = '[';
+    for (int64_t i = 0; i < n; i++, w->data += w->element) {
+        if (!has_room(w, ELEMENT_ROOM))
+            return false;
+        char *out = w->at;
+        if (i > 0) {
+            *out++ = ',';
+            *out++ = ' ';
+        }
+        w->at =
+            w->tensor->dtype == MAREY_F32 ? put_f32(w, out, w->data) : put_element(w, out, w->data);
+    }
+    *w->at++ = ']'; /* an element's room has one left */
+    return true;
+}
+
+static bool put_lists(struct json_writer *w, uint32_t axis)
+{
+    const int64_t n = w->tensor->sizes[axis];
+    const uint32_t level = w->style->level + axis;
+    if (axis + 1 == w->tensor->rank || n == 0)
+        return w->style->is_python ? put_column(w, n, level) : put_row(w, n);
+    bool is_fine = put_line(w, "[\n", level + 1);
+    for (int64_t i = 0; i < n && is_fine; i++)
+        is_fine = (i == 0 || put_line(w, ",\n", level + 1)) && put_lists(w, axis + 1);
+    return is_fine && put_line(w, "\n", level) && put_line(w, "]", 0);
+}
+
+static bool put_scalar(struct json_writer *w)
+{
+    w->at = put_element(w, w->at, w->data);
+    return true;
+}
+
+marey_status marey__json_tensor_write(const struct marey_tensor *tensor,
+                                      const struct marey__json_style *style, marey__text_sink *sink,
+                                      void *ctx)
+{
+    MAREY_TRY(marey_tensor_check(tensor));
+    if (!marey_tensor_is_row_major(tensor))
+        return marey__fail(MAREY_EINVAL,
+                           "a tensor that is not row-major cannot be written as JSON");
+    struct json_writer w;
+    w.at = w.piece;
+    w.tensor = tensor;
+    w.style = style;
+    w.data = tensor->data;
+    w.element = marey_dtype_size(tensor->dtype);
+    w.sink = sink;
+    w.ctx = ctx;
+    const enum marey_dtype part = tensor->dtype == MAREY_C32 ? MAREY_F16 : tensor->dtype;
+    w.texts = marey__small_texts(part);
+    if (w.texts == NULL && marey__is_small(part))
+        return marey__fail(MAREY_ENOMEM, "out of memory for the texts of %s",
+                           marey_dtype_name(tensor->dtype));
+    const bool is_fine = (tensor->rank > 0 ? put_lists(&w, 0) : put_scalar(&w)) && flush(&w);
+    return is_fine ? MAREY_OK : MAREY_EIO;
+}
+
+static bool put_into_buf(void *ctx, const char *text, size_t len)
+{
+    struct marey__buf *const buf = ctx;
+    marey__buf_put(buf, text, len);
+    return !buf->failed;
+}
+
+marey_status marey__json_tensor_put(struct marey__buf *out, const struct marey_tensor *tensor,
+                                    const struct marey__json_style *style)
+{
+    const marey_status status = marey__json_tensor_write(tensor, style, put_into_buf, out);
+    return status == MAREY_EIO ? marey__fail(MAREY_ENOMEM, "out of memory for a tensor as JSON")
+                               : status;
+}
+
+void marey__json_double_put(struct marey__buf *out, double value)
+{
+    char text[MAREY__NUMBER_ROOM];
+    if (isfinite(value))
+        marey__buf_put(out, text, (size_t)(marey__f64_text(text, value) - text));
+    else
+        marey__buf_puts(out, isnan(value) ? "\"NaN\""
+                             : value < 0  ? "\"-Infinity\""
+                                          : "\"Infinity\"");
+}
+
+/* ---- strings as Python writes them ---- */
+
+/* The character at the start of a text, of `*n` bytes; a lone surrogate, as Python encodes it, is one, too. */
+static uint32_t take_character(const char *text, size_t len, size_t *n)
+{
+    const unsigned char *const s = (const unsigned char *)text;
+    const bool is_surrogate =
+        len >= 3 && s[0] == 0xed && s[1] >= 0xa0 && s[1] <= 0xbf && s[2] >= 0x80 && s[2] <= 0xbf;
+    *n = is_surrogate ? 3 : marey__utf8_length(text, len);
+    switch (*n) {
+    case 0:
+        *n = 1;
+        return 0xfffd;
+    case 1:
+        return s[0];
+    case 2:
+        return (uint32_t)(s[0] & 0x1f) << 6 | (s[1] & 0x3f);
+    case 3:
+        return (uint32_t)(s[0] & 0xf) << 12 | (uint32_t)(s[1] & 0x3f) << 6 | (s[2] & 0x3f);
+    default:
+        return (uint32_t)(s[0] & 7) << 18 | (uint32_t)(s[1] & 0x3f) << 12 |
+               (uint32_t)(s[2] & 0x3f) << 6 | (s[3] & 0x3f);
+    }
+}
+
+void marey__json_python_string_put(struct marey__buf *out, const char *text, size_t len)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    marey__buf_put(out, "\"", 1);
+    for (size_t n; len > 0; text += n, len -= n) {
+        const uint32_t c = take_character(text, len, &n);
+        const char *const at = c > 0 && c < 0x80 ? strchr(special, (int)c) : NULL;
+        if (at != NULL)
+            marey__buf_printf(out, "\\%c", letters[at - special]);
+        else if (c >= ' ' && c <= '~')
+            marey__buf_put(out, text, 1);
+        else if (c <= 0xffff)
+            marey__buf_printf(out, "\\u%04x", c);
+        else
+            marey__buf_printf(out, "\\u%04x\\u%04x", 0xd7c0 + (c >> 10), 0xdc00 + (c & 0x3ff));
+    }
+    marey__buf_put(out, "\"", 1);
+}

@@ -1,0 +1,130 @@
+/* The header of a safetensors file. Its entries must tile the data, so that alignment takes entries of its own. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/container/container_internal.h"
+
+/* The format's own name for a type, or for what stands in for it. */
+static const char *type_of(enum marey_dtype dtype)
+{
+    switch (dtype) {
+    case MAREY_BOOL:
+        return "BOOL";
+    case MAREY_I8:
+        return "I8";
+    case MAREY_U16:
+        return "U16";
+    case MAREY_I16:
+        return "I16";
+    case MAREY_U32:
+        return "U32";
+    case MAREY_I32:
+        return "I32";
+    case MAREY_U64:
+        return "U64";
+    case MAREY_I64:
+        return "I64";
+    case MAREY_F16:
+    case MAREY_C32:
+        return "F16";
+    case MAREY_BF16:
+        return "BF16";
+    case MAREY_F32:
+        return "F32";
+    case MAREY_F64:
+    case MAREY_C128:
+        return "F64";
+    case MAREY_C64:
+        return "C64";
+    case MAREY_F8_E4M3FN:
+        return "F8_E4M3";
+    case MAREY_F8_E5M2:
+        return "F8_E5M2";
+    case MAREY_F8_E4M3FNUZ:
+        return "F8_E4M3FNUZ";
+    case MAREY_F8_E5M2FNUZ:
+        return "F8_E5M2FNUZ";
+    case MAREY_F8_E8M0FNU:
+        return "F8_E8M0";
+    default:
+        return "U8";
+    }
+}
+
+static void put_entry(struct marey__safetensors *file, const char *name, size_t len,
+                      const struct marey_tensor *tensor, uint64_t n_bytes)
+{
+    struct marey__buf *const out = &file->entries;
+    marey__buf_puts(out, ",");
+    marey__json_put(out, name, len);
+    marey__buf_puts(out, ":{\"dtype\":\"");
+    marey__buf_puts(out, type_of(tensor->dtype));
+    marey__buf_puts(out, "\",\"shape\":[");
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        marey__buf_puts(out, i > 0 ? "," : "");
+        marey__buf_put_i64(out, tensor->sizes[i]);
+    }
+    if (tensor->dtype == MAREY_C32 || tensor->dtype == MAREY_C128)
+        marey__buf_puts(out, tensor->rank > 0 ? ",2" : "2");
+    marey__buf_puts(out, "],\"data_offsets\":[");
+    marey__buf_put_u64(out, file->n_bytes);
+    marey__buf_put(out, ",", 1);
+    file->n_bytes += n_bytes;
+    marey__buf_put_u64(out, file->n_bytes);
+    marey__buf_put(out, "]}", 2);
+}
+
+uint64_t marey__safetensors_add(struct marey__safetensors *file, const char *name, size_t len,
+                                const struct marey_tensor *tensor)
+{
+    /* A large one begins a page, so that it can go to the disk from where it lies, past the page cache. */
+    const uint64_t align = marey_tensor_bytes(tensor) < MAREY__SAFETENSORS_LARGE
+                               ? MAREY__SAFETENSORS_ALIGN
+                               : MAREY__SAFETENSORS_PAGE;
+    const uint64_t over = file->n_bytes % align;
+    if (over != 0) {
+        const int64_t gap = (int64_t)(align - over);
+        const struct marey_tensor pad = {.dtype = MAREY_U8, .rank = 1, .sizes = &gap};
+        char pad_name[32];
+        const int n = snprintf(pad_name, sizeof pad_name, "__pad__%" PRIu64, file->n_pads++);
+        put_entry(file, pad_name, (size_t)n, &pad, (uint64_t)gap);
+    }
+    const uint64_t offset = file->n_bytes;
+    put_entry(file, name, len, tensor, marey_tensor_bytes(tensor));
+    return offset;
+}
+
+marey_status marey__safetensors_head_put(struct marey__buf *out,
+                                         const struct marey__safetensors *file, uint64_t step,
+                                         int64_t rank, uint64_t data_start)
+{
+    const size_t start = out->len;
+    void *const length = marey__buf_extend(out, 8);
+    marey__buf_printf(out, "{\"__metadata__\":{\"marey_dump\":\"1\",\"step\":\"%" PRIu64 "\"", step);
+    if (rank >= 0)
+        marey__buf_printf(out, ",\"rank\":\"%" PRId64 "\"", rank);
+    marey__buf_puts(out, "}");
+    marey__buf_put(out, file->entries.data, file->entries.len);
+    marey__buf_puts(out, "}");
+    const uint64_t used = out->len - start;
+    if (data_start == 0)
+        data_start = (used + MAREY__SAFETENSORS_PAGE - 1) & ~(uint64_t)(MAREY__SAFETENSORS_PAGE - 1);
+    if (!out->failed && !file->entries.failed && used > data_start)
+        return marey__fail(MAREY_EINVAL,
+                           "a safetensors header of %" PRIu64 " bytes does not fit into %" PRIu64,
+                           used, data_start);
+    void *const blanks = marey__buf_extend(out, (size_t)(data_start - used));
+    if (length == NULL || blanks == NULL || file->entries.failed)
+        return marey__fail(MAREY_ENOMEM, "out of memory for a safetensors header");
+    memset(blanks, ' ', (size_t)(data_start - used));
+    for (unsigned i = 0; i < 8; i++)
+        out->data[start + i] = (char)((data_start - 8) >> (8 * i) & 255);
+    return MAREY_OK;
+}
+
+void marey__safetensors_fini(struct marey__safetensors *file)
+{
+    marey__buf_fini(&file->entries);
+    *file = (struct marey__safetensors){0};
+}

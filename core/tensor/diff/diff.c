@@ -1,0 +1,109 @@
+/* Diffs: made, asked and closed. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/diff/diff_internal.h"
+
+const char *marey_diff_status_name(enum marey_diff_status status)
+{
+    static const char *const names[] = {"same",  "close", "noise", "unknown", "different",
+                                        "dtype", "shape", "kind",  "missing", "extra"};
+    static_assert(MAREY__COUNT_OF(names) == MAREY_N_DIFF_STATUSES, "one name each");
+    return (unsigned)status < MAREY_N_DIFF_STATUSES ? names[status] : "?";
+}
+
+marey_status marey__diff_create(const struct marey_diff_options *options, struct marey_diff **out)
+{
+    static const struct marey_column text = {"text", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE};
+    struct marey_diff *diff = marey__calloc(1, sizeof *diff);
+    if (diff == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to compare dumps");
+    if (options != NULL)
+        diff->options = *options;
+    const marey_status status =
+        marey_table_create("warnings", &text, 1, &diff->tables[MAREY__DIFF_WARNINGS]);
+    if (status != MAREY_OK) {
+        marey_diff_close(diff);
+        return status;
+    }
+    *out = diff;
+    return MAREY_OK;
+}
+
+void marey_diff_close(marey_diff *diff)
+{
+    if (diff == NULL)
+        return;
+    for (size_t i = 0; i < diff->n; i++)
+        marey__free(diff->results[i].details);
+    marey__free(diff->results);
+    for (size_t i = 0; i < MAREY__N_DIFF_TABLES; i++)
+        marey_table_destroy(diff->tables[i]);
+    marey__arena_fini(&diff->texts);
+    marey__free(diff);
+}
+
+void marey__diff_warn(struct marey_diff *diff, const char *fmt, ...)
+{
+    char sentence[1024];
+    va_list args;
+    va_start(args, fmt);
+    const int len = vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    marey_table_text(diff->tables[MAREY__DIFF_WARNINGS], sentence,
+                     MAREY__MIN((size_t)MAREY__MAX(len, 0), sizeof sentence - 1));
+}
+
+const char *marey__diff_text(struct marey_diff *diff, const char *text)
+{
+    return marey__arena_text(&diff->texts, text, strlen(text));
+}
+
+void marey__diff_index_put(struct marey__buf *out, const struct marey__diff_details *details,
+                           uint64_t i)
+{
+    uint64_t places[MAREY_MAX_RANK];
+    for (uint32_t d = details->n_dims; d-- > 0;) {
+        const uint64_t size = (uint64_t)MAREY__MAX(details->sizes[d], 1);
+        places[d] = i % size;
+        i /= size;
+    }
+    marey__buf_puts(out, "[");
+    for (uint32_t d = 0; d < details->n_dims; d++)
+        marey__buf_printf(out, "%s%llu", d == 0 ? "" : ",", (unsigned long long)places[d]);
+    marey__buf_puts(out, "]");
+}
+
+/* ---- the answer ---- */
+
+bool marey__diff_counts(const struct marey_diff *diff, enum marey_diff_status status)
+{
+    if (status == MAREY_DIFF_MISSING)
+        return !diff->options.allow_missing;
+    if (status == MAREY_DIFF_EXTRA)
+        return !diff->options.allow_extra;
+    return status >= MAREY_DIFF_DIFFERENT;
+}
+
+int marey_diff_is_same(const marey_diff *diff)
+{
+    for (int status = 0; status < MAREY_N_DIFF_STATUSES; status++)
+        if (diff->n_by_status[status] != 0 && marey__diff_counts(diff, (enum marey_diff_status)status))
+            return 0;
+    return 1;
+}
+
+int marey_diff_is_partial(const marey_diff *diff)
+{
+    return diff->n_by_status[MAREY_DIFF_UNKNOWN] != 0;
+}
+
+marey_table *marey_diff_table(marey_diff *diff, const char *name)
+{
+    for (size_t i = 0; i < MAREY__N_DIFF_TABLES; i++)
+        if (diff->tables[i] != NULL && strcmp(marey_table_name(diff->tables[i]), name) == 0)
+            return diff->tables[i];
+    return NULL;
+}

@@ -1,0 +1,349 @@
+/*
+ * Which values of two steps belong together.
+ *
+ * As a rule both have the same paths, and a path says it. Where they have not, something was added or left out, and
+ * paths with numbers in them ("ops[12].out") may have moved on with it. Then the two sequences are aligned as a whole: what
+ * is paired must not cross, a pair of equal paths counts more than one that differs in numbers, and equal
+ * digests count more than both. Paths that differ are paired only on equal digests, or where the numbers are
+ * positions and neither side has the other's path. What is left is paired by path again, wherever it stands: so a value
+ * that changed its shape is told as that.
+ */
+#include <string.h>
+
+#include "tensor/diff/diff_internal.h"
+
+enum {
+    SAME_PATH = 2,
+    MOVED = 1,
+    SAME_DIGEST = 4,
+    MAX_CELLS = 1 << 25, /* of the table: a byte each */
+};
+
+struct key {
+    uint64_t name;   /* tree and path */
+    uint64_t family; /* tree, path without any digits, type, sizes */
+    uint64_t places; /* the same without positions alone: "[12]", ".12." */
+    size_t partner;  /* the value of this name on the other side, MAREY__DIFF_NONE */
+};
+
+struct sequences {
+    const struct marey__diff_side *a, *b;
+    struct key *keys_a, *keys_b;
+    size_t *pair_of_a, *pair_of_b; /* MAREY__DIFF_NONE: none */
+};
+
+/* ---- keys ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t part)
+{
+    hash = (hash ^ part) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether the digits from `begin` to `end` are a part of the path by themselves. */
+static bool is_position(const char *path, size_t begin, size_t end)
+{
+    return (begin == 0 || path[begin - 1] == '.' || path[begin - 1] == '[') &&
+           (path[end] == '\0' || path[end] == '.' || path[end] == ']');
+}
+
+static uint64_t hash_path(const struct marey_dumped_value *value, bool only_positions)
+{
+    uint64_t hash = value->tree + 1;
+    for (size_t i = 0; value->name[i] != '\0';) {
+        size_t end = i;
+        while (is_digit(value->name[end]))
+            end++;
+        if (end > i && (!only_positions || is_position(value->name, i, end))) {
+            hash = mix(hash, '#');
+            i = end;
+            continue;
+        }
+        for (end = MAREY__MAX(end, i + 1); i < end; i++)
+            hash = mix(hash, (unsigned char)value->name[i]);
+    }
+    return hash;
+}
+
+static uint64_t hash_form(uint64_t hash, const struct marey_dumped_value *value)
+{
+    hash = mix(mix(hash, value->dtype), value->rank);
+    for (uint32_t i = 0; value->dtype != MAREY_DTYPE_NONE && i < value->rank; i++)
+        hash = mix(hash, (uint64_t)value->sizes[i]);
+    return hash;
+}
+
+static struct key *make_keys(const struct marey__diff_side *side)
+{
+    struct key *keys = marey__calloc(side->n + 1, sizeof *keys);
+    for (size_t i = 0; keys != NULL && i < side->n; i++) {
+        const struct marey_dumped_value *value = &side->values[i];
+        uint64_t name = value->tree + 1;
+        for (const char *p = value->name; *p != '\0'; p++)
+            name = mix(name, (unsigned char)*p);
+        keys[i] = (struct key){
+            .name = name,
+            .family = hash_form(hash_path(value, false), value),
+            .places = hash_form(hash_path(value, true), value),
+            .partner = MAREY__DIFF_NONE,
+        };
+    }
+    return keys;
+}
+
+/* ---- by path ---- */
+
+static bool same_path(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
+{
+    return a->tree == b->tree && strcmp(a->name, b->name) == 0;
+}
+
+/* Enter B's values by their names; of equal names the first is found first. */
+static size_t *make_slots(const struct sequences *s, size_t *n_slots)
+{
+    *n_slots = 16;
+    while (*n_slots < s->b->n * 2)
+        *n_slots *= 2;
+    size_t *slots = marey__calloc(*n_slots, sizeof *slots);
+    for (size_t i = 0; slots != NULL && i < s->b->n; i++) {
+        size_t slot = s->keys_b[i].name & (*n_slots - 1);
+        while (slots[slot] != 0)
+            slot = (slot + 1) & (*n_slots - 1);
+        slots[slot] = i + 1;
+    }
+    return slots;
+}
+
+static void find_partner(const struct sequences *s, size_t i, const size_t *slots, size_t n_slots)
+{
+    for (size_t slot = s->keys_a[i].name & (n_slots - 1); slots[slot] != 0;
+         slot = (slot + 1) & (n_slots - 1)) {
+        const size_t j = slots[slot] - 1;
+        if (s->keys_b[j].partner == MAREY__DIFF_NONE && s->keys_b[j].name == s->keys_a[i].name &&
+            same_path(&s->a->values[i], &s->b->values[j])) {
+            s->keys_a[i].partner = j;
+            s->keys_b[j].partner = i;
+            return;
+        }
+    }
+}
+
+/* The partners by name of all; how many values have one, SIZE_MAX without memory. */
+static size_t find_partners(const struct sequences *s)
+{
+    size_t n_slots, n_found = 0;
+    size_t *slots = make_slots(s, &n_slots);
+    if (slots == NULL)
+        return SIZE_MAX;
+    for (size_t i = 0; i < s->a->n; i++) {
+        find_partner(s, i, slots, n_slots);
+        n_found += s->keys_a[i].partner != MAREY__DIFF_NONE;
+    }
+    marey__free(slots);
+    return n_found;
+}
+
+static void put_pair(const struct sequences *s, size_t i, size_t j)
+{
+    s->pair_of_a[i] = j;
+    s->pair_of_b[j] = i;
+}
+
+/* All that is not yet paired and has its path on the other side. */
+static void pair_by_path(const struct sequences *s)
+{
+    for (size_t i = 0; i < s->a->n; i++) {
+        const size_t j = s->keys_a[i].partner;
+        if (j != MAREY__DIFF_NONE && s->pair_of_a[i] == MAREY__DIFF_NONE &&
+            s->pair_of_b[j] == MAREY__DIFF_NONE)
+            put_pair(s, i, j);
+    }
+}
+
+/* ---- by order ---- */
+
+static bool same_digest(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
+{
+    return a->digest != NULL && b->digest != NULL &&
+           memcmp(a->digest, b->digest, sizeof *a->digest) == 0;
+}
+
+/* What a pair of these counts; 0: they are none. */
+static int score(const struct sequences *s, size_t i, size_t j)
+{
+    const struct key *a = &s->keys_a[i], *b = &s->keys_b[j];
+    const bool is_equal = same_digest(&s->a->values[i], &s->b->values[j]);
+    if (a->family != b->family)
+        return 0;
+    if (a->partner == j)
+        return SAME_PATH + (is_equal ? SAME_DIGEST : 0);
+    if (is_equal)
+        return MOVED + SAME_DIGEST;
+    return a->places == b->places && a->partner == MAREY__DIFF_NONE && b->partner == MAREY__DIFF_NONE
+               ? MOVED
+               : 0;
+}
+
+/* Nothing is to be gained by pairing these otherwise. */
+static bool is_certain(const struct sequences *s, size_t i, size_t j)
+{
+    const struct marey_dumped_value *a = &s->a->values[i], *b = &s->b->values[j];
+    return s->keys_a[i].partner == j && s->keys_a[i].family == s->keys_b[j].family &&
+           (a->digest == NULL || b->digest == NULL || same_digest(a, b));
+}
+
+struct window {
+    size_t begin_a, end_a, begin_b, end_b;
+};
+
+enum { SKIP_A = 1, SKIP_B, PAIR };
+
+/* Needleman and Wunsch's table, a row of scores at a time; the ways stay. */
+static void fill_table(const struct sequences *s, const struct window *w, uint32_t *scores,
+                       uint8_t *ways)
+{
+    const size_t n_b = w->end_b - w->begin_b;
+    memset(scores, 0, (n_b + 1) * sizeof *scores);
+    for (size_t i = 0; i < w->end_a - w->begin_a; i++) {
+        uint32_t diagonal = 0; /* of the row above, one to the left */
+        for (size_t j = 0; j < n_b; j++) {
+            const uint32_t above = scores[j + 1], left = scores[j];
+            const int gain = score(s, w->begin_a + i, w->begin_b + j);
+            uint32_t best = above;
+            uint8_t way = SKIP_A;
+            if (left > best) {
+                best = left;
+                way = SKIP_B;
+            }
+            if (gain > 0 && diagonal + (uint32_t)gain >= best) {
+                best = diagonal + (uint32_t)gain;
+                way = PAIR;
+            }
+            ways[i * n_b + j] = way;
+            diagonal = above;
+            scores[j + 1] = best;
+        }
+    }
+}
+
+static void walk_back(const struct sequences *s, const struct window *w, const uint8_t *ways)
+{
+    const size_t n_b = w->end_b - w->begin_b;
+    size_t i = w->end_a - w->begin_a, j = n_b;
+    while (i > 0 && j > 0) {
+        const uint8_t way = ways[(i - 1) * n_b + j - 1];
+        if (way == PAIR)
+            put_pair(s, w->begin_a + i - 1, w->begin_b + j - 1);
+        i -= way != SKIP_B;
+        j -= way != SKIP_A;
+    }
+}
+
+/* What stands before and behind the part that is in doubt is paired at once. */
+static struct window trim(const struct sequences *s)
+{
+    struct window w = {0, s->a->n, 0, s->b->n};
+    while (w.begin_a < w.end_a && w.begin_b < w.end_b && is_certain(s, w.begin_a, w.begin_b))
+        put_pair(s, w.begin_a++, w.begin_b++);
+    while (w.begin_a < w.end_a && w.begin_b < w.end_b && is_certain(s, w.end_a - 1, w.end_b - 1))
+        put_pair(s, --w.end_a, --w.end_b);
+    return w;
+}
+
+static marey_status align_by_order(const struct sequences *s, bool *was_too_much)
+{
+    const struct window w = trim(s);
+    const size_t n_a = w.end_a - w.begin_a, n_b = w.end_b - w.begin_b;
+    if (n_a == 0 || n_b == 0)
+        return MAREY_OK;
+    if (n_b > MAX_CELLS / n_a) {
+        *was_too_much = true;
+        return MAREY_OK;
+    }
+    uint32_t *scores = marey__alloc((n_b + 1) * sizeof *scores);
+    uint8_t *ways = marey__alloc(n_a * n_b);
+    const bool has_memory = scores != NULL && ways != NULL;
+    if (has_memory) {
+        fill_table(s, &w, scores, ways);
+        walk_back(s, &w, ways);
+    }
+    marey__free(scores);
+    marey__free(ways);
+    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+}
+
+/* ---- all ---- */
+
+static void append(struct marey__diff_pairs *out, size_t a, size_t b)
+{
+    out->list[out->n++] = (struct marey__diff_pair){a, b};
+}
+
+/* In A's order; a value of B alone follows what it follows in B. */
+static marey_status list_pairs(const struct sequences *s, struct marey__diff_pairs *out)
+{
+    size_t next_b = 0;
+    if (!marey__grow(&out->list, &out->cap, s->a->n + s->b->n + 1, sizeof *out->list))
+        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+    for (size_t i = 0; i < s->a->n; i++) {
+        const size_t j = s->pair_of_a[i];
+        for (; j != MAREY__DIFF_NONE && next_b < j; next_b++)
+            if (s->pair_of_b[next_b] == MAREY__DIFF_NONE)
+                append(out, MAREY__DIFF_NONE, next_b);
+        append(out, i, j);
+        if (j != MAREY__DIFF_NONE)
+            out->n_renamed += !same_path(&s->a->values[i], &s->b->values[j]);
+    }
+    for (; next_b < s->b->n; next_b++)
+        if (s->pair_of_b[next_b] == MAREY__DIFF_NONE)
+            append(out, MAREY__DIFF_NONE, next_b);
+    return MAREY_OK;
+}
+
+static marey_status align(struct sequences *s, struct marey__diff_pairs *out)
+{
+    if (s->keys_a == NULL || s->keys_b == NULL || s->pair_of_a == NULL || s->pair_of_b == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+    memset(s->pair_of_a, 0xff, s->a->n * sizeof *s->pair_of_a);
+    memset(s->pair_of_b, 0xff, s->b->n * sizeof *s->pair_of_b);
+    const size_t n_found = find_partners(s);
+    if (n_found == SIZE_MAX)
+        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+    if (n_found != s->a->n || n_found != s->b->n)
+        MAREY_TRY(align_by_order(s, &out->by_names));
+    pair_by_path(s);
+    if (s->a->n == 1 && s->b->n == 1 && (s->a->is_single || s->b->is_single))
+        put_pair(s, 0, 0);
+    return list_pairs(s, out);
+}
+
+marey_status marey__diff_align(const struct marey__diff_side *a, const struct marey__diff_side *b,
+                               struct marey__diff_pairs *out)
+{
+    struct sequences s = {
+        .a = a,
+        .b = b,
+        .keys_a = make_keys(a),
+        .keys_b = make_keys(b),
+        .pair_of_a = marey__alloc((a->n + 1) * sizeof *s.pair_of_a),
+        .pair_of_b = marey__alloc((b->n + 1) * sizeof *s.pair_of_b),
+    };
+    out->n = 0;
+    const marey_status status = align(&s, out);
+    marey__free(s.keys_a);
+    marey__free(s.keys_b);
+    marey__free(s.pair_of_a);
+    marey__free(s.pair_of_b);
+    return status;
+}
+
+void marey__diff_pairs_fini(struct marey__diff_pairs *pairs)
+{
+    marey__free(pairs->list);
+    *pairs = (struct marey__diff_pairs){0};
+}

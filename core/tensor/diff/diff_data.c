@@ -1,0 +1,334 @@
+/*
+ * A pair of tensors by their numbers. Where both have digests of their blocks, and statistics that know of nothing but
+ * finite numbers, only the blocks that differ are read: the rest adds nothing to any sum of differences, and what is
+ * asked of the whole follows from the statistics.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/diff/diff_internal.h"
+
+/* ---- some blocks ---- */
+
+static bool is_finite_throughout(const struct marey_tensor_stats *stats)
+{
+    return stats != NULL && stats->n_nan == 0 && stats->n_pos_inf == 0 && stats->n_neg_inf == 0;
+}
+
+/* What is read of a picture is pixels, and not what its digests are of. */
+static bool can_skip_blocks(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
+{
+    return !marey__diff_is_image(a->type) && !marey__diff_is_image(b->type) &&
+           a->dtype == b->dtype && a->blocks != NULL && b->blocks != NULL && a->n_blocks > 1 &&
+           a->n_blocks == b->n_blocks && a->n_blocks == marey_digest_blocks(a->n_bytes) &&
+           is_finite_throughout(a->stats) && is_finite_throughout(b->stats);
+}
+
+/* Sums of differences, from parts. */
+struct sums {
+    double abs, squares;
+};
+
+static void keep_worst(struct marey_worst *into, struct marey_worst part, uint64_t offset)
+{
+    if (part.index != UINT64_MAX && (into->index == UINT64_MAX || part.value > into->value))
+        *into = (struct marey_worst){part.value, part.index + offset};
+}
+
+static void add_part(struct marey_tensor_diff *into, struct sums *sums,
+                     const struct marey_tensor_diff *part, uint64_t offset)
+{
+    into->n_wrong += part->n_wrong;
+    into->n_unequal += part->n_unequal;
+    if (into->first_wrong == UINT64_MAX && part->first_wrong != UINT64_MAX)
+        into->first_wrong = part->first_wrong + offset;
+    keep_worst(&into->abs, part->abs, offset);
+    keep_worst(&into->rel, part->rel, offset);
+    keep_worst(&into->ulp, part->ulp, offset);
+    into->needs_abs = fmax(into->needs_abs, part->needs_abs);
+    into->needs_rel = fmax(into->needs_rel, part->needs_rel);
+    into->needs_ulp = fmax(into->needs_ulp, part->needs_ulp);
+    sums->abs += part->mean_abs * (double)part->n;
+    sums->squares += part->rmse * part->rmse * (double)part->n;
+}
+
+/* What is asked of the whole: |a|, |b| and |a - b| give the angle between them. */
+static void conclude_parts(struct marey_tensor_diff *diff, const struct sums *sums,
+                           const struct marey_tensor_stats *a, const struct marey_tensor_stats *b)
+{
+    const double n = (double)diff->n;
+    diff->mean_abs = sums->abs / n;
+    diff->rmse = sqrt(sums->squares / n);
+    diff->mean_a = a->mean;
+    diff->mean_b = b->mean;
+    diff->max_a = fmax(fabs(a->min), fabs(a->max));
+    diff->max_b = fmax(fabs(b->min), fabs(b->max));
+    diff->cosine = (a->l2 * a->l2 + b->l2 * b->l2 - sums->squares) / (2 * a->l2 * b->l2);
+    diff->snr_db = 10 * log10(b->l2 * b->l2 / sums->squares);
+}
+
+static bool blocks_differ(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
+                          size_t i)
+{
+    return memcmp(&a->blocks[i], &b->blocks[i], sizeof a->blocks[i]) != 0;
+}
+
+/* Elements from `begin` on, as many as `n` says; `file` takes the place of the whole's. */
+static struct marey_tensor part_of(const struct marey_tensor *whole, uint64_t begin,
+                                   const int64_t *n, struct marey__tensor_file *file)
+{
+    const uint64_t at = begin * marey_dtype_size(whole->dtype);
+    struct marey_tensor part = {
+        .dtype = whole->dtype, .rank = 1, .sizes = n, .memory = whole->memory, .data = file};
+    if (marey__tensor_is_in_file(whole)) {
+        const struct marey__tensor_file *from = whole->data;
+        *file = (struct marey__tensor_file){.fd = from->fd, .at = from->at + at, .path = from->path};
+    } else {
+        part.data = (const char *)whole->data + at;
+    }
+    return part;
+}
+
+static marey_status compare_blocks(const struct marey_dumped_value *a,
+                                   const struct marey_dumped_value *b,
+                                   const struct marey_tensor *ta, const struct marey_tensor *tb,
+                                   const struct marey_tolerance *tolerance,
+                                   struct marey_tensor_diff *out)
+{
+    const uint64_t size = marey_dtype_size(a->dtype), per_block = MAREY_DIGEST_BLOCK / size;
+    struct sums sums = {0};
+    *out = (struct marey_tensor_diff){.n = marey_tensor_count(ta), .first_wrong = UINT64_MAX};
+    out->abs.index = out->rel.index = out->ulp.index = UINT64_MAX;
+    for (size_t i = 0; i < a->n_blocks; i++) {
+        if (!blocks_differ(a, b, i))
+            continue;
+        const uint64_t begin = i * per_block;
+        const int64_t n = (int64_t)MAREY__MIN(per_block, out->n - begin);
+        struct marey__tensor_file file_a, file_b;
+        const struct marey_tensor part_a = part_of(ta, begin, &n, &file_a),
+                                  part_b = part_of(tb, begin, &n, &file_b);
+        struct marey_tensor_diff part;
+        MAREY_TRY(marey_tensor_compare(&part_a, &part_b, tolerance, &part));
+        add_part(out, &sums, &part, begin);
+    }
+    conclude_parts(out, &sums, a->stats, b->stats);
+    return MAREY_OK;
+}
+
+static marey_status compare(const struct marey__diff_court *court,
+                            const struct marey_dumped_value *a, const struct marey_dumped_value *b,
+                            const struct marey_tensor *ta, const struct marey_tensor *tb,
+                            const struct marey_tolerance *tolerance, struct marey_tensor_diff *out)
+{
+    if (can_skip_blocks(a, b))
+        return compare_blocks(a, b, ta, tb, tolerance, out);
+    return marey_tensor_compare_with(ta, tb, tolerance, court->n_threads, out);
+}
+
+/* ---- single elements ---- */
+
+static marey_status fill_spot(struct marey__diff_spot *spot, uint64_t index,
+                              const struct marey_tensor *a, const struct marey_tensor *b)
+{
+    spot->index = index;
+    if (index == UINT64_MAX)
+        return MAREY_OK;
+    MAREY_TRY(marey_tensor_element(a, index, spot->a, sizeof spot->a));
+    return marey_tensor_element(b, index, spot->b, sizeof spot->b);
+}
+
+static void put_bits(char *out, size_t room, const struct marey_tensor *tensor, uint64_t index)
+{
+    const size_t size = marey_dtype_size(tensor->dtype);
+    struct marey__tensor_view view;
+    unsigned char element[16];
+    marey__tensor_view_of(tensor, &view);
+    const unsigned char *bytes = marey__tensor_view_block(&view, index, 1, element);
+    size_t len = (size_t)snprintf(out, room, "0x");
+    for (size_t i = size; i-- > 0 && len + 2 < room; len += 2)
+        snprintf(out + len, room - len, "%02x", bytes[i]);
+}
+
+static double psnr_of(const struct marey_tensor *b, double rmse)
+{
+    const double peak = b->dtype == MAREY_U8 ? 255 : b->dtype == MAREY_U16 ? 65535 : NAN;
+    return 20 * log10(peak / rmse);
+}
+
+static marey_status fill_details(struct marey__diff_result *out, const struct marey_tensor *a,
+                                 const struct marey_tensor *b, bool has_pixels)
+{
+    struct marey__diff_details *d = out->details;
+    MAREY_TRY(fill_spot(&d->first, out->diff.first_wrong, a, b));
+    MAREY_TRY(fill_spot(&d->abs, out->diff.abs.index, a, b));
+    MAREY_TRY(fill_spot(&d->rel, out->diff.rel.index, a, b));
+    MAREY_TRY(fill_spot(&d->ulp, out->diff.ulp.index, a, b));
+    if (d->first.index != UINT64_MAX) {
+        put_bits(d->bits_a, sizeof d->bits_a, a, d->first.index);
+        put_bits(d->bits_b, sizeof d->bits_b, b, d->first.index);
+        long double difference[2];
+        /* Of complex numbers there is none that orders. */
+        if (marey__tensor_difference(a, b, d->first.index, difference) == 1)
+            d->difference = (double)difference[0];
+    }
+    if (has_pixels)
+        d->psnr_db = psnr_of(b, out->diff.rmse);
+    return MAREY_OK;
+}
+
+/* ---- noise ---- */
+
+static size_t find_value(const struct marey__diff_side *side, const struct marey_dumped_value *like)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        const struct marey_dumped_value *value = &side->values[i];
+        if (value->tree == like->tree && strcmp(value->name, like->name) == 0)
+            return value->has_data && value->rank == like->rank &&
+                           (like->rank == 0 ||
+                            memcmp(value->sizes, like->sizes, like->rank * sizeof *like->sizes) == 0)
+                       ? i
+                       : MAREY__DIFF_NONE;
+    }
+    return MAREY__DIFF_NONE;
+}
+
+/* What two runs of the reference differ by, so many times, is no difference. */
+static marey_status weigh_noise(const struct marey__diff_court *court,
+                                const struct marey_dumped_value *b, const struct marey_tensor *ta,
+                                const struct marey_tensor *tb, struct marey__diff_result *out)
+{
+    const size_t i = find_value(court->noise, b);
+    struct marey_tensor tn;
+    struct marey_tensor_diff noise, again;
+    if (i == MAREY__DIFF_NONE || court->noise->get(court->noise, i, &tn) != MAREY_OK)
+        return MAREY_OK;
+    const marey_status status =
+        marey_tensor_compare_with(&tn, tb, &out->tolerance, court->n_threads, &noise);
+    marey__diff_drop(court->noise, i);
+    MAREY_TRY(status);
+    const double factor = court->options->noise_factor != 0 ? court->options->noise_factor : 3;
+    struct marey_tolerance wider = out->tolerance;
+    wider.abs = fmax(wider.abs, factor * noise.abs.value);
+    out->details->noise_abs = noise.abs.value;
+    if (wider.bitwise || wider.abs <= out->tolerance.abs)
+        return MAREY_OK;
+    MAREY_TRY(marey_tensor_compare_with(ta, tb, &wider, court->n_threads, &again));
+    if (again.n_wrong == 0)
+        out->status = MAREY_DIFF_NOISE;
+    return MAREY_OK;
+}
+
+/* ---- the pair ---- */
+
+static bool same_sizes(const struct marey_tensor *a, const struct marey_tensor *b)
+{
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
+}
+
+static enum marey_diff_status status_of(const struct marey_tensor_diff *diff)
+{
+    return diff->n_wrong != 0     ? MAREY_DIFF_DIFFERENT
+           : diff->n_unequal != 0 ? MAREY_DIFF_CLOSE
+                                  : MAREY_DIFF_SAME;
+}
+
+/* Where `diff` is made. */
+static marey_status describe(struct marey__diff_result *out, const struct marey_tensor *a,
+                             const struct marey_tensor *b, bool has_pixels)
+{
+    out->n = out->diff.n;
+    out->basis = MAREY__BY_DATA;
+    out->has_diff = true;
+    out->status = status_of(&out->diff);
+    if (out->status == MAREY_DIFF_SAME)
+        return MAREY_OK;
+    MAREY_TRY(marey__diff_details(out, b->sizes, b->rank));
+    return fill_details(out, a, b, has_pixels);
+}
+
+marey_status marey__diff_judge_numbers(const struct marey_tensor *a, const struct marey_tensor *b,
+                                       struct marey__diff_result *out)
+{
+    MAREY_TRY(marey_tensor_compare(a, b, &out->tolerance, &out->diff));
+    return describe(out, a, b, false);
+}
+
+static marey_status judge_tensors(const struct marey__diff_court *court,
+                                  const struct marey_dumped_value *a,
+                                  const struct marey_dumped_value *b, const struct marey_tensor *ta,
+                                  const struct marey_tensor *tb, struct marey__diff_result *out)
+{
+    MAREY_TRY(compare(court, a, b, ta, tb, &out->tolerance, &out->diff));
+    MAREY_TRY(describe(out, ta, tb, marey__diff_is_image(a->type) || marey__diff_is_image(b->type)));
+    if (out->status == MAREY_DIFF_DIFFERENT && court->noise != NULL)
+        return weigh_noise(court, b, ta, tb, out);
+    return MAREY_OK;
+}
+
+static marey_status judge_gotten(const struct marey__diff_court *court,
+                                 const struct marey_dumped_value *a,
+                                 const struct marey_dumped_value *b, struct marey_tensor *ta,
+                                 struct marey_tensor *tb, struct marey__diff_result *out)
+{
+    double *made_a = NULL, *made_b = NULL;
+    if (!same_sizes(ta, tb)) {
+        out->status = MAREY_DIFF_SHAPE; /* of pictures, which lines of a manifest do not tell */
+        out->basis = MAREY__BY_DATA;
+        return MAREY_OK;
+    }
+    marey_status status = marey__diff_restore(a, b, ta, &made_a);
+    if (status == MAREY_OK)
+        status = marey__diff_restore(b, a, tb, &made_b);
+    if (status == MAREY_OK)
+        status = judge_tensors(court, a, b, ta, tb, out);
+    marey__free(made_a);
+    marey__free(made_b);
+    return status;
+}
+
+static marey_status open_numbers(const struct marey__diff_side *side, size_t i,
+                                 struct marey__tensor_file *file, struct marey_tensor *out)
+{
+    return side->open != NULL ? side->open(side, i, file, out) : side->get(side, i, out);
+}
+
+static void close_numbers(const struct marey__diff_side *side, size_t i,
+                          struct marey__tensor_file *file)
+{
+    if (side->close != NULL)
+        side->close(side, i, file);
+    else
+        marey__diff_drop(side, i);
+}
+
+static marey_status judge_opened(const struct marey__diff_court *court, size_t ia, size_t ib,
+                                 struct marey_tensor *ta, struct marey__diff_result *out)
+{
+    struct marey__tensor_file file;
+    struct marey_tensor tb;
+    MAREY_TRY(open_numbers(court->b, ib, &file, &tb));
+    const marey_status status =
+        judge_gotten(court, &court->a->values[ia], &court->b->values[ib], ta, &tb, out);
+    close_numbers(court->b, ib, &file);
+    return status;
+}
+
+marey_status marey__diff_judge_data(const struct marey__diff_court *court, size_t ia, size_t ib,
+                                    struct marey__diff_result *out)
+{
+    struct marey__tensor_file file;
+    struct marey_tensor ta;
+    marey_status status = open_numbers(court->a, ia, &file, &ta);
+    if (status == MAREY_OK) {
+        status = judge_opened(court, ia, ib, &ta, out);
+        close_numbers(court->a, ia, &file);
+    }
+    if (status == MAREY_OK || status == MAREY_ENOMEM)
+        return status;
+    marey__free(out->details); /* of numbers that were read before one could not be */
+    out->details = NULL;
+    out->has_diff = false;
+    return marey__diff_unknown(out, marey_last_error());
+}

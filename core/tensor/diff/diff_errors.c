@@ -1,0 +1,248 @@
+/*
+ * The errors of a comparison inside a run: of each tensor the elements that differ most. They are found in chunks, of which
+ * those without an error, or without one that is large enough, are not looked at singly.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/diff/diff_pending.h"
+
+enum { CHUNK = 1024, MAX_ERRORS = 1000 };
+
+static const struct marey_column columns[] = {
+    {"path", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"reference", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"current", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"difference", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+};
+
+marey_status marey__diff_errors_create(struct marey_diff *diff)
+{
+    return marey_table_create("errors", columns, MAREY__COUNT_OF(columns),
+                              &diff->tables[MAREY__DIFF_ERRORS]);
+}
+
+static void put_row(struct marey_diff *diff, const char *path, const char *reference,
+                    const char *current, const char *difference)
+{
+    const char *const cells[] = {path, reference, current, difference};
+    marey_table *table = diff->tables[MAREY__DIFF_ERRORS];
+    for (size_t i = 0; i < MAREY__COUNT_OF(cells); i++)
+        if (cells[i] != NULL)
+            marey_table_text(table, cells[i], strlen(cells[i]));
+        else
+            marey_table_null(table);
+}
+
+/* ---- the elements that differ most ---- */
+
+struct error {
+    uint64_t index;
+    double size; /* of the difference; infinite where one is no number */
+    char reference[64], current[64], difference[64];
+};
+
+struct errors {
+    struct error *list; /* the largest first */
+    size_t n, max;
+};
+
+static void keep_error(struct errors *errors, const struct error *error)
+{
+    size_t place = errors->n;
+    while (place > 0 && errors->list[place - 1].size < error->size)
+        place--;
+    if (place >= errors->max)
+        return;
+    const size_t n_moved = MAREY__MIN(errors->n, errors->max - 1) - place;
+    memmove(&errors->list[place + 1], &errors->list[place], n_moved * sizeof *error);
+    errors->list[place] = *error;
+    errors->n = MAREY__MIN(errors->n + 1, errors->max);
+}
+
+/* The difference of element `i` as a text, and its size. */
+static void measure(struct error *error, const struct marey_tensor *a, const struct marey_tensor *b,
+                    uint64_t i)
+{
+    long double d[2];
+    const unsigned n_parts = marey__tensor_difference(a, b, i, d);
+    char *const text = error->difference;
+    if (n_parts == 2)
+        snprintf(text, sizeof error->difference, "(%.9Lg,%.9Lg)", d[0], d[1]);
+    else if (d[0] == floorl(d[0]) && fabsl(d[0]) < 0x1p65L)
+        snprintf(text, sizeof error->difference, "%.0Lf", d[0]); /* 64-bit integers to the last digit */
+    else
+        snprintf(text, sizeof error->difference, "%.9Lg", d[0]);
+    error->size = n_parts == 2 ? (double)hypotl(d[0], d[1]) : (double)fabsl(d[0]);
+    if (!isfinite(error->size))
+        error->size = INFINITY;
+}
+
+static marey_status look_at_chunk(struct errors *errors, const struct marey_tensor *a,
+                                  const struct marey_tensor *b, uint64_t begin, uint64_t n,
+                                  const struct marey_tolerance *tolerance)
+{
+    static const int64_t one = 1;
+    const size_t size_a = marey_dtype_size(a->dtype), size_b = marey_dtype_size(b->dtype);
+    for (uint64_t i = begin; i < begin + n; i++) {
+        struct marey_tensor ea = {.dtype = a->dtype, .rank = 1, .sizes = &one},
+                            eb = {.dtype = b->dtype, .rank = 1, .sizes = &one};
+        struct marey_tensor_diff diff;
+        struct error error = {.index = i};
+        ea.data = (const char *)a->data + i * size_a;
+        eb.data = (const char *)b->data + i * size_b;
+        MAREY_TRY(marey_tensor_compare(&ea, &eb, tolerance, &diff));
+        if (diff.n_wrong == 0)
+            continue;
+        MAREY_TRY(marey_tensor_element(&ea, 0, error.current, sizeof error.current));
+        MAREY_TRY(marey_tensor_element(&eb, 0, error.reference, sizeof error.reference));
+        measure(&error, &ea, &eb, 0);
+        keep_error(errors, &error);
+    }
+    return MAREY_OK;
+}
+
+static bool may_have_larger(const struct errors *errors, const struct marey_tensor_diff *chunk)
+{
+    return errors->n < errors->max || chunk->abs.value > errors->list[errors->n - 1].size ||
+           isinf(chunk->needs_abs);
+}
+
+static marey_status find_errors(struct errors *errors, const struct marey_tensor *a,
+                                const struct marey_tensor *b, const struct marey_tolerance *tolerance)
+{
+    const uint64_t n = marey_tensor_count(a);
+    const size_t size_a = marey_dtype_size(a->dtype), size_b = marey_dtype_size(b->dtype);
+    for (uint64_t begin = 0; begin < n; begin += CHUNK) {
+        const int64_t n_chunk = (int64_t)MAREY__MIN(n - begin, (uint64_t)CHUNK);
+        struct marey_tensor ca = {.dtype = a->dtype, .rank = 1, .sizes = &n_chunk},
+                            cb = {.dtype = b->dtype, .rank = 1, .sizes = &n_chunk};
+        struct marey_tensor_diff diff;
+        ca.data = (const char *)a->data + begin * size_a;
+        cb.data = (const char *)b->data + begin * size_b;
+        MAREY_TRY(marey_tensor_compare(&ca, &cb, tolerance, &diff));
+        if (diff.n_wrong != 0 && may_have_larger(errors, &diff))
+            MAREY_TRY(look_at_chunk(errors, a, b, begin, (uint64_t)n_chunk, tolerance));
+    }
+    return MAREY_OK;
+}
+
+/* ---- rows ---- */
+
+static void put_error(struct marey__waiting *w, const struct marey__diff_result *result,
+                      const struct error *error)
+{
+    struct marey__buf path = {0};
+    marey__buf_puts(&path, result->path);
+    if (result->details != NULL && result->details->n_dims != 0)
+        marey__diff_index_put(&path, result->details, error->index);
+    marey__buf_put(&path, "", 1);
+    if (!path.failed)
+        put_row(w->diff, path.data, error->reference, error->current, error->difference);
+    marey__buf_fini(&path);
+}
+
+static marey_status put_largest(struct marey__waiting *w, const struct marey__diff_side *b,
+                                size_t ib, const struct marey__diff_result *result)
+{
+    const uint32_t wanted = w->diff->pending.n_errors != 0 ? w->diff->pending.n_errors : 1;
+    struct errors errors = {.max = MAREY__MIN(wanted, (uint32_t)MAX_ERRORS)};
+    struct marey_tensor reference;
+    double *made = NULL;
+    MAREY_TRY(b->get(b, ib, &reference));
+    errors.list = marey__calloc(errors.max, sizeof *errors.list);
+    marey_status status = errors.list != NULL
+                              ? marey__diff_restore(&b->values[ib], &w->value, &reference, &made)
+                              : marey__fail(MAREY_ENOMEM, "no memory for errors");
+    if (status == MAREY_OK)
+        status = find_errors(&errors, &w->tensor, &reference, &result->tolerance);
+    for (size_t i = 0; i < errors.n; i++)
+        put_error(w, result, &errors.list[i]);
+    marey__free(errors.list);
+    marey__free(made);
+    marey__diff_drop(b, ib);
+    return status;
+}
+
+marey_status marey__diff_put_errors(struct marey__waiting *w, const struct marey__diff_side *b,
+                                    size_t ib, const struct marey__diff_result *result)
+{
+    if (result->status == MAREY_DIFF_DIFFERENT && result->basis == MAREY__BY_DATA)
+        return put_largest(w, b, ib, result);
+    if (result->status == MAREY_DIFF_DIFFERENT && result->basis != MAREY__BY_VALUE)
+        put_row(w->diff, result->path, NULL, NULL,
+                result->basis == MAREY__BY_DIGEST ? "the digests differ" : "the statistics differ");
+    else if (result->status == MAREY_DIFF_SHAPE)
+        put_row(w->diff, result->path, result->form_b, result->form_a, "the shapes differ");
+    else if (result->status == MAREY_DIFF_KIND)
+        put_row(w->diff, result->path, result->form_b, result->form_a, "they are not of one kind");
+    else if (result->status == MAREY_DIFF_DTYPE)
+        put_row(w->diff, result->path, marey_dtype_name(result->dtype_b),
+                marey_dtype_name(result->dtype_a), "the dtypes differ");
+    else if (marey__diff_counts(w->diff, result->status))
+        put_row(w->diff, result->path, result->form_b, result->form_a, "the values differ");
+    return MAREY_OK;
+}
+
+void marey__diff_put_alone(struct marey_diff *diff, const struct marey__diff_result *result)
+{
+    put_row(diff, result->path, NULL, NULL,
+            result->status == MAREY_DIFF_MISSING ? "missing in the current data"
+                                                 : "not in the earlier dump");
+}
+
+/* ---- as text ---- */
+
+static void put_line(struct marey__buf *text, const marey_table *table, size_t row, size_t column,
+                     const char *label)
+{
+    const struct marey_cell cell = marey_table_cell(table, row, column);
+    if (cell.is_null)
+        return;
+    marey__buf_puts(text, label);
+    marey__text_put(text, cell.as.text, cell.len, 0);
+    marey__buf_puts(text, "\n");
+}
+
+static void put_retyped(struct marey__buf *text, const marey_diff *diff)
+{
+    const struct marey__diff_result *result = diff->results;
+    if (diff->n_retyped == 0)
+        return;
+    while (!result->is_retyped)
+        result++;
+    marey__buf_puts(text, " The dtype of ");
+    marey__text_put(text, result->path, strlen(result->path), 0);
+    marey__buf_printf(text, " differs: %s in the dump, %s now.", marey_dtype_name(result->dtype_b),
+                      marey_dtype_name(result->dtype_a));
+}
+
+marey_status marey_diff_pending_text(marey_diff *diff, FILE *out)
+{
+    const marey_table *table = diff->tables[MAREY__DIFF_ERRORS];
+    struct marey__buf text = {0};
+    if (table == NULL)
+        return marey__fail(MAREY_EINVAL, "this is no comparison inside a run");
+    marey__buf_printf(&text, "Comparison failed for [%s] of dump %llu.",
+                      diff->pending.tree == MAREY_DUMP_GRADIENTS ? "grads" : "tensors",
+                      (unsigned long long)diff->step);
+    put_retyped(&text, diff);
+    marey__buf_puts(&text, "\n");
+    marey__buf_printf(&text, "NOTE: of each tensor at most %u error%s shown, the largest first.\n",
+                      diff->pending.n_errors, diff->pending.n_errors == 1 ? " is" : "s are");
+    for (size_t row = 0; row < marey_table_n_rows(table); row++) {
+        const bool has_values = !marey_table_cell(table, row, 1).is_null;
+        const struct marey_cell path = marey_table_cell(table, row, 0);
+        marey__buf_puts(&text, "  ");
+        marey__text_put(&text, path.len != 0 ? path.as.text : ". (the root)",
+                        path.len != 0 ? path.len : strlen(". (the root)"), 0);
+        marey__buf_puts(&text, "\n");
+        put_line(&text, table, row, 1, "    reference:  ");
+        put_line(&text, table, row, 2, "    current:    ");
+        put_line(&text, table, row, 3, has_values ? "    difference: " : "    ");
+    }
+    const marey_status status = marey__buf_to_stream(&text, out);
+    marey__buf_fini(&text);
+    return status;
+}

@@ -1,0 +1,131 @@
+/* One pair of values: by what they are compared, and what comes of it. */
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+
+#include "tensor/diff/diff_internal.h"
+
+bool marey__diff_is_tensor(const struct marey_dumped_value *value)
+{
+    return value->dtype != MAREY_DTYPE_NONE;
+}
+
+struct marey_tolerance marey__diff_tolerance(const struct marey_diff_options *options,
+                                             const struct marey_dumped_value *a,
+                                             const struct marey_dumped_value *b)
+{
+    for (size_t i = options->n_rules; i-- > 0;)
+        if (fnmatch(options->rules[i].pattern, a->name, 0) == 0)
+            return options->rules[i].tolerance;
+    if (options->tolerance != NULL)
+        return *options->tolerance;
+    struct marey_tolerance tolerance = marey_tolerance_default(a->dtype, b->dtype);
+    if (options->nan_differs)
+        tolerance.nan_equal = 0;
+    return tolerance;
+}
+
+void marey__diff_drop(const struct marey__diff_side *side, size_t value)
+{
+    if (side->drop != NULL)
+        side->drop(side, value);
+}
+
+marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why)
+{
+    out->status = MAREY_DIFF_UNKNOWN;
+    out->basis = MAREY__BY_NOTHING;
+    out->why = marey__strndup(why, strlen(why));
+    return out->why != NULL ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to compare two values");
+}
+
+bool marey__diff_is_image(enum marey_dump_type type)
+{
+    return type == MAREY_DUMP_IMAGE_RGB || type == MAREY_DUMP_IMAGE_BGR || type == MAREY_DUMP_IMAGE_I;
+}
+
+marey_status marey__diff_details(struct marey__diff_result *out, const int64_t *sizes, uint32_t n_dims)
+{
+    const size_t n_bytes = n_dims * sizeof *sizes;
+    struct marey__diff_details *d = marey__calloc(1, sizeof *d + n_bytes);
+    if (d == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to compare two values");
+    out->details = d;
+    d->n_dims = n_dims;
+    if (n_dims != 0)
+        memcpy(d->sizes, sizes, n_bytes);
+    d->first.index = d->abs.index = d->rel.index = d->ulp.index = UINT64_MAX;
+    d->difference = d->psnr_db = d->noise_abs = NAN;
+    return MAREY_OK;
+}
+
+static bool same_sizes(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
+{
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->sizes, b->sizes, a->rank * sizeof *a->sizes) == 0);
+}
+
+static uint64_t count_of(const struct marey_dumped_value *value)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < value->rank; i++)
+        n *= (uint64_t)value->sizes[i];
+    return n;
+}
+
+/* A JSON tells no sizes behind an axis of 0, and no type: "[]" is any empty tensor. */
+static bool both_empty_by_json(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
+{
+    return (a->type == MAREY_DUMP_JSON || b->type == MAREY_DUMP_JSON) && count_of(a) == 0 &&
+           count_of(b) == 0;
+}
+
+static marey_status judge_tensors(const struct marey__diff_court *court, size_t ia, size_t ib,
+                                  struct marey__diff_result *out)
+{
+    const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    out->n = count_of(b);
+    out->tolerance = marey__diff_tolerance(court->options, a, b);
+    if (!same_sizes(a, b) && !both_empty_by_json(a, b)) {
+        out->status = MAREY_DIFF_SHAPE;
+        out->basis = MAREY__BY_VALUE;
+        return MAREY_OK;
+    }
+    if (marey__diff_equal_digests(a, b, &out->tolerance)) {
+        out->status = MAREY_DIFF_SAME;
+        out->basis = MAREY__BY_DIGEST;
+        return MAREY_OK;
+    }
+    if (out->n == 0) {
+        out->status = MAREY_DIFF_SAME;
+        out->basis = MAREY__BY_DATA;
+        return MAREY_OK;
+    }
+    if (a->has_data && b->has_data)
+        return marey__diff_judge_data(court, ia, ib, out);
+    return marey__diff_judge_kept(court, ia, ib, out);
+}
+
+/* Whether its type is that of the program's tensor. Pictures are compared by their pixels. */
+static bool has_own_type(const struct marey_dumped_value *value)
+{
+    return value->kind == MAREY_DUMP_TENSOR && !value->is_untyped &&
+           !marey__diff_is_image(value->type);
+}
+
+marey_status marey__diff_judge(const struct marey__diff_court *court, size_t ia, size_t ib,
+                               struct marey__diff_result *out)
+{
+    const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    if (!marey__diff_is_tensor(a) || !marey__diff_is_tensor(b))
+        return marey__diff_judge_values(court, ia, ib, out);
+    MAREY_TRY(judge_tensors(court, ia, ib, out));
+    if (!has_own_type(a) || !has_own_type(b) || a->dtype == b->dtype)
+        return MAREY_OK;
+    out->is_retyped = true;
+    /* Of two types all bits differ, which says nothing of the numbers. */
+    if (out->tolerance.bitwise ? out->status <= MAREY_DIFF_DIFFERENT
+                               : out->status < MAREY_DIFF_DIFFERENT && !court->options->allow_dtype)
+        out->status = MAREY_DIFF_DTYPE;
+    return MAREY_OK;
+}

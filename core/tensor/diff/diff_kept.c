@@ -1,0 +1,185 @@
+/*
+ * What was kept in place of numbers: digests, which tell whether anything differs and in which block, and statistics,
+ * which tell by how much at least. Of a side that has its numbers the same is made of them.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/diff/diff_internal.h"
+
+/* ---- digests ---- */
+
+bool marey__diff_equal_digests(const struct marey_dumped_value *a, const struct marey_dumped_value *b,
+                               const struct marey_tolerance *tolerance)
+{
+    if (a->digest == NULL || b->digest == NULL || a->dtype != b->dtype ||
+        memcmp(a->digest, b->digest, sizeof *a->digest) != 0)
+        return false;
+    return tolerance->nan_equal || tolerance->bitwise || (b->stats != NULL && b->stats->n_nan == 0);
+}
+
+/* A side's digests, its own or made of its numbers. */
+struct digests {
+    struct marey_digest whole;
+    const struct marey_digest *blocks; /* NULL: not known */
+    struct marey_digest *made;
+    size_t n_blocks;
+};
+
+static marey_status make_digests(const struct marey__diff_side *side, size_t value,
+                                 struct digests *out)
+{
+    struct marey_tensor tensor;
+    MAREY_TRY(side->get(side, value, &tensor));
+    out->n_blocks = (size_t)marey_digest_blocks(marey_tensor_bytes(&tensor));
+    out->made = marey__alloc((out->n_blocks + 1) * sizeof *out->made);
+    out->blocks = out->made;
+    const marey_status status = out->made != NULL
+                                    ? marey_tensor_digest(&tensor, &out->whole, out->made)
+                                    : marey__fail(MAREY_ENOMEM, "no memory for digests");
+    marey__diff_drop(side, value);
+    return status;
+}
+
+static marey_status find_digests(const struct marey__diff_side *side, size_t i, struct digests *out)
+{
+    const struct marey_dumped_value *value = &side->values[i];
+    *out = (struct digests){0};
+    if (value->digest == NULL)
+        return make_digests(side, i, out);
+    out->whole = *value->digest;
+    out->blocks = value->blocks;
+    out->n_blocks = value->n_blocks;
+    return MAREY_OK;
+}
+
+/* Between which elements the first difference lies. */
+static marey_status find_block(const struct digests *a, const struct digests *b,
+                               const struct marey_dumped_value *value, struct marey__diff_result *out)
+{
+    const uint64_t per_block = MAREY_DIGEST_BLOCK / marey_dtype_size(value->dtype);
+    MAREY_TRY(marey__diff_details(out, value->sizes, value->rank));
+    if (a->blocks == NULL || b->blocks == NULL || a->n_blocks != b->n_blocks)
+        return MAREY_OK;
+    for (size_t i = 0; i < a->n_blocks; i++)
+        if (memcmp(&a->blocks[i], &b->blocks[i], sizeof a->blocks[i]) != 0) {
+            out->details->block_begin = i * per_block;
+            out->details->block_end = MAREY__MIN((i + 1) * per_block, out->n);
+            break;
+        }
+    return MAREY_OK;
+}
+
+static marey_status judge_digests(const struct marey__diff_court *court, size_t ia, size_t ib,
+                                  struct marey__diff_result *out)
+{
+    struct digests a = {0}, b = {0};
+    marey_status status = find_digests(court->a, ia, &a);
+    if (status == MAREY_OK)
+        status = find_digests(court->b, ib, &b);
+    if (status == MAREY_OK) {
+        out->basis = MAREY__BY_DIGEST;
+        out->status = memcmp(&a.whole, &b.whole, sizeof a.whole) == 0 ? MAREY_DIFF_SAME
+                                                                      : MAREY_DIFF_DIFFERENT;
+        if (out->status == MAREY_DIFF_DIFFERENT)
+            status = find_block(&a, &b, &court->b->values[ib], out);
+    }
+    marey__free(a.made);
+    marey__free(b.made);
+    return status == MAREY_OK || status == MAREY_ENOMEM
+               ? status
+               : marey__diff_unknown(out, marey_last_error());
+}
+
+/* ---- statistics ---- */
+
+static marey_status find_stats(const struct marey__diff_side *side, size_t i,
+                               struct marey_tensor_stats *out)
+{
+    struct marey_tensor tensor;
+    if (side->values[i].stats != NULL) {
+        *out = *side->values[i].stats;
+        return MAREY_OK;
+    }
+    MAREY_TRY(side->get(side, i, &tensor));
+    const marey_status status = marey_tensor_stats_get(&tensor, out);
+    marey__diff_drop(side, i);
+    return status;
+}
+
+static bool within(double a, double b, double allowed)
+{
+    return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= allowed;
+}
+
+/*
+ * If each element agrees, these do: the extremes as if they were elements, the mean within the mean of what elements
+ * may differ by, the norm within the norm of it. So what fails here would fail there; the reverse is not true.
+ */
+static bool stats_agree(const struct marey_tensor_stats *a, const struct marey_tensor_stats *b,
+                        const struct marey_tolerance *t)
+{
+    const double n = (double)b->n, rms = n > 0 ? b->l2 / sqrt(n) : 0;
+    if (a->n != b->n || a->n_nan != b->n_nan || a->n_pos_inf != b->n_pos_inf ||
+        a->n_neg_inf != b->n_neg_inf || (!t->nan_equal && b->n_nan != 0))
+        return false;
+    return within(a->min, b->min, t->abs + t->rel * fabs(b->min)) &&
+           within(a->max, b->max, t->abs + t->rel * fabs(b->max)) &&
+           within(a->mean, b->mean, t->abs + t->rel * rms) &&
+           within(a->l2, b->l2, t->abs * sqrt(n) + t->rel * b->l2);
+}
+
+static bool stats_equal(const struct marey_tensor_stats *a, const struct marey_tensor_stats *b)
+{
+    static const struct marey_tolerance exact = {.nan_equal = 1};
+    return stats_agree(a, b, &exact) && a->n_zero == b->n_zero && a->n_denormal == b->n_denormal &&
+           a->n_negative == b->n_negative && within(a->std, b->std, 0) &&
+           memcmp(a->histogram, b->histogram, sizeof a->histogram) == 0;
+}
+
+static marey_status judge_stats(const struct marey__diff_court *court, size_t ia, size_t ib,
+                                struct marey__diff_result *out)
+{
+    struct marey_tensor_stats a, b;
+    marey_status status = find_stats(court->a, ia, &a);
+    if (status == MAREY_OK)
+        status = find_stats(court->b, ib, &b);
+    if (status != MAREY_OK)
+        return status == MAREY_ENOMEM ? status : marey__diff_unknown(out, marey_last_error());
+    out->basis = MAREY__BY_STATS;
+    out->status = stats_equal(&a, &b) ? MAREY_DIFF_SAME
+                  : !out->tolerance.bitwise && stats_agree(&a, &b, &out->tolerance)
+                      ? MAREY_DIFF_CLOSE
+                      : MAREY_DIFF_DIFFERENT;
+    return MAREY_OK;
+}
+
+/* ---- what there is ---- */
+
+static const char *why_not(const struct marey_dumped_value *a, const struct marey_dumped_value *b)
+{
+    return a->missing != NULL   ? a->missing
+           : b->missing != NULL ? b->missing
+                                : "nothing of it was kept";
+}
+
+marey_status marey__diff_judge_kept(const struct marey__diff_court *court, size_t ia, size_t ib,
+                                    struct marey__diff_result *out)
+{
+    const struct marey_dumped_value *a = &court->a->values[ia], *b = &court->b->values[ib];
+    const bool has_digests = (a->digest != NULL || a->has_data) && (b->digest != NULL || b->has_data);
+    const bool has_stats = (a->stats != NULL || a->has_data) && (b->stats != NULL || b->has_data);
+    /* Digests are of one type's bytes; a tolerance needs numbers. */
+    if (has_digests && a->dtype == b->dtype) {
+        MAREY_TRY(judge_digests(court, ia, ib, out));
+        if (out->status == MAREY_DIFF_SAME || !has_stats || out->tolerance.bitwise)
+            return MAREY_OK;
+        marey__free((void *)out->why);
+        marey__free(out->details);
+        out->why = NULL;
+        out->details = NULL;
+    }
+    if (has_stats)
+        return judge_stats(court, ia, ib, out);
+    return marey__diff_unknown(out, why_not(a, b));
+}

@@ -1,0 +1,301 @@
+/*
+ * What waits in the dumper against a step of an earlier dump. The dumper lends each value for the time of a call, so each
+ * is paired, by its path, and judged as it comes.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/container/container_internal.h"
+#include "tensor/diff/diff_pending.h"
+
+/* ---- the value that waits, as if it had been read ---- */
+
+static marey_status get_waiting(const struct marey__diff_side *side, size_t value,
+                                struct marey_tensor *out)
+{
+    (void)value;
+    *out = *(const struct marey_tensor *)side->ctx;
+    return MAREY_OK;
+}
+
+static bool read_entry(struct marey__waiting *w, const struct marey_dump_entry *entry)
+{
+    w->name.len = 0;
+    marey__name_put(&w->name, MAREY_DUMP_TENSORS, entry->parts, entry->n_parts);
+    marey__buf_put(&w->name, "", 1);
+    w->tensor = (struct marey_tensor){0};
+    if (entry->value.kind == MAREY_DUMP_TENSOR)
+        w->tensor = entry->value.tensor;
+    else if (entry->value.kind == MAREY_DUMP_LITERAL)
+        marey__diff_read_literal(entry->value.text, entry->value.text_len, &w->number, &w->tensor);
+    w->value = (struct marey_dumped_value){
+        .tree = entry->tree,
+        .parts = entry->parts,
+        .n_parts = entry->n_parts,
+        .name = w->name.failed ? "" : w->name.data,
+        .seq = w->n_seen++,
+        .kind = entry->value.kind,
+        .text = entry->value.text,
+        .text_len = entry->value.text_len,
+        .type = entry->value.type,
+        .dtype = w->tensor.dtype,
+        .rank = w->tensor.rank,
+        .sizes = w->tensor.sizes,
+        .n_bytes = w->tensor.dtype != MAREY_DTYPE_NONE ? marey_tensor_bytes(&w->tensor) : 0,
+        .has_data = w->tensor.dtype != MAREY_DTYPE_NONE,
+        .phase = entry->value.phase,
+    };
+    w->side =
+        (struct marey__diff_side){.values = &w->value, .n = 1, .get = get_waiting, .ctx = &w->tensor};
+    return !w->name.failed;
+}
+
+/* ---- its place in the reference ---- */
+
+size_t marey__diff_find_reference(const struct marey__waiting *w, const char *name)
+{
+    for (size_t i = 0; i < w->reference.n; i++) {
+        const struct marey_dumped_value *value = &w->reference.values[i];
+        if (value->tree == w->diff->pending.tree && strcmp(value->name, name) == 0)
+            return i;
+    }
+    return MAREY__DIFF_NONE;
+}
+
+/*
+ * A list of numbers is one tensor in a JSON, where the program has a value for each position. The element that such a
+ * position is becomes a reference by itself; false when there is none.
+ */
+static bool find_element(struct marey__waiting *w, size_t *list)
+{
+    char *name = w->name.data;
+    uint64_t places[MAREY_MAX_RANK];
+    size_t n = 0, n_parts = w->value.n_parts;
+    while (n_parts > 0 && n < MAREY_MAX_RANK && w->value.parts[n_parts - 1].key == NULL) {
+        places[n++] = w->value.parts[--n_parts].index;
+        struct marey__buf prefix = {0};
+        marey__name_put(&prefix, MAREY_DUMP_TENSORS, w->value.parts, n_parts);
+        marey__buf_put(&prefix, "", 1);
+        *list = prefix.failed ? MAREY__DIFF_NONE : marey__diff_find_reference(w, prefix.data);
+        marey__buf_fini(&prefix);
+        if (*list == MAREY__DIFF_NONE)
+            continue;
+        const struct marey_dumped_value *value = &w->reference.values[*list];
+        if (!value->has_data || value->rank != n)
+            return false;
+        uint64_t index = 0;
+        for (size_t d = 0; d < n; d++) {
+            if (places[n - 1 - d] >= (uint64_t)value->sizes[d])
+                return false;
+            index = index * (uint64_t)value->sizes[d] + places[n - 1 - d];
+        }
+        struct marey_tensor whole;
+        if (w->reference.get(&w->reference, *list, &whole) != MAREY_OK)
+            return false;
+        w->element = (struct marey_tensor){.dtype = whole.dtype,
+                                           .data = (const char *)whole.data +
+                                                   index * marey_dtype_size(whole.dtype)};
+        w->element_value = (struct marey_dumped_value){.tree = value->tree,
+                                                       .name = name,
+                                                       .kind = MAREY_DUMP_LITERAL,
+                                                       .type = value->type,
+                                                       .is_untyped = value->is_untyped,
+                                                       .dtype = whole.dtype,
+                                                       .has_data = 1};
+        w->element_side = (struct marey__diff_side){
+            .values = &w->element_value, .n = 1, .get = get_waiting, .ctx = &w->element};
+        return true;
+    }
+    return false;
+}
+
+/* A number of a manifest is a text there; it is compared as the number it is. */
+static bool find_number(struct marey__waiting *w, size_t reference)
+{
+    const struct marey_dumped_value *const value = &w->reference.values[reference];
+    if (value->kind != MAREY_DUMP_LITERAL || value->has_data || w->value.kind != MAREY_DUMP_LITERAL)
+        return false;
+    marey__diff_read_literal(value->text, value->text_len, &w->number_b, &w->element);
+    if (w->element.dtype == MAREY_DTYPE_NONE || !w->value.has_data)
+        return false;
+    w->element_value = *value;
+    w->element_value.dtype = w->element.dtype;
+    w->element_value.has_data = 1;
+    w->element_side = (struct marey__diff_side){
+        .values = &w->element_value, .n = 1, .get = get_waiting, .ctx = &w->element};
+    return true;
+}
+
+/* ---- judging ---- */
+
+static marey_status judge_waiting(struct marey__waiting *w, const struct marey__diff_side *b,
+                                  size_t ib)
+{
+    struct marey_diff *diff = w->diff;
+    struct marey__diff_result result = {.step = diff->step, .rank = -1, .order = w->value.seq};
+    const struct marey__diff_court court = {&diff->options, &w->side, b, NULL, 1};
+    marey_status status = marey__diff_judge(&court, 0, ib, &result);
+    if (status == MAREY_OK)
+        status = marey__diff_describe(diff, &w->value, &b->values[ib], &result);
+    if (status == MAREY_OK)
+        status = marey__diff_put_errors(w, b, ib, &result);
+    if (status != MAREY_OK) {
+        marey__free(result.details);
+        marey__free((void *)result.why);
+        return status;
+    }
+    return marey__diff_append(diff, &result);
+}
+
+/* A value that one side has alone; either is NULL. */
+static marey_status judge_alone(struct marey__waiting *w, const struct marey_dumped_value *a,
+                                const struct marey_dumped_value *b)
+{
+    struct marey_diff *diff = w->diff;
+    const struct marey_dumped_value *one = a != NULL ? a : b;
+    struct marey__diff_result result = {
+        .status = a == NULL ? MAREY_DIFF_MISSING : MAREY_DIFF_EXTRA,
+        .step = diff->step,
+        .rank = -1,
+        .order = (a != NULL ? 0 : w->n_seen) + one->seq,
+    };
+    MAREY_TRY(marey__diff_describe(diff, a, b, &result));
+    if (marey__diff_counts(diff, result.status))
+        marey__diff_put_alone(diff, &result);
+    return marey__diff_append(diff, &result);
+}
+
+marey_status marey__diff_judge_waiting(struct marey__waiting *w, size_t reference)
+{
+    size_t list;
+    if (reference != MAREY__DIFF_NONE) {
+        w->was_seen[reference] = 1;
+        return find_number(w, reference) ? judge_waiting(w, &w->element_side, 0)
+                                         : judge_waiting(w, &w->reference, reference);
+    }
+    if (!find_element(w, &list))
+        return judge_alone(w, &w->value, NULL);
+    w->was_seen[list] = 1;
+    return judge_waiting(w, &w->element_side, 0);
+}
+
+static bool is_picture(const struct marey_dump_value *value)
+{
+    return value->kind == MAREY_DUMP_TENSOR &&
+           (value->type == MAREY_DUMP_IMAGE_RGB || value->type == MAREY_DUMP_IMAGE_BGR ||
+            value->type == MAREY_DUMP_IMAGE_I);
+}
+
+static int visit(void *ctx, const struct marey_dump_entry *entry)
+{
+    struct marey__waiting *w = ctx;
+    if (entry->tree != w->diff->pending.tree)
+        return 1;
+    if (!read_entry(w, entry)) {
+        w->status = marey__fail(MAREY_ENOMEM, "no memory to compare with an earlier dump");
+        return 0;
+    }
+    w->status = is_picture(&entry->value)
+                    ? marey__diff_judge_pictures(w, entry)
+                    : marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->value.name));
+    return w->status == MAREY_OK;
+}
+
+static marey_status judge_unseen(struct marey__waiting *w)
+{
+    for (size_t i = 0; i < w->reference.n; i++)
+        if (!w->was_seen[i] && w->reference.values[i].tree == w->diff->pending.tree)
+            MAREY_TRY(judge_alone(w, NULL, &w->reference.values[i]));
+    return MAREY_OK;
+}
+
+/* ---- the earlier dump ---- */
+
+static marey_status get_reference(const struct marey__diff_side *side, size_t value,
+                                  struct marey_tensor *out)
+{
+    return marey_dumps_get(side->ctx, side->number, value, out);
+}
+
+static void drop_reference(const struct marey__diff_side *side, size_t value)
+{
+    marey_dumps_drop(side->ctx, side->number, value);
+}
+
+static marey_status find_step(marey_dumps *dumps, const char *dir, const struct marey_diff *diff,
+                              size_t *number)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < marey_dumps_count(dumps); i++) {
+        struct marey_dumped_step step;
+        MAREY_TRY(marey_dumps_step(dumps, i, &step));
+        const bool is_rank =
+            !diff->pending.has_rank || step.rank < 0 || step.rank == (int64_t)diff->pending.rank;
+        if (step.step != diff->step || !is_rank)
+            continue;
+        *number = i;
+        n++;
+    }
+    if (n == 0)
+        return marey__fail(MAREY_EIO, "there is no dump %llu in %s to compare with; write one first",
+                           (unsigned long long)diff->step, dir);
+    return MAREY_OK;
+}
+
+static marey_status compare_waiting(struct marey__waiting *w, marey_dumps *dumps, const char *dir)
+{
+    size_t number = 0;
+    MAREY_TRY(find_step(dumps, dir, w->diff, &number));
+    w->reference = (struct marey__diff_side){
+        .get = get_reference, .drop = drop_reference, .ctx = dumps, .number = number};
+    MAREY_TRY(marey_dumps_values(dumps, number, &w->reference.values, &w->reference.n));
+    w->was_seen = marey__calloc(w->reference.n + 1, 1);
+    if (w->was_seen == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to compare with an earlier dump");
+    MAREY_TRY(marey_dump_visit_pending(visit, w));
+    MAREY_TRY(w->status);
+    MAREY_TRY(judge_unseen(w));
+    w->diff->n_steps = 1;
+    return marey__diff_conclude(w->diff);
+}
+
+static marey_status run_pending(struct marey_diff *diff, const char *dir)
+{
+    struct marey__waiting w = {.diff = diff};
+    marey_dumps *dumps = NULL;
+    marey_status status = marey__diff_errors_create(diff);
+    if (status == MAREY_OK)
+        status = marey_dumps_open(dir, &dumps);
+    if (status == MAREY_OK)
+        status = compare_waiting(&w, dumps, dir);
+    if (status == MAREY_OK)
+        status = marey_table_status(diff->tables[MAREY__DIFF_ERRORS]);
+    marey_dumps_close(dumps);
+    marey__free(w.was_seen);
+    marey__buf_fini(&w.name);
+    return status;
+}
+
+marey_status marey_diff_pending(const char *dir, uint64_t step,
+                                const struct marey_diff_pending_options *options, marey_diff **out)
+{
+    const struct marey_tolerance tolerance = {.abs = options->eps, .nan_equal = 1};
+    const struct marey_diff_options wants = {.tolerance = &tolerance,
+                                             .allow_missing = options->allow_missing,
+                                             .allow_extra = options->allow_extra,
+                                             .allow_dtype = options->allow_dtype};
+    struct marey_diff *diff;
+    MAREY_TRY(marey__diff_create(&wants, &diff));
+    diff->is_pending = true;
+    diff->step = step;
+    diff->pending = *options;
+    const marey_status status = run_pending(diff, dir);
+    if (status != MAREY_OK) {
+        marey_diff_close(diff);
+        return status;
+    }
+    diff->options.tolerance = NULL; /* it was this function's */
+    *out = diff;
+    return MAREY_OK;
+}

@@ -1,0 +1,113 @@
+/*
+ * Pictures that wait in the dumper. Of an earlier one nothing is there but pixels, so those of the new one are drawn as its
+ * files would have them. A batch is one value in a manifest, and a list of them in ACCV-Lab's JSON.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/diff/diff_pending.h"
+#include <marey/image.h>
+
+/* As the layout of the reference has them. */
+static marey_status draw(const struct marey__waiting *w, const struct marey_dump_value *value,
+                         marey_images **out)
+{
+    static const struct marey_image_options accvlab = {.truncates = 1};
+    struct marey_dumped_step step;
+    MAREY_TRY(marey_dumps_step(w->reference.ctx, w->reference.number, &step));
+    const bool is_accvlab = step.layout == MAREY_DUMP_LAYOUT_ACCVLAB && value->image == NULL;
+    const enum marey_image_type type = value->type == MAREY_DUMP_IMAGE_RGB   ? MAREY_IMAGE_RGB
+                                       : value->type == MAREY_DUMP_IMAGE_BGR ? MAREY_IMAGE_BGR
+                                                                             : MAREY_IMAGE_GREY;
+    return marey_images_create(&value->tensor, type, is_accvlab ? &accvlab : value->image, out);
+}
+
+/* Let `n` pictures in a row be the value that is looked at. */
+static void look_at(struct marey__waiting *w, const struct marey_image *image, const void *samples,
+                    size_t n)
+{
+    uint32_t rank = 0;
+    if (n > 1)
+        w->sizes[rank++] = (int64_t)n;
+    w->sizes[rank++] = image->height;
+    w->sizes[rank++] = image->width;
+    if (image->n_channels > 1)
+        w->sizes[rank++] = image->n_channels;
+    w->tensor = (struct marey_tensor){.data = samples,
+                                      .dtype = image->depth == 16 ? MAREY_U16 : MAREY_U8,
+                                      .rank = rank,
+                                      .sizes = w->sizes};
+    w->value.name = w->name.data;
+    w->value.dtype = w->tensor.dtype;
+    w->value.rank = rank;
+    w->value.sizes = w->sizes;
+    w->value.n_bytes = marey_tensor_bytes(&w->tensor);
+}
+
+static size_t image_bytes(const struct marey_image *image)
+{
+    return (size_t)image->width * image->height * image->n_channels * (image->depth / 8);
+}
+
+/* All of them against one value. */
+static marey_status judge_batch(struct marey__waiting *w, const marey_images *images, size_t reference)
+{
+    const size_t n = marey_images_count(images);
+    const struct marey_image *const first = marey_images_get(images, 0);
+    const size_t size = image_bytes(first);
+    if (n == 1) {
+        look_at(w, first, first->samples, 1);
+        return marey__diff_judge_waiting(w, reference);
+    }
+    char *const all = marey__alloc(n * size);
+    if (all == NULL)
+        return marey__fail(MAREY_ENOMEM, "no memory to compare pictures");
+    for (size_t i = 0; i < n; i++)
+        memcpy(all + i * size, marey_images_get(images, i)->samples, size);
+    look_at(w, first, all, n);
+    const marey_status status = marey__diff_judge_waiting(w, reference);
+    marey__free(all);
+    return status;
+}
+
+/* Put "[1][0]" behind the name, whose length without it and its NUL is `len`. */
+static bool name_picture(struct marey__buf *name, size_t len, const marey_images *images, size_t i)
+{
+    const int64_t *sizes;
+    size_t place[MAREY_MAX_RANK];
+    const uint32_t n_axes = marey_images_axes(images, &sizes);
+    for (uint32_t axis = n_axes; axis-- > 0; i /= (size_t)sizes[axis])
+        place[axis] = i % (size_t)sizes[axis];
+    name->len = len;
+    for (uint32_t axis = 0; axis < n_axes; axis++)
+        marey__buf_printf(name, "[%zu]", place[axis]);
+    marey__buf_put(name, "", 1);
+    return !name->failed;
+}
+
+/* Each against a value of its own. */
+static marey_status judge_each(struct marey__waiting *w, const marey_images *images)
+{
+    const size_t len = w->name.len - 1;
+    marey_status status = MAREY_OK;
+    for (size_t i = 0; status == MAREY_OK && i < marey_images_count(images); i++) {
+        const struct marey_image *const image = marey_images_get(images, i);
+        if (!name_picture(&w->name, len, images, i))
+            return marey__fail(MAREY_ENOMEM, "no memory to compare pictures");
+        look_at(w, image, image->samples, 1);
+        status = marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->name.data));
+    }
+    return status;
+}
+
+marey_status marey__diff_judge_pictures(struct marey__waiting *w, const struct marey_dump_entry *entry)
+{
+    const size_t reference = marey__diff_find_reference(w, w->value.name);
+    marey_images *images;
+    MAREY_TRY(draw(w, &entry->value, &images));
+    const marey_status status = reference != MAREY__DIFF_NONE && marey_images_count(images) > 0
+                                    ? judge_batch(w, images, reference)
+                                    : judge_each(w, images);
+    marey_images_destroy(images);
+    return status;
+}

@@ -1,0 +1,346 @@
+/* Results as tables: tensors, first, steps. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/diff/diff_internal.h"
+
+#define TEXT(name, title)                                                                          \
+    {                                                                                              \
+        name, title, MAREY_TYPE_TEXT, MAREY_UNIT_NONE                                              \
+    }
+#define COUNT(name, title)                                                                         \
+    {                                                                                              \
+        name, title, MAREY_TYPE_U64, MAREY_UNIT_COUNT                                              \
+    }
+#define NUMBER(name, title)                                                                        \
+    {                                                                                              \
+        name, title, MAREY_TYPE_F64, MAREY_UNIT_NONE                                               \
+    }
+
+/* ---- cells ---- */
+
+struct row {
+    marey_table *table;
+    struct marey__buf text; /* for indices */
+};
+
+static void put_text(const struct row *row, const char *text)
+{
+    if (text != NULL && text[0] != '\0')
+        marey_table_text(row->table, text, strlen(text));
+    else
+        marey_table_null(row->table);
+}
+
+static void put_count(const struct row *row, uint64_t n, bool is_known)
+{
+    if (is_known)
+        marey_table_u64(row->table, n);
+    else
+        marey_table_null(row->table);
+}
+
+static void put_number(const struct row *row, double value, bool is_known)
+{
+    if (is_known && !isnan(value))
+        marey_table_f64(row->table, value);
+    else
+        marey_table_null(row->table);
+}
+
+static void put_rank(const struct row *row, int64_t rank)
+{
+    if (rank >= 0)
+        marey_table_i64(row->table, rank);
+    else
+        marey_table_null(row->table);
+}
+
+static void put_index(struct row *row, const struct marey__diff_details *details, uint64_t index)
+{
+    if (details == NULL || index == UINT64_MAX) {
+        marey_table_null(row->table);
+        return;
+    }
+    row->text.len = 0;
+    marey__diff_index_put(&row->text, details, index);
+    marey_table_text(row->table, row->text.data, row->text.failed ? 0 : row->text.len);
+}
+
+static void put_spot(struct row *row, const struct marey__diff_details *details,
+                     const struct marey__diff_spot *spot)
+{
+    const bool is_known = details != NULL && spot->index != UINT64_MAX;
+    put_index(row, details, is_known ? spot->index : UINT64_MAX);
+    put_text(row, is_known ? spot->a : NULL);
+    put_text(row, is_known ? spot->b : NULL);
+}
+
+/* ---- tensors ---- */
+
+static const struct marey_column tensor_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    TEXT("phase", NULL),
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    TEXT("tree", NULL),
+    TEXT("path", "tensor"),
+    TEXT("status", NULL),
+    TEXT("basis", NULL),
+    TEXT("dtype_a", "type"),
+    TEXT("dtype_b", "type of B"),
+    TEXT("shape_a", "shape"),
+    TEXT("shape_b", "shape of B"),
+    COUNT("n", "elements"),
+    COUNT("n_wrong", "wrong"),
+    {"share_wrong", "share", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
+    COUNT("n_unequal", "unequal"),
+    COUNT("n_nan_a", "NaN"),
+    COUNT("n_nan_b", "NaN of B"),
+    TEXT("first_index", "first at"),
+    NUMBER("max_abs", "max abs"),
+    TEXT("max_abs_index", "at"),
+    TEXT("max_abs_a", "A"),
+    TEXT("max_abs_b", "B"),
+    NUMBER("max_rel", "max rel"),
+    TEXT("max_rel_index", "at"),
+    TEXT("max_rel_a", "A"),
+    TEXT("max_rel_b", "B"),
+    NUMBER("max_ulp", "max ulp"),
+    TEXT("max_ulp_index", "at"),
+    TEXT("max_ulp_a", "A"),
+    TEXT("max_ulp_b", "B"),
+    NUMBER("mean_abs", "mean abs"),
+    NUMBER("rmse", NULL),
+    NUMBER("cosine", NULL),
+    NUMBER("snr_db", "SNR dB"),
+    NUMBER("psnr_db", "PSNR dB"),
+    NUMBER("needs_abs", "passes at abs"),
+    NUMBER("needs_rel", "passes at rel"),
+    NUMBER("needs_ulp", "passes at ulp"),
+    NUMBER("atol", NULL),
+    NUMBER("rtol", NULL),
+    COUNT("ulp", NULL),
+    NUMBER("noise_abs", "noise"),
+    TEXT("path_b", "path in B"),
+    TEXT("source", NULL),
+    TEXT("value_a", "value"),
+    TEXT("value_b", "value of B"),
+};
+
+static const char *const basis_names[] = {"none", "data", "digest", "stats", "value"};
+
+static const char *type_name(enum marey_dtype dtype)
+{
+    return dtype != MAREY_DTYPE_NONE ? marey_dtype_name(dtype) : NULL;
+}
+
+static void put_place(const struct row *row, const struct marey__diff_result *result)
+{
+    marey_table_u64(row->table, result->step);
+    put_rank(row, result->rank);
+    put_text(row, result->phase);
+    marey_table_u64(row->table, result->seq);
+    put_text(row, result->tree == MAREY_DUMP_GRADIENTS ? "gradients" : "tensors");
+    marey_table_text(row->table, result->path, strlen(result->path));
+    put_text(row, marey_diff_status_name(result->status));
+}
+
+static void put_form(const struct row *row, const struct marey__diff_result *result)
+{
+    put_text(row, basis_names[result->basis]);
+    put_text(row, type_name(result->dtype_a));
+    put_text(row, type_name(result->dtype_b));
+    put_text(row, result->dtype_a != MAREY_DTYPE_NONE ? result->form_a : NULL);
+    put_text(row, result->dtype_b != MAREY_DTYPE_NONE ? result->form_b : NULL);
+}
+
+/* What is equal has no differences, whether it was read or not. */
+static void put_counts(struct row *row, const struct marey__diff_result *result)
+{
+    const struct marey_tensor_diff *diff = &result->diff;
+    const bool is_same = result->status == MAREY_DIFF_SAME, is_known = result->has_diff || is_same,
+               is_tensor = result->dtype_b != MAREY_DTYPE_NONE && result->dtype_a != MAREY_DTYPE_NONE;
+    put_count(row, result->n, is_tensor && result->status != MAREY_DIFF_SHAPE);
+    put_count(row, diff->n_wrong, is_known);
+    put_number(row, result->n != 0 ? (double)diff->n_wrong / (double)result->n : 0, is_known);
+    put_count(row, diff->n_unequal, is_known);
+    put_count(row, diff->n_nan_a, result->has_diff);
+    put_count(row, diff->n_nan_b, result->has_diff);
+    put_index(row, result->details,
+              result->details != NULL ? result->details->first.index : UINT64_MAX);
+}
+
+static void put_worst(struct row *row, const struct marey__diff_result *result)
+{
+    const struct marey_tensor_diff *diff = &result->diff;
+    const struct marey__diff_details *d = result->details;
+    const bool is_known = result->has_diff || result->status == MAREY_DIFF_SAME;
+    put_number(row, diff->abs.value, is_known);
+    put_spot(row, d, d != NULL ? &d->abs : NULL);
+    put_number(row, diff->rel.value, is_known);
+    put_spot(row, d, d != NULL ? &d->rel : NULL);
+    put_number(row, diff->ulp.value, is_known);
+    put_spot(row, d, d != NULL ? &d->ulp : NULL);
+}
+
+static void put_sums(const struct row *row, const struct marey__diff_result *result)
+{
+    const struct marey_tensor_diff *diff = &result->diff;
+    const struct marey__diff_details *d = result->details;
+    put_number(row, diff->mean_abs, result->has_diff);
+    put_number(row, diff->rmse, result->has_diff);
+    put_number(row, diff->cosine, result->has_diff);
+    put_number(row, diff->snr_db, result->has_diff);
+    put_number(row, d != NULL ? d->psnr_db : NAN, true);
+    put_number(row, diff->needs_abs, result->has_diff);
+    put_number(row, diff->needs_rel, result->has_diff);
+    put_number(row, diff->needs_ulp, result->has_diff);
+    const bool has_tolerance =
+        result->dtype_a != MAREY_DTYPE_NONE && result->dtype_b != MAREY_DTYPE_NONE;
+    put_number(row, result->tolerance.abs, has_tolerance);
+    put_number(row, result->tolerance.rel, has_tolerance);
+    put_count(row, result->tolerance.ulp, has_tolerance);
+    put_number(row, d != NULL ? d->noise_abs : NAN, true);
+    put_text(row, result->path_b);
+    put_text(row, result->source);
+    put_text(row, result->dtype_a == MAREY_DTYPE_NONE ? result->form_a : NULL);
+    put_text(row, result->dtype_b == MAREY_DTYPE_NONE ? result->form_b : NULL);
+}
+
+static marey_status make_tensors(struct marey_diff *diff, struct row *row)
+{
+    MAREY_TRY(marey_table_create("tensors", tensor_columns, MAREY__COUNT_OF(tensor_columns),
+                                 &diff->tables[MAREY__DIFF_TENSORS]));
+    row->table = diff->tables[MAREY__DIFF_TENSORS];
+    for (size_t i = 0; i < diff->n; i++) {
+        const struct marey__diff_result *result = &diff->results[i];
+        put_place(row, result);
+        put_form(row, result);
+        put_counts(row, result);
+        put_worst(row, result);
+        put_sums(row, result);
+    }
+    return marey_table_status(row->table);
+}
+
+/* ---- the first ---- */
+
+static const struct marey_column first_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    {"rank", NULL, MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    TEXT("phase", NULL),
+    {"seq", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    TEXT("tree", NULL),
+    TEXT("path", NULL),
+    TEXT("status", NULL),
+    TEXT("index", NULL),
+    TEXT("a", NULL),
+    TEXT("b", NULL),
+    TEXT("bits_a", NULL),
+    TEXT("bits_b", NULL),
+    NUMBER("difference", NULL),
+    COUNT("block_begin", NULL),
+    COUNT("block_end", NULL),
+    TEXT("source", NULL),
+    TEXT("dtype_a", NULL),
+    TEXT("dtype_b", NULL),
+};
+
+/* The element's values; where there is none what the two are. */
+static void put_two(struct row *row, const struct marey__diff_result *result)
+{
+    const struct marey__diff_details *d = result->details;
+    const struct marey__diff_details *spot =
+        d != NULL && d->first.index != UINT64_MAX && result->status != MAREY_DIFF_DTYPE ? d : NULL;
+    const bool has_forms = result->status == MAREY_DIFF_SHAPE ||
+                           result->status == MAREY_DIFF_KIND || result->basis == MAREY__BY_VALUE;
+    put_index(row, d, spot != NULL ? spot->first.index : UINT64_MAX);
+    if (spot != NULL) {
+        put_text(row, spot->first.a);
+        put_text(row, spot->first.b);
+    } else if (result->status == MAREY_DIFF_DTYPE) {
+        put_text(row, type_name(result->dtype_a));
+        put_text(row, type_name(result->dtype_b));
+    } else {
+        put_text(row, has_forms ? result->form_a : NULL);
+        put_text(row, has_forms ? result->form_b : NULL);
+    }
+    put_text(row, spot != NULL ? spot->bits_a : NULL);
+    put_text(row, spot != NULL ? spot->bits_b : NULL);
+    put_number(row, spot != NULL ? spot->difference : NAN, true);
+    const bool has_block = d != NULL && d->block_end > d->block_begin;
+    put_count(row, has_block ? d->block_begin : 0, has_block);
+    put_count(row, has_block ? d->block_end : 0, has_block);
+}
+
+static marey_status make_first(struct marey_diff *diff, struct row *row)
+{
+    const struct marey__diff_result *first = marey__diff_first(diff);
+    MAREY_TRY(marey_table_create("first", first_columns, MAREY__COUNT_OF(first_columns),
+                                 &diff->tables[MAREY__DIFF_FIRST]));
+    row->table = diff->tables[MAREY__DIFF_FIRST];
+    if (first != NULL) {
+        put_place(row, first);
+        put_two(row, first);
+        put_text(row, first->source);
+        put_text(row, type_name(first->dtype_a));
+        put_text(row, type_name(first->dtype_b));
+    }
+    return marey_table_status(row->table);
+}
+
+/* ---- steps ---- */
+
+static const struct marey_column step_columns[] = {
+    {"step", NULL, MAREY_TYPE_U64, MAREY_UNIT_NONE},
+    COUNT("n", "values"),
+    COUNT("same", NULL),
+    COUNT("close", NULL),
+    COUNT("noise", NULL),
+    COUNT("unknown", NULL),
+    COUNT("different", NULL),
+    COUNT("missing", NULL),
+    COUNT("extra", NULL),
+};
+
+static marey_status make_steps(struct marey_diff *diff, struct row *row)
+{
+    MAREY_TRY(marey_table_create("steps", step_columns, MAREY__COUNT_OF(step_columns),
+                                 &diff->tables[MAREY__DIFF_STEPS]));
+    row->table = diff->tables[MAREY__DIFF_STEPS];
+    for (size_t i = 0; i < diff->n;) {
+        const uint64_t step = diff->results[i].step;
+        uint64_t n[MAREY_N_DIFF_STATUSES] = {0}, all = 0;
+        for (; i < diff->n && diff->results[i].step == step; i++, all++)
+            n[diff->results[i].status]++;
+        const uint64_t cells[] = {
+            step,
+            all,
+            n[MAREY_DIFF_SAME],
+            n[MAREY_DIFF_CLOSE],
+            n[MAREY_DIFF_NOISE],
+            n[MAREY_DIFF_UNKNOWN],
+            n[MAREY_DIFF_DIFFERENT] + n[MAREY_DIFF_DTYPE] + n[MAREY_DIFF_SHAPE] + n[MAREY_DIFF_KIND],
+            n[MAREY_DIFF_MISSING],
+            n[MAREY_DIFF_EXTRA],
+        };
+        for (size_t c = 0; c < MAREY__COUNT_OF(cells); c++)
+            marey_table_u64(row->table, cells[c]);
+    }
+    return marey_table_status(row->table);
+}
+
+marey_status marey__diff_tables(struct marey_diff *diff)
+{
+    struct row row = {0};
+    marey_status status = make_tensors(diff, &row);
+    if (status == MAREY_OK)
+        status = make_first(diff, &row);
+    if (status == MAREY_OK)
+        status = make_steps(diff, &row);
+    if (status == MAREY_OK && row.text.failed)
+        status = marey__fail(MAREY_ENOMEM, "no memory for what differs");
+    marey__buf_fini(&row.text);
+    return status;
+}

@@ -1,0 +1,256 @@
+/*
+ * The header of a safetensors file, with the rules that the reference reader keeps: at most 100 MB, no name twice, and the
+ * tensors lie one behind the other, without holes, from the first byte of the data to the last of the file.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tensor/dumpfile/dumpfile_internal.h"
+
+enum { MAX_HEADER = 100000000 };
+
+struct entry {
+    size_t name, name_len; /* in `names` */
+    size_t sizes;          /* in `sizes` */
+    uint32_t rank;
+    enum marey_dtype dtype;
+    uint64_t begin, end;
+};
+
+struct table {
+    struct marey__cursor cursor;
+    struct entry *entries;
+    size_t n, cap;
+    struct marey__buf names;
+    int64_t *sizes;
+    size_t n_sizes, sizes_cap;
+    bool no_memory;
+};
+
+/* Types that there is none for here are bytes. */
+static bool read_type(struct table *t, enum marey_dtype *dtype, bool *is_bytes, bool *is_halves)
+{
+    if (!marey__cursor_string(&t->cursor))
+        return false;
+    const char *const name = t->cursor.text.data;
+    *is_bytes = strcmp(name, "F6_E2M3") == 0 || strcmp(name, "F6_E3M2") == 0;
+    *is_halves = strcmp(name, "F4") == 0;
+    *dtype = *is_bytes ? MAREY_U8 : marey_dtype_find(name);
+    return *dtype != MAREY_DTYPE_NONE || marey__cursor_fail(&t->cursor, "a type that is not known");
+}
+
+static bool read_offsets(struct table *t, struct entry *entry)
+{
+    struct marey__cursor *const cursor = &t->cursor;
+    bool is_first = true;
+    if (!marey__cursor_take(cursor, '[') || !marey__cursor_next_item(cursor, &is_first) ||
+        !marey__cursor_count(cursor, &entry->begin) || !marey__cursor_next_item(cursor, &is_first) ||
+        !marey__cursor_count(cursor, &entry->end) || marey__cursor_next_item(cursor, &is_first))
+        return marey__cursor_fail(cursor, "data_offsets are two numbers");
+    return entry->begin <= entry->end ||
+           marey__cursor_fail(cursor, "a tensor ends before it begins");
+}
+
+/* The sizes must make the bytes that the offsets tell. */
+static bool check_bytes(struct table *t, struct marey__shape *shape, const struct entry *entry,
+                        bool is_bytes, bool is_halves)
+{
+    uint64_t n_bytes;
+    if (is_bytes) {
+        shape->rank = 1;
+        shape->sizes[0] = (int64_t)(entry->end - entry->begin);
+    }
+    if (is_halves) {
+        /* The format counts halves of bytes; here sizes count bytes. */
+        if (shape->rank == 0 || shape->sizes[shape->rank - 1] % 2 != 0)
+            return marey__cursor_fail(&t->cursor, "halves of bytes that do not fill a byte");
+        shape->sizes[shape->rank - 1] /= 2;
+    }
+    if (!marey__shape_bytes(shape, &n_bytes) || n_bytes != entry->end - entry->begin)
+        return marey__cursor_fail(&t->cursor,
+                                  "a tensor whose shape and data_offsets differ in bytes");
+    return true;
+}
+
+static bool read_entry(struct table *t, struct entry *entry)
+{
+    struct marey__cursor *const cursor = &t->cursor;
+    struct marey__shape shape = {0};
+    bool is_first = true, is_bytes = false, is_halves = false;
+    unsigned seen = 0;
+    if (!marey__cursor_take(cursor, '{'))
+        return marey__cursor_fail(cursor, "a tensor that is no object");
+    while (marey__cursor_next_key(cursor, &is_first)) {
+        const char *const key = cursor->text.data;
+        const unsigned which = strcmp(key, "dtype") == 0          ? 1
+                               : strcmp(key, "shape") == 0        ? 2
+                               : strcmp(key, "data_offsets") == 0 ? 4
+                                                                  : 0;
+        if ((seen & which) != 0 || which == 0)
+            return marey__cursor_fail(cursor, "an unknown key of a tensor, or one twice");
+        seen |= which;
+        if (!(which == 1   ? read_type(t, &shape.dtype, &is_bytes, &is_halves)
+              : which == 2 ? marey__shape_read(cursor, &shape)
+                           : read_offsets(t, entry)))
+            return false;
+    }
+    if (cursor->mistake != NULL)
+        return false;
+    if (seen != 7)
+        return marey__cursor_fail(cursor, "a tensor without dtype, shape or data_offsets");
+    if (!check_bytes(t, &shape, entry, is_bytes, is_halves))
+        return false;
+    entry->dtype = shape.dtype;
+    entry->rank = shape.rank;
+    entry->sizes = t->n_sizes;
+    if (!marey__grow(&t->sizes, &t->sizes_cap, t->n_sizes + shape.rank + 1, sizeof *t->sizes)) {
+        t->no_memory = true;
+        return false;
+    }
+    memcpy(t->sizes + t->n_sizes, shape.sizes, shape.rank * sizeof *t->sizes);
+    t->n_sizes += shape.rank;
+    return true;
+}
+
+/* Texts by texts. */
+static bool read_metadata(struct marey__cursor *cursor)
+{
+    bool is_first = true;
+    if (!marey__cursor_take(cursor, '{'))
+        return marey__cursor_fail(cursor, "__metadata__ that is no object");
+    while (marey__cursor_next_key(cursor, &is_first))
+        if (!marey__cursor_string(cursor))
+            return marey__cursor_fail(cursor, "__metadata__ that is no text");
+    return cursor->mistake == NULL;
+}
+
+static bool read_entries(struct table *t)
+{
+    struct marey__cursor *const cursor = &t->cursor;
+    bool is_first = true, has_metadata = false;
+    if (*cursor->at != '{')
+        return marey__cursor_fail(cursor, "it does not begin with {");
+    cursor->at++;
+    while (marey__cursor_next_key(cursor, &is_first)) {
+        if (strcmp(cursor->text.data, "__metadata__") == 0) {
+            if (has_metadata)
+                return marey__cursor_fail(cursor, "__metadata__ twice");
+            has_metadata = true;
+            if (!read_metadata(cursor))
+                return false;
+            continue;
+        }
+        if (!marey__grow(&t->entries, &t->cap, t->n + 1, sizeof *t->entries)) {
+            t->no_memory = true;
+            return false;
+        }
+        struct entry *const entry = &t->entries[t->n];
+        *entry = (struct entry){.name = t->names.len, .name_len = cursor->text.len};
+        marey__buf_put(&t->names, cursor->text.data, cursor->text.len + 1);
+        if (t->names.failed || !read_entry(t, entry))
+            return false;
+        t->n++;
+    }
+    return cursor->mistake == NULL && marey__cursor_done(cursor);
+}
+
+static int by_data(const void *a, const void *b)
+{
+    const struct entry *const x = a, *const y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static int by_name(const void *a, const void *b, void *names)
+{
+    const struct entry *const x = a, *const y = b;
+    const size_t n = MAREY__MIN(x->name_len, y->name_len);
+    const int order = memcmp((const char *)names + x->name, (const char *)names + y->name, n);
+    return order != 0 ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+}
+
+static marey_status check(struct table *t, const char *path, uint64_t n_data)
+{
+    uint64_t end = 0;
+    if (t->n > 0) {
+        qsort_r(t->entries, t->n, sizeof *t->entries, by_name, t->names.data);
+        for (size_t i = 1; i < t->n; i++)
+            if (by_name(&t->entries[i - 1], &t->entries[i], t->names.data) == 0)
+                return marey__fail(MAREY_EFORMAT, "%s is no safetensors file: '%s' is in it twice",
+                                   path, t->names.data + t->entries[i].name);
+        qsort(t->entries, t->n, sizeof *t->entries, by_data);
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->entries[i].begin != end)
+            return marey__fail(MAREY_EFORMAT,
+                               "%s is no safetensors file: '%s' begins at byte %" PRIu64
+                               " of the data, where %" PRIu64 " is next",
+                               path, t->names.data + t->entries[i].name, t->entries[i].begin, end);
+        end = t->entries[i].end;
+    }
+    if (end != n_data)
+        return marey__fail(MAREY_EFORMAT,
+                           "%s is not a complete safetensors file: its tensors have %" PRIu64
+                           " bytes, its data %" PRIu64,
+                           path, end, n_data);
+    return MAREY_OK;
+}
+
+static marey_status visit_all(const struct table *t, marey__safetensors_visitor *visit, void *ctx)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct entry *const entry = &t->entries[i];
+        struct marey__shape shape = {.dtype = entry->dtype, .rank = entry->rank};
+        memcpy(shape.sizes, t->sizes + entry->sizes, entry->rank * sizeof *t->sizes);
+        MAREY_TRY(visit(ctx, t->names.data + entry->name, entry->name_len, &shape, entry->begin));
+    }
+    return MAREY_OK;
+}
+
+static void table_fini(struct table *t)
+{
+    marey__cursor_fini(&t->cursor);
+    marey__free(t->entries);
+    marey__free(t->sizes);
+    marey__buf_fini(&t->names);
+}
+
+size_t marey__safetensors_head(const char *text, size_t len)
+{
+    uint64_t n = 0;
+    if (len >= sizeof n)
+        memcpy(&n, text, sizeof n);
+    return 16 + (size_t)MAREY__MIN(n, (uint64_t)MAX_HEADER);
+}
+
+marey_status marey__safetensors_parse(const char *path, const char *text, size_t len,
+                                      marey__safetensors_visitor *visit, void *ctx, size_t *data_at)
+{
+    uint64_t n = 0;
+    if (len < 10)
+        return marey__fail(MAREY_EFORMAT, "%s is no safetensors file: it is too short", path);
+    memcpy(&n, text, sizeof n);
+    if (n > MAX_HEADER || n > len - 8)
+        return marey__fail(MAREY_EFORMAT,
+                           "%s is not a complete safetensors file: its header would have %" PRIu64
+                           " bytes, the file has %zu",
+                           path, n, len);
+    struct table t = {0};
+    marey__cursor_init(&t.cursor, text + 8, n);
+    marey_status status = MAREY_OK;
+    if (!read_entries(&t))
+        status = t.no_memory || t.names.failed
+                     ? marey__fail(MAREY_ENOMEM, "out of memory while reading %s", path)
+                     : marey__cursor_status(&t.cursor, path, "safetensors file");
+    if (status == MAREY_OK)
+        status = check(&t, path, len - 8 - n);
+    if (status == MAREY_OK)
+        status = visit_all(&t, visit, ctx);
+    if (status == MAREY_OK)
+        *data_at = 8 + (size_t)n;
+    table_fini(&t);
+    return status;
+}

@@ -1,0 +1,191 @@
+/* What is held of a step while it is looked at. */
+#include <string.h>
+
+#include "tensor/dumpfile/dumpfile_internal.h"
+
+/* Memory is handed out from large pieces, since a step has many small texts. */
+enum { PIECE = 64 << 10 };
+struct marey__kept {
+    struct marey__kept *next;
+    void *owned; /* not NULL: memory that somebody else allocated, and nothing is handed out here */
+    size_t used, size;
+    _Alignas(16) char bytes[];
+};
+
+static struct marey__kept *keep_piece(struct marey__step *step, size_t size)
+{
+    struct marey__kept *const piece = marey__calloc(1, sizeof *piece + size);
+    if (piece == NULL)
+        return NULL;
+    piece->size = size;
+    piece->next = step->kept;
+    step->kept = piece;
+    return piece;
+}
+
+void *marey__step_keep(struct marey__step *step, size_t size)
+{
+    size = (size + 15) & ~(size_t)15;
+    struct marey__kept *piece = step->kept;
+    if (piece == NULL || piece->size - piece->used < size)
+        piece = keep_piece(step, MAREY__MAX(size, (size_t)PIECE));
+    if (piece == NULL)
+        return NULL;
+    char *const at = piece->bytes + piece->used;
+    piece->used += size;
+    return at;
+}
+
+bool marey__step_own(struct marey__step *step, void *memory)
+{
+    struct marey__kept *const piece = keep_piece(step, 0);
+    if (piece != NULL)
+        piece->owned = memory;
+    else
+        marey__free(memory);
+    return piece != NULL;
+}
+
+char *marey__step_text(struct marey__step *step, const char *text, size_t len)
+{
+    char *const copy = marey__step_keep(step, len + 1);
+    if (copy != NULL)
+        memcpy(copy, text, len);
+    return copy;
+}
+
+/* ---- values ---- */
+
+static marey_status no_memory(const struct marey__step *step)
+{
+    return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", step->path);
+}
+
+static struct marey_dump_part *copy_parts(struct marey__step *step,
+                                          const struct marey_dump_part *parts, size_t n_parts)
+{
+    struct marey_dump_part *const copy = marey__step_keep(step, n_parts * sizeof *copy);
+    for (size_t i = 0; i < n_parts && copy != NULL; i++) {
+        copy[i] = parts[i];
+        if (parts[i].key == NULL)
+            continue;
+        copy[i].key = marey__step_text(step, parts[i].key, parts[i].key_len);
+        if (copy[i].key == NULL)
+            return NULL;
+    }
+    return copy;
+}
+
+static char *name_of(struct marey__step *step, const struct marey_dump_part *parts, size_t n_parts)
+{
+    struct marey__buf name = {0};
+    marey__name_put(&name, MAREY_DUMP_TENSORS, parts, n_parts);
+    char *const text = name.failed ? NULL : marey__step_text(step, name.data, name.len);
+    marey__buf_fini(&name);
+    return text;
+}
+
+marey_status marey__step_add(struct marey__step *step, enum marey_dump_tree tree,
+                             const struct marey_dump_part *parts, size_t n_parts, const char *name)
+{
+    const size_t n = step->n_values;
+    if (!marey__grow(&step->values, &step->values_cap, n + 1, sizeof *step->values) ||
+        !marey__grow(&step->places, &step->places_cap, n + 1, sizeof *step->places))
+        return no_memory(step);
+    struct marey_dumped_value *const value = &step->values[n];
+    *value = (struct marey_dumped_value){.tree = tree, .seq = n, .n_parts = n_parts};
+    step->places[n] = (struct marey__place){0};
+    value->parts = copy_parts(step, parts, n_parts);
+    value->name =
+        name != NULL ? marey__step_text(step, name, strlen(name)) : name_of(step, parts, n_parts);
+    if (value->parts == NULL || value->name == NULL)
+        return no_memory(step);
+    step->n_values++;
+    return MAREY_OK;
+}
+
+struct marey_dumped_value *marey__step_last(struct marey__step *step)
+{
+    return &step->values[step->n_values - 1];
+}
+
+marey_status marey__step_shape(struct marey__step *step, const struct marey__shape *shape)
+{
+    struct marey_dumped_value *const value = marey__step_last(step);
+    int64_t *const sizes = marey__step_keep(step, shape->rank * sizeof *sizes);
+    if (sizes == NULL)
+        return no_memory(step);
+    memcpy(sizes, shape->sizes, shape->rank * sizeof *sizes);
+    value->dtype = shape->dtype;
+    value->rank = shape->rank;
+    value->sizes = sizes;
+    if (!marey__shape_bytes(shape, &value->n_bytes))
+        value->n_bytes = 0;
+    return MAREY_OK;
+}
+
+void marey__step_numbers(struct marey__step *step, size_t i, const void *data)
+{
+    const struct marey_dumped_value *const value = &step->values[i];
+    step->places[i] = (struct marey__place){
+        .has_numbers = true,
+        .is_read = true,
+        .tensor = {.data = data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes}};
+}
+
+void marey__step_inside(struct marey__step *step, size_t i, uint64_t at)
+{
+    step->places[i] = (struct marey__place){.has_numbers = true, .is_inside = true, .at = at};
+}
+
+void marey__place_drop(struct marey__place *place)
+{
+    marey__free(place->numbers);
+    marey__free(place->sizes);
+    place->numbers = NULL;
+    place->sizes = NULL;
+    place->is_read = false;
+}
+
+marey_status marey__step_files(struct marey__step *step, char *const *paths, size_t n)
+{
+    struct marey_dumped_value *const value = marey__step_last(step);
+    const char **const files = marey__step_keep(step, n * sizeof *files);
+    if (files == NULL)
+        return no_memory(step);
+    for (size_t i = 0; i < n; i++) {
+        files[i] = marey__step_text(step, paths[i], strlen(paths[i]));
+        if (files[i] == NULL)
+            return no_memory(step);
+    }
+    value->files = files;
+    value->n_files = n;
+    return MAREY_OK;
+}
+
+void marey__step_release(struct marey__step *step)
+{
+    for (size_t i = 0; i < step->n_values; i++)
+        marey__place_drop(&step->places[i]);
+    while (step->kept != NULL) {
+        struct marey__kept *const next = step->kept->next;
+        marey__free(step->kept->owned);
+        marey__free(step->kept);
+        step->kept = next;
+    }
+    step->n_values = 0;
+    marey__free((char *)step->file.path);
+    step->file = (struct marey__numbers_file){0};
+    step->is_loaded = false;
+}
+
+void marey__step_fini(struct marey__step *step)
+{
+    marey__step_release(step);
+    marey__free(step->values);
+    marey__free(step->places);
+    marey__free(step->path);
+    marey__free(step->stem);
+    for (size_t i = 0; i < MAREY__COUNT_OF(step->texts); i++)
+        marey__free(step->texts[i]);
+}

@@ -1,0 +1,243 @@
+/*
+ * A JSON as a tree of values: keys and positions are the path, lists of numbers are tensors, and a text is the name of a
+ * file where there is one of that name beside it.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tensor/dumpfile/dumpfile_internal.h"
+
+struct tree_reader {
+    struct marey__cursor cursor;
+    struct marey_dumps *dumps;
+    struct marey__step *step;
+    enum marey_dump_tree tree;
+    const char *folder, *prefix;
+    struct marey_dump_part *parts; /* from the root to here */
+    size_t n_parts, parts_cap;
+    marey_status status; /* of what is no mistake of the text */
+};
+
+static bool is_ok(struct tree_reader *r, marey_status status)
+{
+    r->status = status;
+    return status == MAREY_OK;
+}
+
+static bool no_memory(struct tree_reader *r)
+{
+    return is_ok(r, marey__fail(MAREY_ENOMEM, "out of memory while reading %s", r->step->path));
+}
+
+/* A value at the root is called "data". */
+static bool add(struct tree_reader *r)
+{
+    static const struct marey_dump_part root = {.key = "data", .key_len = 4};
+    const bool is_root = r->n_parts == 0;
+    return is_ok(r, marey__step_add(r->step, r->tree, is_root ? &root : r->parts,
+                                    is_root ? 1 : r->n_parts, NULL));
+}
+
+static bool push(struct tree_reader *r, struct marey_dump_part part)
+{
+    if (!marey__grow(&r->parts, &r->parts_cap, r->n_parts + 1, sizeof *r->parts))
+        return no_memory(r);
+    r->parts[r->n_parts++] = part;
+    return true;
+}
+
+/* ---- leaves ---- */
+
+static enum marey_dump_type type_by_suffix(const char *name)
+{
+    static const struct {
+        const char *suffix;
+        enum marey_dump_type type;
+    } types[] = {{".bin", MAREY_DUMP_BINARY},
+                 {".png", MAREY_DUMP_IMAGE_RGB},
+                 {".pkl", MAREY_DUMP_PICKLE},
+                 {".npy", MAREY_DUMP_NPY},
+                 {".safetensors", MAREY_DUMP_SAFETENSORS}};
+    const size_t len = strlen(name);
+    for (size_t i = 0; i < MAREY__COUNT_OF(types); i++) {
+        const size_t n = strlen(types[i].suffix);
+        if (len > n && strcmp(name + len - n, types[i].suffix) == 0)
+            return types[i].type;
+    }
+    return MAREY_DUMP_CONTAINER;
+}
+
+/* Whether the text in the cursor names a file of this step; `path` then is it. Never one elsewhere. */
+static bool is_side_file(const struct tree_reader *r, char *path, size_t size)
+{
+    const char *const name = r->cursor.text.data;
+    if (r->folder == NULL || strlen(name) != r->cursor.text.len || strchr(name, '/') != NULL ||
+        type_by_suffix(name) == MAREY_DUMP_CONTAINER)
+        return false;
+    const int n = snprintf(path, size, "%s/%s%s", r->folder, r->prefix, name);
+    return n > 0 && (size_t)n < size && access(path, F_OK) == 0;
+}
+
+/* What kind of tensor the last value's file holds. Damage is told, and the rest is read. */
+static bool look(struct tree_reader *r)
+{
+    const marey_status status = marey__value_look(r->step);
+    if (status != MAREY_OK && status != MAREY_ENOMEM) {
+        marey__dumps_note(r->dumps, "%s", marey_last_error());
+        marey__step_last(r->step)->missing = "damaged";
+    }
+    return is_ok(r, status == MAREY_ENOMEM ? status : MAREY_OK);
+}
+
+static bool take_text(struct tree_reader *r)
+{
+    char path[PATH_MAX];
+    if (!marey__cursor_string(&r->cursor) || !add(r))
+        return false;
+    struct marey_dumped_value *const value = marey__step_last(r->step);
+    if (is_side_file(r, path, sizeof path)) {
+        char *const paths[] = {path};
+        value->type = type_by_suffix(r->cursor.text.data);
+        value->kind = value->type == MAREY_DUMP_PICKLE ? MAREY_DUMP_BYTES : MAREY_DUMP_TENSOR;
+        return is_ok(r, marey__step_files(r->step, paths, 1)) && look(r);
+    }
+    value->kind = MAREY_DUMP_TEXT;
+    value->text_len = r->cursor.text.len;
+    value->text = marey__step_text(r->step, r->cursor.text.data, r->cursor.text.len);
+    return value->text != NULL || no_memory(r);
+}
+
+/* Numbers as the last value. */
+static bool put_numbers(struct tree_reader *r, struct marey__numbers *numbers)
+{
+    if (numbers->data != NULL && !marey__step_own(r->step, numbers->data))
+        return no_memory(r);
+    if (!is_ok(r, marey__step_shape(r->step, &numbers->shape)))
+        return false;
+    marey__step_numbers(r->step, r->step->n_values - 1, numbers->data);
+    marey__step_last(r->step)->type = MAREY_DUMP_JSON;
+    marey__step_last(r->step)->is_untyped = 1;
+    return true;
+}
+
+/* A number, true, false or null: text, and where it is a number a tensor of rank 0 too. */
+static bool take_literal(struct tree_reader *r)
+{
+    struct marey__numbers numbers = {0};
+    marey__cursor_peek(&r->cursor);
+    const char *const text = r->cursor.at;
+    const enum marey__numbers_result result = marey__numbers_read(&r->cursor, false, &numbers);
+    const bool is_null = result == MAREY__NUMBERS_NONE && marey__cursor_word(&r->cursor, "null");
+    if (result == MAREY__NUMBERS_NO_MEMORY)
+        return no_memory(r);
+    if (result == MAREY__NUMBERS_NONE && !is_null)
+        return marey__cursor_fail(&r->cursor, "a value is missing");
+    if (!add(r)) {
+        marey__free(numbers.data);
+        return false;
+    }
+    struct marey_dumped_value *const value = marey__step_last(r->step);
+    value->kind = MAREY_DUMP_LITERAL;
+    value->text_len = (size_t)(r->cursor.at - text);
+    value->text = marey__step_text(r->step, text, value->text_len);
+    if (value->text == NULL) {
+        marey__free(numbers.data);
+        return no_memory(r);
+    }
+    return is_null || put_numbers(r, &numbers);
+}
+
+/* ---- branches ---- */
+
+static bool take_value(struct tree_reader *r);
+
+static bool take_object(struct tree_reader *r)
+{
+    bool is_first = true;
+    size_t n = 0;
+    r->cursor.at++;
+    for (; marey__cursor_next_key(&r->cursor, &is_first); n++) {
+        char *const key = marey__step_text(r->step, r->cursor.text.data, r->cursor.text.len);
+        if (key == NULL)
+            return no_memory(r);
+        if (!push(r, (struct marey_dump_part){.key = key, .key_len = r->cursor.text.len}) ||
+            !take_value(r))
+            return false;
+        r->n_parts--;
+    }
+    if (r->cursor.mistake != NULL)
+        return false;
+    if (n > 0 || r->n_parts == 0)
+        return true;
+    if (!add(r))
+        return false;
+    marey__step_last(r->step)->kind = MAREY_DUMP_DICT;
+    return true;
+}
+
+static bool take_items(struct tree_reader *r)
+{
+    bool is_first = true;
+    r->cursor.at++;
+    for (uint64_t i = 0; marey__cursor_next_item(&r->cursor, &is_first); i++) {
+        if (!push(r, (struct marey_dump_part){.index = i}) || !take_value(r))
+            return false;
+        r->n_parts--;
+    }
+    return r->cursor.mistake == NULL;
+}
+
+static bool take_list(struct tree_reader *r)
+{
+    struct marey__numbers numbers = {0};
+    switch (marey__numbers_read(&r->cursor, false, &numbers)) {
+    case MAREY__NUMBERS_NO_MEMORY:
+        return no_memory(r);
+    case MAREY__NUMBERS_NONE:
+        return take_items(r);
+    case MAREY__NUMBERS_TENSOR:
+        break;
+    }
+    if (!add(r)) {
+        marey__free(numbers.data);
+        return false;
+    }
+    /* An empty list may be a tensor or a list. */
+    if (numbers.shape.rank == 1 && numbers.shape.sizes[0] == 0)
+        marey__step_last(r->step)->kind = MAREY_DUMP_LIST;
+    return put_numbers(r, &numbers);
+}
+
+static bool take_value(struct tree_reader *r)
+{
+    if (r->n_parts > MAREY__CURSOR_DEPTH)
+        return marey__cursor_fail(&r->cursor, "it is nested too deeply");
+    switch (marey__cursor_peek(&r->cursor)) {
+    case '{':
+        return take_object(r);
+    case '[':
+        return take_list(r);
+    case '"':
+        return take_text(r);
+    default:
+        return take_literal(r);
+    }
+}
+
+marey_status marey__tree_parse(struct marey_dumps *dumps, struct marey__step *step,
+                               enum marey_dump_tree tree, const struct marey__map *text,
+                               const char *path, const char *folder, const char *prefix)
+{
+    struct tree_reader r = {
+        .dumps = dumps, .step = step, .tree = tree, .folder = folder, .prefix = prefix};
+    marey__cursor_init(&r.cursor, text->data, text->len);
+    const bool is_fine = take_value(&r) && marey__cursor_done(&r.cursor);
+    marey_status status = r.status;
+    if (!is_fine && status == MAREY_OK)
+        status = marey__cursor_status(&r.cursor, path, "JSON");
+    marey__cursor_fini(&r.cursor);
+    marey__free(r.parts);
+    return status;
+}

@@ -1,0 +1,378 @@
+/* The numbers of a value that has files of its own. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tensor/dumpfile/dumpfile_internal.h"
+#include <marey/image.h>
+
+/* What a file turned out to hold. */
+struct found {
+    struct marey__shape shape;
+    void *data; /* marey__free; NULL: there are none, or only the shape was wanted */
+    struct marey__numbers_file file; /* where they lie as they are, from byte `at` on; path NULL: nowhere */
+    uint64_t at;
+};
+
+static marey_status no_memory(const char *path)
+{
+    return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", path);
+}
+
+/* The numbers of a shape, from byte `at` of a file on. */
+static marey_status load(const struct marey__numbers_file *file, uint64_t at, struct found *found)
+{
+    enum { HUGE_PAGE = 2 << 20 };
+    uint64_t n_bytes;
+    if (!marey__shape_bytes(&found->shape, &n_bytes) || n_bytes == 0)
+        return MAREY_OK;
+    found->data = marey__alloc(n_bytes);
+    if (found->data == NULL)
+        return no_memory(file->path);
+    /* Most of the time of a large read goes into pages that are touched for the first time. */
+    const uintptr_t begin = ((uintptr_t)found->data + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+    const uintptr_t end = ((uintptr_t)found->data + n_bytes) & ~(uintptr_t)(HUGE_PAGE - 1);
+    if (end > begin)
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    return marey__numbers_load(file, at, found->data, n_bytes);
+}
+
+/* ---- .npy ---- */
+
+static void swap_bytes(char *data, uint64_t n_bytes, size_t size)
+{
+    for (uint64_t i = 0; i + size <= n_bytes; i += size)
+        for (size_t k = 0; k < size / 2; k++) {
+            const char kept = data[i + k];
+            data[i + k] = data[i + size - 1 - k];
+            data[i + size - 1 - k] = kept;
+        }
+}
+
+/* A copy in row-major order, the lowest byte first. */
+static marey_status straighten(const char *path, const struct marey__npy *npy, struct found *found)
+{
+    uint64_t n_bytes = 0;
+    int64_t strides[MAREY_MAX_RANK], stride = 1;
+    for (uint32_t i = 0; i < npy->shape.rank; i++) {
+        strides[i] = stride;
+        stride *= npy->shape.sizes[i];
+    }
+    const struct marey_tensor tensor = {.data = found->data,
+                                        .dtype = npy->shape.dtype,
+                                        .rank = npy->shape.rank,
+                                        .sizes = npy->shape.sizes,
+                                        .strides = npy->is_fortran ? strides : NULL};
+    if (!marey__shape_bytes(&npy->shape, &n_bytes) || n_bytes == 0)
+        return MAREY_OK;
+    char *const copy = marey__alloc(n_bytes);
+    if (copy == NULL)
+        return no_memory(path);
+    const marey_status status = marey_tensor_gather(&tensor, copy);
+    if (status != MAREY_OK) {
+        marey__free(copy);
+        return status;
+    }
+    const bool is_complex = npy->shape.dtype == MAREY_C64 || npy->shape.dtype == MAREY_C128;
+    if (npy->is_swapped)
+        swap_bytes(copy, n_bytes, marey_dtype_size(npy->shape.dtype) / (is_complex ? 2 : 1));
+    marey__free(found->data);
+    found->data = copy;
+    return MAREY_OK;
+}
+
+static marey_status read_npy(const char *path, bool wants_data, struct found *found)
+{
+    struct marey__numbers_file file;
+    struct marey__map head;
+    struct marey__npy npy;
+    MAREY_TRY(marey__numbers_open(path, MAREY__NPY_HEAD, &file, &head));
+    const marey_status status = marey__npy_parse(path, head.data, file.len, &npy);
+    marey__map_close(&head);
+    MAREY_TRY(status);
+    found->shape = npy.shape;
+    if (!wants_data) {
+        found->at = npy.data_at;
+        found->file = file;
+        if (npy.is_fortran || npy.is_swapped)
+            found->file.path = NULL;
+        return MAREY_OK;
+    }
+    MAREY_TRY(load(&file, npy.data_at, found));
+    return npy.is_fortran || npy.is_swapped ? straighten(path, &npy, found) : MAREY_OK;
+}
+
+/* ---- .safetensors of one tensor ---- */
+
+struct only {
+    struct marey__shape shape;
+    uint64_t offset;
+    size_t n;
+};
+
+static marey_status take_only(void *ctx, const char *name, size_t len,
+                              const struct marey__shape *shape, uint64_t offset)
+{
+    struct only *const only = ctx;
+    (void)len;
+    if (strncmp(name, "__pad__", 7) == 0)
+        return MAREY_OK;
+    only->shape = *shape;
+    only->offset = offset;
+    only->n++;
+    return MAREY_OK;
+}
+
+static marey_status read_safetensors(const char *path, bool wants_data, struct found *found)
+{
+    struct marey__numbers_file file;
+    struct marey__map head;
+    struct only only = {0};
+    size_t data_at;
+    MAREY_TRY(marey__numbers_open(path, 8, &file, &head));
+    const size_t n_head = marey__safetensors_head(head.data, head.len);
+    marey__map_close(&head);
+    MAREY_TRY(marey__numbers_open(path, n_head, &file, &head));
+    const marey_status status =
+        marey__safetensors_parse(path, head.data, file.len, take_only, &only, &data_at);
+    marey__map_close(&head);
+    MAREY_TRY(status);
+    if (only.n != 1)
+        return marey__fail(MAREY_EFORMAT, "%s holds %zu tensors where one was expected", path,
+                           only.n);
+    found->shape = only.shape;
+    found->file = file;
+    found->at = data_at + only.offset;
+    return wants_data ? load(&file, found->at, found) : MAREY_OK;
+}
+
+/* ---- .bin ---- */
+
+static marey_status read_meta(const char *path, struct marey__shape *out)
+{
+    char meta[PATH_MAX];
+    struct marey__map map;
+    const int n = snprintf(meta, sizeof meta, "%s.meta.json", path);
+    if (n < 0 || (size_t)n >= sizeof meta)
+        return marey__fail(MAREY_EIO, "the path of %s is too long", path);
+    MAREY_TRY(marey__map_text(meta, &map));
+    const marey_status status = marey__bin_meta_parse(meta, map.data, map.len, out);
+    marey__map_close(&map);
+    return status;
+}
+
+static marey_status read_bin(const char *path, bool wants_data, const struct marey__shape *shape,
+                             struct found *found)
+{
+    struct marey__numbers_file file;
+    uint64_t n_bytes;
+    MAREY_TRY(marey__numbers_open(path, 0, &file, NULL));
+    if (!marey__shape_bytes(shape, &n_bytes) || n_bytes != file.len)
+        return marey__fail(MAREY_EFORMAT, "%s has %" PRIu64 " bytes, which does not match its shape",
+                           path, file.len);
+    found->shape = *shape;
+    found->file = file;
+    return wants_data ? load(&file, 0, found) : MAREY_OK;
+}
+
+/* ---- .json ---- */
+
+static marey_status read_json(const char *path, const struct marey__shape *shape, struct found *found)
+{
+    struct marey__map map;
+    struct marey__cursor cursor;
+    struct marey__numbers numbers = {0};
+    MAREY_TRY(marey__map_text(path, &map));
+    marey__cursor_init(&cursor, map.data, map.len);
+    marey_status status = MAREY_OK;
+    const enum marey__numbers_result result = marey__numbers_read(
+        &cursor, shape->dtype == MAREY_F32 || shape->dtype == MAREY_C64, &numbers);
+    if (result == MAREY__NUMBERS_NO_MEMORY)
+        status = no_memory(path);
+    else if (result == MAREY__NUMBERS_NONE)
+        status = marey__fail(
+            MAREY_EFORMAT,
+            "%s is no tensor as JSON: its lists differ in length, or hold no numbers", path);
+    else if (!marey__cursor_done(&cursor))
+        status = marey__cursor_status(&cursor, path, "tensor as JSON");
+    else
+        status = marey__numbers_convert(&numbers, shape);
+    marey__cursor_fini(&cursor);
+    marey__map_close(&map);
+    if (status != MAREY_OK) {
+        marey__free(numbers.data);
+        return status;
+    }
+    *found = (struct found){.shape = *shape, .data = numbers.data};
+    return MAREY_OK;
+}
+
+/* ---- .png: pixels, of several files in a row ---- */
+
+static struct marey__shape shape_of_pixels(const struct marey_image *image, size_t n_files)
+{
+    struct marey__shape shape = {.dtype = image->depth == 16 ? MAREY_U16 : MAREY_U8};
+    if (n_files > 1)
+        shape.sizes[shape.rank++] = (int64_t)n_files;
+    shape.sizes[shape.rank++] = image->height;
+    shape.sizes[shape.rank++] = image->width;
+    if (image->n_channels > 1)
+        shape.sizes[shape.rank++] = image->n_channels;
+    return shape;
+}
+
+static marey_status take_pixels(const char *path, size_t i, size_t n_files,
+                                const struct marey_image *image, struct found *found)
+{
+    const struct marey__shape shape = shape_of_pixels(image, n_files);
+    uint64_t n_bytes;
+    if (!marey__shape_bytes(&shape, &n_bytes))
+        return marey__fail(MAREY_EFORMAT, "%s and the pictures with it are too large", path);
+    if (i == 0) {
+        char *const all = marey__alloc(n_bytes);
+        if (all == NULL)
+            return no_memory(path);
+        *found = (struct found){.shape = shape, .data = all};
+    } else if (shape.dtype != found->shape.dtype || shape.rank != found->shape.rank ||
+               memcmp(shape.sizes, found->shape.sizes, sizeof shape.sizes) != 0) {
+        return marey__fail(MAREY_EFORMAT, "%s is not as large as the picture before it", path);
+    }
+    memcpy((char *)found->data + i * (n_bytes / n_files), image->samples, n_bytes / n_files);
+    return MAREY_OK;
+}
+
+static marey_status read_pixels(const struct marey_dumped_value *value, struct found *found)
+{
+    for (size_t i = 0; i < value->n_files; i++) {
+        marey_images *images;
+        MAREY_TRY(marey_png_open(value->files[i], &images));
+        const marey_status status =
+            take_pixels(value->files[i], i, value->n_files, marey_images_get(images, 0), found);
+        marey_images_destroy(images);
+        MAREY_TRY(status);
+    }
+    return MAREY_OK;
+}
+
+/* ---- any of them ---- */
+
+static struct marey__shape shape_of(const struct marey_dumped_value *value)
+{
+    struct marey__shape shape = {.dtype = value->dtype, .rank = value->rank};
+    if (value->rank > 0)
+        memcpy(shape.sizes, value->sizes, value->rank * sizeof *shape.sizes);
+    return shape;
+}
+
+static bool is_image(enum marey_dump_type type)
+{
+    return type == MAREY_DUMP_IMAGE_RGB || type == MAREY_DUMP_IMAGE_BGR || type == MAREY_DUMP_IMAGE_I;
+}
+
+static marey_status read_files(const struct marey_dumped_value *value, bool wants_data,
+                               const struct marey__shape *wanted, struct found *found)
+{
+    if (is_image(value->type))
+        return read_pixels(value, found);
+    switch (value->type) {
+    case MAREY_DUMP_NPY:
+        return read_npy(value->files[0], wants_data, found);
+    case MAREY_DUMP_SAFETENSORS:
+        return read_safetensors(value->files[0], wants_data, found);
+    case MAREY_DUMP_BINARY:
+        return read_bin(value->files[0], wants_data, wanted, found);
+    case MAREY_DUMP_JSON:
+        return read_json(value->files[0], wanted, found);
+    default:
+        return marey__fail(MAREY_ESTATE, "'%s' has files that are not read", value->name);
+    }
+}
+
+/* The tensor of a value's place, which takes what was found. */
+static marey_status put_found(const struct marey_dumped_value *value, struct marey__place *place,
+                              struct found *found)
+{
+    place->tensor = (struct marey_tensor){
+        .data = found->data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes};
+    if (is_image(value->type)) {
+        place->sizes = marey__alloc((found->shape.rank + 1) * sizeof *place->sizes);
+        if (place->sizes == NULL)
+            return no_memory(value->name);
+        memcpy(place->sizes, found->shape.sizes, found->shape.rank * sizeof *place->sizes);
+        place->tensor.dtype = found->shape.dtype;
+        place->tensor.rank = found->shape.rank;
+        place->tensor.sizes = place->sizes;
+    }
+    place->numbers = found->data;
+    place->is_read = true;
+    found->data = NULL;
+    return MAREY_OK;
+}
+
+static marey_status check_bytes(const struct marey_dumped_value *value, const struct found *found)
+{
+    uint64_t n_found = 0;
+    /* safetensors may have another type for it: as many bytes will do. */
+    if (is_image(value->type) ||
+        (marey__shape_bytes(&found->shape, &n_found) && n_found == value->n_bytes))
+        return MAREY_OK;
+    return marey__fail(MAREY_EFORMAT, "%s holds %" PRIu64 " bytes of numbers; '%s' has %" PRIu64,
+                       value->n_files != 0 ? value->files[0] : "a file", n_found, value->name,
+                       value->n_bytes);
+}
+
+marey_status marey__value_find(const struct marey__step *step, size_t i,
+                               struct marey__numbers_file *file, uint64_t *at)
+{
+    const struct marey_dumped_value *const value = &step->values[i];
+    const struct marey__shape shape = shape_of(value);
+    struct found found = {.file = step->file, .at = step->places[i].at};
+    if (!step->places[i].is_inside) {
+        found.file.path = NULL;
+        if (value->type != MAREY_DUMP_NPY && value->type != MAREY_DUMP_SAFETENSORS &&
+            value->type != MAREY_DUMP_BINARY)
+            return MAREY_OK;
+        MAREY_TRY(read_files(value, false, &shape, &found));
+        MAREY_TRY(check_bytes(value, &found));
+    }
+    *file = found.file;
+    *at = found.at;
+    return MAREY_OK;
+}
+
+marey_status marey__value_read(struct marey__step *step, size_t i)
+{
+    const struct marey_dumped_value *const value = &step->values[i];
+    struct marey__place *const place = &step->places[i];
+    const struct marey__shape shape = shape_of(value);
+    struct found found = {.shape = shape};
+    marey_status status = place->is_inside ? load(&step->file, place->at, &found)
+                                           : read_files(value, true, &shape, &found);
+    if (status == MAREY_OK)
+        status = check_bytes(value, &found);
+    if (status == MAREY_OK)
+        status = put_found(value, place, &found);
+    marey__free(found.data);
+    return status;
+}
+
+marey_status marey__value_look(struct marey__step *step)
+{
+    const size_t i = step->n_values - 1;
+    const struct marey_dumped_value *const value = &step->values[i];
+    struct found found = {0};
+    if (value->type == MAREY_DUMP_PICKLE)
+        return MAREY_OK;
+    marey_status status = value->type == MAREY_DUMP_BINARY
+                              ? read_meta(value->files[0], &found.shape)
+                              : read_files(value, false, &found.shape, &found);
+    if (status == MAREY_OK)
+        status = marey__step_shape(step, &found.shape);
+    if (status == MAREY_OK && found.data != NULL)
+        status = put_found(value, &step->places[i], &found);
+    step->places[i].has_numbers = status == MAREY_OK;
+    marey__free(found.data);
+    return status;
+}

@@ -1,0 +1,379 @@
+/* Block by block: the kernel first, a second look where its result asks for one, into the part of a chunk. */
+#include <math.h>
+#include <string.h>
+
+#include "tensor/kernels/tensor_compare_internal.h"
+
+/* ---- parts in the common type ---- */
+
+struct expanded {
+    float values_a[MAREY__BLOCK_PARTS], values_b[MAREY__BLOCK_PARTS];
+    uint32_t patterns_a[MAREY__BLOCK_PARTS], patterns_b[MAREY__BLOCK_PARTS];
+};
+
+/* Parts of a type as values of the common one, which has at most 32 bits and holds them all. */
+static void expand_side(const struct marey__compare *job, const struct marey__dtype *type,
+                        const unsigned char *from, size_t n, float *values, uint32_t *patterns)
+{
+    double wide[64];
+    const enum marey_dtype part = (enum marey_dtype)type->part;
+    if (type->kind == MAREY__IS_FLOAT) {
+        marey__widen(part, from, n, values);
+    } else {
+        for (size_t done = 0; done < n; done += MAREY__COUNT_OF(wide)) {
+            const size_t now = MAREY__MIN(n - done, MAREY__COUNT_OF(wide));
+            marey__widen_to_double(part, from + done * type->part_bits / 8, now, wide);
+            for (size_t i = 0; i < now; i++)
+                values[done + i] = (float)wide[i];
+        }
+    }
+    if (part == job->common)
+        marey__patterns(part, from, n, patterns);
+    else
+        marey__patterns(MAREY_F32, values, n, patterns);
+}
+
+static void expand(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                   struct expanded *out)
+{
+    expand_side(job, job->a.type, a, n * job->n_parts, out->values_a, out->patterns_a);
+    expand_side(job, job->b.type, b, n * job->n_parts, out->values_b, out->patterns_b);
+}
+
+/* ---- with care ---- */
+
+static void carefully_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                         uint64_t first, struct marey__diff_part *part)
+{
+    struct expanded e;
+    expand(job, a, b, n, &e);
+    marey__compare_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, part);
+}
+
+static void carefully_64(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                         uint64_t first, struct marey__diff_part *part)
+{
+    double values_a[MAREY__BLOCK_PARTS], values_b[MAREY__BLOCK_PARTS];
+    marey__widen_to_double((enum marey_dtype)job->a.type->part, a, n * job->n_parts, values_a);
+    marey__widen_to_double((enum marey_dtype)job->b.type->part, b, n * job->n_parts, values_b);
+    marey__compare_floats64(job, values_a, values_b, n, first, part);
+}
+
+static void carefully(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                      uint64_t first, struct marey__diff_part *part)
+{
+    struct marey__diff_part block;
+    marey__diff_part_init(&block);
+    if (job->is_mixed)
+        marey__compare_mixed(job, a, b, n, first, &block);
+    else if (job->common == MAREY_DTYPE_NONE)
+        marey__compare_integers(job, a, b, n, first, &block);
+    else if (job->common == MAREY_F64)
+        carefully_64(job, a, b, n, first, &block);
+    else
+        carefully_32(job, a, b, n, first, &block);
+    marey__diff_part_add(part, &block);
+}
+
+/* ---- which element it was ---- */
+
+static void find_32(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                    uint64_t first, struct marey__wanted *wanted, struct marey__diff_part *part)
+{
+    struct expanded e;
+    expand(job, a, b, n, &e);
+    marey__find_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, n, first, wanted,
+                         part);
+}
+
+static void find_64(const struct marey__compare *job, const void *a, const void *b, size_t n,
+                    uint64_t first, struct marey__wanted *wanted, struct marey__diff_part *part)
+{
+    double values_a[MAREY__BLOCK_PARTS], values_b[MAREY__BLOCK_PARTS];
+    marey__widen_to_double((enum marey_dtype)job->a.type->part, a, n * job->n_parts, values_a);
+    marey__widen_to_double((enum marey_dtype)job->b.type->part, b, n * job->n_parts, values_b);
+    marey__find_floats64(job, values_a, values_b, n, first, wanted, part);
+}
+
+static bool is_in(struct marey__where where, uint64_t first)
+{
+    return where.is_block && where.index == first;
+}
+
+static void find_in_block(const struct marey__compare *job, uint64_t first,
+                          struct marey__diff_part *part)
+{
+    unsigned char room_a[MAREY__BLOCK_PARTS * 8], room_b[MAREY__BLOCK_PARTS * 8];
+    const size_t n = (size_t)MAREY__MIN(job->n - first, (uint64_t)job->block_elements);
+    const void *a = marey__tensor_view_block(&job->a, first, n, room_a);
+    const void *b = marey__tensor_view_block(&job->b, first, n, room_b);
+    struct marey__wanted wanted = {is_in(part->wrong_at, first), is_in(part->abs_at, first),
+                                   is_in(part->rel_at, first), is_in(part->ulp_at, first)};
+    if (job->common == MAREY_F64)
+        find_64(job, a, b, n, first, &wanted, part);
+    else
+        find_32(job, a, b, n, first, &wanted, part);
+}
+
+void marey__compare_find(const struct marey__compare *job, struct marey__diff_part *part)
+{
+    struct marey__where *const places[] = {&part->wrong_at, &part->abs_at, &part->rel_at,
+                                           &part->ulp_at};
+    for (size_t i = 0; i < MAREY__COUNT_OF(places); i++)
+        if (places[i]->is_block)
+            find_in_block(job, places[i]->index, part);
+}
+
+/* ---- by kernels ---- */
+
+/* Whether squares of numbers up to `most`, and their sums, keep their digits in the type itself. */
+static bool squares_fit(enum marey__lie lie, double most)
+{
+    return lie == MAREY__LIE_F64 ? most == 0 || (most >= 0x1p-450 && most <= 0x1p500)
+                                 : most == 0 || (most >= 0x1p-56 && most <= 0x1p56);
+}
+
+static void add_block(const struct marey__block_diff *block, size_t n_parts, uint64_t first,
+                      uint32_t pattern_shift, struct marey__diff_part *part)
+{
+    const struct marey__where here = {first, true};
+    if (block->n_wrong > 0 && part->n_wrong == 0)
+        part->wrong_at = here;
+    part->n_wrong += block->n_wrong;
+    part->n_unequal += block->n_unequal;
+    part->n_finite += n_parts;
+    if (block->max_d > part->abs) {
+        part->abs = block->max_d;
+        part->abs_at = here;
+    }
+    if (block->ulp >> pattern_shift > part->ulp) {
+        part->ulp = block->ulp >> pattern_shift;
+        part->ulp_at = here;
+    }
+    part->max_a = MAREY__MAX(part->max_a, block->max_a);
+    part->max_b = MAREY__MAX(part->max_b, block->max_b);
+    part->sum_a += block->sum_a;
+    part->sum_b += block->sum_b;
+    part->sum_abs += block->sum_abs;
+    part->sum_aa += block->sum_aa;
+    part->sum_bb += block->sum_bb;
+    part->sum_ab += block->sum_ab;
+    part->sum_dd += block->sum_dd;
+}
+
+/* A block without a difference, if it is one. */
+static bool add_equal(const struct marey__compare *job, const struct marey__block_pair *pair,
+                      struct marey__diff_part *part)
+{
+    struct marey__block_diff block;
+    if (!job->kernels->equal[job->lie](pair, &block) || !squares_fit(job->lie, block.max_a))
+        return false;
+    part->n_finite += pair->n;
+    part->max_a = MAREY__MAX(part->max_a, block.max_a);
+    part->max_b = MAREY__MAX(part->max_b, block.max_a);
+    part->sum_a += block.sum_a;
+    part->sum_b += block.sum_a;
+    part->sum_aa += block.sum_aa;
+    part->sum_bb += block.sum_aa;
+    part->sum_ab += block.sum_aa;
+    return true;
+}
+
+/* One element of which a side is not finite; the same as one() of compare_floats.h says of it. */
+static void judge(const struct marey__compare *job, float a, float b, struct marey__diff_part *part)
+{
+    const bool nan_a = isnan(a), nan_b = isnan(b);
+    const bool is_equal = nan_a || nan_b ? nan_a && nan_b : a == b;
+    const bool is_wrong = !is_equal || (nan_a && !job->tolerance.nan_equal);
+    part->n_nan_a += nan_a;
+    part->n_nan_b += nan_b;
+    part->n_nan_one += nan_a != nan_b;
+    part->n_unequal += !is_equal;
+    part->n_wrong += is_wrong;
+    part->is_hopeless |= is_wrong;
+    if (!nan_a)
+        part->max_a = MAREY__MAX(part->max_a, (double)fabsf(a));
+    if (!nan_b)
+        part->max_b = MAREY__MAX(part->max_b, (double)fabsf(b));
+}
+
+/*
+ * Take the elements that are not finite out of a block of single parts: they are judged here, and the kernels see zeroes.
+ * How many there were. A wrong one gives the block, for one before it may be wrong that is finite.
+ */
+static size_t take_out(const struct marey__compare *job, struct expanded *e, size_t n,
+                       uint64_t first, struct marey__diff_part *part)
+{
+    struct marey__diff_part out;
+    size_t n_out = 0;
+    marey__diff_part_init(&out);
+    for (size_t i = 0; i < n; i++) {
+        /* 0 times what is not finite is NaN. */
+        if (e->values_a[i] * 0 + e->values_b[i] * 0 == 0)
+            continue;
+        judge(job, e->values_a[i], e->values_b[i], &out);
+        e->values_a[i] = e->values_b[i] = 0;
+        e->patterns_a[i] = e->patterns_b[i] = 0;
+        n_out++;
+    }
+    if (out.n_wrong > 0)
+        out.wrong_at = (struct marey__where){first, true};
+    marey__diff_part_add(part, &out);
+    return n_out;
+}
+
+/* False when it takes care. `*is_equal` says what to expect of the next block. */
+static bool add_by_kernels(const struct marey__compare *job, struct marey__block_pair *pair,
+                           uint64_t first, bool *is_equal, struct marey__diff_part *part)
+{
+    const struct marey__kernels *kernels = job->kernels;
+    const int in_pairs = job->n_parts == 2;
+    struct marey__block_diff block;
+    if (*is_equal && add_equal(job, pair, part))
+        return true;
+    pair->rel_so_far = part->rel;
+    kernels->compare[job->lie][in_pairs](pair, &block);
+    *is_equal = block.n_unequal == 0 && job->lie != MAREY__LIE_EXPANDED;
+    if (!isfinite(block.max_d))
+        return false;
+    if (!squares_fit(job->lie, block.max_a) || !squares_fit(job->lie, block.max_b) ||
+        !squares_fit(job->lie, block.max_d)) {
+        if (job->lie == MAREY__LIE_F64)
+            return false;
+        kernels->compare_wide[job->lie][in_pairs](pair, &block);
+    } else if (pair->ulp > 0 && block.n_wrong > 0) {
+        kernels->compare_wide[job->lie][in_pairs](pair, &block);
+    }
+    add_block(&block, pair->n, first, job->pattern_shift, part);
+    if (block.beats_rel && !isinf(part->rel)) {
+        kernels->ratios[job->lie](pair, &block);
+        if (block.max_rel > part->rel) {
+            part->rel = block.max_rel;
+            part->rel_at = (struct marey__where){first, true};
+        }
+    }
+    return true;
+}
+
+/* A block of single parts, some of which are not finite. */
+static bool add_cleaned(const struct marey__compare *job, const struct marey__block_pair *pair,
+                        uint64_t first, struct marey__diff_part *part)
+{
+    if (job->n_parts != 1 || job->common == MAREY_F64 || job->common == MAREY_DTYPE_NONE)
+        return false;
+    struct expanded e;
+    expand(job, pair->a, pair->b, pair->n, &e);
+    const size_t n_out = take_out(job, &e, pair->n, first, part);
+    struct marey__block_pair inner = *pair;
+    inner.a = e.values_a;
+    inner.b = e.values_b;
+    inner.patterns_a = e.patterns_a;
+    inner.patterns_b = e.patterns_b;
+    struct marey__compare clean = *job;
+    clean.lie = MAREY__LIE_EXPANDED;
+    bool is_equal = false;
+    if (!add_by_kernels(&clean, &inner, first, &is_equal, part)) {
+        struct marey__diff_part block;
+        marey__diff_part_init(&block);
+        marey__compare_floats32(job, e.values_a, e.values_b, e.patterns_a, e.patterns_b, pair->n,
+                                first, &block);
+        marey__diff_part_add(part, &block);
+    }
+    part->n_finite -= n_out;
+    return true;
+}
+
+static bool add_expanded(const struct marey__compare *job, struct marey__block_pair *pair,
+                         uint64_t first, bool *is_equal, struct marey__diff_part *part)
+{
+    struct expanded e;
+    expand(job, pair->a, pair->b, pair->n / job->n_parts, &e);
+    struct marey__block_pair inner = *pair;
+    inner.a = e.values_a;
+    inner.b = e.values_b;
+    inner.patterns_a = e.patterns_a;
+    inner.patterns_b = e.patterns_b;
+    return add_by_kernels(job, &inner, first, is_equal, part);
+}
+
+static bool add_rounded_64(const struct marey__compare *job, struct marey__block_pair *pair,
+                           uint64_t first, bool *is_equal, struct marey__diff_part *part)
+{
+    double values_a[MAREY__BLOCK_PARTS], values_b[MAREY__BLOCK_PARTS];
+    marey__widen_to_double((enum marey_dtype)job->a.type->part, pair->a, pair->n, values_a);
+    marey__widen_to_double((enum marey_dtype)job->b.type->part, pair->b, pair->n, values_b);
+    struct marey__block_pair inner = *pair;
+    inner.a = values_a;
+    inner.b = values_b;
+    return add_by_kernels(job, &inner, first, is_equal, part);
+}
+
+static bool add_fast(const struct marey__compare *job, struct marey__block_pair *pair,
+                     uint64_t first, bool *is_equal, struct marey__diff_part *part)
+{
+    if (job->common == MAREY_DTYPE_NONE)
+        return false;
+    if (job->lie == MAREY__LIE_EXPANDED)
+        return add_expanded(job, pair, first, is_equal, part);
+    if (job->common == MAREY_F64 && job->a.type->part != job->b.type->part)
+        return add_rounded_64(job, pair, first, is_equal, part);
+    return add_by_kernels(job, pair, first, is_equal, part);
+}
+
+/* ---- bits ---- */
+
+/* Elements whose bytes differ. Of two types, none is as the other. */
+static void count_bits(const struct marey__compare *job, const unsigned char *a,
+                       const unsigned char *b, size_t n, uint64_t first,
+                       struct marey__diff_part *part)
+{
+    const size_t size = job->a.type->size;
+    const bool same_type = job->a.type == job->b.type;
+    if (same_type && memcmp(a, b, n * size) == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (!same_type || memcmp(a + i * size, b + i * size, size) != 0) {
+            part->n_wrong++;
+            part->wrong_at.index = MAREY__MIN(part->wrong_at.index, first + i);
+        }
+}
+
+/* ---- chunks ---- */
+
+/* A tolerance in places, where the kernels have them. */
+static uint64_t shifted(const struct marey__compare *job)
+{
+    const uint64_t ulp = job->tolerance.ulp;
+    if (job->common == MAREY_F64)
+        return ulp;
+    return ulp > UINT32_MAX >> job->pattern_shift ? UINT32_MAX : ulp << job->pattern_shift;
+}
+
+void marey__compare_chunk(const struct marey__compare *job, uint64_t first, uint64_t end,
+                          struct marey__diff_part *part)
+{
+    unsigned char room_a[MAREY__BLOCK_PARTS * 8], room_b[MAREY__BLOCK_PARTS * 8];
+    struct marey__diff_part bits;
+    marey__diff_part_init(part);
+    marey__diff_part_init(&bits);
+    bool is_equal = job->lie != MAREY__LIE_EXPANDED;
+    for (size_t n; first < end; first += n) {
+        n = (size_t)MAREY__MIN(end - first, (uint64_t)job->block_elements);
+        const void *a = marey__tensor_view_block(&job->a, first, n, room_a);
+        const void *b = marey__tensor_view_block(&job->b, first, n, room_b);
+        struct marey__block_pair pair = {.a = a,
+                                         .b = b,
+                                         .n = n * job->n_parts,
+                                         .abs = job->tolerance.abs,
+                                         .rel = job->tolerance.rel,
+                                         .ulp = shifted(job)};
+        if (!add_fast(job, &pair, first, &is_equal, part) && !add_cleaned(job, &pair, first, part))
+            carefully(job, a, b, n, first, part);
+        if (job->tolerance.bitwise)
+            count_bits(job, a, b, n, first, &bits);
+    }
+    if (job->tolerance.bitwise) {
+        part->n_wrong = bits.n_wrong;
+        part->wrong_at = bits.wrong_at;
+    }
+}

@@ -1,0 +1,187 @@
+/* The kernels over the vectors of the file that includes this, with KERNELS the name of their table. */
+#include <string.h>
+
+#include "tensor/kernels/tensor_kernels.h"
+
+/* Bytes ahead of what is being read that are asked for: memory answers later than a core can wait for. */
+#define AHEAD 2048
+
+/* Bytes of a number. */
+#define SIZE_OF(lie)                                                                               \
+    ((lie) == MAREY__LIE_F64                                   ? 8u                                \
+     : (lie) == MAREY__LIE_F32 || (lie) == MAREY__LIE_EXPANDED ? 4u                                \
+                                                               : 2u)
+
+#include "tensor/kernels/count_codes.h"
+#ifdef MAREY_HAVE_XXHASH
+#include "tensor/kernels/hash_kernel.h"
+#endif
+
+/* Vectors whose sums are kept in the type itself; where it ends that begins with number i. */
+#define RUN 32
+#define STOP(i, n) ((i) + RUN * (size_t)(LANES) < (n) ? (i) + RUN * (size_t)(LANES) : (n))
+
+INLINE double total(d_v x)
+{
+    double lanes[D_LANES], sum = 0;
+    d_store(lanes, x);
+    for (int i = 0; i < D_LANES; i++)
+        sum += lanes[i];
+    return sum;
+}
+
+/* As store_codes has them. */
+INLINE uint8_t code_of_double(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t exponent = (bits & INT64_MAX) >> 52;
+    return exponent < 983 ? 0 : exponent > 983 + 63 ? 63 : (uint8_t)(exponent - 983);
+}
+
+INLINE uint8_t code_of_float(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint8_t)(bits >> 23);
+}
+
+/* ---- float64 ---- */
+
+#define V(name) d_##name
+#define LANES D_LANES
+#define REAL double
+#define BITS uint64_t
+#define READ_VALUE(p, lie) d_load(p)
+#define READ(p, patterns, lie) ((void)(patterns), (struct d_side){d_load(p), d_bits(d_load(p))})
+#define ADD_UP_WIDE(r, a, b) d_add_up_wide(r, a, b)
+#define ADD_WIDE(sum, x) d_add(sum, x)
+#define CODE_OF(x) code_of_double(x)
+#define SQUARES_FIT(x) ((x) == 0 || ((x) >= 0x1p-450 && (x) <= 0x1p500))
+#include "tensor/kernels/compare_kernel.h"
+#include "tensor/kernels/stats_kernel.h"
+#undef V
+#undef LANES
+#undef REAL
+#undef BITS
+#undef READ_VALUE
+#undef READ
+#undef ADD_UP_WIDE
+#undef ADD_WIDE
+#undef CODE_OF
+#undef SQUARES_FIT
+
+/* ---- float32, and what becomes it ---- */
+
+INLINE s_v read_value(const char *p, const int lie)
+{
+    return lie == MAREY__LIE_F16    ? s_load_f16(p)
+           : lie == MAREY__LIE_BF16 ? s_values(s_load_upper(p))
+                                    : s_load(p);
+}
+
+#define V(name) s_##name
+#define LANES S_LANES
+#define REAL float
+#define BITS uint32_t
+#define READ_VALUE(p, lie) read_value(p, lie)
+#define READ(p, patterns, lie)                                                                     \
+    ((struct s_side){read_value(p, lie), (lie) == MAREY__LIE_EXPANDED ? s_load_bits(patterns)      \
+                                         : (lie) == MAREY__LIE_F16    ? s_load_upper(p)            \
+                                                                      : s_bits(read_value(p, lie))})
+#define ADD_UP_WIDE(r, a, b)                                                                       \
+    do {                                                                                           \
+        s_add_up_wide(r, s_lower(a), s_lower(b));                                                  \
+        s_add_up_wide(r, s_upper(a), s_upper(b));                                                  \
+    } while (0)
+#define ADD_WIDE(sum, x) d_add(sum, d_add(s_lower(x), s_upper(x)))
+#define CODE_OF(x) code_of_float((float)(x))
+#define SQUARES_FIT(x) ((x) == 0 || ((x) >= 0x1p-50 && (x) <= 0x1p50))
+#include "tensor/kernels/compare_kernel.h"
+#include "tensor/kernels/stats_kernel.h"
+
+/* ---- one function for each way of lying, and the table of them ---- */
+
+#define COMPARE(NAME, KIND, LIE)                                                                   \
+    static void NAME##_single(const struct marey__block_pair *pair, struct marey__block_diff *out) \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, false, false, out);                                              \
+    }                                                                                              \
+    static void NAME##_pairs(const struct marey__block_pair *pair, struct marey__block_diff *out)  \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, true, false, out);                                               \
+    }                                                                                              \
+    static void NAME##_ratios(const struct marey__block_pair *pair, struct marey__block_diff *out) \
+    {                                                                                              \
+        KIND##_ratios(pair, LIE, out);                                                             \
+    }                                                                                              \
+    static bool NAME##_equal(const struct marey__block_pair *pair, struct marey__block_diff *out)  \
+    {                                                                                              \
+        return KIND##_equal(pair, LIE, out);                                                       \
+    }
+#define STATS(NAME, KIND, LIE)                                                                     \
+    static bool NAME##_stats(const void *from, size_t n, struct marey__block_stats *out,           \
+                             uint64_t *counts)                                                     \
+    {                                                                                              \
+        return KIND##_stats(from, n, LIE, out, counts);                                            \
+    }
+#define COMPARE_WIDE(NAME, KIND, LIE)                                                              \
+    static void NAME##_wide(const struct marey__block_pair *pair, struct marey__block_diff *out)   \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, false, true, out);                                               \
+    }                                                                                              \
+    static void NAME##_wide_pairs(const struct marey__block_pair *pair,                            \
+                                  struct marey__block_diff *out)                                   \
+    {                                                                                              \
+        KIND##_compare(pair, LIE, true, true, out);                                                \
+    }
+
+COMPARE(f64, d, MAREY__LIE_F64)
+COMPARE(f32, s, MAREY__LIE_F32)
+COMPARE(bf16, s, MAREY__LIE_BF16)
+COMPARE(f16, s, MAREY__LIE_F16)
+COMPARE(expanded, s, MAREY__LIE_EXPANDED)
+STATS(f64, d, MAREY__LIE_F64)
+STATS(f32, s, MAREY__LIE_F32)
+STATS(bf16, s, MAREY__LIE_BF16)
+STATS(f16, s, MAREY__LIE_F16)
+COMPARE_WIDE(f64, d, MAREY__LIE_F64)
+COMPARE_WIDE(f32, s, MAREY__LIE_F32)
+COMPARE_WIDE(bf16, s, MAREY__LIE_BF16)
+COMPARE_WIDE(f16, s, MAREY__LIE_F16)
+COMPARE_WIDE(expanded, s, MAREY__LIE_EXPANDED)
+
+const struct marey__kernels KERNELS = {
+    .name = KERNELS_NAME,
+    .compare = {[MAREY__LIE_F32] = {f32_single, f32_pairs},
+                [MAREY__LIE_BF16] = {bf16_single, bf16_pairs},
+                [MAREY__LIE_F16] = {f16_single, f16_pairs},
+                [MAREY__LIE_EXPANDED] = {expanded_single, expanded_pairs},
+                [MAREY__LIE_F64] = {f64_single, f64_pairs}},
+    .compare_wide = {[MAREY__LIE_F32] = {f32_wide, f32_wide_pairs},
+                     [MAREY__LIE_BF16] = {bf16_wide, bf16_wide_pairs},
+                     [MAREY__LIE_F16] = {f16_wide, f16_wide_pairs},
+                     [MAREY__LIE_EXPANDED] = {expanded_wide, expanded_wide_pairs},
+                     [MAREY__LIE_F64] = {f64_wide, f64_wide_pairs}},
+    .ratios = {[MAREY__LIE_F32] = f32_ratios,
+               [MAREY__LIE_BF16] = bf16_ratios,
+               [MAREY__LIE_F16] = f16_ratios,
+               [MAREY__LIE_EXPANDED] = expanded_ratios,
+               [MAREY__LIE_F64] = f64_ratios},
+    .equal = {[MAREY__LIE_F32] = f32_equal,
+              [MAREY__LIE_BF16] = bf16_equal,
+              [MAREY__LIE_F16] = f16_equal,
+              [MAREY__LIE_EXPANDED] = expanded_equal,
+              [MAREY__LIE_F64] = f64_equal},
+    .stats = {[MAREY__LIE_F32] = f32_stats,
+              [MAREY__LIE_BF16] = bf16_stats,
+              [MAREY__LIE_F16] = f16_stats,
+              [MAREY__LIE_EXPANDED] = f32_stats,
+              [MAREY__LIE_F64] = f64_stats},
+#ifdef MAREY_HAVE_XXHASH
+    .hash = hash,
+    .hash_begin = hash_begin,
+    .hash_add = hash_add,
+    .hash_end = hash_end,
+#endif
+};

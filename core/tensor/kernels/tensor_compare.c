@@ -1,0 +1,326 @@
+/* Comparing two tensors: which arithmetic, block by block, and what the parts come to. */
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+
+#include "tensor/kernels/tensor_compare_internal.h"
+
+/* ---- parts of a result ---- */
+
+void marey__diff_part_init(struct marey__diff_part *part)
+{
+    const struct marey__where nowhere = {UINT64_MAX, false};
+    *part = (struct marey__diff_part){
+        .abs_at = nowhere, .rel_at = nowhere, .ulp_at = nowhere, .wrong_at = nowhere};
+}
+
+void marey__diff_part_add(struct marey__diff_part *into, const struct marey__diff_part *later)
+{
+    if (into->n_wrong == 0)
+        into->wrong_at = later->wrong_at;
+    into->n_wrong += later->n_wrong;
+    into->n_unequal += later->n_unequal;
+    into->n_nan_a += later->n_nan_a;
+    into->n_nan_b += later->n_nan_b;
+    into->n_nan_one += later->n_nan_one;
+    into->is_hopeless |= later->is_hopeless;
+    into->n_finite += later->n_finite;
+    if (later->abs > into->abs) {
+        into->abs = later->abs;
+        into->abs_at = later->abs_at;
+    }
+    if (later->rel > into->rel) {
+        into->rel = later->rel;
+        into->rel_at = later->rel_at;
+    }
+    if (later->ulp > into->ulp) {
+        into->ulp = later->ulp;
+        into->ulp_at = later->ulp_at;
+    }
+    into->max_a = MAREY__MAX(into->max_a, later->max_a);
+    into->max_b = MAREY__MAX(into->max_b, later->max_b);
+    into->sum_a += later->sum_a;
+    into->sum_b += later->sum_b;
+    into->sum_abs += later->sum_abs;
+    into->sum_aa += later->sum_aa;
+    into->sum_bb += later->sum_bb;
+    into->sum_ab += later->sum_ab;
+    into->sum_dd += later->sum_dd;
+}
+
+/* The least float above, in the arithmetic of the type: `value` itself was rounded, perhaps down. */
+static double next_up(const struct marey__compare *job, double value)
+{
+    if (job->common == MAREY_F64 || job->common == MAREY_DTYPE_NONE)
+        return nextafter(value, INFINITY);
+    return nextafterf((float)value, INFINITY);
+}
+
+static void finish_needs(const struct marey__compare *job, const struct marey__diff_part *part,
+                         struct marey_tensor_diff *out)
+{
+    out->needs_abs = out->needs_rel = out->needs_ulp = INFINITY;
+    if (part->is_hopeless)
+        return;
+    /* Differences of 64-bit integers may have been rounded down. */
+    out->needs_abs = job->common == MAREY_DTYPE_NONE && part->abs >= 0x1p53
+                         ? nextafter(part->abs, INFINITY)
+                         : part->abs;
+    out->needs_ulp = (double)part->ulp;
+    out->needs_rel = part->rel > 0 ? next_up(job, part->rel) : 0;
+}
+
+static void finish(const struct marey__compare *job, const struct marey__diff_part *part,
+                   struct marey_tensor_diff *out)
+{
+    const long double n = (long double)part->n_finite;
+    const long double norms = sqrtl(part->sum_aa) * sqrtl(part->sum_bb);
+    *out = (struct marey_tensor_diff){
+        .n = job->n,
+        .n_wrong = part->n_wrong,
+        .n_unequal = part->n_unequal,
+        .n_nan_a = part->n_nan_a,
+        .n_nan_b = part->n_nan_b,
+        .n_nan_one = part->n_nan_one,
+        .first_wrong = part->wrong_at.index,
+        .abs = {part->abs, part->abs_at.index},
+        .rel = {part->rel, part->rel_at.index},
+        .ulp = {(double)part->ulp, part->ulp_at.index},
+        .mean_abs = (double)(part->sum_abs / n),
+        .rmse = (double)sqrtl(part->sum_dd / n),
+        .mean_a = (double)(part->sum_a / n),
+        .mean_b = (double)(part->sum_b / n),
+        .cosine = norms > 0 ? (double)(part->sum_ab / norms) : NAN,
+        .snr_db = part->sum_dd > 0 ? (double)(10 * log10l(part->sum_bb / part->sum_dd)) : INFINITY,
+        .max_a = part->max_a,
+        .max_b = part->max_b,
+    };
+    if (part->n_finite == 0)
+        out->mean_abs = out->rmse = out->mean_a = out->mean_b = NAN;
+    finish_needs(job, part, out);
+}
+
+/* ---- settling what is compared ---- */
+
+/* Significant bits of the numbers of a type; the lowest signed integer is a power of two and needs one only. */
+static unsigned digits_of(const struct marey__dtype *type)
+{
+    return type->kind == MAREY__IS_FLOAT ? type->digits
+                                         : type->part_bits - (type->kind == MAREY__IS_SIGNED);
+}
+
+/*
+ * A type that holds every number of both. Types of up to 24 significant bits are all within the range of float32. NONE: integers
+ * as they are, or a pair that neither float32 nor float64 holds.
+ */
+static enum marey_dtype common_type(const struct marey__dtype *a, const struct marey__dtype *b)
+{
+    if (a->n_parts != b->n_parts || (a->kind != MAREY__IS_FLOAT && b->kind != MAREY__IS_FLOAT))
+        return MAREY_DTYPE_NONE;
+    if (a->part == b->part)
+        return (enum marey_dtype)a->part;
+    const unsigned digits = MAREY__MAX(digits_of(a), digits_of(b));
+    return digits <= 24 ? MAREY_F32 : digits <= 53 ? MAREY_F64 : MAREY_DTYPE_NONE;
+}
+
+struct marey_tolerance marey_tolerance_default(enum marey_dtype a, enum marey_dtype b)
+{
+    const struct marey__dtype *types[] = {marey__dtype_get(a), marey__dtype_get(b)};
+    struct marey_tolerance tolerance = {.nan_equal = 1};
+    for (int i = 0; i < 2; i++)
+        if (types[i] != NULL) {
+            tolerance.abs = MAREY__MAX(tolerance.abs, types[i]->abs);
+            tolerance.rel = MAREY__MAX(tolerance.rel, types[i]->rel);
+        }
+    return tolerance;
+}
+
+static marey_status check_shapes(const struct marey_tensor *a, const struct marey_tensor *b)
+{
+    MAREY_TRY(marey__tensor_check_readable(a));
+    MAREY_TRY(marey__tensor_check_readable(b));
+    if (a->rank != b->rank)
+        return marey__fail(MAREY_EINVAL, "tensors of rank %u and %u cannot be compared", a->rank,
+                           b->rank);
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (a->sizes[i] != b->sizes[i])
+            return marey__fail(MAREY_EINVAL,
+                               "tensors of sizes %lld and %lld along axis %u cannot be compared",
+                               (long long)a->sizes[i], (long long)b->sizes[i], i);
+    const struct marey__dtype *type_a = marey__dtype_get(a->dtype),
+                              *type_b = marey__dtype_get(b->dtype);
+    if ((type_a->part_bits == 4) != (type_b->part_bits == 4))
+        return marey__fail(MAREY_EINVAL, "elements of type %s and %s cannot be compared",
+                           type_a->name, type_b->name);
+    return MAREY_OK;
+}
+
+static enum marey__lie lie_of(const struct marey__compare *job)
+{
+    if (job->common == MAREY_F64)
+        return MAREY__LIE_F64;
+    if (job->a.type->part != job->b.type->part)
+        return MAREY__LIE_EXPANDED;
+    return job->common == MAREY_F32    ? MAREY__LIE_F32
+           : job->common == MAREY_BF16 ? MAREY__LIE_BF16
+           : job->common == MAREY_F16  ? MAREY__LIE_F16
+                                       : MAREY__LIE_EXPANDED;
+}
+
+static marey_status prepare(const struct marey_tensor *a, const struct marey_tensor *b,
+                            const struct marey_tolerance *tolerance, struct marey__compare *job)
+{
+    MAREY_TRY(check_shapes(a, b));
+    if (!(tolerance->abs >= 0) || !(tolerance->rel >= 0))
+        return marey__fail(MAREY_EINVAL,
+                           "a tolerance of %g absolute and %g relative; they are 0 or more",
+                           tolerance->abs, tolerance->rel);
+    marey__tensor_view_of(a, &job->a);
+    marey__tensor_view_of(b, &job->b);
+    job->common = common_type(job->a.type, job->b.type);
+    job->is_mixed = job->common == MAREY_DTYPE_NONE &&
+                    (job->a.type->kind == MAREY__IS_FLOAT || job->b.type->kind == MAREY__IS_FLOAT);
+    job->n_parts = MAREY__MAX(job->a.type->n_parts, job->b.type->n_parts);
+    job->block_elements = MAREY__BLOCK_PARTS / job->n_parts;
+    job->n = marey_tensor_count(a);
+    job->tolerance = *tolerance;
+    /* In the type's own arithmetic it would be infinite, and so many times 0 is NaN. */
+    const double most =
+        job->common == MAREY_F64 || job->common == MAREY_DTYPE_NONE ? DBL_MAX : FLT_MAX;
+    job->tolerance.abs = MAREY__MIN(tolerance->abs, most);
+    job->tolerance.rel = MAREY__MIN(tolerance->rel, most);
+    job->kernels = marey__kernels_get();
+    job->lie = lie_of(job);
+    job->pattern_shift = 0;
+    if (job->common != MAREY_DTYPE_NONE && job->common != MAREY_F64)
+        job->pattern_shift = marey__pattern_shift(job->common);
+    return MAREY_OK;
+}
+
+static bool cannot_read(const struct marey__tensor_view *view)
+{
+    return view->file != NULL && atomic_load_explicit(&view->file->error, memory_order_relaxed) != 0;
+}
+
+/* The rest of a file that is truncated need not be compared. */
+static bool has_failed(const struct marey__compare *job)
+{
+    return cannot_read(&job->a) || cannot_read(&job->b);
+}
+
+/* ---- threads ---- */
+
+/* Chunks whose sums wait for earlier ones; a thread that is further ahead waits. */
+enum { MAX_WAITING = 128 };
+
+/* `lock` guards all but `job`. */
+struct crew {
+    const struct marey__compare *job;
+    uint64_t n_chunks, chunk_elements;
+    pthread_mutex_t lock;
+    pthread_cond_t moved;   /* when `n_added` grew */
+    uint64_t next, n_added; /* chunks given out, and added to `whole` */
+    struct marey__diff_part whole;
+    struct marey__diff_part waiting[MAX_WAITING]; /* by number, as far as there is room */
+    bool is_done[MAX_WAITING];
+};
+
+/* The next chunk, once there is a place for its sums; false when there is none. */
+static bool take_chunk(struct crew *crew, uint64_t *chunk)
+{
+    pthread_mutex_lock(&crew->lock);
+    while (crew->next < crew->n_chunks && crew->next >= crew->n_added + MAX_WAITING)
+        pthread_cond_wait(&crew->moved, &crew->lock);
+    const bool is_one = crew->next < crew->n_chunks && !has_failed(crew->job);
+    *chunk = crew->next;
+    crew->next += is_one;
+    pthread_mutex_unlock(&crew->lock);
+    return is_one;
+}
+
+/* Sums are added in order, by whoever brings the one that was missing. */
+static void give_part(struct crew *crew, uint64_t chunk, const struct marey__diff_part *part)
+{
+    pthread_mutex_lock(&crew->lock);
+    crew->waiting[chunk % MAX_WAITING] = *part;
+    crew->is_done[chunk % MAX_WAITING] = true;
+    for (; crew->is_done[crew->n_added % MAX_WAITING]; crew->n_added++) {
+        marey__diff_part_add(&crew->whole, &crew->waiting[crew->n_added % MAX_WAITING]);
+        crew->is_done[crew->n_added % MAX_WAITING] = false;
+    }
+    pthread_cond_broadcast(&crew->moved);
+    pthread_mutex_unlock(&crew->lock);
+}
+
+static void work(void *ctx, bool may_tell)
+{
+    struct crew *crew = ctx;
+    struct marey__diff_part part;
+    uint64_t chunk;
+    fenv_t saved;
+    (void)may_tell;
+    marey__float_enter(&saved);
+    while (take_chunk(crew, &chunk)) {
+        const uint64_t first = chunk * crew->chunk_elements;
+        marey__compare_chunk(crew->job, first,
+                             MAREY__MIN(first + crew->chunk_elements, crew->job->n), &part);
+        give_part(crew, chunk, &part);
+    }
+    marey__float_leave(&saved);
+}
+
+static void compare_together(const struct marey__compare *job, uint64_t n_chunks,
+                             uint32_t n_threads, struct marey__diff_part *whole)
+{
+    struct crew crew = {.job = job,
+                        .n_chunks = n_chunks,
+                        .chunk_elements = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .moved = PTHREAD_COND_INITIALIZER};
+    marey__diff_part_init(&crew.whole);
+    marey__work_together(work, &crew, n_threads, (size_t)n_chunks);
+    pthread_cond_destroy(&crew.moved);
+    pthread_mutex_destroy(&crew.lock);
+    *whole = crew.whole;
+}
+
+/* The same in this thread alone. */
+static void compare_alone(const struct marey__compare *job, struct marey__diff_part *whole)
+{
+    const uint64_t step = (uint64_t)job->block_elements * MAREY__CHUNK_BLOCKS;
+    struct marey__diff_part part;
+    marey__diff_part_init(whole);
+    for (uint64_t first = 0; first < job->n && !has_failed(job); first += step) {
+        marey__compare_chunk(job, first, MAREY__MIN(first + step, job->n), &part);
+        marey__diff_part_add(whole, &part);
+    }
+}
+
+marey_status marey_tensor_compare_with(const struct marey_tensor *a, const struct marey_tensor *b,
+                                       const struct marey_tolerance *tolerance, uint32_t n_threads,
+                                       struct marey_tensor_diff *out)
+{
+    struct marey__compare job = {.block_elements = 1};
+    MAREY_TRY(prepare(a, b, tolerance, &job));
+    const uint64_t step = (uint64_t)job.block_elements * MAREY__CHUNK_BLOCKS;
+    const uint64_t n_chunks = (job.n + step - 1) / step;
+    struct marey__diff_part whole;
+    fenv_t saved;
+    marey__float_enter(&saved);
+    if (n_threads == 1 || n_chunks < 2)
+        compare_alone(&job, &whole);
+    else
+        compare_together(&job, n_chunks, n_threads, &whole);
+    marey__compare_find(&job, &whole);
+    finish(&job, &whole, out);
+    marey__float_leave(&saved);
+    MAREY_TRY(marey__tensor_read_status(a));
+    return marey__tensor_read_status(b);
+}
+
+marey_status marey_tensor_compare(const struct marey_tensor *a, const struct marey_tensor *b,
+                                  const struct marey_tolerance *tolerance,
+                                  struct marey_tensor_diff *out)
+{
+    return marey_tensor_compare_with(a, b, tolerance, 1, out);
+}

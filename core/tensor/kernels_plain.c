@@ -1,9 +1,0 @@
-/* The kernels for any processor. */
-#include <stddef.h>
-#include <stdint.h>
-
-#define KERNELS marey__kernels_plain
-#define KERNELS_NAME "plain"
-#include "tensor/vector_plain.h"
-
-#include "tensor/kernels.h"
