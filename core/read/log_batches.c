@@ -68,7 +68,8 @@ static bool is_sound_record(const uint64_t *words, size_t n)
         [MAREY_RECORD_ARGUMENTS] = 2,   [MAREY_RECORD_FLOW] = 4,
         [MAREY_RECORD_REPEAT] = 2,      [MAREY_RECORD_MEMORY_STACK] = 2,
         [MAREY_RECORD_MEMORY_TAKE] = 7, [MAREY_RECORD_MEMORY_GIVE] = 3,
-        [MAREY_RECORD_CALL_NODE] = 3,
+        [MAREY_RECORD_CALL_NODE] = 3,   [MAREY_RECORD_COVERED] = 3,
+        [MAREY_RECORD_AROUND] = 2,
     };
     const size_t length = marey_record_length(words[0]);
     const uint32_t type = marey_record_type_of(words[0]);
@@ -76,6 +77,8 @@ static bool is_sound_record(const uint64_t *words, size_t n)
         return false;
     if (type < MAREY__COUNT_OF(needed) && length < needed[type])
         return false;
+    if (type == MAREY_RECORD_AROUND)
+        return words[1] <= length - 2;
     if (type == MAREY_RECORD_ARGUMENTS)
         return words[1] <= (length - 2) * 8;
     if (type != MAREY_RECORD_BEGIN && type != MAREY_RECORD_MARK)

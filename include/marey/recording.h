@@ -217,6 +217,11 @@ enum marey_record_type {
     MAREY_RECORD_MEMORY_GIVE = 20, /* ticks since; number of the block that was freed */
     MAREY_RECORD_CALL_NODE =
         21, /* of the launch before: profile and node of the function that launches */
+    /* Ranges of an imported thread that overlap others and are on a further lane. */
+    MAREY_RECORD_COVERED =
+        22, /* site; nanoseconds of self time that the innermost range of that name loses to ranges of other lanes */
+    MAREY_RECORD_AROUND =
+        23, /* number of sites; sites of the ranges around the outermost range that begins next on this lane, outermost first */
 };
 
 enum marey_work_kind {

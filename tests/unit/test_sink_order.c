@@ -13,6 +13,7 @@
 
 #include "import/internal.h"
 #include "read/read_internal.h"
+#include "summary_view.h"
 
 /* ---- a sink over a temporary store ---- */
 
@@ -93,6 +94,16 @@ static void draw_record(struct drawing *drawing, struct marey__buf *out,
     switch (type) {
     case MAREY_RECORD_END_OF:
         marey__buf_printf(out, "%s~)%" PRIu64 " ", name, ns);
+        break;
+    case MAREY_RECORD_COVERED:
+        marey__buf_printf(out, "%s-%" PRIu64 " ", name, words[2]);
+        break;
+    case MAREY_RECORD_AROUND:
+        for (uint64_t i = 0; i < words[1]; i++)
+            marey__buf_printf(out, "%s/",
+                              marey_recording_site(drawing->recording, batch->process->index,
+                                                   marey_record_site(words[2 + i]))
+                                  ->name);
         break;
     case MAREY_RECORD_FLOW:
         marey__buf_printf(out, "flow%" PRIu64 " ", ns);
@@ -202,19 +213,48 @@ static void what_overlaps_goes_to_a_further_lane_of_the_thread(void **state)
     struct fixture f;
     open_sink(&f, 0);
     marey__sink_name_lane(f.process, f.lane, "main", 4);
-    slice(&f, "A", 0, 10);
-    slice(&f, "B", 5, 15);
-    slice(&f, "b", 6, 8);
-    slice(&f, "C", 7, 20);
-    slice(&f, "D", 15, 30);
+    slice(&f, "A", 0, 10000);
+    slice(&f, "B", 5000, 15000);
+    slice(&f, "b", 6000, 8000);
+    slice(&f, "C", 7000, 20000);
+    slice(&f, "D", 15000, 30000);
     marey_recording *recording = close_sink(&f);
     for (uint32_t lane = 0; lane < 3; lane++) {
         assert_int_equal(marey_recording_lane(recording, 0, lane)->tid, 7);
         assert_string_equal(marey_recording_lane(recording, 0, lane)->name, "main");
     }
     char *drawn = draw(recording);
-    assert_string_equal(drawn, "A(0 b(6 b)8 A)10 D(15 D)30 | B(5 B)15 | C(7 C)20");
+    assert_string_equal(drawn, "A(0 b(6000 b)8000 A)10000 D(15000 D-5000 D)30000 | "
+                               "B(5000 B-5000 B)15000 | C(7000 C-8000 C)20000");
     marey__free(drawn);
+}
+
+/* P loses the time in which B is on another lane; B loses what it shares with A, which ends first. */
+static void what_overlaps_lies_in_the_ranges_around_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_sink(&f, 0);
+    slice(&f, "O", 0, 50000);
+    slice(&f, "P", 0, 20000);
+    slice(&f, "A", 2000, 10000);
+    slice(&f, "B", 5000, 15000);
+    slice(&f, "C", 30000, 40000);
+    slice(&f, "D", 35000, 60000);
+    expect_drawn(&f, "O(0 P(0 A(2000 A)10000 P-5000 P)20000 C(30000 C)40000 O)50000 | "
+                     "O/P/B(5000 B-5000 B)15000 D(35000 D-15000 D)60000");
+}
+
+/* Kineto rounds to a microsecond: who began last is the inner one. */
+static void what_outlasts_another_by_rounding_lies_in_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_sink(&f, 0);
+    slice(&f, "P", 0, 10000);
+    slice(&f, "C", 2000, 11000);
+    slice(&f, "c", 3000, 9000);
+    expect_drawn(&f, "P(0 c(3000 c)9000 P-2000 P)10000 | P/C(2000 C-6000 C)11000");
 }
 
 static void thousands_at_a_time_each_keep_their_times(void **state)
@@ -228,9 +268,14 @@ static void thousands_at_a_time_each_keep_their_times(void **state)
     slice(&f, "later", 3 * N, 4 * N);
     marey_recording *recording = close_sink(&f);
     assert_true(marey_recording_process(recording, 0)->n_lanes <= N);
-    assert_int_equal(marey_recording_process(recording, 0)->n_words, 2 * N + 2);
     assert_int_equal(marey_recording_process(recording, 0)->n_events, N + 1);
     assert_string_equal(marey_recording_process(recording, 0)->note, "");
+    marey_summary *summary = NULL;
+    assert_int_equal(marey_summary_create(&recording, 1, NULL, &summary), MAREY_OK);
+    assert_int_equal(number(summary, "ranges", 0, "count"), N);
+    assert_int_equal(number(summary, "ranges", 0, "self_ns"), 2 * N); /* one after the other */
+    assert_int_equal(number(summary, "ranges", 1, "self_ns"), N);
+    marey_summary_destroy(summary);
     marey_recording_close(recording);
 }
 
@@ -294,9 +339,8 @@ static void a_flow_lies_in_the_slice_that_begins_with_it(void **state)
     slice(&f, "launch", 2, 4);
     slice(&f, "none", 5, 5);
     slice(&f, "over", 8, 20);
-    expect_drawn(
-        &f, "outer(0 launch(2 flow2 launch)4 none(5 flow5 none)5 outer)10 m!30 | over(8 flow11 "
-            "over)20");
+    expect_drawn(&f, "outer(0 launch(2 flow2 launch)4 none(5 flow5 none)5 outer-2 outer)10 m!30 | "
+                     "outer/over(8 flow11 over)20");
 }
 
 static void iterations_end_before_the_next_begin(void **state)
@@ -639,6 +683,8 @@ int main(void)
         cmocka_unit_test(of_one_begin_the_longer_is_around_the_shorter),
         cmocka_unit_test(slices_that_touch_are_neighbours),
         cmocka_unit_test(what_overlaps_goes_to_a_further_lane_of_the_thread),
+        cmocka_unit_test(what_overlaps_lies_in_the_ranges_around_it),
+        cmocka_unit_test(what_outlasts_another_by_rounding_lies_in_it),
         cmocka_unit_test(thousands_at_a_time_each_keep_their_times),
         cmocka_unit_test(begins_and_ends_of_one_moment_keep_the_order_of_the_file),
         cmocka_unit_test(slices_and_single_ends_share_a_lane),

@@ -83,15 +83,28 @@ static bool add_lane(struct turning *t, const struct marey__lane_walk *lane, uin
     return true;
 }
 
+/* Totals from self times, of the nodes from `first` on: of ranges that overlap, shared time counts once. */
+static void sum_nodes(struct marey__calls *calls, size_t first)
+{
+    for (size_t i = first; i < calls->n_nodes; i++)
+        calls->nodes[i].total_ns = calls->nodes[i].self_ns;
+    for (size_t i = calls->n_nodes; i-- > first;)
+        if (calls->nodes[i].parent >= first)
+            calls->nodes[calls->nodes[i].parent].total_ns += calls->nodes[i].total_ns;
+}
+
 static bool add_lanes(struct turning *t, uint64_t key)
 {
+    const size_t n_before = t->calls->n_nodes;
+    bool has_overlaps = false;
     const struct marey_process *const process = t->walk.info;
     t->functions = marey__calloc(t->walk.names.n + 1, sizeof *t->functions);
     bool done = t->functions != NULL && name_functions(t);
     for (size_t i = 0; done && i < process->n_lanes; i++) {
         const struct marey__lane_walk *const lane = t->walk.lanes[i];
-        if (lane == NULL || lane->tree.n < 2 || lane->is_beside)
-            continue; /* what overlaps others of its thread would count their time again */
+        if (lane == NULL || lane->tree.n < 2)
+            continue;
+        has_overlaps |= lane->first != NULL;
         const struct marey__call_thread thread = {.pid = process->pid,
                                                   .rank = process->rank,
                                                   .tid = lane->info->tid,
@@ -101,6 +114,8 @@ static bool add_lanes(struct turning *t, uint64_t key)
         done = number != MAREY__NO_CALL && map != NULL && add_lane(t, lane, number, map);
         marey__free(map);
     }
+    if (has_overlaps)
+        sum_nodes(t->calls, n_before);
     marey__free(t->functions);
     return done;
 }

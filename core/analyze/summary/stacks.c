@@ -160,12 +160,12 @@ static bool add_nodes(struct adding *adding, const struct marey__tree *tree, uin
     return cover_nodes(stacks, adding->side);
 }
 
-static bool add_lane(struct adding *adding, const struct marey__lane_walk *lane)
+/* Add the lane below `*base`; that of a thread's first lane is made here. */
+static bool add_lane(struct adding *adding, const struct marey__lane_walk *lane, uint32_t *base)
 {
-    uint32_t base;
     uint32_t *map = marey__calloc(lane->tree.n, sizeof *map);
-    const bool done = map != NULL && find_base(adding, lane->info, &base) &&
-                      add_nodes(adding, &lane->tree, base, map);
+    const bool done = map != NULL && (lane->first != NULL || find_base(adding, lane->info, base)) &&
+                      add_nodes(adding, &lane->tree, *base, map);
     marey__free(map);
     return done;
 }
@@ -185,17 +185,16 @@ static marey_status add_walked(struct adding *adding)
     struct marey__stacks *stacks = adding->stacks;
     uint64_t n_threads = 0;
     adding->names = marey__calloc(walk->names.n, sizeof *adding->names);
-    bool done = adding->names != NULL && map_names(adding);
+    uint32_t *const bases = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *bases);
+    bool done = adding->names != NULL && bases != NULL && map_names(adding);
     for (size_t i = 0; done && i < walk->info->n_lanes; i++) {
-        if (walk->lanes[i] == NULL)
+        const struct marey__lane_walk *const lane = walk->lanes[i];
+        if (lane == NULL)
             continue;
-        if (walk->lanes[i]->is_beside) {
-            stacks->has_overlaps = true;
-            continue;
-        }
-        n_threads++;
-        done = add_lane(adding, walk->lanes[i]);
+        n_threads += lane->first == NULL;
+        done = add_lane(adding, lane, &bases[(lane->first != NULL ? lane->first : lane)->info->lane]);
     }
+    marey__free(bases);
     marey__free(adding->names);
     adding->names = NULL;
     stacks->n_processes[adding->side] += n_threads != 0;

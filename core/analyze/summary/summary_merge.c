@@ -182,7 +182,8 @@ static void sum_lane(struct adding *adding, const struct marey__lane_walk *lane)
             adding->touched[adding->n_touched++] = node->name;
         row->lane = lane->info;
         row->count += node->count;
-        row->self_ns += lane->is_beside ? 0 : node->self_ns;
+        row->self_ns += node->self_ns;
+        adding->merge->n_overlapping += lane->first != NULL ? node->count : 0;
         row->total_ns += node->is_outermost ? node->total_ns : 0;
     }
 }
@@ -288,16 +289,6 @@ static int by_thread(const void *a, const void *b)
     return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-/* What overlaps others has its place in the tree for --depth; its time there is theirs. */
-static void take_time_out(struct adding *adding, struct marey__lane_walk *lane)
-{
-    for (size_t i = 1; i < lane->tree.n; i++) {
-        struct marey__node *node = &lane->tree.nodes[i];
-        adding->merge->n_overlapping += node->count;
-        node->count = node->total_ns = node->self_ns = 0;
-    }
-}
-
 /*
  * A recorder has a lane for each thread, though two threads may have had one number, the one after the other. An
  * imported trace has further lanes for ranges of a thread that overlap.
@@ -311,8 +302,6 @@ static bool add_lanes_of(struct adding *adding, struct marey__lane_walk **lanes,
         const bool is_last =
             i + 1 == n || !is_imported || lanes[i + 1]->info->tid != lanes[i]->info->tid;
         sum_lane(adding, lanes[i]);
-        if (lanes[i]->is_beside)
-            take_time_out(adding, lanes[i]);
         if (!marey__tree_join(&adding->merge->tree, &lanes[i]->tree, adding->names,
                               adding->names[adding->walk->other]) ||
             !add_open_ranges(adding, lanes[i]) || (is_last && !add_thread_rows(adding)))

@@ -82,8 +82,10 @@ marey_status marey__fill_warnings(marey_table *table, const struct marey__making
               "had begun when events were lost; how long is not known.");
     put_count(table, m->merge->n_unwound, "range", "left open inside another, ended with that one.");
     put_count(table, m->merge->n_orphans, "end", "without a begin: left out.");
-    put_count(table, m->merge->n_overlapping, "range",
-              "without self time and not in the call tree: they overlap others of their thread.");
+    put_count(
+        table, m->merge->n_overlapping, "range",
+        "overlapping others of the same thread: self times and the call tree count shared time "
+        "once, for the range that ends first.");
     put_count(table, m->merge->n_too_deep, "range", "nested too deep: left out.");
     put_count(table, m->merge->n_async_dropped, "async event",
               "left out: too many async ranges were in flight.");

@@ -165,8 +165,19 @@ static bool sort_told(struct marey__merge *merge)
 
 /* ---- the whole ---- */
 
+/* Where ranges overlap, durations of children may exceed that of the range around them; self times count once. */
+static void sum_tree(struct marey__tree *tree)
+{
+    for (size_t i = 1; i < tree->n; i++)
+        tree->nodes[i].total_ns = tree->nodes[i].self_ns;
+    for (size_t i = tree->n; i-- > 1;)
+        tree->nodes[tree->nodes[i].parent].total_ns += tree->nodes[i].total_ns;
+}
+
 marey_status marey__merge_finish(struct marey__merge *merge)
 {
+    if (merge->n_overlapping != 0)
+        sum_tree(&merge->tree);
     /* Races name rows by their place, so they are decided before rows move. */
     marey__iteration_merge_finish(&merge->iterations);
     return put_in_order(merge) && add_counters(merge) && sort_told(merge)

@@ -375,7 +375,9 @@ struct marey__lane_walk {
     const struct marey_lane_info *info;
     struct marey__gpu_time *gpu; /* by node of `tree`; may know fewer nodes, or none */
     size_t n_gpu, gpu_cap;
-    bool is_beside; /* a further lane of its thread, of ranges that overlap others; known once the walk has run */
+    /* The first lane of an imported thread, where this is a further one, of ranges that overlap others; else NULL. */
+    const struct marey__lane_walk *first; /* known once the walk has run */
+    bool has_self_times; /* a further lane on which COVERED corrects them; those of earlier versions count as 0 */
     bool is_listed; /* in marey__iteration_walk.lanes */
     bool is_blind;  /* its next words are missing */
 };

@@ -211,6 +211,29 @@ static bool end_of(struct marey__process_walk *walk, struct marey__lane_walk *la
     return done;
 }
 
+/* Self time of the innermost range of that name belongs to ranges on other lanes of the thread. */
+static void cover(struct marey__lane_walk *lane, uint32_t name, uint64_t ns)
+{
+    const size_t i = lane->n_too_deep == 0 ? find_frame(lane, name) : 0;
+    if (i != 0)
+        lane->frames[i].children_ns += ns;
+}
+
+/* Outermost ranges of this lane that begin from here on are in these ranges of other lanes. False without memory. */
+static bool set_around(const struct marey__process_walk *walk, struct marey__lane_walk *lane,
+                       const uint64_t *words)
+{
+    uint32_t node = 0;
+    for (uint64_t i = 0; i < words[1] && lane->tree.nodes[node].depth + 1 < MAREY__TREE_DEPTH; i++) {
+        const uint32_t name = marey__name_of_site(walk, marey_record_site(words[2 + i]));
+        if ((node = marey__tree_child(&lane->tree, node, name, walk->other)) == 0)
+            return false;
+    }
+    lane->frames[0].node = node;
+    lane->has_self_times = true;
+    return true;
+}
+
 /* Words of this lane are missing: whether what is open ended among them nobody knows. */
 static void give_up_open_ranges(struct marey__process_walk *walk, struct marey__lane_walk *lane)
 {
@@ -249,6 +272,11 @@ static marey_status take_record(struct marey__process_walk *walk, struct marey__
     case MAREY_RECORD_GAP:
         give_up_open_ranges(walk, lane);
         return MAREY_OK;
+    case MAREY_RECORD_COVERED:
+        cover(lane, marey__name_of_site(walk, marey_record_site(words[1])), words[2]);
+        return MAREY_OK;
+    case MAREY_RECORD_AROUND:
+        return set_around(walk, lane, words) ? MAREY_OK : no_memory(walk);
     case MAREY_RECORD_REPEAT:
         lane->repeat = MAREY__MIN(words[1], MAREY__MAX_REPEAT) + 1;
         return MAREY_OK;

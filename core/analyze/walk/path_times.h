@@ -33,8 +33,7 @@ struct marey__stacks {
     struct marey__stack_times *times[MAREY__N_SIDES]; /* by node */
     size_t n_times[MAREY__N_SIDES], cap[MAREY__N_SIDES];
     uint64_t n_processes[MAREY__N_SIDES], n_threads[MAREY__N_SIDES], lost_events[MAREY__N_SIDES];
-    bool has_async; /* async ranges were met, which no stack can hold */
-    bool has_overlaps; /* so were ranges that overlap others of their thread: in a stack, time would count twice */
+    bool has_async;      /* async ranges were met, which no stack can hold */
     uint64_t n_too_deep; /* ranges left out, being nested too deep */
     uint64_t n_words_done;
 };

@@ -200,8 +200,15 @@ static bool lane_is_before(const void *a, const void *b)
     return x->tid != y->tid ? x->tid < y->tid : x->lane < y->lane;
 }
 
+/* Logs of earlier versions do not have the self times of ranges that overlap others: count each nanosecond once. */
+static void clear_self_times(struct marey__lane_walk *lane)
+{
+    for (size_t i = 0; !lane->has_self_times && i < lane->tree.n; i++)
+        lane->tree.nodes[i].self_ns = 0;
+}
+
 /* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */
-static marey_status mark_lanes_beside(struct marey__process_walk *walk)
+static marey_status find_first_lanes(struct marey__process_walk *walk)
 {
     if (walk->info->source[0] == '\0')
         return MAREY_OK;
@@ -212,7 +219,10 @@ static marey_status mark_lanes_beside(struct marey__process_walk *walk)
             lanes[n++] = walk->lanes[i];
     const bool done = lanes != NULL && marey__sort_runs(lanes, n, sizeof *lanes, lane_is_before);
     for (size_t i = 1; done && i < n; i++)
-        lanes[i]->is_beside = lanes[i]->info->tid == lanes[i - 1]->info->tid;
+        if (lanes[i]->info->tid == lanes[i - 1]->info->tid) {
+            lanes[i]->first = lanes[i - 1]->first != NULL ? lanes[i - 1]->first : lanes[i - 1];
+            clear_self_times(lanes[i]);
+        }
     marey__free(lanes);
     return done ? MAREY_OK : no_memory(walk);
 }
@@ -220,6 +230,6 @@ static marey_status mark_lanes_beside(struct marey__process_walk *walk)
 marey_status marey__process_walk_run(struct marey__process_walk *walk)
 {
     MAREY_TRY(marey__recording_visit_in_order(walk->recording, walk->info->index, visit_batch, walk));
-    MAREY_TRY(mark_lanes_beside(walk));
+    MAREY_TRY(find_first_lanes(walk));
     return marey__iteration_walk_finish(walk);
 }

@@ -6,8 +6,13 @@
  *              [--B--] [--C--]               lane 1   C( C)            a further lane of the same thread
  *
  * A slice that would outlast the one around it goes to the first lane where it fits. Beyond a few lanes only empty ones
- * are looked for, by a heap, so that thousands at a time cost no more than a few. Begins and ends that come apart stay
- * on the first lane; where one of those ends in the middle, a record END_OF says so.
+ * are used, and a heap orders the slices on them, so that thousands at a time cost no more than a few. Begins and ends
+ * that come apart stay on the first lane; where one of those ends in the middle, a record END_OF says so.
+ *
+ * Each nanosecond is self time of one range of the thread. Readers see one lane at a time and count it for the innermost
+ * range of every lane, so two records correct that: AROUND names the ranges around the outermost one of a further lane,
+ * COVERED holds the self time that a range loses to ranges of other lanes. Of the innermost ranges of all lanes, the
+ * time belongs to the one that ends first: above, C has the time after A only.
  */
 #include <string.h>
 
@@ -17,21 +22,30 @@ enum {
     FEW_LANES = 8,
     /* How far down the stack one looks for what is not on top; a hostile file must not cost a walk for each event. */
     MAX_SEARCH = 1000,
+    /* Names in a record AROUND; the innermost of more are left out. */
+    MAX_AROUND = 256,
+    /* Kineto rounds starts and durations, so a range may outlast the one around it by this much. */
+    ROUNDING_NS = 1000,
 };
 
 #define NO_END UINT64_MAX
 
 struct open_range {
     uint64_t begin, end;
+    uint64_t covered_ns; /* self time on its lane that belongs to ranges of other lanes */
     uint32_t site;
     bool is_edge; /* its end comes by itself */
 };
 
 struct track {
     struct marey__sink_track out;
+    uint32_t place; /* in the nest's `tracks` */
     struct open_range *stack;
     size_t depth, stack_cap;
     size_t n_edges; /* on the stack */
+    uint32_t *around; /* sites of the ranges around stack[0], which are on other tracks, outermost first */
+    size_t n_around, around_cap;
+    struct track *next_idle;
 };
 
 struct marey__nest {
@@ -39,8 +53,11 @@ struct marey__nest {
     const struct marey__sink_lane *of;
     struct track **tracks; /* the first is the thread's own */
     size_t n_tracks, tracks_cap;
-    struct marey__heap crowd; /* tracks from FEW_LANES on, by when they are empty */
+    size_t n_busy;            /* tracks with an open range */
+    struct marey__heap crowd; /* busy tracks from FEW_LANES on, each with one slice, by its end */
+    struct track *idle;       /* tracks from FEW_LANES on that are not busy */
     struct track *latest;     /* where a slice began last */
+    uint64_t now_ns;          /* until when time is counted */
     uint64_t n_orphans, n_crowded;
 };
 
@@ -58,6 +75,7 @@ static struct track *add_track(struct marey__nest *nest)
         return NULL;
     track->out.of = nest->of;
     track->out.number = nest->log->n_lanes++;
+    track->place = (uint32_t)nest->n_tracks;
     nest->tracks[nest->n_tracks++] = track;
     return track;
 }
@@ -85,6 +103,7 @@ void marey__nest_destroy(struct marey__nest *nest)
     for (size_t i = 0; i < nest->n_tracks; i++) {
         marey__free(nest->tracks[i]->out.words);
         marey__free(nest->tracks[i]->stack);
+        marey__free(nest->tracks[i]->around);
         marey__free(nest->tracks[i]);
     }
     marey__free(nest->tracks);
@@ -105,12 +124,40 @@ void marey__nest_losses(const struct marey__nest *nest, uint64_t *n_orphans, uin
 
 /* ---- ends ---- */
 
+/*
+ * Readers end the innermost range of a name, so of several on a stack that one ends first, and the outer one in its place.
+ * Returns the place of the one that ends when that at `i` does.
+ */
+static size_t trade_ends(struct track *track, size_t i)
+{
+    struct open_range *stack = track->stack;
+    size_t inner = track->depth - 1;
+    const size_t stop = MAREY__MAX(i, inner > MAX_SEARCH ? inner - MAX_SEARCH : 0);
+    while (inner > stop && stack[inner].site != stack[i].site)
+        inner--;
+    if (inner == stop)
+        return i;
+    const struct open_range ending = stack[i];
+    stack[i].end = stack[inner].end;
+    stack[i].is_edge = stack[inner].is_edge;
+    stack[inner].end = ending.end;
+    stack[inner].is_edge = ending.is_edge;
+    return inner;
+}
+
 /* End what is at `i` on the stack, at `ns`. */
 static marey_status end_at(struct marey__nest *nest, struct track *track, size_t i, uint64_t ns)
 {
+    i = trade_ends(track, i);
     const struct open_range range = track->stack[i];
     ns = MAREY__MAX(ns, track->out.last_ns); /* one that was not found in time ends late */
     track->n_edges -= range.is_edge;
+    nest->n_busy -= track->depth == 1;
+    if (range.covered_ns != 0) {
+        const uint64_t covered[] = {(uint64_t)MAREY_KIND_RECORD << 20 | MAREY_RECORD_COVERED << 12 | 3,
+                                    range.site, range.covered_ns};
+        MAREY_TRY(marey__track_records(nest->log, &track->out, ns, 0, covered, 3));
+    }
     if (i + 1 == track->depth--)
         return marey__track_word(nest->log, &track->out, ns, marey__tag(MAREY_KIND_END, range.site));
     memmove(&track->stack[i], &track->stack[i + 1], (track->depth - i) * sizeof *track->stack);
@@ -155,11 +202,95 @@ static marey_status end_due(struct marey__nest *nest, struct track *track, uint6
     }
 }
 
+/* ---- whose time it is ---- */
+
+static struct open_range *top_of(const struct track *track)
+{
+    return &track->stack[track->depth - 1];
+}
+
+static size_t count_few(const struct marey__nest *nest)
+{
+    return MAREY__MIN(nest->n_tracks, (size_t)FEW_LANES);
+}
+
+static struct track *first_of_crowd(const struct marey__nest *nest)
+{
+    return nest->crowd.n != 0 ? nest->tracks[nest->crowd.items[0].number] : NULL;
+}
+
+/* The track whose innermost range ends first; NULL when all are empty. */
+static struct track *find_first_end(const struct marey__nest *nest)
+{
+    struct track *first = first_of_crowd(nest);
+    for (size_t i = 0; i < count_few(nest); i++) {
+        struct track *track = nest->tracks[i];
+        if (track->depth != 0 && (first == NULL || top_of(track)->end < top_of(first)->end))
+            first = track;
+    }
+    return first;
+}
+
+/* Of ends that differ only by rounding, the range that began last is the inner one. */
+static struct track *find_owner(const struct marey__nest *nest)
+{
+    const uint64_t first_end = top_of(find_first_end(nest))->end;
+    struct track *owner = first_of_crowd(nest);
+    if (owner != NULL && top_of(owner)->end - first_end > ROUNDING_NS)
+        owner = NULL;
+    for (size_t i = 0; i < count_few(nest); i++) {
+        struct track *track = nest->tracks[i];
+        if (track->depth != 0 && top_of(track)->end - first_end <= ROUNDING_NS &&
+            (owner == NULL || top_of(track)->begin >= top_of(owner)->begin))
+            owner = track;
+    }
+    return owner;
+}
+
+/* Count the time until `ns`, in which no range begins or ends. */
+static void count_time(struct marey__nest *nest, uint64_t ns)
+{
+    const uint64_t passed_ns = ns - nest->now_ns;
+    nest->now_ns = ns;
+    if (passed_ns == 0 || (nest->n_busy < 2 && nest->crowd.n == 0))
+        return;
+    struct track *owner = find_owner(nest);
+    for (size_t i = 0; i < count_few(nest); i++) {
+        struct track *track = nest->tracks[i];
+        if (track->depth != 0 && track != owner)
+            top_of(track)->covered_ns += passed_ns;
+    }
+    if (owner == first_of_crowd(nest)) /* covered from its begin, but for this time */
+        top_of(owner)->covered_ns -= passed_ns;
+}
+
+/* End the slices of all tracks that end at `ns` or before, in order. */
+static marey_status advance(struct marey__nest *nest, uint64_t ns, bool for_point)
+{
+    while (nest->n_busy > 1 || nest->crowd.n != 0) {
+        struct track *first = find_first_end(nest);
+        const struct open_range *top = top_of(first);
+        if (top->is_edge || !is_due(top, ns, for_point))
+            break;
+        count_time(nest, MAREY__MAX(top->end, nest->now_ns));
+        const bool is_of_crowd = first == first_of_crowd(nest);
+        MAREY_TRY(end_due(nest, first, top->end, false));
+        if (is_of_crowd) {
+            marey__heap_remove(&nest->crowd, nest->crowd.items[0].number);
+            first->next_idle = nest->idle;
+            nest->idle = first;
+        }
+    }
+    count_time(nest, ns);
+    for (size_t i = 0; i < count_few(nest); i++)
+        MAREY_TRY(end_due(nest, nest->tracks[i], ns, for_point));
+    return MAREY_OK;
+}
+
 /* An end by itself: of the innermost begin of that site, or of any. */
 static marey_status put_end(struct marey__nest *nest, uint64_t ns, uint32_t site)
 {
     struct track *track = nest->tracks[0];
-    MAREY_TRY(end_due(nest, track, ns, false));
     const size_t stop = track->depth > MAX_SEARCH ? track->depth - MAX_SEARCH : 0;
     if (track->n_edges != 0)
         for (size_t i = track->depth; i-- > stop;)
@@ -171,11 +302,56 @@ static marey_status put_end(struct marey__nest *nest, uint64_t ns, uint32_t site
 
 /* ---- begins ---- */
 
+/* The track of the innermost range around one that ends at `end`, and how many of its ranges are around; NULL: none. */
+static const struct track *find_around(const struct marey__nest *nest, uint64_t end, size_t *depth)
+{
+    const struct track *found = NULL;
+    for (size_t i = 0; i < count_few(nest); i++) {
+        const struct track *track = nest->tracks[i];
+        size_t n = track->depth;
+        const size_t stop = n > MAX_SEARCH ? n - MAX_SEARCH : 0;
+        while (n > stop && track->stack[n - 1].end < end &&
+               end - track->stack[n - 1].end > ROUNDING_NS)
+            n--;
+        if (n == stop ||
+            (found != NULL && track->stack[n - 1].begin < found->stack[*depth - 1].begin))
+            continue;
+        found = track;
+        *depth = n;
+    }
+    return found;
+}
+
+/* Name the ranges around a slice that is about to be the outermost of a further lane. */
+static marey_status put_around(struct marey__nest *nest, struct track *track,
+                               const struct marey__sink_entry *entry)
+{
+    size_t depth = 0;
+    const struct track *outer = find_around(nest, entry->ns + entry->duration, &depth);
+    const size_t n_outer = outer != NULL ? outer->n_around : 0;
+    const size_t n = MAREY__MIN(n_outer + depth, (size_t)MAX_AROUND);
+    uint64_t record[2 + MAX_AROUND] = {
+        (uint64_t)MAREY_KIND_RECORD << 20 | MAREY_RECORD_AROUND << 12 | (2 + n), n};
+    for (size_t i = 0; i < n; i++)
+        record[2 + i] = i < n_outer ? outer->around[i] : outer->stack[i - n_outer].site;
+    if (track->place < FEW_LANES) { /* find_around() searches no others */
+        if (!marey__grow(&track->around, &track->around_cap, n, sizeof *track->around))
+            return no_memory();
+        track->n_around = n;
+        for (size_t i = 0; i < n; i++)
+            track->around[i] = (uint32_t)record[2 + i];
+    }
+    return marey__track_records(nest->log, &track->out, entry->ns, 0, record, 2 + n);
+}
+
 static marey_status push(struct marey__nest *nest, struct track *track,
                          const struct marey__sink_entry *entry, const uint64_t *extra, bool is_edge)
 {
     if (!marey__grow(&track->stack, &track->stack_cap, track->depth + 1, sizeof *track->stack))
         return no_memory();
+    if (track->depth == 0 && track != nest->tracks[0])
+        MAREY_TRY(put_around(nest, track, entry));
+    nest->n_busy += track->depth == 0;
     track->stack[track->depth++] =
         (struct open_range){.begin = entry->ns,
                             .end = is_edge ? NO_END : entry->ns + entry->duration,
@@ -198,12 +374,9 @@ static bool fits(const struct track *track, uint64_t end)
 static marey_status push_aside(struct marey__nest *nest, const struct marey__sink_entry *entry,
                                const uint64_t *extra)
 {
-    uint32_t number = (uint32_t)nest->n_tracks;
-    struct track *track;
-    if (nest->crowd.n != 0 && nest->crowd.items[0].key <= entry->ns) {
-        number = nest->crowd.items[0].number;
-        track = nest->tracks[number];
-        MAREY_TRY(end_due(nest, track, entry->ns, false));
+    struct track *track = nest->idle;
+    if (track != NULL) {
+        nest->idle = track->next_idle;
     } else if (nest->log->n_lanes >= MAREY__MAX_LANES) {
         nest->n_crowded++;
         return MAREY_OK;
@@ -211,21 +384,18 @@ static marey_status push_aside(struct marey__nest *nest, const struct marey__sin
         return no_memory();
     }
     MAREY_TRY(push(nest, track, entry, extra, false));
-    if (number >= FEW_LANES && !marey__heap_put(&nest->crowd, number, track->stack[0].end))
-        return no_memory();
-    return MAREY_OK;
+    if (track->place < FEW_LANES)
+        return MAREY_OK;
+    top_of(track)->covered_ns = entry->duration;
+    return marey__heap_put(&nest->crowd, track->place, top_of(track)->end) ? MAREY_OK : no_memory();
 }
 
 static marey_status put_slice(struct marey__nest *nest, const struct marey__sink_entry *entry,
                               const uint64_t *extra)
 {
-    const size_t few = MAREY__MIN(nest->n_tracks, (size_t)FEW_LANES);
-    for (size_t i = 0; i < few; i++) {
-        struct track *track = nest->tracks[i];
-        MAREY_TRY(end_due(nest, track, entry->ns, false));
-        if (fits(track, entry->ns + entry->duration))
-            return push(nest, track, entry, extra, false);
-    }
+    for (size_t i = 0; i < count_few(nest); i++)
+        if (fits(nest->tracks[i], entry->ns + entry->duration))
+            return push(nest, nest->tracks[i], entry, extra, false);
     return push_aside(nest, entry, extra);
 }
 
@@ -246,12 +416,8 @@ static marey_status put_point(struct marey__nest *nest, const struct marey__sink
                               const uint64_t *extra)
 {
     struct track *track = nest->tracks[0];
-    if (nest->latest != NULL && nest->latest != track) {
-        MAREY_TRY(end_due(nest, nest->latest, entry->ns, true));
-        if (nest->latest->depth != 0)
-            track = nest->latest;
-    }
-    MAREY_TRY(end_due(nest, track, entry->ns, true));
+    if (nest->latest != NULL && nest->latest->depth != 0)
+        track = nest->latest;
     if (extra == NULL)
         return marey__track_word(nest->log, &track->out, entry->ns, entry->tag & 0xffffffu);
     return marey__track_records(nest->log, &track->out, entry->ns, 0, extra + 1, (size_t)extra[0]);
@@ -261,7 +427,6 @@ static marey_status put_point(struct marey__nest *nest, const struct marey__sink
 static marey_status put_iteration(struct marey__nest *nest, const struct marey__sink_entry *entry,
                                   const uint64_t *extra)
 {
-    MAREY_TRY(end_due(nest, nest->tracks[0], entry->ns, false));
     return marey__track_records(nest->log, &nest->tracks[0]->out, entry->ns, 0, extra + 1,
                                 (size_t)extra[0]);
 }
@@ -269,7 +434,9 @@ static marey_status put_iteration(struct marey__nest *nest, const struct marey__
 marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_entry *entry,
                              const uint64_t *extra)
 {
-    switch ((enum marey__sink_class)marey__entry_class(entry)) {
+    const enum marey__sink_class class = (enum marey__sink_class)marey__entry_class(entry);
+    MAREY_TRY(advance(nest, entry->ns, class == MAREY__CLASS_POINT));
+    switch (class) {
     case MAREY__CLASS_ITERATION:
         return put_iteration(nest, entry, extra);
     case MAREY__CLASS_SLICE:
@@ -278,7 +445,6 @@ marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_
     case MAREY__CLASS_EDGE:
         if (marey_word_kind(entry->tag) == MAREY_KIND_END)
             return put_end(nest, entry->ns, marey_word_id(entry->tag));
-        MAREY_TRY(end_due(nest, nest->tracks[0], entry->ns, false));
         return push(nest, nest->tracks[0], entry, extra, true);
     case MAREY__CLASS_POINT:
         break;
@@ -288,9 +454,8 @@ marey_status marey__nest_put(struct marey__nest *nest, const struct marey__sink_
 
 marey_status marey__nest_finish(struct marey__nest *nest)
 {
-    for (size_t i = 0; i < nest->n_tracks; i++) {
-        MAREY_TRY(end_due(nest, nest->tracks[i], UINT64_MAX, false));
+    MAREY_TRY(advance(nest, UINT64_MAX, false));
+    for (size_t i = 0; i < nest->n_tracks; i++)
         MAREY_TRY(marey__track_flush(nest->log, &nest->tracks[i]->out));
-    }
     return MAREY_OK;
 }

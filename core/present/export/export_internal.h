@@ -105,6 +105,7 @@ struct marey__export_lane {
     const struct marey_lane_info *info;
     /* The first lane of the thread, where this is a further one, of ranges that overlap others; else NULL. */
     const struct marey__export_lane *first;
+    bool has_self_times; /* a further lane on which COVERED corrects them; those of earlier versions count as 0 */
     struct marey__buf held; /* the format's: ranges that wait to be written */
     void *own;              /* the format's; freed with marey__free */
 };
@@ -161,6 +162,9 @@ struct marey__export_format {
     /* Work of a stream, whose lane never comes to `batch`; in order of begin. */
     void (*work)(struct marey__export *x, struct marey__export_lane *lane,
                  const struct marey__stream_work *work);
+    /* The range at `depth`, from 0, loses self time to ranges on other lanes of its thread. */
+    void (*covered)(struct marey__export *x, struct marey__export_lane *lane, size_t depth,
+                    uint64_t ns);
     /*
      * One end of a flow: `words` is the record. Not those that stand right behind the begin of what they belong to
      * where the format takes them with it: on streams, and where its walker looks ahead.

@@ -291,6 +291,13 @@ MAREY__INLINE void marey__walk_record(struct marey__export *x, struct marey__exp
     case MAREY_RECORD_GAP:
         marey__walk_lost(x, lane, ns, words[1], walker);
         break;
+    case MAREY_RECORD_COVERED:
+        if (x->format->covered != NULL && lane->n_too_deep == 0)
+            x->format->covered(x, lane, marey__export_lane_find(x, lane, site), words[2]);
+        break;
+    case MAREY_RECORD_AROUND:
+        lane->has_self_times = true;
+        break;
     case MAREY_RECORD_REPEAT:
         lane->next.repeat = MAREY__MIN(words[1], MAREY__MAX_REPEAT) + 1;
         break;

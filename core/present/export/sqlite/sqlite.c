@@ -161,8 +161,8 @@ static void put_range(struct marey__export *x, const struct marey__export_lane *
         .parent = frame[-1].id,
         .start_ns = range->start_ns - x->origin_ns,
         .duration_ns = duration_ns,
-        .self_ns = lane->first != NULL && duration_ns != MAREY__DB_UNKNOWN
-                       ? 0 /* the time counts for those that it overlaps */
+        .self_ns = lane->first != NULL && !lane->has_self_times && duration_ns != MAREY__DB_UNKNOWN
+                       ? 0 /* not recorded by earlier versions */
                        : duration_ns - MAREY__MIN(frame->children_ns, duration_ns),
         .thread = thread_of(x, lane->info->lane),
         .site = marey__db_site(x, db_of(x), range->site),
@@ -264,6 +264,14 @@ static void on_take_out(struct marey__export *x, struct marey__export_lane *lane
     memmove(around + 1, around + 2, n_above * sizeof *around);
 }
 
+static void on_covered(struct marey__export *x, struct marey__export_lane *lane, size_t depth,
+                       uint64_t ns)
+{
+    (void)x;
+    if (depth < lane->n_open && has_frame(lane, depth + 1))
+        frame_at(lane, depth + 1)->children_ns += ns;
+}
+
 static void on_span(struct marey__export *x, const struct marey__span *span)
 {
     marey__db_put_span(x, db_of(x), span);
@@ -353,5 +361,6 @@ const struct marey__export_format marey__export_sqlite = {
     .close = on_close,
     .span = on_span,
     .work = on_work,
+    .covered = on_covered,
     .flow = on_flow,
 };

@@ -123,8 +123,6 @@ static void put_footer(struct marey__flame *f, double y)
 {
     struct marey__buf text = {0};
     put_left_out(f, &text);
-    if (f->e.stacks.has_overlaps)
-        marey__buf_puts(&text, "Ranges that overlap others of their thread are not shown. ");
     if (f->e.stacks.has_async)
         marey__buf_puts(&text, "Async ranges overlap and are not shown. ");
     marey__buf_printf(&text, "Made by marey %s.", marey_version());
