@@ -4,12 +4,14 @@
  *   byte_source.c ── a file from its begin to its end, unpacked where it is gzip, in large pieces
  *     gzip_isal.c, or gzip_zlib.c in builds without ISA-L
  *   deflate.c ── the other way, for the report page: deflate.h
- *   json_scan.c ── JSON in one pass over such bytes, with memory that does not grow with the file
- *     json_text.c ── escapes;  json_skip.c ── past a value;  json_chars.h ── many characters at once
+ *   json_read.c ── JSON, token by token, from such bytes in bounded memory or from a string
+ *     json_text.c ── escapes;  json_chars.h ── many characters at once
  *   decimal.c ── numbers as they are written, exactly
  */
 #ifndef MAREY_CODEC_INTERNAL_H
 #define MAREY_CODEC_INTERNAL_H
+
+#include <string.h>
 
 #include "base/base_internal.h"
 
@@ -63,90 +65,137 @@ void marey__inflate_destroy(marey__inflate *inflate);
 void marey__inflate_reset(marey__inflate *inflate);
 enum marey__inflate_result marey__inflate_run(marey__inflate *state, struct marey__inflate_io *io);
 
-/* ---- json_scan*.c ---- */
+/* ---- json_read.c ---- */
 
 /*
- *   while ((token = marey__scan_next(scan)) != MAREY__SCAN_END && token != MAREY__SCAN_MISTAKE) ...
+ * JSON, token by token:
  *
- * What programs write though JSON has none of it is read all the same: NaN and Infinity are numbers, commas may be
- * missing, double or left over, strings hold any bytes, an escape that is unknown is its own letter.
+ *   marey__json_init_text(&json, text, len, MAREY__JSON_STRICT);
+ *   if (marey__json_next(&json) == MAREY__JSON_OBJECT)
+ *       while (marey__json_next_key(&json))
+ *           if (marey__json_is(&json, "name")) ... marey__json_next(&json) ...
+ *           else marey__json_skip(&json);
+ *   if (json.mistake != NULL) ...
+ *   marey__json_fini(&json);
+ *
+ * By default it also reads the files that careless programs write: NaN and Infinity are numbers, commas may be missing or
+ * doubled, strings hold any bytes, an unknown escape is its letter, and values may follow one another.
  */
-enum marey__scan_token {
-    MAREY__SCAN_END, /* of the bytes, with nothing open */
-    MAREY__SCAN_OBJECT,
-    MAREY__SCAN_OBJECT_END,
-    MAREY__SCAN_ARRAY,
-    MAREY__SCAN_ARRAY_END,
-    MAREY__SCAN_KEY,    /* of an object, `text`; its value comes next */
-    MAREY__SCAN_STRING, /* `text`, escapes decoded */
-    MAREY__SCAN_NUMBER, /* `text` as it stands; marey__decimal and marey__decimal_double read it */
-    MAREY__SCAN_TRUE,
-    MAREY__SCAN_FALSE,
-    MAREY__SCAN_NULL,
-    MAREY__SCAN_MISTAKE, /* `status`, `mistake` and `offset` tell; it stays so */
+enum {
+    /* As RFC 8259 has it, and one value only: everything else is a mistake. */
+    MAREY__JSON_STRICT = 1,
+    /* With STRICT: NaN, nan, Infinity and -Infinity are numbers all the same. */
+    MAREY__JSON_NAN = 2,
+    /* Half of a UTF-16 pair becomes three bytes, as Python's "surrogatepass" writes it; else it becomes U+FFFD. */
+    MAREY__JSON_SURROGATES = 4,
+};
+
+enum marey__json_token {
+    MAREY__JSON_END, /* of the bytes, with nothing open */
+    MAREY__JSON_OBJECT,
+    MAREY__JSON_OBJECT_END,
+    MAREY__JSON_ARRAY,
+    MAREY__JSON_ARRAY_END,
+    MAREY__JSON_KEY,    /* of an object, `text`; its value comes next */
+    MAREY__JSON_STRING, /* `text`, escapes decoded */
+    MAREY__JSON_NUMBER, /* `text` as written; marey__decimal and marey__decimal_double convert it */
+    MAREY__JSON_TRUE,
+    MAREY__JSON_FALSE,
+    MAREY__JSON_NULL,
+    MAREY__JSON_MISTAKE, /* see `status`, `mistake` and marey__json_offset(); every later call returns it too */
 };
 
 enum {
-    MAREY__SCAN_MAX_DEPTH = 1024,
-    MAREY__SCAN_MAX_TEXT = 64 << 20, /* bytes of one string or number */
+    MAREY__JSON_MAX_DEPTH = 1024,
+    MAREY__JSON_MAX_TEXT = 64 << 20, /* bytes of one string or number */
+    MAREY__JSON_PADDING = 64,
 };
 
-struct marey__scan {
-    /* Of the latest token; `text` is lent until the next call, and not NUL-terminated. */
+struct marey__json {
+    /* The latest token's text, valid until the next call. A NUL follows keys and strings. */
     const char *text;
     size_t text_len;
     uint32_t depth; /* objects and arrays that are open */
 
-    /* Of a mistake. */
     marey_status status; /* MAREY_EFORMAT; MAREY_EIO, MAREY_ENOMEM with the sentence in marey_last_error() */
-    const char *mistake; /* a few words: "a key without a colon"; lent for ever */
-    bool is_cut;         /* the bytes end where something is open */
+    const char *mistake; /* a few words: "a key without a colon"; static. NULL: none so far */
+    bool is_cut;         /* the bytes end inside a value */
 
     /*
-     * The window: bytes that are not taken yet, for whoever reads faster than token by token. Two quotes stand
-     * at `end`, and MAREY__SCAN_PADDING bytes from there may be read.
+     * The window: bytes that are not consumed yet, for callers that parse them directly. Two quotes follow at `end`, and
+     * MAREY__JSON_PADDING bytes from there are readable.
      */
     const char *at, *end;
 
-    /* The rest is json_scan.c's. */
-    struct marey__byte_source *bytes;
+    /* The rest is private to json_read.c. */
+    struct marey__byte_source *bytes; /* NULL: the window is all there is */
     char *window;
-    size_t window_cap;
+    size_t window_cap;      /* 0: the window is the caller's */
     uint64_t window_offset; /* of window[0] in the bytes */
-    bool is_last;           /* no bytes behind the window */
+    unsigned rules;         /* MAREY__JSON_STRICT and others */
+    bool is_last;           /* no bytes follow the window */
     bool wants_key;         /* in an object, before a key */
+    uint8_t place;          /* for STRICT: whether a comma comes next */
     struct marey__buf decoded;
-    uint64_t is_object[MAREY__SCAN_MAX_DEPTH / 64]; /* a bit for each level: an object, else an array */
+    uint64_t is_object[MAREY__JSON_MAX_DEPTH / 64]; /* a bit for each level: an object, else an array */
 };
 
-enum { MAREY__SCAN_PADDING = 64 };
-
-/* `bytes` is lent until fini. MAREY_ENOMEM. */
-MAREY_WARN_UNUSED marey_status marey__scan_init(struct marey__scan *scan,
+/* From bytes, which the caller closes after fini. MAREY_ENOMEM. */
+MAREY_WARN_UNUSED marey_status marey__json_init(struct marey__json *json,
                                                 struct marey__byte_source *bytes);
-void marey__scan_fini(struct marey__scan *scan);
-enum marey__scan_token marey__scan_next(struct marey__scan *scan);
-/*
- * Go past a value: behind a KEY its value, behind OBJECT or ARRAY the rest of it with its end. Brackets are counted, not
- * matched. False at a mistake, which marey__scan_next then returns too.
- */
-bool marey__scan_skip(struct marey__scan *scan);
-/* Where in the bytes the next token is looked for, or the mistake is. */
-uint64_t marey__scan_offset(const struct marey__scan *scan);
-/* Note a mistake here. Returns MAREY__SCAN_MISTAKE. */
-enum marey__scan_token marey__scan_fail(struct marey__scan *scan, const char *mistake);
-/*
- * More bytes behind those of the window, which stay from `at` on; pointers into it are void afterwards. False at the end
- * of the bytes, and when something failed, which `status` tells.
- */
-bool marey__scan_refill(struct marey__scan *scan);
+/* From a copy of `text`. Out of memory: the first token is a MISTAKE. */
+void marey__json_init_text(struct marey__json *json, const char *text, size_t len, unsigned rules);
+/* Likewise without a copy: `text` is modified, and MAREY__JSON_PADDING bytes follow it. */
+void marey__json_init_padded(struct marey__json *json, char *text, size_t len, unsigned rules);
+void marey__json_fini(struct marey__json *json);
 
-/* For json_skip.c: the innermost that is open is an object; it was left, its end taken. */
-bool marey__scan_in_object(const struct marey__scan *scan);
-void marey__scan_leave(struct marey__scan *scan);
+enum marey__json_token marey__json_next(struct marey__json *json);
+/* In an object: true at the next key, false at the object's end and for a mistake. */
+bool marey__json_next_key(struct marey__json *json);
+/* In an array: true at the next item, whose token is *token; false at the array's end and for a mistake. */
+bool marey__json_next_item(struct marey__json *json, enum marey__json_token *token);
+/* The first character of the next token, which is not consumed; NUL at the end and for a mistake. */
+char marey__json_peek(struct marey__json *json);
+/* The caller parsed a value, from `at` as peek() left it to `p`: go on there. */
+void marey__json_taken(struct marey__json *json, const char *p);
+/*
+ * Skip a value: after a KEY its value, after OBJECT or ARRAY the rest of it with its end. Unless STRICT, brackets are counted,
+ * not matched. False at a mistake.
+ */
+bool marey__json_skip(struct marey__json *json);
+/* Skip the rest of the value that `token` began: of an object or array; other values have none. */
+bool marey__json_skip_from(struct marey__json *json, enum marey__json_token token);
 
-/* Append the string between two quotes, `len` bytes as they stand, with its escapes decoded. */
-void marey__json_decode(struct marey__buf *buf, const char *text, size_t len);
+/* Whether the latest token's text is `word`. */
+static inline bool marey__json_is(const struct marey__json *json, const char *word)
+{
+    return json->text_len == strlen(word) && memcmp(json->text, word, json->text_len) == 0;
+}
+/* The latest token as a double; NaN for anything but a NUMBER. */
+double marey__json_number(const struct marey__json *json, enum marey__json_token token);
+/* The latest token as an integer: a NUMBER, or a STRING of digits; `otherwise` for anything else. */
+int64_t marey__json_integer(const struct marey__json *json, enum marey__json_token token,
+                            int64_t otherwise);
+
+/* Where in the bytes the next token is searched, or the mistake is. */
+uint64_t marey__json_offset(const struct marey__json *json);
+/* Note a mistake here, unless there is one. Returns MAREY__JSON_MISTAKE. */
+enum marey__json_token marey__json_fail(struct marey__json *json, const char *mistake);
+/* Likewise of memory that ran out. */
+enum marey__json_token marey__json_fail_memory(struct marey__json *json);
+/* The mistake as a sentence, "PATH is not WHAT: MISTAKE at byte N", and its status. */
+marey_status marey__json_status(const struct marey__json *json, const char *path, const char *what);
+/*
+ * More bytes after those of the window, which keeps those from `at` on; pointers into it become invalid. False at the end
+ * of the bytes, and for a failure, which sets `status`.
+ */
+bool marey__json_refill(struct marey__json *json);
+
+/*
+ * Append the string between two quotes, `len` bytes as written, with its escapes decoded. False for an escape that `rules`
+ * do not allow.
+ */
+bool marey__json_decode(struct marey__buf *buf, const char *text, size_t len, unsigned rules);
 
 /* ---- decimal.c ---- */
 

@@ -1,7 +1,7 @@
 /*
  * Looking for characters, sixteen at a time where the processor can. Each function reads on until it finds what it looks
  * for: behind the bytes must stand two quotes, at which all of them stop, an escape in front of them included, and
- * MAREY__SCAN_PADDING bytes in all.
+ * MAREY__JSON_PADDING bytes in all.
  */
 #ifndef MAREY_JSON_CHARS_H
 #define MAREY_JSON_CHARS_H

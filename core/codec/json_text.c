@@ -1,4 +1,4 @@
-/* Escapes of JSON strings. Whatever is wrong with them gives some text; no string is refused. */
+/* Escapes of JSON strings. */
 #include <string.h>
 
 #include "codec/codec_internal.h"
@@ -45,14 +45,13 @@ static bool read_hex4(const char *p, const char *end, uint32_t *out)
     return true;
 }
 
-/* Behind "\u". A half of a pair that stands alone becomes U+FFFD; digits that are none leave the letter. */
-static const char *decode_unicode(struct marey__buf *buf, const char *p, const char *end)
+/* After "\u". Returns where it goes on; NULL when the four digits are missing. */
+static const char *decode_unicode(struct marey__buf *buf, const char *p, const char *end,
+                                  unsigned rules)
 {
     uint32_t c, low;
-    if (!read_hex4(p, end, &c)) {
-        marey__buf_put(buf, "u", 1);
-        return p;
-    }
+    if (!read_hex4(p, end, &c))
+        return NULL;
     p += 4;
     const bool is_high = c >= 0xd800 && c < 0xdc00;
     if (is_high && end - p >= 2 && p[0] == '\\' && p[1] == 'u' && read_hex4(p + 2, end, &low) &&
@@ -60,28 +59,29 @@ static const char *decode_unicode(struct marey__buf *buf, const char *p, const c
         put_utf8(buf, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
         return p + 6;
     }
-    put_utf8(buf, c >= 0xd800 && c < 0xe000 ? REPLACEMENT : c);
+    const bool is_half = c >= 0xd800 && c < 0xe000 && (rules & MAREY__JSON_SURROGATES) == 0;
+    put_utf8(buf, is_half ? REPLACEMENT : c);
     return p;
 }
 
-void marey__json_decode(struct marey__buf *buf, const char *text, size_t len)
+bool marey__json_decode(struct marey__buf *buf, const char *text, size_t len, unsigned rules)
 {
-    static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
+    static const char letters[] = "bfnrt\"\\/", meanings[] = "\b\f\n\r\t\"\\/";
     if (len == 0)
-        return;
-    const char *p = text, *end = text + len;
-    while (p < end) {
-        const char *escape = memchr(p, '\\', (size_t)(end - p));
-        if (escape == NULL || escape + 1 == end)
-            break;
+        return true;
+    const char *p = text, *end = text + len, *escape;
+    while (p < end && (escape = memchr(p, '\\', (size_t)(end - p))) != NULL && escape + 1 < end) {
         marey__buf_put(buf, p, (size_t)(escape - p));
         const char c = escape[1];
-        p = escape + 2;
         const char *letter = c != '\0' ? strchr(letters, c) : NULL;
-        if (c == 'u')
-            p = decode_unicode(buf, p, end);
-        else
+        p = c == 'u' ? decode_unicode(buf, escape + 2, end, rules) : NULL;
+        if (p == NULL) {
+            if (letter == NULL && (rules & MAREY__JSON_STRICT) != 0)
+                return false;
             marey__buf_put(buf, letter != NULL ? &meanings[letter - letters] : &c, 1);
+            p = escape + 2;
+        }
     }
     marey__buf_put(buf, p, (size_t)(end - p));
+    return true;
 }

@@ -184,7 +184,7 @@ def test_without_iterations_any_region_may_fail_the_gate(marey, tmp_path):
         ('{"series": {"forward": [-1.0]}}', "region 'forward' is negative"),
         ('{"series": {}}', "no times"),
         ('{"series": {"other": [1.0]}}', "no region is in both"),
-        ('{"series": {"forward": [1.0', "no file of stats"),
+        ('{"series": {"forward": [1.0', "not a file of stats"),
     ],
 )
 def test_wrong_stats_are_told_in_one_sentence(marey, stats, tmp_path, text, words):

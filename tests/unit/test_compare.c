@@ -271,11 +271,11 @@ static void wrong_stats_are_refused_with_the_region(void **state)
         {"{\"series\": {}}", MAREY_EMISMATCH, "no times"},
         {"{\"series\": {\"a\": [1,]}}", MAREY_EFORMAT, "comma"},
         {"{\"series\": {\"a\": [1 2]}}", MAREY_EFORMAT, "comma"},
-        {"{\"series\": {\"a\": [1]}", MAREY_EFORMAT, "object"},
+        {"{\"series\": {\"a\": [1]}", MAREY_EFORMAT, "ends in the middle"},
         {"{\"series\": {\"a\": [1]}} x", MAREY_EFORMAT, ""},
         {"{\"series\": {\"a\\q\": [1]}}", MAREY_EFORMAT, "escape"},
-        {"{\"series", MAREY_EFORMAT, "without an end"},
-        {"{\"x\": [[[", MAREY_EFORMAT, "without an end"},
+        {"{\"series", MAREY_EFORMAT, "ends in the middle"},
+        {"{\"x\": [[[", MAREY_EFORMAT, "ends in the middle"},
         {"{\"runs\": [1]}", MAREY_EFORMAT, "runs"},
     };
     (void)state;

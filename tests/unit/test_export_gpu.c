@@ -264,7 +264,7 @@ static void chrome_quotes_arguments_that_are_not_sound(void **state)
     expect_in(&out, "\"args\":{\"arguments\":\"{\\\"a\\\": [1}\"}}");
     expect_in(
         &out,
-        "\"args\":{\"a\":\"NaN\", \"b\": [\"-Infinity\", \"NaN\"], \"c\": \"\xef\xbf\xbd\"}}");
+        "\"args\":{\"a\": \"NaN\", \"b\": [\"-Infinity\", \"NaN\"], \"c\": \"\xef\xbf\xbd\"}}");
     expect_in(&out, "\"args\":{\"correlation\":5}}");
     test_free(out.text);
 }

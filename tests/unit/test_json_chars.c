@@ -25,7 +25,7 @@ static const char *make_text(char *room, size_t len, const char *letters)
 {
     for (size_t i = 0; i < len; i++)
         room[i] = draw(3) == 0 ? letters[draw((uint32_t)strlen(letters))] : (char)('a' + draw(26));
-    for (size_t i = len; i < len + MAREY__SCAN_PADDING; i++) /* what was there before */
+    for (size_t i = len; i < len + MAREY__JSON_PADDING; i++) /* what was there before */
         room[i] = "]}\"\\[{ "[draw(7)];
     room[len] = room[len + 1] = '"';
     return room + len;
@@ -41,7 +41,7 @@ static const char *one_by_one(const char *p, const char *wanted)
 static void the_next_character_is_found(void **state)
 {
     (void)state;
-    char text[MAX_LEN + MAREY__SCAN_PADDING];
+    char text[MAX_LEN + MAREY__JSON_PADDING];
     for (size_t round = 0; round < 20000; round++) {
         make_text(text, draw(MAX_LEN), "\"\\[]{},: \n\t;|Z");
         assert_ptr_equal(json_find_quote(text), one_by_one(text, "\"\\"));
@@ -72,7 +72,7 @@ static void what_is_nested_is_skipped(void **state)
     (void)state;
     static const char *const alphabets[] = {"\"[]{}",         "\"[[]]]", "\"\\[]{}",
                                             "\"\"\"\"\"[]]]", "]",       "\\\"]"};
-    char text[MAX_LEN + MAREY__SCAN_PADDING];
+    char text[MAX_LEN + MAREY__JSON_PADDING];
     size_t n_closed = 0;
     for (size_t round = 0; round < 60000; round++) {
         const char *end =

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "analyze/compare/compare_internal.h"
-#include "codec/json_reader.h"
+#include "codec/codec_internal.h"
 
 struct values {
     float *ns;
@@ -23,7 +23,8 @@ struct values {
 
 /* One run in the making. */
 struct stats {
-    struct marey__json_reader *json;
+    struct marey__json *json;
+    const char *text; /* the file */
     struct marey__compared_runs *side;
     struct marey__names *names;
     struct marey__arena *texts;
@@ -44,13 +45,13 @@ static marey_status no_memory(const struct stats *stats)
 static marey_status wrong(const struct stats *stats, const char *words)
 {
     size_t line = 1;
-    for (const char *at = stats->json->start; at < stats->json->at; at++)
+    const char *const end = stats->text + marey__json_offset(stats->json);
+    if (stats->json->status == MAREY_ENOMEM)
+        return no_memory(stats);
+    for (const char *at = stats->text; at < end; at++)
         line += *at == '\n';
-    if (stats->json->mistake != NULL)
-        return marey__fail(MAREY_EFORMAT, "%s is no file of stats: it has %s", stats->path,
-                           stats->json->mistake);
-    return marey__fail(MAREY_EFORMAT, "%s is no file of stats: %s, line %zu", stats->path, words,
-                       line);
+    return marey__fail(MAREY_EFORMAT, "%s is not a file of stats: %s, line %zu", stats->path,
+                       stats->json->mistake != NULL ? stats->json->mistake : words, line);
 }
 
 /* ---- values ---- */
@@ -72,31 +73,30 @@ static struct values *values_of(struct stats *stats, const char *name, size_t le
 
 /* `name` for the sentence. */
 static marey_status add_value(struct stats *stats, struct values *values, const char *name,
-                              enum marey__json_token token)
+                              enum marey__json_token token, double ns)
 {
-    if (token != MAREY__JSON_NUMBER || !(stats->json->number >= 0) || isinf(stats->json->number))
+    if (token != MAREY__JSON_NUMBER || !(ns >= 0) || isinf(ns))
         return marey__fail(
             MAREY_EINVAL,
             "%s: time %zu of region '%s' is %s; times are nanoseconds, finite and not "
             "negative",
             stats->path, values->n, name,
-            token != MAREY__JSON_NUMBER  ? "no number"
-            : isnan(stats->json->number) ? "NaN"
-            : isinf(stats->json->number) ? "infinite"
-                                         : "negative");
+            token != MAREY__JSON_NUMBER ? "no number"
+            : isnan(ns)                 ? "NaN"
+            : isinf(ns)                 ? "infinite"
+                                        : "negative");
     if (!marey__grow(&values->ns, &values->cap, values->n + 1, sizeof *values->ns))
         return no_memory(stats);
-    values->ns[values->n++] = (float)stats->json->number;
+    values->ns[values->n++] = (float)ns;
     stats->has_times = true;
     return MAREY_OK;
 }
 
 static marey_status take_list(struct stats *stats, struct values *values, const char *name)
 {
-    bool is_first = true;
     enum marey__json_token token;
-    while (marey__json_next_item(stats->json, &is_first, &token))
-        MAREY_TRY(add_value(stats, values, name, token));
+    while (marey__json_next_item(stats->json, &token))
+        MAREY_TRY(add_value(stats, values, name, token, marey__json_number(stats->json, token)));
     return stats->json->mistake != NULL ? wrong(stats, "") : MAREY_OK;
 }
 
@@ -105,16 +105,15 @@ static marey_status take_list(struct stats *stats, struct values *values, const 
 /* {"forward": [..]} */
 static marey_status take_by_name(struct stats *stats)
 {
-    bool is_first = true;
-    while (marey__json_next_key(stats->json, &is_first)) {
-        struct values *values = values_of(stats, stats->json->text.data, stats->json->text.len);
-        if (values == NULL)
+    while (marey__json_next_key(stats->json)) {
+        struct values *values = values_of(stats, stats->json->text, stats->json->text_len);
+        char *name = marey__strndup(stats->json->text, stats->json->text_len);
+        if (values == NULL || name == NULL) {
+            marey__free(name);
             return no_memory(stats);
-        char *name = marey__strndup(stats->json->text.data, stats->json->text.len);
-        if (name == NULL)
-            return no_memory(stats);
+        }
         const marey_status status =
-            marey__json_next(stats->json) == MAREY__JSON_LIST
+            marey__json_next(stats->json) == MAREY__JSON_ARRAY
                 ? take_list(stats, values, name)
                 : wrong(stats, "a region of \"series\" is not a list of times");
         marey__free(name);
@@ -126,21 +125,18 @@ static marey_status take_by_name(struct stats *stats)
 /* {"name": .., "total_ns": ..}, in any order, further keys skipped; behind its brace. */
 static marey_status take_row(struct stats *stats, struct marey__buf *name)
 {
-    bool is_first = true;
-    double number = NAN;
+    double ns = NAN;
     enum marey__json_token time = MAREY__JSON_NULL;
     name->len = 0;
-    while (marey__json_next_key(stats->json, &is_first)) {
-        const bool is_name =
-                       stats->json->text.len == 4 && memcmp(stats->json->text.data, "name", 4) == 0,
-                   is_time = stats->json->text.len == 8 &&
-                             memcmp(stats->json->text.data, "total_ns", 8) == 0;
+    while (marey__json_next_key(stats->json)) {
+        const bool is_name = marey__json_is(stats->json, "name"),
+                   is_time = marey__json_is(stats->json, "total_ns");
         const enum marey__json_token token = marey__json_next(stats->json);
-        if (is_name && token == MAREY__JSON_TEXT)
-            marey__buf_put(name, stats->json->text.data, stats->json->text.len);
+        if (is_name && token == MAREY__JSON_STRING)
+            marey__buf_put(name, stats->json->text, stats->json->text_len);
         else if (is_time)
-            time = token, number = stats->json->number;
-        if (!marey__json_skip(stats->json, token))
+            time = token, ns = marey__json_number(stats->json, token);
+        if (!marey__json_skip_from(stats->json, token))
             return wrong(stats, "");
     }
     marey__buf_put(name, "", 1);
@@ -149,18 +145,16 @@ static marey_status take_row(struct stats *stats, struct marey__buf *name)
     struct values *values = name->failed ? NULL : values_of(stats, name->data, name->len - 1);
     if (values == NULL)
         return no_memory(stats);
-    stats->json->number = number;
-    return add_value(stats, values, name->data, time);
+    return add_value(stats, values, name->data, time, ns);
 }
 
 /* [{"name": .., "total_ns": ..}, ..] */
 static marey_status take_rows(struct stats *stats)
 {
-    bool is_first = true;
     enum marey__json_token token;
     struct marey__buf name = {0};
     marey_status status = MAREY_OK;
-    while (status == MAREY_OK && marey__json_next_item(stats->json, &is_first, &token))
+    while (status == MAREY_OK && marey__json_next_item(stats->json, &token))
         status = token == MAREY__JSON_OBJECT
                      ? take_row(stats, &name)
                      : wrong(stats, "a row of \"series\" is no object with name and total_ns");
@@ -232,33 +226,28 @@ static void free_run(struct stats *stats)
 
 static marey_status take_runs(const struct stats *around);
 
-static bool key_is(const struct stats *stats, const char *key)
-{
-    const struct marey__buf *text = &stats->json->text;
-    return text->len == strlen(key) && memcmp(text->data, key, text->len) == 0;
-}
-
 static marey_status take_entry(struct stats *stats, bool may_have_runs)
 {
-    const bool is_series = key_is(stats, "series"), is_start = key_is(stats, "start"),
-               is_runs = key_is(stats, "runs");
+    const bool is_series = marey__json_is(stats->json, "series"),
+               is_start = marey__json_is(stats->json, "start"),
+               is_runs = marey__json_is(stats->json, "runs");
     const enum marey__json_token token = marey__json_next(stats->json);
     if (is_series && token == MAREY__JSON_OBJECT)
         return take_by_name(stats);
-    if (is_series && token == MAREY__JSON_LIST)
+    if (is_series && token == MAREY__JSON_ARRAY)
         return take_rows(stats);
-    if (is_runs && token == MAREY__JSON_LIST && may_have_runs)
+    if (is_runs && token == MAREY__JSON_ARRAY && may_have_runs)
         return take_runs(stats);
-    if (is_start && token == MAREY__JSON_NUMBER && isfinite(stats->json->number))
-        stats->start = stats->json->number;
-    return marey__json_skip(stats->json, token) ? MAREY_OK : wrong(stats, "");
+    const double number = marey__json_number(stats->json, token);
+    if (is_start && isfinite(number))
+        stats->start = number;
+    return marey__json_skip_from(stats->json, token) ? MAREY_OK : wrong(stats, "");
 }
 
 /* Behind its brace. */
 static marey_status take_object(struct stats *stats, bool may_have_runs)
 {
-    bool is_first = true;
-    while (marey__json_next_key(stats->json, &is_first))
+    while (marey__json_next_key(stats->json))
         MAREY_TRY(take_entry(stats, may_have_runs));
     if (stats->json->mistake != NULL)
         return wrong(stats, "");
@@ -267,10 +256,10 @@ static marey_status take_object(struct stats *stats, bool may_have_runs)
 
 static marey_status take_runs(const struct stats *around)
 {
-    bool is_first = true;
     enum marey__json_token token;
-    while (marey__json_next_item(around->json, &is_first, &token)) {
+    while (marey__json_next_item(around->json, &token)) {
         struct stats stats = {.json = around->json,
+                              .text = around->text,
                               .side = around->side,
                               .names = around->names,
                               .texts = around->texts,
@@ -289,15 +278,21 @@ marey_status marey__stats_parse(struct marey__compared_runs *side, struct marey_
                                 struct marey__arena *texts, const char *path, const char *text,
                                 size_t len, const struct marey_compare_options *options)
 {
-    struct marey__json_reader json = {.start = text, .at = text, .end = text + len};
-    struct stats stats = {
-        .json = &json, .side = side, .names = names, .texts = texts, .path = path, .options = options};
+    struct marey__json json;
+    struct stats stats = {.json = &json,
+                          .text = text,
+                          .side = side,
+                          .names = names,
+                          .texts = texts,
+                          .path = path,
+                          .options = options};
     const size_t n_before = side->n;
+    marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
     marey_status status = marey__json_next(&json) == MAREY__JSON_OBJECT
                               ? take_object(&stats, true)
                               : wrong(&stats, "it does not begin with an object");
     if (status == MAREY_OK && marey__json_next(&json) != MAREY__JSON_END)
-        status = wrong(&stats, "something follows behind the object");
+        status = wrong(&stats, "something follows the object");
     if (status == MAREY_OK && side->n == n_before)
         status = marey__fail(MAREY_EMISMATCH,
                              "%s has no times in it: \"series\" is missing or empty", path);

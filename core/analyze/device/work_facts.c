@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyze/device/breakdown_internal.h"
-#include "codec/json_reader.h"
+#include "codec/codec_internal.h"
 
 /* ---- shapes ---- */
 
@@ -15,58 +15,52 @@ static uint64_t whole_of(double number)
     return number >= 0 && number < 9007199254740992.0 ? (uint64_t)number : 0;
 }
 
-/* The list that comes next, into three numbers. */
-static bool read_three(struct marey__json_reader *reader, uint64_t out[3])
+/* The array that comes next, into three numbers. */
+static bool read_three(struct marey__json *json, uint64_t out[3])
 {
-    enum marey__json_token token = marey__json_next(reader);
-    bool is_first = true;
-    if (token != MAREY__JSON_LIST)
-        return marey__json_skip(reader, token);
-    for (size_t i = 0; marey__json_next_item(reader, &is_first, &token); i++) {
+    enum marey__json_token token = marey__json_next(json);
+    if (token != MAREY__JSON_ARRAY)
+        return marey__json_skip_from(json, token);
+    for (size_t i = 0; marey__json_next_item(json, &token); i++) {
         if (token == MAREY__JSON_NUMBER && i < 3)
-            out[i] = whole_of(reader->number);
-        else if (!marey__json_skip(reader, token))
+            out[i] = whole_of(marey__json_number(json, token));
+        else if (!marey__json_skip_from(json, token))
             return false;
     }
-    return reader->mistake == NULL;
+    return json->mistake == NULL;
 }
 
-static bool read_one(struct marey__json_reader *reader, uint64_t *out)
+static bool read_one(struct marey__json *json, uint64_t *out)
 {
-    const enum marey__json_token token = marey__json_next(reader);
-    if (token != MAREY__JSON_NUMBER)
-        return marey__json_skip(reader, token);
-    *out = whole_of(reader->number);
-    return true;
+    const enum marey__json_token token = marey__json_next(json);
+    if (token == MAREY__JSON_NUMBER)
+        *out = whole_of(marey__json_number(json, token));
+    return marey__json_skip_from(json, token);
 }
 
-static bool is_key(const struct marey__json_reader *reader, const char *key)
+static bool read_value(struct marey__json *json, struct marey__launch_shape *shape)
 {
-    return reader->text.len == strlen(key) && memcmp(reader->text.data, key, reader->text.len) == 0;
-}
-
-static bool read_value(struct marey__json_reader *reader, struct marey__launch_shape *shape)
-{
-    if (is_key(reader, "grid"))
-        return read_three(reader, shape->grid);
-    if (is_key(reader, "block"))
-        return read_three(reader, shape->block);
-    if (is_key(reader, "registers per thread"))
-        return read_one(reader, &shape->registers);
-    if (is_key(reader, "shared memory"))
-        return read_one(reader, &shape->shared_bytes);
-    return marey__json_skip(reader, marey__json_next(reader));
+    if (marey__json_is(json, "grid"))
+        return read_three(json, shape->grid);
+    if (marey__json_is(json, "block"))
+        return read_three(json, shape->block);
+    if (marey__json_is(json, "registers per thread"))
+        return read_one(json, &shape->registers);
+    if (marey__json_is(json, "shared memory"))
+        return read_one(json, &shape->shared_bytes);
+    return marey__json_skip(json);
 }
 
 bool marey__launch_shape_read(const char *text, size_t len, struct marey__launch_shape *shape)
 {
-    struct marey__json_reader reader = {.start = text, .at = text, .end = text + len};
-    bool is_first = true, is_sound = marey__json_next(&reader) == MAREY__JSON_OBJECT;
+    struct marey__json json;
+    marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
+    bool is_sound = marey__json_next(&json) == MAREY__JSON_OBJECT;
     memset(shape, 0, sizeof *shape);
-    while (is_sound && marey__json_next_key(&reader, &is_first))
-        is_sound = read_value(&reader, shape);
-    is_sound = is_sound && reader.mistake == NULL;
-    marey__json_fini(&reader);
+    while (is_sound && marey__json_next_key(&json))
+        is_sound = read_value(&json, shape);
+    is_sound = is_sound && json.mistake == NULL;
+    marey__json_fini(&json);
     return is_sound && (shape->grid[0] != 0 || shape->block[0] != 0);
 }
 

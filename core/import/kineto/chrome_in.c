@@ -21,7 +21,7 @@ static bool refill(void *ctx)
 {
     struct marey__chrome *chrome = ctx;
     return !chrome->has_failed && !marey__sink_has_failed(chrome->import->sink) &&
-           marey__scan_refill(&chrome->scan);
+           marey__json_refill(&chrome->scan);
 }
 
 static bool put(void *ctx)
@@ -46,7 +46,7 @@ static void read_events(struct marey__chrome *chrome)
 
 /* ---- what stands around them ---- */
 
-static bool is_text(const struct marey__scan *scan, const char *text)
+static bool is_text(const struct marey__json *scan, const char *text)
 {
     return scan->text_len == strlen(text) && memcmp(scan->text, text, scan->text_len) == 0;
 }
@@ -59,17 +59,17 @@ static void keep_text(struct marey__chrome *chrome, char **field)
 }
 
 /* Past the rest of what a token began that is not wanted. */
-static void pass_by(struct marey__chrome *chrome, enum marey__scan_token token)
+static void pass_by(struct marey__chrome *chrome, enum marey__json_token token)
 {
-    if (token == MAREY__SCAN_OBJECT || token == MAREY__SCAN_ARRAY)
-        marey__scan_skip(&chrome->scan);
+    if (token == MAREY__JSON_OBJECT || token == MAREY__JSON_ARRAY)
+        marey__json_skip(&chrome->scan);
 }
 
 /* The value of the key that was just read: a text, an integer, or an object or list that is then open. */
 static void read_text(struct marey__chrome *chrome, char **field)
 {
-    const enum marey__scan_token token = marey__scan_next(&chrome->scan);
-    if (token == MAREY__SCAN_STRING)
+    const enum marey__json_token token = marey__json_next(&chrome->scan);
+    if (token == MAREY__JSON_STRING)
         keep_text(chrome, field);
     else
         pass_by(chrome, token);
@@ -77,19 +77,19 @@ static void read_text(struct marey__chrome *chrome, char **field)
 
 static int64_t read_integer(struct marey__chrome *chrome, int64_t otherwise)
 {
-    struct marey__scan *scan = &chrome->scan;
-    const enum marey__scan_token token = marey__scan_next(scan);
+    struct marey__json *scan = &chrome->scan;
+    const enum marey__json_token token = marey__json_next(scan);
     int64_t number;
-    if ((token == MAREY__SCAN_NUMBER || token == MAREY__SCAN_STRING) &&
+    if ((token == MAREY__JSON_NUMBER || token == MAREY__JSON_STRING) &&
         marey__decimal(scan->text, scan->text_len, 0, &number))
         return number;
     pass_by(chrome, token);
     return otherwise;
 }
 
-static bool enter(struct marey__chrome *chrome, enum marey__scan_token wanted)
+static bool enter(struct marey__chrome *chrome, enum marey__json_token wanted)
 {
-    const enum marey__scan_token token = marey__scan_next(&chrome->scan);
+    const enum marey__json_token token = marey__json_next(&chrome->scan);
     if (token != wanted)
         pass_by(chrome, token);
     return token == wanted;
@@ -103,11 +103,11 @@ static int32_t read_rank(struct marey__chrome *chrome)
 
 static void read_distributed(struct marey__chrome *chrome)
 {
-    struct marey__scan *scan = &chrome->scan;
+    struct marey__json *scan = &chrome->scan;
     chrome->is_kineto = true;
-    if (!enter(chrome, MAREY__SCAN_OBJECT))
+    if (!enter(chrome, MAREY__JSON_OBJECT))
         return;
-    while (marey__scan_next(scan) == MAREY__SCAN_KEY) {
+    while (marey__json_next(scan) == MAREY__JSON_KEY) {
         if (is_text(scan, "rank"))
             chrome->rank = read_rank(chrome);
         else if (is_text(scan, "world_size"))
@@ -115,34 +115,34 @@ static void read_distributed(struct marey__chrome *chrome)
         else if (is_text(scan, "backend"))
             read_text(chrome, &chrome->backend);
         else
-            marey__scan_skip(scan);
+            marey__json_skip(scan);
     }
 }
 
 static void read_device(struct marey__chrome *chrome, struct marey__chrome_device *device)
 {
-    struct marey__scan *scan = &chrome->scan;
-    while (marey__scan_next(scan) == MAREY__SCAN_KEY) {
+    struct marey__json *scan = &chrome->scan;
+    while (marey__json_next(scan) == MAREY__JSON_KEY) {
         if (is_text(scan, "id"))
             device->id = read_integer(chrome, -1);
         else if (is_text(scan, "name"))
             read_text(chrome, &device->name);
         else
-            marey__scan_skip(scan);
+            marey__json_skip(scan);
     }
 }
 
 static void read_devices(struct marey__chrome *chrome)
 {
-    struct marey__scan *scan = &chrome->scan;
+    struct marey__json *scan = &chrome->scan;
     chrome->is_kineto = true;
-    if (!enter(chrome, MAREY__SCAN_ARRAY))
+    if (!enter(chrome, MAREY__JSON_ARRAY))
         return;
-    enum marey__scan_token token;
-    while ((token = marey__scan_next(scan)) != MAREY__SCAN_ARRAY_END &&
-           token != MAREY__SCAN_MISTAKE && token != MAREY__SCAN_END) {
+    enum marey__json_token token;
+    while ((token = marey__json_next(scan)) != MAREY__JSON_ARRAY_END &&
+           token != MAREY__JSON_MISTAKE && token != MAREY__JSON_END) {
         struct marey__chrome_device device = {.id = -1};
-        if (token == MAREY__SCAN_OBJECT)
+        if (token == MAREY__JSON_OBJECT)
             read_device(chrome, &device);
         else
             pass_by(chrome, token);
@@ -156,13 +156,13 @@ static void read_devices(struct marey__chrome *chrome)
 
 static void read_viztracer(struct marey__chrome *chrome)
 {
-    struct marey__scan *scan = &chrome->scan;
-    if (!enter(chrome, MAREY__SCAN_OBJECT))
+    struct marey__json *scan = &chrome->scan;
+    if (!enter(chrome, MAREY__JSON_OBJECT))
         return;
-    while (marey__scan_next(scan) == MAREY__SCAN_KEY) {
+    while (marey__json_next(scan) == MAREY__JSON_KEY) {
         const bool is_overflow = is_text(scan, "overflow");
-        const enum marey__scan_token token = marey__scan_next(scan);
-        chrome->has_overflown |= is_overflow && token == MAREY__SCAN_TRUE;
+        const enum marey__json_token token = marey__json_next(scan);
+        chrome->has_overflown |= is_overflow && token == MAREY__JSON_TRUE;
         pass_by(chrome, token);
     }
 }
@@ -170,11 +170,11 @@ static void read_viztracer(struct marey__chrome *chrome)
 static void read_key(struct marey__chrome *chrome)
 {
     static const char *const of_kineto[] = {"schemaVersion", "record_shapes", "traceName"};
-    struct marey__scan *scan = &chrome->scan;
+    struct marey__json *scan = &chrome->scan;
     for (size_t i = 0; i < MAREY__COUNT_OF(of_kineto); i++)
         chrome->is_kineto |= is_text(scan, of_kineto[i]);
     if (is_text(scan, "traceEvents")) {
-        if (enter(chrome, MAREY__SCAN_ARRAY))
+        if (enter(chrome, MAREY__JSON_ARRAY))
             read_events(chrome);
     } else if (is_text(scan, "baseTimeNanoseconds")) {
         const int64_t base = read_integer(chrome, 0);
@@ -188,20 +188,20 @@ static void read_key(struct marey__chrome *chrome)
     } else if (is_text(scan, "host_name")) {
         read_text(chrome, &chrome->host);
     } else {
-        marey__scan_skip(scan);
+        marey__json_skip(scan);
     }
 }
 
 static void read_all(struct marey__chrome *chrome)
 {
-    struct marey__scan *scan = &chrome->scan;
-    const enum marey__scan_token first = marey__scan_next(scan);
-    enum marey__scan_token token;
-    if (first == MAREY__SCAN_ARRAY) {
+    struct marey__json *scan = &chrome->scan;
+    const enum marey__json_token first = marey__json_next(scan);
+    enum marey__json_token token;
+    if (first == MAREY__JSON_ARRAY) {
         read_events(chrome);
-    } else if (first == MAREY__SCAN_OBJECT) {
-        while ((token = marey__scan_next(scan)) == MAREY__SCAN_KEY || token == MAREY__SCAN_ARRAY_END)
-            if (token == MAREY__SCAN_KEY)
+    } else if (first == MAREY__JSON_OBJECT) {
+        while ((token = marey__json_next(scan)) == MAREY__JSON_KEY || token == MAREY__JSON_ARRAY_END)
+            if (token == MAREY__JSON_KEY)
                 read_key(chrome);
     }
 }
@@ -250,13 +250,13 @@ static void tell_all(const struct marey__chrome *chrome)
 /* What is wrong with the file, or NULL. */
 static const char *find_damage(struct marey__chrome *chrome)
 {
-    const struct marey__scan *scan = &chrome->scan;
+    const struct marey__json *scan = &chrome->scan;
     const char *damage = marey__bytes_damage(chrome->import->bytes);
     if (damage != NULL || scan->mistake == NULL)
         return damage;
     chrome->text.len = 0;
     marey__buf_printf(&chrome->text, "%s is %s: %s, at byte %" PRIu64, chrome->import->path,
-                      scan->is_cut ? "cut off" : "damaged", scan->mistake, marey__scan_offset(scan));
+                      scan->is_cut ? "cut off" : "damaged", scan->mistake, marey__json_offset(scan));
     marey__buf_put(&chrome->text, "", 1);
     return chrome->text.failed ? scan->mistake : chrome->text.data;
 }
@@ -295,7 +295,7 @@ static marey_status read_trace(struct marey__import *import)
     chrome->import = import;
     chrome->rank = chrome->world_size = -1;
     chrome->seed = import->sink->seed;
-    marey_status status = marey__scan_init(&chrome->scan, import->bytes);
+    marey_status status = marey__json_init(&chrome->scan, import->bytes);
     if (status == MAREY_OK) {
         read_all(chrome);
         status = finish(chrome);
@@ -307,7 +307,7 @@ static marey_status read_trace(struct marey__import *import)
     marey__free(chrome->host);
     marey__buf_fini(&chrome->text);
     marey__chrome_free_threads(chrome);
-    marey__scan_fini(&chrome->scan);
+    marey__json_fini(&chrome->scan);
     marey__free(chrome);
     return status;
 }

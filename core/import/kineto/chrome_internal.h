@@ -43,7 +43,7 @@ enum marey__chrome_result { MAREY__CHROME_WHOLE, MAREY__CHROME_CUT, MAREY__CHROM
 
 /*
  * Read the event whose brace stands at `p`. `*next` is behind it, or where the mistake is that `*mistake` names. CUT: it
- * goes on behind `end`, where what marey__scan guarantees must stand.
+ * goes on behind `end`, where what marey__json guarantees must stand.
  */
 enum marey__chrome_result marey__chrome_parse(struct marey__chrome_event *event, const char *p,
                                               const char *end, const char **next,
@@ -66,7 +66,7 @@ bool marey__chrome_integer(const struct marey__chrome_value *value, int64_t *out
 
 /* A list of events, and what is done with each. */
 struct marey__chrome_list {
-    struct marey__scan *scan;          /* behind the bracket */
+    struct marey__json *scan;          /* behind the bracket */
     struct marey__chrome_event *event; /* where put() finds the event */
     bool (*put)(void *ctx);            /* false: no more */
     bool (*refill)(void *ctx); /* more bytes; false when there are none, or nobody wants them */
@@ -119,7 +119,7 @@ struct marey__chrome_word {
 
 struct marey__chrome {
     struct marey__import *import;
-    struct marey__scan scan;
+    struct marey__json scan;
     struct marey__chrome_event event;         /* the one being put */
     struct marey_communication communication; /* of it */
 

@@ -10,16 +10,16 @@ static bool skip_entry(const struct marey__chrome_list *list)
 {
     if (list->n_no_events != NULL)
         ++*list->n_no_events;
-    const enum marey__scan_token token = marey__scan_next(list->scan);
-    if (token == MAREY__SCAN_ARRAY)
-        marey__scan_skip(list->scan);
-    return list->scan->mistake == NULL && token != MAREY__SCAN_END;
+    const enum marey__json_token token = marey__json_next(list->scan);
+    if (token == MAREY__JSON_ARRAY)
+        marey__json_skip(list->scan);
+    return list->scan->mistake == NULL && token != MAREY__JSON_END;
 }
 
 /* The event at the window's begin. False: the reading ends. */
 static bool read_event(const struct marey__chrome_list *list)
 {
-    struct marey__scan *scan = list->scan;
+    struct marey__json *scan = list->scan;
     const char *next, *mistake;
     switch (marey__chrome_parse(list->event, scan->at, scan->end, &next, &mistake)) {
     case MAREY__CHROME_WHOLE:
@@ -29,18 +29,18 @@ static bool read_event(const struct marey__chrome_list *list)
         if (list->refill(list->ctx))
             return true;
         scan->is_cut = scan->mistake == NULL;
-        marey__scan_fail(scan, "it ends in the middle of an event");
+        marey__json_fail(scan, "it ends in the middle of an event");
         return false;
     default:
         scan->at = next;
-        marey__scan_fail(scan, mistake);
+        marey__json_fail(scan, mistake);
         return false;
     }
 }
 
 void marey__chrome_read_list(const struct marey__chrome_list *list)
 {
-    struct marey__scan *scan = list->scan;
+    struct marey__json *scan = list->scan;
     for (bool goes_on = true; goes_on;) {
         scan->at = json_skip_blanks(scan->at);
         if (MAREY_UNLIKELY(scan->at == scan->end))

@@ -206,10 +206,10 @@ static void put_counters(struct marey__chrome *chrome, struct marey__sink_event 
     for (p++; (p = marey__chrome_next_key(p, end, &key, &value)) != NULL; is_first = false) {
         const bool is_alone = is_first && marey__chrome_next_key(p, end, &ignored, &ignored) == NULL;
         chrome->text.len = 0;
-        marey__json_decode(&chrome->text, event->name.at, event->name.len);
+        marey__json_decode(&chrome->text, event->name.at, event->name.len, 0);
         if (!(is_alone && marey__chrome_is(&key, "value"))) {
             marey__buf_put(&chrome->text, " ", event->name.len > 0);
-            marey__json_decode(&chrome->text, key.at, key.len);
+            marey__json_decode(&chrome->text, key.at, key.len, 0);
         }
         chrome->has_failed |= chrome->text.failed;
         put_value(chrome, out, chrome->text.data, chrome->text.len, &value);

@@ -11,7 +11,7 @@ struct marey__chrome_value marey__chrome_text(struct marey__chrome *chrome,
     if (MAREY_LIKELY(!value->has_escapes))
         return *value;
     chrome->text.len = 0;
-    marey__json_decode(&chrome->text, value->at, value->len);
+    marey__json_decode(&chrome->text, value->at, value->len, 0);
     chrome->has_failed |= chrome->text.failed;
     return (struct marey__chrome_value){
         .at = chrome->text.data, .len = (uint32_t)chrome->text.len, .kind = MAREY__CHROME_STRING};

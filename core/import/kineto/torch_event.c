@@ -23,7 +23,7 @@ static marey__torch_id intern(struct marey__torch_reader *reader,
         return 0;
     if (value->has_escapes) {
         reader->text.len = 0;
-        marey__json_decode(&reader->text, text, len);
+        marey__json_decode(&reader->text, text, len, 0);
         if (reader->text.failed) {
             fail_memory(reader);
             return 0;

@@ -9,56 +9,56 @@
 
 enum { MAX_DEVICES = 256, ROLE_FIELDS = 7 };
 
-static bool is_text(const struct marey__scan *scan, const char *text)
+static bool is_text(const struct marey__json *scan, const char *text)
 {
     return scan->text_len == strlen(text) && memcmp(scan->text, text, scan->text_len) == 0;
 }
 
 /* Past the rest of what a token began that is not wanted. */
-static void pass_by(struct marey__scan *scan, enum marey__scan_token token)
+static void pass_by(struct marey__json *scan, enum marey__json_token token)
 {
-    if (token == MAREY__SCAN_OBJECT || token == MAREY__SCAN_ARRAY)
-        marey__scan_skip(scan);
+    if (token == MAREY__JSON_OBJECT || token == MAREY__JSON_ARRAY)
+        marey__json_skip(scan);
 }
 
-static bool enter(struct marey__scan *scan, enum marey__scan_token wanted)
+static bool enter(struct marey__json *scan, enum marey__json_token wanted)
 {
-    const enum marey__scan_token token = marey__scan_next(scan);
+    const enum marey__json_token token = marey__json_next(scan);
     if (token != wanted)
         pass_by(scan, token);
     return token == wanted;
 }
 
 /* The next token of a list; false at its end, and where nothing follows. */
-static bool next_entry(struct marey__scan *scan, enum marey__scan_token *token)
+static bool next_entry(struct marey__json *scan, enum marey__json_token *token)
 {
-    *token = marey__scan_next(scan);
-    return *token != MAREY__SCAN_ARRAY_END && *token != MAREY__SCAN_MISTAKE &&
-           *token != MAREY__SCAN_END;
+    *token = marey__json_next(scan);
+    return *token != MAREY__JSON_ARRAY_END && *token != MAREY__JSON_MISTAKE &&
+           *token != MAREY__JSON_END;
 }
 
-static int64_t integer_of(const struct marey__scan *scan, enum marey__scan_token token,
+static int64_t integer_of(const struct marey__json *scan, enum marey__json_token token,
                           int64_t otherwise)
 {
     int64_t number;
-    if ((token == MAREY__SCAN_NUMBER || token == MAREY__SCAN_STRING) &&
+    if ((token == MAREY__JSON_NUMBER || token == MAREY__JSON_STRING) &&
         marey__decimal(scan->text, scan->text_len, 0, &number))
         return number;
     return otherwise;
 }
 
-static int64_t read_integer(struct marey__scan *scan)
+static int64_t read_integer(struct marey__json *scan)
 {
-    const enum marey__scan_token token = marey__scan_next(scan);
+    const enum marey__json_token token = marey__json_next(scan);
     pass_by(scan, token);
     return integer_of(scan, token, -1);
 }
 
-static bool read_flag(struct marey__scan *scan)
+static bool read_flag(struct marey__json *scan)
 {
-    const enum marey__scan_token token = marey__scan_next(scan);
+    const enum marey__json_token token = marey__json_next(scan);
     pass_by(scan, token);
-    return token == MAREY__SCAN_TRUE || integer_of(scan, token, 0) > 0;
+    return token == MAREY__JSON_TRUE || integer_of(scan, token, 0) > 0;
 }
 
 static marey__torch_id intern(struct marey__torch_reader *reader)
@@ -71,17 +71,17 @@ static marey__torch_id intern(struct marey__torch_reader *reader)
 
 static marey__torch_id read_text(struct marey__torch_reader *reader)
 {
-    const enum marey__scan_token token = marey__scan_next(&reader->scan);
+    const enum marey__json_token token = marey__json_next(&reader->scan);
     pass_by(&reader->scan, token);
-    return token == MAREY__SCAN_STRING ? intern(reader) : 0;
+    return token == MAREY__JSON_STRING ? intern(reader) : 0;
 }
 
 /* ---- devices and ranks ---- */
 
 static void read_device(struct marey__torch_reader *reader, struct marey__torch_device *device)
 {
-    struct marey__scan *scan = &reader->scan;
-    while (marey__scan_next(scan) == MAREY__SCAN_KEY) {
+    struct marey__json *scan = &reader->scan;
+    while (marey__json_next(scan) == MAREY__JSON_KEY) {
         if (is_text(scan, "id"))
             device->id = read_integer(scan);
         else if (is_text(scan, "totalGlobalMem"))
@@ -91,19 +91,19 @@ static void read_device(struct marey__torch_reader *reader, struct marey__torch_
         else if (is_text(scan, "name"))
             device->name = read_text(reader);
         else
-            marey__scan_skip(scan);
+            marey__json_skip(scan);
     }
 }
 
 static void read_devices(struct marey__torch_reader *reader)
 {
     struct marey__torch_trace *trace = reader->trace;
-    enum marey__scan_token token;
-    if (!enter(&reader->scan, MAREY__SCAN_ARRAY))
+    enum marey__json_token token;
+    if (!enter(&reader->scan, MAREY__JSON_ARRAY))
         return;
     while (next_entry(&reader->scan, &token)) {
         struct marey__torch_device device = {.id = -1, .total_memory = -1, .n_processors = -1};
-        if (token != MAREY__SCAN_OBJECT) {
+        if (token != MAREY__JSON_OBJECT) {
             pass_by(&reader->scan, token);
             continue;
         }
@@ -119,22 +119,22 @@ static void read_devices(struct marey__torch_reader *reader)
 
 static void read_distributed(struct marey__torch_reader *reader)
 {
-    struct marey__scan *scan = &reader->scan;
-    if (!enter(scan, MAREY__SCAN_OBJECT))
+    struct marey__json *scan = &reader->scan;
+    if (!enter(scan, MAREY__JSON_OBJECT))
         return;
-    while (marey__scan_next(scan) == MAREY__SCAN_KEY) {
+    while (marey__json_next(scan) == MAREY__JSON_KEY) {
         if (is_text(scan, "rank"))
             reader->trace->distributed_rank = read_integer(scan);
         else if (is_text(scan, "world_size"))
             reader->trace->distributed_world_size = read_integer(scan);
         else
-            marey__scan_skip(scan);
+            marey__json_skip(scan);
     }
 }
 
 /* ---- marey's own ---- */
 
-static bool find_role(const struct marey__scan *scan, uint8_t *kind)
+static bool find_role(const struct marey__json *scan, uint8_t *kind)
 {
     static const char *const names[] = {
         [MAREY__TORCH_PARAMETER] = "parameter",
@@ -162,11 +162,11 @@ static void read_role(struct marey__torch_reader *reader)
     struct marey__torch_role role = {0};
     int64_t numbers[ROLE_FIELDS] = {0};
     bool is_known = false;
-    enum marey__scan_token token;
+    enum marey__json_token token;
     for (size_t i = 0; next_entry(&reader->scan, &token); i++) {
         if (i == 0)
-            is_known = token == MAREY__SCAN_STRING && find_role(&reader->scan, &role.kind);
-        else if (i == ROLE_FIELDS - 1 && token == MAREY__SCAN_STRING)
+            is_known = token == MAREY__JSON_STRING && find_role(&reader->scan, &role.kind);
+        else if (i == ROLE_FIELDS - 1 && token == MAREY__JSON_STRING)
             role.name = intern(reader);
         else if (i < ROLE_FIELDS)
             numbers[i] = integer_of(&reader->scan, token, 0);
@@ -187,11 +187,11 @@ static void read_role(struct marey__torch_reader *reader)
 
 static void read_roles(struct marey__torch_reader *reader)
 {
-    enum marey__scan_token token;
-    if (!enter(&reader->scan, MAREY__SCAN_ARRAY))
+    enum marey__json_token token;
+    if (!enter(&reader->scan, MAREY__JSON_ARRAY))
         return;
     while (!reader->has_failed && next_entry(&reader->scan, &token)) {
-        if (token == MAREY__SCAN_ARRAY)
+        if (token == MAREY__JSON_ARRAY)
             read_role(reader);
         else
             pass_by(&reader->scan, token);
@@ -200,11 +200,11 @@ static void read_roles(struct marey__torch_reader *reader)
 
 static void read_marey(struct marey__torch_reader *reader)
 {
-    struct marey__scan *scan = &reader->scan;
+    struct marey__json *scan = &reader->scan;
     struct marey__torch_trace *trace = reader->trace;
-    if (!enter(scan, MAREY__SCAN_OBJECT))
+    if (!enter(scan, MAREY__JSON_OBJECT))
         return;
-    while (marey__scan_next(scan) == MAREY__SCAN_KEY) {
+    while (marey__json_next(scan) == MAREY__JSON_KEY) {
         if (is_text(scan, "rank"))
             trace->marey_rank = read_integer(scan);
         else if (is_text(scan, "world_size"))
@@ -220,13 +220,13 @@ static void read_marey(struct marey__torch_reader *reader)
         else if (is_text(scan, "roles"))
             read_roles(reader);
         else
-            marey__scan_skip(scan);
+            marey__json_skip(scan);
     }
 }
 
 void marey__torch_read_key(struct marey__torch_reader *reader)
 {
-    struct marey__scan *scan = &reader->scan;
+    struct marey__json *scan = &reader->scan;
     struct marey__torch_trace *trace = reader->trace;
     if (is_text(scan, "baseTimeNanoseconds"))
         trace->base_ns = read_integer(scan);
@@ -245,5 +245,5 @@ void marey__torch_read_key(struct marey__torch_reader *reader)
     else if (is_text(scan, "marey") || is_text(scan, MAREY__OLD_ABOUT))
         read_marey(reader);
     else
-        marey__scan_skip(scan);
+        marey__json_skip(scan);
 }

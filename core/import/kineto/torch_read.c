@@ -16,7 +16,7 @@ static bool refill(void *ctx)
     const struct marey__torch_options *options = &reader->options;
     if (options->progress != NULL)
         options->progress(options->progress_ctx, marey__bytes_share(reader->scan.bytes));
-    return !reader->has_failed && marey__scan_refill(&reader->scan);
+    return !reader->has_failed && marey__json_refill(&reader->scan);
 }
 
 static bool put(void *ctx)
@@ -42,30 +42,30 @@ static void read_events(struct marey__torch_reader *reader)
 static void read_key(struct marey__torch_reader *reader)
 {
     static const char events[] = "traceEvents";
-    struct marey__scan *scan = &reader->scan;
+    struct marey__json *scan = &reader->scan;
     if (scan->text_len != sizeof events - 1 || memcmp(scan->text, events, scan->text_len) != 0) {
         marey__torch_read_key(reader);
         return;
     }
-    const enum marey__scan_token token = marey__scan_next(scan);
-    if (token == MAREY__SCAN_ARRAY)
+    const enum marey__json_token token = marey__json_next(scan);
+    if (token == MAREY__JSON_ARRAY)
         read_events(reader);
-    else if (token == MAREY__SCAN_OBJECT)
-        marey__scan_skip(scan);
+    else if (token == MAREY__JSON_OBJECT)
+        marey__json_skip(scan);
 }
 
 static void read_all(struct marey__torch_reader *reader)
 {
-    struct marey__scan *scan = &reader->scan;
-    const enum marey__scan_token first = marey__scan_next(scan);
-    enum marey__scan_token token;
-    if (first == MAREY__SCAN_ARRAY) {
+    struct marey__json *scan = &reader->scan;
+    const enum marey__json_token first = marey__json_next(scan);
+    enum marey__json_token token;
+    if (first == MAREY__JSON_ARRAY) {
         read_events(reader);
         return;
     }
-    while (first == MAREY__SCAN_OBJECT && !reader->has_failed &&
-           ((token = marey__scan_next(scan)) == MAREY__SCAN_KEY || token == MAREY__SCAN_ARRAY_END))
-        if (token == MAREY__SCAN_KEY)
+    while (first == MAREY__JSON_OBJECT && !reader->has_failed &&
+           ((token = marey__json_next(scan)) == MAREY__JSON_KEY || token == MAREY__JSON_ARRAY_END))
+        if (token == MAREY__JSON_KEY)
             read_key(reader);
 }
 
@@ -79,7 +79,7 @@ static marey_status fail_memory(const char *name)
 /* A sentence when the file is not whole, NULL when it is. False without memory. */
 static bool find_damage(struct marey__torch_reader *reader, char **damage)
 {
-    const struct marey__scan *scan = &reader->scan;
+    const struct marey__json *scan = &reader->scan;
     const char *words = marey__bytes_damage(scan->bytes);
     struct marey__buf *text = &reader->text;
     *damage = NULL;
@@ -91,7 +91,7 @@ static bool find_damage(struct marey__torch_reader *reader, char **damage)
     else
         marey__buf_printf(text, "%s is %s: %s, at byte %" PRIu64, reader->name,
                           scan->is_cut ? "cut off" : "damaged", scan->mistake,
-                          marey__scan_offset(scan));
+                          marey__json_offset(scan));
     if (text->failed)
         return false;
     *damage = marey__strndup(text->data, text->len);
@@ -176,10 +176,10 @@ marey_status marey__torch_read_bytes(const char *name, struct marey__byte_source
         reader->options.kinds = MAREY__TORCH_ALL_KINDS;
     if ((reader->trace = create_trace()) == NULL) {
         status = fail_memory(name);
-    } else if ((status = marey__scan_init(&reader->scan, bytes)) == MAREY_OK) {
+    } else if ((status = marey__json_init(&reader->scan, bytes)) == MAREY_OK) {
         read_all(reader);
         status = finish(reader);
-        marey__scan_fini(&reader->scan);
+        marey__json_fini(&reader->scan);
     }
     if (status == MAREY_OK)
         *out = reader->trace;

@@ -8,7 +8,7 @@
 struct marey__torch_reader {
     struct marey__torch_trace *trace;
     struct marey__torch_options options; /* `kinds` is never 0 */
-    struct marey__scan scan;
+    struct marey__json scan;
     struct marey__chrome_event event; /* the one being read */
     const char *name;                 /* of the file, in sentences */
     uint32_t n_events;                /* of the file so far: `order` */

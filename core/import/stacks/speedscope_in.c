@@ -16,7 +16,7 @@
 
 struct reading {
     struct marey__import *import;
-    struct marey__scan scan;
+    struct marey__json scan;
     struct marey__speedscope outline;
     marey__sink_process *first;   /* that has ranges; gets the notes */
     marey__sink_process *process; /* of the profile at hand */
@@ -63,7 +63,7 @@ static bool push(struct reading *r, uint32_t number)
 }
 
 /* A number of the profile's unit as nanoseconds since the begin of the file; false when it is none, or out of bounds. */
-static bool take_ns(const struct reading *r, const struct marey__scan *scan, int64_t *ns)
+static bool take_ns(const struct reading *r, const struct marey__json *scan, int64_t *ns)
 {
     if (!marey__decimal(scan->text, scan->text_len, r->profile->scale, ns) || *ns < -latest_ns ||
         *ns > latest_ns)
@@ -84,33 +84,33 @@ struct event {
 /* False at a mistake. */
 static bool read_event(struct reading *r, struct event *event)
 {
-    struct marey__scan *scan = &r->scan;
-    enum marey__scan_token token;
+    struct marey__json *scan = &r->scan;
+    enum marey__json_token token;
     int64_t number;
     *event = (struct event){0};
-    while ((token = marey__scan_next(scan)) == MAREY__SCAN_KEY) {
-        const bool is_type = marey__scan_is(scan, "type"), is_frame = marey__scan_is(scan, "frame"),
-                   is_at = marey__scan_is(scan, "at");
+    while ((token = marey__json_next(scan)) == MAREY__JSON_KEY) {
+        const bool is_type = marey__json_is(scan, "type"), is_frame = marey__json_is(scan, "frame"),
+                   is_at = marey__json_is(scan, "at");
         if (!is_type && !is_frame && !is_at) {
-            if (!marey__scan_skip(scan))
+            if (!marey__json_skip(scan))
                 return false;
             continue;
         }
-        token = marey__scan_next(scan);
-        if (token == MAREY__SCAN_OBJECT || token == MAREY__SCAN_ARRAY) {
-            if (!marey__scan_skip(scan))
+        token = marey__json_next(scan);
+        if (token == MAREY__JSON_OBJECT || token == MAREY__JSON_ARRAY) {
+            if (!marey__json_skip(scan))
                 return false;
-        } else if (is_type && token == MAREY__SCAN_STRING && scan->text_len == 1) {
+        } else if (is_type && token == MAREY__JSON_STRING && scan->text_len == 1) {
             event->type = scan->text[0];
-        } else if (is_frame && token == MAREY__SCAN_NUMBER) {
+        } else if (is_frame && token == MAREY__JSON_NUMBER) {
             event->has_frame = marey__decimal(scan->text, scan->text_len, 0, &number) &&
                                number >= 0 && (uint64_t)number < r->outline.frames.n;
             event->frame = event->has_frame ? (uint32_t)number : 0;
-        } else if (is_at && token == MAREY__SCAN_NUMBER) {
+        } else if (is_at && token == MAREY__JSON_NUMBER) {
             event->has_at = take_ns(r, scan, &event->at_ns) && event->at_ns >= 0;
         }
     }
-    return token == MAREY__SCAN_OBJECT_END;
+    return token == MAREY__JSON_OBJECT_END;
 }
 
 /* The topmost of that frame ends; it is on top, but for a file that is not as it should be. */
@@ -149,16 +149,16 @@ static bool take_event(struct reading *r, const struct event *event)
 /* The scan is behind the begin of the list. */
 static marey_status read_events(struct reading *r)
 {
-    enum marey__scan_token token;
+    enum marey__json_token token;
     struct event event;
-    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_OBJECT) {
+    while ((token = marey__json_next(&r->scan)) == MAREY__JSON_OBJECT) {
         if (!read_event(r, &event))
             return MAREY_OK; /* the scan knows */
         if (!take_event(r, &event))
             return no_memory(r);
     }
-    if (token != MAREY__SCAN_ARRAY_END)
-        marey__scan_fail(&r->scan, "an event that is no object");
+    if (token != MAREY__JSON_ARRAY_END)
+        marey__json_fail(&r->scan, "an event that is no object");
     return marey__sink_status(r->import->sink);
 }
 
@@ -200,11 +200,11 @@ static void take_owner(struct reading *r, uint32_t number)
 /* One stack, frames from the outermost on. `*path` is 0 without memory. */
 static bool read_stack(struct reading *r, uint32_t *path)
 {
-    enum marey__scan_token token;
+    enum marey__json_token token;
     int64_t frame;
     *path = 0;
     bool has_memory = true;
-    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_NUMBER) {
+    while ((token = marey__json_next(&r->scan)) == MAREY__JSON_NUMBER) {
         const bool is_sound = marey__decimal(r->scan.text, r->scan.text_len, 0, &frame) &&
                               frame >= 0 && (uint64_t)frame < r->outline.frames.n;
         r->n_bad += !is_sound;
@@ -219,30 +219,30 @@ static bool read_stack(struct reading *r, uint32_t *path)
         has_memory = child != 0 || r->paths.n >= MAREY__MAX_PATHS;
         *path = child != 0 ? child : *path; /* a file with too many paths keeps their begins */
     }
-    if (token != MAREY__SCAN_ARRAY_END)
-        marey__scan_fail(&r->scan, "a sample that is no list of frames");
+    if (token != MAREY__JSON_ARRAY_END)
+        marey__json_fail(&r->scan, "a sample that is no list of frames");
     return has_memory;
 }
 
 static marey_status read_samples(struct reading *r)
 {
-    enum marey__scan_token token;
+    enum marey__json_token token;
     uint32_t path;
-    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_ARRAY) {
+    while ((token = marey__json_next(&r->scan)) == MAREY__JSON_ARRAY) {
         if (!read_stack(r, &path) || !add_sample(r, path))
             return no_memory(r);
         if (r->scan.mistake != NULL)
             return MAREY_OK;
     }
-    if (token != MAREY__SCAN_ARRAY_END)
-        marey__scan_fail(&r->scan, "a sample that is no list of frames");
+    if (token != MAREY__JSON_ARRAY_END)
+        marey__json_fail(&r->scan, "a sample that is no list of frames");
     return MAREY_OK;
 }
 
 static marey_status read_weights(struct reading *r)
 {
-    enum marey__scan_token token;
-    while ((token = marey__scan_next(&r->scan)) == MAREY__SCAN_NUMBER) {
+    enum marey__json_token token;
+    while ((token = marey__json_next(&r->scan)) == MAREY__JSON_NUMBER) {
         int64_t weight;
         const bool is_sound =
             marey__decimal(r->scan.text, r->scan.text_len, r->profile->scale, &weight) &&
@@ -252,8 +252,8 @@ static marey_status read_weights(struct reading *r)
             return no_memory(r);
         r->weights[r->n_weights++] = is_sound ? weight : 0;
     }
-    if (token != MAREY__SCAN_ARRAY_END)
-        marey__scan_fail(&r->scan, "a weight that is no number");
+    if (token != MAREY__JSON_ARRAY_END)
+        marey__json_fail(&r->scan, "a weight that is no number");
     return MAREY_OK;
 }
 
@@ -304,8 +304,8 @@ static marey_status lay_samples(struct reading *r, size_t number)
 
 static marey_status read_list(struct reading *r, bool is_events, bool is_samples)
 {
-    if (marey__scan_next(&r->scan) != MAREY__SCAN_ARRAY) {
-        marey__scan_fail(&r->scan, "no list where one should be");
+    if (marey__json_next(&r->scan) != MAREY__JSON_ARRAY) {
+        marey__json_fail(&r->scan, "no list where one should be");
         return MAREY_OK;
     }
     if (is_events)
@@ -316,13 +316,13 @@ static marey_status read_list(struct reading *r, bool is_events, bool is_samples
 static marey_status read_keys(struct reading *r)
 {
     const bool is_sampled = r->profile->type == MAREY__SPEEDSCOPE_SAMPLED;
-    while (marey__scan_next(&r->scan) == MAREY__SCAN_KEY) {
-        const bool is_events = !is_sampled && marey__scan_is(&r->scan, "events"),
-                   is_samples = is_sampled && marey__scan_is(&r->scan, "samples"),
-                   is_weights = is_sampled && marey__scan_is(&r->scan, "weights");
+    while (marey__json_next(&r->scan) == MAREY__JSON_KEY) {
+        const bool is_events = !is_sampled && marey__json_is(&r->scan, "events"),
+                   is_samples = is_sampled && marey__json_is(&r->scan, "samples"),
+                   is_weights = is_sampled && marey__json_is(&r->scan, "weights");
         if (is_events || is_samples || is_weights)
             MAREY_TRY(read_list(r, is_events, is_samples));
-        else if (!marey__scan_skip(&r->scan))
+        else if (!marey__json_skip(&r->scan))
             return MAREY_OK;
     }
     return MAREY_OK;
@@ -385,9 +385,9 @@ static marey_status read_profile(struct reading *r, size_t number)
 static marey_status read_profiles(struct reading *r)
 {
     size_t number = 0;
-    while (number < r->outline.n_profiles && marey__scan_next(&r->scan) == MAREY__SCAN_OBJECT) {
+    while (number < r->outline.n_profiles && marey__json_next(&r->scan) == MAREY__JSON_OBJECT) {
         if (r->outline.profiles[number].type == MAREY__SPEEDSCOPE_UNKNOWN) {
-            if (!marey__scan_skip(&r->scan))
+            if (!marey__json_skip(&r->scan))
                 return MAREY_OK;
         } else {
             MAREY_TRY(read_profile(r, number));
@@ -399,13 +399,13 @@ static marey_status read_profiles(struct reading *r)
 
 static marey_status read_second(struct reading *r)
 {
-    MAREY_TRY(marey__scan_init(&r->scan, r->import->bytes));
-    if (marey__scan_next(&r->scan) != MAREY__SCAN_OBJECT)
+    MAREY_TRY(marey__json_init(&r->scan, r->import->bytes));
+    if (marey__json_next(&r->scan) != MAREY__JSON_OBJECT)
         return MAREY_OK;
-    while (marey__scan_next(&r->scan) == MAREY__SCAN_KEY) {
-        if (marey__scan_is(&r->scan, "profiles"))
-            return marey__scan_next(&r->scan) == MAREY__SCAN_ARRAY ? read_profiles(r) : MAREY_OK;
-        if (!marey__scan_skip(&r->scan))
+    while (marey__json_next(&r->scan) == MAREY__JSON_KEY) {
+        if (marey__json_is(&r->scan, "profiles"))
+            return marey__json_next(&r->scan) == MAREY__JSON_ARRAY ? read_profiles(r) : MAREY_OK;
+        if (!marey__json_skip(&r->scan))
             return MAREY_OK;
     }
     return MAREY_OK;
@@ -440,7 +440,7 @@ static marey_status read_speedscope(struct marey__import *import)
 {
     struct reading r = {.import = import};
     const marey_status status = read_all(&r);
-    marey__scan_fini(&r.scan);
+    marey__json_fini(&r.scan);
     marey__speedscope_fini(&r.outline);
     marey__paths_fini(&r.paths);
     marey__free(r.stack);

@@ -45,10 +45,4 @@ void marey__speedscope_fini(struct marey__speedscope *outline);
 void marey__speedscope_tell(const struct marey__speedscope *outline, marey__sink_process *process,
                             const char *path);
 
-/* Whether the text of the latest token is this word. */
-static inline bool marey__scan_is(const struct marey__scan *scan, const char *word)
-{
-    return scan->text_len == strlen(word) && memcmp(scan->text, word, scan->text_len) == 0;
-}
-
 #endif

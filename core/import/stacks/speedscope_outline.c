@@ -4,7 +4,7 @@
 
 struct outlining {
     struct marey__speedscope *outline;
-    struct marey__scan scan;
+    struct marey__json scan;
     bool has_memory;
 };
 
@@ -18,14 +18,14 @@ void marey__speedscope_fini(struct marey__speedscope *outline)
 }
 
 /* A copy of the value behind a key where it is a string, or a number as it stands; "" for anything else. */
-static const char *take(struct outlining *o, enum marey__scan_token wanted)
+static const char *take(struct outlining *o, enum marey__json_token wanted)
 {
-    const enum marey__scan_token token = marey__scan_next(&o->scan);
+    const enum marey__json_token token = marey__json_next(&o->scan);
     const char *text = "";
     if (token == wanted)
         text = marey__arena_text(&o->outline->texts, o->scan.text, o->scan.text_len);
-    else if ((token == MAREY__SCAN_OBJECT || token == MAREY__SCAN_ARRAY) &&
-             !marey__scan_skip(&o->scan))
+    else if ((token == MAREY__JSON_OBJECT || token == MAREY__JSON_ARRAY) &&
+             !marey__json_skip(&o->scan))
         return ""; /* the scan knows */
     o->has_memory &= text != NULL;
     return text != NULL ? text : "";
@@ -33,12 +33,12 @@ static const char *take(struct outlining *o, enum marey__scan_token wanted)
 
 static const char *take_text(struct outlining *o)
 {
-    return take(o, MAREY__SCAN_STRING);
+    return take(o, MAREY__JSON_STRING);
 }
 
 static const char *take_digits(struct outlining *o)
 {
-    return take(o, MAREY__SCAN_NUMBER);
+    return take(o, MAREY__JSON_NUMBER);
 }
 
 /* ---- frames ---- */
@@ -48,14 +48,14 @@ static void read_frame(struct outlining *o)
 {
     const char *name = "(unnamed)", *file = "", *digits = "";
     int64_t line = 0;
-    while (o->has_memory && marey__scan_next(&o->scan) == MAREY__SCAN_KEY) {
-        if (marey__scan_is(&o->scan, "name"))
+    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+        if (marey__json_is(&o->scan, "name"))
             name = take_text(o);
-        else if (marey__scan_is(&o->scan, "file"))
+        else if (marey__json_is(&o->scan, "file"))
             file = take_text(o);
-        else if (marey__scan_is(&o->scan, "line"))
+        else if (marey__json_is(&o->scan, "line"))
             digits = take_digits(o);
-        else if (!marey__scan_skip(&o->scan))
+        else if (!marey__json_skip(&o->scan))
             return;
     }
     if (!marey__decimal(digits, strlen(digits), 0, &line) || line < 0 || line > UINT32_MAX)
@@ -70,27 +70,27 @@ static void read_frame(struct outlining *o)
 
 static void read_frames(struct outlining *o)
 {
-    enum marey__scan_token token = marey__scan_next(&o->scan);
-    if (token != MAREY__SCAN_ARRAY) {
-        marey__scan_fail(&o->scan, "frames that are no list");
+    enum marey__json_token token = marey__json_next(&o->scan);
+    if (token != MAREY__JSON_ARRAY) {
+        marey__json_fail(&o->scan, "frames that are no list");
         return;
     }
-    while (o->has_memory && (token = marey__scan_next(&o->scan)) == MAREY__SCAN_OBJECT)
+    while (o->has_memory && (token = marey__json_next(&o->scan)) == MAREY__JSON_OBJECT)
         read_frame(o);
-    if (o->has_memory && token != MAREY__SCAN_ARRAY_END)
-        marey__scan_fail(&o->scan, "a frame that is no object");
+    if (o->has_memory && token != MAREY__JSON_ARRAY_END)
+        marey__json_fail(&o->scan, "a frame that is no object");
 }
 
 static void read_shared(struct outlining *o)
 {
-    if (marey__scan_next(&o->scan) != MAREY__SCAN_OBJECT) {
-        marey__scan_fail(&o->scan, "\"shared\" that is no object");
+    if (marey__json_next(&o->scan) != MAREY__JSON_OBJECT) {
+        marey__json_fail(&o->scan, "\"shared\" that is no object");
         return;
     }
-    while (o->has_memory && marey__scan_next(&o->scan) == MAREY__SCAN_KEY) {
-        if (marey__scan_is(&o->scan, "frames"))
+    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+        if (marey__json_is(&o->scan, "frames"))
             read_frames(o);
-        else if (!marey__scan_skip(&o->scan))
+        else if (!marey__json_skip(&o->scan))
             return;
     }
 }
@@ -127,18 +127,18 @@ static void read_profile(struct outlining *o)
     struct marey__speedscope *outline = o->outline;
     struct marey__speedscope_profile profile = {.name = ""};
     const char *type = "", *unit = "", *start = "", *end = "";
-    while (o->has_memory && marey__scan_next(&o->scan) == MAREY__SCAN_KEY) {
-        if (marey__scan_is(&o->scan, "type"))
+    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+        if (marey__json_is(&o->scan, "type"))
             type = take_text(o);
-        else if (marey__scan_is(&o->scan, "name"))
+        else if (marey__json_is(&o->scan, "name"))
             profile.name = take_text(o);
-        else if (marey__scan_is(&o->scan, "unit"))
+        else if (marey__json_is(&o->scan, "unit"))
             unit = take_text(o);
-        else if (marey__scan_is(&o->scan, "startValue"))
+        else if (marey__json_is(&o->scan, "startValue"))
             start = take_digits(o);
-        else if (marey__scan_is(&o->scan, "endValue"))
+        else if (marey__json_is(&o->scan, "endValue"))
             end = take_digits(o);
-        else if (!marey__scan_skip(&o->scan))
+        else if (!marey__json_skip(&o->scan))
             break; /* a cut one counts too */
     }
     profile.type = strcmp(type, "evented") == 0   ? MAREY__SPEEDSCOPE_EVENTED
@@ -157,15 +157,15 @@ static void read_profile(struct outlining *o)
 
 static void read_profiles(struct outlining *o)
 {
-    enum marey__scan_token token = marey__scan_next(&o->scan);
-    if (token != MAREY__SCAN_ARRAY) {
-        marey__scan_fail(&o->scan, "profiles that are no list");
+    enum marey__json_token token = marey__json_next(&o->scan);
+    if (token != MAREY__JSON_ARRAY) {
+        marey__json_fail(&o->scan, "profiles that are no list");
         return;
     }
-    while (o->has_memory && (token = marey__scan_next(&o->scan)) == MAREY__SCAN_OBJECT)
+    while (o->has_memory && (token = marey__json_next(&o->scan)) == MAREY__JSON_OBJECT)
         read_profile(o);
-    if (o->has_memory && token != MAREY__SCAN_ARRAY_END)
-        marey__scan_fail(&o->scan, "a profile that is no object");
+    if (o->has_memory && token != MAREY__JSON_ARRAY_END)
+        marey__json_fail(&o->scan, "a profile that is no object");
 }
 
 /* ---- the file ---- */
@@ -178,18 +178,18 @@ static bool is_our_exporter(const char *text)
 
 static void read_keys(struct outlining *o)
 {
-    if (marey__scan_next(&o->scan) != MAREY__SCAN_OBJECT) {
-        marey__scan_fail(&o->scan, "no object at its begin");
+    if (marey__json_next(&o->scan) != MAREY__JSON_OBJECT) {
+        marey__json_fail(&o->scan, "no object at its begin");
         return;
     }
-    while (o->has_memory && marey__scan_next(&o->scan) == MAREY__SCAN_KEY) {
-        if (marey__scan_is(&o->scan, "shared"))
+    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+        if (marey__json_is(&o->scan, "shared"))
             read_shared(o);
-        else if (marey__scan_is(&o->scan, "profiles"))
+        else if (marey__json_is(&o->scan, "profiles"))
             read_profiles(o);
-        else if (marey__scan_is(&o->scan, "exporter"))
+        else if (marey__json_is(&o->scan, "exporter"))
             o->outline->frames.names_decide = is_our_exporter(take_text(o));
-        else if (!marey__scan_skip(&o->scan))
+        else if (!marey__json_skip(&o->scan))
             return;
     }
 }
@@ -211,13 +211,13 @@ static bool mark_owners(struct marey__speedscope *outline)
 static marey_status check(struct outlining *o, const char *path)
 {
     struct marey__speedscope *outline = o->outline;
-    const struct marey__scan *scan = &o->scan;
+    const struct marey__json *scan = &o->scan;
     if (!o->has_memory || !marey__frames_name(&outline->frames) || !mark_owners(outline))
         return marey__fail(MAREY_ENOMEM, "no memory to read %s", path);
     if (scan->status == MAREY_EIO || scan->status == MAREY_ENOMEM)
         return scan->status;
     outline->mistake = scan->mistake;
-    outline->mistake_at = marey__scan_offset(scan);
+    outline->mistake_at = marey__json_offset(scan);
     const char *missing = outline->frames.n == 0     ? "frames"
                           : outline->n_profiles == 0 ? "profiles"
                                                      : NULL;
@@ -239,12 +239,12 @@ marey_status marey__speedscope_read_outline(struct marey__speedscope *outline,
     marey__frames_init(&outline->frames);
     marey_status status = marey__bytes_open_again(import->bytes, &bytes);
     if (status == MAREY_OK)
-        status = marey__scan_init(&o.scan, bytes);
+        status = marey__json_init(&o.scan, bytes);
     if (status == MAREY_OK) {
         read_keys(&o);
         status = check(&o, import->path);
     }
-    marey__scan_fini(&o.scan);
+    marey__json_fini(&o.scan);
     marey__bytes_close(bytes);
     return status;
 }

@@ -5,12 +5,10 @@
  *   debug_annotations   payload, calls, correlation, collective ..., each argument by its own name
  *   flow_ids            the same number at a launch and at its work, at both ends of a flow
  */
-#include "codec/json_reader.h"
+#include "codec/codec_internal.h"
 #include "present/export/perfetto/perfetto_internal.h"
 
 #include <math.h>
-
-enum { MAX_DEPTH = 32 };
 
 struct marey__perfetto_event marey__perfetto_open(struct marey__export *x,
                                                   struct marey__export_lane *lane, uint64_t ns,
@@ -113,52 +111,40 @@ static void annotate_text(struct marey__buf *buf, const char *name, const char *
 
 /* ---- arguments: JSON to annotations within annotations ---- */
 
-/* The digits behind which the reader stands, as an integer where they are one that fits. */
-static void put_number(struct marey__buf *buf, const struct marey__json_reader *reader)
+/* As an integer where it is one that fits. */
+static void put_number(struct marey__buf *buf, const struct marey__json *json)
 {
-    char digits[32];
-    size_t n = 0;
-    const char *from = reader->at;
-    while (from > reader->start && n < sizeof digits && strchr("-0123456789", from[-1]) != NULL) {
-        from--;
-        n++;
-    }
-    const bool is_whole = from > reader->start && strchr(".eE+", from[-1]) == NULL && n > 0;
-    if (!is_whole || fabs(reader->number) >= 1e18) {
-        put_double(buf, reader->number);
-        return;
-    }
-    memcpy(digits, from, n);
-    digits[MAREY__MIN(n, sizeof digits - 1)] = '\0';
-    pb_uint(buf, ANNOTATION_INT, (uint64_t)strtoll(digits, NULL, 10));
+    const double number = marey__json_number(json, MAREY__JSON_NUMBER);
+    int64_t whole;
+    if (strcspn(json->text, ".eE") >= json->text_len && fabs(number) < 1e18 &&
+        marey__decimal(json->text, json->text_len, 0, &whole))
+        pb_uint(buf, ANNOTATION_INT, (uint64_t)whole);
+    else
+        put_double(buf, number);
 }
 
 /* The value that begins with `token` into the annotation that is open. The text is known to be sound. */
-static void put_json(struct marey__buf *buf, struct marey__json_reader *reader,
-                     enum marey__json_token token, int depth)
+static void put_json(struct marey__buf *buf, struct marey__json *json, enum marey__json_token token)
 {
-    bool is_first = true;
-    if (depth > MAX_DEPTH) {
-        (void)!marey__json_skip(reader, token);
-    } else if (token == MAREY__JSON_TEXT) {
-        pb_text(buf, ANNOTATION_STRING, reader->text.data, reader->text.len);
+    if (token == MAREY__JSON_STRING) {
+        pb_text(buf, ANNOTATION_STRING, json->text, json->text_len);
     } else if (token == MAREY__JSON_NUMBER) {
-        put_number(buf, reader);
+        put_number(buf, json);
     } else if (token == MAREY__JSON_TRUE || token == MAREY__JSON_FALSE) {
         pb_uint(buf, ANNOTATION_BOOL, token == MAREY__JSON_TRUE);
     } else if (token == MAREY__JSON_NULL) {
         pb_text(buf, ANNOTATION_STRING, "null", 4);
-    } else if (token == MAREY__JSON_LIST) {
-        while (marey__json_next_item(reader, &is_first, &token)) {
+    } else if (token == MAREY__JSON_ARRAY) {
+        while (marey__json_next_item(json, &token)) {
             const size_t item = pb_open(buf, ANNOTATION_LIST);
-            put_json(buf, reader, token, depth + 1);
+            put_json(buf, json, token);
             pb_close(buf, item);
         }
     } else if (token == MAREY__JSON_OBJECT) {
-        while (marey__json_next_key(reader, &is_first)) {
+        while (marey__json_next_key(json)) {
             const size_t entry = pb_open(buf, ANNOTATION_DICT);
-            pb_text(buf, ANNOTATION_NAME, reader->text.data, reader->text.len);
-            put_json(buf, reader, marey__json_next(reader), depth + 1);
+            pb_text(buf, ANNOTATION_NAME, json->text, json->text_len);
+            put_json(buf, json, marey__json_next(json));
             pb_close(buf, entry);
         }
     }
@@ -166,20 +152,20 @@ static void put_json(struct marey__buf *buf, struct marey__json_reader *reader,
 
 void marey__perfetto_arguments(struct marey__buf *buf, const char *text, size_t len)
 {
-    struct marey__json_reader reader = {.start = text, .at = text, .end = text + len};
+    struct marey__json json;
     uint32_t found;
-    bool is_first = true;
-    if (!marey__arguments_look(text, len, NULL, 0, &found)) {
+    if (!marey__arguments_look(text, len, NULL, 0, &found)) { /* nested too deeply, for one */
         annotate_text(buf, "arguments", text, len);
         return;
     }
-    marey__json_next(&reader);
-    while (marey__json_next_key(&reader, &is_first)) {
-        const size_t annotation = open_annotation(buf, reader.text.data, reader.text.len);
-        put_json(buf, &reader, marey__json_next(&reader), 0);
+    marey__json_init_text(&json, text, len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
+    marey__json_next(&json);
+    while (marey__json_next_key(&json)) {
+        const size_t annotation = open_annotation(buf, json.text, json.text_len);
+        put_json(buf, &json, marey__json_next(&json));
         pb_close(buf, annotation);
     }
-    marey__json_fini(&reader);
+    marey__json_fini(&json);
 }
 
 /* ---- records ---- */

@@ -10,7 +10,7 @@
  * it is a format of its own.
  */
 #include "analyze/device/breakdown_internal.h"
-#include "codec/json_reader.h"
+#include "codec/codec_internal.h"
 #include "present/export/perfetto/perfetto_internal.h"
 
 #include <stdio.h>
@@ -141,27 +141,24 @@ static void put_launch(struct marey__buf *buf, const struct marey_lane_info *lan
 /* Each argument as a text, for viewers that know nothing of launches. */
 static void put_extra(struct marey__buf *buf, const struct marey__details *details)
 {
-    struct marey__json_reader reader = {.start = details->arguments,
-                                        .at = details->arguments,
-                                        .end = details->arguments + details->arguments_len};
-    bool is_first = true;
-    if (details->arguments == NULL || marey__json_next(&reader) != MAREY__JSON_OBJECT) {
-        marey__json_fini(&reader);
+    const char *const text = details->arguments;
+    struct marey__json json;
+    if (text == NULL)
         return;
-    }
-    while (marey__json_next_key(&reader, &is_first)) {
+    marey__json_init_text(&json, text, details->arguments_len, MAREY__JSON_STRICT | MAREY__JSON_NAN);
+    bool is_sound = marey__json_next(&json) == MAREY__JSON_OBJECT;
+    while (is_sound && marey__json_next_key(&json)) {
         const size_t extra = pb_open(buf, STAGE_EXTRA_DATA);
-        pb_text(buf, EXTRA_NAME, reader.text.data, reader.text.len);
-        const char *from = reader.at;
-        const bool is_sound = marey__json_skip(&reader, marey__json_next(&reader));
-        while (from < reader.at && *from == ' ')
+        pb_text(buf, EXTRA_NAME, json.text, json.text_len);
+        const char *from = text + marey__json_offset(&json);
+        is_sound = marey__json_skip(&json);
+        const char *const end = text + marey__json_offset(&json);
+        while (from < end && *from == ' ')
             from++;
-        pb_text(buf, EXTRA_VALUE, from, (size_t)(reader.at - from));
+        pb_text(buf, EXTRA_VALUE, from, (size_t)(end - from));
         pb_close(buf, extra);
-        if (!is_sound)
-            break;
     }
-    marey__json_fini(&reader);
+    marey__json_fini(&json);
 }
 
 /* ---- work ---- */

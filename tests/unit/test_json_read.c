@@ -12,43 +12,71 @@
 
 /* ---- a text as a list of its tokens, one character and the text each ---- */
 
-static const char letters[] = "$[(])ks#tfn!"; /* by enum marey__scan_token, objects as square */
+static const char letters[] = "$[(])ks#tfn!"; /* by enum marey__json_token, objects as square */
 
-static marey_status list_tokens(const char *json, size_t len, size_t cut, struct marey__buf *out)
+static marey_status list_all(struct marey__json *scan, struct marey__buf *out)
 {
-    marey__byte_source *bytes = NULL;
-    struct marey__scan scan;
-    MAREY_TRY(marey__bytes_open_memory(json, len, &bytes));
-    marey__bytes_cut(bytes, cut);
-    marey_status status = marey__scan_init(&scan, bytes);
-    if (status == MAREY_OK) {
-        enum marey__scan_token token;
-        do {
-            token = marey__scan_next(&scan);
-            marey__buf_printf(out, "%c", letters[token]);
-            if (token == MAREY__SCAN_KEY || token == MAREY__SCAN_STRING || token == MAREY__SCAN_NUMBER)
-                marey__buf_printf(out, "<%.*s>", (int)scan.text_len, scan.text);
-            if (token == MAREY__SCAN_MISTAKE)
-                marey__buf_printf(out, "%s at %zu", scan.mistake, (size_t)marey__scan_offset(&scan));
-        } while (token != MAREY__SCAN_END && token != MAREY__SCAN_MISTAKE);
-        status = scan.status;
-        marey__scan_fini(&scan);
-    }
-    marey__bytes_close(bytes);
+    enum marey__json_token token;
+    do {
+        token = marey__json_next(scan);
+        marey__buf_printf(out, "%c", letters[token]);
+        if (token == MAREY__JSON_KEY || token == MAREY__JSON_STRING || token == MAREY__JSON_NUMBER)
+            marey__buf_printf(out, "<%.*s>", (int)scan->text_len, scan->text);
+        if (token == MAREY__JSON_KEY || token == MAREY__JSON_STRING)
+            assert_int_equal(scan->text[scan->text_len], 0);
+        if (token == MAREY__JSON_MISTAKE)
+            marey__buf_printf(out, "%s at %zu", scan->mistake, (size_t)marey__json_offset(scan));
+    } while (token != MAREY__JSON_END && token != MAREY__JSON_MISTAKE);
+    const marey_status status = scan->status;
+    marey__json_fini(scan);
     marey__buf_put(out, "", 1);
     return status;
 }
 
-/* The tokens of `json` in one piece, and cut into pieces of every size. */
+static marey_status list_tokens_by(const char *json, size_t len, size_t cut, unsigned rules,
+                                   struct marey__buf *out)
+{
+    marey__byte_source *bytes = NULL;
+    struct marey__json scan;
+    MAREY_TRY(marey__bytes_open_memory(json, len, &bytes));
+    marey__bytes_cut(bytes, cut);
+    marey_status status = marey__json_init(&scan, bytes);
+    scan.rules = rules;
+    if (status == MAREY_OK)
+        status = list_all(&scan, out);
+    marey__bytes_close(bytes);
+    return status;
+}
+
+static marey_status list_tokens(const char *json, size_t len, size_t cut, struct marey__buf *out)
+{
+    return list_tokens_by(json, len, cut, 0, out);
+}
+
+static void check_tokens(const char *json, size_t cut, struct marey__buf *got, const char *tokens)
+{
+    if (strcmp(got->data, tokens) != 0)
+        fail_msg("%s in pieces of %zu gives %s, not %s", json, cut, got->data, tokens);
+    marey__buf_fini(got);
+}
+
+/* The tokens of `json` as a string, in one piece, and cut into pieces of every size. */
+static void expect_by(const char *json, unsigned rules, const char *tokens)
+{
+    struct marey__buf got = {0};
+    struct marey__json scan;
+    for (size_t cut = 0; cut <= strlen(json); cut++) {
+        list_tokens_by(json, strlen(json), cut, rules, &got);
+        check_tokens(json, cut, &got, tokens);
+    }
+    marey__json_init_text(&scan, json, strlen(json), rules);
+    list_all(&scan, &got);
+    check_tokens(json, 0, &got, tokens);
+}
+
 static void expect(const char *json, const char *tokens)
 {
-    for (size_t cut = 0; cut <= strlen(json); cut++) {
-        struct marey__buf got = {0};
-        list_tokens(json, strlen(json), cut, &got);
-        if (strcmp(got.data, tokens) != 0)
-            fail_msg("%s in pieces of %zu gives %s, not %s", json, cut, got.data, tokens);
-        marey__buf_fini(&got);
-    }
+    expect_by(json, 0, tokens);
 }
 
 static void every_kind_of_value_is_a_token(void **state)
@@ -107,6 +135,60 @@ static void mistakes_say_what_and_where(void **state)
     expect("-", "!something that is no value at 0");
 }
 
+static void strict_rules_refuse_what_json_does_not_have(void **state)
+{
+    (void)state;
+    static const unsigned strict = MAREY__JSON_STRICT;
+    expect_by("", strict, "$");
+    expect_by(" {\"a\": [1, -2.5e3, 0, true ,{}, []], \"b\":\"x\\n\\/\"} \n", strict,
+              "[k<a>]#<1>#<-2.5e3>#<0>t[(]))k<b>s<x\n/>($");
+    expect_by("[1 2]", strict, "]#<1>!a comma is missing at 3");
+    expect_by("[1,,2]", strict, "]#<1>!something that is no value at 3");
+    expect_by("[,1]", strict, "]!something that is no value at 1");
+    expect_by("[1,]", strict, "]#<1>!a comma without a value at 3");
+    expect_by("{\"a\":1,}", strict, "[k<a>#<1>!a comma without a value at 7");
+    expect_by("{\"a\":1 \"b\":2}", strict, "[k<a>#<1>!a comma is missing at 7");
+    expect_by("{\"a\":,1}", strict, "[k<a>!something that is no value at 5");
+    expect_by("[1]\n[2]", strict, "]#<1>)!something follows the end at 4");
+    expect_by("[1],", strict, "]#<1>)!something follows the end at 3");
+    expect_by("[1]]", strict, "]#<1>)!a bracket that closes what is not open at 3");
+    expect_by("[\"a\tb\"]", strict, "]!a control character in a string at 1");
+    expect_by("[\"\\x\"]", strict, "]!an unknown escape in a string at 1");
+    expect_by("[\"\\u12\"]", strict, "]!an unknown escape in a string at 1");
+    static const char *const wrong[] = {"[01]", "[+1]",  "[1.]",  "[.5]",  "[1e]",       "[1e+]",
+                                        "[-]",  "[0x1]", "[--1]", "[NaN]", "[Infinity]", "[1.5.5]"};
+    for (size_t i = 0; i < MAREY__COUNT_OF(wrong); i++)
+        expect_by(wrong[i], strict, "]!something that is no value at 1");
+    expect_by("[NaN, nan, Infinity, -Infinity]", strict | MAREY__JSON_NAN,
+              "]#<NaN>#<nan>#<Infinity>#<-Infinity>)$");
+    expect_by("[inf]", strict | MAREY__JSON_NAN, "]!something that is no value at 1");
+    expect_by("\"\\ud83d\"", strict, "s<\xef\xbf\xbd>$");
+    expect_by("\"\\ud83d\"", strict | MAREY__JSON_SURROGATES, "s<\xed\xa0\xbd>$");
+}
+
+static void a_caller_may_parse_values_itself(void **state)
+{
+    (void)state;
+    struct marey__json json;
+    static const char text[] = " [ 12 , {\"a\": 3}] ";
+    marey__json_init_text(&json, text, sizeof text - 1, MAREY__JSON_STRICT);
+    assert_int_equal(marey__json_peek(&json), '[');
+    assert_int_equal(marey__json_next(&json), MAREY__JSON_ARRAY);
+    assert_int_equal(marey__json_peek(&json), '1');
+    marey__json_taken(&json, json.at + 2);
+    assert_int_equal(marey__json_peek(&json), '{');
+    assert_int_equal(marey__json_next(&json), MAREY__JSON_OBJECT);
+    assert_true(marey__json_next_key(&json) && marey__json_is(&json, "a"));
+    assert_int_equal(marey__json_peek(&json), '3');
+    marey__json_taken(&json, json.at + 1);
+    assert_false(marey__json_next_key(&json));
+    assert_int_equal(marey__json_peek(&json), ']');
+    assert_int_equal(marey__json_next(&json), MAREY__JSON_ARRAY_END);
+    assert_int_equal(marey__json_peek(&json), 0);
+    assert_int_equal(marey__json_next(&json), MAREY__JSON_END);
+    marey__json_fini(&json);
+}
+
 static void zeros_in_the_text_are_bytes_like_others(void **state)
 {
     (void)state;
@@ -122,7 +204,7 @@ static void zeros_in_the_text_are_bytes_like_others(void **state)
 static void nesting_has_a_limit(void **state)
 {
     (void)state;
-    char deep[MAREY__SCAN_MAX_DEPTH + 2];
+    char deep[MAREY__JSON_MAX_DEPTH + 2];
     memset(deep, '[', sizeof deep);
     struct marey__buf got = {0};
     assert_int_equal(list_tokens(deep, sizeof deep, 0, &got), MAREY_EFORMAT);
@@ -138,14 +220,14 @@ static void a_string_may_be_longer_than_a_piece(void **state)
     memset(json, 'x', len);
     json[0] = json[len - 1] = '"';
     marey__byte_source *bytes;
-    struct marey__scan scan;
+    struct marey__json scan;
     assert_int_equal(marey__bytes_open_memory(json, len, &bytes), MAREY_OK);
-    assert_int_equal(marey__scan_init(&scan, bytes), MAREY_OK);
-    assert_int_equal(marey__scan_next(&scan), MAREY__SCAN_STRING);
+    assert_int_equal(marey__json_init(&scan, bytes), MAREY_OK);
+    assert_int_equal(marey__json_next(&scan), MAREY__JSON_STRING);
     assert_int_equal(scan.text_len, len - 2);
     assert_memory_equal(scan.text, json + 1, len - 2);
-    assert_int_equal(marey__scan_next(&scan), MAREY__SCAN_END);
-    marey__scan_fini(&scan);
+    assert_int_equal(marey__json_next(&scan), MAREY__JSON_END);
+    marey__json_fini(&scan);
     marey__bytes_close(bytes);
     free(json);
 }
@@ -156,24 +238,24 @@ static void a_string_may_be_longer_than_a_piece(void **state)
 static void list_unskipped(const char *json, size_t cut, struct marey__buf *out)
 {
     marey__byte_source *bytes;
-    struct marey__scan scan;
+    struct marey__json scan;
     assert_int_equal(marey__bytes_open_memory(json, strlen(json), &bytes), MAREY_OK);
     marey__bytes_cut(bytes, cut);
-    assert_int_equal(marey__scan_init(&scan, bytes), MAREY_OK);
-    for (enum marey__scan_token token; (token = marey__scan_next(&scan)) != MAREY__SCAN_END;) {
+    assert_int_equal(marey__json_init(&scan, bytes), MAREY_OK);
+    for (enum marey__json_token token; (token = marey__json_next(&scan)) != MAREY__JSON_END;) {
         marey__buf_printf(out, "%c", letters[token]);
-        if (token == MAREY__SCAN_MISTAKE)
+        if (token == MAREY__JSON_MISTAKE)
             break;
-        if (token == MAREY__SCAN_KEY) {
+        if (token == MAREY__JSON_KEY) {
             marey__buf_printf(out, "<%.*s>", (int)scan.text_len, scan.text);
-            if (scan.text[0] == 's' && !marey__scan_skip(&scan))
+            if (scan.text[0] == 's' && !marey__json_skip(&scan))
                 marey__buf_puts(out, scan.is_cut ? "cut" : "mistake");
         }
-        if (token == MAREY__SCAN_ARRAY && !marey__scan_skip(&scan))
+        if (token == MAREY__JSON_ARRAY && !marey__json_skip(&scan))
             marey__buf_puts(out, "array");
     }
     marey__buf_put(out, "", 1);
-    marey__scan_fini(&scan);
+    marey__json_fini(&scan);
     marey__bytes_close(bytes);
 }
 
@@ -343,6 +425,8 @@ int main(void)
         cmocka_unit_test(escapes_are_decoded_and_odd_strings_survive),
         cmocka_unit_test(nan_and_commas_are_tolerated),
         cmocka_unit_test(mistakes_say_what_and_where),
+        cmocka_unit_test(strict_rules_refuse_what_json_does_not_have),
+        cmocka_unit_test(a_caller_may_parse_values_itself),
         cmocka_unit_test(zeros_in_the_text_are_bytes_like_others),
         cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(a_string_may_be_longer_than_a_piece),
