@@ -35,6 +35,8 @@ enum marey__pool_place {
     MAREY__POOL_ANONYMOUS
 };
 
+enum { MAREY__INSTRUMENT_SETTINGS_BYTES = 2048 };
+
 struct marey__settings {
     char path[PATH_MAX];
     uint64_t pool_bytes, disk_bytes;
@@ -43,60 +45,14 @@ struct marey__settings {
     enum marey__pool_place pool_place;
     bool check_nesting, follow_fork;
     bool nvtx_out;    /* ranges also go to an NVTX tool */
-    uint32_t wrapper; /* bits of the enable word for the range wrapper; 0: it stays as it is */
-    bool has_warmup;  /* the first `warmup` iterations are marked */
-    uint64_t warmup;
-    struct marey__stopwatch_settings {
-        bool is_wanted; /* any of these was given: it is switched on */
-        bool has_warmup, has_print_every, has_gpu;
-        uint64_t warmup, print_every;
-        int gpu; /* enum marey_stopwatch_gpu */
-    } stopwatch;
-    struct marey__dump_settings {
-        uint32_t given; /* MAREY__GIVEN_… of the fields that follow; not 0: the dumper is switched on */
-        int layout, mode, policy; /* as the enums of <marey/dump.h> */
-        uint64_t memory_bytes, disk_bytes, first, last, every, flight_steps;
-        bool durable;
-        char dir[512];
-    } dump;
-    struct marey__gpu_settings {
-        bool is_wanted;                        /* GPU work is recorded */
-        bool syncs;                            /* and streams that wait */
-        uint32_t wait, warmup, active, repeat; /* iterations; `active` 0: all of them */
-    } gpu;
-    struct marey__energy_settings {
-        bool is_wanted;
-        uint32_t hz; /* power readings a second; 0: the default */
-    } energy;
-    struct marey__memory_settings {
-        bool is_wanted;
-        uint64_t interval; /* bytes between two samples; 0: the default, which may grow */
-    } memory;
-    struct marey__calls_settings {
-        bool is_wanted, no_builtins;
-        int signatures; /* a level, 0 to 4; -1: the default */
-        uint64_t memory_bytes;
-        char modules[512]; /* names with ':' between; "": all */
-    } calls;
+    uint32_t wrapper; /* bits of the enable word for the range wrapper; 0: unchanged */
     const char *role; /* a static text for a process that only measures others: it has no rank; else NULL */
     bool by_environment; /* MAREY started it: the program's own first marey_start() joins it */
     int rank, world_size, local_rank; /* -1: unknown */
     char run_id[64];
-    char experiment[64], strategy[64]; /* "": not said */
-};
-
-enum {
-    MAREY__GIVEN_DIR = 1 << 0,
-    MAREY__GIVEN_LAYOUT = 1 << 1,
-    MAREY__GIVEN_MODE = 1 << 2,
-    MAREY__GIVEN_POLICY = 1 << 3,
-    MAREY__GIVEN_MEMORY = 1 << 4,
-    MAREY__GIVEN_DISK = 1 << 5,
-    MAREY__GIVEN_FIRST = 1 << 6,
-    MAREY__GIVEN_LAST = 1 << 7,
-    MAREY__GIVEN_EVERY = 1 << 8,
-    MAREY__GIVEN_FLIGHT = 1 << 9,
-    MAREY__GIVEN_DURABLE = 1 << 10,
+    char experiment[64], strategy[64]; /* "": not given */
+    /* The settings of each instrument, in a layout that only the switchboard knows: marey__settings_of(). */
+    uint64_t of_instruments[MAREY__INSTRUMENT_SETTINGS_BYTES / 8];
 };
 
 /* ---- identity.c: who this process is ---- */

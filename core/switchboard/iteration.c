@@ -403,17 +403,34 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&counter.lock);
 }
 
+/* ---- what the switchboard calls ---- */
+
+struct iteration_settings {
+    uint32_t given; /* not 0: `warmup` */
+    uint64_t warmup;
+};
+static const struct marey__option options[] = {
+    {"warmup", "N", "0", "the first N iterations are marked as warm-up", MAREY__OPTION_COUNT,
+     MAREY__OPTION_FIELD(struct iteration_settings, warmup), .flag = 1},
+};
+static void configure(const struct marey__settings *s);
+static const struct marey__instrument instrument = {.options = options,
+                                                    .n_options = MAREY__COUNT_OF(options),
+                                                    .settings_size =
+                                                        sizeof(struct iteration_settings),
+                                                    .configure = configure,
+                                                    .reset = marey_iteration_reset,
+                                                    .before_fork = before_fork,
+                                                    .after_fork = after_fork};
+
 static void configure(const struct marey__settings *s)
 {
-    if (s->has_warmup)
-        marey_iteration_set_warmup(s->warmup);
+    const struct iteration_settings *const own = marey__settings_of(s, &instrument);
+    if (own->given)
+        marey_iteration_set_warmup(own->warmup);
 }
 
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD))) static void load(void)
 {
-    static const struct marey__instrument iteration = {.configure = configure,
-                                                       .reset = marey_iteration_reset,
-                                                       .before_fork = before_fork,
-                                                       .after_fork = after_fork};
-    marey__instrument_register(&iteration);
+    marey__instrument_register(&instrument);
 }

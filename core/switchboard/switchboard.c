@@ -52,6 +52,36 @@ static marey_status settle(struct marey__settings *s, const struct marey_options
     return make_absolute(s->path, sizeof s->path, path);
 }
 
+/* ---- instruments ---- */
+
+enum { MAX_INSTRUMENTS = 16 };
+static const struct marey__instrument *instruments[MAX_INSTRUMENTS]; /* do not change once loaded */
+static size_t settings_at[MAX_INSTRUMENTS]; /* where their settings are, in 8-byte words */
+static size_t n_instruments, n_settings_words;
+
+void marey__instrument_register(const struct marey__instrument *instrument)
+{
+    MAREY_ASSERT(n_instruments < MAX_INSTRUMENTS);
+    settings_at[n_instruments] = n_settings_words;
+    n_settings_words += (instrument->settings_size + 7) / 8;
+    MAREY_ASSERT(n_settings_words * 8 <= MAREY__INSTRUMENT_SETTINGS_BYTES);
+    instruments[n_instruments++] = instrument;
+}
+
+const struct marey__instrument *marey__instrument_at(size_t i)
+{
+    return i < n_instruments ? instruments[i] : NULL;
+}
+
+const void *marey__settings_of(const struct marey__settings *s,
+                               const struct marey__instrument *instrument)
+{
+    size_t i = 0;
+    while (instruments[i] != instrument)
+        i++;
+    return &s->of_instruments[settings_at[i]];
+}
+
 /*
  * Under `marey run`, or with MAREY set, a program that starts a recording by itself records into the one that is
  * already
@@ -64,14 +94,14 @@ static bool join_environment(const struct marey__settings *wanted)
     record->settings.by_environment = false;
     if (joins && strcmp(wanted->path, record->path) != 0)
         marey__say("recording into %s, as MAREY says, and not into %s", record->path, wanted->path);
-    if (joins && wanted->energy.is_wanted && !record->settings.energy.is_wanted)
-        marey__say(
-            "energy is not measured: the recording was begun by MAREY or marey run, and what they "
-            "say counts; ask there for it (marey run --energy)");
-    if (joins && wanted->memory.is_wanted && !record->settings.memory.is_wanted)
-        marey__say(
-            "memory is not measured: the recording was begun by MAREY or marey run, and what "
-            "they say counts; ask there for it (marey run --memory)");
+    for (size_t i = 0; joins && i < n_instruments; i++) {
+        const struct marey__instrument *const in = instruments[i];
+        if (in->measures != NULL && in->is_wanted(marey__settings_of(wanted, in)) &&
+            !in->is_wanted(marey__settings_of(&record->settings, in)))
+            marey__say("%s is not measured: the recording was begun by MAREY or marey run, which "
+                       "did not ask for it; ask there (%s)",
+                       in->measures, in->ask_by);
+    }
     pthread_mutex_unlock(&record->lock);
     return joins;
 }
@@ -98,18 +128,6 @@ void marey__wrapper_switch_off(void)
     __atomic_fetch_and(&marey_switch[0], ~wrapper_bits, __ATOMIC_RELEASE);
 }
 
-/* ---- instruments that stand right of here ---- */
-
-enum { MAX_INSTRUMENTS = 8 };
-static const struct marey__instrument *instruments[MAX_INSTRUMENTS]; /* stand still once loaded */
-static size_t n_instruments;
-
-void marey__instrument_register(const struct marey__instrument *instrument)
-{
-    MAREY_ASSERT(n_instruments < MAX_INSTRUMENTS);
-    instruments[n_instruments++] = instrument;
-}
-
 /* What the options say about instruments that need no recording. */
 static void configure_instruments(const struct marey__settings *s)
 {
@@ -117,7 +135,8 @@ static void configure_instruments(const struct marey__settings *s)
     if (s->wrapper != 0)
         marey__wrapper_switch_on(s->wrapper, true);
     for (size_t i = 0; i < n_instruments; i++)
-        instruments[i]->configure(s);
+        if (instruments[i]->configure != NULL)
+            instruments[i]->configure(s);
 }
 
 marey_status marey_start_sized(const struct marey_options *options, size_t size)
@@ -184,7 +203,8 @@ void marey_reset(void)
     pthread_mutex_unlock(&record->lock);
     marey__wrapper_switch_off();
     for (size_t i = 0; i < n_instruments; i++)
-        instruments[i]->reset();
+        if (instruments[i]->reset != NULL)
+            instruments[i]->reset();
     if ((marey_on() & MAREY_ON_NVTX) == 0) /* a tool waits for the ends of what is on the stacks */
         marey__stack_needed(0);
 }
@@ -318,7 +338,8 @@ static uint32_t word_at_fork;
 static void before_fork(void)
 {
     for (size_t i = n_instruments; i-- > 0;)
-        instruments[i]->before_fork();
+        if (instruments[i]->before_fork != NULL)
+            instruments[i]->before_fork();
     marey__record_before_fork();
     word_at_fork = marey_on();
 }

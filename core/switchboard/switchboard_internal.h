@@ -7,7 +7,36 @@
 
 #include "record/record_internal.h"
 
-/* ---- options.c ---- */
+/* ---- options.c: "key=value" texts into settings ---- */
+
+enum marey__option_kind {
+    MAREY__OPTION_BOOL,
+    MAREY__OPTION_NUMBER, /* an int from 0 on */
+    MAREY__OPTION_COUNT,  /* a uint64_t from `least` to `most` */
+    MAREY__OPTION_SIZE,   /* the same, in bytes: "64MiB"; from 1 on */
+    MAREY__OPTION_CHOICE, /* an int: the position among the words of `values` */
+    MAREY__OPTION_TEXT,   /* a char array; may be empty where `least` is 0 */
+    MAREY__OPTION_PARSED, /* by `parse` */
+};
+
+/* One option: what people read of it, and the field of a settings struct that it sets. */
+struct marey__option {
+    const char *key, *values, *fallback, *meaning;
+    enum marey__option_kind kind;
+    size_t offset, size;  /* of the field: MAREY__OPTION_FIELD */
+    uint64_t least, most; /* most 0: no limit */
+    /* Not 0: set in the first field of the struct, a uint32_t, when the option is given. */
+    uint32_t flag;
+    bool (*parse)(void *settings, const char *text); /* false: not a value of this option */
+};
+#define MAREY__OPTION_FIELD(type, field)                                                           \
+    .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
+
+/* 0/1, false/true, no/yes, off/on. */
+bool marey__option_bool(const char *text, bool *out);
+/* One of the words of "a|b|c", by position. */
+bool marey__option_choice(const char *text, const char *words, int *out);
+
 void marey__settings_init(struct marey__settings *s);
 /* Apply "key=value,key=value"; NULL and "" are fine. MAREY_EINVAL and a sentence on the first that is wrong. */
 marey_status marey__settings_parse(struct marey__settings *s, const char *text);
@@ -18,22 +47,36 @@ bool marey__wrapper_switch_on(uint32_t bits, bool anew);
 void marey__wrapper_switch_off(void);
 
 /*
- * An instrument that stands right of the switchboard tells at load what the switchboard is to call: it cannot be called
- * by name. `after_fork` runs in both processes; the enable word is as it was in the child too, but for the recording's
- * bits. Locks of instruments are taken before those of the recording. `started` and `stopping` are called without a
- * lock, and `started` only for recordings that marey_start() opens: what the environment asks for opens with its first event.
+ * An instrument registers at load what the switchboard calls and the options it has; nothing left of an instrument
+ * knows its name or its settings. `after_fork` runs in both processes; in the child the enable word is as it was,
+ * except for the recording's bits. Instruments take their locks before the recording's. `started` and `stopping` are
+ * called without a lock, and `started` only for recordings that marey_start() opens: a recording of the environment
+ * opens with its first event.
  */
 struct marey__instrument {
-    void (*configure)(const struct marey__settings *s); /* options were given */
+    const struct marey__option *options; /* fields of the instrument's own settings struct */
+    size_t n_options;
+    const void *defaults; /* that struct before any option; NULL: zeros */
+    size_t settings_size; /* of that struct; 0: none */
+    /* Measures only what whoever started the recording asked for: the measurement's name, how to ask. NULL: no. */
+    const char *measures, *ask_by;
+    bool (*is_wanted)(const void *settings); /* with `measures` */
+
+    void (*configure)(const struct marey__settings *s); /* options were given; may be NULL */
     void (*started)(const struct marey__settings *s);   /* a recording was opened; may be NULL */
-    void (*stopping)(void); /* it closes next, also at exit; may be NULL */
-    void (*reset)(void);
-    void (*before_fork)(void);
+    void (*stopping)(void);    /* it closes next, also at exit; may be NULL */
+    void (*reset)(void);       /* may be NULL */
+    void (*before_fork)(void); /* may be NULL */
     void (*after_fork)(bool in_child);
 };
 /* `instrument` is lent for good. From constructors of priority MAREY__INSTRUMENT_LOAD, before options are read. */
 #define MAREY__INSTRUMENT_LOAD 110
 void marey__instrument_register(const struct marey__instrument *instrument);
+/* The i-th registered instrument; NULL past the last. */
+const struct marey__instrument *marey__instrument_at(size_t i);
+/* The instrument's own settings inside `s`. */
+const void *marey__settings_of(const struct marey__settings *s,
+                               const struct marey__instrument *instrument);
 
 /* Whether the process ends: libraries that others may want are being taken down. For `stopping`. */
 bool marey__process_is_ending(void);

@@ -230,7 +230,7 @@ static void those_who_stand_in_line_say_which_gpus_they_use(void **state)
 static struct marey__energy_session *timetable(uint32_t hz)
 {
     struct marey__energy_session *s = calloc(1, sizeof *s);
-    s->settings.energy.hz = hz;
+    s->power_hz = hz;
     pthread_mutex_init(&s->calls, NULL);
     marey__energy_times_init(s);
     return s;

@@ -237,16 +237,41 @@ static void after_fork(bool in_child)
     marey__calls_record_after_fork(in_child);
 }
 
-static void nothing(void)
+static bool set_signatures(void *settings, const char *text)
 {
+    struct marey__calls_settings *const s = settings;
+    bool value;
+    if (marey__option_bool(text, &value)) {
+        s->signatures = value ? -1 : 0;
+        return true;
+    }
+    return marey__option_choice(text, "none|types|dtype|shape|layout", &s->signatures);
 }
+
+#define FIELD(field) MAREY__OPTION_FIELD(struct marey__calls_settings, field)
+static const struct marey__option options[] = {
+    {"calls", "0|1", "0", "records calls of Python functions", MAREY__OPTION_BOOL, FIELD(is_wanted)},
+    {"calls.modules", "NAME[:NAME...]", "all", "modules and packages whose functions are recorded",
+     MAREY__OPTION_TEXT, FIELD(modules)},
+    {"calls.signatures", "0|1|types|dtype|shape|layout", "1, which is shape",
+     "which properties of the arguments make a call signature", MAREY__OPTION_PARSED,
+     .parse = set_signatures},
+    {"calls.builtins", "0|1", "1", "calls of functions written in C are recorded too",
+     MAREY__OPTION_BOOL, FIELD(builtins)},
+    {"calls.memory", "SIZE", "64MiB", "memory for call paths", MAREY__OPTION_SIZE,
+     FIELD(memory_bytes)},
+};
+static const struct marey__calls_settings defaults = {.builtins = true, .signatures = -1};
+const struct marey__instrument marey__calls_instrument = {.options = options,
+                                                          .n_options = MAREY__COUNT_OF(options),
+                                                          .defaults = &defaults,
+                                                          .settings_size = sizeof defaults,
+                                                          .configure = marey__calls_record_configure,
+                                                          .stopping = marey__calls_record_stop,
+                                                          .before_fork = before_fork,
+                                                          .after_fork = after_fork};
 
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 6))) static void load(void)
 {
-    static const struct marey__instrument instrument = {.configure = marey__calls_record_configure,
-                                                        .stopping = marey__calls_record_stop,
-                                                        .reset = nothing,
-                                                        .before_fork = before_fork,
-                                                        .after_fork = after_fork};
-    marey__instrument_register(&instrument);
+    marey__instrument_register(&marey__calls_instrument);
 }

@@ -166,6 +166,13 @@ void marey__calls_record_forget(struct marey_calls *calls);
 /* A thread of the profile came to be, in itself. */
 void marey__calls_record_thread(struct marey_calls_thread *thread);
 /* Options were given. */
+struct marey__calls_settings {
+    bool is_wanted, builtins;
+    int signatures; /* a level, 0 to 4; -1: the default */
+    uint64_t memory_bytes;
+    char modules[512]; /* names with ':' between; "": all */
+};
+extern const struct marey__instrument marey__calls_instrument;
 void marey__calls_record_configure(const struct marey__settings *s);
 /* The recording closes next. */
 void marey__calls_record_stop(void);

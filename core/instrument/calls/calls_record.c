@@ -9,8 +9,7 @@ static struct {
     pthread_mutex_t lock;      /* guards all */
     struct marey_calls *calls; /* NULL: none */
     uint64_t written_ns;
-    bool is_asked; /* by options, for a profile that goes into the recording */
-    struct marey__calls_settings asked;
+    struct marey__calls_settings asked; /* by options, for a profile that goes into the recording */
     uint32_t turn; /* odd while there is one, another for each. Written under the lock, loaded anywhere */
 } recorded = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -115,18 +114,18 @@ void marey__calls_record_stop(void)
 void marey__calls_record_configure(const struct marey__settings *s)
 {
     pthread_mutex_lock(&recorded.lock);
-    recorded.is_asked = s->calls.is_wanted;
-    recorded.asked = s->calls;
+    recorded.asked =
+        *(const struct marey__calls_settings *)marey__settings_of(s, &marey__calls_instrument);
     pthread_mutex_unlock(&recorded.lock);
 }
 
 int marey_calls_asked_get(struct marey_calls_asked *out)
 {
     pthread_mutex_lock(&recorded.lock);
-    const bool is_asked = recorded.is_asked && marey_enabled();
+    const bool is_asked = recorded.asked.is_wanted && marey_enabled();
     if (is_asked) {
         *out = (struct marey_calls_asked){.signatures = recorded.asked.signatures,
-                                          .builtins = !recorded.asked.no_builtins,
+                                          .builtins = recorded.asked.builtins,
                                           .memory_bytes = recorded.asked.memory_bytes};
         memcpy(out->modules, recorded.asked.modules, sizeof out->modules);
     }

@@ -82,23 +82,70 @@ static void name_run(void)
     marey__identity_host(dump->host, sizeof dump->host);
 }
 
-/* What options by name have said; they win over what the program asks for. Guarded by `switch_lock`. */
-static struct marey__dump_settings given;
+enum {
+    GIVEN_DIR = 1 << 0,
+    GIVEN_LAYOUT = 1 << 1,
+    GIVEN_MODE = 1 << 2,
+    GIVEN_POLICY = 1 << 3,
+    GIVEN_MEMORY = 1 << 4,
+    GIVEN_DISK = 1 << 5,
+    GIVEN_FIRST = 1 << 6,
+    GIVEN_LAST = 1 << 7,
+    GIVEN_EVERY = 1 << 8,
+    GIVEN_FLIGHT = 1 << 9,
+    GIVEN_DURABLE = 1 << 10,
+};
+struct dump_settings {
+    uint32_t given; /* GIVEN_… of the fields that follow; not 0: the dumper is switched on */
+    int layout, mode, policy; /* as the enums of <marey/dump.h> */
+    uint64_t memory_bytes, disk_bytes, first, last, every, flight_steps;
+    bool durable;
+    char dir[512];
+};
+
+#define FIELD(field) MAREY__OPTION_FIELD(struct dump_settings, field)
+static const struct marey__option dump_options[] = {
+    {"dump.dir", "DIR", "dumps, in the recording", "directory that TensorDumper writes to",
+     MAREY__OPTION_TEXT, FIELD(dir), .least = 1, .flag = GIVEN_DIR},
+    {"dump.layout", "marey|accvlab", "marey", "which files TensorDumper writes",
+     MAREY__OPTION_CHOICE, FIELD(layout), .flag = GIVEN_LAYOUT},
+    {"dump.mode", "full|stats|digests", "full", "what is kept of a tensor", MAREY__OPTION_CHOICE,
+     FIELD(mode), .flag = GIVEN_MODE},
+    {"dump.policy", "block|drop|stats", "block", "what happens when dump.memory is full",
+     MAREY__OPTION_CHOICE, FIELD(policy), .flag = GIVEN_POLICY},
+    {"dump.memory", "SIZE", "1GiB", "memory for tensors that are not written yet",
+     MAREY__OPTION_SIZE, FIELD(memory_bytes), .flag = GIVEN_MEMORY},
+    {"dump.disk", "SIZE", "until a tenth is left", "disk budget for the dumps of one process",
+     MAREY__OPTION_SIZE, FIELD(disk_bytes), .flag = GIVEN_DISK},
+    {"dump.first", "N", "0", "the first step that is kept", MAREY__OPTION_COUNT, FIELD(first),
+     .flag = GIVEN_FIRST},
+    {"dump.last", "N", "none", "the last step that is kept", MAREY__OPTION_COUNT, FIELD(last),
+     .flag = GIVEN_LAST},
+    {"dump.every", "N", "1", "every N-th step is kept", MAREY__OPTION_COUNT, FIELD(every),
+     .least = 1, .flag = GIVEN_EVERY},
+    {"dump.flight", "N", "0", "only the last N steps, and only when something happens",
+     MAREY__OPTION_COUNT, FIELD(flight_steps), .flag = GIVEN_FLIGHT},
+    {"dump.durable", "0|1", "0", "a step counts as written when it is on the disk",
+     MAREY__OPTION_BOOL, FIELD(durable), .flag = GIVEN_DURABLE},
+};
+
+/* Options by name; they win over what the program asks for. Guarded by `switch_lock`. */
+static struct dump_settings given;
 
 static void overlay(struct marey_dump_options *o)
 {
     const uint32_t g = given.given;
-    o->dir = g & MAREY__GIVEN_DIR ? given.dir : o->dir;
-    o->layout = g & MAREY__GIVEN_LAYOUT ? (enum marey_dump_layout)given.layout : o->layout;
-    o->mode = g & MAREY__GIVEN_MODE ? (enum marey_dump_mode)given.mode : o->mode;
-    o->policy = g & MAREY__GIVEN_POLICY ? (enum marey_dump_policy)given.policy : o->policy;
-    o->memory_bytes = g & MAREY__GIVEN_MEMORY ? given.memory_bytes : o->memory_bytes;
-    o->disk_bytes = g & MAREY__GIVEN_DISK ? given.disk_bytes : o->disk_bytes;
-    o->first = g & MAREY__GIVEN_FIRST ? given.first : o->first;
-    o->last = g & MAREY__GIVEN_LAST ? given.last : o->last;
-    o->every = g & MAREY__GIVEN_EVERY ? given.every : o->every;
-    o->flight_steps = g & MAREY__GIVEN_FLIGHT ? given.flight_steps : o->flight_steps;
-    o->durable = g & MAREY__GIVEN_DURABLE ? given.durable : o->durable;
+    o->dir = g & GIVEN_DIR ? given.dir : o->dir;
+    o->layout = g & GIVEN_LAYOUT ? (enum marey_dump_layout)given.layout : o->layout;
+    o->mode = g & GIVEN_MODE ? (enum marey_dump_mode)given.mode : o->mode;
+    o->policy = g & GIVEN_POLICY ? (enum marey_dump_policy)given.policy : o->policy;
+    o->memory_bytes = g & GIVEN_MEMORY ? given.memory_bytes : o->memory_bytes;
+    o->disk_bytes = g & GIVEN_DISK ? given.disk_bytes : o->disk_bytes;
+    o->first = g & GIVEN_FIRST ? given.first : o->first;
+    o->last = g & GIVEN_LAST ? given.last : o->last;
+    o->every = g & GIVEN_EVERY ? given.every : o->every;
+    o->flight_steps = g & GIVEN_FLIGHT ? given.flight_steps : o->flight_steps;
+    o->durable = g & GIVEN_DURABLE ? given.durable : o->durable;
 }
 
 /* Everything but the switch. */
@@ -191,7 +238,7 @@ static marey_status switch_on(const struct marey_dump_options *o, bool by_option
             "other options",
             dump->dir);
     MAREY_TRY(prepare(o));
-    if (o->dir != NULL && (given.given & MAREY__GIVEN_DIR) && strcmp(o->dir, given.dir) != 0)
+    if (o->dir != NULL && (given.given & GIVEN_DIR) && strcmp(o->dir, given.dir) != 0)
         marey__say("dumping into %s, as the options say, and not into %s", dump->dir, o->dir);
     is_by_options = by_options;
     __atomic_fetch_or(&marey_switch[0], MAREY_ON_DUMP, __ATOMIC_RELEASE);
@@ -223,17 +270,20 @@ marey_status marey_dump_disable(void)
 
 /* ---- what the switchboard calls ---- */
 
+static const struct marey__instrument instrument;
+
 /*
  * Options without a directory wait for one: for a recording, which may be open now, or for the program to name one. Those
  * that come while it is on count from the next enable.
  */
 static void configure(const struct marey__settings *settings)
 {
+    const struct dump_settings *const own = marey__settings_of(settings, &instrument);
     pthread_mutex_lock(&switch_lock);
-    if (settings->dump.given != 0)
-        given = settings->dump;
+    if (own->given != 0)
+        given = *own;
     if (given.given != 0 && !marey_dump_is_enabled() &&
-        (marey_enabled() || (given.given & MAREY__GIVEN_DIR)) &&
+        (marey_enabled() || (given.given & GIVEN_DIR)) &&
         switch_on(&(struct marey_dump_options){0}, true) != MAREY_OK)
         marey__say("%s", marey_last_error());
     pthread_mutex_unlock(&switch_lock);
@@ -310,10 +360,16 @@ static void after_fork(bool in_child)
         pthread_mutex_init(&switch_lock, NULL);
 }
 
+static const struct marey__instrument instrument = {.options = dump_options,
+                                                    .n_options = MAREY__COUNT_OF(dump_options),
+                                                    .settings_size = sizeof(struct dump_settings),
+                                                    .configure = configure,
+                                                    .reset = reset,
+                                                    .before_fork = before_fork,
+                                                    .after_fork = after_fork};
+
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 2))) static void load(void)
 {
-    static const struct marey__instrument instrument = {
-        .configure = configure, .reset = reset, .before_fork = before_fork, .after_fork = after_fork};
     marey__instrument_register(&instrument);
 }
 

@@ -54,14 +54,22 @@ void marey__energy_stop_at_exit(void)
 
 /* ---- what the switchboard calls ---- */
 
-static void configure(const struct marey__settings *s)
+static const struct marey__option options[] = {
+    {"energy", "0|1", "0", "records energy, power and utilization", MAREY__OPTION_BOOL,
+     MAREY__OPTION_FIELD(struct marey__energy_settings, is_wanted)},
+    {"energy.hz", "N", "50, 20 without samples", "power readings per second, 1 to 100",
+     MAREY__OPTION_COUNT, MAREY__OPTION_FIELD(struct marey__energy_settings, hz), .least = 1,
+     .most = 100},
+};
+
+static bool is_wanted(const void *settings)
 {
-    (void)s;
+    return ((const struct marey__energy_settings *)settings)->is_wanted;
 }
 
 static void started(const struct marey__settings *s)
 {
-    if (s->energy.is_wanted)
+    if (is_wanted(marey__settings_of(s, &marey__energy_instrument)))
         start(s);
 }
 
@@ -83,24 +91,31 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&energy.lock);
 }
 
+const struct marey__instrument marey__energy_instrument = {.options = options,
+                                                           .n_options = MAREY__COUNT_OF(options),
+                                                           .settings_size =
+                                                               sizeof(struct marey__energy_settings),
+                                                           .measures = "energy",
+                                                           .ask_by = "marey run --energy",
+                                                           .is_wanted = is_wanted,
+                                                           .started = started,
+                                                           .stopping = stop,
+                                                           .reset = stop,
+                                                           .before_fork = before_fork,
+                                                           .after_fork = after_fork};
+
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
 {
-    static const struct marey__instrument instrument = {.configure = configure,
-                                                        .started = started,
-                                                        .stopping = stop,
-                                                        .reset = stop,
-                                                        .before_fork = before_fork,
-                                                        .after_fork = after_fork};
-    marey__instrument_register(&instrument);
+    marey__instrument_register(&marey__energy_instrument);
 }
 
 /* ---- measuring others ---- */
 
-marey_status marey_energy_start(const char *path, const char *options)
+marey_status marey_energy_start(const char *path, const char *text)
 {
     struct marey__settings s;
     marey__settings_init(&s);
-    MAREY_TRY(marey__settings_parse(&s, options));
+    MAREY_TRY(marey__settings_parse(&s, text));
     if (path == NULL || realpath(path, s.path) == NULL) /* absolute: the thread opens it later */
         return marey__fail_errno("find the recording %s", path != NULL ? path : "without a path");
     marey_reset(); /* also what the environment has pending for this process */
@@ -116,9 +131,10 @@ void marey_energy_stop(void)
         marey__say("%s", marey_last_error());
 }
 
-int marey_energy_asked(const char *options)
+int marey_energy_asked(const char *text)
 {
     struct marey__settings s;
     marey__settings_init(&s);
-    return marey__settings_parse(&s, options) == MAREY_OK && s.energy.is_wanted;
+    return marey__settings_parse(&s, text) == MAREY_OK &&
+           is_wanted(marey__settings_of(&s, &marey__energy_instrument));
 }

@@ -328,6 +328,12 @@ void marey__energy_stop_at_exit(void);
 /* ---- energy_thread.c ---- */
 
 struct marey__energy_session;
+struct marey__energy_settings {
+    bool is_wanted;
+    uint64_t hz; /* power readings per second; 0: the default */
+};
+extern const struct marey__instrument marey__energy_instrument;
+
 /*
  * Measure into the recording that is open, or, with a role in the settings, into one that the thread opens. `local_rank` (-1:
  * unknown) decides where files cannot be locked. NULL: it did not start, which is told.

@@ -46,8 +46,8 @@ static uint64_t longest_ns(const struct marey__energy_session *s)
 
 uint64_t marey__pace_plan(const struct marey__energy_session *s, enum marey__due_kind kind)
 {
-    if (kind == MAREY__DUE_POWER && s->settings.energy.hz != 0)
-        return MAREY__SECOND_NS / s->settings.energy.hz;
+    if (kind == MAREY__DUE_POWER && s->power_hz != 0)
+        return MAREY__SECOND_NS / s->power_hz;
     const uint64_t period_ns = marey__pace_period_ns(kind, s->due[kind].cost_ns);
     return kind == MAREY__DUE_UTILIZATION ? MAREY__MIN(period_ns, longest_ns(s)) : period_ns;
 }

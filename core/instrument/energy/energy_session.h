@@ -45,6 +45,7 @@ struct marey__energy_order {
 struct marey__energy_session {
     pthread_t thread;
     struct marey__settings settings;
+    uint64_t power_hz; /* as the options ask; 0: the default */
     int local_rank;
     uint32_t state;        /* enum session_state, a futex; changes under `voice` */
     bool should_end;       /* told together with the bell */

@@ -212,6 +212,9 @@ struct marey__energy_session *marey__energy_session_start(const struct marey__se
     int error = ENOMEM;
     if (s != NULL) {
         s->settings = *settings;
+        s->power_hz = ((const struct marey__energy_settings *)marey__settings_of(
+                           settings, &marey__energy_instrument))
+                          ->hz;
         s->local_rank = local_rank;
         s->lock.file.fd = -1;
         pthread_mutex_init(&s->calls, NULL);

@@ -77,7 +77,7 @@ void marey__energy_read_first(struct marey__energy_session *s, struct marey__ene
         readers[kind](gpu);
         marey__pace_note(&s->due[kind], marey__clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
     }
-    marey__energy_ring_open(gpu, s->settings.energy.hz);
+    marey__energy_ring_open(gpu, s->power_hz);
 }
 
 void marey__energy_read_zones(struct marey__energy_session *s)
@@ -148,7 +148,7 @@ static void look_around(struct marey__energy_session *s)
     pthread_mutex_lock(&s->calls);
     marey__energy_sources_add(s);
     for (size_t i = 0; i < s->n_gpus; i++)
-        marey__energy_ring_open(&s->gpus[i], s->settings.energy.hz);
+        marey__energy_ring_open(&s->gpus[i], s->power_hz);
     pthread_mutex_unlock(&s->calls);
 }
 

@@ -1,5 +1,6 @@
 /* GPU tracing on and off: when it begins and ends, at once or by a thread, and what the switchboard is told. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -276,15 +277,58 @@ void marey_gpu_injected(void)
     __atomic_store_n(&gpu->is_injected, false, __ATOMIC_RELAXED);
 }
 
-/* ---- what the switchboard says ---- */
+/* ---- what the switchboard calls ---- */
 
-static void start_as_wanted(const struct marey__settings *s)
+struct gpu_settings {
+    bool is_wanted, syncs;
+    struct marey_gpu_options schedule; /* in iterations; `active` 0: all of them */
+};
+
+/* "WAIT:WARMUP:ACTIVE" or "WAIT:WARMUP:ACTIVE:REPEAT", in iterations. It does not switch tracing on. */
+static bool set_schedule(void *settings, const char *text)
 {
+    struct gpu_settings *const s = settings;
+    uint32_t numbers[4] = {0};
+    size_t n = 0;
+    for (const char *at = text; n < MAREY__COUNT_OF(numbers); n++) {
+        char *end;
+        errno = 0;
+        const unsigned long value = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno != 0 || value > INT32_MAX)
+            return false;
+        numbers[n] = (uint32_t)value;
+        if (*end == '\0') {
+            n++;
+            break;
+        }
+        if (*end != ':' || n + 1 == MAREY__COUNT_OF(numbers))
+            return false;
+        at = end + 1;
+    }
+    if (n < 3 || numbers[2] == 0)
+        return false;
+    s->schedule = (struct marey_gpu_options){numbers[0], numbers[1], numbers[2], numbers[3]};
+    return true;
+}
+
+static const struct marey__option options[] = {
+    {"gpu", "0|1", "0", "records the activity of NVIDIA GPUs", MAREY__OPTION_BOOL,
+     MAREY__OPTION_FIELD(struct gpu_settings, is_wanted)},
+    {"gpu.schedule", "WAIT:WARMUP:ACTIVE[:REPEAT]", "always", "the iterations that are traced",
+     MAREY__OPTION_PARSED, .parse = set_schedule},
+    {"gpu.syncs", "0|1", "0", "also records streams that wait, which slows launches",
+     MAREY__OPTION_BOOL, MAREY__OPTION_FIELD(struct gpu_settings, syncs)},
+};
+static const struct marey__instrument instrument;
+
+static void start_as_wanted(const struct marey__settings *settings)
+{
+    const struct gpu_settings *const s = marey__settings_of(settings, &instrument);
     marey__gpu_cost_reset();
-    if (s->gpu.is_wanted)
-        __atomic_store_n(&gpu->wants_syncs, s->gpu.syncs, __ATOMIC_RELAXED);
-    const struct marey_gpu_options o = {s->gpu.wait, s->gpu.warmup, s->gpu.active, s->gpu.repeat};
-    if (s->gpu.is_wanted && marey_gpu_start(&o) != MAREY_OK)
+    if (!s->is_wanted)
+        return;
+    __atomic_store_n(&gpu->wants_syncs, s->syncs, __ATOMIC_RELAXED);
+    if (marey_gpu_start(&s->schedule) != MAREY_OK)
         marey__gpu_say_failure();
 }
 
@@ -323,13 +367,17 @@ static void after_fork(bool in_child)
     pthread_mutex_unlock(&gpu->turn);
 }
 
+static const struct marey__instrument instrument = {.options = options,
+                                                    .n_options = MAREY__COUNT_OF(options),
+                                                    .settings_size = sizeof(struct gpu_settings),
+                                                    .configure = configure,
+                                                    .started = start_as_wanted,
+                                                    .stopping = stopping,
+                                                    .reset = marey_gpu_stop,
+                                                    .before_fork = before_fork,
+                                                    .after_fork = after_fork};
+
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
 {
-    static const struct marey__instrument instrument = {.configure = configure,
-                                                        .started = start_as_wanted,
-                                                        .stopping = stopping,
-                                                        .reset = marey_gpu_stop,
-                                                        .before_fork = before_fork,
-                                                        .after_fork = after_fork};
     marey__instrument_register(&instrument);
 }

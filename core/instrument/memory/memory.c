@@ -124,7 +124,25 @@ static void visit(void)
 
 /* ---- what the switchboard calls ---- */
 
-static void switch_on(const struct marey__settings *s)
+struct memory_settings {
+    bool is_wanted;
+    uint64_t interval; /* bytes between two samples; 0: the default, which may grow */
+};
+static const struct marey__option options[] = {
+    {"memory", "0|1", "0", "records resident memory, and allocations by samples",
+     MAREY__OPTION_BOOL, MAREY__OPTION_FIELD(struct memory_settings, is_wanted)},
+    {"memory.sample", "SIZE", "512KiB, more where needed",
+     "bytes between two samples of allocations; 1: every allocation", MAREY__OPTION_SIZE,
+     MAREY__OPTION_FIELD(struct memory_settings, interval), .most = UINT64_C(1) << 40},
+};
+static const struct marey__instrument instrument;
+
+static bool is_wanted(const void *settings)
+{
+    return ((const struct memory_settings *)settings)->is_wanted;
+}
+
+static void switch_on(const struct memory_settings *s)
 {
     pthread_mutex_lock(&memory.lock);
     const bool can = marey__blocks_open() && marey__memory_queue_open() && marey__places_open();
@@ -132,7 +150,7 @@ static void switch_on(const struct marey__settings *s)
     while (marey__memory_queue_next() != NULL)
         marey__memory_queue_release(); /* of the recording before */
     marey__memory_write_reset();
-    marey__memory_sample_start(s->memory.interval);
+    marey__memory_sample_start(s->interval);
     memory.read_ns = 0;
     memory.owner = getpid();
     __atomic_store_n(&memory.is_wanted, true, __ATOMIC_RELAXED);
@@ -144,8 +162,9 @@ static void switch_on(const struct marey__settings *s)
 
 static void configure(const struct marey__settings *s)
 {
-    if (s->memory.is_wanted && marey_enabled())
-        switch_on(s);
+    const struct memory_settings *const own = marey__settings_of(s, &instrument);
+    if (own->is_wanted && marey_enabled())
+        switch_on(own);
 }
 
 /* Whether something was told that nobody has opened a recording for. */
@@ -169,10 +188,6 @@ static void stop(void)
     pthread_mutex_unlock(&memory.lock);
 }
 
-static void before_fork(void)
-{
-}
-
 /* The tables are wiped in the child: it tells of what it allocates itself, into a recording of its own. */
 static void after_fork(bool in_child)
 {
@@ -189,12 +204,18 @@ static void after_fork(bool in_child)
     }
 }
 
+static const struct marey__instrument instrument = {.options = options,
+                                                    .n_options = MAREY__COUNT_OF(options),
+                                                    .settings_size = sizeof(struct memory_settings),
+                                                    .measures = "memory",
+                                                    .ask_by = "marey run --memory",
+                                                    .is_wanted = is_wanted,
+                                                    .configure = configure,
+                                                    .stopping = stop,
+                                                    .reset = stop,
+                                                    .after_fork = after_fork};
+
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 5))) static void load(void)
 {
-    static const struct marey__instrument instrument = {.configure = configure,
-                                                        .stopping = stop,
-                                                        .reset = stop,
-                                                        .before_fork = before_fork,
-                                                        .after_fork = after_fork};
     marey__instrument_register(&instrument);
 }

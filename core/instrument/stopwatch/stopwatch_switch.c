@@ -111,16 +111,45 @@ void marey_stopwatch_reset(void)
 
 /* ---- by options, and what the switchboard calls ---- */
 
+enum { GIVEN_WARMUP = 1, GIVEN_PRINT_EVERY = 2, GIVEN_GPU = 4 };
+struct stopwatch_settings {
+    uint32_t given; /* not 0: the stopwatch is switched on */
+    int gpu;        /* enum marey_stopwatch_gpu */
+    uint64_t warmup, print_every;
+};
+
+static bool set_cuda_sync(void *settings, const char *text)
+{
+    struct stopwatch_settings *const s = settings;
+    bool value;
+    if (!marey__option_bool(text, &value))
+        return false;
+    s->gpu = value ? MAREY_GPU_SYNC : MAREY_GPU_NONE;
+    return true;
+}
+
+#define FIELD(field) MAREY__OPTION_FIELD(struct stopwatch_settings, field)
+static const struct marey__option options[] = {
+    {"stopwatch.warmup", "N", "0", "Stopwatch leaves out N iterations", MAREY__OPTION_COUNT,
+     FIELD(warmup), .flag = GIVEN_WARMUP},
+    {"stopwatch.print_every", "N", "0", "Stopwatch prints its report every N measured iterations",
+     MAREY__OPTION_COUNT, FIELD(print_every), .flag = GIVEN_PRINT_EVERY},
+    {"stopwatch.cuda_sync", "0|1", "0", "Stopwatch waits for the GPU at both ends",
+     MAREY__OPTION_PARSED, .parse = set_cuda_sync, .flag = GIVEN_GPU},
+    {"stopwatch.gpu", "none|sync|events", "none", "how Stopwatch measures GPU work",
+     MAREY__OPTION_CHOICE, FIELD(gpu), .flag = GIVEN_GPU},
+};
+
 /* Options that come while it is on change what they name, and nothing is forgotten. */
-static void change_options(const struct marey__stopwatch_settings *s)
+static void change_options(const struct stopwatch_settings *s)
 {
     struct marey__watch *const watch = &marey__watch;
     struct marey_stopwatch_options wanted = {.gpu = (enum marey_stopwatch_gpu)s->gpu};
     leave_out_gpu(&wanted);
     marey__watch_lock();
-    if (s->has_print_every)
+    if (s->given & GIVEN_PRINT_EVERY)
         watch->options.print_every = s->print_every;
-    if (s->has_gpu) {
+    if (s->given & GIVEN_GPU) {
         const uint32_t before = mode_of_options(&watch->options);
         const uint32_t now = mode_of_options(&wanted);
         __atomic_store_n(&watch->options.gpu, wanted.gpu, __ATOMIC_RELAXED);
@@ -129,14 +158,16 @@ static void change_options(const struct marey__stopwatch_settings *s)
         set_sync_bit(&watch->options);
     }
     marey__watch_unlock();
-    if (s->has_warmup)
+    if (s->given & GIVEN_WARMUP)
         marey__iteration_more_warmup(s->warmup);
 }
 
+static const struct marey__instrument instrument;
+
 static void configure(const struct marey__settings *settings)
 {
-    const struct marey__stopwatch_settings *const s = &settings->stopwatch;
-    if (!s->is_wanted)
+    const struct stopwatch_settings *const s = marey__settings_of(settings, &instrument);
+    if (s->given == 0)
         return;
     if (marey_stopwatch_is_enabled()) {
         change_options(s);
@@ -166,11 +197,16 @@ static void after_fork(bool in_child)
         marey__watch_set_warmup(false);
 }
 
+static const struct marey__instrument instrument = {.options = options,
+                                                    .n_options = MAREY__COUNT_OF(options),
+                                                    .settings_size =
+                                                        sizeof(struct stopwatch_settings),
+                                                    .configure = configure,
+                                                    .reset = reset,
+                                                    .before_fork = marey__watch_lock,
+                                                    .after_fork = after_fork};
+
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 1))) static void load(void)
 {
-    static const struct marey__instrument stopwatch = {.configure = configure,
-                                                       .reset = reset,
-                                                       .before_fork = marey__watch_lock,
-                                                       .after_fork = after_fork};
-    marey__instrument_register(&stopwatch);
+    marey__instrument_register(&instrument);
 }
