@@ -39,7 +39,7 @@ static struct {
     uint64_t events_per_s; /* over all; 0: as fast as it goes */
     uint64_t pool_mb;      /* 0: the default */
     uint64_t by_push;      /* by string rather than by id */
-    uint64_t is_abandoned; /* processes end without a word: whoever reads must seal */
+    uint64_t is_abandoned; /* processes end without a word: whoever reads must finalize */
 } point = {.n_events = 1000000, .n_names = 16, .n_threads = 1};
 
 /* What it came to: of one thread, then of one process. */
@@ -250,7 +250,7 @@ static void run_processes(struct process_cost *costs, size_t n)
             bench_die("a process did not end well", MAREY_OK);
     }
     memcpy(costs, shared->costs, n * sizeof *costs);
-    if (!point.is_abandoned && marey_stop() != MAREY_OK) /* which would seal what the children left */
+    if (!point.is_abandoned && marey_stop() != MAREY_OK) /* which would finalize what the children left */
         bench_die("cannot stop", MAREY_EIO);
 }
 

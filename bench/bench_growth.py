@@ -193,15 +193,15 @@ def by_writers(bench: Bench, title: str, option: str, *more: str) -> Table:
     )
     n_full, n_paced = (6.4e6, 5e6) if bench.is_quick else (6.4e7, 2e7)
     for n in (1, 4, 64) if bench.is_quick else WRITERS:
-        sealing = []
+        finalizing = []
         if more:
             bench.record(events=n_paced / 4, abandon=1, **{option: n})
-            sealing = [f"{1e3 * bench.growth('open', bench.recording)['seconds']:.1f}"]
+            finalizing = [f"{1e3 * bench.growth('open', bench.recording)['seconds']:.1f}"]
         full = bench.record(events=n_full, **{option: n})
         paced = bench.record(events=n_paced, pace=PACE, **{option: n})
         costs = [cell for point in (paced, full) for cell in (f"{point['range_ns']:.1f}", share_lost(point))]
         sizes = [f"{paced['first_us']:.0f}", bytes_each(paced), f"{paced['rss_mb']:.1f}"]
-        table.add(count(n), *costs, *sizes, *read_cells(bench, paced["kept"]), *sealing)
+        table.add(count(n), *costs, *sizes, *read_cells(bench, paced["kept"]), *finalizing)
     return table
 
 
@@ -210,7 +210,7 @@ def by_threads(bench: Bench) -> Table:
 
 
 def by_processes(bench: Bench) -> Table:
-    return by_writers(bench, "forked processes, one recording", "processes", "open and seal ms")
+    return by_writers(bench, "forked processes, one recording", "processes", "open and finalize ms")
 
 
 # What measures it, and the line for the closing table: what grows, and the column with the cost of a range.

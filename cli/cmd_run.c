@@ -217,7 +217,7 @@ static void say_what_came(const struct run_target *target, char *const *program,
                           const struct run_end *end)
 {
     marey_recording *recording = NULL;
-    if (marey_recording_seal(target->path) != MAREY_OK ||
+    if (marey_recording_finalize(target->path) != MAREY_OK ||
         marey_recording_open(target->path, &recording) != MAREY_OK) {
         cli_say("%s", marey_last_error());
         return;

@@ -88,7 +88,7 @@ static bool list_logs(struct list *list, const char *path, uint32_t recording)
     if (!done || list->n == first)
         return false;
     qsort(list->logs + first, list->n - first, sizeof *list->logs, by_name);
-    return marey_recording_seal(path) == MAREY_OK;
+    return marey_recording_finalize(path) == MAREY_OK;
 }
 
 /* ---- shares ---- */

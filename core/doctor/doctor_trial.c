@@ -163,10 +163,10 @@ static void take_answers(struct marey__trial *trial, const struct marey__probe *
         snprintf(trial->error, sizeof trial->error, "a recording was tried, and %s", trouble);
 }
 
-/* Files of a child that died: the pool in /dev/shm goes when the log is sealed, the rest here. */
+/* Files of a child that died: the pool in /dev/shm goes when the log is finalized, the rest here. */
 static void remove_folder(const struct trial_job *job)
 {
-    if (marey_recording_seal(job->path) != MAREY_OK) {
+    if (marey_recording_finalize(job->path) != MAREY_OK) {
         /* It may not have come so far. */
     }
     DIR *dir = opendir(job->path);

@@ -3,7 +3,7 @@
  * clock, so this runs at the speed of reading and check-summing; what is kept grows with names and
  * threads.
  *
- * A log without an END block belongs to a process that still runs, or died where nobody could seal
+ * A log without an END block belongs to a process that still runs, or died where nobody could finalize
  * it. Its latest words are in the pool. Chunks go from the pool to the log, so the pool is copied
  * first and the log read to its end after that: nothing falls between the two, and what comes twice
  * is known by its (lane, sequence).
@@ -47,7 +47,7 @@ static marey_status take_blocks(struct marey__log_scan *scan)
     }
 }
 
-/* ---- the pool of a log that nobody has sealed ---- */
+/* ---- the pool of a log that nobody has finalized ---- */
 
 static marey_status take_pool(struct marey__log_scan *scan)
 {
@@ -116,7 +116,7 @@ static void tell_damage(const struct marey__log_scan *scan)
         marey__warn(scan->warnings, "%s has no clock readings; its times may be wrong.", path);
     if (strcmp(scan->log->info.end, "running") == 0)
         return;
-    /* Half a block at the end of an unsealed log is a write that was cut short; its words are still in the pool. */
+    /* Half a block at the end of an unfinalized log is a write that was cut short; its words are still in the pool. */
     if (!scan->has_end && scan->log->pool.is_found)
         return;
     if (scan->reader.torn != NULL && at < size)

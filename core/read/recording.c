@@ -86,7 +86,7 @@ static marey_status expect_logs(const marey_recording *recording,
 
 static marey_status open_directory(marey_recording *recording, const char *path, size_t n_jobs)
 {
-    if (marey_recording_seal(path) != MAREY_OK)
+    if (marey_recording_finalize(path) != MAREY_OK)
         marey__warn(&recording->warnings,
                     "A process's last events could not be written to its log: %s.",
                     marey_last_error());

@@ -69,7 +69,7 @@ static bool write_chunk(uint32_t number)
         return false;
     }
     __atomic_fetch_add(&record->n_events_flushed, n_events, __ATOMIC_RELAXED);
-    /* Release: a sealer that sees the chunk free knows that its words are in the log. */
+    /* Release: a finalizer that sees the chunk free knows that its words are in the log. */
     __atomic_store_n(&chunk->state, MAREY__CHUNK_FREE, __ATOMIC_RELEASE);
     marey__queue_put(&record->pool.free, number);
     return true;

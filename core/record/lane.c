@@ -120,7 +120,7 @@ bool marey__lane_renew(struct marey__lane *lane, uint64_t base_tick)
     else
         memcpy(chunk->thread_name, lane->name, sizeof chunk->thread_name);
     __atomic_store_n(&words[0], 0, __ATOMIC_RELAXED);
-    /* Release: a sealer that sees the chunk owned sees whose it is, and the zero word. */
+    /* Release: a finalizer that sees the chunk owned sees whose it is, and the zero word. */
     __atomic_store_n(&chunk->state, MAREY__CHUNK_OWNED, __ATOMIC_RELEASE);
     lane->chunk = chunk;
     lane->pos = lane->record_end = words;

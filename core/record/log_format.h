@@ -32,13 +32,13 @@ static inline int marey__is_pool_magic(uint64_t magic)
 enum marey__block_type {
     MAREY__BLOCK_LOG =
         1, /* key/value texts about this process; always the first, more may follow and override */
-    MAREY__BLOCK_SITES = 2,   /* sites, each struct marey__site_entry and its texts */
-    MAREY__BLOCK_LANE = 3,    /* struct marey__lane_entry: a thread or GPU stream, and its name */
-    MAREY__BLOCK_WORDS = 4,   /* words of one lane: delta-coded, in byte planes, zstd */
-    MAREY__BLOCK_CLOCK = 5,   /* struct marey__clock_entry, one or more */
-    MAREY__BLOCK_LOSS = 6,    /* struct marey__loss_entry: totals so far; the last one counts */
-    MAREY__BLOCK_END = 7,     /* key/value texts: how it ended, what it cost; the log is sealed */
-    MAREY__BLOCK_CALLS = 8,   /* functions, signatures, paths and what was spent on them */
+    MAREY__BLOCK_SITES = 2, /* sites, each struct marey__site_entry and its texts */
+    MAREY__BLOCK_LANE = 3,  /* struct marey__lane_entry: a thread or GPU stream, and its name */
+    MAREY__BLOCK_WORDS = 4, /* words of one lane: delta-coded, in byte planes, zstd */
+    MAREY__BLOCK_CLOCK = 5, /* struct marey__clock_entry, one or more */
+    MAREY__BLOCK_LOSS = 6,  /* struct marey__loss_entry: totals so far; the last one counts */
+    MAREY__BLOCK_END = 7,   /* key/value texts: how it ended, what it cost; the log is finalized */
+    MAREY__BLOCK_CALLS = 8, /* functions, signatures, paths and what was spent on them */
     MAREY__BLOCK_SAMPLES = 9, /* stacks of threads of other processes, and when they were seen */
 };
 

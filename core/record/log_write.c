@@ -278,7 +278,7 @@ static marey_status append_lane(struct marey__log *log, uint32_t lane, uint32_t 
     return marey__log_append(log, &block, &bytes, sizeof bytes.entry + len);
 }
 
-/* A log that is sealed is of another process, whose threads were named there. */
+/* A log that is finalized is of another process, whose threads were named there. */
 marey_status marey__log_append_lane(struct marey__log *log, const struct marey__chunk_head *chunk)
 {
     char name[MAREY__THREAD_NAME_MAX];

@@ -7,7 +7,7 @@
  * A lane is a thread's place to write: it owns one chunk at a time and stores 8-byte words into it, with no lock and no
  * atomic read-modify-write. Full chunks go through a queue to the flush thread, which packs them, appends them to the
  * log and gives them back. The pool belongs to the kernel as much as to us: when the process dies, whoever opens the
- * recording next finds the last chunks there and seals the log with them (seal.c).
+ * recording next finds the last chunks there and finalizes the log with them (finalize.c).
  *
  * Locks, outermost first: record.lock (open and close) > flush.lock (its thread) > lanes.lock (the registry) > a lane's
  * lock (its chunk) > intern.lock > log.lock (the file). A fork takes all but the lanes' own and the last.
@@ -377,6 +377,13 @@ void marey__flush_drain(void);
 void marey__flush_before_fork(void);
 /* Whether the child's copy of what the thread worked with is whole. */
 bool marey__flush_after_fork(bool in_child);
+
+/* ---- finalize.c: logs of dead processes are completed from their pools ---- */
+
+/* Called for each file of a recording that is finalized, with its path and name: removes what a killed process left. */
+typedef void marey__finalize_cleaner(const char *path, const char *name);
+/* From constructors. */
+void marey__finalize_add_cleaner(marey__finalize_cleaner *clean);
 
 /* ---- record.c: the recording of this process ---- */
 

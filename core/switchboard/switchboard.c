@@ -179,7 +179,7 @@ static marey_status stop(const char *how)
     pthread_mutex_unlock(&record->lock);
     const marey_status st = marey__record_close(how);
     if (was_open && st == MAREY_OK && marey__record_family_is_open() &&
-        marey_recording_seal(path) != MAREY_OK) {
+        marey_recording_finalize(path) != MAREY_OK) {
         /* Children that died are finalized in passing; readers of the recording try again and report errors. */
     }
     marey__say_suppressed();

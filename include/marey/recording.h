@@ -1,7 +1,7 @@
 /*
  * marey/recording.h: read a recording (libmarey-tools).
  *
- * A recording is a directory NAME.marey with one log per process. Opening it seals the logs of processes that died
+ * A recording is a directory NAME.marey with one log per process. Opening it finalizes the logs of processes that died
  * (their last events are still in their pools) and reads names, clocks and threads; events are then streamed block by
  * block, so memory stays bounded whatever the size. A single log is only read, with its pool. A recording that is still
  * being written can be read as well: what was published when it was opened is there. Damaged bytes are stepped over
@@ -31,7 +31,7 @@ MAREY_API void marey_recording_close(marey_recording *recording);
 
 /*
  * Open some logs of the directory `path`, by their names in it; there may be none. For processes that share the logs of a
- * recording (<marey/partial.h>). Nothing is sealed: one of them calls marey_recording_seal before. A log that cannot be
+ * recording (<marey/partial.h>). Nothing is finalized: one of them calls marey_recording_finalize before. A log that cannot be
  * read is a warning, even when it is the only one. `n_jobs` threads, 0: as many as there are cores.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_recording_open_logs(const char *path,
@@ -40,7 +40,8 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_recording_open_logs(const char *p
                                                                    marey_recording **out);
 
 /* Finish the logs of dead processes in directory `path`, as open does: `marey run` calls it. Part of libmarey. */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_recording_seal(const char *path);
+MAREY_API MAREY_WARN_UNUSED marey_status marey_recording_finalize(const char *path);
+#define marey_recording_seal marey_recording_finalize /* the earlier name */
 
 /*
  * Make the directory `path` (its parent must exist) with a meta.json that names `command`; a recording that is already

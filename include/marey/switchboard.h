@@ -85,7 +85,7 @@ static inline MAREY_WARN_UNUSED marey_status marey_start(const struct marey_opti
 }
 
 /*
- * End the recording: no new events are taken, what is in memory is written, the log is sealed. MAREY_OK as well when
+ * End the recording: no new events are taken, what is in memory is written, the log is finalized. MAREY_OK as well when
  * none is open. MAREY_EIO when something could not be written; the sentence says what. Called at exit by itself.
  */
 MAREY_API marey_status marey_stop(void);

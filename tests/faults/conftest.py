@@ -79,7 +79,7 @@ Check = Callable[..., dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def check(program: Callable[..., list[str]], run: Run) -> Check:
-    """What is in a recording, as fault_check tells it; opening seals it."""
+    """What is in a recording, as fault_check tells it; opening finalizes it."""
 
     def check_recording(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(run(program("check", path)).stdout)

@@ -123,7 +123,7 @@ def test_killed_while_it_forks(kill: Any, check: Any) -> None:
 
 
 def wait_for_orphans(path: Path, check: Any) -> None:
-    """Children that outlive their parent by a moment; when all are gone, nothing is left to seal."""
+    """Children that outlive their parent by a moment; when all are gone, nothing is left to finalize."""
     deadline = time.monotonic() + 20
     while pools_in(path) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -149,34 +149,34 @@ def test_killed_while_it_starts_or_stops(
 
 
 def without_times(found: dict[str, Any]) -> dict[str, Any]:
-    """Each sealer reads the clock once more, which moves nanoseconds about by a few."""
+    """Each finalizer reads the clock once more, which moves nanoseconds about by a few."""
     for process in found["processes"]:
         del process["span_ns"], process["lost_ns"]
     return found
 
 
-def test_a_killed_sealer_leaves_work_for_the_next(
+def test_a_killed_finalizer_leaves_work_for_the_next(
     kill: Any, check: Any, program: Any, run: Any, tmp_path: Path
 ) -> None:
-    """A pool full of words takes a while to seal; wherever the sealer dies, the next one neither doubles nor loses."""
+    """A pool full of words takes a while to finalize; wherever the finalizer dies, the next one neither doubles nor loses."""
     for after in random_moments(max(N_KILLS // 4, 5), 0.06):
         path, _ = kill(0.3, 2, "pool=32M,policy=keep-newest", "busy")
         copy = tmp_path / "copy.marey"
         subprocess.run(["cp", "-r", str(path), str(copy)], check=True)
-        with subprocess.Popen(program("seal", path)) as sealer:
+        with subprocess.Popen(program("finalize", path)) as finalizer:
             time.sleep(after)
-            sealer.kill()
-        run(program("seal", copy))
+            finalizer.kill()
+        run(program("finalize", copy))
         assert without_times(check(path)) == without_times(check(copy))
         assert pools_in(path) == []
         remove(path)
         remove(copy)
 
 
-def test_two_sealers_at_once_seal_once(kill: Any, check: Any, program: Any, tmp_path: Path) -> None:
+def test_two_finalizers_at_once_finalize_once(kill: Any, check: Any, program: Any, tmp_path: Path) -> None:
     path, acks = kill(0.2, 2, "pool=256M,policy=keep-newest")
-    sealers = [subprocess.Popen(program("seal", path)) for _ in range(4)]
-    assert [sealer.wait() for sealer in sealers] == [0] * 4
+    finalizers = [subprocess.Popen(program("finalize", path)) for _ in range(4)]
+    assert [finalizer.wait() for finalizer in finalizers] == [0] * 4
     found = check(path)
     assert_whole(found)
     assert_has(found, acks)

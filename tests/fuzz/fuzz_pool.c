@@ -1,7 +1,7 @@
 /*
  * Any bytes as the pool of a dead process. The input is the pool's head, then chunks cut short: 64 bytes of head and as many
  * words as a length says, laid out in slots of the right size. The log beside it is a sound one that says it is not
- * finished. First the pool is read as it is, then the recording is sealed from it and read again.
+ * finished. First the pool is read as it is, then the recording is finalized from it and read again.
  */
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lay_out(data, size);
     if (!write_log(log, pool) || !fuzz_write_file(pool, slots[0], sizeof slots))
         return 0;
-    fuzz_visit(log);           /* a single log is not sealed */
+    fuzz_visit(log);           /* a single log is not finalized */
     fuzz_visit(fuzz_folder()); /* a recording is */
     unlink(pool);
     return 0;

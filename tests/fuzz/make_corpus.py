@@ -533,10 +533,10 @@ def main() -> None:
             (CORPUS / "log" / f"{name}.klog").write_bytes(log_of(path))
         killed = Path(folder) / "killed.marey"
         record(killed, {}, "kill")
-        (CORPUS / "log" / "unsealed.klog").write_bytes(log_of(killed))
+        (CORPUS / "log" / "unfinalized.klog").write_bytes(log_of(killed))
         (CORPUS / "pool" / "killed.pool").write_bytes(pool_input(next(killed.glob("*.pool")).read_bytes()))
         marey.load(killed)
-        (CORPUS / "log" / "sealed.klog").write_bytes(log_of(killed))
+        (CORPUS / "log" / "finalized.klog").write_bytes(log_of(killed))
 
 
 if __name__ == "__main__":

@@ -538,7 +538,7 @@ static void a_directory_is_ordered_by_rank_and_start(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* ---- a pool that nobody has sealed ---- */
+/* ---- a pool that nobody has finalized ---- */
 
 static void put_chunk(char *pool, size_t slot, uint32_t state, uint32_t lane, uint32_t sequence)
 {
@@ -554,7 +554,7 @@ static void put_chunk(char *pool, size_t slot, uint32_t state, uint32_t lane, ui
     memcpy(pool + slot * MAREY__CHUNK_BYTES + sizeof head, words, sizeof words);
 }
 
-static void an_unsealed_log_is_read_with_its_pool(void **state)
+static void an_unfinalized_log_is_read_with_its_pool(void **state)
 {
     struct log_maker *log = *state;
     enum { SLOTS = 7 };
@@ -652,7 +652,7 @@ int main(void)
         TEST(a_foreign_file_is_refused_by_name),
         TEST(a_block_of_words_larger_than_any_chunk_is_left_out),
         TEST(a_directory_is_ordered_by_rank_and_start),
-        TEST(an_unsealed_log_is_read_with_its_pool),
+        TEST(an_unfinalized_log_is_read_with_its_pool),
         TEST(opening_without_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,7 @@ const struct marey__instrument marey__energy_instrument = {.options = options,
 __attribute__((constructor(MAREY__INSTRUMENT_LOAD + 3))) static void load(void)
 {
     marey__instrument_register(&marey__energy_instrument);
+    marey__finalize_add_cleaner(marey__energy_lock_clean);
 }
 
 /* ---- measuring others ---- */

@@ -315,6 +315,8 @@ enum marey__energy_turn { MAREY__TURN_OURS, MAREY__TURN_LATER, MAREY__TURN_NEVER
 /* Ask whether it is our turn for the recording in `folder`, in storage with fd -1 at first; never waits. */
 enum marey__energy_turn marey__energy_lock_try(struct marey__energy_lock *lock, const char *folder);
 /* Give the turn back, and take the file away. */
+/* A marey__finalize_cleaner. */
+void marey__energy_lock_clean(const char *path, const char *name);
 void marey__energy_lock_release(struct marey__energy_lock *lock);
 /* The next CUDA_VISIBLE_DEVICES of those who stand in line, from `*at` on; false when there are no more. */
 bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, char *out,

@@ -98,3 +98,46 @@ bool marey__energy_lock_next(const struct marey__energy_lock *lock, size_t *at, 
     memmove(out, out + (len > 0), len + (len == 0));
     return true;
 }
+
+/* "energy-HOST.lock" of this machine only: flock() may not work across a network. */
+static bool is_energy_lock(const char *name)
+{
+    char host[128], expected[sizeof host + 16];
+    if (strncmp(name, "energy-", 7) != 0)
+        return false;
+    marey__identity_host(host, sizeof host);
+    snprintf(expected, sizeof expected, "energy-%s.lock", host);
+    return strcmp(name, expected) == 0;
+}
+
+/* Whether all lines are as sign_in() writes them: "*" or "=LIST". */
+static bool has_our_lines(int fd)
+{
+    struct stat st;
+    char text[4096];
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        return false;
+    const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        if (*line != '=' && strncmp(line, "*\n", 2) != 0)
+            return false;
+        if (strchr(line, '\n') == NULL)
+            return n == sizeof text - 1;
+    }
+    return true;
+}
+
+/* Remove the lock file of a killed process. A file of the user may have such a name, so its lines are checked. */
+void marey__energy_lock_clean(const char *path, const char *name)
+{
+    if (!is_energy_lock(name))
+        return;
+    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && has_our_lines(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlink(path);
+    if (fd >= 0)
+        close(fd);
+}

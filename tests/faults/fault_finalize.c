@@ -1,4 +1,4 @@
-/* fault_seal RECORDING: finish the logs of dead processes, so that a test can kill whoever does it. */
+/* fault_finalize RECORDING: finish the logs of dead processes, so that a test can kill whoever does it. */
 #include <stdio.h>
 
 #include <marey/recording.h>
@@ -7,7 +7,7 @@ int main(int argc, char **argv)
 {
     if (argc != 2)
         return 2;
-    const marey_status st = marey_recording_seal(argv[1]);
+    const marey_status st = marey_recording_finalize(argv[1]);
     if (st != MAREY_OK)
         fprintf(stderr, "%s\n", marey_last_error());
     return st == MAREY_OK ? 0 : 1;

@@ -1,4 +1,4 @@
-/* seal: the log of a dead process is finished once, whatever state its files are in. */
+/* finalize: the log of a dead process is finished once, whatever state its files are in. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 enum { N_MARKS = 200000 }; /* enough for some to be in the log already */
 
 /* A child records and is killed. */
-static void leave_unsealed(const struct scratch *s, const char *text)
+static void leave_unfinalized(const struct scratch *s, const char *text)
 {
     const pid_t child = fork();
     if (child == 0) {
@@ -42,18 +42,18 @@ static bool find_file(const struct scratch *s, const char *ending, char *out, si
     return found;
 }
 
-static void sealing_twice_is_sealing_once(void **state)
+static void finalizing_twice_is_finalizing_once(void **state)
 {
     const struct scratch *s = *state;
     char log[512], pool[512];
     struct stat first, second;
-    leave_unsealed(s, "pool_in=dir");
+    leave_unfinalized(s, "pool_in=dir");
     assert_true(find_file(s, ".klog", log, sizeof log));
     assert_true(find_file(s, ".pool", pool, sizeof pool));
-    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_OK);
     assert_false(find_file(s, ".pool", pool, sizeof pool));
     stat(log, &first);
-    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_OK);
     stat(log, &second);
     assert_int_equal(first.st_size, second.st_size);
     assert_int_equal(scratch_count(s->path, MAREY_KIND_MARK), N_MARKS);
@@ -63,7 +63,7 @@ static void half_a_block_at_the_end_is_cut_off(void **state)
 {
     const struct scratch *s = *state;
     char log[512];
-    leave_unsealed(s, "pool_in=dir");
+    leave_unfinalized(s, "pool_in=dir");
     assert_true(find_file(s, ".klog", log, sizeof log));
     const int fd = open(log, O_WRONLY | O_APPEND);
     assert_int_equal(write(fd, "MBLK half a block", 17), 17);
@@ -77,7 +77,7 @@ static void damage_in_the_middle_costs_one_block(void **state)
     char log[512];
     struct stat st;
     uint8_t byte;
-    leave_unsealed(s, "pool_in=dir");
+    leave_unfinalized(s, "pool_in=dir");
     assert_true(find_file(s, ".klog", log, sizeof log));
     const int fd = open(log, O_RDWR);
     assert_int_equal(fstat(fd, &st), 0);
@@ -96,7 +96,7 @@ static void a_living_process_is_left_alone(void **state)
     assert_int_equal(marey_start(&(struct marey_options){.path = s->path, .text = "pool_in=dir"}),
                      MAREY_OK);
     marey_mark(MAREY_ID("mark"));
-    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_OK);
     assert_true(find_file(s, ".pool", pool, sizeof pool));
     marey_mark(MAREY_ID("mark"));
     assert_int_equal(marey_stop(), MAREY_OK);
@@ -107,10 +107,10 @@ static void a_log_that_never_began_is_removed_with_its_pool(void **state)
 {
     const struct scratch *s = *state;
     char log[512], pool[512];
-    leave_unsealed(s, "pool_in=dir");
+    leave_unfinalized(s, "pool_in=dir");
     assert_true(find_file(s, ".klog", log, sizeof log));
     assert_int_equal(truncate(log, 0), 0); /* killed between making its files and saying who it is */
-    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_OK);
     assert_false(find_file(s, ".klog", log, sizeof log));
     assert_false(find_file(s, ".pool", pool, sizeof pool));
 }
@@ -119,12 +119,12 @@ static void a_damaged_pool_is_told_and_kept(void **state)
 {
     const struct scratch *s = *state;
     char pool[512];
-    leave_unsealed(s, "pool_in=dir");
+    leave_unfinalized(s, "pool_in=dir");
     assert_true(find_file(s, ".pool", pool, sizeof pool));
     const int fd = open(pool, O_WRONLY);
     assert_int_equal(pwrite(fd, "damaged", 7, 0), 7);
     close(fd);
-    assert_int_equal(marey_recording_seal(s->path), MAREY_EFORMAT);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_EFORMAT);
     assert_non_null(strstr(marey_last_error(), pool));
     assert_true(find_file(s, ".pool", pool, sizeof pool));
 }
@@ -133,10 +133,10 @@ static void a_pool_cut_short_gives_what_it_has(void **state)
 {
     const struct scratch *s = *state;
     char pool[512];
-    leave_unsealed(s, "pool_in=dir");
+    leave_unfinalized(s, "pool_in=dir");
     assert_true(find_file(s, ".pool", pool, sizeof pool));
     assert_int_equal(truncate(pool, 2 * MAREY__CHUNK_BYTES), 0);
-    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_OK);
     const int64_t n = scratch_count(s->path, MAREY_KIND_MARK);
     assert_in_range(n, 1, N_MARKS);
 }
@@ -144,14 +144,14 @@ static void a_pool_cut_short_gives_what_it_has(void **state)
 static void without_memory_it_can_be_done_later(void **state)
 {
     const struct scratch *s = *state;
-    leave_unsealed(s, "pool_in=dir");
+    leave_unfinalized(s, "pool_in=dir");
     marey_status st = MAREY_ENOMEM;
     for (uint64_t n = 1; n < 100; n++) {
         marey__alloc_fail_nth(n);
-        st = marey_recording_seal(s->path);
+        st = marey_recording_finalize(s->path);
     }
     marey__alloc_fail_nth(0);
-    assert_int_equal(marey_recording_seal(s->path), MAREY_OK);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_OK);
     assert_int_equal(st, MAREY_OK);
     assert_int_equal(scratch_count(s->path, MAREY_KIND_MARK), N_MARKS);
 }
@@ -159,13 +159,13 @@ static void without_memory_it_can_be_done_later(void **state)
 static void a_folder_that_is_not_there_is_told(void **state)
 {
     const struct scratch *s = *state;
-    assert_int_equal(marey_recording_seal(s->path), MAREY_EIO);
+    assert_int_equal(marey_recording_finalize(s->path), MAREY_EIO);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(sealing_twice_is_sealing_once),
+        SCRATCH_TEST(finalizing_twice_is_finalizing_once),
         SCRATCH_TEST(half_a_block_at_the_end_is_cut_off),
         SCRATCH_TEST(damage_in_the_middle_costs_one_block),
         SCRATCH_TEST(a_living_process_is_left_alone),

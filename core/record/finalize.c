@@ -218,7 +218,7 @@ static marey_status append_chunks(struct marey__log *log, const struct survey *s
     if (chunks == NULL || packer == NULL) {
         marey__packer_destroy(packer);
         marey__free(chunks);
-        return marey__fail(MAREY_ENOMEM, "no memory to seal %s", log->path);
+        return marey__fail(MAREY_ENOMEM, "no memory to finalize %s", log->path);
     }
     size_t n = 0;
     for (uint32_t i = 0; i < pool->n_chunks; i++) {
@@ -290,7 +290,7 @@ static marey_status finish_log(int fd, const char *path, const struct survey *s,
         return MAREY_OK;
     const uint64_t end = find_end(fd, s->size);
     if (ftruncate(fd, (off_t)end) != 0)
-        return marey__fail_errno("seal log %s", path);
+        return marey__fail_errno("finalize log %s", path);
     marey__log_adopt(&log, fd, end);
     snprintf(log.path, sizeof log.path, "%s", path);
     for (size_t lane = 0; lane < s->n_lanes; lane++)
@@ -302,7 +302,7 @@ static marey_status finish_log(int fd, const char *path, const struct survey *s,
     return st;
 }
 
-static marey_status seal_from(int log_fd, const char *path, int pool_fd, const char *pool_path)
+static marey_status finalize_from(int log_fd, const char *path, int pool_fd, const char *pool_path)
 {
     struct survey s = {0};
     struct dead_pool pool;
@@ -314,7 +314,7 @@ static marey_status seal_from(int log_fd, const char *path, int pool_fd, const c
     survey_log(&s, log_fd, true);
     const marey_status st =
         s.has_failed
-            ? marey__fail(MAREY_EIO, "cannot seal %s: reading it failed, or memory is out", path)
+            ? marey__fail(MAREY_EIO, "cannot finalize %s: reading it failed, or memory is out", path)
             : finish_log(log_fd, path, &s, &pool);
     munmap((void *)(uintptr_t)pool.head, pool.bytes);
     if (st == MAREY_OK)
@@ -334,8 +334,8 @@ static void remove_stillborn(const char *path, const char *pool_path)
  * The owner is dead. It may not be our lock on the log that says so, and then another may be here as well: the
  * pool, which its owner never locks, is what they take turns by.
  */
-static marey_status seal_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
-                              bool is_stillborn)
+static marey_status finalize_dead(int log_fd, const char *path, int pool_fd, const char *pool_path,
+                                  bool is_stillborn)
 {
     struct stat log, pool;
     if (flock(pool_fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -345,7 +345,7 @@ static marey_status seal_dead(int log_fd, const char *path, int pool_fd, const c
         (is_stillborn && log.st_size != 0))
         return MAREY_OK;
     if (!is_stillborn)
-        return seal_from(log_fd, path, pool_fd, pool_path);
+        return finalize_from(log_fd, path, pool_fd, pool_path);
     remove_stillborn(path, pool_path);
     return MAREY_OK;
 }
@@ -390,7 +390,8 @@ static bool is_pool_of(int log_fd, int pool_fd, bool is_beside, const struct sur
                                       : head.log_inode == (uint64_t)log->st_ino);
 }
 
-static marey_status seal_pair(int fd, const char *path, int pool_fd, const char *pool, bool is_beside)
+static marey_status finalize_pair(int fd, const char *path, int pool_fd, const char *pool,
+                                  bool is_beside)
 {
     struct stat log_st, pool_st;
     struct survey first = {0};
@@ -402,13 +403,13 @@ static marey_status seal_pair(int fd, const char *path, int pool_fd, const char 
     const bool is_stillborn = !is_log && log_st.st_size == 0;
     if ((is_log || is_stillborn) && is_pool_of(fd, pool_fd, is_beside, &first, &log_st) &&
         owner_is_dead(&first, fd, pool, pool_st.st_ino))
-        status = seal_dead(fd, path, pool_fd, pool, is_stillborn);
+        status = finalize_dead(fd, path, pool_fd, pool, is_stillborn);
     marey__free(first.next_sequence);
     return status;
 }
 
 /* Finish the log `path` by its pool, unless its owner lives. What cannot be opened is not ours to finish. */
-static marey_status seal_log(const char *path, const char *pool, bool is_beside)
+static marey_status finalize_log(const char *path, const char *pool, bool is_beside)
 {
     marey_status status = MAREY_OK;
     const int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
@@ -416,52 +417,23 @@ static marey_status seal_log(const char *path, const char *pool, bool is_beside)
         return MAREY_OK; /* the reader reads the pool without finalizing */
     const int pool_fd = open(pool, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (pool_fd >= 0) {
-        status = seal_pair(fd, path, pool_fd, pool, is_beside);
+        status = finalize_pair(fd, path, pool_fd, pool, is_beside);
         close(pool_fd);
     }
     close(fd);
     return status;
 }
 
-/* "energy-HOST.lock" of this machine: whether another one still holds its own, flock() may not tell across a network. */
-static bool is_energy_lock(const char *name)
-{
-    char host[128], expected[sizeof host + 16];
-    if (strncmp(name, "energy-", 7) != 0)
-        return false;
-    marey__identity_host(host, sizeof host);
-    snprintf(expected, sizeof expected, "energy-%s.lock", host);
-    return strcmp(name, expected) == 0;
-}
+/* ---- files of instruments ---- */
 
-/* Lines of energy_lock.c: "*" or "=LIST". */
-static bool is_signed_in(int fd)
-{
-    struct stat st;
-    char text[4096];
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
-        return false;
-    const ssize_t n = pread(fd, text, sizeof text - 1, 0);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) {
-        if (*line != '=' && strncmp(line, "*\n", 2) != 0)
-            return false;
-        if (strchr(line, '\n') == NULL)
-            return n == sizeof text - 1;
-    }
-    return true;
-}
+enum { MAX_CLEANERS = 4 };
+static marey__finalize_cleaner *cleaners[MAX_CLEANERS]; /* do not change once loaded */
+static size_t n_cleaners;
 
-/* What a process that measured energy locked, and left behind when it was killed. Others' files may have such a name. */
-static void remove_energy_lock(const char *path)
+void marey__finalize_add_cleaner(marey__finalize_cleaner *clean)
 {
-    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd >= 0 && is_signed_in(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        unlink(path);
-    if (fd >= 0)
-        close(fd);
+    MAREY_ASSERT(n_cleaners < MAX_CLEANERS);
+    cleaners[n_cleaners++] = clean;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -471,7 +443,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Finish the logs of the recording `path` whose pools are in `folder`, their names being PREFIX and that of the log. */
-static marey_status seal_folder(const char *path, const char *folder, const char *prefix)
+static marey_status finalize_folder(const char *path, const char *folder, const char *prefix)
 {
     DIR *const dir = opendir(folder);
     if (dir == NULL)
@@ -484,25 +456,25 @@ static marey_status seal_folder(const char *path, const char *folder, const char
         const char *const name = entry->d_name;
         if (snprintf(pool, sizeof pool, "%s/%s", folder, name) >= (int)sizeof pool)
             continue;
-        if (is_beside && is_energy_lock(name))
-            remove_energy_lock(pool);
+        for (size_t i = 0; is_beside && i < n_cleaners; i++)
+            cleaners[i](pool, name);
         if (strncmp(name, prefix, prefix_len) != 0 || !ends_with(name, ".klog.pool") ||
             snprintf(log, sizeof log, "%s/%.*s", path, (int)(strlen(name) - prefix_len - 5),
                      name + prefix_len) >= (int)sizeof log)
             continue;
-        const marey_status one = seal_log(log, pool, is_beside);
+        const marey_status one = finalize_log(log, pool, is_beside);
         st = st != MAREY_OK ? st : one;
     }
     closedir(dir);
     return st;
 }
 
-marey_status marey_recording_seal(const char *path)
+marey_status marey_recording_finalize(const char *path)
 {
-    const marey_status st = seal_folder(path, path, "");
+    const marey_status st = finalize_folder(path, path, "");
     if (st != MAREY_OK || access("/dev/shm", F_OK) != 0)
         return st;
-    const marey_status in_shm = seal_folder(path, "/dev/shm", "marey-");
-    const marey_status of_old = seal_folder(path, "/dev/shm", MAREY__OLD_SHM);
+    const marey_status in_shm = finalize_folder(path, "/dev/shm", "marey-");
+    const marey_status of_old = finalize_folder(path, "/dev/shm", MAREY__OLD_SHM);
     return in_shm != MAREY_OK ? in_shm : of_old;
 }
