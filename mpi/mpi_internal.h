@@ -168,13 +168,17 @@ struct mpi_started {
     struct marey_communication told; /* as its wait shall tell it */
     MPI_Comm comm;                   /* of a receive, whose peer is known at the end */
     marey_async flight;              /* 0: none */
+    uint64_t number;                 /* from 1; set by mpi_request_add() */
     bool is_receive;
 };
 void mpi_request_add(MPI_Request request, const struct mpi_started *started);
 /* What `request` is; false when it is not known. It stays known until it is forgotten. */
 bool mpi_request_get(MPI_Request request, struct mpi_started *started);
-/* It has ended, or nobody will ask for it: no longer in flight. */
-void mpi_request_forget(MPI_Request request);
+/*
+ * It has ended, or nobody will ask for it: no longer in flight. After the call that ended it, MPI may have given the handle
+ * to an operation of another thread: `number` is the one to forget, 0 any.
+ */
+void mpi_request_forget(MPI_Request request, uint64_t number);
 
 /* ---- mpi_message.c ---- */
 

@@ -46,7 +46,7 @@ static MPI_Comm comm_of(const MPI_Message *message)
     struct mpi_started found;
     if (!mpi_is_up() || !mpi_request_get(mpi_handle_at(message, 0), &found))
         return mpi_dialect.comm_null;
-    mpi_request_forget(mpi_handle_at(message, 0));
+    mpi_request_forget(mpi_handle_at(message, 0), found.number);
     return found.comm;
 }
 
@@ -65,7 +65,7 @@ static void tell_sent(MPI_Comm comm, int to, int64_t count, MPI_Datatype type,
 static void forget_old(int rc, const MPI_Request *request)
 {
     if (rc == 0 && mpi_is_known())
-        mpi_request_forget(mpi_handle_at(request, 0));
+        mpi_request_forget(mpi_handle_at(request, 0), 0);
 }
 
 /* A handle that comes now is of this send, whatever it was before: `done`. */

@@ -19,6 +19,7 @@ static struct {
     struct entry *buckets[N_BUCKETS];
     struct entry *spare; /* used before, to be used again */
     size_t n;            /* read without the lock as well: 0 is the usual case */
+    uint64_t n_started;  /* numbers given so far */
 } requests = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct entry **link_of(MPI_Request request)
@@ -59,6 +60,7 @@ void mpi_request_add(MPI_Request request, const struct mpi_started *started)
     if (entry != NULL) {
         link = link_of(request);
         *entry = (struct entry){.request = request, .started = *started, .next = *link};
+        entry->started.number = ++requests.n_started;
         *link = entry;
         __atomic_store_n(&requests.n, requests.n + 1, __ATOMIC_RELAXED);
     }
@@ -77,13 +79,13 @@ bool mpi_request_get(MPI_Request request, struct mpi_started *started)
     return entry != NULL;
 }
 
-void mpi_request_forget(MPI_Request request)
+void mpi_request_forget(MPI_Request request, uint64_t number)
 {
     if (__atomic_load_n(&requests.n, __ATOMIC_RELAXED) == 0)
         return;
     pthread_mutex_lock(&requests.lock);
     struct entry **link = link_of(request);
-    if (*link != NULL)
+    if (*link != NULL && (number == 0 || (*link)->started.number == number))
         drop(link);
     pthread_mutex_unlock(&requests.lock);
 }

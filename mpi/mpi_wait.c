@@ -100,7 +100,7 @@ static void ended(struct watch *w, const struct watched *one, const MPI_Status *
     struct marey_communication told = one->started.told;
     if (one->started.is_receive && status != NULL)
         mpi_tell_received(mpi_group_get(one->started.comm), status, &told);
-    mpi_request_forget(one->request);
+    mpi_request_forget(one->request, one->started.number);
     add(w, &told);
 }
 
@@ -137,7 +137,7 @@ static void some_ended(struct watch *w, int n, const int *indices, const MPI_Sta
 static void give_up(struct watch *w)
 {
     for (int i = 0; i < w->n; i++)
-        mpi_request_forget(w->all[i].request);
+        mpi_request_forget(w->all[i].request, w->all[i].started.number);
 }
 
 static void finish(struct watch *w)
@@ -154,7 +154,7 @@ static void finish(struct watch *w)
 static void forget(int n, const void *requests)
 {
     for (int i = 0; i < n && requests != NULL && mpi_is_known(); i++)
-        mpi_request_forget(mpi_handle_at(requests, (size_t)i));
+        mpi_request_forget(mpi_handle_at(requests, (size_t)i), 0);
 }
 
 /*

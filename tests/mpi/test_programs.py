@@ -122,6 +122,15 @@ def test_threads_have_lanes_and_communicators_of_their_own(mpi, program, run, to
                 assert numbers == list(range(200))
 
 
+def test_a_handle_that_another_thread_gets_while_a_wait_returns(mpi, compiled, run, tool, recorded, tmp_path):
+    program = compiled("reused_handle.c", "-lpthread", "-ldl")
+    run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(1, program)])
+    (process,) = recorded(tmp_path / "run.marey")
+    waits = [call for call in process["ranges"] if call["name"] == "MPI_Wait"]
+    assert len(waits) == 2 * STEPS
+    assert [call["told"] and call["told"]["out"] for call in waits] == [8] * len(waits)
+
+
 def test_what_may_be_asked_before_and_after_does_no_harm(mpi, program, run, tool, recorded, tmp_path):
     run([tool, "run", "--mpi", "-o", "run.marey", "--", *mpi.run(2, program, "early")])
     assert_whole(recorded(tmp_path / "run.marey"), 2)
