@@ -244,11 +244,12 @@ def test_a_logger_object_gets_run_name_and_strategy():
 
 @pytest.mark.needs_mlflow
 @pytest.mark.parametrize("own", [{}, {"run_name": "mine", "strategy": "fsdp"}], ids=["the monitor's", "its own"])
-def test_an_mlflow_logger_object_writes_run_name_and_strategy(tmp_path, own, recwarn):
+def test_an_mlflow_logger_object_writes_run_name_and_strategy(tmp_path_factory, own, recwarn):
     mlflow = pytest.importorskip("mlflow")
     from marey.loggers import MLflowLogger
 
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    # Not tmp_path: pytest removes and reuses it, and MLflow keeps a connection to the removed file by its URI.
+    uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow')}/mlflow.db"
     logger = MLflowLogger("e", tracking_uri=uri, **own)
     with marey.TrainingMonitor(run_name="r", strategy="torch-ddp", loggers=logger, print_summary=False) as monitor:
         for _ in monitor.epochs(1):
