@@ -72,7 +72,7 @@ static int write_file(const struct artifacts *job, const char *name, struct file
     int status = CLI_BAD;
     if (asprintf(&file.path, "%s/%s", job->directory, name) < 0 ||
         asprintf(&file.hidden, "%s/.%s.%ld", job->directory, name, (long)getpid()) < 0)
-        cli_fail("no memory for a file name");
+        cli_fail("out of memory");
     else
         status = write_and_rename(job, &file);
     free(file.path);

@@ -75,6 +75,6 @@ bool cli_pids(const struct cli_command *command, int n, char *const *args, pid_t
             return false;
         }
     if (*pids == NULL)
-        cli_fail("no memory for %d process ids", n);
+        cli_fail("out of memory");
     return *pids != NULL;
 }

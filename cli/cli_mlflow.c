@@ -116,7 +116,7 @@ static int write_csv(const struct cli_mlflow *store, const char *csv)
     struct words words = {.n = 1}; /* the first is the interpreter */
     char *const names = strdup(store->runs != NULL ? store->runs : "");
     if (names == NULL)
-        return cli_fail("no memory to ask MLflow");
+        return cli_fail("out of memory");
     marey_python_boot(boot, parent);
     add(&words, "-c");
     add(&words, script);

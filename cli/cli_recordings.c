@@ -19,7 +19,7 @@ static bool open_all(struct cli_recordings *recordings, char **paths, int n, boo
                                                .progress_ctx = (void *)"importing"};
     *recordings = (struct cli_recordings){.list = calloc((size_t)n, sizeof recordings->list[0])};
     if (recordings->list == NULL) {
-        cli_fail("no memory for %d recordings", n);
+        cli_fail("out of memory");
         return false;
     }
     for (int i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ bool cli_select_process(struct cli_recordings *recordings, const char *process)
     recordings->list = calloc(recordings->n, sizeof recordings->list[0]);
     bool is_done = recordings->list != NULL;
     if (!is_done)
-        cli_fail("no memory to select processes");
+        cli_fail("out of memory");
     for (size_t i = 0; is_done && i < recordings->n; i++) {
         is_done = marey_recording_select(recordings->wholes[i], process, &recordings->list[i]) ==
                   MAREY_OK;

@@ -403,7 +403,7 @@ static int export(int n_args, char **args)
     const char *output = own_name != NULL ? own_name : given.output;
     int status;
     if (output == NULL)
-        status = cli_fail("no memory for a file name");
+        status = cli_fail("out of memory");
     else if (strcmp(output, "-") == 0)
         status = export_to_stdout(&recordings, format);
     else if (is_input(output, args, n_args))

@@ -76,7 +76,7 @@ static int read_ids(marey_scaling_runs *runs)
 {
     char *const ids = strdup(given.run_ids);
     char *rest = NULL, path[PATH_MAX];
-    int status = ids != NULL ? CLI_FINE : cli_fail("no memory for the ids of runs");
+    int status = ids != NULL ? CLI_FINE : cli_fail("out of memory");
     for (char *id = ids != NULL ? strtok_r(ids, ",", &rest) : NULL;
          id != NULL && status == CLI_FINE; id = strtok_r(NULL, ",", &rest)) {
         snprintf(path, sizeof path, "%s/%s", given.log_dir, id);

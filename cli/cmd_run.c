@@ -355,7 +355,7 @@ static int run(int n_args, char **args)
 
     char *options_text = joined_options();
     if (options_text == NULL)
-        return cli_fail("no memory for the options");
+        return cli_fail("out of memory");
     int status;
     if (marey_options_check(options_text) != MAREY_OK)
         status = cli_fail("%s", marey_last_error());

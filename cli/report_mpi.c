@@ -217,7 +217,7 @@ static void look_at(const struct cli_recordings *recordings, struct news *news)
 
 static const char *sentence_of(marey_status status)
 {
-    return status == MAREY_ENOMEM ? "no memory for the summary in a process of the MPI job"
+    return status == MAREY_ENOMEM ? "out of memory for the summary in a process of the MPI job"
                                   : marey_last_error();
 }
 

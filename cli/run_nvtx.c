@@ -49,6 +49,6 @@ bool run_nvtx(void)
         setenv(NEXT_VARIABLE, tool, 1);
     if (setenv(TOOL_VARIABLE, path, 1) == 0)
         return true;
-    cli_fail("no memory for " TOOL_VARIABLE);
+    cli_fail("out of memory");
     return false;
 }

@@ -120,7 +120,7 @@ bool run_preload(struct run_preload *preload, const char *library, const char *o
     if (add(path, library))
         return true;
     run_preload_remove(preload);
-    cli_fail("no memory for LD_PRELOAD");
+    cli_fail("out of memory");
     return false;
 }
 

@@ -32,6 +32,15 @@ MAREY_PRIVATE_API marey_status marey__fail(marey_status status, const char *fmt,
 /* MAREY_EIO (MAREY_ENOMEM for ENOMEM); "cannot ", the words (a verb first: "open %s"), ": " and errno's own. */
 MAREY_PRIVATE_API marey_status marey__fail_errno(const char *fmt, ...) MAREY_PRINTF(1, 2);
 
+/* MAREY_ENOMEM, "out of memory". */
+MAREY_PRIVATE_API marey_status marey__no_memory(void);
+/* Return that from this function unless `x` (the pointer from an allocation, or a bool) is true. */
+#define MAREY__TRY_MEMORY(x)                                                                       \
+    do {                                                                                           \
+        if (!(x))                                                                                  \
+            return marey__no_memory();                                                             \
+    } while (0)
+
 /* ---- sentences to the user: each different one once, to the sink (stderr unless the host replaced it) ---- */
 MAREY_PRIVATE_API void marey__say(const char *fmt, ...) MAREY_PRINTF(1, 2);
 /* The same, for what a user must know (a recording that stopped): however much was said, but not twice in a row. */
@@ -56,6 +65,10 @@ MAREY_PRIVATE_API void marey__alloc_fail_nth(uint64_t n);
  * Grow `*array` (n_cap elements of `size` bytes) so that `want` fit; false leaves it as it was. Doubles.
  */
 MAREY_PRIVATE_API bool marey__grow(void *array, size_t *n_cap, size_t want, size_t size);
+/* Append the value (the last argument) to `array` of `n` elements; false on out of memory, with the array unchanged. */
+#define MAREY__PUSH(array, n, cap, ...)                                                            \
+    (marey__grow(&(array), &(cap), (size_t)(n) + 1, sizeof *(array)) &&                            \
+     ((array)[(n)++] = (__VA_ARGS__), true))
 
 /* ---- a growing byte buffer; running out of memory sets `failed` and later puts do nothing ---- */
 struct marey__buf {

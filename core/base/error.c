@@ -61,6 +61,11 @@ marey_status marey__fail(marey_status status, const char *fmt, ...)
     return status;
 }
 
+marey_status marey__no_memory(void)
+{
+    return marey__fail(MAREY_ENOMEM, "out of memory");
+}
+
 marey_status marey__fail_errno(const char *fmt, ...)
 {
     const int error = errno;

@@ -49,8 +49,7 @@ marey_status marey_table_create(const char *name, const struct marey_column *col
                                 marey_table **out)
 {
     marey_table *table = marey__calloc(1, sizeof *table);
-    if (table == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for table %s", name);
+    MAREY__TRY_MEMORY(table != NULL);
     table->n_columns = n;
     table->columns = marey__calloc(n + 1, sizeof *table->columns);
     table->cells = marey__calloc(n + 1, sizeof *table->cells);
@@ -58,7 +57,7 @@ marey_status marey_table_create(const char *name, const struct marey_column *col
     if (table->columns == NULL || table->cells == NULL || table->name == NULL ||
         !copy_columns(table, columns)) {
         marey_table_destroy(table);
-        return marey__fail(MAREY_ENOMEM, "no memory for table %s", name);
+        return marey__no_memory();
     }
     *out = table;
     return MAREY_OK;
@@ -160,8 +159,7 @@ void marey_table_null(marey_table *table)
 
 marey_status marey_table_status(const marey_table *table)
 {
-    if (table->status == MAREY_ENOMEM)
-        return marey__fail(MAREY_ENOMEM, "no memory for all of table %s", table->name);
+    MAREY__TRY_MEMORY(table->status != MAREY_ENOMEM);
     if (table->status != MAREY_OK)
         return marey__fail(table->status, "a cell of table %s was given a value of another type",
                            table->name);

@@ -147,8 +147,7 @@ size_t marey__text_put(struct marey__buf *buf, const char *text, size_t len, siz
 
 marey_status marey__buf_to_stream(struct marey__buf *buf, FILE *out)
 {
-    if (buf->failed)
-        return marey__fail(MAREY_ENOMEM, "no memory to write a table");
+    MAREY__TRY_MEMORY(!buf->failed);
     if (buf->len != 0 && fwrite(buf->data, 1, buf->len, out) != buf->len)
         return marey__fail_errno("write a table");
     buf->len = 0;

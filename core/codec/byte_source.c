@@ -248,7 +248,7 @@ static marey_status hold(marey__byte_source *source)
 static marey_status prepare(marey__byte_source *source)
 {
     if (source->fd >= 0 && (source->raw = marey__alloc(PIECE_BYTES)) == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to read %s", source->path);
+        return marey__no_memory();
     if (take_raw(source) != MAREY_OK)
         return marey__fail(MAREY_EIO, "%s", source->error);
     const uint8_t *first = source->io.in;
@@ -258,7 +258,7 @@ static marey_status prepare(marey__byte_source *source)
     bool has_memory = source->inflate != NULL;
     for (size_t i = 0; has_memory && i < N_PIECES; i++)
         has_memory = (source->pieces[i].room = marey__alloc(PIECE_BYTES)) != NULL;
-    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to unpack %s", source->path);
+    return has_memory ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status create(const char *path, int fd, const void *memory, uint64_t file_bytes,
@@ -269,7 +269,7 @@ static marey_status create(const char *path, int fd, const void *memory, uint64_
         marey__free(source);
         if (fd >= 0)
             close(fd);
-        return marey__fail(MAREY_ENOMEM, "no memory to read %s", path);
+        return marey__no_memory();
     }
     source->fd = fd;
     source->memory = memory;

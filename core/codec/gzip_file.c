@@ -84,8 +84,7 @@ static marey_status pack_all(struct packing *p, void (*progress)(void *ctx, doub
             marey__buf_put(&p->packed, header, p->is_gzip ? 0 : sizeof header);
         }
         pack_piece(p, n);
-        if (p->packed.failed)
-            return marey__fail(MAREY_ENOMEM, "no memory to pack %s", p->path);
+        MAREY__TRY_MEMORY(!p->packed.failed);
         if (!marey__write_all(p->out, p->packed.data, p->packed.len))
             return marey__fail_errno("write %s packed", p->path);
         p->packed.len = 0;
@@ -107,7 +106,7 @@ marey_status marey__gzip_file(const char *path, int fd, void (*progress)(void *c
     p.deflater = marey__deflater_create(MAREY__DEFLATE_SMALL);
     const marey_status status = p.piece != NULL && p.deflater != NULL
                                     ? pack_all(&p, progress, progress_ctx)
-                                    : marey__fail(MAREY_ENOMEM, "no memory to pack %s", path);
+                                    : marey__no_memory();
     marey__deflater_destroy(p.deflater);
     marey__buf_fini(&p.packed);
     marey__free(p.piece);

@@ -20,8 +20,7 @@ marey_status marey__json_init(struct marey__json *json, struct marey__byte_sourc
 {
     *json = (struct marey__json){.bytes = bytes, .status = MAREY_OK};
     json->window = marey__calloc(1, FIRST_WINDOW_BYTES);
-    if (json->window == NULL)
-        return marey__fail(MAREY_ENOMEM, "out of memory while reading JSON");
+    MAREY__TRY_MEMORY(json->window != NULL);
     json->window_cap = FIRST_WINDOW_BYTES;
     json->at = json->end = json->window;
     json->window[0] = json->window[1] = '"';
@@ -79,14 +78,14 @@ enum marey__json_token marey__json_fail(struct marey__json *json, const char *mi
 enum marey__json_token marey__json_fail_memory(struct marey__json *json)
 {
     marey__json_fail(json, "out of memory");
-    json->status = marey__fail(MAREY_ENOMEM, "out of memory while reading JSON");
+    json->status = marey__no_memory();
     return MAREY__JSON_MISTAKE;
 }
 
 marey_status marey__json_status(const struct marey__json *json, const char *path, const char *what)
 {
     if (json->status == MAREY_ENOMEM)
-        return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", path);
+        return marey__no_memory();
     if (json->status == MAREY_EIO)
         return json->status;
     return marey__fail(MAREY_EFORMAT, "%s is not %s: %s at byte %" PRIu64, path, what,

@@ -163,8 +163,7 @@ marey_status marey_doctor_sized(const struct marey_doctor_options *options, size
     if (options != NULL)
         memcpy(&o, options, MAREY__MIN(size, sizeof o));
     struct marey__doctor *doctor = marey__calloc(1, sizeof *doctor);
-    if (doctor == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to look around");
+    MAREY__TRY_MEMORY(doctor != NULL);
     doctor->measure = o.measure != 0;
     find_directory(o.path != NULL && o.path[0] != '\0' ? o.path : ".", doctor->dir,
                    sizeof doctor->dir);

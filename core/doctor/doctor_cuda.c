@@ -301,7 +301,7 @@ void marey__doctor_cuda(struct marey__doctor *doctor)
     struct marey__look looks[MAREY__N_LIBRARIES + 1];
     struct marey__probe *probes = marey__calloc(N_PROBES, sizeof *probes);
     if (probes == NULL) {
-        marey__doctor_tell(doctor, "driver", MAREY__STATE_MISSING, NULL, "no memory to look for it");
+        marey__doctor_tell(doctor, "driver", MAREY__STATE_MISSING, NULL, "out of memory");
         return;
     }
     for (unsigned i = 0; i < MAREY__N_LIBRARIES; i++)

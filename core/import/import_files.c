@@ -160,17 +160,12 @@ static void name_ranks(struct marey__import_files *files)
 
 /* ---- a file ---- */
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to import");
-}
-
 static marey_status add_file(struct marey__import_files *files, const struct marey__import_file *file)
 {
     char *path = marey__strndup(file->path, strlen(file->path));
     if (path == NULL || !marey__grow(&files->all, &files->cap, files->n + 1, sizeof *files->all)) {
         marey__free(path);
-        return no_memory();
+        return marey__no_memory();
     }
     files->all[files->n] = *file;
     files->all[files->n++].path = path;
@@ -191,7 +186,7 @@ static marey_status fail_unknown(const struct marey__import_file *file, const ch
     marey__json_put(&begin, bytes, MAREY__MIN(len, (size_t)SHOWN));
     const marey_status status =
         words.failed || begin.failed
-            ? no_memory()
+            ? marey__no_memory()
             : marey__fail(MAREY_EFORMAT,
                           "%s is no file that marey knows: it begins with %.*s; known are "
                           "recordings, %.*s",
@@ -304,7 +299,8 @@ static marey_status add_entries(struct marey__import_files *files, const char *f
         marey__buf_printf(&path, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
                           entry->d_name);
         marey__buf_put(&path, "", 1);
-        const marey_status status = path.failed ? no_memory() : add_entry(files, path.data, format);
+        const marey_status status =
+            path.failed ? marey__no_memory() : add_entry(files, path.data, format);
         marey__buf_fini(&path);
         MAREY_TRY(status);
     }

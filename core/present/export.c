@@ -130,8 +130,7 @@ static marey_status export_samples(marey_recording *const *recordings, size_t n,
     const bool is_beside = format->draws_time && !marey__samples_are_all(recordings, n);
     marey_recording **const all = marey__calloc(n + 1, sizeof *all);
     marey_recording *laid = NULL;
-    if (all == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the export");
+    MAREY__TRY_MEMORY(all != NULL);
     marey_status status = marey__samples_lay(recordings, n, options->samples, is_beside, &laid);
     if (status == MAREY_OK) {
         memcpy(all, recordings, n * sizeof *all);

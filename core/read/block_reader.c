@@ -37,8 +37,7 @@ void marey__block_reader_fini(struct marey__block_reader *reader)
 
 static marey_status fill_window(struct marey__block_reader *reader, uint64_t offset, size_t len)
 {
-    if (!marey__grow(&reader->window, &reader->window_cap, len, 1))
-        return marey__fail(MAREY_ENOMEM, "no memory for %zu bytes of %s", len, reader->path);
+    MAREY__TRY_MEMORY(marey__grow(&reader->window, &reader->window_cap, len, 1));
     reader->window_at = offset;
     reader->window_len = 0;
     while (reader->window_len < len) {

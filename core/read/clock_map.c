@@ -43,8 +43,7 @@ marey_status marey__clock_map_build(struct marey__clock_map *map,
                                     struct marey__clock_entry *moments, size_t n, uint64_t tick_hz)
 {
     map->segments = marey__calloc(n + 1, sizeof *map->segments);
-    if (map->segments == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for %zu clock readings", n);
+    MAREY__TRY_MEMORY(map->segments != NULL);
     if (n != 0)
         qsort(moments, n, sizeof *moments, by_tick);
     map->n = 0;

@@ -76,19 +76,11 @@ bool marey__log_note_calls(struct marey__log_scan *scan, const struct marey__blo
 {
     struct marey__log_file *log = scan->log;
     const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
-    if (!marey__grow(&log->calls, &log->calls_cap, log->n_calls + 1, sizeof *log->calls))
-        return false;
-    log->calls[log->n_calls++] = scan->reader.offset - len;
-    return true;
+    return MAREY__PUSH(log->calls, log->n_calls, log->calls_cap, scan->reader.offset - len);
 }
 
-static marey_status no_memory(const struct marey__log_file *log)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read the calls in %s", log->info.log_path);
-}
-
-static marey_status visit_block(const struct marey__log_file *log, struct marey__block_reader *reader,
-                                struct marey__buf *raw, marey__calls_visitor *visitor, void *ctx)
+static marey_status visit_block(struct marey__block_reader *reader, struct marey__buf *raw,
+                                marey__calls_visitor *visitor, void *ctx)
 {
     struct marey__block block;
     const uint8_t *packed;
@@ -96,8 +88,7 @@ static marey_status visit_block(const struct marey__log_file *log, struct marey_
     MAREY_TRY(marey__block_reader_next(reader, &block, &packed, &done));
     if (done || block.type != MAREY__BLOCK_CALLS)
         return MAREY_OK; /* the file has changed since it was opened */
-    if (!marey__unpack_payload(&block, packed, raw))
-        return no_memory(log);
+    MAREY__TRY_MEMORY(marey__unpack_payload(&block, packed, raw));
     if (raw->len == 0)
         return marey__fail(MAREY_EFORMAT, "a block cannot be unpacked");
     return visitor(ctx, raw->data, raw->len);
@@ -116,7 +107,7 @@ marey_status marey__log_file_visit_calls(struct marey__log_file *log,
     marey_status status = MAREY_OK;
     for (size_t i = 0; status == MAREY_OK && i < log->n_calls; i++) {
         reader.offset = log->calls[i];
-        status = visit_block(log, &reader, &raw, visitor, ctx);
+        status = visit_block(&reader, &raw, visitor, ctx);
         if (status == MAREY_EFORMAT) {
             n_bad++;
             status = MAREY_OK;

@@ -262,9 +262,8 @@ bool marey__log_count_words(struct marey__log_scan *scan, const struct marey__pi
     int gap;
     if (!marey__sequence_is_new(piece->sequence, next, &gap) || log->n_pieces >= UINT32_MAX - 1)
         return true;
-    if (!marey__grow(&log->pieces, &log->pieces_cap, log->n_pieces + 1, sizeof *log->pieces))
+    if (!MAREY__PUSH(log->pieces, log->n_pieces, log->pieces_cap, *piece))
         return false;
-    log->pieces[log->n_pieces++] = *piece;
     const uint32_t number = (uint32_t)log->n_pieces;
     if (lane->last_piece != 0)
         log->pieces[lane->last_piece - 1].next = number;

@@ -18,11 +18,6 @@
 
 #include "read/read_internal.h"
 
-static marey_status no_memory(const struct marey__log_scan *scan)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read %s", scan->reader.path);
-}
-
 /* Read blocks up to the end of the file as it is now. */
 static marey_status take_blocks(struct marey__log_scan *scan)
 {
@@ -43,7 +38,7 @@ static marey_status take_blocks(struct marey__log_scan *scan)
         if (block.version > MAREY__LOG_VERSION)
             scan->newest = MAREY__MAX(scan->newest, block.version);
         else if (!marey__log_take_block(scan, &block, packed))
-            return no_memory(scan);
+            return marey__no_memory();
     }
 }
 
@@ -70,7 +65,7 @@ static marey_status count_pool(struct marey__log_scan *scan)
         if (!is_beyond && (lane == NULL || !lane->is_known) &&
             !marey__log_name_lane(scan, chunk->lane, chunk->kind, chunk->tid, chunk->thread_name,
                                   strlen(chunk->thread_name)))
-            return no_memory(scan);
+            return marey__no_memory();
         const struct marey__piece piece = {
             .at = i,
             .first_tick = chunk->base_tick,
@@ -79,8 +74,7 @@ static marey_status count_pool(struct marey__log_scan *scan)
             .n_words = (uint32_t)chunk->n_words,
             .is_in_pool = true,
         };
-        if (!marey__log_count_words(scan, &piece, chunk->last_tick, chunk->n_events))
-            return no_memory(scan);
+        MAREY__TRY_MEMORY(marey__log_count_words(scan, &piece, chunk->last_tick, chunk->n_events));
     }
     if (pool->n_lost > scan->loss.n_events)
         scan->loss =
@@ -198,8 +192,7 @@ static marey_status finish_info(struct marey__log_scan *scan)
     note_failure(scan);
     if (scan->notes.len != 0)
         info->note = marey__arena_text(&log->texts, scan->notes.data, scan->notes.len);
-    if (info->note == NULL || scan->notes.failed || scan->warnings->failed)
-        return no_memory(scan);
+    MAREY__TRY_MEMORY(info->note != NULL && !scan->notes.failed && !scan->warnings->failed);
     log->size = scan->reader.size;
     info->log_bytes = log->size - log->start;
     return MAREY_OK;
@@ -256,7 +249,7 @@ static marey_status scan_bytes(struct marey__log_file *log, int fd, const char *
     scan.reader.offset = log->start;
     scan.reader.warnings = warnings;
     log->info.log_path = marey__arena_text(&log->texts, path, strlen(path));
-    const marey_status status = log->info.log_path == NULL ? no_memory(&scan) : scan_log(&scan);
+    const marey_status status = log->info.log_path == NULL ? marey__no_memory() : scan_log(&scan);
     marey__block_reader_fini(&scan.reader);
     marey__sparse_fini(&scan.next_sequence);
     marey__buf_fini(&scan.notes);

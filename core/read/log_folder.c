@@ -18,11 +18,6 @@ struct opening {
     size_t next; /* taken with fetch-and-add */
 };
 
-static marey_status no_memory(const char *path)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to open %s", path);
-}
-
 /* ---- names ---- */
 
 static bool is_log_name(const char *name)
@@ -60,7 +55,7 @@ static marey_status list_logs(struct marey__log_folder *folder, const char *path
         done = add_name(folder, entry->d_name);
     }
     closedir(dir);
-    return done ? MAREY_OK : no_memory(path);
+    return done ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- logs ---- */
@@ -73,7 +68,7 @@ static marey_status open_log(struct marey__log_entry *entry, const char *path,
         return MAREY_OK; /* it is about to be written */
     struct marey__log_file *log = marey__alloc(sizeof *log);
     const marey_status status =
-        log != NULL ? marey__log_file_open(log, path, &entry->warnings) : no_memory(path);
+        log != NULL ? marey__log_file_open(log, path, &entry->warnings) : marey__no_memory();
     if (status != MAREY_OK) {
         marey__free(log);
         return status;
@@ -89,8 +84,7 @@ static void open_entry(struct opening *opening, struct marey__log_entry *entry)
     struct marey__buf path = {0};
     marey__buf_printf(&path, "%s/%s", opening->path, entry->name);
     marey__buf_put(&path, "", 1);
-    entry->status =
-        path.failed ? no_memory(opening->path) : open_log(entry, path.data, opening->tables);
+    entry->status = path.failed ? marey__no_memory() : open_log(entry, path.data, opening->tables);
     if (entry->status == MAREY_EFORMAT || entry->status == MAREY_EIO)
         marey__warn_damage(&entry->warnings, "%s.", marey_last_error());
     marey__buf_fini(&path);
@@ -119,7 +113,7 @@ static marey_status open_listed(struct marey__log_folder *folder, const char *pa
     marey__site_tables_fini(&tables);
     for (size_t i = 0; i < folder->n; i++)
         if (folder->entries[i].status == MAREY_ENOMEM || folder->entries[i].warnings.failed)
-            return no_memory(path);
+            return marey__no_memory();
     return MAREY_OK;
 }
 
@@ -133,8 +127,7 @@ marey_status marey__log_folder_open_some(struct marey__log_folder *folder, const
                                          const char *const *names, size_t n, size_t n_jobs)
 {
     for (size_t i = 0; i < n; i++)
-        if (!add_name(folder, names[i]))
-            return no_memory(path);
+        MAREY__TRY_MEMORY(add_name(folder, names[i]));
     return open_listed(folder, path, n_jobs);
 }
 

@@ -47,11 +47,6 @@ struct order {
     struct marey__heap by_limit, by_next;
 };
 
-static marey_status no_memory(const struct order *order)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read %s", order->log->info.log_path);
-}
-
 /* ---- a piece ---- */
 
 /* The words of a block that was seen whole before; `*run` has none when the file has changed since. */
@@ -67,8 +62,7 @@ static marey_status read_block(struct order *order, struct cursor *cursor,
         block.sequence != piece->sequence)
         return MAREY_OK;
     const size_t n = block.raw_len / 8;
-    if (!marey__grow(&cursor->words, &cursor->words_cap, n, sizeof *cursor->words))
-        return no_memory(order);
+    MAREY__TRY_MEMORY(marey__grow(&cursor->words, &cursor->words_cap, n, sizeof *cursor->words));
     if (!marey__unpack_block(&order->unpacker, &block, packed, cursor->words, &cursor->has_records))
         return MAREY_OK;
     run->words = cursor->words;
@@ -90,10 +84,7 @@ static void read_chunk(const struct order *order, struct cursor *cursor,
 static marey_status keep_batch(void *ctx, const struct marey_batch *batch)
 {
     struct cursor *cursor = ctx;
-    if (!marey__grow(&cursor->batches, &cursor->batches_cap, cursor->n_batches + 1,
-                     sizeof *cursor->batches))
-        return marey__fail(MAREY_ENOMEM, "no memory to read %s", batch->process->log_path);
-    cursor->batches[cursor->n_batches++] = *batch;
+    MAREY__TRY_MEMORY(MAREY__PUSH(cursor->batches, cursor->n_batches, cursor->batches_cap, *batch));
     return MAREY_OK;
 }
 
@@ -248,7 +239,7 @@ static marey_status hand_on_from(struct order *order, struct cursor *cursor, siz
     bool done;
     MAREY_TRY(hand_on(order, cursor, n, &done));
     if (!done)
-        return sort_in(order, cursor) ? MAREY_OK : no_memory(order);
+        return sort_in(order, cursor) ? MAREY_OK : marey__no_memory();
     marey__heap_remove(&order->by_limit, cursor->number);
     marey__heap_remove(&order->by_next, cursor->number);
     order->cursors[cursor->number] = NULL;
@@ -262,8 +253,7 @@ static marey_status hand_on_stretch(struct order *order)
     const uint64_t limit_ns = order->by_limit.items[0].key;
     struct cursor *const earliest = order->cursors[order->by_limit.items[0].number];
     earliest->next_ns = UINT64_MAX; /* it waits for the others */
-    if (!sort_in(order, earliest))
-        return no_memory(order);
+    MAREY__TRY_MEMORY(sort_in(order, earliest));
     while (order->by_next.items[0].key < limit_ns) {
         struct cursor *next = order->cursors[order->by_next.items[0].number];
         MAREY_TRY(hand_on_from(order, next, count_before(next, limit_ns)));
@@ -295,8 +285,7 @@ static marey_status start_lane(struct order *order)
     const struct marey__log_lane *lane =
         marey__sparse_get(&order->log->lanes, order->log->pieces[first].lane, sizeof *lane);
     struct cursor *cursor = marey__alloc(sizeof *cursor);
-    if (cursor == NULL)
-        return no_memory(order);
+    MAREY__TRY_MEMORY(cursor != NULL);
     order->cursors[number] = cursor;
     *cursor = (struct cursor){.info = &lane->info, .next_piece = first, .number = number};
     bool done;
@@ -306,7 +295,7 @@ static marey_status start_lane(struct order *order)
         free_cursor(cursor);
         return MAREY_OK;
     }
-    return sort_in(order, cursor) ? MAREY_OK : no_memory(order);
+    return sort_in(order, cursor) ? MAREY_OK : marey__no_memory();
 }
 
 /* Begin the lanes that have words before the next stretch ends. */
@@ -337,8 +326,8 @@ static marey_status visit(struct order *order)
 {
     order->starts = marey__calloc(order->log->info.n_lanes, sizeof *order->starts);
     order->cursors = marey__calloc(order->log->info.n_lanes, sizeof(struct cursor *));
-    if (order->starts == NULL || order->cursors == NULL || !marey__unpacker_init(&order->unpacker))
-        return no_memory(order);
+    MAREY__TRY_MEMORY(order->starts != NULL && order->cursors != NULL &&
+                      marey__unpacker_init(&order->unpacker));
     list_starts(order);
     for (;;) {
         MAREY_TRY(start_lanes(order));

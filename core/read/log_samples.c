@@ -210,10 +210,7 @@ bool marey__log_note_samples(struct marey__log_scan *scan, const struct marey__b
 {
     struct marey__log_file *log = scan->log;
     const uint64_t len = sizeof *block + (((uint64_t)block->packed_len + 7) & ~UINT64_C(7));
-    if (!marey__grow(&log->samples, &log->samples_cap, log->n_samples + 1, sizeof *log->samples))
-        return false;
-    log->samples[log->n_samples++] = scan->reader.offset - len;
-    return true;
+    return MAREY__PUSH(log->samples, log->n_samples, log->samples_cap, scan->reader.offset - len);
 }
 
 marey_status marey__samples_reader_open(struct marey__samples_reader *reader,
@@ -253,9 +250,7 @@ marey_status marey__samples_reader_next(struct marey__samples_reader *reader, co
     MAREY_TRY(marey__block_reader_next(&reader->blocks, &block, &packed, &is_end));
     if (is_end || block.type != MAREY__BLOCK_SAMPLES)
         return MAREY_OK; /* the file has changed since it was opened */
-    if (!marey__unpack_payload(&block, packed, &reader->raw))
-        return marey__fail(MAREY_ENOMEM, "no memory to read the samples in %s",
-                           reader->log->info.log_path);
+    MAREY__TRY_MEMORY(marey__unpack_payload(&block, packed, &reader->raw));
     reader->has_gap = block.sequence != reader->next_sequence;
     reader->next_sequence = (uint64_t)block.sequence + 1;
     *payload = reader->raw.data;

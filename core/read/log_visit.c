@@ -29,7 +29,7 @@ static struct marey__lane_state *enter_lane(struct visit *visit, uint32_t number
         return NULL;
     struct marey__lane_state *state = marey__sparse_make(&visit->lanes, number, sizeof *state);
     if (state == NULL) {
-        *status = marey__fail(MAREY_ENOMEM, "no memory to read %s", visit->log->info.log_path);
+        *status = marey__no_memory();
         return NULL;
     }
     int gap;
@@ -130,7 +130,7 @@ static marey_status visit_log(const struct marey__log_file *log, uint32_t first_
     marey_status status = MAREY_OK;
     visit.words = marey__alloc(MAREY__MAX_WORDS_BYTES);
     if (!marey__unpacker_init(&visit.unpacker) || visit.words == NULL)
-        status = marey__fail(MAREY_ENOMEM, "no memory to read %s", log->info.log_path);
+        status = marey__no_memory();
     if (status == MAREY_OK)
         status = first_piece != 0 ? visit_pieces(&visit, first_piece) : visit_blocks(&visit);
     marey__unpacker_fini(&visit.unpacker);

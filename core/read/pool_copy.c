@@ -108,9 +108,9 @@ static marey_status add_chunk(struct marey__pool_copy *copy, const struct marey_
     const size_t n = count_words(words, MAREY__CHUNK_WORDS, &last_ticks, &n_not_events);
     if (n == 0)
         return MAREY_OK;
-    if (!marey__grow(&copy->words, &copy->words_cap, copy->n_words + n, sizeof *words) ||
-        !marey__grow(&copy->chunks, &copy->chunks_cap, copy->n_chunks + 1, sizeof *copy->chunks))
-        return marey__fail(MAREY_ENOMEM, "no memory to copy a pool");
+    MAREY__TRY_MEMORY(
+        marey__grow(&copy->words, &copy->words_cap, copy->n_words + n, sizeof *words) &&
+        marey__grow(&copy->chunks, &copy->chunks_cap, copy->n_chunks + 1, sizeof *copy->chunks));
     struct marey__pool_chunk *chunk = &copy->chunks[copy->n_chunks++];
     *chunk = (struct marey__pool_chunk){
         .lane = head->lane,
@@ -167,8 +167,7 @@ marey_status marey__pool_copy(struct marey__pool_copy *copy, const char *path, u
     if (!find_pool(path, id, log, &pool, copy))
         return MAREY_OK;
     char *slot = marey__alloc(MAREY__CHUNK_BYTES);
-    const marey_status status = slot == NULL ? marey__fail(MAREY_ENOMEM, "no memory to copy a pool")
-                                             : copy_chunks(copy, &pool, slot);
+    const marey_status status = slot == NULL ? marey__no_memory() : copy_chunks(copy, &pool, slot);
     marey__free(slot);
     close(pool.fd);
     if (status == MAREY_OK && copy->n_chunks != 0)

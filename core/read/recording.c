@@ -19,11 +19,6 @@ struct marey_recording {
     size_t n_of_logs; /* warnings of these come first; what measuring processes left stands behind */
 };
 
-static marey_status no_memory(const char *path)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to open %s", path);
-}
-
 /* A log by its path, or, with a part, of the recording's file. */
 static marey_status add_log(marey_recording *recording, const char *path,
                             const struct marey__log_part *part)
@@ -32,7 +27,7 @@ static marey_status add_log(marey_recording *recording, const char *path,
     if (log == NULL || !marey__grow(&recording->logs, &recording->logs_cap, recording->n_logs + 1,
                                     sizeof *recording->logs)) {
         marey__free(log);
-        return no_memory(path);
+        return marey__no_memory();
     }
     const marey_status status =
         part == NULL
@@ -49,12 +44,11 @@ static marey_status add_log(marey_recording *recording, const char *path,
 /* ---- directories ---- */
 
 /* What the folder has, in its order. */
-static marey_status take_logs(marey_recording *recording, struct marey__log_folder *folder,
-                              const char *path)
+static marey_status take_logs(marey_recording *recording, struct marey__log_folder *folder)
 {
-    if (!marey__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs) ||
-        !marey__grow(&recording->runs, &recording->runs_cap, folder->n, sizeof *recording->runs))
-        return no_memory(path);
+    MAREY__TRY_MEMORY(
+        marey__grow(&recording->logs, &recording->logs_cap, folder->n, sizeof *recording->logs) &&
+        marey__grow(&recording->runs, &recording->runs_cap, folder->n, sizeof *recording->runs));
     for (size_t i = 0; i < folder->n; i++) {
         struct marey__log_entry *entry = &folder->entries[i];
         marey__warnings_move(&recording->warnings, &entry->warnings);
@@ -93,7 +87,7 @@ static marey_status open_directory(marey_recording *recording, const char *path,
     struct marey__log_folder folder = {0};
     marey_status status = marey__log_folder_open(&folder, path, n_jobs);
     if (status == MAREY_OK)
-        status = take_logs(recording, &folder, path);
+        status = take_logs(recording, &folder);
     if (status == MAREY_OK)
         status = expect_logs(recording, &folder, path);
     marey__log_folder_fini(&folder);
@@ -155,8 +149,8 @@ static marey_status put_in_order(marey_recording *recording)
         if (!is_of_program)
             warn_by_notes(recording, recording->logs[i]->info.note);
     }
-    if (!marey__log_devices_find(recording->logs, recording->n_logs) || recording->warnings.failed)
-        return no_memory(recording->name);
+    MAREY__TRY_MEMORY(marey__log_devices_find(recording->logs, recording->n_logs) &&
+                      !recording->warnings.failed);
     return MAREY_OK;
 }
 
@@ -173,7 +167,7 @@ static marey_status check_logs(marey_recording *recording)
             &recording->warnings);
     const bool has_failed = processes == NULL || recording->warnings.failed;
     marey__free(processes);
-    return has_failed ? no_memory(recording->name) : MAREY_OK;
+    return has_failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status open_path(marey_recording *recording, const char *path, size_t n_jobs)
@@ -182,8 +176,7 @@ static marey_status open_path(marey_recording *recording, const char *path, size
     if (stat(path, &st) != 0)
         return marey__fail_errno("open %s", path);
     recording->name = name_of(path);
-    if (recording->name == NULL)
-        return no_memory(path);
+    MAREY__TRY_MEMORY(recording->name != NULL);
     MAREY_TRY(S_ISDIR(st.st_mode) ? open_directory(recording, path, n_jobs)
                                   : add_log(recording, path, NULL));
     MAREY_TRY(put_in_order(recording));
@@ -198,8 +191,7 @@ marey_status marey_recording_open(const char *path, marey_recording **out)
 marey_status marey__recording_open(const char *path, size_t n_jobs, marey_recording **out)
 {
     marey_recording *recording = marey__calloc(1, sizeof *recording);
-    if (recording == NULL)
-        return no_memory(path);
+    MAREY__TRY_MEMORY(recording != NULL);
     recording->fd = -1;
     const marey_status status = open_path(recording, path, n_jobs);
     if (status != MAREY_OK) {
@@ -215,11 +207,10 @@ static marey_status open_some(marey_recording *recording, const char *path,
 {
     struct marey__log_folder folder = {0};
     recording->name = name_of(path);
-    if (recording->name == NULL)
-        return no_memory(path);
+    MAREY__TRY_MEMORY(recording->name != NULL);
     marey_status status = marey__log_folder_open_some(&folder, path, names, n, n_jobs);
     if (status == MAREY_OK)
-        status = take_logs(recording, &folder, path);
+        status = take_logs(recording, &folder);
     marey__log_folder_fini(&folder);
     return status == MAREY_OK ? put_in_order(recording) : status;
 }
@@ -228,8 +219,7 @@ marey_status marey_recording_open_logs(const char *path, const char *const *name
                                        uint32_t n_jobs, marey_recording **out)
 {
     marey_recording *recording = marey__calloc(1, sizeof *recording);
-    if (recording == NULL)
-        return no_memory(path);
+    MAREY__TRY_MEMORY(recording != NULL);
     recording->fd = -1;
     const marey_status status = open_some(recording, path, names, n, n_jobs);
     if (status != MAREY_OK) {
@@ -244,8 +234,7 @@ static marey_status open_parts(marey_recording *recording, const char *name,
                                const struct marey__log_part *parts, size_t n)
 {
     recording->name = name_of(name);
-    if (recording->name == NULL)
-        return no_memory(name);
+    MAREY__TRY_MEMORY(recording->name != NULL);
     for (size_t i = 0; i < n; i++)
         MAREY_TRY(add_log(recording, name, &parts[i]));
     return put_in_order(recording);
@@ -256,8 +245,7 @@ marey_status marey__recording_open_parts(const char *name, int fd,
                                          marey_recording **out)
 {
     marey_recording *recording = marey__calloc(1, sizeof *recording);
-    if (recording == NULL)
-        return no_memory(name);
+    MAREY__TRY_MEMORY(recording != NULL);
     recording->fd = fd;
     const marey_status status = open_parts(recording, name, parts, n);
     if (status != MAREY_OK) {
@@ -291,8 +279,7 @@ marey_status marey__recording_part(const marey_recording *whole, const bool *kee
                                    const char *run_id, marey_recording **out)
 {
     marey_recording *part = marey__calloc(1, sizeof *part);
-    if (part == NULL)
-        return no_memory(whole->name);
+    MAREY__TRY_MEMORY(part != NULL);
     part->fd = -1;
     part->is_part = true;
     part->name = name_of(whole->name);
@@ -306,7 +293,7 @@ marey_status marey__recording_part(const marey_recording *whole, const bool *kee
     is_done = is_done && !part->warnings.failed;
     if (!is_done) {
         marey_recording_close(part);
-        return no_memory(whole->name);
+        return marey__no_memory();
     }
     *out = part;
     return MAREY_OK;

@@ -218,7 +218,7 @@ static marey_status append_chunks(struct marey__log *log, const struct survey *s
     if (chunks == NULL || packer == NULL) {
         marey__packer_destroy(packer);
         marey__free(chunks);
-        return marey__fail(MAREY_ENOMEM, "no memory to finalize %s", log->path);
+        return marey__no_memory();
     }
     size_t n = 0;
     for (uint32_t i = 0; i < pool->n_chunks; i++) {

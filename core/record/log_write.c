@@ -249,8 +249,7 @@ marey_status marey__log_append(struct marey__log *log, struct marey__block *bloc
 marey_status marey__log_append_texts(struct marey__log *log, enum marey__block_type type,
                                      const struct marey__buf *texts)
 {
-    if (texts->failed)
-        return marey__fail(MAREY_ENOMEM, "no memory for a block of log %s", log->path);
+    MAREY__TRY_MEMORY(!texts->failed);
     struct marey__block block = {.type = (uint8_t)type};
     return marey__log_append(log, &block, texts->data, texts->len);
 }

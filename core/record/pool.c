@@ -146,8 +146,7 @@ marey_status marey__pool_create(struct marey__pool *pool, const struct marey__se
     choose_place(pool, s->pool_place, log->path, note);
     if (!marey__queue_init(&pool->free, pool->n_max) || !marey__queue_init(&pool->full, pool->n_max)) {
         marey__pool_retire(pool, false);
-        return marey__fail(MAREY_ENOMEM, "no memory for the queues of a pool of %llu bytes",
-                           (unsigned long long)pool->bytes);
+        return marey__no_memory();
     }
     void *at = map_pool(pool);
     if (at == MAP_FAILED) {

@@ -40,8 +40,7 @@ static marey_status write_sites(void)
 {
     struct marey__block block = {.type = MAREY__BLOCK_SITES};
     struct marey__buf *sites = &record->log.sites;
-    if (sites->failed)
-        return marey__fail(MAREY_ENOMEM, "no memory for names");
+    MAREY__TRY_MEMORY(!sites->failed);
     const size_t len = sites->len;
     sites->len = 0;
     return len > 0 ? marey__log_append(&record->log, &block, sites->data, len) : MAREY_OK;
@@ -160,8 +159,7 @@ static marey_status open_files(void)
         record->settings.disk_bytes = marey__record_disk_budget(record->settings.path);
     MAREY_TRY(create_log());
     record->packer = marey__packer_create();
-    const marey_status st =
-        record->packer == NULL ? marey__fail(MAREY_ENOMEM, "no memory to record") : write_opening();
+    const marey_status st = record->packer == NULL ? marey__no_memory() : write_opening();
     if (st != MAREY_OK) {
         unlink(record->log.path);
         drop_files(false);

@@ -25,11 +25,6 @@ struct reading {
     uint64_t *last; /* by lane: the correlation that was launched last; 0: none */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the GPU time of calls");
-}
-
 static bool take_launch(struct reading *r, uint32_t lane, const uint64_t *words)
 {
     const uint32_t type = marey_record_type_of(words[0]);
@@ -40,9 +35,9 @@ static bool take_launch(struct reading *r, uint32_t lane, const uint64_t *words)
     const uint32_t node = r->find(r->find_ctx, words[1], words[2]);
     if (node == 0)
         return true; /* of a block that is damaged */
-    if (!marey__grow(&r->launches, &r->launches_cap, r->n_launches + 1, sizeof *r->launches))
+    if (!MAREY__PUSH(r->launches, r->n_launches, r->launches_cap,
+                     (struct launch){r->last[lane], node}))
         return false;
-    r->launches[r->n_launches++] = (struct launch){r->last[lane], node};
     r->last[lane] = 0;
     return true;
 }
@@ -52,10 +47,8 @@ static bool take_work(struct reading *r, const struct marey_batch *batch, const 
     if (marey_record_type_of(words[0]) != MAREY_RECORD_GPU || words[3] == 0 ||
         !marey__is_work(marey_record_work_kind(words[1])))
         return true;
-    if (!marey__grow(&r->works, &r->works_cap, r->n_works + 1, sizeof *r->works))
-        return false;
-    r->works[r->n_works++] = (struct work){words[3], marey_batch_duration_ns(batch, words[2])};
-    return true;
+    return MAREY__PUSH(r->works, r->n_works, r->works_cap,
+                       (struct work){words[3], marey_batch_duration_ns(batch, words[2])});
 }
 
 static marey_status visit(void *ctx, const struct marey_batch *batch)
@@ -67,7 +60,7 @@ static marey_status visit(void *ctx, const struct marey_batch *batch)
         const bool is_record = marey_word_kind(words[0]) == MAREY_KIND_RECORD;
         if (is_record &&
             !(is_stream ? take_work(r, batch, words) : take_launch(r, batch->lane->lane, words)))
-            return no_memory();
+            return marey__no_memory();
         i += is_record ? marey_record_length(words[0]) : 1;
     }
     return MAREY_OK;
@@ -112,8 +105,7 @@ marey_status marey__calls_read_gpu(struct marey__calls *calls, marey_recording *
         return MAREY_OK;
     /* A recording that still grows may show lanes that opened after we looked; numbers have a limit. */
     r.last = marey__calloc((size_t)MAREY__MAX_LANES, sizeof *r.last);
-    if (r.last == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(r.last != NULL);
     const marey_status status = marey_recording_visit(recording, process->index, visit, &r);
     if (status == MAREY_OK)
         add_up(&r, calls);

@@ -12,11 +12,6 @@ struct turning {
     uint32_t *functions; /* by name */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the calls");
-}
-
 static bool name_function(struct turning *t, uint32_t name, const struct marey_site_info *site)
 {
     struct marey__buf text = {0};
@@ -128,7 +123,7 @@ marey_status marey__calls_add_ranges(struct marey__calls *calls, marey_recording
     if (status == MAREY_OK)
         status = marey__process_walk_run(&t.walk);
     if (status == MAREY_OK && !add_lanes(&t, key))
-        status = no_memory();
+        status = marey__no_memory();
     calls->n_too_deep += t.walk.n_too_deep;
     marey__process_walk_fini(&t.walk);
     return status;

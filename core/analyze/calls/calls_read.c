@@ -47,11 +47,6 @@ struct reading {
     bool failed;         /* no memory */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the calls");
-}
-
 /* ---- numbers ---- */
 
 /* A place for number `number`, which must be new; NULL without memory, or for a number that cannot be. */
@@ -246,8 +241,7 @@ static marey_status take_block(void *ctx, const void *payload, size_t len)
             break;
         }
     marey__arena_fini(&scratch);
-    if (r->failed)
-        return no_memory();
+    MAREY__TRY_MEMORY(!r->failed);
     return step == MAREY__CALLS_END ? MAREY_OK : marey__fail(MAREY_EFORMAT, "a block is damaged");
 }
 
@@ -358,8 +352,7 @@ marey_status marey__calls_read(struct marey__calls *calls, marey_recording *cons
     uint64_t key = 0;
     if (from_ranges && marey_samples_are_there(recordings, n))
         return marey__calls_read_samples(calls, recordings, n, NULL, false);
-    if (!marey__calls_init(calls))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__calls_init(calls));
     /* Ranges that were made of another tool's samples count samples. */
     calls->from_samples = from_ranges && marey__samples_are_imported(recordings, n);
     calls->from_ranges = from_ranges && !calls->from_samples;

@@ -4,11 +4,6 @@
 #include "analyze/calls/calls.h"
 #include <marey/samples_report.h>
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the report of calls");
-}
-
 /* Columns that rows may be sorted by, as people call them; a table sorts by those that it has. */
 static const struct {
     const char *name, *columns[2];
@@ -62,8 +57,7 @@ static void sort_tables(struct marey_calls_report *report)
 static marey_status make_tables(struct marey_calls_report *report)
 {
     MAREY_TRY(marey__calls_tables_create(report));
-    if (!marey__calls_tables_fill(report))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__calls_tables_fill(report));
     sort_tables(report);
     for (size_t i = 0; i < MAREY__N_CALLS_TABLES; i++)
         MAREY_TRY(marey_table_status(report->tables[i]));
@@ -80,7 +74,7 @@ static marey_status read_calls(struct marey_calls_report *report,
                   ? marey__calls_read_samples(&report->calls, recordings, n, &all, false)
                   : marey__calls_read(&report->calls, recordings, n));
     if (!has_startup && !marey__calls_drop_startup(&report->calls))
-        return no_memory();
+        return marey__no_memory();
     if (report->calls.n_nodes < 2 && report->calls.n_killed != 0)
         return marey__fail(
             MAREY_EFORMAT,
@@ -113,8 +107,7 @@ marey_status marey_calls_report_create(marey_recording *const *recordings, size_
             "name",
             wants.sort);
     struct marey_calls_report *const report = marey__calloc(1, sizeof *report);
-    if (report == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report != NULL);
     report->options = wants;
     marey_status status = read_calls(report, recordings, n);
     if (status == MAREY_OK)

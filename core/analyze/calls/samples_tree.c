@@ -34,11 +34,6 @@ struct adding {
     size_t frames_cap;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the stacks of samples");
-}
-
 /* ---- sums by thread and stack ---- */
 
 static size_t slot_of(const struct adding *a, uint32_t thread, uint32_t stack)
@@ -90,8 +85,7 @@ static marey_status add_round(void *ctx, const struct marey_samples_round *round
     struct adding *const a = ctx;
     for (size_t i = 0; i < round->n_seen; i++) {
         struct sum *const sum = find_sum(a, round->seen[i].thread, round->seen[i].stack);
-        if (sum == NULL)
-            return no_memory();
+        MAREY__TRY_MEMORY(sum != NULL);
         sum->n += MAREY__MAX(round->n_same, 1);
         sum->weight_ns += round->weight_ns;
     }
@@ -225,8 +219,7 @@ static marey_status make_tree(struct adding *a)
         const uint32_t of = marey_samples_get_thread(samples, a->sums[i].thread)->process;
         done = a->set->targets[of].is_idle || add_sum(a, &a->sums[i]);
     }
-    if (!done)
-        return no_memory();
+    MAREY__TRY_MEMORY(done);
     for (size_t i = calls->n_nodes; i-- > 1;) { /* parents come first; the root has no sums */
         const struct marey__call_node *const node = &calls->nodes[i];
         if (node->parent != 0) {
@@ -241,8 +234,7 @@ static marey_status read_set(struct adding *a, const struct marey_samples_filter
 {
     enum { FIRST_SLOTS_LOG2 = 8 };
     struct marey__samples_chosen *chosen = NULL;
-    if (!make_slots(a, FIRST_SLOTS_LOG2))
-        return no_memory();
+    MAREY__TRY_MEMORY(make_slots(a, FIRST_SLOTS_LOG2));
     MAREY_TRY(marey__samples_choose(a->set, filter, a->is_complete, &chosen));
     a->shows_imports = marey__samples_shows_imports(chosen);
     marey_status status = marey__samples_visit(a->set, chosen, add_round, a);
@@ -258,7 +250,7 @@ marey_status marey__calls_read_samples(struct marey__calls *calls,
     struct adding a = {.calls = calls, .set = &set, .is_complete = is_complete};
     *calls = (struct marey__calls){0};
     MAREY_TRY(marey__samples_open(&set, recordings, n));
-    marey_status status = marey__calls_init(calls) ? MAREY_OK : no_memory();
+    marey_status status = marey__calls_init(calls) ? MAREY_OK : marey__no_memory();
     if (status == MAREY_OK)
         status = read_set(&a, filter);
     calls->from_samples = true;

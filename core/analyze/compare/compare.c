@@ -8,18 +8,12 @@
 #include "analyze/walk/tasks.h"
 #include "import/internal.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to compare");
-}
-
 /* ---- sources ---- */
 
 marey_status marey_comparison_create(marey_comparison **out)
 {
     marey_comparison *c = marey__calloc(1, sizeof *c);
-    if (c == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(c != NULL);
     *out = c;
     return MAREY_OK;
 }
@@ -54,9 +48,8 @@ marey_status marey_comparison_add(marey_comparison *c, enum marey_compare_side s
     if (side != MAREY_A && side != MAREY_B)
         return marey__fail(MAREY_EINVAL, "a comparison has the sides MAREY_A and MAREY_B, no %d",
                            side);
-    if (!marey__grow(&c->sources, &c->sources_cap, c->n_sources + 1, sizeof *c->sources) ||
-        (source.path = marey__arena_text(&c->texts, path, strlen(path))) == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__grow(&c->sources, &c->sources_cap, c->n_sources + 1, sizeof *c->sources) &&
+                      (source.path = marey__arena_text(&c->texts, path, strlen(path))) != NULL);
     if (!marey__is_stats(path) || marey__import_knows(path)) /* some traces begin as stats do */
         MAREY_TRY(marey_open(path, NULL, &source.recording));
     c->sources[c->n_sources++] = source;
@@ -105,8 +98,7 @@ static marey_status list_tasks(struct jobs *jobs, const marey_comparison *c)
         if (c->sources[i].recording != NULL)
             n += marey_recording_n_processes(c->sources[i].recording);
     jobs->tasks = marey__calloc(n + 1, sizeof *jobs->tasks);
-    if (jobs->tasks == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(jobs->tasks != NULL);
     for (size_t i = 0; i < c->n_sources; i++)
         for (size_t p = 0; c->sources[i].recording != NULL &&
                            p < marey_recording_n_processes(c->sources[i].recording);
@@ -144,8 +136,7 @@ static marey_status take_tasks(marey_comparison *c, const struct jobs *jobs)
             continue;
         struct marey__compared_run *run =
             marey__runs_find(&c->sides[task->source->side], task->source->path, process);
-        if (run == NULL || !marey__run_take(run, &c->names, &task->times))
-            return no_memory();
+        MAREY__TRY_MEMORY(run != NULL && marey__run_take(run, &c->names, &task->times));
         run->n_processes++;
     }
     return MAREY_OK;

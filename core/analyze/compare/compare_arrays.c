@@ -3,11 +3,6 @@
 
 #include "analyze/compare/compare_internal.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to compare");
-}
-
 static marey_status check_times(const double *times, size_t n, const char *side)
 {
     if (n == 0)
@@ -45,7 +40,7 @@ static marey_status digest_run(struct marey__digest *digest, const struct marey_
         marey__digest_make(digest, times, run->n, scratch);
     marey__free(times);
     marey__free(scratch);
-    return ok ? MAREY_OK : no_memory();
+    return ok ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status make_digests(struct digests *digests, const struct marey_run_times *runs,
@@ -58,8 +53,7 @@ static marey_status make_digests(struct digests *digests, const struct marey_run
         .runs = marey__calloc(n, sizeof(struct marey__run_digest)),
         .n = n,
     };
-    if (digests->list == NULL || digests->runs == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(digests->list != NULL && digests->runs != NULL);
     for (size_t i = 0; i < n; i++) {
         MAREY_TRY(check_times(runs[i].times, runs[i].n, side));
         MAREY_TRY(digest_run(&digests->list[i], &runs[i]));
@@ -153,8 +147,7 @@ marey_status marey_compare_pairs(const double *a, const double *b, size_t n,
     MAREY_TRY(check_times(a, n, "A"));
     MAREY_TRY(check_times(b, n, "B"));
     double *ratios = marey__calloc(n, sizeof *ratios);
-    if (ratios == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(ratios != NULL);
     const double smallest =
         options != NULL && options->smallest_percent > 0 ? options->smallest_percent : 1;
     const marey_status status = change_of_pairs(a, b, n, ratios, smallest, out);

@@ -40,9 +40,8 @@ static bool take_call(void *ctx, const struct marey__lane_walk *lane,
     calls->is_sum |= frame->repeat != 0;
     if (calls->count++ % calls->stride != 0)
         return true;
-    if (!marey__grow(&calls->ns, &calls->cap, calls->n + 1, sizeof *calls->ns))
+    if (!MAREY__PUSH(calls->ns, calls->n, calls->cap, (float)duration_ns))
         return false;
-    calls->ns[calls->n++] = (float)duration_ns;
     if (calls->n == MAX_CALLS)
         thin_out(calls);
     return true;
@@ -84,9 +83,7 @@ static marey_status walk_calls(struct marey__process_walk *walk, struct marey__p
     for (size_t i = 0; calls != NULL && i < walk->names.n; i++)
         marey__free(calls[i].ns);
     marey__free(calls);
-    return status == MAREY_ENOMEM
-               ? marey__fail(MAREY_ENOMEM, "no memory to compare %s", walk->info->log_path)
-               : status;
+    return status == MAREY_ENOMEM ? marey__no_memory() : status;
 }
 
 marey_status marey__process_times_of_calls(struct marey__process_times *times,

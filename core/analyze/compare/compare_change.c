@@ -281,7 +281,7 @@ static marey_status gather(struct runs *side, const struct marey__run_digest *ru
     double *sorted = marey__calloc(n, sizeof(double));
     if (side->log_medians == NULL || side->starts == NULL || sorted == NULL) {
         marey__free(sorted);
-        return marey__fail(MAREY_ENOMEM, "no memory to compare");
+        return marey__no_memory();
     }
     side->n = n;
     for (size_t i = 0; i < n; i++) {

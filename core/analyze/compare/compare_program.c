@@ -9,11 +9,6 @@
 #include "read/read_internal.h"
 #include <marey/samples_report.h>
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to compare");
-}
-
 static void set_time(struct marey__run_region *region, double ns)
 {
     const float time = (float)ns;
@@ -32,8 +27,7 @@ marey_status marey__runs_add_programs(struct marey__compared_runs *side,
     for (size_t i = 0; i < marey_recording_n_runs(source->recording); i++) {
         const struct marey_process *const ended = marey_recording_run(source->recording, i);
         struct marey__compared_run *const run = marey__runs_find(side, source->path, ended);
-        if (run == NULL)
-            return no_memory();
+        MAREY__TRY_MEMORY(run != NULL);
         set_time(&run->wall, MAREY__MAX(run->wall.weight_ns, (double)ended->wall_ns));
         set_time(&run->cpu, run->cpu.weight_ns + (double)ended->cpu_ns);
         if (strcmp(ended->exit_status, "0") != 0)
@@ -110,7 +104,7 @@ static marey_status read_part(marey_comparison *c, struct marey__compared_run *r
     run->startup_ns += calls.startup_ns;
     run->idle_ns += calls.idle_ns;
     marey__calls_fini(&calls);
-    return done ? MAREY_OK : no_memory();
+    return done ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status read_run(marey_comparison *c, const struct marey__source *source, size_t first,
@@ -120,8 +114,7 @@ static marey_status read_run(marey_comparison *c, const struct marey__source *so
     const size_t n = marey_recording_n_logs(source->recording);
     marey_recording *part = NULL;
     bool *const keep = marey__calloc(n + 1, sizeof *keep);
-    if (keep == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(keep != NULL);
     for (size_t i = first; i < n; i++)
         if (strcmp(marey_recording_process(source->recording, i)->run_id, log->run_id) == 0)
             keep[i] = is_done[i] = true;
@@ -130,7 +123,7 @@ static marey_status read_run(marey_comparison *c, const struct marey__source *so
         (marey_samples_are_there(&part, 1) || marey__calls_are_there(&part, 1))) {
         struct marey__compared_run *const run =
             marey__runs_find(&c->sides[source->side], source->path, log);
-        status = run != NULL ? read_part(c, run, part, options) : no_memory();
+        status = run != NULL ? read_part(c, run, part, options) : marey__no_memory();
     }
     marey_recording_close(part);
     marey__free(keep);
@@ -145,7 +138,7 @@ marey_status marey__runs_add_functions(marey_comparison *c, const struct marey__
     if (!marey_samples_are_there(&recording, 1) && !marey__calls_are_there(&recording, 1))
         return MAREY_OK;
     bool *const is_done = marey__calloc(n + 1, sizeof *is_done);
-    marey_status status = is_done != NULL ? MAREY_OK : no_memory();
+    marey_status status = is_done != NULL ? MAREY_OK : marey__no_memory();
     for (size_t i = 0; status == MAREY_OK && i < n; i++)
         if (!is_done[i])
             status = read_run(c, source, i, is_done, options);

@@ -93,18 +93,12 @@ static double *room_for(size_t n, double few[FEW_DIFFERENCES])
     return n <= FEW_DIFFERENCES ? few : marey__alloc(n * sizeof(double));
 }
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to compare");
-}
-
 marey_status marey__shift_of_two(const double *a, size_t n_a, const double *b, size_t n_b,
                                  struct marey__change_interval *out, bool *has_interval)
 {
     double few[FEW_DIFFERENCES], *differences = room_for(n_a * n_b, few);
     size_t n = 0;
-    if (differences == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(differences != NULL);
     for (size_t i = 0; i < n_a; i++)
         for (size_t j = 0; j < n_b; j++)
             differences[n++] = b[j] - a[i];
@@ -119,8 +113,7 @@ marey_status marey__shift_of_one(const double *values, size_t n, struct marey__c
 {
     double few[FEW_DIFFERENCES], *means = room_for(n * (n + 1) / 2, few);
     size_t n_means = 0;
-    if (means == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(means != NULL);
     for (size_t i = 0; i < n; i++)
         for (size_t j = i; j < n; j++)
             means[n_means++] = (values[i] + values[j]) / 2;

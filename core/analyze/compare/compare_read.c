@@ -4,11 +4,6 @@
 #include "analyze/compare/compare_internal.h"
 #include "analyze/walk/series.h"
 
-static marey_status no_memory(const struct marey_process *process)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to compare %s", process->log_path);
-}
-
 void marey__process_times_fini(struct marey__process_times *times)
 {
     marey__free(times->regions);
@@ -97,7 +92,7 @@ marey_status marey__process_times_read(struct marey__process_times *times, marey
     if (series.n_iterations == 0)
         status = marey__process_times_of_calls(times, recording, process, options);
     else if (!digest_series(times, &series, options))
-        status = no_memory(marey_recording_process(recording, process));
+        status = marey__no_memory();
     marey__series_fini(&series);
     if (status != MAREY_OK)
         marey__process_times_fini(times);

@@ -37,17 +37,12 @@ struct stats {
     bool has_times;
 };
 
-static marey_status no_memory(const struct stats *stats)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the stats in %s", stats->path);
-}
-
 static marey_status wrong(const struct stats *stats, const char *words)
 {
     size_t line = 1;
     const char *const end = stats->text + marey__json_offset(stats->json);
     if (stats->json->status == MAREY_ENOMEM)
-        return no_memory(stats);
+        return marey__no_memory();
     for (const char *at = stats->text; at < end; at++)
         line += *at == '\n';
     return marey__fail(MAREY_EFORMAT, "%s is not a file of stats: %s, line %zu", stats->path,
@@ -85,9 +80,7 @@ static marey_status add_value(struct stats *stats, struct values *values, const 
             : isnan(ns)                 ? "NaN"
             : isinf(ns)                 ? "infinite"
                                         : "negative");
-    if (!marey__grow(&values->ns, &values->cap, values->n + 1, sizeof *values->ns))
-        return no_memory(stats);
-    values->ns[values->n++] = (float)ns;
+    MAREY__TRY_MEMORY(MAREY__PUSH(values->ns, values->n, values->cap, (float)ns));
     stats->has_times = true;
     return MAREY_OK;
 }
@@ -110,7 +103,7 @@ static marey_status take_by_name(struct stats *stats)
         char *name = marey__strndup(stats->json->text, stats->json->text_len);
         if (values == NULL || name == NULL) {
             marey__free(name);
-            return no_memory(stats);
+            return marey__no_memory();
         }
         const marey_status status =
             marey__json_next(stats->json) == MAREY__JSON_ARRAY
@@ -143,8 +136,7 @@ static marey_status take_row(struct stats *stats, struct marey__buf *name)
     if (stats->json->mistake != NULL)
         return wrong(stats, "");
     struct values *values = name->failed ? NULL : values_of(stats, name->data, name->len - 1);
-    if (values == NULL)
-        return no_memory(stats);
+    MAREY__TRY_MEMORY(values != NULL);
     return add_value(stats, values, name->data, time, ns);
 }
 
@@ -213,7 +205,7 @@ static marey_status finish_run(struct stats *stats)
         ok = marey__run_take(run, stats->names, &times);
     }
     marey__process_times_fini(&times);
-    return ok && run != NULL ? MAREY_OK : no_memory(stats);
+    return ok && run != NULL ? MAREY_OK : marey__no_memory();
 }
 
 static void free_run(struct stats *stats)
@@ -331,7 +323,7 @@ marey_status marey__stats_read(struct marey__compared_runs *side, struct marey__
         text.len -= room != NULL ? (size_t)(STEP - (n > 0 ? n : 0)) : 0;
     }
     marey_status status = n < 0         ? marey__fail_errno("read %s", path)
-                          : text.failed ? marey__fail(MAREY_ENOMEM, "no memory to read %s", path)
+                          : text.failed ? marey__no_memory()
                                         : MAREY_OK;
     if (fd >= 0)
         close(fd);

@@ -305,9 +305,8 @@ marey_status marey__comparison_make_tables(marey_comparison *c,
         .b.runs = marey__calloc(c->sides[MAREY_B].n, sizeof *m.b.runs),
         .rows = marey__calloc(MAREY__MAX(c->names.n, c->function_names.n) + 1, sizeof *m.rows),
     };
-    const marey_status status = m.a.runs == NULL || m.b.runs == NULL || m.rows == NULL
-                                    ? marey__fail(MAREY_ENOMEM, "no memory to compare")
-                                    : make_all(&m);
+    const marey_status status =
+        m.a.runs == NULL || m.b.runs == NULL || m.rows == NULL ? marey__no_memory() : make_all(&m);
     marey__free(m.a.runs);
     marey__free(m.b.runs);
     marey__free(m.rows);

@@ -11,11 +11,6 @@
 const char *const marey__window_names[2] = {"gpu_span", "steps"};
 const char *const marey__by_names[5] = {"", "step", "range", "stream", "process-group"};
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to break down");
-}
-
 /* ---- one process ---- */
 
 static void count_outside(struct marey__process_breakdown *p)
@@ -69,13 +64,12 @@ static marey_status break_down_process(const marey_breakdown *breakdown,
     const struct marey__work_options options = {.rules = &breakdown->rules,
                                                 .wants_ranges = breakdown->by == MAREY__BY_RANGE};
     MAREY_TRY(marey__work_set_read(&p->set, p->recording, p->process, &options));
-    if (!marey__device_windows_make(&p->windows, &p->set) ||
-        !marey__device_rows_make(&p->devices, &p->set, &p->windows) ||
-        !marey__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window))
-        return no_memory();
+    MAREY__TRY_MEMORY(
+        marey__device_windows_make(&p->windows, &p->set) &&
+        marey__device_rows_make(&p->devices, &p->set, &p->windows) &&
+        marey__by_rows_make(&p->by, &p->set, &p->windows, breakdown->by, breakdown->window));
     MAREY_TRY(ask_why_idle(breakdown, p));
-    if (!marey__collectives_keep(&p->set))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__collectives_keep(&p->set));
     count_outside(p);
     drop_work(&p->set);
     return MAREY_OK;
@@ -186,8 +180,7 @@ static marey_status list_processes(marey_breakdown *breakdown, marey_recording *
         n_processes += marey_recording_n_processes(recordings[r]);
     breakdown->processes = marey__calloc(n_processes + 1, sizeof *breakdown->processes);
     breakdown->title = marey__recordings_title(recordings, n);
-    if (breakdown->processes == NULL || breakdown->title == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(breakdown->processes != NULL && breakdown->title != NULL);
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
             breakdown->processes[breakdown->n_processes++] =
@@ -309,8 +302,7 @@ marey_status marey_breakdown_create(marey_recording *const *recordings, size_t n
 {
     static const struct marey_breakdown_options defaults;
     marey_breakdown *breakdown = marey__calloc(1, sizeof *breakdown);
-    if (breakdown == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(breakdown != NULL);
     const marey_status status = run(breakdown, recordings, n, options != NULL ? options : &defaults);
     free_making(breakdown);
     if (status != MAREY_OK) {

@@ -267,9 +267,9 @@ static bool touch(struct range_names *r, uint32_t range, uint64_t end_ns)
     if (r->name_of[range] == MAREY__NO_NAME)
         return true;
     if (r->end_ns[range] == 0) {
-        if (!marey__grow(&r->touched, &r->touched_cap, r->n_touched + 1, sizeof *r->touched))
+        if (!MAREY__PUSH(r->touched, r->n_touched, r->touched_cap,
+                         (struct touched){r->name_of[range], range}))
             return false;
-        r->touched[r->n_touched++] = (struct touched){r->name_of[range], range};
     }
     r->end_ns[range] = MAREY__MAX(r->end_ns[range], end_ns);
     return true;

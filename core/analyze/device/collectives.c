@@ -4,11 +4,6 @@
 
 #include "analyze/device/collectives.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the collectives");
-}
-
 /* ---- what is taken ---- */
 
 /* A call while it is taken. */
@@ -132,13 +127,12 @@ static bool take(const struct taking *t)
 marey_status marey__collectives_add(struct marey__collectives *all, uint32_t job,
                                     const struct marey__work_set *set)
 {
-    if (!marey__grow(&all->members, &all->members_cap, all->n_members + 1, sizeof *all->members))
-        return no_memory();
+    MAREY__TRY_MEMORY(
+        marey__grow(&all->members, &all->members_cap, all->n_members + 1, sizeof *all->members));
     all->members[all->n_members++] = (struct marey__member){set->process, job};
     for (size_t i = 0; i < set->n_collectives; i++) {
         const struct taking t = {.all = all, .set = set, .call = &set->collectives[i]};
-        if (!take(&t))
-            return no_memory();
+        MAREY__TRY_MEMORY(take(&t));
     }
     return MAREY_OK;
 }

@@ -155,5 +155,5 @@ marey_status marey__collectives_align(struct marey__collectives *all)
         all->clocks = MAREY__CLOCKS_ALIGNED;
     marey__free(a.nodes);
     marey__free(a.node_of);
-    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to match collectives");
+    return has_memory ? MAREY_OK : marey__no_memory();
 }

@@ -258,9 +258,8 @@ static bool sum_members(struct marey__collectives *all)
         struct marey__collective_kind *kind = &all->kinds[all->calls[i].kind];
         i += sum_up(all, i, &sum);
         take_slowest(kind, &sum);
-        if (!marey__grow(&all->sums, &all->sums_cap, all->n_sums + 1, sizeof *all->sums))
+        if (!MAREY__PUSH(all->sums, all->n_sums, all->sums_cap, sum))
             return false;
-        all->sums[all->n_sums++] = sum;
     }
     if (all->n_sums != 0)
         unite_sums(all);
@@ -288,7 +287,7 @@ marey_status marey__collectives_match(struct marey__collectives *all)
             take_match(all, &match);
         i += match.n;
     }
-    return sum_members(all) ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the collectives");
+    return sum_members(all) ? MAREY_OK : marey__no_memory();
 }
 
 double marey__bus_factor(enum marey_collective what, uint32_t n)

@@ -7,11 +7,6 @@
 #include "analyze/device/gpu_report_internal.h"
 #include "analyze/walk/tasks.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the report of GPU work");
-}
-
 /* ---- one process ---- */
 
 /* How long devices, streams and steps were busy: the sweeps of a breakdown. */
@@ -74,9 +69,8 @@ static marey_status read_process(const marey_gpu_report *report, struct marey__g
         marey__work_set_fini(&p->set);
         return MAREY_OK;
     }
-    if (!marey__gpu_sum_work(p) || !find_busy(p) || !marey__gpu_sum_launches(p) ||
-        !marey__gpu_sum_waits(p, report->max_gaps))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__gpu_sum_work(p) && find_busy(p) && marey__gpu_sum_launches(p) &&
+                      marey__gpu_sum_waits(p, report->max_gaps));
     MAREY_TRY(marey__gpu_explain_gaps(p, &report->rules));
     drop_work(p);
     return MAREY_OK;
@@ -209,8 +203,7 @@ static marey_status list_processes(marey_gpu_report *report, marey_recording *co
     for (size_t r = 0; r < n; r++)
         n_processes += marey_recording_n_processes(recordings[r]);
     report->processes = marey__calloc(n_processes + 1, sizeof *report->processes);
-    if (report->processes == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report->processes != NULL);
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++)
             if (has_streams(recordings[r], p))
@@ -228,8 +221,7 @@ static marey_status run(marey_gpu_report *report, marey_recording *const *record
     MAREY_TRY(list_processes(report, recordings, n));
     MAREY_TRY(read_processes(report, options));
     for (size_t i = 0; i < report->n_processes; i++)
-        if (!merge(report, &report->processes[i]))
-            return no_memory();
+        MAREY__TRY_MEMORY(merge(report, &report->processes[i]));
     return marey__gpu_report_make_tables(report);
 }
 
@@ -256,8 +248,7 @@ marey_status marey_gpu_report_create(marey_recording *const *recordings, size_t 
 {
     static const struct marey_gpu_report_options defaults;
     marey_gpu_report *report = marey__calloc(1, sizeof *report);
-    if (report == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report != NULL);
     const marey_status status = run(report, recordings, n, options != NULL ? options : &defaults);
     free_making(report);
     if (status != MAREY_OK) {

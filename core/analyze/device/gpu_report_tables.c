@@ -308,8 +308,7 @@ marey_status marey__gpu_report_make_tables(marey_gpu_report *report)
     MAREY_TRY(make_tables(report));
     fill_shapes(tables[MAREY__GPU_SHAPES], report);
     fill_ranges(report);
-    if (!fill_kernels(report))
-        return marey__fail(MAREY_ENOMEM, "no memory for the tables of GPU work");
+    MAREY__TRY_MEMORY(fill_kernels(report));
     for (size_t i = 0; i < report->n_processes * MAREY__N_GPU_ROWS; i++) {
         const struct marey__gpu_rows *rows = &marey__gpu_rows[i % MAREY__N_GPU_ROWS];
         rows->fill(tables[rows->table], &report->processes[i / MAREY__N_GPU_ROWS]);

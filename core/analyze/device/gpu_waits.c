@@ -169,11 +169,6 @@ bool marey__gpu_sum_waits(struct marey__gpu_process *p, size_t max_gaps)
 
 /* ---- why ---- */
 
-static marey_status no_memory(const struct marey__gpu_process *p)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the gaps of %s", p->set.process->log_path);
-}
-
 static bool gap_is_before(const void *a, const void *b)
 {
     const struct marey__gpu_gap *x = *(struct marey__gpu_gap *const *)a,
@@ -213,12 +208,10 @@ static marey_status explain(const struct explaining *e, struct marey__gpu_proces
     const size_t n = p->n_gaps;
     struct marey__work_set set = p->set;
     struct marey__idle idle;
-    if (e->order == NULL || e->windows == NULL || e->n_whole == NULL)
-        return no_memory(p);
+    MAREY__TRY_MEMORY(e->order != NULL && e->windows != NULL && e->n_whole != NULL);
     for (size_t i = 0; i < n; i++)
         e->order[i] = &p->gaps[i];
-    if (!marey__sort_runs(e->order, n, sizeof *e->order, gap_is_before))
-        return no_memory(p);
+    MAREY__TRY_MEMORY(marey__sort_runs(e->order, n, sizeof *e->order, gap_is_before));
     make_windows(e, p);
     set.n_steps = n;
     const struct marey__idle_windows wants = {

@@ -25,11 +25,6 @@ struct device {
     size_t n_full;
 };
 
-static marey_status no_memory(const struct marey__work_set *set)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the idle times of %s", set->process->log_path);
-}
-
 bool marey__idle_name(struct marey__idle_finder *finder, uint32_t site, uint32_t *out)
 {
     const struct marey_site_info *info =
@@ -304,18 +299,15 @@ static marey_status find(struct marey__idle_finder *finder)
 {
     struct marey__idle *idle = finder->idle;
     idle->devices = marey__calloc(finder->set->n_devices + 1, sizeof *idle->devices);
-    if (idle->devices == NULL)
-        return no_memory(finder->set);
+    MAREY__TRY_MEMORY(idle->devices != NULL);
     idle->n_devices = finder->set->n_devices;
     finder->siblings =
         marey__calloc((size_t)finder->set->process->n_lanes + 1, sizeof *finder->siblings);
-    if (finder->siblings == NULL || !prepare_steps(finder))
-        return no_memory(finder->set);
+    MAREY__TRY_MEMORY(finder->siblings != NULL && prepare_steps(finder));
     for (uint32_t d = 0; d < idle->n_devices; d++)
-        if (!find_device(finder, d))
-            return no_memory(finder->set);
+        MAREY__TRY_MEMORY(find_device(finder, d));
     MAREY_TRY(marey__idle_ask_host(finder));
-    return marey__idle_make_rows(finder) ? MAREY_OK : no_memory(finder->set);
+    return marey__idle_make_rows(finder) ? MAREY_OK : marey__no_memory();
 }
 
 marey_status marey__idle_find(struct marey__idle *idle, const struct marey__work_set *set,

@@ -254,12 +254,6 @@ static bool finish_lanes(struct host *host)
     return true;
 }
 
-static marey_status no_memory(const struct host *host)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the idle times of %s",
-                       host->finder->set->process->log_path);
-}
-
 static marey_status visit(struct host *host)
 {
     const struct marey__work_set *set = host->finder->set;
@@ -272,10 +266,9 @@ static marey_status visit(struct host *host)
         .ctx = host,
     };
     host->lanes = marey__calloc((size_t)set->process->n_lanes + 1, sizeof *host->lanes);
-    if (host->lanes == NULL || !cut_slices(host))
-        return no_memory(host);
+    MAREY__TRY_MEMORY(host->lanes != NULL && cut_slices(host));
     MAREY_TRY(marey__range_walk(&walk));
-    return finish_lanes(host) ? MAREY_OK : no_memory(host);
+    return finish_lanes(host) ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status visit_once(struct host *host)
@@ -308,7 +301,7 @@ marey_status marey__idle_ask_host(struct marey__idle_finder *finder)
     if (finder->n_parts == 0)
         return MAREY_OK;
     host.sites = marey__calloc(host.n_sites, sizeof *host.sites);
-    marey_status status = host.sites != NULL ? visit_once(&host) : no_memory(&host);
+    marey_status status = host.sites != NULL ? visit_once(&host) : marey__no_memory();
     if (status == MAREY_OK && host.n_left != 0)
         status = visit_again(&host);
     marey__free(host.left);

@@ -11,11 +11,6 @@ const char *marey_legacy_warning(void)
            "time two and three times, and cannot be compared across frameworks or strategies";
 }
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for averages");
-}
-
 /* ---- names ---- */
 
 static bool has(const char *name, size_t len, const char *part)
@@ -198,7 +193,7 @@ marey_status marey_legacy_create(const marey_table *averages, marey_table **out)
         };
         is_done = marey__legacy_take(&legacy, &row);
     }
-    const marey_status status = is_done ? marey__legacy_table(&legacy, out) : no_memory();
+    const marey_status status = is_done ? marey__legacy_table(&legacy, out) : marey__no_memory();
     marey__legacy_fini(&legacy);
     return status;
 }

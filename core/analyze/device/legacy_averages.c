@@ -24,11 +24,6 @@ struct averages {
     struct average (*averages)[N_OF]; /* by name */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for averages");
-}
-
 /* ---- names ---- */
 
 /* What torch leaves out of its averages, or this file would not show in a trace. */
@@ -159,8 +154,7 @@ static marey_status average(struct averages *a)
         .record = take_record,
         .ctx = a,
     };
-    if (!number_names(a))
-        return no_memory();
+    MAREY__TRY_MEMORY(number_names(a));
     for (size_t d = 0; d < a->set->n_devices; d++)
         for (size_t i = 0; a->set->devices[d].device >= 0 && i < a->set->devices[d].n_work; i++)
             add_work(a, &a->set->devices[d].work[i]);

@@ -191,8 +191,7 @@ static marey_status fill(const struct marey__old_energy *energy, marey_table *ru
 {
     const size_t n = energy->run_keys.n;
     struct total *totals = marey__calloc(n + 1, sizeof *totals);
-    if (totals == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for GPU power");
+    MAREY__TRY_MEMORY(totals != NULL);
     add_gpus(energy, totals);
     for (size_t i = 0; i < n; i++)
         if (!energy->runs[i].is_epochs) {

@@ -167,11 +167,9 @@ static bool take_epoch(void *ctx, const struct marey__csv *csv)
             return false;
         if ((double)epoch <= run->last_epoch)
             continue;
-        if (!marey__grow(&energy->epochs, &energy->epochs_cap, energy->n_epochs + 1,
-                         sizeof *energy->epochs))
+        if (!MAREY__PUSH(energy->epochs, energy->n_epochs, energy->epochs_cap,
+                         (struct marey__old_epoch){.run = (uint32_t)(run - energy->runs), .s = s}))
             return false;
-        energy->epochs[energy->n_epochs++] =
-            (struct marey__old_epoch){.run = (uint32_t)(run - energy->runs), .s = s};
         run->last_epoch = (double)epoch;
         run->n_epochs++;
         run->epochs_s += s;

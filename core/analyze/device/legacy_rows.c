@@ -16,11 +16,6 @@ static marey_status is_no_file(const struct marey__csv *csv, const char *why)
     return marey__fail(MAREY_EFORMAT, "%s is no file of %s: %s", csv->path, csv->what, why);
 }
 
-static marey_status no_memory(const struct marey__csv *csv)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for %s", csv->what);
-}
-
 /* ---- a row ---- */
 
 static struct marey__csv_field field_at(const struct marey__csv *csv, size_t i)
@@ -77,7 +72,7 @@ static marey_status end_row(struct marey__csv *csv)
     if (!csv->has_names)
         MAREY_TRY(take_names(csv));
     else if (!csv->take(csv->ctx, csv))
-        return no_memory(csv);
+        return marey__no_memory();
     csv->text.len = 0;
     csv->n_fields = 0;
     return MAREY_OK;
@@ -88,7 +83,7 @@ static marey_status put_char(struct marey__csv *csv, char c)
     if (csv->text.len >= MAX_ROW)
         return is_no_file(csv, "a row has more than a million characters");
     marey__buf_put(&csv->text, &c, 1);
-    return csv->text.failed ? no_memory(csv) : MAREY_OK;
+    return csv->text.failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status take_in_quotes(struct marey__csv *csv, char c)

@@ -145,11 +145,11 @@ static marey_status add_rule(struct marey__rules *rules, bool is_idle, const str
                              const struct word *name, const struct word *pattern)
 {
     struct marey__rule new = *rule;
-    if (!(is_idle ? marey__grow(&rules->idle, &rules->idle_cap, rules->n_idle + 1, sizeof new)
-                  : marey__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof new)) ||
-        (new.name = marey__arena_text(&rules->texts, name->text, name->len)) == NULL ||
-        (new.pattern = marey__arena_text(&rules->texts, pattern->text, pattern->len)) == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for rules");
+    MAREY__TRY_MEMORY(
+        (is_idle ? marey__grow(&rules->idle, &rules->idle_cap, rules->n_idle + 1, sizeof new)
+                 : marey__grow(&rules->rules, &rules->cap, rules->n + 1, sizeof new)) &&
+        (new.name = marey__arena_text(&rules->texts, name->text, name->len)) != NULL &&
+        (new.pattern = marey__arena_text(&rules->texts, pattern->text, pattern->len)) != NULL);
     if (is_idle)
         rules->idle[rules->n_idle++] = new;
     else
@@ -209,7 +209,7 @@ static marey_status read_all(int fd, const char *path, struct marey__buf *text)
         if (n < 0)
             return marey__fail_errno("read the rules in %s", path);
         if (n == 0)
-            return text->failed ? marey__fail(MAREY_ENOMEM, "no memory for rules") : MAREY_OK;
+            return text->failed ? marey__no_memory() : MAREY_OK;
         if (text->len + (size_t)n > MAX_FILE)
             return marey__fail(MAREY_EFORMAT, "%s is no file of rules: it has more than %d bytes",
                                path, MAX_FILE);

@@ -32,11 +32,6 @@ struct reader {
     bool wants_ranges, wants_facts;
 };
 
-static marey_status no_memory(const struct marey__work_set *set)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to break down %s", set->process->log_path);
-}
-
 /* ---- parts of the set ---- */
 
 struct marey__device_work *marey__work_set_device(struct marey__work_set *set, int32_t device)
@@ -397,7 +392,7 @@ static marey_status read_log(struct reader *r)
                                      .ctx = r};
     marey_status status = MAREY_OK;
     if (r->streams == NULL || r->is_runtime == NULL || (r->wants_facts && r->site_shapes == NULL))
-        status = no_memory(set);
+        status = marey__no_memory();
     if (status == MAREY_OK)
         status = marey__range_walk(&walk);
     /* A step that began before the first event begins with the log; rounding may put a word behind its end. */
@@ -405,7 +400,7 @@ static marey_status read_log(struct reader *r)
     set->last_ns = MAREY__MAX(walk.last_ns, set->process->last_ns);
     set->n_too_deep = walk.n_too_deep;
     if (status == MAREY_OK && (!gather_streams(r) || !order_steps(set)))
-        status = no_memory(set);
+        status = marey__no_memory();
     for (size_t i = 0; r->streams != NULL && i < n_lanes; i++)
         marey__free(r->streams[i].work);
     marey__free(r->streams);
@@ -424,15 +419,14 @@ marey_status marey__work_set_read(struct marey__work_set *set, marey_recording *
     MAREY_TRY(read_log(&r));
     set->caught = marey__calloc(options->rules->n, sizeof *set->caught);
     struct marey__classifier classifier;
-    if (set->caught == NULL ||
-        !marey__classifier_init(&classifier, options->rules, recording, set->process))
-        return no_memory(set);
+    MAREY__TRY_MEMORY(set->caught != NULL &&
+                      marey__classifier_init(&classifier, options->rules, recording, set->process));
     marey_status status = MAREY_OK;
     if (set->n_devices == 0)
         status = marey__work_host_read(set, options, &classifier);
     if (status == MAREY_OK &&
         (!marey__work_set_link(set) || !marey__work_set_classify(set, &classifier)))
-        status = no_memory(set);
+        status = marey__no_memory();
     marey__classifier_fini(&classifier);
     return status;
 }

@@ -34,17 +34,9 @@ struct host {
     bool wants_ranges;
 };
 
-static marey_status no_memory(const struct marey__work_set *set)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to break down %s", set->process->log_path);
-}
-
 static bool add_interval(struct intervals *to, uint64_t begin_ns, uint64_t end_ns)
 {
-    if (!marey__grow(&to->list, &to->cap, to->n + 1, sizeof *to->list))
-        return false;
-    to->list[to->n++] = (struct marey__interval){begin_ns, end_ns};
-    return true;
+    return MAREY__PUSH(to->list, to->n, to->cap, (struct marey__interval){begin_ns, end_ns});
 }
 
 static bool add_work(struct host *host, const struct marey__work *work)
@@ -52,10 +44,7 @@ static bool add_work(struct host *host, const struct marey__work *work)
     struct marey__device_work *device = host->device;
     if (work->end_ns == work->begin_ns)
         return true;
-    if (!marey__grow(&device->work, &device->work_cap, device->n_work + 1, sizeof *device->work))
-        return false;
-    device->work[device->n_work++] = *work;
-    return true;
+    return MAREY__PUSH(device->work, device->n_work, device->work_cap, *work);
 }
 
 /* ---- the main thread ---- */
@@ -277,11 +266,10 @@ static marey_status read_ranges(struct host *host)
                                      .record = take_record,
                                      .ctx = host};
     host->device = marey__work_set_device(set, -1);
-    if (host->device == NULL)
-        return no_memory(set);
+    MAREY__TRY_MEMORY(host->device != NULL);
     MAREY_TRY(marey__range_walk(&walk));
     if (host->n_ranges != 0 && !add_all_computation(host))
-        return no_memory(set);
+        return marey__no_memory();
     return MAREY_OK;
 }
 

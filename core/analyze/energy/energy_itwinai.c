@@ -180,8 +180,7 @@ marey_status marey__energy_make_itwinai(struct marey_energy_report *report)
                            "%s lasts for more than a hundred days: too long for a reading each "
                            "second, as itwinai's files have it",
                            report->title);
-    if (!is_done)
-        return marey__fail(MAREY_ENOMEM, "no memory for energy");
+    MAREY__TRY_MEMORY(is_done);
     MAREY_TRY(marey_table_status(report->tables[MAREY__JOULES_GPU_DATA]));
     return marey_table_status(report->tables[MAREY__JOULES_EPOCH_TIME]);
 }

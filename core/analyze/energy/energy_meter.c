@@ -156,11 +156,7 @@ static bool add_stretch(struct marey__meter *meter, const struct marey__stretch 
         added.before = last->before + last->joules;
         added.disagreed = last->disagreed + last->joules - last->integral;
     }
-    if (!marey__grow(&meter->stretches, &meter->stretches_cap, meter->n_stretches + 1,
-                     sizeof *meter->stretches))
-        return false;
-    meter->stretches[meter->n_stretches++] = added;
-    return true;
+    return MAREY__PUSH(meter->stretches, meter->n_stretches, meter->stretches_cap, added);
 }
 
 static double integral_between(const struct marey__meter *meter, uint64_t from_ns, uint64_t to_ns)
@@ -216,11 +212,11 @@ static bool derive_power(struct marey__meter *meter)
         const struct marey__stretch *s = &meter->stretches[i];
         if (s->kind != MAREY__COUNTED)
             continue;
-        if (!marey__grow(&power->at, &power->cap, power->n + 1, sizeof *power->at))
+        if (!MAREY__PUSH(
+                power->at, power->n, power->cap,
+                (struct marey__reading){.ns = s->begin_ns + (s->end_ns - s->begin_ns) / 2,
+                                        .value = s->joules / seconds(s->begin_ns, s->end_ns)}))
             return false;
-        power->at[power->n++] =
-            (struct marey__reading){.ns = s->begin_ns + (s->end_ns - s->begin_ns) / 2,
-                                    .value = s->joules / seconds(s->begin_ns, s->end_ns)};
     }
     if (!marey__readings_distance(&meter->of[MAREY__ENERGY], &meter->power_period_ns) ||
         !sum_power(meter))

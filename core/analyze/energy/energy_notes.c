@@ -156,6 +156,5 @@ marey_status marey__energy_make_notes(struct marey_energy_report *report)
     tell_unused(&notes);
     const bool has_failed = notes.line.failed;
     marey__buf_fini(&notes.line);
-    return has_failed ? marey__fail(MAREY_ENOMEM, "no memory for energy")
-                      : marey_table_status(notes.table);
+    return has_failed ? marey__no_memory() : marey_table_status(notes.table);
 }

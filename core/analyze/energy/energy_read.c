@@ -21,11 +21,6 @@ struct reading {
     } * sites;            /* by site */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for energy");
-}
-
 static const struct marey_site_info *site_of(const struct reading *r, uint32_t site)
 {
     return marey_recording_site(r->recording, r->process->index, site);
@@ -67,14 +62,13 @@ static bool take_site(struct reading *r, uint32_t number)
     const size_t len = (size_t)(bar - site->domain);
     uint32_t meter = meter_of(r, site->domain, len);
     if (meter == 0) {
-        if (!marey__grow(&report->meters, &report->meters_cap, report->n_meters + 1,
-                         sizeof *report->meters))
+        if (!MAREY__PUSH(report->meters, report->n_meters, report->meters_cap,
+                         (struct marey__meter){.recording = r->recording,
+                                               .process = r->process,
+                                               .device = site->domain,
+                                               .device_len = len,
+                                               .name = ""}))
             return false;
-        report->meters[report->n_meters++] = (struct marey__meter){.recording = r->recording,
-                                                                   .process = r->process,
-                                                                   .device = site->domain,
-                                                                   .device_len = len,
-                                                                   .name = ""};
         meter = (uint32_t)report->n_meters;
     }
     if (quantity == MAREY__POWER || quantity == MAREY__ENERGY) {
@@ -115,10 +109,7 @@ static bool take_counter(struct reading *r, const uint64_t *words, uint64_t ns)
     struct marey__readings *readings =
         &r->report->meters[r->sites[site].meter - 1].of[r->sites[site].quantity];
     memcpy(&reading.value, &words[2], sizeof reading.value);
-    if (!marey__grow(&readings->at, &readings->cap, readings->n + 1, sizeof *readings->at))
-        return false;
-    readings->at[readings->n++] = reading;
-    return true;
+    return MAREY__PUSH(readings->at, readings->n, readings->cap, reading);
 }
 
 /* ---- windows ---- */
@@ -184,16 +175,12 @@ static bool take_named(struct reading *r, enum marey__energy_by by, uint32_t sit
 static bool take_iteration(struct reading *r, const struct marey__span *span)
 {
     struct marey_energy_report *report = r->report;
-    if (!marey__grow(&report->iterations, &report->iterations_cap, report->n_iterations + 1,
-                     sizeof *report->iterations))
-        return false;
-    report->iterations[report->n_iterations++] =
-        (struct marey__energy_iteration){.begin_ns = span->begin_ns,
-                                         .end_ns = span->end_ns,
-                                         .number = span->number,
-                                         .samples = span->samples,
-                                         .member = r->member};
-    return true;
+    return MAREY__PUSH(report->iterations, report->n_iterations, report->iterations_cap,
+                       (struct marey__energy_iteration){.begin_ns = span->begin_ns,
+                                                        .end_ns = span->end_ns,
+                                                        .number = span->number,
+                                                        .samples = span->samples,
+                                                        .member = r->member});
 }
 
 static bool take_epoch(struct reading *r, const struct marey__span *span)
@@ -258,14 +245,12 @@ static marey_status walk(struct reading *r)
                                      .record = take_record,
                                      .ctx = r};
     struct marey__span span;
-    if (!look_at_sites(r))
-        return no_memory();
+    MAREY__TRY_MEMORY(look_at_sites(r));
     marey__progress_init(&r->progress, r->process->first_ns);
     MAREY_TRY(marey__range_walk(&walk));
     while (r->member != MAREY__NO_MEMBER &&
            marey__progress_finish(&r->progress, r->process->last_ns, &span))
-        if (!take_span(r, &span))
-            return no_memory();
+        MAREY__TRY_MEMORY(take_span(r, &span));
     return MAREY_OK;
 }
 
@@ -369,7 +354,7 @@ marey_status marey__energy_read(struct marey_energy_report *report, marey_record
                             .recording = recording,
                             .process = marey_recording_process(recording, i),
                             .member = MAREY__NO_MEMBER};
-        const marey_status status = begin_member(&r) ? walk(&r) : no_memory();
+        const marey_status status = begin_member(&r) ? walk(&r) : marey__no_memory();
         marey__free(r.sites);
         MAREY_TRY(status);
     }

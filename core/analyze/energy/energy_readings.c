@@ -204,9 +204,8 @@ bool marey__meter_append(struct marey__meter *meter, struct marey__meter *later)
 {
     uint64_t first_ns, last_ns;
     (void)spans(later, &first_ns, &last_ns);
-    if (!marey__grow(&meter->breaks, &meter->breaks_cap, meter->n_breaks + 1, sizeof *meter->breaks))
+    if (!MAREY__PUSH(meter->breaks, meter->n_breaks, meter->breaks_cap, first_ns))
         return false;
-    meter->breaks[meter->n_breaks++] = first_ns;
     for (unsigned q = 0; q < MAREY__N_QUANTITIES; q++) {
         struct marey__readings *to = &meter->of[q], *from = &later->of[q];
         if (from->n == 0)

@@ -4,11 +4,6 @@
 
 #include "analyze/energy/energy_whole.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for energy");
-}
-
 /* ---- whether there is anything ---- */
 
 static bool has_meter(const marey_recording *recording, size_t process)
@@ -69,11 +64,9 @@ static marey_status read_all(struct marey_energy_report *report, marey_recording
         if (report->options.progress != NULL)
             report->options.progress(report->options.progress_ctx, (double)(i + 1) / (double)n);
     }
-    if (!join_meters(report))
-        return no_memory();
+    MAREY__TRY_MEMORY(join_meters(report));
     for (size_t i = 0; i < report->n_meters; i++)
-        if (!marey__meter_prepare(&report->meters[i]))
-            return no_memory();
+        MAREY__TRY_MEMORY(marey__meter_prepare(&report->meters[i]));
     return MAREY_OK;
 }
 
@@ -130,8 +123,7 @@ static marey_status make(struct marey_energy_report *report, marey_recording *co
 {
     MAREY_TRY(take_options(report, options));
     report->title = marey__recordings_title(recordings, n);
-    if (report->title == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report->title != NULL);
     if (marey_energy_is_there(recordings, n))
         MAREY_TRY(read_all(report, recordings, n));
     if (!has_readings(report))
@@ -140,13 +132,10 @@ static marey_status make(struct marey_energy_report *report, marey_recording *co
                            "doctor' says what can be measured here",
                            report->title);
     marey__energy_order_runs(report);
-    if (!marey__energy_find_users(report) || !marey__energy_group_iterations(report))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__energy_find_users(report) && marey__energy_group_iterations(report));
     for (size_t i = 0; i < report->n_windows; i++)
-        if (!marey__time_set_settle(&report->windows[i].set))
-            return no_memory();
-    if (!add_no_phases(report))
-        return no_memory();
+        MAREY__TRY_MEMORY(marey__time_set_settle(&report->windows[i].set));
+    MAREY__TRY_MEMORY(add_no_phases(report));
     MAREY_TRY(marey__energy_make_tables(report));
     if (options->strategy != NULL)
         MAREY_TRY(marey__energy_make_itwinai(report));
@@ -179,8 +168,7 @@ marey_status marey_energy_report_create(marey_recording *const *recordings, size
 {
     static const struct marey_energy_report_options defaults;
     marey_energy_report *report = marey__calloc(1, sizeof *report);
-    if (report == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report != NULL);
     const marey_status status = make(report, recordings, n, options != NULL ? options : &defaults);
     free_making(report);
     if (status != MAREY_OK) {

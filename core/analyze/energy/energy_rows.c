@@ -38,15 +38,13 @@ static bool add_section(struct marey__energy_sections *s, uint32_t run,
         last->longest_ns = MAREY__MAX(last->longest_ns, ns);
         return true;
     }
-    if (!marey__grow(&s->sections, &s->cap, s->n + 1, sizeof *s->sections))
-        return false;
-    s->sections[s->n++] = (struct marey__energy_section){.run = run,
-                                                         .by = windows[0]->by,
-                                                         .key = windows[0]->key,
-                                                         .windows = windows,
-                                                         .n = 1,
-                                                         .longest_ns = ns};
-    return true;
+    return MAREY__PUSH(s->sections, s->n, s->cap,
+                       (struct marey__energy_section){.run = run,
+                                                      .by = windows[0]->by,
+                                                      .key = windows[0]->key,
+                                                      .windows = windows,
+                                                      .n = 1,
+                                                      .longest_ns = ns});
 }
 
 bool marey__energy_sections_make(struct marey__energy_sections *s,

@@ -14,10 +14,7 @@ bool marey__time_set_add(struct marey__time_set *set, uint64_t begin_ns, uint64_
         set->parts[set->n - 1].end_ns = MAREY__MAX(set->parts[set->n - 1].end_ns, end_ns);
         return true;
     }
-    if (!marey__grow(&set->parts, &set->cap, set->n + 1, sizeof *set->parts))
-        return false;
-    set->parts[set->n++] = (struct marey__interval){begin_ns, end_ns};
-    return true;
+    return MAREY__PUSH(set->parts, set->n, set->cap, (struct marey__interval){begin_ns, end_ns});
 }
 
 bool marey__time_set_unite(struct marey__time_set *into, const struct marey__time_set *from)

@@ -352,8 +352,7 @@ static marey_status fill(struct marey_energy_report *report)
     for (size_t i = 0; is_done && i < sections.n; i++)
         is_done = put_section(report, &sections.sections[i]);
     marey__energy_sections_fini(&sections);
-    if (!is_done)
-        return marey__fail(MAREY_ENOMEM, "no memory for energy");
+    MAREY__TRY_MEMORY(is_done);
     marey__energy_put_repeats(report);
     return MAREY_OK;
 }

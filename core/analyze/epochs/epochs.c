@@ -6,11 +6,6 @@
 const char *const marey__epoch_phase_names[MAREY__N_PHASES] = {
     "data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging", "other"};
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for epochs");
-}
-
 /* ---- runs in order of time ---- */
 
 static void order_runs(struct marey_epoch_report *report)
@@ -87,10 +82,9 @@ static bool make_groups(struct marey_epoch_report *report)
             report->groups[report->n_groups - 1].n++;
             continue;
         }
-        if (!marey__grow(&report->groups, &report->groups_cap, report->n_groups + 1,
-                         sizeof *report->groups))
+        if (!MAREY__PUSH(report->groups, report->n_groups, report->groups_cap,
+                         (struct marey__epoch_group){.first = i, .n = 1}))
             return false;
-        report->groups[report->n_groups++] = (struct marey__epoch_group){.first = i, .n = 1};
     }
     for (size_t g = 0; g < report->n_groups; g++)
         marey__epoch_group_judge(report, &report->groups[g]);
@@ -106,7 +100,7 @@ static marey_status read_all(struct marey_epoch_report *report, marey_recording 
     for (uint32_t i = 0; i < MAREY__PHASE_OTHER; i++) {
         const char *name = marey__epoch_phase_names[i];
         if (marey__names_number(&report->names, name, strlen(name)) == MAREY__NO_NAME)
-            return no_memory();
+            return marey__no_memory();
     }
     for (size_t i = 0; i < n; i++) {
         MAREY_TRY(marey__epochs_read(report, recordings[i]));
@@ -120,8 +114,7 @@ static marey_status make(struct marey_epoch_report *report, marey_recording *con
                          size_t n)
 {
     report->title = marey__recordings_title(recordings, n);
-    if (report->title == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report->title != NULL);
     MAREY_TRY(read_all(report, recordings, n));
     if (report->n_times == 0)
         return marey__fail(
@@ -130,9 +123,9 @@ static marey_status make(struct marey_epoch_report *report, marey_recording *con
             "and marey.lightning, marey.epoch() and marey_epoch_begin() tell of them",
             report->title);
     order_runs(report);
-    if (!marey__sort_runs(report->times, report->n_times, sizeof *report->times, is_before) ||
-        !make_groups(report))
-        return no_memory();
+    MAREY__TRY_MEMORY(
+        marey__sort_runs(report->times, report->n_times, sizeof *report->times, is_before) &&
+        make_groups(report));
     return marey__epochs_make_tables(report);
 }
 
@@ -151,8 +144,7 @@ marey_status marey_epoch_report_create(marey_recording *const *recordings, size_
                                        marey_epoch_report **out)
 {
     marey_epoch_report *report = marey__calloc(1, sizeof *report);
-    if (report == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report != NULL);
     if (options != NULL)
         report->options = *options;
     const marey_status status = make(report, recordings, n);

@@ -16,11 +16,6 @@ struct reading {
     bool is_open, is_first;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for epochs");
-}
-
 static struct marey__epoch_time *epoch_of(const struct reading *r)
 {
     return &r->report->times[r->report->n_times - 1];
@@ -65,14 +60,13 @@ static bool go_on(struct reading *r, uint64_t ns)
 static bool begin_epoch(struct reading *r)
 {
     struct marey_epoch_report *report = r->report;
-    if (!marey__grow(&report->times, &report->times_cap, report->n_times + 1, sizeof *report->times))
+    if (!MAREY__PUSH(report->times, report->n_times, report->times_cap,
+                     (struct marey__epoch_time){.process = r->process,
+                                                .number = r->progress.epoch.number,
+                                                .first_part = report->n_parts,
+                                                .run = r->run,
+                                                .flags = r->is_first ? MAREY__EPOCH_FIRST : 0u}))
         return false;
-    report->times[report->n_times++] =
-        (struct marey__epoch_time){.process = r->process,
-                                   .number = r->progress.epoch.number,
-                                   .first_part = report->n_parts,
-                                   .run = r->run,
-                                   .flags = r->is_first ? MAREY__EPOCH_FIRST : 0u};
     r->began_ns = r->last_ns;
     r->is_open = true;
     r->is_first = false;
@@ -126,7 +120,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
         const bool is_record = marey_word_kind(*word) == MAREY_KIND_RECORD;
         if (is_record && marey__is_progress(marey_record_type_of(*word)) &&
             !take_record(r, word, marey_batch_ns(batch, *word)))
-            return no_memory();
+            return marey__no_memory();
         word += is_record ? marey_record_length(*word) : 1;
     }
     return MAREY_OK;
@@ -137,7 +131,7 @@ static marey_status walk(struct reading *r)
     struct marey__span span;
     MAREY_TRY(marey__recording_visit_in_order(r->recording, r->process->index, visit_batch, r));
     if (r->is_open && !go_on(r, r->process->last_ns))
-        return no_memory();
+        return marey__no_memory();
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
         if (span.kind == MAREY__SPAN_EPOCH && r->is_open)
             end_epoch(r, &span);
@@ -152,8 +146,7 @@ marey_status marey__epochs_read(struct marey_epoch_report *report, marey_recordi
                             .process = marey_recording_process(recording, i),
                             .is_first = true};
         r.last_ns = r.process->first_ns;
-        if (!marey__process_runs_find(&report->runs, r.process, &r.run))
-            return no_memory();
+        MAREY__TRY_MEMORY(marey__process_runs_find(&report->runs, r.process, &r.run));
         marey__progress_init(&r.progress, r.process->first_ns);
         MAREY_TRY(walk(&r));
     }

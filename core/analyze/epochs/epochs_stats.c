@@ -94,10 +94,7 @@ void marey__epoch_group_judge(const struct marey_epoch_report *report,
 
 bool marey__epoch_values_add(struct marey__epoch_values *values, double value)
 {
-    if (!marey__grow(&values->values, &values->cap, values->n + 1, sizeof *values->values))
-        return false;
-    values->values[values->n++] = value;
-    return true;
+    return MAREY__PUSH(values->values, values->n, values->cap, value);
 }
 
 static int compare(const void *a, const void *b)

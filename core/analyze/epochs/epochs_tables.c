@@ -410,8 +410,7 @@ marey_status marey__epochs_make_tables(struct marey_epoch_report *report)
     for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
         MAREY_TRY(marey_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
                                      &report->tables[i]));
-    if (!fill(report))
-        return marey__fail(MAREY_ENOMEM, "no memory for epochs");
+    MAREY__TRY_MEMORY(fill(report));
     for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
         MAREY_TRY(marey_table_status(report->tables[i]));
     return MAREY_OK;

@@ -290,15 +290,14 @@ static marey_status read_process(struct reading *r)
     marey__progress_init(&r->progress, r->process->first_ns);
     MAREY_TRY(marey__range_walk(&walk));
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
-        if (!take_span(r, &span))
-            return marey__memory_no_memory();
+        MAREY__TRY_MEMORY(take_span(r, &span));
     if (r->n_placeless != 0)
         marey__memory_note(
             r->report,
             "process %lld: %llu times that CUDA's memory was taken or given back are "
             "left out: the recording has no addresses of them",
             (long long)r->process->pid, (unsigned long long)r->n_placeless);
-    return r->n_operations == 0 || make_pools(r) ? MAREY_OK : marey__memory_no_memory();
+    return r->n_operations == 0 || make_pools(r) ? MAREY_OK : marey__no_memory();
 }
 
 static bool has_gpu(marey_recording *recording, const struct marey_process *process)

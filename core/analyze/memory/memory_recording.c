@@ -131,10 +131,8 @@ static bool take_sample(struct reading *r, const struct marey_batch *batch, cons
 
 static bool take_free(struct reading *r, const struct marey_batch *batch, const uint64_t *words)
 {
-    if (!marey__grow(&r->freed, &r->freed_cap, r->n_freed + 1, sizeof *r->freed))
-        return false;
-    r->freed[r->n_freed++] = (struct freed){words[2], moment(batch, words[0], words[1])};
-    return true;
+    return MAREY__PUSH(r->freed, r->n_freed, r->freed_cap,
+                       (struct freed){words[2], moment(batch, words[0], words[1])});
 }
 
 static int by_number(const void *a, const void *b)
@@ -229,8 +227,7 @@ static marey_status visit(void *ctx, const struct marey_batch *batch)
             i++;
             continue;
         }
-        if (!take_record(r, batch, words))
-            return marey__memory_no_memory();
+        MAREY__TRY_MEMORY(take_record(r, batch, words));
         i += marey_record_length(words[0]);
     }
     return MAREY_OK;
@@ -304,8 +301,7 @@ static marey_status read_process(struct reading *r)
 {
     struct marey__span span;
     r->pool = marey__memory_pool_add(r->report);
-    if (r->pool == NULL || !look_at_sites(r))
-        return marey__memory_no_memory();
+    MAREY__TRY_MEMORY(r->pool != NULL && look_at_sites(r));
     r->pool->pid = r->process->pid;
     r->pool->rank = r->process->rank;
     memcpy(r->pool->device, "host", 5);
@@ -314,8 +310,7 @@ static marey_status read_process(struct reading *r)
     marey__progress_init(&r->progress, r->process->first_ns);
     MAREY_TRY(marey_recording_visit(r->recording, r->process->index, visit, r));
     while (marey__progress_finish(&r->progress, r->process->last_ns, &span))
-        if (!take_span(r, &span))
-            return marey__memory_no_memory();
+        MAREY__TRY_MEMORY(take_span(r, &span));
     end_blocks(r);
     tell_source(r);
     return MAREY_OK;

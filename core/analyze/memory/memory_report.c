@@ -6,11 +6,6 @@
 
 enum { N_STACKS = 20 };
 
-marey_status marey__memory_no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the report of memory");
-}
-
 /* ---- what sources fill ---- */
 
 uint32_t marey__memory_name(struct marey_memory_report *report, const char *text, size_t len)
@@ -36,27 +31,20 @@ struct marey__memory_pool *marey__memory_pool_add(struct marey_memory_report *re
 
 bool marey__memory_block_add(struct marey__memory_pool *pool, const struct marey__held_block *block)
 {
-    if (!marey__grow(&pool->blocks, &pool->blocks_cap, pool->n_blocks + 1, sizeof *pool->blocks))
-        return false;
-    pool->blocks[pool->n_blocks++] = *block;
-    return true;
+    return MAREY__PUSH(pool->blocks, pool->n_blocks, pool->blocks_cap, *block);
 }
 
 bool marey__memory_reading_add(struct marey__memory_readings *readings, uint64_t ns, double bytes)
 {
-    if (!marey__grow(&readings->at, &readings->cap, readings->n + 1, sizeof *readings->at))
-        return false;
-    readings->at[readings->n++] = (struct marey__memory_reading){ns, bytes};
-    return true;
+    return MAREY__PUSH(readings->at, readings->n, readings->cap,
+                       (struct marey__memory_reading){ns, bytes});
 }
 
 bool marey__memory_span_add(struct marey__held_spans *spans, uint64_t begin_ns, uint64_t end_ns,
                             uint32_t name)
 {
-    if (!marey__grow(&spans->at, &spans->cap, spans->n + 1, sizeof *spans->at))
-        return false;
-    spans->at[spans->n++] = (struct marey__held_span){begin_ns, end_ns, name};
-    return true;
+    return MAREY__PUSH(spans->at, spans->n, spans->cap,
+                       (struct marey__held_span){begin_ns, end_ns, name});
 }
 
 uint32_t marey__memory_stack_add(struct marey_memory_report *report, const uint32_t *names, size_t n)
@@ -100,16 +88,15 @@ static void sort_readings(struct marey__memory_readings *readings)
 
 static marey_status make_tables(struct marey_memory_report *report)
 {
-    if (!marey__memory_find_where(report))
-        return marey__memory_no_memory();
+    MAREY__TRY_MEMORY(marey__memory_find_where(report));
     for (size_t i = 0; i < report->n_pools; i++) {
         struct marey__memory_pool *const pool = &report->pools[i];
         sort_readings(&pool->resident);
         sort_readings(&pool->reserved);
-        if (!marey__memory_find_peak(pool) || !marey__memory_put_phases(report, pool) ||
-            !marey__memory_put_alive(report, pool) || !marey__memory_put_growth(report, pool) ||
-            !marey__memory_put_live(report, pool))
-            return marey__memory_no_memory();
+        MAREY__TRY_MEMORY(marey__memory_find_peak(pool) && marey__memory_put_phases(report, pool) &&
+                          marey__memory_put_alive(report, pool) &&
+                          marey__memory_put_growth(report, pool) &&
+                          marey__memory_put_live(report, pool));
         marey__memory_put_pool(report, pool);
         marey__memory_put_resident(report, pool);
     }
@@ -122,8 +109,7 @@ static marey_status create(const struct marey_memory_report_options *options,
                            marey_memory_report **out)
 {
     struct marey_memory_report *const report = marey__calloc(1, sizeof *report);
-    if (report == NULL)
-        return marey__memory_no_memory();
+    MAREY__TRY_MEMORY(report != NULL);
     if (options != NULL)
         report->options = *options;
     if (report->options.n_stacks == 0)

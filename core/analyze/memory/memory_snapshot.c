@@ -340,11 +340,10 @@ static marey_status take_snapshot(struct reading *r, const char *name)
             MAREY_EFORMAT,
             "%s is no snapshot of torch's CUDA allocator: it has no list of segments", name);
     r->stacks = marey__calloc(r->pickle->n, sizeof *r->stacks);
-    if (r->stacks == NULL)
-        return marey__memory_no_memory();
+    MAREY__TRY_MEMORY(r->stacks != NULL);
     for (size_t i = 0, n = count_devices(r, segments, traces); i < n; i++)
-        if (!take_device(r, segments, marey__unpickled_item(r->pickle, traces, i), annotations, i))
-            return marey__memory_no_memory();
+        MAREY__TRY_MEMORY(
+            take_device(r, segments, marey__unpickled_item(r->pickle, traces, i), annotations, i));
     return r->report->n_pools != before
                ? MAREY_OK
                : marey__fail(MAREY_EFORMAT, "%s is a snapshot of an allocator that nobody used",
@@ -364,7 +363,7 @@ marey_status marey__memory_take_snapshot(struct marey_memory_report *report, con
                              "%s is no snapshot of torch's CUDA allocator: at byte %zu %s", name,
                              pickle.offset, pickle.mistake);
     else
-        status = marey__memory_no_memory();
+        status = marey__no_memory();
     marey__free(r.stacks);
     marey__free(r.open.slots);
     marey__unpickled_fini(&pickle);

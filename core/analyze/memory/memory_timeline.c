@@ -119,12 +119,11 @@ marey_status marey_memory_timeline_create(const struct marey__torch_trace *trace
                                           struct marey__memory_timeline **out)
 {
     marey_memory_timeline *timeline = marey__calloc(1, sizeof *timeline);
-    if (timeline == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the memory timeline");
+    MAREY__TRY_MEMORY(timeline != NULL);
     timeline->trace = trace;
     if (!fill(timeline)) {
         marey_memory_timeline_destroy(timeline);
-        return marey__fail(MAREY_ENOMEM, "no memory for the memory timeline");
+        return marey__no_memory();
     }
     *out = timeline;
     return MAREY_OK;

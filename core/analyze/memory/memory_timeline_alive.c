@@ -58,8 +58,7 @@ marey_status marey__memory_alive_init(struct marey__memory_alive *alive,
         if (timeline->blocks[i].device == number && is_alive(&timeline->blocks[i], change))
             add_up(alive, &timeline->blocks[i]);
     alive->groups = marey__calloc(alive->count + 1, sizeof *alive->groups);
-    if (alive->groups == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for what was in memory");
+    MAREY__TRY_MEMORY(alive->groups != NULL);
     for (size_t i = 0; i < timeline->n_blocks; i++) {
         const struct marey__memory_block *block = &timeline->blocks[i];
         if (block->device == number && is_alive(block, change))

@@ -317,10 +317,9 @@ static bool make_of_sums(struct marey__memory_timeline *timeline)
                 rest -= timeline->blocks[i].bytes;
         if (!is_possible(timeline, rest))
             continue;
-        if (!marey__grow(&timeline->blocks, &timeline->blocks_cap, timeline->n_blocks + 1,
-                         sizeof *timeline->blocks))
+        if (!MAREY__PUSH(timeline->blocks, timeline->n_blocks, timeline->blocks_cap,
+                         block_of(d, 0, rest)))
             return false;
-        timeline->blocks[timeline->n_blocks++] = block_of(d, 0, rest);
         timeline->n_bytes += rest;
     }
     return true;

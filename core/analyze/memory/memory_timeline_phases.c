@@ -15,11 +15,10 @@
 static bool put_span(struct marey__memory_phases *phases, const struct marey__torch_event *event,
                      enum marey__memory_phase phase)
 {
-    if (!marey__grow(&phases->spans, &phases->spans_cap, phases->n_spans + 1, sizeof *phases->spans))
-        return false;
-    phases->spans[phases->n_spans++] = (struct marey__memory_span){
-        .begin_ns = event->begin_ns, .end_ns = event->end_ns, .phase = (uint8_t)phase};
-    return true;
+    return MAREY__PUSH(phases->spans, phases->n_spans, phases->spans_cap,
+                       (struct marey__memory_span){.begin_ns = event->begin_ns,
+                                                   .end_ns = event->end_ns,
+                                                   .phase = (uint8_t)phase});
 }
 
 static bool begins_with(const char *text, const char *with)
@@ -155,12 +154,8 @@ static bool put_piece(struct marey__memory_phases *phases, int64_t begin_ns, uin
 {
     if (phases->n_pieces != 0 && phases->pieces[phases->n_pieces - 1].begin_ns == begin_ns)
         phases->n_pieces--; /* nothing lies in it */
-    if (!marey__grow(&phases->pieces, &phases->pieces_cap, phases->n_pieces + 1,
-                     sizeof *phases->pieces))
-        return false;
-    phases->pieces[phases->n_pieces++] =
-        (struct marey__memory_piece){.begin_ns = begin_ns, .span = span};
-    return true;
+    return MAREY__PUSH(phases->pieces, phases->n_pieces, phases->pieces_cap,
+                       (struct marey__memory_piece){.begin_ns = begin_ns, .span = span});
 }
 
 /* Those that are open, the innermost last. */

@@ -153,14 +153,12 @@ static bool take_device(struct reading *r, uint32_t number)
 static marey_status take_trace(struct reading *r, const char *path)
 {
     r->known = marey__calloc(r->trace->strings.n + 1, sizeof *r->known);
-    if (r->known == NULL)
-        return marey__memory_no_memory();
+    MAREY__TRY_MEMORY(r->known != NULL);
     r->begin_ns = r->trace->n_memory != 0 ? r->trace->memory[0].ns : 0;
     for (size_t i = 0; i < r->trace->n_events; i++)
         r->begin_ns = MAREY__MIN(r->begin_ns, r->trace->events[i].begin_ns);
     for (uint32_t i = 0; i < r->timeline->n_devices; i++)
-        if (!take_device(r, i))
-            return marey__memory_no_memory();
+        MAREY__TRY_MEMORY(take_device(r, i));
     if (r->trace->damage != NULL)
         marey__memory_note(r->report, "%s", r->trace->damage);
     return r->timeline->n_devices != 0

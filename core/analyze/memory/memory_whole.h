@@ -130,7 +130,6 @@ uint32_t marey__memory_frame(struct marey_memory_report *report, const char *fun
 /* A frame whose text is known: "torch/nn/modules/linear.py(134): forward". */
 uint32_t marey__memory_frame_text(struct marey_memory_report *report, const char *text, size_t len);
 void marey__memory_note(struct marey_memory_report *report, const char *fmt, ...) MAREY_PRINTF(2, 3);
-marey_status marey__memory_no_memory(void);
 
 /* ---- sources ---- */
 

@@ -197,11 +197,9 @@ bool marey__operators_group(struct marey_operators *operators)
 
 static marey_status make(struct marey_operators *operators, const char *sort)
 {
-    if (!marey__operators_find_calls(operators) || !marey__operators_link(operators))
-        return marey__fail(MAREY_ENOMEM, "no memory for the operators of a trace");
+    MAREY__TRY_MEMORY(marey__operators_find_calls(operators) && marey__operators_link(operators));
     marey__operators_split(operators);
-    if (!marey__operators_find_stacks(operators) || !marey__operators_group(operators))
-        return marey__fail(MAREY_ENOMEM, "no memory for the operators of a trace");
+    MAREY__TRY_MEMORY(marey__operators_find_stacks(operators) && marey__operators_group(operators));
     MAREY_TRY(marey__operators_sort(operators, sort));
     return marey__operators_fill(operators);
 }
@@ -213,8 +211,7 @@ marey_status marey_operators_create(const marey_torch_trace *trace,
     static const struct marey_operators_options defaults;
     const struct marey_operators_options *wants = options != NULL ? options : &defaults;
     struct marey_operators *operators = marey__calloc(1, sizeof *operators);
-    if (operators == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the operators of a trace");
+    MAREY__TRY_MEMORY(operators != NULL);
     operators->trace = trace;
     operators->by_name_alone = wants->by_name_alone != 0;
     operators->stack_depth =

@@ -40,10 +40,7 @@ static bool add_link(struct links *links, int64_t id, size_t call)
 {
     if (id < 0)
         return true;
-    if (!marey__grow(&links->list, &links->cap, links->n + 1, sizeof *links->list))
-        return false;
-    links->list[links->n++] = (struct link){id, (uint32_t)call};
-    return true;
+    return MAREY__PUSH(links->list, links->n, links->cap, (struct link){id, (uint32_t)call});
 }
 
 /* Operators by their own id, and calls of the runtime by what they launched. */

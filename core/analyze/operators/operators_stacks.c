@@ -126,11 +126,8 @@ static bool add_forward(const struct marey_operators *operators, struct forwards
     const struct marey__torch_event *event = marey__call_event(operators, &operators->calls[i]);
     if (event->sequence < 0)
         return true;
-    if (!marey__grow(&forwards->list, &forwards->cap, forwards->n + 1, sizeof *forwards->list))
-        return false;
-    forwards->list[forwards->n++] =
-        (struct forward){event->sequence, event->thread, operators->calls[i].stack};
-    return true;
+    return MAREY__PUSH(forwards->list, forwards->n, forwards->cap,
+                       (struct forward){event->sequence, event->thread, operators->calls[i].stack});
 }
 
 /* The first one of this sequence number; the list's end when there is none. */

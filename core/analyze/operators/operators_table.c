@@ -134,7 +134,7 @@ marey_status marey__operators_sort(struct marey_operators *operators, const char
     marey__free(order);
     if (!is_done) {
         marey__free(rows);
-        return marey__fail(MAREY_ENOMEM, "no memory to sort operators");
+        return marey__no_memory();
     }
     marey__free(operators->rows);
     operators->rows = rows;

@@ -23,11 +23,6 @@ struct marey__samples_chosen {
     struct marey__buf what;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to choose samples");
-}
-
 /* ---- what was asked for ---- */
 
 static marey_status parse_mode(const char *text, enum mode *mode)
@@ -144,8 +139,7 @@ static marey_status join_range(struct marey__samples_chosen *c, struct marey__sa
 {
     bool is_there;
     c->ranges = marey__calloc((size_t)c->n_threads + 1, sizeof *c->ranges);
-    if (c->ranges == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(c->ranges != NULL);
     MAREY_TRY(marey__samples_join_ranges(set, name, c->ranges, &is_there));
     if (!is_there)
         return marey__fail(MAREY_EINVAL, "no process that was sampled has a range '%s'", name);
@@ -177,8 +171,7 @@ static marey_status join_during(struct marey__samples_chosen *c, struct marey__s
     struct marey__spans *const spans = marey__calloc((size_t)c->n_processes + 1, sizeof *spans);
     c->during[what] = spans;
     c->spans_of[what] = marey__calloc((size_t)c->n_processes + 1, sizeof *c->spans_of[what]);
-    if (spans == NULL || c->spans_of[what] == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(spans != NULL && c->spans_of[what] != NULL);
     MAREY_TRY(what == DURING_ITERATIONS ? marey__samples_join_iterations(set, &numbers, spans, &slow)
               : what == DURING_EPOCHS   ? marey__samples_join_epochs(set, &numbers, spans)
                                         : marey__samples_join_phases(set, asked, spans));
@@ -255,7 +248,7 @@ static marey_status find_steps(struct marey__samples_chosen *c, struct marey__sa
     marey_status status =
         spans != NULL && spans_of != NULL && c->first_ns != NULL && c->has_steps != NULL
             ? MAREY_OK
-            : no_memory();
+            : marey__no_memory();
     if (status == MAREY_OK)
         status = marey__samples_join_iterations(set, &all, spans, &slow);
     if (status == MAREY_OK)
@@ -306,8 +299,7 @@ static marey_status fill(struct marey__samples_chosen *c, struct marey__samples_
     c->n_processes = marey_samples_n_processes(set->samples);
     c->is_idle = filter->idle != 0;
     c->threads = marey__calloc((size_t)c->n_threads + 1, sizeof *c->threads);
-    if (c->threads == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(c->threads != NULL);
     MAREY_TRY(parse_mode(filter->mode, &c->mode));
     say_mode(c, filter);
     MAREY_TRY(choose_threads(c, set, filter));
@@ -319,12 +311,11 @@ static marey_status fill(struct marey__samples_chosen *c, struct marey__samples_
     c->shows_imports = filter->startup != 0;
     if (may_drop) {
         c->flags = marey__samples_stack_flags(set->samples);
-        if (c->flags == NULL)
-            return no_memory();
+        MAREY__TRY_MEMORY(c->flags != NULL);
         MAREY_TRY(find_steps(c, set));
     }
     marey__buf_put(&c->what, "", 1);
-    return c->what.failed ? no_memory() : MAREY_OK;
+    return c->what.failed ? marey__no_memory() : MAREY_OK;
 }
 
 marey_status marey__samples_choose(struct marey__samples_set *set,
@@ -333,8 +324,7 @@ marey_status marey__samples_choose(struct marey__samples_set *set,
 {
     static const struct marey_samples_filter none;
     struct marey__samples_chosen *const c = marey__calloc(1, sizeof *c);
-    if (c == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(c != NULL);
     const marey_status status = fill(c, set, filter != NULL ? filter : &none, is_complete);
     if (status == MAREY_OK)
         *out = c;

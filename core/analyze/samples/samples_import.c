@@ -29,11 +29,6 @@ struct turning {
     struct marey__buf name;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the samples");
-}
-
 /* ---- names ---- */
 
 static bool is_library(const char *file)
@@ -169,7 +164,7 @@ static marey_status turn_process(struct marey__samples_set *set, marey_recording
     t.locations = marey__calloc((size_t)info->n_sites + 1, sizeof *t.locations);
     t.lanes = marey__calloc((size_t)info->n_lanes + 1, sizeof *t.lanes);
     marey_status status =
-        t.process != 0 && t.locations != NULL && t.lanes != NULL ? MAREY_OK : no_memory();
+        t.process != 0 && t.locations != NULL && t.lanes != NULL ? MAREY_OK : marey__no_memory();
     if (status == MAREY_OK) {
         status = marey__process_walk_init(&walk, recording, log);
         walk.tap = &tap;

@@ -10,21 +10,14 @@
 #include "analyze/samples/samples_spans.h"
 #include "read/read_internal.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to join samples with ranges");
-}
-
 /* ---- spans ---- */
 
 static bool add_span(struct marey__spans *spans, uint64_t begin_ns, uint64_t end_ns)
 {
     if (end_ns <= begin_ns)
         return true;
-    if (!marey__grow(&spans->items, &spans->cap, spans->n + 1, sizeof *spans->items))
-        return false;
-    spans->items[spans->n++] = (struct marey__time_span){begin_ns, end_ns};
-    return true;
+    return MAREY__PUSH(spans->items, spans->n, spans->cap,
+                       (struct marey__time_span){begin_ns, end_ns});
 }
 
 static int by_begin(const void *a, const void *b)
@@ -146,12 +139,12 @@ static marey_status walk_ranges(struct marey__samples_set *set, uint32_t process
                                      .ctx = r};
     r->n_sites = log->n_sites;
     r->by_lane = marey__calloc((size_t)log->n_lanes + 1, sizeof *r->by_lane);
-    marey_status status = r->by_lane != NULL ? marey__range_walk(&walk) : no_memory();
+    marey_status status = r->by_lane != NULL ? marey__range_walk(&walk) : marey__no_memory();
     for (uint32_t i = 0; r->by_lane != NULL && i < log->n_lanes; i++) {
         const struct marey_lane_info *const lane =
             marey_recording_lane(target->recording, target->log, i);
         if (status == MAREY_OK && !give_spans(set, process, lane->tid, &r->by_lane[i], by_thread))
-            status = no_memory();
+            status = marey__no_memory();
         marey__spans_fini(&r->by_lane[i]);
     }
     marey__free(r->by_lane);
@@ -168,7 +161,7 @@ marey_status marey__samples_join_ranges(struct marey__samples_set *set, const ch
         bool any = false;
         uint8_t *const sites = sites_called(&set->targets[i], name, &any);
         struct ranges r = {.sites = sites};
-        const marey_status status = sites == NULL ? no_memory()
+        const marey_status status = sites == NULL ? marey__no_memory()
                                     : any         ? walk_ranges(set, i, &r, by_thread)
                                                   : MAREY_OK;
         marey__free(sites);
@@ -194,10 +187,7 @@ static bool keep_span(struct spans_wanted *w, const struct marey__span *span)
 {
     if (span->kind != w->kind)
         return true;
-    if (!marey__grow(&w->spans, &w->cap, w->n + 1, sizeof *w->spans))
-        return false;
-    w->spans[w->n++] = *span;
-    return true;
+    return MAREY__PUSH(w->spans, w->n, w->cap, *span);
 }
 
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
@@ -210,7 +200,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
         if (is_record && marey__is_progress(marey_record_type_of(*word)) &&
             marey__progress_take(&w->progress, word, marey_batch_ns(batch, *word), &span) &&
             !keep_span(w, &span))
-            return no_memory();
+            return marey__no_memory();
         word += is_record ? marey_record_length(*word) : 1;
     }
     return MAREY_OK;
@@ -224,8 +214,7 @@ static marey_status read_spans(const struct marey__samples_target *target, struc
     marey__progress_init(&w->progress, log->first_ns);
     MAREY_TRY(marey__recording_visit_in_order(target->recording, log->index, visit_batch, w));
     while (marey__progress_finish(&w->progress, log->last_ns, &span))
-        if (!keep_span(w, &span))
-            return no_memory();
+        MAREY__TRY_MEMORY(keep_span(w, &span));
     return MAREY_OK;
 }
 
@@ -243,7 +232,7 @@ static marey_status join_spans(struct marey__samples_set *set, enum marey__span_
             continue;
         status = read_spans(&set->targets[i], &w);
         if (status == MAREY_OK && !take(ctx, &set->targets[i], &w, &by_process[i]))
-            status = no_memory();
+            status = marey__no_memory();
         finish_spans(&by_process[i]);
     }
     marey__free(w.spans);

@@ -8,11 +8,6 @@
 
 enum { MAX_SAMPLES = 1 << 23 }; /* of a block; the writer ends one at half of it */
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the samples");
-}
-
 /* ---- a block ---- */
 
 /*
@@ -98,8 +93,7 @@ static marey_status take_block(struct marey__samples_player *p, const void *payl
             is_damaged = true;
             break;
         }
-    if (failed || !marey__sort_runs(p->turns, p->n_turns, sizeof *p->turns, is_before))
-        return no_memory();
+    MAREY__TRY_MEMORY(!failed && marey__sort_runs(p->turns, p->n_turns, sizeof *p->turns, is_before));
     p->blocks.n_damaged += is_damaged || step == MAREY__CALLS_DAMAGED;
     return MAREY_OK;
 }
@@ -170,9 +164,9 @@ static bool take_event(struct marey__samples_player *p, struct marey__samples_st
         return true;
     }
     if (p->places[thread] == 0) {
-        if (!marey__grow(&state->seen, &state->cap, state->n + 1, sizeof *state->seen))
+        if (!MAREY__PUSH(state->seen, state->n, state->cap,
+                         (struct marey_samples_seen){.thread = thread}))
             return false;
-        state->seen[state->n++] = (struct marey_samples_seen){.thread = thread};
         p->places[thread] = (uint32_t)state->n;
     }
     struct marey_samples_seen *const seen = &state->seen[p->places[thread] - 1];
@@ -204,8 +198,7 @@ marey_status marey__samples_player_turn(struct marey__samples_player *p,
     if (turn->is_first)
         clear(p, state);
     for (uint32_t i = 0; i < turn->n_events; i++)
-        if (!take_event(p, state, turn->process, &p->events[turn->first_event + i]))
-            return no_memory();
+        MAREY__TRY_MEMORY(take_event(p, state, turn->process, &p->events[turn->first_event + i]));
     *round = (struct marey_samples_round){.process = turn->process,
                                           .at_ns = turn->at_ns,
                                           .weight_ns = weight_of(p, turn, state->last_ns),
@@ -226,8 +219,7 @@ marey_status marey__samples_player_open(struct marey__samples_player *p,
     p->places = marey__calloc((size_t)marey_samples_n_threads(set->samples) + 1, sizeof *p->places);
     p->to_unix_ns = marey_recording_process(source->recording, source->log)->mono_to_unix_ns;
     p->is_there = marey__calloc(source->n_threads + 1, sizeof *p->is_there);
-    if (p->states == NULL || p->places == NULL || p->is_there == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(p->states != NULL && p->places != NULL && p->is_there != NULL);
     return marey__recording_read_samples(source->recording, source->log, &p->blocks);
 }
 
@@ -265,8 +257,7 @@ static marey_status hand_on(void *ctx, struct marey_samples_round *round)
     struct visit *const v = ctx;
     size_t n = 0;
     if (v->chosen != NULL) {
-        if (!marey__grow(&v->seen, &v->seen_cap, round->n_seen, sizeof *v->seen))
-            return no_memory();
+        MAREY__TRY_MEMORY(marey__grow(&v->seen, &v->seen_cap, round->n_seen, sizeof *v->seen));
         for (size_t i = 0; i < round->n_seen; i++) {
             const struct marey_samples_seen *const seen = &round->seen[i];
             if (!marey__samples_is_there(v->chosen, round->process, round->at_ns, seen->thread))
@@ -347,7 +338,7 @@ static marey_status visit_all(struct visit *v)
     struct marey__samples_set *const set = v->set;
     v->players = marey__calloc(set->n_sources + 1, sizeof *v->players);
     v->is_done = marey__calloc(set->n_sources + 1, sizeof *v->is_done);
-    marey_status status = v->players != NULL && v->is_done != NULL ? MAREY_OK : no_memory();
+    marey_status status = v->players != NULL && v->is_done != NULL ? MAREY_OK : marey__no_memory();
     start_counts(set, v->chosen != NULL);
     for (size_t i = 0; i < set->n_sources && status == MAREY_OK; i++)
         status = marey__samples_player_open(&v->players[i], set, &set->sources[i]);

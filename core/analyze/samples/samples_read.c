@@ -22,11 +22,6 @@ struct reading {
     bool failed; /* no memory */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the samples");
-}
-
 /* ---- numbers ---- */
 
 /* `is` is what number `number` of the log stands for. False for a number that cannot be, or without memory. */
@@ -252,8 +247,7 @@ static marey_status take_blocks(struct reading *r, struct marey__samples_reader 
             return MAREY_OK;
         if (len != 0 && !take_block(r, payload, len))
             blocks->n_damaged++;
-        if (r->failed)
-            return no_memory();
+        MAREY__TRY_MEMORY(!r->failed);
     }
 }
 
@@ -288,8 +282,8 @@ static void add_counts(marey_samples *samples, uint32_t process,
 
 static marey_status read_source(struct marey__samples_set *set, marey_recording *recording, size_t log)
 {
-    if (!marey__grow(&set->sources, &set->sources_cap, set->n_sources + 1, sizeof *set->sources))
-        return no_memory();
+    MAREY__TRY_MEMORY(
+        marey__grow(&set->sources, &set->sources_cap, set->n_sources + 1, sizeof *set->sources));
     struct marey__samples_source *const source = &set->sources[set->n_sources++];
     *source = (struct marey__samples_source){.recording = recording, .log = log};
     /* Packed at most 512 to one, two bytes for a definition at least. */
@@ -351,8 +345,7 @@ static marey_status find_targets(struct marey__samples_set *set, marey_recording
 {
     const uint32_t n = marey_samples_n_processes(set->samples);
     set->targets = marey__calloc((size_t)n + 1, sizeof *set->targets);
-    if (set->targets == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(set->targets != NULL);
     for (uint32_t i = 0; i <= n; i++)
         set->targets[i].log = MAREY__NO_LOG; /* a damaged log may have given its number to another */
     /* Files of other samplers are whole jobs: nothing else tells of their processes. */
@@ -394,7 +387,7 @@ marey_status marey__samples_open(struct marey__samples_set *set, marey_recording
                                  size_t n)
 {
     *set = (struct marey__samples_set){.samples = marey__samples_create()};
-    marey_status status = set->samples != NULL ? MAREY_OK : no_memory();
+    marey_status status = set->samples != NULL ? MAREY_OK : marey__no_memory();
     for (size_t r = 0; r < n && status == MAREY_OK; r++)
         for (size_t i = 0; i < marey_recording_n_logs(recordings[r]) && status == MAREY_OK; i++)
             if (marey__recording_has_samples(recordings[r], i))

@@ -4,11 +4,6 @@
 #include "analyze/samples/samples_whole.h"
 #include "analyze/walk/columns.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the report of samples");
-}
-
 /* ---- columns ---- */
 
 #define PLACE(prefix) TEXT(prefix), TEXT(prefix "_file"), WHOLE(prefix "_line")
@@ -160,13 +155,12 @@ static marey_status make_tables(struct marey_samples_report *r)
 {
     for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
         MAREY_TRY(marey_table_create(kinds[i].name, kinds[i].columns, kinds[i].n, &r->tables[i]));
-    if (!marey__samples_put_frames(r) || !marey__samples_put_stacks(r) ||
-        !marey__samples_put_owners(r) || !marey__samples_put_contacts(r) ||
-        !marey__samples_put_waits(r) || !marey__samples_put_gil(r) || !marey__samples_put_audit(r))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__samples_put_frames(r) && marey__samples_put_stacks(r) &&
+                      marey__samples_put_owners(r) && marey__samples_put_contacts(r) &&
+                      marey__samples_put_waits(r) && marey__samples_put_gil(r) &&
+                      marey__samples_put_audit(r));
     marey__samples_put_totals(r);
-    if (!marey__samples_put_notes(r))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__samples_put_notes(r));
     for (size_t i = 0; i < MAREY__SAMPLES_AUDIT; i++)
         sort_table(r->tables[i], r->options.sort);
     for (size_t i = 0; i < MAREY__N_SAMPLES_TABLES; i++)
@@ -201,8 +195,7 @@ marey_status marey_samples_report_create(marey_recording *const *recordings, siz
             MAREY_EINVAL,
             "samples cannot be sorted by '%s'; it may be self, total, samples or name", wants.sort);
     struct marey_samples_report *const report = marey__calloc(1, sizeof *report);
-    if (report == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(report != NULL);
     report->options = wants;
     const marey_status status = make_report(report, recordings, n);
     if (status == MAREY_OK)

@@ -25,11 +25,6 @@ struct slow {
     uint64_t n_steps[N_KINDS];
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for samples of slow steps");
-}
-
 static void add(struct sum *sum, uint64_t n, uint64_t ns)
 {
     sum->n += n;
@@ -136,8 +131,7 @@ static marey_status find(struct slow *s, struct marey__slow_function *out)
 {
     const struct marey__numbers all = {.last = UINT64_MAX}, slow = {.is_slow = true};
     struct marey__slow_found found, unused;
-    if (!make_arrays(s))
-        return no_memory();
+    MAREY__TRY_MEMORY(make_arrays(s));
     MAREY_TRY(marey__samples_join_iterations(s->set, &slow, s->spans[SLOW], &found));
     if (found.n_slow == 0 || found.is_by_rank || found.n_slow >= found.n_iterations)
         return MAREY_OK; /* none stands out */
@@ -145,8 +139,7 @@ static marey_status find(struct slow *s, struct marey__slow_function *out)
     s->n_steps[SLOW] = found.n_slow;
     s->n_steps[OTHER] = found.n_iterations - found.n_slow;
     MAREY_TRY(marey__samples_visit(s->set, NULL, take_round, s));
-    if (!sum_functions(s))
-        return no_memory();
+    MAREY__TRY_MEMORY(sum_functions(s));
     find_function(s, out);
     return MAREY_OK;
 }

@@ -10,11 +10,6 @@
 
 #include "analyze/samples/samples_whole.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the report of samples");
-}
-
 void marey__samples_sum_add(struct marey__samples_sum *into, const struct marey__samples_sum *from)
 {
     into->n += from->n;
@@ -165,8 +160,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
         const bool is_of_mode = marey__samples_is_of_mode(report->chosen, seen);
         if (is_of_mode && seen->stack == 0)
             report->sums.gc_ns += (seen->flags & MAREY_SAMPLE_GC) != 0 ? round->weight_ns : 0;
-        if (!add_sample(report, round, seen, is_of_mode))
-            return no_memory();
+        MAREY__TRY_MEMORY(add_sample(report, round, seen, is_of_mode));
     }
     return MAREY_OK;
 }
@@ -194,14 +188,12 @@ static void drop_idle(struct marey_samples_report *report)
 marey_status marey__samples_sums_make(struct marey_samples_report *report)
 {
     struct marey__samples_sums *const sums = &report->sums;
-    if (!fold_stacks(report))
-        return no_memory();
+    MAREY__TRY_MEMORY(fold_stacks(report));
     sums->n_functions = (size_t)marey_samples_n_functions(report->set.samples) + 1;
     const size_t n = sums->n_functions * MAREY__MAX(report->set.n_sources, (size_t)1);
     sums->snapshots = marey__calloc(n, sizeof(uint64_t));
     sums->audits = marey__calloc(n, sizeof(uint64_t));
-    if (sums->snapshots == NULL || sums->audits == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(sums->snapshots != NULL && sums->audits != NULL);
     MAREY_TRY(marey__samples_visit_modes(&report->set, report->chosen, take_round, report));
     drop_idle(report);
     return MAREY_OK;

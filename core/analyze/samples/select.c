@@ -34,8 +34,7 @@ marey_status marey_recording_select(const marey_recording *whole, const char *pr
     const size_t n = marey_recording_n_logs(whole);
     bool *const keep = marey__calloc(n + 1, sizeof *keep),
                 any = marey_recording_n_processes(whole) == 0;
-    if (keep == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to select processes");
+    MAREY__TRY_MEMORY(keep != NULL);
     for (size_t i = 0; i < n; i++) {
         const struct marey_process *const p = marey_recording_process(whole, i);
         keep[i] = i >= marey_recording_n_processes(whole) ||

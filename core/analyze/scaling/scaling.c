@@ -76,8 +76,7 @@ static marey_status make(struct marey_scaling *scaling)
         return no_times(scaling);
     MAREY_TRY(marey__scaling_make_tables(scaling));
     marey__scaling_put_rows(scaling);
-    if (!marey__scaling_put_notes(scaling))
-        return marey__fail(MAREY_ENOMEM, "no memory for scaling");
+    MAREY__TRY_MEMORY(marey__scaling_put_notes(scaling));
     for (size_t i = 0; i < MAREY__N_SCALING_TABLES; i++)
         MAREY_TRY(marey_table_status(scaling->tables[i]));
     return MAREY_OK;
@@ -102,8 +101,7 @@ marey_status marey_scaling_create(const marey_scaling_runs *runs,
     struct marey_scaling_options taken = {0};
     MAREY_TRY(take_options(&taken, options));
     marey_scaling *scaling = marey__calloc(1, sizeof *scaling);
-    if (scaling == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for scaling");
+    MAREY__TRY_MEMORY(scaling != NULL);
     scaling->runs = runs;
     scaling->options = taken;
     const marey_status status = make(scaling);

@@ -263,5 +263,5 @@ marey_status marey__scaling_fit_series(const struct marey_scaling *scaling,
     marey__free(room);
     if (done)
         weigh(&series->fits[MAREY__SCALING_AMDAHL], &series->fits[MAREY__SCALING_USL]);
-    return done ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for scaling");
+    return done ? MAREY_OK : marey__no_memory();
 }

@@ -37,11 +37,6 @@ struct sources {
     uint32_t n_jobs;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for measured runs");
-}
-
 /* ---- for all readers ---- */
 
 struct marey_scaling_run marey__scaling_run_unknown(const char *name)
@@ -103,8 +98,7 @@ marey_status marey__scaling_read_note(const struct marey__scaling_reading *readi
     const int len = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
     char *sentence = marey__alloc((size_t)MAREY__MAX(len, 0) + 1);
-    if (sentence == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(sentence != NULL);
     va_start(args, fmt);
     (void)vsnprintf(sentence, (size_t)MAREY__MAX(len, 0) + 1, fmt, args);
     va_end(args);
@@ -245,7 +239,7 @@ static void leave_out_old_traces(struct sources *sources)
 static marey_status find_in_folder(struct sources *sources, const char *path)
 {
     if (!look_into(sources, path, 0) || (sources->has_old && !add_source(sources, path, OLD)))
-        return no_memory();
+        return marey__no_memory();
     if (sources->has_old)
         leave_out_old_traces(sources);
     if (sources->n != 0)
@@ -268,7 +262,7 @@ static marey_status find_file(struct sources *sources, const char *path)
             "%s is no recording, no trace of torch.profiler, and no CSV with a column "
             "workers and measures or as itwinai writes",
             path);
-    return add_source(sources, path, kinds[what]) ? MAREY_OK : no_memory();
+    return add_source(sources, path, kinds[what]) ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status find_sources(struct sources *sources, const char *path)

@@ -31,11 +31,6 @@ struct values {
     double *epoch_step;   /* its number */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for measurements");
-}
-
 /* ---- order ---- */
 
 static bool is_reading(const struct marey__measured *row)
@@ -366,7 +361,7 @@ static marey_status add_run(const struct marey__scaling_reading *reading,
     struct marey_scaling_run run = marey__scaling_run_unknown(name);
     if (!make_values(&values, rows)) {
         free_values(&values);
-        return no_memory();
+        return marey__no_memory();
     }
     run.experiment = from->experiment;
     run.strategy = from->strategy;
@@ -401,7 +396,8 @@ static marey_status name_and_add(const struct marey__scaling_reading *reading,
     if (run->repeat != 0)
         marey__buf_printf(&name, " (repeat %u)", (unsigned)run->repeat + 1);
     marey__buf_put(&name, "", 1);
-    const marey_status status = name.failed ? no_memory() : add_run(reading, run, rows, name.data);
+    const marey_status status =
+        name.failed ? marey__no_memory() : add_run(reading, run, rows, name.data);
     marey__buf_fini(&name);
     return status;
 }
@@ -426,8 +422,7 @@ static marey_status note_left_out(const struct marey__scaling_reading *reading,
 marey_status marey__measurements_add(const struct marey__scaling_reading *reading,
                                      struct marey__measurements *m, const char *path)
 {
-    if (!marey__sort_runs(m->rows, m->n_rows, sizeof *m->rows, is_before))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__sort_runs(m->rows, m->n_rows, sizeof *m->rows, is_before));
     for (size_t at = 0; at < m->n_rows;) {
         struct run_rows rows = {0};
         const uint32_t run = m->rows[at].run;

@@ -21,11 +21,6 @@ struct old {
     bool *is_told;  /* by row of `fractions`: some run has it */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for itwinai's files");
-}
-
 /* ---- files ---- */
 
 /* A file that is damaged is told, and what was read of it counts. */
@@ -150,7 +145,7 @@ static marey_status add_run(const struct old *old, struct marey_scaling_run *run
     if (epoch_s == NULL || text.failed) {
         marey__free(epoch_s);
         marey__buf_fini(&text);
-        return no_memory();
+        return marey__no_memory();
     }
     for (size_t i = 0; i < old->energy.n_epochs; i++)
         if (old->energy.epochs[i].run == epochs && old->energy.epochs[i].s > 0)
@@ -220,8 +215,7 @@ static marey_status add_all(struct old *old)
 {
     old->is_taken = marey__calloc(old->energy.run_keys.n + 1, sizeof *old->is_taken);
     old->is_told = marey__calloc(marey_table_n_rows(old->fractions) + 1, sizeof *old->is_told);
-    if (old->is_taken == NULL || old->is_told == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(old->is_taken != NULL && old->is_told != NULL);
     for (size_t i = 0; i < marey_table_n_rows(old->gpus); i++)
         MAREY_TRY(add_gpus(old, i));
     for (size_t i = 0; i < old->energy.run_keys.n; i++)

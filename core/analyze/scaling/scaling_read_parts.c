@@ -38,7 +38,7 @@ marey_status marey__scaling_parts_read(struct marey__scaling_parts *parts,
     if (status == MAREY_OK &&
         (!marey__device_windows_make(&windows, &set) ||
          !marey__by_rows_make(&rows, &set, &windows, MAREY__BY_STEP, MAREY__WINDOW_STEPS)))
-        status = marey__fail(MAREY_ENOMEM, "no memory to break steps down");
+        status = marey__no_memory();
     /* One worker has nobody to communicate with; of several, what was not recorded is unknown. */
     if (status == MAREY_OK && !(set.is_unknown && set.process->world_size > 1))
         add_rows(parts, &rows, n_warmup);

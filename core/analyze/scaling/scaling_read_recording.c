@@ -26,11 +26,6 @@ struct runs {
     size_t n_groups, groups_cap;
 };
 
-static marey_status no_memory(const char *path)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the runs of %s", path);
-}
-
 /* ---- who trains ---- */
 
 static marey_status read_nth(void *ctx, size_t i)
@@ -106,14 +101,12 @@ static bool put_into_group(struct runs *runs, size_t i)
         group->n_workers++;
         return true;
     }
-    if (!marey__grow(&runs->groups, &runs->groups_cap, runs->n_groups + 1, sizeof *runs->groups))
-        return false;
-    runs->groups[runs->n_groups++] = (struct marey__scaling_group){.run_id = worker->run_id,
-                                                                   .world_size = p->world_size,
-                                                                   .repeat = repeat,
-                                                                   .start_unix_ns = p->start_unix_ns,
-                                                                   .n_workers = 1};
-    return true;
+    return MAREY__PUSH(runs->groups, runs->n_groups, runs->groups_cap,
+                       (struct marey__scaling_group){.run_id = worker->run_id,
+                                                     .world_size = p->world_size,
+                                                     .repeat = repeat,
+                                                     .start_unix_ns = p->start_unix_ns,
+                                                     .n_workers = 1});
 }
 
 /* The group that started first of those from `start_unix_ns` on and behind `last`; n_groups for none. */
@@ -146,7 +139,7 @@ static marey_status read_part(const struct runs *runs, size_t group, const bool 
     source->workers = marey__calloc(runs->n + 1, sizeof(void *));
     marey_status status = MAREY_OK;
     if (indices == NULL || source->workers == NULL)
-        status = no_memory(runs->path);
+        status = marey__no_memory();
     for (size_t i = 0; status == MAREY_OK && i < runs->n; i++) {
         if (runs->workers[i].trains && runs->workers[i].group == group) {
             source->workers[source->n] = &runs->workers[i];
@@ -172,8 +165,7 @@ static marey_status read_group(const struct runs *runs, size_t group)
                                            .is_checked = runs->is_checked};
     marey_recording *part = NULL;
     bool *keep = marey__calloc(n_logs + 1, sizeof *keep);
-    if (keep == NULL)
-        return no_memory(runs->path);
+    MAREY__TRY_MEMORY(keep != NULL);
     choose(runs, group, keep);
     marey_status status =
         marey__recording_part(runs->recording, keep, runs->groups[group].run_id, &part);
@@ -217,7 +209,7 @@ static marey_status note_groups(const struct runs *runs)
 static marey_status read_groups(const struct runs *runs)
 {
     bool *is_done = marey__calloc(runs->n_groups + 1, sizeof *is_done);
-    marey_status status = is_done != NULL ? MAREY_OK : no_memory(runs->path);
+    marey_status status = is_done != NULL ? MAREY_OK : marey__no_memory();
     for (size_t i = 0; status == MAREY_OK && i < runs->n_groups; i++) {
         const size_t group = next_group(runs, is_done);
         is_done[group] = true;
@@ -231,12 +223,11 @@ static marey_status read_runs(struct runs *runs)
 {
     runs->n = marey_recording_n_processes(runs->recording);
     runs->workers = marey__calloc(runs->n + 1, sizeof *runs->workers);
-    if (runs->workers == NULL)
-        return no_memory(runs->path);
+    MAREY__TRY_MEMORY(runs->workers != NULL);
     MAREY_TRY(read_processes(runs));
     for (size_t i = 0; i < runs->n; i++)
         if (runs->workers[i].trains && !put_into_group(runs, i))
-            return no_memory(runs->path);
+            return marey__no_memory();
     if (runs->n_groups == 0)
         return marey__fail(
             MAREY_EFORMAT,

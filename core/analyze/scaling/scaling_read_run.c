@@ -22,11 +22,6 @@ struct values {
     struct marey__scaling_steps steps; /* of all ranks */
 };
 
-static marey_status no_memory(const struct marey__scaling_source *source)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the runs of %s", source->path);
-}
-
 static double number_at(const marey_table *table, size_t row, const char *column)
 {
     const int at = marey_table_find(table, column);
@@ -92,7 +87,7 @@ static marey_status add_epochs(const struct marey__scaling_source *source, struc
     MAREY_TRY(marey_epoch_report_create(&source->recording, 1, &options, &report));
     const bool is_done = take_epochs(marey_epoch_report_table(report, "epochs"), values, run);
     marey_epoch_report_destroy(report);
-    return is_done ? MAREY_OK : no_memory(source);
+    return is_done ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- energy ---- */
@@ -169,9 +164,8 @@ static marey_status add_steps(const struct marey__scaling_source *source, struct
                               struct marey_scaling_run *run)
 {
     for (size_t i = 0; i < source->n; i++)
-        if (!marey__scaling_steps_join(&values->steps, &source->workers[i]->steps))
-            return no_memory(source);
-    return take_steps(values, run) ? MAREY_OK : no_memory(source);
+        MAREY__TRY_MEMORY(marey__scaling_steps_join(&values->steps, &source->workers[i]->steps));
+    return take_steps(values, run) ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- what a step is made of ---- */
@@ -223,8 +217,7 @@ static marey_status add_parts(const struct marey__scaling_source *source,
     struct breaking b = {.source = source, .parts = marey__calloc(source->n + 1, sizeof *b.parts)};
     const struct marey__tasks tasks = {
         .run = break_nth, .ctx = &b, .n = source->n, .n_jobs = source->reading->n_jobs};
-    if (b.parts == NULL)
-        return no_memory(source);
+    MAREY__TRY_MEMORY(b.parts != NULL);
     marey_status status = marey__rules_load(&b.rules, NULL);
     if (status == MAREY_OK)
         status = marey__tasks_run(&tasks);
@@ -310,7 +303,7 @@ static marey_status note_missing(const struct marey__scaling_source *source,
     const uint32_t n_missing = run->workers - n_ranks;
     put_missing(source, run->workers, n_missing, &names);
     marey__buf_put(&names, "", 1);
-    marey_status status = names.failed ? no_memory(source) : MAREY_OK;
+    marey_status status = names.failed ? marey__no_memory() : MAREY_OK;
     if (status == MAREY_OK && !source->is_checked)
         status = marey__scaling_read_note(source->reading, "%s: %u of %u ranks are missing%s.",
                                           run->name, (unsigned)n_missing, (unsigned)run->workers,
@@ -358,8 +351,7 @@ static marey_status add_identity(const struct marey__scaling_source *source,
         run->experiment = run->experiment[0] == '\0' ? p->experiment : run->experiment;
     }
     run->workers = MAREY__MAX((uint32_t)world_size, n_ranks);
-    if (!count_hosts(source, &run->nodes))
-        return no_memory(source);
+    MAREY__TRY_MEMORY(count_hosts(source, &run->nodes));
     if (n_ranks < run->workers)
         MAREY_TRY(note_missing(source, run, n_ranks));
     return note_ends(source, run);
@@ -399,7 +391,7 @@ marey_status marey__scaling_read_run(const struct marey__scaling_source *source)
         marey__buf_printf(&name, " (%s)", source->workers[0]->process->run_id);
     marey__buf_put(&name, "", 1);
     struct marey_scaling_run run = marey__scaling_run_unknown(name.data);
-    marey_status status = name.failed ? no_memory(source) : fill(source, &values, &run);
+    marey_status status = name.failed ? marey__no_memory() : fill(source, &values, &run);
     if (status == MAREY_OK)
         status = marey__scaling_read_add(source->reading, &run);
     free_values(&values);

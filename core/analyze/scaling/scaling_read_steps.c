@@ -14,11 +14,6 @@ struct reading {
     bool is_cut;       /* words are missing in the step under way */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for steps");
-}
-
 /* Numbers count up, or begin anew where a count was reset: then they go on behind the last. */
 static uint64_t key_of(const struct reading *r, uint64_t number)
 {
@@ -47,14 +42,11 @@ static bool end_step(struct reading *r, const struct marey__span *span)
     }
     if (!is_whole)
         return true;
-    if (!marey__grow(&steps->list, &steps->cap, steps->n + 1, sizeof *steps->list))
-        return false;
-    steps->list[steps->n++] =
-        (struct marey__scaling_step){.key = key,
-                                     .s = (double)(span->end_ns - span->begin_ns) * 1e-9,
-                                     .samples = span->samples,
-                                     .n = 1};
-    return true;
+    return MAREY__PUSH(steps->list, steps->n, steps->cap,
+                       (struct marey__scaling_step){.key = key,
+                                                    .s = (double)(span->end_ns - span->begin_ns) * 1e-9,
+                                                    .samples = span->samples,
+                                                    .n = 1});
 }
 
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
@@ -71,7 +63,7 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
             const bool ends =
                 marey__progress_take(&r->progress, word, marey_batch_ns(batch, *word), &span);
             if (ends && span.kind == MAREY__SPAN_ITERATION && !end_step(r, &span))
-                return no_memory();
+                return marey__no_memory();
             r->steps->n_epochs +=
                 r->progress.epoch.is_open && (!was_open || r->progress.epoch.number != number);
         }

@@ -226,5 +226,5 @@ marey_status marey__scaling_levels(struct marey_scaling *scaling)
                 level_of(scaling, &scaling->points[i], measure, &sample);
     marey__free(sample.runs);
     marey__free(sample.medians);
-    return done ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for scaling");
+    return done ? MAREY_OK : marey__no_memory();
 }

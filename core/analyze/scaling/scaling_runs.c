@@ -4,16 +4,10 @@
 
 #include "analyze/scaling/scaling_whole.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for measured runs");
-}
-
 marey_status marey_scaling_runs_create(marey_scaling_runs **out)
 {
     marey_scaling_runs *runs = marey__calloc(1, sizeof *runs);
-    if (runs == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(runs != NULL);
     *out = runs;
     return MAREY_OK;
 }
@@ -91,7 +85,7 @@ marey_status marey_scaling_runs_add(marey_scaling_runs *runs, const struct marey
         !copy_text(&runs->texts, &copy.strategy) || !copy_text(&runs->texts, &copy.name) ||
         !marey__grow(&runs->list, &runs->cap, runs->n + 1, sizeof *runs->list)) {
         free_run(&copy);
-        return no_memory();
+        return marey__no_memory();
     }
     runs->list[runs->n++] = copy;
     return MAREY_OK;
@@ -99,9 +93,9 @@ marey_status marey_scaling_runs_add(marey_scaling_runs *runs, const struct marey
 
 marey_status marey_scaling_runs_note(marey_scaling_runs *runs, const char *sentence)
 {
-    if (!copy_text(&runs->texts, &sentence) ||
-        !marey__grow(&runs->notes, &runs->notes_cap, runs->n_notes + 1, sizeof *runs->notes))
-        return no_memory();
+    MAREY__TRY_MEMORY(
+        copy_text(&runs->texts, &sentence) &&
+        marey__grow(&runs->notes, &runs->notes_cap, runs->n_notes + 1, sizeof *runs->notes));
     runs->notes[runs->n_notes++] = sentence;
     return MAREY_OK;
 }

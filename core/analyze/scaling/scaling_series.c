@@ -4,11 +4,6 @@
 
 #include "analyze/scaling/scaling_whole.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for scaling");
-}
-
 /* ---- order ---- */
 
 /* By name, too: the order in which runs were read then changes nothing. */
@@ -151,9 +146,8 @@ marey_status marey__scaling_group(struct marey_scaling *scaling)
     scaling->members = marey__calloc(n, sizeof *scaling->members);
     scaling->points = marey__calloc(n, sizeof *scaling->points);
     scaling->series = marey__calloc(n, sizeof *scaling->series);
-    if (scaling->members == NULL || scaling->points == NULL || scaling->series == NULL ||
-        !make_members(scaling))
-        return no_memory();
+    MAREY__TRY_MEMORY(scaling->members != NULL && scaling->points != NULL &&
+                      scaling->series != NULL && make_members(scaling));
     for (size_t i = 0; i < n; i++)
         add_member(scaling, i);
     for (size_t i = 0; i < scaling->n_points; i++)

@@ -152,8 +152,7 @@ static marey_status fill_iterations(marey_table *table, const struct marey__maki
     const struct marey__iteration_merge *it = &m->merge->iterations;
     uint32_t *order = marey__calloc(it->n_names + 1, sizeof *order);
     size_t n = 0;
-    if (order == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the table of iterations");
+    MAREY__TRY_MEMORY(order != NULL);
     for (uint32_t name = 0; name < it->n_names; name++)
         if (it->names[name].n_processes != 0 && marey__is_range_wanted(m, name))
             order[n++] = name;

@@ -13,11 +13,6 @@ struct marey_partial {
     struct marey__warnings warnings; /* about all logs together */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the summary");
-}
-
 void marey_partial_destroy(marey_partial *partial)
 {
     if (partial == NULL)
@@ -35,8 +30,7 @@ marey_status marey_partial_create(marey_recording *const *recordings, size_t n,
                                   const struct marey_summary_options *options, marey_partial **out)
 {
     marey_partial *partial = marey__calloc(1, sizeof *partial);
-    if (partial == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(partial != NULL);
     partial->recordings = recordings;
     partial->n_recordings = n;
     marey_status status = marey__merge_init(&partial->merge);
@@ -56,8 +50,7 @@ marey_status marey_partial_pack(marey_partial *partial, const void **bytes, size
     marey__buf_fini(&partial->packed);
     partial->packed = (struct marey__buf){0};
     marey__merge_pack(&partial->merge, &partial->packed);
-    if (partial->packed.failed)
-        return no_memory();
+    MAREY__TRY_MEMORY(!partial->packed.failed);
     *bytes = partial->packed.data;
     *len = partial->packed.len;
     return MAREY_OK;
@@ -69,7 +62,7 @@ marey_status marey_partial_join(marey_partial *partial, const void *bytes, size_
     MAREY_TRY(marey__merge_init(&other));
     marey_status status = marey__merge_unpack(&other, &partial->lender, bytes, len);
     if (status == MAREY_OK && !marey__merge_join(&partial->merge, &other))
-        status = no_memory();
+        status = marey__no_memory();
     marey__merge_fini(&other);
     return status;
 }
@@ -130,8 +123,7 @@ marey_status marey_partial_summary(marey_partial *partial,
 {
     MAREY_TRY(marey__merge_finish(&partial->merge));
     for (size_t i = 0; i < partial->merge.n_left_out; i++)
-        if (!check_recording(partial, &partial->merge.left_out[i]))
-            return no_memory();
+        MAREY__TRY_MEMORY(check_recording(partial, &partial->merge.left_out[i]));
     return marey__summary_make(&partial->merge, partial->recordings, partial->n_recordings,
                                options != NULL ? options : &defaults, out);
 }

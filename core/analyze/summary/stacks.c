@@ -24,16 +24,11 @@ struct adding {
     size_t labels_cap;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the stacks");
-}
-
 marey_status marey__stacks_init(struct marey__stacks *stacks,
                                 const struct marey__stacks_options *options)
 {
     *stacks = (struct marey__stacks){.options = options};
-    return marey__tree_init(&stacks->tree) ? MAREY_OK : no_memory();
+    return marey__tree_init(&stacks->tree) ? MAREY_OK : marey__no_memory();
 }
 
 void marey__stacks_fini(struct marey__stacks *stacks)
@@ -202,7 +197,7 @@ static marey_status add_walked(struct adding *adding)
     stacks->has_async |= walk->async != NULL || walk->pending.n != 0;
     stacks->n_too_deep += walk->n_too_deep;
     stacks->lost_events[adding->side] += walk->info->lost_events;
-    return done ? MAREY_OK : no_memory();
+    return done ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status add_process(struct adding *adding, marey_recording *recording, size_t process)
@@ -238,8 +233,7 @@ marey_status marey__stacks_add(struct marey__stacks *stacks, enum marey__side si
 marey_status marey__stacks_finish(struct marey__stacks *stacks)
 {
     for (size_t s = 0; s < MAREY__N_SIDES; s++) {
-        if (!cover_nodes(stacks, (enum marey__side)s))
-            return no_memory();
+        MAREY__TRY_MEMORY(cover_nodes(stacks, (enum marey__side)s));
         struct marey__stack_times *times = stacks->times[s];
         for (size_t i = stacks->tree.n; i-- > 1;) {
             times[i].total_ns += times[i].self_ns;

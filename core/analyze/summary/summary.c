@@ -48,11 +48,6 @@ struct jobs {
     char error[1024];
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the summary");
-}
-
 /* ---- the work ---- */
 
 static void tell_progress(void *ctx)
@@ -137,8 +132,7 @@ static marey_status list_tasks(struct jobs *jobs, marey_recording *const *record
     for (size_t r = 0; r < n; r++)
         n_tasks += marey_recording_n_processes(recordings[r]);
     jobs->tasks = marey__calloc(n_tasks + 1, sizeof *jobs->tasks);
-    if (jobs->tasks == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(jobs->tasks != NULL);
     for (size_t r = 0; r < n; r++)
         for (size_t p = 0; p < marey_recording_n_processes(recordings[r]); p++) {
             jobs->tasks[jobs->n_tasks++] = (struct task){recordings[r], (uint32_t)r, p};
@@ -234,8 +228,7 @@ static marey_status make_result(marey_summary *summary, struct marey__merge *mer
     note_source(summary, merge);
     summary->n_threads = merge->n_threads;
     summary->title = marey__recordings_title(recordings, n);
-    if (summary->title == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(summary->title != NULL);
     return marey__summary_make_tables(summary, merge, options);
 }
 
@@ -244,8 +237,7 @@ marey_status marey__summary_make(struct marey__merge *merge, marey_recording *co
                                  marey_summary **out)
 {
     marey_summary *summary = marey__calloc(1, sizeof *summary);
-    if (summary == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(summary != NULL);
     const marey_status status = make_result(summary, merge, recordings, n, options);
     if (status != MAREY_OK)
         marey_summary_destroy(summary);
@@ -264,12 +256,11 @@ static marey_status run_jobs(struct jobs *jobs, marey_recording *const *recordin
     jobs->n_crew = marey__work_crew(jobs->options->n_jobs, jobs->n_tasks);
     jobs->n_ring = jobs->n_crew + MAX_WAITING;
     jobs->ring = marey__calloc(jobs->n_ring, sizeof *jobs->ring);
-    if (jobs->ring == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(jobs->ring != NULL);
     marey__work_together(work, jobs, jobs->options->n_jobs, jobs->n_tasks);
     if (jobs->status != MAREY_OK)
         return marey__fail(jobs->status, "%s", jobs->error);
-    return marey__merge_add_recordings(jobs->merge, recordings, n) ? MAREY_OK : no_memory();
+    return marey__merge_add_recordings(jobs->merge, recordings, n) ? MAREY_OK : marey__no_memory();
 }
 
 marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
@@ -277,8 +268,7 @@ marey_status marey__summary_merge(marey_recording *const *recordings, size_t n,
                                   const struct marey__summary_tap *tap, struct marey__merge *merge)
 {
     struct jobs *jobs = marey__calloc(1, sizeof *jobs);
-    if (jobs == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(jobs != NULL);
     jobs->options = options;
     jobs->tap = tap;
     jobs->merge = merge;

@@ -702,7 +702,6 @@ marey_status marey__merge_unpack(struct marey__merge *merge, struct marey__lende
         return bad("has changed on its way");
     merge->iterations.keeps_courses = true;
     content(&a);
-    if (a.has_no_memory)
-        return marey__fail(MAREY_ENOMEM, "no memory for the summary");
+    MAREY__TRY_MEMORY(!a.has_no_memory);
     return a.is_bad || a.at != a.end ? bad("says what cannot be") : MAREY_OK;
 }

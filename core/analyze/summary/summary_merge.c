@@ -19,15 +19,10 @@ struct adding {
     size_t n_touched;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the summary");
-}
-
 marey_status marey__merge_init(struct marey__merge *merge)
 {
     *merge = (struct marey__merge){0};
-    return marey__tree_init(&merge->tree) ? MAREY_OK : no_memory();
+    return marey__tree_init(&merge->tree) ? MAREY_OK : marey__no_memory();
 }
 
 static void free_stats(struct marey__name_stats *stats, size_t n)
@@ -104,12 +99,8 @@ static bool keep_counter(const struct adding *adding, const struct marey__counte
     struct marey__merge *merge = adding->merge;
     if (counter->count == 0)
         return true;
-    if (!marey__grow(&merge->counter_rows, &merge->counter_rows_cap, merge->n_counter_rows + 1,
-                     sizeof *merge->counter_rows))
-        return false;
-    merge->counter_rows[merge->n_counter_rows++] =
-        (struct marey__counter_row){adding->process, name, *counter};
-    return true;
+    return MAREY__PUSH(merge->counter_rows, merge->n_counter_rows, merge->counter_rows_cap,
+                       (struct marey__counter_row){adding->process, name, *counter});
 }
 
 /* The first to have a name hands its sketch over, so that names are not in memory twice. */
@@ -369,5 +360,5 @@ marey_status marey__merge_add(struct marey__merge *merge, struct marey__process_
     marey__free(adding.lane);
     marey__free(adding.total);
     marey__free(adding.touched);
-    return done ? MAREY_OK : no_memory();
+    return done ? MAREY_OK : marey__no_memory();
 }

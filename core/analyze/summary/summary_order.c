@@ -180,7 +180,6 @@ marey_status marey__merge_finish(struct marey__merge *merge)
         sum_tree(&merge->tree);
     /* Races name rows by their place, so they are decided before rows move. */
     marey__iteration_merge_finish(&merge->iterations);
-    return put_in_order(merge) && add_counters(merge) && sort_told(merge)
-               ? MAREY_OK
-               : marey__fail(MAREY_ENOMEM, "no memory for the summary");
+    return put_in_order(merge) && add_counters(merge) && sort_told(merge) ? MAREY_OK
+                                                                          : marey__no_memory();
 }

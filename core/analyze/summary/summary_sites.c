@@ -60,10 +60,10 @@ static bool add_warnings(struct marey__merge *merge, const marey_recording *reco
 {
     const char *sentence;
     for (size_t i = 0; (sentence = marey_recording_warning(recording, i)) != NULL; i++) {
-        if (!marey__grow(&merge->told, &merge->told_cap, merge->n_told + 1, sizeof *merge->told))
+        if (!MAREY__PUSH(merge->told, merge->n_told, merge->told_cap,
+                         (struct marey__told_row){number, i >= marey__recording_n_of_logs(recording),
+                                                  sentence}))
             return false;
-        merge->told[merge->n_told++] =
-            (struct marey__told_row){number, i >= marey__recording_n_of_logs(recording), sentence};
     }
     return true;
 }
@@ -84,11 +84,7 @@ struct marey__left_out *marey__merge_left_out(struct marey__merge *merge, uint32
 
 bool marey__left_out_add(struct marey__left_out *left_out, const struct marey_process *process)
 {
-    if (!marey__grow(&left_out->measuring, &left_out->cap, left_out->n_measuring + 1,
-                     sizeof *left_out->measuring))
-        return false;
-    left_out->measuring[left_out->n_measuring++] = process;
-    return true;
+    return MAREY__PUSH(left_out->measuring, left_out->n_measuring, left_out->cap, process);
 }
 
 static bool add_left_out(struct marey__merge *merge, const marey_recording *recording, uint32_t number)

@@ -428,7 +428,7 @@ marey_status marey__summary_make_tables(marey_summary *summary, const struct mar
     const marey_status status =
         marey__ranks_make(&ranks, merge) && (max_depth == 0 || shallow != NULL)
             ? make_tables(summary, &making, options)
-            : marey__fail(MAREY_ENOMEM, "no memory for the tables");
+            : marey__no_memory();
     marey__ranks_fini(&ranks);
     marey__free(shallow);
     return status;

@@ -52,5 +52,5 @@ marey_status marey__fill_tree(marey_table *table, const struct marey__making *m)
         put_node(table, m, &tree->nodes[order[i]]);
     marey__free(keep);
     marey__free(order);
-    return n != MAREY__NO_ORDER ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the call tree");
+    return n != MAREY__NO_ORDER ? MAREY_OK : marey__no_memory();
 }

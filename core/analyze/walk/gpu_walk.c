@@ -11,11 +11,6 @@
 
 #include "analyze/walk/internal.h"
 
-static marey_status no_memory(const struct marey__process_walk *walk)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the GPU work in %s", walk->info->log_path);
-}
-
 void marey__gpu_walk_init(struct marey__process_walk *walk)
 {
     for (uint32_t i = 0; i < walk->info->n_lanes && !walk->gpu.has_streams; i++)
@@ -94,14 +89,13 @@ marey_status marey__gpu_walk_launch(struct marey__process_walk *walk, struct mar
     if (!walk->gpu.has_streams || correlation == 0)
         return MAREY_OK;
     struct marey__gpu_launch *launch = launch_of(&walk->gpu, correlation);
-    if (launch == NULL)
-        return no_memory(walk);
+    MAREY__TRY_MEMORY(launch != NULL);
     launch->lane = lane->info->lane;
     launch->node = lane->frames[lane->n_frames - 1].node; /* 0: no range is open */
     const struct marey__gpu_time waiting = launch->waiting;
     launch->waiting = (struct marey__gpu_time){0};
     return waiting.count == 0 || add_to_node(lane, launch->node, &waiting) ? MAREY_OK
-                                                                           : no_memory(walk);
+                                                                           : marey__no_memory();
 }
 
 static bool find_launch(struct marey__process_walk *walk, uint64_t correlation, uint64_t ns)
@@ -187,6 +181,6 @@ marey_status marey__gpu_walk_batch(struct marey__process_walk *walk, const struc
          word += marey_word_kind(*word) == MAREY_KIND_RECORD ? marey_record_length(*word) : 1)
         if (marey_word_kind(*word) == MAREY_KIND_RECORD &&
             marey_record_type_of(*word) == MAREY_RECORD_GPU && !take_work(walk, batch, word))
-            return no_memory(walk);
+            return marey__no_memory();
     return MAREY_OK;
 }

@@ -193,8 +193,5 @@ bool marey__iteration_stats_take(void *ctx, const struct marey__span *span,
         return take_phase(walk, span);
     if (stats->n_epochs == MAX_EPOCHS)
         return true;
-    if (!marey__grow(&stats->epochs, &stats->epochs_cap, stats->n_epochs + 1, sizeof *stats->epochs))
-        return false;
-    stats->epochs[stats->n_epochs++] = *span;
-    return true;
+    return MAREY__PUSH(stats->epochs, stats->n_epochs, stats->epochs_cap, *span);
 }

@@ -107,11 +107,6 @@ static bool hand_on(struct marey__process_walk *walk, struct marey__span *span, 
     return it->visitor(it->visitor_ctx, span, &iteration);
 }
 
-static marey_status no_memory(const struct marey__process_walk *walk)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the iterations of %s", walk->info->log_path);
-}
-
 /* How long a lane had a range open until now, since its first event. */
 static uint64_t covered_until(const struct marey__lane_walk *lane, uint64_t ns)
 {
@@ -133,8 +128,7 @@ marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
                                       : UINT64_MAX; /* another thread counts now */
     if (marey__progress_take(&it->progress, words, ns, &span)) {
         const uint64_t duration_ns = span.end_ns - span.begin_ns;
-        if (!hand_on(walk, &span, duration_ns - MAREY__MIN(in_ranges_ns, duration_ns)))
-            return no_memory(walk);
+        MAREY__TRY_MEMORY(hand_on(walk, &span, duration_ns - MAREY__MIN(in_ranges_ns, duration_ns)));
     }
     if (it->progress.begin_ns == begin_ns && marey_record_type_of(words[0]) != MAREY_RECORD_ITERATION)
         return MAREY_OK;
@@ -148,7 +142,6 @@ marey_status marey__iteration_walk_finish(struct marey__process_walk *walk)
 {
     struct marey__span span;
     while (marey__progress_finish(&walk->iterations.progress, walk->info->last_ns, &span))
-        if (!hand_on(walk, &span, 0))
-            return no_memory(walk);
+        MAREY__TRY_MEMORY(hand_on(walk, &span, 0));
     return MAREY_OK;
 }

@@ -28,11 +28,6 @@ enum {
     MAX_SEARCH = 1000,
 };
 
-static marey_status no_memory(const struct marey__process_walk *walk)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to summarise %s", walk->info->log_path);
-}
-
 /* ---- opening and closing a range ---- */
 
 /* What the loop over words does for nearly every word; a call would cost as much as the work. */
@@ -51,7 +46,7 @@ static bool has_room(struct marey__process_walk *walk, struct marey__lane_walk *
         return false;
     }
     if (!marey__grow(&lane->frames, &lane->frames_cap, lane->n_frames + 1, sizeof *lane->frames)) {
-        *status = no_memory(walk);
+        *status = marey__no_memory();
         return false;
     }
     walk->n_frames += lane->frames_cap - before;
@@ -92,7 +87,7 @@ HOT marey_status open_range(struct marey__process_walk *walk, struct marey__lane
     const uint32_t parent = lane->frames[lane->n_frames - 1].node;
     const uint32_t node = find_node(walk, lane, parent, name);
     if (MAREY_UNLIKELY(node == 0))
-        return no_memory(walk);
+        return marey__no_memory();
     lane->frames[lane->n_frames++] = (struct marey__frame){
         .start_ns = ns, .repeat = repeat, .node = node, .name = name, .site = site};
     return MAREY_OK;
@@ -253,14 +248,14 @@ static marey_status take_record(struct marey__process_walk *walk, struct marey__
 {
     const struct marey__walk_tap *tap = walk->tap;
     if (tap != NULL && tap->record != NULL && !tap->record(walk->tap_ctx, lane, words, ns))
-        return no_memory(walk);
+        return marey__no_memory();
     switch (marey_record_type_of(words[0])) {
     case MAREY_RECORD_BEGIN:
         return open_range(walk, lane, marey_record_site(words[1]), ns);
     case MAREY_RECORD_END_OF:
         return end_of(walk, lane, marey__name_of_site(walk, marey_record_site(words[1])), ns)
                    ? MAREY_OK
-                   : no_memory(walk);
+                   : marey__no_memory();
     case MAREY_RECORD_ITERATION:
     case MAREY_RECORD_ITERATION_BEGIN:
     case MAREY_RECORD_EPOCH:
@@ -276,7 +271,7 @@ static marey_status take_record(struct marey__process_walk *walk, struct marey__
         cover(lane, marey__name_of_site(walk, marey_record_site(words[1])), words[2]);
         return MAREY_OK;
     case MAREY_RECORD_AROUND:
-        return set_around(walk, lane, words) ? MAREY_OK : no_memory(walk);
+        return set_around(walk, lane, words) ? MAREY_OK : marey__no_memory();
     case MAREY_RECORD_REPEAT:
         lane->repeat = MAREY__MIN(words[1], MAREY__MAX_REPEAT) + 1;
         return MAREY_OK;
@@ -291,7 +286,7 @@ marey_status marey__lane_walk_batch(struct marey__process_walk *walk, struct mar
     const struct marey__walk_tap *tap = walk->tap;
     if (batch->gap) {
         if (tap != NULL && tap->gap != NULL && !tap->gap(walk->tap_ctx, lane, batch))
-            return no_memory(walk);
+            return marey__no_memory();
         give_up_open_ranges(walk, lane);
     }
     const uint64_t *word = batch->words, *const end = word + batch->n;
@@ -308,13 +303,13 @@ marey_status marey__lane_walk_batch(struct marey__process_walk *walk, struct mar
             break;
         case MAREY_KIND_END:
             if (MAREY_UNLIKELY(!end_range(walk, lane, marey_word_id(w), ns)))
-                return no_memory(walk);
+                return marey__no_memory();
             break;
         case MAREY_KIND_MARK:
             walk->marks[marey__name_of_site(walk, marey_word_id(w))]++;
             if (tap != NULL && tap->mark != NULL &&
                 !tap->mark(walk->tap_ctx, lane, marey_word_id(w), ns))
-                return no_memory(walk);
+                return marey__no_memory();
             break;
         case MAREY_KIND_RECORD:
             MAREY_TRY(take_record(walk, lane, word - 1, ns));

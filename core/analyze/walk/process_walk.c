@@ -4,11 +4,6 @@
 #include "analyze/walk/internal.h"
 #include "read/read_internal.h"
 
-static marey_status no_memory(const struct marey__process_walk *walk)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to summarise %s", walk->info->log_path);
-}
-
 static bool number_sites(struct marey__process_walk *walk)
 {
     static const char nameless[] = "(unnamed)", other[] = MAREY__OTHER_RANGES;
@@ -37,12 +32,10 @@ marey_status marey__process_walk_init(struct marey__process_walk *walk, marey_re
     };
     walk->site_names = marey__calloc((size_t)walk->info->n_sites + 1, sizeof *walk->site_names);
     walk->lanes = marey__calloc((size_t)walk->info->n_lanes + 1, sizeof *walk->lanes);
-    if (walk->site_names == NULL || walk->lanes == NULL || !number_sites(walk))
-        return no_memory(walk);
+    MAREY__TRY_MEMORY(walk->site_names != NULL && walk->lanes != NULL && number_sites(walk));
     walk->ranges = marey__calloc(walk->names.n, sizeof *walk->ranges);
     walk->marks = marey__calloc(walk->names.n, sizeof *walk->marks);
-    if (walk->ranges == NULL || walk->marks == NULL || !marey__iteration_walk_init(walk))
-        return no_memory(walk);
+    MAREY__TRY_MEMORY(walk->ranges != NULL && walk->marks != NULL && marey__iteration_walk_init(walk));
     marey__gpu_walk_init(walk);
     return MAREY_OK;
 }
@@ -88,8 +81,7 @@ static marey_status take_counter(struct marey__process_walk *walk, uint32_t name
 {
     if (walk->counters == NULL) {
         walk->counters = marey__calloc(walk->names.n, sizeof *walk->counters);
-        if (walk->counters == NULL)
-            return no_memory(walk);
+        MAREY__TRY_MEMORY(walk->counters != NULL);
     }
     struct marey__counter *counter = &walk->counters[name];
     const bool is_first = counter->count++ == 0;
@@ -108,16 +100,15 @@ static marey_status take_async(struct marey__process_walk *walk, const struct ma
     struct marey__async_half other;
     bool failed;
     if (!marey__async_match(&walk->pending, half, &other, &failed))
-        return failed ? no_memory(walk) : MAREY_OK;
+        return failed ? marey__no_memory() : MAREY_OK;
     if (walk->async == NULL) {
         walk->async = marey__calloc(walk->names.n, sizeof *walk->async);
-        if (walk->async == NULL)
-            return no_memory(walk);
+        MAREY__TRY_MEMORY(walk->async != NULL);
     }
     const struct marey__async_half *begin = half->is_begin ? half : &other,
                                    *end = half->is_begin ? &other : half;
     const uint64_t duration = end->ns > begin->ns ? end->ns - begin->ns : 0;
-    return marey__sketch_add(&walk->async[begin->name], duration) ? MAREY_OK : no_memory(walk);
+    return marey__sketch_add(&walk->async[begin->name], duration) ? MAREY_OK : marey__no_memory();
 }
 
 marey_status marey__process_walk_record(struct marey__process_walk *walk, uint32_t lane,
@@ -181,15 +172,14 @@ static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
     if (batch->lane->kind == MAREY_LANE_GPU) {
         const struct marey__walk_tap *tap = walk->tap;
         if (tap != NULL && tap->gpu != NULL && !tap->gpu(walk->tap_ctx, batch))
-            return no_memory(walk);
+            return marey__no_memory();
         return marey__gpu_walk_batch(walk, batch);
     }
     if (batch->lane->kind != MAREY_LANE_THREAD)
         return MAREY_OK; /* of a later version */
     if (*lane == NULL && (*lane = make_lane(batch->lane)) == NULL)
-        return no_memory(walk);
-    if (!marey__iteration_walk_batch(walk, *lane, batch))
-        return no_memory(walk);
+        return marey__no_memory();
+    MAREY__TRY_MEMORY(marey__iteration_walk_batch(walk, *lane, batch));
     return marey__lane_walk_batch(walk, *lane, batch);
 }
 
@@ -224,7 +214,7 @@ static marey_status find_first_lanes(struct marey__process_walk *walk)
             clear_self_times(lanes[i]);
         }
     marey__free(lanes);
-    return done ? MAREY_OK : no_memory(walk);
+    return done ? MAREY_OK : marey__no_memory();
 }
 
 marey_status marey__process_walk_run(struct marey__process_walk *walk)

@@ -141,18 +141,13 @@ static bool take_words(struct marey__range_walk *walk, struct marey__call_lane *
     return true;
 }
 
-static marey_status no_memory(const struct marey__range_walk *walk)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to break down %s", walk->process->log_path);
-}
-
 static marey_status visit_batch(void *ctx, const struct marey_batch *batch)
 {
     struct marey__range_walk *walk = ctx;
     struct marey__call_lane *lane = &walk->lanes[batch->lane->lane];
     lane->info = batch->lane;
     if ((batch->gap && !close_all(walk, lane)) || !take_words(walk, lane, batch))
-        return no_memory(walk);
+        return marey__no_memory();
     if (batch->n == 0)
         return MAREY_OK;
     walk->first_ns = MAREY__MIN(walk->first_ns, marey_batch_ns(batch, batch->words[0]));
@@ -166,13 +161,12 @@ marey_status marey__range_walk(struct marey__range_walk *walk)
     walk->first_ns = UINT64_MAX;
     walk->last_ns = 0;
     walk->lanes = marey__calloc(n_lanes + 1, sizeof *walk->lanes);
-    if (walk->lanes == NULL)
-        return no_memory(walk);
+    MAREY__TRY_MEMORY(walk->lanes != NULL);
     marey_status status =
         marey__recording_visit_in_order(walk->recording, walk->process->index, visit_batch, walk);
     for (size_t i = 0; i < n_lanes; i++) {
         if (status == MAREY_OK && !close_all(walk, &walk->lanes[i]))
-            status = no_memory(walk);
+            status = marey__no_memory();
         marey__free(walk->lanes[i].open);
     }
     marey__free(walk->lanes);

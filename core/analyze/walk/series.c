@@ -106,13 +106,12 @@ static marey_status too_large(const struct reading *reading, const struct marey_
 static marey_status run(struct reading *reading, struct marey__process_walk *walk)
 {
     reading->columns = marey__calloc(walk->names.n, sizeof *reading->columns);
-    if (reading->columns == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the series of %s", walk->info->log_path);
+    MAREY__TRY_MEMORY(reading->columns != NULL);
     walk->iterations.visitor = take_span;
     walk->iterations.visitor_ctx = reading;
     marey_status status = marey__process_walk_run(walk);
     if (status == MAREY_OK && !finish(reading, walk))
-        status = marey__fail(MAREY_ENOMEM, "no memory for the series of %s", walk->info->log_path);
+        status = marey__no_memory();
     if (status == MAREY_ENOMEM && reading->is_too_large)
         status = too_large(reading, walk);
     for (size_t i = 0; i < walk->names.n; i++)

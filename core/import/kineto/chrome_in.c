@@ -266,8 +266,7 @@ static marey_status finish(struct marey__chrome *chrome)
     const struct marey__import *import = chrome->import;
     if (chrome->scan.status == MAREY_EIO || chrome->scan.status == MAREY_ENOMEM)
         return chrome->scan.status;
-    if (chrome->has_failed)
-        return marey__fail(MAREY_ENOMEM, "no memory to read %s", import->path);
+    MAREY__TRY_MEMORY(!chrome->has_failed);
     MAREY_TRY(marey__sink_status(import->sink));
     const char *damage = find_damage(chrome);
     if (marey__sink_n_events(import->sink) == 0) {
@@ -283,15 +282,13 @@ static marey_status finish(struct marey__chrome *chrome)
                          chrome->n_events);
     tell_all(chrome);
     marey__chrome_identify(chrome);
-    return chrome->has_failed ? marey__fail(MAREY_ENOMEM, "no memory to read %s", import->path)
-                              : MAREY_OK;
+    return chrome->has_failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status read_trace(struct marey__import *import)
 {
     struct marey__chrome *chrome = marey__calloc(1, sizeof *chrome);
-    if (chrome == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to read %s", import->path);
+    MAREY__TRY_MEMORY(chrome != NULL);
     chrome->import = import;
     chrome->rank = chrome->world_size = -1;
     chrome->seed = import->sink->seed;

@@ -16,7 +16,7 @@ enum { FIRST_WORD_NUMBER = 1 << 30 };
 static void fail_memory(struct marey__chrome *chrome)
 {
     chrome->has_failed = true;
-    marey__fail(MAREY_ENOMEM, "no memory for the threads of %s", chrome->import->path);
+    marey__no_memory();
 }
 
 /* ---- numbers ---- */

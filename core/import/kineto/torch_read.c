@@ -71,11 +71,6 @@ static void read_all(struct marey__torch_reader *reader)
 
 /* ---- the end ---- */
 
-static marey_status fail_memory(const char *name)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read %s", name);
-}
-
 /* A sentence when the file is not whole, NULL when it is. False without memory. */
 static bool find_damage(struct marey__torch_reader *reader, char **damage)
 {
@@ -128,8 +123,7 @@ static marey_status finish(struct marey__torch_reader *reader)
     const marey_status status = reader->scan.status;
     if (status == MAREY_EIO || status == MAREY_ENOMEM)
         return status;
-    if (reader->has_failed || !find_damage(reader, &trace->damage))
-        return fail_memory(reader->name);
+    MAREY__TRY_MEMORY(!reader->has_failed && find_damage(reader, &trace->damage));
     if (count_rows(trace) == 0) {
         if (trace->damage != NULL)
             return marey__fail(MAREY_EFORMAT, "%s; it has no events before that", trace->damage);
@@ -143,7 +137,7 @@ static marey_status finish(struct marey__torch_reader *reader)
     }
     trace->n_bytes = marey__bytes_total(reader->scan.bytes);
     add_base(trace);
-    return marey__torch_sort(trace) ? MAREY_OK : fail_memory(reader->name);
+    return marey__torch_sort(trace) ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- opening ---- */
@@ -166,8 +160,7 @@ marey_status marey__torch_read_bytes(const char *name, struct marey__byte_source
                                      struct marey__torch_trace **out)
 {
     struct marey__torch_reader *reader = marey__calloc(1, sizeof *reader);
-    if (reader == NULL)
-        return fail_memory(name);
+    MAREY__TRY_MEMORY(reader != NULL);
     marey_status status = MAREY_ENOMEM;
     reader->name = name;
     if (options != NULL)
@@ -175,7 +168,7 @@ marey_status marey__torch_read_bytes(const char *name, struct marey__byte_source
     if (reader->options.kinds == 0)
         reader->options.kinds = MAREY__TORCH_ALL_KINDS;
     if ((reader->trace = create_trace()) == NULL) {
-        status = fail_memory(name);
+        status = marey__no_memory();
     } else if ((status = marey__json_init(&reader->scan, bytes)) == MAREY_OK) {
         read_all(reader);
         status = finish(reader);

@@ -22,11 +22,6 @@ struct marey__log_store {
     size_t n_parts, parts_cap, names_cap;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to import");
-}
-
 marey_status marey__log_store_open(const char *folder, struct marey__log_store **out)
 {
     int fd;
@@ -34,7 +29,7 @@ marey_status marey__log_store_open(const char *folder, struct marey__log_store *
     struct marey__log_store *store = marey__calloc(1, sizeof *store);
     if (store == NULL) {
         close(fd);
-        return no_memory();
+        return marey__no_memory();
     }
     store->folder = folder;
     store->fd = fd;
@@ -95,8 +90,7 @@ static marey_status copy_bytes(int from, uint64_t from_at, int to, uint64_t to_a
 {
     enum { BYTES = 256 << 10 };
     char *bytes = marey__alloc(BYTES);
-    if (bytes == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(bytes != NULL);
     marey_status status = MAREY_OK;
     for (uint64_t done = 0; done < size && status == MAREY_OK;) {
         const size_t want = (size_t)MAREY__MIN(size - done, (uint64_t)BYTES);
@@ -128,7 +122,7 @@ static marey_status add_part(struct marey__log_store *store, const char *name, u
     pthread_mutex_unlock(&store->lock);
     if (!fits)
         marey__free(copy);
-    return fits ? MAREY_OK : no_memory();
+    return fits ? MAREY_OK : marey__no_memory();
 }
 
 marey_status marey__log_store_end(struct marey__log_store *store, const char *name,

@@ -13,8 +13,7 @@
 marey_status marey__sink_create(const struct marey__sink_options *options, marey__sink **out)
 {
     marey__sink *sink = marey__calloc(1, sizeof *sink);
-    if (sink == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to import");
+    MAREY__TRY_MEMORY(sink != NULL);
     sink->store = options->store;
     sink->command = options->command;
     sink->source = options->source;
@@ -39,8 +38,7 @@ void marey__sink_fail(marey__sink *sink, marey_status status)
 
 static void fail_memory(marey__sink *sink)
 {
-    marey__sink_fail(sink, marey__fail(MAREY_ENOMEM, "no memory to import %s",
-                                       sink->command != NULL ? sink->command : "a trace"));
+    marey__sink_fail(sink, marey__no_memory());
 }
 
 marey_status marey__sink_status(const marey__sink *sink)

@@ -14,7 +14,7 @@ static marey_status tell_lane(struct marey__sink_log *log, struct marey__sink_tr
     marey__buf_put(&bytes, lane->of->name, lane->of->name_len);
     struct marey__block block = {.type = MAREY__BLOCK_LANE, .lane = lane->number};
     const marey_status status = bytes.failed
-                                    ? marey__fail(MAREY_ENOMEM, "no memory for a block of a log")
+                                    ? marey__no_memory()
                                     : marey__log_append(&log->log, &block, bytes.data, bytes.len);
     marey__buf_fini(&bytes);
     lane->is_told = true;
@@ -47,8 +47,8 @@ static marey_status make_room(struct marey__sink_log *log, struct marey__sink_tr
         MAREY_TRY(marey__track_flush(log, lane));
     if (lane->n_words == 0)
         lane->base_ns = ns;
-    if (!marey__grow(&lane->words, &lane->words_cap, lane->n_words + n, sizeof *lane->words))
-        return marey__fail(MAREY_ENOMEM, "no memory for a block of a log");
+    MAREY__TRY_MEMORY(
+        marey__grow(&lane->words, &lane->words_cap, lane->n_words + n, sizeof *lane->words));
     lane->last_ns = ns;
     return MAREY_OK;
 }

@@ -94,8 +94,7 @@ bool marey__sink_index_put(struct marey__sink_index *index, uint32_t hash, uint3
 
 static void fail_memory(marey__sink_process *process)
 {
-    marey__sink_fail(process->sink,
-                     marey__fail(MAREY_ENOMEM, "no memory for the names of a trace"));
+    marey__sink_fail(process->sink, marey__no_memory());
 }
 
 /* ---- sites ---- */

@@ -61,11 +61,6 @@ struct marey__nest {
     uint64_t n_orphans, n_crowded;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the ranges of a trace");
-}
-
 static struct track *add_track(struct marey__nest *nest)
 {
     if (!marey__grow(&nest->tracks, &nest->tracks_cap, nest->n_tracks + 1, sizeof(struct track *)))
@@ -84,13 +79,12 @@ marey_status marey__nest_create(struct marey__sink_log *log, const struct marey_
                                 struct marey__nest **out)
 {
     struct marey__nest *nest = marey__calloc(1, sizeof *nest);
-    if (nest == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(nest != NULL);
     nest->log = log;
     nest->of = of;
     if (add_track(nest) == NULL) {
         marey__nest_destroy(nest);
-        return no_memory();
+        return marey__no_memory();
     }
     *out = nest;
     return MAREY_OK;
@@ -335,8 +329,7 @@ static marey_status put_around(struct marey__nest *nest, struct track *track,
     for (size_t i = 0; i < n; i++)
         record[2 + i] = i < n_outer ? outer->around[i] : outer->stack[i - n_outer].site;
     if (track->place < FEW_LANES) { /* find_around() searches no others */
-        if (!marey__grow(&track->around, &track->around_cap, n, sizeof *track->around))
-            return no_memory();
+        MAREY__TRY_MEMORY(marey__grow(&track->around, &track->around_cap, n, sizeof *track->around));
         track->n_around = n;
         for (size_t i = 0; i < n; i++)
             track->around[i] = (uint32_t)record[2 + i];
@@ -347,8 +340,8 @@ static marey_status put_around(struct marey__nest *nest, struct track *track,
 static marey_status push(struct marey__nest *nest, struct track *track,
                          const struct marey__sink_entry *entry, const uint64_t *extra, bool is_edge)
 {
-    if (!marey__grow(&track->stack, &track->stack_cap, track->depth + 1, sizeof *track->stack))
-        return no_memory();
+    MAREY__TRY_MEMORY(
+        marey__grow(&track->stack, &track->stack_cap, track->depth + 1, sizeof *track->stack));
     if (track->depth == 0 && track != nest->tracks[0])
         MAREY_TRY(put_around(nest, track, entry));
     nest->n_busy += track->depth == 0;
@@ -381,13 +374,14 @@ static marey_status push_aside(struct marey__nest *nest, const struct marey__sin
         nest->n_crowded++;
         return MAREY_OK;
     } else if ((track = add_track(nest)) == NULL) {
-        return no_memory();
+        return marey__no_memory();
     }
     MAREY_TRY(push(nest, track, entry, extra, false));
     if (track->place < FEW_LANES)
         return MAREY_OK;
     top_of(track)->covered_ns = entry->duration;
-    return marey__heap_put(&nest->crowd, track->place, top_of(track)->end) ? MAREY_OK : no_memory();
+    return marey__heap_put(&nest->crowd, track->place, top_of(track)->end) ? MAREY_OK
+                                                                           : marey__no_memory();
 }
 
 static marey_status put_slice(struct marey__nest *nest, const struct marey__sink_entry *entry,

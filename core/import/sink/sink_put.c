@@ -5,8 +5,7 @@
 
 static void fail_memory(marey__sink_process *process)
 {
-    marey__sink_fail(process->sink,
-                     marey__fail(MAREY_ENOMEM, "no memory for the events of a trace"));
+    marey__sink_fail(process->sink, marey__no_memory());
 }
 
 static uint32_t tag_of(enum marey__sink_class class, enum marey_kind kind, uint32_t site)

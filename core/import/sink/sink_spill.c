@@ -19,8 +19,7 @@ enum { SPILL_BYTES = 1 << 20 };
 
 static marey_status write_out(struct spill *spill)
 {
-    if (spill->bytes.failed)
-        return marey__fail(MAREY_ENOMEM, "no memory to sort the events of a trace on disk");
+    MAREY__TRY_MEMORY(!spill->bytes.failed);
     if (!marey__write_all(spill->sink->spill_fd, spill->bytes.data, spill->bytes.len))
         return marey__fail_errno("sort the events of a trace in a temporary file "
                                  "(TMPDIR names another folder)");
@@ -68,9 +67,9 @@ static marey_status spill_lane(struct spill *spill, const marey__sink_process *p
 {
     if (lane->n == 0)
         return MAREY_OK;
-    if (!marey__sink_sort_lane(lane) ||
-        !marey__grow(&lane->parts, &lane->parts_cap, lane->n_parts + 1, sizeof *lane->parts))
-        return marey__fail(MAREY_ENOMEM, "no memory to sort the events of a trace");
+    MAREY__TRY_MEMORY(
+        marey__sink_sort_lane(lane) &&
+        marey__grow(&lane->parts, &lane->parts_cap, lane->n_parts + 1, sizeof *lane->parts));
     struct marey__sink_part *part = &lane->parts[lane->n_parts];
     part->at = spill_at(spill);
     MAREY_TRY(spill_entries(spill, process, lane));
@@ -171,8 +170,7 @@ static marey_status next_entry(int fd, struct marey__part_reader *part)
         return MAREY_OK;
     uint64_t n;
     MAREY_TRY(take_bytes(fd, part, &n, sizeof n));
-    if (!marey__grow(&part->extra, &part->extra_cap, (size_t)n + 1, sizeof n))
-        return marey__fail(MAREY_ENOMEM, "no memory to sort the events of a trace");
+    MAREY__TRY_MEMORY(marey__grow(&part->extra, &part->extra_cap, (size_t)n + 1, sizeof n));
     part->extra[0] = n;
     return take_bytes(fd, part, part->extra + 1, (size_t)n * sizeof n);
 }
@@ -185,16 +183,14 @@ marey_status marey__sink_reader_open(struct marey__sink_reader *reader,
     if (lane->n_parts == 0)
         return MAREY_OK;
     reader->parts = marey__calloc(lane->n_parts, sizeof *reader->parts);
-    if (reader->parts == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to sort the events of a trace");
+    MAREY__TRY_MEMORY(reader->parts != NULL);
     for (size_t i = 0; i < lane->n_parts; i++) {
         struct marey__part_reader *part = &reader->parts[i];
         *part = (struct marey__part_reader){.at = lane->parts[i].at,
                                             .end = lane->parts[i].end,
                                             .size = buffer_bytes,
                                             .buffer = marey__alloc(buffer_bytes)};
-        if (part->buffer == NULL)
-            return marey__fail(MAREY_ENOMEM, "no memory to sort the events of a trace");
+        MAREY__TRY_MEMORY(part->buffer != NULL);
         MAREY_TRY(next_entry(process->sink->spill_fd, part));
     }
     return MAREY_OK;

@@ -9,11 +9,6 @@
 
 #include "import/sink/sink_internal.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to write a log");
-}
-
 /* ---- texts ---- */
 
 static const char *first_text(const char *said, const char *otherwise)
@@ -172,7 +167,7 @@ static marey_status take_turns(struct turns *turns)
             close_turn(turns, turn);
             marey__heap_remove(&turns->heap, number);
         } else if (!marey__heap_put(&turns->heap, number, turn->next_ns)) {
-            return no_memory();
+            return marey__no_memory();
         }
     }
     return MAREY_OK;
@@ -183,13 +178,12 @@ static marey_status add_turn(struct turns *turns, const marey__sink_process *pro
 {
     const uint32_t number = (uint32_t)turns->n++;
     struct turn *turn = &turns->all[number];
-    if (!marey__sink_sort_lane(lane))
-        return no_memory();
+    MAREY__TRY_MEMORY(marey__sink_sort_lane(lane));
     MAREY_TRY(marey__sink_reader_open(&turn->reader, process, lane, buffer_bytes));
     MAREY_TRY(marey__nest_create(turns->log, lane, &turn->nest));
     const uint64_t *extra;
     turn->next_ns = marey__sink_reader_peek(&turn->reader, &extra)->ns;
-    return marey__heap_put(&turns->heap, number, turn->next_ns) ? MAREY_OK : no_memory();
+    return marey__heap_put(&turns->heap, number, turn->next_ns) ? MAREY_OK : marey__no_memory();
 }
 
 /* What each of the parts of the lanes may have to read through. */
@@ -217,7 +211,7 @@ static marey_status write_lanes(struct turns *turns, marey__sink_process *proces
 static marey_status write_log(struct marey__sink_log *log, marey__sink_process *process)
 {
     struct turns turns = {.log = log, .all = marey__calloc(process->n_lanes, sizeof *turns.all)};
-    const marey_status status = turns.all != NULL ? write_lanes(&turns, process) : no_memory();
+    const marey_status status = turns.all != NULL ? write_lanes(&turns, process) : marey__no_memory();
     for (size_t i = 0; i < turns.n; i++)
         close_turn(&turns, &turns.all[i]);
     marey__free(turns.all);
@@ -241,8 +235,7 @@ marey_status marey__sink_write(marey__sink *sink, marey__sink_process *process)
 {
     char name[160];
     struct marey__sink_log log = {.packer = marey__packer_create()};
-    if (log.packer == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(log.packer != NULL);
     name_log(process, name, sizeof name);
     marey_status status = marey__log_store_begin(sink->store, &log.log);
     if (status == MAREY_OK) {

@@ -50,11 +50,6 @@ struct reading {
 /* Beyond this a clock is no clock. */
 static const uint64_t latest_ns = UINT64_C(1) << 61;
 
-static marey_status no_memory(const struct reading *r)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
-}
-
 /* ---- what the file says about itself ---- */
 
 static bool is_text(struct marey__text text, const char *word)
@@ -264,7 +259,7 @@ static marey_status read_first(struct reading *r)
     marey__byte_source *source = NULL;
     r->nothing = marey__frames_of_function(&r->frames, &none);
     if (r->nothing == MAREY__NO_FRAME)
-        return no_memory(r);
+        return marey__no_memory();
     MAREY_TRY(marey__bytes_open_again(r->import->bytes, &source));
     const marey_status status = read_once(r, source);
     marey__bytes_close(source);
@@ -278,8 +273,7 @@ static marey_status read_all(struct reading *r)
     MAREY_TRY(read_first(r));
     if (r->n_samples == 0)
         return marey__fail(MAREY_EFORMAT, "%s has no samples in it", r->import->path);
-    if (!marey__frames_name(&r->frames))
-        return no_memory(r);
+    MAREY__TRY_MEMORY(marey__frames_name(&r->frames));
     MAREY_TRY(marey__bytes_peek(r->import->bytes, &bytes, &len));
     const bool is_bytes = is_mojo(bytes, len);
     r->is_second = true;

@@ -67,7 +67,7 @@ struct reading {
 
 static marey_status no_memory(struct reading *r)
 {
-    r->status = marey__fail(MAREY_ENOMEM, "no memory to read a profile of austin");
+    r->status = marey__no_memory();
     return r->status;
 }
 
@@ -222,9 +222,8 @@ static bool push(struct reading *r, uint32_t frame)
         count_bad(r);
         return true;
     }
-    if (!marey__grow(&r->stack, &r->stack_cap, sample->n_frames + 1, sizeof *r->stack))
+    if (!MAREY__PUSH(r->stack, sample->n_frames, r->stack_cap, frame))
         return no_memory(r) == MAREY_OK;
-    r->stack[sample->n_frames++] = frame;
     return true;
 }
 

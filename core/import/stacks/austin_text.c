@@ -25,11 +25,6 @@ struct reading {
     bool skips_line;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read a profile of austin");
-}
-
 /* ---- the head: who was sampled ---- */
 
 static bool take_byte(struct marey__text *text, char c)
@@ -191,14 +186,14 @@ static marey_status take_line(struct reading *r, const char *at, size_t len)
     if (line.len == 0)
         return MAREY_OK;
     if (line.at[0] == '#')
-        return take_meta(r, line) ? MAREY_OK : no_memory();
+        return take_meta(r, line) ? MAREY_OK : marey__no_memory();
     if (!marey__austin_head(line, &sample, &rest) || !take_metrics(&rest, &sample)) {
         note_bad(r);
         return MAREY_OK;
     }
     return take_frames(r, rest, &sample) && r->visitor->sample(r->visitor->ctx, &sample)
                ? MAREY_OK
-               : no_memory();
+               : marey__no_memory();
 }
 
 static marey_status end_line(struct reading *r, const char *rest, size_t len)
@@ -211,7 +206,7 @@ static marey_status end_line(struct reading *r, const char *rest, size_t len)
         status = take_line(r, rest, len);
     } else {
         marey__buf_put(&r->line, rest, len);
-        status = r->line.failed ? no_memory() : take_line(r, r->line.data, r->line.len);
+        status = r->line.failed ? marey__no_memory() : take_line(r, r->line.data, r->line.len);
     }
     r->line.len = 0;
     r->skips_line = false;
@@ -227,7 +222,7 @@ static marey_status take_bytes(struct reading *r, const char *bytes, size_t len)
     r->skips_line |= r->line.len + (size_t)(end - bytes) > MAX_LINE;
     if (!r->skips_line)
         marey__buf_put(&r->line, bytes, (size_t)(end - bytes));
-    return r->line.failed ? no_memory() : MAREY_OK;
+    return r->line.failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status read_lines(struct reading *r, marey__byte_source *source)

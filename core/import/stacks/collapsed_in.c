@@ -52,11 +52,6 @@ struct reading {
     bool is_difference, skips_line;
 };
 
-static marey_status no_memory(const struct reading *r)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
-}
-
 /* ---- processes and threads ---- */
 
 /* Who ran a stack; what is not said is negative. */
@@ -248,7 +243,7 @@ static marey_status take_line(struct reading *r, const char *line, size_t len)
         note_bad(r, line, len);
         return MAREY_OK;
     }
-    return count == 0 || add_stack(r, stack, count) ? MAREY_OK : no_memory(r);
+    return count == 0 || add_stack(r, stack, count) ? MAREY_OK : marey__no_memory();
 }
 
 /* The end of a line has come, or that of the file. */
@@ -262,7 +257,7 @@ static marey_status end_line(struct reading *r, const char *rest, size_t len)
         status = take_line(r, rest, len);
     } else {
         marey__buf_put(&r->line, rest, len);
-        status = r->line.failed ? no_memory(r) : take_line(r, r->line.data, r->line.len);
+        status = r->line.failed ? marey__no_memory() : take_line(r, r->line.data, r->line.len);
     }
     r->line.len = 0;
     r->skips_line = false;
@@ -282,7 +277,7 @@ static marey_status take_bytes(struct reading *r, const char *bytes, size_t len)
     r->skips_line |= r->line.len + (size_t)(end - bytes) > MAX_LINE;
     if (!r->skips_line)
         marey__buf_put(&r->line, bytes, (size_t)(end - bytes));
-    return r->line.failed ? no_memory(r) : MAREY_OK;
+    return r->line.failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status read_lines(struct reading *r)
@@ -352,8 +347,7 @@ static marey_status lay_out(struct reading *r)
                            "%s has no stacks: a line is frames with ; between, then a number",
                            r->import->path);
     const uint64_t unit_ns = choose_unit(r);
-    if (!marey__frames_name(&r->frames) || !marey__paths_finish(&r->paths))
-        return no_memory(r);
+    MAREY__TRY_MEMORY(marey__frames_name(&r->frames) && marey__paths_finish(&r->paths));
     for (size_t i = 1; i < r->paths.n; i++)
         r->paths.paths[i].calls = unit_ns > 1 ? r->paths.paths[i].total : 1;
     for (size_t i = 0; i < r->n_threads; i++) {
@@ -369,7 +363,7 @@ static marey_status read_collapsed(struct marey__import *import)
 {
     struct reading r = {.import = import};
     marey__frames_init(&r.frames);
-    marey_status status = marey__paths_init(&r.paths) ? read_lines(&r) : no_memory(&r);
+    marey_status status = marey__paths_init(&r.paths) ? read_lines(&r) : marey__no_memory();
     if (status == MAREY_OK)
         status = lay_out(&r);
     marey__frames_fini(&r.frames);

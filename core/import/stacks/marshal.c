@@ -39,10 +39,7 @@ static uint32_t fail(struct reader *r, const char *mistake)
 
 static bool push(struct numbers *numbers, uint32_t number)
 {
-    if (!marey__grow(&numbers->all, &numbers->cap, numbers->n + 1, sizeof *numbers->all))
-        return false;
-    numbers->all[numbers->n++] = number;
-    return true;
+    return MAREY__PUSH(numbers->all, numbers->n, numbers->cap, number);
 }
 
 /* ---- bytes ---- */

@@ -54,10 +54,7 @@ static bool take_number(struct machine *m, unsigned n, uint64_t *out)
 
 static bool push_number(struct machine *m, uint32_t number)
 {
-    if (!marey__grow(&m->stack, &m->cap, m->n + 1, sizeof *m->stack))
-        return false;
-    m->stack[m->n++] = number;
-    return true;
+    return MAREY__PUSH(m->stack, m->n, m->cap, number);
 }
 
 static bool push(struct machine *m, struct marey__unpickled_value value)
@@ -65,9 +62,8 @@ static bool push(struct machine *m, struct marey__unpickled_value value)
     struct marey__unpickled *const p = m->pickle;
     if (p->n >= MAX_VALUES)
         return fail(m, "it has too many values");
-    if (!marey__grow(&p->values, &p->cap, p->n + 1, sizeof *p->values))
+    if (!MAREY__PUSH(p->values, p->n, p->cap, value))
         return false;
-    p->values[p->n++] = value;
     return push_number(m, (uint32_t)(p->n - 1));
 }
 

@@ -28,11 +28,6 @@ struct reading {
     bool is_sampled;
 };
 
-static marey_status no_memory(const struct reading *r)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
-}
-
 /* ---- values ---- */
 
 typedef const struct marey__marshal_value *value;
@@ -232,7 +227,7 @@ static marey_status read_bytes(struct reading *r)
     for (;;) {
         MAREY_TRY(marey__bytes_next(r->import->bytes, &bytes, &len));
         if (len == 0)
-            return r->bytes.failed ? no_memory(r) : MAREY_OK;
+            return r->bytes.failed ? marey__no_memory() : MAREY_OK;
         if (r->bytes.len + len > MAX_BYTES)
             return marey__fail(MAREY_EFORMAT, "%s is larger than a profile of Python can be (%d MiB)",
                                r->import->path, MAX_BYTES >> 20);
@@ -246,7 +241,7 @@ static marey_status read_values(struct reading *r, value *top)
     const marey_status status =
         marey__marshal_read(&r->marshal, r->bytes.data, r->bytes.len, &number);
     if (status == MAREY_ENOMEM)
-        return no_memory(r);
+        return marey__no_memory();
     if (status != MAREY_OK)
         return marey__fail(MAREY_EFORMAT,
                            "%s is no profile of cProfile, or a damaged one: at byte %zu, %s",
@@ -291,10 +286,9 @@ static marey_status lay_out(struct reading *r)
     r->profile.max_paths = MAX_FOLLOWED;
     if (r->profile.n_functions == 0)
         return marey__fail(MAREY_EFORMAT, "%s has no functions in it", r->import->path);
-    if (!marey__paths_init(&r->paths) || !marey__profile_expand(&r->profile, &r->paths) ||
-        !marey__frames_name(&r->frames) || !marey__paths_finish(&r->paths) ||
-        !marey__profile_check(&r->profile, &r->paths))
-        return no_memory(r);
+    MAREY__TRY_MEMORY(marey__paths_init(&r->paths) && marey__profile_expand(&r->profile, &r->paths) &&
+                      marey__frames_name(&r->frames) && marey__paths_finish(&r->paths) &&
+                      marey__profile_check(&r->profile, &r->paths));
     marey__sink_process *process = marey__sink_process_get(r->import->sink, r->import->number);
     if (process == NULL)
         return marey__sink_status(r->import->sink);
@@ -310,8 +304,7 @@ static marey_status read_all(struct reading *r)
     value top = NULL;
     MAREY_TRY(read_bytes(r));
     MAREY_TRY(read_values(r, &top));
-    if (!add_all(r, top))
-        return no_memory(r);
+    MAREY__TRY_MEMORY(add_all(r, top));
     merge_edges(&r->profile);
     return lay_out(r);
 }

@@ -149,10 +149,7 @@ static bool is_given(const struct marey__profile_making *m, const struct run *ru
 
 static bool push(struct marey__profile_making *m, uint32_t path)
 {
-    if (!marey__grow(&m->todo, &m->todo_cap, m->n_todo + 1, sizeof *m->todo))
-        return false;
-    m->todo[m->n_todo++] = path;
-    return true;
+    return MAREY__PUSH(m->todo, m->n_todo, m->todo_cap, path);
 }
 
 /* A path for a call, which has so many calls and so much time. */

@@ -38,11 +38,6 @@ struct reading {
 /* Beyond this a clock is no clock. */
 static const int64_t latest_ns = INT64_C(1) << 62;
 
-static marey_status no_memory(const struct reading *r)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to read %s", r->import->path);
-}
-
 static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
 {
     const struct marey__sink_event event = {
@@ -56,10 +51,7 @@ static void put(struct reading *r, enum marey__sink_kind kind, uint32_t frame)
 
 static bool push(struct reading *r, uint32_t number)
 {
-    if (!marey__grow(&r->stack, &r->stack_cap, r->depth + 1, sizeof *r->stack))
-        return false;
-    r->stack[r->depth++] = number;
-    return true;
+    return MAREY__PUSH(r->stack, r->depth, r->stack_cap, number);
 }
 
 /* A number of the profile's unit as nanoseconds since the begin of the file; false when it is none, or out of bounds. */
@@ -154,8 +146,7 @@ static marey_status read_events(struct reading *r)
     while ((token = marey__json_next(&r->scan)) == MAREY__JSON_OBJECT) {
         if (!read_event(r, &event))
             return MAREY_OK; /* the scan knows */
-        if (!take_event(r, &event))
-            return no_memory(r);
+        MAREY__TRY_MEMORY(take_event(r, &event));
     }
     if (token != MAREY__JSON_ARRAY_END)
         marey__json_fail(&r->scan, "an event that is no object");
@@ -177,10 +168,7 @@ static void end_events(struct reading *r)
 
 static bool add_sample(struct reading *r, uint32_t path)
 {
-    if (!marey__grow(&r->samples, &r->samples_cap, r->n_samples + 1, sizeof *r->samples))
-        return false;
-    r->samples[r->n_samples++] = path;
-    return true;
+    return MAREY__PUSH(r->samples, r->n_samples, r->samples_cap, path);
 }
 
 /* A frame that says who was sampled; of processes within one another the innermost. */
@@ -229,8 +217,7 @@ static marey_status read_samples(struct reading *r)
     enum marey__json_token token;
     uint32_t path;
     while ((token = marey__json_next(&r->scan)) == MAREY__JSON_ARRAY) {
-        if (!read_stack(r, &path) || !add_sample(r, path))
-            return no_memory(r);
+        MAREY__TRY_MEMORY(read_stack(r, &path) && add_sample(r, path));
         if (r->scan.mistake != NULL)
             return MAREY_OK;
     }
@@ -248,9 +235,8 @@ static marey_status read_weights(struct reading *r)
             marey__decimal(r->scan.text, r->scan.text_len, r->profile->scale, &weight) &&
             weight >= 0 && weight <= latest_ns;
         r->n_bad += !is_sound;
-        if (!marey__grow(&r->weights, &r->weights_cap, r->n_weights + 1, sizeof *r->weights))
-            return no_memory(r);
-        r->weights[r->n_weights++] = is_sound ? weight : 0;
+        MAREY__TRY_MEMORY(
+            MAREY__PUSH(r->weights, r->n_weights, r->weights_cap, is_sound ? weight : 0));
     }
     if (token != MAREY__JSON_ARRAY_END)
         marey__json_fail(&r->scan, "a weight that is no number");
@@ -293,11 +279,10 @@ static marey_status lay_samples(struct reading *r, size_t number)
     for (size_t i = 0; i < n; i++) {
         if (r->weights[i] == 0)
             continue;
-        if (!change_to(r, r->samples[i]))
-            return no_memory(r);
+        MAREY__TRY_MEMORY(change_to(r, r->samples[i]));
         r->ns = MAREY__MIN(r->ns + (uint64_t)r->weights[i], (uint64_t)latest_ns);
     }
-    return change_to(r, 0) ? marey__sink_status(r->import->sink) : no_memory(r);
+    return change_to(r, 0) ? marey__sink_status(r->import->sink) : marey__no_memory();
 }
 
 /* ---- profiles ---- */
@@ -343,8 +328,7 @@ static marey_status open_lane(struct reading *r, size_t number)
             .pid = r->pid, .ppid = r->ppid, .rank = -1, .world_size = -1, .command = command};
         marey__sink_identify(r->process, &identity);
         marey__free(command);
-        if (command == NULL)
-            return no_memory(r);
+        MAREY__TRY_MEMORY(command != NULL);
     }
     const char *name = r->thread.len != 0 ? r->thread.at : r->profile->name;
     r->lane = marey__sink_thread(r->process, r->tid >= 0 ? r->tid : (int64_t)number + 1);
@@ -370,8 +354,7 @@ static marey_status read_profile(struct reading *r, size_t number)
     const bool is_sampled = r->outline.profiles[number].type == MAREY__SPEEDSCOPE_SAMPLED;
     start_profile(r, number);
     marey__paths_fini(&r->paths);
-    if (!marey__paths_init(&r->paths))
-        return no_memory(r);
+    MAREY__TRY_MEMORY(marey__paths_init(&r->paths));
     if (!is_sampled)
         MAREY_TRY(open_lane(r, number));
     MAREY_TRY(read_keys(r));

@@ -212,8 +212,7 @@ static marey_status check(struct outlining *o, const char *path)
 {
     struct marey__speedscope *outline = o->outline;
     const struct marey__json *scan = &o->scan;
-    if (!o->has_memory || !marey__frames_name(&outline->frames) || !mark_owners(outline))
-        return marey__fail(MAREY_ENOMEM, "no memory to read %s", path);
+    MAREY__TRY_MEMORY(o->has_memory && marey__frames_name(&outline->frames) && mark_owners(outline));
     if (scan->status == MAREY_EIO || scan->status == MAREY_ENOMEM)
         return scan->status;
     outline->mistake = scan->mistake;

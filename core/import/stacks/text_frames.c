@@ -244,8 +244,7 @@ uint32_t marey__frames_site(struct marey__frames *frames, marey__sink_process *p
                                           .line = frame->line};
     frames->sites[number] = name.failed ? 0 : marey__sink_site(process, &site);
     if (name.failed)
-        marey__sink_fail(process->sink,
-                         marey__fail(MAREY_ENOMEM, "no memory for the names of a profile"));
+        marey__sink_fail(process->sink, marey__no_memory());
     marey__buf_fini(&name);
     return frames->sites[number];
 }

@@ -86,11 +86,6 @@ static uint32_t row_of(struct row_set *set, const struct marey_calls_row *key)
 
 /* ---- the tree as an array ---- */
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to add up a call profile");
-}
-
 /* Where nodes stand in the array, by number. */
 static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, uint32_t **places)
 {
@@ -99,8 +94,7 @@ static marey_status gather_nodes(struct marey_calls *calls, struct walk *walk, u
         n += (size_t)t->n_nodes;
     walk->visits = marey__calloc(n + 1, sizeof *walk->visits);
     *places = marey__calloc((size_t)calls->last_node + 1, sizeof **places);
-    if (walk->visits == NULL || *places == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(walk->visits != NULL && *places != NULL);
     for (const struct marey_calls_thread *t = calls->threads; t != NULL; t = t->next) {
         uint64_t left = t->n_nodes;
         for (const struct marey__calls_chunk *chunk = t->chunks; left > 0; chunk = chunk->next)
@@ -143,10 +137,10 @@ static marey_status link_nodes(struct walk *walk, const uint32_t *places, uint32
         struct marey_calls_row key = key_of(walk, visit);
         const bool has_caller = key.caller_function != 0;
         if (has_caller && (visit->pair = row_of(&walk->pairs, &key)) == 0)
-            return no_memory();
+            return marey__no_memory();
         key.caller_function = key.caller_signature = 0;
         if ((visit->row = row_of(&walk->functions, &key)) == 0)
-            return no_memory();
+            return marey__no_memory();
     }
     return MAREY_OK;
 }
@@ -219,7 +213,7 @@ static marey_status add_up(struct marey_calls *calls, struct walk *walk, struct 
     walk_from(walk, first_root);
     out->functions = take_rows(&walk->functions, &out->n_functions);
     out->pairs = take_rows(&walk->pairs, &out->n_pairs);
-    return out->functions != NULL && out->pairs != NULL ? MAREY_OK : no_memory();
+    return out->functions != NULL && out->pairs != NULL ? MAREY_OK : marey__no_memory();
 }
 
 marey_status marey_calls_rows_init(struct marey_calls *calls, int by_signature,

@@ -59,7 +59,7 @@ static void begin_block(struct writer *w)
 static void end_block(struct writer *w)
 {
     if (w->status == MAREY_OK && w->bytes.failed)
-        w->status = marey__fail(MAREY_ENOMEM, "no memory for a block of calls");
+        w->status = marey__no_memory();
     if (w->status != MAREY_OK || w->bytes.len == w->head)
         return;
     struct marey__block block = {.type = MAREY__BLOCK_CALLS};

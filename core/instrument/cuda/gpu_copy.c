@@ -212,7 +212,7 @@ static struct marey__gpu_copy *take(struct place *place, marey_status *st)
         return copy;
     copy = marey__calloc(1, sizeof *copy);
     if (copy == NULL) {
-        *st = marey__fail(MAREY_ENOMEM, "no memory for a copy of a GPU's memory");
+        *st = marey__no_memory();
         return NULL;
     }
     copy->place = place;

@@ -139,7 +139,7 @@ static marey_status insert(struct marey__dump_item *item, const struct marey_dum
     if (dump->now == NULL)
         dump->now = marey__dump_step_create();
     if (dump->now == NULL)
-        st = marey__fail(MAREY_ENOMEM, "no memory for a step of the dump");
+        st = marey__no_memory();
     else
         st = marey__dump_tree_put(&dump->now->trees[item->tree], parts, n_parts, item->value.kind,
                                   &item->node);
@@ -202,7 +202,7 @@ marey_status marey_dump_add_on(const char *path, const struct marey_tensor *tens
     if (n_parts > MAREY__FEW_PARTS)
         parts = marey__alloc(n_parts * sizeof *parts);
     if (parts == NULL)
-        return forgive(marey__fail(MAREY_ENOMEM, "no memory for a path of %zu parts", n_parts));
+        return forgive(marey__no_memory());
     for (size_t i = 0; i < n_parts; i++) {
         const size_t len = strcspn(path, ".");
         parts[i] = (struct marey_dump_part){.key = path, .key_len = len};
@@ -269,8 +269,7 @@ static marey_status show(const struct marey__dump_step *step, struct marey__dump
     pthread_mutex_lock(&dump->lock); /* another thread may be adding */
     struct marey_dump_part *const parts = marey__dump_item_path(step, item, few, &entry.n_parts);
     pthread_mutex_unlock(&dump->lock);
-    if (parts == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a path of %zu parts", entry.n_parts);
+    MAREY__TRY_MEMORY(parts != NULL);
     entry.parts = parts;
     entry.value.image = item->image;
     entry.value.release = NULL;

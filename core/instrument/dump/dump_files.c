@@ -95,7 +95,7 @@ void marey__dump_file_begin(struct marey__dump_file *file, const struct marey__h
     marey__buf_printf(&file->temporary, ".%.200s.%" PRIu64 ".new", name, (uint64_t)getpid());
     marey__buf_put(&file->temporary, "", 1);
     if (file->name.failed || file->temporary.failed) {
-        file->status = marey__fail(MAREY_ENOMEM, "no memory for a file of a dump");
+        file->status = marey__no_memory();
         return;
     }
     if (!marey__held_set(&file->held, marey__open_at(marey__held_fd(folder), file->temporary.data,
@@ -127,7 +127,7 @@ void marey__dump_file_put(struct marey__dump_file *file, const void *bytes, size
     }
     marey__buf_put(&file->buf, bytes, len);
     if (file->buf.failed)
-        file->status = marey__fail(MAREY_ENOMEM, "no memory to write %s of a dump", file->name.data);
+        file->status = marey__no_memory();
 }
 
 bool marey__dump_file_sink(void *file, const char *text, size_t len)

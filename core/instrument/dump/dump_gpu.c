@@ -107,7 +107,7 @@ static marey_status fetch(struct marey__dump_item *item, struct marey__dump_tran
         st != MAREY_OK || way->is_dense ? copy : marey__dump_memory_take(way->n_bytes);
     const marey_status fetched = marey__gpu_copy_fetch(way->copy, bytes);
     if (st == MAREY_OK && bytes == NULL)
-        st = marey__fail(MAREY_ENOMEM, "no memory for a copy of %zu bytes", way->n_bytes);
+        st = marey__no_memory();
     if (st == MAREY_OK)
         st = fetched;
     if (st == MAREY_OK && !way->is_dense)
@@ -215,8 +215,7 @@ marey_status marey__dump_gpu_take(struct marey__dump_item *item, uint32_t measur
 {
     struct marey__gpu_region region;
     struct marey__dump_transit *const way = marey__calloc(1, sizeof *way);
-    if (way == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a tensor of the GPU");
+    MAREY__TRY_MEMORY(way != NULL);
     marey_status st = plan(item, &region, way);
     way->n_bytes = region.row_bytes * region.n_rows;
     way->measures = measures;

@@ -95,13 +95,12 @@ marey_status marey__image_options_copy(const struct marey_image_options *options
         MAREY_TRY(marey_tensor_check(&options->mask));
     bool ok = true;
     struct marey_image_options *const copy = duplicate(options, sizeof *options, &ok);
-    if (copy == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for what is drawn into a picture");
+    MAREY__TRY_MEMORY(copy != NULL);
     copy->boxes = duplicate(options->boxes, options->n_boxes * sizeof *options->boxes, &ok);
     copy->points = duplicate(options->points, options->n_points * sizeof *options->points, &ok);
     if (!duplicate_mask(&copy->mask) || !ok) {
         marey__image_options_destroy(copy);
-        return marey__fail(MAREY_ENOMEM, "no memory for what is drawn into a picture");
+        return marey__no_memory();
     }
     *out = copy;
     return MAREY_OK;

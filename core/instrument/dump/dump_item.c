@@ -97,8 +97,7 @@ marey_status marey__dump_item_create(const struct marey_dump_value *value,
     struct marey__dump_item *const item =
         marey__alloc(sizeof *item + 2 * rank * sizeof(int64_t) + text_len + 1 +
                      text_bytes(value->file) + text_bytes(value->phase));
-    if (item == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a value of the dump");
+    MAREY__TRY_MEMORY(item != NULL);
     *item = (struct marey__dump_item){.value = *value};
     int64_t *const axes = (int64_t *)(item + 1);
     char *at = (char *)(axes + 2 * rank);
@@ -156,8 +155,7 @@ void marey__dump_item_destroy(struct marey__dump_item *item)
 marey_status marey__dump_item_measure(struct marey__dump_item *item, uint32_t what)
 {
     item->measure = marey__alloc(sizeof *item->measure);
-    if (item->measure == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the statistics of a tensor");
+    MAREY__TRY_MEMORY(item->measure != NULL);
     marey__dump_measure(&item->value.tensor, what, item->measure);
     item->is_measured_only = true;
     return MAREY_OK;
@@ -168,9 +166,7 @@ marey_status marey__dump_item_take_room(struct marey__dump_item *item, void **ou
     if (item->is_spilled)
         return marey__dump_spill_take(marey__dump.dir, item->n_bytes, out);
     *out = marey__dump_memory_take(item->n_bytes);
-    return *out != NULL ? MAREY_OK
-                        : marey__fail(MAREY_ENOMEM, "no memory for a copy of %llu bytes",
-                                      (unsigned long long)item->n_bytes);
+    return *out != NULL ? MAREY_OK : marey__no_memory();
 }
 
 void marey__dump_item_give_room(struct marey__dump_item *item, void *bytes)

@@ -40,7 +40,7 @@ static marey_status begin(struct side *s, struct marey__dump_file *file, const c
     marey__buf_put(&full, "", 1);
     if (name == NULL || full.failed) {
         marey__buf_fini(&full);
-        return marey__fail(MAREY_ENOMEM, "no memory for the name of a file of the dump");
+        return marey__no_memory();
     }
     marey__dump_file_begin(file, s->where->folder, full.data, s->place->durable);
     marey__buf_fini(&full);
@@ -52,7 +52,7 @@ static marey_status save(struct side *s, const char *suffix, const struct marey_
 {
     struct marey__dump_file file;
     if (head != NULL && head->failed)
-        return marey__fail(MAREY_ENOMEM, "no memory for a file of the dump");
+        return marey__no_memory();
     MAREY_TRY(begin(s, &file, suffix));
     if (head != NULL)
         marey__dump_file_put(&file, head->data, head->len);
@@ -119,7 +119,7 @@ static marey_status save_safetensors(struct side *s)
     marey__safetensors_add(&table, s->where->path->data, s->where->path->len, t);
     marey_status st = marey__safetensors_head_put(&head, &table, s->where->step, s->place->rank, 0);
     if (st == MAREY_OK && table.entries.failed)
-        st = marey__fail(MAREY_ENOMEM, "no memory for a file of the dump");
+        st = marey__no_memory();
     if (st == MAREY_OK)
         st = save(s, ".safetensors", &head, t->data, s->item->n_bytes);
     marey__safetensors_fini(&table);
@@ -215,9 +215,7 @@ void marey__dump_side_write(struct marey__dump_item *item, const struct marey__d
     struct side s = {.item = item, .place = place, .where = where};
     marey__file_name_put(&s.name, where->name->data, where->name->len, "");
     marey__buf_put(&s.name, "", 1);
-    const marey_status st =
-        s.name.failed ? marey__fail(MAREY_ENOMEM, "no memory for the name of a file of the dump")
-                      : save_value(&s);
+    const marey_status st = s.name.failed ? marey__no_memory() : save_value(&s);
     marey__buf_fini(&s.name);
     if (st == MAREY_OK)
         return;

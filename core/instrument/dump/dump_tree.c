@@ -194,8 +194,7 @@ marey_status marey__dump_tree_put(struct marey__dump_tree *tree, const struct ma
 {
     uint32_t at = 0;
     size_t i = 0;
-    if (!reserve(tree, n_parts))
-        return marey__fail(MAREY_ENOMEM, "no memory for a path of %zu parts", n_parts);
+    MAREY__TRY_MEMORY(reserve(tree, n_parts));
     const char *why = n_parts == 0 ? "its path is empty" : follow(tree, parts, n_parts, &at, &i);
     if (why == NULL && i == n_parts)
         why = give_way(&tree->nodes[at], kind);
@@ -203,8 +202,7 @@ marey_status marey__dump_tree_put(struct marey__dump_tree *tree, const struct ma
         return clash(parts, n_parts, why);
     for (; i < n_parts; i++) {
         struct marey_dump_part part = parts[i];
-        if (!own_key(tree, &part))
-            return marey__fail(MAREY_ENOMEM, "no memory for a path of %zu parts", n_parts);
+        MAREY__TRY_MEMORY(own_key(tree, &part));
         at = append(tree, at, part);
     }
     if (kind != MAREY_DUMP_DICT)

@@ -35,8 +35,7 @@ static void put_string(struct writer *w, const char *text, size_t len)
     struct marey__buf quoted = {0};
     marey__json_python_string_put(&quoted, text, len);
     if (quoted.failed && w->file.status == MAREY_OK)
-        w->file.status =
-            marey__fail(MAREY_ENOMEM, "no memory to write step %" PRIu64, w->step->number);
+        w->file.status = marey__no_memory();
     marey__dump_file_put(&w->file, quoted.data, quoted.len);
     marey__buf_fini(&quoted);
 }
@@ -182,9 +181,9 @@ static marey_status open_folder(struct writer *w)
         marey__buf_printf(&below, "pid-%" PRIu64 "/", w->place->pid);
     marey__buf_printf(&below, "%" PRIu64, w->step->number);
     marey__buf_put(&below, "", 1);
-    const marey_status st =
-        below.failed ? marey__fail(MAREY_ENOMEM, "no memory to write step %" PRIu64, w->step->number)
-                     : marey__dump_open_below(w->place->dir, below.data, &w->folder);
+    const marey_status st = below.failed
+                                ? marey__no_memory()
+                                : marey__dump_open_below(w->place->dir, below.data, &w->folder);
     marey__buf_fini(&below);
     MAREY_TRY(st);
     marey__dump_replacing(w->place, marey__held_fd(&w->folder), tree_files[0]);

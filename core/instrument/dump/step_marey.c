@@ -171,8 +171,7 @@ static marey_status write_lines(struct writer *w)
 {
     marey_status st = MAREY_OK;
     if (w->lines.failed)
-        st = marey__fail(MAREY_ENOMEM, "no memory for the manifest of step %" PRIu64,
-                         w->step->number);
+        st = marey__no_memory();
     else if (!marey__held_write(&w->manifest, w->lines.data, w->lines.len))
         st = marey__fail_errno("write %s/%s.jsonl", w->place->dir, w->name.data);
     w->lines.len = 0;
@@ -257,9 +256,7 @@ static marey_status put_tensor(struct writer *w, struct marey__dump_item *item)
     item->mark = mark(w);
     const bool has_memory = !name.failed && !w->table.entries.failed;
     marey__buf_fini(&name);
-    if (!has_memory)
-        return marey__fail(MAREY_ENOMEM, "no memory for step %" PRIu64 " of the dump",
-                           w->step->number);
+    MAREY__TRY_MEMORY(has_memory);
     item->is_stored = true;
     const uint64_t gap = item->offset - before;
     if (item->n_bytes >= MEASURED_BESIDE)
@@ -371,8 +368,7 @@ static marey_status open_step(struct writer *w)
     marey__step_name_put(&w->name, w->step->number, w->place->rank, w->place->pid);
     marey__buf_put(&w->name, "", 1);
     w->batch = marey__dump_memory_take(BATCH);
-    if (w->name.failed || w->batch == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to write step %" PRIu64, w->step->number);
+    MAREY__TRY_MEMORY(!w->name.failed && w->batch != NULL);
     plan_head(w);
     MAREY_TRY(marey__dump_open_below(w->place->dir, w->place->below, &w->folder));
     replace(w);
@@ -405,7 +401,7 @@ static marey_status write_head(struct writer *w)
     marey_status st = marey__safetensors_head_put(&head, &w->table, w->step->number, w->place->rank,
                                                   w->data_start);
     if (st == MAREY_OK && head.failed)
-        st = marey__fail(MAREY_ENOMEM, "no memory for the head of step %" PRIu64, w->step->number);
+        st = marey__no_memory();
     w->at = 0;
     if (st == MAREY_OK && (!write_at(w, head.data, head.len) ||
                            ftruncate(w->data.fd, (off_t)(w->data_start + w->table.n_bytes)) != 0 ||

@@ -26,8 +26,7 @@ struct marey_stopwatch_merged {
 marey_status marey_stopwatch_merged_create(marey_stopwatch_merged **out)
 {
     marey_stopwatch_merged *merged = marey__calloc(1, sizeof *merged);
-    if (merged == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to merge results of a stopwatch");
+    MAREY__TRY_MEMORY(merged != NULL);
     *out = merged;
     return MAREY_OK;
 }
@@ -121,7 +120,7 @@ static bool take_spread(struct input *in, struct marey__spread *out, marey_statu
         return false;
     out->points = marey__calloc(n + 1, sizeof *out->points);
     if (out->points == NULL) {
-        *status = marey__fail(MAREY_ENOMEM, "no memory for the results of a rank");
+        *status = marey__no_memory();
         return false;
     }
     out->cap = n;
@@ -186,8 +185,7 @@ static bool take_name(struct input *in, size_t number, int64_t rank, marey_stopw
             struct merged_name *name = name_get(merged, text, len, number);
             ok = name != NULL && name_add(name, rank, &intervals, &iterations);
             if (!ok)
-                *status = marey__fail(MAREY_ENOMEM, "no memory to merge the results of rank %lld",
-                                      (long long)rank);
+                *status = marey__no_memory();
         }
     }
     marey__spread_fini(&intervals);

@@ -54,7 +54,7 @@ marey_status marey__watch_no_memory(marey_id id)
     marey__watch.n_lost++;
     marey__watch_unlock();
     const marey_status st =
-        marey__fail(MAREY_ENOMEM, "stopwatch: no memory to measure '%s'", marey_site_name(id, NULL));
+        marey__fail(MAREY_ENOMEM, "stopwatch: out of memory for '%s'", marey_site_name(id, NULL));
     marey__say("%s", marey_last_error());
     return st;
 }

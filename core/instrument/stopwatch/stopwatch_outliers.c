@@ -91,8 +91,7 @@ static void put_of(marey_table *table, const char *name, size_t len,
 marey_status marey__watch_put_outliers(marey_table *table, double tick_ns)
 {
     double *const values = marey__calloc(MAREY__WATCH_SERIES, sizeof *values);
-    if (values == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to look for outliers");
+    MAREY__TRY_MEMORY(values != NULL);
     put_of(table, MAREY__WATCH_WHOLE, strlen(MAREY__WATCH_WHOLE), &marey__watch.whole, 1, values);
     for (size_t i = 0; i < marey__watch.listed.n; i++) {
         const struct marey__watch_slot *const slot = marey__watch.listed.all[i];

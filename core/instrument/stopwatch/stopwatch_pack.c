@@ -97,7 +97,7 @@ marey_status marey_stopwatch_pack(int64_t rank, void **data, size_t *len)
     marey__watch_unlock();
     if (!ok) {
         marey__buf_fini(&out);
-        return marey__fail(MAREY_ENOMEM, "no memory to pack the results of the stopwatch");
+        return marey__no_memory();
     }
     *data = out.data;
     *len = out.len;

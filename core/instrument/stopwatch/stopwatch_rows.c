@@ -33,11 +33,6 @@ static void put_stats(marey_table *table, const struct marey__watch_stats *s)
     put_ns(table, s->max);
 }
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for a table of the stopwatch");
-}
-
 bool marey__watch_sum_of_threads(const struct marey__watch_slot *slot, struct marey__watch_sum *sum,
                                  uint64_t *n_threads)
 {
@@ -62,8 +57,7 @@ marey_status marey__watch_put_intervals(marey_table *table, double tick_ns)
         const bool ok = marey__watch_sum_of_threads(slot, &sum, &n_threads);
         marey__watch_stats_of(&sum, 0, tick_ns, &stats);
         marey__watch_sum_clear(&sum);
-        if (!ok)
-            return no_memory();
+        MAREY__TRY_MEMORY(ok);
         put_name(table, slot);
         marey_table_u64(table, n_threads);
         marey_table_u64(table, stats.count);
@@ -119,8 +113,7 @@ static marey_status put_threads_of(marey_table *table, const struct marey__watch
             put_thread_row(table, slot, cell->thread, &sum,
                            cell->extra != NULL ? &cell->extra->usage : &none, tick_ns);
         marey__watch_sum_clear(&sum);
-        if (!ok)
-            return no_memory();
+        MAREY__TRY_MEMORY(ok);
     }
     if (slot->n_gone != 0)
         put_thread_row(table, slot, NULL, &slot->gone, &slot->gone_usage, tick_ns);

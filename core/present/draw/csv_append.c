@@ -17,7 +17,7 @@ static marey_status check_header(int fd, off_t size, const struct marey__buf *he
     char *start = marey__buf_extend(&found, header->len);
     marey_status status = MAREY_OK;
     if (start == NULL)
-        status = marey__fail(MAREY_ENOMEM, "no memory to append to %s", path);
+        status = marey__no_memory();
     else if (size < (off_t)header->len || pread(fd, start, header->len, 0) != (ssize_t)header->len ||
              memcmp(start, header->data, header->len) != 0)
         status = marey__fail(MAREY_EINVAL,
@@ -52,8 +52,7 @@ static marey_status append(int fd, const marey_table *table, const char *path,
     MAREY_TRY(begin_lines(fd, about.st_size, table, path, lines));
     for (size_t row = 0; row < marey_table_n_rows(table); row++)
         marey__csv_row(table, row, lines);
-    if (lines->failed)
-        return marey__fail(MAREY_ENOMEM, "no memory to append to %s", path);
+    MAREY__TRY_MEMORY(!lines->failed);
     if (marey__write_all(fd, lines->data, lines->len))
         return MAREY_OK;
     const marey_status status = marey__fail_errno("write %s", path);

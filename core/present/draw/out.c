@@ -32,8 +32,7 @@ marey_status marey__out_init(struct marey__out *out, int fd)
 {
     *out = (struct marey__out){.fd = fd};
     char *data = marey__alloc(MAREY__OUT_BYTES);
-    if (data == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for an output buffer");
+    MAREY__TRY_MEMORY(data != NULL);
     fill(out, data);
     start_writer(out);
     return MAREY_OK;

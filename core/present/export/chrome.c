@@ -25,7 +25,7 @@ static_assert(HEAD_ROOM + TAIL_FAST + 64 <= MAREY__OUT_EVENT, "a plain range fit
 void marey__chrome_put_buf(struct marey__export *x, struct marey__buf *buf)
 {
     if (buf->failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a text of the export");
+        x->status = marey__no_memory();
     else
         marey__out_put(&x->out, buf->data, buf->len);
     marey__buf_fini(buf);
@@ -36,7 +36,7 @@ static void on_start(struct marey__export *x)
     struct marey__buf buf = {0};
     struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
     if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for the export");
+        x->status = marey__no_memory();
         return;
     }
     marey__buf_printf(&buf,
@@ -132,7 +132,7 @@ bool marey__chrome_lane(struct marey__export *x, struct marey__export_lane *lane
 {
     struct lane_head *head = marey__alloc(sizeof *head);
     if (head == NULL) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's events");
+        x->status = marey__no_memory();
         return false;
     }
     head->len =

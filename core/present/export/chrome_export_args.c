@@ -141,7 +141,7 @@ static void close_args(struct marey__export *x, struct marey__buf *buf)
 {
     marey__buf_puts(buf, "}");
     if (buf->failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for the arguments of an event");
+        x->status = marey__no_memory();
     else
         marey__out_put(&x->out, buf->data, buf->len);
 }

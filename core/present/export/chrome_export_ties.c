@@ -69,7 +69,7 @@ static void put_held(struct marey__export *x, struct marey__export_lane *lane, s
     marey__buf_put(buf, &at, sizeof at);
     if (buf->failed) {
         buf->len = 0;
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for ranges that begin and end together");
+        x->status = marey__no_memory();
     }
 }
 

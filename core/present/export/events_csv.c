@@ -68,7 +68,7 @@ static bool open_lane(struct marey__export *x, struct marey__export_lane *lane)
     marey__buf_puts(&buf, ",");
     if (buf.failed) {
         marey__buf_fini(&buf);
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's events");
+        x->status = marey__no_memory();
         return false;
     }
     struct lane_text *text = (struct lane_text *)buf.data; /* handed over to the lane */
@@ -256,7 +256,7 @@ static void put_stream_start(struct marey__export *x, const char *kind, uint32_t
     marey__buf_puts(&line, ",,");
     marey__out_put(&x->out, line.data, line.len);
     if (line.failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a text of the export");
+        x->status = marey__no_memory();
     marey__buf_fini(&line);
     put_site(x, site);
 }
@@ -292,7 +292,7 @@ static void on_flow(struct marey__export *x, struct marey__export_lane *lane, ui
     marey__buf_printf(&line, ",%s,", words[3] < MAREY__COUNT_OF(ends) ? ends[words[3]] : "");
     marey__out_put(&x->out, line.data, line.len);
     if (line.failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a text of the export");
+        x->status = marey__no_memory();
     marey__buf_fini(&line);
     put_times(x, ns, no_duration, no_depth);
     x->out.p = marey__put_u64(marey__out_room(&x->out), words[2]);
@@ -344,7 +344,7 @@ static void on_span(struct marey__export *x, const struct marey__span *span)
         x->out.p = marey__put_u64(marey__out_room(&x->out), span->number);
     marey__out_puts(&x->out, NO_MORE);
     if (line.failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a text of the export");
+        x->status = marey__no_memory();
     marey__buf_fini(&line);
 }
 

@@ -26,7 +26,7 @@ static void put_words(struct marey__export_lane *lane, const struct marey__paylo
 static uint32_t place_of(struct marey__export *x, const struct marey__export_lane *lane, size_t at)
 {
     if (lane->payloads.failed) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for what is known of open ranges");
+        x->status = marey__no_memory();
         return 0;
     }
     return lane->payloads.len > at ? (uint32_t)at + 1 : 0;

@@ -16,8 +16,7 @@ bool marey__export_lane_grow(struct marey__export *x, struct marey__export_lane 
     }
     if (marey__grow(&lane->open, &lane->cap_open, lane->n_open + 1, sizeof lane->open[0]))
         return true;
-    x->status =
-        marey__fail(MAREY_ENOMEM, "no memory for %zu ranges within one another", lane->n_open + 1);
+    x->status = marey__no_memory();
     return false;
 }
 
@@ -40,7 +39,7 @@ bool marey__export_async(struct marey__export *x, const struct marey__async_half
     bool failed;
     if (!marey__async_match(&x->asyncs, half, &other, &failed)) {
         if (failed)
-            x->status = marey__fail(MAREY_ENOMEM, "no memory for async ranges that have not ended");
+            x->status = marey__no_memory();
         return false;
     }
     *begin = half->is_begin ? *half : other;
@@ -62,7 +61,7 @@ marey_status marey__export_texts(struct marey__export *x,
         texts[slot].len = (uint32_t)(x->texts.len - texts[slot].at);
     }
     if (texts == NULL || marey__buf_extend(&x->texts, spare) == NULL || x->texts.len > UINT32_MAX)
-        return marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
+        return marey__no_memory();
     return MAREY_OK;
 }
 
@@ -172,8 +171,7 @@ static marey_status survey(struct marey__export *x, marey_recording *const *reco
     for (size_t r = 0; r < n; r++)
         n_processes += marey_recording_n_logs(recordings[r]);
     int64_t *pids = marey__calloc(n_processes + 1, sizeof *pids);
-    if (pids == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for %zu processes", n_processes);
+    MAREY__TRY_MEMORY(pids != NULL);
 
     const char *host = NULL;
     for (size_t r = 0; r < n; r++) {
@@ -217,7 +215,7 @@ static marey_status prepare_sites(struct marey__export *x)
             x->skip[slot] = !marey__name_matches(filter, site->name, site->name_len);
     }
     marey__names_fini(&names);
-    return is_complete ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
+    return is_complete ? MAREY_OK : marey__no_memory();
 }
 
 static bool lane_is_before(const void *a, const void *b)
@@ -249,14 +247,13 @@ static marey_status prepare_lanes(struct marey__export *x)
 {
     const uint32_t n = x->process->n_lanes;
     x->lanes = marey__calloc((size_t)n + 1, sizeof x->lanes[0]);
-    if (x->lanes == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for %u threads", n);
+    MAREY__TRY_MEMORY(x->lanes != NULL);
     for (uint32_t i = 0; i < n; i++) {
         x->lanes[i].info = marey_recording_lane(x->recording, x->process->index, i);
         x->lanes[i].last_ns =
             x->origin_ns; /* so that no event, whatever its stamp, lies before the origin */
     }
-    return find_first_lanes(x) ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for %u threads", n);
+    return find_first_lanes(x) ? MAREY_OK : marey__no_memory();
 }
 
 static void forget_process(struct marey__export *x)

@@ -72,8 +72,8 @@ static marey_status put_batch(void *ctx, const struct marey_batch *batch)
         return MAREY_EINVAL; /* ends the visit; nobody asks for it any more */
     struct parcel *parcel = parcel_in_hand(reading);
     const size_t n_words = parcel->n_words + batch->n;
-    if (!marey__grow(&parcel->words, &parcel->cap_words, n_words, sizeof parcel->words[0]))
-        return marey__fail(MAREY_ENOMEM, "no memory to read ahead");
+    MAREY__TRY_MEMORY(
+        marey__grow(&parcel->words, &parcel->cap_words, n_words, sizeof parcel->words[0]));
     memcpy(parcel->words + parcel->n_words, batch->words, batch->n * sizeof batch->words[0]);
     parcel->batches[parcel->n_batches++] = *batch;
     parcel->n_words = n_words;

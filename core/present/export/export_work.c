@@ -58,7 +58,7 @@ static void keep(struct marey__export *x, struct marey__export_lane *lane, const
     if (lane->payloads.len + n <= 2 * MAX_RECORDS * sizeof(uint64_t))
         marey__buf_put(&lane->payloads, bytes, n);
     if (lane->payloads.failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for the work of a stream");
+        x->status = marey__no_memory();
 }
 
 static struct marey__stream_work work_of(const struct marey__export *x,

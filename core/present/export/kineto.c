@@ -30,7 +30,7 @@ static void on_start(struct marey__export *x)
     struct marey__buf buf = {0};
     struct marey__chrome *chrome = x->own = marey__calloc(1, sizeof *chrome);
     if (chrome == NULL || !marey__chrome_survey(x, chrome)) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for the export");
+        x->status = marey__no_memory();
         return;
     }
     marey__buf_puts(&buf, "{");
@@ -163,7 +163,7 @@ static void add_number(struct marey__export *x, struct marey__export_lane *lane,
     range.inside = is_category(marey__export_site(x, site), "operator") ? range.number : range.around;
     marey__buf_put(&lane->held, &range, sizeof range);
     if (lane->held.failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for ranges within one another");
+        x->status = marey__no_memory();
 }
 
 /* ---- arguments ---- */
@@ -249,7 +249,7 @@ struct event {
 static void put_text(struct marey__export *x, struct marey__buf *buf)
 {
     if (buf->failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for the arguments of an event");
+        x->status = marey__no_memory();
     else
         marey__out_put(&x->out, buf->data, buf->len);
     buf->len = 0;

@@ -43,10 +43,9 @@ static bool join_ranges(struct marey__memory_arenas *arenas, const struct range 
             last->end = MAREY__MAX(last->end, ranges[i].end);
             continue;
         }
-        if (!marey__grow(&arenas->arenas, &cap, arenas->n_arenas + 1, sizeof *arenas->arenas))
+        if (!MAREY__PUSH(arenas->arenas, arenas->n_arenas, cap,
+                         (struct marey__memory_arena){.begin = ranges[i].begin, .end = ranges[i].end}))
             return false;
-        arenas->arenas[arenas->n_arenas++] =
-            (struct marey__memory_arena){.begin = ranges[i].begin, .end = ranges[i].end};
     }
     return true;
 }
@@ -133,8 +132,7 @@ marey_status marey__memory_arenas_init(struct marey__memory_arenas *arenas,
                     join_ranges(arenas, ranges, list_ranges(timeline, device, ranges)) &&
                     find_live(arenas, timeline, device);
     marey__free(ranges);
-    if (!ok)
-        return marey__fail(MAREY_ENOMEM, "no memory for the snapshot");
+    MAREY__TRY_MEMORY(ok);
     share_out(arenas, timeline);
     return MAREY_OK;
 }

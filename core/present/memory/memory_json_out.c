@@ -15,7 +15,7 @@ static marey_status write_packed(const struct marey__buf *json, int fd)
         marey__gzip_pack(&packed, json->data, json->len);
     marey_status status = MAREY_OK;
     if (packed.failed)
-        status = marey__fail(MAREY_ENOMEM, "no memory for the memory timeline");
+        status = marey__no_memory();
     else if (!marey__write_all(fd, packed.data, packed.len))
         status = marey__fail_errno("write the memory timeline");
     marey__buf_fini(&packed);

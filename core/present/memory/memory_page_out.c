@@ -217,13 +217,12 @@ static marey_status make_index(struct maker *m, const char *title)
     const size_t n_texts = m->timeline->trace->strings.n;
     m->numbers.stacks = marey__alloc((n_texts + 1) * sizeof *m->numbers.stacks);
     m->numbers.blocks = marey__calloc(m->timeline->n_blocks + 1, sizeof *m->numbers.blocks);
-    if (m->numbers.stacks == NULL || m->numbers.blocks == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the page");
+    MAREY__TRY_MEMORY(m->numbers.stacks != NULL && m->numbers.blocks != NULL);
     for (size_t i = 0; i <= n_texts; i++)
         m->numbers.stacks[i] = MAREY__MEMORY_NONE;
     survey(m);
     put_index(m, title);
-    return m->json.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page") : MAREY_OK;
+    return m->json.failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status put_data(const struct marey__memory_timeline *timeline, const char *title, int fd)

@@ -109,7 +109,7 @@ void marey__pickle_text(struct marey__pickle *pickle, const char *text, size_t l
         text = clean.data;
         len = clean.failed ? 0 : clean.len;
         if (clean.failed && pickle->out->status == MAREY_OK)
-            pickle->out->status = marey__fail(MAREY_ENOMEM, "no memory for the snapshot");
+            pickle->out->status = marey__no_memory();
     }
     if (len <= UINT8_MAX)
         put(pickle, SHORT_BINUNICODE, len, 1);

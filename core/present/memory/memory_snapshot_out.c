@@ -407,9 +407,7 @@ marey_status marey__memory_snapshot_write(const struct marey__memory_timeline *t
     w.places = marey__alloc((n_stacks + 1) * sizeof *w.places);
     for (size_t i = 0; w.places != NULL && i <= n_stacks; i++)
         w.places[i] = MAREY__PICKLE_NONE;
-    const marey_status status = w.places != NULL
-                                    ? put_snapshot(&w)
-                                    : marey__fail(MAREY_ENOMEM, "no memory for the snapshot");
+    const marey_status status = w.places != NULL ? put_snapshot(&w) : marey__no_memory();
     marey__free(w.places);
     marey__out_fini(&w.out);
     return status;

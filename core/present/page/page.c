@@ -94,8 +94,7 @@ marey_status marey__page_head(int fd, const char *template, const char *title)
     marey__buf_put(&head, template, (size_t)(at - template));
     marey__xml_put(&head, title, strlen(title));
     marey__buf_put(&head, behind, (size_t)(data - behind));
-    const marey_status status = head.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page")
-                                            : put(fd, head.data, head.len);
+    const marey_status status = head.failed ? marey__no_memory() : put(fd, head.data, head.len);
     marey__buf_fini(&head);
     return status;
 }
@@ -190,8 +189,7 @@ static marey_status put_data(struct marey__page *page)
 static marey_status write_page(struct marey__page *page, const char *title)
 {
     survey(page);
-    if (!marey__heat_create(page, &page->heat))
-        return marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
+    MAREY__TRY_MEMORY(marey__heat_create(page, &page->heat));
     MAREY_TRY(marey__page_head(page->fd, marey__page_template, title));
     MAREY_TRY(put_data(page));
     return marey__page_tail(page->fd, marey__page_template);
@@ -200,8 +198,7 @@ static marey_status write_page(struct marey__page *page, const char *title)
 static marey_status write_titled(struct marey__page *page)
 {
     char *const own = marey__recordings_title(page->recordings, page->n_recordings);
-    if (own == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the page");
+    MAREY__TRY_MEMORY(own != NULL);
     const char *title = page->options->title != NULL ? page->options->title : own;
     const marey_status status = write_page(page, title);
     marey__free(own);
@@ -224,9 +221,7 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     }
     page.has_many = page.n_of_program > MAREY__PAGE_MANY;
     page.processes = marey__calloc(page.n_processes + 1, sizeof *page.processes);
-    const marey_status status = page.processes != NULL
-                                    ? write_titled(&page)
-                                    : marey__fail(MAREY_ENOMEM, "no memory for the page");
+    const marey_status status = page.processes != NULL ? write_titled(&page) : marey__no_memory();
     marey__page_packer_free(page.packer); /* its threads end before what they pack goes */
     for (size_t i = 0; page.processes != NULL && i < page.n_processes; i++)
         marey__page_process_fini(&page.processes[i]);

@@ -97,7 +97,7 @@ marey_status marey__page_put_nodes(struct marey__page_packer *packer,
     struct marey__buf block = {0};
     put_nodes(&block, calls);
     const marey_status status = block.failed
-                                    ? marey__fail(MAREY_ENOMEM, "no memory for the page's calls")
+                                    ? marey__no_memory()
                                     : marey__page_packer_put(packer, name, block.data, block.len);
     marey__buf_fini(&block);
     return status;
@@ -207,8 +207,7 @@ marey_status marey__page_profile(struct marey__page *page)
     if (!marey__calls_are_there(page->recordings, page->n_recordings))
         return MAREY_OK;
     page->calls = marey__calloc(1, sizeof *page->calls);
-    if (page->calls == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the page's calls");
+    MAREY__TRY_MEMORY(page->calls != NULL);
     MAREY_TRY(marey__calls_read(page->calls, page->recordings, page->n_recordings));
     return put_block(page->packer, page->calls, 0);
 }
@@ -260,8 +259,7 @@ static const char *title_of(const struct side *side)
 static marey_status read_side(struct side *side)
 {
     side->own_title = marey__recordings_title(side->recordings, side->n);
-    if (side->own_title == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the page");
+    MAREY__TRY_MEMORY(side->own_title != NULL);
     MAREY_TRY(marey__calls_read(&side->calls, side->recordings, side->n));
     if (side->calls.n_nodes > 1)
         return MAREY_OK;
@@ -308,7 +306,7 @@ static marey_status put_data(const struct call_page *page, const char *title)
         status = put_block(packer, &page->sides[s].calls, s);
     if (status == MAREY_OK) {
         put_index(page, &json, title);
-        status = json.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page's index")
+        status = json.failed ? marey__no_memory()
                              : marey__page_packer_put(packer, "index", json.data, json.len);
     }
     marey__page_packer_free(packer);
@@ -339,7 +337,7 @@ static marey_status write_page(struct call_page *page)
                           title_of(&page->sides[s]));
     marey__buf_put(&own, "", 1);
     const marey_status status =
-        own.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page")
+        own.failed ? marey__no_memory()
                    : write_titled(page, page->title != NULL ? page->title : own.data);
     marey__buf_fini(&own);
     return status;

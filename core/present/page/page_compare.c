@@ -23,7 +23,7 @@ static marey_status make_index(marey_comparison *c, const char *title, struct ma
         marey__page_table(json, c->tables[t], MAX_ROWS);
     marey__page_close(json, "]}");
     marey__buf_fini(&sentence);
-    return json->failed ? marey__fail(MAREY_ENOMEM, "no memory for the page's index") : MAREY_OK;
+    return json->failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status put_index(marey_comparison *c, const char *title, int fd)
@@ -64,8 +64,8 @@ marey_status marey_page_compare(marey_comparison *c, const char *title, int fd)
     if (c->tables[MAREY__COMPARED_REGIONS] == NULL)
         return marey__fail(MAREY_ESTATE, "nothing was compared yet");
     put_title(c, &own);
-    const marey_status status = own.failed ? marey__fail(MAREY_ENOMEM, "no memory for the page")
-                                           : write_page(c, title != NULL ? title : own.data, fd);
+    const marey_status status =
+        own.failed ? marey__no_memory() : write_page(c, title != NULL ? title : own.data, fd);
     marey__buf_fini(&own);
     return status;
 }

@@ -143,8 +143,7 @@ static marey_status put_planes(struct marey__page *page, struct planes *planes,
     const struct marey__heat *heat = page->heat;
     const size_t n_planes = 4 + planes->member_width + planes->iteration_width;
     planes->bytes = marey__calloc(planes->n_cells * n_planes + 1, 1);
-    if (planes->bytes == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
+    MAREY__TRY_MEMORY(planes->bytes != NULL);
     for (size_t r = 0, at = 0; r < heat->n_rows; r++) {
         if (heat->rows[r].n == 0)
             continue;
@@ -216,8 +215,7 @@ marey_status marey__page_put_heat_block(struct marey__page *page)
     uint32_t bin;
     uint64_t first;
     size_t n_columns;
-    if (!align_all(heat, &bin, &first, &n_columns))
-        return marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
+    MAREY__TRY_MEMORY(align_all(heat, &bin, &first, &n_columns));
     struct planes planes = {
         .n_rows = n_filled_rows(heat),
         .n_columns = n_columns,
@@ -228,7 +226,7 @@ marey_status marey__page_put_heat_block(struct marey__page *page)
     float *medians = marey__calloc(planes.n_columns + 1, sizeof *medians);
     marey_status status = MAREY_ENOMEM;
     if (medians == NULL || !find_medians(heat, planes.n_columns, medians))
-        status = marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
+        status = marey__no_memory();
     else
         status = put_planes(page, &planes, medians, bin);
     if (status == MAREY_OK)

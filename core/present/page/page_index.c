@@ -247,7 +247,7 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
     put_processes(json, page);
     put_tracks(json, page);
     marey__page_close(json, "}");
-    return json->failed ? marey__fail(MAREY_ENOMEM, "no memory for the page's index") : MAREY_OK;
+    return json->failed ? marey__no_memory() : MAREY_OK;
 }
 
 /* ---- names ---- */
@@ -311,5 +311,5 @@ marey_status marey__page_names(const struct marey__page *page, struct marey__buf
     marey__names_fini(&names);
     marey__buf_fini(&sites);
     marey__arena_fini(&keys);
-    return ok ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the page's names");
+    return ok ? MAREY_OK : marey__no_memory();
 }

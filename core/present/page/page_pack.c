@@ -64,7 +64,7 @@ static void fail(struct marey__page_packer *packer, marey_status status)
 /* The status is spelled out so that analyzers know it. */
 static marey_status no_memory(void)
 {
-    (void)marey__fail(MAREY_ENOMEM, "no memory to pack the page");
+    (void)marey__no_memory();
     return MAREY_ENOMEM;
 }
 
@@ -87,10 +87,7 @@ static marey_status write_block(struct marey__page_packer *packer, struct sectio
 
 static bool end_plane(struct section *s)
 {
-    if (!marey__grow(&s->ends, &s->ends_cap, s->n_ends + 1, sizeof *s->ends))
-        return false;
-    s->ends[s->n_ends++] = s->raw.len;
-    return true;
+    return MAREY__PUSH(s->ends, s->n_ends, s->ends_cap, s->raw.len);
 }
 
 static marey_status finish_section(struct marey__page_packer *packer, struct section *s)

@@ -73,12 +73,6 @@ static bool label_series(struct marey__page_process *process)
 
 /* ---- a process ---- */
 
-static marey_status no_memory(const struct marey__page_process *process)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the page's events of %s",
-                       process->info->log_path);
-}
-
 static void apply_filter(struct marey__page_process *process, const char *filter)
 {
     for (uint32_t site = 1; filter != NULL && site <= process->info->n_sites; site++) {
@@ -128,11 +122,10 @@ marey_status marey__page_begin_process(void *ctx, struct marey__process_walk *wa
     struct marey__page *page = ctx;
     struct marey__page_process *process = &page->processes[number];
     marey__page_name_process(page, process, walk);
-    if (!prepare(process))
-        return no_memory(process);
+    MAREY__TRY_MEMORY(prepare(process));
     /* Of many, lines were made when all were walked. */
     if (!page->has_many && !marey__heat_line_begin(page->heat, walk, number, &process->line))
-        return no_memory(process);
+        return marey__no_memory();
     apply_filter(process, page->options->summary.filter);
     marey__page_thin_init(process);
     walk->tap = &marey__page_tap;
@@ -165,7 +158,7 @@ marey_status marey__page_end_process(void *ctx, struct marey__process_walk *walk
     marey__heat_line_destroy(process->line);
     process->line = NULL;
     process->walk = NULL;
-    return ok ? MAREY_OK : no_memory(process);
+    return ok ? MAREY_OK : marey__no_memory();
 }
 
 void marey__page_process_fini(struct marey__page_process *process)

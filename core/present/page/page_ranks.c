@@ -25,8 +25,7 @@ marey_status marey__page_begin_rank(void *ctx, struct marey__process_walk *walk,
     struct marey__page *page = ctx;
     struct marey__page_process *process = &page->processes[number];
     marey__page_name_process(page, process, walk);
-    if (!marey__heat_line_begin(page->heat, walk, number, &process->line))
-        return marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
+    MAREY__TRY_MEMORY(marey__heat_line_begin(page->heat, walk, number, &process->line));
     walk->iterations.visitor = on_span;
     walk->iterations.visitor_ctx = process;
     return MAREY_OK;
@@ -40,7 +39,7 @@ marey_status marey__page_end_rank(void *ctx, struct marey__process_walk *walk, s
     marey__heat_line_destroy(process->line);
     process->line = NULL;
     process->walk = NULL;
-    return done ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the page's heat map");
+    return done ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- some of them: the timeline ---- */

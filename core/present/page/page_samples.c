@@ -14,8 +14,7 @@ marey_status marey__page_sample(struct marey__page *page)
     if (!marey_samples_are_there(page->recordings, page->n_recordings))
         return MAREY_OK;
     page->samples = marey__calloc(1, sizeof *page->samples);
-    if (page->samples == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the page's samples");
+    MAREY__TRY_MEMORY(page->samples != NULL);
     MAREY_TRY(marey__calls_read_samples(page->samples, page->recordings, page->n_recordings, NULL,
                                         false));
     MAREY_TRY(marey__page_put_nodes(page->packer, page->samples, "samples-0"));

@@ -137,12 +137,10 @@ static bool add_async(struct marey__page_process *process, const struct marey__a
     uint32_t site = begin->name;
     if (!marey__page_take_site(process, &site))
         return true;
-    if (!marey__grow(&process->asyncs, &process->asyncs_cap, process->n_asyncs + 1,
-                     sizeof *process->asyncs))
-        return false;
-    process->asyncs[process->n_asyncs++] = (struct marey__page_event){
-        .start_ns = marey__page_ns(process, begin->ns), .value = duration_ns, .id = site};
-    return true;
+    return MAREY__PUSH(process->asyncs, process->n_asyncs, process->asyncs_cap,
+                       (struct marey__page_event){.start_ns = marey__page_ns(process, begin->ns),
+                                                  .value = duration_ns,
+                                                  .id = site});
 }
 
 static bool take_async(struct marey__page_process *process, const struct marey__lane_walk *lane,

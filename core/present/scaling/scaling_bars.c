@@ -242,17 +242,16 @@ static marey_status grid_init(struct grid *grid, const struct marey__scaling_dra
     grid->series = marey__calloc(n_series, sizeof *grid->series);
     grid->colors = marey__calloc(n_series, sizeof *grid->colors);
     grid->repeats = marey__calloc(n_runs + 1, sizeof *grid->repeats);
-    if (grid->workers == NULL || grid->groups == NULL || grid->labels == NULL ||
-        grid->slots == NULL || grid->series == NULL || grid->colors == NULL || grid->repeats == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a picture");
+    MAREY__TRY_MEMORY(grid->workers != NULL && grid->groups != NULL && grid->labels != NULL &&
+                      grid->slots != NULL && grid->series != NULL && grid->colors != NULL &&
+                      grid->repeats != NULL);
     collect(grid, drawing, picture);
     const size_t n_bars = grid->n_groups * grid->n_series;
     grid->values = marey__calloc(n_bars * grid->n_parts + 1, sizeof *grid->values);
     grid->low = marey__calloc(n_bars + 1, sizeof *grid->low);
     grid->high = marey__calloc(n_bars + 1, sizeof *grid->high);
-    return grid->values != NULL && grid->low != NULL && grid->high != NULL
-               ? MAREY_OK
-               : marey__fail(MAREY_ENOMEM, "no memory for a picture");
+    return grid->values != NULL && grid->low != NULL && grid->high != NULL ? MAREY_OK
+                                                                           : marey__no_memory();
 }
 
 static void fill_bar(const struct marey__scaling_drawing *drawing, const struct bars_picture *picture,

@@ -267,8 +267,7 @@ marey_status marey__scaling_drawn(marey_scaling *scaling, size_t section, uint32
     for (size_t row = 0; row < marey_table_n_rows(from); row++)
         for (size_t i = 0; i < n && is_worth_a_row(from, row, columns, sections[section].n); i++)
             put_cell(table, &text, from, row, chosen[i]);
-    const marey_status status = text.failed ? marey__fail(MAREY_ENOMEM, "no memory to show scaling")
-                                            : marey_table_status(table);
+    const marey_status status = text.failed ? marey__no_memory() : marey_table_status(table);
     marey__buf_fini(&text);
     if (status != MAREY_OK || marey_table_n_rows(table) == 0)
         marey_table_destroy(table);

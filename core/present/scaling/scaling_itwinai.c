@@ -181,8 +181,7 @@ marey_status marey_scaling_itwinai(marey_scaling *scaling, const char *name, mar
     MAREY_TRY(marey_table_create(name, section->columns, section->n, &m.table));
     for (size_t row = 0; row < marey_table_n_rows(m.points); row++)
         section->put(&m, row);
-    const marey_status status = m.failed ? marey__fail(MAREY_ENOMEM, "no memory for table %s", name)
-                                         : marey_table_status(m.table);
+    const marey_status status = m.failed ? marey__no_memory() : marey_table_status(m.table);
     if (status == MAREY_OK)
         *out = m.table;
     else

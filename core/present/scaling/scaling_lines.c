@@ -180,9 +180,7 @@ static marey_status draw(struct marey__scaling_drawing *drawing,
     const size_t n_rows = marey_table_n_rows(drawing->list.points), n = drawing->list.n;
     struct marey__chart_point *points = marey__calloc(2 * n_rows + 1, sizeof *points);
     struct marey__chart_series *series = marey__calloc(2 * n + 1, sizeof *series);
-    marey_status status = points != NULL && series != NULL
-                              ? MAREY_OK
-                              : marey__fail(MAREY_ENOMEM, "no memory for a picture");
+    marey_status status = points != NULL && series != NULL ? MAREY_OK : marey__no_memory();
     drawing->words.title = picture->title;
     drawing->words.y_title = picture->y_title;
     if (status == MAREY_OK) {

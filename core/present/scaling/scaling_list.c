@@ -62,15 +62,13 @@ marey_status marey__scaling_list_init(struct marey__scaling_list *list, marey_sc
     const size_t n_rows = marey_table_n_rows(points);
     *list = (struct marey__scaling_list){.points = points};
     list->series = marey__calloc(n_rows + 1, sizeof *list->series);
-    if (list->series == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the series of a scaling report");
+    MAREY__TRY_MEMORY(list->series != NULL);
     const bool has_experiments = n_rows != 0 && has_several_experiments(points);
     for (size_t row = 0; row < n_rows; row++) {
         if (row == 0 || !is_same_text(points, row - 1, row, "experiment") ||
             !is_same_text(points, row - 1, row, "strategy")) {
             const char *name = name_series(list, row, has_experiments);
-            if (name == NULL)
-                return marey__fail(MAREY_ENOMEM, "no memory for the series of a scaling report");
+            MAREY__TRY_MEMORY(name != NULL);
             list->series[list->n++] = (struct marey__scaling_line){.first = row, .name = name};
         }
         list->series[list->n - 1].n++;

@@ -134,8 +134,7 @@ static marey_status draw_idle(struct reasons *reasons, const struct marey_breakd
     add_reasons(reasons, b->tables[MAREY__BROKEN_IDLE]);
     if (reasons->ns == 0)
         return MAREY_OK;
-    if (!add_operators(reasons, b->tables[MAREY__BROKEN_IDLE_OPERATORS]))
-        return marey__fail(MAREY_ENOMEM, "no memory to show why devices were idle");
+    MAREY__TRY_MEMORY(add_operators(reasons, b->tables[MAREY__BROKEN_IDLE_OPERATORS]));
     MAREY_TRY(marey_table_create("idle", idle_columns, MAREY__COUNT_OF(idle_columns), &table));
     fill_idle(table, reasons);
     const struct marey__text_view view = {

@@ -223,8 +223,7 @@ static marey_status fill_drawing(struct answer *answer, struct drawing *drawing)
         add_row(drawing->drawn, &text, table, row);
     const bool failed = text.failed;
     marey__buf_fini(&text);
-    return failed ? marey__fail(MAREY_ENOMEM, "no memory to show the comparison")
-                  : marey_table_status(drawing->drawn);
+    return failed ? marey__no_memory() : marey_table_status(drawing->drawn);
 }
 
 typedef marey_status drawer(struct answer *answer, const struct drawing *drawing);

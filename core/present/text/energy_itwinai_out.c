@@ -56,8 +56,8 @@ static marey_status write_file(const char *path, const marey_table *table, size_
 {
     struct marey__buf text = {0};
     put_rows(&text, table, first);
-    const marey_status status = text.failed ? marey__fail(MAREY_ENOMEM, "out of memory for %s", path)
-                                            : marey__replace_file(path, text.data, text.len);
+    const marey_status status =
+        text.failed ? marey__no_memory() : marey__replace_file(path, text.data, text.len);
     marey__buf_fini(&text);
     return status;
 }
@@ -92,8 +92,7 @@ static marey_status write_run(const struct marey_energy_report *report, const ch
                           marey__cell_of(table, first, "num_global_gpus").as.u64);
     marey__buf_put(&path, "", 1);
     if (status == MAREY_OK)
-        status = path.failed ? marey__fail(MAREY_ENOMEM, "no memory for a path")
-                             : write_file(path.data, table, first);
+        status = path.failed ? marey__no_memory() : write_file(path.data, table, first);
     marey__buf_fini(&path);
     return status;
 }

@@ -134,15 +134,14 @@ marey_status marey_stack_groups_create(const struct marey_sampler_stacks *stacks
     for (size_t i = 0; i < stacks->n_rounds; i++)
         n += stacks->rounds[i].n_seen;
     marey_stack_groups *groups = marey__calloc(1, sizeof *groups);
-    if (groups == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for groups of stacks");
+    MAREY__TRY_MEMORY(groups != NULL);
     groups->stacks = stacks;
     groups->n_members = n;
     groups->members = marey__calloc(n + 1, sizeof *groups->members);
     groups->groups = marey__calloc(n + 1, sizeof *groups->groups);
     if (groups->members == NULL || groups->groups == NULL) {
         marey_stack_groups_destroy(groups);
-        return marey__fail(MAREY_ENOMEM, "no memory for groups of %zu stacks", n);
+        return marey__no_memory();
     }
     collect(groups);
     divide(groups);

@@ -151,8 +151,7 @@ marey_status marey_live_create(double window_s, marey_live **out)
         return marey__fail(MAREY_EINVAL, "a view is of 1 to %.0f seconds, not %g", MOST_WINDOW_S,
                            window_s);
     struct marey_live *live = marey__calloc(1, sizeof *live);
-    if (live == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a view of the last seconds");
+    MAREY__TRY_MEMORY(live != NULL);
     live->window_ns = (uint64_t)((window_s > 0 ? MAREY__MAX(window_s, 1) : WINDOW_S) * 1e9);
     pthread_mutex_init(&live->lock, NULL);
     pthread_condattr_init(&monotonic);
@@ -215,8 +214,7 @@ marey_status marey_live_table(marey_live *live, enum marey_live_by by, unsigned 
     pthread_mutex_unlock(&live->lock);
     if (!is_made)
         return marey__fail(MAREY_ESTATE, "no process was sampled for %u ms", wait_ms);
-    if (table == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the table");
+    MAREY__TRY_MEMORY(table != NULL);
     *out = table;
     return MAREY_OK;
 }

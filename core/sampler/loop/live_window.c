@@ -46,10 +46,9 @@ bool marey__live_bucket_add(struct marey__live_bucket *bucket,
         return false;
     uint32_t *const place = find(bucket, seen->thread, seen->stack);
     if (*place == 0) {
-        if (!marey__grow(&bucket->sums, &bucket->cap, bucket->n + 1, sizeof *bucket->sums))
+        if (!MAREY__PUSH(bucket->sums, bucket->n, bucket->cap,
+                         (struct marey__live_sum){.thread = seen->thread, .stack = seen->stack}))
             return false;
-        bucket->sums[bucket->n++] =
-            (struct marey__live_sum){.thread = seen->thread, .stack = seen->stack};
         *place = (uint32_t)bucket->n;
     }
     struct marey__live_sum *sum = &bucket->sums[*place - 1];

@@ -66,9 +66,9 @@ static marey_status open_all(struct marey_sampler *sampler,
                              const struct marey_sampler_options *options)
 {
     sampler->samples = marey__samples_create();
-    if (sampler->samples == NULL || !marey__looker_init(&sampler->looker, sampler->samples, NULL,
-                                                        options->native != 0, options->seed))
-        return marey__fail(MAREY_ENOMEM, "no memory for a sampler");
+    MAREY__TRY_MEMORY(sampler->samples != NULL &&
+                      marey__looker_init(&sampler->looker, sampler->samples, NULL,
+                                         options->native != 0, options->seed));
     /* Without a processor a thread stands where it stood: to wait for it costs rounds, and no truth. */
     if (sampler->is_strict)
         sampler->looker.stops.patience_ns = STRICT_PATIENCE_NS;
@@ -84,8 +84,7 @@ marey_status marey_sampler_create(const struct marey_sampler_options *given, mar
     struct marey_sampler_options options;
     MAREY_TRY(take_options(given, &options));
     struct marey_sampler *sampler = marey__calloc(1, sizeof *sampler);
-    if (sampler == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a sampler");
+    MAREY__TRY_MEMORY(sampler != NULL);
     pthread_mutex_init(&sampler->lock, NULL);
     sampler->family.loadavg_fd = -1;
     sampler->rate_hz = options.rate_hz;
@@ -114,7 +113,7 @@ marey_status marey_sampler_add(marey_sampler *sampler, pid_t pid)
     if (marey__grow(&sampler->joining, &sampler->joining_cap, sampler->n_joining + 1, sizeof pid))
         sampler->joining[sampler->n_joining++] = pid;
     else
-        status = marey__fail(MAREY_ENOMEM, "no memory for one more process");
+        status = marey__no_memory();
     pthread_mutex_unlock(&sampler->lock);
     return status;
 }

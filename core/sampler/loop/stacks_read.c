@@ -81,7 +81,7 @@ static void read_task(struct job *job, struct task *task)
             has_memory = keep_round(task, target);
     }
     if (!has_memory || (task->why == NULL && task->n_rounds == 0))
-        task->why = marey__strndup(has_memory ? "it ended" : "no memory", 9);
+        task->why = has_memory ? marey__strndup("it ended", 8) : marey__strndup("out of memory", 13);
     marey__family_fini(&family);
     marey__looker_fini(&looker);
 }
@@ -108,8 +108,7 @@ static marey_status collect(struct job *job)
     }
     job->rounds = marey__alloc((n_rounds + 1) * sizeof *job->rounds);
     job->failures = marey__alloc((n_failures + 1) * sizeof *job->failures);
-    if (job->rounds == NULL || job->failures == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the stacks of %zu processes", n_rounds);
+    MAREY__TRY_MEMORY(job->rounds != NULL && job->failures != NULL);
     for (size_t i = 0; i < job->n_tasks; i++) {
         const struct task *task = &job->tasks[i];
         for (size_t k = 0; k < task->n_rounds; k++)
@@ -129,8 +128,7 @@ marey_status marey_sampler_stacks_read(const pid_t *pids, size_t n_pids,
                                        struct marey_sampler_stacks **out)
 {
     struct job *job = marey__calloc(1, sizeof *job);
-    if (job == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the stacks of processes");
+    MAREY__TRY_MEMORY(job != NULL);
     pthread_mutex_init(&job->lock, NULL);
     if (options != NULL)
         memcpy(&job->options, options, MAREY__MIN(options->size, sizeof job->options));
@@ -138,7 +136,7 @@ marey_status marey_sampler_stacks_read(const pid_t *pids, size_t n_pids,
     job->tasks = marey__calloc(n_pids + 1, sizeof *job->tasks);
     if (job->samples == NULL || job->tasks == NULL) {
         marey_sampler_stacks_free(&job->result);
-        return marey__fail(MAREY_ENOMEM, "no memory for the stacks of processes");
+        return marey__no_memory();
     }
     for (size_t i = 0; i < n_pids; i++)
         job->tasks[i].pid = pids[i];

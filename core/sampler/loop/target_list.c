@@ -23,7 +23,7 @@ marey_status marey__target_create(struct marey__looker *looker, struct marey__re
     struct marey__target *target = marey__calloc(1, sizeof *target);
     if (target == NULL) {
         marey__remote_close(remote);
-        return marey__fail(MAREY_ENOMEM, "no memory for a process to sample");
+        return marey__no_memory();
     }
     const struct marey__remote_process *process = marey__remote_process(remote);
     target->remote = remote;

@@ -134,8 +134,7 @@ marey_status marey__remote_open(pid_t pid, const struct marey__remote *parent, u
 {
     struct marey__remote *const remote = create(pid);
     marey_status status;
-    if (remote == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for process %d", (int)pid);
+    MAREY__TRY_MEMORY(remote != NULL);
     for (unsigned waited_ms = 0;; waited_ms++) {
         status = marey__remote_process_fill(remote)
                      ? may_read(remote)
@@ -161,8 +160,7 @@ marey_status marey__remote_open_image(const struct marey__remote_memory *memory,
                                       uint32_t version, struct marey__remote **out)
 {
     struct marey__remote *const remote = create(0);
-    if (remote == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for an image");
+    MAREY__TRY_MEMORY(remote != NULL);
     remote->memory = *memory;
     remote->process.rank = remote->process.worker = -1;
     remote->found = (struct marey__remote_found){.runtime = runtime, .version = version};

@@ -96,7 +96,7 @@ marey_status marey__remote_maps_read(pid_t pid, struct marey__remote_maps *out)
         if (room == NULL) {
             close(fd);
             marey__remote_maps_fini(out);
-            return marey__fail(MAREY_ENOMEM, "no memory for the mappings of process %d", (int)pid);
+            return marey__no_memory();
         }
         out->text.len -= 1 << 16;
         got = read(fd, room, 1 << 16);
@@ -106,7 +106,7 @@ marey_status marey__remote_maps_read(pid_t pid, struct marey__remote_maps *out)
     if (marey__remote_maps_parse(out))
         return MAREY_OK;
     marey__remote_maps_fini(out);
-    return marey__fail(MAREY_ENOMEM, "no memory for the mappings of process %d", (int)pid);
+    return marey__no_memory();
 }
 
 void marey__remote_maps_fini(struct marey__remote_maps *maps)

@@ -102,8 +102,7 @@ marey_status marey__samples_log_open(const char *directory,
                                      const marey_samples *samples, struct marey__samples_log **out)
 {
     struct marey__samples_log *const log = marey__calloc(1, sizeof *log);
-    if (log == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the log of a sampler");
+    MAREY__TRY_MEMORY(log != NULL);
     log->file.file.fd = -1;
     log->samples = samples;
     log->most_shift = shift_of_resolution(options->resolution_ns);
@@ -112,9 +111,8 @@ marey_status marey__samples_log_open(const char *directory,
     marey__identity_host(host, sizeof host);
     snprintf(name, sizeof name, "r0-%s-%d-%08" PRIx32 ".klog", host, (int)getpid(),
              (uint32_t)marey__identity_random());
-    marey_status status = log->zstd == NULL
-                              ? marey__fail(MAREY_ENOMEM, "no memory for the log of a sampler")
-                              : marey__log_create(&log->file, directory, name);
+    marey_status status =
+        log->zstd == NULL ? marey__no_memory() : marey__log_create(&log->file, directory, name);
     const uint64_t now_ns = marey__clock_ns(CLOCK_MONOTONIC);
     log->written_ns = log->counted_ns = now_ns;
     if (status == MAREY_OK)
@@ -205,16 +203,14 @@ static void put_runs(struct marey__samples_log *log, struct marey__block *block)
 
 static marey_status append_block(struct marey__samples_log *log, struct marey__block *block)
 {
-    if (log->raw.failed)
-        return marey__fail(MAREY_ENOMEM, "no memory for a block of samples");
+    MAREY__TRY_MEMORY(!log->raw.failed);
     if (log->raw.len == 0)
         return MAREY_OK;
     log->n_blocks++;
     log->packed.len = 0;
     const size_t bound = ZSTD_compressBound(log->raw.len);
     void *const into = marey__buf_extend(&log->packed, bound);
-    if (into == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a block of samples");
+    MAREY__TRY_MEMORY(into != NULL);
     const size_t n =
         ZSTD_compressCCtx(log->zstd, into, bound, log->raw.data, log->raw.len, ZSTD_LEVEL);
     if (ZSTD_isError(n) || n >= log->raw.len || !marey__packing_is_sound(log->raw.len, n))
@@ -263,10 +259,9 @@ static struct marey__samples_run *run_of(struct marey__samples_log *log, uint32_
 static bool put_change(struct marey__samples_log *log, struct marey__samples_run *run,
                        uint32_t what, const struct marey_samples_seen *now)
 {
-    if (!marey__grow(&run->changes, &run->changes_cap, run->n_changes + 1, sizeof *run->changes))
+    if (!MAREY__PUSH(run->changes, run->n_changes, run->changes_cap,
+                     (struct marey__samples_change){(uint32_t)run->n_rounds, what, *now}))
         return false;
-    run->changes[run->n_changes++] =
-        (struct marey__samples_change){(uint32_t)run->n_rounds, what, *now};
     log->n_changes++;
     return true;
 }
@@ -365,8 +360,7 @@ marey_status marey__samples_log_round(struct marey__samples_log *log,
 {
     if (round->process == 0 || round->process > marey_samples_n_processes(log->samples))
         return marey__fail(MAREY_EINVAL, "a round of a process that the samples do not have");
-    if (!take_round(log, round))
-        return marey__fail(MAREY_ENOMEM, "no memory for a round of samples");
+    MAREY__TRY_MEMORY(take_round(log, round));
     if (log->n_rounds < MANY_ROUNDS && log->n_changes < MANY_ROUNDS && log->n_samples < MANY_SAMPLES)
         return MAREY_OK;
     return write_all(log, marey__clock_ns(CLOCK_MONOTONIC), false);

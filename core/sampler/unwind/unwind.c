@@ -45,7 +45,7 @@ marey_status marey__unwind_create_from(const struct marey__unwind_source *source
     struct marey__unwind *const unwind = marey__calloc(1, sizeof *unwind);
     if (unwind == NULL) {
         source->close(source->self);
-        return marey__fail(MAREY_ENOMEM, "no memory for native frames");
+        return marey__no_memory();
     }
     unwind->source = *source;
     unwind->files = files;
@@ -53,7 +53,7 @@ marey_status marey__unwind_create_from(const struct marey__unwind_source *source
     unwind->known = marey__calloc(MAREY__UNWIND_KNOWN, sizeof *unwind->known);
     marey_status status = MAREY_OK;
     if (unwind->known == NULL)
-        status = marey__fail(MAREY_ENOMEM, "no memory for native frames");
+        status = marey__no_memory();
     else if (!read_maps(unwind))
         status = marey__fail(
             MAREY_EUNAVAILABLE,

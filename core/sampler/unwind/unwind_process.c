@@ -136,8 +136,7 @@ marey_status marey__unwind_source_open(pid_t pid, struct marey__unwind_source *o
 {
     char path[64];
     struct process *const process = marey__alloc(sizeof *process);
-    if (process == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the native frames of process %d", (int)pid);
+    MAREY__TRY_MEMORY(process != NULL);
     snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
     *process = (struct process){.pid = pid, .root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
     *out = (struct marey__unwind_source){.maps = maps,

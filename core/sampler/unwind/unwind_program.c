@@ -13,8 +13,7 @@ enum { MAX_RANGES = 1 << 20 };
 marey_status marey__unwind_files_create(struct marey__unwind_files **out)
 {
     struct marey__unwind_files *const files = marey__calloc(1, sizeof *files);
-    if (files == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the program files of native frames");
+    MAREY__TRY_MEMORY(files != NULL);
     *out = files;
     return MAREY_OK;
 }

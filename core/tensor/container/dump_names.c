@@ -164,7 +164,7 @@ marey_status marey__name_parse(const char *name, size_t len, struct marey__path 
     path.keys = marey__alloc(len + n);
     marey_status status = MAREY_OK;
     if (path.parts == NULL || path.keys == NULL)
-        status = marey__fail(MAREY_ENOMEM, "out of memory for a name of %zu bytes", len);
+        status = marey__no_memory();
     else if (!parse(p, name + len, &path))
         status = marey__fail(MAREY_EFORMAT, "'%.*s' is no name of a dumped value",
                              (int)MAREY__MIN(len, (size_t)200), name);

@@ -240,8 +240,7 @@ marey_status marey__json_tensor_write(const struct marey_tensor *tensor,
     const enum marey_dtype part = tensor->dtype == MAREY_C32 ? MAREY_F16 : tensor->dtype;
     w.texts = marey__small_texts(part);
     if (w.texts == NULL && marey__is_small(part))
-        return marey__fail(MAREY_ENOMEM, "out of memory for the texts of %s",
-                           marey_dtype_name(tensor->dtype));
+        return marey__no_memory();
     const bool is_fine = (tensor->rank > 0 ? put_lists(&w, 0) : put_scalar(&w)) && flush(&w);
     return is_fine ? MAREY_OK : MAREY_EIO;
 }
@@ -257,8 +256,7 @@ marey_status marey__json_tensor_put(struct marey__buf *out, const struct marey_t
                                     const struct marey__json_style *style)
 {
     const marey_status status = marey__json_tensor_write(tensor, style, put_into_buf, out);
-    return status == MAREY_EIO ? marey__fail(MAREY_ENOMEM, "out of memory for a tensor as JSON")
-                               : status;
+    return status == MAREY_EIO ? marey__no_memory() : status;
 }
 
 void marey__json_double_put(struct marey__buf *out, double value)

@@ -115,8 +115,7 @@ marey_status marey__safetensors_head_put(struct marey__buf *out,
                            "a safetensors header of %" PRIu64 " bytes does not fit into %" PRIu64,
                            used, data_start);
     void *const blanks = marey__buf_extend(out, (size_t)(data_start - used));
-    if (length == NULL || blanks == NULL || file->entries.failed)
-        return marey__fail(MAREY_ENOMEM, "out of memory for a safetensors header");
+    MAREY__TRY_MEMORY(length != NULL && blanks != NULL && !file->entries.failed);
     memset(blanks, ' ', (size_t)(data_start - used));
     for (unsigned i = 0; i < 8; i++)
         out->data[start + i] = (char)((data_start - 8) >> (8 * i) & 255);

@@ -18,8 +18,7 @@ marey_status marey__diff_create(const struct marey_diff_options *options, struct
 {
     static const struct marey_column text = {"text", NULL, MAREY_TYPE_TEXT, MAREY_UNIT_NONE};
     struct marey_diff *diff = marey__calloc(1, sizeof *diff);
-    if (diff == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to compare dumps");
+    MAREY__TRY_MEMORY(diff != NULL);
     if (options != NULL)
         diff->options = *options;
     const marey_status status =

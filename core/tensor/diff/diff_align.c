@@ -274,7 +274,7 @@ static marey_status align_by_order(const struct sequences *s, bool *was_too_much
     }
     marey__free(scores);
     marey__free(ways);
-    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+    return has_memory ? MAREY_OK : marey__no_memory();
 }
 
 /* ---- all ---- */
@@ -288,8 +288,7 @@ static void append(struct marey__diff_pairs *out, size_t a, size_t b)
 static marey_status list_pairs(const struct sequences *s, struct marey__diff_pairs *out)
 {
     size_t next_b = 0;
-    if (!marey__grow(&out->list, &out->cap, s->a->n + s->b->n + 1, sizeof *out->list))
-        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+    MAREY__TRY_MEMORY(marey__grow(&out->list, &out->cap, s->a->n + s->b->n + 1, sizeof *out->list));
     for (size_t i = 0; i < s->a->n; i++) {
         const size_t j = s->pair_of_a[i];
         for (; j != MAREY__DIFF_NONE && next_b < j; next_b++)
@@ -307,13 +306,13 @@ static marey_status list_pairs(const struct sequences *s, struct marey__diff_pai
 
 static marey_status align(struct sequences *s, struct marey__diff_pairs *out)
 {
-    if (s->keys_a == NULL || s->keys_b == NULL || s->pair_of_a == NULL || s->pair_of_b == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+    MAREY__TRY_MEMORY(s->keys_a != NULL && s->keys_b != NULL && s->pair_of_a != NULL &&
+                      s->pair_of_b != NULL);
     memset(s->pair_of_a, 0xff, s->a->n * sizeof *s->pair_of_a);
     memset(s->pair_of_b, 0xff, s->b->n * sizeof *s->pair_of_b);
     const size_t n_found = find_partners(s);
     if (n_found == SIZE_MAX)
-        return marey__fail(MAREY_ENOMEM, "no memory to align two steps");
+        return marey__no_memory();
     if (n_found != s->a->n || n_found != s->b->n)
         MAREY_TRY(align_by_order(s, &out->by_names));
     pair_by_path(s);

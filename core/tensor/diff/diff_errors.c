@@ -154,7 +154,7 @@ static marey_status put_largest(struct marey__waiting *w, const struct marey__di
     errors.list = marey__calloc(errors.max, sizeof *errors.list);
     marey_status status = errors.list != NULL
                               ? marey__diff_restore(&b->values[ib], &w->value, &reference, &made)
-                              : marey__fail(MAREY_ENOMEM, "no memory for errors");
+                              : marey__no_memory();
     if (status == MAREY_OK)
         status = find_errors(&errors, &w->tensor, &reference, &result->tolerance);
     for (size_t i = 0; i < errors.n; i++)

@@ -29,8 +29,7 @@ static marey_status open_run(const char *path, const struct marey_diff_options *
     MAREY_TRY(marey_dumps_open(path, &out->dumps));
     const size_t n = marey_dumps_count(out->dumps);
     out->steps = marey__calloc(n + 1, sizeof *out->steps);
-    if (out->steps == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to read %s", path);
+    MAREY__TRY_MEMORY(out->steps != NULL);
     for (size_t i = 0; i < n; i++) {
         struct step *step = &out->steps[out->n];
         *step = (struct step){.number = i, .partner = MAREY__DIFF_NONE};
@@ -272,8 +271,7 @@ static marey_status diff_merged(struct marey_diff *diff, const struct runs *runs
             "step %llu has %zu ranks in A and %zu in B; to be put together, one side has one",
             (unsigned long long)runs->a.steps[ia].about.step, n_a, n_b);
     struct marey__diff_side other = {0}, *ranks = marey__calloc(n, sizeof *ranks);
-    if (ranks == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to put ranks together");
+    MAREY__TRY_MEMORY(ranks != NULL);
     marey_status status = is_a ? open_side(&runs->b, &runs->b.steps[ib], &other)
                                : open_side(&runs->a, &runs->a.steps[ia], &other);
     if (status == MAREY_OK)

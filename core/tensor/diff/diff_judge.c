@@ -36,7 +36,7 @@ marey_status marey__diff_unknown(struct marey__diff_result *out, const char *why
     out->status = MAREY_DIFF_UNKNOWN;
     out->basis = MAREY__BY_NOTHING;
     out->why = marey__strndup(why, strlen(why));
-    return out->why != NULL ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to compare two values");
+    return out->why != NULL ? MAREY_OK : marey__no_memory();
 }
 
 bool marey__diff_is_image(enum marey_dump_type type)
@@ -48,8 +48,7 @@ marey_status marey__diff_details(struct marey__diff_result *out, const int64_t *
 {
     const size_t n_bytes = n_dims * sizeof *sizes;
     struct marey__diff_details *d = marey__calloc(1, sizeof *d + n_bytes);
-    if (d == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to compare two values");
+    MAREY__TRY_MEMORY(d != NULL);
     out->details = d;
     d->n_dims = n_dims;
     if (n_dims != 0)

@@ -36,7 +36,7 @@ static marey_status make_digests(const struct marey__diff_side *side, size_t val
     out->blocks = out->made;
     const marey_status status = out->made != NULL
                                     ? marey_tensor_digest(&tensor, &out->whole, out->made)
-                                    : marey__fail(MAREY_ENOMEM, "no memory for digests");
+                                    : marey__no_memory();
     marey__diff_drop(side, value);
     return status;
 }

@@ -197,8 +197,7 @@ static marey_status make_whole(struct merged_value *part, const struct marey_dum
                            marey_dtype_name(value->dtype));
     if (part->data == NULL) {
         part->data = marey__alloc((size_t)marey_tensor_bytes(out) + 1);
-        if (part->data == NULL)
-            return marey__fail(MAREY_ENOMEM, "no memory to put %s together", value->name);
+        MAREY__TRY_MEMORY(part->data != NULL);
         if (part->how == PIECES)
             copy_pieces(part, tensors, n);
         else
@@ -225,8 +224,7 @@ static marey_status get_merged(const struct marey__diff_side *side, size_t i, st
     struct merged_value *part = &m->parts[i];
     size_t n = 0;
     struct marey_tensor *tensors = marey__alloc(m->n_ranks * sizeof *tensors);
-    marey_status status =
-        tensors != NULL ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory to put ranks together");
+    marey_status status = tensors != NULL ? MAREY_OK : marey__no_memory();
     for (size_t r = 0; r < m->n_ranks && status == MAREY_OK; r++)
         if (part->places[r] != MAREY__DIFF_NONE)
             status = m->ranks[r].get(&m->ranks[r], part->places[r], &tensors[n++]);
@@ -271,7 +269,7 @@ static marey_status add_value(struct marey__diff_merged *m, const struct marey_d
         !marey__grow(&m->parts, &m->parts_cap, m->n + 1, sizeof *m->parts)) {
         marey__free(part.places);
         marey__free(part.sizes);
-        return marey__fail(MAREY_ENOMEM, "no memory to put ranks together");
+        return marey__no_memory();
     }
     for (size_t r = 0; r < m->n_ranks; r++)
         part.places[r] = find_value(&m->ranks[r], value);
@@ -290,8 +288,7 @@ marey_status marey__diff_merge_open(const struct marey__diff_side *ranks, size_t
                                     struct marey__diff_merged **out, struct marey__diff_side *side)
 {
     struct marey__diff_merged *m = marey__calloc(1, sizeof *m);
-    if (m == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to put ranks together");
+    MAREY__TRY_MEMORY(m != NULL);
     m->ranks = ranks;
     m->n_ranks = n_ranks;
     marey_status status = MAREY_OK;

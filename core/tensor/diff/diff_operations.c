@@ -225,7 +225,7 @@ marey_status marey__diff_operations(struct marey_diff *diff)
             put_operation(*table, &operations[i]);
         status = marey_table_status(*table);
     } else {
-        status = marey__fail(MAREY_ENOMEM, "no memory to look at operations");
+        status = marey__no_memory();
     }
     marey__free(parts);
     marey__free(operations);

@@ -193,7 +193,7 @@ static int visit(void *ctx, const struct marey_dump_entry *entry)
     if (entry->tree != w->diff->pending.tree)
         return 1;
     if (!read_entry(w, entry)) {
-        w->status = marey__fail(MAREY_ENOMEM, "no memory to compare with an earlier dump");
+        w->status = marey__no_memory();
         return 0;
     }
     w->status = is_picture(&entry->value)
@@ -251,8 +251,7 @@ static marey_status compare_waiting(struct marey__waiting *w, marey_dumps *dumps
         .get = get_reference, .drop = drop_reference, .ctx = dumps, .number = number};
     MAREY_TRY(marey_dumps_values(dumps, number, &w->reference.values, &w->reference.n));
     w->was_seen = marey__calloc(w->reference.n + 1, 1);
-    if (w->was_seen == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to compare with an earlier dump");
+    MAREY__TRY_MEMORY(w->was_seen != NULL);
     MAREY_TRY(marey_dump_visit_pending(visit, w));
     MAREY_TRY(w->status);
     MAREY_TRY(judge_unseen(w));

@@ -60,8 +60,7 @@ static marey_status judge_batch(struct marey__waiting *w, const marey_images *im
         return marey__diff_judge_waiting(w, reference);
     }
     char *const all = marey__alloc(n * size);
-    if (all == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to compare pictures");
+    MAREY__TRY_MEMORY(all != NULL);
     for (size_t i = 0; i < n; i++)
         memcpy(all + i * size, marey_images_get(images, i)->samples, size);
     look_at(w, first, all, n);
@@ -92,8 +91,7 @@ static marey_status judge_each(struct marey__waiting *w, const marey_images *ima
     marey_status status = MAREY_OK;
     for (size_t i = 0; status == MAREY_OK && i < marey_images_count(images); i++) {
         const struct marey_image *const image = marey_images_get(images, i);
-        if (!name_picture(&w->name, len, images, i))
-            return marey__fail(MAREY_ENOMEM, "no memory to compare pictures");
+        MAREY__TRY_MEMORY(name_picture(&w->name, len, images, i));
         look_at(w, image, image->samples, 1);
         status = marey__diff_judge_waiting(w, marey__diff_find_reference(w, w->name.data));
     }

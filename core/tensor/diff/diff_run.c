@@ -87,7 +87,7 @@ marey_status marey__diff_describe(struct marey_diff *diff, const struct marey_du
                         (value->phase != NULL && out->phase == NULL) ||
                         (value->source != NULL && out->source == NULL) ||
                         (a != NULL && out->form_a == NULL) || (b != NULL && out->form_b == NULL);
-    return failed ? marey__fail(MAREY_ENOMEM, "no memory for what differs") : MAREY_OK;
+    return failed ? marey__no_memory() : MAREY_OK;
 }
 
 /* ---- one result ---- */
@@ -109,7 +109,7 @@ marey_status marey__diff_append(struct marey_diff *diff, struct marey__diff_resu
 {
     if (!marey__grow(&diff->results, &diff->cap, diff->n + 1, sizeof *diff->results)) {
         drop(result);
-        return marey__fail(MAREY_ENOMEM, "no memory for what differs");
+        return marey__no_memory();
     }
     if (result->why != NULL)
         tell_unknown(diff, result);
@@ -218,13 +218,12 @@ static marey_status put_down(struct marey_diff *diff, const struct marey__diff_p
 static marey_status judge_pairs(struct marey_diff *diff, const struct marey__diff_place *place,
                                 struct job *job, size_t n)
 {
-    if (job->results == NULL || job->heavy == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to compare a step");
+    MAREY__TRY_MEMORY(job->results != NULL && job->heavy != NULL);
     judge_all(job, n, diff->options.n_jobs);
     size_t i = 0;
     marey_status status = MAREY_OK;
     if (atomic_load_explicit(&job->has_failed, memory_order_relaxed))
-        status = marey__fail(MAREY_ENOMEM, "no memory to compare a step");
+        status = marey__no_memory();
     for (; i < n && status == MAREY_OK; i++) {
         job->results[i].order = i;
         status = put_down(diff, place, job->court.a, job->court.b, &job->pairs[i], &job->results[i]);

@@ -340,7 +340,7 @@ marey_status marey__diff_tables(struct marey_diff *diff)
     if (status == MAREY_OK)
         status = make_steps(diff, &row);
     if (status == MAREY_OK && row.text.failed)
-        status = marey__fail(MAREY_ENOMEM, "no memory for what differs");
+        status = marey__no_memory();
     marey__buf_fini(&row.text);
     return status;
 }

@@ -45,8 +45,7 @@ marey_status marey__diff_restore(const struct marey_dumped_value *value,
         type->n_parts != 1 || type->part == MAREY_F64)
         return MAREY_OK;
     *made = marey__alloc((size_t)n * sizeof **made + 1);
-    if (*made == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory to compare two values");
+    MAREY__TRY_MEMORY(*made != NULL);
     const double *given = tensor->data;
     for (uint64_t i = 0; i < n; i++)
         (*made)[i] = isfinite(given[i]) ? restored(other->dtype, given[i]) : given[i];

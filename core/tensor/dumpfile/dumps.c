@@ -8,8 +8,7 @@
 marey_status marey_dumps_open(const char *path, marey_dumps **out)
 {
     struct marey_dumps *const dumps = marey__calloc(1, sizeof *dumps);
-    if (dumps == NULL)
-        return marey__fail(MAREY_ENOMEM, "out of memory while opening %s", path);
+    MAREY__TRY_MEMORY(dumps != NULL);
     const marey_status status = marey__steps_find(dumps, path);
     if (status == MAREY_OK)
         *out = dumps;

@@ -60,11 +60,6 @@ static bool parse_step_name(const char *name, const char *end, struct marey_dump
     return name == end;
 }
 
-static marey_status no_memory(const char *path)
-{
-    return marey__fail(MAREY_ENOMEM, "out of memory while opening %s", path);
-}
-
 /* NULL without memory. */
 static struct marey__step *add_step(struct marey_dumps *dumps, enum marey__source source,
                                     const char *path)
@@ -102,8 +97,7 @@ static marey_status add_marey_step(struct marey_dumps *dumps, const char *path, 
     struct marey__step *const step =
         add_step(dumps, has_manifest ? MAREY__SOURCE_MANIFEST : MAREY__SOURCE_SAFETENSORS,
                  has_manifest ? manifest : path);
-    if (step == NULL)
-        return no_memory(path);
+    MAREY__TRY_MEMORY(step != NULL);
     step->info.is_single = !has_manifest && !is_step;
     if (is_step) {
         step->info.step = info.step;
@@ -111,7 +105,7 @@ static marey_status add_marey_step(struct marey_dumps *dumps, const char *path, 
         step->info.pid = info.pid;
     }
     step->stem = marey__strndup(stem, len);
-    return step->stem != NULL ? MAREY_OK : no_memory(path);
+    return step->stem != NULL ? MAREY_OK : marey__no_memory();
 }
 
 /* Whose steps a directory holds, by its name. */
@@ -124,8 +118,7 @@ static marey_status add_accvlab_step(struct marey_dumps *dumps, const char *path
 {
     const char *const name = base_name(path);
     struct marey__step *const step = add_step(dumps, MAREY__SOURCE_ACCVLAB, path);
-    if (step == NULL)
-        return no_memory(path);
+    MAREY__TRY_MEMORY(step != NULL);
     step->info.layout = MAREY_DUMP_LAYOUT_ACCVLAB;
     step->info.rank = owner.rank;
     step->info.pid = owner.pid;
@@ -265,8 +258,7 @@ static marey_status find_file(struct marey_dumps *dumps, const char *path)
     for (size_t i = 0; i < MAREY__COUNT_OF(sources); i++)
         if (ends_with(path, sources[i].suffix)) {
             struct marey__step *const step = add_step(dumps, sources[i].source, path);
-            if (step == NULL)
-                return no_memory(path);
+            MAREY__TRY_MEMORY(step != NULL);
             step->info.is_single = 1;
             return MAREY_OK;
         }

@@ -23,8 +23,7 @@ bool marey__cursor_fail(struct marey__cursor *cursor, const char *mistake)
 marey_status marey__cursor_status(const struct marey__cursor *cursor, const char *path,
                                   const char *what)
 {
-    if (cursor->text.failed)
-        return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", path);
+    MAREY__TRY_MEMORY(!cursor->text.failed);
     return marey__fail(MAREY_EFORMAT, "%s is no %s: %s at byte %zu", path, what,
                        cursor->mistake != NULL ? cursor->mistake : "something is wrong",
                        (size_t)(cursor->at - cursor->start));

@@ -289,8 +289,7 @@ marey_status marey__numbers_convert(struct marey__numbers *numbers, const struct
         return MAREY_OK;
     }
     char *const data = marey__calloc(1, n_bytes);
-    if (data == NULL)
-        return marey__fail(MAREY_ENOMEM, "out of memory for %llu bytes", (unsigned long long)n_bytes);
+    MAREY__TRY_MEMORY(data != NULL);
     const struct marey__dtype *const type = marey__dtype_get(wanted->dtype);
     if (from == MAREY_BOOL || !put_all(numbers, type, n_bytes / type->size, data)) {
         marey__free(data);

@@ -445,8 +445,7 @@ static marey_status put_value(struct marey_dumps *dumps, struct line *line, uint
     }
     value->kind = line->has_shape ? MAREY_DUMP_TENSOR : MAREY_DUMP_BYTES;
     value->type = line->type;
-    if (!keep(line, value))
-        return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", step->path);
+    MAREY__TRY_MEMORY(keep(line, value));
     MAREY_TRY(marey__step_files(step, line->files, line->n_files));
     if (line->has_shape)
         MAREY_TRY(marey__step_shape(step, &line->shape));

@@ -243,7 +243,7 @@ marey_status marey__safetensors_parse(const char *path, const char *text, size_t
     marey_status status = MAREY_OK;
     if (!read_entries(&t))
         status = t.no_memory || t.names.failed
-                     ? marey__fail(MAREY_ENOMEM, "out of memory while reading %s", path)
+                     ? marey__no_memory()
                      : marey__cursor_status(&t.cursor, path, "safetensors file");
     if (status == MAREY_OK)
         status = check(&t, path, len - 8 - n);

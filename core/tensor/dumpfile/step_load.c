@@ -25,7 +25,7 @@ static marey_status open_tensors(struct marey__step *step, const char *path, siz
     file.path = marey__strndup(path, strlen(path));
     if (file.path == NULL) {
         marey__map_close(head);
-        return marey__fail(MAREY_ENOMEM, "out of memory while opening %s", path);
+        return marey__no_memory();
     }
     marey__free((char *)step->file.path);
     step->file = file;
@@ -64,8 +64,8 @@ static marey_status add_tensor(void *ctx, const char *name, size_t len,
     struct marey__path path = {0};
     if (strncmp(name, "__pad__", 7) == 0)
         return MAREY_OK;
-    if (!marey__grow(&loader->offsets, &loader->cap, step->n_values + 1, sizeof *loader->offsets))
-        return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", step->path);
+    MAREY__TRY_MEMORY(
+        marey__grow(&loader->offsets, &loader->cap, step->n_values + 1, sizeof *loader->offsets));
     loader->offsets[step->n_values] = offset;
     const marey_status parsed = marey__name_parse(name, len, &path);
     if (parsed == MAREY_ENOMEM)
@@ -184,8 +184,7 @@ static marey_status check_names(const struct marey__step *step)
     if (step->n_values < 2)
         return MAREY_OK;
     const struct marey_dumped_value **const sorted = marey__calloc(step->n_values, sizeof *sorted);
-    if (sorted == NULL)
-        return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", step->path);
+    MAREY__TRY_MEMORY(sorted != NULL);
     for (size_t i = 0; i < step->n_values; i++)
         sorted[i] = &step->values[i];
     qsort(sorted, step->n_values, sizeof *sorted, by_name);

@@ -56,11 +56,6 @@ char *marey__step_text(struct marey__step *step, const char *text, size_t len)
 
 /* ---- values ---- */
 
-static marey_status no_memory(const struct marey__step *step)
-{
-    return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", step->path);
-}
-
 static struct marey_dump_part *copy_parts(struct marey__step *step,
                                           const struct marey_dump_part *parts, size_t n_parts)
 {
@@ -89,17 +84,15 @@ marey_status marey__step_add(struct marey__step *step, enum marey_dump_tree tree
                              const struct marey_dump_part *parts, size_t n_parts, const char *name)
 {
     const size_t n = step->n_values;
-    if (!marey__grow(&step->values, &step->values_cap, n + 1, sizeof *step->values) ||
-        !marey__grow(&step->places, &step->places_cap, n + 1, sizeof *step->places))
-        return no_memory(step);
+    MAREY__TRY_MEMORY(marey__grow(&step->values, &step->values_cap, n + 1, sizeof *step->values) &&
+                      marey__grow(&step->places, &step->places_cap, n + 1, sizeof *step->places));
     struct marey_dumped_value *const value = &step->values[n];
     *value = (struct marey_dumped_value){.tree = tree, .seq = n, .n_parts = n_parts};
     step->places[n] = (struct marey__place){0};
     value->parts = copy_parts(step, parts, n_parts);
     value->name =
         name != NULL ? marey__step_text(step, name, strlen(name)) : name_of(step, parts, n_parts);
-    if (value->parts == NULL || value->name == NULL)
-        return no_memory(step);
+    MAREY__TRY_MEMORY(value->parts != NULL && value->name != NULL);
     step->n_values++;
     return MAREY_OK;
 }
@@ -113,8 +106,7 @@ marey_status marey__step_shape(struct marey__step *step, const struct marey__sha
 {
     struct marey_dumped_value *const value = marey__step_last(step);
     int64_t *const sizes = marey__step_keep(step, shape->rank * sizeof *sizes);
-    if (sizes == NULL)
-        return no_memory(step);
+    MAREY__TRY_MEMORY(sizes != NULL);
     memcpy(sizes, shape->sizes, shape->rank * sizeof *sizes);
     value->dtype = shape->dtype;
     value->rank = shape->rank;
@@ -151,12 +143,10 @@ marey_status marey__step_files(struct marey__step *step, char *const *paths, siz
 {
     struct marey_dumped_value *const value = marey__step_last(step);
     const char **const files = marey__step_keep(step, n * sizeof *files);
-    if (files == NULL)
-        return no_memory(step);
+    MAREY__TRY_MEMORY(files != NULL);
     for (size_t i = 0; i < n; i++) {
         files[i] = marey__step_text(step, paths[i], strlen(paths[i]));
-        if (files[i] == NULL)
-            return no_memory(step);
+        MAREY__TRY_MEMORY(files[i] != NULL);
     }
     value->files = files;
     value->n_files = n;

@@ -21,7 +21,7 @@ static marey_status write_head(struct marey__buf *head, const struct marey_tenso
         marey__safetensors_fini(&file);
         MAREY_TRY(status);
     }
-    return head->failed ? marey__fail(MAREY_ENOMEM, "no memory to write %s", name) : MAREY_OK;
+    return head->failed ? marey__no_memory() : MAREY_OK;
 }
 
 static marey_status write_form(struct marey__buf *head, const struct marey_tensor *tensor,

@@ -28,7 +28,7 @@ static bool is_ok(struct tree_reader *r, marey_status status)
 
 static bool no_memory(struct tree_reader *r)
 {
-    return is_ok(r, marey__fail(MAREY_ENOMEM, "out of memory while reading %s", r->step->path));
+    return is_ok(r, marey__no_memory());
 }
 
 /* A value at the root is called "data". */
@@ -42,9 +42,8 @@ static bool add(struct tree_reader *r)
 
 static bool push(struct tree_reader *r, struct marey_dump_part part)
 {
-    if (!marey__grow(&r->parts, &r->parts_cap, r->n_parts + 1, sizeof *r->parts))
+    if (!MAREY__PUSH(r->parts, r->n_parts, r->parts_cap, part))
         return no_memory(r);
-    r->parts[r->n_parts++] = part;
     return true;
 }
 

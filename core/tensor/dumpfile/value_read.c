@@ -16,11 +16,6 @@ struct found {
     uint64_t at;
 };
 
-static marey_status no_memory(const char *path)
-{
-    return marey__fail(MAREY_ENOMEM, "out of memory while reading %s", path);
-}
-
 /* The numbers of a shape, from byte `at` of a file on. */
 static marey_status load(const struct marey__numbers_file *file, uint64_t at, struct found *found)
 {
@@ -29,8 +24,7 @@ static marey_status load(const struct marey__numbers_file *file, uint64_t at, st
     if (!marey__shape_bytes(&found->shape, &n_bytes) || n_bytes == 0)
         return MAREY_OK;
     found->data = marey__alloc(n_bytes);
-    if (found->data == NULL)
-        return no_memory(file->path);
+    MAREY__TRY_MEMORY(found->data != NULL);
     /* Most of the time of a large read goes into pages that are touched for the first time. */
     const uintptr_t begin = ((uintptr_t)found->data + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
     const uintptr_t end = ((uintptr_t)found->data + n_bytes) & ~(uintptr_t)(HUGE_PAGE - 1);
@@ -52,7 +46,7 @@ static void swap_bytes(char *data, uint64_t n_bytes, size_t size)
 }
 
 /* A copy in row-major order, the lowest byte first. */
-static marey_status straighten(const char *path, const struct marey__npy *npy, struct found *found)
+static marey_status straighten(const struct marey__npy *npy, struct found *found)
 {
     uint64_t n_bytes = 0;
     int64_t strides[MAREY_MAX_RANK], stride = 1;
@@ -68,8 +62,7 @@ static marey_status straighten(const char *path, const struct marey__npy *npy, s
     if (!marey__shape_bytes(&npy->shape, &n_bytes) || n_bytes == 0)
         return MAREY_OK;
     char *const copy = marey__alloc(n_bytes);
-    if (copy == NULL)
-        return no_memory(path);
+    MAREY__TRY_MEMORY(copy != NULL);
     const marey_status status = marey_tensor_gather(&tensor, copy);
     if (status != MAREY_OK) {
         marey__free(copy);
@@ -101,7 +94,7 @@ static marey_status read_npy(const char *path, bool wants_data, struct found *fo
         return MAREY_OK;
     }
     MAREY_TRY(load(&file, npy.data_at, found));
-    return npy.is_fortran || npy.is_swapped ? straighten(path, &npy, found) : MAREY_OK;
+    return npy.is_fortran || npy.is_swapped ? straighten(&npy, found) : MAREY_OK;
 }
 
 /* ---- .safetensors of one tensor ---- */
@@ -190,7 +183,7 @@ static marey_status read_json(const char *path, const struct marey__shape *shape
     const enum marey__numbers_result result = marey__numbers_read(
         &cursor, shape->dtype == MAREY_F32 || shape->dtype == MAREY_C64, &numbers);
     if (result == MAREY__NUMBERS_NO_MEMORY)
-        status = no_memory(path);
+        status = marey__no_memory();
     else if (result == MAREY__NUMBERS_NONE)
         status = marey__fail(
             MAREY_EFORMAT,
@@ -232,8 +225,7 @@ static marey_status take_pixels(const char *path, size_t i, size_t n_files,
         return marey__fail(MAREY_EFORMAT, "%s and the pictures with it are too large", path);
     if (i == 0) {
         char *const all = marey__alloc(n_bytes);
-        if (all == NULL)
-            return no_memory(path);
+        MAREY__TRY_MEMORY(all != NULL);
         *found = (struct found){.shape = shape, .data = all};
     } else if (shape.dtype != found->shape.dtype || shape.rank != found->shape.rank ||
                memcmp(shape.sizes, found->shape.sizes, sizeof shape.sizes) != 0) {
@@ -298,8 +290,7 @@ static marey_status put_found(const struct marey_dumped_value *value, struct mar
         .data = found->data, .dtype = value->dtype, .rank = value->rank, .sizes = value->sizes};
     if (is_image(value->type)) {
         place->sizes = marey__alloc((found->shape.rank + 1) * sizeof *place->sizes);
-        if (place->sizes == NULL)
-            return no_memory(value->name);
+        MAREY__TRY_MEMORY(place->sizes != NULL);
         memcpy(place->sizes, found->shape.sizes, found->shape.rank * sizeof *place->sizes);
         place->tensor.dtype = found->shape.dtype;
         place->tensor.rank = found->shape.rank;

@@ -98,8 +98,8 @@ static marey_status draw_masks(marey_images *images, const struct marey_image_op
     uint8_t *elements = marey__alloc((size_t)marey_tensor_bytes(&o->mask));
     double *row = marey__calloc(width, sizeof *row);
     const bool has_room = elements != NULL && row != NULL;
-    const marey_status status = has_room ? marey_tensor_gather(&o->mask, elements)
-                                         : marey__fail(MAREY_ENOMEM, "no memory for a mask");
+    const marey_status status =
+        has_room ? marey_tensor_gather(&o->mask, elements) : marey__no_memory();
     for (size_t i = 0; has_room && status == MAREY_OK && i < images->n; i++) {
         const struct canvas c = {&images->images[i], marey__image_samples(images, i)};
         const size_t first = n_masks > 1 ? i * c.image->height : 0; /* row of the masks */

@@ -20,14 +20,12 @@ marey_status marey__images_alloc(const struct marey_image *like, size_t n, marey
                            like->width, like->height);
     const size_t bytes = marey__image_bytes(like);
     marey_images *images = marey__calloc(1, sizeof *images);
-    if (images == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for pictures");
+    MAREY__TRY_MEMORY(images != NULL);
     images->images = marey__calloc(n, sizeof *images->images);
     images->samples = marey__calloc(n, bytes);
     if (images->images == NULL || images->samples == NULL) {
         marey_images_destroy(images);
-        return marey__fail(MAREY_ENOMEM, "no memory for %zu pictures of %u x %u pixels", n,
-                           like->width, like->height);
+        return marey__no_memory();
     }
     images->n = n;
     for (size_t i = 0; i < n; i++) {

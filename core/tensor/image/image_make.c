@@ -269,7 +269,7 @@ static marey_status make(const struct marey_tensor *tensor, const struct shape *
     m.elements = elements;
     m.values = marey__calloc(shape->n_values, sizeof *m.values);
     if (elements == NULL || m.values == NULL)
-        status = marey__fail(MAREY_ENOMEM, "no memory for pictures");
+        status = marey__no_memory();
     if (status == MAREY_OK)
         status = marey_tensor_gather(&shape->ordered, elements);
     if (status == MAREY_OK) {

@@ -95,8 +95,7 @@ static marey_status take_chunks(struct png *png, const uint8_t *at, size_t len)
         at += (size_t)12 + n;
         len -= (size_t)12 + n;
     }
-    if (png->packed.failed)
-        return marey__fail(MAREY_ENOMEM, "no memory for a PNG");
+    MAREY__TRY_MEMORY(!png->packed.failed);
     return MAREY_OK;
 }
 
@@ -194,9 +193,7 @@ static marey_status make_image(const struct png *png, marey_images **out)
     if (png->packed.len == 0 || n / 1100 > png->packed.len)
         return broken("its pixels are missing");
     uint8_t *rows = marey__alloc(n);
-    if (rows == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for a PNG of %u x %u pixels", png->width,
-                           png->height);
+    MAREY__TRY_MEMORY(rows != NULL);
     if (!marey__zlib_unpack((const uint8_t *)png->packed.data, png->packed.len, rows, n))
         status = broken("its pixels cannot be unpacked");
     if (status == MAREY_OK)
@@ -237,7 +234,7 @@ static marey_status read_whole(int fd, const char *path, struct marey__buf *byte
             bytes->len = at; /* it became shorter */
         at += (size_t)n;
     }
-    return bytes->failed ? marey__fail(MAREY_ENOMEM, "no memory for %s", path) : MAREY_OK;
+    return bytes->failed ? marey__no_memory() : MAREY_OK;
 }
 
 marey_status marey_png_open(const char *path, marey_images **out)

@@ -200,8 +200,7 @@ marey_status marey_png_pack(const struct marey_image *image, const struct marey_
     marey__png_put(&out, image, texts);
     if (out.failed) {
         marey__buf_fini(&out);
-        return marey__fail(MAREY_ENOMEM, "no memory for a PNG of %u x %u pixels", image->width,
-                           image->height);
+        return marey__no_memory();
     }
     *bytes = out.data;
     *len = out.len;

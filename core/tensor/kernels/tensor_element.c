@@ -31,8 +31,7 @@ static marey_status put_finite(const struct marey__dtype *type, const unsigned c
         return MAREY_OK;
     }
     const struct marey__small_text *texts = marey__small_texts(part);
-    if (texts == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the texts of %s", type->name);
+    MAREY__TRY_MEMORY(texts != NULL);
     uint16_t bits = element[0];
     if (type->part_bits == 16)
         memcpy(&bits, element + 2 * k, sizeof bits);

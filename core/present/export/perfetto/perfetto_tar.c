@@ -87,7 +87,7 @@ static void put_manifest(struct marey__export *x, struct marey__tar *tar)
         put_file(&buf, process, i);
     marey__buf_puts(&buf, "]}}\n");
     if (buf.failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for the manifest of the archive");
+        x->status = marey__no_memory();
     else
         marey__tar_put(tar, MANIFEST, mtime_of(marey__export_nth(x, 0)), buf.data, buf.len);
     marey__buf_fini(&buf);
@@ -99,7 +99,7 @@ static void on_start(struct marey__export *x)
 {
     struct marey__tar *tar = marey__calloc(1, sizeof *tar);
     if (tar == NULL) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for an archive");
+        x->status = marey__no_memory();
         return;
     }
     x->own = tar;

@@ -19,7 +19,7 @@ void marey__perfetto_packet_done(struct marey__export *x, size_t opened)
 {
     pb_close(&x->texts, opened);
     if (x->texts.failed)
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a packet of the Perfetto trace");
+        x->status = marey__no_memory();
     else
         marey__out_put(&x->out, x->texts.data, x->texts.len);
 }
@@ -125,8 +125,7 @@ marey_status marey__perfetto_process(struct marey__export *x)
 {
     const uint32_t n = x->process->n_sites;
     struct site_bytes *sites = marey__calloc((size_t)n + 1, sizeof *sites);
-    if (sites == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for %u names", n);
+    MAREY__TRY_MEMORY(sites != NULL);
     for (uint32_t slot = 0; slot <= n; slot++)
         make_begin(&sites[slot], marey__export_site(x, slot), slot);
     x->sites = sites;
@@ -199,7 +198,7 @@ bool marey__perfetto_lane(struct marey__export *x, struct marey__export_lane *la
 {
     struct sequence *sequence = marey__calloc(1, sizeof *sequence);
     if (sequence == NULL) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's packets");
+        x->status = marey__no_memory();
         return false;
     }
     sequence->id = MAIN_SEQUENCE + 1 + x->n_lanes_before + lane->info->lane;
@@ -230,7 +229,7 @@ static bool make_known(struct marey__export *x, struct marey__export_lane *lane,
         const size_t n_old = (sequence->n_known + 63) / 64, n_new = (want + 63) / 64;
         sequence = marey__realloc(sequence, sizeof *sequence + n_new * sizeof sequence->known[0]);
         if (sequence == NULL) {
-            x->status = marey__fail(MAREY_ENOMEM, "no memory for a thread's names");
+            x->status = marey__no_memory();
             return false;
         }
         memset(sequence->known + n_old, 0, (n_new - n_old) * sizeof sequence->known[0]);

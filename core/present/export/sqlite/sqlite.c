@@ -40,7 +40,7 @@ static void on_start(struct marey__export *x)
 {
     struct marey__db *db = marey__calloc(1, sizeof *db);
     if (db == NULL) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for a database");
+        x->status = marey__no_memory();
         return;
     }
     x->own = db;
@@ -71,8 +71,7 @@ static marey_status on_process(struct marey__export *x)
     db->lane = NULL;
     db->n_on_stack = marey__calloc(n_slots, sizeof db->n_on_stack[0]);
     x->sites = marey__calloc(n_slots, sizeof(uint32_t));
-    if (db->n_on_stack == NULL || x->sites == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for %zu names", n_slots);
+    MAREY__TRY_MEMORY(db->n_on_stack != NULL && x->sites != NULL);
     marey__db_put_process(x, db);
     for (uint32_t i = 0; i < x->process->n_lanes; i++)
         if (x->lanes[i].info->lane == i) /* numbers that a damaged log skips are lane 0 here */
@@ -96,7 +95,7 @@ static bool grow_frames(struct marey__export *x, struct marey__export_lane *lane
     const size_t n_before = before != NULL ? before->n : 0, n = lane->cap_open + 1;
     struct frames *frames = marey__realloc(lane->own, sizeof *frames + n * sizeof frames->frames[0]);
     if (frames == NULL) {
-        x->status = marey__fail(MAREY_ENOMEM, "no memory for %zu ranges within one another", n);
+        x->status = marey__no_memory();
         return false;
     }
     memset(frames->frames + n_before, 0, (n - n_before) * sizeof frames->frames[0]);

@@ -11,7 +11,7 @@ static void make_table(struct marey__db *db, const marey_table *table)
         marey__buf_printf(&sql, "%s%s", c == 0 ? "" : ", ", marey_table_column(table, c)->name);
     marey__buf_put(&sql, ")", 2);
     if (sql.failed)
-        db->status = marey__fail(MAREY_ENOMEM, "no memory for a database");
+        db->status = marey__no_memory();
     else if (sqlite3_exec(db->sqlite, sql.data, NULL, NULL, NULL) != SQLITE_OK)
         marey__db_fail(db);
     marey__buf_fini(&sql);
@@ -26,7 +26,7 @@ static sqlite3_stmt *prepare_insert(struct marey__db *db, const marey_table *tab
         marey__buf_puts(&sql, ",?");
     marey__buf_put(&sql, ")", 2);
     if (sql.failed)
-        db->status = marey__fail(MAREY_ENOMEM, "no memory for a database");
+        db->status = marey__no_memory();
     else if (sqlite3_prepare_v2(db->sqlite, sql.data, -1, &insert, NULL) != SQLITE_OK)
         marey__db_fail(db);
     marey__buf_fini(&sql);

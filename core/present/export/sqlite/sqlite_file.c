@@ -220,7 +220,7 @@ static marey_status register_vfs(struct marey__db_file *file)
         .xGetLastError = on_last_error,
     };
     if (sqlite3_vfs_register(&file->vfs, 0) != SQLITE_OK)
-        return marey__fail(MAREY_ENOMEM, "no memory for SQLite");
+        return marey__no_memory();
     return MAREY_OK;
 }
 

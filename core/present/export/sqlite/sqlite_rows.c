@@ -191,8 +191,7 @@ marey_status marey__db_rows_init(struct marey__db *db)
 {
     struct marey__db_rows *ranges = &db->ranges;
     ranges->rows = marey__calloc((size_t)2 * WINDOW, sizeof *ranges->rows);
-    if (ranges->rows == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for rows");
+    MAREY__TRY_MEMORY(ranges->rows != NULL);
     ranges->first_id = db->next_id;
     if (sqlite3_create_module(db->sqlite, "marey_rows", &module, db) != SQLITE_OK ||
         sqlite3_prepare_v3(db->sqlite, "INSERT INTO range SELECT * FROM marey_rows", -1,
@@ -253,7 +252,7 @@ static uint32_t keep_payload(struct marey__db *db, const struct marey__payload *
     marey__buf_put(payloads, payload, sizeof *payload);
     marey__buf_put(payloads, payload->text, payload->len);
     if (payloads->failed && db->status == MAREY_OK)
-        db->status = marey__fail(MAREY_ENOMEM, "no memory for the payloads of ranges");
+        db->status = marey__no_memory();
     return payloads->failed ? 0 : (uint32_t)at + 1;
 }
 

@@ -248,7 +248,7 @@ void marey__db_fail(struct marey__db *db)
                       "write the temporary file of the export (TMPDIR names another folder)")
                 : marey__fail_errno("write the export");
     } else if (sqlite3_errcode(db->sqlite) == SQLITE_NOMEM) {
-        db->status = marey__fail(MAREY_ENOMEM, "no memory for SQLite");
+        db->status = marey__no_memory();
     } else {
         db->status =
             marey__fail(MAREY_EIO, "SQLite cannot write the export: %s", sqlite3_errmsg(db->sqlite));

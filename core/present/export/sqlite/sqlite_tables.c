@@ -24,7 +24,7 @@ void marey__db_bind_if(sqlite3_stmt *insert, int column, bool is_known, int64_t 
 static void no_memory_for_texts(struct marey__db *db)
 {
     if (db->status == MAREY_OK)
-        db->status = marey__fail(MAREY_ENOMEM, "no memory for names");
+        db->status = marey__no_memory();
 }
 
 /*

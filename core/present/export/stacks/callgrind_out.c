@@ -86,8 +86,7 @@ static void put_row(struct dump *dump, uint32_t number, size_t *edge)
 
 static marey_status flush(struct dump *dump)
 {
-    if (dump->line.failed)
-        return marey__fail(MAREY_ENOMEM, "no memory for the export");
+    MAREY__TRY_MEMORY(!dump->line.failed);
     marey__out_put(&dump->x->out, dump->line.data, dump->line.len);
     dump->line.len = 0;
     return MAREY_OK;
@@ -116,8 +115,7 @@ static marey_status put_all(struct dump *dump, marey_recording *const *recording
 {
     size_t edge = 0;
     dump->is_told = marey__calloc(dump->files.n_rows + 1, 1);
-    if (dump->is_told == NULL)
-        return marey__fail(MAREY_ENOMEM, "no memory for the export");
+    MAREY__TRY_MEMORY(dump->is_told != NULL);
     put_head(dump, recordings, n);
     for (uint32_t i = 0; i < dump->files.n_rows; i++) {
         put_row(dump, i, &edge);

@@ -6,11 +6,6 @@
 
 #include "present/export/stacks/calls_out.h"
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the calls");
-}
-
 static void add_sum(struct marey__call_sum *into, const struct marey__call_sum *from)
 {
     into->calls += from->calls;
@@ -129,7 +124,7 @@ marey_status marey__call_files_init(struct marey__call_files *files,
     marey__call_sums_fini(&sums);
     if (!done)
         marey__call_files_fini(files);
-    return done ? MAREY_OK : no_memory();
+    return done ? MAREY_OK : marey__no_memory();
 }
 
 void marey__call_files_fini(struct marey__call_files *files)

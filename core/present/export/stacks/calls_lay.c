@@ -19,11 +19,6 @@ struct laying {
     uint32_t *roots;    /* by thread: the path that its calls are below; 0: none */
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to lay out the calls");
-}
-
 /* ---- frames and paths ---- */
 
 static uint32_t find_frame(struct laying *l, const struct marey__call_node *node)
@@ -108,8 +103,7 @@ static marey_status lay_thread(struct laying *l, marey__sink *sink, uint32_t num
     const struct marey_process *const from = find_process(l, thread);
     const uint64_t key = (uint64_t)(uint32_t)thread->pid << 32 | (uint32_t)(thread->rank + 1);
     marey__sink_process *const process = marey__sink_process_get(sink, key);
-    if (process == NULL)
-        return no_memory();
+    MAREY__TRY_MEMORY(process != NULL);
     const struct marey__sink_identity identity = {.pid = thread->pid,
                                                   .rank = thread->rank,
                                                   .world_size = from != NULL ? from->world_size : -1,
@@ -145,9 +139,8 @@ static marey_status lay_all(struct laying *l, marey_recording **out)
     l->frame_of = marey__calloc(n, sizeof *l->frame_of);
     l->path_of = marey__calloc(l->calls.n_nodes, sizeof *l->path_of);
     l->roots = marey__calloc(l->calls.n_threads + 1, sizeof *l->roots);
-    if (l->frame_of == NULL || l->path_of == NULL || l->roots == NULL ||
-        !marey__paths_init(&l->paths) || !make_paths(l))
-        return no_memory();
+    MAREY__TRY_MEMORY(l->frame_of != NULL && l->path_of != NULL && l->roots != NULL &&
+                      marey__paths_init(&l->paths) && make_paths(l));
     MAREY_TRY(marey__log_store_open_temporary(&store));
     marey_status status = lay_threads(l, store);
     if (status == MAREY_OK)
@@ -174,7 +167,7 @@ marey_status marey__calls_wanted(struct marey__calls *calls, marey_recording *co
     if (is_complete || options->startup || marey__calls_drop_startup(calls))
         return MAREY_OK;
     marey__calls_fini(calls);
-    return no_memory();
+    return marey__no_memory();
 }
 
 marey_status marey__calls_lay(marey_recording *const *recordings, size_t n,

@@ -103,7 +103,7 @@ static marey_status write_lines(struct marey__export *x, const struct marey__sta
     const bool has_memory = ends != NULL && !path.failed;
     marey__buf_fini(&path);
     marey__free(ends);
-    return has_memory ? MAREY_OK : marey__fail(MAREY_ENOMEM, "no memory for the lines of the export");
+    return has_memory ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status on_whole(struct marey__export *x, marey_recording *const *recordings, size_t n)

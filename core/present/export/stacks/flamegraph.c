@@ -180,8 +180,7 @@ static marey_status draw(struct marey__flame *f, marey_recording *const *recordi
                           marey__flame_layout(f) && (!f->e.has_baseline || marey__flame_compare(f));
     if (is_ready)
         put_picture(f);
-    if (!is_ready || f->buf.failed)
-        return marey__fail(MAREY_ENOMEM, "no memory for the flame graph");
+    MAREY__TRY_MEMORY(is_ready && !f->buf.failed);
     return MAREY_OK;
 }
 

@@ -33,9 +33,8 @@ static bool is_narrow(const struct marey__flame *f, uint64_t ns)
 
 static bool add_box(struct marey__flame *f, const struct marey__flame_box *box)
 {
-    if (!marey__grow(&f->boxes, &f->boxes_cap, f->n_boxes + 1, sizeof *f->boxes))
+    if (!MAREY__PUSH(f->boxes, f->n_boxes, f->boxes_cap, *box))
         return false;
-    f->boxes[f->n_boxes++] = *box;
     if (!is_narrow(f, box->total_ns))
         f->n_rows = MAREY__MAX(f->n_rows, box->row + 1);
     return true;

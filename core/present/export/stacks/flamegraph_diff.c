@@ -62,9 +62,8 @@ static bool find_gone(struct marey__flame *f)
         const uint32_t node = f->e.order[i], parent = stacks->tree.nodes[node].parent;
         if (now[node].total_ns != 0 || (parent != 0 && now[parent].total_ns == 0))
             continue;
-        if (!marey__grow(&f->gone, &f->gone_cap, f->n_gone + 1, sizeof *f->gone))
+        if (!MAREY__PUSH(f->gone, f->n_gone, f->gone_cap, node))
             return false;
-        f->gone[f->n_gone++] = node;
     }
     if (f->n_gone > 1)
         qsort_r(f->gone, f->n_gone, sizeof *f->gone, longest_first, stacks->times[MAREY__OLD]);

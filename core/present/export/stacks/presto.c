@@ -101,8 +101,7 @@ marey_status marey_present_presto(const marey_table *table, FILE *out)
 {
     struct presto p = {.table = table};
     p.widths = marey__calloc(marey_table_n_columns(table) + 1, sizeof *p.widths);
-    const marey_status status =
-        p.widths != NULL ? draw(&p, out) : marey__fail(MAREY_ENOMEM, "no memory to draw a table");
+    const marey_status status = p.widths != NULL ? draw(&p, out) : marey__no_memory();
     marey__buf_fini(&p.cell);
     marey__buf_fini(&p.line);
     marey__free(p.widths);

@@ -112,8 +112,7 @@ static marey_status put_rows(struct dump *dump)
     marey__buf_puts(&dump->bytes, "{");
     for (uint32_t i = 0; i < dump->files.n_rows; i++) {
         put_row(dump, i, &edge);
-        if (dump->bytes.failed)
-            return marey__fail(MAREY_ENOMEM, "no memory for the export");
+        MAREY__TRY_MEMORY(!dump->bytes.failed);
         marey__out_put(&dump->x->out, dump->bytes.data, dump->bytes.len);
         dump->bytes.len = 0;
     }

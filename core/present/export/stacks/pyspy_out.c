@@ -31,11 +31,6 @@ struct writing {
     size_t path_cap;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory for the export");
-}
-
 /* ---- lines ---- */
 
 static uint32_t *find_slot(const struct writing *w, uint32_t owner, uint32_t stack)
@@ -69,9 +64,8 @@ static bool count(struct writing *w, uint32_t owner, uint32_t stack, uint64_t n)
         w->lines[*slot - 1].n += n;
         return true;
     }
-    if (!marey__grow(&w->lines, &w->lines_cap, w->n_lines + 1, sizeof *w->lines))
+    if (!MAREY__PUSH(w->lines, w->n_lines, w->lines_cap, (struct line){owner, stack, n}))
         return false;
-    w->lines[w->n_lines++] = (struct line){owner, stack, n};
     *slot = (uint32_t)w->n_lines;
     return w->n_lines * 2 <= (size_t)1 << w->n_slots_log2 || make_slots(w, w->n_slots_log2 + 1);
 }
@@ -83,8 +77,7 @@ static marey_status take_round(void *ctx, const struct marey_samples_round *roun
         const uint32_t owner = w->by_thread       ? round->seen[i].thread
                                : w->has_processes ? round->process
                                                   : 0;
-        if (!count(w, owner, round->seen[i].stack, MAREY__MAX(round->n_same, 1)))
-            return no_memory();
+        MAREY__TRY_MEMORY(count(w, owner, round->seen[i].stack, MAREY__MAX(round->n_same, 1)));
     }
     return MAREY_OK;
 }
@@ -149,9 +142,8 @@ static bool put_line(struct writing *w, struct marey__buf *text, const struct li
     text->len = 0;
     put_owner(w, text, line->owner);
     for (uint32_t at = line->stack; at != 0; at = marey_samples_get_stack(w->set.samples, at).parent) {
-        if (!marey__grow(&w->path, &w->path_cap, n + 1, sizeof *w->path))
+        if (!MAREY__PUSH(w->path, n, w->path_cap, at))
             return false;
-        w->path[n++] = at;
     }
     if (n == 0)
         marey__buf_puts(text, "(no Python frames)");
@@ -185,7 +177,7 @@ static marey_status write_lines(struct writing *w)
     for (size_t i = 0; done && i < w->n_lines; i++)
         done = put_line(w, &text, &w->lines[i]);
     marey__buf_fini(&text);
-    return done ? MAREY_OK : no_memory();
+    return done ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status write_set(struct writing *w)
@@ -193,8 +185,7 @@ static marey_status write_set(struct writing *w)
     enum { FIRST_SLOTS_LOG2 = 8 };
     struct marey__samples_chosen *chosen = NULL;
     w->has_processes = marey_samples_n_processes(w->set.samples) > 1;
-    if (!make_slots(w, FIRST_SLOTS_LOG2))
-        return no_memory();
+    MAREY__TRY_MEMORY(make_slots(w, FIRST_SLOTS_LOG2));
     MAREY_TRY(marey__samples_choose(&w->set, w->x->options->samples, true, &chosen));
     const marey_status status = marey__samples_visit(&w->set, chosen, take_round, w);
     marey__samples_chosen_destroy(chosen);

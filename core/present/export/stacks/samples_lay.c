@@ -36,11 +36,6 @@ struct laying {
     size_t functions_cap;
 };
 
-static marey_status no_memory(void)
-{
-    return marey__fail(MAREY_ENOMEM, "no memory to lay out the samples");
-}
-
 /* ---- names ---- */
 
 static bool make_frame(struct laying *l, uint32_t function)
@@ -178,7 +173,7 @@ static marey_status lay_sample(struct laying *l, const struct marey_samples_roun
 {
     struct thread *const thread = &l->threads[seen->thread];
     if (thread->process == NULL && !meet_thread(l, seen->thread, thread))
-        return no_memory();
+        return marey__no_memory();
     const uint64_t number = l->rounds[round->process],
                    from = round->at_ns - MAREY__MIN(round->weight_ns, round->at_ns);
     const bool goes_on = thread->round + 1 == number &&
@@ -188,7 +183,7 @@ static marey_status lay_sample(struct laying *l, const struct marey_samples_roun
     const uint64_t begin_ns = goes_on ? thread->end_ns : MAREY__MAX(from, thread->end_ns);
     if ((thread->depth == 0 || thread->stack != seen->stack) &&
         !change_to(l, thread, seen->stack, begin_ns))
-        return no_memory();
+        return marey__no_memory();
     for (size_t i = 0; i < thread->depth; i++)
         thread->open[i].n_samples += MAREY__MAX(round->n_same, 1);
     thread->end_ns = MAREY__MAX(round->at_ns, begin_ns);
@@ -216,8 +211,8 @@ static marey_status lay_rounds(struct laying *l, const struct marey_samples_filt
         marey__calloc((size_t)marey_samples_n_functions(l->set->samples) + 1, sizeof *l->frame_of);
     l->rounds =
         marey__calloc((size_t)marey_samples_n_processes(l->set->samples) + 1, sizeof *l->rounds);
-    if (l->threads == NULL || l->frame_of == NULL || l->rounds == NULL || !make_frames(l))
-        return no_memory();
+    MAREY__TRY_MEMORY(l->threads != NULL && l->frame_of != NULL && l->rounds != NULL &&
+                      make_frames(l));
     MAREY_TRY(marey__samples_choose(l->set, filter, true, &chosen));
     const marey_status status = marey__samples_visit(l->set, chosen, lay_round, l);
     marey__samples_chosen_destroy(chosen);

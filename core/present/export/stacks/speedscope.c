@@ -34,7 +34,7 @@ struct frames {
 
 static marey_status no_memory(struct marey__export *x)
 {
-    return x->status = marey__fail(MAREY_ENOMEM, "no memory for the frames of the export");
+    return x->status = marey__no_memory();
 }
 
 static void put_buf(struct marey__export *x, struct marey__buf *buf)

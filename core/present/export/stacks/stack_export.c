@@ -88,7 +88,7 @@ static marey_status put_in_order(struct marey__stack_export *e, marey__sibling_o
     }
     marey__free(keep);
     if (n == MAREY__NO_ORDER)
-        return marey__fail(MAREY_ENOMEM, "no memory for the stacks");
+        return marey__no_memory();
     e->n = n;
     return MAREY_OK;
 }

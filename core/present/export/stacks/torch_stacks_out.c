@@ -89,10 +89,9 @@ marey_status marey_operators_stacks(const marey_operators *operators, const char
     size_t n = 0;
     bool of_device;
     MAREY_TRY(choose(operators, metric, &of_device));
-    const marey_status status =
-        collect(operators, of_device, &lines, &n)
-            ? put_lines(operators, lines, n, out)
-            : marey__fail(MAREY_ENOMEM, "no memory for the lines of stacks");
+    const marey_status status = collect(operators, of_device, &lines, &n)
+                                    ? put_lines(operators, lines, n, out)
+                                    : marey__no_memory();
     marey__free(lines);
     return status;
 }
