@@ -177,6 +177,22 @@ double marey__json_number(const struct marey__json *json, enum marey__json_token
 int64_t marey__json_integer(const struct marey__json *json, enum marey__json_token token,
                             int64_t otherwise);
 
+/*
+ * The next value, of one kind; false with a mistake where it is another: `wanted`, a string, an integer from 0 to INT64_MAX, the
+ * end of the text.
+ */
+bool marey__json_expect(struct marey__json *json, enum marey__json_token wanted, const char *mistake);
+bool marey__json_string(struct marey__json *json);
+bool marey__json_count(struct marey__json *json, uint64_t *out);
+bool marey__json_end(struct marey__json *json);
+/* A key and the function that reads its value, which returns false for a mistake. */
+struct marey__json_key {
+    const char *name; /* NULL: the end of a list of them */
+    bool (*read)(struct marey__json *json, void *into);
+};
+/* The next value: an object, by its keys. Other keys are skipped, so that later versions may have more. */
+bool marey__json_object(struct marey__json *json, const struct marey__json_key *keys, void *into);
+
 /* Where in the bytes the next token is searched, or the mistake is. */
 uint64_t marey__json_offset(const struct marey__json *json);
 /* Note a mistake here, unless there is one. Returns MAREY__JSON_MISTAKE. */

@@ -323,7 +323,7 @@ static int take_word(struct marey__json *json)
     else if (marey__json_is(json, "null"))
         token = MAREY__JSON_NULL;
     else if (!is_number(json))
-        return (int)marey__json_fail(json, "something that is no value");
+        return (int)marey__json_fail(json, "an unknown value");
     json->at = p;
     return token;
 }
@@ -469,6 +469,49 @@ int64_t marey__json_integer(const struct marey__json *json, enum marey__json_tok
     int64_t number;
     const bool is_text = token == MAREY__JSON_NUMBER || token == MAREY__JSON_STRING;
     return is_text && marey__decimal(json->text, json->text_len, 0, &number) ? number : otherwise;
+}
+
+bool marey__json_expect(struct marey__json *json, enum marey__json_token wanted, const char *mistake)
+{
+    if (marey__json_next(json) == wanted)
+        return true;
+    marey__json_fail(json, mistake);
+    return false;
+}
+
+bool marey__json_string(struct marey__json *json)
+{
+    return marey__json_expect(json, MAREY__JSON_STRING, "a string is missing");
+}
+
+bool marey__json_count(struct marey__json *json, uint64_t *out)
+{
+    if (!marey__json_expect(json, MAREY__JSON_NUMBER, "a number is missing"))
+        return false;
+    if (skip_digits(json->text, json->text + json->text_len) == json->text + json->text_len &&
+        marey__parse_number(json->text, json->text_len, out) && *out <= INT64_MAX)
+        return true;
+    marey__json_fail(json, "a number that is not a count");
+    return false;
+}
+
+bool marey__json_end(struct marey__json *json)
+{
+    return marey__json_expect(json, MAREY__JSON_END, "something follows the end");
+}
+
+bool marey__json_object(struct marey__json *json, const struct marey__json_key *keys, void *into)
+{
+    if (!marey__json_expect(json, MAREY__JSON_OBJECT, "an object is missing"))
+        return false;
+    while (marey__json_next_key(json)) {
+        const struct marey__json_key *key = keys;
+        while (key->name != NULL && strcmp(key->name, json->text) != 0)
+            key++;
+        if (!(key->name != NULL ? key->read(json, into) : marey__json_skip(json)))
+            return false;
+    }
+    return json->mistake == NULL;
 }
 
 /* ---- skipping: strings are stepped over and brackets counted, in a window that need not grow ---- */

@@ -9,12 +9,12 @@ static void check_again(const struct marey_tensor *tensor)
 {
     static const struct marey__json_style style = {.nan = MAREY__NAN_WORD};
     struct marey__buf out = {0};
-    struct marey__cursor cursor;
+    struct marey__json json;
     struct marey__numbers numbers = {0};
     MAREY_ASSERT(marey__json_tensor_put(&out, tensor, &style) == MAREY_OK);
     struct marey__map text = padded_copy((const uint8_t *)out.data, out.len);
-    marey__cursor_init(&cursor, text.data, text.len);
-    MAREY_ASSERT(marey__numbers_read(&cursor, false, &numbers) == MAREY__NUMBERS_TENSOR);
+    marey__json_init_padded(&json, text.data, text.len, MAREY__DUMP_JSON);
+    MAREY_ASSERT(marey__numbers_read(&json, false, &numbers) == MAREY__NUMBERS_TENSOR);
     const bool is_empty = marey_tensor_count(tensor) == 0;
     MAREY_ASSERT(is_empty || numbers.shape.dtype == tensor->dtype);
     const size_t n_bytes = (size_t)marey_tensor_bytes(tensor);

@@ -591,8 +591,8 @@ static void a_file_without_events_says_so(void **state)
     expect_failure("[{\"ph\" \"X\"}]", "a.file is damaged: a key without a colon, at byte 7");
     expect_failure("[{\"ph\": }]", "a.file is damaged: a key without a value, at byte 8");
     expect_failure("[{ph: \"X\"}]", "a.file is damaged: a key that is not in quotes, at byte 2");
-    expect_failure("[nul]", "a.file is damaged: something that is no value, at byte 1");
-    expect_failure("\x01\x02", "a.file is damaged: something that is no value, at byte 0");
+    expect_failure("[nul]", "a.file is damaged: an unknown value, at byte 1");
+    expect_failure("\x01\x02", "a.file is damaged: an unknown value, at byte 0");
 }
 
 static void nesting_is_no_danger(void **state)

@@ -415,7 +415,7 @@ static void json_that_is_not_as_the_manifest_says_is_refused(void **state)
         const char *text, *words;
     } cases[] = {{"[1, 2]", "not as long"},        {"[1, 2, 300]", "no uint8"},
                  {"[1, 2, -3]", "no uint8"},       {"[1, 2, 3.5]", "no uint8"},
-                 {"[1, 2, true]", "lists differ"}, {"[1, 2, 3] 4", "behind the end"}};
+                 {"[1, 2, true]", "lists differ"}, {"[1, 2, 3] 4", "follows the end"}};
     make_folder(s, "step-00000000");
     write_text(
         s, "step-00000000.jsonl",
@@ -514,18 +514,18 @@ static void hostile_safetensors_are_refused(void **state)
         {"{\"a\":{\"dtype\":\"F64\",\"shape\":[4611686018427387904,4611686018427387904],\"data_"
          "offsets\":[0,0]}}",
          0, "differ in bytes"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "no count"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8, "not a count"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8, "ends before"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,9]}}", 8, "two numbers"},
-        {"{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "not known"},
+        {"{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "unknown type"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "without dtype"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"a\":{\"dtype\":\"U8\","
          "\"shape\":[1],\"data_offsets\":[1,2]}}",
          2, "twice"},
         {"{\"__metadata__\":{\"a\":1}}", 0, "string is missing"},
         {" {}", 0, "begin with {"},
-        {"{} x", 0, "behind the end"},
-        {"{\"a\":", 0, "no safetensors file"},
+        {"{} x", 0, "follows the end"},
+        {"{\"a\":", 0, "not a safetensors file"},
     };
     for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
         put_safetensors(s, strlen(cases[i].header), cases[i].header, cases[i].n_data);
@@ -547,17 +547,17 @@ static void hostile_json_is_refused(void **state)
     static const struct {
         const char *text, *words;
     } cases[] = {{"", "a value is missing at byte 0"},
-                 {"{\"a\": [1, 2", "comma is missing"},
-                 {"{\"a\": 01}", "is missing"},
-                 {"{\"a\": +1}", "is missing"},
-                 {"{\"a\": 1.}", "is missing"},
+                 {"{\"a\": [1, 2", "ends in the middle"},
+                 {"{\"a\": 01}", "unknown value"},
+                 {"{\"a\": +1}", "unknown value"},
+                 {"{\"a\": 1.}", "unknown value"},
                  {"{\"a\" 1}", "colon"},
-                 {"{\"a\": 1,}", "string is missing"},
-                 {"{'a': 1}", "string is missing"},
+                 {"{\"a\": 1,}", "comma without a value"},
+                 {"{'a': 1}", "not in quotes"},
                  {"{\"a\": \"x\ny\"}", "control character"},
                  {"{\"a\": \"\\x\"}", "unknown escape"},
-                 {"{\"a\": \"x}", "without an end"},
-                 {"{\"a\": 1} {}", "behind the end"},
+                 {"{\"a\": \"x}", "ends in the middle"},
+                 {"{\"a\": 1} {}", "follows the end"},
                  {"{\"a\": 1, \"a\": 2}", "has 'a' twice"}};
     for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
         write_text(s, "x.json", cases[i].text);

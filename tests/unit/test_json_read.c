@@ -129,10 +129,10 @@ static void mistakes_say_what_and_where(void **state)
     expect("{\"a\":}", "[k<a>!a key without a value at 5");
     expect("[1}", "]#<1>!a bracket that closes what is not open at 2");
     expect("]", "!a bracket that closes what is not open at 0");
-    expect("[nul]", "]!something that is no value at 1");
-    expect("[\x01]", "]!something that is no value at 1");
-    expect("<html>", "!something that is no value at 0");
-    expect("-", "!something that is no value at 0");
+    expect("[nul]", "]!an unknown value at 1");
+    expect("[\x01]", "]!an unknown value at 1");
+    expect("<html>", "!an unknown value at 0");
+    expect("-", "!an unknown value at 0");
 }
 
 static void strict_rules_refuse_what_json_does_not_have(void **state)
@@ -143,12 +143,12 @@ static void strict_rules_refuse_what_json_does_not_have(void **state)
     expect_by(" {\"a\": [1, -2.5e3, 0, true ,{}, []], \"b\":\"x\\n\\/\"} \n", strict,
               "[k<a>]#<1>#<-2.5e3>#<0>t[(]))k<b>s<x\n/>($");
     expect_by("[1 2]", strict, "]#<1>!a comma is missing at 3");
-    expect_by("[1,,2]", strict, "]#<1>!something that is no value at 3");
-    expect_by("[,1]", strict, "]!something that is no value at 1");
+    expect_by("[1,,2]", strict, "]#<1>!an unknown value at 3");
+    expect_by("[,1]", strict, "]!an unknown value at 1");
     expect_by("[1,]", strict, "]#<1>!a comma without a value at 3");
     expect_by("{\"a\":1,}", strict, "[k<a>#<1>!a comma without a value at 7");
     expect_by("{\"a\":1 \"b\":2}", strict, "[k<a>#<1>!a comma is missing at 7");
-    expect_by("{\"a\":,1}", strict, "[k<a>!something that is no value at 5");
+    expect_by("{\"a\":,1}", strict, "[k<a>!an unknown value at 5");
     expect_by("[1]\n[2]", strict, "]#<1>)!something follows the end at 4");
     expect_by("[1],", strict, "]#<1>)!something follows the end at 3");
     expect_by("[1]]", strict, "]#<1>)!a bracket that closes what is not open at 3");
@@ -158,10 +158,10 @@ static void strict_rules_refuse_what_json_does_not_have(void **state)
     static const char *const wrong[] = {"[01]", "[+1]",  "[1.]",  "[.5]",  "[1e]",       "[1e+]",
                                         "[-]",  "[0x1]", "[--1]", "[NaN]", "[Infinity]", "[1.5.5]"};
     for (size_t i = 0; i < MAREY__COUNT_OF(wrong); i++)
-        expect_by(wrong[i], strict, "]!something that is no value at 1");
+        expect_by(wrong[i], strict, "]!an unknown value at 1");
     expect_by("[NaN, nan, Infinity, -Infinity]", strict | MAREY__JSON_NAN,
               "]#<NaN>#<nan>#<Infinity>#<-Infinity>)$");
-    expect_by("[inf]", strict | MAREY__JSON_NAN, "]!something that is no value at 1");
+    expect_by("[inf]", strict | MAREY__JSON_NAN, "]!an unknown value at 1");
     expect_by("\"\\ud83d\"", strict, "s<\xef\xbf\xbd>$");
     expect_by("\"\\ud83d\"", strict | MAREY__JSON_SURROGATES, "s<\xed\xa0\xbd>$");
 }

@@ -6,14 +6,14 @@
  *   step_values.c ── what is held of a step: its values and where their numbers lie
  *     step_load.c ── filled by the kind of step; manifest_read.c, manifest_value.c, tree_read.c ── its texts
  *     value_read.c ── the numbers of one value;  safetensors_read.c, npy_read.c, bin_read.c ── files of tensors
- *   json_cursor.c ── JSON, strictly;  json_numbers.c ── nested lists of numbers as a tensor
+ *   json_numbers.c ── nested lists of numbers as a tensor;  shape.c ── sizes
  *   number_read.c ── decimal numbers, exactly and fast
  *   file_map.c ── a file in memory, padded with zeros; parts of large ones
  */
 #ifndef MAREY_DUMPFILE_INTERNAL_H
 #define MAREY_DUMPFILE_INTERNAL_H
 
-#include "base/base_internal.h"
+#include "codec/codec_internal.h"
 #include "tensor/container/container_internal.h"
 #include "tensor/kernels/tensor_internal.h"
 #include <marey/dumpfile.h>
@@ -21,7 +21,7 @@
 /* ---- file_map.c ---- */
 
 /* Zeros that stand behind every text that is read here, so that readers need not look where it ends at each byte. */
-enum { MAREY__TEXT_PADDING = 64 };
+enum { MAREY__TEXT_PADDING = MAREY__JSON_PADDING };
 
 struct marey__map {
     char *data; /* NULL: empty */
@@ -68,52 +68,7 @@ const char *marey__number_read(const char *p, struct marey__number *out);
  */
 float marey__number_read_f32(const char *p);
 
-/* ---- json_cursor.c ---- */
-
-enum { MAREY__CURSOR_DEPTH = 256 };
-
-/* Where a reader stands in a text of JSON. */
-struct marey__cursor {
-    const char *start, *at, *end; /* lent; zeros behind `end` */
-    struct marey__buf text;       /* the latest string, with a NUL behind it */
-    const char *mistake;          /* a few words; NULL: none so far */
-};
-void marey__cursor_init(struct marey__cursor *cursor, const char *text, size_t len);
-void marey__cursor_fini(struct marey__cursor *cursor);
-/* Note the first mistake. Returns false. */
-bool marey__cursor_fail(struct marey__cursor *cursor, const char *mistake);
-/* The first character that is no blank; 0 at the end. */
-char marey__cursor_peek(struct marey__cursor *cursor);
-/* Take this character, or this word. */
-bool marey__cursor_take(struct marey__cursor *cursor, char c);
-bool marey__cursor_word(struct marey__cursor *cursor, const char *word);
-/* Read a string into `text`. */
-bool marey__cursor_string(struct marey__cursor *cursor);
-bool marey__cursor_number(struct marey__cursor *cursor, struct marey__number *out);
-/* An integer from 0 to INT64_MAX. */
-bool marey__cursor_count(struct marey__cursor *cursor, uint64_t *out);
-/* Go past a value. */
-bool marey__cursor_skip(struct marey__cursor *cursor);
-/*
- * Behind '{': go to the next key, which is in `text`, its colon taken; behind '[': to the next item. False at the end, which is
- * taken, and for a mistake.
- */
-bool marey__cursor_next_key(struct marey__cursor *cursor, bool *is_first);
-bool marey__cursor_next_item(struct marey__cursor *cursor, bool *is_first);
-/* A key and what reads its value. */
-struct marey__key {
-    const char *name; /* NULL: the end of a list of them */
-    bool (*read)(struct marey__cursor *cursor, void *into);
-};
-/* Read an object by its keys; those that are not known are passed over, so that later versions may have more. */
-bool marey__cursor_object(struct marey__cursor *cursor, const struct marey__key *keys, void *into);
-/* Nothing but blanks is left. */
-bool marey__cursor_done(struct marey__cursor *cursor);
-/* The sentence: "PATH is no WHAT: MISTAKE at byte N"; of memory that ran out, that. */
-marey_status marey__cursor_status(const struct marey__cursor *cursor, const char *path,
-                                  const char *what);
-
-/* ---- a tensor as a file describes it ---- */
+/* ---- shape.c: a tensor as a file describes it ---- */
 
 struct marey__shape {
     enum marey_dtype dtype;
@@ -122,8 +77,11 @@ struct marey__shape {
 };
 /* Its bytes; false when they are beyond 63 bits. */
 bool marey__shape_bytes(const struct marey__shape *shape, uint64_t *out);
-/* Read a list of sizes; false with the cursor's mistake. */
-bool marey__shape_read(struct marey__cursor *cursor, struct marey__shape *out);
+/* Read an array of sizes; false with the reader's mistake. */
+bool marey__shape_read(struct marey__json *json, struct marey__shape *out);
+
+/* The rules for the JSON of dumps. */
+enum { MAREY__DUMP_JSON = MAREY__JSON_STRICT | MAREY__JSON_SURROGATES };
 
 /* ---- json_numbers.c ---- */
 
@@ -133,7 +91,7 @@ struct marey__numbers {
     void *data;                /* marey__free; NULL where there are none */
 };
 enum marey__numbers_result {
-    MAREY__NUMBERS_NONE, /* something else is in there; the cursor stands where it was */
+    MAREY__NUMBERS_NONE, /* something else is in there; nothing is consumed */
     MAREY__NUMBERS_TENSOR,
     MAREY__NUMBERS_NO_MEMORY,
 };
@@ -141,7 +99,7 @@ enum marey__numbers_result {
  * At '[' or a number. NaN and infinities are words or strings; null is NaN where there is a number too. `is_f32`: doubles are
  * such that they can be rounded to float32 without harm.
  */
-enum marey__numbers_result marey__numbers_read(struct marey__cursor *cursor, bool is_f32,
+enum marey__numbers_result marey__numbers_read(struct marey__json *json, bool is_f32,
                                                struct marey__numbers *out);
 /*
  * The same numbers as `dtype` with these sizes, each the nearest; pairs become one element where they are.
@@ -289,10 +247,10 @@ MAREY_WARN_UNUSED marey_status marey__manifest_parse(struct marey_dumps *dumps,
 MAREY_WARN_UNUSED marey_status marey__manifest_head(struct marey__step *step, const char *text,
                                                     size_t len, uint64_t *data_start);
 /*
- * manifest_value.c: a line of a value, or the last one, which sets *is_end. False with the cursor's mistake. The step's
+ * manifest_value.c: a line of a value, or the last one, which sets *is_end. False with the reader's mistake. The step's
  * tensors begin with byte `data_start` of its file.
  */
-bool marey__manifest_value_read(struct marey__cursor *cursor, struct marey_dumps *dumps,
+bool marey__manifest_value_read(struct marey__json *json, struct marey_dumps *dumps,
                                 struct marey__step *step, uint64_t data_start, bool *is_end);
 
 #endif

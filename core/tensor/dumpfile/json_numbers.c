@@ -189,23 +189,22 @@ static struct marey__shape shape_of(const struct collector *c)
     return shape;
 }
 
-enum marey__numbers_result marey__numbers_read(struct marey__cursor *cursor, bool is_f32,
+enum marey__numbers_result marey__numbers_read(struct marey__json *json, bool is_f32,
                                                struct marey__numbers *out)
 {
-    struct collector c = {.end = cursor->end, .is_f32 = is_f32};
+    const char first = marey__json_peek(json);
+    struct collector c = {.at = json->at, .end = json->end, .is_f32 = is_f32};
     for (size_t i = 0; i < MAREY_MAX_RANK; i++)
         c.sizes[i] = -1;
-    const char first = marey__cursor_peek(cursor);
-    c.at = cursor->at;
     const bool is_tensor = first == '[' ? take_list(&c, 0) : take_number(&c);
-    if (!is_tensor || c.at > cursor->end || (c.n > 0 && !c.has_number)) {
+    if (!is_tensor || c.at > json->end || (c.n > 0 && !c.has_number)) {
         marey__free(c.slots);
         return c.no_memory ? MAREY__NUMBERS_NO_MEMORY : MAREY__NUMBERS_NONE;
     }
     if (c.what == BOOLEANS)
         for (size_t i = 0; i < c.n; i++)
             ((char *)c.slots)[i] = (char)c.slots[i].integer;
-    cursor->at = c.at;
+    marey__json_taken(json, c.at);
     *out = (struct marey__numbers){.shape = shape_of(&c), .data = c.slots};
     return MAREY__NUMBERS_TENSOR;
 }

@@ -20,138 +20,147 @@ struct line {
     size_t text_len;
     struct marey_digest digest;
     struct marey_digest *blocks;
-    size_t n_blocks;
+    size_t n_blocks, blocks_cap;
     struct marey_tensor_stats stats;
     char **files;
-    size_t n_files;
+    size_t n_files, files_cap;
 };
 
-static bool no_memory(struct marey__cursor *cursor)
+static bool no_memory(struct marey__json *json)
 {
-    cursor->text.failed = true;
-    return marey__cursor_fail(cursor, "out of memory");
+    marey__json_fail_memory(json);
+    return false;
 }
 
-static bool line_text(struct marey__cursor *cursor, struct line *line, char **out)
+/* Note a mistake unless `is_fine`, which is returned. */
+static bool check(struct marey__json *json, bool is_fine, const char *mistake)
 {
-    if (marey__cursor_word(cursor, "null"))
-        return true;
-    if (!marey__cursor_string(cursor))
+    if (!is_fine)
+        marey__json_fail(json, mistake);
+    return is_fine;
+}
+
+static bool line_text(struct marey__json *json, struct line *line, char **out)
+{
+    if (marey__json_peek(json) == 'n')
+        return marey__json_skip(json);
+    if (!marey__json_string(json))
         return false;
-    *out = marey__step_text(line->step, cursor->text.data, cursor->text.len);
-    return *out != NULL || no_memory(cursor);
+    *out = marey__step_text(line->step, json->text, json->text_len);
+    return *out != NULL || no_memory(json);
 }
 
-static bool line_name(struct marey__cursor *cursor, void *into)
+static bool line_name(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    if (!marey__cursor_string(cursor))
+    if (!marey__json_string(json))
         return false;
     line->name.len = 0;
-    marey__buf_put(&line->name, cursor->text.data, cursor->text.len + 1);
-    return !line->name.failed || no_memory(cursor);
+    marey__buf_put(&line->name, json->text, json->text_len + 1);
+    return !line->name.failed || no_memory(json);
 }
 
-static bool line_seq(struct marey__cursor *cursor, void *into)
+static bool line_seq(struct marey__json *json, void *into)
 {
     struct line *const line = into;
     line->has_seq = true;
-    return marey__cursor_count(cursor, &line->seq);
+    return marey__json_count(json, &line->seq);
 }
 
-static bool line_type(struct marey__cursor *cursor, void *into)
+static bool line_type(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    if (!marey__cursor_string(cursor))
+    if (!marey__json_string(json))
         return false;
-    for (int i = 0; i < MAREY_N_DUMP_TYPES; i++)
-        if (strcmp(marey__dump_type_name((enum marey_dump_type)i), cursor->text.data) == 0) {
-            line->type = (enum marey_dump_type)i;
-            return true;
-        }
-    return marey__cursor_fail(cursor, "a type that is not known");
+    int i = 0;
+    while (i < MAREY_N_DUMP_TYPES &&
+           strcmp(marey__dump_type_name((enum marey_dump_type)i), json->text) != 0)
+        i++;
+    line->type = (enum marey_dump_type)i;
+    return check(json, i < MAREY_N_DUMP_TYPES, "an unknown type");
 }
 
-static bool line_tree(struct marey__cursor *cursor, void *into)
+static bool line_tree(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    if (!marey__cursor_string(cursor))
+    if (!marey__json_string(json))
         return false;
-    const bool is_gradients = strcmp(cursor->text.data, "gradients") == 0;
+    const bool is_gradients = marey__json_is(json, "gradients");
     line->tree = is_gradients ? MAREY_DUMP_GRADIENTS : MAREY_DUMP_TENSORS;
-    return is_gradients || strcmp(cursor->text.data, "tensors") == 0 ||
-           marey__cursor_fail(cursor, "a tree that is not known");
+    return check(json, is_gradients || marey__json_is(json, "tensors"), "an unknown tree");
 }
 
-static bool line_dtype(struct marey__cursor *cursor, void *into)
+static bool line_dtype(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    if (!marey__cursor_string(cursor))
+    if (!marey__json_string(json))
         return false;
-    line->shape.dtype = marey_dtype_find(cursor->text.data);
-    return line->shape.dtype != MAREY_DTYPE_NONE ||
-           marey__cursor_fail(cursor, "a dtype that is not known");
+    line->shape.dtype = marey_dtype_find(json->text);
+    return check(json, line->shape.dtype != MAREY_DTYPE_NONE, "an unknown dtype");
 }
 
-static bool line_shape(struct marey__cursor *cursor, void *into)
+static bool line_shape(struct marey__json *json, void *into)
 {
     struct line *const line = into;
     line->has_shape = true;
-    return marey__shape_read(cursor, &line->shape);
+    return marey__shape_read(json, &line->shape);
 }
 
 /* Strides may be negative. */
-static bool line_strides(struct marey__cursor *cursor, void *into)
+static bool line_strides(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    bool is_first = true;
+    enum marey__json_token token;
     line->has_strides = true;
     line->strides.rank = 0;
-    if (!marey__cursor_take(cursor, '['))
-        return marey__cursor_fail(cursor, "a list of strides is missing");
-    while (marey__cursor_next_item(cursor, &is_first)) {
-        struct marey__number number;
-        if (!marey__cursor_number(cursor, &number))
+    if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of strides is missing"))
+        return false;
+    while (marey__json_next_item(json, &token)) {
+        const bool is_whole =
+            token == MAREY__JSON_NUMBER && json->text_len == strspn(json->text, "-0123456789");
+        int64_t *const stride = &line->strides.sizes[line->strides.rank];
+        if (!check(json,
+                   is_whole && line->strides.rank < MAREY_MAX_RANK &&
+                       marey__decimal(json->text, json->text_len, 0, stride),
+                   "strides that are not integers"))
             return false;
-        if (!number.is_integer || number.digits > INT64_MAX || line->strides.rank == MAREY_MAX_RANK)
-            return marey__cursor_fail(cursor, "strides that are none");
-        line->strides.sizes[line->strides.rank++] =
-            number.is_negative ? -(int64_t)number.digits : (int64_t)number.digits;
+        line->strides.rank++;
     }
-    return cursor->mistake == NULL;
+    return json->mistake == NULL;
 }
 
-static bool line_offset(struct marey__cursor *cursor, void *into)
+static bool line_offset(struct marey__json *json, void *into)
 {
     struct line *const line = into;
     line->has_offset = true;
-    return marey__cursor_count(cursor, &line->offset);
+    return marey__json_count(json, &line->offset);
 }
 
-static bool line_bytes(struct marey__cursor *cursor, void *into)
+static bool line_bytes(struct marey__json *json, void *into)
 {
-    return marey__cursor_count(cursor, &((struct line *)into)->n_bytes);
+    return marey__json_count(json, &((struct line *)into)->n_bytes);
 }
 
-static bool line_phase(struct marey__cursor *cursor, void *into)
+static bool line_phase(struct marey__json *json, void *into)
 {
-    return line_text(cursor, into, &((struct line *)into)->phase);
+    return line_text(json, into, &((struct line *)into)->phase);
 }
 
-static bool line_source(struct marey__cursor *cursor, void *into)
+static bool line_source(struct marey__json *json, void *into)
 {
-    return line_text(cursor, into, &((struct line *)into)->source);
+    return line_text(json, into, &((struct line *)into)->source);
 }
 
-static bool line_missing(struct marey__cursor *cursor, void *into)
+static bool line_missing(struct marey__json *json, void *into)
 {
-    return line_text(cursor, into, &((struct line *)into)->missing);
+    return line_text(json, into, &((struct line *)into)->missing);
 }
 
-static bool line_end(struct marey__cursor *cursor, void *into)
+static bool line_end(struct marey__json *json, void *into)
 {
-    ((struct line *)into)->is_end = marey__cursor_word(cursor, "true");
-    return ((struct line *)into)->is_end || marey__cursor_skip(cursor);
+    const enum marey__json_token token = marey__json_next(json);
+    ((struct line *)into)->is_end = token == MAREY__JSON_TRUE;
+    return marey__json_skip_from(json, token);
 }
 
 static int hex_digit(char c)
@@ -161,119 +170,102 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool read_digest(struct marey__cursor *cursor, struct marey_digest *out)
+static bool read_digest(const struct marey__json *json, struct marey_digest *out)
 {
-    if (!marey__cursor_string(cursor))
-        return false;
-    if (cursor->text.len != 2 * sizeof out->bytes)
-        return marey__cursor_fail(cursor, "a digest that has not 32 digits");
-    for (size_t i = 0; i < sizeof out->bytes; i++) {
-        const int high = hex_digit(cursor->text.data[2 * i]),
-                  low = hex_digit(cursor->text.data[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return marey__cursor_fail(cursor, "a digest that has not 32 digits");
+    bool is_fine = json->text_len == 2 * sizeof out->bytes;
+    for (size_t i = 0; is_fine && i < sizeof out->bytes; i++) {
+        const int high = hex_digit(json->text[2 * i]), low = hex_digit(json->text[2 * i + 1]);
+        is_fine = high >= 0 && low >= 0;
         out->bytes[i] = (uint8_t)(high * 16 + low);
     }
-    return true;
-}
-
-static bool line_digest(struct marey__cursor *cursor, void *into)
-{
-    struct line *const line = into;
-    line->has_digest = true;
-    return read_digest(cursor, &line->digest);
-}
-
-/* How many items the list at the cursor has, so that there is room for them. */
-static bool count_items(const struct marey__cursor *cursor, size_t *out)
-{
-    struct marey__cursor ahead = *cursor;
-    ahead.text = (struct marey__buf){0};
-    bool is_first = true;
-    *out = 0;
-    bool is_fine = marey__cursor_take(&ahead, '[');
-    while (is_fine && marey__cursor_next_item(&ahead, &is_first)) {
-        is_fine = marey__cursor_skip(&ahead);
-        ++*out;
-    }
-    is_fine &= ahead.mistake == NULL && !ahead.text.failed;
-    marey__cursor_fini(&ahead);
     return is_fine;
 }
 
-static bool line_blocks(struct marey__cursor *cursor, void *into)
+static const char no_digest[] = "a digest without 32 digits";
+
+static bool line_digest(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    bool is_first = true;
-    if (!count_items(cursor, &line->n_blocks) || !marey__cursor_take(cursor, '['))
-        return marey__cursor_fail(cursor, "a list of digests is missing");
-    line->blocks = marey__step_keep(line->step, line->n_blocks * sizeof *line->blocks);
-    if (line->blocks == NULL)
-        return no_memory(cursor);
-    for (size_t i = 0; marey__cursor_next_item(cursor, &is_first); i++)
-        if (!read_digest(cursor, &line->blocks[i]))
-            return false;
-    return cursor->mistake == NULL;
+    line->has_digest = true;
+    return marey__json_string(json) && check(json, read_digest(json, &line->digest), no_digest);
 }
 
-/* Names alone: a file elsewhere is none of this step's. */
-static bool line_files(struct marey__cursor *cursor, void *into)
+static bool line_blocks(struct marey__json *json, void *into)
 {
     struct line *const line = into;
-    bool is_first = true;
-    if (!count_items(cursor, &line->n_files) || !marey__cursor_take(cursor, '['))
-        return marey__cursor_fail(cursor, "a list of files is missing");
-    line->files = marey__step_keep(line->step, line->n_files * sizeof *line->files);
-    if (line->files == NULL)
-        return no_memory(cursor);
-    for (size_t i = 0; marey__cursor_next_item(cursor, &is_first); i++) {
-        char path[PATH_MAX];
-        if (!marey__cursor_string(cursor))
-            return false;
-        const char *const name = cursor->text.data;
-        const int n = snprintf(path, sizeof path, "%s/%s", line->step->stem, name);
-        if (strlen(name) != cursor->text.len || strchr(name, '/') != NULL || name[0] == '.' ||
-            n < 0 || (size_t)n >= sizeof path)
-            return marey__cursor_fail(cursor, "the name of a file that is none");
-        line->files[i] = marey__step_text(line->step, path, (size_t)n);
-        if (line->files[i] == NULL)
-            return no_memory(cursor);
-    }
-    return cursor->mistake == NULL;
-}
-
-static bool line_value(struct marey__cursor *cursor, void *into)
-{
-    struct line *const line = into;
-    const char first = marey__cursor_peek(cursor);
-    const char *const text = cursor->at;
-    line->has_value = true;
-    if (first == '"') {
-        line->kind = MAREY_DUMP_TEXT;
-        line->text_len = 0;
-        if (!line_text(cursor, line, &line->text))
-            return false;
-        line->text_len = cursor->text.len;
-        return true;
-    }
-    if (!marey__cursor_skip(cursor))
+    enum marey__json_token token;
+    if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of digests is missing"))
         return false;
-    line->kind = first == '{'   ? MAREY_DUMP_DICT
+    line->n_blocks = 0;
+    while (marey__json_next_item(json, &token)) {
+        if (!marey__grow(&line->blocks, &line->blocks_cap, line->n_blocks + 1, sizeof *line->blocks))
+            return no_memory(json);
+        if (!check(json,
+                   token == MAREY__JSON_STRING && read_digest(json, &line->blocks[line->n_blocks]),
+                   no_digest))
+            return false;
+        line->n_blocks++;
+    }
+    return json->mistake == NULL;
+}
+
+/* Names only: a file elsewhere is not part of this step. */
+static bool line_files(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    enum marey__json_token token;
+    if (!marey__json_expect(json, MAREY__JSON_ARRAY, "an array of files is missing"))
+        return false;
+    line->n_files = 0;
+    while (marey__json_next_item(json, &token)) {
+        char path[PATH_MAX];
+        const char *const name = json->text;
+        const int n = token == MAREY__JSON_STRING
+                          ? snprintf(path, sizeof path, "%s/%s", line->step->stem, name)
+                          : -1;
+        if (!check(json,
+                   n >= 0 && (size_t)n < sizeof path && strlen(name) == json->text_len &&
+                       strchr(name, '/') == NULL && name[0] != '.',
+                   "a file name that is not allowed"))
+            return false;
+        if (!marey__grow(&line->files, &line->files_cap, line->n_files + 1, sizeof *line->files) ||
+            (line->files[line->n_files] = marey__step_text(line->step, path, (size_t)n)) == NULL)
+            return no_memory(json);
+        line->n_files++;
+    }
+    return json->mistake == NULL;
+}
+
+static bool line_value(struct marey__json *json, void *into)
+{
+    struct line *const line = into;
+    const char first = marey__json_peek(json);
+    const char *const text = json->at;
+    line->has_value = true;
+    line->kind = first == '"'   ? MAREY_DUMP_TEXT
+                 : first == '{' ? MAREY_DUMP_DICT
                  : first == '[' ? MAREY_DUMP_LIST
                                 : MAREY_DUMP_LITERAL;
+    if (line->kind == MAREY_DUMP_TEXT) {
+        const bool is_fine = line_text(json, line, &line->text);
+        line->text_len = is_fine ? json->text_len : 0;
+        return is_fine;
+    }
+    if (!marey__json_skip(json))
+        return false;
     if (line->kind != MAREY_DUMP_LITERAL)
         return true;
-    line->text_len = (size_t)(cursor->at - text);
+    line->text_len = (size_t)(json->at - text);
     line->text = marey__step_text(line->step, text, line->text_len);
-    return line->text != NULL || no_memory(cursor);
+    return line->text != NULL || no_memory(json);
 }
 
 /* ---- statistics ---- */
 
 #define STATS_COUNT(NAME, FIELD)                                                                   \
-    static bool stats_##NAME(struct marey__cursor *cursor, void *into)                             \
+    static bool stats_##NAME(struct marey__json *json, void *into)                                 \
     {                                                                                              \
-        return marey__cursor_count(cursor, &((struct marey_tensor_stats *)into)->FIELD);           \
+        return marey__json_count(json, &((struct marey_tensor_stats *)into)->FIELD);               \
     }
 STATS_COUNT(n, n)
 STATS_COUNT(nan, n_nan)
@@ -284,29 +276,22 @@ STATS_COUNT(denormal, n_denormal)
 STATS_COUNT(negative, n_negative)
 
 /* NaN and infinities are strings. */
-static bool read_double(struct marey__cursor *cursor, double *out)
+static bool read_double(struct marey__json *json, double *out)
 {
-    struct marey__number number;
-    if (marey__cursor_peek(cursor) != '"') {
-        if (!marey__cursor_number(cursor, &number))
-            return false;
-        *out = number.value;
-        return true;
-    }
-    if (!marey__cursor_string(cursor))
-        return false;
-    const char *const text = cursor->text.data;
-    *out = strcmp(text, "Infinity") == 0    ? INFINITY
-           : strcmp(text, "-Infinity") == 0 ? -INFINITY
-                                            : NAN;
-    return !isnan(*out) || strcmp(text, "NaN") == 0 ||
-           marey__cursor_fail(cursor, "a number is missing");
+    const enum marey__json_token token = marey__json_next(json);
+    const bool is_word = token == MAREY__JSON_STRING &&
+                         (marey__json_is(json, "NaN") || marey__json_is(json, "Infinity") ||
+                          marey__json_is(json, "-Infinity"));
+    return check(json,
+                 (is_word || token == MAREY__JSON_NUMBER) &&
+                     marey__decimal_double(json->text, json->text_len, out),
+                 "a number is missing");
 }
 
 #define STATS_DOUBLE(NAME)                                                                         \
-    static bool stats_##NAME(struct marey__cursor *cursor, void *into)                             \
+    static bool stats_##NAME(struct marey__json *json, void *into)                                 \
     {                                                                                              \
-        return read_double(cursor, &((struct marey_tensor_stats *)into)->NAME);                    \
+        return read_double(json, &((struct marey_tensor_stats *)into)->NAME);                      \
     }
 STATS_DOUBLE(min)
 STATS_DOUBLE(max)
@@ -314,71 +299,77 @@ STATS_DOUBLE(mean)
 STATS_DOUBLE(std)
 STATS_DOUBLE(l2)
 
-static bool stats_histogram(struct marey__cursor *cursor, void *into)
+static bool stats_histogram(struct marey__json *json, void *into)
 {
     struct marey_tensor_stats *const stats = into;
-    bool is_first = true;
-    if (!marey__cursor_take(cursor, '{'))
-        return marey__cursor_fail(cursor, "a histogram that is no object");
-    while (marey__cursor_next_key(cursor, &is_first)) {
+    if (!marey__json_expect(json, MAREY__JSON_OBJECT, "a histogram that is not an object"))
+        return false;
+    while (marey__json_next_key(json)) {
         uint64_t bin;
-        if (!marey__parse_number(cursor->text.data, cursor->text.len, &bin) || bin >= MAREY_STATS_BINS)
-            return marey__cursor_fail(cursor, "a bin that a histogram has not");
-        if (!marey__cursor_count(cursor, &stats->histogram[bin]))
+        if (!check(json,
+                   marey__parse_number(json->text, json->text_len, &bin) && bin < MAREY_STATS_BINS,
+                   "a histogram has no such bin") ||
+            !marey__json_count(json, &stats->histogram[bin]))
             return false;
     }
-    return cursor->mistake == NULL;
+    return json->mistake == NULL;
 }
 
-static bool line_stats(struct marey__cursor *cursor, void *into)
+static bool line_stats(struct marey__json *json, void *into)
 {
-    static const struct marey__key keys[] = {{"n", stats_n},
-                                             {"nan", stats_nan},
-                                             {"pos_inf", stats_pos_inf},
-                                             {"neg_inf", stats_neg_inf},
-                                             {"zero", stats_zero},
-                                             {"denormal", stats_denormal},
-                                             {"negative", stats_negative},
-                                             {"min", stats_min},
-                                             {"max", stats_max},
-                                             {"mean", stats_mean},
-                                             {"std", stats_std},
-                                             {"l2", stats_l2},
-                                             {"histogram", stats_histogram},
-                                             {NULL, NULL}};
+    static const struct marey__json_key keys[] = {{"n", stats_n},
+                                                  {"nan", stats_nan},
+                                                  {"pos_inf", stats_pos_inf},
+                                                  {"neg_inf", stats_neg_inf},
+                                                  {"zero", stats_zero},
+                                                  {"denormal", stats_denormal},
+                                                  {"negative", stats_negative},
+                                                  {"min", stats_min},
+                                                  {"max", stats_max},
+                                                  {"mean", stats_mean},
+                                                  {"std", stats_std},
+                                                  {"l2", stats_l2},
+                                                  {"histogram", stats_histogram},
+                                                  {NULL, NULL}};
     struct line *const line = into;
     line->has_stats = true;
-    return marey__cursor_object(cursor, keys, &line->stats);
+    return marey__json_object(json, keys, &line->stats);
 }
 
 /* ---- the whole line ---- */
 
-static const struct marey__key line_keys[] = {{"seq", line_seq},
-                                              {"tree", line_tree},
-                                              {"name", line_name},
-                                              {"type", line_type},
-                                              {"dtype", line_dtype},
-                                              {"shape", line_shape},
-                                              {"strides", line_strides},
-                                              {"offset", line_offset},
-                                              {"bytes", line_bytes},
-                                              {"phase", line_phase},
-                                              {"source", line_source},
-                                              {"digest", line_digest},
-                                              {"blocks", line_blocks},
-                                              {"stats", line_stats},
-                                              {"missing", line_missing},
-                                              {"files", line_files},
-                                              {"value", line_value},
-                                              {"end", line_end},
-                                              {NULL, NULL}};
+static const struct marey__json_key line_keys[] = {{"seq", line_seq},
+                                                   {"tree", line_tree},
+                                                   {"name", line_name},
+                                                   {"type", line_type},
+                                                   {"dtype", line_dtype},
+                                                   {"shape", line_shape},
+                                                   {"strides", line_strides},
+                                                   {"offset", line_offset},
+                                                   {"bytes", line_bytes},
+                                                   {"phase", line_phase},
+                                                   {"source", line_source},
+                                                   {"digest", line_digest},
+                                                   {"blocks", line_blocks},
+                                                   {"stats", line_stats},
+                                                   {"missing", line_missing},
+                                                   {"files", line_files},
+                                                   {"value", line_value},
+                                                   {"end", line_end},
+                                                   {NULL, NULL}};
 
 /* Copies of what stays with the value. */
 static bool keep(struct line *line, struct marey_dumped_value *value)
 {
     struct marey__step *const step = line->step;
-    value->blocks = line->n_blocks > 0 ? line->blocks : NULL;
-    value->n_blocks = line->n_blocks;
+    if (line->n_blocks > 0) {
+        struct marey_digest *const blocks = marey__step_keep(step, line->n_blocks * sizeof *blocks);
+        if (blocks == NULL)
+            return false;
+        memcpy(blocks, line->blocks, line->n_blocks * sizeof *blocks);
+        value->blocks = blocks;
+        value->n_blocks = line->n_blocks;
+    }
     if (line->has_digest) {
         struct marey_digest *const digest = marey__step_keep(step, sizeof *digest);
         if (digest == NULL)
@@ -468,20 +459,22 @@ static const char *mistake_of(const struct line *line)
     return NULL;
 }
 
-bool marey__manifest_value_read(struct marey__cursor *cursor, struct marey_dumps *dumps,
+bool marey__manifest_value_read(struct marey__json *json, struct marey_dumps *dumps,
                                 struct marey__step *step, uint64_t data_start, bool *is_end)
 {
     struct line line = {.step = step};
-    bool is_fine = marey__cursor_object(cursor, line_keys, &line) && marey__cursor_done(cursor);
+    bool is_fine = marey__json_object(json, line_keys, &line) && marey__json_end(json);
     *is_end = is_fine && line.is_end;
     if (is_fine && !line.is_end) {
         const char *const mistake = mistake_of(&line);
         const marey_status status =
             mistake == NULL ? put_value(dumps, &line, data_start) : MAREY_EFORMAT;
-        cursor->text.failed |= status == MAREY_ENOMEM;
-        if (status != MAREY_OK)
-            is_fine = marey__cursor_fail(cursor, mistake != NULL ? mistake : "a name that is none");
+        is_fine = check(json, status == MAREY_OK, mistake != NULL ? mistake : "an invalid name");
+        if (status == MAREY_ENOMEM)
+            marey__json_fail_memory(json);
     }
     marey__buf_fini(&line.name);
+    marey__free(line.blocks);
+    marey__free(line.files);
     return is_fine;
 }

@@ -18,7 +18,7 @@ struct entry {
 };
 
 struct table {
-    struct marey__cursor cursor;
+    struct marey__json json;
     struct entry *entries;
     size_t n, cap;
     struct marey__buf names;
@@ -27,28 +27,31 @@ struct table {
     bool no_memory;
 };
 
-/* Types that there is none for here are bytes. */
+static bool fail(struct table *t, const char *mistake)
+{
+    marey__json_fail(&t->json, mistake);
+    return false;
+}
+
+/* Types without a counterpart here are bytes. */
 static bool read_type(struct table *t, enum marey_dtype *dtype, bool *is_bytes, bool *is_halves)
 {
-    if (!marey__cursor_string(&t->cursor))
+    if (!marey__json_string(&t->json))
         return false;
-    const char *const name = t->cursor.text.data;
+    const char *const name = t->json.text;
     *is_bytes = strcmp(name, "F6_E2M3") == 0 || strcmp(name, "F6_E3M2") == 0;
     *is_halves = strcmp(name, "F4") == 0;
     *dtype = *is_bytes ? MAREY_U8 : marey_dtype_find(name);
-    return *dtype != MAREY_DTYPE_NONE || marey__cursor_fail(&t->cursor, "a type that is not known");
+    return *dtype != MAREY_DTYPE_NONE || fail(t, "an unknown type");
 }
 
 static bool read_offsets(struct table *t, struct entry *entry)
 {
-    struct marey__cursor *const cursor = &t->cursor;
-    bool is_first = true;
-    if (!marey__cursor_take(cursor, '[') || !marey__cursor_next_item(cursor, &is_first) ||
-        !marey__cursor_count(cursor, &entry->begin) || !marey__cursor_next_item(cursor, &is_first) ||
-        !marey__cursor_count(cursor, &entry->end) || marey__cursor_next_item(cursor, &is_first))
-        return marey__cursor_fail(cursor, "data_offsets are two numbers");
-    return entry->begin <= entry->end ||
-           marey__cursor_fail(cursor, "a tensor ends before it begins");
+    if (marey__json_next(&t->json) != MAREY__JSON_ARRAY ||
+        !marey__json_count(&t->json, &entry->begin) || !marey__json_count(&t->json, &entry->end) ||
+        marey__json_next(&t->json) != MAREY__JSON_ARRAY_END)
+        return fail(t, "data_offsets are two numbers");
+    return entry->begin <= entry->end || fail(t, "a tensor ends before it begins");
 }
 
 /* The sizes must make the bytes that the offsets tell. */
@@ -63,41 +66,39 @@ static bool check_bytes(struct table *t, struct marey__shape *shape, const struc
     if (is_halves) {
         /* The format counts halves of bytes; here sizes count bytes. */
         if (shape->rank == 0 || shape->sizes[shape->rank - 1] % 2 != 0)
-            return marey__cursor_fail(&t->cursor, "halves of bytes that do not fill a byte");
+            return fail(t, "halves of bytes that do not fill a byte");
         shape->sizes[shape->rank - 1] /= 2;
     }
     if (!marey__shape_bytes(shape, &n_bytes) || n_bytes != entry->end - entry->begin)
-        return marey__cursor_fail(&t->cursor,
-                                  "a tensor whose shape and data_offsets differ in bytes");
+        return fail(t, "a tensor whose shape and data_offsets differ in bytes");
     return true;
 }
 
 static bool read_entry(struct table *t, struct entry *entry)
 {
-    struct marey__cursor *const cursor = &t->cursor;
+    struct marey__json *const json = &t->json;
     struct marey__shape shape = {0};
-    bool is_first = true, is_bytes = false, is_halves = false;
+    bool is_bytes = false, is_halves = false;
     unsigned seen = 0;
-    if (!marey__cursor_take(cursor, '{'))
-        return marey__cursor_fail(cursor, "a tensor that is no object");
-    while (marey__cursor_next_key(cursor, &is_first)) {
-        const char *const key = cursor->text.data;
-        const unsigned which = strcmp(key, "dtype") == 0          ? 1
-                               : strcmp(key, "shape") == 0        ? 2
-                               : strcmp(key, "data_offsets") == 0 ? 4
-                                                                  : 0;
+    if (!marey__json_expect(json, MAREY__JSON_OBJECT, "a tensor that is not an object"))
+        return false;
+    while (marey__json_next_key(json)) {
+        const unsigned which = marey__json_is(json, "dtype")          ? 1
+                               : marey__json_is(json, "shape")        ? 2
+                               : marey__json_is(json, "data_offsets") ? 4
+                                                                      : 0;
         if ((seen & which) != 0 || which == 0)
-            return marey__cursor_fail(cursor, "an unknown key of a tensor, or one twice");
+            return fail(t, "an unknown key of a tensor, or one twice");
         seen |= which;
         if (!(which == 1   ? read_type(t, &shape.dtype, &is_bytes, &is_halves)
-              : which == 2 ? marey__shape_read(cursor, &shape)
+              : which == 2 ? marey__shape_read(json, &shape)
                            : read_offsets(t, entry)))
             return false;
     }
-    if (cursor->mistake != NULL)
+    if (json->mistake != NULL)
         return false;
     if (seen != 7)
-        return marey__cursor_fail(cursor, "a tensor without dtype, shape or data_offsets");
+        return fail(t, "a tensor without dtype, shape or data_offsets");
     if (!check_bytes(t, &shape, entry, is_bytes, is_halves))
         return false;
     entry->dtype = shape.dtype;
@@ -112,31 +113,29 @@ static bool read_entry(struct table *t, struct entry *entry)
     return true;
 }
 
-/* Texts by texts. */
-static bool read_metadata(struct marey__cursor *cursor)
+/* Strings by strings. */
+static bool read_metadata(struct marey__json *json)
 {
-    bool is_first = true;
-    if (!marey__cursor_take(cursor, '{'))
-        return marey__cursor_fail(cursor, "__metadata__ that is no object");
-    while (marey__cursor_next_key(cursor, &is_first))
-        if (!marey__cursor_string(cursor))
-            return marey__cursor_fail(cursor, "__metadata__ that is no text");
-    return cursor->mistake == NULL;
+    if (!marey__json_expect(json, MAREY__JSON_OBJECT, "__metadata__ is not an object"))
+        return false;
+    while (marey__json_next_key(json))
+        if (!marey__json_string(json))
+            return false;
+    return json->mistake == NULL;
 }
 
 static bool read_entries(struct table *t)
 {
-    struct marey__cursor *const cursor = &t->cursor;
-    bool is_first = true, has_metadata = false;
-    if (*cursor->at != '{')
-        return marey__cursor_fail(cursor, "it does not begin with {");
-    cursor->at++;
-    while (marey__cursor_next_key(cursor, &is_first)) {
-        if (strcmp(cursor->text.data, "__metadata__") == 0) {
+    struct marey__json *const json = &t->json;
+    bool has_metadata = false;
+    if (marey__json_next(json) != MAREY__JSON_OBJECT || marey__json_offset(json) != 1)
+        return fail(t, "it does not begin with {");
+    while (marey__json_next_key(json)) {
+        if (marey__json_is(json, "__metadata__")) {
             if (has_metadata)
-                return marey__cursor_fail(cursor, "__metadata__ twice");
+                return fail(t, "__metadata__ twice");
             has_metadata = true;
-            if (!read_metadata(cursor))
+            if (!read_metadata(json))
                 return false;
             continue;
         }
@@ -145,13 +144,13 @@ static bool read_entries(struct table *t)
             return false;
         }
         struct entry *const entry = &t->entries[t->n];
-        *entry = (struct entry){.name = t->names.len, .name_len = cursor->text.len};
-        marey__buf_put(&t->names, cursor->text.data, cursor->text.len + 1);
+        *entry = (struct entry){.name = t->names.len, .name_len = json->text_len};
+        marey__buf_put(&t->names, json->text, json->text_len + 1);
         if (t->names.failed || !read_entry(t, entry))
             return false;
         t->n++;
     }
-    return cursor->mistake == NULL && marey__cursor_done(cursor);
+    return json->mistake == NULL && marey__json_end(json);
 }
 
 static int by_data(const void *a, const void *b)
@@ -179,14 +178,14 @@ static marey_status check(struct table *t, const char *path, uint64_t n_data)
         qsort_r(t->entries, t->n, sizeof *t->entries, by_name, t->names.data);
         for (size_t i = 1; i < t->n; i++)
             if (by_name(&t->entries[i - 1], &t->entries[i], t->names.data) == 0)
-                return marey__fail(MAREY_EFORMAT, "%s is no safetensors file: '%s' is in it twice",
+                return marey__fail(MAREY_EFORMAT, "%s is not a safetensors file: '%s' is in it twice",
                                    path, t->names.data + t->entries[i].name);
         qsort(t->entries, t->n, sizeof *t->entries, by_data);
     }
     for (size_t i = 0; i < t->n; i++) {
         if (t->entries[i].begin != end)
             return marey__fail(MAREY_EFORMAT,
-                               "%s is no safetensors file: '%s' begins at byte %" PRIu64
+                               "%s is not a safetensors file: '%s' begins at byte %" PRIu64
                                " of the data, where %" PRIu64 " is next",
                                path, t->names.data + t->entries[i].name, t->entries[i].begin, end);
         end = t->entries[i].end;
@@ -212,7 +211,7 @@ static marey_status visit_all(const struct table *t, marey__safetensors_visitor 
 
 static void table_fini(struct table *t)
 {
-    marey__cursor_fini(&t->cursor);
+    marey__json_fini(&t->json);
     marey__free(t->entries);
     marey__free(t->sizes);
     marey__buf_fini(&t->names);
@@ -231,7 +230,7 @@ marey_status marey__safetensors_parse(const char *path, const char *text, size_t
 {
     uint64_t n = 0;
     if (len < 10)
-        return marey__fail(MAREY_EFORMAT, "%s is no safetensors file: it is too short", path);
+        return marey__fail(MAREY_EFORMAT, "%s is not a safetensors file: it is too short", path);
     memcpy(&n, text, sizeof n);
     if (n > MAX_HEADER || n > len - 8)
         return marey__fail(MAREY_EFORMAT,
@@ -239,12 +238,12 @@ marey_status marey__safetensors_parse(const char *path, const char *text, size_t
                            " bytes, the file has %zu",
                            path, n, len);
     struct table t = {0};
-    marey__cursor_init(&t.cursor, text + 8, n);
+    marey__json_init_text(&t.json, text + 8, n, MAREY__DUMP_JSON);
     marey_status status = MAREY_OK;
     if (!read_entries(&t))
         status = t.no_memory || t.names.failed
                      ? marey__no_memory()
-                     : marey__cursor_status(&t.cursor, path, "safetensors file");
+                     : marey__json_status(&t.json, path, "a safetensors file");
     if (status == MAREY_OK)
         status = check(&t, path, len - 8 - n);
     if (status == MAREY_OK)

@@ -234,8 +234,8 @@ marey_status marey__step_info(struct marey__step *step)
     const char *const stop = text.len > 0 ? memchr(text.data, '\n', text.len) : NULL;
     const marey_status status =
         stop == NULL
-            ? marey__fail(MAREY_EFORMAT, "%s is no manifest of a dump: its first line does not end",
-                          step->path)
+            ? marey__fail(MAREY_EFORMAT,
+                          "%s is not the manifest of a dump: its first line does not end", step->path)
             : marey__manifest_head(step, text.data, (size_t)(stop - text.data), &data_start);
     step->info.is_complete = status == MAREY_OK && ends_whole(&text);
     step->has_info = status == MAREY_OK;

@@ -9,8 +9,10 @@
 
 #include "tensor/dumpfile/dumpfile_internal.h"
 
+enum { MAX_DEPTH = 256 };
+
 struct tree_reader {
-    struct marey__cursor cursor;
+    struct marey__json json;
     struct marey_dumps *dumps;
     struct marey__step *step;
     enum marey_dump_tree tree;
@@ -68,11 +70,11 @@ static enum marey_dump_type type_by_suffix(const char *name)
     return MAREY_DUMP_CONTAINER;
 }
 
-/* Whether the text in the cursor names a file of this step; `path` then is it. Never one elsewhere. */
+/* Whether the string that was read names a file of this step; `path` then is it. Never one elsewhere. */
 static bool is_side_file(const struct tree_reader *r, char *path, size_t size)
 {
-    const char *const name = r->cursor.text.data;
-    if (r->folder == NULL || strlen(name) != r->cursor.text.len || strchr(name, '/') != NULL ||
+    const char *const name = r->json.text;
+    if (r->folder == NULL || strlen(name) != r->json.text_len || strchr(name, '/') != NULL ||
         type_by_suffix(name) == MAREY_DUMP_CONTAINER)
         return false;
     const int n = snprintf(path, size, "%s/%s%s", r->folder, r->prefix, name);
@@ -93,18 +95,18 @@ static bool look(struct tree_reader *r)
 static bool take_text(struct tree_reader *r)
 {
     char path[PATH_MAX];
-    if (!marey__cursor_string(&r->cursor) || !add(r))
+    if (!marey__json_string(&r->json) || !add(r))
         return false;
     struct marey_dumped_value *const value = marey__step_last(r->step);
     if (is_side_file(r, path, sizeof path)) {
         char *const paths[] = {path};
-        value->type = type_by_suffix(r->cursor.text.data);
+        value->type = type_by_suffix(r->json.text);
         value->kind = value->type == MAREY_DUMP_PICKLE ? MAREY_DUMP_BYTES : MAREY_DUMP_TENSOR;
         return is_ok(r, marey__step_files(r->step, paths, 1)) && look(r);
     }
     value->kind = MAREY_DUMP_TEXT;
-    value->text_len = r->cursor.text.len;
-    value->text = marey__step_text(r->step, r->cursor.text.data, r->cursor.text.len);
+    value->text_len = r->json.text_len;
+    value->text = marey__step_text(r->step, r->json.text, r->json.text_len);
     return value->text != NULL || no_memory(r);
 }
 
@@ -125,21 +127,20 @@ static bool put_numbers(struct tree_reader *r, struct marey__numbers *numbers)
 static bool take_literal(struct tree_reader *r)
 {
     struct marey__numbers numbers = {0};
-    marey__cursor_peek(&r->cursor);
-    const char *const text = r->cursor.at;
-    const enum marey__numbers_result result = marey__numbers_read(&r->cursor, false, &numbers);
-    const bool is_null = result == MAREY__NUMBERS_NONE && marey__cursor_word(&r->cursor, "null");
+    const char *const text = r->json.at;
+    const enum marey__numbers_result result = marey__numbers_read(&r->json, false, &numbers);
+    const bool is_null = result == MAREY__NUMBERS_NONE;
     if (result == MAREY__NUMBERS_NO_MEMORY)
         return no_memory(r);
-    if (result == MAREY__NUMBERS_NONE && !is_null)
-        return marey__cursor_fail(&r->cursor, "a value is missing");
+    if (is_null && !marey__json_expect(&r->json, MAREY__JSON_NULL, "a value is missing"))
+        return false;
     if (!add(r)) {
         marey__free(numbers.data);
         return false;
     }
     struct marey_dumped_value *const value = marey__step_last(r->step);
     value->kind = MAREY_DUMP_LITERAL;
-    value->text_len = (size_t)(r->cursor.at - text);
+    value->text_len = (size_t)(r->json.at - text);
     value->text = marey__step_text(r->step, text, value->text_len);
     if (value->text == NULL) {
         marey__free(numbers.data);
@@ -154,19 +155,18 @@ static bool take_value(struct tree_reader *r);
 
 static bool take_object(struct tree_reader *r)
 {
-    bool is_first = true;
     size_t n = 0;
-    r->cursor.at++;
-    for (; marey__cursor_next_key(&r->cursor, &is_first); n++) {
-        char *const key = marey__step_text(r->step, r->cursor.text.data, r->cursor.text.len);
+    marey__json_next(&r->json);
+    for (; marey__json_next_key(&r->json); n++) {
+        char *const key = marey__step_text(r->step, r->json.text, r->json.text_len);
         if (key == NULL)
             return no_memory(r);
-        if (!push(r, (struct marey_dump_part){.key = key, .key_len = r->cursor.text.len}) ||
+        if (!push(r, (struct marey_dump_part){.key = key, .key_len = r->json.text_len}) ||
             !take_value(r))
             return false;
         r->n_parts--;
     }
-    if (r->cursor.mistake != NULL)
+    if (r->json.mistake != NULL)
         return false;
     if (n > 0 || r->n_parts == 0)
         return true;
@@ -178,20 +178,19 @@ static bool take_object(struct tree_reader *r)
 
 static bool take_items(struct tree_reader *r)
 {
-    bool is_first = true;
-    r->cursor.at++;
-    for (uint64_t i = 0; marey__cursor_next_item(&r->cursor, &is_first); i++) {
+    marey__json_next(&r->json);
+    for (uint64_t i = 0; marey__json_peek(&r->json) != ']'; i++) {
         if (!push(r, (struct marey_dump_part){.index = i}) || !take_value(r))
             return false;
         r->n_parts--;
     }
-    return r->cursor.mistake == NULL;
+    return marey__json_next(&r->json) == MAREY__JSON_ARRAY_END;
 }
 
 static bool take_list(struct tree_reader *r)
 {
     struct marey__numbers numbers = {0};
-    switch (marey__numbers_read(&r->cursor, false, &numbers)) {
+    switch (marey__numbers_read(&r->json, false, &numbers)) {
     case MAREY__NUMBERS_NO_MEMORY:
         return no_memory(r);
     case MAREY__NUMBERS_NONE:
@@ -211,9 +210,11 @@ static bool take_list(struct tree_reader *r)
 
 static bool take_value(struct tree_reader *r)
 {
-    if (r->n_parts > MAREY__CURSOR_DEPTH)
-        return marey__cursor_fail(&r->cursor, "it is nested too deeply");
-    switch (marey__cursor_peek(&r->cursor)) {
+    if (r->n_parts > MAX_DEPTH) {
+        marey__json_fail(&r->json, "it is nested too deeply");
+        return false;
+    }
+    switch (marey__json_peek(&r->json)) {
     case '{':
         return take_object(r);
     case '[':
@@ -231,12 +232,12 @@ marey_status marey__tree_parse(struct marey_dumps *dumps, struct marey__step *st
 {
     struct tree_reader r = {
         .dumps = dumps, .step = step, .tree = tree, .folder = folder, .prefix = prefix};
-    marey__cursor_init(&r.cursor, text->data, text->len);
-    const bool is_fine = take_value(&r) && marey__cursor_done(&r.cursor);
+    marey__json_init_padded(&r.json, text->data, text->len, MAREY__DUMP_JSON);
+    const bool is_fine = take_value(&r) && marey__json_end(&r.json);
     marey_status status = r.status;
     if (!is_fine && status == MAREY_OK)
-        status = marey__cursor_status(&r.cursor, path, "JSON");
-    marey__cursor_fini(&r.cursor);
+        status = marey__json_status(&r.json, path, "JSON");
+    marey__json_fini(&r.json);
     marey__free(r.parts);
     return status;
 }

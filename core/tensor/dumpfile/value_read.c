@@ -175,24 +175,24 @@ static marey_status read_bin(const char *path, bool wants_data, const struct mar
 static marey_status read_json(const char *path, const struct marey__shape *shape, struct found *found)
 {
     struct marey__map map;
-    struct marey__cursor cursor;
+    struct marey__json json;
     struct marey__numbers numbers = {0};
     MAREY_TRY(marey__map_text(path, &map));
-    marey__cursor_init(&cursor, map.data, map.len);
+    marey__json_init_padded(&json, map.data, map.len, MAREY__DUMP_JSON);
     marey_status status = MAREY_OK;
-    const enum marey__numbers_result result = marey__numbers_read(
-        &cursor, shape->dtype == MAREY_F32 || shape->dtype == MAREY_C64, &numbers);
+    const enum marey__numbers_result result =
+        marey__numbers_read(&json, shape->dtype == MAREY_F32 || shape->dtype == MAREY_C64, &numbers);
     if (result == MAREY__NUMBERS_NO_MEMORY)
         status = marey__no_memory();
     else if (result == MAREY__NUMBERS_NONE)
         status = marey__fail(
             MAREY_EFORMAT,
-            "%s is no tensor as JSON: its lists differ in length, or hold no numbers", path);
-    else if (!marey__cursor_done(&cursor))
-        status = marey__cursor_status(&cursor, path, "tensor as JSON");
+            "%s is not a tensor as JSON: its lists differ in length, or hold no numbers", path);
+    else if (!marey__json_end(&json))
+        status = marey__json_status(&json, path, "a tensor as JSON");
     else
         status = marey__numbers_convert(&numbers, shape);
-    marey__cursor_fini(&cursor);
+    marey__json_fini(&json);
     marey__map_close(&map);
     if (status != MAREY_OK) {
         marey__free(numbers.data);
