@@ -215,6 +215,21 @@ bool marey__json_decode(struct marey__buf *buf, const char *text, size_t len, un
 
 /* ---- decimal.c ---- */
 
+struct marey__number {
+    double value;
+    uint64_t digits; /* of an integer: its magnitude */
+    bool is_negative;
+    bool is_integer; /* digits alone, and at most UINT64_MAX */
+};
+/* The JSON number at `p`, the nearest double; its end, NULL for what is none. A byte that is not a digit follows, and
+ * 8 bytes after it are readable. */
+const char *marey__number_read(const char *p, struct marey__number *out);
+/*
+ * The nearest float32 to a number that was read. It is that of the double, unless the double lies halfway between two, to
+ * which it may have been rounded: 7.038531e-26 is such a one.
+ */
+float marey__number_read_f32(const char *p);
+
 /*
  * The number that all of `text` is, times ten to the power of `scale`, rounded to the nearest integer (a half: away from
  * zero): "1712195495505582.988" with scale 3 is 1712195495505582988. False for what is no number, or beyond 63 bits.

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/number_text.h"
 #include "fuzz.h"
 #include "padded.h"
-#include "tensor/kernels/number_text.h"
 
 static void check_text(const char *text)
 {

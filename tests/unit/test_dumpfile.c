@@ -3,9 +3,9 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "base/number_text.h"
 #include "scratch.h"
 #include "tensor/dumpfile/dumpfile_internal.h"
-#include "tensor/kernels/number_text.h"
 
 /* ---- files ---- */
 
@@ -546,19 +546,14 @@ static void hostile_json_is_refused(void **state)
     const struct scratch *const s = *state;
     static const struct {
         const char *text, *words;
-    } cases[] = {{"", "a value is missing at byte 0"},
-                 {"{\"a\": [1, 2", "ends in the middle"},
-                 {"{\"a\": 01}", "unknown value"},
-                 {"{\"a\": +1}", "unknown value"},
-                 {"{\"a\": 1.}", "unknown value"},
-                 {"{\"a\" 1}", "colon"},
-                 {"{\"a\": 1,}", "comma without a value"},
-                 {"{'a': 1}", "not in quotes"},
-                 {"{\"a\": \"x\ny\"}", "control character"},
-                 {"{\"a\": \"\\x\"}", "unknown escape"},
-                 {"{\"a\": \"x}", "ends in the middle"},
-                 {"{\"a\": 1} {}", "follows the end"},
-                 {"{\"a\": 1, \"a\": 2}", "has 'a' twice"}};
+    } cases[] = {
+        {"", "a value is missing at byte 0"},       {"{\"a\": [1, 2", "ends in the middle"},
+        {"{\"a\": 01}", "unknown value"},           {"{\"a\": +1}", "unknown value"},
+        {"{\"a\": 1.}", "unknown value"},           {"{\"a\" 1}", "colon"},
+        {"{\"a\": 1,}", "comma without a value"},   {"{'a': 1}", "not in quotes"},
+        {"{\"a\": \"x\ny\"}", "control character"}, {"{\"a\": \"\\x\"}", "unknown escape"},
+        {"{\"a\": \"x}", "ends in the middle"},     {"{\"a\": 1} {}", "follows the end"},
+        {"{\"a\": 1, \"a\": 2}", "has 'a' twice"}};
     for (size_t i = 0; i < MAREY__COUNT_OF(cases); i++) {
         write_text(s, "x.json", cases[i].text);
         assert_refused(s, "x.json", cases[i].words);

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number_text.h"
 #include "tensor/container/container_internal.h"
-#include "tensor/kernels/number_text.h"
+#include "tensor/kernels/tensor_internal.h"
 
 enum {
     PIECE = 16 << 10,

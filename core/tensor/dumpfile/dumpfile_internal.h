@@ -7,7 +7,6 @@
  *     step_load.c ── filled by the kind of step; manifest_read.c, manifest_value.c, tree_read.c ── its texts
  *     value_read.c ── the numbers of one value;  safetensors_read.c, npy_read.c, bin_read.c ── files of tensors
  *   json_numbers.c ── nested lists of numbers as a tensor;  shape.c ── sizes
- *   number_read.c ── decimal numbers, exactly and fast
  *   file_map.c ── a file in memory, padded with zeros; parts of large ones
  */
 #ifndef MAREY_DUMPFILE_INTERNAL_H
@@ -51,22 +50,6 @@ MAREY_WARN_UNUSED marey_status marey__numbers_reopen(const struct marey__numbers
 /* MAREY_EFORMAT also when it is shorter by now. */
 MAREY_WARN_UNUSED marey_status marey__numbers_load(const struct marey__numbers_file *file,
                                                    uint64_t at, void *into, uint64_t n);
-
-/* ---- number_read.c ---- */
-
-struct marey__number {
-    double value;
-    uint64_t digits; /* of an integer: its magnitude */
-    bool is_negative;
-    bool is_integer; /* digits alone, and at most UINT64_MAX */
-};
-/* The JSON number at `p`, the nearest double; its end, NULL for what is none. Something that is no digit stands behind. */
-const char *marey__number_read(const char *p, struct marey__number *out);
-/*
- * The nearest float32 to a number that was read. It is that of the double, unless the double lies halfway between two, to
- * which it may have been rounded: 7.038531e-26 is such a one.
- */
-float marey__number_read_f32(const char *p);
 
 /* ---- shape.c: a tensor as a file describes it ---- */
 

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tensor/kernels/number_text.h"
+#include "base/number_text.h"
 #include "tensor/kernels/tensor_internal.h"
 
 bool marey__is_small(enum marey_dtype dtype)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/kernels/number_text.h"
+#include "base/number_text.h"
 #include "tensor/kernels/tensor_internal.h"
 
 /* Room for one part, with a NUL. */

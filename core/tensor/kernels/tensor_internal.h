@@ -119,4 +119,18 @@ MAREY_PRIVATE_API uint32_t marey__narrow(enum marey_dtype part, double value);
 void marey__float_enter(fenv_t *saved);
 void marey__float_leave(const fenv_t *saved);
 
+/* ---- number_small.c ---- */
+
+/* All texts of a floating type of 16, 8 or 4 bits, by their bits; a `len` of 0: NaN or infinite. */
+struct marey__small_text {
+    char text[23];
+    uint8_t len;
+};
+/* Whether it is such a type. */
+MAREY_PRIVATE_API bool marey__is_small(enum marey_dtype dtype);
+/* Made with the first call, then lent for ever; NULL for other types, and without memory. Any thread. */
+MAREY_PRIVATE_API const struct marey__small_text *marey__small_texts(enum marey_dtype dtype);
+/* The value of such a number, exactly. NaN for other types. */
+MAREY_PRIVATE_API double marey__small_value(enum marey_dtype dtype, uint16_t bits);
+
 #endif

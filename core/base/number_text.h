@@ -5,7 +5,6 @@
  *   number_powers.c ── powers of ten to 128 bits, computed once
  *   number_shortest.h ── a number as the fewest decimal digits
  *   number_text.c ── digits as text; integers
- *   number_small.c ── all numbers of 16 bits and fewer, from a table
  */
 #ifndef MAREY_NUMBER_TEXT_H
 #define MAREY_NUMBER_TEXT_H
@@ -13,7 +12,6 @@
 #include <stdatomic.h>
 
 #include "base/base_internal.h"
-#include <marey/tensor.h>
 
 /* Bytes that each of these may write, none of them a NUL. They return the end of the text. */
 enum { MAREY__NUMBER_ROOM = 40 };
@@ -22,18 +20,6 @@ MAREY_PRIVATE_API char *marey__f32_text(char *out, float value);
 MAREY_PRIVATE_API char *marey__f64_text(char *out, double value);
 MAREY_PRIVATE_API char *marey__i64_text(char *out, int64_t value);
 MAREY_PRIVATE_API char *marey__u64_text(char *out, uint64_t value);
-
-/* All texts of a floating type of 16, 8 or 4 bits, by their bits; a `len` of 0: NaN or infinite. */
-struct marey__small_text {
-    char text[23];
-    uint8_t len;
-};
-/* Whether it is such a type. */
-MAREY_PRIVATE_API bool marey__is_small(enum marey_dtype dtype);
-/* Made with the first call, then lent for ever; NULL for other types, and without memory. Any thread. */
-MAREY_PRIVATE_API const struct marey__small_text *marey__small_texts(enum marey_dtype dtype);
-/* The value of such a number, exactly. NaN for other types. */
-MAREY_PRIVATE_API double marey__small_value(enum marey_dtype dtype, uint16_t bits);
 
 /* ---- shared by the files above ---- */
 

@@ -5,7 +5,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "tensor/kernels/number_shortest.h"
+#include "base/number_shortest.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is the lowest byte");
 

@@ -5,7 +5,7 @@
  */
 #include <pthread.h>
 
-#include "tensor/kernels/number_shortest.h"
+#include "base/number_shortest.h"
 
 enum {
     LIMBS = 30,
