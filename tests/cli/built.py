@@ -21,8 +21,4 @@ def cached(name: str) -> str:
     return found.group(1) if found else ""
 
 
-# Packed traces and PNGs are both read by ISA-L or zlib.
-needs_unpacking = pytest.mark.skipif(
-    "1" not in (cached("ISAL_FOUND"), cached("ZLIB_FOUND")), reason="this build has neither ISA-L nor zlib"
-)
 needs_sqlite = pytest.mark.skipif(cached("SQLITE_FOUND") != "1", reason="this build has no SQLite")

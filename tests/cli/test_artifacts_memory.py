@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from built import Finished, cached
+from built import Finished
 from page_decoder import needs_viewer
 
 # Each test makes the page of the timeline, too.
@@ -38,8 +38,6 @@ OPCODES = """
     EMPTY_LIST APPEND APPENDS LIST EMPTY_DICT SETITEM SETITEMS DICT EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 BINPUT
     LONG_BINPUT MEMOIZE BINGET LONG_BINGET
 """
-
-needs_gzip = pytest.mark.skipif("1" not in (cached("ISAL_FOUND"), cached("ZLIB_FOUND")), reason="built without gzip")
 
 
 def unpacked(path: Path) -> Any:
@@ -137,7 +135,6 @@ def rows_of(folder: Path) -> tuple[list[int], list[list[int]]]:
     return times, [row[1:] for row in sizes]
 
 
-@needs_gzip
 def test_roles_give_what_the_model_has_to_the_byte(named: SimpleNamespace, make: Callable[..., Path]) -> None:
     folder = make(named.path)
     assert sorted(path.name for path in folder.iterdir()) == FILES
@@ -155,7 +152,6 @@ def test_roles_give_what_the_model_has_to_the_byte(named: SimpleNamespace, make:
     assert max(row[ACTIVATION] for row in sizes) > 0
 
 
-@needs_gzip
 @pytest.mark.parametrize("how", ["annotated", "bare"])
 def test_phases_give_gradients_and_states_to_the_byte(
     how: str, make: Callable[..., Path], request: pytest.FixtureRequest
@@ -172,7 +168,6 @@ def test_phases_give_gradients_and_states_to_the_byte(
         assert sizes[-1][UNKNOWN] == 0
 
 
-@needs_gzip
 def test_the_timeline_is_torchs_own(named: SimpleNamespace, make: Callable[..., Path], tmp_path: Path) -> None:
     memory_profiler = pytest.importorskip("torch.profiler._memory_profiler")
     theirs = memory_profiler.MemoryProfileTimeline(named.profiler._memory_profile())
@@ -193,7 +188,6 @@ def test_the_timeline_is_torchs_own(named: SimpleNamespace, make: Callable[..., 
     assert sorted(before) == sorted([size, category] for t, _action, size, category in ours if t == -1)
 
 
-@needs_gzip
 def test_single_changes_add_up_to_the_sums(annotated: SimpleNamespace, make: Callable[..., Path]) -> None:
     folder = make(annotated.path)
     times, sizes = rows_of(folder)
@@ -347,7 +341,6 @@ def test_long_lists_come_in_pieces_and_gpus_have_their_numbers(make: Callable[..
     assert snapshot["device_traces"][0][0]["frames"][1]["name"] == "<built-in method>"
 
 
-@needs_gzip
 def test_a_gpu_comes_before_the_cpu(make: Callable[..., Path], tmp_path: Path) -> None:
     events = [
         allocation(1, 0x1000, 111),

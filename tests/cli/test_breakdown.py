@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from breakdown_reference import Trace, rows_of
-from built import needs_unpacking
 
 DATA = Path(__file__).parent.parent / "data" / "kineto"
 TRACES = sorted(DATA.glob("*.json.gz"))
@@ -49,7 +48,6 @@ def compare(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
 # ---- the same numbers as the reference ----
 
 
-@needs_unpacking
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
 def test_every_number_is_the_references(marey: Any, trace: Path) -> None:
     wanted = rows_of(trace)
@@ -62,7 +60,6 @@ def test_every_number_is_the_references(marey: Any, trace: Path) -> None:
         compare(by_step, [row for row in wanted if row["window"] == "step"])
 
 
-@needs_unpacking
 def test_a_folder_of_ranks_is_all_of_them(marey: Any, tmp_path: Path) -> None:
     ranks = [path for path in TRACES if path.name.startswith("sampled_rank")]
     for path in ranks:
@@ -82,7 +79,6 @@ def test_a_folder_of_ranks_is_all_of_them(marey: Any, tmp_path: Path) -> None:
     assert answer_of(marey, *ranks)["summary"] == answer["summary"]
 
 
-@needs_unpacking
 def test_the_summary_is_of_the_window_that_was_asked_for(marey: Any) -> None:
     trace = DATA / "sampled_rank-0.json.gz"
     wanted = {row["window"]: row for row in rows_of(trace) if row["window"] != "step"}
@@ -93,7 +89,6 @@ def test_the_summary_is_of_the_window_that_was_asked_for(marey: Any) -> None:
         assert answer["summary"]["communication"]["ns"] == wanted[window]["exposed_comm"]
 
 
-@needs_unpacking
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name)
 def test_each_part_adds_up(marey: Any, trace: Path, by: str) -> None:
@@ -105,7 +100,6 @@ def test_each_part_adds_up(marey: Any, trace: Path, by: str) -> None:
         expect_identity(row)
 
 
-@needs_unpacking
 def test_streams_have_all_the_work_between_them(marey: Any) -> None:
     answer = answer_of(marey, DATA / "sampled_rank-0.json.gz", "--by", "stream")
     whole = answer["devices"][0]
@@ -256,14 +250,12 @@ def test_no_events_at_all(marey: Any, tmp_path: Path) -> None:
     expect_refusal(marey("breakdown", write_trace(tmp_path / "none.json", [])), "none.json")
 
 
-@needs_unpacking
 def test_steps_that_are_not_there(marey: Any) -> None:
     trace = DATA / "event_sync_trace.json.gz"
     expect_refusal(marey("breakdown", trace, "--window", "steps"), "has no steps")
     expect_refusal(marey("breakdown", trace, "--by", "step"), "has no steps")
 
 
-@needs_unpacking
 def test_rules_with_a_mistake(marey: Any, tmp_path: Path) -> None:
     rules = tmp_path / "bad.rules"
     rules.write_text("# mine\nours  compares  name  x\n")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import slow_why
-from built import needs_unpacking
 
 TRACES = Path(__file__).parent.parent / "data" / "kineto"
 RANKS = [TRACES / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
@@ -22,7 +21,6 @@ def break_down(marey, *args):
     return json.loads(done.stdout)
 
 
-@needs_unpacking
 @pytest.mark.parametrize("path", [*RANKS, MI250, EVENT_SYNC], ids=lambda path: path.name[:14])
 def test_idle_times_and_operators_are_those_of_a_slow_count(marey, path):
     answer = break_down(marey, path)
@@ -39,7 +37,6 @@ def test_idle_times_and_operators_are_those_of_a_slow_count(marey, path):
     assert sum(row["share"] for row in answer["idle"]) == pytest.approx(1)
 
 
-@needs_unpacking
 def test_idle_times_by_step_add_up_to_those_of_the_steps(marey):
     answer = break_down(marey, *RANKS, "--by", "step", "--window", "steps")
     for step in answer["by"]:
@@ -50,7 +47,6 @@ def test_idle_times_by_step_add_up_to_those_of_the_steps(marey):
             assert sum(row["ns"] for row in answer["idle"] if row["rank"] == device["rank"]) == device["idle"]
 
 
-@needs_unpacking
 @pytest.mark.parametrize("as_folder", [False, True])
 def test_collectives_of_two_ranks_are_those_of_a_slow_count(marey, tmp_path, as_folder):
     paths = RANKS
@@ -127,7 +123,6 @@ def test_planted_waits_of_a_process_group_are_found(marey, tmp_path):
     assert "rank 1" in text and "collectives: of a rank on average" in text
 
 
-@needs_unpacking
 def test_rules_of_the_user_give_reasons(marey, tmp_path):
     (tmp_path / "my.rules").write_text("mine idle:data_loading range forward\n")
     answer = break_down(marey, RANKS[0], "--rules", "my.rules")

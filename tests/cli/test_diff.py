@@ -18,7 +18,6 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from built import needs_unpacking
 from safetensors.numpy import save_file
 
 NAN, INF = float("nan"), float("inf")
@@ -406,7 +405,6 @@ def test_formats_mix(diff, tmp_path):
         assert diff("x.npy", other)["same"]
 
 
-@needs_unpacking
 def test_pictures_are_compared_by_pixels(diff, tmp_path):
     from PIL import Image
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built import needs_sqlite, needs_unpacking
+from built import needs_sqlite
 
 KINETO = sorted((Path(__file__).parent.parent / "data" / "kineto").glob("*.json.gz"))
 GPU = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync")
@@ -77,7 +77,6 @@ class Trace:
         )
 
 
-@needs_unpacking
 @each_trace
 def test_a_chrome_export_is_the_trace_it_came_from(marey, tmp_path, path):
     assert marey("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
@@ -91,7 +90,6 @@ def test_a_chrome_export_is_the_trace_it_came_from(marey, tmp_path, path):
     assert {e["name"] for e in after.events if e["ph"] == "i"} == names
 
 
-@needs_unpacking
 @each_trace
 def test_launches_and_their_work_have_arrows(marey, tmp_path, path):
     assert marey("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
@@ -117,7 +115,6 @@ def listed(report: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@needs_unpacking
 @each_trace
 def test_what_was_exported_reports_as_the_trace_does(marey, tmp_path, path):
     assert marey("export", path, "--to", "chrome", "-o", "again.json").returncode == 0
@@ -138,7 +135,6 @@ def ask(database: Path, sql: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-@needs_unpacking
 @each_trace
 @needs_sqlite
 def test_sums_in_sql_are_those_of_the_report(marey, tmp_path, path):
@@ -156,7 +152,6 @@ def test_sums_in_sql_are_those_of_the_report(marey, tmp_path, path):
     assert sorted(ranges) == sorted(tuple(row[c] for c in columns) for row in report["ranges"])
 
 
-@needs_unpacking
 @each_trace
 @needs_sqlite
 def test_rows_in_sql_are_the_events_of_the_trace(marey, tmp_path, path):
@@ -242,7 +237,6 @@ class Slices:
         return int(parent.name.removeprefix("GPU ")), int(number) if number.lstrip("-").isdigit() else -1
 
 
-@needs_unpacking
 @each_trace
 def test_perfetto_has_a_slice_for_each_event(marey, tmp_path, path):
     pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -263,7 +257,6 @@ def test_perfetto_has_a_slice_for_each_event(marey, tmp_path, path):
     assert found == expected + steps
 
 
-@needs_unpacking
 @each_trace
 def test_perfetto_has_arrows_and_arguments(marey, tmp_path, path):
     pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -300,7 +293,6 @@ def submitted(event: Any) -> list[int]:
     return ids
 
 
-@needs_unpacking
 @each_trace
 def test_native_gpu_events_know_their_launch(marey, tmp_path, path):
     pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
@@ -408,11 +400,10 @@ NAMES = {
 
 
 FORMATS = ["perfetto", "perfetto-gpu", "chrome", "csv", "speedscope", "collapsed", "flamegraph"]
-PACKED = ["ranks", "kineto"]
 
 
 @pytest.mark.parametrize("to", [*FORMATS, pytest.param("sqlite", marks=needs_sqlite)])
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=needs_unpacking) if k in PACKED else k for k in NAMES])
+@pytest.mark.parametrize("kind", NAMES)
 def test_any_file_goes_to_any_format(marey, tmp_path, foreign, kind, to):
     done = marey("export", foreign[kind], "--to", to, "-o", "out")
     assert done.returncode == 0, done.stderr
@@ -426,7 +417,6 @@ def test_any_file_goes_to_any_format(marey, tmp_path, foreign, kind, to):
         assert total == sum(row["self_ns"] for row in ranges)
 
 
-@needs_unpacking
 def test_ranks_of_a_folder_keep_their_devices_apart(marey, tmp_path, foreign):
     assert marey("export", foreign["ranks"], "--to", "chrome", "-o", "both.json").returncode == 0
     trace = Trace(tmp_path / "both.json")

@@ -13,9 +13,6 @@ from typing import Any
 
 import gpu_reference
 import pytest
-from built import needs_unpacking
-
-pytestmark = needs_unpacking
 
 KINETO = Path(__file__).parents[1] / "data" / "kineto"
 TRACES = (

@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 import pytest
-from built import needs_unpacking
 
 KINETO = Path(__file__).parent.parent / "data" / "kineto"
 RANK_0, RANK_1 = KINETO / "sampled_rank-0.json.gz", KINETO / "sampled_rank-1.json.gz"
@@ -66,7 +65,6 @@ def begins_with(done, words: str) -> bool:
 # ---- marey import ----
 
 
-@needs_unpacking
 def test_an_import_says_what_it_read(marey_here, tmp_path):
     done = marey_here("import", RANK_0)
     assert (done.returncode, done.stdout) == (0, "")
@@ -77,13 +75,11 @@ def test_an_import_says_what_it_read(marey_here, tmp_path):
     assert names == {".json", ".klog"}
 
 
-@needs_unpacking
 def test_an_import_may_be_quiet(marey_here):
     done = marey_here("import", RANK_0, "-q", "-o", "run.marey")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@needs_unpacking
 def test_an_imported_recording_answers_as_its_file_does(marey_here, ranks):
     assert marey_here("import", ranks, "-o", "run.marey").returncode == 0
     for options in (["--json"], ["--json", "--threads", "--ranks", "--gpu", "--iterations"]):
@@ -95,7 +91,6 @@ def test_an_imported_recording_answers_as_its_file_does(marey_here, ranks):
         assert tables[0] == tables[1]
 
 
-@needs_unpacking
 def test_an_import_never_replaces_what_is_there(marey_here, tmp_path):
     assert marey_here("import", RANK_0, "-o", "run.marey").returncode == 0
     before = sorted(path.name for path in (tmp_path / "run.marey").iterdir())
@@ -162,7 +157,6 @@ def test_a_format_can_be_taken_for_granted(marey_here, tmp_path):
 # ---- every command ----
 
 
-@needs_unpacking
 @pytest.mark.parametrize("source", ["file", "folder"])
 def test_every_command_takes_a_trace(marey_here, ranks, tmp_path, source):
     path = RANK_0 if source == "file" else ranks
@@ -225,14 +219,12 @@ def test_files_without_a_rank_are_numbered(marey_here, tmp_path):
     assert {(row["rank"], row["name"]) for row in found["ranks"]} == {(0, "b"), (1, "a"), (2, "c")}
 
 
-@needs_unpacking
 def test_two_files_of_one_rank_are_told(marey_here, ranks):
     shutil.copy(RANK_0, ranks / "again.json.gz")
     done = marey_here("report", ranks)
     assert "again.json.gz and sampled_rank-0.json.gz are both of rank 0." in done.stdout
 
 
-@needs_unpacking
 def test_ranks_of_one_import_are_one_run(marey_here, ranks, tmp_path):
     assert marey_here("export", ranks, "-o", "out.db").returncode == 0
     with sqlite3.connect(tmp_path / "out.db") as database:
@@ -243,7 +235,6 @@ def test_ranks_of_one_import_are_one_run(marey_here, ranks, tmp_path):
 # ---- damage ----
 
 
-@needs_unpacking
 def test_a_trace_that_is_cut_off_is_read_as_far_as_it_goes(marey_here, tmp_path):
     whole = gzip.decompress(RANK_0.read_bytes())
     (tmp_path / "cut.json").write_bytes(whole[: len(whole) // 2])
@@ -260,7 +251,6 @@ def test_a_trace_that_is_cut_off_is_read_as_far_as_it_goes(marey_here, tmp_path)
         assert f"marey: {name} is cut off" in done.stderr
 
 
-@needs_unpacking
 def test_a_bad_file_among_good_ones_is_left_out_and_told(marey_here, ranks):
     (ranks / "rank-2.json").write_text('{"traceEvents": []}')
     done = marey_here("report", ranks)
@@ -269,7 +259,6 @@ def test_a_bad_file_among_good_ones_is_left_out_and_told(marey_here, ranks):
     assert "rank-2.json" in done.stdout
 
 
-@needs_unpacking
 def test_a_full_disk_is_one_sentence(marey_here, ranks, tmp_path):
     before = sorted(os.listdir(tmp_path))
 
@@ -317,7 +306,6 @@ def has_temporary_file(pid: int) -> bool:
     return any("(deleted)" in link for link in links)
 
 
-@needs_unpacking
 def test_a_pipe_is_read_once(marey_here, start, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     process = start("report", "pipe", "--json")

@@ -15,17 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built import ROOT, Finished, cached
+from built import ROOT, Finished
 
 TRACES = sorted((ROOT / "tests" / "data" / "kineto").glob("*.json.gz"))
 WORK_KINDS = {"kernel": 1, "gpu_memcpy": 2, "gpu_memset": 3, "gpu_user_annotation": 4, "cuda_sync": 5}
 LAUNCHERS = ("cuda_runtime", "cuda_driver")
 Lines = dict[str, list[list[str]]]
-
-needs_gzip = pytest.mark.skipif(
-    "1" not in (cached("ISAL_FOUND"), cached("ZLIB_FOUND")),
-    reason="built without gzip",
-)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +153,6 @@ def test_who_it_was_is_told(trace: Path, list_events: Callable[[Path], Lines]) -
             assert name == labels.get((int(device), int(stream)), "")
 
 
-@needs_gzip
 def test_a_file_packed_is_the_same(trace: Path, list_events: Callable[[Path], Lines]) -> None:
     packed = ROOT / "tests" / "data" / "kineto" / f"{trace.name}.gz"
     from_plain, from_packed = list_events(trace), list_events(packed)
@@ -198,7 +192,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=needs_gzip)])
+@pytest.mark.parametrize("packed", [False, True])
 def test_a_file_without_an_answer_is_status_2(
     name: str, packed: bool, marey: Callable[..., Finished], tmp_path: Path
 ) -> None:
@@ -212,7 +206,6 @@ def test_a_file_without_an_answer_is_status_2(
     assert not (tmp_path / "out.marey").exists()
 
 
-@needs_gzip
 @pytest.mark.parametrize("n_bytes", [100, 1000, 60000])
 def test_what_a_cut_file_has_is_reported(n_bytes: int, marey: Callable[..., Finished], tmp_path: Path) -> None:
     whole = next(path for path in TRACES if "sampled_rank-0" in path.name).read_bytes()

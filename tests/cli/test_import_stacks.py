@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built import needs_unpacking
 
 Rows = dict[str, tuple[int, int, int]]  # count, total and self, by name
 
@@ -164,7 +163,6 @@ def test_a_recursion_has_the_time_of_its_outermost_calls(marey, tmp_path):
     assert "no times" in warnings(marey, path)
 
 
-@needs_unpacking
 @pytest.mark.parametrize("version", range(marshal.version + 1))
 def test_every_version_of_marshal_is_read(marey, tmp_path, version):
     stats = pstats.Stats(str(profile(tmp_path, CIRCLES))).stats
@@ -333,7 +331,7 @@ def add_up(events: list[dict[str, Any]]) -> Rows:
     return {name: (count, total, own) for name, (count, total, own) in rows.items()}
 
 
-@pytest.mark.parametrize("name", ["trace.json", pytest.param("trace.json.gz", marks=needs_unpacking)])
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
 def test_functions_of_viztracer_have_their_counts_and_times(marey, tmp_path, name):
     pytest.importorskip("viztracer", reason="viztracer is not installed; tools/setup test installs it")
     (tmp_path / "traced.py").write_text(TRACED)

@@ -1,6 +1,6 @@
 """Which tests need parts that a build may lack.
 
-ISA-L or zlib reads packed traces and PNGs; xxHash makes digests of tensors; Node.js builds the template of pages.
+xxHash makes digests of tensors; Node.js builds the template of pages.
 """
 
 from __future__ import annotations
@@ -14,17 +14,6 @@ from pathlib import Path
 import pytest
 
 import marey
-
-PACKED = Path(__file__).parent.parent / "data" / "kineto" / "triton_example.json.gz"
-
-
-def can_unpack() -> bool:
-    try:
-        marey.load(PACKED)
-    except marey.MareyError as error:
-        assert "without gzip" in str(error)
-        return False
-    return True
 
 
 def has_digests() -> bool:
@@ -51,4 +40,3 @@ def has_viewer() -> bool:
 
 needs_viewer = pytest.mark.skipif(not has_viewer(), reason="this build was made without Node.js")
 needs_digests = pytest.mark.skipif(not has_digests(), reason="this build has no xxHash")
-needs_unpacking = pytest.mark.skipif(not can_unpack(), reason="this build has neither ISA-L nor zlib")

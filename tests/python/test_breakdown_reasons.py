@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from optional_parts import needs_unpacking
 
 import marey
 
@@ -13,7 +12,6 @@ TRACES = Path(__file__).parent.parent / "data" / "kineto"
 RANKS = [TRACES / f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
 
 
-@needs_unpacking
 def test_idle_time_is_explained_by_rank_operator_and_step() -> None:
     b = marey.breakdown(RANKS)
     for rank in (0, 1):
@@ -25,14 +23,12 @@ def test_idle_time_is_explained_by_rank_operator_and_step() -> None:
     assert set(b.table("idle_by_step")["step"]) == {551, 552}
 
 
-@needs_unpacking
 def test_ranks_in_files_of_their_own_are_compared() -> None:
     b = marey.breakdown(RANKS)
     assert b.collectives["ranks"] == [2]
     assert b.table("collective_ranks")["rank"] == [0, 1]
 
 
-@needs_unpacking
 def test_the_legacy_measure_is_a_table_where_asked_for() -> None:
     with pytest.raises(KeyError):
         marey.breakdown(RANKS[0]).table("legacy")

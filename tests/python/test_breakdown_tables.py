@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from optional_parts import needs_unpacking
 
 import marey
 
@@ -99,7 +98,6 @@ def test_mistakes_are_exceptions(run: Path, tmp_path: Path) -> None:
         marey.breakdown(run).table("x")
 
 
-@needs_unpacking
 def test_traces_are_taken_as_they_are() -> None:
     traces = Path(__file__).parent.parent / "data" / "kineto"
     b = marey.breakdown([traces / "sampled_rank-0.json.gz", traces / "sampled_rank-1.json.gz"], window="steps")

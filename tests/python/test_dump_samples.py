@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from optional_parts import needs_unpacking
 
 from marey import _tools
 from marey._arrays import as_array
@@ -44,7 +43,6 @@ def check_what_both_have(values):
     assert w[1][2] == -math.inf
 
 
-@needs_unpacking
 def test_mareys_layout():
     dumps, values = read("marey")
     check_what_both_have(values)
@@ -60,7 +58,6 @@ def test_mareys_layout():
     assert [value["seq"] for value in dumps.values(0)] == list(range(11))
 
 
-@needs_unpacking
 def test_accvlabs_layout():
     dumps, values = read("accvlab")
     check_what_both_have(values)
@@ -68,7 +65,6 @@ def test_accvlabs_layout():
     assert dumps.step(0)["layout"] == "accvlab"
 
 
-@needs_unpacking
 @pytest.mark.parametrize("cut", range(0, 3800, 97))
 def test_a_manifest_that_ends_anywhere_has_all_lines_before(tmp_path, cut):
     """As after kill -9: what has a line is there, the rest is told."""

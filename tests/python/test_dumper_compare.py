@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from optional_parts import needs_unpacking
 
 import marey
 
@@ -209,7 +208,6 @@ def test_every_form_can_be_compared(dumper, kind):
     assert "d.x[2,1]" in failure(dumper, {"x": other}, kind)
 
 
-@needs_unpacking
 def test_pictures_and_pickles_are_compared_too(dumper):
     picture = torch.rand(4, 4, 3)
     # Pickles are compared by their bytes, and torch's have the address of the numbers in them.

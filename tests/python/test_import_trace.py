@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from optional_parts import needs_unpacking
 
 import marey
 
@@ -27,7 +26,6 @@ def totals(recording: marey.Recording) -> dict[object, object]:
     return dict(zip(recording.ranges["name"], recording.ranges["total_ns"]))
 
 
-@needs_unpacking
 def test_an_import_is_a_recording_that_stays(tmp_path):
     imported = marey.import_trace(RANKS, tmp_path / "run.marey")
     assert list(imported.processes["rank"]) == [0, 1]
@@ -36,7 +34,6 @@ def test_an_import_is_a_recording_that_stays(tmp_path):
     assert "ProfilerStep#551" in totals(again)
 
 
-@needs_unpacking
 def test_a_trace_is_loaded_as_if_it_were_a_recording(scratch):
     loaded = marey.load(RANKS[0])
     assert totals(loaded)["ProfilerStep#551"] > 0

@@ -7,12 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from optional_parts import needs_unpacking
-
 EXAMPLE = Path(__file__).parents[2] / "examples" / "launch_overhead.py"
 
 
-@needs_unpacking
 def test_without_a_gpu_it_shows_a_trace():
     # Where there is a GPU, CUDA sees none.
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}

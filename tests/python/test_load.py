@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import pytest
-from optional_parts import needs_unpacking
 
 import marey
 from marey import _tools
@@ -244,7 +243,6 @@ def test_gpu_tables_are_empty_without_gpu_work(path):
     assert json.loads(run.report_json())["kernels"] == []
 
 
-@needs_unpacking
 def test_gpu_tables_of_an_imported_trace():
     trace = Path(__file__).parents[1] / "data" / "kineto" / "event_sync_trace.json.gz"
     run = marey.load(trace)
@@ -257,7 +255,6 @@ def test_gpu_tables_of_an_imported_trace():
     assert copy["bytes_per_s"] == 1536 / 3e-6
 
 
-@needs_unpacking
 def test_gpus_have_tables_of_their_own():
     trace = Path(__file__).parents[1] / "data" / "kineto" / "event_sync_trace.json.gz"
     run = marey.load(trace)

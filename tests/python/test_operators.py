@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from optional_parts import needs_unpacking
 
 import marey
 
 TRACE = Path(__file__).parent.parent / "data/kineto/event_sync_trace.json.gz"
 
 
-@needs_unpacking
 def test_operators_are_a_table_by_device_time():
     table = marey.operators(TRACE)
     assert table["name"][:3] == ["aten::mm", "ampere_sgemm_128x64_nn", "Memset (Device)"]
@@ -21,7 +19,6 @@ def test_operators_are_a_table_by_device_time():
     assert set(table["shapes"]) == {None}
 
 
-@needs_unpacking
 def test_rows_can_be_by_name_and_sorted():
     table = marey.operators(str(TRACE), sort="count", by_name=True, stack_depth=0)
     calls = table["calls"]
