@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import page_traces
 import perfetto_page
 import pytest
 from damage import damage_events
+from long_run import IS_LONG
 from marey_command import run_marey
 from page_in_browser import PageInBrowser, has_viewer, make_page
 from page_traces import begin, whole
@@ -20,7 +20,7 @@ from page_traces import begin, whole
 pytestmark = pytest.mark.skipif(
     bool(perfetto_page.what_is_missing(needs_ui=False)), reason=perfetto_page.what_is_missing(needs_ui=False)
 )
-N_NAMES = 1_000_000 if os.environ.get("MAREY_LONG") else 20_000
+N_NAMES = 1_000_000 if IS_LONG else 20_000
 HOURS = 3 * 3600e6  # in microseconds
 # More than a small pool and a small disk hold.
 MANY = """

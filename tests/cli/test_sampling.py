@@ -375,7 +375,7 @@ def test_short_programs_keep_their_status(marey):
         assert done.returncode == i + 1
 
 
-@pytest.mark.skipif(os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "launcher",
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -11,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-IS_LONG = os.environ.get("MAREY_LONG", "") not in ("", "0")
 # Sanitizers slow the programs down; nothing here measures speed.
 PATIENCE_S = 60
 

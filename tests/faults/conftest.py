@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 import pytest
-from accidents import IS_LONG, PATIENCE_S
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: only with MAREY_LONG=1")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.get_closest_marker("long") and not IS_LONG:
-            item.add_marker(pytest.mark.skip(reason="a long run: MAREY_LONG=1 (make check) asks for it"))
+from accidents import PATIENCE_S
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accidents import IS_LONG, kill_after, random_moments
+from accidents import kill_after, random_moments
+from long_run import IS_LONG
 
 np = pytest.importorskip("numpy")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accidents import IS_LONG
+from long_run import IS_LONG
 
 N_FLIPS = 300 if IS_LONG else 30
 FORMATS = ["perfetto", "chrome", "csv"]

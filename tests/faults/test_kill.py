@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accidents import IS_LONG, assert_whole, kill_after, pools_in, random_moments
+from accidents import assert_whole, kill_after, pools_in, random_moments
+from long_run import IS_LONG
 
 N_KILLS = 200 if IS_LONG else 20
 ROOMY = "pool=256M,policy=block"

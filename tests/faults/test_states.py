@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accidents import IS_LONG, assert_whole, lanes_of, pools_in
+from accidents import assert_whole, lanes_of, pools_in
+from long_run import IS_LONG
 
 N_RESTARTS = 1000 if IS_LONG else 200
 

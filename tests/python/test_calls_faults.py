@@ -23,10 +23,6 @@ from optional_parts import needs_viewer
 import marey
 from marey.profiler import register
 
-LONG = pytest.mark.skipif(
-    os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it"
-)
-
 
 def fib(n: int) -> int:
     return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -747,7 +743,7 @@ def test_a_budget_that_is_spent_is_told_and_counts_stay_exact(tmp_path: Path) ->
     assert "was used up" in subprocess.run(report, capture_output=True, text=True, check=True).stdout
 
 
-@LONG
+@pytest.mark.slow
 @pytest.mark.parametrize("signatures", [False, True])
 def test_a_hundred_million_calls_stay_flat(signatures: bool, run_python: Any) -> None:
     """Nothing grows with calls: neither the process, nor what the profile says it uses."""

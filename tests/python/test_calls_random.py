@@ -6,17 +6,16 @@ A few dozen programs in an ordinary run; MAREY_LONG=1 takes more.
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from pathlib import Path
 
 import pytest
 import random_program as programs
+from long_run import IS_LONG
 
 import marey
 
-LONG = os.environ.get("MAREY_LONG") == "1"
-SEEDS = range(1000 if LONG else 60)
+SEEDS = range(1000 if IS_LONG else 60)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -25,12 +24,12 @@ def test_a_profile_says_what_the_program_counts(seed: int) -> None:
     assert programs.check(seed) == []
 
 
-@pytest.mark.parametrize("seed", SEEDS[:: 1 if LONG else 4])
+@pytest.mark.parametrize("seed", SEEDS[:: 1 if IS_LONG else 4])
 def test_cprofile_is_of_one_mind_with_it(seed: int) -> None:
     assert programs.check(seed, single=True) == programs.check_beside_cprofile(seed) == []
 
 
-@pytest.mark.parametrize("seed", SEEDS[:: 1 if LONG else 4])
+@pytest.mark.parametrize("seed", SEEDS[:: 1 if IS_LONG else 4])
 def test_signatures_change_no_count(seed: int) -> None:
     """But primitive calls, which are those of a signature."""
     assert [line for line in programs.check(seed, signatures=True) if not line.startswith("primitive")] == []

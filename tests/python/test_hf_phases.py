@@ -266,7 +266,7 @@ def test_a_resumed_training_counts_its_own_steps(tmp_path):
     assert row["iterations"] == 5
 
 
-@pytest.mark.skipif(os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it")
+@pytest.mark.slow
 def test_memory_stays_flat_over_many_steps(tmp_path):
     resident = []
 

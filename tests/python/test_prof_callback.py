@@ -399,7 +399,7 @@ def test_a_file_opens_a_window(tmp_path):
     assert (about["partial"], about["why"]) == (False, f"{tmp_path}/now was touched")
 
 
-@pytest.mark.skipif(os.environ.get("MAREY_LONG") != "1", reason="a long run: MAREY_LONG=1 (make check) asks for it")
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["torch", "marey"])
 def test_memory_stays_flat_over_many_windows(tmp_path, engine):
     """100 windows in 10,000 steps. Without a callback the process grows by 1 MB from 2000 steps on."""

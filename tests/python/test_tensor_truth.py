@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -316,8 +315,9 @@ def test_more_than_4_gib_are_counted(library: Library) -> None:
     assert library.element(many, (1 << 33) - 2) == "0"
 
 
-@pytest.mark.skipif("MAREY_LONG" not in os.environ, reason="reads 20 GB; MAREY_LONG=1 does it")
+@pytest.mark.slow
 def test_more_than_4_gib_are_compared(library: Library) -> None:
+    """Reads 20 GB."""
     row, other = np.ones(1 << 20, dtype=np.float32), np.ones(1 << 20, dtype=np.float32)
     other[5] = 2
     n = 1200

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from watching import IS_LONG, MAREY, Marey, functions_in, running, thread_states, tracers, wait_until
+from long_run import IS_LONG
+from watching import MAREY, Marey, functions_in, running, thread_states, tracers, wait_until
 
 N_KILLS = 1000 if IS_LONG else 30
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

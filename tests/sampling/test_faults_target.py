@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from call_grammar import Frame
+from long_run import IS_LONG
 from sampled_stacks import functions_on
-from watching import IS_LONG, NEWEST, PYTHONS, Marey, Target, functions_in, running, tracers, wait_until
+from watching import NEWEST, PYTHONS, Marey, Target, functions_in, running, tracers, wait_until
 
 
 def test_a_target_that_ends_ends_the_sampling(marey: Marey) -> None:

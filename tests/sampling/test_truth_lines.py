@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from watching import BUILD, IS_LONG, PYTHONS
+from long_run import IS_LONG
+from watching import BUILD, PYTHONS
 
 
 @pytest.mark.parametrize("version", PYTHONS)

@@ -7,7 +7,7 @@ from sampled_stacks import functions_on
 from watching import Marey, running
 
 pytest.importorskip("torch", reason="trains a real model; torch is not here")
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("strategy", ["--exact", "--snapshot"])

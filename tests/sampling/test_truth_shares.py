@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from long_run import IS_LONG
 from sampled_stacks import distance, floor
-from watching import IS_LONG, Marey, running
+from watching import Marey, running
 
 SECONDS = 20 if IS_LONG else 1.5
 NAMES = ("seventy", "twenty", "ten")

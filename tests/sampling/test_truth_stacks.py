@@ -7,8 +7,9 @@ from collections import Counter
 
 import pytest
 from call_grammar import Stack
+from long_run import IS_LONG
 from sampled_stacks import by_function, distance, from_pyspy
-from watching import IS_LONG, PYTHONS, Marey, running
+from watching import PYTHONS, Marey, running
 
 # As many as can be had: a stop takes some 50 us, so this is far above what one would ask for.
 FAST = ("--rate", 4000, "--max-slowdown", "100%")

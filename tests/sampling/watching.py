@@ -23,7 +23,6 @@ TARGETS = HERE / "targets"
 ROOT = HERE.parent.parent
 BUILD = Path(os.environ.get("MAREY_BUILD", ROOT / "build" / "dev")).resolve()
 MAREY = str(BUILD / "cli" / "marey")
-IS_LONG = os.environ.get("MAREY_LONG", "") not in ("", "0")
 # Sanitizers and busy machines slow everything down; nothing here measures speed.
 PATIENCE_S = 60
 
