@@ -188,7 +188,7 @@ static bool sort_rows(marey_table *table, const char *sort)
 }
 
 /* The table called so, or the first that was asked for; NULL for a name that there is none of. */
-static marey_table *table_for_csv(marey_summary *summary, const struct marey_report_options *report)
+static marey_table *table_for_csv(marey_summary *summary, const struct marey_summary_text_options *report)
 {
     char first[32];
     if (report->gpu != NULL)
@@ -198,7 +198,7 @@ static marey_table *table_for_csv(marey_summary *summary, const struct marey_rep
 }
 
 /* CSV is one table, sorted and cut as the text would be. */
-static int print_csv(marey_summary *summary, const struct marey_report_options *report, FILE *out)
+static int print_csv(marey_summary *summary, const struct marey_summary_text_options *report, FILE *out)
 {
     marey_table *table = table_for_csv(summary, report);
     if (table == NULL)
@@ -329,7 +329,7 @@ static int print_report(const struct findings *findings, const struct cli_record
                         FILE *out)
 {
     char tables[64];
-    const struct marey_report_options wants = {
+    const struct marey_summary_text_options wants = {
         .text = text_wants(out),
         .tables = table_list(tables, sizeof tables),
         .sort = given.sort,
@@ -338,8 +338,8 @@ static int print_report(const struct findings *findings, const struct cli_record
     };
     if (given.csv)
         return print_csv(findings->summary, &wants, out);
-    const marey_status status = given.json ? marey_report_json(findings->summary, &wants, out)
-                                           : marey_report_text(findings->summary, &wants, out);
+    const marey_status status = given.json ? marey_summary_json(findings->summary, &wants, out)
+                                           : marey_summary_text(findings->summary, &wants, out);
     if (status != MAREY_OK)
         return cli_fail("%s", marey_last_error());
     if (given.json || strcmp(wants.tables, "ranges") != 0)

@@ -5,7 +5,7 @@
  *
  * The file needs nothing besides itself: it opens from disk, asks no network, and has the summary's tables, the timeline
  * of every event, iterations and a flame graph in it, where there is GPU work or communication its breakdown, and where
- * calls were profiled these. Numbers are those of marey_report_json. docs/formats/page.md
+ * calls were profiled these. Numbers are those of marey_summary_json. docs/formats/page.md
  * describes the format. A library that was built without Node.js cannot write pages: each call returns
  * MAREY_EUNAVAILABLE, and the message says how to get them.
  */

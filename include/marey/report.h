@@ -29,7 +29,7 @@ struct marey_summary_options {
     void *progress_ctx;
     const char *data; /* the name of the range in which an iteration waits for its data; NULL: not said */
     /*
-     * Which of the tables `threads` and `ranks` are wanted, comma separated as marey_report_options has them; others
+     * Which of the tables `threads` and `ranks` are wanted, comma separated as marey_summary_text_options has them; others
      * are empty then, which saves kilobytes for each rank. NULL: both.
      */
     const char *tables;
@@ -170,7 +170,7 @@ MAREY_API marey_status marey_present_json_tables(const marey_table *const *table
                                                  FILE *out);
 
 /* The whole answer of `marey report`: what ran, the table, loss, cost, open ranges. */
-struct marey_report_options {
+struct marey_summary_text_options {
     struct marey_text_options text;
     /*
      * Which tables, comma separated; NULL: "ranges". Behind ranges come kernels, copies, async, counters and marks where there are any,
@@ -184,15 +184,15 @@ struct marey_report_options {
     /* Of <marey/gpu_report.h>, lent: its tables come behind the others, in JSON as an object "gpu". NULL: none. */
     struct marey_gpu_report *gpu;
 };
-MAREY_API marey_status marey_report_text(marey_summary *summary,
-                                         const struct marey_report_options *options, FILE *out);
+MAREY_API marey_status marey_summary_text(marey_summary *summary,
+                                         const struct marey_summary_text_options *options, FILE *out);
 /*
  * An object: the tables asked for (always ranges, async, counters, marks, open, processes, those of iterations, of
  * ranks held against one another and of GPU work),
  * warnings, loss, cost.
  */
-MAREY_API marey_status marey_report_json(marey_summary *summary,
-                                         const struct marey_report_options *options, FILE *out);
+MAREY_API marey_status marey_summary_json(marey_summary *summary,
+                                         const struct marey_summary_text_options *options, FILE *out);
 
 /*
  * The series: a line of CSV for each iteration, warm-up among them, and each range that ran in it, for all processes:

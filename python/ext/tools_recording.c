@@ -235,7 +235,7 @@ static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused
 static PyObject *recording_report(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct marey_report_options options = {0};
+    struct marey_summary_text_options options = {0};
     int as_json, with_gpus;
     if (!PyArg_ParseTuple(args, "zzIIpp:report", &options.tables, &options.sort, &options.limit,
                           &options.text.width, &as_json, &with_gpus))
@@ -244,8 +244,8 @@ static PyObject *recording_report(PyObject *object, PyObject *args)
     if (summarize(self) < 0 || (with_gpus && look_at_gpus(self) < 0) || tools_sink_open(&sink) < 0)
         return NULL;
     options.gpu = with_gpus ? self->gpu : NULL;
-    const marey_status status = as_json ? marey_report_json(self->summary, &options, sink.stream)
-                                        : marey_report_text(self->summary, &options, sink.stream);
+    const marey_status status = as_json ? marey_summary_json(self->summary, &options, sink.stream)
+                                        : marey_summary_text(self->summary, &options, sink.stream);
     return tools_sink_finish(&sink, state_of(object), status);
 }
 

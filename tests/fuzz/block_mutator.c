@@ -118,12 +118,12 @@ static void use_summary(marey_recording *recording, bool as_json, FILE *nowhere)
     const struct marey_summary_options options = {.n_jobs = 1};
     if (marey_summary_create(&recording, 1, &options, &summary) != MAREY_OK)
         return;
-    const struct marey_report_options report = {
+    const struct marey_summary_text_options report = {
         .tables = "ranges,tree,threads,ranks,processes,async,counters,marks,open"};
     if (as_json)
-        marey_report_json(summary, &report, nowhere);
+        marey_summary_json(summary, &report, nowhere);
     else
-        marey_report_text(summary, &report, nowhere);
+        marey_summary_text(summary, &report, nowhere);
     marey_summary_destroy(summary);
 }
 

@@ -330,9 +330,9 @@ static char *report_of(marey_summary *summary, bool is_json, const char *tables)
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    const struct marey_report_options options = {.tables = tables};
-    assert_int_equal(is_json ? marey_report_json(summary, &options, out)
-                             : marey_report_text(summary, &options, out),
+    const struct marey_summary_text_options options = {.tables = tables};
+    assert_int_equal(is_json ? marey_summary_json(summary, &options, out)
+                             : marey_summary_text(summary, &options, out),
                      MAREY_OK);
     fclose(out);
     return text;

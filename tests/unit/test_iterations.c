@@ -690,7 +690,7 @@ static void the_straggler_is_counted_over_ranks(void **state)
 
     FILE *out = tmpfile();
     char text[8192] = {0};
-    assert_int_equal(marey_report_text(summary, NULL, out), MAREY_OK);
+    assert_int_equal(marey_summary_text(summary, NULL, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);
@@ -713,7 +713,7 @@ static void ranks_that_take_turns_have_no_straggler(void **state)
         assert_int_equal(number(summary, "iteration_ranks", r, "slowest"), 25);
     FILE *out = tmpfile();
     char text[8192] = {0};
-    assert_int_equal(marey_report_text(summary, NULL, out), MAREY_OK);
+    assert_int_equal(marey_summary_text(summary, NULL, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);

@@ -344,7 +344,7 @@ static void the_text_report_tells_everything(void **state)
     (void)state;
     marey_summary *summary = make_summary();
     FILE *stream = open_stream();
-    assert_int_equal(marey_report_text(summary, NULL, stream), MAREY_OK);
+    assert_int_equal(marey_summary_text(summary, NULL, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of(": train --fast\n"), 1);
     assert_int_equal(count_of("1 process, 1 thread, 6.00 us, 5 events\n"), 1);
@@ -372,7 +372,7 @@ static void an_empty_recording_says_so(void **state)
     log_put_end(&log, "stop");
     marey_summary *summary = summarise(&log);
     FILE *stream = open_stream();
-    assert_int_equal(marey_report_text(summary, NULL, stream), MAREY_OK);
+    assert_int_equal(marey_summary_text(summary, NULL, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("No events were recorded.\n"), 1);
     assert_int_equal(count_of("lost: none\n"), 1);
@@ -385,8 +385,8 @@ static void sort_limit_and_tables_choose(void **state)
     (void)state;
     marey_summary *summary = make_summary();
     FILE *stream = open_stream();
-    struct marey_report_options options = {.sort = "-total", .limit = 1, .tables = "ranges,tree"};
-    assert_int_equal(marey_report_text(summary, &options, stream), MAREY_OK);
+    struct marey_summary_text_options options = {.sort = "-total", .limit = 1, .tables = "ranges,tree"};
+    assert_int_equal(marey_summary_text(summary, &options, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("... and 1 more; --all shows them\n"), 2);
     assert_int_equal(count_of("\ninner "), 1); /* the lightest first, and the rest is not shown */
@@ -394,10 +394,10 @@ static void sort_limit_and_tables_choose(void **state)
     free(written);
     stream = open_stream();
     options.sort = "nothing";
-    assert_int_equal(marey_report_text(summary, &options, stream), MAREY_EINVAL);
+    assert_int_equal(marey_summary_text(summary, &options, stream), MAREY_EINVAL);
     assert_non_null(strstr(marey_last_error(), "total_ns, self_ns"));
-    options = (struct marey_report_options){.tables = "ranges,chairs"};
-    assert_int_equal(marey_report_text(summary, &options, stream), MAREY_EINVAL);
+    options = (struct marey_summary_text_options){.tables = "ranges,chairs"};
+    assert_int_equal(marey_summary_text(summary, &options, stream), MAREY_EINVAL);
     assert_non_null(strstr(marey_last_error(), "chairs"));
     fclose(stream);
     free(written);
@@ -410,7 +410,7 @@ static void the_json_report_has_its_keys(void **state)
     marey_summary *summary = make_summary();
     FILE *stream = open_stream();
     assert_int_equal(
-        marey_report_json(summary, &(struct marey_report_options){.tables = "tree"}, stream),
+        marey_summary_json(summary, &(struct marey_summary_text_options){.tables = "tree"}, stream),
         MAREY_OK);
     fclose(stream);
     const char *const keys[] = {
@@ -442,9 +442,9 @@ static void drawing_without_memory_leaks_nothing(void **state)
     marey_status status = MAREY_ENOMEM;
     for (uint64_t nth = 1; status != MAREY_OK; nth++) {
         marey__alloc_fail_nth(nth);
-        status = marey_report_text(summary, NULL, stream);
+        status = marey_summary_text(summary, NULL, stream);
         if (status == MAREY_OK)
-            status = marey_report_json(summary, NULL, stream);
+            status = marey_summary_json(summary, NULL, stream);
         marey__alloc_fail_nth(0);
         assert_true(status == MAREY_OK || status == MAREY_ENOMEM);
         assert_true(nth < 10000);

@@ -220,10 +220,10 @@ static void many_ranks_are_reported_by_exception(void **state)
 {
     (void)state;
     marey_summary *summary = summarise(planted, 20, true);
-    const struct marey_report_options options = {.tables = "ranks", .limit = 30};
+    const struct marey_summary_text_options options = {.tables = "ranks", .limit = 30};
     char text[16384] = {0};
     FILE *out = tmpfile();
-    assert_int_equal(marey_report_text(summary, &options, out), MAREY_OK);
+    assert_int_equal(marey_summary_text(summary, &options, out), MAREY_OK);
     rewind(out);
     assert_true(fread(text, 1, sizeof text - 1, out) > 0);
     fclose(out);

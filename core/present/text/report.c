@@ -16,7 +16,7 @@ enum { MAX_OPEN = 10, COMMAND_WIDTH = 60 };
 
 struct report {
     marey_summary *summary;
-    const struct marey_report_options *options;
+    const struct marey_summary_text_options *options;
     struct marey__buf line;
     FILE *out;
 };
@@ -375,10 +375,10 @@ static marey_status put_report(struct report *report)
     return fflush(report->out) == 0 ? MAREY_OK : marey__fail_errno("write the report");
 }
 
-marey_status marey_report_text(marey_summary *summary, const struct marey_report_options *options,
+marey_status marey_summary_text(marey_summary *summary, const struct marey_summary_text_options *options,
                                FILE *out)
 {
-    static const struct marey_report_options defaults;
+    static const struct marey_summary_text_options defaults;
     struct report report = {
         .summary = summary, .options = options != NULL ? options : &defaults, .out = out};
     const marey_status status = put_report(&report);
