@@ -37,6 +37,11 @@ enum cli_kind {
     CLI_COUNT,  /* uint32_t */
     CLI_TEXTS,  /* struct cli_texts: it may be given several times */
     CLI_MAYBE,  /* const char *: any, but only as --name=VALUE; "" without one */
+    /*
+     * With one of the above: a setting of an analysis, which checks it; help lists it below that. The value is a const
+     * char *, "" for a flag. Several may share a name.
+     */
+    CLI_SETTING = 8,
 };
 
 enum { CLI_MAX_TEXTS = 64 };
@@ -45,6 +50,7 @@ struct cli_texts {
     size_t n;
 };
 
+struct cli_command;
 struct cli_option {
     const char *name; /* without its dashes */
     char letter;      /* short form; 0: none */
@@ -54,10 +60,19 @@ struct cli_option {
     const char *help;  /* may have several lines */
 };
 
+/* Without CLI_SETTING. */
+static inline enum cli_kind cli_kind(const struct cli_option *option)
+{
+    return (enum cli_kind)(option->kind & (CLI_SETTING - 1));
+}
+
+/* Whether an option before this one of the command has its name. */
+bool cli_is_repeated(const struct cli_command *command, size_t option);
+
 /* Whether the next word may be its value. */
 static inline bool cli_takes_word(const struct cli_option *option)
 {
-    return option->kind != CLI_FLAG && option->kind != CLI_MAYBE;
+    return cli_kind(option) != CLI_FLAG && cli_kind(option) != CLI_MAYBE;
 }
 
 struct cli_command {
@@ -75,11 +90,12 @@ struct cli_command {
     int (*run)(int n_args, char **args);
 };
 
+extern struct cli_command cli_command_report;
 extern const struct cli_command cli_command_run, cli_command_attach, cli_command_top,
-    cli_command_stacks, cli_command_watch, cli_command_report, cli_command_export,
-    cli_command_compare, cli_command_artifacts, cli_command_breakdown, cli_command_scale,
-    cli_command_import, cli_command_dump, cli_command_diff, cli_command_doctor,
-    cli_command_completion, cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
+    cli_command_stacks, cli_command_watch, cli_command_export, cli_command_compare,
+    cli_command_artifacts, cli_command_breakdown, cli_command_scale, cli_command_import,
+    cli_command_dump, cli_command_diff, cli_command_doctor, cli_command_completion,
+    cli_command_generate_py_spy_report, cli_command_generate_flamegraph,
     cli_command_generate_scalability_report;
 
 /* What SIGPIPE was set to when we were started; `marey run` gives it to its program. In main.c. */

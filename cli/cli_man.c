@@ -96,10 +96,10 @@ static void print_upper(const char *text)
 /* Words that are typed as they stand are bold, names of values in italics. */
 static void print_value(const struct cli_option *option)
 {
-    const char *const font = option->kind == CLI_CHOICE ? "\\fB" : "\\fI";
+    const char *const font = cli_kind(option) == CLI_CHOICE ? "\\fB" : "\\fI";
     const char *word = option->value;
     for (;;) {
-        const size_t len = option->kind == CLI_CHOICE ? strcspn(word, "|") : strlen(word);
+        const size_t len = cli_kind(option) == CLI_CHOICE ? strcspn(word, "|") : strlen(word);
         fputs(font, stdout);
         print_span(word, len);
         fputs("\\fR", stdout);
@@ -122,9 +122,9 @@ static void print_option(const struct cli_option *option)
     print_span(option->name, strlen(option->name));
     fputs("\\fR", stdout);
     if (option->value != NULL) {
-        fputs(option->kind == CLI_MAYBE ? "[=" : " ", stdout);
+        fputs(cli_kind(option) == CLI_MAYBE ? "[=" : " ", stdout);
         print_value(option);
-        fputs(option->kind == CLI_MAYBE ? "]" : "", stdout);
+        fputs(cli_kind(option) == CLI_MAYBE ? "]" : "", stdout);
     }
     putchar('\n');
     print_text(option->help);
@@ -138,8 +138,14 @@ static void print_options(const struct cli_command *command)
         {"version", 'V', CLI_FLAG, NULL, &ignored, "say which marey this is and exit"},
     };
     puts(".SH OPTIONS");
-    for (size_t i = 0; i < command->n_options; i++)
+    for (size_t i = 0; i < command->n_options; i++) {
+        const bool is_under = (command->options[i].kind & CLI_SETTING) != 0;
+        if (is_under)
+            puts(".RS");
         print_option(&command->options[i]);
+        if (is_under)
+            puts(".RE");
+    }
     print_option(&common[0]);
     if (command == &cli_program)
         print_option(&common[1]);

@@ -27,6 +27,12 @@ static const struct cli_option *find_letter(const struct cli_command *command, c
     return NULL;
 }
 
+bool cli_is_repeated(const struct cli_command *command, size_t option)
+{
+    return find_long(command, command->options[option].name,
+                     strlen(command->options[option].name)) != &command->options[option];
+}
+
 static int unknown_option(const struct cli_command *command, const char *word)
 {
     char name[64];
@@ -73,9 +79,21 @@ static int add_text(const struct cli_option *option, struct cli_texts *texts, co
     return CLI_FINE;
 }
 
+/* The analysis that it is meant for checks it. */
+static int set_setting(const struct cli_option *option, const char *text)
+{
+    uint32_t count;
+    if (cli_kind(option) == CLI_COUNT && !parse_count(text, &count))
+        return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
+    *(const char **)option->into = text != NULL ? text : "";
+    return CLI_FINE;
+}
+
 static int set_value(const struct cli_option *option, const char *text)
 {
-    switch (option->kind) {
+    if ((option->kind & CLI_SETTING) != 0)
+        return set_setting(option, text);
+    switch (cli_kind(option)) {
     case CLI_FLAG:
         *(bool *)option->into = true;
         return CLI_FINE;
@@ -96,6 +114,8 @@ static int set_value(const struct cli_option *option, const char *text)
         if (!parse_count(text, option->into))
             return cli_fail("--%s takes a whole number, not '%s'", option->name, text);
         return CLI_FINE;
+    case CLI_SETTING:
+        break;
     }
     return CLI_BAD;
 }
@@ -111,7 +131,7 @@ struct parser {
 /* `text`: a value given in the same word, or NULL to take the next one. */
 static int take_value(struct parser *parser, const struct cli_option *option, const char *text)
 {
-    if (option->kind == CLI_FLAG && text != NULL)
+    if (cli_kind(option) == CLI_FLAG && text != NULL)
         return cli_fail("--%s takes no value", option->name);
     if (cli_takes_word(option) && text == NULL) {
         text = *parser->next;
@@ -146,9 +166,9 @@ static int take_letters(struct parser *parser, const char *word)
         }
         if (option == NULL)
             return unknown_option(parser->command, word);
-        if (option->kind != CLI_FLAG)
+        if (cli_kind(option) != CLI_FLAG)
             return take_value(parser, option, letter[1] != '\0' ? letter + 1 : NULL);
-        *(bool *)option->into = true;
+        (void)set_value(option, NULL);
     }
     return CLI_FINE;
 }
@@ -211,16 +231,17 @@ static int print_left(const char *left, int len)
 
 static void print_option(const struct cli_option *option)
 {
-    char left[160];
+    char left[256];
     const char lead[] = {'-', option->letter, ',', ' ', '\0'};
-    const bool is_maybe = option->kind == CLI_MAYBE;
+    const bool is_maybe = cli_kind(option) == CLI_MAYBE;
     const char *help = option->help, *const value = option->value;
-    const int len = snprintf(left, sizeof left, "  %s--%s%s%s%s",
-                             option->letter != 0 ? lead : "    ", option->name,
-                             is_maybe        ? "[="
-                             : value != NULL ? " "
-                                             : "",
-                             value != NULL ? value : "", is_maybe ? "]" : "");
+    const int len =
+        snprintf(left, sizeof left, "  %s%s--%s%s%s%s", option->kind & CLI_SETTING ? "  " : "",
+                 option->letter != 0 ? lead : "    ", option->name,
+                 is_maybe        ? "[="
+                 : value != NULL ? " "
+                                 : "",
+                 value != NULL ? value : "", is_maybe ? "]" : "");
     if (print_left(left, len) >= HELP_COLUMN || len > HELP_WIDTH)
         printf("\n%*s", HELP_COLUMN, "");
     else
@@ -239,7 +260,8 @@ void cli_print_help(const struct cli_command *command)
     for (size_t i = 0; i < command->n_options; i++) {
         print_option(&command->options[i]);
     }
-    print_option(&(struct cli_option){"help", 'h', CLI_FLAG, NULL, NULL, "show this and exit"});
+    print_option(&(struct cli_option){
+        .name = "help", .letter = 'h', .kind = CLI_FLAG, .help = "show this and exit"});
     printf("\nExamples:\n%s\n", command->examples);
     if (command->exits != NULL)
         printf("\nExit status: %s\n", command->exits);

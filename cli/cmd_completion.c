@@ -9,9 +9,9 @@
 
 enum completion_kind completion_of_option(const struct cli_option *option)
 {
-    if (option->kind == CLI_CHOICE)
+    if (cli_kind(option) == CLI_CHOICE)
         return COMPLETION_CHOICE;
-    if (option->kind != CLI_TEXT)
+    if (cli_kind(option) != CLI_TEXT)
         return COMPLETION_NOTHING;
     if (strncmp(option->value, "KEY=", 4) == 0)
         return COMPLETION_KEYS;
@@ -53,6 +53,40 @@ void completion_print_choices(const char *choices, const char *separator)
             fputs(separator, stdout);
         else
             putchar(*choices);
+    }
+}
+
+/* Whether an option of this name before number `before` has the word. */
+static bool is_printed(const struct cli_command *command, size_t before, const char *name,
+                       const char *word, size_t len)
+{
+    for (size_t i = 0; i < before; i++) {
+        const char *const value = command->options[i].value;
+        for (const char *at = value; strcmp(command->options[i].name, name) == 0 && at != NULL;
+             at = strchr(at, '|')) {
+            at += *at == '|';
+            if (strcspn(at, "|") == len && memcmp(at, word, len) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+void completion_print_words(const struct cli_command *command, const struct cli_option *option,
+                            const char *separator)
+{
+    const char *between = "";
+    for (size_t i = 0; i < command->n_options; i++) {
+        if (strcmp(command->options[i].name, option->name) != 0)
+            continue;
+        for (const char *word = command->options[i].value; word != NULL; word = strchr(word, '|')) {
+            word += *word == '|';
+            const size_t len = strcspn(word, "|");
+            if (is_printed(command, i, option->name, word, len))
+                continue;
+            printf("%s%.*s", between, (int)len, word);
+            between = separator;
+        }
     }
 }
 

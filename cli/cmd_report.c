@@ -10,9 +10,9 @@
 #include "cli.h"
 #include "report_calls.h"
 #include "report_energy.h"
-#include "report_epochs.h"
 #include "report_memory.h"
 #include "report_mpi.h"
+#include "report_options.h"
 #include "report_samples.h"
 
 /* Rows a screen takes in at one glance. */
@@ -20,8 +20,8 @@
 #define NOT_GIVEN UINT32_MAX
 
 static struct {
-    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, epochs, first, memory,
-        calls, subtract, samples, idle, native, startup;
+    bool json, csv, tree, threads, ranks, all, per_iteration, gpu, energy, memory, calls, subtract,
+        samples, idle, native, startup;
     const char *sort, *filter, *unit, *color, *output, *data, *html, *table, *by, *co2, *pue;
     const char *strategy, *itwinai, *callers, *callees;
     const char *iterations; /* "" without a value */
@@ -47,10 +47,6 @@ static const struct cli_option options[] = {
      "what share of the time that is"},
     {"per-iteration", 0, CLI_FLAG, NULL, &given.per_iteration,
      "CSV of every iteration and every range in it"},
-    {"epochs", 0, CLI_FLAG, NULL, &given.epochs,
-     "how long an epoch takes, on which rank, in which phases; the\n"
-     "first one is left out of averages"},
-    {"first", 0, CLI_FLAG, NULL, &given.first, "with --epochs: the first epoch counts as well"},
     {"energy", 0, CLI_FLAG, NULL, &given.energy,
      "joules, watts and utilization of runs, devices, epochs, ranges"},
     {"by", 0, CLI_CHOICE,
@@ -129,13 +125,12 @@ static const struct cli_option options[] = {
     {"table", 0, CLI_TEXT, "NAME", &given.table,
      "which: ranges, tree, processes, ... as --json calls them; with\n"
      "--gpu devices, kernels, shapes, copies, streams, ranges,\n"
-     "launch_bound, iterations, gaps; with --epochs epochs, ranks,\n"
-     "averages, phases; with --memory pools, phases, categories,\n"
-     "modules, stacks, growth, fragmentation, resident, live; with\n"
-     "--calls functions, signatures, callers, callees, paths,\n"
-     "shapes, threads, totals; with --samples functions, lines,\n"
-     "files, modules, threads, processes, ranks, stacks, contacts,\n"
-     "waits, gil, audit, totals"},
+     "launch_bound, iterations, gaps; with --memory pools, phases,\n"
+     "categories, modules, stacks, growth, fragmentation, resident,\n"
+     "live; with --calls functions, signatures, callers, callees,\n"
+     "paths, shapes, threads, totals; with --samples functions,\n"
+     "lines, files, modules, threads, processes, ranks, stacks,\n"
+     "contacts, waits, gil, audit, totals"},
     {"html", 0, CLI_TEXT, "FILE", &given.html,
      "a page to look at: timeline, tables, iterations, flame graph,\n"
      "in one file that opens in any browser"},
@@ -188,7 +183,8 @@ static bool sort_rows(marey_table *table, const char *sort)
 }
 
 /* The table called so, or the first that was asked for; NULL for a name that there is none of. */
-static marey_table *table_for_csv(marey_summary *summary, const struct marey_summary_text_options *report)
+static marey_table *table_for_csv(marey_summary *summary,
+                                  const struct marey_summary_text_options *report)
 {
     char first[32];
     if (report->gpu != NULL)
@@ -198,7 +194,8 @@ static marey_table *table_for_csv(marey_summary *summary, const struct marey_sum
 }
 
 /* CSV is one table, sorted and cut as the text would be. */
-static int print_csv(marey_summary *summary, const struct marey_summary_text_options *report, FILE *out)
+static int print_csv(marey_summary *summary, const struct marey_summary_text_options *report,
+                     FILE *out)
 {
     marey_table *table = table_for_csv(summary, report);
     if (table == NULL)
@@ -361,6 +358,35 @@ static int print_series(const struct cli_recordings *recordings, FILE *out)
     return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
+/* ---- analyses of the registry ---- */
+
+/* The one that was asked for; NULL: none. */
+static const struct marey_analysis *analysis;
+
+static int print_analysis(const struct cli_recordings *recordings, FILE *out)
+{
+    const struct marey_report_options how = {
+        .settings = report_options_settings(),
+        .n_jobs = given.jobs,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"reading",
+    };
+    const struct marey_write_options wants = {
+        .text = text_wants(out), .table = given.table, .limit = limit_wanted()};
+    marey_report *made = NULL;
+    marey_status status =
+        marey_report_create(analysis->name, recordings->list, recordings->n, &how, &made);
+    cli_progress_end();
+    if (status == MAREY_OK)
+        status = marey_report_write(made,
+                                    given.json  ? "json"
+                                    : given.csv ? "csv"
+                                                : "text",
+                                    &wants, out);
+    marey_report_destroy(made);
+    return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
+}
+
 /* ---- from paths to a file ---- */
 
 struct answer {
@@ -378,14 +404,8 @@ static int print(void *ctx, FILE *out)
         return findings->n_files != 0
                    ? report_old_energy(findings->n_files, findings->files, &of_energy, out)
                    : report_energy(recordings, &of_energy, out);
-    const struct report_epochs of_epochs = {.text = text_wants(out),
-                                            .table = given.table,
-                                            .limit = limit_wanted(),
-                                            .with_first = given.first,
-                                            .json = given.json,
-                                            .csv = given.csv};
-    if (given.epochs)
-        return report_epochs(recordings, &of_epochs, out);
+    if (analysis != NULL)
+        return print_analysis(recordings, out);
     const struct report_memory of_memory = memory_wants(out);
     if (given.memory)
         return findings->n_files != 0
@@ -448,8 +468,8 @@ static marey_status find_out(const struct cli_recordings *recordings, struct fin
     wants.tables = given.table != NULL ? given.table : table_list(tables, sizeof tables);
     const struct marey_gpu_report_options of_gpu = {.filter = given.filter, .n_jobs = given.jobs};
     marey_status status = MAREY_OK;
-    if (!given.per_iteration && !given.energy && !given.epochs && !given.memory && !given.calls &&
-        !given.samples)
+    if (!given.per_iteration && !given.energy && analysis == NULL && !given.memory &&
+        !given.calls && !given.samples)
         status = marey_summary_create(recordings->list, recordings->n, &wants, &findings->summary);
     if (status == MAREY_OK && given.gpu)
         status = marey_gpu_report_create(recordings->list, recordings->n, &of_gpu, &findings->gpu);
@@ -472,7 +492,7 @@ static bool calls_are_sound(void)
     else if (given.callers != NULL && given.callees != NULL)
         cli_say("--callers and --callees exclude one another");
     else if (given.calls && (given.per_iteration || given.html != NULL || given.gpu ||
-                             given.energy || given.epochs || given.memory || given.samples))
+                             given.energy || analysis != NULL || given.memory || given.samples))
         cli_say("--calls is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
                 "--samples, --per-iteration and --html");
     else
@@ -501,7 +521,7 @@ static bool samples_are_sound(void)
     else if (given.samples && given.library != NULL && given.by != NULL)
         cli_say("--library is a way of adding samples up and excludes --by");
     else if (given.samples && (given.per_iteration || given.html != NULL || given.gpu ||
-                               given.energy || given.epochs || given.memory || given.tree))
+                               given.energy || analysis != NULL || given.memory || given.tree))
         cli_say(
             "--samples is a report of its own and excludes --energy, --epochs, --gpu, --memory, "
             "--tree, --per-iteration and --html");
@@ -521,7 +541,7 @@ static bool has_samples_alone(const struct cli_recordings *recordings)
 
 static bool is_plain(void)
 {
-    return !given.per_iteration && !given.energy && !given.epochs && !given.memory &&
+    return !given.per_iteration && !given.energy && analysis == NULL && !given.memory &&
            !given.calls && !given.gpu && !given.tree && !given.threads && !given.ranks &&
            given.iterations == NULL && given.table == NULL;
 }
@@ -542,7 +562,7 @@ static const char *made_alone(void)
     return given.process != NULL ? "--process"
            : given.html != NULL  ? "--html"
            : given.energy        ? "--energy"
-           : given.epochs        ? "--epochs"
+           : analysis != NULL    ? analysis->name
            : given.memory        ? "--memory"
            : given.calls         ? "--calls"
            : given.samples       ? "--samples"
@@ -575,6 +595,8 @@ static int report(int n_args, char **args)
         const char *const which = report_samples_take_iterations(args, &n_args);
         given.iterations = which != NULL ? which : "";
     }
+    if (!report_options_choose(&analysis))
+        return CLI_BAD;
     if (n_args == 0)
         return cli_fail("report needs a recording: marey report RUN.marey");
     if (given.json && given.csv)
@@ -594,13 +616,10 @@ static int report(int n_args, char **args)
     if (given.energy && (given.per_iteration || given.html != NULL || given.gpu))
         return cli_fail("--energy is a report of its own and excludes --gpu, --per-iteration and "
                         "--html");
-    if (given.first && !given.epochs)
-        return cli_fail("--first goes with --epochs");
-    if (given.epochs && (given.energy || given.per_iteration || given.html != NULL || given.gpu))
-        return cli_fail("--epochs is a report of its own and excludes --energy, --gpu, "
-                        "--per-iteration and --html");
+    if (analysis != NULL && (given.energy || given.per_iteration || given.html != NULL || given.gpu))
+        return cli_fail("--%s excludes --energy, --gpu, --per-iteration and --html", analysis->name);
     if (given.memory &&
-        (given.per_iteration || given.html != NULL || given.gpu || given.energy || given.epochs))
+        (given.per_iteration || given.html != NULL || given.gpu || given.energy || analysis != NULL))
         return cli_fail("--memory is a report of its own and excludes --energy, --epochs, --gpu, "
                         "--per-iteration and --html");
     keep_memory();
@@ -644,7 +663,7 @@ static int report(int n_args, char **args)
     return flush_for_launcher(status);
 }
 
-const struct cli_command cli_command_report = {
+struct cli_command cli_command_report = {
     .name = "report",
     .usage = "RUN.marey|TRACE|FOLDER... [OPTIONS]",
     .brief = "where the time went: a table of ranges",

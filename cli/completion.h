@@ -28,6 +28,9 @@ enum completion_kind completion_of_arguments(const struct cli_command *command);
 bool completion_is_choice(const char *values);
 /* a|b|c, which ends at a blank, with `separator` between the words. */
 void completion_print_choices(const char *choices, const char *separator);
+/* The choices of all options of this name, each once. */
+void completion_print_words(const struct cli_command *command, const struct cli_option *option,
+                            const char *separator);
 /* `text` in one line, with a backslash before each of `special`; a quote is closed, escaped and opened again. */
 void completion_print_quoted(const char *text, const char *special);
 

@@ -172,7 +172,8 @@ static void print_option_names(void)
         const struct cli_command *command = cli_commands[i];
         printf("    %s) echo '", command->name);
         for (size_t o = 0; o < command->n_options; o++)
-            printf("--%s ", command->options[o].name);
+            if (!cli_is_repeated(command, o))
+                printf("--%s ", command->options[o].name);
         puts("--help' ;;");
     }
     puts("    esac\n}\n");
@@ -223,9 +224,15 @@ static void print_values(const char *function, bool with_action)
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         for (size_t o = 0; o < cli_commands[i]->n_options; o++) {
             const struct cli_option *option = &cli_commands[i]->options[o];
-            if (!cli_takes_word(option))
+            if (!cli_takes_word(option) || cli_is_repeated(cli_commands[i], o))
                 continue;
             print_pattern(cli_commands[i], option);
+            if (with_action && completion_of_option(option) == COMPLETION_CHOICE) {
+                fputs("_marey_words '", stdout);
+                completion_print_words(cli_commands[i], option, " ");
+                puts("' ;;");
+                continue;
+            }
             print_action(with_action ? completion_of_option(option) : COMPLETION_NOTHING,
                          option->value);
         }

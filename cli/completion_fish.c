@@ -129,7 +129,13 @@ static void print_option(const struct cli_command *command, const struct cli_opt
         printf(" -s %c", option->letter);
     if (cli_takes_word(option)) {
         fputs(" -r", stdout);
-        print_action(completion_of_option(option), option->value);
+        if (completion_of_option(option) == COMPLETION_CHOICE) {
+            fputs(" -f -a '", stdout);
+            completion_print_words(command, option, " ");
+            putchar('\'');
+        } else {
+            print_action(completion_of_option(option), option->value);
+        }
     }
     fputs(" -d '", stdout);
     completion_print_quoted(option->help, SPECIAL);
@@ -145,7 +151,8 @@ static void print_command(const struct cli_command *command)
     completion_print_quoted(command->brief, SPECIAL);
     puts("'");
     for (size_t i = 0; i < command->n_options; i++)
-        print_option(command, &command->options[i]);
+        if (!cli_is_repeated(command, i))
+            print_option(command, &command->options[i]);
     printf("complete -c marey -n '__marey_in %s' -l help -s h -d 'show a short help and exit'\n",
            command->name);
     if (kind == COMPLETION_NOTHING)

@@ -34,9 +34,9 @@ static void print_action(enum completion_kind kind, const char *choices)
 }
 
 /* '(-o --output)'{-o+,--output=}'[help]:DIR:_files -/' */
-static void print_option(const struct cli_option *option)
+static void print_option(const struct cli_command *command, const struct cli_option *option)
 {
-    const bool has_value = option->kind != CLI_FLAG, is_maybe = option->kind == CLI_MAYBE;
+    const bool has_value = cli_kind(option) != CLI_FLAG, is_maybe = cli_kind(option) == CLI_MAYBE;
     if (option->letter != 0)
         printf("                '(-%c --%s)'{-%c%s,--%s%s}'[", option->letter, option->name,
                option->letter, has_value ? "+" : "", option->name, has_value ? "=" : "");
@@ -48,7 +48,13 @@ static void print_option(const struct cli_option *option)
         fputs(is_maybe ? "::" : ":", stdout);
         completion_print_quoted(option->value, SPECIAL);
         putchar(':');
-        print_action(completion_of_option(option), option->value);
+        if (completion_of_option(option) == COMPLETION_CHOICE) {
+            putchar('(');
+            completion_print_words(command, option, " ");
+            putchar(')');
+        } else {
+            print_action(completion_of_option(option), option->value);
+        }
     }
     puts("' \\");
 }
@@ -71,7 +77,8 @@ static void print_command(const struct cli_command *command)
     printf("        %s)\n            _arguments -s -S%s \\\n", command->name,
            command->stops_at_argument ? " -A '-*'" : "");
     for (size_t i = 0; i < command->n_options; i++)
-        print_option(&command->options[i]);
+        if (!cli_is_repeated(command, i))
+            print_option(command, &command->options[i]);
     puts("                '(- *)'{-h,--help}'[show a short help and exit]' \\");
     print_arguments(command);
     puts("            ;;");

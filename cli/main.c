@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "report_options.h"
 
 const struct cli_command *const cli_commands[] = {
     &cli_command_run,
@@ -184,6 +185,7 @@ int main(int argc, char **argv)
     marey_reset();
     /* A reader that has seen enough (| head) ends us silently, whatever our parent made of SIGPIPE. */
     cli_inherited_sigpipe = signal(SIGPIPE, SIG_DFL);
+    report_options_add(&cli_command_report);
     int status = dispatch(argv);
     /* What could not be written to stdout was not answered. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_FINE)

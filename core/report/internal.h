@@ -1,8 +1,17 @@
 /*
- * report: what the tables of all analyses have in common: column descriptions, cells, notes.
+ * report: the one type that every analysis returns, and the registry of analyses.
  *
- * Comes in: values of an analysis. Goes out: rows of a marey_table. Knows recordings and processes by their public
- * types; knows no analysis and no output format.
+ *   registry.c   every analysis, a line each
+ *   settings.c   "first", "co2=380": checked against the entry of an analysis, read by it
+ *   report.c     marey_report: created through the entry, owns the tables
+ *   write.c      text, JSON, CSV and Markdown of a report
+ *   cost.c       what measuring cost, from the processes of recordings
+ *   rows.c       cells and rows that many tables have
+ *
+ * Comes in: recordings, the name of an analysis, its settings. Goes out: tables, notes and cost, written in a format.
+ * An analysis is a folder in analyze/ with one `const struct marey__analysis`: its name, settings, tables and functions.
+ * The command line, the page, Python and docs/reference/analyses.md read that entry, so none of them names an analysis.
+ * This folder knows analyses only as the symbols in registry.c, and does not read events.
  */
 #ifndef MAREY_REPORT_ROOM_H
 #define MAREY_REPORT_ROOM_H
@@ -11,6 +20,100 @@
 #include "base/table_internal.h"
 #include <marey/recording.h>
 #include <marey/report.h>
+
+/* ---- the entry of an analysis ---- */
+
+/* What a report is made of. Everything is lent until make() returns. */
+struct marey__request {
+    marey_recording *const *recordings;
+    size_t n;
+    const struct marey_report_options *options; /* never NULL */
+};
+
+struct marey__analysis {
+    struct marey_analysis about;
+    /*
+     * Fill report->tables, which are empty and in the order of about.tables. `data` may keep what text needs beyond the
+     * tables; destroy() frees it. MAREY_EFORMAT, by marey__report_missing(), when the recordings have nothing of the kind.
+     */
+    marey_status (*make)(marey_report *report, const struct marey__request *request);
+    void (*destroy)(void *data);
+    /* NULL: each table is drawn below its line of help. `draws_tables`: also a single one, options->table. */
+    marey_status (*text)(const marey_report *report, const struct marey_write_options *options,
+                         FILE *out);
+    bool draws_tables;
+    /* NULL: an object of all tables up to the notes. */
+    marey_status (*json)(const marey_report *report, const struct marey_write_options *options,
+                         FILE *out);
+    /* Whether it is worth reading the recordings for; reads no events. NULL: always. */
+    bool (*is_there)(marey_recording *const *recordings, size_t n);
+    /*
+     * Tables of the page, in their order, an empty one after the last: among the others, under titles, or as a list of
+     * the index under `page_key`. NULL: none. The page has them where is_there() says so and, unless it is NULL, the
+     * table `page_needs` of the summary has rows.
+     */
+    const struct marey__page_table {
+        const char *table, *title; /* NULL: the name of the table */
+    } * page;
+    const char *page_key, *page_needs;
+};
+
+struct marey_report {
+    const struct marey__analysis *analysis;
+    marey_table **tables; /* as analysis->about.tables; NULL where it made none */
+    char *title;          /* of the recordings */
+    const char *table;    /* that was asked for by the setting "by"; NULL: none */
+    struct marey_cost cost;
+    void *data;
+};
+
+/* registry.c: NULL when there is none of this name; after the last. */
+const struct marey__analysis *marey__analysis_find(const char *name);
+const struct marey__analysis *marey__analysis_at(size_t i);
+enum { MAREY__MAX_ANALYSES = 16 };
+
+/* ---- settings.c: of a request that was checked ---- */
+
+/* The value, "" for a flag; NULL: not given. Lent. */
+const char *marey__setting(const struct marey__request *request, const char *name);
+bool marey__setting_is_on(const struct marey__request *request, const char *name);
+/* 0 when it is not given. */
+uint32_t marey__setting_count(const struct marey__request *request, const char *name);
+double marey__setting_number(const struct marey__request *request, const char *name);
+
+/* ---- report.c: for analyses ---- */
+
+/* MAREY_EFORMAT: the recordings have nothing of the kind, and what records it. */
+MAREY_WARN_UNUSED marey_status marey__report_missing(const marey_report *report);
+void marey__report_progress(const struct marey__request *request, double share);
+/* The table of notes; NULL: there is none. */
+const marey_table *marey__report_notes(const marey_report *report);
+
+/* ---- write.c: for text ---- */
+
+/* A table with its title. `hides`: columns not to be drawn. */
+struct marey__report_view {
+    const marey_table *table;
+    const char *title;
+    size_t n_rows; /* from the first on, of which options->limit are drawn */
+    const struct marey_write_options *options;
+    bool (*hides)(const void *ctx, const marey_table *table, size_t column);
+    const void *ctx;
+    size_t widest_text; /* as in marey__text_view */
+};
+struct marey__lines;
+MAREY_WARN_UNUSED marey_status marey__report_draw(struct marey__lines *lines,
+                                                  const struct marey__report_view *view);
+/* Whether a row has one: not null, not an empty string, not false. */
+bool marey__table_has_values(const marey_table *table, size_t column);
+
+/* ---- cost.c ---- */
+
+void marey__cost_add(struct marey_cost *cost, const struct marey_process *process);
+/* After the processes of these recordings were added. */
+void marey__cost_finish(struct marey_cost *cost, marey_recording *const *recordings, size_t n);
+/* All processes of recordings. */
+void marey__cost_of(struct marey_cost *cost, marey_recording *const *recordings, size_t n);
 
 /* ---- columns ---- */
 

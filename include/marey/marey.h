@@ -30,7 +30,6 @@
 #include <marey/dumpfile.h>
 #include <marey/energy.h>
 #include <marey/energy_report.h>
-#include <marey/epochs.h>
 #include <marey/gpu.h>
 #include <marey/gpu_report.h>
 #include <marey/image.h>

@@ -169,6 +169,106 @@ MAREY_API marey_status marey_present_html(const marey_table *table, size_t max_r
 MAREY_API marey_status marey_present_json_tables(const marey_table *const *tables, size_t n,
                                                  FILE *out);
 
+/* ---- reports ---- */
+
+/*
+ * A report is what an analysis makes of recordings: named tables with typed columns, notes, and what the measuring cost.
+ * Each analysis has an entry in one registry; marey_analysis_at() lists them. The command line, the page, Python and
+ * docs/reference/analyses.md read the same entries.
+ *
+ *     marey_report *report;
+ *     const char *const settings[] = {"first", NULL};
+ *     const struct marey_report_options options = {.settings = settings};
+ *     marey_report_create("epochs", &recording, 1, &options, &report);
+ *     marey_report_write(report, "text", NULL, stdout);
+ */
+typedef struct marey_report marey_report;
+
+/* What a setting of an analysis takes. */
+enum marey_setting_kind {
+    MAREY_SETTING_FLAG,   /* no value: "first" */
+    MAREY_SETTING_COUNT,  /* a whole number: "group=10" */
+    MAREY_SETTING_NUMBER, /* a finite number of 0 or more: "co2=380.5" */
+    MAREY_SETTING_TEXT,   /* any string */
+    MAREY_SETTING_CHOICE  /* one of the words in `value` */
+};
+/* An option of an analysis. */
+struct marey_setting {
+    const char *name;
+    enum marey_setting_kind kind;
+    const char *value; /* what help calls the value, or the choices a|b|c; NULL for a flag */
+    const char *help;  /* lines for help */
+};
+/* A table of an analysis. */
+struct marey_table_definition {
+    const char *name;
+    const struct marey_column *columns; /* NULL: they depend on the recording */
+    size_t n_columns;
+    const char *by;   /* the word that selects it: the setting "by=epoch"; NULL: none does */
+    const char *help; /* one line */
+};
+/* An analysis as the registry describes it. */
+struct marey_analysis {
+    const char *name;
+    const char *help;     /* lines for help */
+    const char *needs;    /* how to record what it reads */
+    const char *examples; /* lines for help; NULL: none */
+    const struct marey_setting *settings;
+    size_t n_settings;
+    const struct marey_table_definition *tables; /* as JSON has them */
+    size_t n_tables;
+    const char *csv; /* the table that CSV has by default */
+};
+/* Analysis number `i`; NULL after the last. */
+MAREY_API const struct marey_analysis *marey_analysis_at(size_t i);
+
+/* Settings and what else a report takes; zero is the default. */
+struct marey_report_options {
+    const char *const *settings; /* "first", "co2=380"; NULL after the last. NULL: none */
+    uint32_t n_jobs;             /* threads to read logs with; 0: as many as there are cores */
+    marey_progress *progress;
+    void *progress_ctx;
+};
+/* MAREY_EINVAL when there is no such analysis, or it does not take one of these settings; reads no recording. */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_report_check(const char *analysis,
+                                                            const char *const *settings);
+/*
+ * Read `n` recordings as one. They are lent until this returns. MAREY_EFORMAT when they do not have what the analysis
+ * reads; the sentence says how to record it. MAREY_EINVAL as marey_report_check().
+ */
+MAREY_API MAREY_WARN_UNUSED marey_status
+marey_report_create(const char *analysis, marey_recording *const *recordings, size_t n,
+                    const struct marey_report_options *options, marey_report **out);
+MAREY_API void marey_report_destroy(marey_report *report);
+
+/* The analysis that made it. */
+MAREY_API const struct marey_analysis *marey_report_analysis(const marey_report *report);
+/* Its tables, lent until it is destroyed; NULL for a name it does not have, or after the last. */
+MAREY_API marey_table *marey_report_table(const marey_report *report, const char *name);
+MAREY_API marey_table *marey_report_table_at(const marey_report *report, size_t i);
+/* Note number `i`: a sentence about the figures, lent; NULL after the last. The table `notes` has the same. */
+MAREY_API const char *marey_report_note(const marey_report *report, size_t i);
+/* What measuring cost the recorded programs. */
+MAREY_API void marey_report_cost(const marey_report *report, struct marey_cost *out);
+
+/* How a report is written; zero is the default. */
+struct marey_write_options {
+    struct marey_text_options text;
+    const char *table; /* only this one; NULL: that of the setting "by", else what the analysis has for the format */
+    uint32_t limit; /* rows of a table in text and CSV; 0: all */
+    int is_short;   /* non-zero: a few lines, for a section of another report */
+};
+/*
+ * Write it as "text", "json" (all tables and notes), "csv" (one table) or "markdown". MAREY_EINVAL for another format or an
+ * unknown table; MAREY_EIO when the stream fails.
+ */
+MAREY_API MAREY_WARN_UNUSED marey_status marey_report_write(const marey_report *report,
+                                                            const char *format,
+                                                            const struct marey_write_options *options,
+                                                            FILE *out);
+
+/* ---- the summary as `marey report` prints it ---- */
+
 /* The whole answer of `marey report`: what ran, the table, loss, cost, open ranges. */
 struct marey_summary_text_options {
     struct marey_text_options text;
@@ -185,14 +285,16 @@ struct marey_summary_text_options {
     struct marey_gpu_report *gpu;
 };
 MAREY_API marey_status marey_summary_text(marey_summary *summary,
-                                         const struct marey_summary_text_options *options, FILE *out);
+                                          const struct marey_summary_text_options *options,
+                                          FILE *out);
 /*
  * An object: the tables asked for (always ranges, async, counters, marks, open, processes, those of iterations, of
  * ranks held against one another and of GPU work),
  * warnings, loss, cost.
  */
 MAREY_API marey_status marey_summary_json(marey_summary *summary,
-                                         const struct marey_summary_text_options *options, FILE *out);
+                                          const struct marey_summary_text_options *options,
+                                          FILE *out);
 
 /*
  * The series: a line of CSV for each iteration, warm-up among them, and each range that ran in it, for all processes:

@@ -6,6 +6,7 @@
  *
  *     tools_module.c      the module and its exception
  *     tools_recording.c   Recording: open, tables, report, export, page
+ *     tools_report.c      Report: tables, notes, cost and text of an analysis; analyses()
  *     tools_table.c       Table: columns as lists, text, CSV, JSON, HTML
  *     tools_stopwatch.c   the stopwatch's results as tables, of this process and of all ranks
  *     tools_breakdown.c   breakdown(): what devices did
@@ -33,17 +34,28 @@
 struct tools_state {
     PyObject *error; /* marey.MareyError, the one of _native */
     PyTypeObject *recording_type;
-    PyTypeObject *table_type;
+    PyTypeObject *table_type, *report_type;
     PyTypeObject *dumps_type, *dumped_type;
 };
 
 PyTypeObject *tools_recording_type(PyObject *module);
 PyTypeObject *tools_table_type(PyObject *module);
+PyTypeObject *tools_report_type(PyObject *module);
 PyTypeObject *tools_dumps_type(PyObject *module);
 PyTypeObject *tools_dumped_type(PyObject *module);
 
 /* A Table over `table`, which is lent by `owner`; the Table keeps that alive. */
 PyObject *tools_table_create(const struct tools_state *state, marey_table *table, PyObject *owner);
+
+/* "ns", "bytes", ...; "" for none. */
+const char *tools_unit_name(enum marey_unit unit);
+
+/* A Report, which takes `report`. */
+PyObject *tools_report_create(const struct tools_state *state, marey_report *report);
+/* What measuring cost, as a dict. */
+PyObject *tools_cost(const struct marey_cost *cost);
+/* analyses(): the registry, a dict for each analysis. */
+PyObject *tools_analyses(PyObject *module, PyObject *unused);
 
 /* compare(a, b, filter, smallest_percent, skip): the tables, and the answer as text, Markdown and JSON. */
 PyObject *tools_compare(PyObject *module, PyObject *args);

@@ -58,6 +58,8 @@ static int add(PyObject *module, const char *name, PyTypeObject *type)
 }
 
 static PyMethodDef tools_functions[] = {
+    {"analyses", tools_analyses, METH_NOARGS,
+     "analyses()\n--\n\nThe registry of analyses: name, settings and tables of each."},
     {"compare", tools_compare,
      METH_VARARGS, "compare(a, b, filter, smallest_percent, skip, /)\n--\n\nTables, text, Markdown and JSON of a comparison."},
     {"compare_page", tools_compare_page,
@@ -116,8 +118,9 @@ static int tools_exec(PyObject *module)
         return -1;
     state->recording_type = tools_recording_type(module);
     state->table_type = state->recording_type != NULL ? tools_table_type(module) : NULL;
-    if (state->table_type == NULL || add(module, "Recording", state->recording_type) < 0 ||
-        add(module, "Table", state->table_type) < 0)
+    state->report_type = state->table_type != NULL ? tools_report_type(module) : NULL;
+    if (state->report_type == NULL || add(module, "Recording", state->recording_type) < 0 ||
+        add(module, "Table", state->table_type) < 0 || add(module, "Report", state->report_type) < 0)
         return -1;
     state->dumps_type = tools_dumps_type(module);
     state->dumped_type = state->dumps_type != NULL ? tools_dumped_type(module) : NULL;
@@ -135,6 +138,7 @@ static int tools_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->error);
     Py_VISIT((PyObject *)state->recording_type);
     Py_VISIT((PyObject *)state->table_type);
+    Py_VISIT((PyObject *)state->report_type);
     Py_VISIT((PyObject *)state->dumps_type);
     Py_VISIT((PyObject *)state->dumped_type);
     return 0;
@@ -145,6 +149,7 @@ static int tools_clear(PyObject *module)
     struct tools_state *state = PyModule_GetState(module);
     Py_CLEAR(state->dumped_type);
     Py_CLEAR(state->dumps_type);
+    Py_CLEAR(state->report_type);
     Py_CLEAR(state->table_type);
     Py_CLEAR(state->recording_type);
     Py_CLEAR(state->error);

@@ -8,7 +8,6 @@
 
 #include <marey/calls_report.h>
 #include <marey/energy_report.h>
-#include <marey/epochs.h>
 #include <marey/gpu_report.h>
 #include <marey/import.h>
 #include <marey/memory_report.h>
@@ -16,7 +15,6 @@
 #include <marey/samples_report.h>
 
 #define ENERGY "marey._tools.energy"
-#define EPOCHS "marey._tools.epochs"
 
 struct recording {
     PyObject ob_base;
@@ -202,14 +200,7 @@ static PyObject *recording_cost(PyObject *object, PyObject *Py_UNUSED(unused))
         return NULL;
     struct marey_cost cost;
     marey_summary_cost(self->summary, &cost);
-    return Py_BuildValue(
-        "{sKsKsKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost.events, "in_program_ns",
-        (unsigned long long)cost.in_program_ns, "flush_cpu_ns", (unsigned long long)cost.flush_cpu_ns,
-        "log_bytes", (unsigned long long)cost.log_bytes, "program_ns",
-        (unsigned long long)cost.program_ns, "lost_events", (unsigned long long)cost.lost_events,
-        "lost_first_ns", (unsigned long long)cost.lost_first_ns, "lost_last_ns",
-        (unsigned long long)cost.lost_last_ns, "low_ns", (unsigned long long)cost.low_ns, "high_ns",
-        (unsigned long long)cost.high_ns);
+    return tools_cost(&cost);
 }
 
 static PyObject *recording_warnings(PyObject *object, PyObject *Py_UNUSED(unused))
@@ -426,64 +417,42 @@ static PyObject *recording_energy(PyObject *object, PyObject *args)
                               : tools_raise(state_of(object), status);
 }
 
-static void destroy_epochs(PyObject *capsule)
+/* Settings of an analysis out of a tuple of str, NULL after the last; to be freed. The tuple lends them. */
+static const char **settings_of(PyObject *tuple)
 {
-    marey_epoch_report_destroy(PyCapsule_GetPointer(capsule, EPOCHS));
+    const Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    const char **settings = PyMem_Calloc((size_t)n + 1, sizeof *settings);
+    if (settings == NULL)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; settings != NULL && i < n; i++)
+        if ((settings[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(tuple, i))) == NULL) {
+            PyMem_Free(settings);
+            return NULL;
+        }
+    return settings;
 }
 
-/* Its tables by name, which keep it. */
-static PyObject *epoch_tables(const struct tools_state *state, marey_epoch_report *report)
-{
-    static const char *const names[] = {"epochs", "ranks", "averages", "phases", "notes"};
-    PyObject *owner = PyCapsule_New(report, EPOCHS, destroy_epochs);
-    if (owner == NULL) {
-        marey_epoch_report_destroy(report);
-        return NULL;
-    }
-    PyObject *tables = PyDict_New();
-    for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
-        PyObject *table =
-            tools_table_create(state, marey_epoch_report_table(report, names[i]), owner);
-        if (table == NULL || PyDict_SetItemString(tables, names[i], table) < 0)
-            Py_CLEAR(tables);
-        Py_XDECREF(table);
-    }
-    Py_DECREF(owner);
-    return tables;
-}
-
-/* A few lines and tables for people. */
-static PyObject *epoch_text(const struct tools_state *state, marey_epoch_report *report)
-{
-    const struct marey_epoch_text_options options = {.is_short = 1};
-    struct tools_sink sink;
-    if (tools_sink_open(&sink) < 0)
-        return NULL;
-    return tools_sink_finish(&sink, state, marey_epoch_report_text(report, &options, sink.stream));
-}
-
-/* epochs(with_first): a dict of tables, and a text. */
-static PyObject *recording_epochs(PyObject *object, PyObject *with_first)
+/* analyze(analysis, settings) */
+static PyObject *recording_analyze(PyObject *object, PyObject *args)
 {
     struct recording *self = (struct recording *)object;
-    struct marey_epoch_report_options options = {0};
-    marey_epoch_report *report = NULL;
-    options.with_first = PyObject_IsTrue(with_first);
-    if (options.with_first < 0 || enter(self) < 0)
+    const char *analysis;
+    PyObject *tuple;
+    marey_report *report = NULL;
+    if (!PyArg_ParseTuple(args, "sO!:analyze", &analysis, &PyTuple_Type, &tuple))
         return NULL;
+    const char **settings = settings_of(tuple);
+    if (settings == NULL || enter(self) < 0) {
+        PyMem_Free(settings);
+        return NULL;
+    }
+    const struct marey_report_options options = {.settings = settings};
     PyThreadState *thread = PyEval_SaveThread();
-    const marey_status status = marey_epoch_report_create(self->opened, self->n, &options, &report);
-    PyEval_RestoreThread(thread);
-    self->busy = 0;
-    if (status != MAREY_OK)
-        return tools_raise(state_of(object), status);
-    PyObject *text = epoch_text(state_of(object), report);
-    PyObject *tables = epoch_tables(state_of(object), report); /* keeps the report, or frees it */
-    if (text != NULL && tables != NULL)
-        return Py_BuildValue("NN", tables, text);
-    Py_XDECREF(text);
-    Py_XDECREF(tables);
-    return NULL;
+    const marey_status status =
+        marey_report_create(analysis, self->opened, self->n, &options, &report);
+    const int rc = leave(self, thread, status);
+    PyMem_Free(settings);
+    return rc == 0 ? tools_report_create(state_of(object), report) : NULL;
 }
 
 /* memory(stacks) */
@@ -560,8 +529,8 @@ static PyMethodDef recording_methods[] = {
      "page($self, fd, title, max_ranges, /)\n--\n\nThe report page."},
     {"calls_page", recording_calls_page, METH_VARARGS,
      "calls_page($self, fd, title, name, before, name_before, /)\n--\n\nThe page of calls alone."},
-    {"epochs", recording_epochs, METH_O,
-     "epochs($self, with_first, /)\n--\n\nTables of epochs by their names, and a text for people."},
+    {"analyze", recording_analyze, METH_VARARGS,
+     "analyze($self, analysis, settings, /)\n--\n\nThe report of an analysis."},
     {"energy", recording_energy, METH_VARARGS,
      "energy($self, group, co2, pue, /)\n--\n\nTables of joules by their names."},
     {"samples", recording_samples,

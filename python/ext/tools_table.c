@@ -39,7 +39,7 @@ static Py_ssize_t table_length(PyObject *self)
     return (Py_ssize_t)marey_table_n_rows(((struct table *)self)->table);
 }
 
-static const char *unit_name(enum marey_unit unit)
+const char *tools_unit_name(enum marey_unit unit)
 {
     switch (unit) {
     case MAREY_UNIT_COUNT:
@@ -66,7 +66,8 @@ static PyObject *table_columns(PyObject *self, void *Py_UNUSED(closure))
     for (size_t i = 0; columns != NULL && i < n; i++) {
         const struct marey_column *column = marey_table_column(table, i);
         const char *title = column->title != NULL ? column->title : column->name;
-        PyObject *described = Py_BuildValue("(sss)", column->name, title, unit_name(column->unit));
+        PyObject *described =
+            Py_BuildValue("(sss)", column->name, title, tools_unit_name(column->unit));
         if (described == NULL)
             Py_CLEAR(columns);
         else

@@ -54,6 +54,7 @@ from marey._native import (
 from marey._native import version as __version__
 from marey._plot import plot
 from marey._recording import Recording, load, memory_report
+from marey._report import Report
 from marey._scale import Scaling, scale
 from marey._start import get_include, get_library_dir, options_help, reset, start, stop
 from marey._stopwatch import StopwatchStats
@@ -78,6 +79,7 @@ __all__ = [
     "Range",
     "RangeError",
     "Recording",
+    "Report",
     "Scaling",
     "StateError",
     "Stopwatch",

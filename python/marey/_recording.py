@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 
+from marey._report import Report, settings_of
 from marey._table import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # see _start.py
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Literal, Optional, Union
+    from typing import Any, Literal, Optional, Union, overload
 
     from marey._page import Page
+    from marey._report import Setting
 
     Path = Union[str, os.PathLike[str]]
     GpuTable = Literal[
@@ -71,7 +73,6 @@ if TYPE_CHECKING:  # see _start.py
         bool,
     ]
 
-_EPOCHS = ("epoch", "rank", "average", "phase", "note")
 _ENERGY = ("run", "epoch", "iteration", "range", "phase", "device", "rank", "node", "repeat", "note")
 
 
@@ -132,7 +133,7 @@ class Recording:
         self._native = _tools.Recording(self._paths, filter, max_depth, data, self._process)
         self._tables: dict[str, Table] = {}
         self._gpu_tables: dict[str, Table] = {}
-        self._epochs: dict[bool, tuple[dict[str, Table], str]] = {}
+        self._reports: dict[tuple[str, ...], Report] = {}
         self._energy: dict[tuple[int, float, float], dict[str, Table]] = {}
         self._memory: dict[int, dict[str, Table]] = {}
 
@@ -252,19 +253,11 @@ class Recording:
         The first epoch of each process is no part of averages; with `first` it is. MareyError when the program told of
         no epochs.
         """
-        if by not in _EPOCHS:
-            raise ValueError(f"epochs are by {', '.join(_EPOCHS)}, and not by {by!r}")
-        return self._epoch_tables(first)[0][by + "s"]
+        return self._report("epochs", first=first).by(by)
 
     def epoch_report(self, *, first: bool = False) -> str:
         """Give the same for people: how long an epoch takes, who is slowest, and the tables without single ranks."""
-        return self._epoch_tables(first)[1]
-
-    def _epoch_tables(self, first: bool) -> tuple[dict[str, Table], str]:
-        if first not in self._epochs:
-            tables, text = self._native.epochs(first)
-            self._epochs[first] = ({name: Table(table) for name, table in tables.items()}, text)
-        return self._epochs[first]
+        return self._report("epochs", first=first).text(short=True)
 
     def energy(self, by: str = "run", *, group: int = 0, co2: float = 0.0, pue: float = 1.0) -> Table:
         """Give joules, watts and utilization.
@@ -405,19 +398,47 @@ class Recording:
         """Sentences about what is missing or doubtful in the files."""
         return self._native.warnings()
 
-    def report(
+    def _report(self, analysis: str, **settings: Setting) -> Report:
+        """Make a report once for each choice of settings."""
+        key = (analysis, *settings_of(settings))
+        if key not in self._reports:
+            self._reports[key] = Report(analysis, self._native.analyze(analysis, key[1:]))
+        return self._reports[key]
+
+    if TYPE_CHECKING:
+
+        @overload
+        def report(self, tables: str, **settings: Setting) -> Report: ...
+        @overload
+        def report(
+            self,
+            tables: Union[list[str], tuple[str, ...], None] = None,
+            *,
+            sort: Optional[str] = None,
+            limit: int = 0,
+            width: int = 0,
+            gpu: bool = False,
+        ) -> str: ...
+
+    def report(self, tables: Union[str, Iterable[str], None] = None, **settings: Any) -> Union[str, Report]:
+        """Give the report of an analysis: tables, notes, cost and text. `settings` are its options, as `first=True`.
+
+        docs/reference/analyses.md lists the names. Without one, the text of `marey report`: what ran, the tables
+        asked for, loss and cost; `gpu` adds what `marey report --gpu` shows.
+        """
+        if isinstance(tables, str):
+            return self._report(tables, **settings)
+        return self._text(tables, **settings)
+
+    def _text(
         self,
-        tables: Optional[Iterable[str]] = None,
+        tables: Optional[Iterable[str]],
         *,
         sort: Optional[str] = None,
         limit: int = 0,
         width: int = 0,
         gpu: bool = False,
     ) -> str:
-        """Give the text of `marey report`: what ran, the tables asked for ("ranges"), loss and cost.
-
-        `gpu` adds what `marey report --gpu` shows.
-        """
         return self._native.report(_names(tables), sort, limit, width, False, gpu)
 
     def report_json(

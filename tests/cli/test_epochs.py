@@ -67,7 +67,7 @@ def test_the_page_has_the_tables(marey, ranks, tmp_path):
     ("options", "sentence"),
     [
         (["--first"], "--first goes with --epochs"),
-        (["--epochs", "--energy"], "--epochs is a report of its own"),
+        (["--epochs", "--energy"], "--epochs excludes --energy"),
         (["--epochs", "--csv", "--table", "x"], "no table 'x' of epochs"),
     ],
 )

@@ -67,7 +67,7 @@ def test_what_roff_would_take_for_its_own_is_shown_as_it_is(pages):
     assert "where it has one of *?[" in drawn(pages["marey-report"])
     assert "jq '.ranges[0]'" in drawn(pages["marey-report"])
     source = pages["marey-report"].read_text()
-    assert "\n." not in re.sub(r"\n\.(TH|SH|TP|PP|BR|EX|EE)\b", "", source), "a line of text reads as a request"
+    assert "\n." not in re.sub(r"\n\.(TH|SH|TP|PP|RS|RE|BR|EX|EE)\b", "", source), "a line of text reads as a request"
 
 
 def test_the_options_of_a_recording_are_in_the_overview(marey, pages):

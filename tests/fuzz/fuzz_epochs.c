@@ -4,7 +4,7 @@
 
 #include "base/base_internal.h"
 #include "fuzz.h"
-#include <marey/epochs.h>
+#include <marey/report.h>
 
 static uint64_t number(const marey_table *table, size_t row, const char *column)
 {
@@ -39,17 +39,18 @@ static void check_numbers(const marey_table *table)
 static void tell(marey_recording *recording, unsigned which)
 {
     static const char *const tables[] = {"epochs", "ranks", "averages", "phases", "notes"};
-    const struct marey_epoch_report_options options = {.with_first = which % 2};
-    const struct marey_epoch_text_options text = {.limit = which % 3};
-    marey_epoch_report *report = NULL;
+    const char *const settings[] = {which % 2 != 0 ? "first" : NULL, NULL};
+    const struct marey_report_options options = {.settings = settings};
+    const struct marey_write_options text = {.limit = which % 3};
+    marey_report *report = NULL;
     FILE *out = fopen("/dev/null", "w");
-    if (out != NULL && marey_epoch_report_create(&recording, 1, &options, &report) == MAREY_OK) {
+    if (out != NULL && marey_report_create("epochs", &recording, 1, &options, &report) == MAREY_OK) {
         for (size_t i = 0; i < MAREY__COUNT_OF(tables); i++)
-            check_numbers(marey_epoch_report_table(report, tables[i]));
-        check_sums(marey_epoch_report_table(report, "ranks"));
-        (void)marey_epoch_report_text(report, &text, out);
-        (void)marey_epoch_report_json(report, out);
-        marey_epoch_report_destroy(report);
+            check_numbers(marey_report_table(report, tables[i]));
+        check_sums(marey_report_table(report, "ranks"));
+        (void)!marey_report_write(report, "text", &text, out);
+        (void)!marey_report_write(report, "json", NULL, out);
+        marey_report_destroy(report);
     }
     if (out != NULL)
         fclose(out);

@@ -90,7 +90,7 @@ def test_the_text_of_a_table_and_of_the_report(path):
     assert str(recording) == report
     both = recording.report(["ranges", "tree"], sort="count", limit=1)
     assert both
-    assert recording.report(tables="tree")
+    assert recording.report(["tree"])
     with pytest.raises((ValueError, marey.MareyError)):
         recording.report(sort="nonsense")
 

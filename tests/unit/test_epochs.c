@@ -4,7 +4,7 @@
 
 #include "log_maker.h"
 #include "scratch.h"
-#include <marey/epochs.h>
+#include <marey/report.h>
 
 enum { DATA = 1, FORWARD = 2, BACKWARD = 3, OWN = 4 };
 
@@ -74,21 +74,21 @@ static void finish(struct rank *r, const char *folder, const char *name, const c
     log_maker_fini(&r->log);
 }
 
-static marey_epoch_report *report_of(const char *folder, bool with_first)
+static marey_report *report_of(const char *folder, bool with_first)
 {
     marey_recording *recording = NULL;
-    marey_epoch_report *report = NULL;
-    const struct marey_epoch_report_options options = {.with_first = with_first};
+    marey_report *report = NULL;
+    const char *const settings[] = {with_first ? "first" : NULL, NULL};
+    const struct marey_report_options options = {.settings = settings};
     assert_int_equal(marey_recording_open(folder, &recording), MAREY_OK);
-    assert_int_equal(marey_epoch_report_create(&recording, 1, &options, &report), MAREY_OK);
+    assert_int_equal(marey_report_create("epochs", &recording, 1, &options, &report), MAREY_OK);
     marey_recording_close(recording);
     return report;
 }
 
-static struct marey_cell cell(marey_epoch_report *report, const char *name, size_t row,
-                              const char *column)
+static struct marey_cell cell(marey_report *report, const char *name, size_t row, const char *column)
 {
-    const marey_table *table = marey_epoch_report_table(report, name);
+    const marey_table *table = marey_report_table(report, name);
     assert_non_null(table);
     assert_true(row < marey_table_n_rows(table));
     const int c = marey_table_find(table, column);
@@ -96,17 +96,17 @@ static struct marey_cell cell(marey_epoch_report *report, const char *name, size
     return marey_table_cell(table, row, (size_t)c);
 }
 
-static uint64_t number(marey_epoch_report *report, const char *name, size_t row, const char *column)
+static uint64_t number(marey_report *report, const char *name, size_t row, const char *column)
 {
     return cell(report, name, row, column).as.u64;
 }
 
-static size_t rows(marey_epoch_report *report, const char *name)
+static size_t rows(marey_report *report, const char *name)
 {
-    return marey_table_n_rows(marey_epoch_report_table(report, name));
+    return marey_table_n_rows(marey_report_table(report, name));
 }
 
-static double real(marey_epoch_report *report, const char *name, size_t row, const char *column)
+static double real(marey_report *report, const char *name, size_t row, const char *column)
 {
     return cell(report, name, row, column).as.f64;
 }
@@ -127,7 +127,7 @@ static void phases_and_other_add_up_to_the_epoch(void **state)
     epoch(&r, 4, 0, false);
     phase(&r, 9, 0);
     finish(&r, s->folder, "r0", "stop");
-    marey_epoch_report *report = report_of(s->folder, true);
+    marey_report *report = report_of(s->folder, true);
     assert_int_equal(number(report, "ranks", 0, "duration_ns"), 3000000000);
     assert_int_equal(number(report, "ranks", 0, "data_ns"), 1500000000);
     assert_int_equal(number(report, "ranks", 0, "forward_ns"), 750000000);
@@ -140,7 +140,7 @@ static void phases_and_other_add_up_to_the_epoch(void **state)
     assert_string_equal(cell(report, "phases", 3, "name").as.text, "(no phase)");
     assert_int_equal(number(report, "phases", 3, "mean_ns"), 250000000);
     assert_int_equal(number(report, "phases", 0, "count"), 1); /* one of two began within it */
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void the_first_epoch_is_no_part_of_averages(void **state)
@@ -153,7 +153,7 @@ static void the_first_epoch_is_no_part_of_averages(void **state)
     t = train(&r, t, 2, 12, 1);
     train(&r, t, 3, 11, 1);
     finish(&r, s->folder, "r0", "stop");
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     assert_int_equal(number(report, "averages", 0, "epochs"), 3);
     assert_int_equal(number(report, "averages", 0, "mean_ns"), 13100000000);
     assert_int_equal(number(report, "averages", 0, "median_ns"), 13100000000);
@@ -164,11 +164,11 @@ static void the_first_epoch_is_no_part_of_averages(void **state)
     assert_string_equal(cell(report, "ranks", 0, "note").as.text, "first");
     assert_false(number(report, "ranks", 0, "counted"));
     assert_int_equal(rows(report, "notes"), 0);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
     report = report_of(s->folder, true);
     assert_int_equal(number(report, "averages", 0, "epochs"), 4);
     assert_int_equal(number(report, "averages", 0, "mean_ns"), 17850000000);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void one_epoch_is_better_than_none(void **state)
@@ -178,11 +178,11 @@ static void one_epoch_is_better_than_none(void **state)
     begin(&r, 0, "a");
     train(&r, 1, 0, 3, 1);
     finish(&r, s->folder, "r0", "stop");
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     assert_int_equal(number(report, "averages", 0, "epochs"), 1);
     assert_int_equal(rows(report, "notes"), 1);
     assert_non_null(strstr(cell(report, "notes", 0, "text").as.text, "no epoch but the first"));
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* ---- ranks ---- */
@@ -200,7 +200,7 @@ static void the_slowest_rank_is_named_with_its_phase(void **state)
         snprintf(name, sizeof name, "r%d", i);
         finish(&r, s->folder, name, "stop");
     }
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     assert_int_equal(rows(report, "epochs"), 4);
     assert_true(cell(report, "epochs", 0, "slowest_rank").is_null);
     assert_int_equal(number(report, "epochs", 1, "ranks"), 3);
@@ -218,7 +218,7 @@ static void the_slowest_rank_is_named_with_its_phase(void **state)
     assert_int_equal(cell(report, "averages", 2, "rank").as.i64, 1);
     assert_int_equal(number(report, "averages", 2, "slowest"), 3);
     assert_int_equal(number(report, "averages", 3, "slowest"), 0);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* Data parallel: who is quick waits in backward, and all take equally long. */
@@ -233,11 +233,11 @@ static void of_ranks_in_step_the_busiest_is_the_slowest(void **state)
             t = train(&r, t, e, i == 1 ? 4 : 2, i == 1 ? 1 : 3);
         finish(&r, s->folder, i == 0 ? "r0" : "r1", "stop");
     }
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     assert_int_equal(cell(report, "epochs", 1, "slowest_rank").as.i64, 1);
     assert_string_equal(cell(report, "epochs", 1, "slowest_in").as.text, "data");
     assert_int_equal(number(report, "epochs", 1, "behind_ns"), 2000000000);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void ranks_that_are_as_quick_have_no_slowest(void **state)
@@ -249,10 +249,10 @@ static void ranks_that_are_as_quick_have_no_slowest(void **state)
         train(&r, train(&r, 1, 0, 2, 1), 1, 2 + 0.01 * i, 1);
         finish(&r, s->folder, i == 0 ? "r0" : "r1", "stop");
     }
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     assert_true(cell(report, "epochs", 1, "slowest_rank").is_null);
     assert_true(cell(report, "epochs", 1, "slowest_in").is_null);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void runs_are_not_mixed(void **state)
@@ -264,7 +264,7 @@ static void runs_are_not_mixed(void **state)
         train(&r, train(&r, 1, 0, 2, 1), 1, i == 0 ? 2 : 3, 1);
         finish(&r, s->folder, i == 0 ? "r0" : "r1", "stop");
     }
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     assert_int_equal(rows(report, "epochs"), 4);
     assert_int_equal(number(report, "epochs", 0, "ranks"), 1);
     assert_int_equal(number(report, "epochs", 3, "run"), 2);
@@ -273,7 +273,7 @@ static void runs_are_not_mixed(void **state)
                    second = number(report, "averages", 2, "mean_ns");
     assert_int_equal(first + second, 9200000000);
     assert_int_equal(first > second ? first - second : second - first, 1000000000);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 /* ---- what is missing ---- */
@@ -294,7 +294,7 @@ static void an_epoch_that_was_not_ended_does_not_count(void **state)
         }
         finish(&r, s->folder, i == 0 ? "r0" : "r1", i == 0 ? "stop" : NULL); /* rank 1 was killed */
     }
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     assert_int_equal(rows(report, "epochs"), 3);
     assert_true(number(report, "epochs", 1, "counted"));
     assert_false(number(report, "epochs", 2, "counted"));
@@ -303,7 +303,7 @@ static void an_epoch_that_was_not_ended_does_not_count(void **state)
     assert_int_equal(number(report, "ranks", 5, "data_ns"), 1000000000);
     assert_int_equal(number(report, "averages", 0, "epochs"), 1);
     assert_non_null(strstr(cell(report, "notes", 0, "text").as.text, "not ended"));
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void a_recording_without_epochs_says_what_to_do(void **state)
@@ -311,13 +311,13 @@ static void a_recording_without_epochs_says_what_to_do(void **state)
     const struct scratch *s = *state;
     struct rank r;
     marey_recording *recording = NULL;
-    marey_epoch_report *report = NULL;
+    marey_report *report = NULL;
     begin(&r, 0, "a");
     phase(&r, 1, DATA);
     phase(&r, 2, 0);
     finish(&r, s->folder, "r0", "stop");
     assert_int_equal(marey_recording_open(s->folder, &recording), MAREY_OK);
-    assert_int_equal(marey_epoch_report_create(&recording, 1, NULL, &report), MAREY_EFORMAT);
+    assert_int_equal(marey_report_create("epochs", &recording, 1, NULL, &report), MAREY_EFORMAT);
     assert_null(report);
     assert_non_null(strstr(marey_last_error(), "marey.TrainingMonitor"));
     marey_recording_close(recording);
@@ -334,9 +334,9 @@ static void a_phase_without_a_name_is_other(void **state)
     phase(&r, 2, 0);
     epoch(&r, 3, 0, false);
     finish(&r, s->folder, "r0", "stop");
-    marey_epoch_report *report = report_of(s->folder, true);
+    marey_report *report = report_of(s->folder, true);
     assert_int_equal(number(report, "ranks", 0, "other_ns"), 2000000000);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 static void each_allocation_may_fail(void **state)
@@ -356,11 +356,11 @@ static void each_allocation_may_fail(void **state)
     }
     assert_int_equal(marey_recording_open(s->folder, &recording), MAREY_OK);
     for (uint64_t nth = 1;; nth++) {
-        marey_epoch_report *report = NULL;
+        marey_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        const marey_status status = marey_epoch_report_create(&recording, 1, NULL, &report);
+        const marey_status status = marey_report_create("epochs", &recording, 1, NULL, &report);
         marey__alloc_fail_nth(0);
-        marey_epoch_report_destroy(report);
+        marey_report_destroy(report);
         if (status == MAREY_OK)
             break;
         assert_int_equal(status, MAREY_ENOMEM);
@@ -383,9 +383,9 @@ static void the_text_tells_the_answer_first(void **state)
             t = train(&r, t, e, i == 1 ? 4 : 2, 1);
         finish(&r, s->folder, i == 0 ? "r0" : "r1", "stop");
     }
-    marey_epoch_report *report = report_of(s->folder, false);
+    marey_report *report = report_of(s->folder, false);
     FILE *out = open_memstream(&text, &len);
-    assert_int_equal(marey_epoch_report_text(report, NULL, out), MAREY_OK);
+    assert_int_equal(marey_report_write(report, "text", NULL, out), MAREY_OK);
     fclose(out);
     assert_ptr_equal(
         strstr(text, "an epoch takes 6.10 s (median of 2 of 3; mean 6.10 s, 6.10 s to 6.10 s), "
@@ -396,11 +396,11 @@ static void the_text_tells_the_answer_first(void **state)
     assert_null(strstr(text, "run"));
     free(text);
     out = open_memstream(&text, &len);
-    assert_int_equal(marey_epoch_report_json(report, out), MAREY_OK);
+    assert_int_equal(marey_report_write(report, "json", NULL, out), MAREY_OK);
     fclose(out);
     assert_non_null(strstr(text, "\"slowest_in\": \"data\""));
     free(text);
-    marey_epoch_report_destroy(report);
+    marey_report_destroy(report);
 }
 
 int main(void)

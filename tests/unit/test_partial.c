@@ -121,8 +121,8 @@ static char *all_of(marey_summary *summary)
         assert_int_equal(marey_present_csv(marey_summary_table(summary, names[i]), out), MAREY_OK);
     }
     assert_int_equal(
-        marey_summary_text(summary,
-                          &(struct marey_summary_text_options){.tables = "ranges,tree,iterations"}, out),
+        marey_summary_text(
+            summary, &(struct marey_summary_text_options){.tables = "ranges,tree,iterations"}, out),
         MAREY_OK);
     fclose(out);
     return text;

@@ -385,7 +385,8 @@ static void sort_limit_and_tables_choose(void **state)
     (void)state;
     marey_summary *summary = make_summary();
     FILE *stream = open_stream();
-    struct marey_summary_text_options options = {.sort = "-total", .limit = 1, .tables = "ranges,tree"};
+    struct marey_summary_text_options options = {
+        .sort = "-total", .limit = 1, .tables = "ranges,tree"};
     assert_int_equal(marey_summary_text(summary, &options, stream), MAREY_OK);
     fclose(stream);
     assert_int_equal(count_of("... and 1 more; --all shows them\n"), 2);

@@ -521,7 +521,7 @@ static void a_sampler_is_no_process_of_the_program(void **state)
     marey_recording *recording = NULL;
     marey_summary *summary = NULL;
     marey_breakdown *breakdown = NULL;
-    marey_epoch_report *epochs = NULL;
+    marey_report *epochs = NULL;
     put_joined(m);
     put_target(m, "5");
     assert_int_equal(marey_recording_open(m->path, &recording), MAREY_OK);
@@ -531,9 +531,9 @@ static void a_sampler_is_no_process_of_the_program(void **state)
     assert_int_equal(marey_breakdown_create(&recording, 1, NULL, &breakdown), MAREY_OK);
     /* Of one process: its whole time, and its iterations. */
     assert_int_equal(marey_table_n_rows(marey_breakdown_table(breakdown, "devices")), 2);
-    assert_int_equal(marey_epoch_report_create(&recording, 1, NULL, &epochs), MAREY_EFORMAT);
+    assert_int_equal(marey_report_create("epochs", &recording, 1, NULL, &epochs), MAREY_EFORMAT);
     assert_int_equal(marey_energy_is_there(&recording, 1), 0);
-    marey_epoch_report_destroy(epochs);
+    marey_report_destroy(epochs);
     marey_breakdown_destroy(breakdown);
     marey_summary_destroy(summary);
     marey_recording_close(recording);

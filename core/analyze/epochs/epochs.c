@@ -1,24 +1,24 @@
 /* Epochs as a whole: recordings are read, the same epoch of all ranks put together, and tables made. */
 #include <string.h>
 
-#include "analyze/epochs/epochs_whole.h"
+#include "analyze/epochs/internal.h"
 
 const char *const marey__epoch_phase_names[MAREY__N_PHASES] = {
     "data", "forward", "backward", "optimizer", "evaluate", "checkpoint", "logging", "other"};
 
 /* ---- runs in order of time ---- */
 
-static void order_runs(struct marey_epoch_report *report)
+static void order_runs(struct marey__epochs *epochs)
 {
-    for (size_t i = 0; i < report->n_times; i++) {
-        const struct marey__process_run *own = &report->runs.list[report->times[i].run];
+    for (size_t i = 0; i < epochs->n_times; i++) {
+        const struct marey__process_run *own = &epochs->runs.list[epochs->times[i].run];
         uint32_t place = 0;
-        for (size_t r = 0; r < report->runs.n; r++) {
-            const struct marey__process_run *run = &report->runs.list[r];
+        for (size_t r = 0; r < epochs->runs.n; r++) {
+            const struct marey__process_run *run = &epochs->runs.list[r];
             place += run->start_unix_ns < own->start_unix_ns ||
                      (run->start_unix_ns == own->start_unix_ns && run < own);
         }
-        report->times[i].run = place;
+        epochs->times[i].run = place;
     }
 }
 
@@ -36,141 +36,133 @@ static bool is_before(const void *a, const void *b)
 
 /* ---- the same epoch on all ranks ---- */
 
-static bool group_counts(const struct marey_epoch_report *report,
-                         const struct marey__epoch_group *group, bool with_first)
+static bool group_counts(const struct marey__epochs *epochs, const struct marey__epoch_group *group,
+                         bool with_first)
 {
     const uint32_t bad = MAREY__EPOCH_OPEN | MAREY__EPOCH_CUT | (with_first ? 0 : MAREY__EPOCH_FIRST);
     for (size_t i = group->first; i < group->first + group->n; i++)
-        if ((report->times[i].flags & bad) != 0)
+        if ((epochs->times[i].flags & bad) != 0)
             return false;
     return true;
 }
 
 /* Say which of a run's epochs count, groups `from` up to `to`. False when none does. */
-static bool choose(struct marey_epoch_report *report, size_t from, size_t to, bool with_first)
+static bool choose(struct marey__epochs *epochs, size_t from, size_t to, bool with_first)
 {
     bool any = false;
     for (size_t g = from; g < to; g++) {
-        report->groups[g].counts = group_counts(report, &report->groups[g], with_first);
-        any |= report->groups[g].counts;
+        epochs->groups[g].counts = group_counts(epochs, &epochs->groups[g], with_first);
+        any |= epochs->groups[g].counts;
     }
     return any;
 }
 
-static void choose_all(struct marey_epoch_report *report)
+static void choose_all(struct marey__epochs *epochs)
 {
     size_t from = 0;
-    for (size_t g = 1; g <= report->n_groups; g++) {
-        if (g < report->n_groups && report->times[report->groups[g].first].run ==
-                                        report->times[report->groups[from].first].run)
+    for (size_t g = 1; g <= epochs->n_groups; g++) {
+        if (g < epochs->n_groups && epochs->times[epochs->groups[g].first].run ==
+                                        epochs->times[epochs->groups[from].first].run)
             continue;
-        if (!choose(report, from, g, report->options.with_first != 0))
-            (void)choose(report, from, g, true); /* one epoch is better than none */
+        if (!choose(epochs, from, g, epochs->with_first))
+            (void)choose(epochs, from, g, true); /* one epoch is better than none */
         from = g;
     }
-    for (size_t g = 0; g < report->n_groups; g++)
-        for (size_t i = 0; i < report->groups[g].n; i++)
-            report->times[report->groups[g].first + i].flags |=
-                report->groups[g].counts ? MAREY__EPOCH_COUNTS : 0u;
+    for (size_t g = 0; g < epochs->n_groups; g++)
+        for (size_t i = 0; i < epochs->groups[g].n; i++)
+            epochs->times[epochs->groups[g].first + i].flags |=
+                epochs->groups[g].counts ? MAREY__EPOCH_COUNTS : 0u;
 }
 
-static bool make_groups(struct marey_epoch_report *report)
+static bool make_groups(struct marey__epochs *epochs)
 {
-    for (size_t i = 0; i < report->n_times; i++) {
-        const struct marey__epoch_time *time = &report->times[i];
+    for (size_t i = 0; i < epochs->n_times; i++) {
+        const struct marey__epoch_time *time = &epochs->times[i];
         if (i > 0 && time->run == time[-1].run && time->number == time[-1].number) {
-            report->groups[report->n_groups - 1].n++;
+            epochs->groups[epochs->n_groups - 1].n++;
             continue;
         }
-        if (!MAREY__PUSH(report->groups, report->n_groups, report->groups_cap,
+        if (!MAREY__PUSH(epochs->groups, epochs->n_groups, epochs->groups_cap,
                          (struct marey__epoch_group){.first = i, .n = 1}))
             return false;
     }
-    for (size_t g = 0; g < report->n_groups; g++)
-        marey__epoch_group_judge(report, &report->groups[g]);
-    choose_all(report);
+    for (size_t g = 0; g < epochs->n_groups; g++)
+        marey__epoch_group_judge(epochs, &epochs->groups[g]);
+    choose_all(epochs);
     return true;
 }
 
 /* ---- making ---- */
 
-static marey_status read_all(struct marey_epoch_report *report, marey_recording *const *recordings,
-                             size_t n)
+static marey_status read_all(struct marey__epochs *epochs, const struct marey__request *request)
 {
     for (uint32_t i = 0; i < MAREY__PHASE_OTHER; i++) {
         const char *name = marey__epoch_phase_names[i];
-        if (marey__names_number(&report->names, name, strlen(name)) == MAREY__NO_NAME)
+        if (marey__names_number(&epochs->names, name, strlen(name)) == MAREY__NO_NAME)
             return marey__no_memory();
     }
-    for (size_t i = 0; i < n; i++) {
-        MAREY_TRY(marey__epochs_read(report, recordings[i]));
-        if (report->options.progress != NULL)
-            report->options.progress(report->options.progress_ctx, (double)(i + 1) / (double)n);
+    for (size_t i = 0; i < request->n; i++) {
+        MAREY_TRY(marey__epochs_read(epochs, request->recordings[i]));
+        marey__report_progress(request, (double)(i + 1) / (double)request->n);
     }
     return MAREY_OK;
 }
 
-static marey_status make(struct marey_epoch_report *report, marey_recording *const *recordings,
-                         size_t n)
+static marey_status fill(struct marey__epochs *epochs, const marey_report *report,
+                         const struct marey__request *request)
 {
-    report->title = marey__recordings_title(recordings, n);
-    MAREY__TRY_MEMORY(report->title != NULL);
-    MAREY_TRY(read_all(report, recordings, n));
-    if (report->n_times == 0)
-        return marey__fail(
-            MAREY_EFORMAT,
-            "%s has no epochs in it: marey.TrainingMonitor, the callbacks of marey.hf "
-            "and marey.lightning, marey.epoch() and marey_epoch_begin() tell of them",
-            report->title);
-    order_runs(report);
-    MAREY__TRY_MEMORY(
-        marey__sort_runs(report->times, report->n_times, sizeof *report->times, is_before) &&
-        make_groups(report));
-    return marey__epochs_make_tables(report);
-}
-
-/* What was only needed to make the tables. */
-static void free_making(struct marey_epoch_report *report)
-{
-    marey__free(report->times);
-    marey__free(report->parts);
-    marey__free(report->runs.list);
-    marey__free(report->groups);
-    marey__names_fini(&report->names);
-}
-
-marey_status marey_epoch_report_create(marey_recording *const *recordings, size_t n,
-                                       const struct marey_epoch_report_options *options,
-                                       marey_epoch_report **out)
-{
-    marey_epoch_report *report = marey__calloc(1, sizeof *report);
-    MAREY__TRY_MEMORY(report != NULL);
-    if (options != NULL)
-        report->options = *options;
-    const marey_status status = make(report, recordings, n);
-    free_making(report);
-    if (status != MAREY_OK) {
-        marey_epoch_report_destroy(report);
-        return status;
-    }
-    *out = report;
+    MAREY_TRY(read_all(epochs, request));
+    if (epochs->n_times == 0)
+        return marey__report_missing(report);
+    order_runs(epochs);
+    if (!marey__sort_runs(epochs->times, epochs->n_times, sizeof *epochs->times, is_before) ||
+        !make_groups(epochs) || !marey__epochs_fill(epochs))
+        return marey__no_memory();
     return MAREY_OK;
 }
 
-void marey_epoch_report_destroy(marey_epoch_report *report)
+static marey_status make(marey_report *report, const struct marey__request *request)
 {
-    if (report == NULL)
-        return;
-    for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
-        marey_table_destroy(report->tables[i]);
-    marey__free(report->title);
-    marey__free(report);
+    struct marey__epochs epochs = {.tables = report->tables,
+                                   .with_first = marey__setting_is_on(request, "first")};
+    const marey_status status = fill(&epochs, report, request);
+    marey__free(epochs.times);
+    marey__free(epochs.parts);
+    marey__free(epochs.runs.list);
+    marey__free(epochs.groups);
+    marey__names_fini(&epochs.names);
+    return status;
 }
 
-marey_table *marey_epoch_report_table(marey_epoch_report *report, const char *name)
-{
-    for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
-        if (strcmp(marey_table_name(report->tables[i]), name) == 0)
-            return report->tables[i];
-    return NULL;
-}
+/* ---- the entry ---- */
+
+static const struct marey_setting settings[] = {
+    {"first", MAREY_SETTING_FLAG, NULL, "the first epoch counts in averages as well"},
+};
+
+/* The summary has tables `epochs` and `phases` as well. */
+static const struct marey__page_table page_tables[] = {{"epochs", "epoch times"},
+                                                       {"averages", "epoch averages"},
+                                                       {"phases", "phases of epochs"},
+                                                       {"ranks", "epochs by rank"},
+                                                       {0}};
+
+extern const struct marey__analysis marey__analysis_epochs;
+const struct marey__analysis marey__analysis_epochs = {
+    .about = {.name = "epochs",
+              .help = "how long an epoch takes, on which rank, in which phases; the\n"
+                      "first one does not count in averages",
+              .needs = "marey.TrainingMonitor, the callbacks of marey.hf and marey.lightning, "
+                       "marey.epoch() and marey_epoch_begin() record them",
+              .examples =
+                  "  marey report train.marey --epochs            epochs, by rank and phase",
+              .settings = settings,
+              .n_settings = MAREY__COUNT_OF(settings),
+              .tables = marey__epoch_tables,
+              .n_tables = MAREY__N_EPOCH_TABLES,
+              .csv = "ranks"},
+    .make = make,
+    .text = marey__epochs_text,
+    .page = page_tables,
+    .page_needs = "epochs",
+};

@@ -1,12 +1,12 @@
 /* One pass over each process: its epochs, and how long each phase was open in them. */
 #include <string.h>
 
-#include "analyze/epochs/epochs_whole.h"
+#include "analyze/epochs/internal.h"
 #include "read/read_internal.h"
 
 /* A process in the reading. */
 struct reading {
-    struct marey_epoch_report *report;
+    struct marey__epochs *epochs;
     marey_recording *recording;
     const struct marey_process *process;
     struct marey__progress progress;
@@ -18,26 +18,26 @@ struct reading {
 
 static struct marey__epoch_time *epoch_of(const struct reading *r)
 {
-    return &r->report->times[r->report->n_times - 1];
+    return &r->epochs->times[r->epochs->n_times - 1];
 }
 
 /* The open phase, in the open epoch; made when new, NULL without memory. */
 static struct marey__epoch_part *part_of(struct reading *r, uint32_t site)
 {
-    struct marey_epoch_report *report = r->report;
+    struct marey__epochs *epochs = r->epochs;
     struct marey__epoch_time *epoch = epoch_of(r);
     const struct marey_site_info *info = marey_recording_site(r->recording, r->process->index, site);
-    const uint32_t name = marey__names_number(&report->names, info->name, info->name_len);
+    const uint32_t name = marey__names_number(&epochs->names, info->name, info->name_len);
     if (name == MAREY__NO_NAME)
         return NULL;
-    for (size_t i = epoch->first_part; i < report->n_parts; i++)
-        if (report->parts[i].name == name)
-            return &report->parts[i];
-    if (!marey__grow(&report->parts, &report->parts_cap, report->n_parts + 1, sizeof *report->parts))
+    for (size_t i = epoch->first_part; i < epochs->n_parts; i++)
+        if (epochs->parts[i].name == name)
+            return &epochs->parts[i];
+    if (!marey__grow(&epochs->parts, &epochs->parts_cap, epochs->n_parts + 1, sizeof *epochs->parts))
         return NULL;
     epoch->n_parts++;
-    report->parts[report->n_parts] = (struct marey__epoch_part){.name = name};
-    return &report->parts[report->n_parts++];
+    epochs->parts[epochs->n_parts] = (struct marey__epoch_part){.name = name};
+    return &epochs->parts[epochs->n_parts++];
 }
 
 /* Time goes on up to `ns`: it is that of the open phase. False without memory. */
@@ -59,11 +59,11 @@ static bool go_on(struct reading *r, uint64_t ns)
 
 static bool begin_epoch(struct reading *r)
 {
-    struct marey_epoch_report *report = r->report;
-    if (!MAREY__PUSH(report->times, report->n_times, report->times_cap,
+    struct marey__epochs *epochs = r->epochs;
+    if (!MAREY__PUSH(epochs->times, epochs->n_times, epochs->times_cap,
                      (struct marey__epoch_time){.process = r->process,
                                                 .number = r->progress.epoch.number,
-                                                .first_part = report->n_parts,
+                                                .first_part = epochs->n_parts,
                                                 .run = r->run,
                                                 .flags = r->is_first ? MAREY__EPOCH_FIRST : 0u}))
         return false;
@@ -138,15 +138,15 @@ static marey_status walk(struct reading *r)
     return MAREY_OK;
 }
 
-marey_status marey__epochs_read(struct marey_epoch_report *report, marey_recording *recording)
+marey_status marey__epochs_read(struct marey__epochs *epochs, marey_recording *recording)
 {
     for (size_t i = 0; i < marey_recording_n_processes(recording); i++) {
-        struct reading r = {.report = report,
+        struct reading r = {.epochs = epochs,
                             .recording = recording,
                             .process = marey_recording_process(recording, i),
                             .is_first = true};
         r.last_ns = r.process->first_ns;
-        MAREY__TRY_MEMORY(marey__process_runs_find(&report->runs, r.process, &r.run));
+        MAREY__TRY_MEMORY(marey__process_runs_find(&epochs->runs, r.process, &r.run));
         marey__progress_init(&r.progress, r.process->first_ns);
         MAREY_TRY(walk(&r));
     }

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/epochs/epochs_whole.h"
+#include "analyze/epochs/internal.h"
 
 /* By less than this ranks are told apart by chance. */
 #define STANDS_OUT 0.02
@@ -65,10 +65,9 @@ static enum marey__epoch_phase phase_behind(const struct marey__epoch_time *time
     return most;
 }
 
-void marey__epoch_group_judge(const struct marey_epoch_report *report,
-                              struct marey__epoch_group *group)
+void marey__epoch_group_judge(const struct marey__epochs *epochs, struct marey__epoch_group *group)
 {
-    const struct marey__epoch_time *times = &report->times[group->first];
+    const struct marey__epoch_time *times = &epochs->times[group->first];
     const size_t n = group->n;
     const size_t longest = longest_of(times, n, whole_ns), busiest = longest_of(times, n, own_ns);
     const double least_ns = STANDS_OUT * (double)times[longest].ns;

@@ -1,8 +1,17 @@
-/* Epochs as tables: each, each on each rank, and what they come to. */
+/*
+ * Epochs as tables. `run` counts processes with one run id from 1, by the time of their start.
+ *
+ * In `epochs`, duration_ns is that of the slowest rank, samples are those of all ranks, and the rate is one over the
+ * other. slowest_rank is null where no rank stands out: one does when it takes 2 % longer than the mean of the others, by
+ * behind_ns. Ranks that wait for one another take equally long; of those it is the one whose time outside backward and
+ * optimizer, where they wait, does. slowest_in is the phase in which it took more than the others. The first row of a run
+ * in `averages` is of no rank: for each epoch its slowest rank. `phases` also has the program's own names; `other` in the
+ * other tables is the time in none of the seven. note: "first", "not ended", "events lost".
+ */
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/epochs/epochs_whole.h"
+#include "analyze/epochs/internal.h"
 #include "analyze/walk/columns.h"
 
 #define RANK(name, title)                                                                          \
@@ -60,12 +69,15 @@ static const struct marey_column average_columns[] = {
 static const struct marey_column phase_columns[] = {
     WHOLE("run"), MAREY__NAME_COLUMN, MAREY__COUNT_COLUMN, SPREAD, MAREY__SHARE_COLUMN("of epochs")};
 
-static const struct marey__table_definition definitions[MAREY__N_EPOCH_TABLES] = {
-    [MAREY__EPOCHS_EPOCHS] = DEFINED("epochs", epoch_columns),
-    [MAREY__EPOCHS_RANKS] = DEFINED("ranks", rank_columns),
-    [MAREY__EPOCHS_AVERAGES] = DEFINED("averages", average_columns),
-    [MAREY__EPOCHS_PHASES] = DEFINED("phases", phase_columns),
-    [MAREY__EPOCHS_NOTES] = {"notes", marey__warning_columns, 1},
+#define TABLE(columns) columns, MAREY__COUNT_OF(columns)
+const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES] = {
+    [MAREY__EPOCHS_EPOCHS] = {"epochs", TABLE(epoch_columns), "epoch",
+                              "each epoch, with the time of its slowest rank"},
+    [MAREY__EPOCHS_RANKS] = {"ranks", TABLE(rank_columns), "rank", "each epoch on each rank"},
+    [MAREY__EPOCHS_AVERAGES] = {"averages", TABLE(average_columns), "average",
+                                "first the slowest rank of each epoch, then each rank"},
+    [MAREY__EPOCHS_PHASES] = {"phases", TABLE(phase_columns), "phase", "phases of an epoch on a rank"},
+    [MAREY__EPOCHS_NOTES] = {"notes", marey__warning_columns, 1, "note", "notes on the figures"},
 };
 
 /* ---- cells ---- */
@@ -107,11 +119,11 @@ static void put_spread(marey_table *table, struct marey__epoch_values *values)
 
 /* ---- epochs, and ranks ---- */
 
-static void put_epoch(const struct marey_epoch_report *report, const struct marey__epoch_group *group)
+static void put_epoch(const struct marey__epochs *epochs, const struct marey__epoch_group *group)
 {
-    marey_table *table = report->tables[MAREY__EPOCHS_EPOCHS];
-    const struct marey__epoch_time *times = &report->times[group->first];
-    const struct marey__epoch_time *longest = &report->times[group->longest];
+    marey_table *table = epochs->tables[MAREY__EPOCHS_EPOCHS];
+    const struct marey__epoch_time *times = &epochs->times[group->first];
+    const struct marey__epoch_time *longest = &epochs->times[group->longest];
     uint64_t shortest_ns = UINT64_MAX, n_iterations = 0;
     double sum_ns = 0, samples = 0;
     for (size_t i = 0; i < group->n; i++) {
@@ -131,7 +143,7 @@ static void put_epoch(const struct marey_epoch_report *report, const struct mare
         marey_table_null(table);
         marey_table_null(table);
     } else {
-        put_rank(table, report->times[group->slowest].process);
+        put_rank(table, epochs->times[group->slowest].process);
         marey_table_u64(table, group->behind_ns);
         marey__put_string(table, marey__epoch_phase_names[group->slowest_in]);
     }
@@ -200,12 +212,11 @@ static void put_average(marey_table *table, uint32_t run, const struct marey_pro
     marey_table_u64(table, average->n_slowest);
 }
 
-static double samples_of(const struct marey_epoch_report *report,
-                         const struct marey__epoch_group *group)
+static double samples_of(const struct marey__epochs *epochs, const struct marey__epoch_group *group)
 {
     double samples = 0;
     for (size_t i = 0; i < group->n; i++)
-        samples += report->times[group->first + i].samples;
+        samples += epochs->times[group->first + i].samples;
     return samples;
 }
 
@@ -216,7 +227,7 @@ struct run {
     uint32_t number;
 };
 
-static bool put_run_average(const struct marey_epoch_report *report, const struct run *run)
+static bool put_run_average(const struct marey__epochs *epochs, const struct run *run)
 {
     struct average average = {0};
     bool done = true;
@@ -224,10 +235,10 @@ static bool put_run_average(const struct marey_epoch_report *report, const struc
         const struct marey__epoch_group *group = &run->groups[g];
         average.n_slowest += group->counts && group->slowest != SIZE_MAX;
         done = !group->counts ||
-               add(&average, &report->times[group->longest], samples_of(report, group));
+               add(&average, &epochs->times[group->longest], samples_of(epochs, group));
     }
     if (done)
-        put_average(report->tables[MAREY__EPOCHS_AVERAGES], run->number, NULL, &average);
+        put_average(epochs->tables[MAREY__EPOCHS_AVERAGES], run->number, NULL, &average);
     marey__free(average.ns.values);
     return done;
 }
@@ -237,7 +248,7 @@ static bool is_of_rank(const struct marey__epoch_time *time, const struct marey_
     return whose->rank >= 0 ? time->process->rank == whose->rank : time->process == whose;
 }
 
-static bool put_rank_average(const struct marey_epoch_report *report, const struct run *run,
+static bool put_rank_average(const struct marey__epochs *epochs, const struct run *run,
                              const struct marey_process *whose)
 {
     struct average average = {0};
@@ -245,7 +256,7 @@ static bool put_rank_average(const struct marey_epoch_report *report, const stru
     for (size_t g = 0; done && g < run->n; g++) {
         const struct marey__epoch_group *group = &run->groups[g];
         for (size_t i = group->first; done && group->counts && i < group->first + group->n; i++) {
-            const struct marey__epoch_time *time = &report->times[i];
+            const struct marey__epoch_time *time = &epochs->times[i];
             if (!is_of_rank(time, whose))
                 continue;
             average.n_slowest += group->slowest == i;
@@ -253,7 +264,7 @@ static bool put_rank_average(const struct marey_epoch_report *report, const stru
         }
     }
     if (done)
-        put_average(report->tables[MAREY__EPOCHS_AVERAGES], run->number, whose, &average);
+        put_average(epochs->tables[MAREY__EPOCHS_AVERAGES], run->number, whose, &average);
     marey__free(average.ns.values);
     return done;
 }
@@ -268,7 +279,7 @@ static bool is_before(const struct marey_process *a, const struct marey_process 
 }
 
 /* A row for each rank. */
-static bool put_rank_averages(const struct marey_epoch_report *report, const struct run *run)
+static bool put_rank_averages(const struct marey__epochs *epochs, const struct run *run)
 {
     const struct marey__epoch_group *last_group = &run->groups[run->n - 1];
     const size_t first = run->groups[0].first, end = last_group->first + last_group->n;
@@ -276,12 +287,12 @@ static bool put_rank_averages(const struct marey_epoch_report *report, const str
     do {
         next = NULL;
         for (size_t i = first; i < end; i++) {
-            const struct marey_process *process = report->times[i].process;
+            const struct marey_process *process = epochs->times[i].process;
             if ((last == NULL || is_before(last, process)) &&
                 (next == NULL || is_before(process, next)))
                 next = process;
         }
-        if (next != NULL && !put_rank_average(report, run, next))
+        if (next != NULL && !put_rank_average(epochs, run, next))
             return false;
         last = next;
     } while (next != NULL);
@@ -290,33 +301,33 @@ static bool put_rank_averages(const struct marey_epoch_report *report, const str
 
 /* ---- phases ---- */
 
-static uint64_t ns_of_name(const struct marey_epoch_report *report,
-                           const struct marey__epoch_time *time, uint32_t name, uint64_t *count)
+static uint64_t ns_of_name(const struct marey__epochs *epochs, const struct marey__epoch_time *time,
+                           uint32_t name, uint64_t *count)
 {
     for (size_t i = time->first_part; i < time->first_part + time->n_parts; i++)
-        if (report->parts[i].name == name) {
-            *count += report->parts[i].count;
-            return report->parts[i].ns;
+        if (epochs->parts[i].name == name) {
+            *count += epochs->parts[i].count;
+            return epochs->parts[i].ns;
         }
     return 0;
 }
 
 /* `name` MAREY__NO_NAME: time in no phase. Phases that the run does not have give no row. */
-static bool put_phase(const struct marey_epoch_report *report, const struct run *run, uint32_t name)
+static bool put_phase(const struct marey__epochs *epochs, const struct run *run, uint32_t name)
 {
-    marey_table *table = report->tables[MAREY__EPOCHS_PHASES];
+    marey_table *table = epochs->tables[MAREY__EPOCHS_PHASES];
     struct marey__epoch_values values = {0};
     uint64_t count = 0, sum_ns = 0, whole_ns = 0;
     bool done = true;
     for (size_t g = 0; g < run->n; g++)
         for (size_t i = 0; done && run->groups[g].counts && i < run->groups[g].n; i++) {
-            const struct marey__epoch_time *time = &report->times[run->groups[g].first + i];
+            const struct marey__epoch_time *time = &epochs->times[run->groups[g].first + i];
             uint64_t ns = 0;
             if (name != MAREY__NO_NAME)
-                ns = ns_of_name(report, time, name, &count);
+                ns = ns_of_name(epochs, time, name, &count);
             else
                 for (size_t part = 0; part <= time->n_parts; part++)
-                    ns = part == 0 ? time->ns : ns - report->parts[time->first_part + part - 1].ns;
+                    ns = part == 0 ? time->ns : ns - epochs->parts[time->first_part + part - 1].ns;
             sum_ns += ns;
             whole_ns += time->ns;
             done = marey__epoch_values_add(&values, (double)ns);
@@ -324,7 +335,7 @@ static bool put_phase(const struct marey_epoch_report *report, const struct run 
     if (done && (sum_ns != 0 || count != 0)) {
         marey_table_u64(table, run->number + 1);
         if (name != MAREY__NO_NAME)
-            marey_table_text(table, report->names.names[name].text, report->names.names[name].len);
+            marey_table_text(table, epochs->names.names[name].text, epochs->names.names[name].len);
         else
             marey__put_string(table, "(no phase)");
         marey_table_u64(table, count);
@@ -337,15 +348,15 @@ static bool put_phase(const struct marey_epoch_report *report, const struct run 
 
 /* ---- notes ---- */
 
-static bool put_notes(const struct marey_epoch_report *report, const struct run *run)
+static bool put_notes(const struct marey__epochs *epochs, const struct run *run)
 {
-    marey_table *table = report->tables[MAREY__EPOCHS_NOTES];
+    marey_table *table = epochs->tables[MAREY__EPOCHS_NOTES];
     struct marey__buf text = {0};
     uint64_t n_counted = 0, n_open = 0, n_cut = 0, n_firsts = 0;
     for (size_t g = 0; g < run->n; g++) {
         uint32_t flags = 0;
         for (size_t i = 0; i < run->groups[g].n; i++)
-            flags |= report->times[run->groups[g].first + i].flags;
+            flags |= epochs->times[run->groups[g].first + i].flags;
         n_counted += run->groups[g].counts;
         n_firsts += run->groups[g].counts && (flags & MAREY__EPOCH_FIRST) != 0;
         n_open += (flags & MAREY__EPOCH_OPEN) != 0;
@@ -361,7 +372,7 @@ static bool put_notes(const struct marey_epoch_report *report, const struct run 
                           "in %" PRIu64 " epochs of run %" PRIu32
                           " events were lost; they are no part of averages\n",
                           n_cut, run->number + 1);
-    if (n_firsts != 0 && n_firsts == n_counted && !report->options.with_first)
+    if (n_firsts != 0 && n_firsts == n_counted && !epochs->with_first)
         marey__buf_printf(&text,
                           "run %" PRIu32 " has no epoch but the first, which warms up: it is what "
                           "is told\n",
@@ -378,40 +389,29 @@ static bool put_notes(const struct marey_epoch_report *report, const struct run 
 
 /* ---- all ---- */
 
-static bool put_run(const struct marey_epoch_report *report, const struct run *run)
+static bool put_run(const struct marey__epochs *epochs, const struct run *run)
 {
-    bool done = put_run_average(report, run) && put_rank_averages(report, run);
-    for (uint32_t name = 0; done && name < report->names.n; name++)
-        done = put_phase(report, run, name);
-    return done && put_phase(report, run, MAREY__NO_NAME) && put_notes(report, run);
+    bool done = put_run_average(epochs, run) && put_rank_averages(epochs, run);
+    for (uint32_t name = 0; done && name < epochs->names.n; name++)
+        done = put_phase(epochs, run, name);
+    return done && put_phase(epochs, run, MAREY__NO_NAME) && put_notes(epochs, run);
 }
 
-static bool fill(const struct marey_epoch_report *report)
+bool marey__epochs_fill(const struct marey__epochs *epochs)
 {
     size_t from = 0;
-    for (size_t g = 0; g < report->n_groups; g++)
-        put_epoch(report, &report->groups[g]);
-    for (size_t i = 0; i < report->n_times; i++)
-        put_rank_row(report->tables[MAREY__EPOCHS_RANKS], &report->times[i]);
-    for (size_t g = 1; g <= report->n_groups; g++) {
-        const uint32_t number = report->times[report->groups[from].first].run;
-        if (g < report->n_groups && report->times[report->groups[g].first].run == number)
+    for (size_t g = 0; g < epochs->n_groups; g++)
+        put_epoch(epochs, &epochs->groups[g]);
+    for (size_t i = 0; i < epochs->n_times; i++)
+        put_rank_row(epochs->tables[MAREY__EPOCHS_RANKS], &epochs->times[i]);
+    for (size_t g = 1; g <= epochs->n_groups; g++) {
+        const uint32_t number = epochs->times[epochs->groups[from].first].run;
+        if (g < epochs->n_groups && epochs->times[epochs->groups[g].first].run == number)
             continue;
-        const struct run run = {&report->groups[from], g - from, number};
-        if (!put_run(report, &run))
+        const struct run run = {&epochs->groups[from], g - from, number};
+        if (!put_run(epochs, &run))
             return false;
         from = g;
     }
     return true;
-}
-
-marey_status marey__epochs_make_tables(struct marey_epoch_report *report)
-{
-    for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
-        MAREY_TRY(marey_table_create(definitions[i].name, definitions[i].columns, definitions[i].n,
-                                     &report->tables[i]));
-    MAREY__TRY_MEMORY(fill(report));
-    for (size_t i = 0; i < MAREY__N_EPOCH_TABLES; i++)
-        MAREY_TRY(marey_table_status(report->tables[i]));
-    return MAREY_OK;
 }

@@ -8,7 +8,6 @@
 #include "analyze/scaling/scaling_read.h"
 #include "analyze/walk/tasks.h"
 #include <marey/energy_report.h>
-#include <marey/epochs.h>
 #include <marey/legacy.h>
 
 /* Missing ranks that are named one by one. */
@@ -77,16 +76,17 @@ static bool take_epochs(const marey_table *table, struct values *values, struct 
 static marey_status add_epochs(const struct marey__scaling_source *source, struct values *values,
                                struct marey_scaling_run *run)
 {
-    const struct marey_epoch_report_options options = {.with_first = 1};
-    marey_epoch_report *report = NULL;
+    static const char *const settings[] = {"first", NULL};
+    const struct marey_report_options options = {.settings = settings};
+    marey_report *report = NULL;
     bool any = false;
     for (size_t i = 0; i < source->n; i++)
         any |= source->workers[i]->steps.n_epochs != 0;
     if (!any)
         return MAREY_OK;
-    MAREY_TRY(marey_epoch_report_create(&source->recording, 1, &options, &report));
-    const bool is_done = take_epochs(marey_epoch_report_table(report, "epochs"), values, run);
-    marey_epoch_report_destroy(report);
+    MAREY_TRY(marey_report_create("epochs", &source->recording, 1, &options, &report));
+    const bool is_done = take_epochs(marey_report_table(report, "epochs"), values, run);
+    marey_report_destroy(report);
     return is_done ? MAREY_OK : marey__no_memory();
 }
 

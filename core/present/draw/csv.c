@@ -98,15 +98,21 @@ void marey__csv_row(const marey_table *table, size_t row, struct marey__buf *lin
     }
 }
 
-marey_status marey_present_csv(const marey_table *table, FILE *out)
+marey_status marey__csv_rows(const marey_table *table, size_t max_rows, FILE *out)
 {
     struct marey__buf line = {0};
+    const size_t n_rows = MAREY__MIN(marey_table_n_rows(table), max_rows);
     marey__csv_header(table, &line);
     marey_status status = marey__buf_to_stream(&line, out);
-    for (size_t row = 0; status == MAREY_OK && row < marey_table_n_rows(table); row++) {
+    for (size_t row = 0; status == MAREY_OK && row < n_rows; row++) {
         marey__csv_row(table, row, &line);
         status = marey__buf_to_stream(&line, out);
     }
     marey__buf_fini(&line);
     return status;
+}
+
+marey_status marey_present_csv(const marey_table *table, FILE *out)
+{
+    return marey__csv_rows(table, SIZE_MAX, out);
 }

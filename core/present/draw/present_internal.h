@@ -5,7 +5,6 @@
 #define MAREY_PRESENT_INTERNAL_H
 
 #include "base/table_internal.h"
-#include <marey/compare.h>
 #include <marey/report.h>
 
 /* ---- text.c ---- */
@@ -34,7 +33,8 @@ marey_status marey__collectives_draw(const struct marey_breakdown *b,
 /* ---- compare_out.c ---- */
 
 /* The sentence that a comparison comes to. */
-void marey__compare_sentence(marey_comparison *c, struct marey__buf *line);
+struct marey_comparison;
+void marey__compare_sentence(struct marey_comparison *c, struct marey__buf *line);
 
 /* ---- csv.c ---- */
 
@@ -43,6 +43,8 @@ void marey__csv_put(struct marey__buf *line, const char *text, size_t len);
 /* The line of names, and the line of one row, each with its end. */
 void marey__csv_header(const marey_table *table, struct marey__buf *line);
 void marey__csv_row(const marey_table *table, size_t row, struct marey__buf *line);
+/* The line of names and the first rows. */
+MAREY_WARN_UNUSED marey_status marey__csv_rows(const marey_table *table, size_t max_rows, FILE *out);
 
 /* ---- xml.c ---- */
 

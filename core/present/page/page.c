@@ -177,7 +177,7 @@ static marey_status put_data(struct marey__page *page)
     MAREY_TRY(marey__page_look_at_gpus(page));
     MAREY_TRY(marey__page_look_at_memory(page));
     MAREY_TRY(marey__page_measure(page));
-    MAREY_TRY(marey__page_time_epochs(page));
+    MAREY_TRY(marey__page_make_reports(page));
     MAREY_TRY(marey__page_profile(page));
     MAREY_TRY(marey__page_sample(page));
     MAREY_TRY(put_texts(page));
@@ -231,7 +231,8 @@ marey_status marey_page_write(marey_recording *const *recordings, size_t n,
     marey_gpu_report_destroy(page.gpu);
     marey_memory_report_destroy(page.memory);
     marey_energy_report_destroy(page.energy);
-    marey_epoch_report_destroy(page.epochs);
+    for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++)
+        marey_report_destroy(page.reports[i]);
     marey__page_free_calls(&page);
     marey__page_free_samples(&page);
     marey__heat_destroy(page.heat);

@@ -236,8 +236,9 @@ marey_status marey__page_index(const struct marey__page *page, struct marey__buf
         (t == MAREY__TABLE_TREE ? marey__page_tree : marey__page_table)(
             json, page->summary->tables[t], MAREY__PAGE_TABLE_ROWS);
     marey__page_put_energy(page, json);
-    marey__page_put_epochs(page, json);
+    marey__page_put_reports(page, false, json);
     marey__page_close(json, "],");
+    marey__page_put_reports(page, true, json);
     marey__page_put_breakdown(page, json);
     marey__page_put_gpus(page, json);
     marey__page_put_memory(page, json);

@@ -17,9 +17,9 @@
 
 #include "analyze/summary/internal.h"
 #include "present/export/export_internal.h"
+#include "report/internal.h"
 #include <marey/breakdown.h>
 #include <marey/energy_report.h>
-#include <marey/epochs.h>
 #include <marey/page.h>
 #include <marey/samples_report.h>
 
@@ -184,13 +184,13 @@ struct marey__page {
     marey_summary *summary;
     marey_breakdown *breakdown; /* NULL: there is nothing to break down */
     struct marey_gpu_report *gpu;
-    struct marey_memory_report *memory; /* NULL: nothing of it was recorded */
-    marey_energy_report *energy;        /* NULL: none was measured */
-    marey_epoch_report *epochs;         /* NULL: the program told of none */
-    struct marey__heat *heat;           /* in page_heat.h */
-    struct marey__buf heat_index;       /* what the index says of it; empty where there is no map */
-    size_t n_of_program;                /* processes; those behind only measured others */
-    bool has_many;                      /* of these, so that the timeline has some of them */
+    struct marey_memory_report *memory;         /* NULL: nothing of it was recorded */
+    marey_energy_report *energy;                /* NULL: none was measured */
+    marey_report *reports[MAREY__MAX_ANALYSES]; /* by analysis; NULL: nothing of the kind was recorded */
+    struct marey__heat *heat;                   /* in page_heat.h */
+    struct marey__buf heat_index; /* what the index says of it; empty where there is no map */
+    size_t n_of_program;          /* processes; those behind only measured others */
+    bool has_many;                /* of these, so that the timeline has some of them */
     uint32_t chosen[MAREY__PAGE_CHOSEN];
     size_t n_chosen;
     struct marey__calls *calls;    /* NULL: none were profiled */
@@ -225,11 +225,12 @@ void marey__page_put_memory(const struct marey__page *page, struct marey__buf *j
 MAREY_WARN_UNUSED marey_status marey__page_measure(struct marey__page *page);
 void marey__page_put_energy(const struct marey__page *page, struct marey__buf *json);
 
-/* ---- page_epochs.c ---- */
+/* ---- page_reports.c ---- */
 
-/* The times of epochs, where the program told of some; and their tables, behind the summary's. */
-MAREY_WARN_UNUSED marey_status marey__page_time_epochs(struct marey__page *page);
-void marey__page_put_epochs(const struct marey__page *page, struct marey__buf *json);
+/* Reports of registered analyses, of what was recorded. */
+MAREY_WARN_UNUSED marey_status marey__page_make_reports(struct marey__page *page);
+/* Their tables: those among the others, after the summary's, or those that are lists of the index. */
+void marey__page_put_reports(const struct marey__page *page, bool as_lists, struct marey__buf *json);
 
 /* ---- page_samples.c ---- */
 

@@ -18,7 +18,8 @@ static marey_status put_table(const marey_table *table, size_t limit, struct mar
 }
 
 /* The tables asked for, those that are always there first. */
-static marey_status put_tables(marey_summary *summary, const struct marey_summary_text_options *options,
+static marey_status put_tables(marey_summary *summary,
+                               const struct marey_summary_text_options *options,
                                struct marey__buf *buf, FILE *out)
 {
     static const enum marey__summary_table always[] = {
@@ -98,7 +99,8 @@ static void put_cost(struct marey__buf *buf, const struct marey_cost *cost)
     marey__buf_printf(buf, "    \"share\": %.*s\n  }\n}\n", (int)(end - share), share);
 }
 
-static marey_status put_report(marey_summary *summary, const struct marey_summary_text_options *options,
+static marey_status put_report(marey_summary *summary,
+                               const struct marey_summary_text_options *options,
                                struct marey__buf *buf, FILE *out)
 {
     MAREY_TRY(marey__report_sort(summary, options->sort));
@@ -113,8 +115,8 @@ static marey_status put_report(marey_summary *summary, const struct marey_summar
     return fflush(out) == 0 ? MAREY_OK : marey__fail_errno("write the report");
 }
 
-marey_status marey_summary_json(marey_summary *summary, const struct marey_summary_text_options *options,
-                               FILE *out)
+marey_status marey_summary_json(marey_summary *summary,
+                                const struct marey_summary_text_options *options, FILE *out)
 {
     static const struct marey_summary_text_options defaults;
     struct marey__buf buf = {0};

@@ -375,8 +375,8 @@ static marey_status put_report(struct report *report)
     return fflush(report->out) == 0 ? MAREY_OK : marey__fail_errno("write the report");
 }
 
-marey_status marey_summary_text(marey_summary *summary, const struct marey_summary_text_options *options,
-                               FILE *out)
+marey_status marey_summary_text(marey_summary *summary,
+                                const struct marey_summary_text_options *options, FILE *out)
 {
     static const struct marey_summary_text_options defaults;
     struct report report = {

@@ -1,17 +1,15 @@
-/* Epochs for a terminal and as JSON. The first lines are the answer; tables follow, without columns that say nothing. */
+/* Epochs for a terminal. The first lines are the answer; tables follow, without columns that say nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/epochs/epochs_whole.h"
+#include "analyze/epochs/internal.h"
 #include "present/draw/present_internal.h"
 #include "present/draw/style.h"
 
-enum { MAX_COLUMNS = 24 };
-
 struct answer {
-    marey_epoch_report *report;
-    const struct marey_epoch_text_options *options;
+    const marey_report *report;
+    const struct marey_write_options *options;
     struct marey__lines lines;
 };
 
@@ -167,8 +165,9 @@ static bool is_of_several(const char *column)
     return false;
 }
 
-static bool says_nothing(const struct answer *answer, const marey_table *table, size_t column)
+static bool says_nothing(const void *ctx, const marey_table *table, size_t column)
 {
+    const struct answer *const answer = ctx;
     const struct marey_column *c = marey_table_column(table, column);
     const bool is_epochs = table == answer->report->tables[MAREY__EPOCHS_EPOCHS];
     if (strcmp(c->name, "run") == 0)
@@ -189,39 +188,15 @@ static bool says_nothing(const struct answer *answer, const marey_table *table, 
 static marey_status put_table(struct answer *answer, enum marey__epoch_table which, const char *title)
 {
     const marey_table *table = answer->report->tables[which];
-    const char *hide[MAX_COLUMNS + 1];
     const bool is_twice = which == MAREY__EPOCHS_AVERAGES && has_one_rank(answer);
-    const size_t limit = answer->options->limit, n = is_twice ? 1 : marey_table_n_rows(table),
-                 n_drawn = limit != 0 ? MAREY__MIN(n, limit) : n;
-    size_t n_hidden = 0;
-    for (size_t c = 0; c < marey_table_n_columns(table) && n_hidden < MAX_COLUMNS; c++)
-        if (says_nothing(answer, table, c))
-            hide[n_hidden++] = marey_table_column(table, c)->name;
-    hide[n_hidden] = NULL;
-    marey__buf_printf(&answer->lines.line, "\n%s%s%s", marey__style(&answer->lines, DIM), title,
-                      marey__style(&answer->lines, PLAIN));
-    MAREY_TRY(marey__lines_end(&answer->lines));
-    const struct marey__text_view view = {
-        .table = table, .options = answer->options->text, .n_rows = n_drawn, .hide = hide};
-    MAREY_TRY(marey__text_draw(&view, answer->lines.out));
-    if (n_drawn == n)
-        return MAREY_OK;
-    marey__buf_printf(&answer->lines.line, "%s... and %zu more; --all shows them%s",
-                      marey__style(&answer->lines, DIM), n - n_drawn,
-                      marey__style(&answer->lines, PLAIN));
-    return marey__lines_end(&answer->lines);
-}
-
-static marey_status put_notes(struct answer *answer)
-{
-    const marey_table *notes = answer->report->tables[MAREY__EPOCHS_NOTES];
-    for (size_t row = 0; row < marey_table_n_rows(notes); row++) {
-        marey__buf_printf(&answer->lines.line, "%snote:%s %s", marey__style(&answer->lines, YELLOW),
-                          marey__style(&answer->lines, PLAIN),
-                          marey_table_cell(notes, row, 0).as.text);
-        MAREY_TRY(marey__lines_end(&answer->lines));
-    }
-    return MAREY_OK;
+    const struct marey__report_view view = {.table = table,
+                                            .title = title,
+                                            .n_rows = is_twice ? 1 : marey_table_n_rows(table),
+                                            .options = answer->options,
+                                            .hides = says_nothing,
+                                            .ctx = answer};
+    MAREY_TRY(marey__lines_end(&answer->lines)); /* an empty one */
+    return marey__report_draw(&answer->lines, &view);
 }
 
 /* ---- all ---- */
@@ -239,21 +214,16 @@ static marey_status put_all(struct answer *answer)
                         is_one ? "phases of an epoch" : "phases, of an epoch on a rank"));
     if (!answer->options->is_short)
         MAREY_TRY(put_table(answer, MAREY__EPOCHS_RANKS, "each epoch on each rank"));
-    return put_notes(answer);
+    return marey__lines_put_notes(&answer->lines, answer->report->tables[MAREY__EPOCHS_NOTES]);
 }
 
-marey_status marey_epoch_report_text(marey_epoch_report *report,
-                                     const struct marey_epoch_text_options *options, FILE *out)
+marey_status marey__epochs_text(const marey_report *report,
+                                const struct marey_write_options *options, FILE *out)
 {
-    static const struct marey_epoch_text_options defaults;
     struct answer answer = {
-        .report = report, .options = options != NULL ? options : &defaults, .lines = {.out = out}};
-    answer.lines.has_color = answer.options->text.color;
+        .report = report,
+        .options = options,
+        .lines = {.out = out, .has_color = options->text.color},
+    };
     return marey__lines_close(&answer.lines, put_all(&answer));
-}
-
-marey_status marey_epoch_report_json(marey_epoch_report *report, FILE *out)
-{
-    return marey__json_report(report->tables, MAREY__EPOCHS_NOTES,
-                              report->tables[MAREY__EPOCHS_NOTES], out);
 }

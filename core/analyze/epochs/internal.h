@@ -1,17 +1,23 @@
 /*
- * epochs: when each process was in which epoch, and in which phases of it.
+ * epochs: how long an epoch takes, on which rank, in which phases.
  *
  *   logs ── epochs_read.c ── times: one for each epoch of a process, with its phases
- *        ── epochs.c ── in order; which count ── epochs_stats.c ── epochs_tables.c
+ *        ── epochs.c ── in order; which count ── epochs_stats.c ── epochs_tables.c ── epochs_text.c
+ *
+ * Comes in: recordings of programs that mark epochs and phases (<marey/iteration.h>). Goes out: a report of five tables.
+ * Each moment of an epoch belongs to the phase that was open then, or to none, so the times of phases and `other` add up
+ * to the epoch, to the nanosecond. The time of an epoch is that of its slowest rank. The first epoch of each process warms
+ * up and does not count in averages, unless there is no other or the setting "first" is on; nor does an epoch that was not
+ * ended or in which events were lost. Knows neither the command line nor the page: the entry is in epochs.c.
  *
  * Memory: some 200 bytes for each epoch of a process.
  */
-#ifndef MAREY_EPOCHS_WHOLE_H
-#define MAREY_EPOCHS_WHOLE_H
+#ifndef MAREY_EPOCHS_INTERNAL_H
+#define MAREY_EPOCHS_INTERNAL_H
 
 #include "analyze/walk/internal.h"
 #include "analyze/walk/process_runs.h"
-#include <marey/epochs.h>
+#include "report/internal.h"
 
 /* The phases that have a column, in the order of a training step; then what is in none of them. */
 enum marey__epoch_phase {
@@ -29,7 +35,7 @@ extern const char *const marey__epoch_phase_names[MAREY__N_PHASES];
 
 /* A phase within an epoch. */
 struct marey__epoch_part {
-    uint32_t name; /* in marey_epoch_report.names, where the seven come first */
+    uint32_t name; /* in marey__epochs.names, where the seven come first */
     uint64_t ns, count;
 };
 
@@ -46,7 +52,7 @@ struct marey__epoch_time {
     uint64_t number, ns, n_iterations;
     double samples; /* 0: not known */
     uint64_t phase_ns[MAREY__N_PHASES];
-    size_t first_part, n_parts; /* in marey_epoch_report.parts */
+    size_t first_part, n_parts; /* in marey__epochs.parts */
     uint32_t run, flags;
 };
 
@@ -69,11 +75,10 @@ enum marey__epoch_table {
     MAREY__N_EPOCH_TABLES,
 };
 
-struct marey_epoch_report {
-    marey_table *tables[MAREY__N_EPOCH_TABLES];
-    char *title;
-    struct marey_epoch_report_options options;
-    /* What follows is gone once the tables are made. */
+/* Epochs in the making. */
+struct marey__epochs {
+    marey_table *const *tables; /* of the report, by enum marey__epoch_table */
+    bool with_first;
     struct marey__epoch_time *times;
     size_t n_times, times_cap;
     struct marey__epoch_part *parts;
@@ -85,7 +90,7 @@ struct marey_epoch_report {
 };
 
 /* epochs_read.c: all processes of a recording. */
-MAREY_WARN_UNUSED marey_status marey__epochs_read(struct marey_epoch_report *report,
+MAREY_WARN_UNUSED marey_status marey__epochs_read(struct marey__epochs *epochs,
                                                   marey_recording *recording);
 
 /* Whole nanoseconds; a damaged log may have times that no sum of them holds. */
@@ -97,8 +102,7 @@ static inline uint64_t marey__epoch_ns(double ns)
 /* ---- epochs_stats.c ---- */
 
 /* Of the times of one epoch: the longest, and which rank stands out. */
-void marey__epoch_group_judge(const struct marey_epoch_report *report,
-                              struct marey__epoch_group *group);
+void marey__epoch_group_judge(const struct marey__epochs *epochs, struct marey__epoch_group *group);
 
 struct marey__epoch_values {
     double *values;
@@ -111,7 +115,13 @@ MAREY_WARN_UNUSED bool marey__epoch_values_add(struct marey__epoch_values *value
 /* Sorts them. All zero for none. */
 struct marey__epoch_spread marey__epoch_values_spread(struct marey__epoch_values *values);
 
-/* epochs_tables.c */
-MAREY_WARN_UNUSED marey_status marey__epochs_make_tables(struct marey_epoch_report *report);
+/* epochs_tables.c: the definitions, and the rows. Returns false on out of memory. */
+extern const struct marey_table_definition marey__epoch_tables[MAREY__N_EPOCH_TABLES];
+MAREY_WARN_UNUSED bool marey__epochs_fill(const struct marey__epochs *epochs);
+
+/* epochs_text.c */
+MAREY_WARN_UNUSED marey_status marey__epochs_text(const marey_report *report,
+                                                  const struct marey_write_options *options,
+                                                  FILE *out);
 
 #endif

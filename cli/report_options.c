@@ -1,0 +1,200 @@
+/* Options of analyses: from the registry into the table of the command, and from the command line into settings. */
+#include "report_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPTIONS = 128, MAX_SETTINGS = 64 };
+
+static struct cli_option table[MAX_OPTIONS];
+
+/* A setting by its name, which several analyses may have. */
+static struct setting {
+    const char *name;
+    const char *value; /* NULL: not given */
+} given[MAX_SETTINGS];
+static size_t n_given;
+
+/* By number of the analysis. */
+static bool switches[MAX_SETTINGS];
+
+static const char *settings[MAX_SETTINGS + 1];
+
+/* ---- from the registry ---- */
+
+static struct setting *setting_of(const char *name)
+{
+    for (size_t i = 0; i < n_given; i++)
+        if (strcmp(given[i].name, name) == 0)
+            return &given[i];
+    given[n_given].name = name;
+    return &given[n_given++];
+}
+
+static char letter_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        char letter;
+    } letters[] = {{"sort", 's'}, {"filter", 'f'}, {"depth", 'd'}};
+    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+        if (strcmp(letters[i].name, name) == 0)
+            return letters[i].letter;
+    return 0;
+}
+
+static enum cli_kind kind_of(enum marey_setting_kind kind)
+{
+    switch (kind) {
+    case MAREY_SETTING_FLAG:
+        return CLI_FLAG;
+    case MAREY_SETTING_COUNT:
+        return CLI_COUNT;
+    case MAREY_SETTING_CHOICE:
+        return CLI_CHOICE;
+    case MAREY_SETTING_NUMBER:
+    case MAREY_SETTING_TEXT:
+        break;
+    }
+    return CLI_TEXT;
+}
+
+/* "epoch|rank|phase": what --by takes. NULL: nothing. */
+static const char *words_by(const struct marey_analysis *analysis)
+{
+    char *words = NULL;
+    size_t len = 0;
+    FILE *const out = open_memstream(&words, &len);
+    const char *between = "";
+    if (out == NULL)
+        return NULL;
+    for (size_t i = 0; i < analysis->n_tables; i++) {
+        if (analysis->tables[i].by == NULL)
+            continue;
+        fprintf(out, "%s%s", between, analysis->tables[i].by);
+        between = "|";
+    }
+    fclose(out);
+    if (len != 0)
+        return words;
+    free(words);
+    return NULL;
+}
+
+static void add(struct cli_command *command, const struct cli_option *option)
+{
+    if (command->n_options < MAX_OPTIONS)
+        table[command->n_options++] = *option;
+}
+
+static void add_setting(struct cli_command *command, const struct marey_setting *setting)
+{
+    add(command, &(struct cli_option){.name = setting->name,
+                                      .letter = letter_of(setting->name),
+                                      .kind = kind_of(setting->kind) | CLI_SETTING,
+                                      .value = setting->value,
+                                      .into = &setting_of(setting->name)->value,
+                                      .help = setting->help});
+}
+
+void report_options_add(struct cli_command *command)
+{
+    const struct marey_analysis *analysis;
+    memcpy(table, command->options, command->n_options * sizeof table[0]);
+    command->options = table;
+    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
+        const struct marey_setting by = {"by", MAREY_SETTING_CHOICE, words_by(analysis),
+                                         "only the table of these"};
+        add(command, &(struct cli_option){.name = analysis->name,
+                                          .kind = CLI_FLAG,
+                                          .into = &switches[i],
+                                          .help = analysis->help});
+        if (by.value != NULL)
+            add_setting(command, &by);
+        for (size_t k = 0; k < analysis->n_settings; k++)
+            add_setting(command, &analysis->settings[k]);
+    }
+}
+
+/* ---- from the command line ---- */
+
+static bool takes(const struct marey_analysis *analysis, const char *name)
+{
+    for (size_t i = 0; i < analysis->n_settings; i++)
+        if (strcmp(analysis->settings[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; strcmp(name, "by") == 0 && i < analysis->n_tables; i++)
+        if (analysis->tables[i].by != NULL)
+            return true;
+    return false;
+}
+
+/* "--by goes with --energy, --calls or --samples" */
+static bool say_misplaced(const char *name)
+{
+    char list[256] = "";
+    const struct marey_analysis *analysis, *last = NULL;
+    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
+        if (!takes(analysis, name))
+            continue;
+        if (last != NULL)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s--%s",
+                     list[0] != '\0' ? ", " : "", last->name);
+        last = analysis;
+    }
+    cli_say("--%s goes with %s%s--%s", name, list, list[0] != '\0' ? " or " : "", last->name);
+    return false;
+}
+
+static bool find_switch(const struct marey_analysis **chosen)
+{
+    const struct marey_analysis *analysis;
+    *chosen = NULL;
+    for (size_t i = 0; (analysis = marey_analysis_at(i)) != NULL; i++) {
+        if (!switches[i])
+            continue;
+        if (*chosen != NULL) {
+            cli_say("--%s and --%s exclude one another", (*chosen)->name, analysis->name);
+            return false;
+        }
+        *chosen = analysis;
+    }
+    return true;
+}
+
+static bool add_given(const struct setting *setting, size_t n)
+{
+    char *text = NULL;
+    const bool has_value = setting->value[0] != '\0';
+    if (asprintf(&text, "%s%s%s", setting->name, has_value ? "=" : "", setting->value) < 0) {
+        cli_say("out of memory");
+        return false;
+    }
+    settings[n] = text;
+    return true;
+}
+
+bool report_options_choose(const struct marey_analysis **chosen)
+{
+    size_t n = 0;
+    if (!find_switch(chosen))
+        return false;
+    for (size_t i = 0; i < n_given; i++) {
+        if (given[i].value == NULL)
+            continue;
+        if (*chosen == NULL || !takes(*chosen, given[i].name))
+            return say_misplaced(given[i].name);
+        if (!add_given(&given[i], n++))
+            return false;
+    }
+    if (*chosen != NULL && marey_report_check((*chosen)->name, settings) != MAREY_OK) {
+        cli_say("%s", marey_last_error());
+        return false;
+    }
+    return true;
+}
+
+const char *const *report_options_settings(void)
+{
+    return settings;
+}

@@ -1,0 +1,22 @@
+/*
+ * Options of `marey report` that come from the registry of analyses: each analysis is a switch, --epochs, with its settings
+ * below it. Which settings go with which analysis, and that two analyses exclude one another, follows from the registry.
+ */
+#ifndef MAREY_CLI_REPORT_OPTIONS_H
+#define MAREY_CLI_REPORT_OPTIONS_H
+
+#include "cli.h"
+
+/* Append them to the options of the command, once, before anything reads these. */
+void report_options_add(struct cli_command *command);
+
+/*
+ * The analysis whose switch was given; NULL: none. False, with a sentence said, when there are two, or a setting belongs to
+ * another one, or a value is wrong.
+ */
+bool report_options_choose(const struct marey_analysis **chosen);
+
+/* The settings for it; NULL after the last. Lent until the program ends. */
+const char *const *report_options_settings(void);
+
+#endif

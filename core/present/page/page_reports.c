@@ -1,0 +1,80 @@
+/* Tables of the registered analyses: which of them the page has, and where, is in the entry of each. */
+#include <string.h>
+
+#include "present/page/page_internal.h"
+
+static bool is_there(const struct marey__page *page, const struct marey__analysis *analysis)
+{
+    if (analysis->page == NULL)
+        return false;
+    if (analysis->page_needs != NULL) {
+        const marey_table *const table = marey_summary_table(page->summary, analysis->page_needs);
+        if (table == NULL || marey_table_n_rows(table) == 0)
+            return false;
+    }
+    return analysis->is_there == NULL || analysis->is_there(page->recordings, page->n_recordings);
+}
+
+static bool takes(const struct marey__analysis *analysis, const char *setting)
+{
+    for (size_t i = 0; i < analysis->about.n_settings; i++)
+        if (strcmp(analysis->about.settings[i].name, setting) == 0)
+            return true;
+    return false;
+}
+
+static marey_status make(struct marey__page *page, const struct marey__analysis *analysis,
+                         marey_report **out)
+{
+    const char *const filter = page->options->summary.filter;
+    struct marey__buf setting = {0};
+    const char *settings[2] = {NULL, NULL};
+    if (filter != NULL && takes(analysis, "filter")) {
+        marey__buf_printf(&setting, "filter=%s", filter);
+        marey__buf_put(&setting, "", 1);
+        if (setting.failed)
+            return marey__no_memory();
+        settings[0] = setting.data;
+    }
+    const struct marey_report_options options = {.settings = settings,
+                                                 .n_jobs = page->options->summary.n_jobs};
+    const marey_status status = marey_report_create(analysis->about.name, page->recordings,
+                                                    page->n_recordings, &options, out);
+    marey__buf_fini(&setting);
+    return status == MAREY_EFORMAT ? MAREY_OK : status; /* nothing after all */
+}
+
+marey_status marey__page_make_reports(struct marey__page *page)
+{
+    const struct marey__analysis *analysis;
+    for (size_t i = 0; (analysis = marey__analysis_at(i)) != NULL; i++)
+        if (is_there(page, analysis))
+            MAREY_TRY(make(page, analysis, &page->reports[i]));
+    return MAREY_OK;
+}
+
+static void put_tables(const marey_report *report, struct marey__buf *json)
+{
+    for (const struct marey__page_table *one = report->analysis->page; one->table != NULL; one++) {
+        const marey_table *const table = marey_report_table(report, one->table);
+        if (table != NULL)
+            marey__page_named_table(json, one->title != NULL ? one->title : one->table, table,
+                                    MAREY__PAGE_TABLE_ROWS);
+    }
+}
+
+void marey__page_put_reports(const struct marey__page *page, bool as_lists, struct marey__buf *json)
+{
+    for (size_t i = 0; i < MAREY__MAX_ANALYSES; i++) {
+        const marey_report *const report = page->reports[i];
+        if (report == NULL || (report->analysis->page_key != NULL) != as_lists)
+            continue;
+        if (as_lists) {
+            marey__page_put_key(json, report->analysis->page_key);
+            marey__buf_puts(json, "[");
+        }
+        put_tables(report, json);
+        if (as_lists)
+            marey__page_close(json, "],");
+    }
+}

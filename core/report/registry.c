@@ -1,0 +1,31 @@
+/* Every analysis that makes a report, in the order of help. An analysis is one line here and its folder. */
+#include <assert.h>
+#include <string.h>
+
+#include "report/internal.h"
+
+extern const struct marey__analysis marey__analysis_epochs;
+
+static const struct marey__analysis *const analyses[] = {
+    &marey__analysis_epochs,
+};
+
+static_assert(MAREY__COUNT_OF(analyses) <= MAREY__MAX_ANALYSES, "more than the page has room for");
+
+const struct marey__analysis *marey__analysis_at(size_t i)
+{
+    return i < MAREY__COUNT_OF(analyses) ? analyses[i] : NULL;
+}
+
+const struct marey_analysis *marey_analysis_at(size_t i)
+{
+    return i < MAREY__COUNT_OF(analyses) ? &analyses[i]->about : NULL;
+}
+
+const struct marey__analysis *marey__analysis_find(const char *name)
+{
+    for (size_t i = 0; i < MAREY__COUNT_OF(analyses); i++)
+        if (strcmp(analyses[i]->about.name, name) == 0)
+            return analyses[i];
+    return NULL;
+}

@@ -1,0 +1,124 @@
+/* A report: made by the analysis of its name, owner of the tables. */
+#include <string.h>
+
+#include "report/internal.h"
+
+/* ---- making ---- */
+
+/* An analysis whose columns depend on the recording creates those tables itself. */
+static marey_status create_tables(marey_report *report)
+{
+    const struct marey_analysis *const about = &report->analysis->about;
+    report->tables = marey__calloc(about->n_tables + 1, sizeof(marey_table *));
+    MAREY__TRY_MEMORY(report->tables != NULL);
+    for (size_t i = 0; i < about->n_tables; i++)
+        if (about->tables[i].columns != NULL)
+            MAREY_TRY(marey_table_create(about->tables[i].name, about->tables[i].columns,
+                                         about->tables[i].n_columns, &report->tables[i]));
+    return MAREY_OK;
+}
+
+/* The table that the setting "by" selects; NULL: none. */
+static const char *table_by(const struct marey_analysis *about, const char *by)
+{
+    for (size_t i = 0; by != NULL && i < about->n_tables; i++)
+        if (about->tables[i].by != NULL && strcmp(about->tables[i].by, by) == 0)
+            return about->tables[i].name;
+    return NULL;
+}
+
+static marey_status make(marey_report *report, const struct marey__request *request)
+{
+    MAREY_TRY(create_tables(report));
+    report->table = table_by(&report->analysis->about, marey__setting(request, "by"));
+    report->title = marey__recordings_title(request->recordings, request->n);
+    MAREY__TRY_MEMORY(report->title != NULL);
+    marey__cost_of(&report->cost, request->recordings, request->n);
+    MAREY_TRY(report->analysis->make(report, request));
+    for (size_t i = 0; i < report->analysis->about.n_tables; i++)
+        if (report->tables[i] != NULL)
+            MAREY_TRY(marey_table_status(report->tables[i]));
+    return MAREY_OK;
+}
+
+marey_status marey_report_create(const char *analysis, marey_recording *const *recordings, size_t n,
+                                 const struct marey_report_options *options, marey_report **out)
+{
+    static const struct marey_report_options defaults;
+    options = options != NULL ? options : &defaults;
+    MAREY_TRY(marey_report_check(analysis, options->settings));
+    marey_report *const report = marey__calloc(1, sizeof *report);
+    MAREY__TRY_MEMORY(report != NULL);
+    report->analysis = marey__analysis_find(analysis);
+    const struct marey__request request = {.recordings = recordings, .n = n, .options = options};
+    const marey_status status = make(report, &request);
+    if (status != MAREY_OK) {
+        marey_report_destroy(report);
+        return status;
+    }
+    *out = report;
+    return MAREY_OK;
+}
+
+void marey_report_destroy(marey_report *report)
+{
+    if (report == NULL)
+        return;
+    if (report->data != NULL)
+        report->analysis->destroy(report->data);
+    for (size_t i = 0; report->tables != NULL && i < report->analysis->about.n_tables; i++)
+        marey_table_destroy(report->tables[i]);
+    marey__free(report->tables);
+    marey__free(report->title);
+    marey__free(report);
+}
+
+marey_status marey__report_missing(const marey_report *report)
+{
+    return marey__fail(MAREY_EFORMAT, "%s has no %s in it: %s", report->title,
+                       report->analysis->about.name, report->analysis->about.needs);
+}
+
+void marey__report_progress(const struct marey__request *request, double share)
+{
+    if (request->options->progress != NULL)
+        request->options->progress(request->options->progress_ctx, share);
+}
+
+/* ---- reading ---- */
+
+const struct marey_analysis *marey_report_analysis(const marey_report *report)
+{
+    return &report->analysis->about;
+}
+
+marey_table *marey_report_table_at(const marey_report *report, size_t i)
+{
+    return i < report->analysis->about.n_tables ? report->tables[i] : NULL;
+}
+
+marey_table *marey_report_table(const marey_report *report, const char *name)
+{
+    for (size_t i = 0; i < report->analysis->about.n_tables; i++)
+        if (strcmp(report->analysis->about.tables[i].name, name) == 0)
+            return report->tables[i];
+    return NULL;
+}
+
+const marey_table *marey__report_notes(const marey_report *report)
+{
+    const marey_table *const notes = marey_report_table(report, "notes");
+    return notes != NULL ? notes : marey_report_table(report, "warnings");
+}
+
+const char *marey_report_note(const marey_report *report, size_t i)
+{
+    const marey_table *const notes = marey__report_notes(report);
+    return notes != NULL && i < marey_table_n_rows(notes) ? marey_table_cell(notes, i, 0).as.text
+                                                          : NULL;
+}
+
+void marey_report_cost(const marey_report *report, struct marey_cost *out)
+{
+    *out = report->cost;
+}

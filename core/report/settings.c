@@ -1,0 +1,158 @@
+/* Settings of an analysis, "name" or "name=value": checked against its entry, then read by it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/internal.h"
+
+static bool has_name(const char *setting, const char *name)
+{
+    const size_t len = strlen(name);
+    return strncmp(setting, name, len) == 0 && (setting[len] == '\0' || setting[len] == '=');
+}
+
+static const struct marey_setting *find(const struct marey_analysis *about, const char *setting)
+{
+    for (size_t i = 0; i < about->n_settings; i++)
+        if (has_name(setting, about->settings[i].name))
+            return &about->settings[i];
+    return NULL;
+}
+
+/* ---- checking ---- */
+
+static marey_status check_flag(const struct marey_setting *known, const char *value)
+{
+    return value == NULL ? MAREY_OK
+                         : marey__fail(MAREY_EINVAL, "%s does not take a value", known->name);
+}
+
+static marey_status check_count(const struct marey_setting *known, const char *value)
+{
+    char *end;
+    const unsigned long count = value != NULL ? strtoul(value, &end, 10) : 0;
+    if (value == NULL || value[0] < '0' || value[0] > '9' || *end != '\0' || count > UINT32_MAX)
+        return marey__fail(MAREY_EINVAL, "%s takes a whole number, not '%s'", known->name,
+                           value != NULL ? value : "");
+    return MAREY_OK;
+}
+
+static marey_status check_number(const struct marey_setting *known, const char *value)
+{
+    char *end;
+    const double number = value != NULL ? strtod(value, &end) : 0;
+    if (value == NULL || end == value || *end != '\0' || !isfinite(number) || number < 0)
+        return marey__fail(MAREY_EINVAL, "%s takes a number of 0 or more, not '%s'", known->name,
+                           value != NULL ? value : "");
+    return MAREY_OK;
+}
+
+static marey_status check_choice(const struct marey_setting *known, const char *value)
+{
+    for (const char *word = known->value; value != NULL && word != NULL; word = strchr(word, '|')) {
+        word += *word == '|';
+        if (strcspn(word, "|") == strlen(value) && strncmp(word, value, strlen(value)) == 0)
+            return MAREY_OK;
+    }
+    return marey__fail(MAREY_EINVAL, "%s may be one of %s, not '%s'", known->name, known->value,
+                       value != NULL ? value : "");
+}
+
+/* The setting "by" takes the words of the tables. */
+static marey_status check_by(const struct marey_analysis *about, const char *value)
+{
+    struct marey__buf words = {0};
+    for (size_t i = 0; i < about->n_tables; i++) {
+        if (about->tables[i].by == NULL)
+            continue;
+        if (value != NULL && strcmp(about->tables[i].by, value) == 0) {
+            marey__buf_fini(&words);
+            return MAREY_OK;
+        }
+        marey__buf_printf(&words, "%s%s", words.len == 0 ? "" : ", ", about->tables[i].by);
+    }
+    marey__buf_put(&words, "", 1);
+    const marey_status status =
+        words.failed || words.len == 1
+            ? marey__fail(MAREY_EINVAL, "%s does not take the setting by", about->name)
+            : marey__fail(MAREY_EINVAL, "%s takes by=%s, not '%s'", about->name, words.data,
+                          value != NULL ? value : "");
+    marey__buf_fini(&words);
+    return status;
+}
+
+static marey_status check(const struct marey_analysis *about, const char *setting)
+{
+    const char *const equals = strchr(setting, '='), *const value =
+                                                         equals != NULL ? equals + 1 : NULL;
+    if (has_name(setting, "by"))
+        return check_by(about, value);
+    const struct marey_setting *const known = find(about, setting);
+    if (known == NULL)
+        return marey__fail(MAREY_EINVAL, "%s does not take the setting %.*s", about->name,
+                           (int)strcspn(setting, "="), setting);
+    switch (known->kind) {
+    case MAREY_SETTING_FLAG:
+        return check_flag(known, value);
+    case MAREY_SETTING_COUNT:
+        return check_count(known, value);
+    case MAREY_SETTING_NUMBER:
+        return check_number(known, value);
+    case MAREY_SETTING_CHOICE:
+        return check_choice(known, value);
+    case MAREY_SETTING_TEXT:
+        break;
+    }
+    return value != NULL ? MAREY_OK : marey__fail(MAREY_EINVAL, "%s takes a value", known->name);
+}
+
+static marey_status unknown_analysis(const char *name)
+{
+    struct marey__buf names = {0};
+    const struct marey_analysis *about;
+    for (size_t i = 0; (about = marey_analysis_at(i)) != NULL; i++)
+        marey__buf_printf(&names, "%s%s", i == 0 ? "" : ", ", about->name);
+    marey__buf_put(&names, "", 1);
+    const marey_status status = marey__fail(MAREY_EINVAL, "there is no report '%s'; there are %s",
+                                            name, names.failed ? "others" : names.data);
+    marey__buf_fini(&names);
+    return status;
+}
+
+marey_status marey_report_check(const char *analysis, const char *const *settings)
+{
+    const struct marey__analysis *const found = marey__analysis_find(analysis);
+    if (found == NULL)
+        return unknown_analysis(analysis);
+    for (size_t i = 0; settings != NULL && settings[i] != NULL; i++)
+        MAREY_TRY(check(&found->about, settings[i]));
+    return MAREY_OK;
+}
+
+/* ---- reading ---- */
+
+const char *marey__setting(const struct marey__request *request, const char *name)
+{
+    const char *const *const settings = request->options->settings;
+    for (size_t i = 0; settings != NULL && settings[i] != NULL; i++)
+        if (has_name(settings[i], name))
+            return settings[i] + strlen(name) + (settings[i][strlen(name)] == '=');
+    return NULL;
+}
+
+bool marey__setting_is_on(const struct marey__request *request, const char *name)
+{
+    return marey__setting(request, name) != NULL;
+}
+
+uint32_t marey__setting_count(const struct marey__request *request, const char *name)
+{
+    const char *const value = marey__setting(request, name);
+    return value != NULL ? (uint32_t)strtoul(value, NULL, 10) : 0;
+}
+
+double marey__setting_number(const struct marey__request *request, const char *name)
+{
+    const char *const value = marey__setting(request, name);
+    return value != NULL ? strtod(value, NULL) : 0;
+}

@@ -1,0 +1,177 @@
+/* A report in each format. Text of its own has an analysis that says more than its tables; the rest is drawn from them. */
+#include <string.h>
+
+#include "present/draw/present_internal.h"
+#include "present/draw/style.h"
+#include "report/internal.h"
+
+enum { MAX_COLUMNS = 40 };
+
+/* ---- text ---- */
+
+bool marey__table_has_values(const marey_table *table, size_t column)
+{
+    const struct marey_column *const c = marey_table_column(table, column);
+    for (size_t row = 0; row < marey_table_n_rows(table); row++) {
+        const struct marey_cell cell = marey_table_cell(table, row, column);
+        if (!cell.is_null && (c->type != MAREY_TYPE_TEXT || cell.len != 0) &&
+            (c->type != MAREY_TYPE_BOOL || cell.as.u64 != 0))
+            return true;
+    }
+    return false;
+}
+
+static bool is_empty(const void *ctx, const marey_table *table, size_t column)
+{
+    (void)ctx;
+    return !marey__table_has_values(table, column);
+}
+
+marey_status marey__report_draw(struct marey__lines *lines, const struct marey__report_view *view)
+{
+    const char *hide[MAX_COLUMNS + 1];
+    size_t n_hidden = 0;
+    const size_t n = view->n_rows, limit = view->options->limit,
+                 n_drawn = limit != 0 ? MAREY__MIN(n, limit) : n;
+    for (size_t c = 0; c < marey_table_n_columns(view->table) && n_hidden < MAX_COLUMNS; c++)
+        if (view->hides(view->ctx, view->table, c))
+            hide[n_hidden++] = marey_table_column(view->table, c)->name;
+    hide[n_hidden] = NULL;
+    marey__buf_printf(&lines->line, "%s%s%s", marey__style(lines, DIM), view->title,
+                      marey__style(lines, PLAIN));
+    MAREY_TRY(marey__lines_end(lines));
+    const struct marey__text_view drawn = {.table = view->table,
+                                           .options = view->options->text,
+                                           .n_rows = n_drawn,
+                                           .hide = hide,
+                                           .widest_text = view->widest_text};
+    MAREY_TRY(marey__text_draw(&drawn, lines->out));
+    if (n_drawn == n)
+        return MAREY_OK;
+    marey__buf_printf(&lines->line, "%s... and %zu more; --all shows them%s",
+                      marey__style(lines, DIM), n - n_drawn, marey__style(lines, PLAIN));
+    return marey__lines_end(lines);
+}
+
+static marey_status draw_table(struct marey__lines *lines, const marey_table *table,
+                               const char *title, const struct marey_write_options *options)
+{
+    const struct marey__report_view view = {.table = table,
+                                            .title = title,
+                                            .n_rows = marey_table_n_rows(table),
+                                            .options = options,
+                                            .hides = is_empty};
+    if (view.n_rows != 0)
+        return marey__report_draw(lines, &view);
+    marey__buf_printf(&lines->line, "No %s.", marey_table_name(table));
+    return marey__lines_end(lines);
+}
+
+static marey_status draw_all(const marey_report *report, const struct marey_write_options *options,
+                             struct marey__lines *lines)
+{
+    const struct marey_analysis *const about = &report->analysis->about;
+    const marey_table *const notes = marey__report_notes(report);
+    for (size_t i = 0; i < about->n_tables; i++) {
+        const marey_table *const table = report->tables[i];
+        if (table == NULL || table == notes || marey_table_n_rows(table) == 0)
+            continue;
+        MAREY_TRY(draw_table(lines, table, about->tables[i].help, options));
+        MAREY_TRY(marey__lines_end(lines));
+    }
+    return notes != NULL ? marey__lines_put_notes(lines, notes) : MAREY_OK;
+}
+
+static marey_status write_text(const marey_report *report, const marey_table *table,
+                               const struct marey_write_options *options, FILE *out)
+{
+    const struct marey__analysis *const analysis = report->analysis;
+    if (analysis->text != NULL && (table == NULL || analysis->draws_tables))
+        return analysis->text(report, options, out);
+    struct marey__lines lines = {.out = out, .has_color = options->text.color};
+    const marey_status status = table != NULL
+                                    ? draw_table(&lines, table, marey_table_name(table), options)
+                                    : draw_all(report, options, &lines);
+    return marey__lines_close(&lines, status);
+}
+
+/* ---- other formats ---- */
+
+/* Tables after the notes are for other presenters. */
+static marey_status write_json(const marey_report *report,
+                               const struct marey_write_options *options, FILE *out)
+{
+    const struct marey_analysis *const about = &report->analysis->about;
+    const marey_table *const notes = marey__report_notes(report);
+    size_t n = 0;
+    if (report->analysis->json != NULL)
+        return report->analysis->json(report, options, out);
+    while (n < about->n_tables && report->tables[n] != notes)
+        n++;
+    return marey__json_report(report->tables, n, notes, out);
+}
+
+static marey_status write_csv(const marey_table *table, const struct marey_write_options *options,
+                              FILE *out)
+{
+    return marey__csv_rows(table, options->limit != 0 ? options->limit : SIZE_MAX, out);
+}
+
+static marey_status write_markdown(const marey_report *report, const marey_table *table, FILE *out)
+{
+    const struct marey_analysis *const about = &report->analysis->about;
+    struct marey__buf text = {0};
+    for (size_t i = 0; i < about->n_tables; i++) {
+        const marey_table *const one = report->tables[i];
+        if (one == NULL || (table != NULL && table != one) || marey_table_n_rows(one) == 0)
+            continue;
+        marey__buf_printf(&text, "## %s\n\n", marey_table_name(one));
+        marey__markdown_table(&text, one);
+        marey__buf_puts(&text, "\n");
+    }
+    marey_status status = marey__buf_to_stream(&text, out);
+    marey__buf_fini(&text);
+    if (status == MAREY_OK && fflush(out) != 0)
+        status = marey__fail_errno("write the report");
+    return status;
+}
+
+/* ---- all ---- */
+
+static marey_status unknown_table(const marey_report *report, const char *name)
+{
+    const struct marey_analysis *const about = &report->analysis->about;
+    struct marey__buf names = {0};
+    for (size_t i = 0; i < about->n_tables; i++)
+        marey__buf_printf(&names, "%s%s", i == 0 ? "" : ", ", about->tables[i].name);
+    marey__buf_put(&names, "", 1);
+    const marey_status status = marey__fail(MAREY_EINVAL, "no table '%s' of %s; there are %s", name,
+                                            about->name, names.failed ? "others" : names.data);
+    marey__buf_fini(&names);
+    return status;
+}
+
+marey_status marey_report_write(const marey_report *report, const char *format,
+                                const struct marey_write_options *options, FILE *out)
+{
+    struct marey_write_options wants = options != NULL ? *options : (struct marey_write_options){0};
+    const bool is_csv = strcmp(format, "csv") == 0;
+    if (wants.table == NULL)
+        wants.table = report->table != NULL ? report->table
+                      : is_csv              ? report->analysis->about.csv
+                                            : NULL;
+    const marey_table *const table =
+        wants.table != NULL ? marey_report_table(report, wants.table) : NULL;
+    if (wants.table != NULL && table == NULL)
+        return unknown_table(report, wants.table);
+    if (is_csv)
+        return write_csv(table, &wants, out);
+    if (strcmp(format, "text") == 0)
+        return write_text(report, table, &wants, out);
+    if (strcmp(format, "json") == 0)
+        return write_json(report, &wants, out);
+    if (strcmp(format, "markdown") == 0)
+        return write_markdown(report, table, out);
+    return marey__fail(MAREY_EINVAL,
+                       "a report is written as text, json, csv or markdown, not as %s", format);
+}

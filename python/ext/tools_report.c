@@ -1,0 +1,191 @@
+/*
+ * tools_report.c: a report of an analysis as Python sees it, and the registry of analyses.
+ *
+ * marey/_report.py puts the comfort on top.
+ */
+#include "tools.h"
+
+struct report {
+    PyObject ob_base;
+    marey_report *report;
+};
+
+static const struct tools_state *state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+static marey_report *report_of(PyObject *self)
+{
+    return ((struct report *)self)->report;
+}
+
+PyObject *tools_report_create(const struct tools_state *state, marey_report *report)
+{
+    struct report *self = (struct report *)state->report_type->tp_alloc(state->report_type, 0);
+    if (self == NULL)
+        marey_report_destroy(report);
+    else
+        self->report = report;
+    return (PyObject *)self;
+}
+
+static void report_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    marey_report_destroy(report_of(self));
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* Each table that it has, by its name, with the word that "by" takes for it. */
+static PyObject *report_tables(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    const struct marey_analysis *const analysis = marey_report_analysis(report_of(self));
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < analysis->n_tables; i++) {
+        marey_table *const table = marey_report_table_at(report_of(self), i);
+        if (table == NULL)
+            continue;
+        PyObject *row = Py_BuildValue("szN", analysis->tables[i].name, analysis->tables[i].by,
+                                      tools_table_create(state_of(self), table, self));
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *report_notes(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    PyObject *list = PyList_New(0);
+    const char *note;
+    for (size_t i = 0; list != NULL && (note = marey_report_note(report_of(self), i)) != NULL; i++) {
+        PyObject *text = tools_text(note, strlen(note));
+        if (text == NULL || PyList_Append(list, text) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    return list;
+}
+
+PyObject *tools_cost(const struct marey_cost *cost)
+{
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsKsKsK}", "events", (unsigned long long)cost->events, "in_program_ns",
+        (unsigned long long)cost->in_program_ns, "flush_cpu_ns",
+        (unsigned long long)cost->flush_cpu_ns, "log_bytes", (unsigned long long)cost->log_bytes,
+        "program_ns", (unsigned long long)cost->program_ns, "lost_events",
+        (unsigned long long)cost->lost_events, "lost_first_ns",
+        (unsigned long long)cost->lost_first_ns, "lost_last_ns",
+        (unsigned long long)cost->lost_last_ns, "low_ns", (unsigned long long)cost->low_ns,
+        "high_ns", (unsigned long long)cost->high_ns);
+}
+
+static PyObject *report_cost(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    struct marey_cost cost;
+    marey_report_cost(report_of(self), &cost);
+    return tools_cost(&cost);
+}
+
+/* write(format, table or None, limit, width, short) */
+static PyObject *report_write(PyObject *self, PyObject *args)
+{
+    struct marey_write_options options = {0};
+    const char *format;
+    struct tools_sink sink;
+    if (!PyArg_ParseTuple(args, "szIIp:write", &format, &options.table, &options.limit,
+                          &options.text.width, &options.is_short) ||
+        tools_sink_open(&sink) < 0)
+        return NULL;
+    return tools_sink_finish(&sink, state_of(self),
+                             marey_report_write(report_of(self), format, &options, sink.stream));
+}
+
+/* ---- the registry ---- */
+
+static PyObject *settings_of(const struct marey_analysis *analysis)
+{
+    static const char *const kinds[] = {"flag", "count", "number", "text", "choice"};
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < analysis->n_settings; i++) {
+        const struct marey_setting *const setting = &analysis->settings[i];
+        PyObject *row = Py_BuildValue("sszs", setting->name, kinds[setting->kind], setting->value,
+                                      setting->help);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *columns_of(const struct marey_table_definition *table)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < table->n_columns; i++) {
+        PyObject *row =
+            Py_BuildValue("ss", table->columns[i].name, tools_unit_name(table->columns[i].unit));
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *tables_of(const struct marey_analysis *analysis)
+{
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < analysis->n_tables; i++) {
+        PyObject *row = Py_BuildValue("szsN", analysis->tables[i].name, analysis->tables[i].by,
+                                      analysis->tables[i].help, columns_of(&analysis->tables[i]));
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+PyObject *tools_analyses(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
+{
+    PyObject *list = PyList_New(0);
+    const struct marey_analysis *analysis;
+    for (size_t i = 0; list != NULL && (analysis = marey_analysis_at(i)) != NULL; i++) {
+        PyObject *row =
+            Py_BuildValue("{ssssssszsNsN}", "name", analysis->name, "help", analysis->help, "needs",
+                          analysis->needs, "csv", analysis->csv, "settings", settings_of(analysis),
+                          "tables", tables_of(analysis));
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* ---- the type ---- */
+
+static PyMethodDef report_methods[] = {
+    {"tables", report_tables, METH_NOARGS,
+     "tables($self, /)\n--\n\nName, word for by, and Table of each."},
+    {"notes", report_notes, METH_NOARGS, "notes($self, /)\n--\n\nSentences about the figures."},
+    {"cost", report_cost, METH_NOARGS, "cost($self, /)\n--\n\nWhat measuring cost the program."},
+    {"write", report_write,
+     METH_VARARGS, "write($self, format, table, limit, width, short, /)\n--\n\nIt as text, json, csv or markdown."},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot report_slots[] = {
+    {Py_tp_dealloc, report_dealloc},
+    {Py_tp_methods, report_methods},
+    {0, NULL},
+};
+static PyType_Spec report_spec = {
+    .name = "marey._tools.Report",
+    .basicsize = sizeof(struct report),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = report_slots,
+};
+
+PyTypeObject *tools_report_type(PyObject *module)
+{
+    return (PyTypeObject *)PyType_FromModuleAndSpec(module, &report_spec, NULL);
+}

@@ -1,0 +1,92 @@
+"""Reports of analyses: tables by name, notes, what measuring cost, and the text that the command line prints."""
+
+from __future__ import annotations
+
+from marey._table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # see _start.py
+    from collections.abc import Iterator, Mapping
+    from typing import Optional, Union
+
+    from marey import _tools
+
+    Setting = Union[str, int, float, bool, None]
+
+
+class Report:
+    """What an analysis found.
+
+    `report["ranks"]` is a table, `report.by("rank")` the same by its word, str(report) the text.
+    """
+
+    def __init__(self, name: str, native: _tools.Report) -> None:
+        """Wrap a report of the reader."""
+        self.name = name
+        self._native = native
+        self._by: dict[str, str] = {}
+        self._tables: dict[str, Table] = {}
+        for table, by, found in native.tables():
+            self._tables[table] = Table(found)
+            if by is not None:
+                self._by[by] = table
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """The tables by their names."""
+        return dict(self._tables)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about the figures."""
+        return self._native.notes()
+
+    @property
+    def cost(self) -> dict[str, int]:
+        """What measuring took from the program: events, time in the program, time of the flush thread, bytes, loss."""
+        return self._native.cost()
+
+    def by(self, word: str) -> Table:
+        """Give the table that the option --by of the command line selects."""
+        if word not in self._by:
+            raise ValueError(f"{self.name} is given by {', '.join(self._by)}, not by {word!r}")
+        return self._tables[self._by[word]]
+
+    def text(self, table: Optional[str] = None, *, limit: int = 0, width: int = 0, short: bool = False) -> str:
+        """Give what the command line prints: all of it, or one table; `limit` rows of each, 0 for all."""
+        return self._native.write("text", table, limit, width, short)
+
+    def json(self) -> str:
+        """Give all tables and notes as a JSON object."""
+        return self._native.write("json", None, 0, 0, False)
+
+    def csv(self, table: Optional[str] = None) -> str:
+        """Give a table as CSV."""
+        return self._native.write("csv", table, 0, 0, False)
+
+    def markdown(self, table: Optional[str] = None) -> str:
+        """Give the tables, or one of them, as Markdown."""
+        return self._native.write("markdown", table, 0, 0, False)
+
+    def __getitem__(self, table: str) -> Table:
+        if table not in self._tables:
+            raise KeyError(f"no table {table!r} of {self.name}; there are {', '.join(self._tables)}")
+        return self._tables[table]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __repr__(self) -> str:
+        return f"<marey.Report {self.name}: {', '.join(self._tables)}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def settings_of(options: Mapping[str, Setting]) -> tuple[str, ...]:
+    """Write keyword arguments as the settings of an analysis: `first=True` as "first", `co2=380` as "co2=380"."""
+    chosen = ((name.replace("_", "-"), value) for name, value in options.items() if value is not None)
+    return tuple(name if value is True else f"{name}={value}" for name, value in chosen if value is not False)
