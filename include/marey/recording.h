@@ -200,7 +200,8 @@ enum marey_record_type {
     MAREY_RECORD_END_OF =
         11, /* site: the innermost range of that name ends; those begun after it stay open */
     MAREY_RECORD_GPU =
-        12, /* work of a stream: site, enum marey_work_kind, details; duration in ticks; correlation; bytes, 0 none; of memory its address */
+        12, /* activity of a stream: site, enum marey_work_kind, details; duration in ticks; correlation; bytes, 0 none;
+               address of memory, else 0 or missing; then, where it is known, struct marey_launch */
     /* What was launched, communicated, given, about the range begun last on this lane or the work before it. */
     MAREY_RECORD_LAUNCH =
         13, /* it launched the GPU work of this correlation; or, with MAREY_WORK_MEMORY behind it, asked for memory */
@@ -318,10 +319,37 @@ static inline int marey_record_launches_memory(const uint64_t *words)
 {
     return marey_record_length(words[0]) > 2 && words[2] == MAREY_WORK_MEMORY;
 }
-/* A site whose name is a JSON object: how the kernel was launched. Much work has the same; 0: nothing is known. */
+/* Earlier recordings: a site whose name is a JSON object, how the kernel was launched. 0: unknown. */
 static inline uint32_t marey_record_work_details(uint64_t word)
 {
     return (uint32_t)(word >> 28) & 0xfffffu;
+}
+/* How a kernel, or a node of a CUDA graph, was launched: a record GPU from word 6 on. */
+struct marey_launch {
+    uint32_t grid[3];   /* word 6: x in 32 bits, y and z in 16 each */
+    uint32_t block[3];  /* word 7: x, y and z in 16 bits each; all 0 for copies and memsets */
+    uint32_t registers; /* per thread; word 7, bits 48-63 */
+    uint32_t static_shared_bytes, dynamic_shared_bytes; /* per block; word 8: 32 bits each */
+    uint32_t graph;      /* its id; word 9, or 0 where the record ends before */
+    uint64_t graph_node; /* word 10 */
+};
+/* `words` is a whole record GPU. False: it has no launch; old recordings have marey_record_work_details() instead. */
+static inline int marey_record_launch(const uint64_t *words, struct marey_launch *out)
+{
+    const uint32_t length = marey_record_length(words[0]);
+    if (length < 9)
+        return 0;
+    *out = (struct marey_launch){
+        .grid = {(uint32_t)words[6], (uint32_t)(words[6] >> 32) & 0xffffu, (uint32_t)(words[6] >> 48)},
+        .block = {(uint32_t)words[7] & 0xffffu, (uint32_t)(words[7] >> 16) & 0xffffu,
+                  (uint32_t)(words[7] >> 32) & 0xffffu},
+        .registers = (uint32_t)(words[7] >> 48),
+        .static_shared_bytes = (uint32_t)words[8],
+        .dynamic_shared_bytes = (uint32_t)(words[8] >> 32),
+        .graph = length > 10 ? (uint32_t)words[9] : 0,
+        .graph_node = length > 10 ? words[10] : 0,
+    };
+    return 1;
 }
 /* `words` is a whole record COMMUNICATION. */
 static inline void marey_record_communication(const uint64_t *words, struct marey_communication *out)

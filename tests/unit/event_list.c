@@ -147,6 +147,19 @@ static void take_work(struct lister *l, const struct marey_batch *batch, const u
     work->kind = marey_record_work_kind(words[1]);
     work->correlation = words[3];
     work->bytes = words[4];
+    struct marey_launch launch;
+    if (marey_record_launch(words, &launch)) {
+        const int n =
+            snprintf(work->details, sizeof work->details,
+                     "shape={\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
+                     "\"shared memory\":%" PRIu64,
+                     launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
+                     launch.block[1], launch.block[2], launch.registers,
+                     (uint64_t)launch.static_shared_bytes + launch.dynamic_shared_bytes);
+        snprintf(work->details + n, sizeof work->details - (size_t)n,
+                 launch.graph != 0 ? ",\"graph id\":%u,\"graph node id\":%" PRIu64 "}" : "}",
+                 launch.graph, launch.graph_node);
+    }
     if (marey_record_work_details(words[1]) != 0)
         snprintf(work->details, sizeof work->details, "shape=%s",
                  site_of(l, batch, marey_record_work_details(words[1]))->name);

@@ -306,6 +306,33 @@ static void the_longest_gaps_come_first_with_what_is_around_them(void **state)
     marey_gpu_report_destroy(report);
 }
 
+/* The sizes of a launch are fields of the record; a copy in a CUDA graph has none. */
+static void launches_are_fields_of_the_record(void **state)
+{
+    struct log_maker *log = *state;
+    const uint64_t gemm[] = {GEMM | (uint64_t)MAREY_WORK_KERNEL << 20,
+                             50,
+                             1,
+                             0,
+                             0,
+                             UINT64_C(2147483647) | UINT64_C(65535) << 32 | UINT64_C(3) << 48,
+                             UINT64_C(32) | UINT64_C(4) << 16 | UINT64_C(8) << 32 |
+                                 UINT64_C(255) << 48,
+                             UINT64_C(16) | UINT64_C(1024) << 32};
+    const uint64_t copy[] = {GEMM | (uint64_t)MAREY_WORK_COPY << 20, 10, 2, 64, 0, 0, 0, 0, 7, 9};
+    log_record(log, 100, MAREY_RECORD_GPU, gemm, MAREY__COUNT_OF(gemm));
+    log_record(log, 200, MAREY_RECORD_GPU, copy, MAREY__COUNT_OF(copy));
+    log_put_words(log, 1, 0);
+    marey_gpu_report *report = report_of(log, NULL);
+    assert_int_equal(n_rows(report, "shapes"), 1);
+    expect_text(report, "shapes", 0, "grid", "2147483647x65535x3");
+    expect_text(report, "shapes", 0, "block", "32x4x8");
+    expect(report, "shapes", 0, "registers", 255);
+    expect(report, "shapes", 0, "shared_bytes", 1040);
+    expect(report, "copies", 0, "bytes", 64);
+    marey_gpu_report_destroy(report);
+}
+
 static void what_is_no_work_is_in_no_sum(void **state)
 {
     struct log_maker *log = *state;
@@ -396,6 +423,7 @@ int main(void)
         TEST(arguments_of_a_trace_tell_the_shape),
         TEST(iterations_have_the_work_launched_in_them),
         TEST(the_longest_gaps_come_first_with_what_is_around_them),
+        TEST(launches_are_fields_of_the_record),
         TEST(what_is_no_work_is_in_no_sum),
         TEST(without_work_all_tables_are_empty),
         TEST(shapes_are_read_or_refused),

@@ -1,6 +1,6 @@
 /*
- * What is known of GPU work besides its times: bytes, and how a kernel was launched. A recording tells the latter by the
- * site of its details, once for all work that has the same; an imported trace by arguments, which are read for each.
+ * Bytes of GPU activity, and how a kernel was launched. A recording has the launch as fields of the record; one of an
+ * earlier version as JSON in the name of a site that many kernels share; an imported trace as JSON arguments of each.
  */
 #include <string.h>
 
@@ -122,6 +122,18 @@ bool marey__work_facts_take(struct marey__work_set *set, struct marey__work *wor
         if (facts == NULL)
             return false;
         facts->bytes = words[4];
+    }
+    struct marey_launch launch;
+    if (marey_record_launch(words, &launch)) {
+        if (launch.block[0] == 0) /* a copy or memset in a CUDA graph */
+            return true;
+        const struct marey__launch_shape shape = {
+            .grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+            .block = {launch.block[0], launch.block[1], launch.block[2]},
+            .registers = launch.registers,
+            .shared_bytes = (uint64_t)launch.static_shared_bytes + launch.dynamic_shared_bytes};
+        const uint32_t number = number_of(set, &shape);
+        return number != MAREY__NO_INDEX && set_shape(set, work, number);
     }
     const uint32_t site = marey_record_work_details(words[1]);
     if (site == 0 || site > set->process->n_sites)

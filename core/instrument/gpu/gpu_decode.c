@@ -8,8 +8,9 @@
 struct work {
     uint64_t begin, end; /* ticks */
     uint64_t correlation, bytes;
-    uint64_t address; /* of memory that is taken or given back; else 0 */
-    marey_id site, details;
+    uint64_t address; /* of memory that is allocated or freed; else 0 */
+    marey_id site;
+    struct marey_launch launch;
     uint32_t stream;
     int32_t device;
     enum marey_work_kind kind;
@@ -19,15 +20,20 @@ struct work {
  * Lanes of streams. Records of one stream may come out of order, when several threads launch or a graph runs: what
  * began before the latest of its lane goes to another lane of the same stream.
  */
-enum { MAX_LANES = 4096, MAX_LANES_EACH = 16 };
-static struct {
-    pthread_mutex_t lock; /* guards everything here and in gpu_names.c */
+enum { MAX_STREAMS = 4096, MAX_LANES_EACH = 16, N_SLOTS = 2 * MAX_STREAMS };
+struct stream {
+    int64_t tid; /* device in the upper 32 bits, stream in the lower */
+    uint32_t n;
     struct stream_lane {
-        int64_t tid; /* device in the upper 32 bits, stream in the lower */
         uint64_t last_begin;
         struct marey__lane *lane;
-    } * lanes;
+    } lanes[MAX_LANES_EACH];
+};
+static struct {
+    pthread_mutex_t lock; /* guards everything here and in gpu_names.c */
+    struct stream *streams;
     size_t n, cap;
+    uint16_t slots[N_SLOTS]; /* streams by a hash of `tid`: number + 1; 0: empty */
 } work = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint32_t u32(const uint8_t *at)
@@ -55,30 +61,24 @@ static uint32_t u16(const uint8_t *at)
 
 static void decode_kernel(const uint8_t *r, struct work *out)
 {
-    struct marey__gpu_shape shape = {.registers = u16(r + MAREY__KERNEL_REGISTERS),
-                                     .graph = u32(r + MAREY__KERNEL_GRAPH),
-                                     .graph_node = u64(r + MAREY__KERNEL_GRAPH_NODE)};
-    /* Grid, block and shared memory lie together, there as here. */
-    _Static_assert(offsetof(struct marey__gpu_shape, grid) == 0 &&
-                       offsetof(struct marey__gpu_shape, registers) == 8 * sizeof(uint32_t),
-                   "the order of CUPTI's record");
-    memcpy(&shape, r + MAREY__KERNEL_GRID, offsetof(struct marey__gpu_shape, registers));
+    uint32_t sizes[8]; /* grid, block, static and dynamic shared memory are adjacent in CUPTI's record */
     const char *name;
+    memcpy(sizes, r + MAREY__KERNEL_GRID, sizeof sizes);
     memcpy(&name, r + MAREY__KERNEL_NAME, sizeof name);
     *out = (struct work){.begin = u64(r + MAREY__KERNEL_START),
                          .end = u64(r + MAREY__KERNEL_END),
                          .correlation = u32(r + MAREY__KERNEL_CORRELATION),
                          .site = marey__gpu_kernel_site(name),
-                         .details = marey__gpu_shape_site(&shape),
+                         .launch = {.grid = {sizes[0], sizes[1], sizes[2]},
+                                    .block = {sizes[3], sizes[4], sizes[5]},
+                                    .registers = u16(r + MAREY__KERNEL_REGISTERS),
+                                    .static_shared_bytes = sizes[6],
+                                    .dynamic_shared_bytes = sizes[7],
+                                    .graph = u32(r + MAREY__KERNEL_GRAPH),
+                                    .graph_node = u64(r + MAREY__KERNEL_GRAPH_NODE)},
                          .stream = u32(r + MAREY__KERNEL_STREAM),
                          .device = (int32_t)u32(r + MAREY__KERNEL_DEVICE),
                          .kind = MAREY_WORK_KERNEL};
-}
-
-static marey_id graph_details(uint32_t graph, uint64_t node)
-{
-    const struct marey__gpu_shape shape = {.graph = graph, .graph_node = node};
-    return marey__gpu_shape_site(&shape);
 }
 
 static void decode_copy(const uint8_t *r, bool is_peer, struct work *out)
@@ -89,9 +89,8 @@ static void decode_copy(const uint8_t *r, bool is_peer, struct work *out)
         .correlation = u32(r + (is_peer ? MAREY__PEER_CORRELATION : MAREY__COPY_CORRELATION)),
         .bytes = u64(r + MAREY__COPY_BYTES),
         .site = marey__gpu_copy_site(r[MAREY__COPY_KIND], r[MAREY__COPY_FROM], r[MAREY__COPY_TO]),
-        .details =
-            graph_details(u32(r + (is_peer ? MAREY__PEER_GRAPH : MAREY__COPY_GRAPH)),
-                          u64(r + (is_peer ? MAREY__PEER_GRAPH_NODE : MAREY__COPY_GRAPH_NODE))),
+        .launch = {.graph = u32(r + (is_peer ? MAREY__PEER_GRAPH : MAREY__COPY_GRAPH)),
+                   .graph_node = u64(r + (is_peer ? MAREY__PEER_GRAPH_NODE : MAREY__COPY_GRAPH_NODE))},
         .stream = u32(r + MAREY__COPY_STREAM),
         .device = (int32_t)u32(r + MAREY__COPY_DEVICE),
         .kind = MAREY_WORK_COPY};
@@ -173,50 +172,81 @@ static bool decode(const uint8_t *record, struct work *out)
 
 /* ---- lanes ---- */
 
-static struct marey__lane *open_lane(int64_t tid)
+/* The stream of a tid, added when it is new; NULL on out of memory and past MAX_STREAMS. */
+static struct stream *stream_of(int64_t tid)
+{
+    size_t slot = ((uint64_t)tid * UINT64_C(0x9e3779b97f4a7c15) >> 32) % N_SLOTS;
+    for (; work.slots[slot] != 0; slot = (slot + 1) % N_SLOTS)
+        if (work.streams[work.slots[slot] - 1].tid == tid)
+            return &work.streams[work.slots[slot] - 1];
+    if (work.n == MAX_STREAMS ||
+        !marey__grow(&work.streams, &work.cap, work.n + 1, sizeof *work.streams))
+        return NULL;
+    work.streams[work.n] = (struct stream){.tid = tid};
+    work.slots[slot] = (uint16_t)++work.n;
+    return &work.streams[work.n - 1];
+}
+
+static struct stream_lane *open_lane(struct stream *stream)
 {
     char name[24];
-    if (work.n == MAX_LANES || !marey__grow(&work.lanes, &work.cap, work.n + 1, sizeof *work.lanes))
+    if (stream->n == MAX_LANES_EACH)
         return NULL;
-    if ((uint32_t)tid == UINT32_MAX) /* as CUPTI numbers what concerns them all */
+    if ((uint32_t)stream->tid == UINT32_MAX) /* as CUPTI numbers what concerns them all */
         snprintf(name, sizeof name, "all streams");
     else
-        snprintf(name, sizeof name, "stream %u", (uint32_t)tid);
-    struct marey__lane *lane = marey__side_lane_open(MAREY_LANE_GPU, tid, name);
-    if (lane != NULL)
-        work.lanes[work.n++] = (struct stream_lane){.tid = tid, .lane = lane};
-    return lane;
+        snprintf(name, sizeof name, "stream %u", (uint32_t)stream->tid);
+    struct marey__lane *lane = marey__side_lane_open(MAREY_LANE_GPU, stream->tid, name);
+    if (lane == NULL)
+        return NULL;
+    stream->lanes[stream->n] = (struct stream_lane){.lane = lane};
+    return &stream->lanes[stream->n++];
 }
 
 /* The lane of the stream whose latest work began last of those that began before this; a new one if there is none. */
 static struct stream_lane *lane_for(const struct work *piece)
 {
-    const int64_t tid = (int64_t)((uint64_t)(uint32_t)piece->device << 32 | piece->stream);
+    struct stream *const stream =
+        stream_of((int64_t)((uint64_t)(uint32_t)piece->device << 32 | piece->stream));
     struct stream_lane *best = NULL;
-    size_t n_of_stream = 0;
-    for (size_t i = 0; i < work.n; i++) {
-        struct stream_lane *at = &work.lanes[i];
-        n_of_stream += at->tid == tid;
-        if (at->tid == tid && at->last_begin <= piece->begin &&
-            (best == NULL || at->last_begin > best->last_begin))
+    for (uint32_t i = 0; stream != NULL && i < stream->n; i++) {
+        struct stream_lane *const at = &stream->lanes[i];
+        if (at->last_begin <= piece->begin && (best == NULL || at->last_begin > best->last_begin))
             best = at;
     }
-    if (best == NULL && n_of_stream < MAX_LANES_EACH && open_lane(tid) != NULL)
-        best = &work.lanes[work.n - 1];
-    return best;
+    return best != NULL || stream == NULL ? best : open_lane(stream);
+}
+
+/* How many words a record needs: those at its end may be missing where they are 0. */
+static size_t n_words_of(const struct work *piece)
+{
+    if (piece->launch.graph != 0)
+        return 10;
+    if (piece->kind == MAREY_WORK_KERNEL)
+        return 8;
+    return piece->address != 0 ? 5 : 4;
 }
 
 static void write_work(const struct work *piece)
 {
+    const struct marey_launch *const l = &piece->launch;
     const uint64_t words[] = {
-        (uint64_t)piece->site | (uint64_t)piece->kind << 20 | (uint64_t)piece->details << 28,
-        piece->end - piece->begin, marey__gpu_correlation((uint32_t)piece->correlation),
-        piece->bytes, piece->address};
+        (uint64_t)piece->site | (uint64_t)piece->kind << 20,
+        piece->end - piece->begin,
+        marey__gpu_correlation((uint32_t)piece->correlation),
+        piece->bytes,
+        piece->address,
+        (uint64_t)l->grid[0] | (uint64_t)l->grid[1] << 32 | (uint64_t)l->grid[2] << 48,
+        (uint64_t)l->block[0] | (uint64_t)l->block[1] << 16 | (uint64_t)l->block[2] << 32 |
+            (uint64_t)l->registers << 48,
+        (uint64_t)l->static_shared_bytes | (uint64_t)l->dynamic_shared_bytes << 32,
+        l->graph,
+        l->graph_node};
     struct stream_lane *lane = lane_for(piece);
     if (lane == NULL)
         marey__record_lost(1, piece->begin, piece->end);
     else if (marey__side_lane_put(lane->lane, piece->begin, MAREY_RECORD_GPU, words,
-                                  MAREY__COUNT_OF(words) - (piece->address == 0)))
+                                  n_words_of(piece)))
         lane->last_begin = piece->begin;
     else
         marey__gpu_count(&marey__gpu.counts.lost, 1);
@@ -256,7 +286,9 @@ void marey__gpu_decode_before_fork(void)
 /* The recording has freed the child's copies of all lanes. */
 void marey__gpu_decode_after_fork(bool in_child)
 {
-    if (in_child)
+    if (in_child) {
         work.n = 0;
+        memset(work.slots, 0, sizeof work.slots);
+    }
     pthread_mutex_unlock(&work.lock);
 }

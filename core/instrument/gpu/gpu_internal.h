@@ -179,13 +179,6 @@ void marey__gpu_decode_after_fork(bool in_child);
 
 /* ---- gpu_names.c: names of work; work.lock is held ---- */
 marey_id marey__gpu_kernel_site(const char *mangled);
-struct marey__gpu_shape {
-    uint32_t grid[3], block[3], static_memory, dynamic_memory;
-    uint32_t registers, graph;
-    uint64_t graph_node;
-};
-/* The site of details; 0 when there is nothing to say, or too much was said already. */
-marey_id marey__gpu_shape_site(const struct marey__gpu_shape *shape);
 /* By CUPTI's numbers. */
 marey_id marey__gpu_copy_site(uint32_t kind, uint32_t from, uint32_t to);
 marey_id marey__gpu_set_site(uint32_t memory);

@@ -1,4 +1,4 @@
-/* Names of GPU work as sites: kernels demangled, shapes of launches as JSON, copies as Kineto calls them. */
+/* Names of GPU activity as sites: kernels demangled, copies as Kineto calls them. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,35 +123,6 @@ marey_id marey__gpu_kernel_site(const char *mangled)
     recent[slot].name = entry->key;
     recent[slot].site = entry->site;
     return entry->site;
-}
-
-/* ---- shapes ---- */
-
-marey_id marey__gpu_shape_site(const struct marey__gpu_shape *shape)
-{
-    enum { MOST = 1 << 17 }; /* ids are for names, most of all */
-    static const struct marey__gpu_shape none;
-    static struct map shapes;
-    if (memcmp(shape, &none, sizeof none) == 0 || shapes.n >= MOST)
-        return 0;
-    struct entry *entry = entry_of(&shapes, shape, sizeof *shape);
-    if (entry == NULL || entry->site != 0)
-        return entry == NULL ? 0 : entry->site;
-    char text[320];
-    size_t n = 0;
-    marey__append(text, sizeof text, &n, "{");
-    if (shape->block[0] != 0)
-        marey__append(text, sizeof text, &n,
-                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
-                      "\"shared memory\":%llu",
-                      shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
-                      shape->block[1], shape->block[2], shape->registers,
-                      (unsigned long long)shape->static_memory + shape->dynamic_memory);
-    if (shape->graph != 0)
-        marey__append(text, sizeof text, &n, "%s\"graph id\":%u,\"graph node id\":%llu",
-                      n > 1 ? "," : "", shape->graph, (unsigned long long)shape->graph_node);
-    marey__append(text, sizeof text, &n, "}");
-    return entry->site = site_of(text, "details");
 }
 
 /* ---- copies and the rest ---- */

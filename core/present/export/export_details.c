@@ -6,6 +6,8 @@
  *
  * Everything is whole words, so that records can be read where they lie.
  */
+#include <inttypes.h>
+
 #include "present/export/export_walk.h"
 
 enum {
@@ -115,10 +117,34 @@ void marey__details_of(const struct marey__payload *payload, struct marey__detai
         }
     }
 }
+
+size_t marey__launch_json(const struct marey_launch *l, char into[MAREY__LAUNCH_JSON_MAX])
+{
+    size_t n = 0;
+    marey__append(into, MAREY__LAUNCH_JSON_MAX, &n, "{");
+    if (l->block[0] != 0)
+        marey__append(into, MAREY__LAUNCH_JSON_MAX, &n,
+                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"registers per thread\":%u,"
+                      "\"shared memory\":%" PRIu64,
+                      l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+                      l->registers, (uint64_t)l->static_shared_bytes + l->dynamic_shared_bytes);
+    if (l->graph != 0)
+        marey__append(into, MAREY__LAUNCH_JSON_MAX, &n,
+                      "%s\"graph id\":%u,\"graph node id\":%" PRIu64, n > 1 ? "," : "", l->graph,
+                      l->graph_node);
+    marey__append(into, MAREY__LAUNCH_JSON_MAX, &n, "}");
+    return n;
+}
+
 void marey__work_details_of(const struct marey__export *x, const struct marey__stream_work *work,
                             struct marey__details *details)
 {
     marey__details_of(&work->payload, details);
+    if (details->arguments == NULL && work->has_launch) {
+        details->arguments_len = marey__launch_json(&work->launch, details->launch);
+        details->arguments = details->launch;
+        details->is_shared = true;
+    }
     if (details->arguments != NULL || work->details == 0)
         return;
     const struct marey_site_info *site = marey__export_site(x, work->details);

@@ -61,6 +61,10 @@ static inline const uint64_t *marey__next_record(const struct marey__payload *pa
     return record;
 }
 
+/* A launch as JSON, as Kineto names its fields; returns the length. */
+enum { MAREY__LAUNCH_JSON_MAX = 320 };
+size_t marey__launch_json(const struct marey_launch *launch, char into[MAREY__LAUNCH_JSON_MAX]);
+
 /* What records say, for formats that have one place for each: of several the first launch, and else the last. */
 struct marey__details {
     uint64_t correlation; /* of work that was launched; 0: none */
@@ -68,7 +72,8 @@ struct marey__details {
     struct marey_communication communication;
     const char *arguments; /* lent by the payload; NULL: none */
     size_t arguments_len;
-    bool is_shared; /* the arguments are of all work launched so: neither where it ran nor what it communicates */
+    bool is_shared; /* the arguments describe the launch only: neither where it ran nor what it communicates */
+    char launch[MAREY__LAUNCH_JSON_MAX]; /* where such arguments are, unless a site has them */
 };
 void marey__details_of(const struct marey__payload *payload, struct marey__details *details);
 
@@ -78,10 +83,12 @@ struct marey__stream_work {
     uint32_t site, kind; /* enum marey_work_kind */
     uint64_t correlation, bytes;
     uint32_t details; /* site whose name is a JSON object: how it was launched; 0: none */
+    bool has_launch;
+    struct marey_launch launch;
     struct marey__payload payload;
 };
 struct marey__export;
-/* The same of work: without arguments of its own it has those of its details' site. */
+/* The same of GPU activity: without arguments of its own it has those of its launch. */
 void marey__work_details_of(const struct marey__export *x, const struct marey__stream_work *work,
                             struct marey__details *details);
 

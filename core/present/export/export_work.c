@@ -64,7 +64,7 @@ static void keep(struct marey__export *x, struct marey__export_lane *lane, const
 static struct marey__stream_work work_of(const struct marey__export *x,
                                          const struct marey_batch *batch, const uint64_t *words)
 {
-    return (struct marey__stream_work){
+    struct marey__stream_work work = {
         .ns = ns_of(x, batch, words[0]),
         .duration_ns = marey_batch_duration_ns(batch, words[2]),
         .site = marey_record_site(words[1]),
@@ -73,6 +73,8 @@ static struct marey__stream_work work_of(const struct marey__export *x,
         .bytes = words[4],
         .details = marey_record_work_details(words[1]),
     };
+    work.has_launch = marey_record_launch(words, &work.launch);
+    return work;
 }
 
 /* More about the work that waits; returns how many words that was. */

@@ -141,6 +141,34 @@ static bool add_shared_text(struct marey__page_process *process, struct marey__p
     return marey__page_row_add(process->page, &track->texts, &event);
 }
 
+/* Launches with the same sizes share their text. */
+static bool add_launch_text(struct marey__page_process *process, struct marey__page_track *track,
+                            uint64_t ns, uint32_t site, const struct marey_launch *launch)
+{
+    const size_t n = process->launches.n;
+    uint32_t number = marey__names_find(&process->launches, (const char *)launch, sizeof *launch);
+    if (number == MAREY__NO_NAME) {
+        if (!has_room(process))
+            return true;
+        char text[MAREY__LAUNCH_JSON_MAX];
+        const size_t len = marey__launch_json(launch, text), at = process->texts.len;
+        const char *const key =
+            marey__arena_text(&process->launch_keys, (const char *)launch, sizeof *launch);
+        if (key == NULL || !marey__grow(&process->launch_texts, &process->launch_texts_cap, n + 1,
+                                        sizeof *process->launch_texts))
+            return false;
+        number = marey__names_number(&process->launches, key, sizeof *launch);
+        if (number == MAREY__NO_NAME)
+            return false;
+        marey__json_put(&process->texts, text, len);
+        process->launch_texts[number] = (uint32_t)at;
+        return add_text(process, track, ns, site, at);
+    }
+    const struct marey__page_event event = {
+        .start_ns = marey__page_ns(process, ns), .value = process->launch_texts[number], .id = site};
+    return marey__page_row_add(process->page, &track->texts, &event);
+}
+
 bool marey__page_add_work_details(struct marey__page_process *process,
                                   struct marey__page_track *track, const uint64_t *words,
                                   uint64_t ns, uint32_t site)
@@ -154,6 +182,9 @@ bool marey__page_add_work_details(struct marey__page_process *process,
     if (correlation != 0 && !marey__page_row_add(process->page, &track->links, &link))
         return false;
     const uint32_t details = marey_record_work_details(words[1]);
+    struct marey_launch launch;
+    if (marey_record_launch(words, &launch) && !add_launch_text(process, track, ns, site, &launch))
+        return false;
     if (details != 0 && !add_shared_text(process, track, ns, site, details))
         return false;
     if (bytes == 0 || !has_room(process))

@@ -143,6 +143,10 @@ struct marey__page_process {
     uint64_t n_series; /* times of names in iterations */
     struct marey__buf texts;
     uint64_t n_texts_left_out;
+    struct marey__names launches; /* each a struct marey_launch, in `launch_keys` */
+    struct marey__arena launch_keys;
+    uint32_t *launch_texts; /* by launch: where its text is */
+    size_t launch_texts_cap;
     uint32_t *shared_texts; /* by the site of details: where its text lies, plus one; NULL until there is one */
     struct marey__page_thinning thin;
     struct marey__heat_line *line; /* of the heat map, while it is walked; NULL: it has none, or has it already */
