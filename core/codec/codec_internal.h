@@ -193,6 +193,14 @@ struct marey__json_key {
 /* The next value: an object, by its keys. Other keys are skipped, so that later versions may have more. */
 bool marey__json_object(struct marey__json *json, const struct marey__json_key *keys, void *into);
 
+/*
+ * The next value where any kind is allowed: an object or array to go into, else it is skipped; an integer, in quotes or not;
+ * true or a positive integer.
+ */
+bool marey__json_enter(struct marey__json *json, enum marey__json_token wanted);
+int64_t marey__json_read_integer(struct marey__json *json, int64_t otherwise);
+bool marey__json_read_flag(struct marey__json *json);
+
 /* Where in the bytes the next token is searched, or the mistake is. */
 uint64_t marey__json_offset(const struct marey__json *json);
 /* Note a mistake here, unless there is one. Returns MAREY__JSON_MISTAKE. */

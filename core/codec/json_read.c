@@ -514,6 +514,30 @@ bool marey__json_object(struct marey__json *json, const struct marey__json_key *
     return json->mistake == NULL;
 }
 
+bool marey__json_enter(struct marey__json *json, enum marey__json_token wanted)
+{
+    const enum marey__json_token token = marey__json_next(json);
+    if (token != wanted)
+        marey__json_skip_from(json, token);
+    return token == wanted;
+}
+
+int64_t marey__json_read_integer(struct marey__json *json, int64_t otherwise)
+{
+    const enum marey__json_token token = marey__json_next(json);
+    const int64_t number = marey__json_integer(json, token, otherwise);
+    marey__json_skip_from(json, token);
+    return number;
+}
+
+bool marey__json_read_flag(struct marey__json *json)
+{
+    const enum marey__json_token token = marey__json_next(json);
+    const bool is_set = token == MAREY__JSON_TRUE || marey__json_integer(json, token, 0) > 0;
+    marey__json_skip_from(json, token);
+    return is_set;
+}
+
 /* ---- skipping: strings are stepped over and brackets counted, in a window that need not grow ---- */
 
 /* Go to the bracket that closes `n_open` of them, as far as the window goes; true when it is consumed. */

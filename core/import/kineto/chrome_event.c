@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "codec/json_chars.h"
-#include "import/kineto/chrome_internal.h"
+#include "import/kineto/kineto_file.h"
 
 /* ---- values ---- */
 

@@ -34,7 +34,7 @@ static void put_iteration(marey__sink_process *process, const struct marey__sink
 static void put_bound_flow(struct marey__chrome *chrome, marey__sink_process *process,
                            const struct marey__sink_event *slice)
 {
-    const struct marey__chrome_event *event = &chrome->event;
+    const struct marey__chrome_event *event = &chrome->file.event;
     const bool is_in = marey__chrome_is(&event->flow_in, "true");
     const bool is_out = marey__chrome_is(&event->flow_out, "true");
     if (event->bind_id.kind == MAREY__CHROME_NONE || (!is_in && !is_out))
@@ -65,7 +65,7 @@ static bool is_communication(const struct marey__chrome_value *name)
 
 static void put_slice(struct marey__chrome *chrome, struct marey__sink_event *out, bool launches)
 {
-    const struct marey__chrome_event *event = &chrome->event;
+    const struct marey__chrome_event *event = &chrome->file.event;
     struct marey__chrome_thread *thread = marey__chrome_thread(chrome, &event->pid, &event->tid);
     if (thread == NULL || !marey__chrome_as_thread(chrome, thread))
         return;
@@ -92,11 +92,11 @@ static void put_slice(struct marey__chrome *chrome, struct marey__sink_event *ou
 static void put_simple(struct marey__chrome *chrome, struct marey__sink_event *out)
 {
     struct marey__chrome_thread *thread =
-        marey__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
+        marey__chrome_thread(chrome, &chrome->file.event.pid, &chrome->file.event.tid);
     if (thread == NULL || !marey__chrome_as_thread(chrome, thread))
         return;
     out->lane = thread->lane;
-    if (chrome->event.name.kind != MAREY__CHROME_NONE)
+    if (chrome->file.event.name.kind != MAREY__CHROME_NONE)
         out->site = marey__chrome_site(chrome, thread->process);
     marey__sink_put(thread->process, out);
 }
@@ -104,7 +104,7 @@ static void put_simple(struct marey__chrome *chrome, struct marey__sink_event *o
 static uint64_t duration_of(struct marey__chrome *chrome)
 {
     int64_t ns;
-    if (!marey__chrome_ns(&chrome->event.dur, &ns)) {
+    if (!marey__chrome_ns(&chrome->file.event.dur, &ns)) {
         chrome->n_without_duration++;
         return 0;
     }
@@ -148,24 +148,24 @@ static enum marey_work_kind work_kind_of(const struct marey__chrome_value *categ
 
 static void put_complete(struct marey__chrome *chrome, struct marey__sink_event *out)
 {
-    const struct marey__chrome_value *category = &chrome->event.category;
+    const struct marey__chrome_value *category = &chrome->file.event.category;
     const enum marey_work_kind kind = work_kind_of(category);
     out->kind = MAREY__SINK_SLICE;
     out->duration_ns = duration_of(chrome);
     if (chrome->import->options->keep_arguments &&
-        chrome->event.args.kind == MAREY__CHROME_NESTED && chrome->event.args.at[0] == '{') {
-        out->arguments = chrome->event.args.at;
-        out->arguments_len = chrome->event.args.len;
+        chrome->file.event.args.kind == MAREY__CHROME_NESTED && chrome->file.event.args.at[0] == '{') {
+        out->arguments = chrome->file.event.args.at;
+        out->arguments_len = chrome->file.event.args.len;
     }
     if (kind != 0) {
         marey__chrome_put_work(chrome, out, kind);
     } else if (marey__chrome_is(category, "Trace")) {
         out->kind = MAREY__SINK_MARK;
         out->duration_ns = 0;
-        chrome->is_kineto = true;
+        chrome->header.is_kineto = true;
         put_simple(chrome, out);
     } else {
-        chrome->is_kineto |= marey__chrome_is(category, "cpu_op");
+        chrome->header.is_kineto |= marey__chrome_is(category, "cpu_op");
         put_slice(chrome, out,
                   ends_with(category, "_runtime") || ends_with(category, "_driver") ||
                       marey__chrome_is(category, "Runtime"));
@@ -178,7 +178,7 @@ static void put_value(struct marey__chrome *chrome, struct marey__sink_event *ou
                       size_t len, const struct marey__chrome_value *value)
 {
     struct marey__chrome_thread *thread =
-        marey__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
+        marey__chrome_thread(chrome, &chrome->file.event.pid, &chrome->file.event.tid);
     const bool is_number = value->kind == MAREY__CHROME_NUMBER || value->kind == MAREY__CHROME_STRING;
     if (!is_number || !marey__decimal_double(value->at, value->len, &out->value)) {
         chrome->n_without_value++;
@@ -195,7 +195,7 @@ static void put_value(struct marey__chrome *chrome, struct marey__sink_event *ou
 /* One counter for each argument, called by both names; by the first alone where there is one value and no more. */
 static void put_counters(struct marey__chrome *chrome, struct marey__sink_event *out)
 {
-    const struct marey__chrome_event *event = &chrome->event;
+    const struct marey__chrome_event *event = &chrome->file.event;
     struct marey__chrome_value key, value, ignored;
     if (event->args.kind != MAREY__CHROME_NESTED || event->args.at[0] != '{') {
         chrome->n_without_value++;
@@ -220,7 +220,7 @@ static void put_counters(struct marey__chrome *chrome, struct marey__sink_event 
 static void put_memory(struct marey__chrome *chrome, struct marey__sink_event *out)
 {
     struct marey__chrome_args args;
-    marey__chrome_parse_args(&args, &chrome->event.args);
+    marey__chrome_parse_args(&args, &chrome->file.event.args);
     int64_t type = 0, id = 0;
     const bool is_device = marey__chrome_integer(&args.device_type, &type) && type != 0;
     const bool has_id = marey__chrome_integer(&args.device_id, &id) && is_device;
@@ -241,13 +241,13 @@ static void put_memory(struct marey__chrome *chrome, struct marey__sink_event *o
 
 static void take_metadata(struct marey__chrome *chrome)
 {
-    const struct marey__chrome_value *what = &chrome->event.name;
+    const struct marey__chrome_value *what = &chrome->file.event.name;
     const bool is_label = marey__chrome_is(what, "process_labels");
     const bool is_process = is_label || marey__chrome_is(what, "process_name");
     struct marey__chrome_args args;
     if (!is_process && !marey__chrome_is(what, "thread_name"))
         return;
-    marey__chrome_parse_args(&args, &chrome->event.args);
+    marey__chrome_parse_args(&args, &chrome->file.event.args);
     const struct marey__chrome_value name =
         marey__chrome_text(chrome, is_label ? &args.labels : &args.name);
     if (name.kind != MAREY__CHROME_STRING)
@@ -264,10 +264,10 @@ static void put_flow(struct marey__chrome *chrome, struct marey__sink_event *out
 {
     static const char *const implied[] = {"ac2g", "async_gpu", "async_cpu_to_gpu"};
     for (size_t i = 0; i < MAREY__COUNT_OF(implied); i++)
-        if (marey__chrome_is(&chrome->event.category, implied[i]))
+        if (marey__chrome_is(&chrome->file.event.category, implied[i]))
             return;
     out->kind = MAREY__SINK_FLOW;
-    out->id = marey__chrome_id(&chrome->event.id);
+    out->id = marey__chrome_id(&chrome->file.event.id);
     out->flow_end = phase == 's'   ? MAREY_FLOW_BEGIN
                     : phase == 't' ? MAREY_FLOW_STEP
                                    : MAREY_FLOW_END;
@@ -291,7 +291,7 @@ static void put_timed(struct marey__chrome *chrome, struct marey__sink_event *ou
     case 'b':
     case 'e':
         out->kind = phase == 'b' ? MAREY__SINK_ASYNC_BEGIN : MAREY__SINK_ASYNC_END;
-        out->id = marey__chrome_async_id(&chrome->event);
+        out->id = marey__chrome_async_id(&chrome->file.event);
         put_simple(chrome, out);
         break;
     case 's':
@@ -300,7 +300,7 @@ static void put_timed(struct marey__chrome *chrome, struct marey__sink_event *ou
         put_flow(chrome, out, phase);
         break;
     default:
-        if (marey__chrome_is(&chrome->event.name, "[memory]")) {
+        if (marey__chrome_is(&chrome->file.event.name, "[memory]")) {
             put_memory(chrome, out);
         } else {
             out->kind = MAREY__SINK_MARK;
@@ -311,7 +311,7 @@ static void put_timed(struct marey__chrome *chrome, struct marey__sink_event *ou
 
 void marey__chrome_put(struct marey__chrome *chrome)
 {
-    const struct marey__chrome_event *event = &chrome->event;
+    const struct marey__chrome_event *event = &chrome->file.event;
     const char phase = event->phase.len == 1 ? event->phase.at[0] : '\0';
     chrome->n_events++;
     if (phase == 'M') {

@@ -43,7 +43,7 @@ static bool is_of_viztracer(const struct marey__chrome_value *category)
 uint32_t marey__chrome_site_named(const struct marey__chrome *chrome, marey__sink_process *process,
                                   const char *name, size_t len)
 {
-    const struct marey__chrome_value *category = &chrome->event.category;
+    const struct marey__chrome_value *category = &chrome->file.event.category;
     struct marey__sink_site site = {.name = name,
                                     .name_len = len,
                                     .category =
@@ -56,7 +56,7 @@ uint32_t marey__chrome_site_named(const struct marey__chrome *chrome, marey__sin
 
 uint32_t marey__chrome_site(struct marey__chrome *chrome, marey__sink_process *process)
 {
-    const struct marey__chrome_value name = marey__chrome_text(chrome, &chrome->event.name);
+    const struct marey__chrome_value name = marey__chrome_text(chrome, &chrome->file.event.name);
     return marey__chrome_site_named(chrome, process, name.at, name.len);
 }
 

@@ -101,9 +101,9 @@ static marey__sink_process *process_of(struct marey__chrome *chrome, int64_t pid
     if (process == NULL)
         return NULL;
     const bool is_word = word_of_number(chrome, pid) != NULL;
-    if (process->process == NULL && (chrome->is_kineto || !chrome->has_main_pid)) {
+    if (process->process == NULL && (chrome->header.is_kineto || !chrome->has_main_pid)) {
         process->process = main_process(chrome);
-        if (!chrome->has_main_pid && !(chrome->is_kineto && is_word)) {
+        if (!chrome->has_main_pid && !(chrome->header.is_kineto && is_word)) {
             chrome->has_main_pid = true;
             chrome->main_pid = pid;
         }
@@ -181,7 +181,7 @@ bool marey__chrome_as_stream(struct marey__chrome *chrome, struct marey__chrome_
     marey__sink_process *process = main_process(chrome);
     if (process == NULL)
         return false;
-    chrome->is_kineto = true;
+    chrome->header.is_kineto = true;
     thread->stream_lane = marey__sink_stream(process, (int32_t)thread->pid, (uint32_t)thread->tid);
     if (thread->tid < 0)
         marey__sink_name_lane(process, thread->stream_lane, "the whole device", 16);
@@ -193,7 +193,7 @@ bool marey__chrome_as_stream(struct marey__chrome *chrome, struct marey__chrome_
 void marey__chrome_name_thread(struct marey__chrome *chrome, const char *name, size_t len)
 {
     struct marey__chrome_thread *thread =
-        marey__chrome_thread(chrome, &chrome->event.pid, &chrome->event.tid);
+        marey__chrome_thread(chrome, &chrome->file.event.pid, &chrome->file.event.tid);
     if (thread == NULL)
         return;
     marey__free(thread->name);
@@ -207,7 +207,7 @@ void marey__chrome_name_process(struct marey__chrome *chrome, const char *name, 
                                 bool is_label)
 {
     bool is_there;
-    const int64_t pid = number_of(chrome, &chrome->event.pid, &is_there);
+    const int64_t pid = number_of(chrome, &chrome->file.event.pid, &is_there);
     struct marey__chrome_process *process = is_there ? find_process(chrome, pid) : NULL;
     if (process == NULL)
         return;
@@ -231,23 +231,37 @@ static void name_lanes(struct marey__chrome *chrome)
     }
 }
 
+/* Whether some stream has the events of device `i`, which has a name. */
+static bool has_work(const struct marey__chrome *chrome, size_t i)
+{
+    for (size_t j = 0; chrome->header.devices[i].name != NULL && j < chrome->n_threads; j++)
+        if (chrome->threads[j].stream_lane != UINT32_MAX &&
+            chrome->threads[j].pid == chrome->header.devices[i].id)
+            return true;
+    return false;
+}
+
 /* The names of the devices that worked, each once; NULL: none is known. */
 static const char *name_devices(struct marey__chrome *chrome)
 {
+    const struct marey__kineto_device *devices = chrome->header.devices;
     chrome->text.len = 0;
-    for (size_t i = 0; i < chrome->n_devices; i++) {
-        const struct marey__chrome_device *device = &chrome->devices[i];
-        bool is_new = device->has_work && device->name != NULL;
+    for (size_t i = 0; i < chrome->header.n_devices; i++) {
+        bool is_new = has_work(chrome, i);
         for (size_t j = 0; is_new && j < i; j++)
-            is_new = !chrome->devices[j].has_work || chrome->devices[j].name == NULL ||
-                     strcmp(chrome->devices[j].name, device->name) != 0;
+            is_new = !has_work(chrome, j) || strcmp(devices[j].name, devices[i].name) != 0;
         if (is_new) {
             marey__buf_puts(&chrome->text, chrome->text.len > 0 ? ", " : "");
-            marey__buf_puts(&chrome->text, device->name);
+            marey__buf_puts(&chrome->text, devices[i].name);
         }
     }
     marey__buf_put(&chrome->text, "", 1);
     return chrome->text.failed || chrome->text.len == 1 ? NULL : chrome->text.data;
+}
+
+static int32_t rank_of(int64_t number)
+{
+    return number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
 }
 
 static const char *name_of(const struct marey__chrome *chrome,
@@ -267,28 +281,24 @@ static void identify_process(struct marey__chrome *chrome, const struct marey__c
     const struct marey__sink_identity identity = {.pid = process->pid,
                                                   .rank = -1,
                                                   .world_size = -1,
-                                                  .host = chrome->host,
+                                                  .host = chrome->header.host,
                                                   .command = name_of(chrome, process)};
     marey__sink_identify(process->process, &identity);
-    marey__sink_shift(process->process, chrome->base_ns);
+    marey__sink_shift(process->process, (uint64_t)chrome->header.base_ns);
 }
 
 void marey__chrome_identify(struct marey__chrome *chrome)
 {
     if (chrome->main == NULL)
         return;
-    for (size_t i = 0; i < chrome->n_devices; i++)
-        for (size_t j = 0; j < chrome->n_threads; j++)
-            chrome->devices[i].has_work |= chrome->threads[j].stream_lane != UINT32_MAX &&
-                                           chrome->threads[j].pid == chrome->devices[i].id;
     const struct marey__sink_identity identity = {.pid = chrome->import->number,
-                                                  .rank = chrome->rank,
-                                                  .world_size = chrome->world_size,
-                                                  .backend = chrome->backend,
-                                                  .host = chrome->host,
+                                                  .rank = rank_of(chrome->header.rank),
+                                                  .world_size = rank_of(chrome->header.world_size),
+                                                  .backend = chrome->header.backend,
+                                                  .host = chrome->header.host,
                                                   .gpu = name_devices(chrome)};
     marey__sink_identify(chrome->main, &identity);
-    marey__sink_shift(chrome->main, chrome->base_ns);
+    marey__sink_shift(chrome->main, (uint64_t)chrome->header.base_ns);
     for (size_t i = 0; i < chrome->n_processes; i++)
         identify_process(chrome, &chrome->processes[i]);
     name_lanes(chrome);

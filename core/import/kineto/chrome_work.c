@@ -175,7 +175,7 @@ bool marey__chrome_communication(marey__sink_process *process, const struct mare
 void marey__chrome_put_work(struct marey__chrome *chrome, struct marey__sink_event *out,
                             enum marey_work_kind kind)
 {
-    const struct marey__chrome_event *event = &chrome->event;
+    const struct marey__chrome_event *event = &chrome->file.event;
     struct marey__chrome_args args;
     int64_t device, stream, number;
     marey__chrome_parse_args(&args, &event->args);

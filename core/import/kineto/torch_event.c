@@ -66,8 +66,8 @@ static bool is_thread(const struct marey__torch_trace *trace, uint32_t number, c
 static uint32_t thread_of(struct marey__torch_reader *reader)
 {
     const struct marey__torch_trace *trace = reader->trace;
-    const int64_t key[2] = {integer_or(&reader->event.pid, INT64_MIN),
-                            integer_or(&reader->event.tid, INT64_MIN)};
+    const int64_t key[2] = {integer_or(&reader->file.event.pid, INT64_MIN),
+                            integer_or(&reader->file.event.tid, INT64_MIN)};
     if (reader->last_thread < trace->n_threads && is_thread(trace, reader->last_thread, key))
         return reader->last_thread;
     const uint32_t hash = (uint32_t)marey__sink_hash(trace->strings.seed, key, sizeof key);
@@ -132,7 +132,7 @@ static bool read_ns(const struct marey__chrome_value *value, int64_t *ns)
 static void take_arguments(struct marey__torch_reader *reader, struct marey__torch_event *row)
 {
     struct marey__chrome_args args;
-    marey__chrome_parse_args(&args, &reader->event.args);
+    marey__chrome_parse_args(&args, &reader->file.event.args);
     row->external_id = integer_or(&args.external_id, -1);
     row->correlation = integer_or(&args.correlation, -1);
     row->sequence = integer_or(&args.sequence_number, -1);
@@ -148,7 +148,7 @@ static void take_arguments(struct marey__torch_reader *reader, struct marey__tor
 static void put_row(struct marey__torch_reader *reader)
 {
     struct marey__torch_trace *trace = reader->trace;
-    const struct marey__chrome_event *event = &reader->event;
+    const struct marey__chrome_event *event = &reader->file.event;
     const unsigned kind = kind_of(trace, &event->category);
     int64_t begin, duration = 0;
     if (kind == MAREY__TORCH_N_KINDS)
@@ -188,11 +188,11 @@ static void put_memory(struct marey__torch_reader *reader)
     int64_t ns;
     if (reader->options.without_memory)
         return;
-    if (!read_ns(&reader->event.ts, &ns)) {
+    if (!read_ns(&reader->file.event.ts, &ns)) {
         trace->n_without_time++;
         return;
     }
-    marey__chrome_parse_args(&args, &reader->event.args);
+    marey__chrome_parse_args(&args, &reader->file.event.args);
     if (!marey__grow(&trace->memory, &trace->memory_cap, trace->n_memory + 1, sizeof *trace->memory)) {
         fail_memory(reader);
         return;
@@ -214,9 +214,9 @@ static void put_memory(struct marey__torch_reader *reader)
 static void name_thread(struct marey__torch_reader *reader)
 {
     struct marey__chrome_args args;
-    if (!marey__chrome_is(&reader->event.name, "thread_name"))
+    if (!marey__chrome_is(&reader->file.event.name, "thread_name"))
         return;
-    marey__chrome_parse_args(&args, &reader->event.args);
+    marey__chrome_parse_args(&args, &reader->file.event.args);
     if (args.name.kind != MAREY__CHROME_STRING)
         return;
     const uint32_t thread = thread_of(reader);
@@ -226,7 +226,7 @@ static void name_thread(struct marey__torch_reader *reader)
 
 void marey__torch_put_event(struct marey__torch_reader *reader)
 {
-    const struct marey__chrome_event *event = &reader->event;
+    const struct marey__chrome_event *event = &reader->file.event;
     const char phase = event->phase.len == 1 ? event->phase.at[0] : '\0';
     if (phase == 'X')
         put_row(reader);

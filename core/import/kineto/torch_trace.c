@@ -23,13 +23,13 @@ void marey_torch_trace_describe(const marey_torch_trace *trace, struct marey_tor
     *facts = (struct marey_torch_trace_facts){
         .rank = marey__torch_rank(trace),
         .world_size =
-            trace->marey_world_size >= 0 ? trace->marey_world_size : trace->distributed_world_size,
+            trace->marey_world_size >= 0 ? trace->marey_world_size : trace->header.world_size,
         .n_events = trace->n_events,
         .n_operators = trace->n_by_kind[MAREY__TORCH_OP],
         .n_allocations = trace->n_memory,
         .n_bytes = trace->n_bytes,
         .has_memory = trace->n_memory > 0,
-        .has_flops = trace->has_flops,
+        .has_flops = trace->header.has_flops,
         .is_partial = trace->is_partial,
         .why = marey__torch_text(trace, trace->why, NULL),
         .damage = trace->damage,

@@ -1,10 +1,10 @@
 /*
  * torchtrace: a trace of torch.profiler (Kineto's JSON, plain or gzip) in memory, read in one pass.
  *
- *   file ── codec: bytes, JSON ── import/chrome_event.c: one event where it lies
- *     torch_read.c ── what stands around the events, and the loop over them
+ *   kineto_file.h ── the reader of such files, which `marey import` uses too
+ *     torch_read.c ── a file from its start to its sorted rows
  *     torch_event.c ── an event to a row: kind, times, arguments
- *     torch_header.c ── ranks, devices, flags, what marey put there itself (roles)
+ *     torch_header.c ── the key "marey": ranks and roles
  *     torch_strings.c ── equal texts once;  torch_sort.c ── rows in order
  *
  * A recording made by `marey import` streams and forgets; here operators are wanted with their shapes, their stacks and the
@@ -14,7 +14,7 @@
 #ifndef MAREY_TORCHTRACE_INTERNAL_H
 #define MAREY_TORCHTRACE_INTERNAL_H
 
-#include "base/base_internal.h"
+#include "import/kineto/kineto_file.h"
 
 /* ---- rows ---- */
 
@@ -77,11 +77,6 @@ struct marey__torch_thread {
     size_t begin, end;    /* its events, from `begin` to before `end` */
 };
 
-struct marey__torch_device {
-    int64_t id, total_memory, n_processors; /* -1: not told */
-    marey__torch_id name;
-};
-
 /* What the storage at an address was at an instant, told by our own callback. */
 enum marey__torch_role_kind {
     MAREY__TORCH_PARAMETER,
@@ -120,21 +115,17 @@ struct marey__torch_trace {
     size_t n_memory, memory_cap;
     struct marey__torch_thread *threads; /* in the order of the file */
     size_t n_threads, threads_cap;
-    struct marey__torch_device *devices;
-    size_t n_devices, devices_cap;
     struct marey__torch_role *roles; /* in the order of the file */
     size_t n_roles, roles_cap;
     struct marey__torch_strings strings;
 
-    /* What stands around the events. -1: not told. */
-    int64_t base_ns; /* added to the times of the file, which are in microseconds; 0: not told */
-    int64_t marey_rank, marey_world_size, marey_step, marey_steps; /* by our own callback */
-    int64_t distributed_rank, distributed_world_size;              /* by torch.distributed */
+    /* The keys around the events. -1: unknown. */
+    struct marey__kineto_header header;
+    int64_t marey_rank, marey_world_size, marey_step, marey_steps; /* by marey's own callback */
     bool is_partial; /* the window was cut short, and why: */
     marey__torch_id why;
-    bool has_shapes, has_stacks, has_memory, has_flops; /* the profiler was asked for these */
-    bool has_xpu;                                       /* the device is Intel's */
-    uint64_t n_bytes;                                   /* unpacked */
+    bool has_xpu;                             /* the device is Intel's */
+    uint64_t n_bytes;                         /* decompressed */
     uint64_t n_by_kind[MAREY__TORCH_N_KINDS]; /* in the file, also of kinds that are left out */
     uint64_t n_without_time;                  /* events that are left out for it */
     char *damage; /* a sentence when the file is cut off or damaged, and its begin was read; NULL: it is whole */

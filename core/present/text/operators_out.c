@@ -167,7 +167,7 @@ static void scale_flops(struct layout *layout)
         const uint64_t flops = layout->operators->rows[i].flops;
         least = flops > 0 && flops < least ? flops : least;
     }
-    layout->has_flops = layout->operators->trace->has_flops && least != UINT64_MAX;
+    layout->has_flops = layout->operators->trace->header.has_flops && least != UINT64_MAX;
     size_t i = 0;
     layout->flops_scale = 1;
     for (uint64_t limit = 1000; i < MAREY__COUNT_OF(titles) - 1 && least >= limit; limit *= 1000) {
@@ -390,7 +390,7 @@ marey_status marey_operators_text(const marey_operators *operators,
     const size_t n_rows = options != NULL && options->n_rows > 0 ? options->n_rows : DEFAULT_ROWS;
     const struct marey__torch_trace *trace = operators->trace;
     struct layout layout = {.operators = operators,
-                            .has_memory = trace->has_memory || trace->n_memory > 0,
+                            .has_memory = trace->header.has_memory || trace->n_memory > 0,
                             .device = trace->has_xpu ? "XPU" : "CUDA"};
     layout.has_device_memory = layout.has_memory && operators->has_device_memory;
     measure(&layout);

@@ -1,0 +1,222 @@
+/*
+ * A trace from its first byte to its last: an object with an array "traceEvents", or that array only. The keys around the
+ * events are read by tokens, in any order; the events are parsed in place, in the window.
+ *
+ * An array only may miss its end: programs that die leave it so, and the format allows it. Anything else that is cut or
+ * wrong ends the reading.
+ */
+#include <inttypes.h>
+
+#include "codec/json_chars.h"
+#include "import/kineto/kineto_file.h"
+
+enum { MAX_DEVICES = 256 };
+
+/* ---- events ---- */
+
+static bool refill(struct marey__kineto_file *file)
+{
+    return file->wants_more(file->ctx) && marey__json_refill(&file->json);
+}
+
+/* An entry of the array that is not an object. */
+static bool skip_entry(struct marey__kineto_file *file)
+{
+    file->n_no_events++;
+    const enum marey__json_token token = marey__json_next(&file->json);
+    return marey__json_skip_from(&file->json, token) && token != MAREY__JSON_END;
+}
+
+/* The event at the window's start. False: stop. */
+static bool read_event(struct marey__kineto_file *file)
+{
+    struct marey__json *json = &file->json;
+    const char *next, *mistake;
+    switch (marey__chrome_parse(&file->event, json->at, json->end, &next, &mistake)) {
+    case MAREY__CHROME_WHOLE:
+        json->at = next;
+        return file->put(file->ctx);
+    case MAREY__CHROME_CUT:
+        if (refill(file))
+            return true;
+        json->is_cut = json->mistake == NULL;
+        marey__json_fail(json, "it ends in the middle of an event");
+        return false;
+    default:
+        json->at = next;
+        marey__json_fail(json, mistake);
+        return false;
+    }
+}
+
+/* After the bracket that opens the array: up to the one that closes it. */
+static void read_events(struct marey__kineto_file *file)
+{
+    struct marey__json *json = &file->json;
+    file->header->has_list = true;
+    for (bool goes_on = true; goes_on;) {
+        json->at = json_skip_blanks(json->at);
+        if (MAREY_UNLIKELY(json->at == json->end))
+            goes_on = refill(file);
+        else if (MAREY_LIKELY(*json->at == '{'))
+            goes_on = read_event(file);
+        else if (*json->at == ']')
+            return;
+        else
+            goes_on = skip_entry(file);
+    }
+}
+
+/* ---- the keys around them ---- */
+
+static void read_text(struct marey__json *json, char **field)
+{
+    const enum marey__json_token token = marey__json_next(json);
+    if (token == MAREY__JSON_STRING) {
+        marey__free(*field);
+        *field = marey__strndup(json->text, json->text_len);
+        if (*field == NULL)
+            marey__json_fail_memory(json);
+    }
+    marey__json_skip_from(json, token);
+}
+
+static void read_distributed(struct marey__json *json, struct marey__kineto_header *header)
+{
+    if (!marey__json_enter(json, MAREY__JSON_OBJECT))
+        return;
+    while (marey__json_next_key(json)) {
+        if (marey__json_is(json, "rank"))
+            header->rank = marey__json_read_integer(json, -1);
+        else if (marey__json_is(json, "world_size"))
+            header->world_size = marey__json_read_integer(json, -1);
+        else if (marey__json_is(json, "backend"))
+            read_text(json, &header->backend);
+        else
+            marey__json_skip(json);
+    }
+}
+
+static void read_device(struct marey__json *json, struct marey__kineto_device *device)
+{
+    while (marey__json_next_key(json)) {
+        if (marey__json_is(json, "id"))
+            device->id = marey__json_read_integer(json, -1);
+        else if (marey__json_is(json, "totalGlobalMem"))
+            device->total_memory = marey__json_read_integer(json, -1);
+        else if (marey__json_is(json, "numSms"))
+            device->n_processors = marey__json_read_integer(json, -1);
+        else if (marey__json_is(json, "name"))
+            read_text(json, &device->name);
+        else
+            marey__json_skip(json);
+    }
+}
+
+static void read_devices(struct marey__json *json, struct marey__kineto_header *header)
+{
+    enum marey__json_token token;
+    if (!marey__json_enter(json, MAREY__JSON_ARRAY))
+        return;
+    while (marey__json_next_item(json, &token)) {
+        struct marey__kineto_device device = {.id = -1, .total_memory = -1, .n_processors = -1};
+        if (token == MAREY__JSON_OBJECT)
+            read_device(json, &device);
+        else
+            marey__json_skip_from(json, token);
+        if (header->n_devices < MAX_DEVICES && token == MAREY__JSON_OBJECT &&
+            marey__grow(&header->devices, &header->devices_cap, header->n_devices + 1, sizeof device))
+            header->devices[header->n_devices++] = device;
+        else
+            marey__free(device.name);
+    }
+}
+
+static void read_viztracer(struct marey__json *json, struct marey__kineto_header *header)
+{
+    if (!marey__json_enter(json, MAREY__JSON_OBJECT))
+        return;
+    while (marey__json_next_key(json)) {
+        if (marey__json_is(json, "overflow"))
+            header->has_overflown |= marey__json_read_flag(json);
+        else
+            marey__json_skip(json);
+    }
+}
+
+static void read_key(struct marey__kineto_file *file)
+{
+    struct marey__json *json = &file->json;
+    struct marey__kineto_header *header = file->header;
+    static const char *const of_kineto[] = {"schemaVersion", "record_shapes", "traceName",
+                                            "distributedInfo", "deviceProperties"};
+    for (size_t i = 0; i < MAREY__COUNT_OF(of_kineto); i++)
+        header->is_kineto |= marey__json_is(json, of_kineto[i]);
+    if (marey__json_is(json, "traceEvents")) {
+        if (marey__json_enter(json, MAREY__JSON_ARRAY))
+            read_events(file);
+    } else if (marey__json_is(json, "baseTimeNanoseconds")) {
+        const int64_t base_ns = marey__json_read_integer(json, 0);
+        header->base_ns = base_ns > 0 ? base_ns : 0;
+    } else if (marey__json_is(json, "distributedInfo")) {
+        read_distributed(json, header);
+    } else if (marey__json_is(json, "deviceProperties")) {
+        read_devices(json, header);
+    } else if (marey__json_is(json, "viztracer_metadata")) {
+        read_viztracer(json, header);
+    } else if (marey__json_is(json, "host_name")) {
+        read_text(json, &header->host);
+    } else if (marey__json_is(json, "record_shapes")) {
+        header->has_shapes = marey__json_read_flag(json);
+    } else if (marey__json_is(json, "with_stack")) {
+        header->has_stacks = marey__json_read_flag(json);
+    } else if (marey__json_is(json, "profile_memory")) {
+        header->has_memory = marey__json_read_flag(json);
+    } else if (marey__json_is(json, "with_flops")) {
+        header->has_flops = marey__json_read_flag(json);
+    } else if (file->read_key == NULL || !file->read_key(file->ctx)) {
+        marey__json_skip(json);
+    }
+}
+
+marey_status marey__kineto_file_read(struct marey__kineto_file *file, struct marey__byte_source *bytes)
+{
+    struct marey__json *json = &file->json;
+    MAREY_TRY(marey__json_init(json, bytes));
+    file->header->rank = file->header->world_size = -1;
+    const enum marey__json_token first = marey__json_next(json);
+    enum marey__json_token token;
+    if (first == MAREY__JSON_ARRAY)
+        read_events(file);
+    while (first == MAREY__JSON_OBJECT &&
+           ((token = marey__json_next(json)) == MAREY__JSON_KEY || token == MAREY__JSON_ARRAY_END))
+        if (token == MAREY__JSON_KEY)
+            read_key(file);
+    return json->status == MAREY_EIO || json->status == MAREY_ENOMEM ? json->status : MAREY_OK;
+}
+
+void marey__kineto_file_damage(const struct marey__kineto_file *file, struct marey__buf *out)
+{
+    const struct marey__json *json = &file->json;
+    const char *damage = marey__bytes_damage(json->bytes);
+    if (damage != NULL)
+        marey__buf_puts(out, damage);
+    else if (json->mistake != NULL)
+        marey__buf_printf(out, "%s is %s: %s, at byte %" PRIu64, file->name,
+                          json->is_cut ? "cut off" : "damaged", json->mistake,
+                          marey__json_offset(json));
+}
+
+void marey__kineto_file_fini(struct marey__kineto_file *file)
+{
+    marey__json_fini(&file->json);
+}
+
+void marey__kineto_header_fini(struct marey__kineto_header *header)
+{
+    for (size_t i = 0; i < header->n_devices; i++)
+        marey__free(header->devices[i].name);
+    marey__free(header->devices);
+    marey__free(header->backend);
+    marey__free(header->host);
+}
