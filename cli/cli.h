@@ -204,6 +204,29 @@ int cli_print_file(const char *path, int (*print)(void *ctx, FILE *out), void *c
 /* The `next` of report pages. */
 #define CLI_PAGE_NEXT "open it in a browser; it needs nothing else"
 
+/* ---- commands in Python ---- */
+
+/* Arguments of another command, each allocated. Starts from zeroes. */
+enum { CLI_MAX_WORDS = 40 };
+struct cli_words {
+    char *list[CLI_MAX_WORDS + 1];
+    size_t n;
+    bool failed; /* out of memory, or too many */
+};
+void cli_add_word(struct cli_words *words, const char *fmt, ...) MAREY_PRINTF(2, 3);
+/* The options of a command that were given, flags and texts only. */
+void cli_add_options(struct cli_words *words, const struct cli_command *command);
+
+/*
+ * Run `python -m marey.itwinai WORDS... -- PATHS...` with standard output to `out`, and empty the words. Python is
+ * $MAREY_PYTHON, else python3 or python on the PATH; the package beside this program goes before its own. Returns CLI_FINE, or
+ * CLI_BAD after a sentence.
+ */
+int cli_python(struct cli_words *words, int n_paths, char *const *paths, FILE *out);
+
+/* Whether `path` has the extension .csv or .csv.gz, or is a folder with such a file at any depth. */
+bool cli_is_csv(const char *path);
+
 /* ---- recordings as arguments ---- */
 
 struct cli_recordings {

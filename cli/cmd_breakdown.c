@@ -58,64 +58,52 @@ static int exit_status(marey_status status)
     return status == MAREY_OK ? CLI_FINE : cli_fail("%s", marey_last_error());
 }
 
-static int print_breakdown(void *ctx, FILE *out)
+/* ---- itwinai's fractions, which Python computes ---- */
+
+/* Into `out`, of recordings or of files of averages. */
+static int print_fractions(int n, char *const *paths, bool is_files, FILE *out)
 {
-    marey_breakdown *const breakdown = ctx;
-    const struct marey_text_options wants = text_options(out);
-    return exit_status(
-        given.json  ? marey_breakdown_json(breakdown, out)
-        : given.csv ? marey_present_csv(
-                          marey_breakdown_table(breakdown, given.by != NULL ? "by" : "devices"), out)
-                    : marey_breakdown_text(breakdown, &wants, out));
+    struct cli_words words = {0};
+    cli_add_word(&words, "fractions");
+    cli_add_word(&words, "--width=%u", (unsigned)cli_terminal_width(out));
+    if (is_files)
+        cli_add_word(&words, "--files");
+    if (given.json || given.csv)
+        cli_add_word(&words, "--%s", given.json ? "json" : "csv");
+    return cli_python(&words, n, paths, out);
 }
 
-/* ---- averages of itwinai ---- */
-
-struct fractions {
-    marey_table *table;
-    struct marey_legacy_source source;
+struct paths {
+    char **list;
+    int n;
 };
 
-static int print_fractions(void *ctx, FILE *out)
+static int print_fractions_of_files(void *ctx, FILE *out)
 {
-    const struct fractions *fractions = ctx;
-    const struct marey_text_options wants = text_options(out);
-    if (given.csv)
-        return exit_status(marey_present_csv(fractions->table, out));
-    if (!given.json)
-        return exit_status(marey_legacy_text(fractions->table, &fractions->source, &wants, out));
-    fputs("{\n  \"legacy\": ", out);
-    const marey_status status = marey_legacy_json(fractions->table, &fractions->source, out);
-    fputs("\n}\n", out);
-    return exit_status(status);
-}
-
-static int tell_fractions(char **paths, int n)
-{
-    struct fractions fractions = {0};
-    if (given.averages != NULL)
-        return cli_fail("--write-averages takes recordings or traces, not files of averages");
-    if (marey_legacy_read((const char *const *)paths, (size_t)n, &fractions.table,
-                          &fractions.source) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    const int status = cli_print_file(given.output, print_fractions, &fractions, NULL);
-    marey_table_destroy(fractions.table);
+    const struct paths *const paths = ctx;
+    if (given.json)
+        fputs("{\n  \"legacy\": ", out);
+    const int status = print_fractions(paths->n, paths->list, true, out);
+    if (given.json)
+        fputs("}\n", out);
     return status;
 }
 
 static int print_averages(void *ctx, FILE *out)
 {
-    return exit_status(marey_present_csv(ctx, out));
+    const struct paths *const paths = ctx;
+    struct cli_words words = {0};
+    cli_add_word(&words, "averages");
+    if (given.strategy != NULL)
+        cli_add_word(&words, "--strategy=%s", given.strategy);
+    return cli_python(&words, paths->n, paths->list, out);
 }
 
-static int write_averages(const struct cli_recordings *recordings)
+static int tell_fractions(struct paths *paths)
 {
-    marey_table *averages = NULL;
-    if (marey_averages_create(recordings->list, recordings->n, given.strategy, &averages) != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    const int status = cli_print_file(given.averages, print_averages, averages, NULL);
-    marey_table_destroy(averages);
-    return status;
+    if (given.averages != NULL)
+        return cli_fail("--write-averages takes recordings or traces, not files of averages");
+    return cli_print_file(given.output, print_fractions_of_files, paths, NULL);
 }
 
 /* How many of the paths are files of averages. */
@@ -123,19 +111,89 @@ static int count_averages(char **paths, int n)
 {
     int n_averages = 0;
     for (int i = 0; given.legacy && i < n; i++)
-        n_averages += marey_legacy_is_file(paths[i]);
+        n_averages += cli_is_csv(paths[i]);
     return n_averages;
 }
 
 /* ---- the breakdown ---- */
 
-static int break_down(const struct cli_recordings *recordings)
+struct answer {
+    marey_breakdown *breakdown;
+    FILE *legacy; /* itwinai's fractions; NULL: not asked for */
+};
+
+static void copy(FILE *from, FILE *out)
+{
+    int c;
+    rewind(from);
+    while ((c = getc(from)) != EOF)
+        putc(c, out);
+}
+
+/* The object with one more key. */
+static int print_json(const struct answer *answer, FILE *out)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *const whole = open_memstream(&text, &len);
+    if (whole == NULL)
+        return cli_fail("out of memory");
+    marey_status status = marey_breakdown_json(answer->breakdown, whole);
+    if (fclose(whole) != 0)
+        status = MAREY_ENOMEM;
+    while (status == MAREY_OK && len > 0 && strchr("\n}", text[len - 1]) != NULL)
+        if (text[--len] == '}')
+            break;
+    if (status == MAREY_OK) {
+        fwrite(text, 1, len, out);
+        fputs(",\n  \"legacy\": ", out);
+        copy(answer->legacy, out);
+        fputs("}\n", out);
+    }
+    free(text);
+    return exit_status(status);
+}
+
+static int print_breakdown(void *ctx, FILE *out)
+{
+    const struct answer *const answer = ctx;
+    const struct marey_text_options wants = text_options(out);
+    if (given.csv)
+        return exit_status(marey_present_csv(
+            marey_breakdown_table(answer->breakdown, given.by != NULL ? "by" : "devices"), out));
+    if (given.json && answer->legacy != NULL)
+        return print_json(answer, out);
+    const int status = exit_status(given.json
+                                       ? marey_breakdown_json(answer->breakdown, out)
+                                       : marey_breakdown_text(answer->breakdown, &wants, out));
+    if (status == CLI_FINE && answer->legacy != NULL)
+        copy(answer->legacy, out);
+    return status;
+}
+
+/* Python comes first: where it fails, nothing is printed. */
+static int print_with_fractions(struct answer *answer, struct paths *paths)
+{
+    int status = CLI_FINE;
+    if (given.legacy && !given.csv) {
+        answer->legacy = tmpfile();
+        status = answer->legacy != NULL
+                     ? print_fractions(paths->n, paths->list, false, answer->legacy)
+                     : cli_fail("cannot make a temporary file: %s", strerror(errno));
+    }
+    if (status == CLI_FINE)
+        status = cli_print_file(given.output, print_breakdown, answer, NULL);
+    if (answer->legacy != NULL)
+        fclose(answer->legacy);
+    return status;
+}
+
+static int break_down(const struct cli_recordings *recordings, struct paths *paths)
 {
     const struct marey_breakdown_options wants = {
         .rules = given.rules,
         .by = given.by,
         .window = given.window,
-        .legacy = given.legacy,
         .n_jobs = given.jobs,
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
@@ -146,7 +204,8 @@ static int break_down(const struct cli_recordings *recordings)
     cli_progress_end();
     if (status != MAREY_OK)
         return cli_fail("%s", marey_last_error());
-    const int printed = cli_print_file(given.output, print_breakdown, breakdown, NULL);
+    struct answer answer = {.breakdown = breakdown};
+    const int printed = print_with_fractions(&answer, paths);
     marey_breakdown_destroy(breakdown);
     return printed;
 }
@@ -161,19 +220,20 @@ static int run(int n_args, char **args)
         return cli_fail("breakdown needs a recording or a trace: marey breakdown RUN.marey");
     if (given.json && given.csv)
         return cli_fail("--json and --csv exclude one another");
+    struct paths paths = {args, n_args};
     const int n_averages = count_averages(args, n_args);
     if (n_averages != 0 && n_averages != n_args)
         return cli_fail(
             "--legacy takes files of averages or recordings and traces, not both at once");
     if (n_averages != 0)
-        return tell_fractions(args, n_args);
+        return tell_fractions(&paths);
     struct cli_recordings recordings;
     cli_use_jobs(given.jobs);
     if (!cli_open(&recordings, args, n_args))
         return CLI_BAD;
-    int status = break_down(&recordings);
+    int status = break_down(&recordings, &paths);
     if (status == CLI_FINE && given.averages != NULL)
-        status = write_averages(&recordings);
+        status = cli_print_file(given.averages, print_averages, &paths, NULL);
     status = cli_tell_damage(&recordings, status);
     cli_close(&recordings);
     return status;

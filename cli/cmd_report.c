@@ -246,8 +246,6 @@ static struct report_energy energy_wants(bool is_short, FILE *out)
         .filter = given.filter,
         .co2 = given.co2,
         .pue = given.pue,
-        .strategy = given.strategy,
-        .itwinai = given.itwinai,
         .group = given.group,
         .limit = limit_wanted(),
         .json = given.json,
@@ -402,7 +400,7 @@ static int print(void *ctx, FILE *out)
     const struct report_energy of_energy = energy_wants(false, out);
     if (given.energy)
         return findings->n_files != 0
-                   ? report_old_energy(findings->n_files, findings->files, &of_energy, out)
+                   ? report_energy_files(findings->n_files, findings->files, &of_energy, out)
                    : report_energy(recordings, &of_energy, out);
     if (analysis != NULL)
         return print_analysis(recordings, out);
@@ -641,10 +639,12 @@ static int report(int n_args, char **args)
     if (given.html != NULL)
         return make_page(n_args, args);
 
-    if ((given.energy && marey_legacy_is_file(args[0])) ||
-        (given.memory && marey_memory_is_file(args[0])))
+    if ((given.energy && cli_is_csv(args[0])) || (given.memory && marey_memory_is_file(args[0])))
         return report_to(&(struct findings){.n_files = n_args, .files = args},
                          &(struct cli_recordings){0}, given.output);
+    if (given.itwinai != NULL &&
+        report_energy_write(n_args, args, given.itwinai, given.strategy) != CLI_FINE)
+        return CLI_BAD;
     struct cli_recordings recordings;
     /* How kernels were launched is told by the arguments of a trace. */
     if (!(given.gpu ? cli_open_whole : cli_open)(&recordings, args, n_args) ||

@@ -1,11 +1,11 @@
 /* marey scale: runs with different numbers of workers; does it scale, how far, why not further? */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli_mlflow.h"
 #include "scale.h"
 
 enum { MOST_FORECASTS = 32, MOST_NAME = 256 };
@@ -65,40 +65,80 @@ static size_t name_length(const char *argument)
     return argument[len] == '=' && access(argument, F_OK) != 0 ? len : 0;
 }
 
-static bool read_run(marey_scaling_runs *runs, const char *argument)
+static bool read_path(marey_scaling_runs *runs, const char *path,
+                      const struct marey_scaling_read_options *wants)
 {
-    char name[MOST_NAME];
-    const size_t len = name_length(argument);
-    if (len >= sizeof name) {
-        cli_fail("the name of a series has %d letters at most: '%.20s...'", MOST_NAME - 1, argument);
-        return false;
-    }
-    snprintf(name, sizeof name, "%.*s", (int)len, argument);
-    const struct marey_scaling_read_options wants = {
-        .experiment = given.experiment,
-        .strategy = len != 0 ? name : given.strategy,
-        .workers = given.workers,
-        .n_jobs = given.jobs,
-        .progress = cli_progress,
-        .progress_ctx = (void *)"reading",
-    };
-    const marey_status status =
-        marey_scaling_runs_read(runs, argument + (len != 0 ? len + 1 : 0), &wants);
+    const marey_status status = marey_scaling_runs_read(runs, path, wants);
     cli_progress_end();
     if (status != MAREY_OK)
         cli_fail("%s", marey_last_error());
     return status == MAREY_OK;
 }
 
-/* Every source of runs: paths, and what else is asked for. */
+/* Measurements that a command of marey.itwinai writes as CSV: "mlflow" of a store, "measurements" of itwinai's files. */
+static bool read_converted(marey_scaling_runs *runs, const char *command, const char *from,
+                           const struct marey_scaling_read_options *wants)
+{
+    const char *const folder = getenv("TMPDIR");
+    char csv[PATH_MAX];
+    char *const paths[] = {(char *)(uintptr_t)from, csv};
+    struct cli_words words = {0};
+    if (snprintf(csv, sizeof csv, "%s/marey-XXXXXX.csv",
+                 folder != NULL && folder[0] != '\0' ? folder : "/tmp") >= (int)sizeof csv) {
+        cli_fail("the path in TMPDIR is too long");
+        return false;
+    }
+    const int fd = mkstemps(csv, 4);
+    if (fd < 0) {
+        cli_fail("cannot write %s: %s", csv, strerror(errno));
+        return false;
+    }
+    close(fd);
+    cli_add_word(&words, "%s", command);
+    if (strcmp(command, "mlflow") == 0 && given.experiment != NULL)
+        cli_add_word(&words, "--experiment=%s", given.experiment);
+    const bool is_done =
+        cli_python(&words, 2, paths, stdout) == CLI_FINE && read_path(runs, csv, wants);
+    unlink(csv);
+    return is_done;
+}
+
+static bool read_run(marey_scaling_runs *runs, const char *argument)
+{
+    char name[MOST_NAME];
+    const size_t len = name_length(argument);
+    const char *const path = argument + (len != 0 ? len + 1 : 0);
+    int has_itwinai = 0;
+    if (len >= sizeof name) {
+        cli_fail("the name of a series has %d letters at most: '%.20s...'", MOST_NAME - 1, argument);
+        return false;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)len, argument);
+    struct marey_scaling_read_options wants = {
+        .experiment = given.experiment,
+        .strategy = len != 0 ? name : given.strategy,
+        .workers = given.workers,
+        .n_jobs = given.jobs,
+        .progress = cli_progress,
+        .progress_ctx = (void *)"reading",
+        .has_itwinai = &has_itwinai,
+    };
+    if (!read_path(runs, path, &wants))
+        return false;
+    wants.has_itwinai = NULL;
+    wants.source = path;
+    return !has_itwinai || read_converted(runs, "measurements", path, &wants);
+}
+
+/* Every source of runs: paths, and a store. */
 static bool read_all(marey_scaling_runs *runs, int n_args, char **args)
 {
+    const struct marey_scaling_read_options of_store = {.strategy = given.strategy,
+                                                        .source = "MLflow"};
     for (int i = 0; i < n_args; i++)
         if (!read_run(runs, args[i]))
             return false;
-    const struct cli_mlflow store = {.uri = given.mlflow, .experiment = given.experiment};
-    const struct marey_scaling_read_options wants = {.strategy = given.strategy};
-    return given.mlflow == NULL || cli_mlflow_read(runs, &store, &wants) == CLI_FINE;
+    return given.mlflow == NULL || read_converted(runs, "mlflow", given.mlflow, &of_store);
 }
 
 /* "64,128" */

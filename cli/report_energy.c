@@ -60,9 +60,6 @@ int report_energy(const struct cli_recordings *recordings, const struct report_e
     struct marey_energy_report_options options = {
         .filter = wants->filter,
         .group = wants->group,
-        .strategy = wants->itwinai == NULL    ? NULL
-                    : wants->strategy != NULL ? wants->strategy
-                                              : "unknown",
         .progress = cli_progress,
         .progress_ctx = (void *)"reading",
     };
@@ -77,8 +74,6 @@ int report_energy(const struct cli_recordings *recordings, const struct report_e
         return CLI_FINE; /* counters without a reading */
     if (wants->is_short)
         fputs("\n", out);
-    if (status == MAREY_OK && wants->itwinai != NULL)
-        status = marey_energy_report_write_itwinai(report, wants->itwinai);
     if (status == MAREY_OK)
         status = print(report, wants, out);
     marey_energy_report_destroy(report);
@@ -87,37 +82,22 @@ int report_energy(const struct cli_recordings *recordings, const struct report_e
 
 /* ---- itwinai's files ---- */
 
-static marey_status print_old(marey_table *runs, marey_table *repeats,
-                              const struct report_energy *wants, FILE *out)
+int report_energy_files(int n, char **paths, const struct report_energy *wants, FILE *out)
 {
-    const marey_table *const both[] = {runs, repeats};
-    if (wants->json)
-        return marey_present_json_tables(both, 2, out);
-    if (wants->csv)
-        return marey_present_csv(runs, out);
-    fputs("runs\n", out);
-    const marey_status status = marey_present_text(runs, &wants->text, out);
-    if (status != MAREY_OK)
-        return status;
-    fputs("\nrepeats: mean of runs, and what itwinai adds up\n", out);
-    return marey_present_text(repeats, &wants->text, out);
+    struct cli_words words = {0};
+    cli_add_word(&words, "energy");
+    cli_add_word(&words, "--width=%u", (unsigned)wants->text.width);
+    if (wants->json || wants->csv)
+        cli_add_word(&words, "--%s", wants->json ? "json" : "csv");
+    return cli_python(&words, n, paths, out);
 }
 
-int report_old_energy(int n, char **paths, const struct report_energy *wants, FILE *out)
+int report_energy_write(int n, char **paths, const char *folder, const char *strategy)
 {
-    marey_table *runs = NULL, *repeats = NULL;
-    uint64_t n_dropped = 0;
-    marey_status status =
-        marey_legacy_energy_read((const char *const *)paths, (size_t)n, &runs, &repeats, &n_dropped);
-    if (status == MAREY_OK)
-        status = print_old(runs, repeats, wants, out);
-    marey_table_destroy(runs);
-    marey_table_destroy(repeats);
-    if (status != MAREY_OK)
-        return cli_fail("%s", marey_last_error());
-    if (n_dropped != 0)
-        cli_say("%llu rows without a power, an interval, a strategy or a number of GPUs are left "
-                "out",
-                (unsigned long long)n_dropped);
-    return CLI_FINE;
+    struct cli_words words = {0};
+    cli_add_word(&words, "power");
+    cli_add_word(&words, "--folder=%s", folder);
+    if (strategy != NULL)
+        cli_add_word(&words, "--strategy=%s", strategy);
+    return cli_python(&words, n, paths, stdout);
 }

@@ -9,8 +9,5 @@ int scale_check_gate(marey_scaling *scaling, double percent);
 
 /* scale_pictures.c: each picture that the runs have, as a file of `directory`, which is made where it is missing. */
 int scale_write_pictures(marey_scaling *scaling, const char *directory, bool has_itwinai_names);
-/* One of them, into a directory that is there, and `*n_written` one higher; what the runs do not have leaves no file. */
-int scale_write_picture(marey_scaling *scaling, const char *directory, const char *name,
-                        size_t *n_written);
 
 #endif

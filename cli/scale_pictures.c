@@ -42,8 +42,9 @@ static marey_status write_svg(void *ctx, int fd)
     return fclose(out) == 0 && is_whole ? MAREY_OK : MAREY_EIO;
 }
 
-int scale_write_picture(marey_scaling *scaling, const char *directory, const char *name,
-                        size_t *n_written)
+/* Into a directory that is there, and `*n_written` one higher; a picture without data leaves no file. */
+static int write_picture(marey_scaling *scaling, const char *directory, const char *name,
+                         size_t *n_written)
 {
     struct picture picture = {0};
     char path[4096];
@@ -67,7 +68,7 @@ int scale_write_pictures(marey_scaling *scaling, const char *directory, bool has
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return cli_fail("cannot make the directory %s: %s", directory, strerror(errno));
     for (const char *const *name = has_itwinai_names ? itwinai : own; *name != NULL; name++) {
-        const int status = scale_write_picture(scaling, directory, *name, &n);
+        const int status = write_picture(scaling, directory, *name, &n);
         if (status != CLI_FINE)
             return status;
         n_names++;

@@ -85,11 +85,13 @@ struct marey_scaling_read_options {
     uint32_t n_jobs; /* threads to read with; 0: as many as there are cores */
     marey_progress *progress;
     void *progress_ctx;
-    const char *source; /* what a CSV of measurements is called in names of runs and in notes; NULL: its path */
+    const char *source; /* name of a CSV of measurements in the names of runs and in notes; NULL: its path */
+    int *has_itwinai; /* set to 1 where there are CSV files of itwinai, which marey.itwinai (Python) converts; NULL: not asked */
 };
 /*
  * Append what is at `path`: a recording, a folder of recordings or of traces, or a CSV of measurements. One run or
- * several; a part that cannot be read becomes a note. MAREY_EFORMAT when nothing there is a measured run.
+ * several; a part that cannot be read becomes a note. MAREY_EFORMAT when nothing there is a measured run, unless
+ * `has_itwinai` was set.
  */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_scaling_runs_read(
     marey_scaling_runs *runs, const char *path, const struct marey_scaling_read_options *options);

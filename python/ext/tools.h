@@ -21,7 +21,7 @@
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
  *     tools_dumps.c       Dumps: steps and values of dumps; DumpedTensor: their numbers as a buffer
  *     tools_doctor.c      doctor(): what can be measured here
- *     tools_csv.c         append_csv(): rows into a file of CSV that grows
+ *     tools_csv.c         make_table(): rows as a table; append_csv(): rows into a file of CSV that grows
  */
 #ifndef MAREY_PYTHON_TOOLS_H
 #define MAREY_PYTHON_TOOLS_H
@@ -111,7 +111,9 @@ PyObject *tools_stopwatch_pack(PyObject *module, PyObject *rank);
 PyObject *tools_stopwatch_merge(PyObject *module, PyObject *packed);
 PyObject *tools_stopwatch_merged_table(PyObject *module, PyObject *args);
 
-/* append_csv(path, columns, rows): the rows as lines at the end of a file; columns are (name, kind). */
+/* make_table(name, columns, rows): a Table; columns are (name, kind[, title]), rows tuples. */
+PyObject *tools_make_table(PyObject *module, PyObject *args);
+/* append_csv(path, columns, rows): the rows as lines at the end of a file. */
 PyObject *tools_append_csv(PyObject *module, PyObject *args);
 
 /* json_tables(given): an object with the rows of each Table by its name. */

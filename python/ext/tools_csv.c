@@ -1,38 +1,45 @@
 /*
- * tools_csv.c: append_csv(): rows of Python as lines of a file that grows. The loggers' thread calls it; the interpreter
- * is free for others while the disk works.
+ * tools_csv.c: rows of Python as a table. make_table() gives the table; append_csv() appends its rows to a file, which the
+ * loggers' thread calls: the interpreter is free for others while the disk works.
  */
 #include "tools.h"
 
 #include <string.h>
 
-enum { MAX_COLUMNS = 16 };
+enum { MAX_COLUMNS = 32 };
 
-struct kind {
+#define CAPSULE "marey._tools.rows"
+
+static const struct kind {
     const char *name;
     enum marey_type type;
+    enum marey_unit unit;
+} kinds[] = {
+    {"text", MAREY_TYPE_TEXT, MAREY_UNIT_NONE},
+    {"integer", MAREY_TYPE_I64, MAREY_UNIT_NONE},
+    {"number", MAREY_TYPE_F64, MAREY_UNIT_NONE},
+    {"share", MAREY_TYPE_F64, MAREY_UNIT_SHARE},
 };
-static const struct kind kinds[] = {
-    {"text", MAREY_TYPE_TEXT}, {"integer", MAREY_TYPE_I64}, {"number", MAREY_TYPE_F64}};
 
-static int kind_of(const char *name, enum marey_type *out)
+static int kind_of(const char *name, struct marey_column *out)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(kinds[i].name, name) == 0) {
-            *out = kinds[i].type;
+            out->type = kinds[i].type;
+            out->unit = kinds[i].unit;
             return 0;
         }
     }
-    PyErr_Format(PyExc_ValueError, "a column is of text, integer or number, not of %s", name);
+    PyErr_Format(PyExc_ValueError, "a column is of text, integer, number or share, not of %s", name);
     return -1;
 }
 
-/* The names in `columns` are lent by `described`, a tuple of (name, kind). */
+/* The names in `columns` are lent by `described`, a tuple of (name, kind) or (name, kind, title). */
 static int read_columns(PyObject *described, struct marey_column *columns, size_t *n)
 {
     *n = (size_t)PyTuple_GET_SIZE(described);
     if (*n == 0 || *n > MAX_COLUMNS) {
-        PyErr_SetString(PyExc_ValueError, "a file of CSV has 1 to 16 columns here");
+        PyErr_SetString(PyExc_ValueError, "a table has 1 to 32 columns here");
         return -1;
     }
     for (size_t i = 0; i < *n; i++) {
@@ -40,11 +47,11 @@ static int read_columns(PyObject *described, struct marey_column *columns, size_
         PyObject *item = PyTuple_GET_ITEM(described, (Py_ssize_t)i);
         columns[i] = (struct marey_column){0};
         if (!PyTuple_Check(item)) {
-            PyErr_SetString(PyExc_TypeError, "each column is a tuple (name, kind)");
+            PyErr_SetString(PyExc_TypeError, "each column is a tuple (name, kind[, title])");
             return -1;
         }
-        if (!PyArg_ParseTuple(item, "ss", &columns[i].name, &kind) ||
-            kind_of(kind, &columns[i].type) < 0)
+        if (!PyArg_ParseTuple(item, "ss|z", &columns[i].name, &kind, &columns[i].title) ||
+            kind_of(kind, &columns[i]) < 0)
             return -1;
     }
     return 0;
@@ -98,28 +105,67 @@ static int put_rows(marey_table *table, PyObject *rows)
     return 0;
 }
 
-PyObject *tools_append_csv(PyObject *module, PyObject *args)
+/* NULL and an exception where the columns or a row are not as they must be. */
+static marey_table *table_of_rows(const struct tools_state *state, const char *name,
+                                  PyObject *described, PyObject *rows)
 {
-    const struct tools_state *state = PyModule_GetState(module);
-    PyObject *path, *described, *rows, *result = NULL;
     struct marey_column columns[MAX_COLUMNS];
     size_t n;
     marey_table *table = NULL;
+    if (read_columns(described, columns, &n) < 0)
+        return NULL;
+    marey_status status = marey_table_create(name, columns, n, &table);
+    if (status == MAREY_OK && put_rows(table, rows) == 0)
+        status = marey_table_status(table);
+    if (status == MAREY_OK && !PyErr_Occurred())
+        return table;
+    marey_table_destroy(table);
+    if (!PyErr_Occurred())
+        tools_raise(state, status);
+    return NULL;
+}
+
+static void destroy_table(PyObject *capsule)
+{
+    marey_table_destroy(PyCapsule_GetPointer(capsule, CAPSULE));
+}
+
+PyObject *tools_make_table(PyObject *module, PyObject *args)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    PyObject *described, *rows;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "sO!O!:make_table", &name, &PyTuple_Type, &described, &PyList_Type,
+                          &rows))
+        return NULL;
+    marey_table *const table = table_of_rows(state, name, described, rows);
+    PyObject *const owner = table != NULL ? PyCapsule_New(table, CAPSULE, destroy_table) : NULL;
+    if (owner == NULL) {
+        marey_table_destroy(table);
+        return NULL;
+    }
+    PyObject *const result = tools_table_create(state, table, owner);
+    Py_DECREF(owner); /* the table keeps it */
+    return result;
+}
+
+PyObject *tools_append_csv(PyObject *module, PyObject *args)
+{
+    const struct tools_state *state = PyModule_GetState(module);
+    PyObject *path, *described, *rows;
     if (!PyArg_ParseTuple(args, "O&O!O!:append_csv", PyUnicode_FSConverter, &path, &PyTuple_Type,
                           &described, &PyList_Type, &rows))
         return NULL;
-    if (read_columns(described, columns, &n) == 0) {
-        marey_status status = marey_table_create("rows", columns, n, &table);
-        if (status != MAREY_OK) {
-            tools_raise(state, status);
-        } else if (put_rows(table, rows) == 0) {
-            Py_BEGIN_ALLOW_THREADS;
-            status = marey_append_csv(table, PyBytes_AS_STRING(path));
-            Py_END_ALLOW_THREADS;
-            result = status == MAREY_OK ? Py_NewRef(Py_None) : tools_raise(state, status);
-        }
+    marey_table *const table = table_of_rows(state, "rows", described, rows);
+    marey_status status = MAREY_OK;
+    if (table != NULL) {
+        Py_BEGIN_ALLOW_THREADS;
+        status = marey_append_csv(table, PyBytes_AS_STRING(path));
+        Py_END_ALLOW_THREADS;
     }
-    marey_table_destroy(table);
     Py_DECREF(path);
-    return result;
+    marey_table_destroy(table);
+    if (table == NULL)
+        return NULL;
+    return status == MAREY_OK ? Py_NewRef(Py_None) : tools_raise(state, status);
 }

@@ -77,7 +77,7 @@ static PyMethodDef tools_functions[] = {
     {"legacy", tools_legacy, METH_VARARGS,
      "legacy(paths, /)\n--\n\nitwinai's fractions of its files of averages."},
     {"scale", tools_scale, METH_VARARGS,
-     "scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast, /)\n--\n\n"
+     "scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast, convert, /)\n--\n\n"
      "Tables of a scaling report, and what scale_drawn() draws."},
     {"scale_drawn", tools_scale_drawn, METH_VARARGS,
      "scale_drawn(scaling, what, /)\n--\n\nIts text, markdown, json, html, or a picture."},
@@ -101,6 +101,8 @@ static PyMethodDef tools_functions[] = {
      "stopwatch_merge(packed, /)\n--\n\nThe results of several ranks as one."},
     {"stopwatch_merged_table", tools_stopwatch_merged_table, METH_VARARGS,
      "stopwatch_merged_table(merged, name, /)\n--\n\nA table of merged results."},
+    {"make_table", tools_make_table, METH_VARARGS,
+     "make_table(name, columns, rows, /)\n--\n\nA table of these rows."},
     {"append_csv", tools_append_csv, METH_VARARGS,
      "append_csv(path, columns, rows, /)\n--\n\nRows as lines at the end of a file of CSV."},
     {"json_tables", tools_json_tables, METH_O,

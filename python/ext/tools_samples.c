@@ -29,7 +29,8 @@ PyObject *tools_samples_tables(const struct tools_state *state, struct marey_sam
 {
     static const char *const names[] = {"functions", "lines", "files",  "modules",  "threads",
                                         "processes", "ranks", "stacks", "contacts", "waits",
-                                        "gil",       "audit", "totals", "notes"};
+                                        "gil",       "audit", "totals", "notes",    "leaves",
+                                        "leaf_paths"};
     PyObject *owner = PyCapsule_New(report, CAPSULE, destroy_report);
     if (owner == NULL) {
         marey_samples_report_destroy(report);

@@ -19,44 +19,71 @@ static void destroy_scaling(PyObject *capsule)
 
 /* What is asked for; texts are lent by the arguments. */
 struct wanted {
-    PyObject *paths; /* a list of (series or None, path as bytes) */
+    PyObject *paths;   /* a list of (series or None, path as bytes, source or None) */
+    PyObject *convert; /* called with a path that has files of itwinai: gives the path of a CSV of their measurements */
     struct marey_scaling_read_options read;
     struct marey_scaling_options options;
 };
 
-/* Of a tuple of (series or None, path): series as UTF-8 stay with their str, paths become bytes. */
+/* Of a tuple of (series or None, path, source or None): texts as UTF-8 stay with their str, paths become bytes. */
 static PyObject *encode_paths(PyObject *paths)
 {
     PyObject *encoded = PyList_New(0);
     for (Py_ssize_t i = 0; encoded != NULL && i < PyTuple_GET_SIZE(paths); i++) {
-        PyObject *series, *path = NULL, *pair = NULL;
-        if (PyArg_ParseTuple(PyTuple_GET_ITEM(paths, i), "OO&", &series, PyUnicode_FSConverter, &path))
-            pair = PyTuple_Pack(2, series, path);
-        if (pair == NULL || PyList_Append(encoded, pair) < 0)
+        PyObject *series, *source, *path = NULL, *run = NULL;
+        if (PyArg_ParseTuple(PyTuple_GET_ITEM(paths, i), "OO&O", &series, PyUnicode_FSConverter,
+                             &path, &source))
+            run = PyTuple_Pack(3, series, path, source);
+        if (run == NULL || PyList_Append(encoded, run) < 0)
             Py_CLEAR(encoded);
-        Py_XDECREF(pair);
+        Py_XDECREF(run);
         Py_XDECREF(path);
     }
     return encoded;
 }
 
-/* One path; -1 and an exception when it cannot be read. */
-static int read_path(const struct tools_state *state, marey_scaling_runs *runs,
-                     const struct wanted *wanted, Py_ssize_t i)
+static int read_path(const struct tools_state *state, marey_scaling_runs *runs, const char *path,
+                     const struct marey_scaling_read_options *options)
 {
-    PyObject *pair = PyList_GET_ITEM(wanted->paths, i), *series = PyTuple_GET_ITEM(pair, 0);
-    const char *path = PyBytes_AS_STRING(PyTuple_GET_ITEM(pair, 1));
-    struct marey_scaling_read_options options = wanted->read;
     marey_status status;
-    if (series != Py_None && (options.strategy = PyUnicode_AsUTF8(series)) == NULL)
-        return -1;
     Py_BEGIN_ALLOW_THREADS;
-    status = marey_scaling_runs_read(runs, path, &options);
+    status = marey_scaling_runs_read(runs, path, options);
     Py_END_ALLOW_THREADS;
     if (status == MAREY_OK)
         return 0;
     tools_raise(state, status);
     return -1;
+}
+
+/* itwinai's files at a path, by way of a CSV that Python writes. */
+static int read_itwinai(const struct tools_state *state, marey_scaling_runs *runs, PyObject *path,
+                        const struct wanted *wanted, struct marey_scaling_read_options options)
+{
+    PyObject *csv = NULL, *const converted = PyObject_CallOneArg(wanted->convert, path);
+    options.has_itwinai = NULL;
+    options.source = options.source != NULL ? options.source : PyBytes_AS_STRING(path);
+    int rc = converted != NULL && PyUnicode_FSConverter(converted, &csv) ? 0 : -1;
+    if (rc == 0)
+        rc = read_path(state, runs, PyBytes_AS_STRING(csv), &options);
+    Py_XDECREF(csv);
+    Py_XDECREF(converted);
+    return rc;
+}
+
+/* One of the paths; -1 and an exception when it cannot be read. */
+static int read_nth(const struct tools_state *state, marey_scaling_runs *runs,
+                    const struct wanted *wanted, Py_ssize_t i)
+{
+    PyObject *const run = PyList_GET_ITEM(wanted->paths, i), *const series = PyTuple_GET_ITEM(run, 0),
+                    *const path = PyTuple_GET_ITEM(run, 1), *const source = PyTuple_GET_ITEM(run, 2);
+    struct marey_scaling_read_options options = wanted->read;
+    int has_itwinai = 0;
+    options.has_itwinai = &has_itwinai;
+    if ((series != Py_None && (options.strategy = PyUnicode_AsUTF8(series)) == NULL) ||
+        (source != Py_None && (options.source = PyUnicode_AsUTF8(source)) == NULL))
+        return -1;
+    const int rc = read_path(state, runs, PyBytes_AS_STRING(path), &options);
+    return rc == 0 && has_itwinai ? read_itwinai(state, runs, path, wanted, options) : rc;
 }
 
 static marey_scaling *tell(const struct tools_state *state, const struct wanted *wanted)
@@ -66,7 +93,7 @@ static marey_scaling *tell(const struct tools_state *state, const struct wanted 
     int rc = 0;
     marey_status status = marey_scaling_runs_create(&runs);
     for (Py_ssize_t i = 0; status == MAREY_OK && rc == 0 && i < PyList_GET_SIZE(wanted->paths); i++)
-        rc = read_path(state, runs, wanted, i);
+        rc = read_nth(state, runs, wanted, i);
     if (status == MAREY_OK && rc == 0) {
         Py_BEGIN_ALLOW_THREADS;
         status = marey_scaling_create(runs, &wanted->options, &scaling);
@@ -136,9 +163,10 @@ PyObject *tools_scale(PyObject *module, PyObject *args)
     const struct tools_state *state = PyModule_GetState(module);
     struct wanted wanted = {0};
     PyObject *paths, *forecast;
-    if (!PyArg_ParseTuple(args, "O!zzIzzpO!:scale", &PyTuple_Type, &paths, &wanted.read.experiment,
+    if (!PyArg_ParseTuple(args, "O!zzIzzpO!O:scale", &PyTuple_Type, &paths, &wanted.read.experiment,
                           &wanted.read.strategy, &wanted.read.workers, &wanted.options.measure,
-                          &wanted.options.kind, &wanted.options.with_first, &PyTuple_Type, &forecast))
+                          &wanted.options.kind, &wanted.options.with_first, &PyTuple_Type,
+                          &forecast, &wanted.convert))
         return NULL;
     uint32_t *counts = to_counts(forecast);
     wanted.paths = counts != NULL ? encode_paths(paths) : NULL;

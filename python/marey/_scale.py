@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # see _start.py
     from marey._page import Page
 
     Path = Union[str, os.PathLike[str]]
-    Runs = Union[Path, tuple[str, Path]]
+    Runs = Union[Path, tuple[Optional[str], Path], tuple[Optional[str], Path, Optional[str]]]
 
 PICTURES = ("epoch-time", "speedup", "efficiency", "step-breakdown", "energy", "utilization", "throughput")
 ITWINAI_PICTURES = (
@@ -121,12 +121,26 @@ def scale(
 ) -> Scaling:
     """Tell whether runs with different numbers of workers scale, how far, and what holds them back.
 
-    Each of `runs` is a recording, a folder of recordings or of traces, or a CSV of measurements; or a pair of the
-    series' name and such a path. `experiment`, `strategy` and `workers` are taken instead of what the data say.
+    Each of `runs` is a recording, a folder of recordings or of traces, a CSV of measurements, or a folder of itwinai's
+    CSV files; or a tuple of the series' name and such a path, and of a name that a CSV has in notes. `experiment`,
+    `strategy` and `workers` are taken instead of what the data say.
     `measure` is "epoch" or "step", `kind` "strong" or "weak"; by default the data tell. `with_first` counts first
     epochs too, which are warm-up otherwise. `forecast` are numbers of workers to forecast.
     """
+    import tempfile
+
     from marey import _tools
 
-    named = tuple(run if isinstance(run, tuple) else (None, run) for run in runs)
-    return Scaling(*_tools.scale(named, experiment, strategy, workers, measure, kind, with_first, tuple(forecast)))
+    with tempfile.TemporaryDirectory(prefix="marey-itwinai-") as folder:
+        converted: list[str] = []
+
+        def convert(path: bytes) -> str:
+            from marey.itwinai import write_measurements
+
+            converted.append(os.path.join(folder, f"{len(converted)}.csv"))
+            write_measurements(os.fsdecode(path), converted[-1])
+            return converted[-1]
+
+        named = tuple((*run, None)[:3] if isinstance(run, tuple) else (None, run, None) for run in runs)
+        wanted = (experiment, strategy, workers, measure, kind, with_first, tuple(forecast))
+        return Scaling(*_tools.scale(named, *wanted, convert))

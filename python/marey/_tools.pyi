@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Optional, TypedDict, Union, final
 
@@ -213,7 +213,7 @@ def breakdown(
 ) -> tuple[dict[str, Table], str, str]: ...
 def legacy(paths: tuple[str, ...], /) -> Table: ...
 def scale(
-    paths: tuple[tuple[Optional[str], Union[str, PathLike[str]]], ...],
+    paths: tuple[tuple[Optional[str], Union[str, PathLike[str]], Optional[str]], ...],
     experiment: Optional[str],
     strategy: Optional[str],
     workers: int,
@@ -221,6 +221,7 @@ def scale(
     kind: Optional[str],
     with_first: bool,
     forecast: tuple[int, ...],
+    convert: Callable[[bytes], str],
     /,
 ) -> tuple[dict[str, Table], object]: ...
 def scale_drawn(scaling: object, what: str, /) -> str: ...
@@ -231,6 +232,12 @@ def stopwatch_table(name: str, /) -> Table: ...
 def stopwatch_pack(rank: int, /) -> bytes: ...
 def stopwatch_merge(packed: Sequence[bytes], /) -> object: ...
 def stopwatch_merged_table(merged: object, name: str, /) -> Table: ...
+def make_table(
+    name: str,
+    columns: tuple[tuple[str, ...], ...],
+    rows: list[tuple[_Cell, ...]],
+    /,
+) -> Table: ...
 def append_csv(
     path: Union[str, PathLike[str]],
     columns: tuple[tuple[str, str], ...],

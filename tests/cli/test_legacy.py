@@ -143,7 +143,7 @@ def test_other_files_are_refused_with_a_sentence(marey, tmp_path, text, sentence
     done = marey("breakdown", "--legacy", "a.csv")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "a.csv is no file of averages as itwinai writes" in done.stderr
+    assert "a.csv is not a file of averages written by itwinai" in done.stderr
     assert sentence in done.stderr
 
 

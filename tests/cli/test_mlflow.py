@@ -1,4 +1,4 @@
-"""Runs in MLflow stores, of files and of SQLite, as measurements: marey._mlflow_runs, and the commands that ask it.
+"""Runs in MLflow stores, of files and of SQLite, as measurements: marey.itwinai, and the commands that run it.
 
 The stores are real, made by plain calls to MLflow in itwinai's layout, and by marey.loggers.MLflowLogger.
 """
@@ -75,9 +75,9 @@ def uri(request: pytest.FixtureRequest) -> str:
 
 
 def rows_of(uri: str, tmp_path: Path, experiment: str | None = "scaling", names: list[str] | None = None):
-    from marey import _mlflow_runs
+    from marey.itwinai import _mlflow
 
-    n = _mlflow_runs.write(uri, str(tmp_path / "out.csv"), experiment, names or [])
+    n = _mlflow.write(uri, str(tmp_path / "out.csv"), experiment, names or [])
     with open(tmp_path / "out.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == n
@@ -140,10 +140,10 @@ def test_what_marey_logged_is_read_the_same_way(uri, tmp_path):
 
 
 def test_pages_and_experiments(uri, tmp_path, monkeypatch):
-    from marey import _mlflow_runs
+    from marey.itwinai import _mlflow
 
     whole = rows_of(uri, tmp_path)
-    monkeypatch.setattr(_mlflow_runs, "PAGE", 3)
+    monkeypatch.setattr(_mlflow, "PAGE", 3)
     assert rows_of(uri, tmp_path) == whole
     assert rows_of(uri, tmp_path, experiment=None) == whole
     assert rows_of(uri, tmp_path, "empty") == []
@@ -156,14 +156,14 @@ def test_runs_by_name(uri, tmp_path, capsys):
 
 
 def test_a_store_by_its_path(uri, tmp_path):
-    from marey import _mlflow_runs
+    from marey.itwinai import _mlflow
 
     path = Path(uri.split("://", 1)[1] if uri.startswith("file:") else uri[len("sqlite:///") :])
     whole = rows_of(uri, tmp_path)
     assert rows_of(str(path), tmp_path) == whole
     if path.is_file():  # as MLflow 3.7 and later leave it in a folder
         assert rows_of(str(path.parent), tmp_path) == whole
-        assert _mlflow_runs._store_of(f"sqlite:///{path}") == f"sqlite:///{path}"
+        assert _mlflow._store_of(f"sqlite:///{path}") == f"sqlite:///{path}"
 
 
 @pytest.mark.parametrize(
@@ -176,21 +176,21 @@ def test_a_store_by_its_path(uri, tmp_path):
     ],
 )
 def test_what_is_no_store_is_one_sentence_and_nothing_is_made(tmp_path, capsys, make, sentence):
-    from marey import _mlflow_runs
+    from marey.itwinai.__main__ import main
 
     (tmp_path / "notes.db").write_text("these are no tables")
-    assert _mlflow_runs.main([str(make(tmp_path)), str(tmp_path / "out.csv")]) == 2
+    assert main(["mlflow", str(make(tmp_path)), str(tmp_path / "out.csv")]) == 2
     said = capsys.readouterr().err
     assert sentence in said and len(said.splitlines()) == 1
     assert {path.name for path in tmp_path.iterdir()} <= {"notes.db", "out.csv"}
 
 
 def test_an_experiment_that_is_not_there_is_told_with_those_that_are(uri, tmp_path, capsys):
-    from marey import _mlflow_runs
+    from marey.itwinai.__main__ import main
 
-    assert _mlflow_runs.main([uri, str(tmp_path / "out.csv"), "--experiment", "none"]) == 2
+    assert main(["mlflow", uri, str(tmp_path / "out.csv"), "--experiment", "none"]) == 2
     assert "has no experiment 'none'; there are: " in (said := capsys.readouterr().err) and "'scaling'" in said
-    assert _mlflow_runs.main([uri, str(tmp_path / "out.csv"), "--experiment", "empty"]) == 4
+    assert main(["mlflow", uri, str(tmp_path / "out.csv"), "--experiment", "empty"]) == 2
     assert "has no run with epoch times" in capsys.readouterr().err
 
 
@@ -200,7 +200,7 @@ def test_without_mlflow_it_says_what_to_install(tmp_path):
 
     (tmp_path / "marey").symlink_to(Path(marey.__file__).parent)
     done = subprocess.run(
-        [sys.executable, "-S", "-m", "marey._mlflow_runs", str(tmp_path), str(tmp_path / "out.csv")],
+        [sys.executable, "-S", "-m", "marey.itwinai", "mlflow", str(tmp_path), str(tmp_path / "out.csv")],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -238,7 +238,7 @@ def test_the_report_of_a_store(marey, uri, tmp_path):
     options = ["--tracking-uri", uri, "--experiment-name", "scaling", "--include-communication"]
     done = marey("generate-scalability-report", *options, "--plot-file-suffix", ".png", **ASKS)
     assert done.returncode == 0, done.stderr
-    assert "pictures are written as .svg, not as .png" in done.stderr
+    assert "plots are written as .svg, not as .png" in done.stderr
     sections = sections_of(done.stdout)
     assert list(sections) == ["Epoch Time", "GPU", "Computation", "Communication"]
     epochs = {(row[0], row[1]): row for row in sections["Epoch Time"][1:]}
@@ -266,7 +266,7 @@ def test_runs_by_name_without_what_is_to_be_known(marey, files, tmp_path):
     options = ["--tracking-uri", files, "--experiment-name", "scaling", "--run-names", "tuner,alone", "--no-warnings"]
     done = marey("generate-scalability-report", *options, "--plot-dir", "pictures", **ASKS)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "marey: wrote 2 pictures into pictures\n"
+    assert done.stderr == "marey: wrote 2 plots into pictures\n"
     sections = sections_of(done.stdout)
     assert {row[0] for row in sections["Epoch Time"][1:]} == {"ray-torch-ddp", "horovod"}
     assert sections["GPU"] is None and "No GPU Data Found" in done.stdout and "Communication" not in sections
@@ -345,7 +345,7 @@ def test_without_python_one_sentence(marey, tmp_path):
     for command in (["generate-scalability-report"], ["scale", "--mlflow", tmp_path]):
         done = marey(*command, env={"MAREY_PYTHON": "/no/such/python"})
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("marey: an MLflow store is read by Python, and /no/such/python cannot be started")
+        assert done.stderr.startswith("marey: this needs Python, and /no/such/python cannot be started")
         assert len(done.stderr.splitlines()) == 1
 
 
@@ -357,7 +357,7 @@ def test_a_python_without_marey_is_named(marey, tmp_path):
     (tmp_path / "boot" / "sitecustomize.py").write_text("")
     done = marey("generate-scalability-report", env={"MAREY_PYTHON": str(python), "MAREY_BOOT": str(tmp_path / "boot")})
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "cannot import marey, by which MLflow is asked" in done.stderr and "MAREY_PYTHON" in done.stderr
+    assert "cannot import marey (" in done.stderr and "MAREY_PYTHON" in done.stderr
 
 
 def test_files_of_older_versions(marey, tmp_path):

@@ -374,12 +374,12 @@ def test_profiling_active_epochs_are_traced_and_no_more():
 @pytest.mark.needs_torch
 @pytest.mark.needs_mlflow
 def test_measured_computation_is_in_the_store(tmp_path, monkeypatch):
-    from marey import _mlflow_runs
+    from marey.itwinai import _mlflow
 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     trainer = Trainer(loggers="mlflow", measure_epoch_time=True, store_torch_profiling_traces=True)
     trainer.train()
-    _mlflow_runs.write(f"sqlite:///{tmp_path}/mlflow.db", str(tmp_path / "runs.csv"), None, [])
+    _mlflow.write(f"sqlite:///{tmp_path}/mlflow.db", str(tmp_path / "runs.csv"), None, [])
     (point,) = marey.scale(tmp_path / "runs.csv").points
     assert point["strategy"] == "torch-ddp"
     parts = marey.breakdown("out/t/torch-traces", window="steps").summary

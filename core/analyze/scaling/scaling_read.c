@@ -18,7 +18,7 @@
 /* Folders within folders; those of MLflow are six deep. Sources that fail and are named one by one. */
 enum { MAX_DEPTH = 16, MAX_FAILURES = 10 };
 
-enum kind { RECORDING, TRACES, CSV, OLD };
+enum kind { RECORDING, TRACES, CSV };
 
 struct source {
     char *path;
@@ -32,7 +32,7 @@ struct sources {
     const struct marey_scaling_read_options *options;
     struct source *list;
     size_t n, cap;
-    bool has_old;   /* itwinai's older files are in the folder: one source, the folder as a whole */
+    bool has_itwinai; /* there are CSV files of itwinai, which the caller converts */
     size_t n_other; /* files that are nothing of ours */
     uint32_t n_jobs;
 };
@@ -128,7 +128,7 @@ static bool ends_in(const char *path, const char *end)
 }
 
 /* What a file is, by how it begins. One that cannot be read is none; MAREY_ENOMEM alone is a failure. */
-enum what { IS_OTHER, IS_MEASUREMENTS, IS_OLD, IS_TRACE };
+enum what { IS_OTHER, IS_MEASUREMENTS, IS_ITWINAI, IS_TRACE };
 static marey_status look_at_bytes(const char *path, enum what *out)
 {
     marey__byte_source *bytes = NULL;
@@ -141,7 +141,7 @@ static marey_status look_at_bytes(const char *path, enum what *out)
     if (status == MAREY_OK && len != 0) {
         const enum marey__scaling_csv csv = marey__scaling_csv_kind(text, len);
         *out = csv == MAREY__CSV_MEASUREMENTS                     ? IS_MEASUREMENTS
-               : csv == MAREY__CSV_OLD                            ? IS_OLD
+               : csv == MAREY__CSV_ITWINAI                        ? IS_ITWINAI
                : marey__import_chrome.looks_like(path, text, len) ? IS_TRACE
                                                                   : IS_OTHER;
     }
@@ -178,7 +178,7 @@ static bool look_at_file(struct sources *sources, const char *path, bool *has_tr
     for (size_t i = 0; i < MAREY__COUNT_OF(endings); i++)
         if (ends_in(path, endings[i]) && look_at_bytes(path, &what) != MAREY_OK)
             return false;
-    sources->has_old |= what == IS_OLD;
+    sources->has_itwinai |= what == IS_ITWINAI;
     *has_traces |= what == IS_TRACE;
     sources->n_other += what == IS_OTHER;
     return what != IS_MEASUREMENTS || add_source(sources, path, CSV);
@@ -222,8 +222,8 @@ static bool look_into(struct sources *sources, const char *folder, int depth)
 
 /* ---- a path ---- */
 
-/* itwinai's older versions put traces beside epoch times: the same run once more, which would be a series of its own. */
-static void leave_out_old_traces(struct sources *sources)
+/* Older versions of itwinai put traces beside epoch times: the same run once more, which would be another series. */
+static void leave_out_itwinai_traces(struct sources *sources)
 {
     for (size_t i = 0; i < sources->n; i++) {
         struct source *source = &sources->list[i];
@@ -238,11 +238,11 @@ static void leave_out_old_traces(struct sources *sources)
 
 static marey_status find_in_folder(struct sources *sources, const char *path)
 {
-    if (!look_into(sources, path, 0) || (sources->has_old && !add_source(sources, path, OLD)))
+    if (!look_into(sources, path, 0))
         return marey__no_memory();
-    if (sources->has_old)
-        leave_out_old_traces(sources);
-    if (sources->n != 0)
+    if (sources->has_itwinai)
+        leave_out_itwinai_traces(sources);
+    if (sources->n != 0 || sources->has_itwinai)
         return MAREY_OK;
     return marey__fail(
         MAREY_EFORMAT,
@@ -253,16 +253,19 @@ static marey_status find_in_folder(struct sources *sources, const char *path)
 
 static marey_status find_file(struct sources *sources, const char *path)
 {
-    static const enum kind kinds[] = {RECORDING, CSV, OLD, TRACES}; /* by what it is */
     enum what what;
     MAREY_TRY(look_at_bytes(path, &what));
+    sources->has_itwinai = what == IS_ITWINAI;
+    if (sources->has_itwinai)
+        return MAREY_OK;
     if (what == IS_OTHER && !ends_in(path, ".klog"))
         return marey__fail(
             MAREY_EFORMAT,
             "%s is no recording, no trace of torch.profiler, and no CSV with a column "
             "workers and measures or as itwinai writes",
             path);
-    return add_source(sources, path, kinds[what]) ? MAREY_OK : marey__no_memory();
+    const enum kind kind = what == IS_MEASUREMENTS ? CSV : what == IS_TRACE ? TRACES : RECORDING;
+    return add_source(sources, path, kind) ? MAREY_OK : marey__no_memory();
 }
 
 static marey_status find_sources(struct sources *sources, const char *path)
@@ -278,14 +281,9 @@ static marey_status find_sources(struct sources *sources, const char *path)
 static marey_status read_source(const struct marey__scaling_reading *reading,
                                 const struct source *source)
 {
-    switch (source->kind) {
-    case CSV:
-        return marey__scaling_read_csv(reading, source->path);
-    case OLD:
-        return marey__scaling_read_old(reading, source->path);
-    default:
-        return marey__scaling_read_recording(reading, source->path, source->kind == TRACES);
-    }
+    return source->kind == CSV
+               ? marey__scaling_read_csv(reading, source->path)
+               : marey__scaling_read_recording(reading, source->path, source->kind == TRACES);
 }
 
 /* What is wrong with one source is told later; without memory there is no later. */
@@ -334,25 +332,28 @@ static marey_status take_all(marey_scaling_runs *runs, const struct sources *sou
 {
     const struct marey__scaling_reading reading = {.runs = runs, .options = sources->options};
     const struct source *failed = NULL;
-    const size_t n_before = runs->n;
+    const size_t n_before = runs->n, n_sources = sources->n + sources->has_itwinai;
     size_t n_failed = 0;
     for (size_t i = 0; i < sources->n; i++) {
         const struct source *source = &sources->list[i];
         if (source->status != MAREY_OK) {
             failed = n_failed++ == 0 ? source : failed;
-            if (n_failed <= MAX_FAILURES && sources->n > 1)
+            if (n_failed <= MAX_FAILURES && n_sources > 1)
                 MAREY_TRY(marey__scaling_read_note(&reading, "Left out: %s.", source->failure));
             continue;
         }
         MAREY_TRY(take(runs, source->runs));
     }
-    if (runs->n == n_before && failed != NULL)
+    if (runs->n == n_before && sources->has_itwinai && sources->options->has_itwinai == NULL)
+        return marey__fail(MAREY_EFORMAT,
+                           "%s has CSV files of itwinai, which marey.itwinai (Python) converts", path);
+    if (runs->n == n_before && !sources->has_itwinai && failed != NULL)
         return marey__fail(failed->status, "%s", failed->failure);
-    if (runs->n == n_before)
+    if (runs->n == n_before && !sources->has_itwinai)
         return marey__fail(MAREY_EFORMAT, "%s has no measured run in it", path);
     if (n_failed > 1)
         MAREY_TRY(marey__scaling_read_note(&reading, "%s: %zu of %zu parts could not be read.",
-                                           path, n_failed, sources->n));
+                                           path, n_failed, n_sources));
     return MAREY_OK;
 }
 
@@ -366,6 +367,8 @@ marey_status marey_scaling_runs_read(marey_scaling_runs *runs, const char *path,
         status = read_all(&sources);
     if (status == MAREY_OK)
         status = take_all(runs, &sources, path);
+    if (sources.options->has_itwinai != NULL)
+        *sources.options->has_itwinai = sources.has_itwinai;
     for (size_t i = 0; i < sources.n; i++) {
         marey__free(sources.list[i].path);
         marey_scaling_runs_destroy(sources.list[i].runs);

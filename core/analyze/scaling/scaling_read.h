@@ -7,7 +7,6 @@
  *       scaling_read_steps.c ── the steps of its ranks, the slowest of each
  *       scaling_read_parts.c ── what a step is made of
  *     scaling_read_csv.c ── a CSV of measurements, row by row ── scaling_read_measures.c ── rows to runs
- *     scaling_read_old.c ── itwinai's older files
  *
  * What cannot be read is a note, and the rest is read all the same; without memory all of it fails.
  */
@@ -107,7 +106,7 @@ MAREY_WARN_UNUSED marey_status marey__scaling_read_run(const struct marey__scali
 enum marey__scaling_csv {
     MAREY__CSV_OTHER,
     MAREY__CSV_MEASUREMENTS,
-    MAREY__CSV_OLD, /* one of itwinai's */
+    MAREY__CSV_ITWINAI, /* one of its files of power, epoch times or averages */
 };
 /* By its first line. */
 enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len);
@@ -158,6 +157,7 @@ struct marey__measurements {
     size_t series_cap;
     struct marey__arena texts;
     uint64_t n_dropped; /* rows without a number of workers, or with a value that is none */
+    struct marey__buf notes; /* of rows of the measure "note", each ended by a NUL */
     uint64_t n_unknown; /* rows of other measures */
     char unknown[64];   /* the first of those */
 };
@@ -169,11 +169,6 @@ MAREY_WARN_UNUSED marey_status marey__measurements_add(const struct marey__scali
                                                        struct marey__measurements *m,
                                                        const char *path);
 MAREY_WARN_UNUSED marey_status marey__scaling_read_csv(const struct marey__scaling_reading *reading,
-                                                       const char *path);
-
-/* ---- scaling_read_old.c: itwinai's older files at `path`, a file or a folder ---- */
-
-MAREY_WARN_UNUSED marey_status marey__scaling_read_old(const struct marey__scaling_reading *reading,
                                                        const char *path);
 
 /* ---- scaling_read_parts.c ---- */

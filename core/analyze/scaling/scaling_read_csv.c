@@ -94,11 +94,11 @@ enum marey__scaling_csv marey__scaling_csv_kind(const char *text, size_t len)
         has_measure |= has_column(text, n, marey__measure_names[i]);
     if (has_measure && has_column(text, n, "workers"))
         return MAREY__CSV_MEASUREMENTS;
-    const bool is_old =
+    const bool is_itwinai =
         (has_column(text, n, "epoch_id") && has_column(text, n, "nodes")) ||
         (has_column(text, n, "power") && has_column(text, n, "probing_interval")) ||
         (has_column(text, n, "self_cuda_time_total") && has_column(text, n, "strategy"));
-    return is_old ? MAREY__CSV_OLD : MAREY__CSV_OTHER;
+    return is_itwinai ? MAREY__CSV_ITWINAI : MAREY__CSV_OTHER;
 }
 
 /* ---- runs and series ---- */
@@ -300,11 +300,24 @@ static bool take_wide(struct marey__measurements *m, const struct marey__csv *cs
     return any || drop(m);
 }
 
+static bool take_note(struct marey__measurements *m, const struct marey__csv *csv)
+{
+    struct marey__csv_field text = {"", 0};
+    (void)marey__csv_find(csv, VALUE, &text);
+    marey__buf_put(&m->notes, text.text, strnlen(text.text, text.len));
+    marey__buf_put(&m->notes, "", 1);
+    return !m->notes.failed;
+}
+
 static bool take(void *ctx, const struct marey__csv *csv)
 {
+    static const char note[] = "note";
     struct marey__measurements *m = ctx;
     struct marey__csv_field name;
     uint64_t workers, nodes = 0, rank;
+    if (marey__csv_find(csv, MEASURE, &name) && name.len == sizeof note - 1 &&
+        memcmp(name.text, note, name.len) == 0)
+        return take_note(m, csv);
     if (!marey__csv_count(csv, WORKERS, &workers) || workers == 0 || m->run_keys.n >= MAX_RUNS)
         return drop(m);
     (void)marey__csv_count(csv, NODES, &nodes);
@@ -352,5 +365,6 @@ void marey__measurements_fini(struct marey__measurements *m)
     marey__names_fini(&m->run_keys);
     marey__names_fini(&m->series_keys);
     marey__arena_fini(&m->texts);
+    marey__buf_fini(&m->notes);
     *m = (struct marey__measurements){0};
 }

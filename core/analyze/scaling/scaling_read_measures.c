@@ -407,6 +407,8 @@ static marey_status name_and_add(const struct marey__scaling_reading *reading,
 static marey_status note_left_out(const struct marey__scaling_reading *reading,
                                   const struct marey__measurements *m, const char *path)
 {
+    for (size_t at = 0; at < m->notes.len; at += strlen(m->notes.data + at) + 1)
+        MAREY_TRY(marey__scaling_read_note(reading, "%s", m->notes.data + at));
     if (m->n_dropped != 0)
         MAREY_TRY(marey__scaling_read_note(reading,
                                            "%s: %" PRIu64 " rows are left out, without a number of "
@@ -443,12 +445,12 @@ marey_status marey__scaling_read_csv(const struct marey__scaling_reading *readin
     MAREY_TRY(marey__bytes_open(path, &bytes));
     marey_status status = marey__measurements_read(&m, bytes, path);
     marey__bytes_close(bytes);
-    const char *const source = reading->options->source;
+    const char *const source = reading->options->source != NULL ? reading->options->source : path;
     if (status == MAREY_OK)
-        status = marey__measurements_add(reading, &m, source != NULL ? source : path);
+        status = marey__measurements_add(reading, &m, source);
     if (status == MAREY_OK && m.n_rows == 0)
-        status =
-            marey__fail(MAREY_EFORMAT, "%s has no row with a number of workers and a measure", path);
+        status = marey__fail(MAREY_EFORMAT, "%s has no row with a number of workers and a measure",
+                             source);
     marey__measurements_fini(&m);
     return status;
 }

@@ -1,17 +1,13 @@
-"""What an MLflow store has measured, as the CSV that `marey scale` reads: one number in a line.
+"""Runs of an MLflow store as the CSV of measurements that `marey scale` reads: docs/formats/scaling-csv.md.
 
-    python -m marey._mlflow_runs URI OUTPUT.csv [--experiment NAME] [--run NAME]...
+    python -m marey.itwinai mlflow URI OUTPUT.csv [--experiment NAME] [--run NAME]...
 
 The layout is itwinai's, which marey.loggers.MLflowLogger writes as well: a training run, below it a run for each
-worker; with Ray a run for each trial between the two. A run that stands alone is its own worker. Here are calls to
-MLflow and lines of text; whatever is computed of them is computed elsewhere.
-
-Status: 0 fine, 2 the store cannot be read, 4 there is nothing in it; a sentence on stderr says which.
+worker; with Ray a run for each trial between the two. A run without these is its own worker.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import logging
 import math
@@ -24,12 +20,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 from marey import _logger_mlflow, _needs
-from marey._printable import printable
+from marey.itwinai._averages import FRACTIONS, fractions_of_files
+from marey.itwinai._files import Failure, say
+from marey.itwinai._measurements import COLUMNS
 
-NOTHING = 4
-COLUMNS = ("experiment", "strategy", "workers", "nodes", "run", "rank", "measure", "step", "unix_ms", "value")
-
-FRACTIONS = ("computation_fraction", "computation_vs_communication")
 # Logged again after a restart from a checkpoint: the last counts.
 BY_EPOCH = ("epoch_time_s", "energy_j", "samples_per_s")
 MEASURES = (*BY_EPOCH, "step_time_s", "gpu_power_W", "gpu_utilization_percent")
@@ -50,10 +44,6 @@ PAGE = 1000
 _PARENT = "mlflow.parentRunId"
 
 
-class Failure(Exception):
-    """A sentence for the user."""
-
-
 class Group(NamedTuple):
     """One start of a program: its workers' runs in MLflow."""
 
@@ -63,28 +53,23 @@ class Group(NamedTuple):
     world_size: int  # where the workers do not say
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Write the file. Gives the status."""
-    parser = argparse.ArgumentParser(prog="python -m marey._mlflow_runs")
-    parser.add_argument("uri")
-    parser.add_argument("output")
-    parser.add_argument("--experiment")
-    parser.add_argument("--run", action="append", default=[])
-    given = parser.parse_args(arguments)
-    try:
-        n_rows = write(given.uri, given.output, given.experiment, given.run)
-    except (Failure, ImportError) as failure:
-        return _say(failure, 2)
-    except Exception as error:  # MLflow's own, SQLAlchemy's, of the network: they share no class
-        return _say(f"MLflow cannot read {given.uri}: {' '.join(str(error).split())[:400]}", 2)
-    if n_rows == 0:
-        what = f"experiment '{given.experiment}' of " if given.experiment else ""
-        return _say(f"{what}{given.uri} has no run with epoch times, GPU readings or averages", NOTHING)
-    return 0
-
-
 def write(uri: str, output: str, experiment: Optional[str], names: Sequence[str]) -> int:
-    """Write all rows of a store. Gives how many there are."""
+    """Write all rows of a store. Gives how many there are. Failure when it cannot be read."""
+    try:
+        return _write(uri, output, experiment, names)
+    except (Failure, ImportError):
+        raise
+    except Exception as error:  # MLflow's own, SQLAlchemy's, of the network: they share no class
+        raise Failure(f"MLflow cannot read {uri}: {' '.join(str(error).split())[:400]}") from error
+
+
+def nothing_in(uri: str, experiment: Optional[str]) -> str:
+    """Give the sentence for a store without measured runs."""
+    what = f"experiment '{experiment}' of " if experiment else ""
+    return f"{what}{uri} has no run with epoch times, GPU readings or averages"
+
+
+def _write(uri: str, output: str, experiment: Optional[str], names: Sequence[str]) -> int:
     client = _open(uri)
     n_rows = 0
     with open(output, "w", newline="", encoding="utf-8") as file:
@@ -174,7 +159,7 @@ def _groups(experiment: str, runs: Sequence[Any], names: Sequence[str]) -> Itera
     if names:
         tops = [run for run in runs if run.info.run_name in names]
         for name in set(names) - {run.info.run_name for run in tops}:
-            _say(f"experiment '{experiment}' has no run '{name}'")
+            say(f"experiment '{experiment}' has no run '{name}'")
     times = Counter(run.info.run_name for run in tops)
     for top in tops:
         name = top.info.run_name or top.info.run_id
@@ -220,10 +205,7 @@ def _history(client: Any, run_id: str, measure: str) -> list[tuple[int, int, flo
 
 
 def _averages(client: Any, group: Group) -> Iterator[tuple[object, ...]]:
-    """Give the two fractions of itwinai, by marey's own reader of its files: of all ranks of this run together."""
-    from marey import _native, _tools
-    from marey._table import Table
-
+    """Give the two fractions of itwinai: of all ranks of this run together."""
     with tempfile.TemporaryDirectory(prefix="marey-averages-") as folder:
         files: list[str] = []
         for worker in group.workers:
@@ -232,24 +214,13 @@ def _averages(client: Any, group: Group) -> Iterator[tuple[object, ...]]:
                     into = os.path.join(folder, str(len(files)))
                     os.mkdir(into)
                     files.append(client.download_artifacts(worker.info.run_id, found.path, into))
-        if not files:
-            return
         try:
-            table = Table(_tools.legacy(tuple(files)))
-        except _native.MareyError as error:
-            _say(f"averages of {group.name} are left out: {str(error).replace(folder, AVERAGES)}")
+            table, _ = fractions_of_files(files)
+        except Failure as failure:
+            say(f"averages of {group.name} are left out: {str(failure).replace(folder, AVERAGES)}")
             return
         for row in table:
             for measure in FRACTIONS:
                 if row["rank"] is None and row[measure] is not None:
                     about = (group.experiment, row["strategy"], row["num_gpus"], "", group.name, "")
                     yield (*about, measure, "", "", row[measure])
-
-
-def _say(sentence: object, status: int = 0) -> int:
-    print(f"marey: {printable(sentence)}", file=sys.stderr)
-    return status
-
-
-if __name__ == "__main__":
-    sys.exit(main())

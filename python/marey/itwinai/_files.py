@@ -1,0 +1,152 @@
+"""CSV files as itwinai 0.2 to 0.3.3 wrote them with pandas: which files a path has, and their rows."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import math
+import os
+import sqlite3
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, NamedTuple, Optional, Union
+
+from marey._printable import printable
+from marey._table import Table
+
+Path = Union[str, "os.PathLike[str]"]
+Row = dict[str, Optional[str]]
+Cell = Union[str, int, float, None]
+
+
+class Failure(Exception):
+    """A sentence for the user."""
+
+
+def say(sentence: object) -> None:
+    """Print a sentence to stderr as the program does."""
+    print(f"marey: {printable(sentence)}", file=sys.stderr)
+
+
+class OtherFile(Failure):
+    """The first line shows that it is another kind of file."""
+
+
+class Kind(NamedTuple):
+    """A kind of file: its name in sentences, and the columns that it must have."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+AVERAGES = Kind("averages", ("name", "self_cuda_time_total", "strategy", "num_gpus"))
+EPOCHS = Kind("epoch times", ("epoch_id", "time", "name", "nodes"))
+POWER = Kind("GPU power", ("sample_idx", "power", "strategy", "num_global_gpus", "probing_interval"))
+
+
+# ---- files to rows ----
+
+
+def read(
+    paths: Iterable[Path], *kinds: Kind, in_part: Optional[Callable[[str], None]] = None
+) -> Iterator[tuple[str, Kind, Row]]:
+    """Give path, kind and row, for each row of these files and of the CSV files in folders, at any depth.
+
+    Files of other kinds are skipped in folders. Failure for a damaged file; `in_part` takes the sentence instead.
+    """
+    for given in paths:
+        path = os.fspath(given)
+        is_folder = os.path.isdir(path)
+        for file in _csv_files(path) if is_folder else [path]:
+            try:
+                for kind, row in _rows(file, kinds):
+                    yield file, kind, row
+            except OtherFile:
+                if not is_folder:
+                    raise
+            except Failure as failure:
+                if in_part is None:
+                    raise
+                in_part(str(failure))
+
+
+def _csv_files(folder: str) -> Iterator[str]:
+    """By name, without links, which may lead back."""
+    for inner, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = os.path.join(inner, name)
+            is_csv = name.endswith((".csv", ".csv.gz")) and not name.startswith(".")
+            if is_csv and os.path.isfile(path) and not os.path.islink(path):
+                yield path
+
+
+def _open(path: str) -> IO[str]:
+    with open(path, "rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+    how = {"newline": "", "encoding": "utf-8-sig", "errors": "replace"}
+    return gzip.open(path, "rt", **how) if is_packed else open(path, **how)  # type: ignore[call-overload,no-any-return]
+
+
+def _rows(path: str, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, Row]]:
+    what = f"{path} is not a file of {kinds[-1].name} written by itwinai"
+    try:
+        with _open(path) as file:
+            rows = csv.DictReader(file, strict=True)
+            columns = rows.fieldnames
+            if columns is None:
+                raise OtherFile(f"{what}: it is empty")
+            for kind in kinds:
+                if set(kind.columns) <= set(columns):
+                    yield from ((kind, row) for row in rows)
+                    return
+            missing = next(name for name in kinds[-1].columns if name not in columns)
+            raise OtherFile(f"{what}: its first line has no column {missing}")
+    except csv.Error as error:
+        why = "it ends within quotes" if "end of data" in str(error) else str(error)
+        raise Failure(f"{what}: {why}") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Failure(f"{path} cannot be read to its end: {error}") from error
+    except OSError as error:
+        raise Failure(f"cannot read {path}: {error.strerror}") from error
+
+
+def number(row: Row, column: str, most: float = math.inf) -> Optional[float]:
+    """Give a finite number of this magnitude at most; None for anything else."""
+    try:
+        value = float(row.get(column) or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and abs(value) <= most else None
+
+
+def count(row: Row, column: str) -> Optional[int]:
+    """Give a whole number from 0; pandas writes 4.0 where other rows have none."""
+    value = number(row, column, 1e9)
+    return int(value) if value is not None and value >= 0 and value == int(value) else None
+
+
+# ---- tables and recordings ----
+
+
+def make_table(name: str, columns: Sequence[tuple[str, ...]], rows: Iterable[Sequence[Cell]]) -> Table:
+    """Make a table like those of a recording. A column is (name, kind) or (name, kind, title)."""
+    from marey import _tools
+
+    return Table(_tools.make_table(name, tuple(columns), [tuple(row) for row in rows]))
+
+
+@contextlib.contextmanager
+def database(recordings: Sequence[Path]) -> Iterator[sqlite3.Connection]:
+    """Open the events of recordings or traces as a database: docs/formats/sqlite.md."""
+    from marey import load
+
+    with tempfile.TemporaryDirectory(prefix="marey-itwinai-") as folder:
+        path = os.path.join(folder, "recording.db")
+        load(recordings).export("sqlite", path)
+        with contextlib.closing(sqlite3.connect(path)) as opened:
+            opened.row_factory = sqlite3.Row
+            yield opened

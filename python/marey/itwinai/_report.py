@@ -1,0 +1,271 @@
+"""Two commands of itwinai: generate-scalability-report and generate-py-spy-report.
+
+Tables have itwinai's columns, drawn as it draws them; the numbers are those of marey.scale() and Recording.samples().
+Unlike there, first epochs are left out, repeats are not added up, each strategy has its own baseline, and a report
+without data is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import statistics
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Optional
+
+from marey._native import MareyError
+from marey._printable import printable
+from marey._replace import replacing
+from marey._scale import Scaling, scale
+from marey._table import Table
+from marey.itwinai._averages import WARNING
+from marey.itwinai._files import Cell, Failure, say
+
+Row = dict[str, Any]
+
+
+def draw(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
+    """Draw a table between bars, as tabulate's format "presto" does: text to the left, numbers to the right."""
+    cells = [["" if cell is None else printable(cell) for cell in row] for row in (columns, *rows)]
+    widths = [max([len(name) + 2, *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    is_number = [any(isinstance(row[i], int) for row in rows) for i in range(len(columns))]
+    lines = [
+        " " + " | ".join(cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(row, widths, is_number))
+        for row in cells
+    ]
+    lines.insert(1, "+".join("-" * (width + 2) for width in widths))
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+# ---- scaling ----
+
+
+def _epochs(scaling: Scaling, point: Row) -> Optional[list[Cell]]:
+    if point["time_s"] is None or point["measure"] != "epoch":
+        return None
+    low, high = point["low_s"], point["high_s"]
+    return [
+        f"{point['time_s']:.2f} s",
+        None if low is None or high is None else f"{low:.2f} .. {high:.2f} s",
+        None if point["speedup"] is None else f"{point['speedup']:.2f}",
+        None if point["efficiency"] is None else f"{100 * point['efficiency']:.1f} %",
+        point["runs"],
+    ]
+
+
+def _gpus(scaling: Scaling, point: Row) -> Optional[list[Cell]]:
+    """Energy is that of one run, the median of repeats."""
+    key = ("experiment", "strategy", "workers")
+    runs: list[Row] = [run for run in scaling.runs if all(run[name] == point[name] for name in key)]
+    joules = [run["joules"] for run in runs if run["joules"] is not None]
+    use = point["utilization"]
+    if not joules and use is None:
+        return None
+    energy = f"{statistics.median(joules) / 3600:.2f} Wh" if joules else None
+    return [energy, None if use is None else f"{100 * use:.2f} %", point["runs"]]
+
+
+def _fraction(point: Row, column: str, parts: Sequence[str]) -> Optional[list[Cell]]:
+    """By itwinai's averages; else the share of computation in these parts of a step."""
+    share, seconds = point[column], [point[part] for part in parts]
+    if share is None and None not in seconds and sum(seconds) > 0:
+        share = seconds[0] / sum(seconds)
+    return None if share is None else [f"{100 * share:.2f} %"]
+
+
+_PARTS = ("compute_s", "communication_s", "memory_s", "idle_s")
+
+
+class Section(NamedTuple):
+    """A part of the report: its columns after the key, the row of a point, its plots, and what to know about it."""
+
+    title: str
+    key: str
+    columns: tuple[str, ...]
+    row: Callable[[Scaling, Row], Optional[list[Cell]]]
+    plots: tuple[str, ...]
+    meaning: Callable[[Scaling], Iterator[str]]
+
+
+def _meaning_of(column: str, by_rule: str, otherwise: str) -> Callable[[Scaling], Iterator[str]]:
+    def meaning(scaling: Scaling) -> Iterator[str]:
+        has_fraction = {value is not None for value in scaling.points[column]}
+        if True in has_fraction:
+            yield by_rule
+        if False in has_fraction and any(value is not None for value in scaling.points["compute_s"]):
+            yield otherwise
+
+    return meaning
+
+
+SECTIONS = (
+    Section(
+        "Epoch Time",
+        "global_world_size",
+        ("avg_epoch_time", "interval", "speedup", "efficiency", "runs"),
+        _epochs,
+        ("absolute_epoch_time", "relative_epoch_time_speedup"),
+        lambda scaling: iter(
+            [
+                "avg_epoch_time is the median over epochs and runs, without each run's first epoch;",
+                "interval is its 95 % confidence interval.",
+            ]
+        ),
+    ),
+    Section(
+        "GPU",
+        "global_world_size",
+        ("total_energy_wh", "utilization", "runs"),
+        _gpus,
+        ("gpu_energy_plot", "utilization_plot"),
+        lambda scaling: iter(["total_energy_wh is that of one run, the median of repeats; it is never added up."]),
+    ),
+    Section(
+        "Computation",
+        "num_gpus",
+        ("computation_fraction",),
+        lambda scaling, point: _fraction(point, "computation_fraction", _PARTS),
+        ("computation_vs_other_plot",),
+        _meaning_of(
+            "computation_fraction",
+            WARNING,
+            "For runs without itwinai's averages, computation_fraction is the share of computation in a step,\n"
+            "as 'marey breakdown' measures it.",
+        ),
+    ),
+    Section(
+        "Communication",
+        "num_gpus",
+        ("computation_vs_communication",),
+        lambda scaling, point: _fraction(point, "computation_vs_communication", _PARTS[:2]),
+        ("computation_vs_communication_plot",),
+        _meaning_of(
+            "computation_vs_communication",
+            "computation_vs_communication is the share of computation in both, by itwinai's rule of\n"
+            "names, which misses NCCL's kernels of today.",
+            "For runs without itwinai's averages, it is computation against exposed communication,\n"
+            "as 'marey breakdown' measures them.",
+        ),
+    ),
+)
+
+
+class NothingFound(Failure):
+    """The source has no measured run."""
+
+
+def scalability_report(given: Namespace) -> int:
+    """Print the report, and write its plots."""
+    sections = SECTIONS if given.include_communication else SECTIONS[:-1]
+    if given.run_ids and not given.log_dir:
+        raise Failure("--run-ids goes with --log-dir; runs of a store are chosen by --run-names")
+    if given.plot_file_suffix != ".svg":
+        say(f"plots are written as .svg, not as {given.plot_file_suffix}: they open in any browser")
+    try:
+        scaling = _read(given)
+    except NothingFound as nothing:
+        for section in sections:
+            print(f"\n########## {section.title} Report ##########\nNo {section.title} Data Found")
+        raise Failure(str(nothing)) from nothing
+    os.makedirs(given.plot_dir, exist_ok=True)
+    n_plots = sum(_show(scaling, section, given) for section in sections)
+    sys.stdout.flush()
+    say(f"wrote {n_plots} plots into {shlex.quote(given.plot_dir)}")
+    for note in [] if given.no_warnings else scaling.notes:
+        say(note)
+    return 0
+
+
+def _read(given: Namespace) -> Scaling:
+    from marey.itwinai import _mlflow
+
+    try:
+        if given.log_dir:
+            names = given.run_ids.split(",") if given.run_ids else [""]
+            return scale(*(os.path.join(given.log_dir, name) for name in names if name or not given.run_ids))
+        if not given.tracking_uri:
+            say("--tracking-uri is empty: the current folder is taken for the store")
+        names = [name for name in given.run_names.split(",") if name] if given.run_names else []
+        with tempfile.TemporaryDirectory(prefix="marey-mlflow-") as folder:
+            path = os.path.join(folder, "runs.csv")
+            if _mlflow.write(given.tracking_uri, path, given.experiment_name, names) == 0:
+                raise NothingFound(_mlflow.nothing_in(given.tracking_uri, given.experiment_name))
+            return scale((None, path, "MLflow"))
+    except MareyError as error:
+        if str(error).startswith("MAREY_EFORMAT"):
+            raise NothingFound(sentence_of(error)) from error
+        raise
+
+
+def _show(scaling: Scaling, section: Section, given: Namespace) -> int:
+    """Print a section. Gives how many plots were written."""
+    print(f"\n########## {section.title} Report ##########")
+    made = [(point, section.row(scaling, point)) for point in scaling.points]
+    rows = [[point["strategy"], point["workers"], *cells] for point, cells in made if cells is not None]
+    if not rows:
+        print(f"No {section.title} Data Found")
+        return 0
+    print(draw(("strategy", section.key, *section.columns), rows), end="")
+    for sentence in [] if given.no_warnings else section.meaning(scaling):
+        print(sentence)
+    return sum(_write_plot(scaling, given.plot_dir, name) for name in section.plots)
+
+
+def _write_plot(scaling: Scaling, folder: str, name: str) -> bool:
+    try:
+        svg = scaling.picture(name)
+    except MareyError as error:
+        if str(error).startswith("MAREY_EFORMAT"):  # the runs do not have the data
+            return False
+        raise
+    with replacing(os.path.join(folder, f"{name}.svg"), encoding="utf-8") as file:
+        file.write(svg)
+    return True
+
+
+def sentence_of(error: MareyError) -> str:
+    """Give the sentence without the status that comes first."""
+    return re.sub(r"^MAREY_\w+: ", "", str(error))
+
+
+# ---- stacks of py-spy ----
+
+
+def py_spy_report(given: Namespace) -> int:
+    """Print innermost frames with the nearest frame of a library around each."""
+    from marey._recording import _chosen, load
+
+    recording = load(given.file)
+    for sentence in [text for text in recording.table("warnings")["text"] if "left out" in text]:
+        say(sentence)
+    native = recording._native.samples(_chosen({}), None, given.library_name, True, None)
+    name = "leaf_paths" if given.aggregate_leaf_paths else "leaves"
+    leaves, totals, processes = (Table(native[each]) for each in (name, "totals", "processes"))
+    if len(processes) > 1:
+        say(f"samples of {len(processes)} processes are added up; --by process tells them apart")
+    rows = list(leaves) if given.num_rows == "all" else list(leaves)[: int(given.num_rows)]
+    print(draw(_FRAME_COLUMNS, [_frame_row(row, totals["samples"][0]) for row in rows]), end="")
+    if recording.warnings:
+        raise Failure(f"{given.file} is damaged; this is what could be read of it")
+    return 0
+
+
+_FRAME_COLUMNS = (
+    "name",
+    "path",
+    "line",
+    "library_function_name",
+    "library_function_path",
+    "library_function_line",
+    "proportion (n)",
+)
+
+
+def _frame_row(row: Row, n_samples: int) -> list[Cell]:
+    otherwise = ("(no frames)", "", None, "Not Found", "Not Found", None)
+    cells = [row[name] if row[name] is not None else cell for name, cell in zip(_FRAME_COLUMNS, otherwise)]
+    return [*cells, f"{100 * row['samples'] / max(n_samples, 1):.2f}% ({row['samples']})"]
