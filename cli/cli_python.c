@@ -39,7 +39,8 @@ static const char script[] =
     "    except ImportError:\n"
     "        main = load([])\n"
     "except ImportError as error:\n"
-    "    sys.stderr.write('marey: %s cannot import marey (%s): install marey into that Python, or '\n"
+    "    sys.stderr.write('marey: %s cannot import marey (%s): install marey into that Python, or "
+    "'\n"
     "                     'set MAREY_PYTHON to another one\\n' % (sys.executable, error))\n"
     "    sys.exit(2)\n"
     "sys.exit(main())\n";

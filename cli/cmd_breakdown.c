@@ -163,9 +163,8 @@ static int print_breakdown(void *ctx, FILE *out)
             marey_breakdown_table(answer->breakdown, given.by != NULL ? "by" : "devices"), out));
     if (given.json && answer->legacy != NULL)
         return print_json(answer, out);
-    const int status = exit_status(given.json
-                                       ? marey_breakdown_json(answer->breakdown, out)
-                                       : marey_breakdown_text(answer->breakdown, &wants, out));
+    const int status = exit_status(given.json ? marey_breakdown_json(answer->breakdown, out)
+                                              : marey_breakdown_text(answer->breakdown, &wants, out));
     if (status == CLI_FINE && answer->legacy != NULL)
         copy(answer->legacy, out);
     return status;

@@ -72,7 +72,8 @@ const struct cli_command cli_command_generate_scalability_report = {
     .usage = "[OPTIONS]",
     .brief = "itwinai's tables and plots of an MLflow store",
     .about =
-        "Reads runs that itwinai, or marey's MLflowLogger, logged into MLflow, and prints itwinai's\n"
+        "Reads runs that itwinai, or marey's MLflowLogger, logged into MLflow, and prints "
+        "itwinai's\n"
         "tables: time of an epoch, GPU energy and utilization, computation, with its columns and\n"
         "some more. Its six plots are written as SVG. Unlike there, first epochs are left out,\n"
         "repeats are not added up, each strategy has its own baseline, and a report without data\n"
@@ -228,11 +229,12 @@ const struct cli_command cli_command_generate_flamegraph = {
     .name = "generate-flamegraph",
     .usage = "--file FILE|DIR [--output-filename FILE]",
     .brief = "a flame graph of py-spy's stacks",
-    .about = "Draws a flame graph of a file that 'py-spy record -f raw' wrote, or of any profile or\n"
-             "trace that marey imports: itwinai's command of this name, without Perl. The SVG opens\n"
-             "in any browser and can be searched and zoomed. An existing file is replaced when the\n"
-             "new one is complete. 'marey export -o FILE.svg' has more: filters, and what changed\n"
-             "between two runs.",
+    .about =
+        "Draws a flame graph of a file that 'py-spy record -f raw' wrote, or of any profile or\n"
+        "trace that marey imports: itwinai's command of this name, without Perl. The SVG opens\n"
+        "in any browser and can be searched and zoomed. An existing file is replaced when the\n"
+        "new one is complete. 'marey export -o FILE.svg' has more: filters, and what changed\n"
+        "between two runs.",
     .options = flames_options,
     .n_options = sizeof flames_options / sizeof flames_options[0],
     .examples =

@@ -39,7 +39,6 @@ struct marey_breakdown_options {
     const char *rules; /* a file of rules to ask before those of marey_breakdown_rules(); NULL: none */
     const char *by;    /* "step", "range", "stream", "process-group": one more table; NULL: none */
     const char *window; /* of the first line: "gpu_span" or "steps"; NULL: gpu_span */
-    int legacy;         /* non-zero: itwinai's computation_fraction as well */
     uint32_t n_jobs;    /* processes read at the same time; 0: as many as there are cores */
     marey_progress *progress;
     void *progress_ctx;
@@ -68,7 +67,6 @@ MAREY_API void marey_breakdown_destroy(marey_breakdown *breakdown);
  *   collectives  group what count bytes transfer_ns wait_ns skew_ns algorithm_bytes_per_s bus_bytes_per_s slowest_rank
  *                slowest_share ranks partial
  *   collective_ranks  rank group count ns wait_ns transfer_ns first last late_ns
- *   legacy       as marey_legacy_create() of <marey/legacy.h> has it, where options.legacy is set
  *   warnings     text
  */
 MAREY_API marey_table *marey_breakdown_table(marey_breakdown *breakdown, const char *name);

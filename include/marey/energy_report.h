@@ -34,7 +34,6 @@ struct marey_energy_report_options {
     uint32_t group;     /* iterations in a group; 0: as many as are long enough to say something */
     double co2_g_per_kwh; /* how much carbon dioxide the electricity stands for; 0: not said */
     double pue; /* what the building takes for each watt of the machine; 0: 1. For CO2 alone: joules stay as measured */
-    const char *strategy; /* "torch-ddp": make the rows of itwinai's files, in which it stands; NULL: not */
     marey_progress *progress;
     void *progress_ctx;
 };
@@ -86,15 +85,6 @@ MAREY_API marey_status marey_energy_report_text(marey_energy_report *report,
                                                 const struct marey_energy_text_options *options,
                                                 FILE *out);
 MAREY_API marey_status marey_energy_report_json(marey_energy_report *report, FILE *out);
-
-/*
- * Write itwinai's files (0.3) into `folder`, which is made: gpu-energy-data/<strategy>_<gpus>.csv, power of each GPU in use as
- * the mean of each second, and epoch-time/epochtime_<strategy>_<nodes>N.csv, seconds of each epoch on the first rank; of
- * several runs each in a folder of its own below. MAREY_EINVAL when the report was made without a strategy, MAREY_EFORMAT when
- * no GPU in use was measured, MAREY_EIO.
- */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_energy_report_write_itwinai(marey_energy_report *report,
-                                                                           const char *folder);
 
 #ifdef __cplusplus
 }

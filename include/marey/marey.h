@@ -35,7 +35,6 @@
 #include <marey/image.h>
 #include <marey/import.h>
 #include <marey/iteration.h>
-#include <marey/legacy.h>
 #include <marey/live.h>
 #include <marey/memory.h>
 #include <marey/memory_report.h>

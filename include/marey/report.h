@@ -150,8 +150,6 @@ struct marey_text_options {
 MAREY_API marey_status marey_present_text(const marey_table *table,
                                           const struct marey_text_options *options, FILE *out);
 MAREY_API marey_status marey_present_csv(const marey_table *table, FILE *out);
-/* Columns between bars, names above a line, as tabulate's format "presto": what itwinai's commands print. Nothing is cut. */
-MAREY_API marey_status marey_present_presto(const marey_table *table, FILE *out);
 /*
  * Append the rows to the file `path`, which is made where there is none; the line of names goes into an empty one. One
  * write for all rows: whoever reads meanwhile, or after a kill, finds whole lines, and where the disk is full the file

@@ -125,14 +125,6 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_samples_report_text(
 MAREY_API MAREY_WARN_UNUSED marey_status marey_samples_report_json(marey_samples_report *report,
                                                                    FILE *out);
 
-/*
- * The first `limit` rows (0: all) of `leaves`, or with `merged` of `leaf_paths`, as itwinai's generate-py-spy-report draws them:
- * the last column is "proportion (n)", the share of all samples and how many these are. MAREY_EIO, MAREY_ENOMEM.
- */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_samples_report_leaves(marey_samples_report *report,
-                                                                     int merged, size_t limit,
-                                                                     FILE *out);
-
 #ifdef __cplusplus
 }
 #endif

@@ -155,19 +155,6 @@ MAREY_API void marey_scaling_destroy(marey_scaling *scaling);
  */
 MAREY_API marey_table *marey_scaling_table(marey_scaling *scaling, const char *name);
 
-/*
- * One of the tables that itwinai's generate-scalability-report prints, with its columns and what it does not have behind them, as
- * texts; the caller destroys it:
- *   "epoch"          strategy global_world_size avg_epoch_time interval speedup efficiency runs
- *   "gpu"            strategy global_world_size total_energy_wh utilization runs
- *   "computation"    strategy num_gpus computation_fraction
- *   "communication"  strategy num_gpus computation_vs_communication
- * Points that do not have what it is about are left out, so that it may be empty. Times are as in `points`; energy is that of a
- * whole run, the median of repeats, which itwinai adds up. MAREY_EINVAL for another name.
- */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_scaling_itwinai(marey_scaling *scaling,
-                                                               const char *name, marey_table **out);
-
 /* For people: whether each series scales, its tables, notes. These four give MAREY_EIO when the stream refuses. */
 MAREY_API marey_status marey_scaling_text(marey_scaling *scaling,
                                           const struct marey_text_options *options, FILE *out);

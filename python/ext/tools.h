@@ -85,8 +85,6 @@ PyObject *tools_memory_tables(const struct tools_state *state, struct marey_memo
 
 /* breakdown(paths, by, rules, window): the tables, and the answer as text and JSON. `rules` "": none. */
 PyObject *tools_breakdown(PyObject *module, PyObject *args);
-/* legacy(paths): itwinai's fractions of its files of averages, a Table. */
-PyObject *tools_legacy(PyObject *module, PyObject *args);
 /*
  * scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast): the tables, and what scale_drawn(it, what)
  * draws: "text", "markdown", "json", "html", or a picture by its name. Paths are (series or None, path).

@@ -1,11 +1,10 @@
 /*
- * tools_breakdown.c: breakdown() for Python: marey/breakdown.h over recordings and traces; itwinai's fractions of its files.
+ * tools_breakdown.c: breakdown() for Python: marey/breakdown.h over recordings and traces.
  */
 #include "tools.h"
 
 #include <marey/breakdown.h>
 #include <marey/import.h>
-#include <marey/legacy.h>
 
 #define CAPSULE "marey._tools.breakdown"
 
@@ -61,8 +60,8 @@ static PyObject *tables_of(const struct tools_state *state, marey_breakdown *bre
                            PyObject *owner)
 {
     static const char *const names[] = {
-        "summary",     "devices",          "by",    "idle",   "idle_by_operator", "idle_by_step",
-        "collectives", "collective_ranks", "rules", "legacy", "warnings"};
+        "summary",     "devices",          "by",    "idle",    "idle_by_operator", "idle_by_step",
+        "collectives", "collective_ranks", "rules", "warnings"};
     PyObject *tables = PyDict_New();
     for (size_t i = 0; tables != NULL && i < sizeof names / sizeof names[0]; i++) {
         marey_table *native = marey_breakdown_table(breakdown, names[i]);
@@ -96,56 +95,13 @@ static PyObject *results(const struct tools_state *state, marey_breakdown *break
     return Py_BuildValue("(NNN)", tables, text, json);
 }
 
-static void destroy_fractions(PyObject *capsule)
-{
-    marey_table_destroy(PyCapsule_GetPointer(capsule, CAPSULE ".legacy"));
-}
-
-static marey_status read_fractions(PyObject *encoded, marey_table **out)
-{
-    const size_t n = (size_t)PyTuple_GET_SIZE(encoded);
-    const char **paths = calloc(n + 1, sizeof *paths);
-    for (size_t i = 0; paths != NULL && i < n; i++)
-        paths[i] = PyBytes_AS_STRING(PyTuple_GET_ITEM(encoded, (Py_ssize_t)i));
-    const marey_status status = paths != NULL ? marey_legacy_read(paths, n, out, NULL) : MAREY_ENOMEM;
-    free(paths);
-    return status;
-}
-
-PyObject *tools_legacy(PyObject *module, PyObject *args)
-{
-    const struct tools_state *state = PyModule_GetState(module);
-    PyObject *paths;
-    marey_table *fractions = NULL;
-    if (!PyArg_ParseTuple(args, "O!:legacy", &PyTuple_Type, &paths))
-        return NULL;
-    PyObject *encoded = encode_paths(paths);
-    if (encoded == NULL)
-        return NULL;
-    marey_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = read_fractions(encoded, &fractions);
-    Py_END_ALLOW_THREADS;
-    Py_DECREF(encoded);
-    if (status != MAREY_OK)
-        return tools_raise(state, status);
-    PyObject *owner = PyCapsule_New(fractions, CAPSULE ".legacy", destroy_fractions);
-    if (owner == NULL) {
-        marey_table_destroy(fractions);
-        return NULL;
-    }
-    PyObject *table = tools_table_create(state, fractions, owner);
-    Py_DECREF(owner); /* the table keeps it */
-    return table;
-}
-
 PyObject *tools_breakdown(PyObject *module, PyObject *args)
 {
     const struct tools_state *state = PyModule_GetState(module);
     struct marey_breakdown_options options = {0};
     PyObject *paths, *rules = NULL;
-    if (!PyArg_ParseTuple(args, "O!zO&zp:breakdown", &PyTuple_Type, &paths, &options.by,
-                          PyUnicode_FSConverter, &rules, &options.window, &options.legacy))
+    if (!PyArg_ParseTuple(args, "O!zO&z:breakdown", &PyTuple_Type, &paths, &options.by,
+                          PyUnicode_FSConverter, &rules, &options.window))
         return NULL;
     options.rules = PyBytes_GET_SIZE(rules) != 0 ? PyBytes_AS_STRING(rules) : NULL;
     PyObject *encoded = encode_paths(paths);

@@ -74,10 +74,9 @@ static PyMethodDef tools_functions[] = {
      "memory(path, stacks, /)\n--\n\nTables about a snapshot of torch's allocator, or a trace."},
     {"breakdown", tools_breakdown, METH_VARARGS,
      "breakdown(paths, by, rules, window, /)\n--\n\nTables, text and JSON of a breakdown."},
-    {"legacy", tools_legacy, METH_VARARGS,
-     "legacy(paths, /)\n--\n\nitwinai's fractions of its files of averages."},
     {"scale", tools_scale, METH_VARARGS,
-     "scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast, convert, /)\n--\n\n"
+     "scale(paths, experiment, strategy, workers, measure, kind, with_first, forecast, convert, "
+     "/)\n--\n\n"
      "Tables of a scaling report, and what scale_drawn() draws."},
     {"scale_drawn", tools_scale_drawn, METH_VARARGS,
      "scale_drawn(scaling, what, /)\n--\n\nIts text, markdown, json, html, or a picture."},

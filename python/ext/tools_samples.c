@@ -27,10 +27,9 @@ static void destroy_report(PyObject *capsule)
 
 PyObject *tools_samples_tables(const struct tools_state *state, struct marey_samples_report *report)
 {
-    static const char *const names[] = {"functions", "lines", "files",  "modules",  "threads",
-                                        "processes", "ranks", "stacks", "contacts", "waits",
-                                        "gil",       "audit", "totals", "notes",    "leaves",
-                                        "leaf_paths"};
+    static const char *const names[] = {
+        "functions", "lines", "files", "modules", "threads", "processes", "ranks",  "stacks",
+        "contacts",  "waits", "gil",   "audit",   "totals",  "notes",     "leaves", "leaf_paths"};
     PyObject *owner = PyCapsule_New(report, CAPSULE, destroy_report);
     if (owner == NULL) {
         marey_samples_report_destroy(report);

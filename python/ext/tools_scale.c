@@ -19,7 +19,7 @@ static void destroy_scaling(PyObject *capsule)
 
 /* What is asked for; texts are lent by the arguments. */
 struct wanted {
-    PyObject *paths;   /* a list of (series or None, path as bytes, source or None) */
+    PyObject *paths; /* a list of (series or None, path as bytes, source or None) */
     PyObject *convert; /* called with a path that has files of itwinai: gives the path of a CSV of their measurements */
     struct marey_scaling_read_options read;
     struct marey_scaling_options options;

@@ -73,6 +73,14 @@ class Breakdown:
             raise KeyError(f"no table {name!r}; there are {', '.join(self._tables)}")
         return self._tables[name]
 
+    def _add(self, name: str, table: Table, note: str) -> None:
+        import json
+
+        self._tables[name] = table
+        self._text += f"{name}\n{table}\nnote: {note}\n"
+        extended = {**json.loads(self._json), name: {"warnings": [note], "rows": list(table)}}
+        self._json = json.dumps(extended, indent=2) + "\n"
+
     def to_json(self) -> str:
         """Give the text of `marey breakdown --json`."""
         return self._json
@@ -97,7 +105,10 @@ def breakdown(
     """
     from marey import _tools
 
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    return Breakdown(
-        *_tools.breakdown(tuple(os.fspath(each) for each in paths), by, "" if rules is None else rules, window, legacy)
-    )
+    paths = tuple(os.fspath(each) for each in ([path] if isinstance(path, (str, os.PathLike)) else path))
+    made = Breakdown(*_tools.breakdown(paths, by, "" if rules is None else rules, window))
+    if legacy:
+        from marey.itwinai._averages import WARNING, fractions
+
+        made._add("legacy", fractions(paths), WARNING)
+    return made

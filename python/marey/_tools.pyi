@@ -208,10 +208,8 @@ def breakdown(
     by: Optional[str],
     rules: Union[str, PathLike[str]],
     window: Optional[str],
-    legacy: bool,
     /,
 ) -> tuple[dict[str, Table], str, str]: ...
-def legacy(paths: tuple[str, ...], /) -> Table: ...
 def scale(
     paths: tuple[tuple[Optional[str], Union[str, PathLike[str]], Optional[str]], ...],
     experiment: Optional[str],

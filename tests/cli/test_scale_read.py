@@ -168,7 +168,7 @@ def test_folders_of_traces(marey: Callable[..., Finished], tmp_path: Path) -> No
     assert points[1]["compute_s"] == pytest.approx(0.004)
     assert points[1]["communication_s"] == pytest.approx(0.002)
     assert points[1]["idle_s"] == pytest.approx(0.002)
-    assert points[1]["computation_fraction"] is not None
+    assert points[1]["computation_fraction"] is None  # itwinai's figure, of its files and stores only
 
 
 def test_a_recording_that_is_still_written(

@@ -1,4 +1,4 @@
-/* Any bytes as a log: its energy, printed, as JSON and as itwinai's rows. Every figure is a number, whatever it holds. */
+/* Any bytes as a log: its energy, printed and as JSON. Every figure is a number, whatever it holds. */
 #include <stdio.h>
 
 #include "base/base_internal.h"
@@ -9,8 +9,7 @@ static void tell(marey_recording *recording, unsigned which)
 {
     static const char *const tables[] = {"runs",   "repeats",    "devices", "ranks",  "nodes",
                                          "epochs", "iterations", "phases",  "ranges", "notes"};
-    const struct marey_energy_report_options options = {
-        .group = which % 3, .strategy = which % 2 != 0 ? "ddp" : NULL, .co2_g_per_kwh = 1};
+    const struct marey_energy_report_options options = {.group = which % 3, .co2_g_per_kwh = 1};
     marey_energy_report *report = NULL;
     FILE *out = fopen("/dev/null", "w");
     if (out != NULL && marey_energy_report_create(&recording, 1, &options, &report) == MAREY_OK) {

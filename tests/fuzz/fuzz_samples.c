@@ -13,8 +13,7 @@ static void tell(marey_samples_report *report)
         return;
     for (size_t i = 0; i < MAREY__SAMPLES_TOTALS; i++) {
         if (i == MAREY__SAMPLES_LEAVES || i == MAREY__SAMPLES_LEAF_PATHS) {
-            MAREY_ASSERT(marey_samples_report_leaves(report, i == MAREY__SAMPLES_LEAF_PATHS, 10,
-                                                     out) == MAREY_OK);
+            MAREY_ASSERT(marey_present_csv(report->tables[i], out) == MAREY_OK);
             continue;
         }
         const struct marey_samples_text_options options = {.table =

@@ -112,11 +112,11 @@ def test_csv_on_a_full_disk_leaves_no_half_line() -> None:
 @pytest.mark.parametrize(
     ("columns", "rows", "message"),
     [
-        ((("x", "date"),), [(1,)], "text, integer or number"),
+        ((("x", "date"),), [(1,)], "text, integer, number or share"),
         ((("x", "integer"),), [(1, 2)], "a tuple of 1"),
         ((("x", "text"),), [(1,)], "holds str"),
         ((("x", "integer"),), [("a",)], "int"),
-        ((), [], "1 to 16 columns"),
+        ((), [], "1 to 32 columns"),
     ],
 )
 def test_rows_that_do_not_fit_write_nothing(columns: Any, rows: Any, message: str, tmp_path: Path) -> None:

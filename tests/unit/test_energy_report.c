@@ -584,8 +584,7 @@ static void every_failed_allocation_is_told(void **state)
     for (uint64_t nth = 1;; nth++) {
         marey_energy_report *report = NULL;
         marey__alloc_fail_nth(nth);
-        const marey_status status = marey_energy_report_create(
-            &recording, 1, &(struct marey_energy_report_options){.strategy = "ddp"}, &report);
+        const marey_status status = marey_energy_report_create(&recording, 1, NULL, &report);
         marey__alloc_fail_nth(0);
         marey_energy_report_destroy(report);
         if (status == MAREY_OK)

@@ -1,4 +1,4 @@
-/* Paths to measured runs: recordings with one run and several, folders, CSVs of measurements, itwinai's older files. */
+/* Paths to measured runs: recordings with one run and several, folders, CSVs of measurements; itwinai's files are found. */
 #include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -404,51 +404,68 @@ static void the_options_win(void **state)
     marey_scaling_runs_destroy(runs);
 }
 
-/* ---- itwinai's older files ---- */
+/* ---- itwinai's files, which Python converts ---- */
 
-static void write_old(const struct scratch *s)
+static void write_itwinai(const struct scratch *s)
 {
-    static const char power[] = "sample_idx,utilization,power,local_rank,node_idx,num_global_gpus,"
-                                "strategy,probing_interval\n"
-                                "0,50,100,0,0,2,torch-ddp,1\n0,70,100,1,0,2,torch-ddp,1\n"
-                                "1,50,100,0,0,2,torch-ddp,1\n1,70,100,1,0,2,torch-ddp,1\n";
-    write_text(s, "old/run1/gpu-energy-data/torch-ddp_2.csv", power);
     write_text(s, "old/run1/epoch-time/epochtime_torch-ddp_1N.csv",
                "epoch_id,time,name,nodes\n1,1.5,torch-ddp,1\n2,0.5,torch-ddp,1\n");
-    write_text(s, "old/run2/epoch-time/epochtime_torch-ddp_1N.csv",
-               "epoch_id,time,name,nodes\n1,1.25,torch-ddp,1\n2,0.75,torch-ddp,1\n");
-    write_text(s, "old/run1/epoch-time/epochtime_horovod_2N.csv",
-               "epoch_id,time,name,nodes\n1,1,horovod,2\n");
-    write_text(s, "old/run1/computation-data/torch-ddp_2_0.csv",
-               ",name,self_cuda_time_total,strategy,num_gpus,global_rank\n"
-               "0,aten::mm,75,torch-ddp,2,0\n1,ncclKernel,25,torch-ddp,2,0\n");
-}
-
-static void itwinais_older_files_are_runs(void **state)
-{
-    const struct scratch *s = *state;
-    write_old(s);
     write_text(s, "old/run1/torch-traces/worker_0.json",
                "{\"traceEvents\": [{\"ph\": \"X\", \"name\": \"ProfilerStep#1\", \"cat\": "
                "\"user_annotation\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 9}]}");
-    marey_scaling_runs *runs = read_path(s, "old");
-    assert_int_equal(marey_scaling_runs_count(runs), 3);
+}
+
+static void files_of_itwinai_are_left_to_the_caller(void **state)
+{
+    const struct scratch *s = *state;
+    static const char *const headers[] = {
+        "epoch_id,time,name,nodes\n",
+        "sample_idx,utilization,power,num_global_gpus,strategy,probing_interval\n",
+        ",name,self_cuda_time_total,strategy,num_gpus\n"};
+    char path[256];
+    for (size_t i = 0; i < MAREY__COUNT_OF(headers); i++) {
+        int has_itwinai = 0;
+        marey_scaling_runs *runs = NULL;
+        assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+        write_text(s, "one.csv", headers[i]);
+        snprintf(path, sizeof path, "%s/one.csv", s->folder);
+        assert_int_equal(marey_scaling_runs_read(runs, path, NULL), MAREY_EFORMAT);
+        assert_non_null(strstr(marey_last_error(), "marey.itwinai"));
+        const struct marey_scaling_read_options wants = {.has_itwinai = &has_itwinai};
+        assert_int_equal(marey_scaling_runs_read(runs, path, &wants), MAREY_OK);
+        assert_int_equal(has_itwinai, 1);
+        assert_int_equal(marey_scaling_runs_count(runs), 0);
+        marey_scaling_runs_destroy(runs);
+    }
+}
+
+/* Traces beside itwinai's epoch times are the same run once more. */
+static void the_rest_of_a_folder_with_files_of_itwinai_is_read(void **state)
+{
+    const struct scratch *s = *state;
+    char path[256];
+    int has_itwinai = 0;
+    const struct marey_scaling_read_options wants = {.has_itwinai = &has_itwinai};
+    marey_scaling_runs *runs = NULL;
+    assert_int_equal(marey_scaling_runs_create(&runs), MAREY_OK);
+    write_itwinai(s);
+    write_text(s, "old/more.csv", "workers,epoch_time_s\n4,2.5\n");
+    snprintf(path, sizeof path, "%s/old", s->folder);
+    assert_int_equal(marey_scaling_runs_read(runs, path, &wants), MAREY_OK);
+    assert_int_equal(has_itwinai, 1);
+    assert_int_equal(marey_scaling_runs_count(runs), 1);
+    assert_int_equal(marey_scaling_runs_at(runs, 0)->workers, 4);
     expect_note(runs, "torch-traces, which lies beside");
-    const struct marey_scaling_run *run = marey_scaling_runs_at(runs, 0);
-    assert_string_equal(run->strategy, "torch-ddp");
-    assert_int_equal(run->workers, 2);
-    assert_int_equal(run->n_epochs, 2);
-    expect_near(run->epoch_s[1], 0.5);
-    expect_near(run->utilization, 0.6);
-    expect_near(run->joules, 400); /* two GPUs, 100 W, two seconds */
-    expect_near(run->computation_fraction, 0.75);
-    run = marey_scaling_runs_at(runs, 2);
-    assert_int_equal(run->workers, 2); /* one node has two GPUs, as the other run says */
-    expect_near(run->epoch_s[0], 1.25);
-    run = marey_scaling_runs_at(runs, 1);
-    assert_string_equal(run->strategy, "horovod");
-    assert_int_equal(run->workers, 2);
-    expect_note(runs, "nodes count as workers");
+    marey_scaling_runs_destroy(runs);
+}
+
+static void a_row_may_be_a_note(void **state)
+{
+    const struct scratch *s = *state;
+    write_text(s, "m.csv", "workers,measure,value\n2,epoch_time_s,1\n,note,\"Half of it, read.\"\n");
+    marey_scaling_runs *runs = read_path(s, "m.csv");
+    assert_int_equal(marey_scaling_runs_count(runs), 1);
+    expect_note(runs, "Half of it, read.");
     marey_scaling_runs_destroy(runs);
 }
 
@@ -477,7 +494,8 @@ static void without_memory_nothing_is_left(void **state)
     r.run = "b", r.pid = 101;
     write_rank(s, "two.marey", "r1", &r);
     write_text(s, "m.csv", long_form);
-    write_old(s);
+    write_itwinai(s);
+    write_text(s, "old/more.csv", "workers,measure,value\n4,epoch_time_s,2.5\n,note,x\n");
     expect_each_failure_to_be_clean(s, "m.csv");
     expect_each_failure_to_be_clean(s, "old");
     expect_each_failure_to_be_clean(s, "two.marey");
@@ -498,7 +516,9 @@ int main(void)
         SCRATCH_TEST(power_of_some_ranks_is_no_energy),
         SCRATCH_TEST(the_wide_form_is_read_and_epochs_that_begin_anew_are_repeats),
         SCRATCH_TEST(the_options_win),
-        SCRATCH_TEST(itwinais_older_files_are_runs),
+        SCRATCH_TEST(files_of_itwinai_are_left_to_the_caller),
+        SCRATCH_TEST(the_rest_of_a_folder_with_files_of_itwinai_is_read),
+        SCRATCH_TEST(a_row_may_be_a_note),
         SCRATCH_TEST(without_memory_nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,6 @@
 
 #include "analyze/device/breakdown_whole.h"
 #include "analyze/walk/tasks.h"
-#include <marey/legacy.h>
 
 const char *const marey__window_names[2] = {"gpu_span", "steps"};
 const char *const marey__by_names[5] = {"", "step", "range", "stream", "process-group"};
@@ -257,18 +256,6 @@ static marey_status match_collectives(marey_breakdown *breakdown)
     return MAREY_OK;
 }
 
-/* itwinai's fractions, by a reading of their own: what they need nothing else does. */
-static marey_status make_legacy(marey_breakdown *breakdown, marey_recording *const *recordings,
-                                size_t n)
-{
-    marey_table *averages = NULL;
-    MAREY_TRY(marey_averages_create(recordings, n, NULL, &averages));
-    const marey_status status =
-        marey_legacy_create(averages, &breakdown->tables[MAREY__BROKEN_LEGACY]);
-    marey_table_destroy(averages);
-    return status;
-}
-
 static marey_status run(marey_breakdown *breakdown, marey_recording *const *recordings, size_t n,
                         const struct marey_breakdown_options *options)
 {
@@ -279,8 +266,6 @@ static marey_status run(marey_breakdown *breakdown, marey_recording *const *reco
     leave_out_helpers(breakdown);
     MAREY_TRY(check(breakdown));
     MAREY_TRY(match_collectives(breakdown));
-    if (options->legacy)
-        MAREY_TRY(make_legacy(breakdown, recordings, n));
     return marey__breakdown_make_tables(breakdown, recordings, n);
 }
 

@@ -30,7 +30,6 @@ enum marey__breakdown_table {
     MAREY__BROKEN_COLLECTIVES,
     MAREY__BROKEN_COLLECTIVE_RANKS,
     MAREY__BROKEN_RULES,
-    MAREY__BROKEN_LEGACY, /* where asked for */
     MAREY__BROKEN_WARNINGS,
     MAREY__N_BROKEN,
 };

@@ -137,8 +137,6 @@ static marey_status make(struct marey_energy_report *report, marey_recording *co
         MAREY__TRY_MEMORY(marey__time_set_settle(&report->windows[i].set));
     MAREY__TRY_MEMORY(add_no_phases(report));
     MAREY_TRY(marey__energy_make_tables(report));
-    if (options->strategy != NULL)
-        MAREY_TRY(marey__energy_make_itwinai(report));
     return marey__energy_make_notes(report);
 }
 

@@ -232,8 +232,6 @@ enum marey__energy_table {
     MAREY__JOULES_PHASES,
     MAREY__JOULES_RANGES,
     MAREY__JOULES_NOTES,
-    MAREY__JOULES_GPU_DATA, /* these two as itwinai has them, where a strategy was named; else NULL */
-    MAREY__JOULES_EPOCH_TIME,
     MAREY__N_JOULES,
 };
 
@@ -325,8 +323,6 @@ MAREY_WARN_UNUSED marey_status marey__energy_make_tables(struct marey_energy_rep
 MAREY_WARN_UNUSED marey_status marey__energy_make_notes(struct marey_energy_report *report);
 /* Into the table `repeats`, from `runs`. In energy_repeats.c. */
 void marey__energy_put_repeats(struct marey_energy_report *report);
-/* energy_itwinai.c */
-MAREY_WARN_UNUSED marey_status marey__energy_make_itwinai(struct marey_energy_report *report);
 extern const char *const marey__energy_kind_names[MAREY__N_ENERGY_KINDS];
 
 #endif

@@ -33,7 +33,7 @@ struct sources {
     struct source *list;
     size_t n, cap;
     bool has_itwinai; /* there are CSV files of itwinai, which the caller converts */
-    size_t n_other; /* files that are nothing of ours */
+    size_t n_other;   /* files that are nothing of ours */
     uint32_t n_jobs;
 };
 
@@ -346,7 +346,8 @@ static marey_status take_all(marey_scaling_runs *runs, const struct sources *sou
     }
     if (runs->n == n_before && sources->has_itwinai && sources->options->has_itwinai == NULL)
         return marey__fail(MAREY_EFORMAT,
-                           "%s has CSV files of itwinai, which marey.itwinai (Python) converts", path);
+                           "%s has CSV files of itwinai, which marey.itwinai (Python) converts",
+                           path);
     if (runs->n == n_before && !sources->has_itwinai && failed != NULL)
         return marey__fail(failed->status, "%s", failed->failure);
     if (runs->n == n_before && !sources->has_itwinai)

@@ -156,10 +156,10 @@ struct marey__measurements {
     struct marey__measured_series *series; /* by key */
     size_t series_cap;
     struct marey__arena texts;
-    uint64_t n_dropped; /* rows without a number of workers, or with a value that is none */
+    uint64_t n_dropped;      /* rows without a number of workers, or with a value that is none */
     struct marey__buf notes; /* of rows of the measure "note", each ended by a NUL */
-    uint64_t n_unknown; /* rows of other measures */
-    char unknown[64];   /* the first of those */
+    uint64_t n_unknown;      /* rows of other measures */
+    char unknown[64];        /* the first of those */
 };
 MAREY_WARN_UNUSED marey_status marey__measurements_read(struct marey__measurements *m,
                                                         marey__byte_source *bytes, const char *path);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/device/legacy_internal.h"
 #include "analyze/scaling/scaling_read.h"
+#include "codec/csv_reader.h"
 
 const char *const marey__measure_names[MAREY__N_MEASURES] = {
     "epoch_time_s",
@@ -344,7 +344,6 @@ marey_status marey__measurements_read(struct marey__measurements *m, marey__byte
                                       const char *path)
 {
     const char *names[N_COLUMNS];
-    bool is_other;
     memcpy(names, key_names, sizeof key_names);
     memcpy(names + N_KEYS, marey__measure_names, sizeof marey__measure_names);
     struct marey__csv csv = {.path = path,
@@ -354,7 +353,7 @@ marey_status marey__measurements_read(struct marey__measurements *m, marey__byte
                              .n_needed = 1,
                              .take = take,
                              .ctx = m};
-    return marey__csv_read(&csv, bytes, &is_other);
+    return marey__csv_read(&csv, bytes);
 }
 
 void marey__measurements_fini(struct marey__measurements *m)

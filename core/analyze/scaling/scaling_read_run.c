@@ -8,7 +8,6 @@
 #include "analyze/scaling/scaling_read.h"
 #include "analyze/walk/tasks.h"
 #include <marey/energy_report.h>
-#include <marey/legacy.h>
 
 /* Missing ranks that are named one by one. */
 enum { MAX_NAMED = 8 };
@@ -228,29 +227,6 @@ static marey_status add_parts(const struct marey__scaling_source *source,
     return status;
 }
 
-/* itwinai's fractions, which only GPU work has. */
-static marey_status add_fractions(const struct marey__scaling_source *source,
-                                  struct marey_scaling_run *run)
-{
-    marey_table *averages = NULL, *fractions = NULL;
-    bool has_streams = false;
-    for (size_t i = 0; !has_streams && i < source->n; i++)
-        for (uint32_t lane = 0; lane < source->workers[i]->process->n_lanes; lane++)
-            has_streams |= marey_recording_lane(source->recording, source->indices[i], lane)->kind ==
-                           MAREY_LANE_GPU;
-    if (!has_streams)
-        return MAREY_OK;
-    MAREY_TRY(marey_averages_create(&source->recording, 1, NULL, &averages));
-    const marey_status status = marey_legacy_create(averages, &fractions);
-    if (status == MAREY_OK && marey_table_n_rows(fractions) != 0) {
-        run->computation_fraction = number_at(fractions, 0, "computation_fraction");
-        run->computation_vs_communication = number_at(fractions, 0, "computation_vs_communication");
-    }
-    marey_table_destroy(averages);
-    marey_table_destroy(fractions);
-    return status;
-}
-
 /* ---- who ---- */
 
 /* How many ranks there are here; processes without a rank count one each. */
@@ -366,7 +342,6 @@ static marey_status fill(const struct marey__scaling_source *source, struct valu
     MAREY_TRY(add_steps(source, values, run));
     MAREY_TRY(add_energy(source, values, run));
     MAREY_TRY(add_parts(source, run));
-    MAREY_TRY(add_fractions(source, run));
     run->epoch_s = values->epoch_s;
     run->n_epochs = values->n_epochs;
     run->step_s = values->step_s;

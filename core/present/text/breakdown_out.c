@@ -10,7 +10,6 @@
 #include "present/draw/out.h"
 #include "present/draw/present_internal.h"
 #include "present/draw/style.h"
-#include <marey/legacy.h>
 
 /* Rows of one table that a screen takes in; JSON and CSV have all. How wide it must be for times and shares. */
 enum { MAX_ROWS = 40, MAX_BOTH_WINDOWS = 16, WIDE = 150, NARROW = 105 };
@@ -286,9 +285,6 @@ static marey_status put_text(struct answer *answer)
     MAREY_TRY(marey__idle_draw(answer->b, &answer->options, answer->out));
     MAREY_TRY(marey__collectives_draw(answer->b, &answer->options, answer->out));
     MAREY_TRY(draw_table(answer, MAREY__BROKEN_RULES, "what each rule caught", MAX_ROWS));
-    if (tables[MAREY__BROKEN_LEGACY] != NULL)
-        MAREY_TRY(
-            marey_legacy_text(tables[MAREY__BROKEN_LEGACY], NULL, &answer->options, answer->out));
     return put_warnings(answer);
 }
 
@@ -361,15 +357,6 @@ static marey_status put_devices(struct answer *answer, const char *key, const ma
     return marey__buf_to_stream(line, answer->out);
 }
 
-static marey_status put_legacy(struct answer *answer)
-{
-    marey__buf_puts(&answer->line, "  \"legacy\": ");
-    MAREY_TRY(marey__buf_to_stream(&answer->line, answer->out));
-    MAREY_TRY(marey_legacy_json(answer->b->tables[MAREY__BROKEN_LEGACY], NULL, answer->out));
-    marey__buf_puts(&answer->line, ",\n");
-    return marey__buf_to_stream(&answer->line, answer->out);
-}
-
 static marey_status put_json(struct answer *answer)
 {
     struct marey__buf *line = &answer->line;
@@ -381,8 +368,6 @@ static marey_status put_json(struct answer *answer)
         MAREY_TRY(put_devices(answer, "by", tables[MAREY__BROKEN_BY]));
     for (size_t t = MAREY__BROKEN_IDLE; t <= MAREY__BROKEN_RULES; t++)
         MAREY_TRY(marey__json_named_rows(line, tables[t], answer->out));
-    if (tables[MAREY__BROKEN_LEGACY] != NULL)
-        MAREY_TRY(put_legacy(answer));
     marey__json_last_texts(line, warnings);
     return marey__buf_to_stream(line, answer->out);
 }

@@ -34,22 +34,12 @@ _MAX_US = 1e15
 
 FRACTIONS = ("computation_fraction", "computation_vs_communication")
 _FRACTION_COLUMNS = (
-    ("strategy", "text"),
-    ("num_gpus", "integer"),
-    ("rank", "integer"),
-    *((name, "share") for name in FRACTIONS),
-    ("rows", "integer"),
+    "strategy:text, num_gpus:integer, rank:integer, computation_fraction:share, computation_vs_communication:share, "
+    "rows:integer"
 )
 _AVERAGE_COLUMNS = (
-    ("name", "text"),
-    ("node_id", "integer"),
-    ("self_cuda_time_total", "number"),
-    ("cuda_time_total", "number"),
-    ("cuda_time_total_str", "text"),
-    ("calls", "integer"),
-    ("strategy", "text"),
-    ("num_gpus", "integer"),
-    ("global_rank", "integer"),
+    "name:text, node_id:integer, self_cuda_time_total:number, cuda_time_total:number, cuda_time_total_str:text, "
+    "calls:integer, strategy:text, num_gpus:integer, global_rank:integer"
 )
 
 
@@ -135,15 +125,8 @@ def notes(is_of_files: bool, n_dropped: int) -> list[str]:
 # ---- averages of recordings ----
 
 # Rows that torch leaves out of its averages, and categories that a trace has for other tools.
-_LEFT_OUT = {
-    "[memory]",
-    "[OutOfMemory]",
-    "profiler::_record_function_enter",
-    "profiler::_record_function_enter_new",
-    "profiler::_record_function_exit",
-    "aten::is_leaf",
-    "aten::output_nr",
-    "aten::_version",
+_LEFT_OUT = {"[memory]", "[OutOfMemory]", "aten::is_leaf", "aten::output_nr", "aten::_version"} | {
+    f"profiler::_record_function_{end}" for end in ("enter", "enter_new", "exit")
 }
 _OTHER_CATEGORIES = {"python_function", "overhead", "Trace"}
 

@@ -22,35 +22,14 @@ _MAX_W, _MAX_S = 1e6, 1e9
 _MAX_REPEATS = 100  # runs in one file
 
 _RUN_COLUMNS = (
-    ("run", "text"),
-    ("repeat", "integer"),
-    ("strategy", "text"),
-    ("num_gpus", "integer", "GPUs"),
-    ("nodes", "integer"),
-    ("measured_gpus", "integer", "measured"),
-    ("readings", "integer"),
-    ("interval_s", "number", "interval"),
-    ("real_interval_s", "number", "real"),
-    ("duration_s", "number", "s"),
-    ("joules", "number", "J"),
-    ("plus_minus_j", "number", "+/-"),
-    ("mean_w", "number", "mean W"),
-    ("peak_w", "number", "peak W"),
-    ("utilization", "share"),
-    ("epochs", "integer"),
-    ("epoch_time_s", "number", "s/epoch"),
-    ("joules_per_epoch", "number", "J/epoch"),
-    ("itwinai_wh", "number", "itwinai Wh"),
-    ("note", "text"),
+    "run:text, repeat:integer, strategy:text, num_gpus:integer:GPUs, nodes:integer, measured_gpus:integer:measured, "
+    "readings:integer, interval_s:number:interval, real_interval_s:number:real, duration_s:number:s, joules:number:J, "
+    "plus_minus_j:number:+/-, mean_w:number:mean W, peak_w:number:peak W, utilization:share, epochs:integer, "
+    "epoch_time_s:number:s/epoch, joules_per_epoch:number:J/epoch, itwinai_wh:number:itwinai Wh, note:text"
 )
 _REPEAT_COLUMNS = (
-    ("strategy", "text"),
-    ("num_gpus", "integer", "GPUs"),
-    ("runs", "integer"),
-    ("mean_j", "number", "mean J"),
-    ("low_j", "number", "from J"),
-    ("high_j", "number", "to J"),
-    ("itwinai_wh", "number", "itwinai Wh"),
+    "strategy:text, num_gpus:integer:GPUs, runs:integer, mean_j:number:mean J, low_j:number:from J, "
+    "high_j:number:to J, itwinai_wh:number:itwinai Wh"
 )
 
 
@@ -177,15 +156,11 @@ class Energy:
         run, gpus, n = self.run, list(self.run.gpus.values()), len(self.epochs_s)
         interval_s, mean_w = run.interval_s * self.scale, self.joules / self.duration_s
         use = [value for gpu in gpus for value in gpu.use]
-        note = (
-            "several intervals: the last is taken"
-            if run.has_intervals
-            else "not all GPUs were measured"
-            if len(gpus) != run.number
-            else ""
-            if n
-            else "nominal interval: epoch times are not known"
-        )
+        note = "" if n else "nominal interval: epoch times are not known"
+        if len(gpus) != run.number:
+            note = "not all GPUs were measured"
+        if run.has_intervals:
+            note = "several intervals: the last is taken"
         return [
             run.name,
             run.repeat + 1,

@@ -132,11 +132,12 @@ def count(row: Row, column: str) -> Optional[int]:
 # ---- tables and recordings ----
 
 
-def make_table(name: str, columns: Sequence[tuple[str, ...]], rows: Iterable[Sequence[Cell]]) -> Table:
-    """Make a table like those of a recording. A column is (name, kind) or (name, kind, title)."""
+def make_table(name: str, columns: str, rows: Iterable[Sequence[Cell]]) -> Table:
+    """Make a table like those of a recording; a column is "name:kind" or "name:kind:title"."""
     from marey import _tools
 
-    return Table(_tools.make_table(name, tuple(columns), [tuple(row) for row in rows]))
+    described = tuple(tuple(column.split(":")) for column in columns.split(", "))
+    return Table(_tools.make_table(name, described, [tuple(row) for row in rows]))
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from marey._replace import replacing
 from marey.itwinai._files import Cell, Failure, Path, database
 
-_POWER_COLUMNS = (
+_POWER_COLUMNS = [
     "sample_idx",
     "utilization",
     "power",
@@ -26,8 +26,8 @@ _POWER_COLUMNS = (
     "num_global_gpus",
     "strategy",
     "probing_interval",
-)
-_EPOCH_COLUMNS = ("epoch_id", "time", "name", "nodes")
+]
+_EPOCH_COLUMNS = ["epoch_id", "time", "name", "nodes"]
 _MAX_READINGS = 100 * 24 * 3600
 _S = 1_000_000_000
 

@@ -81,75 +81,58 @@ _PARTS = ("compute_s", "communication_s", "memory_s", "idle_s")
 
 
 class Section(NamedTuple):
-    """A part of the report: its columns after the key, the row of a point, its plots, and what to know about it."""
+    """A part of the report: its columns after the strategy, the rest of a point's row, its plots and notes."""
 
     title: str
-    key: str
     columns: tuple[str, ...]
     row: Callable[[Scaling, Row], Optional[list[Cell]]]
     plots: tuple[str, ...]
-    meaning: Callable[[Scaling], Iterator[str]]
+    note: str
+    otherwise: str = ""  # for points without itwinai's fraction
 
-
-def _meaning_of(column: str, by_rule: str, otherwise: str) -> Callable[[Scaling], Iterator[str]]:
-    def meaning(scaling: Scaling) -> Iterator[str]:
-        has_fraction = {value is not None for value in scaling.points[column]}
-        if True in has_fraction:
-            yield by_rule
-        if False in has_fraction and any(value is not None for value in scaling.points["compute_s"]):
-            yield otherwise
-
-    return meaning
+    def notes(self, scaling: Scaling) -> Iterator[str]:
+        """Give sentences about these numbers."""
+        known = {value is not None for value in scaling.points[self.columns[-1]]} if self.otherwise else {True}
+        if True in known:
+            yield self.note
+        if False in known and any(value is not None for value in scaling.points["compute_s"]):
+            yield self.otherwise
 
 
 SECTIONS = (
     Section(
         "Epoch Time",
-        "global_world_size",
-        ("avg_epoch_time", "interval", "speedup", "efficiency", "runs"),
+        ("global_world_size", "avg_epoch_time", "interval", "speedup", "efficiency", "runs"),
         _epochs,
         ("absolute_epoch_time", "relative_epoch_time_speedup"),
-        lambda scaling: iter(
-            [
-                "avg_epoch_time is the median over epochs and runs, without each run's first epoch;",
-                "interval is its 95 % confidence interval.",
-            ]
-        ),
+        "avg_epoch_time is the median over epochs and runs, without each run's first epoch;\n"
+        "interval is its 95 % confidence interval.",
     ),
     Section(
         "GPU",
-        "global_world_size",
-        ("total_energy_wh", "utilization", "runs"),
+        ("global_world_size", "total_energy_wh", "utilization", "runs"),
         _gpus,
         ("gpu_energy_plot", "utilization_plot"),
-        lambda scaling: iter(["total_energy_wh is that of one run, the median of repeats; it is never added up."]),
+        "total_energy_wh is that of one run, the median of repeats; it is never added up.",
     ),
     Section(
         "Computation",
-        "num_gpus",
-        ("computation_fraction",),
+        ("num_gpus", "computation_fraction"),
         lambda scaling, point: _fraction(point, "computation_fraction", _PARTS),
         ("computation_vs_other_plot",),
-        _meaning_of(
-            "computation_fraction",
-            WARNING,
-            "For runs without itwinai's averages, computation_fraction is the share of computation in a step,\n"
-            "as 'marey breakdown' measures it.",
-        ),
+        WARNING,
+        "For runs without itwinai's averages, computation_fraction is the share of computation in a step,\n"
+        "as 'marey breakdown' measures it.",
     ),
     Section(
         "Communication",
-        "num_gpus",
-        ("computation_vs_communication",),
+        ("num_gpus", "computation_vs_communication"),
         lambda scaling, point: _fraction(point, "computation_vs_communication", _PARTS[:2]),
         ("computation_vs_communication_plot",),
-        _meaning_of(
-            "computation_vs_communication",
-            "computation_vs_communication is the share of computation in both, by itwinai's rule of\n"
-            "names, which misses NCCL's kernels of today.",
-            "For runs without itwinai's averages, it is computation against exposed communication,\n"
-            "as 'marey breakdown' measures them.",
-        ),
+        "computation_vs_communication is the share of computation in both, by itwinai's rule of\n"
+        "names, which misses NCCL's kernels of today.",
+        "For runs without itwinai's averages, it is computation against exposed communication,\n"
+        "as 'marey breakdown' measures them.",
     ),
 )
 
@@ -209,8 +192,8 @@ def _show(scaling: Scaling, section: Section, given: Namespace) -> int:
     if not rows:
         print(f"No {section.title} Data Found")
         return 0
-    print(draw(("strategy", section.key, *section.columns), rows), end="")
-    for sentence in [] if given.no_warnings else section.meaning(scaling):
+    print(draw(("strategy", *section.columns), rows), end="")
+    for sentence in [] if given.no_warnings else section.notes(scaling):
         print(sentence)
     return sum(_write_plot(scaling, given.plot_dir, name) for name in section.plots)
 
@@ -255,12 +238,8 @@ def py_spy_report(given: Namespace) -> int:
 
 
 _FRAME_COLUMNS = (
-    "name",
-    "path",
-    "line",
-    "library_function_name",
-    "library_function_path",
-    "library_function_line",
+    *("name", "path", "line"),
+    *("library_function_name", "library_function_path", "library_function_line"),
     "proportion (n)",
 )
 

@@ -1,11 +1,11 @@
 /*
- * Rows of CSV as pandas writes it: a line of names, texts in quotes where they must be. Every byte comes from outside.
- * Memory is that of one row.
+ * Rows of CSV as pandas writes it: a line of column names, then text with quotes where needed. Input is untrusted. Memory
+ * holds one row.
  */
+#include <math.h>
 #include <string.h>
 
-#include "analyze/device/legacy_internal.h"
-#include "codec/codec_internal.h"
+#include "codec/csv_reader.h"
 
 enum { MAX_ROW = 1 << 20 };
 
@@ -13,7 +13,7 @@ enum state { AT_BEGIN, IN_PLAIN, IN_QUOTES, AFTER_QUOTE };
 
 static marey_status is_no_file(const struct marey__csv *csv, const char *why)
 {
-    return marey__fail(MAREY_EFORMAT, "%s is no file of %s: %s", csv->path, csv->what, why);
+    return marey__fail(MAREY_EFORMAT, "%s is not a file of %s: %s", csv->path, csv->what, why);
 }
 
 /* ---- a row ---- */
@@ -34,6 +34,23 @@ bool marey__csv_find(const struct marey__csv *csv, size_t column, struct marey__
     return out->len != 0;
 }
 
+bool marey__csv_number(const struct marey__csv *csv, size_t column, double *out)
+{
+    struct marey__csv_field field;
+    return marey__csv_find(csv, column, &field) &&
+           marey__decimal_double(field.text, field.len, out) && isfinite(*out);
+}
+
+bool marey__csv_count(const struct marey__csv *csv, size_t column, uint64_t *out)
+{
+    double value;
+    if (!marey__csv_number(csv, column, &value) ||
+        !(value >= 0 && value < 1e9 && value == floor(value)))
+        return false;
+    *out = (uint64_t)value;
+    return true;
+}
+
 static marey_status take_names(struct marey__csv *csv)
 {
     for (size_t c = 0; c < csv->n_names; c++) {
@@ -45,8 +62,9 @@ static marey_status take_names(struct marey__csv *csv)
                 csv->columns[c] = (int)i;
         }
         if (c < csv->n_needed && csv->columns[c] < 0)
-            return marey__fail(MAREY_EFORMAT, "%s is no file of %s: its first line has no column %s",
-                               csv->path, csv->what, csv->names[c]);
+            return marey__fail(MAREY_EFORMAT,
+                               "%s is not a file of %s: its first line has no column %s", csv->path,
+                               csv->what, csv->names[c]);
     }
     csv->has_names = true;
     return MAREY_OK;
@@ -152,12 +170,11 @@ static marey_status read_all(struct marey__csv *csv, marey__byte_source *bytes)
     return end_row(csv);
 }
 
-marey_status marey__csv_read(struct marey__csv *csv, marey__byte_source *bytes, bool *is_other)
+marey_status marey__csv_read(struct marey__csv *csv, marey__byte_source *bytes)
 {
     marey_status status = read_all(csv, bytes);
     if (status == MAREY_OK && !csv->has_names)
         status = is_no_file(csv, "it has no line of names");
-    *is_other = status == MAREY_EFORMAT && !csv->has_names;
     marey__buf_fini(&csv->text);
     return status;
 }
