@@ -75,11 +75,20 @@ static inline bool cli_takes_word(const struct cli_option *option)
     return cli_kind(option) != CLI_FLAG && cli_kind(option) != CLI_MAYBE;
 }
 
+/* A word that an option or an argument may be, such as a format. */
+struct cli_term {
+    const char *word, *meaning;
+    const char *extensions; /* ".db .sqlite", of files; NULL: none */
+};
+
 struct cli_command {
     const char *name;
     const char *usage; /* behind "marey NAME" */
     const char *brief; /* one line in `marey --help` */
     const char *about; /* paragraphs in its own help */
+    const char *terms; /* the title of a list in its help: "Formats"; NULL: none */
+    bool (*term)(size_t i, struct cli_term *term); /* entry `i` of that list; false past the last */
+    void (*prepare)(void); /* completes the table of options, before anything reads it; NULL: it is complete */
     const struct cli_option *options;
     size_t n_options;
     const char *examples; /* lines, and what they do */
@@ -111,6 +120,8 @@ extern const struct cli_command cli_program;
  * the mistake is on stderr.
  */
 bool cli_parse(const struct cli_command *command, char **args, int *n_args, int *status);
+/* The words of `term` as the value of a CLI_CHOICE, "a|b|c", into `into`. */
+void cli_term_choices(bool (*term)(size_t i, struct cli_term *term), char *into, size_t size);
 void cli_print_help(const struct cli_command *command);
 /* The manual page of a command, or of `cli_program`, in roff. */
 void cli_print_man(const struct cli_command *command);
@@ -145,6 +156,15 @@ const char *cli_quote(const char *path, char *into, size_t size);
 
 /* A recording as the user would type it: relative when it lies below the current directory. A part of `path`. */
 const char *cli_short_path(const char *path);
+
+/* Append `text`, as far as it fits, to the string in `into`, of `size` bytes; after the first with `separator` before. */
+void cli_append(char *into, size_t size, const char *separator, const char *text);
+
+/* The next word of "a b c", `*len` bytes; `*at` begins with the list and moves on. NULL past the last. */
+const char *cli_next_word(const char **at, size_t *len);
+
+/* Does `text` end with `len` bytes of `end`? */
+bool cli_ends_with(const char *text, const char *end, size_t len);
 
 /*
  * The name of a recording or a trace without folders and endings, "rank0" for "runs/rank0.json.gz"; `otherwise` when

@@ -176,6 +176,25 @@ static void print_head(const struct cli_command *command)
     print_text(command->about);
 }
 
+static void print_terms(const struct cli_command *command)
+{
+    struct cli_term term;
+    fputs(".SH ", stdout);
+    print_upper(command->terms);
+    putchar('\n');
+    for (size_t i = 0; command->term(i, &term); i++) {
+        puts(".TP");
+        print_bold(term.word);
+        putchar('\n');
+        print_text(term.meaning);
+        if (term.extensions != NULL) {
+            putchar('(');
+            print_span(term.extensions, strlen(term.extensions));
+            puts(")");
+        }
+    }
+}
+
 static void print_commands(void)
 {
     puts(".SH COMMANDS");
@@ -254,6 +273,8 @@ void cli_print_man(const struct cli_command *command)
     print_head(command);
     if (command == &cli_program)
         print_commands();
+    if (command->terms != NULL)
+        print_terms(command);
     print_options(command);
     print_exits(command);
     if (command == &cli_program)

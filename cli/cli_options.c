@@ -208,6 +208,14 @@ bool cli_parse(const struct cli_command *command, char **args, int *n_args, int 
 
 /* ---- help ---- */
 
+void cli_term_choices(bool (*at)(size_t i, struct cli_term *term), char *into, size_t size)
+{
+    struct cli_term term;
+    into[0] = '\0';
+    for (size_t i = 0; at(i, &term); i++)
+        cli_append(into, size, "|", term.word);
+}
+
 #define HELP_COLUMN 24
 #define HELP_WIDTH 90
 #define HELP_INDENT 10
@@ -254,9 +262,22 @@ static void print_option(const struct cli_option *option)
     putchar('\n');
 }
 
+static void print_terms(const struct cli_command *command)
+{
+    struct cli_term term;
+    printf("%s:\n", command->terms);
+    for (size_t i = 0; command->term(i, &term); i++)
+        printf("  %-14s%s%s%s%s\n", term.word, term.meaning, term.extensions != NULL ? " (" : "",
+               term.extensions != NULL ? term.extensions : "", term.extensions != NULL ? ")" : "");
+    putchar('\n');
+}
+
 void cli_print_help(const struct cli_command *command)
 {
-    printf("Usage: marey %s %s\n\n%s\n\nOptions:\n", command->name, command->usage, command->about);
+    printf("Usage: marey %s %s\n\n%s\n\n", command->name, command->usage, command->about);
+    if (command->terms != NULL)
+        print_terms(command);
+    puts("Options:");
     for (size_t i = 0; i < command->n_options; i++) {
         print_option(&command->options[i]);
     }

@@ -132,11 +132,38 @@ const char *cli_short_path(const char *path)
     return len > 1 && strncmp(path, cwd, len) == 0 && path[len] == '/' ? path + len + 1 : path;
 }
 
+void cli_append(char *into, size_t size, const char *separator, const char *text)
+{
+    const size_t len = strlen(into);
+    snprintf(into + len, size - len, "%s%s", len == 0 ? "" : separator, text);
+}
+
+const char *cli_next_word(const char **at, size_t *len)
+{
+    const char *const word = *at + strspn(*at, " ");
+    *len = strcspn(word, " ");
+    *at = word + *len;
+    return *len != 0 ? word : NULL;
+}
+
+bool cli_ends_with(const char *text, const char *end, size_t len)
+{
+    const size_t n = strlen(text);
+    return n >= len && memcmp(text + n - len, end, len) == 0;
+}
+
+/* The length of one of `extensions` that the `len` bytes at `name` end with, and do not consist of; 0: none. */
+static size_t find_extension(const char *name, size_t len, const char *extensions)
+{
+    size_t n;
+    for (const char *word; (word = cli_next_word(&extensions, &n)) != NULL;)
+        if (len > n && memcmp(name + len - n, word, n) == 0)
+            return n;
+    return 0;
+}
+
 const char *cli_stem(const char *path, char *into, size_t size, const char *otherwise)
 {
-    static const char *const endings[] = {
-        ".marey", ".kymo",   ".klog", ".gz",     ".json",      ".trace", ".pt",     ".speedscope",
-        ".prof",  ".pstats", ".txt",  ".folded", ".collapsed", ".raw",   ".austin", ".mojo"};
     size_t len = strlen(path);
     while (len > 1 && path[len - 1] == '/')
         len--;
@@ -145,11 +172,10 @@ const char *cli_stem(const char *path, char *into, size_t size, const char *othe
         start--;
     path += start;
     len -= start;
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0];) {
-        const size_t n = strlen(endings[i]);
-        const bool has_it = len > n && memcmp(path + len - n, endings[i], n) == 0;
-        len -= has_it ? n : 0;
-        i = has_it ? 0 : i + 1;
+    for (size_t n = 1; n != 0; len -= n) {
+        n = find_extension(path, len, ".marey .kymo .klog .gz");
+        for (size_t i = 0; n == 0 && marey_import_format_at(i) != NULL; i++)
+            n = find_extension(path, len, marey_import_format_at(i)->extensions);
     }
     const bool is_name = strspn(path, "./") < len;
     snprintf(into, size, "%.*s", is_name ? (int)len : (int)strlen(otherwise),

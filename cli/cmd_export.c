@@ -1,4 +1,4 @@
-/* marey export: the events of recordings as a file for another tool. */
+/* marey export: recordings as a file for another tool. The registry of formats has what there is to know of each. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,24 +18,21 @@ static struct {
     bool split, quiet, calls, samples, idle, startup;
 } given;
 
-static const struct cli_option options[] = {
-    {"to", 't',
-     CLI_CHOICE, "perfetto|perfetto-gpu|chrome|kineto|csv|sqlite|speedscope|collapsed|flamegraph|pstats|callgrind|pyspy",
-     &given.to, "the format (default: by the ending of FILE, else perfetto)"},
+static char format_choices[256];
+
+static struct cli_option options[] = {
+    {"to", 't', CLI_CHOICE, format_choices, &given.to,
+     "the format (default: by the extension of FILE, else the first)"},
     {"output", 'o', CLI_TEXT, "FILE", &given.output,
      "write there; - is standard output (default: the name of\n"
-     "the recording with the ending of the format, here)"},
+     "the recording with the extension of the format, here)"},
     {"split", 0, CLI_FLAG, NULL, &given.split,
-     "perfetto: a trace for each process, in one TAR; so does a\n"
-     "FILE that ends in .tar"},
+     "a trace for each process, in one TAR; so does a FILE that ends in .tar"},
     {"filter", 'f', CLI_TEXT, "PATTERN", &given.filter,
      "only ranges whose name has this word in it, or matches it\n"
      "where it has one of *?["},
-    {"by", 0, CLI_CHOICE, "thread|rank", &given.by,
-     "collapsed, flamegraph, pyspy: threads or ranks apart\n"
-     "(default: all added up)"},
-    {"baseline", 'b', CLI_TEXT, "OLD.marey", &given.baseline,
-     "collapsed, flamegraph: what changed since this one"},
+    {"by", 0, CLI_CHOICE, "thread|rank", &given.by, "threads or ranks apart (default: all added up)"},
+    {"baseline", 'b', CLI_TEXT, "OLD.marey", &given.baseline, "what changed since this one"},
     {"calls", 0, CLI_FLAG, NULL, &given.calls,
      "what a call profiler counted instead of ranges: each path\n"
      "one box; of itself where there are no ranges"},
@@ -45,9 +42,7 @@ static const struct cli_option options[] = {
     {"mode", 0, CLI_CHOICE, "wall|cpu|gil|exception", &given.mode,
      "samples: which threads (default: wall, that is main threads\n"
      "all the time, others on a processor)"},
-    {"idle", 0, CLI_FLAG, NULL, &given.idle,
-     "samples: all threads, all the time; in collapsed and\n"
-     "flamegraph idle processes as well"},
+    {"idle", 0, CLI_FLAG, NULL, &given.idle, "samples: all threads, all the time, and idle processes"},
     {"range", 0, CLI_TEXT, "NAME", &given.range, "samples: while this range was open"},
     {"iterations", 0, CLI_TEXT, "WHICH", &given.iterations,
      "samples: of these iterations: slow, 7, 10..20"},
@@ -59,92 +54,175 @@ static const struct cli_option options[] = {
      "of these processes: a PID, worker (of a data loader), worker0,\n"
      "main (all others), or a part of the command"},
     {"startup", 0, CLI_FLAG, NULL, &given.startup,
-     "collapsed, flamegraph, of calls and samples: imports at\n"
-     "start-up as well; other formats always have them"},
+     "imports at start-up as well, of calls and samples; other formats always have them"},
     {"from", 0, CLI_TEXT, "TIME", &given.from,
-     "kineto: leave out what began before; in seconds since the\n"
-     "first event, or as csv has it in start_ns, followed by ns"},
-    {"until", 0, CLI_TEXT, "TIME", &given.until, "kineto: leave out what ended later"},
+     "leave out what began before; in seconds since the first event, or as "
+     "start_ns of csv has it, followed by ns"},
+    {"until", 0, CLI_TEXT, "TIME", &given.until, "leave out what ended later"},
     {"launched-before", 0, CLI_TEXT, "N", &given.launched_before,
-     "kineto: GPU work by the number of its launch instead, as\n"
-     "marey_gpu_stop_later() gives it"},
+     "GPU activity by the number of its launch instead, as marey_gpu_stop_later() returns it"},
     {"about", 0, CLI_TEXT, "JSON", &given.about,
-     "kineto: an object for the file's key \"marey\", such as\n"
-     "{\"rank\":0,\"step\":9}"},
+     "an object for the file's key \"marey\", such as {\"rank\":0,\"step\":9}"},
     {"quiet", 'q', CLI_FLAG, NULL, &given.quiet, "say nothing when all went well"},
 };
 
-static const struct format {
-    const char *name, *suffix, *next; /* `next`: what to do with the file */
-} formats[] = {
-    {"perfetto", ".pftrace", "open it at https://ui.perfetto.dev; it stays in your browser"},
-    {"perfetto-tar", ".tar",
-     "open it at https://ui.perfetto.dev as it is: one timeline of all processes"},
-    {"perfetto-gpu", ".gpu.pftrace",
-     "open it at https://ui.perfetto.dev, v55 or later: GPU work as events of its own"},
-    {"chrome", ".json", "open it at chrome://tracing or https://ui.perfetto.dev"},
-    {"kineto", ".pt.trace.json", "as torch.profiler writes it; 'marey artifacts' makes tables of it"},
-    {"csv", ".csv", "one line per range, mark and counter value"},
-    {"sqlite", ".db", "ask it with sqlite3: SELECT * FROM summary_by_name"},
-    {"sqlite", ".sqlite", "ask it with sqlite3: SELECT * FROM summary_by_name"},
-    {"speedscope", ".speedscope.json",
-     "open it at https://www.speedscope.app; it stays in your browser"},
-    {"collapsed", ".collapsedstack.txt", "self time of each path in nanoseconds"},
-    {"pstats", ".prof", "open it with python -m pstats, snakeviz or gprof2dot -f pstats"},
-    {"callgrind", ".callgrind", "open it with kcachegrind, or callgrind_annotate"},
-    {"pyspy", ".raw", "stacks and how many samples had them, as py-spy record -f raw writes them"},
-    {"flamegraph", ".svg", "open it in a browser; click a box to zoom, Ctrl-F to search"},
+/* ---- options that only some formats take ---- */
+
+static const struct bound {
+    const char *option;
+    uint32_t bit;                 /* of enum marey_export_takes; 0: --split */
+    bool is_prefixed, is_refused; /* its help begins with the formats; others may not have it */
+} bounds[] = {
+    {"split", 0, true, true},
+    {"filter", MAREY_EXPORT_FILTER, false, true},
+    {"by", MAREY_EXPORT_BY, true, true},
+    {"baseline", MAREY_EXPORT_BASELINE, true, true},
+    {"startup", MAREY_EXPORT_STARTUP, true, false},
+    {"from", MAREY_EXPORT_WINDOW, true, true},
+    {"until", MAREY_EXPORT_WINDOW, true, true},
+    {"launched-before", MAREY_EXPORT_WINDOW, true, true},
+    {"about", MAREY_EXPORT_WINDOW, true, true},
 };
-#define N_FORMATS (sizeof formats / sizeof formats[0])
+enum {
+    N_BOUNDS = sizeof bounds / sizeof bounds[0],
+    N_OPTIONS = sizeof options / sizeof options[0]
+};
 
-static bool ends_with(const char *text, const char *end)
+static bool takes(const struct marey_export_format *format, const struct bound *bound)
 {
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && memcmp(text + n - m, end, m) == 0;
+    return bound->bit != 0 ? (format->takes & bound->bit) != 0 : format->split != NULL;
 }
 
-static bool is_perfetto(const struct format *format)
+/* "a, b or c": the formats that take an option, with `last` before the last one. */
+static const char *names_of(const struct bound *bound, const char *last, char *into, size_t size)
 {
-    return strncmp(format->name, "perfetto", strlen("perfetto")) == 0;
+    const struct marey_export_format *format;
+    size_t n = 0;
+    into[0] = '\0';
+    for (size_t i = 0; (format = marey_export_format_at(i)) != NULL; i++)
+        n += takes(format, bound);
+    for (size_t i = 0; (format = marey_export_format_at(i)) != NULL; i++)
+        if (takes(format, bound))
+            cli_append(into, size, --n == 0 ? last : ", ", format->name);
+    return into;
 }
 
-/* Into a trace for each process. */
-static bool can_split(const struct format *format)
+static struct cli_option *find_option(const char *name)
 {
-    return format == &formats[0] || format == &formats[1];
+    size_t i = 0;
+    while (strcmp(options[i].name, name) != 0)
+        i++;
+    return &options[i];
 }
 
-/* By --to, else by the longest of the endings that the output's name has, else the first. */
-static const struct format *choose_by_name(void)
+static bool is_given(const struct cli_option *option)
 {
-    const struct format *chosen = &formats[0];
-    size_t longest = 0;
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        if (given.to != NULL && strcmp(given.to, formats[i].name) == 0)
-            return &formats[i];
-        const size_t len = strlen(formats[i].suffix);
-        if (given.output != NULL && ends_with(given.output, formats[i].suffix) && len > longest) {
-            chosen = &formats[i];
-            longest = len;
+    return option->kind == CLI_FLAG ? *(const bool *)option->into
+                                    : *(const char *const *)option->into != NULL;
+}
+
+/* Break `text` at blanks into lines of the help. */
+static void wrap(char *text)
+{
+    enum { WIDTH = 62 };
+    char *line = text, *blank = NULL;
+    for (char *c = text; *c != '\0'; c++) {
+        if (c - line > WIDTH && blank != NULL) {
+            *blank = '\n';
+            line = blank + 1;
+            blank = NULL;
         }
+        blank = *c == ' ' ? c : blank;
     }
-    return chosen;
 }
 
-static const struct format *choose_format(void)
+static bool format_term(size_t i, struct cli_term *term)
 {
-    const struct format *format = choose_by_name();
-    const bool wants_tar = given.split || (given.output != NULL && ends_with(given.output, ".tar"));
-    return wants_tar && can_split(format) ? &formats[1] : format;
+    const struct marey_export_format *const format = marey_export_format_at(i);
+    if (format != NULL)
+        *term = (struct cli_term){format->name, format->brief, format->extensions};
+    return format != NULL;
 }
 
-/* runs/train.marey becomes train.pftrace, here. Free what comes back. */
-static char *default_output(const marey_recording *recording, const char *suffix)
+static void prepare(void)
+{
+    static char helps[N_BOUNDS][256];
+    char names[128];
+    cli_term_choices(format_term, format_choices, sizeof format_choices);
+    for (size_t i = 0; i < N_BOUNDS; i++) {
+        struct cli_option *const option = find_option(bounds[i].option);
+        if (!bounds[i].is_prefixed)
+            continue;
+        snprintf(helps[i], sizeof helps[i], "%s: %s",
+                 names_of(&bounds[i], ", ", names, sizeof names), option->help);
+        wrap(helps[i]);
+        option->help = helps[i];
+    }
+}
+
+/* False, with a sentence, when an option was given that the format does not take. */
+static bool check_options(const struct marey_export_format *format)
+{
+    char names[128];
+    for (size_t i = 0; i < N_BOUNDS; i++)
+        if (bounds[i].is_refused && is_given(find_option(bounds[i].option)) &&
+            !takes(format, &bounds[i])) {
+            cli_fail("--%s goes with --to %s", bounds[i].option,
+                     names_of(&bounds[i], " or ", names, sizeof names));
+            return false;
+        }
+    return true;
+}
+
+/* ---- the format ---- */
+
+static const struct marey_export_format *find_format(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(marey_export_format_at(i)->name, name) != 0)
+        i++;
+    return marey_export_format_at(i);
+}
+
+/* The length of the longest extension of the format that the output's name has; 0: none. */
+static size_t extension_length(const struct marey_export_format *format)
+{
+    size_t len, longest = 0;
+    const char *at = format->extensions;
+    for (const char *word; given.output != NULL && (word = cli_next_word(&at, &len)) != NULL;)
+        if (len > longest && cli_ends_with(given.output, word, len))
+            longest = len;
+    return longest;
+}
+
+/* By --to, else by the longest extension that the output's name has, else the first. */
+static const struct marey_export_format *choose_format(void)
+{
+    const struct marey_export_format *chosen = marey_export_format_at(0), *format;
+    size_t longest = 0;
+    if (given.to != NULL)
+        chosen = find_format(given.to);
+    for (size_t i = 0; given.to == NULL && (format = marey_export_format_at(i)) != NULL; i++)
+        if (extension_length(format) > longest) {
+            chosen = format;
+            longest = extension_length(format);
+        }
+    const struct marey_export_format *const split =
+        chosen->split != NULL ? find_format(chosen->split) : NULL;
+    return split != NULL && (given.split || extension_length(split) != 0) ? split : chosen;
+}
+
+/* ---- the file ---- */
+
+/* runs/train.marey becomes train.pftrace, here. Into `path`, of `size` bytes. */
+static const char *default_output(const marey_recording *recording, const char *extensions,
+                                  char *path, size_t size)
 {
     char stem[NAME_MAX];
-    char *path = NULL;
-    cli_stem(marey_recording_name(recording), stem, sizeof stem, "recording");
-    return asprintf(&path, "%s%s", stem, suffix) >= 0 ? path : NULL;
+    snprintf(path, size, "%s%.*s",
+             cli_stem(marey_recording_name(recording), stem, sizeof stem, "recording"),
+             (int)strcspn(extensions, " "), extensions);
+    return path;
 }
 
 /* Whether the output is one of the files that are read. */
@@ -185,7 +263,7 @@ static bool parse_time(const char *text, uint64_t first_ns, uint64_t *ns)
     char *end;
     if (text == NULL)
         return true;
-    if (ends_with(text, "ns")) {
+    if (cli_ends_with(text, "ns", 2)) {
         errno = 0;
         *ns = strtoull(text, &end, 10);
         return errno == 0 && text[0] >= '0' && text[0] <= '9' && strcmp(end, "ns") == 0;
@@ -233,14 +311,8 @@ static bool wants_samples(void)
            given.thread != NULL || given.rank != NULL;
 }
 
-/* These leave start-up and idle processes out; others have everything, each sample at its time or as its profiler would. */
-static bool adds_up_calls(const struct format *format)
-{
-    return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0;
-}
-
-static marey_status export_to(const struct cli_recordings *recordings, const struct format *format,
-                              int fd)
+static marey_status export_to(const struct cli_recordings *recordings,
+                              const struct marey_export_format *format, int fd)
 {
     const struct marey_samples_filter chosen = {.mode = given.mode,
                                                 .idle = given.idle,
@@ -300,7 +372,7 @@ static void tell_warnings(const struct cli_recordings *recordings)
 
 struct job {
     const struct cli_recordings *recordings;
-    const struct format *format;
+    const struct marey_export_format *format;
 };
 
 static marey_status write_job(void *ctx, int fd)
@@ -309,88 +381,68 @@ static marey_status write_job(void *ctx, int fd)
     return export_to(job->recordings, job->format, fd);
 }
 
-/* SQLite would read a -journal or -wal of an earlier database as part of the one that takes its name. */
-static bool has_leftover(const char *path, char *out, size_t size)
+/* Whether a file that would damage the new one is left from an earlier file of that name; its path into `out`. */
+static bool has_leftover(const struct marey_export_format *format, const char *path, char *out,
+                         size_t size)
 {
-    static const char *const endings[] = {"-journal", "-wal"};
     char final[PATH_MAX];
     struct stat st;
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        snprintf(out, size, "%s%s", realpath(path, final) != NULL ? final : path, endings[i]);
+    size_t len;
+    const char *at = format->leftovers != NULL ? format->leftovers : "";
+    for (const char *word; (word = cli_next_word(&at, &len)) != NULL;) {
+        snprintf(out, size, "%s%.*s", realpath(path, final) != NULL ? final : path, (int)len, word);
         if (stat(out, &st) == 0 && st.st_size > 0)
             return true;
     }
     return false;
 }
 
-static int export_to_file(const struct cli_recordings *recordings, const struct format *format,
-                          const char *path)
+static int export_to_file(const struct cli_recordings *recordings,
+                          const struct marey_export_format *format, const char *path)
 {
     struct job job = {recordings, format};
     char leftover[PATH_MAX + 16];
-    if (strcmp(format->name, "sqlite") == 0 && has_leftover(path, leftover, sizeof leftover))
-        return cli_fail("%s is left from an earlier database of that name and would damage the new "
+    if (has_leftover(format, path, leftover, sizeof leftover))
+        return cli_fail("%s is left from an earlier file of that name and would damage the new "
                         "one; remove it, or choose another name",
                         leftover);
     return cli_write_file(path, write_job, &job, given.quiet ? NULL : format->next);
 }
 
-static bool is_binary(const struct format *format)
+static int export_to_stdout(const struct cli_recordings *recordings,
+                            const struct marey_export_format *format)
 {
-    return is_perfetto(format) || strcmp(format->name, "pstats") == 0 ||
-           strcmp(format->name, "sqlite") == 0;
-}
-
-static int export_to_stdout(const struct cli_recordings *recordings, const struct format *format)
-{
-    if (isatty(STDOUT_FILENO) && is_binary(format))
+    if (isatty(STDOUT_FILENO) && format->is_binary)
         return cli_fail("refusing to write binary data to a terminal; redirect it, or use -o FILE");
     return export_to(recordings, format, STDOUT_FILENO) == MAREY_OK
                ? CLI_FINE
                : cli_fail("%s", marey_last_error());
 }
 
-/* These have sums by path; the others have single events. */
-static bool adds_up(const struct format *format)
-{
-    return strcmp(format->name, "collapsed") == 0 || strcmp(format->name, "flamegraph") == 0 ||
-           strcmp(format->name, "pyspy") == 0;
-}
-
 static int export(int n_args, char **args)
 {
     if (n_args == 0)
         return cli_fail("export needs a recording: marey export RUN.marey --to perfetto");
-    if (given.split && !can_split(choose_format()))
-        return cli_fail("only Perfetto traces can be split; leave --split or --to %s out",
-                        choose_format()->name);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell, like a full disk */
-    const struct format *format = choose_format();
-    if (marey_export_check(format->name) != MAREY_OK) /* before a file is made, or an old one emptied */
-        return cli_fail("%s", marey_last_error());
-
-    if ((given.by != NULL || given.baseline != NULL) && !adds_up(format))
-        return cli_fail("%s goes with --to collapsed or --to flamegraph, which add times up",
-                        given.by != NULL ? "--by" : "--baseline");
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to report, like a full disk */
+    const struct marey_export_format *format = choose_format();
+    if (format->missing != NULL) /* before a file is made, or an old one emptied */
+        return cli_fail("%s", format->missing);
+    if (!check_options(format))
+        return CLI_BAD;
     if (given.calls && wants_samples())
         return cli_fail("calls and samples go into files of their own: leave --calls out, or what "
                         "chooses samples");
-    const char *const of_kineto = given.from != NULL              ? "from"
-                                  : given.until != NULL           ? "until"
-                                  : given.launched_before != NULL ? "launched-before"
-                                  : given.about != NULL           ? "about"
-                                                                  : NULL;
-    if (of_kineto != NULL && strcmp(format->name, "kineto") != 0)
-        return cli_fail("--%s goes with --to kineto", of_kineto);
     struct cli_recordings recordings = {0};
-    if (!(adds_up(format) ? cli_open : cli_open_whole)(&recordings, args, n_args))
+    if (!(format->content == MAREY_EXPORT_EVENTS ? cli_open_whole : cli_open)(&recordings, args,
+                                                                              n_args))
         return CLI_BAD;
     if (!cli_select_process(&recordings, given.process))
         return CLI_BAD;
     /* Samples that are drawn without being asked for are of these processes, too. */
-    given.samples |= given.process != NULL && !given.calls &&
-                     marey_samples_are_there(recordings.list, recordings.n) &&
-                     (!adds_up_calls(format) || first_event_ns(&recordings) == 0);
+    given.samples |=
+        given.process != NULL && !given.calls &&
+        marey_samples_are_there(recordings.list, recordings.n) &&
+        ((format->takes & MAREY_EXPORT_STARTUP) == 0 || first_event_ns(&recordings) == 0);
     if (!parse_window(&recordings)) {
         cli_close(&recordings);
         return CLI_BAD;
@@ -399,12 +451,13 @@ static int export(int n_args, char **args)
         cli_close(&recordings);
         return CLI_BAD;
     }
-    char *own_name = given.output == NULL ? default_output(recordings.list[0], format->suffix) : NULL;
-    const char *output = own_name != NULL ? own_name : given.output;
+    char own_name[2 * NAME_MAX];
+    const char *const output =
+        given.output != NULL
+            ? given.output
+            : default_output(recordings.list[0], format->extensions, own_name, sizeof own_name);
     int status;
-    if (output == NULL)
-        status = cli_fail("out of memory");
-    else if (strcmp(output, "-") == 0)
+    if (strcmp(output, "-") == 0)
         status = export_to_stdout(&recordings, format);
     else if (is_input(output, args, n_args))
         status = cli_fail("%s is what is read; choose another file with -o", output);
@@ -415,7 +468,6 @@ static int export(int n_args, char **args)
         tell_warnings(&baseline);
     }
     status = cli_tell_damage(&baseline, cli_tell_damage(&recordings, status));
-    free(own_name);
     cli_close(&recordings);
     cli_close(&baseline);
     return status;
@@ -426,26 +478,22 @@ const struct cli_command cli_command_export = {
     .usage = "RUN.marey|TRACE|FOLDER... [--to FORMAT] [-o FILE]",
     .brief = "a timeline, a flame graph or a database",
     .about =
-        "Writes the events of recordings into one file for another tool: perfetto (compact, what\n"
-        "to use for a timeline), chrome (JSON, which many programs read), csv (a line for each\n"
-        "range, mark and counter value), sqlite (a database with views for the usual questions),\n"
-        "speedscope (JSON, a profile for each thread), kineto (JSON as torch.profiler writes it,\n"
-        "of all events or of a window of time). Several recordings, and all ranks in them, lie on\n"
-        "one time axis. Files may be of any size; memory does not grow with them. Traces and\n"
-        "profiles of other tools ('marey import --help' says which) are converted as well.\n"
+        "Writes recordings into one file for another tool. Several recordings, and all ranks in\n"
+        "them, are on one time axis. Files may be of any size; memory does not grow with them.\n"
+        "Traces and profiles of other tools ('marey import --help' lists them) are converted as\n"
+        "well.\n"
         "\n"
-        "Or adds up the time of each path of ranges within ranges: flamegraph (a picture, SVG,\n"
-        "that opens in any browser and needs nothing else), collapsed (lines for flamegraph.pl,\n"
-        "inferno and others). With --baseline both show what changed. Ranges only: marks,\n"
-        "counters and async ranges have no place in a stack.\n"
-        "\n"
-        "Or has functions and who called them: pstats (what cProfile dumps), callgrind. Both are\n"
-        "of what a call profiler counted; of samples, else of ranges, where there was none.\n"
-        "\n"
-        "Of samples ('marey attach', 'marey run --sample') all of these, and pyspy (stacks with\n"
-        "lines, as py-spy writes them). Perfetto and chrome have samples beside other events.",
+        "Timelines and tables have single events: ranges, marks, counters and GPU activity. Flame\n"
+        "graphs and stacks add up the time of each path of ranges within ranges, without marks,\n"
+        "counters and async ranges; with --baseline they show what changed. Formats of functions\n"
+        "and callers have the calls that a call profiler counted; samples, else ranges, where\n"
+        "there are none. Timelines have samples ('marey attach', 'marey run --sample') beside\n"
+        "other events; --samples exports samples in every format.",
+    .terms = "Formats",
+    .term = format_term,
+    .prepare = prepare,
     .options = options,
-    .n_options = sizeof options / sizeof options[0],
+    .n_options = N_OPTIONS,
     .examples =
         "  marey export train.marey                      train.pftrace, for ui.perfetto.dev\n"
         "  marey export train.marey -o train.tar         a trace for each rank, opened as one\n"

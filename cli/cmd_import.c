@@ -16,12 +16,14 @@ static struct {
     uint32_t jobs, rate;
 } given;
 
+static char format_choices[128];
+
 static const struct cli_option options[] = {
     {"output", 'o', CLI_TEXT, "DIR", &given.output,
      "the recording (default: the name of the first file, with\n"
      ".marey, here)"},
-    {"from", 0, CLI_CHOICE, "kineto|speedscope|pstats|austin|collapsed", &given.from,
-     "what the files are, where they do not tell themselves"},
+    {"from", 0, CLI_CHOICE, format_choices, &given.from,
+     "the format of the files (default: detected by their first bytes)"},
     {"rate", 0, CLI_COUNT, "HZ", &given.rate,
      "how many samples a second has, for stacks without times: py-spy\n"
      "raw and other collapsed stacks (default: 100)"},
@@ -142,21 +144,33 @@ static int import(int n_args, char **args)
     return CLI_FINE;
 }
 
+static bool format_term(size_t i, struct cli_term *term)
+{
+    const struct marey_import_format *const format = marey_import_format_at(i);
+    if (format != NULL)
+        *term = (struct cli_term){format->name, format->brief, NULL};
+    return format != NULL;
+}
+
+static void prepare(void)
+{
+    cli_term_choices(format_term, format_choices, sizeof format_choices);
+}
+
 const struct cli_command cli_command_import = {
     .name = "import",
     .usage = "FILE... [-o RUN.marey] [OPTIONS]",
     .brief = "traces and profiles of other tools as a recording",
     .about =
-        "Reads files of other tools into a recording, on which every command here then works:\n"
-        "traces of torch.profiler (Kineto) and other Chrome traces, viztracer's files, stacks of\n"
-        "py-spy, other collapsed stacks, files of austin and speedscope, and of cProfile "
-        "(pstats).\n"
-        "Each may be packed by gzip. Several files, or a folder of them, are the ranks of one "
-        "run.\n"
+        "Reads files of other tools into a recording, on which every command here then works.\n"
+        "Each file may be gzipped. Several files, or a folder of them, are the ranks of one run.\n"
         "\n"
         "report, export, compare and the others take such files and folders directly as well;\n"
         "importing once saves reading them again. Files may be of any size; memory does not grow\n"
         "with them.",
+    .terms = "Formats",
+    .term = format_term,
+    .prepare = prepare,
     .options = options,
     .n_options = sizeof options / sizeof options[0],
     .examples = "  marey import trace.json.gz                 trace.marey\n"

@@ -186,6 +186,9 @@ int main(int argc, char **argv)
     /* A reader that has seen enough (| head) ends us silently, whatever our parent made of SIGPIPE. */
     cli_inherited_sigpipe = signal(SIGPIPE, SIG_DFL);
     report_options_add(&cli_command_report);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (cli_commands[i]->prepare != NULL)
+            cli_commands[i]->prepare();
     int status = dispatch(argv);
     /* What could not be written to stdout was not answered. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_FINE)

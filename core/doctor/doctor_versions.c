@@ -181,14 +181,15 @@ void marey__doctor_versions(struct marey__doctor *doctor)
 /* ---- optional parts of this build ---- */
 
 /* With a blank behind each comma, so that the list can go on in the next line. */
-static void tell_exports(struct marey__doctor *doctor, const char *formats)
+static void tell_exports(struct marey__doctor *doctor)
 {
-    struct marey__buf list = {0};
-    for (const char *p = formats; *p != '\0'; p++)
-        marey__buf_put(&list, *p == ',' ? ", " : p, *p == ',' ? 2 : 1);
-    marey__doctor_tell(doctor, "exports", MAREY__STATE_OK, NULL, "%.*s",
-                       list.failed ? 0 : (int)list.len, list.failed ? "" : list.data);
-    marey__buf_fini(&list);
+    char names[256];
+    size_t len = 0;
+    for (size_t i = 0; marey_export_format_at(i) != NULL; i++)
+        if (marey_export_format_at(i)->missing == NULL)
+            marey__append(names, sizeof names, &len, "%s%s", len == 0 ? "" : ", ",
+                          marey_export_format_at(i)->name);
+    marey__doctor_tell(doctor, "exports", MAREY__STATE_OK, NULL, "%s", names);
 }
 
 /* `marey run --mpi` looks for it beside libmarey. */
@@ -222,9 +223,12 @@ static void tell_digests(struct marey__doctor *doctor)
 
 void marey__doctor_build(struct marey__doctor *doctor)
 {
-    const char *formats = marey_export_formats();
-    const bool has_sqlite = strstr(formats, "sqlite") != NULL;
-    tell_exports(doctor, formats);
+#ifdef MAREY_HAVE_SQLITE
+    const bool has_sqlite = true;
+#else
+    const bool has_sqlite = false;
+#endif
+    tell_exports(doctor);
     marey__doctor_tell(doctor, "sqlite", has_sqlite ? MAREY__STATE_OK : MAREY__STATE_MISSING,
                        has_sqlite ? NULL : "apt-get install libsqlite3-dev and build again", "%s",
                        has_sqlite ? "built in" : "this build exports no SQLite files");

@@ -13,27 +13,13 @@
 #include "record/log_format.h"
 #include "record/record_internal.h"
 
-/* Those that are known by their first bytes before those that look like much else: collapsed stacks are any text. */
+#define MAREY__FORMAT_ENTRY(name) &marey__import_##name,
 const struct marey__import_format *const marey__import_formats[] = {
-    &marey__import_speedscope, &marey__import_pstats,    &marey__import_chrome,
-    &marey__import_austin,     &marey__import_collapsed, NULL,
-};
+    MAREY__IMPORT_FORMATS(MAREY__FORMAT_ENTRY) NULL};
 
-static char format_names[128];
-
-static void list_names(void)
+const struct marey_import_format *marey_import_format_at(size_t i)
 {
-    size_t len = 0;
-    for (size_t i = 0; marey__import_formats[i] != NULL; i++)
-        marey__append(format_names, sizeof format_names, &len, "%s%s", i == 0 ? "" : ",",
-                      marey__import_formats[i]->name);
-}
-
-const char *marey_import_formats(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, list_names);
-    return format_names;
+    return i < MAREY__COUNT_OF(marey__import_formats) - 1 ? &marey__import_formats[i]->info : NULL;
 }
 
 static const struct marey_import_options defaults;
@@ -178,7 +164,7 @@ static marey_status import_files(struct marey__import_files *files, const char *
 
 static void fill_result(struct marey_import_result *result, const struct marey__import_files *files)
 {
-    *result = (struct marey_import_result){.format = files->all[0].format->name};
+    *result = (struct marey_import_result){.format = files->all[0].format->info.name};
     for (size_t i = 0; i < files->n; i++) {
         result->n_files += files->all[i].status == MAREY_OK;
         result->n_events += files->all[i].n_events;

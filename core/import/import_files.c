@@ -26,19 +26,23 @@ void marey__import_words(struct marey__buf *out)
 {
     for (size_t i = 0; marey__import_formats[i] != NULL; i++) {
         const char *before = marey__import_formats[i + 1] == NULL ? " and " : ", ";
-        marey__buf_printf(out, "%s%s", i == 0 ? "" : before, marey__import_formats[i]->words);
+        marey__buf_printf(out, "%s%s", i == 0 ? "" : before, marey__import_formats[i]->info.noun);
     }
 }
 
 static marey_status find_format(const char *name, const struct marey__import_format **out)
 {
-    for (size_t i = 0; marey__import_formats[i] != NULL; i++)
-        if (strcmp(marey__import_formats[i]->name, name) == 0) {
+    char names[128];
+    size_t len = 0;
+    for (size_t i = 0; marey__import_formats[i] != NULL; i++) {
+        if (strcmp(marey__import_formats[i]->info.name, name) == 0) {
             *out = marey__import_formats[i];
             return MAREY_OK;
         }
-    return marey__fail(MAREY_EINVAL, "there is no format '%s' to import; there are %s", name,
-                       marey_import_formats());
+        marey__append(names, sizeof names, &len, "%s%s", i == 0 ? "" : ", ",
+                      marey__import_formats[i]->info.name);
+    }
+    return marey__fail(MAREY_EINVAL, "there is no format '%s' to import; there are %s", name, names);
 }
 
 /* ---- ranks by name ---- */
@@ -77,19 +81,27 @@ static int32_t rank_by_word(const char *name, const char *word)
     return rank;
 }
 
-/* Where the endings of a name begin. */
+/* The length of one of `extensions`, ".trace .json", that ends at `end`, in a name of more bytes than it; 0: none does. */
+static size_t extension_at(const char *name, const char *end, const char *extensions)
+{
+    for (const char *at = extensions; *at != '\0'; at += strspn(at, " ")) {
+        const size_t len = strcspn(at, " ");
+        if ((size_t)(end - name) > len && memcmp(end - len, at, len) == 0)
+            return len;
+        at += len;
+    }
+    return 0;
+}
+
+/* Where the extensions of a name begin. */
 static const char *find_endings(const char *name)
 {
-    static const char *const endings[] = {".gz",         ".json",     ".trace",  ".pt",
-                                          ".txt",        ".folded",   ".pstats", ".prof",
-                                          ".speedscope", ".collapsed"};
     const char *end = name + strlen(name);
-    for (size_t i = 0; i < MAREY__COUNT_OF(endings); i++) {
-        const size_t len = strlen(endings[i]);
-        if ((size_t)(end - name) > len && strncmp(end - len, endings[i], len) == 0) {
-            end -= len;
-            i = (size_t)-1; /* from the first again */
-        }
+    for (size_t len = 1; len != 0;) {
+        len = extension_at(name, end, ".gz");
+        for (size_t i = 0; len == 0 && marey__import_formats[i] != NULL; i++)
+            len = extension_at(name, end, marey__import_formats[i]->info.extensions);
+        end -= len;
     }
     return end;
 }

@@ -98,7 +98,7 @@ static marey_status read_into(struct reading *reading, marey__sink *sink)
     file->n_bytes = marey__bytes_total(reading->bytes);
     if (file->n_events == 0)
         return marey__fail(MAREY_EFORMAT, "%s (%s) has no events in it", file->path,
-                           file->format->words);
+                           file->format->info.noun);
     set_ranks(sink, file);
     return MAREY_OK;
 }
@@ -127,7 +127,7 @@ static marey_status read_file(struct reading *reading, bool *concerns_all)
     const struct marey__sink_options wants = {.store = jobs->store,
                                               .memory_bytes = jobs->memory_bytes,
                                               .command = base_name(file->path),
-                                              .source = file->format->name,
+                                              .source = file->format->info.name,
                                               .run_id = jobs->run_id,
                                               .tick = tick,
                                               .tick_ctx = reading};

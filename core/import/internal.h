@@ -36,16 +36,24 @@ struct marey__import {
 
 /*
  * A format. `looks_like` judges by the first bytes, unpacked, of which there may be fewer than the file has; the first
- * format of the table that says yes is taken. `read` returns MAREY_EFORMAT with a sentence where there is nothing to be
- * had; what could be read of a damaged file stays, told by marey__sink_note.
+ * format of the registry that returns true reads the file. `read` returns MAREY_EFORMAT with a sentence where nothing can
+ * be read; what could be read of a damaged file stays, with a note by marey__sink_note.
  */
 struct marey__import_format {
-    const char *name;  /* "kineto", as --from and `source` call it */
-    const char *words; /* "a Kineto or Chrome trace" */
+    struct marey_import_format info; /* what help, docs and messages say about it */
     bool (*looks_like)(const char *path, const char *bytes, size_t len);
     marey_status (*read)(struct marey__import *import);
 };
-extern const struct marey__import_format marey__import_chrome, marey__import_speedscope,
-    marey__import_pstats, marey__import_austin, marey__import_collapsed;
+
+/*
+ * The registry: an importer is its own file, which defines marey__import_NAME, and its name here. Detection asks in this
+ * order: formats known by their first bytes come before those that look like much else. Of a folder, the last format
+ * reads files only where no other does.
+ */
+#define MAREY__IMPORT_FORMATS(X) X(speedscope) X(pstats) X(chrome) X(austin) X(collapsed)
+
+#define MAREY__DECLARE_FORMAT(name) extern const struct marey__import_format marey__import_##name;
+MAREY__IMPORT_FORMATS(MAREY__DECLARE_FORMAT)
+#undef MAREY__DECLARE_FORMAT
 
 #endif

@@ -1,49 +1,52 @@
 /*
- * marey_export: the list of formats, and which of a recording's events, calls and samples a format gets.
+ * marey_export: the registry of formats, and which of a recording's events, calls and samples a format gets.
  */
 #include "analyze/samples/samples.h"
 #include "present/export/export_internal.h"
 #include "present/export/stacks/calls_out.h"
 #include "present/export/stacks/samples_out.h"
 
-/* Formats that this build may lack are named only where they are there. */
-#ifdef MAREY_HAVE_SQLITE
-#define MAREY__SQLITE_FORMAT ",sqlite"
-#else
-#define MAREY__SQLITE_FORMAT ""
-#endif
-
+#define MAREY__FORMAT_ENTRY(name) &marey__export_##name,
 static const struct marey__export_format *const formats[] = {
-    &marey__export_perfetto,   &marey__export_chrome,       &marey__export_csv,
-    &marey__export_sqlite,     &marey__export_speedscope,   &marey__export_collapsed,
-    &marey__export_flamegraph, &marey__export_perfetto_tar, &marey__export_perfetto_gpu,
-    &marey__export_kineto,     &marey__export_pstats,       &marey__export_callgrind,
-    &marey__export_pyspy,
-};
+    MAREY__EXPORT_FORMATS(MAREY__FORMAT_ENTRY)};
 
-const char *marey_export_formats(void)
+const struct marey_export_format *marey_export_format_at(size_t i)
 {
-    return "perfetto,chrome,csv,kineto,perfetto-tar,perfetto-gpu" MAREY__SQLITE_FORMAT
-           ",speedscope,collapsed,flamegraph,pstats,callgrind,pyspy";
+    return i < MAREY__COUNT_OF(formats) ? &formats[i]->info : NULL;
 }
 
-static const struct marey__export_format *find_format(const char *name)
+static bool is_named(const struct marey_export_format *format, uint32_t option)
 {
-    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++) {
-        if (strcmp(formats[i]->name, name) == 0)
-            return formats[i];
-    }
-    return NULL;
+    return format->missing == NULL && (format->takes & option) == option;
 }
 
-marey_status marey_export_check(const char *name)
+/* Into `text`: "a, b and c", the formats of this build that take the option; all of them for 0. */
+static const char *format_names(uint32_t option, char *text, size_t size)
 {
-    const struct marey__export_format *format = find_format(name);
-    if (format == NULL)
-        return marey__fail(MAREY_EINVAL, "unknown export format '%s'; it may be one of %s", name,
-                           marey_export_formats());
-    return format->missing == NULL ? MAREY_OK
-                                   : marey__fail(MAREY_EUNAVAILABLE, "%s", format->missing);
+    size_t len = 0, n_left = 0;
+    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++)
+        n_left += is_named(&formats[i]->info, option);
+    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++)
+        if (is_named(&formats[i]->info, option))
+            marey__append(text, size, &len, "%s%s",
+                          len == 0        ? ""
+                          : --n_left == 1 ? " and "
+                                          : ", ",
+                          formats[i]->info.name);
+    return text;
+}
+
+static marey_status find_format(const char *name, const struct marey__export_format **out)
+{
+    char known[256];
+    for (size_t i = 0; i < MAREY__COUNT_OF(formats); i++)
+        if (strcmp(formats[i]->info.name, name) == 0) {
+            *out = formats[i];
+            const char *const missing = formats[i]->info.missing;
+            return missing == NULL ? MAREY_OK : marey__fail(MAREY_EUNAVAILABLE, "%s", missing);
+        }
+    return marey__fail(MAREY_EINVAL, "unknown export format '%s'; the formats are %s", name,
+                       format_names(0, known, sizeof known));
 }
 
 static marey_status export_all(struct marey__export *x, marey_recording *const *recordings, size_t n)
@@ -57,41 +60,41 @@ static marey_status export_all(struct marey__export *x, marey_recording *const *
     return status;
 }
 
-/* Options that the format does not know are a mistake of who asks. */
-static marey_status check_options(const struct marey__export *x)
+static marey_status check_options(const struct marey__export_format *format,
+                                  const struct marey_export_options *given)
 {
-    const struct marey_export_options *wants = x->options;
+    const struct {
+        uint32_t option;
+        bool is_given;
+        const char *what;
+    } options[] = {
+        {MAREY_EXPORT_FILTER, given->filter != NULL, "a filter of names"},
+        {MAREY_EXPORT_BY, given->by != NULL, "by"},
+        {MAREY_EXPORT_BASELINE, given->n_baseline != 0, "a baseline"},
+        {MAREY_EXPORT_WINDOW,
+         given->from_ns != 0 || given->until_ns != 0 || given->launched_before != 0 ||
+             given->about != NULL,
+         "a time window"},
+    };
+    char names[256];
     uint32_t found;
-    if (!x->format->adds_up && (wants->by != NULL || wants->n_baseline != 0))
-        return marey__fail(
-            MAREY_EINVAL,
-            "%s goes with collapsed and flamegraph, which add times up; %s has single events",
-            wants->by != NULL ? "by" : "a baseline", x->format->name);
-    if (!x->format->takes_window && (wants->from_ns != 0 || wants->until_ns != 0 ||
-                                     wants->launched_before != 0 || wants->about != NULL))
-        return marey__fail(MAREY_EINVAL, "a window goes with kineto; %s has all events",
-                           x->format->name);
-    if (wants->about != NULL &&
-        !marey__arguments_look(wants->about, strlen(wants->about), NULL, 0, &found))
-        return marey__fail(MAREY_EINVAL, "what is said about the window is no JSON object: %.100s",
-                           wants->about);
+    for (size_t i = 0; i < MAREY__COUNT_OF(options); i++)
+        if (options[i].is_given && (format->info.takes & options[i].option) == 0)
+            return marey__fail(MAREY_EINVAL, "%s goes with %s, not with %s", options[i].what,
+                               format_names(options[i].option, names, sizeof names),
+                               format->info.name);
+    if (given->about != NULL &&
+        !marey__arguments_look(given->about, strlen(given->about), NULL, 0, &found))
+        return marey__fail(MAREY_EINVAL, "`about` is not a JSON object: %.100s", given->about);
     return MAREY_OK;
 }
 
 static marey_status export_recordings(marey_recording *const *recordings, size_t n,
-                                      const char *format,
+                                      const struct marey__export_format *format,
                                       const struct marey_export_options *options, int fd)
 {
-    static const struct marey_export_options defaults;
     struct marey__export x = {
-        .format = find_format(format),
-        .options = options != NULL ? options : &defaults,
-        .recordings = recordings,
-        .n_recordings = n,
-    };
-    if (x.format == NULL || x.format->missing != NULL)
-        return marey_export_check(format);
-    MAREY_TRY(check_options(&x));
+        .format = format, .options = options, .recordings = recordings, .n_recordings = n};
     MAREY_TRY(marey__out_init(&x.out, fd));
     const marey_status status = export_all(&x, recordings, n);
     if (x.format->close != NULL)
@@ -102,7 +105,8 @@ static marey_status export_recordings(marey_recording *const *recordings, size_t
 }
 
 /* Sums by path, of calls or of samples, laid out as ranges. */
-static marey_status export_calls(marey_recording *const *recordings, size_t n, const char *format,
+static marey_status export_calls(marey_recording *const *recordings, size_t n,
+                                 const struct marey__export_format *format,
                                  const struct marey_export_options *options, int fd)
 {
     struct marey_export_options wants = *options;
@@ -127,7 +131,7 @@ static marey_status export_samples(marey_recording *const *recordings, size_t n,
                                    const struct marey__export_format *format,
                                    const struct marey_export_options *options, int fd)
 {
-    const bool is_beside = format->draws_time && !marey__samples_are_all(recordings, n);
+    const bool is_beside = format->has_samples_beside && !marey__samples_are_all(recordings, n);
     marey_recording **const all = marey__calloc(n + 1, sizeof *all);
     marey_recording *laid = NULL;
     MAREY__TRY_MEMORY(all != NULL);
@@ -135,21 +139,23 @@ static marey_status export_samples(marey_recording *const *recordings, size_t n,
     if (status == MAREY_OK) {
         memcpy(all, recordings, n * sizeof *all);
         all[n] = laid;
-        status = is_beside ? export_recordings(all, n + 1, format->name, options, fd)
-                           : export_recordings(&laid, 1, format->name, options, fd);
+        status = is_beside ? export_recordings(all, n + 1, format, options, fd)
+                           : export_recordings(&laid, 1, format, options, fd);
         marey_recording_close(laid);
     }
     marey__free(all);
     return status;
 }
 
-marey_status marey_export(marey_recording *const *recordings, size_t n, const char *format,
+marey_status marey_export(marey_recording *const *recordings, size_t n, const char *name,
                           const struct marey_export_options *options, int fd)
 {
     static const struct marey_export_options defaults;
-    const struct marey__export_format *const found = find_format(format);
+    const struct marey__export_format *format = NULL;
     if (options == NULL)
         options = &defaults;
+    MAREY_TRY(find_format(name, &format));
+    MAREY_TRY(check_options(format, options));
     if (options->calls && !marey__calls_are_there(recordings, n))
         return marey__fail(MAREY_EINVAL,
                            "no calls were recorded; record them with marey run --calls, "
@@ -159,13 +165,13 @@ marey_status marey_export(marey_recording *const *recordings, size_t n, const ch
         return marey__fail(MAREY_EINVAL,
                            "nothing was sampled; sample with marey attach PID or marey "
                            "run --sample");
-    if (found == NULL || found->missing != NULL || found->has_calls)
+    if (format->reads_profiles)
         return export_recordings(recordings, n, format, options, fd);
     const bool wants_samples = options->samples != NULL || marey__samples_are_all(recordings, n);
-    if (wants_samples && !options->calls && found->adds_up)
+    if (wants_samples && !options->calls && format->info.content == MAREY_EXPORT_PATHS)
         return export_calls(recordings, n, format, options, fd);
-    if (!options->calls && is_sampled && (wants_samples || found->is_timeline))
-        return export_samples(recordings, n, found, options, fd);
+    if (!options->calls && is_sampled && (wants_samples || format->is_timeline))
+        return export_samples(recordings, n, format, options, fd);
     if (options->calls || marey__calls_are_all(recordings, n))
         return export_calls(recordings, n, format, options, fd);
     return export_recordings(recordings, n, format, options, fd);

@@ -4,9 +4,8 @@
  *     marey_import((const char *const[]){"rank0.json.gz", "rank1.json.gz"}, 2, "run.marey", NULL, NULL);
  *     marey_open("trace.json.gz", NULL, &recording);         a recording, or any file of these as if it were one
  *
- * Known: Kineto and Chrome traces (JSON: an object with traceEvents or a bare list), viztracer's files among them; py-spy
- * raw and collapsed stacks; austin; speedscope; pstats. Each may be packed by gzip. A folder of traces is a recording of ranks.
- * docs/guide/import.md has what becomes of what.
+ * marey_import_format_at() lists the formats. Each file may be gzipped. A folder of traces is a recording of ranks.
+ * docs/guide/import.md describes what becomes of what.
  *
  * Reading streams: memory is bounded by `memory_bytes` whatever the file's size; what does not fit is sorted on disk.
  */
@@ -53,8 +52,15 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_open(const char *path,
                                                     const struct marey_import_options *options,
                                                     marey_recording **out);
 
-/* The names of the formats, comma separated. */
-MAREY_API const char *marey_import_formats(void);
+/* A file format that marey_import reads. All strings are static. */
+struct marey_import_format {
+    const char *name;  /* "kineto", as `from` of the options and `source` of a process have it */
+    const char *noun;  /* "a Kineto or Chrome trace" */
+    const char *brief; /* one line: which programs write it */
+    const char *extensions; /* that names of such files may have, one after the other: ".trace .json" */
+};
+/* Format number `i`, from 0, in the order in which they are detected; NULL past the last. */
+MAREY_API const struct marey_import_format *marey_import_format_at(size_t i);
 
 #ifdef __cplusplus
 }

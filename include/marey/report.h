@@ -304,73 +304,79 @@ MAREY_API MAREY_WARN_UNUSED marey_status marey_report_per_iteration(marey_record
                                                                     size_t n, const char *filter,
                                                                     FILE *out);
 
-/*
- * Exports for other tools. `fd` is written with large writes, for a regular file by threads beside this one, and stays
- * open. A damaged recording is exported as far as it can be read. `format`, first those of single events:
- *   perfetto    protobuf, opens in ui.perfetto.dev
- *   perfetto-tar
- *               a Perfetto trace for each process and a manifest, in one TAR. Into a pipe, each trace goes through a
- *               temporary file (in TMPDIR, else /var/tmp)
- *   perfetto-gpu
- *               as perfetto, with the work of GPUs as Perfetto's own GPU events: launch shapes as data, and lists of
- *               kernels in viewers from v55 on. Older ones show no arrows from launches there
- *   chrome      JSON; with GPU work, or of an imported trace, as Kineto writes it
- *   kineto      JSON as torch.profiler writes it: ranges and GPU work, all of them or of a window
- *   csv         one line per range, mark, counter value, piece of GPU work
- *   sqlite      a database, docs/formats/sqlite.md; not in every build. Written in place into an empty regular file; for
- *               anything else, such as a pipe, it is made in a temporary file (in TMPDIR, else /var/tmp) and copied
- *   speedscope  JSON, one profile per thread, ranges only, and one per stream of a GPU; a range whose end is missing
- *               is closed at the last event known of its thread. Reads a process's log once for each of its threads.
- * and those of sums, one for each path of ranges within ranges, as the table `tree` has them:
- *   collapsed   lines "outer;inner NANOSECONDS" of self time, sorted; with a baseline "outer;inner OLD NEW"
- *   flamegraph  an SVG picture that stands alone, can be searched and zoomed; with a baseline coloured by the change
- * and those of functions, as a call profiler counted them, or of ranges where there was none (marey/calls_report.h):
- *   pstats      what cProfile dumps: Python's marshal, for pstats, snakeviz, gprof2dot
- *   callgrind   text, for kcachegrind and callgrind_annotate
- * These two take no filter. Async ranges overlap one another and are in none of the last five. What the filter leaves out of speedscope, collapsed and flamegraph counts
- * as time of the range around it.
- */
+/* What a format holds. */
+enum marey_export_content {
+    MAREY_EXPORT_EVENTS,    /* single events: ranges, marks, counter values, GPU activity */
+    MAREY_EXPORT_PATHS,     /* sums by path of ranges, functions or frames within one another */
+    MAREY_EXPORT_FUNCTIONS, /* sums by function, with callers */
+};
+/* Options that only some formats take; marey_export refuses them for the others with MAREY_EINVAL. */
+enum marey_export_takes {
+    MAREY_EXPORT_FILTER = 1 << 0,
+    MAREY_EXPORT_BY = 1 << 1,
+    MAREY_EXPORT_BASELINE = 1 << 2,
+    MAREY_EXPORT_WINDOW = 1 << 3, /* from_ns, until_ns, launched_before and about */
+    MAREY_EXPORT_STARTUP =
+        1 << 4, /* startup; the others ignore it and always include imports at start-up */
+};
+
+/* A file format that marey_export writes. All strings are static. */
+struct marey_export_format {
+    const char *name;       /* "perfetto" */
+    const char *extensions; /* of its files, the default first: ".db .sqlite" */
+    const char *brief;      /* one line: "compact timeline" */
+    const char *details;    /* more sentences; NULL: none */
+    const char *next;       /* a hint for the user: how to open the file */
+    const char *missing;    /* NULL, or why this build cannot write it and what to install */
+    const char *split;      /* the format with one file per process; NULL: it cannot be split */
+    /* "-journal -wal": appended to a file's name, files that would damage a new file of that name; NULL: none. */
+    const char *leftovers;
+    enum marey_export_content content;
+    uint32_t takes; /* bits of enum marey_export_takes */
+    int is_binary;
+};
+/* Format number `i`, from 0; NULL past the last. docs/reference/formats.md lists them. */
+MAREY_API const struct marey_export_format *marey_export_format_at(size_t i);
+
 struct marey_samples_filter;
 struct marey_export_options {
     const char *filter; /* as in the summary */
     marey_progress *progress;
     void *progress_ctx;
-    /* The rest is for collapsed and flamegraph; MAREY_EINVAL for the others. */
+    /* Formats without MAREY_EXPORT_BY and MAREY_EXPORT_BASELINE refuse these. */
     const char *by; /* "thread" or "rank": that is the outermost frame; NULL: all are merged */
     marey_recording *const *baseline; /* lent; what to compare with */
     size_t n_baseline;
-    /* And these for kineto. */
+    /* Formats without MAREY_EXPORT_WINDOW refuse these. */
     uint64_t from_ns,
         until_ns; /* what lies in between, on CLOCK_MONOTONIC of its machine; 0: from the begin, to the end */
     uint64_t launched_before; /* GPU work by the number of its launch and not by `until_ns`; 0: by that */
     const char *about; /* a JSON object, which the file has under the key "marey"; NULL: none */
     int calls; /* the calls of a call profiler, laid out as ranges, instead of ranges; so are recordings without any range */
     /*
-     * Samples that it lets count, instead of ranges; perfetto, chrome, csv and sqlite have both. Lent. NULL: samples are taken
-     * where there is nothing else, and perfetto and chrome have them beside events; then by the defaults of a filter.
+     * Export the samples that this filter selects instead of ranges; some formats of events hold both. Lent. NULL: samples
+     * are exported where there is nothing else, and beside events in timelines; then by the defaults of a filter.
      */
     const struct marey_samples_filter *samples; /* <marey/samples_report.h> */
     /*
-     * Of calls and samples in a flame graph or in collapsed stacks: imports at start-up count; else they are left out, and
-     * `startup_ns`, where it is not NULL, has their time added. So has `idle_ns` the time of idle processes, whose samples are
-     * left out unless the filter of samples has `idle`. Other formats include both, whatever the filter.
+     * Formats with MAREY_EXPORT_STARTUP, of calls and samples: include imports at start-up; else they are left out, and
+     * their time is added to `startup_ns` where it is not NULL. Likewise `idle_ns` and idle processes, whose samples are
+     * left out unless the filter of samples has `idle`.
      */
     int startup;
     uint64_t *startup_ns, *idle_ns;
     uint64_t *n_too_deep; /* where it is not NULL, has the ranges added that are left out, being nested too deep */
     uint64_t *n_unmatched; /* the same for begins and ends of async ranges, where too many were in flight */
 };
+/*
+ * Export recordings to `fd` in the format of this name. `fd` is written with large writes, for a regular file by threads
+ * beside this one, and stays open. A damaged recording is exported as far as it can be read. MAREY_EINVAL for an unknown
+ * format, MAREY_EUNAVAILABLE for one that this build lacks.
+ */
 MAREY_API MAREY_WARN_UNUSED marey_status marey_export(marey_recording *const *recordings, size_t n,
                                                       const char *format,
                                                       const struct marey_export_options *options,
                                                       int fd);
-/* The formats marey_export knows, comma separated; one that this build lacks is not among them. */
-MAREY_API const char *marey_export_formats(void);
-/*
- * MAREY_OK when this build exports to `format`. MAREY_EUNAVAILABLE when it could and lacks a library, with what to
- * install in the sentence; MAREY_EINVAL when no such format is known.
- */
-MAREY_API MAREY_WARN_UNUSED marey_status marey_export_check(const char *format);
 
 #ifdef __cplusplus
 }

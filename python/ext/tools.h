@@ -16,6 +16,7 @@
  *     tools_memory.c      memory(): what was allocated
  *     tools_compare.c     compare(): two sets of recordings; compare_pairs(): two lists of times
  *     tools_diff.c        diff(): two dumps of tensors
+ *     tools_formats.c     the registries of exporters and importers
  *     tools_import.c      import_trace(): files of other tools into a recording
  *     tools_operators.c   operators(): operators of a trace of torch.profiler
  *     tools_pending.c     diff_pending(): what waits in the dumper against an earlier dump
@@ -58,6 +59,8 @@ PyObject *tools_cost(const struct marey_cost *cost);
 PyObject *tools_analyses(PyObject *module, PyObject *unused);
 
 /* compare(a, b, filter, smallest_percent, skip): the tables, and the answer as text, Markdown and JSON. */
+/* Adds export_formats and import_formats. Returns -1 with an exception. */
+int tools_add_formats(PyObject *module);
 PyObject *tools_compare(PyObject *module, PyObject *args);
 /* compare_page(a, b, filter, smallest_percent, skip, fd, title): the page of the same. */
 PyObject *tools_compare_page(PyObject *module, PyObject *args);

@@ -128,9 +128,7 @@ static int tools_exec(PyObject *module)
     if (state->dumped_type == NULL || add(module, "Dumps", state->dumps_type) < 0 ||
         add(module, "DumpedTensor", state->dumped_type) < 0)
         return -1;
-    if (PyModule_AddStringConstant(module, "import_formats", marey_import_formats()) < 0)
-        return -1;
-    return PyModule_AddStringConstant(module, "export_formats", marey_export_formats());
+    return tools_add_formats(module);
 }
 
 static int tools_traverse(PyObject *module, visitproc visit, void *arg)

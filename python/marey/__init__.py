@@ -24,6 +24,7 @@ from marey._compare import Comparison, FunctionComparison, compare, compare_func
 from marey._diff import Diff, check_deterministic, diff
 from marey._doctor import Findings, doctor
 from marey._dump_module import DumpHandle
+from marey._formats import export_formats, import_formats
 from marey._import import import_trace
 from marey._iteration import epoch, finish_iteration, iteration, iterations, phase
 from marey._load_dump import Dump, load_dump
@@ -100,10 +101,12 @@ __all__ = [
     "doctor",
     "enabled",
     "epoch",
+    "export_formats",
     "finish_iteration",
     "get_include",
     "get_library_dir",
     "gpu",
+    "import_formats",
     "import_trace",
     "iteration",
     "iterations",

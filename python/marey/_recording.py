@@ -462,26 +462,24 @@ class Recording:
         calls: bool = False,
         samples: Union[bool, Mapping[str, Union[str, int, bool, None]]] = False,
     ) -> None:
-        """Write a file for another tool, or a picture.
+        """Write a file for another tool, in one of the formats that `marey.export_formats()` lists.
 
-        Of events: "perfetto", "perfetto-tar", "perfetto-gpu", "chrome", "csv", "speedscope", or "sqlite", a database.
-        Of times added up by path: "collapsed" and "flamegraph", an SVG; for these two `by` ("thread" or "rank") makes
-        that the outermost frame, and `baseline`, another recording, shows what changed since.
-        Of functions and their callers: "pstats", as cProfile dumps it, and "callgrind". `calls` writes what a call
-        profiler counted in the other formats, too, instead of ranges. `samples` does so with what a sampler saw: True,
-        or what chooses among them as in samples(), {"iterations": "slow"}. "pyspy" has their stacks as py-spy does.
+        Formats that add up the time of each path take `by` ("thread" or "rank"), which makes that the outermost
+        frame, and `baseline`, another recording, which shows what changed since. `calls` exports what a call
+        profiler counted instead of ranges. `samples` exports what a sampler saw: True, or a selection as in
+        samples(), {"iterations": "slow"}.
         """
         from marey import _tools
         from marey._replace import replacing
 
-        known = _tools.export_formats.split(",")
+        known = {entry["name"]: entry for entry in _tools.export_formats if entry["missing"] is None}
         if format not in known:
             raise ValueError(f"no format {format!r}; there are {', '.join(known)}")
         wanted = None if samples is False else _chosen({} if samples is True else samples)
         before = None if baseline is None else baseline._native
-        for leftover in (f"{os.path.realpath(path)}{ending}" for ending in ("-journal", "-wal") if format == "sqlite"):
+        for leftover in (os.path.realpath(path) + suffix for suffix in (known[format]["leftovers"] or "").split()):
             if os.path.exists(leftover) and os.path.getsize(leftover) > 0:
-                raise FileExistsError(f"{leftover} is left from an earlier database and would damage the new one")
+                raise FileExistsError(f"{leftover} is left from an earlier file and would damage the new one")
         with replacing(path, "wb") as file:
             self._native.export(format, file.fileno(), by, before, calls, wanted)
 

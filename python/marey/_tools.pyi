@@ -17,8 +17,24 @@ _Chosen = tuple[
     bool,
 ]
 
-export_formats: str
-import_formats: str
+class _ExportFormat(TypedDict):
+    name: str
+    extensions: str
+    brief: str
+    details: Optional[str]
+    next: str
+    missing: Optional[str]
+    leftovers: Optional[str]
+    content: str
+    takes: list[str]
+
+class _ImportFormat(TypedDict):
+    name: str
+    brief: str
+    extensions: str
+
+export_formats: list[_ExportFormat]
+import_formats: list[_ImportFormat]
 
 @final
 class Table:

@@ -47,6 +47,7 @@ OFFERED = {
     "marey report train.marey --color a": ["auto", "always"],
     "marey export -t ": [
         "perfetto",
+        "perfetto-tar",
         "perfetto-gpu",
         "chrome",
         "csv",
@@ -59,7 +60,7 @@ OFFERED = {
         "callgrind",
         "pyspy",
     ],
-    "marey export --to per": ["perfetto", "perfetto-gpu"],
+    "marey export --to per": ["perfetto", "perfetto-tar", "perfetto-gpu"],
     "marey completion ": ["bash", "zsh", "fish"],
     "marey report t": ["train.marey"],
     "marey report l": ["lone.klog"],

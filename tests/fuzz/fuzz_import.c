@@ -12,7 +12,7 @@ static marey_status read_bytes(const struct marey__import_format *format, marey_
                                struct marey__log_store *store)
 {
     const struct marey__sink_options options = {
-        .store = store, .command = "fuzzed", .source = format->name};
+        .store = store, .command = "fuzzed", .source = format->info.name};
     const struct marey_import_options wants = {0};
     marey__sink *sink;
     MAREY_TRY(marey__sink_create(&options, &sink));

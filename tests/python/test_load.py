@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import marey
-from marey import _tools
 
 RANGE_COLUMNS = [
     *("name", "count", "total_ns", "self_ns", "mean_ns", "min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"),
@@ -130,7 +129,7 @@ FORMATS = ["perfetto", "perfetto-tar", "chrome", "csv", "sqlite", "speedscope", 
 
 @pytest.mark.parametrize("form", [*FORMATS, "callgrind"])
 def test_exports(path, tmp_path, form):
-    if form not in _tools.export_formats.split(","):
+    if form not in marey.export_formats():
         pytest.skip(f"this build has no {form}")
     out = tmp_path / "exported"
     marey.load(path).export(form, out)

@@ -18,7 +18,7 @@ static marey_status read_bytes(const struct marey__import_format *format, marey_
 {
     marey__sink *sink;
     const struct marey__sink_options options = {
-        .store = store, .command = "a.file", .source = format->name};
+        .store = store, .command = "a.file", .source = format->info.name};
     MAREY_TRY(marey__sink_create(&options, &sink));
     struct marey__import import = {
         .sink = sink, .bytes = bytes, .path = "a.file", .options = &import_wants};

@@ -221,7 +221,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(marey_export(&recording, 1, "kineto",
                                   &(struct marey_export_options){.about = "{\"step\":"}, -1),
                      MAREY_EINVAL);
-    assert_non_null(strstr(marey_last_error(), "no JSON object"));
+    assert_non_null(strstr(marey_last_error(), "not a JSON object"));
     assert_int_equal(
         marey_export(&recording, 1, "csv", &(struct marey_export_options){.from_ns = 1}, -1),
         MAREY_EINVAL);

@@ -135,8 +135,10 @@ static bool looks_like(const char *path, const char *bytes, size_t len)
 }
 
 const struct marey__import_format marey__import_chrome = {
-    .name = "kineto",
-    .words = "a Kineto or Chrome trace",
+    .info = {.name = "kineto",
+             .noun = "a Kineto or Chrome trace",
+             .brief = "traces of torch.profiler (Kineto), viztracer and other Chrome traces",
+             .extensions = ".json .trace .pt"},
     .looks_like = looks_like,
     .read = read_trace,
 };

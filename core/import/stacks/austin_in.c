@@ -319,8 +319,10 @@ static bool looks_like_austin(const char *path, const char *bytes, size_t len)
 }
 
 const struct marey__import_format marey__import_austin = {
-    .name = "austin",
-    .words = "a profile of austin",
+    .info = {.name = "austin",
+             .noun = "a profile of austin",
+             .brief = "profiles of austin, text and binary",
+             .extensions = ".austin .mojo"},
     .looks_like = looks_like_austin,
     .read = read_austin,
 };

@@ -401,8 +401,10 @@ static bool looks_like_collapsed(const char *path, const char *bytes, size_t len
 }
 
 const struct marey__import_format marey__import_collapsed = {
-    .name = "collapsed",
-    .words = "py-spy's raw format or collapsed stacks",
+    .info = {.name = "collapsed",
+             .noun = "py-spy's raw format or collapsed stacks",
+             .brief = "py-spy's raw format and other collapsed stacks",
+             .extensions = ".txt .folded .collapsed .raw"},
     .looks_like = looks_like_collapsed,
     .read = read_collapsed,
 };

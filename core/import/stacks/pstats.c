@@ -335,8 +335,10 @@ static bool looks_like_pstats(const char *path, const char *bytes, size_t len)
 }
 
 const struct marey__import_format marey__import_pstats = {
-    .name = "pstats",
-    .words = "a profile of cProfile",
+    .info = {.name = "pstats",
+             .noun = "a profile of cProfile",
+             .brief = "profiles of cProfile",
+             .extensions = ".prof .pstats"},
     .looks_like = looks_like_pstats,
     .read = read_pstats,
 };

@@ -448,8 +448,10 @@ static bool looks_like_speedscope(const char *path, const char *bytes, size_t le
 }
 
 const struct marey__import_format marey__import_speedscope = {
-    .name = "speedscope",
-    .words = "a profile of speedscope",
+    .info = {.name = "speedscope",
+             .noun = "a profile of speedscope",
+             .brief = "profiles of speedscope",
+             .extensions = ".speedscope .json"},
     .looks_like = looks_like_speedscope,
     .read = read_speedscope,
 };

@@ -363,8 +363,16 @@ void marey__chrome_close(struct marey__export *x)
 }
 
 const struct marey__export_format marey__export_chrome = {
-    .name = "chrome",
-    .draws_time = true,
+    .info =
+        {
+            .name = "chrome",
+            .extensions = ".json",
+            .brief = "JSON timeline that many programs read",
+            .details =
+                "With GPU activity, or of an imported trace, it has the form that Kineto writes.",
+            .next = "open it at chrome://tracing or https://ui.perfetto.dev",
+            .takes = MAREY_EXPORT_FILTER,
+        },
     .is_timeline = true,
     .start = on_start,
     .process = on_process,
@@ -375,4 +383,5 @@ const struct marey__export_format marey__export_chrome = {
     .span = on_span,
     .work = marey__chrome_work,
     .flow = marey__chrome_flow,
+    .has_samples_beside = true,
 };

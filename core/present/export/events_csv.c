@@ -365,8 +365,14 @@ static void on_process_done(struct marey__export *x)
 }
 
 const struct marey__export_format marey__export_csv = {
-    .name = "csv",
-    .draws_time = true,
+    .info =
+        {
+            .name = "csv",
+            .extensions = ".csv",
+            .brief = "one line per range, mark, counter value and GPU activity",
+            .next = "one line per range, mark and counter value",
+            .takes = MAREY_EXPORT_FILTER,
+        },
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
@@ -374,4 +380,5 @@ const struct marey__export_format marey__export_csv = {
     .span = on_span,
     .work = on_work,
     .flow = on_flow,
+    .has_samples_beside = true,
 };

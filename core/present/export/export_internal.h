@@ -154,8 +154,7 @@ struct marey__export {
 };
 
 struct marey__export_format {
-    const char *name;
-    const char *missing; /* NULL, or a sentence: why this build does not have it */
+    struct marey_export_format info; /* what help, docs and Python say about it */
     void (*start)(struct marey__export *x);
     /* Around the events of one process: process, lanes and skip are set. */
     marey_status (*process)(struct marey__export *x);
@@ -182,26 +181,21 @@ struct marey__export_format {
     void (*lane_done)(struct marey__export *x, struct marey__export_lane *lane);
     /* When set, the format reads the recordings by itself and nothing above is called but `close`. */
     marey_status (*whole)(struct marey__export *x, marey_recording *const *recordings, size_t n);
-    bool adds_up;      /* knows the options `by` and `baseline` */
-    bool takes_window; /* knows `from_ns`, `until_ns` and `about` */
-    bool has_calls;    /* is made of calls in any case */
-    bool draws_time;   /* samples stand in it beside events, where both are asked for */
-    bool is_timeline;  /* and without being asked for */
+    bool reads_profiles; /* `whole` reads calls and samples itself; for others they become ranges first */
+    bool has_samples_beside; /* holds samples beside events, when samples are selected */
+    bool is_timeline;        /* and also when they are not */
 };
 
-extern const struct marey__export_format marey__export_perfetto;
-extern const struct marey__export_format marey__export_perfetto_gpu;
-extern const struct marey__export_format marey__export_perfetto_tar;
-extern const struct marey__export_format marey__export_chrome;
-extern const struct marey__export_format marey__export_kineto;
-extern const struct marey__export_format marey__export_csv;
-extern const struct marey__export_format marey__export_sqlite;
-extern const struct marey__export_format marey__export_speedscope;
-extern const struct marey__export_format marey__export_collapsed;
-extern const struct marey__export_format marey__export_flamegraph;
-extern const struct marey__export_format marey__export_pstats;
-extern const struct marey__export_format marey__export_callgrind;
-extern const struct marey__export_format marey__export_pyspy;
+/* The registry: a format is its own file, which defines marey__export_NAME, and its name here. In this order for users. */
+/* clang-format off */
+#define MAREY__EXPORT_FORMATS(X) \
+    X(perfetto) X(perfetto_tar) X(perfetto_gpu) X(chrome) X(kineto) X(csv) X(sqlite) X(speedscope) \
+    X(collapsed) X(flamegraph) X(pstats) X(callgrind) X(pyspy)
+/* clang-format on */
+
+#define MAREY__DECLARE_FORMAT(name) extern const struct marey__export_format marey__export_##name;
+MAREY__EXPORT_FORMATS(MAREY__DECLARE_FORMAT)
+#undef MAREY__DECLARE_FORMAT
 
 /* ---- export_work.c: lanes that are streams ---- */
 

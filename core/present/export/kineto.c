@@ -388,12 +388,19 @@ static void on_work(struct marey__export *x, struct marey__export_lane *lane,
 }
 
 const struct marey__export_format marey__export_kineto = {
-    .name = "kineto",
+    .info =
+        {
+            .name = "kineto",
+            .extensions = ".pt.trace.json",
+            .brief = "JSON as torch.profiler writes it, or a time window of it",
+            .details = "Holds ranges and GPU activity.",
+            .next = "as torch.profiler writes it; 'marey artifacts' makes tables of it",
+            .takes = MAREY_EXPORT_FILTER | MAREY_EXPORT_WINDOW,
+        },
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
     .finish = on_finish,
     .close = marey__chrome_close,
     .work = on_work,
-    .takes_window = true,
 };

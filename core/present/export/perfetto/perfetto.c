@@ -185,8 +185,16 @@ marey_status marey__perfetto_batch(struct marey__export *x, struct marey__export
  * trace.
  */
 const struct marey__export_format marey__export_perfetto = {
-    .name = "perfetto",
-    .draws_time = true,
+    .info =
+        {
+            .name = "perfetto",
+            .extensions = ".pftrace",
+            .brief = "compact timeline for ui.perfetto.dev; the default",
+            .next = "open it at https://ui.perfetto.dev; it stays in your browser",
+            .split = "perfetto-tar",
+            .takes = MAREY_EXPORT_FILTER,
+            .is_binary = true,
+        },
     .is_timeline = true,
     .start = marey__perfetto_start,
     .process = marey__perfetto_process,
@@ -194,4 +202,5 @@ const struct marey__export_format marey__export_perfetto = {
     .span = marey__perfetto_span,
     .work = marey__perfetto_work,
     .flow = marey__perfetto_flow,
+    .has_samples_beside = true,
 };

@@ -217,7 +217,17 @@ void marey__perfetto_submits(const struct marey__export *x, struct marey__buf *b
 }
 
 const struct marey__export_format marey__export_perfetto_gpu = {
-    .name = "perfetto-gpu",
+    .info =
+        {
+            .name = "perfetto-gpu",
+            .extensions = ".gpu.pftrace",
+            .brief = "as perfetto, with GPU activity as Perfetto's own GPU events",
+            .details = "Grid and block sizes are data, and viewers from v55 on list the kernels. "
+                       "Older viewers show no arrows from launches to kernels.",
+            .next = "open it at https://ui.perfetto.dev, v55 or later",
+            .takes = MAREY_EXPORT_FILTER,
+            .is_binary = true,
+        },
     .start = marey__perfetto_start,
     .process = marey__perfetto_process,
     .batch = marey__perfetto_batch,

@@ -137,7 +137,18 @@ static void on_close(struct marey__export *x)
 }
 
 const struct marey__export_format marey__export_perfetto_tar = {
-    .name = "perfetto-tar",
+    .info =
+        {
+            .name = "perfetto-tar",
+            .extensions = ".tar",
+            .brief = "a Perfetto trace for each process and a manifest, in one TAR",
+            .details =
+                "Into a pipe, each trace goes through a temporary file (in TMPDIR, else /var/tmp).",
+            .next = "open it at https://ui.perfetto.dev as it is: one timeline of all processes",
+            .split = "perfetto-tar",
+            .takes = MAREY_EXPORT_FILTER,
+            .is_binary = true,
+        },
     .start = on_start,
     .process = on_process,
     .batch = marey__perfetto_batch,

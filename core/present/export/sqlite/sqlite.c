@@ -6,6 +6,7 @@
  * out are walked all the same, so that self times stay what they are, and their children have the next range
  * around as their parent.
  */
+#include "present/export/sqlite/sqlite_format.h"
 #include "present/export/sqlite/sqlite_internal.h"
 
 struct frame {
@@ -350,8 +351,7 @@ static void on_close(struct marey__export *x)
 }
 
 const struct marey__export_format marey__export_sqlite = {
-    .name = "sqlite",
-    .draws_time = true,
+    .info = {MAREY__SQLITE_INFO},
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
@@ -362,4 +362,5 @@ const struct marey__export_format marey__export_sqlite = {
     .work = on_work,
     .covered = on_covered,
     .flow = on_flow,
+    .has_samples_beside = true,
 };

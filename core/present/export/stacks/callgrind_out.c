@@ -137,7 +137,16 @@ static marey_status export_whole(struct marey__export *x, marey_recording *const
 }
 
 const struct marey__export_format marey__export_callgrind = {
-    .name = "callgrind",
+    .info =
+        {
+            .name = "callgrind",
+            .extensions = ".callgrind",
+            .brief = "functions and callers, for kcachegrind and callgrind_annotate",
+            .details = "Calls of a call profiler; of samples, else of ranges, where there are "
+                       "none. Async ranges are left out.",
+            .next = "open it with kcachegrind, or callgrind_annotate",
+            .content = MAREY_EXPORT_FUNCTIONS,
+        },
     .whole = export_whole,
-    .has_calls = true,
+    .reads_profiles = true,
 };

@@ -106,10 +106,6 @@ marey_status marey__call_files_init(struct marey__call_files *files,
 {
     struct marey__call_sums sums = {0};
     *files = (struct marey__call_files){0};
-    if (options->filter != NULL)
-        return marey__fail(MAREY_EINVAL,
-                           "a filter would leave callers without callees; these files "
-                           "have all functions");
     MAREY_TRY(marey__calls_wanted(&files->calls, recordings, n, options, true));
     uint32_t *rows = NULL;
     bool done = marey__call_sums_make(&sums, &files->calls, true);

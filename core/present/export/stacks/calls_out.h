@@ -2,7 +2,7 @@
  * Presenters of calls.
  *
  *   calls_out.c      a table for a terminal, all of them as JSON
- *   calls_files.c    rows and callers, for  pstats_out.c  callgrind_out.c
+ *   calls_files.c    rows and callers, for formats of functions
  *   calls_lay.c      the tree laid out as ranges, for every other export
  */
 #ifndef MAREY_PRESENT_CALLS_OUT_H
@@ -30,7 +30,7 @@ struct marey__call_files {
     size_t n_rows, n_edges;
 };
 enum marey__call_rows_order { MAREY__ROWS_BY_CALLEE, MAREY__ROWS_BY_CALLER };
-/* On failure it is left finished. MAREY_EINVAL for a filter, which these files do not have. */
+/* On failure it is left finished. */
 MAREY_WARN_UNUSED marey_status marey__call_files_init(struct marey__call_files *files,
                                                       marey_recording *const *recordings, size_t n,
                                                       const struct marey_export_options *options,

@@ -118,7 +118,19 @@ static marey_status on_whole(struct marey__export *x, marey_recording *const *re
 }
 
 const struct marey__export_format marey__export_collapsed = {
-    .name = "collapsed",
+    .info =
+        {
+            .name = "collapsed",
+            .extensions = ".collapsedstack.txt",
+            .brief = "self time of each path, for flamegraph.pl and others",
+            .details = "Lines \"outer;inner NANOSECONDS\" in order; with a baseline \"outer;inner "
+                       "OLD NEW\". Async ranges are "
+                       "left out. Time of ranges that a filter removes counts as time of the range "
+                       "around them.",
+            .next = "self time of each path in nanoseconds",
+            .content = MAREY_EXPORT_PATHS,
+            .takes = MAREY_EXPORT_FILTER | MAREY_EXPORT_BY | MAREY_EXPORT_BASELINE |
+                     MAREY_EXPORT_STARTUP,
+        },
     .whole = on_whole,
-    .adds_up = true,
 };

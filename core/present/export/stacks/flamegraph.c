@@ -198,7 +198,19 @@ static marey_status on_whole(struct marey__export *x, marey_recording *const *re
 }
 
 const struct marey__export_format marey__export_flamegraph = {
-    .name = "flamegraph",
+    .info =
+        {
+            .name = "flamegraph",
+            .extensions = ".svg",
+            .brief = "flame graph in one SVG file, for any browser",
+            .details =
+                "Can be searched and zoomed; with a baseline, colors show the change. Async ranges "
+                "are left out. "
+                "Time of ranges that a filter removes counts as time of the range around them.",
+            .next = "open it in a browser; click a box to zoom, Ctrl-F to search",
+            .content = MAREY_EXPORT_PATHS,
+            .takes = MAREY_EXPORT_FILTER | MAREY_EXPORT_BY | MAREY_EXPORT_BASELINE |
+                     MAREY_EXPORT_STARTUP,
+        },
     .whole = on_whole,
-    .adds_up = true,
 };

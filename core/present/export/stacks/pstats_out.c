@@ -131,7 +131,17 @@ static marey_status export_whole(struct marey__export *x, marey_recording *const
 }
 
 const struct marey__export_format marey__export_pstats = {
-    .name = "pstats",
+    .info =
+        {
+            .name = "pstats",
+            .extensions = ".prof",
+            .brief = "functions and callers as cProfile dumps them",
+            .details = "Calls of a call profiler; of samples, else of ranges, where there are "
+                       "none. Async ranges are left out.",
+            .next = "open it with python -m pstats, snakeviz or gprof2dot -f pstats",
+            .content = MAREY_EXPORT_FUNCTIONS,
+            .is_binary = true,
+        },
     .whole = export_whole,
-    .has_calls = true,
+    .reads_profiles = true,
 };

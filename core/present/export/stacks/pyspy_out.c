@@ -198,13 +198,6 @@ static marey_status export_whole(struct marey__export *x, marey_recording *const
     struct writing w = {.x = x, .by_thread = by != NULL && strcmp(by, "thread") == 0};
     if (by != NULL && !w.by_thread)
         return marey__fail(MAREY_EINVAL, "py-spy's format has threads apart, and no %s", by);
-    if (x->options->n_baseline != 0)
-        return marey__fail(MAREY_EINVAL,
-                           "py-spy's format has one number for each stack: a baseline "
-                           "goes with collapsed and flamegraph");
-    if (x->options->filter != NULL)
-        return marey__fail(MAREY_EINVAL, "py-spy's format has whole stacks: a filter of names goes "
-                                         "with collapsed and flamegraph");
     if (!marey_samples_are_there(recordings, n) && !marey__samples_are_imported(recordings, n))
         return marey__fail(MAREY_EINVAL,
                            "nothing was sampled; sample with marey attach or marey run "
@@ -219,8 +212,16 @@ static marey_status export_whole(struct marey__export *x, marey_recording *const
 }
 
 const struct marey__export_format marey__export_pyspy = {
-    .name = "pyspy",
+    .info =
+        {
+            .name = "pyspy",
+            .extensions = ".raw",
+            .brief = "sampled stacks with lines, as py-spy record -f raw writes them",
+            .details = "Samples only. `by` may be \"thread\".",
+            .next = "stacks and how many samples had them, as py-spy record -f raw writes them",
+            .content = MAREY_EXPORT_PATHS,
+            .takes = MAREY_EXPORT_BY,
+        },
     .whole = export_whole,
-    .adds_up = true,
-    .has_calls = true,
+    .reads_profiles = true,
 };

@@ -316,7 +316,19 @@ static void on_close(struct marey__export *x)
 }
 
 const struct marey__export_format marey__export_speedscope = {
-    .name = "speedscope",
+    .info =
+        {
+            .name = "speedscope",
+            .extensions = ".speedscope.json",
+            .brief = "JSON for speedscope.app, a profile per thread",
+            .details = "Ranges only. A range without an end is closed at the last event of its "
+                       "thread. Reads the log of "
+                       "a process once for each of its threads. Time of ranges that a filter "
+                       "removes counts as time of "
+                       "the range around them.",
+            .next = "open it at https://www.speedscope.app; it stays in your browser",
+            .takes = MAREY_EXPORT_FILTER,
+        },
     .start = on_start,
     .process = on_process,
     .batch = on_batch,
