@@ -70,7 +70,8 @@ MAREY_API void marey_summary_destroy(marey_summary *summary);
  *              data_share slowest slowest_share behind_ns
  *   throughput ranks iterations warmup cut iterations_per_s samples samples_per_s data_share              (one row)
  *   epochs     rank pid number iterations duration_ns samples ended
- *   phases     name count iterations total_ns share
+ *   phases     name count iterations total_ns steady_ns share       (of the steady part, else of the run)
+ *   steady     name self_ns share                                   (of the steady part)
  *   outliers   rank pid iteration duration_ns usual_ns longer extra_ns
  * Total counts the outermost of a recursive range once; mean and quantiles are over every call. Quantiles are within
  * 0.8 %. Share is the total over the time from first to last event, of all processes together; in `threads`, of that

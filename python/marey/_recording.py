@@ -220,8 +220,13 @@ class Recording:
 
     @property
     def phases(self) -> Table:
-        """One row per phase: how often, how long, iterations."""
+        """One row per phase: how often, how long, iterations, share of the steady part, or of the run without steps."""
         return self.table("phases")
+
+    @property
+    def steady(self) -> Table:
+        """One row per range name: self time in the steady part, after warm-up or the first step to the end of the last."""
+        return self.table("steady")
 
     @property
     def outliers(self) -> Table:

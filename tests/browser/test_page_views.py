@@ -258,6 +258,23 @@ def test_the_overview_has_self_times_as_shares_of_wall_time(opened, folder):
     assert "most time in" not in text
 
 
+def test_the_overview_of_a_run_with_steps_is_of_the_steady_part(opened, folder):
+    """Set-up, four steps of which the first is slower, and tear-down: only the last three steps count."""
+    times = [("set-up", 0, 9000), ("tear-down", 15_000, 5000)]
+    for i, at in enumerate((9000, 12_000, 13_000, 14_000)):
+        times += [(f"ProfilerStep#{i}", at, 3000 if i == 0 else 1000), ("forward", at + 100, 600)]
+    events = [{"ph": "X", "cat": "x", "name": n, "pid": 1, "tid": 1, "ts": at, "dur": dur} for n, at, dur in times]
+    (folder / "steps.json").write_text(json.dumps({"traceEvents": events}))
+    make_page(folder / "steps.html", folder / "steps.json")
+    view = opened("steps.html").open("Overview")
+    assert view.get_by_role("heading", name="Ranges by self time, of steady").is_visible()
+    bars = view.locator("ol.bars li").all()
+    shares = {bar.locator("button").inner_text(): bar.locator(".number").nth(1).inner_text() for bar in bars}
+    steps = {f"ProfilerStep#{i}": "13.3 %" for i in (1, 2, 3)}
+    assert shares == {"forward": "60.0 %", **steps}
+    assert opened("known.html").open("Overview").get_by_role("heading", name="Ranges by self time, of run").is_visible()
+
+
 def test_the_overview_counts_processes_of_the_program_only(opened):
     """The sampler has a log too."""
     text = opened("sampled.html").open("Overview").inner_text()

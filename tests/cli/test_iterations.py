@@ -84,6 +84,11 @@ def test_json_has_the_tables(marey, loop):
         ("(no phase)", None, None),
     ]
     assert sum(row["share"] for row in report["phases"]) == pytest.approx(1)
+    steady_ns = sum(row["steady_ns"] for row in report["phases"])
+    assert whole["count"] * whole["mean_ns"] <= steady_ns * 1.001 < report["cost"]["program_ns"]
+    assert {row["name"]: row["share"] for row in report["steady"]} == {
+        row["name"]: pytest.approx(row["self_ns"] / steady_ns) for row in report["steady"]
+    }
 
 
 def test_a_range_that_is_not_there_is_told(marey, loop):
@@ -92,7 +97,7 @@ def test_a_range_that_is_not_there_is_told(marey, loop):
 
 def test_tables_are_shown_when_asked_for(marey, loop):
     text = marey("report", loop, "--iterations").stdout
-    for word in ("(whole iteration)", "forward", "\nepochs\n", "\nphases\n"):
+    for word in ("(whole iteration)", "forward", "\nepochs\n", "\nphases\n", "of steady"):
         assert word in text
     assert "rank max" not in text
     table = rows(marey("report", loop, "--iterations", "--csv").stdout)

@@ -469,8 +469,8 @@ static void a_data_range_that_never_ran_is_told(void **state)
 
 static void without_iterations_the_tables_are_empty(void **state)
 {
-    static const char *const tables[] = {"iterations", "iteration_ranks", "throughput",
-                                         "epochs",     "phases",          "outliers"};
+    static const char *const tables[] = {"iterations", "iteration_ranks", "throughput", "epochs",
+                                         "phases",     "outliers",        "steady"};
     struct log_maker *log = *state;
     log_begin(log, 0, OUTER);
     log_end(log, 10, OUTER);

@@ -107,11 +107,11 @@ static void make_recordings(const struct scratch *s, char paths[N_RECORDINGS][10
 static char *all_of(marey_summary *summary)
 {
     static const char *const names[] = {
-        "ranges",   "tree",        "threads",    "ranks",         "processes",  "async",
-        "counters", "marks",       "open",       "iterations",    "throughput", "iteration_ranks",
-        "epochs",   "phases",      "outliers",   "kernels",       "copies",     "gpu_ranges",
-        "workers",  "rank_spread", "rank_times", "rank_outliers", "rank_hosts", "sites",
-        "warnings"};
+        "ranges",     "tree",    "threads",     "ranks",      "processes",     "async",
+        "counters",   "marks",   "open",        "iterations", "throughput",    "iteration_ranks",
+        "epochs",     "phases",  "outliers",    "steady",     "kernels",       "copies",
+        "gpu_ranges", "workers", "rank_spread", "rank_times", "rank_outliers", "rank_hosts",
+        "sites",      "warnings"};
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);

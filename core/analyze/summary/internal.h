@@ -31,6 +31,7 @@ enum marey__summary_table {
     MAREY__TABLE_EPOCHS,
     MAREY__TABLE_PHASES,
     MAREY__TABLE_OUTLIERS,
+    MAREY__TABLE_STEADY,
     MAREY__TABLE_KERNELS,
     MAREY__TABLE_COPIES,
     MAREY__TABLE_GPU_RANGES,
@@ -127,8 +128,9 @@ struct marey__table_kind {
         name, columns, MAREY__COUNT_OF(columns), fill                                              \
     }
 /* iteration_tables.c: those from MAREY__TABLE_ITERATIONS on. */
-enum { MAREY__N_ITERATION_TABLES = 6 };
+enum { MAREY__N_ITERATION_TABLES = 7 };
 extern const struct marey__table_kind marey__iteration_kinds[MAREY__N_ITERATION_TABLES];
+extern const struct marey__table_kind marey__steady_phases_kind; /* where there is a steady part */
 /* rank_tables.c: those from MAREY__TABLE_RANK_SPREAD on. */
 enum { MAREY__N_RANK_TABLES = 4 };
 extern const struct marey__table_kind marey__rank_kinds[MAREY__N_RANK_TABLES];

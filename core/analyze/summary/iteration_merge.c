@@ -72,6 +72,11 @@ static bool add_names(struct marey__merge *merge, const struct marey__process_wa
            marey__iteration_values_merge(&it->no_range, &stats->no_range);
 }
 
+static uint64_t steady_ns_of(const struct marey__iteration_stats *stats)
+{
+    return stats->n_steady != 0 ? stats->steady_end_ns - stats->steady_begin_ns : 0;
+}
+
 static bool add_phases(struct marey__merge *merge, const struct marey__process_walk *walk,
                        const uint32_t *names)
 {
@@ -87,7 +92,9 @@ static bool add_phases(struct marey__merge *merge, const struct marey__process_w
         into->count += phases[i].count;
         into->total_ns += phases[i].total_ns;
         into->n_iterations += phases[i].n_iterations;
+        into->steady_ns += walk->iteration_stats.n_steady != 0 ? phases[i].steady_ns : 0;
     }
+    it->steady_phased_ns += steady_ns_of(&walk->iteration_stats);
     it->phased_ns += walk->info->last_ns - MAREY__MIN(walk->info->first_ns, walk->info->last_ns);
     return true;
 }
@@ -379,6 +386,7 @@ bool marey__iteration_merge_add(struct marey__merge *merge, const struct marey__
         return false;
     if (stats->n_iterations == 0)
         return true;
+    it->steady_ns += steady_ns_of(stats);
     return add_names(merge, walk, process, names) && add_row(it, walk, process) &&
            add_outliers(it, walk, process, names) &&
            (walk->info->rank < 0 || join_races(it, stats, walk->recording_number));

@@ -309,19 +309,31 @@ static marey_status fill_epochs(marey_table *table, const struct marey__making *
     return MAREY_OK;
 }
 
-static const struct marey_column phase_columns[] = {
-    MAREY__NAME_COLUMN,
-    MAREY__COUNT_COLUMN,
-    MAREY__TALLY_COLUMN("iterations", NULL),
-    MAREY__NS_COLUMN("total_ns", "total"),
-    MAREY__SHARE_COLUMN("of run"),
-};
+#define PHASE_COLUMNS(whole)                                                                       \
+    MAREY__NAME_COLUMN, MAREY__COUNT_COLUMN, MAREY__TALLY_COLUMN("iterations", NULL),              \
+        MAREY__NS_COLUMN("total_ns", "total"), MAREY__NS_COLUMN("steady_ns", "steady"),            \
+        MAREY__SHARE_COLUMN(whole)
+static const struct marey_column phase_columns[] = {PHASE_COLUMNS("of run")};
+static const struct marey_column steady_phase_columns[] = {PHASE_COLUMNS("of steady")};
+
+/* Time in the steady part, and its share; where there is none, the share of the run. */
+static void put_phase_share(marey_table *table, const struct marey__iteration_merge *it,
+                            uint64_t total_ns, uint64_t steady_ns)
+{
+    if (it->steady_phased_ns == 0) {
+        marey_table_null(table);
+        marey__put_share(table, total_ns, it->phased_ns);
+    } else {
+        marey_table_u64(table, steady_ns);
+        marey__put_share(table, steady_ns, it->steady_phased_ns);
+    }
+}
 
 /* Shares are of the time of processes that have phases; what is in none of them is a row, too. */
 static marey_status fill_phases(marey_table *table, const struct marey__making *m)
 {
     const struct marey__iteration_merge *it = &m->merge->iterations;
-    uint64_t in_phases_ns = 0;
+    uint64_t in_phases_ns = 0, steady_ns = 0;
     for (uint32_t name = 0; name < it->n_phases; name++) {
         const struct marey__phase_stats *phase = &it->phases[name];
         if (phase->count == 0)
@@ -330,15 +342,17 @@ static marey_status fill_phases(marey_table *table, const struct marey__making *
         marey_table_u64(table, phase->count);
         marey_table_u64(table, phase->n_iterations);
         marey_table_u64(table, phase->total_ns);
-        marey__put_share(table, phase->total_ns, it->phased_ns);
+        put_phase_share(table, it, phase->total_ns, phase->steady_ns);
         in_phases_ns += phase->total_ns;
+        steady_ns += phase->steady_ns;
     }
     if (in_phases_ns < it->phased_ns) {
         marey__put_string(table, "(no phase)");
         marey_table_null(table);
         marey_table_null(table);
         marey_table_u64(table, it->phased_ns - in_phases_ns);
-        marey__put_share(table, it->phased_ns - in_phases_ns, it->phased_ns);
+        put_phase_share(table, it, it->phased_ns - in_phases_ns,
+                        it->steady_phased_ns - MAREY__MIN(steady_ns, it->steady_phased_ns));
     }
     marey__sort_by(table, "name", 0);
     marey__sort_by(table, "total_ns", 1);
@@ -373,6 +387,31 @@ static marey_status fill_outliers(marey_table *table, const struct marey__making
     return MAREY_OK;
 }
 
+/* ---- the steady part ---- */
+
+static const struct marey_column steady_columns[] = {
+    MAREY__NAME_COLUMN,
+    MAREY__NS_COLUMN("self_ns", "self"),
+    MAREY__SHARE_COLUMN("of steady"),
+};
+
+static marey_status fill_steady(marey_table *table, const struct marey__making *m)
+{
+    for (uint32_t name = 0; name < m->merge->n_ranges; name++) {
+        const struct marey__name_stats *stats = &m->merge->ranges[name];
+        if (stats->steady_ns == 0 || !marey__is_range_wanted(m, name))
+            continue;
+        marey__put_name(table, m, name);
+        marey_table_u64(table, stats->steady_ns);
+        marey__put_share(table, stats->steady_ns, m->merge->iterations.steady_ns);
+    }
+    marey__sort_by(table, "name", 0);
+    marey__sort_by(table, "self_ns", 1);
+    return MAREY_OK;
+}
+
+const struct marey__table_kind marey__steady_phases_kind =
+    MAREY__TABLE_KIND("phases", steady_phase_columns, fill_phases);
 const struct marey__table_kind marey__iteration_kinds[MAREY__N_ITERATION_TABLES] = {
     MAREY__TABLE_KIND("iterations", iteration_columns, fill_iterations),
     MAREY__TABLE_KIND("iteration_ranks", iteration_rank_columns, fill_iteration_ranks),
@@ -380,4 +419,5 @@ const struct marey__table_kind marey__iteration_kinds[MAREY__N_ITERATION_TABLES]
     MAREY__TABLE_KIND("epochs", epoch_columns, fill_epochs),
     MAREY__TABLE_KIND("phases", phase_columns, fill_phases),
     MAREY__TABLE_KIND("outliers", outlier_columns, fill_outliers),
+    MAREY__TABLE_KIND("steady", steady_columns, fill_steady),
 };

@@ -13,6 +13,7 @@
 struct marey__name_stats {
     struct marey__sketch calls;
     uint64_t total_ns, self_ns;
+    uint64_t steady_ns; /* of the self time: in the steady parts of processes */
     uint32_t n_threads, n_processes;
 };
 
@@ -142,6 +143,8 @@ struct marey__iteration_merge {
     struct marey__phase_stats *phases; /* by name */
     size_t n_phases, phases_cap;
     uint64_t phased_ns; /* from the first event to the last of processes that have phases */
+    uint64_t steady_ns,
+        steady_phased_ns; /* steady parts: of all processes, of those that have phases */
     struct marey__racecourse *courses; /* that are not finished, one for a recording */
     size_t n_courses, courses_cap;
     bool keeps_courses; /* further ranks of any recording may come: a recording's end ends nothing */

@@ -7,7 +7,7 @@
 #include "analyze/summary/archive.h"
 
 #define MAGIC "MAREYPRT"
-enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 4 };
+enum { MAGIC_BYTES = 8, CRC_BYTES = 4, VERSION = 5 };
 
 static void *keep_block(struct marey__lender *lender, size_t n, size_t size)
 {
@@ -44,7 +44,7 @@ static void process_number(struct archive *a, uint32_t *process)
 HAS_SIZE(marey_process, 424); /* what only runs have is not packed */
 HAS_SIZE(marey_lane_info, 32);
 HAS_SIZE(marey_site_info, 48);
-HAS_SIZE(marey__name_stats, 104);
+HAS_SIZE(marey__name_stats, 112);
 HAS_SIZE(marey__name_row, 48);
 HAS_SIZE(marey__open_row, 24);
 HAS_SIZE(marey__counter, 48);
@@ -53,12 +53,12 @@ HAS_SIZE(marey__iteration_row, 272);
 HAS_SIZE(marey__outlier_row, 40);
 HAS_SIZE(marey__span, 64);
 HAS_SIZE(marey__race, 24);
-HAS_SIZE(marey__phase_stats, 24);
+HAS_SIZE(marey__phase_stats, 40); /* late_ns is of the walk only */
 HAS_SIZE(marey__merged_work, 120);
 HAS_SIZE(marey__gpu_range, 24);
-HAS_SIZE(marey__iteration_merge, 416);
+HAS_SIZE(marey__iteration_merge, 432);
 HAS_SIZE(marey__gpu_merge, 80);
-HAS_SIZE(marey__merge, 992);
+HAS_SIZE(marey__merge, 1008);
 
 /* ---- sketches ---- */
 
@@ -296,6 +296,7 @@ static void stats(struct archive *a, struct marey__name_stats *stats)
     sketch(a, &stats->calls);
     u64(a, &stats->total_ns);
     u64(a, &stats->self_ns);
+    u64(a, &stats->steady_ns);
     u32(a, &stats->n_threads);
     u32(a, &stats->n_processes);
 }
@@ -303,10 +304,10 @@ static void stats(struct archive *a, struct marey__name_stats *stats)
 static void by_name(struct archive *a)
 {
     struct marey__merge *m = a->merge;
-    ROWS_BY_NAME(a, m->ranges, m->n_ranges, m->ranges_cap, 5);
+    ROWS_BY_NAME(a, m->ranges, m->n_ranges, m->ranges_cap, 6);
     for (size_t i = 0; i < m->n_ranges && !has_failed(a); i++)
         stats(a, &m->ranges[i]);
-    ROWS_BY_NAME(a, m->async, m->n_async, m->async_cap, 5);
+    ROWS_BY_NAME(a, m->async, m->n_async, m->async_cap, 6);
     for (size_t i = 0; i < m->n_async && !has_failed(a); i++)
         stats(a, &m->async[i]);
     ROWS_BY_NAME(a, m->marks, m->n_marks, m->marks_cap, 1);
@@ -496,13 +497,16 @@ static void iteration_names(struct archive *a)
         /* Iterations in which it did not run count as zeros. */
         a->is_bad |= name->values.ns.count > name->n_iterations || name->n_iterations == 0;
     }
-    ROWS_BY_NAME(a, it->phases, it->n_phases, it->phases_cap, 3);
+    ROWS_BY_NAME(a, it->phases, it->n_phases, it->phases_cap, 4);
     for (size_t i = 0; i < it->n_phases && !has_failed(a); i++) {
         u64(a, &it->phases[i].count);
         u64(a, &it->phases[i].total_ns);
         u64(a, &it->phases[i].n_iterations);
+        u64(a, &it->phases[i].steady_ns);
     }
     u64(a, &it->phased_ns);
+    u64(a, &it->steady_ns);
+    u64(a, &it->steady_phased_ns);
     values(a, &it->whole);
     values(a, &it->no_range);
     u64(a, &it->n_first);

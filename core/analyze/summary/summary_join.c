@@ -42,6 +42,7 @@ static bool join_stats(struct marey__name_stats *into, struct marey__name_stats 
 {
     into->total_ns += from->total_ns;
     into->self_ns += from->self_ns;
+    into->steady_ns += from->steady_ns;
     into->n_threads += from->n_threads;
     into->n_processes += from->n_processes;
     return join_sketch(&into->calls, &from->calls);
@@ -246,8 +247,11 @@ static bool join_iteration_names(const struct joining *j)
         phase->count += from->phases[i].count;
         phase->total_ns += from->phases[i].total_ns;
         phase->n_iterations += from->phases[i].n_iterations;
+        phase->steady_ns += from->phases[i].steady_ns;
     }
     into->phased_ns += from->phased_ns;
+    into->steady_ns += from->steady_ns;
+    into->steady_phased_ns += from->steady_phased_ns;
     into->n_first += from->n_first;
     return join_values(&into->whole, &from->whole) && join_values(&into->no_range, &from->no_range);
 }

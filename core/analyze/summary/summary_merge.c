@@ -175,6 +175,8 @@ static void sum_lane(struct adding *adding, const struct marey__lane_walk *lane)
         row->count += node->count;
         row->self_ns += node->self_ns;
         adding->merge->n_overlapping += lane->first != NULL ? node->count : 0;
+        adding->merge->ranges[adding->names[node->name]].steady_ns +=
+            marey__lane_steady_ns(adding->walk, lane, i);
         row->total_ns += node->is_outermost ? node->total_ns : 0;
     }
 }

@@ -396,7 +396,9 @@ static marey_status make_tables(marey_summary *summary, const struct marey__maki
                                 const struct marey_summary_options *options)
 {
     for (size_t t = 0; t < MAREY__N_TABLES; t++) {
-        const struct marey__table_kind *kind = kind_of((enum marey__summary_table)t);
+        const bool is_steady = t == MAREY__TABLE_PHASES && making->merge->iterations.steady_phased_ns;
+        const struct marey__table_kind *kind =
+            is_steady ? &marey__steady_phases_kind : kind_of((enum marey__summary_table)t);
         const bool is_large = t == MAREY__TABLE_THREADS || t == MAREY__TABLE_RANKS;
         MAREY_TRY(marey_table_create(kind->name, kind->columns, kind->n_columns, &summary->tables[t]));
         if (is_large && !marey__is_table_wanted(options, kind->name))

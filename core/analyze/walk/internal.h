@@ -73,6 +73,8 @@ struct marey__node {
     uint32_t next_inside,
         next_behind;   /* begun next when it had begun, when it had ended; 0: not known */
     bool is_outermost; /* no ancestor has this name */
+    uint32_t round;    /* iterations that had ended when it last changed */
+    uint64_t self_before_ns; /* where `round` is the walk's: self time up to the end of the latest iteration */
 };
 
 struct marey__tree {
@@ -304,6 +306,7 @@ struct marey__iteration_walk {
     uint32_t *ran;                  /* names that have a time in this round */
     size_t n_ran;
     uint32_t round;
+    uint32_t n_ended;                /* iterations */
     bool is_cut;                     /* events were lost since the iteration began */
     uint32_t n_blind;                /* lanes whose next words are missing */
     struct marey__lane_walk **lanes; /* that had words in this round, or have a range open */
@@ -344,7 +347,12 @@ struct marey__iteration_stats {
     uint64_t n_warmup, n_cut;
     struct marey__iteration_values whole, no_range;
     struct marey__iteration_values *by_name; /* NULL until there is one */
-    uint64_t n_first;    /* 1: the first one that counts is in `first_ns` of values */
+    uint64_t n_first; /* 1: the first one that counts is in `first_ns` of values */
+    /*
+     * The steady part: from the end of the warm-up, or of the first iteration where none is marked, to the end of the last
+     * iteration. There is none before `n_steady` iterations have ended in it.
+     */
+    uint64_t n_steady, steady_begin_ns, steady_end_ns;
     double samples;      /* of those in `whole` that say it */
     uint64_t samples_ns; /* how long those took */
     /* The duration of each in nanoseconds, by its place; 0: not counted, as warm-up. Not more than some. */
@@ -360,6 +368,8 @@ struct marey__iteration_stats {
     struct marey__phase_stats {
         uint64_t count, total_ns;
         uint64_t n_iterations; /* that were in the phase, or that it was in */
+        uint64_t steady_ns;    /* of the total: in the steady part */
+        uint64_t late_ns;      /* after the latest iteration, so that the next one decides */
     } * phases;                /* by name; NULL until there is one */
     uint64_t *phase_ends;      /* by name: of the latest since the last iteration; 0: none */
     uint32_t *ended;           /* names that have one */
@@ -377,6 +387,8 @@ struct marey__lane_walk {
     size_t n_gpu, gpu_cap;
     /* The first lane of an imported thread, where this is a further one, of ranges that overlap others; else NULL. */
     const struct marey__lane_walk *first; /* known once the walk has run */
+    uint64_t *steady_from; /* by node: self time before the steady part; NULL: there is no steady part */
+    size_t n_steady_from; /* nodes after these were added in it */
     bool has_self_times; /* a further lane on which COVERED corrects them; those of earlier versions count as 0 */
     bool is_listed; /* in marey__iteration_walk.lanes */
     bool is_blind;  /* its next words are missing */
@@ -485,6 +497,26 @@ static inline void marey__iteration_add(struct marey__iteration_walk *it, uint32
     }
     time->ns += end_ns > from ? end_ns - from : 0;
 }
+
+/* Add self time of a range that ended after `n_ended` iterations. */
+static inline void marey__node_add_self(struct marey__node *node, uint32_t n_ended, uint64_t ns)
+{
+    if (MAREY_UNLIKELY(node->round != n_ended)) {
+        node->round = n_ended;
+        node->self_before_ns = node->self_ns;
+    }
+    node->self_ns += ns;
+}
+
+/* Self time up to the end of the latest of `n_ended` iterations. */
+static inline uint64_t marey__node_self_before(const struct marey__node *node, uint32_t n_ended)
+{
+    return node->round == n_ended ? node->self_before_ns : node->self_ns;
+}
+
+/* Self time of a node in the steady part; 0 when there is none. Once the walk has run. */
+uint64_t marey__lane_steady_ns(const struct marey__process_walk *walk,
+                               const struct marey__lane_walk *lane, size_t node);
 
 static inline uint32_t marey__name_of_site(const struct marey__process_walk *walk, uint32_t site)
 {

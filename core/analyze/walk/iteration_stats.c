@@ -107,10 +107,61 @@ static bool keep_if_long(struct marey__iteration_stats *stats,
 
 /* ---- spans ---- */
 
-static bool take_values(struct marey__iteration_stats *stats,
-                        const struct marey__iteration *iteration, uint64_t ns)
+/* Whether an iteration that has just ended is before the steady part: warm-up, or the first one that counts. */
+static bool is_before_steady(const struct marey__iteration_stats *stats,
+                             const struct marey__span *span)
 {
-    const bool is_first = stats->whole.ns.count == 0 && stats->n_warmup == 0;
+    const bool is_warmup = (span->flags & MAREY__ITERATION_WARMUP) != 0;
+    return stats->n_steady == 0 &&
+           (is_warmup || (stats->whole.ns.count == 0 && stats->n_warmup == 0));
+}
+
+/* The steady part has begun where the iteration before the latest ended: keep the self times up to there. */
+static bool keep_self_times(struct marey__process_walk *walk)
+{
+    for (size_t i = 0; i < walk->info->n_lanes; i++) {
+        struct marey__lane_walk *lane = walk->lanes[i];
+        if (lane == NULL)
+            continue;
+        lane->steady_from = marey__calloc(lane->tree.n, sizeof *lane->steady_from);
+        if (lane->steady_from == NULL)
+            return false;
+        lane->n_steady_from = lane->tree.n;
+        for (size_t n = 0; n < lane->tree.n; n++)
+            lane->steady_from[n] =
+                marey__node_self_before(&lane->tree.nodes[n], walk->iterations.n_ended);
+    }
+    return true;
+}
+
+uint64_t marey__lane_steady_ns(const struct marey__process_walk *walk,
+                               const struct marey__lane_walk *lane, size_t node)
+{
+    const uint64_t until_ns =
+        marey__node_self_before(&lane->tree.nodes[node], walk->iterations.n_ended);
+    const uint64_t from_ns = node < lane->n_steady_from ? lane->steady_from[node] : 0;
+    return walk->iteration_stats.n_steady != 0 && until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
+/* Phases that ended since the iteration before are in the steady part where this one is. */
+static bool extend_steady(struct marey__process_walk *walk, const struct marey__span *span,
+                          bool is_before)
+{
+    struct marey__iteration_stats *stats = &walk->iteration_stats;
+    for (size_t i = 0; i < stats->n_ended; i++) {
+        struct marey__phase_stats *phase = &stats->phases[stats->ended[i]];
+        phase->steady_ns += is_before ? 0 : phase->late_ns;
+        phase->late_ns = 0;
+    }
+    stats->steady_end_ns = span->end_ns;
+    if (is_before)
+        stats->steady_begin_ns = span->end_ns;
+    return is_before || ++stats->n_steady != 1 || keep_self_times(walk);
+}
+
+static bool take_values(struct marey__iteration_stats *stats,
+                        const struct marey__iteration *iteration, uint64_t ns, bool is_first)
+{
     stats->n_first += is_first;
     for (size_t i = 0; i < iteration->n_ran; i++) {
         const uint32_t name = iteration->ran[i];
@@ -153,12 +204,14 @@ static bool take_iteration(struct marey__process_walk *walk, const struct marey_
         if (stats->by_name == NULL)
             return false;
     }
-    const bool done = keep_duration(stats, span, span->flags == 0 ? (float)ns : 0);
+    const bool is_before = is_before_steady(stats, span);
+    const bool done = keep_duration(stats, span, span->flags == 0 ? (float)ns : 0) &&
+                      extend_steady(walk, span, is_before);
     count_for_phases(walk, span);
     stats->n_iterations++;
     stats->n_warmup += (span->flags & MAREY__ITERATION_WARMUP) != 0;
     stats->n_cut += span->flags == MAREY__ITERATION_CUT;
-    return done && (span->flags != 0 || take_values(stats, iteration, ns));
+    return done && (span->flags != 0 || take_values(stats, iteration, ns, is_before));
 }
 
 static bool take_phase(struct marey__process_walk *walk, const struct marey__span *span)
@@ -176,6 +229,11 @@ static bool take_phase(struct marey__process_walk *walk, const struct marey__spa
     phase->count++;
     phase->total_ns += span->end_ns - span->begin_ns;
     phase->n_iterations += span->n_iterations;
+    const uint64_t from = MAREY__MAX(span->begin_ns, stats->steady_begin_ns),
+                   until = MAREY__MIN(span->end_ns, stats->steady_end_ns),
+                   late_from = MAREY__MAX(span->begin_ns, stats->steady_end_ns);
+    phase->steady_ns += until > from ? until - from : 0;
+    phase->late_ns += span->end_ns > late_from ? span->end_ns - late_from : 0;
     if (stats->phase_ends[name] == 0)
         stats->ended[stats->n_ended++] = name;
     stats->phase_ends[name] = MAREY__MAX(span->end_ns, 1);

@@ -114,6 +114,23 @@ static uint64_t covered_until(const struct marey__lane_walk *lane, uint64_t ns)
     return lane->frames[0].children_ns + (is_open ? ns - lane->frames[1].start_ns : 0);
 }
 
+/* An iteration has ended: the self times of open ranges up to here are of the time before. */
+static void end_iteration(struct marey__iteration_walk *it, uint64_t ns)
+{
+    it->n_ended++;
+    for (size_t i = 0; i < it->n_lanes; i++) {
+        const struct marey__lane_walk *lane = it->lanes[i];
+        for (size_t f = 1; f < lane->n_frames; f++) {
+            const struct marey__frame *frame = &lane->frames[f];
+            const uint64_t until = f + 1 < lane->n_frames ? frame[1].start_ns : ns,
+                           ran_ns = until - MAREY__MIN(frame->start_ns, until);
+            struct marey__node *node = &lane->tree.nodes[frame->node];
+            marey__node_add_self(node, it->n_ended, 0);
+            node->self_before_ns += ran_ns - MAREY__MIN(frame->children_ns, ran_ns);
+        }
+    }
+}
+
 marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
                                           const struct marey__lane_walk *lane,
                                           const uint64_t *words, uint64_t ns)
@@ -129,6 +146,8 @@ marey_status marey__iteration_walk_record(struct marey__process_walk *walk,
     if (marey__progress_take(&it->progress, words, ns, &span)) {
         const uint64_t duration_ns = span.end_ns - span.begin_ns;
         MAREY__TRY_MEMORY(hand_on(walk, &span, duration_ns - MAREY__MIN(in_ranges_ns, duration_ns)));
+        if (span.kind == MAREY__SPAN_ITERATION)
+            end_iteration(it, ns);
     }
     if (it->progress.begin_ns == begin_ns && marey_record_type_of(words[0]) != MAREY_RECORD_ITERATION)
         return MAREY_OK;

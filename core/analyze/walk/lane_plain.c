@@ -22,6 +22,7 @@ struct machine {
     uint32_t *next; /* where the node that comes next is remembered */
     struct marey__sketch *ranges;
     struct marey__iteration_walk *iterations;
+    const uint32_t n_ended; /* iterations */
 };
 
 #define HOT static inline __attribute__((always_inline))
@@ -76,7 +77,7 @@ HOT bool end(struct machine *m, uint32_t site, uint64_t ns)
     frame[-1].children_ns += duration;
     node->count++;
     node->total_ns += duration;
-    node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
+    marey__node_add_self(node, m->n_ended, duration - MAREY__MIN(frame->children_ns, duration));
     if (node->is_outermost)
         marey__iteration_add(m->iterations, frame->name, frame->start_ns, ns);
     m->next = &node->next_behind;
@@ -100,6 +101,7 @@ const uint64_t *marey__lane_walk_plain(struct marey__process_walk *walk,
         .last = lane->frames + lane->frames_cap - 1,
         .ranges = walk->ranges,
         .iterations = &walk->iterations,
+        .n_ended = walk->iterations.n_ended,
     };
     m.next = &m.nodes[m.top->node].next_inside;
     bool is_usual = true;

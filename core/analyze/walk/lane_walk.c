@@ -118,7 +118,8 @@ HOT bool close_range(struct marey__process_walk *walk, struct marey__lane_walk *
     const uint64_t duration = ns > frame->start_ns ? ns - frame->start_ns : 0;
     lane->frames[lane->n_frames - 1].children_ns += duration;
     node->count++;
-    node->self_ns += duration > frame->children_ns ? duration - frame->children_ns : 0;
+    marey__node_add_self(node, walk->iterations.n_ended,
+                         duration - MAREY__MIN(frame->children_ns, duration));
     if (MAREY_UNLIKELY(walk->tap != NULL) && !walk->tap->call(walk->tap_ctx, lane, frame, ns))
         return false;
     if (MAREY_UNLIKELY(is_folded(node)) && --node->n_active != 0)

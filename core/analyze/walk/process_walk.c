@@ -54,6 +54,7 @@ static void free_lane(struct marey__lane_walk *lane)
     marey__tree_fini(&lane->tree);
     marey__free(lane->frames);
     marey__free(lane->gpu);
+    marey__free(lane->steady_from);
     marey__free(lane);
 }
 
@@ -194,7 +195,7 @@ static bool lane_is_before(const void *a, const void *b)
 static void clear_self_times(struct marey__lane_walk *lane)
 {
     for (size_t i = 0; !lane->has_self_times && i < lane->tree.n; i++)
-        lane->tree.nodes[i].self_ns = 0;
+        lane->tree.nodes[i].self_ns = lane->tree.nodes[i].self_before_ns = 0;
 }
 
 /* In an imported trace, lanes with one tid are of one thread; in a recording, a tid may have been given again. */

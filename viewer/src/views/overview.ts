@@ -89,16 +89,22 @@ function where(recording: Recording): HTMLElement {
   );
 }
 
-/** Bars of self time, as shares of the wall time of all processes: what no range covers has none. */
+const OF_STEADY =
+  "Time in a range without the ranges inside it, and its share of the steady part: from the end of the warm-up, or of the first step, to the end of the last step, in all processes with steps. Time outside ranges is not listed.";
+const OF_RUN = "Time in a range without the ranges inside it, and its share of the wall time of all processes. Time outside ranges is not listed.";
+
+/** Bars of self time, as shares of the steady part where there are steps, else of the run: what no range covers has none. */
 function dominates(recording: Recording, colors: Colors, onName: (name: string) => void): HTMLElement {
-  const table = tableOf(recording, "ranges");
-  if (table === undefined || table.rows === 0) return card("Ranges by self time", el("p", {}, "No ranges were recorded."));
-  const names = columnOf(table, "name"), self = columnOf(table, "self_ns"), calls = columnOf(table, "count");
+  const title = "Ranges by self time";
+  const steady = tableOf(recording, "steady"), isSteady = steady !== undefined && steady.rows > 0;
+  const table = isSteady ? steady : tableOf(recording, "ranges");
+  if (table === undefined || table.rows === 0) return card(title, el("p", {}, "No ranges were recorded."));
+  const names = columnOf(table, "name"), self = columnOf(table, "self_ns"), calls = columnOf(table, "count"), shares = columnOf(table, "share");
   const order = names.map((_, i) => i).sort((a, b) => Number(self[b]) - Number(self[a])).slice(0, MOST);
   const wall = recording.index.cost.program_ns;
-  const list = el("ol", { class: "bars counted" });
+  const list = el("ol", { class: isSteady ? "bars" : "bars counted" });
   for (const i of order) {
-    const name = String(names[i]), part = wall > 0 ? Number(self[i]) / wall : 0;
+    const name = String(names[i]), part = isSteady ? Number(shares[i]) : wall > 0 ? Number(self[i]) / wall : 0;
     const bar = el("span", { class: "fill", "aria-hidden": "true" });
     bar.style.width = `${Math.min(100 * part, 100).toFixed(2)}%`; // threads side by side may come to more
     bar.style.background = colors.ofName(name);
@@ -111,14 +117,14 @@ function dominates(recording: Recording, colors: Colors, onName: (name: string) 
         el("span", { class: "track", "aria-hidden": "true" }, bar),
         el("span", { class: "number" }, units.duration(Number(self[i]))),
         el("span", { class: "number" }, units.share(part)),
-        el("span", { class: "number faint count" }, `${units.count(Number(calls[i]))}\u00d7`),
+        isSteady ? null : el("span", { class: "number faint count" }, `${units.count(Number(calls[i]))}\u00d7`),
       ),
     );
   }
   const more = table.rows - order.length;
   return card(
-    "Ranges by self time",
-    el("p", { class: "faint" }, "Time in a range without the ranges inside it, and its share of the wall time of all processes. Time outside ranges is not listed."),
+    `${title}, ${isSteady ? "of steady" : "of run"}`,
+    el("p", { class: "faint" }, isSteady ? OF_STEADY : OF_RUN),
     list,
     more > 0 ? el("p", { class: "faint" }, `and ${units.count(more)} more ${more === 1 ? "name" : "names"}`) : null,
   );
