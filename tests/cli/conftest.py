@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,11 @@ def program() -> Path:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    """What commands run with; those that Python has run in this one."""
+    return {
+        **{name: value for name, value in os.environ.items() if name not in FOREIGN},
+        "MAREY_PYTHON": sys.executable,
+    }
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from mlflow_stores import Store
+from test_itwinai import sections_of
 
 pytest.importorskip("mlflow", reason="mlflow is not installed; tools/setup test installs it from 3.11 on")
 
@@ -213,7 +214,7 @@ def test_without_mlflow_it_says_what_to_install(tmp_path):
 
 # ---- the commands ----
 
-ASKS = {"env": {"MAREY_PYTHON": sys.executable}, "timeout": 600}  # MLflow takes seconds to import, of a processor
+ASKS = {"timeout": 600}  # MLflow takes seconds to import, of a processor
 PICTURES = [
     "absolute_epoch_time",
     "computation_vs_communication_plot",
@@ -222,16 +223,6 @@ PICTURES = [
     "relative_epoch_time_speedup",
     "utilization_plot",
 ]
-
-
-def sections_of(text):
-    """Titles to rows of cells; None where nothing was found."""
-    found = {}
-    for part in text.split("\n########## ")[1:]:
-        title, _, body = part.partition(" Report ##########\n")
-        lines = [[cell.strip() for cell in line.split("|")] for line in body.splitlines() if "|" in line]
-        found[title] = lines or None
-    return found
 
 
 def test_the_report_of_a_store(marey, uri, tmp_path):
@@ -339,40 +330,3 @@ def test_computation_that_marey_measured_is_in_the_report(marey, weak, tmp_path)
     assert "as 'marey breakdown' measures it." in done.stdout and "counts time two and three times" not in done.stdout
     for picture in ("computation_vs_other_plot", "computation_vs_communication_plot"):
         assert "as itwinai counts" not in (tmp_path / "plots" / f"{picture}.svg").read_text()
-
-
-def test_without_python_one_sentence(marey, tmp_path):
-    for command in (["generate-scalability-report"], ["scale", "--mlflow", tmp_path]):
-        done = marey(*command, env={"MAREY_PYTHON": "/no/such/python"})
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("marey: this needs Python, and /no/such/python cannot be started")
-        assert len(done.stderr.splitlines()) == 1
-
-
-def test_a_python_without_marey_is_named(marey, tmp_path):
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
-    python.chmod(0o755)
-    (tmp_path / "boot").mkdir()
-    (tmp_path / "boot" / "sitecustomize.py").write_text("")
-    done = marey("generate-scalability-report", env={"MAREY_PYTHON": str(python), "MAREY_BOOT": str(tmp_path / "boot")})
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "cannot import marey (" in done.stderr and "MAREY_PYTHON" in done.stderr
-
-
-def test_files_of_older_versions(marey, tmp_path):
-    for run, seconds in (("first", 8.0), ("second", 4.0)):
-        folder = tmp_path / "scalability-metrics" / run / "epoch-time"
-        folder.mkdir(parents=True)
-        for nodes in (1, 2):
-            times = [3 * seconds, *[seconds / nodes] * 3]
-            lines = "".join(f"{i},{time},torch-ddp,{nodes}\n" for i, time in enumerate(times))
-            (folder / f"epochtime_torch-ddp_{nodes}N.csv").write_text("epoch_id,time,name,nodes\n" + lines)
-    done = marey("generate-scalability-report", "--log-dir", "scalability-metrics", "--run-ids", "second")
-    assert done.returncode == 0, done.stderr
-    rows = sections_of(done.stdout)["Epoch Time"][1:]
-    assert [row[2] for row in rows] == ["4.00 s", "2.00 s"]
-    both = marey("generate-scalability-report", "--log-dir", "scalability-metrics")
-    assert [row[-1] for row in sections_of(both.stdout)["Epoch Time"][1:]] == ["2", "2"]
-    assert marey("generate-scalability-report", "--run-ids", "first").returncode == 2
-    assert marey("generate-scalability-report", "--log-dir", "missing").returncode == 2
