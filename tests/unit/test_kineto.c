@@ -109,7 +109,7 @@ static void what_is_no_list_of_shapes_is_left_out(void **state)
 {
     static const char *const bad[] = {
         "sizes = [[4 8]]", "sizes = [,]",    "sizes = [[4,]]]", "sizes = 4", "sizes = []]",
-        "sizes = [ ]",     "sizes = [[4]],", "sizes = ",        "size",      "sizes = [[4,,8]]",
+        "sizes = [[4]",    "sizes = [[4]],", "sizes = ",        "size",      "sizes = [[4,,8]]",
     };
     (void)state;
     const char *const usual = addmm_payload;

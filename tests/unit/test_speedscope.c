@@ -241,14 +241,14 @@ static void files_without_an_answer_are_refused(void **state)
 {
     (void)state;
     expect_refused("", "damaged before its frames");
-    expect_refused("[]", "no object at its begin");
+    expect_refused("[]", "no object at its start");
     expect_refused("{" SCHEMA "}", "is no profile of speedscope: it has no frames");
     expect_refused("{" FRAMES "}", "it has no profiles");
-    expect_refused("{" FRAMES ",\"profiles\":5}", "profiles that are no list");
+    expect_refused("{" FRAMES ",\"profiles\":5}", "profiles that are not an array");
     expect_refused("{\"shared\":{\"frames\":[{\"name\":\"a\"},7]},\"profiles\":[]}",
-                   "a frame that is no object");
-    expect_refused("{\"shared\":{\"frames\":{}}}", "frames that are no list");
-    expect_refused("{\"shared\":7}", "that is no object");
+                   "a frame that is not an object");
+    expect_refused("{\"shared\":{\"frames\":{}}}", "frames that are not an array");
+    expect_refused("{\"shared\":7}", "that is not an object");
 }
 
 static void files_are_known_by_their_first_bytes(void **state)

@@ -25,84 +25,46 @@ void marey__flops_init(struct marey__flops_names *names, const struct marey__tor
         names->ids[i] = marey__torch_find(trace, texts[i], strlen(texts[i]));
 }
 
-/* ---- lists as text ---- */
+/* ---- lists as JSON ---- */
 
-/* Behind the string that begins at text[at]. */
-static size_t skip_string(const char *text, size_t len, size_t at)
+/* Open `json`, which the caller finishes, at the entry of that number. MAREY__JSON_END when there are fewer. */
+static enum marey__json_token open_entry(const struct marey__torch_trace *trace, marey__torch_id list,
+                                         size_t number, struct marey__json *json)
 {
-    for (at++; at < len && text[at] != '"'; at++)
-        at += text[at] == '\\';
-    return MAREY__MIN(at + 1, len);
-}
-
-/* Behind the entry of a list that begins at text[at]: at a comma or the bracket that ends the list. */
-static size_t skip_entry(const char *text, size_t len, size_t at)
-{
-    for (size_t depth = 0; at < len;) {
-        const char c = text[at];
-        if (depth == 0 && (c == ',' || c == ']'))
-            break;
-        depth += c == '[' || c == '{';
-        depth -= (c == ']' || c == '}') && depth > 0;
-        at = c == '"' ? skip_string(text, len, at) : at + 1;
+    size_t len;
+    const char *text = marey__torch_text(trace, list, &len);
+    enum marey__json_token token = MAREY__JSON_END;
+    marey__json_init_text(json, text, len, 0);
+    bool is_there = marey__json_next(json) == MAREY__JSON_ARRAY;
+    for (size_t i = 0; is_there && i <= number; i++) {
+        if (i > 0)
+            marey__json_skip_from(json, token);
+        is_there = marey__json_next_item(json, &token);
     }
-    return at;
+    return is_there ? token : MAREY__JSON_END;
 }
 
-static size_t skip_blanks(const char *text, size_t len, size_t at)
+/* Integers from 0 on, after the bracket of their array; false for anything else. */
+static bool read_sizes(struct marey__json *json, struct dimensions *out)
 {
-    while (at < len && (text[at] == ' ' || text[at] == ',' || text[at] == '\n'))
-        at++;
-    return at;
-}
-
-/* The entry of that number of a list. False when there are fewer. */
-static bool find_entry(const char **text, size_t *len, size_t number)
-{
-    size_t at = *len > 0 && (*text)[0] == '[' ? 1 : *len;
-    for (size_t i = 0;; i++) {
-        at = skip_blanks(*text, *len, at);
-        if (at >= *len || (*text)[at] == ']')
+    for (out->n = 0; marey__json_peek(json) != ']'; out->n++) {
+        uint64_t size;
+        if (out->n == MAX_DIMENSIONS || !marey__json_count(json, &size))
             return false;
-        const size_t end = skip_entry(*text, *len, at);
-        if (i == number) {
-            *text += at;
-            *len = end - at;
-            return true;
-        }
-        at = end;
-    }
-}
-
-/* Whole numbers from 0 on in brackets; false for anything else. Quotes around it do not matter. */
-static bool read_list(const char *text, size_t len, struct dimensions *out)
-{
-    if (len >= 2 && text[0] == '"') {
-        text++;
-        len -= 2;
-    }
-    out->n = 0;
-    if (len < 2 || text[0] != '[' || text[len - 1] != ']')
-        return false;
-    for (size_t at = 1; (at = skip_blanks(text, len - 1, at)) < len - 1;) {
-        uint64_t number;
-        if (out->n == MAX_DIMENSIONS || !marey__parse_number(text + at, len - 1 - at, &number) ||
-            number > INT64_MAX)
-            return false;
-        out->size[out->n++] = (int64_t)number;
-        while (at < len - 1 && text[at] >= '0' && text[at] <= '9')
-            at++;
+        out->size[out->n] = (int64_t)size;
     }
     return true;
 }
 
-/* The shape of an input. False when it is none, or a list of tensors. */
+/* The shape of an input. False when it has none, or is a list of tensors. */
 static bool shape_of(const struct marey__torch_trace *trace, const struct marey__torch_event *event,
                      size_t number, struct dimensions *out)
 {
-    size_t len;
-    const char *text = marey__torch_text(trace, event->shapes, &len);
-    return find_entry(&text, &len, number) && read_list(text, len, out);
+    struct marey__json json;
+    const bool is_shape = open_entry(trace, event->shapes, number, &json) == MAREY__JSON_ARRAY &&
+                          read_sizes(&json, out);
+    marey__json_fini(&json);
+    return is_shape;
 }
 
 /* ---- formulas ---- */
@@ -143,16 +105,27 @@ static uint64_t matrices(const struct marey__torch_trace *trace,
     return times(2, times(product, product_of(&right)));
 }
 
-/* One of the two numbers of "[1, 1]" among the concrete inputs. */
-static bool read_pair(const char *text, size_t len, size_t number, struct dimensions *out)
+/* A concrete input, which is a string: "[1, 1]" as two numbers, or "1" as one. */
+static bool read_concrete(const struct marey__torch_trace *trace,
+                          const struct marey__torch_event *event, size_t number,
+                          struct dimensions *out)
 {
-    return find_entry(&text, &len, number) && read_list(text, len, out) && out->n == 2;
-}
-
-static bool read_groups(const char *text, size_t len, uint64_t *groups)
-{
-    return find_entry(&text, &len, 6) && len > 2 && text[0] == '"' &&
-           marey__parse_number(text + 1, len - 2, groups) && *groups > 0;
+    struct marey__json json, inner;
+    bool is_read = open_entry(trace, event->concrete, number, &json) == MAREY__JSON_STRING;
+    if (is_read) {
+        marey__json_init_text(&inner, json.text, json.text_len, MAREY__JSON_STRICT);
+        uint64_t count = 0;
+        if (marey__json_peek(&inner) == '[') {
+            is_read = marey__json_next(&inner) == MAREY__JSON_ARRAY && read_sizes(&inner, out);
+        } else {
+            is_read = marey__json_count(&inner, &count);
+            out->size[0] = (int64_t)count;
+            out->n = 1;
+        }
+        marey__json_fini(&inner);
+    }
+    marey__json_fini(&json);
+    return is_read;
 }
 
 static uint64_t outputs(const struct dimensions *input, const struct dimensions *kernel,
@@ -172,22 +145,20 @@ static uint64_t outputs(const struct dimensions *input, const struct dimensions 
 static uint64_t convolution(const struct marey__torch_trace *trace,
                             const struct marey__torch_event *event)
 {
-    struct dimensions input, kernel, pairs[3];
-    uint64_t groups;
-    size_t len;
-    const char *concrete = marey__torch_text(trace, event->concrete, &len);
+    struct dimensions input, kernel, groups, pairs[3];
     if (!shape_of(trace, event, 0, &input) || !shape_of(trace, event, 1, &kernel) || input.n != 4 ||
-        kernel.n != 4 || !read_groups(concrete, len, &groups))
+        kernel.n != 4 || !read_concrete(trace, event, 6, &groups) || groups.n != 1 ||
+        groups.size[0] == 0)
         return 0;
     for (size_t i = 0; i < 3; i++)
-        if (!read_pair(concrete, len, 3 + i, &pairs[i]))
+        if (!read_concrete(trace, event, 3 + i, &pairs[i]) || pairs[i].n != 2)
             return 0;
     uint64_t product = times(2, (uint64_t)input.size[0]);
     product = times(product, outputs(&input, &kernel, pairs, 0));
     product = times(product, outputs(&input, &kernel, pairs, 1));
     product = times(product, times((uint64_t)kernel.size[2], (uint64_t)kernel.size[3]));
     product = times(product, times((uint64_t)input.size[1], (uint64_t)kernel.size[0]));
-    return product / groups;
+    return product / (uint64_t)groups.size[0];
 }
 
 uint64_t marey__flops_of(const struct marey__flops_names *names,
@@ -220,20 +191,22 @@ uint64_t marey__flops_of(const struct marey__flops_names *names,
 
 void marey__shapes_put(struct marey__buf *out, const char *text, size_t len)
 {
-    if (len == 0 || text[0] != '[') {
-        marey__buf_puts(out, "[]");
-        return;
-    }
+    struct marey__json json;
+    enum marey__json_token token;
+    char first;
+    marey__json_init_text(&json, text, len, 0);
     marey__buf_puts(out, "[");
-    for (size_t at = 1, i = 0;; i++) {
-        at = skip_blanks(text, len, at);
-        if (at >= len || text[at] == ']')
-            break;
-        const size_t end = skip_entry(text, len, at);
-        const bool is_list_of_tensors = end - at >= 2 && text[at] == '[' && text[at + 1] == '[';
+    bool goes_on = marey__json_next(&json) == MAREY__JSON_ARRAY;
+    for (size_t i = 0; goes_on && (first = marey__json_peek(&json)) != ']' && first != '\0'; i++) {
+        const char *const begin = text + marey__json_offset(&json);
+        const bool is_list_of_tensors = first == '[' && json.at[1] == '[';
+        token = marey__json_next(&json);
+        goes_on = marey__json_skip_from(&json, token);
+        const char *const end = text + marey__json_offset(&json);
         marey__buf_put(out, ", ", i > 0 ? 2 : 0);
-        marey__buf_put(out, is_list_of_tensors ? "[]" : text + at, is_list_of_tensors ? 2 : end - at);
-        at = end;
+        marey__buf_put(out, is_list_of_tensors ? "[]" : begin,
+                       is_list_of_tensors ? 2 : (size_t)(end - begin));
     }
     marey__buf_puts(out, "]");
+    marey__json_fini(&json);
 }

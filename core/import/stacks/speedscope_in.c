@@ -89,10 +89,7 @@ static bool read_event(struct reading *r, struct event *event)
             continue;
         }
         token = marey__json_next(scan);
-        if (token == MAREY__JSON_OBJECT || token == MAREY__JSON_ARRAY) {
-            if (!marey__json_skip(scan))
-                return false;
-        } else if (is_type && token == MAREY__JSON_STRING && scan->text_len == 1) {
+        if (is_type && token == MAREY__JSON_STRING && scan->text_len == 1) {
             event->type = scan->text[0];
         } else if (is_frame && token == MAREY__JSON_NUMBER) {
             event->has_frame = marey__decimal(scan->text, scan->text_len, 0, &number) &&
@@ -100,6 +97,8 @@ static bool read_event(struct reading *r, struct event *event)
             event->frame = event->has_frame ? (uint32_t)number : 0;
         } else if (is_at && token == MAREY__JSON_NUMBER) {
             event->has_at = take_ns(r, scan, &event->at_ns) && event->at_ns >= 0;
+        } else if (!marey__json_skip_from(scan, token)) {
+            return false;
         }
     }
     return token == MAREY__JSON_OBJECT_END;
@@ -149,7 +148,7 @@ static marey_status read_events(struct reading *r)
         MAREY__TRY_MEMORY(take_event(r, &event));
     }
     if (token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&r->scan, "an event that is no object");
+        marey__json_fail(&r->scan, "an event that is not an object");
     return marey__sink_status(r->import->sink);
 }
 
@@ -289,10 +288,8 @@ static marey_status lay_samples(struct reading *r, size_t number)
 
 static marey_status read_list(struct reading *r, bool is_events, bool is_samples)
 {
-    if (marey__json_next(&r->scan) != MAREY__JSON_ARRAY) {
-        marey__json_fail(&r->scan, "no list where one should be");
+    if (!marey__json_expect(&r->scan, MAREY__JSON_ARRAY, "an array is missing"))
         return MAREY_OK;
-    }
     if (is_events)
         return read_events(r);
     return is_samples ? read_samples(r) : read_weights(r);

@@ -24,9 +24,8 @@ static const char *take(struct outlining *o, enum marey__json_token wanted)
     const char *text = "";
     if (token == wanted)
         text = marey__arena_text(&o->outline->texts, o->scan.text, o->scan.text_len);
-    else if ((token == MAREY__JSON_OBJECT || token == MAREY__JSON_ARRAY) &&
-             !marey__json_skip(&o->scan))
-        return ""; /* the scan knows */
+    else
+        marey__json_skip_from(&o->scan, token);
     o->has_memory &= text != NULL;
     return text != NULL ? text : "";
 }
@@ -48,7 +47,7 @@ static void read_frame(struct outlining *o)
 {
     const char *name = "(unnamed)", *file = "", *digits = "";
     int64_t line = 0;
-    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+    while (o->has_memory && marey__json_next_key(&o->scan)) {
         if (marey__json_is(&o->scan, "name"))
             name = take_text(o);
         else if (marey__json_is(&o->scan, "file"))
@@ -70,24 +69,20 @@ static void read_frame(struct outlining *o)
 
 static void read_frames(struct outlining *o)
 {
-    enum marey__json_token token = marey__json_next(&o->scan);
-    if (token != MAREY__JSON_ARRAY) {
-        marey__json_fail(&o->scan, "frames that are no list");
+    enum marey__json_token token;
+    if (!marey__json_expect(&o->scan, MAREY__JSON_ARRAY, "frames that are not an array"))
         return;
-    }
     while (o->has_memory && (token = marey__json_next(&o->scan)) == MAREY__JSON_OBJECT)
         read_frame(o);
     if (o->has_memory && token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&o->scan, "a frame that is no object");
+        marey__json_fail(&o->scan, "a frame that is not an object");
 }
 
 static void read_shared(struct outlining *o)
 {
-    if (marey__json_next(&o->scan) != MAREY__JSON_OBJECT) {
-        marey__json_fail(&o->scan, "\"shared\" that is no object");
+    if (!marey__json_expect(&o->scan, MAREY__JSON_OBJECT, "\"shared\" that is not an object"))
         return;
-    }
-    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+    while (o->has_memory && marey__json_next_key(&o->scan)) {
         if (marey__json_is(&o->scan, "frames"))
             read_frames(o);
         else if (!marey__json_skip(&o->scan))
@@ -127,7 +122,7 @@ static void read_profile(struct outlining *o)
     struct marey__speedscope *outline = o->outline;
     struct marey__speedscope_profile profile = {.name = ""};
     const char *type = "", *unit = "", *start = "", *end = "";
-    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+    while (o->has_memory && marey__json_next_key(&o->scan)) {
         if (marey__json_is(&o->scan, "type"))
             type = take_text(o);
         else if (marey__json_is(&o->scan, "name"))
@@ -157,15 +152,13 @@ static void read_profile(struct outlining *o)
 
 static void read_profiles(struct outlining *o)
 {
-    enum marey__json_token token = marey__json_next(&o->scan);
-    if (token != MAREY__JSON_ARRAY) {
-        marey__json_fail(&o->scan, "profiles that are no list");
+    enum marey__json_token token;
+    if (!marey__json_expect(&o->scan, MAREY__JSON_ARRAY, "profiles that are not an array"))
         return;
-    }
     while (o->has_memory && (token = marey__json_next(&o->scan)) == MAREY__JSON_OBJECT)
         read_profile(o);
     if (o->has_memory && token != MAREY__JSON_ARRAY_END)
-        marey__json_fail(&o->scan, "a profile that is no object");
+        marey__json_fail(&o->scan, "a profile that is not an object");
 }
 
 /* ---- the file ---- */
@@ -178,11 +171,9 @@ static bool is_our_exporter(const char *text)
 
 static void read_keys(struct outlining *o)
 {
-    if (marey__json_next(&o->scan) != MAREY__JSON_OBJECT) {
-        marey__json_fail(&o->scan, "no object at its begin");
+    if (!marey__json_expect(&o->scan, MAREY__JSON_OBJECT, "no object at its start"))
         return;
-    }
-    while (o->has_memory && marey__json_next(&o->scan) == MAREY__JSON_KEY) {
+    while (o->has_memory && marey__json_next_key(&o->scan)) {
         if (marey__json_is(&o->scan, "shared"))
             read_shared(o);
         else if (marey__json_is(&o->scan, "profiles"))

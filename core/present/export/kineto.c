@@ -14,6 +14,7 @@
  * `launched_before` also what ran later and was launched in time.
  * Marks, counters and what has not ended are left out, and so are spans of iterations, which steps stand for.
  */
+#include "codec/codec_internal.h"
 #include "present/export/chrome_export.h"
 
 #include <stdio.h>
@@ -183,36 +184,18 @@ static const char *find_value(const struct marey__payload *payload, const char *
     return value;
 }
 
-/* Whether `c` may stand behind `before`, blanks left out, in a list of lists of numbers. */
-static bool may_follow(char c, char before)
-{
-    const bool behind_digit = before >= '0' && before <= '9';
-    switch (c) {
-    case '[':
-        return before == '[' || before == ',';
-    case ']':
-        return behind_digit || before == '[' || before == ']';
-    case ',':
-        return behind_digit || before == ']';
-    default:
-        return behind_digit || before == '[' || before == ',';
-    }
-}
-
-/* A list of lists of numbers, whole: what was cut off, or never was one, is left out. */
+/* Arrays of numbers in an array, complete: anything else is left out. */
 static bool is_list(const char *text, size_t len)
 {
-    int depth = 0;
-    char before = ',';
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] == ' ' && before == ',' && i > 0)
-            continue;
-        depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
-        if (text[i] == ' ' || !may_follow(text[i], before) || (depth <= 0 && i + 1 < len))
-            return false;
-        before = text[i];
-    }
-    return len > 1 && depth == 0;
+    struct marey__json json;
+    enum marey__json_token token;
+    marey__json_init_text(&json, text, len, MAREY__JSON_STRICT);
+    bool is_fine = marey__json_next(&json) == MAREY__JSON_ARRAY;
+    while (is_fine && (token = marey__json_next(&json)) != MAREY__JSON_END)
+        is_fine = token == MAREY__JSON_ARRAY || token == MAREY__JSON_ARRAY_END ||
+                  token == MAREY__JSON_NUMBER;
+    marey__json_fini(&json);
+    return is_fine;
 }
 
 static void put_operator_args(struct marey__buf *buf, const struct marey__payload *payload)
